@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The disk cache: what is derived from a file with a build-id is derived once.
+ *
+ * One file per build-id and purpose under $XDG_CACHE_HOME/probing (or ~/.cache/probing; else
+ * /tmp/probing-UID, made 0700 and refused when somebody else owns it): a header (magic, format
+ * version, our version), then key–value records, each with a checksum. Written to a temporary file
+ * and renamed, or appended under a lock, so that two writers and a SIGKILL leave nothing half
+ * written; whatever does not check out is ignored and rewritten. No writable home: works, uncached.
+ *
+ * A reader maps the file and searches it in place; opening costs some microseconds.
+ */
+#ifndef PRB_CACHE_CACHE_H
+#define PRB_CACHE_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+
+struct prb_cache;
+
+/**
+ * Opens the cache for @p build_id (hex, not "") and @p purpose ("layout", "lines"). Always gives
+ * an object (unless out of memory); one that cannot be read or written is just empty.
+ */
+struct prb_error *prb_cache_open(const char *build_id, const char *purpose,
+				 struct prb_cache **ret) PRB_MUST_CHECK;
+
+/** Writes what was put since, then frees. Failures to write are logged, never reported. */
+void prb_cache_close(struct prb_cache *cache);
+
+/** The value of @p key, valid until close or the next put; false if there is none. */
+bool prb_cache_get(struct prb_cache *cache, const void *key, size_t key_length, const void **value,
+		   size_t *length);
+
+/** Sets a value (copied). */
+void prb_cache_put(struct prb_cache *cache, const void *key, size_t key_length, const void *value,
+		   size_t length);
+
+#endif

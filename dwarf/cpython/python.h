@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A CPython runtime in a target: finding it, and walking interpreters, threads and frames.
+ *
+ * Nothing read is trusted: a runtime counts as found when its interpreters, thread states and
+ * types point back at each other as they must; chains have cycle guards and lengths have caps.
+ *
+ * Threading: one thread at a time. All reads of a walk go through the `mem` that is passed, a
+ * cached view of one instant (view.h); the runtime itself keeps only what cannot change.
+ */
+#ifndef PRB_CPYTHON_PYTHON_H
+#define PRB_CPYTHON_PYTHON_H
+
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/cpython/layout.h"
+#include "dwarf/elf/module.h"
+#include "dwarf/mem/mem.h"
+
+struct prb_python {
+	struct prb_target *target; /**< borrowed */
+	struct prb_module *module; /**< borrowed: the module that holds the interpreter */
+	struct prb_layout layout;
+	uint64_t runtime; /**< address of _PyRuntime; 0 before 3.7 */
+	char version[32]; /**< "3.12.1", "3.13.0rc2+" as the target says it */
+
+	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
+	uint64_t interp_head, tstate_current, gil_locked, gil_holder, gc_collecting;
+};
+
+struct prb_pythons {
+	PRB_VEC(struct prb_python *) list;
+};
+
+/**
+ * Finds the CPython runtimes of a target; more than one if several libpythons are loaded and
+ * initialised. PRB_ERROR_UNSUPPORTED if the process is no Python we can read (none, 2.7, PyPy, not
+ * yet initialised, a version we do not know), with what it is and what to do.
+ */
+struct prb_error *prb_pythons_find(struct prb_modules *modules,
+				   struct prb_pythons *ret) PRB_MUST_CHECK;
+void prb_pythons_deinit(struct prb_pythons *pythons);
+
+struct prb_interp {
+	uint64_t address;
+	int64_t id;
+	bool gc_collecting;
+	uint64_t gil_holder; /**< thread state that holds this interpreter's GIL; 0 if nobody */
+};
+
+struct prb_py_thread {
+	uint64_t address; /**< of the thread state */
+	uint64_t interp;
+	int64_t interp_id;
+	uint64_t pthread; /**< pthread_self() of the thread */
+	pid_t tid;	  /**< native_thread_id as the target sees it (its pid namespace); 0 before
+			       3.11 */
+	bool holds_gil;
+	bool gc; /**< its interpreter is collecting garbage, and this thread does it */
+};
+
+struct prb_py_threads {
+	PRB_VEC(struct prb_interp) interps;
+	PRB_VEC(struct prb_py_thread) list;
+};
+
+/** Reads all interpreters and thread states. */
+struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
+				     struct prb_py_threads *ret) PRB_MUST_CHECK;
+void prb_py_threads_deinit(struct prb_py_threads *threads);
+
+/** One Python frame as it lies in memory; only addresses and numbers. */
+struct prb_py_frame {
+	uint64_t address;  /**< of the PyFrameObject or _PyInterpreterFrame */
+	uint64_t code;	   /**< code object; 0 if the frame has none (shim) */
+	uint64_t position; /**< raw f_lasti, prev_instr or instr_ptr */
+	int8_t owner;	   /**< -1 if the version has none */
+	bool entry;	   /**< first frame run by its C eval loop: native frames split here */
+	bool shim;	   /**< belongs to the C eval loop or is incomplete: not a Python frame */
+};
+
+struct prb_py_frames {
+	PRB_VEC(struct prb_py_frame) list; /**< innermost first */
+};
+
+/** Walks the frames of a thread state; *ret holds what was read also when an error ends the walk.
+ */
+struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, uint64_t tstate,
+				    struct prb_py_frames *ret) PRB_MUST_CHECK;
+void prb_py_frames_deinit(struct prb_py_frames *frames);
+
+/** What a code object says about itself and a position in it. Strings are the caller's. */
+struct prb_py_code {
+	char *name, *qualname, *file; /**< UTF-8; qualname NULL where the version has none */
+	int32_t first_line;
+	uint32_t flags;	    /**< co_flags */
+	uint32_t arg_count; /**< positional, keyword-only and starred arguments together */
+};
+
+struct prb_error *prb_python_code(struct prb_python *py, struct prb_mem *mem, uint64_t code,
+				  struct prb_py_code *ret) PRB_MUST_CHECK;
+void prb_py_code_deinit(struct prb_py_code *code);
+
+/** Source position; a field that the interpreter itself answers None for is -1. */
+struct prb_py_location {
+	int32_t line, end_line, col, end_col; /**< lines from 1; columns from 0, in UTF-8 bytes */
+};
+
+struct prb_error *prb_python_location(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame,
+				      struct prb_py_location *ret) PRB_MUST_CHECK;
+
+enum prb_local_kind {
+	PRB_LOCAL_ARGUMENT,
+	PRB_LOCAL_LOCAL,
+	PRB_LOCAL_CELL, /**< a local that an inner function uses */
+	PRB_LOCAL_FREE, /**< belongs to an outer function */
+	PRB_LOCAL_NAME, /**< in the namespace of a module or class body */
+};
+
+struct prb_py_local {
+	char *name;
+	enum prb_local_kind kind;
+	uint64_t object; /**< 0: unbound */
+};
+
+struct prb_py_locals {
+	PRB_VEC(struct prb_py_local) list;
+};
+
+struct prb_error *prb_python_locals(struct prb_python *py, struct prb_mem *mem,
+				    const struct prb_py_frame *frame,
+				    struct prb_py_locals *ret) PRB_MUST_CHECK;
+void prb_py_locals_deinit(struct prb_py_locals *locals);
+
+/** Names of threads as `threading` knows them: pthread → name. */
+struct prb_py_thread_name {
+	uint64_t pthread;
+	char *name;
+};
+
+struct prb_py_thread_names {
+	PRB_VEC(struct prb_py_thread_name) list;
+};
+
+/** Reads threading._active of one interpreter; an empty list if threading was never imported. */
+struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_mem *mem,
+					  uint64_t interp,
+					  struct prb_py_thread_names *ret) PRB_MUST_CHECK;
+void prb_py_thread_names_deinit(struct prb_py_thread_names *names);
+
+#endif

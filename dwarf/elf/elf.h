@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file One ELF file, opened with libelf: sections, symbols, build-id. Addresses here are those in
+ * the file; prb_module adds the load bias. The file is hostile: every offset and count is checked.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_ELF_ELF_H
+#define PRB_ELF_ELF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+
+struct prb_elf;
+
+/** Opens @p fd, which it owns from now on, also on failure. @p name is for messages. */
+struct prb_error *prb_elf_open(int fd, const char *name, struct prb_elf **ret) PRB_MUST_CHECK;
+void prb_elf_close(struct prb_elf *elf);
+
+/** The descriptor (owned by the object), for libdwarf and libbfd. */
+int prb_elf_fd(const struct prb_elf *elf);
+const char *prb_elf_name(const struct prb_elf *elf);
+
+/** Hex build-id, "" if none; owned by the object. */
+const char *prb_elf_build_id(const struct prb_elf *elf);
+
+/** True if the section exists and has content. */
+bool prb_elf_has_section(struct prb_elf *elf, const char *name);
+
+/** Address, size and (decompressed) content of a section; @p data may be NULL. Owned by the object.
+ */
+struct prb_error *prb_elf_section(struct prb_elf *elf, const char *name, uint64_t *address,
+				  uint64_t *size, const void **data) PRB_MUST_CHECK;
+
+struct prb_elf_symbol {
+	const char *name; /**< owned by the object */
+	uint64_t address, size;
+	bool function;
+};
+
+struct prb_error *prb_elf_symbol(struct prb_elf *elf, const char *name,
+				 struct prb_elf_symbol *ret) PRB_MUST_CHECK;
+struct prb_error *prb_elf_symbol_at(struct prb_elf *elf, uint64_t address,
+				    struct prb_elf_symbol *ret) PRB_MUST_CHECK;
+
+/** Address in the file's own terms of file offset @p offset, by the PT_LOAD segments. */
+struct prb_error *prb_elf_offset_to_address(struct prb_elf *elf, uint64_t offset,
+					    uint64_t *ret) PRB_MUST_CHECK;
+
+#endif

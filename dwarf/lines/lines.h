@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file From a native pc to functions and source lines, inlined calls included.
+ *
+ * Order of cost: snapshot's recorded answer, disk cache (by build-id and offset), debug information
+ * through libbfd (60–155 ms the first time a file is met), symbol table (name only). Names are
+ * demangled (C++, Rust, D) with libiberty.
+ */
+#ifndef PRB_LINES_LINES_H
+#define PRB_LINES_LINES_H
+
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/elf/module.h"
+
+struct prb_line {
+	char *func;    /**< demangled; NULL if unknown */
+	char *symbol;  /**< of the enclosing symbol as in the file; same in all entries; or NULL */
+	char *file;    /**< NULL if unknown */
+	uint32_t line; /**< 0 if unknown */
+	bool inlined;  /**< inlined into the next entry */
+};
+
+struct prb_lines {
+	PRB_VEC(struct prb_line) list; /**< innermost inlined function first, the real one last */
+};
+
+struct prb_resolver;
+
+/** Borrows @p modules. One resolver keeps files and caches open for as long as it lives. */
+struct prb_error *prb_resolver_create(struct prb_modules *modules,
+				      struct prb_resolver **ret) PRB_MUST_CHECK;
+void prb_resolver_destroy(struct prb_resolver *resolver);
+
+/**
+ * Resolves @p pc. @p exact: false for a return address (the call before it is meant).
+ * Always gives at least one entry if @p pc lies in a module (func NULL if nothing is known);
+ * an empty list otherwise. prb_lines_deinit() frees.
+ */
+struct prb_error *prb_resolve(struct prb_resolver *resolver, uint64_t pc, bool exact,
+			      struct prb_lines *ret) PRB_MUST_CHECK;
+void prb_lines_deinit(struct prb_lines *lines);
+
+#endif

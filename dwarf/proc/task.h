@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the kernel knows about a thread: its state, the system call it sleeps in, for how
+ * long, and on what.
+ */
+#ifndef PRB_PROC_TASK_H
+#define PRB_PROC_TASK_H
+
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/target.h"
+
+struct prb_task {
+	pid_t tid;
+	char name[64]; /**< comm as the kernel has it, made printable */
+	char state;    /**< as in stat: R S D T t Z X I; 0 if unknown */
+
+	/* From task/TID/syscall, which needs ptrace permission. */
+	bool in_syscall;
+	long syscall; /**< number, for the target's machine; -1 if blocked outside of one (a fault)
+		       */
+	uint64_t args[6];
+	uint64_t sp, pc; /**< 0 if unknown (running) */
+};
+
+/** Reads what there is about @p tid; PRB_ERROR_NO_PROCESS if it is gone. */
+struct prb_error *prb_task_read(struct prb_target *t, pid_t tid,
+				struct prb_task *ret) PRB_MUST_CHECK;
+
+/** "recvfrom", or NULL if the number is unknown on that machine. */
+const char *prb_syscall_name(uint16_t machine, long number);
+
+/** What a sleeping thread waits for. */
+struct prb_wait {
+	const char *call; /**< system call's name, static, or NULL */
+	char *what; /**< "socket 7 → 10.0.0.3:29500", "pipe 4 ← 4711 (cat)", "a lock"; or NULL */
+	uint64_t futex; /**< address waited on, 0 if it is not a futex: the Python side may know
+			   which lock it is and who owns it */
+};
+
+/**
+ * Describes what @p task waits for: from its system call and arguments, the descriptor's link,
+ * socket tables (net/tcp, net/tcp6, net/udp, net/unix of the target's namespace), the process at
+ * the other end of a pipe or unix socket, child pid of wait4/waitid, time left of a sleep.
+ * Nothing known gives `call` and `what` NULL. Never an error but for memory.
+ */
+struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
+				struct prb_wait *ret) PRB_MUST_CHECK;
+void prb_wait_deinit(struct prb_wait *wait);
+
+#endif

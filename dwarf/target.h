@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A target: the process, core file or snapshot that is being read.
+ *
+ * Besides memory a dump needs facts that lie outside of it: the texts of /proc, links of
+ * descriptors, registers, names of functions found in debug files. A target answers for all of
+ * them, whichever kind it is; each kind says what it cannot do (PRB_ERROR_UNSUPPORTED), and what
+ * was asked can be recorded to become a snapshot that answers the same questions elsewhere.
+ *
+ * Names of facts are the paths under /proc/PID: "maps", "cmdline", "task/42/stat", "fd/3".
+ * A core makes up those that its notes can tell ("maps", "cmdline", "task").
+ *
+ * Threading: one thread at a time. Strings and vectors returned are the caller's.
+ */
+#ifndef PRB_TARGET_H
+#define PRB_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/mem/maps.h"
+#include "dwarf/mem/mem.h"
+#include "dwarf/unwind/regs.h"
+
+enum prb_target_kind {
+	PRB_TARGET_PROCESS,  /**< live; its threads run while we read */
+	PRB_TARGET_CORE,     /**< a core file */
+	PRB_TARGET_SNAPSHOT, /**< a file made by `probing snapshot` */
+};
+
+struct prb_target;
+struct prb_recorder;
+
+struct prb_target_ops {
+	/** Reads the fact @p name whole into @p ret. PRB_ERROR_NOT_FOUND if there is none. */
+	struct prb_error *(*read_file)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Reads a symbolic link ("exe", "fd/3", "cwd"). */
+	struct prb_error *(*read_link)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Names in a folder ("task", "fd"), one a line, sorted as numbers. */
+	struct prb_error *(*list)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Opens @p path as the target sees it (its own root), read-only; the caller closes. */
+	struct prb_error *(*open_file)(struct prb_target *t, const char *path, int *ret_fd);
+	/** Opens the file behind a mapping, also when it was deleted or replaced. */
+	struct prb_error *(*open_map)(struct prb_target *t, const struct prb_map *map, int *ret_fd);
+	/** Registers of a thread that does not run (core, snapshot). */
+	struct prb_error *(*registers)(struct prb_target *t, pid_t tid, struct prb_regs *ret);
+	/** A recorded derived fact (see prb_target_recall()); false if there is none. */
+	bool (*recall)(struct prb_target *t, const char *key, struct prb_str *ret);
+	void (*destroy)(struct prb_target *t);
+};
+
+struct prb_target {
+	const struct prb_target_ops *ops;
+	enum prb_target_kind kind;
+	pid_t pid;	      /**< as the target's tools would say it; 0 if unknown */
+	uint16_t machine;     /**< ELF e_machine: EM_X86_64 or EM_AARCH64 */
+	double time;	      /**< seconds since the epoch of what is read; live: opening time */
+	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
+	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
+	struct prb_recorder *recorder; /**< borrowed; not NULL while a snapshot is being recorded */
+};
+
+/**
+ * Opens the live process @p pid. Fails at once, with the rule that forbids it and a hint, if it
+ * does not exist, is a zombie, is 32-bit, or may not be read.
+ */
+struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret) PRB_MUST_CHECK;
+
+/** Opens a core file; @p exe names the executable if the core's own path for it is wrong, or NULL.
+ */
+struct prb_error *prb_target_open_core(const char *path, const char *exe,
+				       struct prb_target **ret) PRB_MUST_CHECK;
+
+/** Opens a snapshot file. */
+struct prb_error *prb_target_open_snapshot(const char *path,
+					   struct prb_target **ret) PRB_MUST_CHECK;
+
+void prb_target_destroy(struct prb_target *t);
+
+/** Reads "maps" anew; the old entries become invalid. */
+struct prb_error *prb_target_refresh_maps(struct prb_target *t) PRB_MUST_CHECK;
+
+/* The ops, with recording. Names are printf formats. */
+struct prb_error *prb_target_read_file(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, const char *name,
+				  ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+struct prb_error *prb_target_open_file(struct prb_target *t, const char *path,
+				       int *ret_fd) PRB_MUST_CHECK;
+struct prb_error *prb_target_open_map(struct prb_target *t, const struct prb_map *map,
+				      int *ret_fd) PRB_MUST_CHECK;
+struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid,
+				       struct prb_regs *ret) PRB_MUST_CHECK;
+
+/**
+ * Derived facts: results that cost much or need files that another machine does not have (a pc's
+ * function and line, a layout, a source line, the process at the other end of a pipe). Whoever
+ * computes one asks prb_target_recall() first and calls prb_target_remember() afterwards.
+ * Keys look like "pc:BUILDID:OFFSET". Values are bytes; their form is the business of the caller.
+ */
+bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret);
+void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length);
+
+/** Notes registers of a stopped thread for the snapshot being recorded, if there is one. */
+void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Offsets of struct members from DWARF (libdwarf), for the few types one compilation unit
+ * holds. Reading it costs 14–280 ms, so results are kept by dwarf/cache under the build-id.
+ */
+#ifndef PRB_TYPES_TYPES_H
+#define PRB_TYPES_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/elf/elf.h"
+
+struct prb_type_query {
+	/**
+	 * What is asked: "struct.member.member" gives the offset of a (nested, also anonymous)
+	 * member in bytes; "struct" alone gives sizeof; "enum:NAME" gives an enumerator's value.
+	 * Structs are named by tag or by typedef. Alternatives are separated by '|', first found
+	 * wins: "_is.threads.head|_is.tstate_head".
+	 */
+	const char *path;
+	int64_t value; /**< set: offset, size or value; bit-field members: byte offset */
+	uint32_t size; /**< set: size of the member in bytes */
+	uint8_t bit,
+		bits; /**< set: first bit (from the least significant) and count; 0 0 if none */
+	bool found;   /**< set: false if no alternative exists */
+};
+
+/**
+ * Answers all @p queries from the compilation unit of @p elf whose name ends in "/unit" or is
+ * @p unit ("ceval.c"); stops reading at the end of that unit. PRB_ERROR_NOT_FOUND if there is no
+ * DWARF or no such unit; members that do not exist are just not found.
+ */
+struct prb_error *prb_types_query(struct prb_elf *elf, const char *unit,
+				  struct prb_type_query *queries, size_t count) PRB_MUST_CHECK;
+
+#endif

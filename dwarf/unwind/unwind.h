@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The native unwinder: from the registers of a frame to those of its caller, by the call
+ * frame information (CFI) of the module that holds the pc.
+ *
+ * For each step one FDE is found by binary search in `.eh_frame_hdr` (or a sorted scan of
+ * `.debug_frame` / `.eh_frame` without header) and only its program is interpreted. The CFI bytes
+ * come from the target's own memory where they are mapped, else from the module's file or its
+ * separate debug file. Nothing is guessed: where there is no CFI the walk ends with a reason.
+ *
+ * The core (cfi.h) works on plain byte buffers with no allocation, no locks and no libc calls but
+ * memcpy, so that it can run in a signal handler; this header is the convenient face over modules.
+ *
+ * Threading: an unwinder belongs to one thread at a time.
+ */
+#ifndef PRB_UNWIND_UNWIND_H
+#define PRB_UNWIND_UNWIND_H
+
+#include "dwarf/base/error.h"
+#include "dwarf/elf/module.h"
+#include "dwarf/mem/mem.h"
+#include "dwarf/unwind/regs.h"
+
+struct prb_unwinder;
+
+/** Borrows @p modules, which must outlive it. */
+struct prb_error *prb_unwinder_create(struct prb_modules *modules,
+				      struct prb_unwinder **ret) PRB_MUST_CHECK;
+void prb_unwinder_destroy(struct prb_unwinder *unwinder);
+
+struct prb_unwind_step {
+	uint64_t cfa;	    /**< canonical frame address of the frame that was left */
+	bool signal_frame;  /**< the frame left was a signal trampoline: the caller's pc is exact,
+			       not a return address */
+	bool end;	    /**< the outermost frame was reached in order (RA undefined, pc 0) */
+	const char *reason; /**< if the walk cannot go on: why, static text; else NULL */
+};
+
+/**
+ * Replaces @p regs by those of the calling frame. Stack and CFI are read through @p mem.
+ * @p exact_pc: regs->pc is where the frame is executing (innermost frame, or below a signal
+ * frame), not a return address.
+ * Not being able to go on (no CFI, a needed register is unknown, unreadable stack, pc outside any
+ * module, no progress) is not an error: `reason` says it and @p regs is unchanged. Errors are only
+ * about ourselves (PRB_ERROR_NOMEM) and PRB_ERROR_FAULT of a sealed view (see view.h).
+ */
+struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem *mem, bool exact_pc,
+				  struct prb_regs *regs,
+				  struct prb_unwind_step *ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A dump: what all threads of a target are doing, read as exactly as can be.
+ *
+ * Made by prb_dump_create() from any target. Of a live process, threads that sleep are read
+ * without being stopped, and proven not to have run meanwhile; a thread on a processor is stopped
+ * for the time of one bulk copy. Everything is decoded after it runs again.
+ *
+ * A dump is plain data, owned by itself, independent of the target once made: renderers (text,
+ * JSON, SQL) only read it. Strings are UTF-8, NULL where unknown.
+ */
+#ifndef PRB_INJECTOR_DUMP_H
+#define PRB_INJECTOR_DUMP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/cpython/python.h"
+#include "dwarf/target.h"
+
+enum prb_dump_mode {
+	PRB_DUMP_DEFAULT,     /**< stop only who runs */
+	PRB_DUMP_NONBLOCKING, /**< no ptrace: running threads are read until outer frames agree */
+	PRB_DUMP_FREEZE,      /**< all threads stopped at one instant */
+};
+
+struct prb_dump_options {
+	enum prb_dump_mode mode;
+	bool locals, native, source;
+	bool main_only; /**< only the main thread */
+	pid_t tid;	/**< only this thread; 0: all */
+};
+
+enum prb_frame_kind { PRB_FRAME_PYTHON, PRB_FRAME_NATIVE, PRB_FRAME_INLINE };
+
+struct prb_dump_local {
+	char *name, *type, *value; /**< value: repr, or NULL if unbound */
+	enum prb_local_kind kind;
+};
+
+struct prb_dump_frame {
+	enum prb_frame_kind kind;
+	char *func, *qualname, *module,
+		*file;			      /**< module: Python module name, or path of the ELF */
+	int32_t line, end_line, col, end_col; /**< -1: None, as in struct prb_py_location */
+	uint64_t ip;			      /**< native pc; for Python frames the bytecode
+						   position in bytes */
+	char *source;			      /**< text of the line(s) if asked for */
+	char *error;			      /**< why a part of this frame could not be read */
+	PRB_VEC(struct prb_dump_local) locals;
+};
+
+enum prb_read_kind {
+	PRB_READ_IDLE,	   /**< slept the whole time it was read: exact */
+	PRB_READ_STOPPED,  /**< stopped for the copy: exact */
+	PRB_READ_UNSTABLE, /**< ran while it was read: only outer frames that all reads agree on */
+};
+
+struct prb_dump_thread {
+	pid_t tid;	     /**< as we see it; for a core as it was */
+	char *name;	     /**< from threading; NULL if it has none */
+	char *os_name;	     /**< comm */
+	int64_t interpreter; /**< id; -1 for threads that no interpreter knows */
+	const char *state;   /**< "running", "idle", "uninterruptible", "stopped", "traced",
+				  "zombie", "unknown"; static */
+	double idle_seconds; /**< how long it has slept; < 0 if unknown */
+	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
+	const char *gil;     /**< "holds", "waits", or NULL; static */
+	bool gc;	     /**< collecting garbage */
+	enum prb_read_kind read;
+	double pause_us;		       /**< how long we stopped it */
+	char *error;			       /**< why there are no (more) frames, or NULL */
+	PRB_VEC(struct prb_dump_frame) frames; /**< innermost first */
+};
+
+struct prb_dump {
+	/* target */
+	enum prb_target_kind kind;
+	pid_t pid;
+	char *exe;
+	PRB_VEC(char *) argv;
+	char *python_version; /**< NULL if no Python was found (native-only dumps) */
+	bool free_threaded, debug_build;
+	enum prb_layout_source layout;
+	char *build_id;
+
+	double timestamp; /**< seconds since the epoch */
+	double pause_us;  /**< sum over threads */
+	unsigned paused_threads;
+	PRB_VEC(struct prb_dump_thread) threads; /**< main thread first, then by tid */
+	PRB_VEC(char *) warnings;
+};
+
+struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
+				  struct prb_dump **ret) PRB_MUST_CHECK;
+void prb_dump_destroy(struct prb_dump *dump);
+
+#endif
