@@ -49,9 +49,13 @@ void prb_view_seal(struct prb_view *view, const struct prb_maps *maps);
 /** How many reads failed because the view is sealed. */
 size_t prb_view_misses(const struct prb_view *view);
 
-/** Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. */
+/**
+ * Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. Bit N of
+ * @p lines: 64-byte line N of the page was read in this epoch (the rest was only fetched with it).
+ */
 void prb_view_each_page(const struct prb_view *view,
-			void (*visit)(void *context, uint64_t address, const void *data),
+			void (*visit)(void *context, uint64_t address, const void *data,
+				      uint64_t lines),
 			void *context);
 
 #endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/mem/view.h"
+
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/mem/maps.h"
+
+enum {
+	SLAB_PAGES = 32,   /* pages allocated at once */
+	BATCH_PAGES = 512, /* pages of one batched read */
+};
+
+struct page {
+	uint64_t number; /* address / PRB_PAGE_SIZE */
+	char *data;	 /* NULL until first held */
+	uint32_t held;	 /* epoch whose content `data` is */
+	uint32_t wanted; /* last epoch in which it was touched, or will be expected */
+	uint64_t lines;	 /* bit N: 64-byte line N was touched in this epoch */
+};
+
+struct prb_view {
+	struct prb_mem mem; /* first: the view is a memory source itself */
+	struct prb_mem *base;
+	uint32_t epoch;
+	const struct prb_maps *sealed; /* not NULL while sealed */
+	size_t misses;
+	PRB_VEC(struct page) pages;
+	PRB_VEC(char *) slabs;
+	size_t slab_used;
+	uint32_t *table; /* index + 1 into pages, 0 empty; open addressing */
+	size_t table_size;
+	size_t last; /* index of the page found last */
+};
+
+static size_t hash(uint64_t number, size_t size)
+{
+	return (size_t)(number * 0x9e3779b97f4a7c15u >> 20) & (size - 1);
+}
+
+static bool table_grow(struct prb_view *view)
+{
+	size_t size = view->table_size ? view->table_size * 2 : 256;
+	uint32_t *table = calloc(size, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < view->pages.count; i++) {
+		size_t slot = hash(view->pages.items[i].number, size);
+
+		while (table[slot])
+			slot = (slot + 1) & (size - 1);
+		table[slot] = (uint32_t)i + 1;
+	}
+	free(view->table);
+	view->table = table;
+	view->table_size = size;
+	return true;
+}
+
+/* The entry for a page, made if there is none; NULL when out of memory. */
+static struct page *page_entry(struct prb_view *view, uint64_t number)
+{
+	if (view->last < view->pages.count && view->pages.items[view->last].number == number)
+		return &view->pages.items[view->last];
+	if (view->pages.count * 2 >= view->table_size && !table_grow(view))
+		return NULL;
+
+	size_t slot = hash(number, view->table_size);
+	for (; view->table[slot]; slot = (slot + 1) & (view->table_size - 1)) {
+		view->last = view->table[slot] - 1;
+		if (view->pages.items[view->last].number == number)
+			return &view->pages.items[view->last];
+	}
+
+	struct page *page = prb_vec_push(&view->pages);
+	if (!page)
+		return NULL;
+	page->number = number;
+	view->last = view->pages.count - 1;
+	view->table[slot] = (uint32_t)view->pages.count;
+	return page;
+}
+
+static bool page_buffer(struct prb_view *view, struct page *page)
+{
+	if (page->data)
+		return true;
+	if (!view->slabs.count || view->slab_used == SLAB_PAGES) {
+		char **slab = prb_vec_push(&view->slabs);
+
+		if (!slab)
+			return false;
+		*slab = malloc((size_t)SLAB_PAGES * PRB_PAGE_SIZE);
+		if (!*slab) {
+			view->slabs.count--;
+			return false;
+		}
+		view->slab_used = 0;
+	}
+	page->data = view->slabs.items[view->slabs.count - 1] + view->slab_used++ * PRB_PAGE_SIZE;
+	return true;
+}
+
+/* Sealed views may still read what the target cannot write. */
+static bool may_fetch(const struct prb_view *view, uint64_t number)
+{
+	if (!view->sealed)
+		return true;
+
+	const struct prb_map *map = prb_maps_find(view->sealed, number * PRB_PAGE_SIZE);
+	return map && !map->write;
+}
+
+static struct prb_error *hold(struct prb_view *view, uint64_t number, struct page **ret)
+{
+	struct page *page = page_entry(view, number);
+
+	if (!page)
+		return prb_error_nomem();
+	page->wanted = view->epoch;
+	if (page->held != view->epoch) {
+		if (!may_fetch(view, number)) {
+			view->misses++;
+			return prb_error_fault(number * PRB_PAGE_SIZE, PRB_PAGE_SIZE);
+		}
+		if (!page_buffer(view, page))
+			return prb_error_nomem();
+		PRB_TRY(prb_mem_read(view->base, number * PRB_PAGE_SIZE, page->data,
+				     PRB_PAGE_SIZE));
+		page->held = view->epoch;
+		page->lines = 0;
+	}
+	*ret = page;
+	return NULL;
+}
+
+static uint64_t line_mask(size_t offset, size_t length)
+{
+	size_t first = offset / 64, last = (offset + length - 1) / 64;
+
+	return (last == 63 ? UINT64_MAX : (1ULL << (last + 1)) - 1) & ~((1ULL << first) - 1);
+}
+
+static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *buffer,
+				   size_t length)
+{
+	struct prb_view *view = (struct prb_view *)mem;
+
+	while (length) {
+		struct page *page;
+		size_t offset = address % PRB_PAGE_SIZE;
+		size_t part = PRB_MIN(length, PRB_PAGE_SIZE - offset);
+
+		PRB_TRY(hold(view, address / PRB_PAGE_SIZE, &page));
+		memcpy(buffer, page->data + offset, part);
+		page->lines |= line_mask(offset, part);
+		buffer = (char *)buffer + part;
+		address += part;
+		length -= part;
+	}
+	return NULL;
+}
+
+static const struct prb_mem_ops view_ops = {
+	.read = view_read,
+};
+
+struct prb_error *prb_view_create(struct prb_mem *base, struct prb_view **ret)
+{
+	struct prb_view *view = calloc(1, sizeof(*view));
+
+	if (!view)
+		return prb_error_nomem();
+	view->mem.ops = &view_ops;
+	view->base = base;
+	view->epoch = 1;
+	*ret = view;
+	return NULL;
+}
+
+void prb_view_destroy(struct prb_view *view)
+{
+	char **slab;
+
+	if (!view)
+		return;
+	prb_vec_each (slab, &view->slabs)
+		free(*slab);
+	prb_vec_free(&view->slabs);
+	prb_vec_free(&view->pages);
+	free(view->table);
+	free(view);
+}
+
+struct prb_mem *prb_view_mem(struct prb_view *view)
+{
+	return &view->mem;
+}
+
+void prb_view_new_epoch(struct prb_view *view)
+{
+	view->epoch++;
+	view->sealed = NULL;
+	view->misses = 0;
+}
+
+/* Fetches pages[0..count) in one call; those that cannot be read stay not held. */
+static struct prb_error *fetch(struct prb_view *view, const size_t *indices, size_t count)
+{
+	struct prb_block blocks[BATCH_PAGES];
+
+	for (size_t i = 0; i < count; i++) {
+		struct page *page = &view->pages.items[indices[i]];
+
+		if (!page_buffer(view, page))
+			return prb_error_nomem();
+		blocks[i] = (struct prb_block){.address = page->number * PRB_PAGE_SIZE,
+					       .length = PRB_PAGE_SIZE,
+					       .buffer = page->data};
+	}
+	PRB_TRY(prb_mem_read_many(view->base, blocks, count));
+	for (size_t i = 0; i < count; i++) {
+		if (!blocks[i].ok)
+			continue;
+		view->pages.items[indices[i]].held = view->epoch;
+		view->pages.items[indices[i]].lines = 0;
+	}
+	return NULL;
+}
+
+struct prb_error *prb_view_prefetch(struct prb_view *view)
+{
+	size_t batch[BATCH_PAGES], count = 0;
+
+	for (size_t i = 0; i < view->pages.count; i++) {
+		struct page *page = &view->pages.items[i];
+
+		if (page->held == view->epoch || page->wanted + 1 < view->epoch)
+			continue;
+		batch[count++] = i;
+		if (count == BATCH_PAGES) {
+			PRB_TRY(fetch(view, batch, count));
+			count = 0;
+		}
+	}
+	return count ? fetch(view, batch, count) : NULL;
+}
+
+struct prb_error *prb_view_prefetch_range(struct prb_view *view, uint64_t address, uint64_t length)
+{
+	size_t batch[BATCH_PAGES], count = 0;
+	uint64_t end;
+
+	if (!length || !prb_add(address, length, &end))
+		return NULL;
+	for (uint64_t number = address / PRB_PAGE_SIZE; number <= (end - 1) / PRB_PAGE_SIZE;
+	     number++) {
+		struct page *page = page_entry(view, number);
+
+		if (!page)
+			return prb_error_nomem();
+		if (page->held == view->epoch)
+			continue;
+		batch[count++] = (size_t)(page - view->pages.items);
+		if (count == BATCH_PAGES) {
+			PRB_TRY(fetch(view, batch, count));
+			if (view->pages.items[batch[count - 1]].held != view->epoch)
+				return NULL;
+			count = 0;
+		}
+	}
+	return count ? fetch(view, batch, count) : NULL;
+}
+
+void prb_view_expect(struct prb_view *view, uint64_t address, uint64_t length)
+{
+	uint64_t end;
+
+	if (!length || !prb_add(address, length, &end))
+		return;
+	for (uint64_t number = address / PRB_PAGE_SIZE; number <= (end - 1) / PRB_PAGE_SIZE;
+	     number++) {
+		struct page *page = page_entry(view, number);
+
+		if (!page)
+			return;
+		page->wanted = view->epoch;
+	}
+}
+
+void prb_view_seal(struct prb_view *view, const struct prb_maps *maps)
+{
+	view->sealed = maps;
+	view->misses = 0;
+}
+
+size_t prb_view_misses(const struct prb_view *view)
+{
+	return view->misses;
+}
+
+void prb_view_each_page(const struct prb_view *view,
+			void (*visit)(void *context, uint64_t address, const void *data,
+				      uint64_t lines),
+			void *context)
+{
+	const struct page *page;
+
+	prb_vec_each (page, &view->pages)
+		if (page->held == view->epoch)
+			visit(context, page->number * PRB_PAGE_SIZE, page->data, page->lines);
+}

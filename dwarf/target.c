@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The face of a target: calls its kind's ops and, while a snapshot is made, records the answers. */
+#include "dwarf/target.h"
+
+#include <stdlib.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/snapshot/snapshot.h"
+
+static struct prb_error *unsupported(const struct prb_target *t, const char *what, const char *name)
+{
+	static const char *const kinds[] = {"process", "core file", "snapshot"};
+
+	return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s has no %s '%s'", kinds[t->kind], what,
+				name);
+}
+
+typedef struct prb_error *text_op(struct prb_target *t, const char *name, struct prb_str *ret);
+
+static struct prb_error *ask(struct prb_target *t, text_op *op, char kind, struct prb_str *ret,
+			     const char *format, va_list args)
+{
+	prb_auto_str struct prb_str name = {};
+	size_t before = ret->length;
+
+	prb_str_vprintf(&name, format, args);
+	if (name.failed)
+		return prb_error_nomem();
+	if (!op)
+		return unsupported(t, "fact", prb_str_text(&name));
+
+	struct prb_error *err = op(t, prb_str_text(&name), ret);
+	if (!err && ret->failed)
+		err = prb_error_nomem();
+	if (t->recorder)
+		prb_recorder_note(t->recorder, kind, prb_str_text(&name),
+				  prb_str_text(ret) + before, ret->length - before, err);
+	return err;
+}
+
+struct prb_error *prb_target_read_file(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	struct prb_error *err = ask(t, t->ops->read_file, 'f', ret, name, args);
+	va_end(args);
+	return err;
+}
+
+struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	struct prb_error *err = ask(t, t->ops->read_link, 'l', ret, name, args);
+	va_end(args);
+	return err;
+}
+
+struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	struct prb_error *err = ask(t, t->ops->list, 'd', ret, name, args);
+	va_end(args);
+	return err;
+}
+
+struct prb_error *prb_target_open_file(struct prb_target *t, const char *path, int *ret_fd)
+{
+	if (!t->ops->open_file)
+		return unsupported(t, "file", path);
+	return t->ops->open_file(t, path, ret_fd);
+}
+
+struct prb_error *prb_target_open_map(struct prb_target *t, const struct prb_map *map, int *ret_fd)
+{
+	if (!t->ops->open_map)
+		return unsupported(t, "file behind the mapping", map->path);
+	return t->ops->open_map(t, map, ret_fd);
+}
+
+struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid, struct prb_regs *ret)
+{
+	if (!t->ops->registers)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"registers of thread %d cannot be read while it runs", tid);
+	return t->ops->registers(t, tid, ret);
+}
+
+bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret)
+{
+	return t->ops->recall && t->ops->recall(t, key, ret);
+}
+
+void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length)
+{
+	if (t->recorder)
+		prb_recorder_note(t->recorder, 'k', key, value, length, NULL);
+}
+
+void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs)
+{
+	if (t->recorder)
+		prb_recorder_registers(t->recorder, tid, regs);
+}
+
+struct prb_error *prb_target_refresh_maps(struct prb_target *t)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_maps maps;
+
+	PRB_TRY(prb_target_read_file(t, &text, "maps"));
+	PRB_TRY(prb_maps_parse(prb_str_text(&text), &maps));
+	prb_maps_deinit(&t->maps);
+	t->maps = maps;
+	return NULL;
+}
+
+void prb_target_destroy(struct prb_target *t)
+{
+	if (!t)
+		return;
+	prb_maps_deinit(&t->maps);
+	prb_mem_destroy(t->mem);
+	t->ops->destroy(t);
+}

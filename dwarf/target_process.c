@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A live process as a target. Everything is read relative to one descriptor of /proc/PID, so that
+ * a pid that is used again for another process is never mistaken for ours.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/proc/process.h"
+#include "dwarf/target.h"
+
+struct process {
+	struct prb_target target;
+	int proc; /* /proc/PID */
+};
+
+static struct prb_error *gone_or(struct process *p, int os_errno, const char *name)
+{
+	if (os_errno == ESRCH)
+		return prb_error_os(ESRCH, "process %d is gone", p->target.pid);
+	if (os_errno == ENOENT) {
+		/* The folder outlives its process only as an empty shell. */
+		if (faccessat(p->proc, "stat", F_OK, 0))
+			return prb_error_os(ESRCH, "process %d is gone", p->target.pid);
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "/proc/%d/%s does not exist",
+					p->target.pid, name);
+	}
+	return prb_error_os(os_errno, "cannot read /proc/%d/%s", p->target.pid, name);
+}
+
+static struct prb_error *read_whole(struct process *p, int fd, const char *name,
+				    struct prb_str *ret)
+{
+	char chunk[16384];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return gone_or(p, errno, name);
+		if (n == 0)
+			return NULL;
+		prb_str_append(ret, chunk, (size_t)n);
+	}
+}
+
+static struct prb_error *process_read_file(struct prb_target *t, const char *name,
+					   struct prb_str *ret)
+{
+	struct process *p = (struct process *)t;
+	prb_auto_close int fd = openat(p->proc, name, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return gone_or(p, errno, name);
+	return read_whole(p, fd, name, ret);
+}
+
+static struct prb_error *process_read_link(struct prb_target *t, const char *name,
+					   struct prb_str *ret)
+{
+	struct process *p = (struct process *)t;
+	char path[4096];
+	ssize_t n = readlinkat(p->proc, name, path, sizeof(path));
+
+	if (n < 0)
+		return gone_or(p, errno, name);
+	prb_str_append(ret, path, (size_t)n);
+	return NULL;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	long x = *(const long *)a, y = *(const long *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct prb_error *process_list(struct prb_target *t, const char *name, struct prb_str *ret)
+{
+	struct process *p = (struct process *)t;
+	int fd = openat(p->proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return gone_or(p, errno, name);
+	prb_auto_closedir DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return prb_error_nomem();
+	}
+
+	PRB_VEC(long) numbers = {};
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		long *number;
+
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		number = prb_vec_push(&numbers);
+		if (!number) {
+			prb_vec_free(&numbers);
+			return prb_error_nomem();
+		}
+		*number = strtol(entry->d_name, NULL, 10);
+	}
+	if (numbers.count)
+		qsort(numbers.items, numbers.count, sizeof(long), compare_numbers);
+	for (size_t i = 0; i < numbers.count; i++)
+		prb_str_printf(ret, "%ld\n", numbers.items[i]);
+	prb_vec_free(&numbers);
+	return NULL;
+}
+
+static struct prb_error *process_open_file(struct prb_target *t, const char *path, int *ret_fd)
+{
+	struct process *p = (struct process *)t;
+	prb_auto_free char *inside = prb_format("root/%s", path + (path[0] == '/'));
+
+	if (!inside)
+		return prb_error_nomem();
+	*ret_fd = openat(p->proc, inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*ret_fd >= 0)
+		return NULL;
+	if (errno == ENOENT || errno == ENOTDIR)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path);
+	return prb_error_os(errno, "cannot open %s", path);
+}
+
+static bool same_file(int fd, const struct prb_map *map)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == map->inode;
+}
+
+/*
+ * The path may by now name another file, so what it opens must be the mapped inode; else the
+ * kernel's own links to the mapped file are used.
+ */
+static struct prb_error *process_open_map(struct prb_target *t, const struct prb_map *map,
+					  int *ret_fd)
+{
+	struct process *p = (struct process *)t;
+	char link[64];
+
+	if (!map->deleted && map->path[0] == '/') {
+		struct prb_error *err = process_open_file(t, map->path, ret_fd);
+
+		if (!err && same_file(*ret_fd, map))
+			return NULL;
+		if (!err)
+			close(*ret_fd);
+		prb_error_destroy(err);
+	}
+	snprintf(link, sizeof(link), "map_files/%llx-%llx", (unsigned long long)map->start,
+		 (unsigned long long)map->end);
+	*ret_fd = openat(p->proc, link, O_RDONLY | O_CLOEXEC);
+	if (*ret_fd >= 0)
+		return NULL;
+	*ret_fd = openat(p->proc, "exe", O_RDONLY | O_CLOEXEC);
+	if (*ret_fd >= 0 && same_file(*ret_fd, map))
+		return NULL;
+	if (*ret_fd >= 0)
+		close(*ret_fd);
+	*ret_fd = -1;
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "the file mapped from %s is not to be had",
+				map->path);
+}
+
+static void process_destroy(struct prb_target *t)
+{
+	struct process *p = (struct process *)t;
+
+	close(p->proc);
+	free(p);
+}
+
+static const struct prb_target_ops process_ops = {
+	.read_file = process_read_file,
+	.read_link = process_read_link,
+	.list = process_list,
+	.open_file = process_open_file,
+	.open_map = process_open_map,
+	.destroy = process_destroy,
+};
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#else
+#error "probing runs on x86_64 and aarch64"
+#endif
+
+/* Refuses what can be known to fail before anything is read. */
+static struct prb_error *check(struct process *p)
+{
+	struct prb_error *err = prb_target_refresh_maps(&p->target);
+
+	if (!err && p->target.maps.list.count)
+		return NULL;
+	/* An empty map: a zombie, a kernel thread, or one we may not look into. */
+	struct prb_error *refusal = NULL;
+	prb_process_refusal(p->target.pid, &refusal);
+	if (refusal) {
+		prb_error_destroy(err);
+		return refusal;
+	}
+	return err ? err
+		   : prb_error_create(PRB_ERROR_UNSUPPORTED, "process %d has no memory map",
+				      p->target.pid);
+}
+
+struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
+{
+	char path[32];
+	struct timespec now;
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return prb_error_nomem();
+	clock_gettime(CLOCK_REALTIME, &now);
+	p->target = (struct prb_target){
+		.ops = &process_ops,
+		.kind = PRB_TARGET_PROCESS,
+		.pid = pid,
+		.machine = HOST_MACHINE,
+		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+	};
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	p->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->proc < 0) {
+		struct prb_error *err = prb_error_os(errno == ENOENT ? ESRCH : errno,
+						     "cannot open process %d", pid);
+		free(p);
+		return prb_error_hint(err, "'probing list' shows the Python processes");
+	}
+
+	struct prb_error *err = prb_mem_live_create(pid, &p->target.mem);
+	if (!err)
+		err = check(p);
+	if (err) {
+		prb_maps_deinit(&p->target.maps);
+		prb_mem_destroy(p->target.mem);
+		process_destroy(&p->target);
+		return err;
+	}
+	*ret = &p->target;
+	return NULL;
+}
