@@ -3,11 +3,16 @@
  * @file One ELF file, opened with libelf: sections, symbols, build-id. Addresses here are those in
  * the file; prb_module adds the load bias. The file is hostile: every offset and count is checked.
  *
+ * Opening maps the file and reads nothing but its headers; tables are read when first asked for.
+ * Files without section headers work as far as their program headers tell (build-id, dynamic
+ * symbols, `.eh_frame_hdr`).
+ *
  * Threading: one thread at a time.
  */
 #ifndef PRB_ELF_ELF_H
 #define PRB_ELF_ELF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,21 +21,31 @@
 
 struct prb_elf;
 
-/** Opens @p fd, which it owns from now on, also on failure. @p name is for messages. */
+/**
+ * Opens @p fd, which it owns from now on, also on failure. @p name is for messages.
+ * PRB_ERROR_UNSUPPORTED for what is not a 64-bit little-endian ELF file.
+ */
 struct prb_error *prb_elf_open(int fd, const char *name, struct prb_elf **ret) PRB_MUST_CHECK;
+
+/** Opens an ELF file that lies in our memory: @p data from malloc(), owned as @p fd is above. */
+struct prb_error *prb_elf_open_memory(void *data, size_t size, const char *name,
+				      struct prb_elf **ret) PRB_MUST_CHECK;
 void prb_elf_close(struct prb_elf *elf);
 
-/** The descriptor (owned by the object), for libdwarf and libbfd. */
+/** The descriptor (owned by the object), for libdwarf and libbfd; -1 if it lies in memory only. */
 int prb_elf_fd(const struct prb_elf *elf);
 const char *prb_elf_name(const struct prb_elf *elf);
 
 /** Hex build-id, "" if none; owned by the object. */
-const char *prb_elf_build_id(const struct prb_elf *elf);
+const char *prb_elf_build_id(struct prb_elf *elf);
 
 /** True if the section exists and has content. */
 bool prb_elf_has_section(struct prb_elf *elf, const char *name);
 
-/** Address, size and (decompressed) content of a section; @p data may be NULL. Owned by the object.
+/**
+ * Address, size and (decompressed) content of a section; any of the results may be NULL.
+ * Owned by the object. @p data is NULL for a section without content (`.bss`, or any that a
+ * separate debug file has only the header of).
  */
 struct prb_error *prb_elf_section(struct prb_elf *elf, const char *name, uint64_t *address,
 				  uint64_t *size, const void **data) PRB_MUST_CHECK;
@@ -38,11 +53,23 @@ struct prb_error *prb_elf_section(struct prb_elf *elf, const char *name, uint64_
 struct prb_elf_symbol {
 	const char *name; /**< owned by the object */
 	uint64_t address, size;
-	bool function;
+	bool function; /**< code: FUNC, or ifunc */
+	bool ifunc;    /**< `address` is the resolver that picks the function, not the function */
 };
 
+/**
+ * The defined symbol of this exact name: of `.dynsym` by its hash table (the default version where
+ * there are several), else of `.symtab`, else of `.gnu_debugdata`. Global ones win over local
+ * ones. Thread-local symbols have no address and are not found. PRB_ERROR_NOT_FOUND.
+ */
 struct prb_error *prb_elf_symbol(struct prb_elf *elf, const char *name,
 				 struct prb_elf_symbol *ret) PRB_MUST_CHECK;
+
+/**
+ * The symbol in an executable section that covers @p address; one without size covers up to the
+ * next symbol. Of several, the innermost, then a function, then the most public and least
+ * decorated name. PRB_ERROR_NOT_FOUND.
+ */
 struct prb_error *prb_elf_symbol_at(struct prb_elf *elf, uint64_t address,
 				    struct prb_elf_symbol *ret) PRB_MUST_CHECK;
 

@@ -2,42 +2,57 @@
 /**
  * @file The modules of a target: which ELF files are mapped where, and what is in them.
  *
- * A module is found from the memory map (executable file mappings, the vdso, and anonymous or
- * deleted mappings that begin with an ELF header). Its file is opened through the target (its own
- * root, map_files, exe link), so that containers, chroots, deleted and replaced files work; where
- * no file can be had, what lies in memory is used (`.dynamic`, `.dynsym`, build-id note).
+ * A module is found from the memory map and the ELF headers in memory: executable file mappings,
+ * the vdso, and anonymous or deleted mappings that begin with an ELF header. A file that is loaded
+ * twice gives two modules; one that is merely mapped as data gives none. Finding them opens no
+ * file. A module's file is opened when something needs it, through the target (its own root,
+ * map_files, exe link), so that containers, chroots, deleted and replaced files work; where no
+ * file can be had, what lies in memory is used (`.dynamic`, `.dynsym`, `.eh_frame_hdr`, build-id).
  *
  * Threading: one thread at a time. Modules live as long as the set that holds them.
  */
 #ifndef PRB_ELF_MODULE_H
 #define PRB_ELF_MODULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dwarf/base/error.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/vec.h"
+#include "dwarf/elf/build_id.h"
 #include "dwarf/target.h"
 
 struct prb_elf; /* elf.h: an opened ELF file */
+struct prb_module_memory;
+
+/** A part of a module that its program headers tell the place of; run-time address. */
+struct prb_module_part {
+	uint64_t address, size; /**< size 0: it has none */
+};
+
+enum { PRB_MODULE_NOTES_MAX = 4 };
 
 struct prb_module {
 	struct prb_target *target; /**< borrowed */
-	char *path;		   /**< as the target names it, "[vdso]" for the vdso */
-	uint64_t start, end;	   /**< lowest and highest mapped address */
+	char *path;		   /**< as the target names it, "[vdso]" for the vdso, or "" */
+	uint64_t start, end;	   /**< of what its segments occupy, `.bss` included */
 	uint64_t bias;		   /**< run-time address minus address in the file */
-	char *build_id;		   /**< hex, or "" if it has none */
-	bool deleted;
+	bool deleted;		   /**< the file was removed or replaced since it was mapped */
 
-	/* The rest belongs to module.c. */
+	/* The rest belongs to dwarf/elf. */
+	uint64_t header; /**< where its first page (or what there is of the file) is mapped */
+	struct prb_module_part dynamic, unwind, notes[PRB_MODULE_NOTES_MAX];
+	char build_id[PRB_BUILD_ID_TEXT_SIZE];
 	struct prb_elf *elf, *debug;
-	bool tried_elf, tried_debug;
+	struct prb_module_memory *memory; /**< what was read from memory for want of a file */
+	bool tried_build_id, tried_elf, tried_debug, tried_memory;
 	char *elf_reason; /**< why there is no file, or NULL */
 };
 
 struct prb_modules {
 	struct prb_target *target;
-	PRB_VEC(struct prb_module *) list; /**< sorted by start */
+	PRB_VEC(struct prb_module *) list; /**< sorted by start; they do not overlap */
 };
 
 /** Finds the modules of @p target from its maps. */
@@ -48,7 +63,12 @@ void prb_modules_destroy(struct prb_modules *modules);
 /** The module whose mapped range holds @p address, or NULL. */
 struct prb_module *prb_modules_find(struct prb_modules *modules, uint64_t address);
 
-/** The module's ELF file, opened when first asked for; PRB_ERROR_NOT_FOUND says why there is none.
+/** Hex build-id, "" if it has none. Read from memory when first asked for, without the file. */
+const char *prb_module_build_id(struct prb_module *module);
+
+/**
+ * The module's ELF file, opened when first asked for; PRB_ERROR_NOT_FOUND says why there is none.
+ * A file whose build-id is not the one in memory is none. That of the vdso has no descriptor.
  */
 struct prb_error *prb_module_elf(struct prb_module *module, struct prb_elf **ret) PRB_MUST_CHECK;
 
@@ -59,20 +79,24 @@ struct prb_error *prb_module_elf(struct prb_module *module, struct prb_elf **ret
  */
 struct prb_error *prb_module_debug(struct prb_module *module, struct prb_elf **ret) PRB_MUST_CHECK;
 
-/** Run-time address and size of a section by name. */
+/**
+ * Run-time address and size of a loaded section by name; either result may be NULL. Of
+ * `.eh_frame_hdr` and `.dynamic` the program headers in memory tell, without opening the file.
+ */
 struct prb_error *prb_module_section(struct prb_module *module, const char *name, uint64_t *address,
 				     uint64_t *size) PRB_MUST_CHECK;
 
 /**
- * Run-time address and size of a symbol by exact name: `.symtab`, `.dynsym` (its hash table),
- * `.gnu_debugdata`, then the debug file; without a file, `.dynamic` in memory. PRB_ERROR_NOT_FOUND.
+ * Run-time address and size of a symbol by exact name (either result may be NULL): `.dynsym` (its
+ * hash table), `.symtab`, `.gnu_debugdata`, and for a file without `.symtab` the debug file;
+ * without a file, `.dynamic` in memory. PRB_ERROR_NOT_FOUND.
  */
 struct prb_error *prb_module_symbol(struct prb_module *module, const char *name, uint64_t *address,
 				    uint64_t *size) PRB_MUST_CHECK;
 
 /**
- * Name of the function symbol that covers @p address, into @p ret (mangled, as in the file), with
- * the symbol's run-time start. PRB_ERROR_NOT_FOUND if none covers it.
+ * Name of the function symbol that covers @p address, appended to @p ret (mangled, as in the
+ * file), with the symbol's run-time start (may be NULL). PRB_ERROR_NOT_FOUND if none covers it.
  */
 struct prb_error *prb_module_symbol_at(struct prb_module *module, uint64_t address,
 				       struct prb_str *ret, uint64_t *start) PRB_MUST_CHECK;

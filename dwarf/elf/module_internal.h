@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the files behind module.h share: discovery, and reading a module without its file.
+ */
+#ifndef PRB_ELF_MODULE_INTERNAL_H
+#define PRB_ELF_MODULE_INTERNAL_H
+
+#include "dwarf/elf/elf.h"
+#include "dwarf/elf/module.h"
+
+/** Fills modules->list, unsorted. */
+struct prb_error *prb_modules_discover(struct prb_modules *modules) PRB_MUST_CHECK;
+
+void prb_module_free(struct prb_module *module);
+
+/** Symbols of a module by what lies in the target's memory. As in module.h. */
+struct prb_error *prb_module_memory_symbol(struct prb_module *module, const char *name,
+					   uint64_t *address, uint64_t *size) PRB_MUST_CHECK;
+struct prb_error *prb_module_memory_symbol_at(struct prb_module *module, uint64_t address,
+					      struct prb_str *ret, uint64_t *start) PRB_MUST_CHECK;
+void prb_module_memory_free(struct prb_module_memory *memory);
+
+#endif
