@@ -15,6 +15,7 @@
 	X(runtime_main_thread, "pyruntimestate.main_thread")                                \
 	X(runtime_finalizing, "pyruntimestate._finalizing|pyruntimestate.finalizing")       \
 	X(runtime_tstate_current, "pyruntimestate.gilstate.tstate_current")                 \
+	X(runtime_gil, "pyruntimestate.ceval.gil")                                          \
 	X(runtime_gil_locked, "pyruntimestate.ceval.gil.locked")                            \
 	X(runtime_gil_holder, "pyruntimestate.ceval.gil.last_holder")                       \
 	X(runtime_gc_collecting, "pyruntimestate.gc.collecting")                            \
@@ -28,6 +29,7 @@
 	X(interp_sysdict, "_is.sysdict")                                                    \
 	X(interp_gc_collecting, "_is.gc.collecting")                                        \
 	X(interp_gil, "_is.ceval.gil")                                                      \
+	X(gil_size, "_gil_runtime_state")                                                   \
 	X(gil_locked, "_gil_runtime_state.locked")                                          \
 	X(gil_holder, "_gil_runtime_state.last_holder")                                     \
 	/* PyThreadState */                                                                 \
@@ -114,6 +116,21 @@
 	X(unicode_compact_size, "PyCompactUnicodeObject")                                   \
 	X(unicode_wstr, "PyASCIIObject.wstr")                                               \
 	X(unicode_any_data, "PyUnicodeObject.data")                                         \
-	X(unicode_wstr_length, "PyCompactUnicodeObject.wstr_length")
+	X(unicode_wstr_length, "PyCompactUnicodeObject.wstr_length")                        \
+	X(type_repr, "_typeobject.tp_repr")                                                 \
+	X(heap_type_name, "_heaptypeobject.ht_name")                                        \
+	X(heap_type_qualname, "_heaptypeobject.ht_qualname")                                \
+	X(heap_type_cached_keys, "_heaptypeobject.ht_cached_keys")                          \
+	X(dict_used, "PyDictObject.ma_used")                                                \
+	X(dict_keys, "PyDictObject.ma_keys")                                                \
+	X(dict_values, "PyDictObject.ma_values")                                            \
+	X(function_code, "PyFunctionObject.func_code")                                      \
+	X(function_name, "PyFunctionObject.func_name")                                      \
+	X(function_qualname, "PyFunctionObject.func_qualname")                              \
+	X(function_module, "PyFunctionObject.func_module")                                  \
+	X(function_closure, "PyFunctionObject.func_closure")                                \
+	X(generator_name, "PyGenObject.gi_name")                                            \
+	X(generator_qualname, "PyGenObject.gi_qualname")                                    \
+	X(generator_code, "PyGenObject.gi_code")
 
 #endif

@@ -26,6 +26,8 @@ struct prb_python {
 	uint64_t runtime; /**< address of _PyRuntime; 0 before 3.7 */
 	char version[32]; /**< "3.12.1", "3.13.0rc2+" as the target says it */
 
+	uint64_t code_type; /**< PyCode_Type, learnt at the first code object; 0 until then */
+
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
 	uint64_t interp_head, tstate_current, gil_locked, gil_holder, gc_collecting;
 };
@@ -47,6 +49,7 @@ struct prb_interp {
 	uint64_t address;
 	int64_t id;
 	bool gc_collecting;
+	uint64_t gil;	     /**< its GIL structure; 0 before 3.7 */
 	uint64_t gil_holder; /**< thread state that holds this interpreter's GIL; 0 if nobody */
 };
 
@@ -54,6 +57,7 @@ struct prb_py_thread {
 	uint64_t address; /**< of the thread state */
 	uint64_t interp;
 	int64_t interp_id;
+	uint64_t gil;	  /**< the GIL it competes for; 0 before 3.7 */
 	uint64_t pthread; /**< pthread_self() of the thread */
 	pid_t tid;	  /**< native_thread_id as the target sees it (its pid namespace); 0 before
 			       3.11 */

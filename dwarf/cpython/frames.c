@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Walking the frames of a thread state: one strategy per way that frames hang together. */
+#include "dwarf/cpython/python.h"
+
+#include <string.h>
+
+#include "dwarf/base/cleanup.h"
+
+enum {
+	MAX_FRAMES = 4000000, /* 3.11+ has no limit of its own; this one is 400 MB of frames */
+	MAX_STRUCT = 256,     /* we read at most so much of one frame */
+};
+
+struct walk {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	struct prb_py_frames *frames;
+};
+
+static uint64_t member64(const uint8_t *data, int32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, data + offset, sizeof(value));
+	return value;
+}
+
+/* Addresses of frames are aligned and never in the first page. */
+static bool plausible(uint64_t address)
+{
+	return address >= 4096 && address % 8 == 0;
+}
+
+/* Reads what we need of a frame: up to the last of the given members, all within MAX_STRUCT. */
+static struct prb_error *read_struct(struct walk *w, uint64_t address, size_t size, uint8_t *data)
+{
+	if (!plausible(address))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is no frame",
+					(unsigned long long)address);
+	if (size > MAX_STRUCT)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "a frame of %zu bytes", size);
+	return prb_mem_read(w->mem, address, data, size);
+}
+
+static struct prb_error *read_pyframe(struct walk *w, struct prb_py_frame *frame, uint64_t *back)
+{
+	const struct prb_layout *l = &w->py->layout;
+	uint8_t data[MAX_STRUCT];
+	int32_t lasti;
+
+	PRB_TRY(read_struct(w, frame->address, (size_t)l->pyframe_position + sizeof(lasti), data));
+	frame->code = member64(data, l->pyframe_code);
+	*back = member64(data, l->pyframe_back);
+	memcpy(&lasti, data + l->pyframe_position, sizeof(lasti));
+	frame->position = (uint64_t)(int64_t)lasti;
+	frame->owner = -1;
+	frame->entry = true; /* one C eval frame each */
+	return NULL;
+}
+
+static struct prb_error *read_interp_frame(struct walk *w, struct prb_py_frame *frame,
+					   uint64_t *back)
+{
+	const struct prb_layout *l = &w->py->layout;
+	const struct prb_behaviour *b = l->behaviour;
+	uint8_t data[MAX_STRUCT];
+
+	PRB_TRY(read_struct(w, frame->address, (size_t)l->frame_localsplus, data));
+	frame->code = member64(data, l->frame_code);
+	if (b->tagged_refs)
+		frame->code &= ~3ULL;
+	*back = member64(data, l->frame_previous);
+	frame->position = member64(data, l->frame_position);
+	frame->owner = (int8_t)data[l->frame_owner];
+	if (b->owner_interpreter >= 0)
+		frame->shim = frame->owner >= b->owner_interpreter;
+	else
+		frame->entry = data[l->frame_is_entry] != 0;
+	if (frame->owner < 0 || frame->owner > 8)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "frame %#llx has owner %d",
+					(unsigned long long)frame->address, frame->owner);
+	return NULL;
+}
+
+static struct prb_error *first_frame(struct walk *w, uint64_t tstate, uint64_t *ret)
+{
+	const struct prb_layout *l = &w->py->layout;
+	uint64_t cframe;
+
+	switch (l->behaviour->chain) {
+	case PRB_CHAIN_PYFRAME:
+		return prb_mem_read_u64(w->mem, tstate + (uint64_t)l->thread_frame, ret);
+	case PRB_CHAIN_CFRAME:
+		PRB_TRY(prb_mem_read_u64(w->mem, tstate + (uint64_t)l->thread_cframe, &cframe));
+		if (!cframe) { /* the thread has not begun, or has ended */
+			*ret = 0;
+			return NULL;
+		}
+		return prb_mem_read_u64(w->mem, cframe + (uint64_t)l->cframe_current_frame, ret);
+	case PRB_CHAIN_INTERP:
+		break;
+	}
+	return prb_mem_read_u64(w->mem, tstate + (uint64_t)l->thread_current_frame, ret);
+}
+
+/* Brent's cycle guard: a second finger that jumps to the first at each power of two. */
+struct guard {
+	uint64_t finger;
+	size_t steps, next;
+};
+
+static bool goes_round(struct guard *guard, uint64_t address)
+{
+	if (guard->finger == address)
+		return true;
+	if (++guard->steps >= guard->next) {
+		guard->finger = address;
+		guard->next = guard->next ? guard->next * 2 : 1;
+	}
+	return false;
+}
+
+static struct prb_error *walk_chain(struct walk *w, uint64_t address)
+{
+	bool pyframe = w->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME;
+	struct guard guard = {};
+
+	while (address) {
+		struct prb_py_frame frame = {.address = address};
+		uint64_t back;
+
+		if (goes_round(&guard, address) || w->frames->list.count >= MAX_FRAMES)
+			return prb_error_create(PRB_ERROR_BAD_DATA,
+						"the chain of frames goes round after %zu frames",
+						w->frames->list.count);
+		PRB_TRY(pyframe ? read_pyframe(w, &frame, &back)
+				: read_interp_frame(w, &frame, &back));
+
+		struct prb_py_frame *slot = prb_vec_push(&w->frames->list);
+		if (!slot)
+			return prb_error_nomem();
+		*slot = frame;
+		address = back;
+	}
+	return NULL;
+}
+
+/* Where shims mark the way into C, the frame just inside of one is the first of its eval loop. */
+static void mark_entries(struct walk *w)
+{
+	struct prb_py_frame *frames = w->frames->list.items;
+
+	if (w->py->layout.behaviour->owner_interpreter < 0)
+		return;
+	for (size_t i = 0; i + 1 < w->frames->list.count; i++)
+		frames[i].entry = !frames[i].shim && frames[i + 1].shim;
+}
+
+struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, uint64_t tstate,
+				    struct prb_py_frames *ret)
+{
+	struct walk w = {.py = py, .mem = mem, .frames = ret};
+	uint64_t first;
+
+	*ret = (struct prb_py_frames){};
+	PRB_TRY(first_frame(&w, tstate, &first));
+
+	struct prb_error *err = walk_chain(&w, first);
+	mark_entries(&w);
+	return err;
+}
+
+void prb_py_frames_deinit(struct prb_py_frames *frames)
+{
+	prb_vec_free(&frames->list);
+}

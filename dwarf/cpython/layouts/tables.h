@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The built-in layout tables, each in a file of its own that tests/tools/gen-layout.c wrote:
+ * X(name of the table after "prb_layout_"). One per minor version and kind of build.
+ */
+#ifndef PRB_CPYTHON_LAYOUTS_TABLES_H
+#define PRB_CPYTHON_LAYOUTS_TABLES_H
+
+#include "dwarf/cpython/layout.h"
+
+#define PRB_LAYOUT_TABLES(X)        \
+	X(3_4)                      \
+	X(3_5)                      \
+	X(3_6)                      \
+	X(3_7)                      \
+	X(3_8)                      \
+	X(3_9)                      \
+	X(3_9_debug)                \
+	X(3_10)                     \
+	X(3_11)                     \
+	X(3_12)                     \
+	X(3_13)                     \
+	X(3_13_debug)               \
+	X(3_13_free_threaded)       \
+	X(3_13_free_threaded_debug) \
+	X(3_14)                     \
+	X(3_14_debug)               \
+	X(3_15)                     \
+	X(3_15_debug)
+
+#define PRB_LAYOUT_DECLARE(name) extern const struct prb_layout prb_layout_##name;
+PRB_LAYOUT_TABLES(PRB_LAYOUT_DECLARE)
+#undef PRB_LAYOUT_DECLARE
+
+#endif

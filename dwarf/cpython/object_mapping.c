@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* dict and its views, defaultdict, OrderedDict, mappingproxy and SimpleNamespace. */
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/cpython/object_handlers.h"
+
+/* What of an entry is printed. */
+enum form {
+	FORM_ENTRY, /* key: value */
+	FORM_KEY,
+	FORM_VALUE,
+	FORM_PAIR,  /* (key, value) */
+	FORM_FIELD, /* key=value, where the key is a str */
+};
+
+struct printing {
+	struct prb_items items;
+	enum form form;
+	struct prb_error *err;
+};
+
+static struct prb_error *put_entry(struct prb_repr *r, enum form form, uint64_t key, uint64_t value)
+{
+	switch (form) {
+	case FORM_ENTRY:
+		PRB_TRY(prb_repr_object(r, key));
+		prb_str_puts(r->out, ": ");
+		return prb_repr_object(r, value);
+	case FORM_KEY:
+		return prb_repr_object(r, key);
+	case FORM_VALUE:
+		return prb_repr_object(r, value);
+	case FORM_PAIR:
+		prb_str_putc(r->out, '(');
+		PRB_TRY(prb_repr_object(r, key));
+		prb_str_puts(r->out, ", ");
+		PRB_TRY(prb_repr_object(r, value));
+		prb_str_putc(r->out, ')');
+		return NULL;
+	case FORM_FIELD:
+		PRB_TRY(prb_repr_put_text(r, key));
+		prb_str_putc(r->out, '=');
+		return prb_repr_object(r, value);
+	}
+	return NULL;
+}
+
+static bool print_entry(void *context, uint64_t key, uint64_t value)
+{
+	struct printing *printing = context;
+
+	if (!prb_items_next(&printing->items))
+		return false;
+	printing->err = put_entry(printing->items.r, printing->form, key, value);
+	return !printing->err;
+}
+
+static struct prb_error *put_entries(struct prb_repr *r, uint64_t dict, enum form form)
+{
+	struct printing printing = {.items = {.r = r}, .form = form};
+
+	PRB_TRY(prb_repr_dict_size(r, dict, &printing.items.total));
+
+	struct prb_error *err = prb_repr_dict_each(r, dict, print_entry, &printing);
+
+	if (err) {
+		prb_error_destroy(printing.err);
+		return err;
+	}
+	return printing.err;
+}
+
+static struct prb_error *put_dict(struct prb_repr *r, uint64_t dict)
+{
+	prb_str_putc(r->out, '{');
+	PRB_TRY(put_entries(r, dict, FORM_ENTRY));
+	prb_str_putc(r->out, '}');
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_dict(struct prb_repr *r, uint64_t object,
+				       struct prb_type *type __attribute__((unused)))
+{
+	if (!prb_repr_enter(r, object, "{...}"))
+		return NULL;
+	PRB_TRY(put_dict(r, object));
+	prb_repr_leave(r);
+	return NULL;
+}
+
+static struct prb_error *put_view(struct prb_repr *r, uint64_t object, struct prb_type *type,
+				  enum form form)
+{
+	uint64_t dict;
+
+	PRB_TRY(prb_repr_member(r, object, 0, &dict));
+	if (!prb_repr_enter(r, object, "..."))
+		return NULL;
+	PRB_TRY(prb_repr_put_name(r, type));
+	prb_str_puts(r->out, "([");
+	PRB_TRY(put_entries(r, dict, form));
+	prb_str_puts(r->out, "])");
+	prb_repr_leave(r);
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_dict_keys(struct prb_repr *r, uint64_t object,
+					    struct prb_type *type)
+{
+	return put_view(r, object, type, FORM_KEY);
+}
+
+struct prb_error *prb_repr_handle_dict_values(struct prb_repr *r, uint64_t object,
+					      struct prb_type *type)
+{
+	return put_view(r, object, type, FORM_VALUE);
+}
+
+struct prb_error *prb_repr_handle_dict_items(struct prb_repr *r, uint64_t object,
+					     struct prb_type *type)
+{
+	return put_view(r, object, type, FORM_PAIR);
+}
+
+/* sizeof(PyDictObject): what a subclass in C adds lies behind it. */
+static struct prb_error *dict_end(struct prb_repr *r, const struct prb_type *type, uint64_t *ret)
+{
+	uint64_t mro[PRB_MRO_MAX];
+	size_t count;
+
+	PRB_TRY(prb_repr_mro(r, type, mro, &count));
+	for (size_t i = 0; i < count; i++) {
+		struct prb_type *base;
+
+		PRB_TRY(prb_repr_type(r, mro[i], &base));
+		if (prb_type_is(base, "dict")) {
+			*ret = (uint64_t)base->basicsize;
+			return NULL;
+		}
+	}
+	return prb_repr_bad(type->address, "not a dict");
+}
+
+struct prb_error *prb_repr_handle_defaultdict(struct prb_repr *r, uint64_t object,
+					      struct prb_type *type)
+{
+	uint64_t end, factory;
+
+	PRB_TRY(dict_end(r, type, &end));
+	PRB_TRY(prb_repr_word(r, object + end, &factory));
+	PRB_TRY(prb_repr_put_name(r, type));
+	prb_str_putc(r->out, '(');
+	if (factory)
+		PRB_TRY(prb_repr_object(r, factory));
+	else
+		prb_str_puts(r->out, "None");
+	prb_str_puts(r->out, ", ");
+	PRB_TRY(prb_repr_handle_dict(r, object, type));
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct value_search {
+	uint64_t key, value;
+};
+
+static bool same_key(void *context, uint64_t key, uint64_t value)
+{
+	struct value_search *search = context;
+
+	if (key != search->key)
+		return true;
+	search->value = value;
+	return false;
+}
+
+/* The order is in a linked list of nodes (key, hash, next, previous), the values in the dict. */
+static struct prb_error *put_ordered(struct prb_repr *r, uint64_t object, uint64_t node,
+				     enum form form)
+{
+	struct prb_items items = {.r = r};
+
+	PRB_TRY(prb_repr_dict_size(r, object, &items.total));
+	while (prb_items_next(&items)) {
+		uint64_t words[3];
+		struct value_search search = {};
+
+		PRB_TRY(prb_repr_words(r, node, 3, words));
+		node = words[2];
+		search.key = words[0];
+		PRB_TRY(prb_repr_dict_each(r, object, same_key, &search));
+		PRB_TRY(put_entry(r, form, search.key, search.value));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_ordered_dict(struct prb_repr *r, uint64_t object,
+					       struct prb_type *type)
+{
+	bool as_dict = r->traits->odict_as_dict;
+	uint64_t end, first, count;
+
+	PRB_TRY(dict_end(r, type, &end));
+	PRB_TRY(prb_repr_word(r, object + end, &first));
+	PRB_TRY(prb_repr_dict_size(r, object, &count));
+	if (!prb_repr_enter(r, object, "..."))
+		return NULL;
+	PRB_TRY(prb_repr_put_name(r, type));
+	prb_str_putc(r->out, '(');
+	if (count) {
+		prb_str_puts(r->out, as_dict ? "{" : "[");
+		PRB_TRY(put_ordered(r, object, first, as_dict ? FORM_ENTRY : FORM_PAIR));
+		prb_str_puts(r->out, as_dict ? "}" : "]");
+	}
+	prb_str_putc(r->out, ')');
+	prb_repr_leave(r);
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_mappingproxy(struct prb_repr *r, uint64_t object,
+					       struct prb_type *type __attribute__((unused)))
+{
+	uint64_t mapping;
+
+	PRB_TRY(prb_repr_member(r, object, 0, &mapping));
+	prb_str_puts(r->out, "mappingproxy(");
+	PRB_TRY(prb_repr_object(r, mapping));
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_namespace(struct prb_repr *r, uint64_t object,
+					    struct prb_type *type)
+{
+	uint64_t dict;
+
+	PRB_TRY(prb_repr_member(r, object, 0, &dict));
+
+	bool plain = prb_type_is(type, "types.SimpleNamespace");
+
+	if (plain)
+		prb_str_puts(r->out, "namespace");
+	else
+		PRB_TRY(prb_repr_put_name(r, type));
+	prb_str_putc(r->out, '(');
+	if (prb_repr_enter(r, object, "...")) {
+		PRB_TRY(put_entries(r, dict, FORM_FIELD));
+		prb_repr_leave(r);
+	}
+	prb_str_putc(r->out, ')');
+	return NULL;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Finding the CPython runtimes in a target. */
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/cpython/debug_offsets.h"
+#include "dwarf/cpython/layout_load.h"
+#include "dwarf/cpython/object.h"
+#include "dwarf/cpython/python.h"
+#include "dwarf/cpython/runtime_scan.h"
+#include "dwarf/mem/view.h"
+#include "dwarf/snapshot/snapshot.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool find_symbol(struct prb_module *module, const char *name, uint64_t *ret)
+{
+	uint64_t size;
+	prb_auto_error struct prb_error *err = prb_module_symbol(module, name, ret, &size);
+
+	if (err)
+		*ret = 0;
+	return !err;
+}
+
+static uint64_t find_runtime(struct prb_module *module)
+{
+	uint64_t address, size;
+	prb_auto_error struct prb_error *err =
+		prb_module_section(module, ".PyRuntime", &address, &size);
+
+	if (!err && size)
+		return address;
+	return find_symbol(module, "_PyRuntime", &address) ? address : 0;
+}
+
+/* "3.9" or "39" right behind @p text in a path: the minor version, or 0. */
+static unsigned minor_after(const char *path, const char *text)
+{
+	for (const char *p = path; (p = strstr(p, text)); p++) {
+		unsigned minor;
+		const char *digits = p + strlen(text);
+
+		if (*digits++ != '3')
+			continue;
+		if (*digits == '.')
+			digits++;
+		if (sscanf(digits, "%2u", &minor) == 1 && minor >= 1)
+			return minor;
+	}
+	return 0;
+}
+
+/* The minor version by the names of files: this module's, then any extension module's. */
+static uint32_t version_by_names(struct prb_modules *modules, struct prb_module *module)
+{
+	static const char *const marks[] = {"python", "/python", "cpython-"};
+	unsigned minor = minor_after(base_name(module->path), "python");
+
+	for (size_t m = 0; !minor && m < sizeof(marks) / sizeof(marks[0]); m++) {
+		struct prb_module **other;
+
+		prb_vec_each (other, &modules->list) {
+			minor = minor_after((*other)->path, marks[m]);
+			if (minor)
+				break;
+		}
+	}
+	return minor ? 0x03000000 | minor << 16 : 0;
+}
+
+static uint32_t find_version(struct prb_modules *modules, struct prb_module *module,
+			     struct prb_mem *mem, uint64_t runtime)
+{
+	uint64_t address;
+	uint32_t version;
+
+	if (runtime && prb_debug_offsets_present(mem, runtime, &version))
+		return version;
+	if (find_symbol(module, "Py_Version", &address)) { /* 3.11+ */
+		prb_auto_error struct prb_error *err = prb_mem_read_u32(mem, address, &version);
+
+		if (!err && version >> 24 == 3)
+			return version;
+	}
+	return version_by_names(modules, module);
+}
+
+static void format_version(uint32_t hex, char *buffer, size_t size)
+{
+	unsigned level = hex >> 4 & 15, serial = hex & 15;
+	int n = snprintf(buffer, size, "%u.%u.%u", hex >> 24, hex >> 16 & 255, hex >> 8 & 255);
+
+	if (level >= 10 && level <= 12)
+		snprintf(buffer + n, size - (size_t)n, "%s%u",
+			 level == 10   ? "a"
+			 : level == 11 ? "b"
+				       : "rc",
+			 serial);
+}
+
+/* sys.hexversion of one interpreter. */
+static struct prb_error *read_hexversion(struct prb_python *py, struct prb_mem *mem,
+					 uint64_t interp, uint32_t *ret)
+{
+	uint64_t sys, object;
+	int64_t value;
+
+	PRB_TRY(prb_mem_read_u64(mem, interp + (uint64_t)py->layout.interp_sysdict, &sys));
+	PRB_TRY(prb_object_dict_get(py, mem, sys, "hexversion", &object));
+	PRB_TRY(prb_object_int(py, mem, object, &value));
+	*ret = (uint32_t)value;
+	return NULL;
+}
+
+/*
+ * A runtime is believed when its interpreters and threads hang together and `sys` inside of it
+ * says the version whose layout we read it with.
+ */
+static struct prb_error *validate(struct prb_python *py, struct prb_mem *mem)
+{
+	struct prb_py_threads threads;
+	uint32_t hex = 0;
+
+	PRB_TRY(prb_python_threads(py, mem, &threads));
+
+	struct prb_error *err = NULL;
+	if (!threads.interps.count)
+		err = prb_error_create(PRB_ERROR_UNSUPPORTED, "Python is not initialised (yet)");
+	else
+		err = read_hexversion(
+			py, mem, threads.interps.items[threads.interps.count - 1].address, &hex);
+	prb_py_threads_deinit(&threads);
+	PRB_TRY(err);
+	if (hex >> 16 != py->layout.version)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "sys.hexversion is %#x", hex);
+	py->layout.micro = (uint8_t)(hex >> 8);
+	format_version(hex, py->version, sizeof(py->version));
+	return NULL;
+}
+
+static struct prb_error *try_version(struct prb_python *py, struct prb_mem *mem, uint32_t version)
+{
+	PRB_TRY(prb_layout_load(py->module, mem, py->runtime, version, &py->layout));
+	if (!py->runtime && !py->interp_head)
+		PRB_TRY(prb_runtime_scan(py, mem));
+	return prb_error_prefix(validate(py, mem), "Python %u.%u in %s", version >> 24,
+				version >> 16 & 255, py->module->path);
+}
+
+/* Statics of ceval.c, pystate.c and gcmodule.c, in `.symtab` where that was kept. */
+static void find_statics(struct prb_python *py)
+{
+	find_symbol(py->module, "interp_head", &py->interp_head);
+	find_symbol(py->module, "_PyThreadState_Current", &py->tstate_current);
+	find_symbol(py->module, "collecting", &py->gc_collecting);
+}
+
+static struct prb_error *try_module(struct prb_modules *modules, struct prb_module *module,
+				    struct prb_mem *mem, bool may_scan, struct prb_python *py)
+{
+	*py = (struct prb_python){.target = modules->target, .module = module};
+	py->runtime = find_runtime(module);
+	if (!py->runtime)
+		find_statics(py);
+
+	if (!py->runtime && !py->interp_head && !py->tstate_current && !may_scan)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s holds no Python", module->path);
+
+	uint32_t version = find_version(modules, module, mem, py->runtime);
+	if (version)
+		return try_version(py, mem, version);
+
+	/* Nothing says which version it is: take the one that fits. */
+	for (unsigned minor = 15; minor >= 4; minor--) {
+		uint32_t guess = 0x03000000 | minor << 16;
+		struct prb_error *err = try_version(py, mem, guess);
+
+		if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
+			return err;
+		prb_error_destroy(err);
+	}
+	return prb_error_create(PRB_ERROR_UNSUPPORTED,
+				"%s holds a Python of a version that cannot be found out",
+				module->path);
+}
+
+/* Modules that are worth opening first: the executable and whatever is called python. */
+static bool likely(const struct prb_module *module, const char *exe)
+{
+	return strstr(base_name(module->path), "python") || !strcmp(module->path, exe);
+}
+
+/* An extension module (x.cpython-312-….so) is called python but is none. */
+static bool is_extension(const struct prb_module *module)
+{
+	return strstr(base_name(module->path), ".cpython-") != NULL;
+}
+
+struct finder {
+	struct prb_modules *modules;
+	struct prb_mem *mem;
+	struct prb_pythons *found;
+	struct prb_error *reason; /* the most telling failure so far */
+};
+
+static struct prb_error *consider(struct finder *finder, struct prb_module *module, bool may_scan)
+{
+	struct prb_python **slot, *py = calloc(1, sizeof(*py));
+
+	if (!py)
+		return prb_error_nomem();
+
+	struct prb_error *err = try_module(finder->modules, module, finder->mem, may_scan, py);
+	if (!err) {
+		slot = prb_vec_push(&finder->found->list);
+		if (!slot) {
+			free(py);
+			return prb_error_nomem();
+		}
+		*slot = py;
+		prb_log("python", 1, "Python %s in %s, runtime at %#llx", py->version, module->path,
+			(unsigned long long)py->runtime);
+		return NULL;
+	}
+	free(py);
+	if (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
+		return err;
+	prb_log("python", 2, "%s: %s", module->path, err->message);
+	if (!finder->reason || finder->reason->code == PRB_ERROR_NOT_FOUND) {
+		prb_error_destroy(finder->reason);
+		finder->reason = err;
+	} else {
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+/*
+ * Cheapest first: the likely modules by section and symbols, then all others the same way, then
+ * the data of the likely ones, word by word.
+ */
+static struct prb_error *consider_all(struct finder *finder, const char *exe)
+{
+	static const struct {
+		bool likely, scan;
+	} passes[] = {{true, false}, {false, false}, {true, true}};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(passes) && !finder->found->list.count; i++) {
+		struct prb_module **module;
+
+		prb_vec_each (module, &finder->modules->list)
+			if (likely(*module, exe) == passes[i].likely && !is_extension(*module))
+				PRB_TRY(consider(finder, *module, passes[i].scan));
+	}
+	return NULL;
+}
+
+/* What kind of other program it is, for the message. */
+static struct prb_error *no_python(struct finder *finder)
+{
+	struct prb_module **module;
+
+	prb_vec_each (module, &finder->modules->list) {
+		const char *name = base_name((*module)->path);
+
+		if (strstr(name, "pypy"))
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_UNSUPPORTED, "this is PyPy (%s)", name),
+				"only CPython can be read");
+		if (!strncmp(name, "libpython2", 10) || !strncmp(name, "python2", 7))
+			return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+							       "this is Python 2 (%s)", name),
+					      "CPython 3.4 to 3.15 can be read");
+	}
+	if (finder->reason && finder->reason->code != PRB_ERROR_NOT_FOUND)
+		return prb_steal(&finder->reason);
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python"),
+			      "'probing list' shows the Python processes");
+}
+
+struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pythons *ret)
+{
+	prb_auto_str struct prb_str exe = {};
+	struct prb_view *view;
+
+	*ret = (struct prb_pythons){};
+	prb_error_destroy(prb_target_read_link(modules->target, &exe, "exe"));
+	PRB_TRY(prb_view_create(modules->target->mem, &view));
+
+	struct finder finder = {.modules = modules, .mem = prb_view_mem(view), .found = ret};
+	struct prb_error *err = consider_all(&finder, prb_str_text(&exe));
+	if (!err && !ret->list.count)
+		err = no_python(&finder);
+	if (!err && modules->target->recorder)
+		prb_recorder_pages(modules->target->recorder, 0, view);
+	prb_error_destroy(finder.reason);
+	prb_view_destroy(view);
+	if (err)
+		prb_pythons_deinit(ret);
+	return err;
+}
+
+void prb_pythons_deinit(struct prb_pythons *pythons)
+{
+	struct prb_python **py;
+
+	prb_vec_each (py, &pythons->list)
+		free(*py);
+	prb_vec_free(&pythons->list);
+}
