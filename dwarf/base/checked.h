@@ -12,12 +12,8 @@
 #include <stdint.h>
 
 #define PRB_ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
-#define PRB_MIN(a, b)                          \
-	({                                     \
-		__typeof__(a) prb_a = (a);     \
-		__typeof__(b) prb_b = (b);     \
-		prb_a < prb_b ? prb_a : prb_b; \
-	})
+/** The smaller of two values without side effects: one of them is evaluated twice. */
+#define PRB_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 static inline bool prb_add(uint64_t a, uint64_t b, uint64_t *result)
 {

@@ -11,6 +11,8 @@
 enum {
 	SLAB_PAGES = 32,   /* pages allocated at once */
 	BATCH_PAGES = 512, /* pages of one batched read */
+	REMEMBERED = 8,    /* epochs for which an untouched page is still expected: a program that
+			      alternates between call chains needs the pages of all of them */
 };
 
 struct page {
@@ -104,14 +106,17 @@ static bool page_buffer(struct prb_view *view, struct page *page)
 	return true;
 }
 
-/* Sealed views may still read what the target cannot write. */
+/*
+ * Sealed views may still read what the target cannot write: file mappings, not the reserves of
+ * an allocator, which become writable as they are used.
+ */
 static bool may_fetch(const struct prb_view *view, uint64_t number)
 {
 	if (!view->sealed)
 		return true;
 
 	const struct prb_map *map = prb_maps_find(view->sealed, number * PRB_PAGE_SIZE);
-	return map && !map->write;
+	return map && map->read && !map->write && (map->inode || !strcmp(map->path, "[vdso]"));
 }
 
 static struct prb_error *hold(struct prb_view *view, uint64_t number, struct page **ret)
@@ -238,7 +243,7 @@ struct prb_error *prb_view_prefetch(struct prb_view *view)
 	for (size_t i = 0; i < view->pages.count; i++) {
 		struct page *page = &view->pages.items[i];
 
-		if (page->held == view->epoch || page->wanted + 1 < view->epoch)
+		if (page->held == view->epoch || page->wanted + REMEMBERED < view->epoch)
 			continue;
 		batch[count++] = i;
 		if (count == BATCH_PAGES) {

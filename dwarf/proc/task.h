@@ -37,14 +37,35 @@ struct prb_wait {
 	char *what; /**< "socket 7 → 10.0.0.3:29500", "pipe 4 ← 4711 (cat)", "a lock"; or NULL */
 	uint64_t futex; /**< address waited on, 0 if it is not a futex: the Python side may know
 			   which lock it is and who owns it */
+	pid_t owner;	/**< thread that holds the lock waited for, if memory says so; else 0 */
+	double asked;	/**< seconds after which the wait ends by itself, counted from its
+			   beginning; < 0 if it has no such limit. Less how long the thread slept,
+			   it is the time left. */
+	double left;	/**< seconds until the absolute time at which the wait ends; < 0 if it has
+			   none. Already told in `what`. */
 };
 
 /**
+ * What descriptions have in common, so that the threads of one dump do not look it up again:
+ * tables of sockets, locks, and which process holds which pipe. It holds for one instant:
+ * make one per dump. Borrows the target. One thread at a time.
+ */
+struct prb_wait_context;
+
+struct prb_error *prb_wait_context_create(struct prb_target *t,
+					  struct prb_wait_context **ret) PRB_MUST_CHECK;
+void prb_wait_context_destroy(struct prb_wait_context *context);
+
+/**
  * Describes what @p task waits for: from its system call and arguments, the descriptor's link,
- * socket tables (net/tcp, net/tcp6, net/udp, net/unix of the target's namespace), the process at
- * the other end of a pipe or unix socket, child pid of wait4/waitid, time left of a sleep.
+ * sockets of the target's network namespace, the process at the other end of a pipe or unix
+ * socket, child pid of wait4/waitid, time of a sleep.
  * Nothing known gives `call` and `what` NULL. Never an error but for memory.
  */
+struct prb_error *prb_wait_describe(struct prb_wait_context *context, const struct prb_task *task,
+				    struct prb_wait *ret) PRB_MUST_CHECK;
+
+/** The same for a single thread. */
 struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
 				struct prb_wait *ret) PRB_MUST_CHECK;
 void prb_wait_deinit(struct prb_wait *wait);

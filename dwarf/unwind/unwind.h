@@ -23,17 +23,28 @@
 
 struct prb_unwinder;
 
-/** Borrows @p modules, which must outlive it. */
+/**
+ * Borrows @p modules, which must outlive it. It keeps what it has found out about them, so a
+ * target that has loaded or unloaded libraries needs a new unwinder with the new modules.
+ */
 struct prb_error *prb_unwinder_create(struct prb_modules *modules,
 				      struct prb_unwinder **ret) PRB_MUST_CHECK;
 void prb_unwinder_destroy(struct prb_unwinder *unwinder);
 
+/**
+ * aarch64: the bits of a return address that a signature occupies (NT_ARM_PAC_MASK of the thread,
+ * its mask for instructions). Unless told, all above the target's highest mapped address.
+ */
+void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask);
+
 struct prb_unwind_step {
-	uint64_t cfa;	    /**< canonical frame address of the frame that was left */
+	uint64_t cfa;	    /**< canonical frame address of the frame that was left, if it was */
 	bool signal_frame;  /**< the frame left was a signal trampoline: the caller's pc is exact,
 			       not a return address */
-	bool end;	    /**< the outermost frame was reached in order (RA undefined, pc 0) */
-	const char *reason; /**< if the walk cannot go on: why, static text; else NULL */
+	bool end;	    /**< the frame is the outermost one (return address undefined or 0):
+			       the walk is complete and the registers are unchanged */
+	const char *reason; /**< if the walk cannot go on: why, text that is valid until the
+			       unwinder's next step; else NULL */
 };
 
 /**
@@ -41,8 +52,15 @@ struct prb_unwind_step {
  * @p exact_pc: regs->pc is where the frame is executing (innermost frame, or below a signal
  * frame), not a return address.
  * Not being able to go on (no CFI, a needed register is unknown, unreadable stack, pc outside any
- * module, no progress) is not an error: `reason` says it and @p regs is unchanged. Errors are only
- * about ourselves (PRB_ERROR_NOMEM) and PRB_ERROR_FAULT of a sealed view (see view.h).
+ * module, no progress) is not an error: `reason` says it and @p regs is unchanged. Memory that
+ * cannot be read is no error either, also if it is a sealed view that lacks the page (ask
+ * prb_view_misses()). Errors are those of reading at all (PRB_ERROR_NO_PROCESS, …_PERMISSION,
+ * …_OS) and PRB_ERROR_NOMEM.
+ *
+ * A frame that executes where no code is, because a bad function pointer was called, is left by
+ * its return address if that lies in a module. The number of frames is for the caller to bound:
+ * a walk that goes on for ever is hindered only as far as frame addresses must grow but for a few
+ * switches of stacks.
  */
 struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem *mem, bool exact_pc,
 				  struct prb_regs *regs,

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/cache/cache_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+
+enum {
+	LOCK_TRIES = 20, /* of a millisecond: others hold the lock for less */
+	REPLACE_TRIES = 3,
+};
+
+struct prb_cache_header prb_cache_header(void)
+{
+	struct prb_cache_header header = {
+		.magic = "prbcache",
+		.format = PRB_CACHE_FORMAT,
+		.heads = PRB_CACHE_HEADS,
+	};
+
+	snprintf(header.version, sizeof(header.version), "%s", PRB_VERSION);
+	return header;
+}
+
+/* Opens a folder that nobody else can write to; made first if it is not there. */
+static int open_own_folder(const char *path)
+{
+	struct stat st;
+	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	prb_auto_close int fd = open(path, flags);
+
+	if (fd < 0 && errno == ENOENT && !mkdir(path, 0700))
+		fd = open(path, flags);
+	if (fd < 0 || fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022))
+		return -1;
+	return prb_steal_fd(&fd);
+}
+
+/* A home that is not ours (kept by sudo, shared by a container) stays as it is. */
+static bool is_own(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_uid == geteuid();
+}
+
+static int open_below(const char *base, const char *middle)
+{
+	prb_auto_free char *parent = prb_format("%s%s", base, middle);
+	prb_auto_free char *path = prb_format("%s%s/probing", base, middle);
+
+	if (!parent || !path || base[0] != '/' || !is_own(base))
+		return -1;
+
+	int fd = open_own_folder(path);
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	mkdir(parent, 0700);
+	return open_own_folder(path);
+}
+
+int prb_cache_folder(void)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int fd = -1;
+
+	if (xdg && *xdg)
+		fd = open_below(xdg, "");
+	else if (home && *home)
+		fd = open_below(home, "/.cache");
+	if (fd >= 0)
+		return fd;
+
+	prb_auto_free char *path = prb_format("/tmp/probing-%u", (unsigned)geteuid());
+	return path ? open_own_folder(path) : -1;
+}
+
+int prb_cache_open_file(int folder, const char *name, int flags, uint64_t *size)
+{
+	struct stat st;
+	prb_auto_close int fd =
+		openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < 0) {
+		errno = EPERM;
+		return -1;
+	}
+	*size = (uint64_t)st.st_size;
+	return prb_steal_fd(&fd);
+}
+
+/* Never waits long: the holder may have been stopped. */
+static bool lock(int fd)
+{
+	const struct timespec millisecond = {.tv_nsec = 1000 * 1000};
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return true;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return false;
+		nanosleep(&millisecond, NULL);
+	}
+	return false;
+}
+
+/* True if @name still leads to the file that @fd has open: another writer may have replaced it. */
+static bool is_current(int folder, const char *name, int fd)
+{
+	struct stat opened, named;
+
+	return !fstat(fd, &opened) && !fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) &&
+	       opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+static bool write_all(int fd, const void *data, size_t length, uint64_t offset)
+{
+	for (size_t done = 0; done < length;) {
+		ssize_t n = pwrite(fd, (const char *)data + done, length - done,
+				   (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+static bool read_all(int fd, void *data, size_t length)
+{
+	return pread(fd, data, length, 0) == (ssize_t)length;
+}
+
+static size_t record_length(const struct prb_cache_record *record)
+{
+	size_t length = sizeof(*record) + record->key_length + record->value_length;
+
+	return (length + PRB_CACHE_ALIGN - 1) / PRB_CACHE_ALIGN * PRB_CACHE_ALIGN;
+}
+
+/* Links the records, which will lie at offset @start, into the chains. */
+static void link_records(void *records, size_t length, uint32_t start, uint32_t *heads)
+{
+	for (size_t at = 0; at < length;) {
+		struct prb_cache_record *record = (struct prb_cache_record *)((char *)records + at);
+		uint32_t *head = &heads[record->hash % PRB_CACHE_HEADS];
+
+		record->next = *head;
+		*head = start + (uint32_t)at;
+		at += record_length(record);
+	}
+}
+
+struct beginning {
+	struct prb_cache_header header;
+	uint32_t heads[PRB_CACHE_HEADS];
+};
+_Static_assert(sizeof(struct beginning) == PRB_CACHE_FIRST, "the records follow the heads");
+
+enum outcome { DONE, REPLACE, AGAIN, FAILED };
+
+static enum outcome append(int folder, const char *name, void *records, size_t length)
+{
+	const struct prb_cache_header wanted = prb_cache_header();
+	struct beginning beginning;
+	struct stat st;
+	uint64_t size;
+	prb_auto_close int fd = prb_cache_open_file(folder, name, O_RDWR, &size);
+
+	if (fd < 0)
+		return REPLACE;
+	if (!lock(fd))
+		return FAILED;
+	if (!is_current(folder, name, fd) || fstat(fd, &st))
+		return AGAIN;
+	if (!read_all(fd, &beginning, sizeof(beginning)) ||
+	    memcmp(&beginning.header, &wanted, sizeof(wanted)))
+		return REPLACE;
+
+	size = (uint64_t)st.st_size;
+	size = (size + PRB_CACHE_ALIGN - 1) / PRB_CACHE_ALIGN * PRB_CACHE_ALIGN;
+	if (size > PRB_CACHE_MAX_FILE || length > PRB_CACHE_MAX_FILE - size)
+		return REPLACE;
+	link_records(records, length, (uint32_t)size, beginning.heads);
+	if (!write_all(fd, records, length, size) ||
+	    !write_all(fd, beginning.heads, sizeof(beginning.heads), sizeof(beginning.header)))
+		return FAILED;
+	return DONE;
+}
+
+/*
+ * Makes a new file and moves it into place. What a killed writer left of one is used again, hence
+ * the lock, and the question whether what was locked is not the live file by now.
+ */
+static enum outcome replace(int folder, const char *name, void *records, size_t length)
+{
+	prb_auto_free char *fresh = prb_format("%s.new", name);
+	struct beginning beginning = {.header = prb_cache_header()};
+	uint64_t size;
+
+	if (!fresh)
+		return FAILED;
+
+	prb_auto_close int fd = prb_cache_open_file(folder, fresh, O_RDWR | O_CREAT, &size);
+	if (fd < 0 || !lock(fd))
+		return FAILED;
+	if (!is_current(folder, fresh, fd))
+		return AGAIN;
+	link_records(records, length, PRB_CACHE_FIRST, beginning.heads);
+	if (ftruncate(fd, 0) || !write_all(fd, records, length, PRB_CACHE_FIRST) ||
+	    !write_all(fd, &beginning, sizeof(beginning), 0) ||
+	    renameat(folder, fresh, folder, name))
+		return FAILED;
+	return DONE;
+}
+
+struct prb_error *prb_cache_write(int folder, const char *name, void *records, size_t length)
+{
+	enum outcome outcome = AGAIN;
+
+	for (int i = 0; i < REPLACE_TRIES && outcome == AGAIN; i++) {
+		errno = 0;
+		outcome = append(folder, name, records, length);
+		if (outcome == REPLACE)
+			outcome = replace(folder, name, records, length);
+	}
+	if (outcome == DONE)
+		return NULL;
+	return prb_error_os(errno ? errno : EBUSY, "cannot write the cache file %s", name);
+}

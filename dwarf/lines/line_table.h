@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Functions and lines of one file with debug information, through libbfd; private to
+ * dwarf/lines. The first question costs 60–155 ms for a big file, the others next to nothing.
+ *
+ * libbfd keeps global state, so these calls take turns among threads.
+ */
+#ifndef PRB_LINES_LINE_TABLE_H
+#define PRB_LINES_LINE_TABLE_H
+
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/elf/elf.h"
+#include "dwarf/lines/lines.h"
+
+struct prb_line_table;
+
+/**
+ * Opens the line information of @p elf, which is borrowed. PRB_ERROR_NOT_FOUND if it has none;
+ * PRB_ERROR_UNSUPPORTED for files and machines that this libbfd cannot read.
+ */
+struct prb_error *prb_line_table_open(struct prb_elf *elf, uint16_t machine,
+				      struct prb_line_table **ret) PRB_MUST_CHECK;
+void prb_line_table_close(struct prb_line_table *table);
+
+/**
+ * Appends what is known about @p address (as in the file): inlined functions first, the real one
+ * last; nothing if nothing is known. `symbol` stays NULL.
+ */
+struct prb_error *prb_line_table_find(struct prb_line_table *table, uint64_t address,
+				      struct prb_lines *ret) PRB_MUST_CHECK;
+
+#endif

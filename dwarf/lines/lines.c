@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/lines/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/base/str.h"
+#include "dwarf/cache/cache.h"
+#include "dwarf/lines/demangle.h"
+#include "dwarf/lines/line_table.h"
+#include "dwarf/lines/record.h"
+
+/* What we keep open of a module. */
+struct file {
+	struct prb_module *module;
+	struct prb_cache *cache;
+	struct prb_line_table *table; /* NULL: none, or not tried yet */
+	bool tried_table;
+};
+
+struct prb_resolver {
+	struct prb_modules *modules;
+	PRB_VEC(struct file) files;
+	size_t last; /* index of the file asked for last: stacks stay in one for a while */
+};
+
+struct prb_error *prb_resolver_create(struct prb_modules *modules, struct prb_resolver **ret)
+{
+	struct prb_resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (!resolver)
+		return prb_error_nomem();
+	resolver->modules = modules;
+	*ret = resolver;
+	return NULL;
+}
+
+void prb_resolver_destroy(struct prb_resolver *resolver)
+{
+	struct file *file;
+
+	if (!resolver)
+		return;
+	prb_vec_each (file, &resolver->files) {
+		prb_cache_close(file->cache);
+		if (file->table)
+			prb_line_table_close(file->table);
+	}
+	prb_vec_free(&resolver->files);
+	free(resolver);
+}
+
+void prb_lines_deinit(struct prb_lines *lines)
+{
+	struct prb_line *line;
+
+	prb_vec_each (line, &lines->list) {
+		free(line->func);
+		free(line->symbol);
+		free(line->file);
+	}
+	prb_vec_free(&lines->list);
+}
+
+static struct prb_error *file_of(struct prb_resolver *resolver, struct prb_module *module,
+				 struct file **ret)
+{
+	struct file *file;
+
+	if (resolver->last < resolver->files.count &&
+	    resolver->files.items[resolver->last].module == module) {
+		*ret = &resolver->files.items[resolver->last];
+		return NULL;
+	}
+	prb_vec_each (file, &resolver->files)
+		if (file->module == module)
+			goto found;
+
+	struct prb_cache *cache;
+	PRB_TRY(prb_cache_open(prb_module_build_id(module), "lines", &cache));
+	file = prb_vec_push(&resolver->files);
+	if (!file) {
+		prb_cache_close(cache);
+		return prb_error_nomem();
+	}
+	file->module = module;
+	file->cache = cache;
+found:
+	resolver->last = (size_t)(file - resolver->files.items);
+	*ret = file;
+	return NULL;
+}
+
+/* The line information of the module's file or separate debug file; NULL if there is none. */
+static struct prb_line_table *table_of(struct file *file)
+{
+	struct prb_elf *debug;
+
+	if (file->tried_table)
+		return file->table;
+	file->tried_table = true;
+
+	prb_auto_error struct prb_error *err = prb_module_debug(file->module, &debug);
+	if (!err)
+		err = prb_line_table_open(debug, file->module->target->machine, &file->table);
+	if (err)
+		prb_log("lines", 2, "no lines of %s: %s", file->module->path, err->message);
+	return file->table;
+}
+
+/* glibc's own calls go to hidden aliases, which no programmer has ever heard of. */
+static bool is_hidden_alias(const char *func)
+{
+	return !strncmp(func, "__GI_", 5);
+}
+
+static struct prb_error *set_symbol(struct prb_lines *lines, const char *symbol)
+{
+	struct prb_line *line;
+
+	prb_vec_each (line, &lines->list) {
+		line->symbol = strdup(symbol);
+		if (!line->symbol)
+			return prb_error_nomem();
+	}
+
+	struct prb_line *real = &lines->list.items[lines->list.count - 1];
+	if (!real->func || is_hidden_alias(real->func)) {
+		free(real->func);
+		real->func = prb_demangle(symbol);
+		if (!real->func)
+			real->func = strdup(symbol);
+		if (!real->func)
+			return prb_error_nomem();
+	}
+	return NULL;
+}
+
+static struct prb_error *compute(struct file *file, uint64_t offset, struct prb_lines *ret)
+{
+	struct prb_line_table *table = table_of(file);
+
+	if (table)
+		PRB_TRY(prb_line_table_find(table, offset, ret));
+	if (ret->list.count == 0 && !prb_vec_push(&ret->list))
+		return prb_error_nomem();
+
+	prb_auto_str struct prb_str symbol = {};
+	prb_auto_error struct prb_error *err =
+		prb_module_symbol_at(file->module, offset + file->module->bias, &symbol, NULL);
+	if (err)
+		prb_log("lines", 3, "%s+%#llx: %s", file->module->path, (unsigned long long)offset,
+			err->message);
+	else
+		PRB_TRY(set_symbol(ret, prb_str_text(&symbol)));
+	return NULL;
+}
+
+/*
+ * An answer that was found without line information holds only until there is some: a package
+ * with debug files can be installed at any time.
+ */
+static bool is_good(struct file *file, const struct prb_lines *lines, bool had_table)
+{
+	return lines->list.count > 0 && (had_table || !table_of(file));
+}
+
+static bool from_cache(struct file *file, uint64_t offset, struct prb_lines *ret)
+{
+	const void *value;
+	size_t length;
+	bool had_table;
+
+	if (!prb_cache_get(file->cache, &offset, sizeof(offset), &value, &length))
+		return false;
+	if (prb_line_record_decode(value, length, ret, &had_table) && is_good(file, ret, had_table))
+		return true;
+	prb_lines_deinit(ret);
+	return false;
+}
+
+static char *fact_key(struct prb_module *module, uint64_t offset)
+{
+	const char *id = prb_module_build_id(module);
+
+	return prb_format("pc:%s:%llx", *id ? id : module->path, (unsigned long long)offset);
+}
+
+static bool from_snapshot(struct prb_target *target, const char *key, struct prb_lines *ret)
+{
+	prb_auto_str struct prb_str value = {};
+	bool had_table;
+
+	if (!prb_target_recall(target, key, &value))
+		return false;
+	if (prb_line_record_decode(value.data, value.length, ret, &had_table))
+		return true;
+	prb_lines_deinit(ret);
+	return false;
+}
+
+static struct prb_error *resolve(struct file *file, uint64_t offset, struct prb_lines *ret)
+{
+	struct prb_target *target = file->module->target;
+	prb_auto_free char *key = fact_key(file->module, offset);
+	prb_auto_str struct prb_str record = {};
+
+	if (!key)
+		return prb_error_nomem();
+	if (from_snapshot(target, key, ret))
+		return NULL;
+
+	bool cached = from_cache(file, offset, ret);
+	if (!cached)
+		PRB_TRY(compute(file, offset, ret));
+	if (cached && !target->recorder)
+		return NULL;
+	prb_line_record_encode(ret, file->table != NULL, &record);
+	if (record.failed)
+		return prb_error_nomem();
+	if (!cached)
+		prb_cache_put(file->cache, &offset, sizeof(offset), record.data, record.length);
+	prb_target_remember(target, key, record.data, record.length);
+	return NULL;
+}
+
+struct prb_error *prb_resolve(struct prb_resolver *resolver, uint64_t pc, bool exact,
+			      struct prb_lines *ret)
+{
+	struct prb_module *module = prb_modules_find(resolver->modules, pc);
+	struct file *file;
+
+	*ret = (struct prb_lines){};
+	if (!module)
+		return NULL;
+	PRB_TRY(file_of(resolver, module, &file));
+
+	/* A return address may be the first of the next function; the call never is. */
+	struct prb_error *err = resolve(file, pc - module->bias - !exact, ret);
+	if (err)
+		prb_lines_deinit(ret);
+	return err;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which processes have a file open: all links of /proc/PID/fd are read once, those of the pids
+ * next to the target's first, since programs in one pipeline start one after the other. The
+ * kernel tells no other way, and it costs about a microsecond a link, so there is a time limit.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/proc/text.h"
+#include "dwarf/proc/wait_private.h"
+
+enum {
+	SCAN_MS = 20,
+	MAX_DESCRIPTORS = 1 << 20,
+	MAX_LINK = 256, /* of those that matter: pipes, sockets, paths of fifos */
+};
+
+struct open_file {
+	uint64_t link; /* hash of it */
+	pid_t pid;
+	int fd;
+};
+
+struct prb_holders {
+	PRB_VEC(struct open_file) list; /* by hash, then in the order they were found */
+	bool scanned;
+};
+
+static uint64_t hash(const char *text, size_t length)
+{
+	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (size_t i = 0; i < length; i++)
+		h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
+	return h;
+}
+
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* A process that we may not look into, or that is gone, adds nothing. */
+static bool scan_process(struct prb_holders *h, int proc, pid_t pid)
+{
+	char path[32], link[MAX_LINK];
+
+	snprintf(path, sizeof(path), "%d/fd", pid);
+
+	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	prb_auto_closedir DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return false;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		ssize_t n = readlinkat(fd, entry->d_name, link, sizeof(link));
+		if (n <= 0 || n == sizeof(link))
+			continue;
+		if (h->list.count >= MAX_DESCRIPTORS)
+			return true;
+		struct open_file *file = prb_vec_push(&h->list);
+		if (!file)
+			return false;
+		*file = (struct open_file){
+			.link = hash(link, (size_t)n),
+			.pid = pid,
+			.fd = atoi(entry->d_name),
+		};
+	}
+	return true;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct open_file *x = a, *y = b;
+
+	if (x->link != y->link)
+		return x->link < y->link ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->fd < y->fd ? -1 : x->fd > y->fd;
+}
+
+struct neighbour {
+	pid_t pid;
+	unsigned distance;
+};
+
+static int compare_neighbours(const void *a, const void *b)
+{
+	const struct neighbour *x = a, *y = b;
+
+	return x->distance < y->distance ? -1 : x->distance > y->distance;
+}
+
+struct neighbours {
+	PRB_VEC(struct neighbour) list;
+};
+
+static void neighbours_deinit(struct neighbours *n)
+{
+	prb_vec_free(&n->list);
+}
+
+static bool list_neighbours(pid_t centre, struct neighbours *ret)
+{
+	prb_auto_closedir DIR *dir = opendir("/proc");
+
+	if (!dir)
+		return true;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		struct neighbour *neighbour = prb_vec_push(&ret->list);
+		if (!neighbour)
+			return false;
+		neighbour->pid = atoi(entry->d_name);
+		neighbour->distance = (unsigned)abs(neighbour->pid - centre);
+	}
+	if (ret->list.count)
+		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items),
+		      compare_neighbours);
+	return true;
+}
+
+static bool scan_all(struct prb_holders *h, pid_t target)
+{
+	__attribute__((cleanup(neighbours_deinit))) struct neighbours pids = {};
+	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	double end = now_ms() + SCAN_MS;
+	struct neighbour *neighbour;
+
+	if (proc < 0)
+		return true;
+	if (!list_neighbours(target, &pids))
+		return false;
+	prb_vec_each (neighbour, &pids.list) {
+		if (!scan_process(h, proc, neighbour->pid))
+			return false;
+		if (now_ms() > end)
+			break;
+	}
+	if (h->list.count)
+		qsort(h->list.items, h->list.count, sizeof(*h->list.items), compare_files);
+	return true;
+}
+
+/* Whether the descriptor still is what was looked for; its link's mode tells the access. */
+static bool confirmed(const struct open_file *file, const char *link, enum prb_access access)
+{
+	char path[64], text[MAX_LINK];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", file->pid, file->fd);
+
+	ssize_t n = readlink(path, text, sizeof(text));
+	if (n <= 0 || n == sizeof(text) || (size_t)n != strlen(link) || memcmp(text, link, n))
+		return false;
+	if (access == PRB_HAS_OPEN)
+		return true;
+	return !lstat(path, &st) && st.st_mode & (access == PRB_CAN_READ ? S_IRUSR : S_IWUSR);
+}
+
+static const struct open_file *first_with(const struct prb_holders *h, uint64_t link)
+{
+	size_t low = 0, high = h->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (h->list.items[middle].link < link)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < h->list.count ? &h->list.items[low] : NULL;
+}
+
+struct found {
+	pid_t first; /* of the others */
+	unsigned others;
+	bool itself;
+};
+
+static void search(const struct prb_holders *h, pid_t target, const char *link,
+		   enum prb_access access, struct found *found)
+{
+	uint64_t key = hash(link, strlen(link));
+	const struct open_file *file = first_with(h, key);
+	const struct open_file *end = h->list.items + h->list.count;
+	pid_t last = 0;
+
+	for (; file && file < end && file->link == key; file++) {
+		if (file->pid == last || !confirmed(file, link, access))
+			continue;
+		last = file->pid;
+		if (file->pid == target) {
+			found->itself = true;
+			continue;
+		}
+		if (!found->others++)
+			found->first = file->pid;
+	}
+}
+
+static bool find(struct prb_wait_context *c, const char *link, enum prb_access access, pid_t hint,
+		 struct found *found)
+{
+	if (hint > 0) {
+		prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct prb_holders one = {};
+		bool ok = proc < 0 || scan_process(&one, proc, hint);
+
+		if (ok && one.list.count)
+			qsort(one.list.items, one.list.count, sizeof(*one.list.items),
+			      compare_files);
+		if (ok)
+			search(&one, c->target->pid, link, access, found);
+		prb_vec_free(&one.list);
+		if (!ok || found->others || found->itself)
+			return ok;
+	}
+	if (!c->holders) {
+		c->holders = calloc(1, sizeof(*c->holders));
+		if (!c->holders)
+			return false;
+	}
+	if (!c->holders->scanned && !scan_all(c->holders, c->target->pid))
+		return false;
+	c->holders->scanned = true;
+	search(c->holders, c->target->pid, link, access, found);
+	return true;
+}
+
+void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,
+			  pid_t hint, struct prb_str *s)
+{
+	prb_auto_free char *key = prb_format("holders:%d:%s", access, link);
+	struct found found = {};
+	size_t before = s->length;
+
+	if (!key)
+		s->failed = true;
+	if (!key || prb_wait_recall(c, key, s) || !prb_wait_live(c))
+		return;
+	if (!find(c, link, access, hint, &found))
+		s->failed = true;
+	if (found.others)
+		prb_describe_process(c, found.first, s);
+	else if (found.itself)
+		prb_str_puts(s, "itself");
+	if (found.others > 1)
+		prb_str_printf(s, " and %u more", found.others - 1);
+	prb_target_remember(c->target, key, prb_str_text(s) + before, s->length - before);
+}
+
+void prb_holders_destroy(struct prb_holders *holders)
+{
+	if (!holders)
+		return;
+	prb_vec_free(&holders->list);
+	free(holders);
+}
+
+void prb_describe_process(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
+{
+	char key[32], path[32], comm[64];
+
+	prb_str_printf(s, "%d", pid);
+	snprintf(key, sizeof(key), "comm:%d", pid);
+	size_t before = s->length;
+	if (prb_wait_recall(c, key, s) || !prb_wait_live(c))
+		return;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, comm, sizeof(comm));
+	if (n > 0 && comm[n - 1] == '\n')
+		n--;
+	if (n > 0) {
+		prb_str_puts(s, " (");
+		prb_put_printable(s, comm, (size_t)n);
+		prb_str_puts(s, ")");
+	}
+	prb_target_remember(c->target, key, prb_str_text(s) + before, s->length - before);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/proc/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/proc/text.h"
+
+static bool parse_hex(const char **text, uint64_t *ret)
+{
+	char *end;
+
+	if (strncmp(*text, " 0x", 3))
+		return false;
+	errno = 0;
+	*ret = strtoull(*text + 1, &end, 16);
+	*text = end;
+	return !errno;
+}
+
+/* "running", "-1 SP PC", or "NUMBER ARGUMENTS SP PC"; anything else changes nothing. */
+static void parse_syscall(const char *text, struct prb_task *task)
+{
+	struct prb_task parsed = *task;
+	char *end;
+	const char *rest;
+
+	errno = 0;
+	parsed.syscall = strtol(text, &end, 10);
+	if (end == text || errno)
+		return;
+	rest = end;
+	parsed.in_syscall = parsed.syscall >= 0;
+	for (size_t i = 0; parsed.in_syscall && i < 6; i++) {
+		if (!parse_hex(&rest, &parsed.args[i]))
+			return;
+	}
+	if (parse_hex(&rest, &parsed.sp) && parse_hex(&rest, &parsed.pc))
+		*task = parsed;
+}
+
+static void set_name(struct prb_task *task, const char *comm, size_t length)
+{
+	prb_auto_str struct prb_str raw = {}, name = {};
+
+	prb_put_comm(&raw, comm, length);
+	prb_put_printable(&name, prb_str_text(&raw), raw.length);
+	snprintf(task->name, sizeof(task->name), "%s", prb_str_text(&name));
+}
+
+struct prb_error *prb_task_read(struct prb_target *t, pid_t tid, struct prb_task *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_stat stat;
+
+	*ret = (struct prb_task){.tid = tid, .syscall = -1};
+
+	struct prb_error *err = prb_target_read_file(t, &text, "task/%d/stat", tid);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ||
+	    prb_error_catch(&err, PRB_ERROR_UNSUPPORTED)) {
+		/* A core knows its threads but not what they did. */
+		if (t->kind == PRB_TARGET_CORE)
+			return NULL;
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "thread %d is gone", tid);
+	}
+	PRB_TRY(err);
+	if (!prb_stat_parse(prb_str_text(&text), &stat))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of thread %d makes no sense",
+					tid);
+	ret->state = stat.state;
+	set_name(ret, stat.comm, stat.comm_length);
+	if (strchr("RXZ", stat.state))
+		return NULL;
+
+	prb_str_truncate(&text, 0);
+	err = prb_target_read_file(t, &text, "task/%d/syscall", tid);
+	if (!err)
+		parse_syscall(prb_str_text(&text), ret);
+	/* Not permitted, or gone by now: then there is less to tell. */
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}

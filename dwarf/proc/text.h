@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Texts of the kernel about processes: taking them apart, and making safe to print what a
+ * process wrote into them itself.
+ *
+ * Threading: any thread; nothing here keeps state.
+ */
+#ifndef PRB_PROC_TEXT_H
+#define PRB_PROC_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/str.h"
+
+/** What a line of /proc/PID/stat or /proc/PID/task/TID/stat says. */
+struct prb_stat {
+	const char *comm; /**< inside the line, not terminated */
+	size_t comm_length;
+	char state;
+	pid_t ppid;
+	bool kernel; /**< a thread of the kernel */
+	unsigned threads;
+	uint64_t start_ticks; /**< since boot, in clock ticks */
+};
+
+/** Takes a stat line apart; false if it is none. The name in it may hold any character. */
+bool prb_stat_parse(const char *line, struct prb_stat *ret);
+
+/** Appends a name from a stat line as the process wrote it: the kernel's escapes are undone. */
+void prb_put_comm(struct prb_str *s, const char *comm, size_t length);
+
+/**
+ * Appends foreign text for a terminal: valid UTF-8 stays as it is, but for control characters and
+ * those that change the direction of writing; these and all other bytes become \n, \t, \xNN,
+ * \uNNNN.
+ */
+void prb_put_printable(struct prb_str *s, const char *text, size_t length);
+
+/** Appends "3600 s", "0.25 s" or "50 µs"; "for ever" stands for more than a hundred years. */
+void prb_put_seconds(struct prb_str *s, double seconds);
+
+/**
+ * Finds "NAME:" at the beginning of a line of @p text, as in status and fdinfo, and gives what
+ * stands behind it and blanks; NULL if there is none. The value ends with its line.
+ */
+const char *prb_text_field(const char *text, const char *name);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a thread waits for: the frame around the descriptions of single system calls. */
+#include "dwarf/proc/task.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/proc/text.h"
+#include "dwarf/proc/wait_private.h"
+
+struct prb_error *prb_wait_context_create(struct prb_target *t, struct prb_wait_context **ret)
+{
+	struct prb_wait_context *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return prb_error_nomem();
+	c->target = t;
+	c->pidfd = -1;
+	*ret = c;
+	return NULL;
+}
+
+void prb_wait_context_destroy(struct prb_wait_context *c)
+{
+	if (!c)
+		return;
+	prb_holders_destroy(c->holders);
+	prb_socket_tables_destroy(c->sockets);
+	prb_str_deinit(&c->root);
+	prb_str_deinit(&c->named.words);
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	free(c);
+}
+
+bool prb_wait_ok(struct prb_str *s, struct prb_error *err)
+{
+	if (!err)
+		return true;
+	if (err->code == PRB_ERROR_NOMEM)
+		s->failed = true;
+	prb_error_destroy(err);
+	return false;
+}
+
+bool prb_wait_recall(struct prb_wait_context *c, const char *key, struct prb_str *s)
+{
+	return prb_target_recall(c->target, key, s);
+}
+
+bool prb_wait_live(const struct prb_wait_context *c)
+{
+	return c->target->kind == PRB_TARGET_PROCESS;
+}
+
+/* The only calls that the kernel continues under the name "restart_syscall". */
+static bool is_restartable(const char *name)
+{
+	static const char *const names[] = {"nanosleep", "clock_nanosleep", "futex", "poll"};
+
+	for (size_t i = 0; name && i < PRB_ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+enum {
+	CODE_BYTES = 64, /* before the system call that are looked at */
+	A64_SVC = 0xd4000001,
+	A64_MOVZ_W8 = 0x52800008, /* with the number in bits 5 to 20 */
+	A64_MOVZ_MASK = 0x7fe0001f,
+};
+
+static long number_x86_64(const uint8_t *code, size_t length, uint16_t machine)
+{
+	if (length < 2 || code[length - 2] != 0x0f || code[length - 1] != 0x05)
+		return -1;
+	for (size_t at = length - 2; at-- > 0;) {
+		uint32_t number;
+
+		if (code[at] != 0xb8 || at + 5 > length - 2) /* mov $NUMBER, %eax */
+			continue;
+		memcpy(&number, code + at + 1, sizeof(number));
+		if (is_restartable(prb_syscall_name(machine, number)))
+			return number;
+	}
+	return -1;
+}
+
+static long number_aarch64(const uint8_t *code, size_t length, uint16_t machine)
+{
+	uint32_t word;
+
+	for (size_t at = length; at >= sizeof(word);) {
+		at -= sizeof(word);
+		memcpy(&word, code + at, sizeof(word));
+		if (at + sizeof(word) == length && word != A64_SVC)
+			return -1;
+		if ((word & A64_MOVZ_MASK) == A64_MOVZ_W8) {
+			long number = word >> 5 & 0xffff;
+
+			return is_restartable(prb_syscall_name(machine, number)) ? number : -1;
+		}
+	}
+	return -1;
+}
+
+/*
+ * After a stop (a signal, a debugger) the kernel goes on with a sleep as "restart_syscall", with
+ * the arguments as they were. The number that the program had asked for stands in its code, a
+ * few instructions before the system call. -1 if it does not.
+ */
+static long restarted_number(struct prb_wait_context *c, const struct prb_task *task)
+{
+	uint8_t code[CODE_BYTES];
+	struct prb_error *err;
+
+	if (task->pc < CODE_BYTES)
+		return -1;
+	err = prb_mem_read(c->target->mem, task->pc - CODE_BYTES, code, sizeof(code));
+	if (err) {
+		prb_error_destroy(err);
+		return -1;
+	}
+	if (c->target->machine == EM_X86_64)
+		return number_x86_64(code, sizeof(code), c->target->machine);
+	return number_aarch64(code, sizeof(code), c->target->machine);
+}
+
+static void describe_stop(struct prb_wait_context *c, const struct prb_task *task,
+			  struct prb_str *s)
+{
+	prb_auto_str struct prb_str status = {};
+	const char *tracer;
+
+	if (task->state == 'T') {
+		prb_str_puts(s, "a signal to continue");
+		return;
+	}
+	prb_str_puts(s, "its debugger");
+	if (!prb_wait_ok(s, prb_target_read_file(c->target, &status, "task/%d/status", task->tid)))
+		return;
+	tracer = prb_text_field(prb_str_text(&status), "TracerPid");
+	if (!tracer || atoi(tracer) <= 0)
+		return;
+	prb_str_putc(s, ' ');
+	prb_describe_process(c, atoi(tracer), s);
+}
+
+/* The function of the kernel that a thread sleeps in says what the hardware or server is. */
+static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct prb_str *s)
+{
+	prb_auto_str struct prb_str name = {};
+
+	if (!prb_wait_ok(s, prb_target_read_file(c->target, &name, "task/%d/wchan", tid)) ||
+	    !name.length || name.data[0] == '0')
+		return;
+	prb_str_puts(s, s->length ? " (kernel: " : "the kernel (");
+	prb_put_printable(s, name.data, strcspn(name.data, "\n"));
+	prb_str_putc(s, ')');
+}
+
+static void describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
+		     struct prb_str *s)
+{
+	if (task->in_syscall)
+		ret->call = prb_syscall_name(c->target->machine, task->syscall);
+	if (ret->call && !strcmp(ret->call, "restart_syscall")) {
+		long number = restarted_number(c, task);
+
+		if (number >= 0)
+			ret->call = prb_syscall_name(c->target->machine, number);
+		else
+			prb_str_puts(s, "a call that was interrupted");
+	}
+	if (ret->call)
+		prb_describe_call(c, ret->call, task, ret, s);
+	if (task->state == 'D')
+		put_kernel_function(c, task->tid, s);
+}
+
+struct prb_error *prb_wait_describe(struct prb_wait_context *c, const struct prb_task *task,
+				    struct prb_wait *ret)
+{
+	prb_auto_str struct prb_str s = {};
+
+	*ret = (struct prb_wait){.asked = -1, .left = -1};
+	c->state = task->state;
+	if (task->state == 'T' || task->state == 't')
+		describe_stop(c, task, &s);
+	else if (task->state == 'S' || task->state == 'D')
+		describe(c, task, ret, &s);
+
+	if (s.failed)
+		return prb_error_nomem();
+	if (!s.length)
+		return NULL;
+	ret->what = prb_str_take(&s);
+	return ret->what ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
+				struct prb_wait *ret)
+{
+	struct prb_wait_context *c;
+
+	*ret = (struct prb_wait){.asked = -1, .left = -1};
+	PRB_TRY(prb_wait_context_create(t, &c));
+
+	struct prb_error *err = prb_wait_describe(c, task, ret);
+	prb_wait_context_destroy(c);
+	return err;
+}
+
+void prb_wait_deinit(struct prb_wait *wait)
+{
+	free(wait->what);
+	wait->what = NULL;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/unwind/unwind.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/unwind/cfi.h"
+#include "dwarf/unwind/module_cfi.h"
+#include "dwarf/unwind/row_cache.h"
+
+/* How often one walk may go to a lower or equal frame address: signal stacks, coroutines. */
+enum { MAX_BACKWARD = 16 };
+
+struct prb_unwinder {
+	struct prb_modules *modules;
+	uint64_t pac_mask;
+	PRB_VEC(struct prb_module_cfi *) tables;
+	struct prb_row_cache rows;
+
+	/* The walk in progress: where it stands and how often it went back. */
+	uint64_t pc, sp;
+	unsigned backward;
+
+	char reason[256];
+};
+
+/* The addresses that the kernel gives out tell how many bits an address has. */
+static uint64_t default_pac_mask(const struct prb_target *target)
+{
+	const struct prb_map *map;
+	uint64_t highest = 1ULL << 38;
+
+	prb_vec_each (map, &target->maps.list) {
+		if (map->end <= 1ULL << 52 && map->end - 1 > highest)
+			highest = map->end - 1;
+	}
+	return ~0ULL << (64 - __builtin_clzll(highest));
+}
+
+struct prb_error *prb_unwinder_create(struct prb_modules *modules, struct prb_unwinder **ret)
+{
+	struct prb_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+	if (!unwinder)
+		return prb_error_nomem();
+	unwinder->modules = modules;
+	unwinder->pac_mask = default_pac_mask(modules->target);
+	*ret = unwinder;
+	return NULL;
+}
+
+void prb_unwinder_destroy(struct prb_unwinder *unwinder)
+{
+	struct prb_module_cfi **cfi;
+
+	if (!unwinder)
+		return;
+	prb_vec_each (cfi, &unwinder->tables) {
+		prb_module_cfi_deinit(*cfi);
+		free(*cfi);
+	}
+	prb_vec_free(&unwinder->tables);
+	prb_row_cache_deinit(&unwinder->rows);
+	free(unwinder);
+}
+
+void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask)
+{
+	unwinder->pac_mask = mask;
+}
+
+/* Reading through prb_mem: what is not just missing memory is kept to be reported. */
+struct reading {
+	struct prb_mem *mem;
+	struct prb_error *err;
+};
+
+static bool read_memory(void *context, uint64_t address, void *buffer, size_t length)
+{
+	struct reading *reading = context;
+	struct prb_error *err = prb_mem_read(reading->mem, address, buffer, length);
+
+	if (!err)
+		return true;
+	if (err->code == PRB_ERROR_FAULT || reading->err)
+		prb_error_destroy(err);
+	else
+		reading->err = err;
+	return false;
+}
+
+static struct prb_error *module_tables(struct prb_unwinder *unwinder, struct prb_module *module,
+				       struct prb_module_cfi **ret)
+{
+	struct prb_module_cfi **cfi;
+
+	prb_vec_each (cfi, &unwinder->tables) {
+		if ((*cfi)->module == module) {
+			*ret = *cfi;
+			return NULL;
+		}
+	}
+	cfi = prb_vec_push(&unwinder->tables);
+	if (!cfi)
+		return prb_error_nomem();
+	*cfi = malloc(sizeof(**cfi));
+	if (!*cfi) {
+		unwinder->tables.count--;
+		return prb_error_nomem();
+	}
+	prb_module_cfi_init(*cfi, module);
+	*ret = *cfi;
+	return NULL;
+}
+
+/* A row from the cache, or from the tables of the module, into the cache. */
+static struct prb_error *find_row(struct prb_unwinder *unwinder,
+				  const struct prb_cfi_memory *memory, uint16_t machine,
+				  struct prb_module *module, uint64_t pc, struct prb_cfi_row *row,
+				  const struct prb_cfi_section **section,
+				  enum prb_cfi_status *status)
+{
+	struct prb_module_cfi *cfi;
+
+	PRB_TRY(module_tables(unwinder, module, &cfi));
+	PRB_TRY(prb_module_cfi_row(cfi, memory, machine, pc, row, section, status));
+	if (*status == PRB_CFI_OK)
+		prb_row_cache_put(&unwinder->rows, pc, *section, row);
+	return NULL;
+}
+
+/*
+ * Nothing executable at the pc: the call has come here, and no instruction has run since. So the
+ * return address is where a call leaves it. It must lead into a module, else it was a jump.
+ */
+static enum prb_cfi_status leave_bad_call(struct prb_unwinder *unwinder,
+					  const struct prb_cfi_memory *memory,
+					  struct prb_regs *regs, uint64_t *cfa)
+{
+	bool aarch64 = regs->machine == EM_AARCH64;
+	const struct prb_map *map = prb_maps_find(&unwinder->modules->target->maps, regs->pc);
+	struct prb_cfi_row row = {
+		.cfa = {.kind = PRB_CFI_REGISTER,
+			.reg = (uint8_t)prb_regs_sp(regs->machine),
+			.value = aarch64 ? 0 : 8},
+		.ra = aarch64 ? PRB_REG_AARCH64_LR : PRB_REG_X86_64_RA,
+	};
+	struct prb_cfi_section none = {};
+	struct prb_regs caller = *regs;
+	enum prb_cfi_status status;
+
+	if (map && map->exec)
+		return PRB_CFI_NOT_FOUND;
+	if (!aarch64) {
+		row.mask = 1ULL << PRB_REG_X86_64_RA;
+		row.rules[row.count++] = (struct prb_cfi_rule){.kind = PRB_CFI_OFFSET, .value = -8};
+	}
+	status = prb_cfi_apply(&none, memory, &row, 0, &caller, cfa);
+	if (status != PRB_CFI_OK || !prb_modules_find(unwinder->modules, caller.pc - 1))
+		return PRB_CFI_NOT_FOUND;
+	*regs = caller;
+	return PRB_CFI_OK;
+}
+
+/* Tells frames that do not grow, and how many a walk may have; true if it must not go on. */
+static bool goes_in_circles(struct prb_unwinder *unwinder, bool exact_pc, bool signal_frame,
+			    const struct prb_regs *before, const struct prb_regs *after,
+			    uint64_t cfa)
+{
+	unsigned number = prb_regs_sp(before->machine);
+	uint64_t sp = 0, new_sp = 0;
+	bool known = prb_regs_get(before, number, &sp);
+
+	prb_regs_get(after, number, &new_sp);
+	if (!known || before->pc != unwinder->pc || sp != unwinder->sp)
+		unwinder->backward = 0;
+	unwinder->pc = after->pc;
+	unwinder->sp = new_sp;
+	if (!known || cfa > sp)
+		return false;
+	/* A leaf function on aarch64 need not have a frame. */
+	if (cfa == sp && exact_pc && !signal_frame && after->pc != before->pc)
+		return false;
+	return ++unwinder->backward > MAX_BACKWARD;
+}
+
+static void PRB_PRINTF(3, 4)
+	stop(struct prb_unwinder *unwinder, struct prb_unwind_step *ret, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(unwinder->reason, sizeof(unwinder->reason), format, args);
+	va_end(args);
+	prb_log("unwind", 2, "%s", unwinder->reason);
+	ret->reason = unwinder->reason;
+}
+
+static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status status, uint64_t pc,
+			   const struct prb_module *module, struct prb_unwind_step *ret)
+{
+	const char *name = "", *where = "outside any module";
+
+	if (module) {
+		name = strrchr(module->path, '/') ? strrchr(module->path, '/') + 1 : module->path;
+		where = *name ? "in " : "in a module that has no file";
+	}
+	stop(unwinder, ret, "%s for code at 0x%llx %s%s", prb_cfi_status_text(status),
+	     (unsigned long long)pc, where, name);
+}
+
+/* The registers of the caller into @caller, or a status that tells why there are none. */
+static struct prb_error *leave_frame(struct prb_unwinder *unwinder,
+				     const struct prb_cfi_memory *memory, bool exact_pc,
+				     struct prb_regs *caller, struct prb_unwind_step *ret,
+				     enum prb_cfi_status *status)
+{
+	/* A return address may be the first byte of another function: the call lies before it. */
+	uint64_t pc = exact_pc ? caller->pc : caller->pc - 1;
+	const struct prb_cfi_section *section;
+	const struct prb_cfi_row *row = prb_row_cache_find(&unwinder->rows, pc, &section);
+	struct prb_cfi_row fresh;
+
+	if (!row) {
+		struct prb_module *module = prb_modules_find(unwinder->modules, pc);
+
+		*status = PRB_CFI_NOT_FOUND;
+		if (module)
+			PRB_TRY(find_row(unwinder, memory, caller->machine, module, pc, &fresh,
+					 &section, status));
+		if (*status == PRB_CFI_NOT_FOUND) {
+			*status = prb_cfi_sigreturn(memory, caller, &ret->cfa);
+			ret->signal_frame = *status == PRB_CFI_OK;
+			if (*status == PRB_CFI_NOT_FOUND && exact_pc)
+				*status = leave_bad_call(unwinder, memory, caller, &ret->cfa);
+			return NULL;
+		}
+		if (*status != PRB_CFI_OK)
+			return NULL;
+		row = &fresh;
+	}
+	*status = prb_cfi_apply(section, memory, row, unwinder->pac_mask, caller, &ret->cfa);
+	ret->signal_frame = *status == PRB_CFI_OK && row->signal_frame;
+	return NULL;
+}
+
+struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem *mem, bool exact_pc,
+				  struct prb_regs *regs, struct prb_unwind_step *ret)
+{
+	struct reading reading = {.mem = mem};
+	struct prb_cfi_memory memory = {.read = read_memory, .context = &reading};
+	struct prb_regs caller = *regs;
+	enum prb_cfi_status status;
+	struct prb_error *err;
+
+	*ret = (struct prb_unwind_step){};
+	if (regs->machine != EM_X86_64 && regs->machine != EM_AARCH64) {
+		stop(unwinder, ret, "no unwinding for machine %u", regs->machine);
+		return NULL;
+	}
+	if (regs->pc == 0 && !exact_pc) {
+		ret->end = true;
+		return NULL;
+	}
+	err = leave_frame(unwinder, &memory, exact_pc, &caller, ret, &status);
+	if (reading.err) {
+		prb_error_destroy(err);
+		err = reading.err;
+	}
+	if (err)
+		return prb_error_prefix(err, "unwinding at 0x%llx", (unsigned long long)regs->pc);
+
+	if (status == PRB_CFI_END || (status == PRB_CFI_OK && caller.pc == 0 && !ret->signal_frame))
+		ret->end = true;
+	else if (status != PRB_CFI_OK)
+		stop_by_status(unwinder, status, regs->pc,
+			       prb_modules_find(unwinder->modules, regs->pc - !exact_pc), ret);
+	else if (goes_in_circles(unwinder, exact_pc, ret->signal_frame, regs, &caller, ret->cfa))
+		stop(unwinder, ret, "no progress: frame address 0x%llx again or lower",
+		     (unsigned long long)ret->cfa);
+	else
+		*regs = caller;
+	return NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What differs between processor architectures when a thread is stopped. One file each in
+ * arch/, chosen by the compiler's own macros.
+ */
+#ifndef PRB_INJECTOR_ARCH_H
+#define PRB_INJECTOR_ARCH_H
+
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/unwind/regs.h"
+
+/** General registers of a stopped thread that we trace. */
+struct prb_error *prb_arch_registers(pid_t tid, struct prb_regs *ret) PRB_MUST_CHECK;
+
+/** True if the stopped thread is about to return EINTR from a system call. */
+bool prb_arch_call_interrupted(pid_t tid);
+
+/**
+ * Makes that call start again when the thread runs on. (Calls that the kernel restarts by itself
+ * do not show as interrupted and are left to it.)
+ */
+void prb_arch_restart_call(pid_t tid);
+
+#endif

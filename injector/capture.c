@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/capture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/snapshot/snapshot.h"
+#include "injector/decode.h"
+#include "injector/describe.h"
+
+enum {
+	STOP_TIMEOUT_MS = 1000,
+	STOP_ATTEMPTS = 4, /* times that a thread is stopped before it is decoded while it stands */
+	IDLE_ATTEMPTS = 8, /* tries to read a thread that wakes up all the time without a stop */
+	STACK_LIMIT = 8 << 20, /* bytes of a native stack copied at once */
+};
+
+/* Errors that end the dump; all others belong to one thread. */
+static bool ends_dump(const struct prb_error *err)
+{
+	return err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS ||
+	       err->code == PRB_ERROR_PERMISSION;
+}
+
+void prb_capture_clear(struct prb_capture_thread *thread)
+{
+	prb_py_frames_deinit(&thread->frames);
+	prb_error_destroy(prb_steal(&thread->frames_error));
+}
+
+struct prb_error *prb_capture_walk(struct prb_capture *c, struct prb_capture_thread *thread,
+				   struct prb_mem *mem)
+{
+	(void)c;
+	prb_capture_clear(thread);
+	if (!thread->py)
+		return NULL;
+
+	struct prb_error *err =
+		prb_python_frames(thread->py, mem, thread->state.address, &thread->frames);
+	if (err && ends_dump(err))
+		return err;
+	thread->frames_error = err;
+	return NULL;
+}
+
+static struct prb_error *set_error(char **slot, const struct prb_error *err)
+{
+	free(*slot);
+	*slot = err ? strdup(err->message) : NULL;
+	return err && !*slot ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_mem *mem)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_decoder *decoder;
+
+	prb_dump_frames_clear(out);
+	PRB_TRY(set_error(&out->error, thread->frames_error));
+	if (thread->py) {
+		PRB_TRY(prb_decoder_create(thread->py, mem, c->options, &decoder));
+		struct prb_error *err = prb_decode_frames(decoder, &thread->frames, out);
+		prb_decoder_destroy(decoder);
+		PRB_TRY(err);
+	}
+	if (c->native && thread->regs.known)
+		PRB_TRY(prb_native_merge(c->native, mem, &thread->regs, &thread->frames, out));
+	return NULL;
+}
+
+/* The stack from the stack pointer outwards, as far as its mapping goes. */
+struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view *view,
+					  const struct prb_regs *regs)
+{
+	uint64_t sp;
+
+	if (!prb_regs_get(regs, prb_regs_sp(regs->machine), &sp))
+		return NULL;
+
+	const struct prb_map *map = prb_maps_find(&c->target->maps, sp);
+	if (!map)
+		return NULL;
+	return prb_view_prefetch_range(view, sp, PRB_MIN(map->end - sp, (uint64_t)STACK_LIMIT));
+}
+
+/* A thread state may have been freed and used again since we listed it. */
+static struct prb_error *check_owner(struct prb_capture_thread *thread, struct prb_mem *mem)
+{
+	uint64_t pthread;
+
+	if (!thread->py)
+		return NULL;
+	PRB_TRY(prb_mem_read_u64(
+		mem, thread->state.address + (uint64_t)thread->py->layout.thread_id, &pthread));
+	if (pthread != thread->state.pthread)
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
+	return NULL;
+}
+
+/* What is done while the thread stands still: copy, and follow the chain of frames. */
+static struct prb_error *copy_stopped(struct prb_capture *c, struct prb_capture_thread *thread,
+				      struct prb_view *view, struct prb_stop *stop)
+{
+	PRB_TRY(prb_view_prefetch(view));
+	PRB_TRY(check_owner(thread, prb_view_mem(view)));
+	if (c->native) {
+		PRB_TRY(prb_stop_registers(stop, &thread->regs));
+		PRB_TRY(prb_capture_fetch_stack(c, view, &thread->regs));
+	}
+	return prb_capture_walk(c, thread, prb_view_mem(view));
+}
+
+static struct prb_error *stop_once(struct prb_capture *c, struct prb_capture_thread *thread,
+				   struct prb_view *view, bool decode_inside)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_stop stop;
+	double pause;
+
+	prb_view_new_epoch(view);
+	PRB_TRY(prb_stop_seize(thread->task->tid, &stop));
+
+	struct prb_error *err = prb_stop_ask(&stop);
+	if (!err)
+		err = prb_stop_wait(&stop, STOP_TIMEOUT_MS);
+	if (!err)
+		err = copy_stopped(c, thread, view, &stop);
+	if (!err && decode_inside)
+		err = prb_capture_decode(c, thread, prb_view_mem(view));
+	prb_stop_end(&stop, &pause);
+	out->pause_us += pause;
+	PRB_TRY(err);
+	if (decode_inside)
+		return NULL;
+	prb_view_seal(view, &c->target->maps);
+	return prb_capture_decode(c, thread, prb_view_mem(view));
+}
+
+/*
+ * Stops until everything that decoding needs was in the copy: what was missing is expected the
+ * next time. A program that changes its stack faster than that is decoded while it stands.
+ */
+static struct prb_error *read_stopped(struct prb_capture *c, struct prb_capture_thread *thread,
+				      struct prb_view *view)
+{
+	for (int attempt = 1; attempt <= STOP_ATTEMPTS; attempt++) {
+		bool last = attempt == STOP_ATTEMPTS;
+
+		PRB_TRY(stop_once(c, thread, view, last));
+		if (last || (!prb_view_misses(view) && !thread->frames_error))
+			break;
+		prb_log("stop", 2, "thread %d: %zu pages were missing, once more",
+			thread->task->tid, prb_view_misses(view));
+	}
+	prb_capture_out(c, thread)->read = PRB_READ_STOPPED;
+	if (c->target->recorder) {
+		prb_recorder_pages(c->target->recorder, thread->task->tid, view);
+		if (thread->regs.known)
+			prb_target_note_registers(c->target, thread->task->tid, &thread->regs);
+	}
+	return NULL;
+}
+
+/* Reads it as if it slept, into its own view; that it did is for the caller to check. */
+static struct prb_error *read_once(struct prb_capture *c, struct prb_capture_thread *thread,
+				   struct prb_view *view)
+{
+	prb_view_new_epoch(view);
+	PRB_TRY(prb_view_prefetch(view));
+	PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(view)));
+	return prb_capture_decode(c, thread, prb_view_mem(view));
+}
+
+/* A thread that only wakes up now and then need not be stopped: it sleeps again soon. */
+static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_thread *thread,
+				      struct prb_view *view, bool *ret)
+{
+	*ret = false;
+	for (int attempt = 0; attempt < IDLE_ATTEMPTS && !*ret; attempt++) {
+		prb_task_note(&c->tasks, thread->task);
+		PRB_TRY(read_once(c, thread, view));
+		if (thread->task->state == 'R')
+			return NULL;
+		PRB_TRY(prb_describe_wait(c, thread));
+		*ret = prb_task_slept(&c->tasks, thread->task);
+	}
+	if (*ret && c->target->recorder)
+		prb_recorder_pages(c->target->recorder, thread->task->tid, view);
+	return NULL;
+}
+
+/* The thread is gone, or cannot be stopped: that is the thread's error, not the dump's. */
+static struct prb_error *refuse_thread(struct prb_capture *c, struct prb_capture_thread *thread,
+				       struct prb_error *err)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+	prb_dump_frames_clear(out);
+	struct prb_error *mine = set_error(&out->error, err);
+	prb_error_destroy(err);
+	return mine;
+}
+
+struct prb_error *prb_capture_running(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_view *view;
+	bool slept;
+
+	PRB_TRY(prb_view_create(c->target->mem, &view));
+
+	struct prb_error *err = read_between(c, thread, view, &slept);
+	if (!err && !slept) {
+		if (c->options->mode == PRB_DUMP_NONBLOCKING)
+			err = prb_capture_unstable(c, thread);
+		else
+			err = read_stopped(c, thread, view);
+	}
+	if (err && err->code == PRB_ERROR_PERMISSION) { /* somebody else traces it */
+		prb_log("stop", 1, "%s", err->message);
+		prb_error_destroy(err);
+		err = prb_capture_unstable(c, thread);
+	}
+	if (err && err->code != PRB_ERROR_NOMEM)
+		err = refuse_thread(c, thread, err);
+	prb_view_destroy(view);
+	return err;
+}

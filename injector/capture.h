@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reading the stacks of threads, each as exactly as its state allows.
+ *
+ * Internal to injector/: dump.c plans which threads are read and describes them; the ways of
+ * reading are capture_idle(), capture_running() and capture_frozen().
+ */
+#ifndef PRB_INJECTOR_CAPTURE_H
+#define PRB_INJECTOR_CAPTURE_H
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/cpython/python.h"
+#include "dwarf/mem/view.h"
+#include "dwarf/proc/task.h"
+#include "injector/dump.h"
+#include "injector/native.h"
+#include "injector/stop.h"
+#include "injector/tasks.h"
+
+/** One thread to be read, and what was read of it while it stood still. */
+struct prb_capture_thread {
+	struct prb_python *py;	     /**< NULL: a thread without Python state */
+	struct prb_py_thread state;  /**< valid if py is not NULL */
+	struct prb_task_watch *task; /**< NULL: a thread state without a thread */
+	size_t out;		     /**< index in dump->threads */
+
+	struct prb_py_frames frames;
+	struct prb_error *frames_error; /**< why `frames` ends early, or NULL */
+	struct prb_regs regs;		/**< regs.known is 0 if they could not be had */
+	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
+	double wait_asked; /**< seconds after which its sleep ends; negative: no such limit */
+	bool done;
+	bool recorded; /**< a snapshot tells how it was read */
+};
+
+struct prb_capture {
+	struct prb_target *target;
+	const struct prb_dump_options *options;
+	struct prb_modules *modules;
+	struct prb_native *native; /**< NULL unless native frames are wanted */
+	struct prb_tasks tasks;
+	struct prb_wait_context *waits;
+	struct prb_dump *dump;
+	PRB_VEC(struct prb_capture_thread) threads;
+};
+
+static inline struct prb_dump_thread *prb_capture_out(struct prb_capture *c,
+						      const struct prb_capture_thread *thread)
+{
+	return &c->dump->threads.items[thread->out];
+}
+
+/**
+ * Reads the raw frames of a thread through @p mem into thread->frames. What is wrong with them
+ * goes to frames_error; errors returned are about ourselves or a vanished process.
+ */
+struct prb_error *prb_capture_walk(struct prb_capture *c, struct prb_capture_thread *thread,
+				   struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Decodes what was walked into the dump's thread, replacing what was there. */
+struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Fetches the native stack from the stack pointer outwards, as far as its mapping goes. */
+struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view *view,
+					  const struct prb_regs *regs) PRB_MUST_CHECK;
+
+/** Ends what was walked. */
+void prb_capture_clear(struct prb_capture_thread *thread);
+
+/** Reads a thread that does not sleep: stopped, or (nonblocking) by agreement of several reads. */
+struct prb_error *prb_capture_running(struct prb_capture *c,
+				      struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/** Reads all threads while every one of the process is stopped. */
+struct prb_error *prb_capture_frozen(struct prb_capture *c) PRB_MUST_CHECK;
+
+/** Reads by agreement of several reads, without stopping. */
+struct prb_error *prb_capture_unstable(struct prb_capture *c,
+				       struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+#endif

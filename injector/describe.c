@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/describe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/snapshot/snapshot.h"
+#include "injector/decode.h"
+
+static struct prb_error *copy(const char *text, char **ret)
+{
+	free(*ret);
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? prb_error_nomem() : NULL;
+}
+
+/* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
+static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
+
+pid_t prb_describe_tid(struct prb_python *py, struct prb_mem *mem, struct prb_tasks *tasks,
+		       uint64_t pthread)
+{
+	(void)py;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
+		uint32_t tid;
+		prb_auto_error struct prb_error *err =
+			prb_mem_read_u32(mem, pthread + pthread_tid_offsets[i], &tid);
+
+		if (!err && tid && tid < INT32_MAX && prb_tasks_find_inner(tasks, (pid_t)tid))
+			return (pid_t)tid;
+	}
+	return 0;
+}
+
+/* A thread asleep in a system call shows its pc and sp without being stopped. */
+static void take_registers(struct prb_capture *c, struct prb_capture_thread *thread,
+			   const struct prb_task *task)
+{
+	if (!c->native || !task->pc || !task->sp || c->target->kind != PRB_TARGET_PROCESS)
+		return;
+	thread->regs = (struct prb_regs){.machine = c->target->machine, .pc = task->pc};
+	prb_regs_set(&thread->regs, prb_regs_sp(c->target->machine), task->sp);
+	prb_target_note_registers(c->target, task->tid, &thread->regs);
+}
+
+struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_task task;
+	struct prb_wait wait;
+	struct prb_error *err = prb_task_read(c->target, thread->task->tid, &task);
+
+	if (err) { /* gone, or not told: then there is nothing to say */
+		if (err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+		return NULL;
+	}
+	take_registers(c, thread, &task);
+	PRB_TRY(prb_wait_describe(c->waits, &task, &wait));
+	thread->futex = wait.futex;
+	thread->wait_asked = wait.asked;
+	free(out->waits_for);
+	out->waits_for = !wait.call  ? NULL
+			 : wait.what ? prb_format("%s: %s", wait.call, wait.what)
+				     : strdup(wait.call);
+	bool failed = wait.call && !out->waits_for;
+	prb_wait_deinit(&wait);
+	return failed ? prb_error_nomem() : NULL;
+}
+
+/* A thread that sleeps on the GIL's own condition or mutex waits for the GIL. */
+static bool waits_for_gil(const struct prb_capture_thread *thread)
+{
+	const struct prb_layout *l = &thread->py->layout;
+
+	return thread->futex && thread->state.gil && l->gil_size > 0 &&
+	       thread->futex >= thread->state.gil &&
+	       thread->futex < thread->state.gil + (uint64_t)l->gil_size;
+}
+
+static const char *state_name(char state)
+{
+	switch (state) {
+	case 'R':
+		return "running";
+	case 'S':
+	case 'I':
+		return "idle";
+	case 'D':
+		return "uninterruptible";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "traced";
+	case 'Z':
+	case 'X':
+		return "zombie";
+	default:
+		return "unknown";
+	}
+}
+
+static const char *const read_names[] = {"idle", "stopped", "unstable"};
+
+/* For a snapshot: how the thread was read; and the frames that agreed, which no memory shows. */
+static void remember(struct prb_capture *c, const struct prb_capture_thread *thread)
+{
+	const struct prb_dump_thread *out = prb_capture_out(c, thread);
+	prb_auto_str struct prb_str key = {}, value = {};
+
+	if (!c->target->recorder)
+		return;
+	prb_str_printf(&key, "read:%d:%lld", out->tid, (long long)out->interpreter);
+	prb_str_printf(&value, "%s %c %.3f", read_names[out->read],
+		       thread->task->state ? thread->task->state : '?', out->pause_us);
+	if (out->read == PRB_READ_UNSTABLE) {
+		const struct prb_py_frame *f;
+
+		prb_str_printf(&value, " %zu", thread->frames.list.count);
+		prb_vec_each (f, &thread->frames.list)
+			prb_str_printf(&value, " %llx %llx %llx %d %d %d",
+				       (unsigned long long)f->address, (unsigned long long)f->code,
+				       (unsigned long long)f->position, f->owner, f->entry,
+				       f->shim);
+	}
+	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
+	prb_str_truncate(&key, 0);
+	prb_str_printf(&key, "error:%d:%lld", out->tid, (long long)out->interpreter);
+	if (out->error)
+		prb_target_remember(c->target, prb_str_text(&key), out->error, strlen(out->error));
+}
+
+static struct prb_error *recall_frames(const char *text, struct prb_py_frames *frames)
+{
+	unsigned long long address, code, position;
+	int owner, entry, shim, used;
+	size_t count;
+
+	if (sscanf(text, "%zu%n", &count, &used) < 1)
+		return NULL;
+	for (text += used; count-- && sscanf(text, "%llx %llx %llx %d %d %d%n", &address, &code,
+					     &position, &owner, &entry, &shim, &used) == 6;
+	     text += used) {
+		struct prb_py_frame *frame = prb_vec_push(&frames->list);
+
+		if (!frame)
+			return prb_error_nomem();
+		*frame = (struct prb_py_frame){address, code, position, (int8_t)owner, entry, shim};
+	}
+	return NULL;
+}
+
+struct prb_error *prb_describe_recall(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	prb_auto_str struct prb_str key = {}, value = {};
+	char kind[16], state;
+	double pause;
+	int used;
+
+	prb_str_printf(&key, "read:%d:%lld", out->tid, (long long)out->interpreter);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &value) ||
+	    sscanf(prb_str_text(&value), "%15s %c %lf%n", kind, &state, &pause, &used) != 3)
+		return NULL;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(read_names); i++)
+		if (!strcmp(kind, read_names[i]))
+			out->read = (enum prb_read_kind)i;
+	thread->task->state = state == '?' ? 0 : state;
+	out->pause_us = pause;
+	thread->recorded = true;
+	if (out->read == PRB_READ_UNSTABLE)
+		return recall_frames(prb_str_text(&value) + used, &thread->frames);
+	return NULL;
+}
+
+/* What went wrong when it was read, which replay cannot know. */
+static struct prb_error *recall_error(struct prb_capture *c, struct prb_dump_thread *out)
+{
+	prb_auto_str struct prb_str key = {}, error = {};
+
+	prb_str_printf(&key, "error:%d:%lld", out->tid, (long long)out->interpreter);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &error))
+		return NULL;
+	return copy(prb_str_text(&error), &out->error);
+}
+
+struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+	out->state = state_name(thread->task->state);
+	if (thread->task->state != 'R' && thread->task->state)
+		out->idle_seconds = prb_task_idle_seconds(c->target, out->tid);
+	if (thread->py && !out->gil && waits_for_gil(thread))
+		out->gil = "waits";
+	remember(c, thread);
+	if (thread->recorded)
+		PRB_TRY(recall_error(c, out));
+	return copy(thread->task->name, &out->os_name);
+}
+
+static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_python *py,
+					    uint64_t interp, uint64_t pthread)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads)
+		if (thread->py == py && thread->state.interp == interp &&
+		    thread->state.pthread == pthread)
+			return prb_capture_out(c, thread);
+	return NULL;
+}
+
+static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *py,
+				      struct prb_mem *mem, uint64_t interp)
+{
+	struct prb_py_thread_names names;
+	struct prb_py_thread_name *name;
+	struct prb_error *err = prb_python_thread_names(py, mem, interp, &names);
+
+	/* threading's own table may be in the middle of a change: then threads have no names. */
+	if (err) {
+		if (err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+		return NULL;
+	}
+	prb_vec_each (name, &names.list) {
+		struct prb_dump_thread *out = find_pthread(c, py, interp, name->pthread);
+
+		if (!err && out)
+			err = copy(name->name, &out->name);
+	}
+	prb_py_thread_names_deinit(&names);
+	return err;
+}
+
+struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
+				     struct prb_mem *mem)
+{
+	struct prb_capture_thread *thread;
+	uint64_t done = 0;
+
+	prb_vec_each (thread, &c->threads) {
+		if (thread->py != py || thread->state.interp == done)
+			continue;
+		done = thread->state.interp;
+		PRB_TRY(name_threads(c, py, mem, done));
+	}
+	return NULL;
+}
+
+static struct prb_error *split_argv(const struct prb_str *cmdline, struct prb_dump *dump)
+{
+	for (size_t at = 0; at < cmdline->length;) {
+		char **slot = prb_vec_push(&dump->argv);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = strdup(cmdline->data + at);
+		if (!*slot)
+			return prb_error_nomem();
+		at += strlen(cmdline->data + at) + 1;
+	}
+	return NULL;
+}
+
+struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons *pythons)
+{
+	prb_auto_str struct prb_str exe = {}, cmdline = {};
+	struct prb_dump *dump = c->dump;
+	const struct prb_python *py = pythons->list.items[0];
+
+	dump->kind = c->target->kind;
+	dump->pid = c->target->pid;
+	dump->timestamp = c->target->time;
+	prb_error_destroy(prb_target_read_link(c->target, &exe, "exe"));
+	PRB_TRY(copy(prb_str_text(&exe), &dump->exe));
+	prb_error_destroy(prb_target_read_file(c->target, &cmdline, "cmdline"));
+	PRB_TRY(split_argv(&cmdline, dump));
+	dump->free_threaded = py->layout.free_threaded;
+	dump->debug_build = py->layout.debug_build;
+	dump->layout = py->layout.source;
+	PRB_TRY(copy(py->version, &dump->python_version));
+	return copy(prb_module_build_id(py->module), &dump->build_id);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What a dump says about a thread besides its frames: names, state, what it waits for; and
+ * about the target as a whole. Internal to injector/.
+ */
+#ifndef PRB_INJECTOR_DESCRIBE_H
+#define PRB_INJECTOR_DESCRIBE_H
+
+#include "injector/capture.h"
+
+/** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
+pid_t prb_describe_tid(struct prb_python *py, struct prb_mem *mem, struct prb_tasks *tasks,
+		       uint64_t pthread);
+
+/** Fills waits_for, gil "waits" and the registers that a system call shows, of a sleeping thread.
+ */
+struct prb_error *prb_describe_wait(struct prb_capture *c,
+				    struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/** Fills state, os_name and idle_seconds; notes for a snapshot how the thread was read. */
+struct prb_error *prb_describe_thread(struct prb_capture *c,
+				      struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/** In a snapshot: takes over how the thread was read, and the frames of an unstable one. */
+struct prb_error *prb_describe_recall(struct prb_capture *c,
+				      struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/** Fills the names that `threading` of each interpreter of @p py gives. */
+struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
+				     struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Fills the target part of the dump. */
+struct prb_error *prb_describe_target(struct prb_capture *c,
+				      struct prb_pythons *pythons) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Making a dump: finds Python and its threads, has them read, and says what each is doing. */
+#include "injector/dump.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/proc/task.h"
+#include "dwarf/snapshot/snapshot.h"
+#include "injector/capture.h"
+#include "injector/decode.h"
+#include "injector/describe.h"
+
+struct maker {
+	struct prb_capture capture;
+	struct prb_pythons pythons;
+	struct prb_view
+		*view; /* the shared one: everything that is not read from a stopped thread */
+};
+
+static struct prb_error *warn(struct prb_dump *dump, char *text)
+{
+	char **slot = prb_vec_push(&dump->warnings);
+
+	if (!text || !slot) {
+		free(text);
+		return prb_error_nomem();
+	}
+	*slot = text;
+	return NULL;
+}
+
+static bool wanted(const struct maker *m, pid_t tid)
+{
+	const struct prb_dump_options *o = m->capture.options;
+
+	if (o->tid)
+		return tid == o->tid;
+	return !o->main_only || tid == m->capture.target->pid;
+}
+
+static struct prb_error *add_thread(struct maker *m, struct prb_python *py,
+				    const struct prb_py_thread *state, struct prb_task_watch *task)
+{
+	struct prb_dump_thread *out = prb_vec_push(&m->capture.dump->threads);
+	struct prb_capture_thread *thread = prb_vec_push(&m->capture.threads);
+
+	if (!out || !thread)
+		return prb_error_nomem();
+	thread->py = py;
+	thread->task = task;
+	thread->out = m->capture.dump->threads.count - 1;
+	out->tid = task->tid;
+	out->interpreter = -1;
+	out->idle_seconds = -1;
+	if (state) {
+		thread->state = *state;
+		out->interpreter = state->interp_id;
+		out->gc = state->gc;
+		out->gil = state->holds_gil ? "holds" : NULL;
+	}
+	return NULL;
+}
+
+static struct prb_task_watch *find_task(struct maker *m, struct prb_python *py,
+					struct prb_py_thread *state)
+{
+	if (!state->tid)
+		state->tid = prb_describe_tid(py, prb_view_mem(m->view), &m->capture.tasks,
+					      state->pthread);
+	return state->tid ? prb_tasks_find_inner(&m->capture.tasks, state->tid) : NULL;
+}
+
+/* The threads of one runtime. A thread may have states in several interpreters; it is listed in
+ * each that it has frames in. */
+static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
+{
+	struct prb_py_threads threads;
+	struct prb_py_thread *state;
+	unsigned without = 0;
+
+	PRB_TRY(prb_error_prefix(prb_python_threads(py, prb_view_mem(m->view), &threads),
+				 "cannot read the threads of Python %s", py->version));
+
+	struct prb_error *err = NULL;
+	prb_vec_each (state, &threads.list) {
+		struct prb_task_watch *task = find_task(m, py, state);
+
+		without += !task;
+		if (!task || !wanted(m, task->tid))
+			continue;
+		err = add_thread(m, py, state, task);
+		if (err)
+			break;
+	}
+	prb_py_threads_deinit(&threads);
+	if (!err && without)
+		err = warn(m->capture.dump,
+			   prb_format("%u thread state%s without a thread of this process (left "
+				      "over from a fork, or just ending)",
+				      without, without == 1 ? "" : "s"));
+	return err;
+}
+
+/* With native frames, threads that Python does not know are worth showing too. */
+static struct prb_error *plan_others(struct maker *m)
+{
+	struct prb_task_watch *task;
+
+	prb_vec_each (task, &m->capture.tasks.list) {
+		bool known = false;
+
+		for (size_t i = 0; i < m->capture.threads.count && !known; i++)
+			known = m->capture.threads.items[i].task == task;
+		if (!known && wanted(m, task->tid))
+			PRB_TRY(add_thread(m, NULL, NULL, task));
+	}
+	return NULL;
+}
+
+static struct prb_error *plan(struct maker *m)
+{
+	struct prb_python **py;
+
+	prb_vec_each (py, &m->pythons.list)
+		PRB_TRY(plan_python(m, *py));
+	if (m->capture.native)
+		PRB_TRY(plan_others(m));
+	if (m->capture.options->tid && !m->capture.threads.count)
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no Python thread %d",
+					m->capture.target->pid, m->capture.options->tid);
+	return NULL;
+}
+
+/* Threads of a core or snapshot do not move: read as they are. */
+static struct prb_error *read_still(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads) {
+		struct prb_mem *mem = prb_snapshot_thread_mem(c->target, thread->task->tid);
+
+		if (!mem)
+			mem = prb_view_mem(m->view);
+		if (c->native)
+			prb_error_destroy(
+				prb_target_registers(c->target, thread->task->tid, &thread->regs));
+		PRB_TRY(prb_describe_recall(c, thread));
+		PRB_TRY(prb_describe_wait(c, thread));
+		if (!thread->frames.list.count)
+			PRB_TRY(prb_capture_walk(c, thread, mem));
+		PRB_TRY(prb_capture_decode(c, thread, mem));
+	}
+	return NULL;
+}
+
+/* All at once, and those that turn out to have slept are exact. */
+static struct prb_error *read_sleeping(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads) {
+		if (thread->task->state == 'R')
+			continue;
+		PRB_TRY(prb_describe_wait(c, thread));
+		PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(m->view)));
+		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(m->view)));
+	}
+	prb_vec_each (thread, &c->threads)
+		thread->done = prb_task_slept(&c->tasks, thread->task);
+	return NULL;
+}
+
+static struct prb_error *read_live(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+	struct prb_capture_thread *thread;
+
+	if (c->options->mode == PRB_DUMP_FREEZE)
+		return prb_capture_frozen(c);
+	PRB_TRY(read_sleeping(m));
+	prb_vec_each (thread, &c->threads)
+		if (!thread->done)
+			PRB_TRY(prb_capture_running(c, thread));
+	return NULL;
+}
+
+static struct prb_error *describe(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads)
+		PRB_TRY(prb_describe_thread(c, thread));
+
+	struct prb_python **py;
+	prb_vec_each (py, &m->pythons.list)
+		PRB_TRY(prb_describe_names(c, *py, prb_view_mem(m->view)));
+	return prb_describe_target(c, &m->pythons);
+}
+
+static int compare_threads(const void *a, const void *b, void *pid)
+{
+	const struct prb_dump_thread *x = a, *y = b;
+	pid_t main_tid = *(pid_t *)pid;
+
+	if ((x->tid == main_tid) != (y->tid == main_tid))
+		return x->tid == main_tid ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return x->interpreter < y->interpreter ? -1 : x->interpreter > y->interpreter;
+}
+
+static void finish(struct maker *m)
+{
+	struct prb_dump *dump = m->capture.dump;
+	struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &dump->threads) {
+		dump->pause_us += thread->pause_us;
+		dump->paused_threads += thread->read == PRB_READ_STOPPED;
+	}
+	if (dump->threads.count)
+		qsort_r(dump->threads.items, dump->threads.count, sizeof(*dump->threads.items),
+			compare_threads, &m->capture.target->pid);
+}
+
+static struct prb_error *make(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+
+	PRB_TRY(prb_modules_create(c->target, &c->modules));
+	PRB_TRY(prb_pythons_find(c->modules, &m->pythons));
+	if (c->options->native)
+		PRB_TRY(prb_native_create(c->modules, &c->native));
+	PRB_TRY(prb_view_create(c->target->mem, &m->view));
+	/* Counters are noted before anything is read: see tasks.h. */
+	PRB_TRY(prb_tasks_create(c->target, &c->tasks));
+	PRB_TRY(prb_wait_context_create(c->target, &c->waits));
+	PRB_TRY(plan(m));
+	PRB_TRY(c->target->kind == PRB_TARGET_PROCESS ? read_live(m) : read_still(m));
+	PRB_TRY(describe(m));
+	if (c->target->recorder)
+		prb_recorder_pages(c->target->recorder, 0, m->view);
+	finish(m);
+	return NULL;
+}
+
+static void unmake(struct maker *m)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &m->capture.threads)
+		prb_capture_clear(thread);
+	prb_vec_free(&m->capture.threads);
+	prb_wait_context_destroy(m->capture.waits);
+	prb_tasks_deinit(&m->capture.tasks);
+	prb_view_destroy(m->view);
+	prb_native_destroy(m->capture.native);
+	prb_pythons_deinit(&m->pythons);
+	prb_modules_destroy(m->capture.modules);
+}
+
+struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
+				  struct prb_dump **ret)
+{
+	struct maker m = {.capture = {.target = target, .options = options}};
+
+	m.capture.dump = calloc(1, sizeof(*m.capture.dump));
+	if (!m.capture.dump)
+		return prb_error_nomem();
+
+	struct prb_error *err = make(&m);
+	unmake(&m);
+	if (err)
+		prb_dump_destroy(m.capture.dump);
+	else
+		*ret = m.capture.dump;
+	return err;
+}
+
+void prb_dump_destroy(struct prb_dump *dump)
+{
+	struct prb_dump_thread *thread;
+	char **text;
+
+	if (!dump)
+		return;
+	prb_vec_each (thread, &dump->threads) {
+		prb_dump_frames_clear(thread);
+		free(thread->name);
+		free(thread->os_name);
+		free(thread->waits_for);
+		free(thread->error);
+	}
+	prb_vec_free(&dump->threads);
+	prb_vec_each (text, &dump->argv)
+		free(*text);
+	prb_vec_free(&dump->argv);
+	prb_vec_each (text, &dump->warnings)
+		free(*text);
+	prb_vec_free(&dump->warnings);
+	free(dump->exe);
+	free(dump->python_version);
+	free(dump->build_id);
+	free(dump);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Native frames among Python frames. A C frame of the eval loop stands for the Python frames it
+ * runs: one up to 3.10, from 3.11 on all up to the next way back into C. From 3.12 on such a group
+ * ends in a shim frame that lies on the C stack within the very frame of the eval loop, which
+ * tells them apart by address; before that the loop is known by its symbol.
+ */
+#include "injector/native.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/lines/lines.h"
+#include "dwarf/unwind/unwind.h"
+#include "injector/decode.h"
+
+enum { MAX_NATIVE_FRAMES = 200000 };
+
+struct prb_native {
+	struct prb_modules *modules;
+	struct prb_unwinder *unwinder;
+	struct prb_resolver *resolver;
+};
+
+/* A frame of the C stack. */
+struct c_frame {
+	uint64_t pc;
+	uint64_t low, high; /* its part of the stack: stack pointer and canonical frame address */
+	bool exact;	    /* pc is where it executes, not a return address */
+};
+
+struct merge {
+	struct prb_native *native;
+	struct prb_mem *mem;
+	const struct prb_py_frames *raw;
+	struct prb_dump_thread *thread;
+	PRB_VEC(struct c_frame) stack;
+	size_t next;	 /* first raw Python frame that has no place yet */
+	size_t next_out; /* the same among the decoded ones, which have no shims */
+	PRB_VEC(struct prb_dump_frame) merged;
+	const char *reason; /* why the C stack ends early */
+};
+
+struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_native **ret)
+{
+	struct prb_native *native = calloc(1, sizeof(*native));
+
+	if (!native)
+		return prb_error_nomem();
+	native->modules = modules;
+
+	struct prb_error *err = prb_unwinder_create(modules, &native->unwinder);
+	if (!err)
+		err = prb_resolver_create(modules, &native->resolver);
+	if (err)
+		prb_native_destroy(native);
+	else
+		*ret = native;
+	return err;
+}
+
+void prb_native_destroy(struct prb_native *native)
+{
+	if (!native)
+		return;
+	if (native->resolver)
+		prb_resolver_destroy(native->resolver);
+	if (native->unwinder)
+		prb_unwinder_destroy(native->unwinder);
+	free(native);
+}
+
+static struct prb_error *walk_stack(struct merge *m, const struct prb_regs *start)
+{
+	struct prb_regs regs = *start;
+	bool exact = true;
+
+	while (m->stack.count < MAX_NATIVE_FRAMES) {
+		struct c_frame *frame = prb_vec_push(&m->stack);
+		struct prb_unwind_step step = {};
+
+		if (!frame)
+			return prb_error_nomem();
+		*frame = (struct c_frame){.pc = regs.pc, .exact = exact};
+		prb_regs_get(&regs, prb_regs_sp(regs.machine), &frame->low);
+		PRB_TRY(prb_unwind_step(m->native->unwinder, m->mem, exact, &regs, &step));
+		if (step.reason) {
+			m->reason = step.reason;
+			return NULL;
+		}
+		frame->high = step.cfa;
+		if (step.end)
+			return NULL;
+		exact = step.signal_frame;
+	}
+	m->reason = "the C stack has too many frames";
+	return NULL;
+}
+
+static bool is_eval_symbol(const char *symbol)
+{
+	static const char *const names[] = {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx",
+					    "_TAIL_CALL_"};
+
+	if (!symbol)
+		return false;
+	/* The two names are the loop itself in 3.6+ and up to 3.5; from 3.6 on the second is a
+	 * wrapper, which does not matter: it never has a frame of its own inside. */
+	if (!strncmp(symbol, names[2], strlen(names[2])))
+		return true;
+	for (size_t i = 0; i < 2; i++) {
+		size_t length = strlen(names[i]);
+
+		/* ".cold", ".lto_priv.0" and the like are parts of it. */
+		if (!strncmp(symbol, names[i], length) &&
+		    (!symbol[length] || symbol[length] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static struct prb_error *push_merged(struct merge *m, struct prb_dump_frame **ret)
+{
+	*ret = prb_vec_push(&m->merged);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+/* Moves one decoded Python frame to its place. */
+static struct prb_error *place_python(struct merge *m)
+{
+	struct prb_dump_frame *slot;
+
+	if (!m->raw->list.items[m->next++].shim) {
+		PRB_TRY(push_merged(m, &slot));
+		*slot = m->thread->frames.items[m->next_out];
+		m->thread->frames.items[m->next_out++] = (struct prb_dump_frame){};
+	}
+	return NULL;
+}
+
+/* The Python frames that one eval loop runs: up to its entry frame, and the shim behind that. */
+static struct prb_error *place_group(struct merge *m)
+{
+	bool entry = false;
+
+	while (m->next < m->raw->list.count && !entry) {
+		entry = m->raw->list.items[m->next].entry;
+		PRB_TRY(place_python(m));
+	}
+	while (m->next < m->raw->list.count && m->raw->list.items[m->next].shim)
+		m->next++;
+	return NULL;
+}
+
+/* Address of the shim that ends the next group; 0 if the version has none. */
+static uint64_t next_shim(const struct merge *m)
+{
+	for (size_t i = m->next; i < m->raw->list.count; i++)
+		if (m->raw->list.items[i].shim)
+			return m->raw->list.items[i].address;
+	return 0;
+}
+
+static bool is_eval_frame(const struct merge *m, const struct c_frame *frame, const char *symbol)
+{
+	uint64_t shim = next_shim(m);
+
+	if (m->next >= m->raw->list.count)
+		return false;
+	if (frame->high && shim >= frame->low && shim < frame->high)
+		return true;
+	/* A shim outside of the C stack belongs to the thread state itself. */
+	bool shim_on_stack = m->stack.count && shim >= m->stack.items[0].low &&
+			     shim < m->stack.items[m->stack.count - 1].high;
+	return !shim_on_stack && is_eval_symbol(symbol);
+}
+
+static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
+				   const struct prb_module *module, struct prb_line *line)
+{
+	struct prb_dump_frame *slot;
+
+	PRB_TRY(push_merged(m, &slot));
+	slot->kind = line->inlined ? PRB_FRAME_INLINE : PRB_FRAME_NATIVE;
+	slot->func = prb_steal(&line->func);
+	slot->file = prb_steal(&line->file);
+	slot->line = line->line ? (int32_t)line->line : -1;
+	slot->end_line = slot->col = slot->end_col = -1;
+	slot->ip = frame->pc;
+	if (module) {
+		slot->module = strdup(module->path);
+		if (!slot->module)
+			return prb_error_nomem();
+	}
+	return NULL;
+}
+
+static struct prb_error *place_native(struct merge *m, const struct c_frame *frame,
+				      struct prb_lines *lines)
+{
+	const struct prb_module *module = prb_modules_find(m->native->modules, frame->pc);
+	struct prb_line *line, unknown = {};
+
+	if (!lines->list.count)
+		return take_line(m, frame, module, &unknown);
+	prb_vec_each (line, &lines->list)
+		PRB_TRY(take_line(m, frame, module, line));
+	return NULL;
+}
+
+static struct prb_error *place_frame(struct merge *m, const struct c_frame *frame)
+{
+	struct prb_lines lines;
+
+	PRB_TRY(prb_resolve(m->native->resolver, frame->pc, frame->exact, &lines));
+
+	const char *symbol =
+		lines.list.count ? lines.list.items[lines.list.count - 1].symbol : NULL;
+	struct prb_error *err =
+		is_eval_frame(m, frame, symbol) ? place_group(m) : place_native(m, frame, &lines);
+	prb_lines_deinit(&lines);
+	return err;
+}
+
+/* Python frames that found no place stand behind the rest, and the thread says so. */
+static struct prb_error *place_rest(struct merge *m)
+{
+	size_t left = 0;
+
+	for (size_t i = m->next; i < m->raw->list.count; i++)
+		left += !m->raw->list.items[i].shim;
+	while (m->next < m->raw->list.count)
+		PRB_TRY(place_python(m));
+	if (!left && !m->reason)
+		return NULL;
+	free(m->thread->error);
+	m->thread->error =
+		left && m->reason
+			? prb_format("native frames end early: %s; the last %zu Python frames "
+				     "stand without them",
+				     m->reason, left)
+		: left ? prb_format("the last %zu Python frames match no native frame", left)
+		       : prb_format("native frames end early: %s", m->reason);
+	return m->thread->error ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *merge_all(struct merge *m)
+{
+	struct c_frame *frame;
+
+	prb_vec_each (frame, &m->stack)
+		PRB_TRY(place_frame(m, frame));
+	return place_rest(m);
+}
+
+struct prb_error *prb_native_merge(struct prb_native *native, struct prb_mem *mem,
+				   const struct prb_regs *regs, const struct prb_py_frames *frames,
+				   struct prb_dump_thread *thread)
+{
+	struct merge m = {.native = native, .mem = mem, .raw = frames, .thread = thread};
+	struct prb_error *err = walk_stack(&m, regs);
+
+	if (!err)
+		err = merge_all(&m);
+	prb_vec_free(&m.stack);
+	if (err) {
+		struct prb_dump_frame *frame;
+
+		prb_vec_each (frame, &m.merged)
+			prb_dump_frame_deinit(frame);
+		prb_vec_free(&m.merged);
+		return err;
+	}
+	free(thread->frames.items);
+	memcpy(&thread->frames, &m.merged, sizeof(thread->frames));
+	return NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Native frames of a thread, merged with its Python frames.
+ */
+#ifndef PRB_INJECTOR_NATIVE_H
+#define PRB_INJECTOR_NATIVE_H
+
+#include "dwarf/base/error.h"
+#include "dwarf/cpython/python.h"
+#include "dwarf/mem/mem.h"
+#include "dwarf/unwind/regs.h"
+#include "injector/dump.h"
+
+struct prb_native;
+
+/** Borrows @p modules. */
+struct prb_error *prb_native_create(struct prb_modules *modules,
+				    struct prb_native **ret) PRB_MUST_CHECK;
+void prb_native_destroy(struct prb_native *native);
+
+/**
+ * Unwinds from @p regs through @p mem, resolves every pc and puts the native frames around the
+ * Python frames that thread->frames already holds (made from @p frames, in the same order, without
+ * shims). Where the walk ends early, thread->error says why.
+ */
+struct prb_error *prb_native_merge(struct prb_native *native, struct prb_mem *mem,
+				   const struct prb_regs *regs, const struct prb_py_frames *frames,
+				   struct prb_dump_thread *thread) PRB_MUST_CHECK;
+
+#endif

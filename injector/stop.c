@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "injector/arch.h"
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct status {
+	pid_t tracer; /* 0: none */
+	unsigned long long
+		pending; /* signals that wait and are not blocked, bit N-1 for signal N */
+};
+
+static struct status read_status(pid_t tid)
+{
+	char path[48], line[256];
+	unsigned long long own = 0, shared = 0, blocked = 0;
+	struct status status = {};
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "TracerPid: %d", &status.tracer);
+		sscanf(line, "SigPnd: %llx", &own);
+		sscanf(line, "ShdPnd: %llx", &shared);
+		sscanf(line, "SigBlk: %llx", &blocked);
+	}
+	status.pending = (own | shared) & ~blocked;
+	return status;
+}
+
+struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
+{
+	*ret = (struct prb_stop){.tid = tid};
+	if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		ret->seized = true;
+		return NULL;
+	}
+
+	int os_errno = errno;
+	pid_t tracer = os_errno == EPERM ? read_status(tid).tracer : 0;
+	if (tracer)
+		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+						       "thread %d is being traced by process %d",
+						       tid, tracer),
+				      "stop it there, or read with --nonblocking");
+	return prb_error_os(os_errno, "cannot stop thread %d", tid);
+}
+
+/*
+ * Waits for the stop: a few polls, since a thread on another processor stops within microseconds;
+ * then SIGCHLD, blocked in this thread and taken from the queue, so that nobody's handler runs.
+ */
+static struct prb_error *wait_stop(struct prb_stop *stop, double deadline, int *status)
+{
+	enum { POLLS = 64 };
+	sigset_t chld, before;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &chld, &before);
+
+	struct prb_error *err = NULL;
+	for (int polls = 0;; polls++) {
+		pid_t got = waitpid(stop->tid, status, __WALL | WNOHANG);
+
+		if (got == stop->tid)
+			break;
+		if (got < 0 && errno != EINTR) {
+			err = prb_error_os(ESRCH, "thread %d is gone", stop->tid);
+			break;
+		}
+		stop->begin = now(); /* still running at this moment: the pause is not longer */
+		if (stop->begin > deadline) {
+			err = prb_error_create(PRB_ERROR_TIMEOUT,
+					       "thread %d does not stop: it sleeps in the kernel",
+					       stop->tid);
+			break;
+		}
+		/* Somebody else's thread may have taken the signal: look again each millisecond. */
+		if (polls >= POLLS)
+			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = 1000000});
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+struct prb_error *prb_stop_ask(struct prb_stop *stop)
+{
+	stop->begin = now();
+	if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
+		return prb_error_os(errno, "cannot stop thread %d", stop->tid);
+	return NULL;
+}
+
+struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms)
+{
+	int status;
+
+	PRB_TRY(wait_stop(stop, stop->begin + timeout_ms / 1e3, &status));
+	if (!WIFSTOPPED(status)) {
+		stop->seized = false;
+		return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
+	}
+	stop->stopped = true;
+	if (status >> 16 == PTRACE_EVENT_STOP)
+		stop->group_stop = WSTOPSIG(status) != SIGTRAP;
+	else
+		stop->signal = WSTOPSIG(status); /* came first; delivered when it is let go */
+	return NULL;
+}
+
+struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret)
+{
+	return prb_arch_registers(stop->tid, ret);
+}
+
+void prb_stop_end(struct prb_stop *stop, double *pause_us)
+{
+	*pause_us = 0;
+	if (!stop->seized)
+		return;
+	/* A call that a real signal has interrupted is to return EINTR, so that it is noticed. */
+	if (stop->stopped && !stop->signal && prb_arch_call_interrupted(stop->tid) &&
+	    !read_status(stop->tid).pending)
+		prb_arch_restart_call(stop->tid);
+	if (ptrace(PTRACE_DETACH, stop->tid, NULL, stop->signal) && errno != ESRCH)
+		prb_log("stop", 1, "cannot let go of thread %d: %s", stop->tid, strerror(errno));
+	if (stop->stopped)
+		*pause_us = (now() - stop->begin) * 1e6;
+	prb_log("stop", 2, "thread %d stopped for %.1f µs", stop->tid, *pause_us);
+	*stop = (struct prb_stop){.tid = stop->tid};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Stopping one thread for an instant.
+ *
+ * The thread is seized (never attached: no signal is sent to it, and a group stop stays what it
+ * was) and interrupted; when it is let go, or when we die at any moment, the kernel lets it run on
+ * where it was. A signal that arrives meanwhile is delivered when the thread is let go.
+ *
+ * Only threads that run should be stopped: interrupting a thread in epoll_wait() and the like
+ * would make the call return EINTR. prb_stop_end() makes such a call start again.
+ *
+ * Threading: all calls for one thread come from the same thread of ours (a rule of ptrace).
+ */
+#ifndef PRB_INJECTOR_STOP_H
+#define PRB_INJECTOR_STOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/unwind/regs.h"
+
+struct prb_stop {
+	pid_t tid;
+	bool seized, stopped;
+	int signal;	 /**< to be delivered when it is let go; 0: none */
+	bool group_stop; /**< it was in a job-control stop, which stays in force */
+	double begin;	 /**< CLOCK_MONOTONIC seconds when the stop was asked for */
+};
+
+/** Becomes the tracer of @p tid; it runs on. PRB_ERROR_PERMISSION names the tracer if it has one.
+ */
+struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
+
+/** Asks it to stop, which it does within microseconds if it runs. */
+struct prb_error *prb_stop_ask(struct prb_stop *stop) PRB_MUST_CHECK;
+
+/**
+ * Waits until it has. PRB_ERROR_TIMEOUT if it does not stop within @p timeout_ms of being asked
+ * (it sleeps uninterruptibly in the kernel); PRB_ERROR_NO_PROCESS if it has ended.
+ */
+struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms) PRB_MUST_CHECK;
+
+/** General registers of the stopped thread. */
+struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret) PRB_MUST_CHECK;
+
+/** Lets it run, no longer traced; microseconds since it was last seen running into @p pause_us. */
+void prb_stop_end(struct prb_stop *stop, double *pause_us);
+
+#endif

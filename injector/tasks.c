@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/tasks.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+
+/* A thread that is in one of these has no processor and cannot get one by itself. */
+static bool asleep(char state)
+{
+	return state && strchr("SDTtI", state);
+}
+
+/* comm and state from the text of `stat`: comm ends at the last ')'. */
+static char parse_stat(const char *text, char *name, size_t size)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+
+	if (!open || !close || close < open || !close[1] || !close[2])
+		return 0;
+	if (name) {
+		size_t length = PRB_MIN((size_t)(close - open - 1), size - 1);
+
+		for (size_t i = 0; i < length; i++)
+			name[i] = (unsigned char)open[1 + i] < ' ' ? '?' : open[1 + i];
+		name[length] = '\0';
+	}
+	return close[2];
+}
+
+static bool reread(int fd, char *buffer, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, buffer, size - 1, 0);
+
+	buffer[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* Without `schedstat`: both context switch counts of `status`. */
+static bool read_switches(int fd, char *buffer, size_t size)
+{
+	char text[4096];
+
+	if (!reread(fd, text, sizeof(text)))
+		return false;
+
+	const char *switches = strstr(text, "voluntary_ctxt_switches:");
+	if (!switches)
+		return false;
+	snprintf(buffer, size, "%s", switches);
+	return true;
+}
+
+static bool read_counters(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+			  char *buffer, size_t size)
+{
+	return tasks->by_status ? read_switches(task->counters_fd, buffer, size)
+				: reread(task->counters_fd, buffer, size);
+}
+
+void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
+{
+	char stat[512];
+
+	task->state = 0;
+	if (!read_counters(tasks, task, task->counters, sizeof(task->counters)))
+		return;
+	if (reread(task->stat_fd, stat, sizeof(stat)))
+		task->state = parse_stat(stat, task->name, sizeof(task->name));
+}
+
+bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task)
+{
+	char counters[sizeof(task->counters)], stat[512];
+
+	if (!asleep(task->state))
+		return false;
+	return reread(task->stat_fd, stat, sizeof(stat)) &&
+	       parse_stat(stat, NULL, 0) == task->state &&
+	       read_counters(tasks, task, counters, sizeof(counters)) &&
+	       !strcmp(counters, task->counters);
+}
+
+static int open_fact(pid_t pid, pid_t tid, const char *name)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The last number of NSpid is the tid in the innermost namespace, the target's own. */
+static pid_t read_inner_tid(struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str status = {};
+	prb_auto_error struct prb_error *err =
+		prb_target_read_file(t, &status, "task/%d/status", tid);
+	const char *line = err ? NULL : strstr(prb_str_text(&status), "\nNSpid:");
+	pid_t inner = tid;
+
+	if (!line)
+		return tid;
+	for (char *p = (char *)line + 7; *p == '\t' || *p == ' ';)
+		inner = (pid_t)strtol(p, &p, 10);
+	return inner;
+}
+
+/* Files of 2 × threads stay open, up to what the descriptor limit lets us have. */
+static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_task_watch *task)
+{
+	task->stat_fd = task->counters_fd = -1;
+	if (t->kind != PRB_TARGET_PROCESS)
+		return;
+	task->stat_fd = open_fact(t->pid, task->tid, "stat");
+	if (!tasks->by_status)
+		task->counters_fd = open_fact(t->pid, task->tid, "schedstat");
+	if (task->counters_fd < 0 && task->stat_fd >= 0) {
+		task->counters_fd = open_fact(t->pid, task->tid, "status");
+		tasks->by_status = task->counters_fd >= 0;
+	}
+	prb_task_note(tasks, task);
+}
+
+/* A core or a snapshot: the text of `stat` is all there is, and nothing moves. */
+static struct prb_error *read_recorded(struct prb_target *t, struct prb_task_watch *task)
+{
+	prb_auto_str struct prb_str stat = {};
+	struct prb_error *err = prb_target_read_file(t, &stat, "task/%d/stat", task->tid);
+
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	task->state = parse_stat(prb_str_text(&stat), task->name, sizeof(task->name));
+	return NULL;
+}
+
+struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
+{
+	prb_auto_str struct prb_str names = {};
+	bool same_namespace;
+
+	*ret = (struct prb_tasks){};
+	PRB_TRY(prb_target_list(t, &names, "task"));
+	same_namespace = read_inner_tid(t, t->pid) == t->pid;
+	for (char *p = names.data; p && *p; p++) {
+		struct prb_task_watch *task = prb_vec_push(&ret->list);
+
+		if (!task)
+			return prb_error_nomem();
+		task->tid = task->inner_tid = (pid_t)strtol(p, &p, 10);
+		open_task(ret, t, task);
+		if (t->kind != PRB_TARGET_PROCESS || t->recorder)
+			PRB_TRY(read_recorded(t, task));
+		if (!same_namespace)
+			task->inner_tid = read_inner_tid(t, task->tid);
+	}
+	return NULL;
+}
+
+void prb_tasks_deinit(struct prb_tasks *tasks)
+{
+	struct prb_task_watch *task;
+
+	prb_vec_each (task, &tasks->list) {
+		prb_close_guard(&task->counters_fd);
+		prb_close_guard(&task->stat_fd);
+	}
+	prb_vec_free(&tasks->list);
+}
+
+struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner_tid)
+{
+	struct prb_task_watch *task;
+
+	prb_vec_each (task, &tasks->list)
+		if (task->inner_tid == inner_tid)
+			return task;
+	return NULL;
+}
+
+/* Milliseconds of the scheduler's clock when the thread last began or ended a stretch of running.
+ */
+static bool parse_exec_start(const char *sched, double *ret)
+{
+	const char *line = strstr(sched, "se.exec_start");
+
+	return line && sscanf(line, "se.exec_start : %lf", ret) == 1;
+}
+
+double prb_task_idle_seconds(struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str theirs = {}, key = {};
+	char ours[4096];
+	double then, now;
+	prb_auto_error struct prb_error *err = NULL;
+
+	prb_str_printf(&key, "idle:%d", tid);
+	if (prb_target_recall(t, prb_str_text(&key), &theirs))
+		return strtod(prb_str_text(&theirs), NULL);
+	if (t->kind != PRB_TARGET_PROCESS)
+		return -1;
+	err = prb_target_read_file(t, &theirs, "task/%d/sched", tid);
+	if (err || !parse_exec_start(prb_str_text(&theirs), &then))
+		return -1;
+
+	prb_auto_close int fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
+	if (!reread(fd, ours, sizeof(ours)) || !parse_exec_start(ours, &now) || now < then)
+		return -1;
+
+	double seconds = (now - then) / 1e3;
+	prb_str_deinit(&theirs);
+	prb_str_printf(&theirs, "%.6f", seconds);
+	prb_target_remember(t, prb_str_text(&key), prb_str_text(&theirs), theirs.length);
+	return seconds;
+}

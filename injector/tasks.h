@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Did this thread run meanwhile? A thread that did not run cannot have changed its stack.
+ *
+ * For each thread of a process its scheduler counters (`schedstat`: time run, time waited, times
+ * run) and its state are noted, everything is read, and both are looked at again: same counters
+ * and asleep both times means that whatever was read in between is exact, and the thread was
+ * never stopped. The counters of a thread on a processor move only at a tick, so state R proves
+ * nothing. Where a kernel has no `schedstat`, context switches from `status` take its place.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_INJECTOR_TASKS_H
+#define PRB_INJECTOR_TASKS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/vec.h"
+#include "dwarf/target.h"
+
+struct prb_task_watch {
+	pid_t tid;
+	pid_t inner_tid; /**< in the target's own pid namespace */
+	char state;	 /**< R S D T t Z X I; 0 if the thread is gone */
+	char name[64];	 /**< comm */
+
+	/* The rest belongs to tasks.c. */
+	char counters[64];
+	int counters_fd, stat_fd;
+};
+
+struct prb_tasks {
+	PRB_VEC(struct prb_task_watch) list; /**< by tid */
+	bool by_status; /**< no `schedstat` here: context switches are compared */
+};
+
+/** Lists the threads of @p t and notes their counters. */
+struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret) PRB_MUST_CHECK;
+void prb_tasks_deinit(struct prb_tasks *tasks);
+
+/** Notes state and counters of one thread now. */
+void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task);
+
+/** True if the thread slept from when it was noted until now. */
+bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task);
+
+/** The entry for a tid as the target sees it (its pid namespace), or NULL. */
+struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner_tid);
+
+/**
+ * Seconds that the thread has slept, by the scheduler's own note of when it last ran (`sched`);
+ * negative if the kernel does not tell.
+ */
+double prb_task_idle_seconds(struct prb_target *t, pid_t tid);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reading a thread that runs, without stopping it: it is read many times, and only the outermost
+ * frames on which all reads agree are told. A frame that was on the stack at every one of them,
+ * below nothing but such frames, was there all the time; what stands above it is not told.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/snapshot/snapshot.h"
+#include "injector/capture.h"
+
+enum {
+	READS = 10,
+	ATTEMPTS = 40,	     /* reads that fail (a chain cut in the middle) are not counted */
+	GAP_NS = 100 * 1000, /* between reads, growing: short periods of a program show up */
+};
+
+/* How many outermost frames two walks have in common; the innermost of them may have moved on. */
+static size_t common(const struct prb_py_frames *a, const struct prb_py_frames *b)
+{
+	size_t n = 0, most = PRB_MIN(a->list.count, b->list.count);
+
+	while (n < most) {
+		const struct prb_py_frame *x = &a->list.items[a->list.count - 1 - n];
+		const struct prb_py_frame *y = &b->list.items[b->list.count - 1 - n];
+
+		if (x->address != y->address || x->code != y->code || x->owner != y->owner)
+			break;
+		n++;
+		if (x->position != y->position)
+			break;
+	}
+	return n;
+}
+
+/* Keeps the outermost @p count frames. */
+static void cut(struct prb_py_frames *frames, size_t count)
+{
+	size_t drop = frames->list.count - count;
+
+	if (!drop)
+		return;
+	memmove(frames->list.items, frames->list.items + drop, count * sizeof(*frames->list.items));
+	frames->list.count = count;
+}
+
+/* One more read into @p view; *ret is how many frames of thread->frames it confirms. */
+static struct prb_error *confirm(struct prb_capture_thread *thread, struct prb_view *view,
+				 bool *readable, size_t *ret)
+{
+	struct prb_py_frames again;
+
+	prb_view_new_epoch(view);
+	PRB_TRY(prb_view_prefetch(view));
+
+	struct prb_error *err =
+		prb_python_frames(thread->py, prb_view_mem(view), thread->state.address, &again);
+	*readable = !err;
+	if (!err)
+		*ret = common(&thread->frames, &again);
+	prb_py_frames_deinit(&again);
+	if (err && (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS))
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static void gap(int attempt)
+{
+	nanosleep(&(struct timespec){.tv_nsec = GAP_NS * (1 + attempt % 7)}, NULL);
+}
+
+/* Cuts thread->frames to what READS reads agree on; *ret: how many succeeded. */
+static struct prb_error *agree(struct prb_capture *c, struct prb_capture_thread *thread,
+			       struct prb_view *view, int *ret)
+{
+	*ret = 0;
+	for (int attempt = 0; attempt < ATTEMPTS && *ret < READS; attempt++) {
+		bool readable;
+		size_t count;
+
+		if (!*ret) {
+			prb_view_new_epoch(view);
+			PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(view)));
+			*ret += !thread->frames_error;
+		} else {
+			PRB_TRY(confirm(thread, view, &readable, &count));
+			if (readable) {
+				cut(&thread->frames, count);
+				++*ret;
+			}
+		}
+		gap(attempt);
+	}
+	return NULL;
+}
+
+/*
+ * Names are read from code objects that frames still on the stack keep alive, so one more walk
+ * after decoding proves that they were.
+ */
+static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture_thread *thread,
+				       struct prb_view *view)
+{
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		size_t before = thread->frames.list.count, count = 0;
+		bool readable;
+
+		prb_view_new_epoch(view);
+		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(view)));
+		if (c->target->recorder)
+			prb_recorder_pages(c->target->recorder, thread->task->tid, view);
+		PRB_TRY(confirm(thread, view, &readable, &count));
+		if (readable && count >= before)
+			return NULL;
+		if (readable)
+			cut(&thread->frames, count);
+	}
+	cut(&thread->frames, 0);
+	return prb_capture_decode(c, thread, prb_view_mem(view));
+}
+
+struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_view *view;
+	int reads = 0;
+
+	out->read = PRB_READ_UNSTABLE;
+	if (!thread->py)
+		return NULL;
+	thread->regs.known = 0;
+	PRB_TRY(prb_view_create(c->target->mem, &view));
+
+	struct prb_error *err = agree(c, thread, view, &reads);
+	if (!err && reads < READS)
+		cut(&thread->frames, 0);
+	if (!err)
+		err = decode_agreed(c, thread, view);
+	prb_view_destroy(view);
+	PRB_TRY(err);
+
+	free(out->error);
+	out->error = prb_format(out->frames.count ? "runs: inner frames change while they are read"
+						  : "runs: no two reads of it agree");
+	return out->error ? NULL : prb_error_nomem();
+}
