@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A command of the command line, as data.
+ *
+ * Each command is one const struct in its own file. What it says about itself (names, texts, its
+ * option table) drives everything: parsing, `--help`, `probing help`, shell completion, the man
+ * page and the tests. To add one: write cli/NAME.c with the struct, and name it in commands.c.
+ *
+ * Texts are written for people: summaries and option helps start with a capital letter, are one
+ * line and have no full stop.
+ */
+#ifndef PRB_CLI_COMMAND_H
+#define PRB_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+
+enum prb_option_kind {
+	PRB_OPTION_FLAG,   /**< bool: set to true */
+	PRB_OPTION_COUNT,  /**< unsigned: incremented each time it is given */
+	PRB_OPTION_TEXT,   /**< const char *: the value, borrowed from the arguments */
+	PRB_OPTION_NUMBER, /**< int: the value, a number from 1 to INT_MAX */
+};
+
+/** What a shell offers when the value of an option or an argument is completed. */
+enum prb_completion {
+	PRB_COMPLETE_NOTHING,
+	PRB_COMPLETE_FILE,
+	PRB_COMPLETE_PROCESS, /**< pids of Python processes */
+	PRB_COMPLETE_TARGET,  /**< both */
+	PRB_COMPLETE_COMMAND, /**< names of our commands */
+	PRB_COMPLETE_SHELL,   /**< names of shells we write completion for */
+};
+
+/** One option. A table of them ends with an entry whose `name` is NULL. */
+struct prb_option {
+	const char *name; /**< long form, without dashes; never NULL but in the last entry */
+	char letter;	  /**< short form, or 0 */
+	enum prb_option_kind kind;
+	const char *value; /**< what stands for the value in helps ("PID"); NULL if it has none */
+	const char *help;
+	enum prb_completion complete;
+	uint16_t place; /**< offset of the variable in the settings it is parsed into */
+};
+
+/** What one invocation is about, apart from the settings of its command. */
+struct prb_cli {
+	const char *target; /**< as the user gave it, or NULL */
+	const char *exe;    /**< executable of a core file, or NULL */
+	const struct prb_command *command;
+	char **arguments; /**< positional arguments, borrowed; ends with NULL */
+	size_t argument_count;
+};
+
+struct prb_example {
+	const char *command, *does;
+};
+
+struct prb_command {
+	const char *name;
+	const char *aliases[4]; /**< ends with NULL */
+	const char *summary;
+	const char *description; /**< paragraphs, divided by empty lines; wrapped when shown */
+	const struct prb_option *options;
+	size_t settings_size; /**< of the command's own struct, which `place` points into */
+	bool takes_target;    /**< a positional argument is the target */
+
+	const char *argument; /**< what stands for the positional argument in helps, or NULL */
+	size_t max_arguments; /**< 0 for commands that take a target */
+	enum prb_completion complete;
+
+	/** Ends with an entry that is all NULL. Or NULL, but not for commands that take a target.
+	 */
+	const struct prb_example *examples;
+
+	/** Does it; @p settings is zeroed and filled from the options. Results go to stdout. */
+	struct prb_error *(*run)(const struct prb_cli *cli, const void *settings);
+};
+
+/** All commands in the order of the help; ends with NULL. */
+extern const struct prb_command *const prb_commands[];
+
+/** The options that every command knows, parsed into struct prb_global_settings. */
+struct prb_global_settings {
+	const char *target;
+	int pid;
+	const char *exe;
+	unsigned verbose;
+	bool help, version, manual;
+};
+extern const struct prb_option prb_global_options[];
+
+/** Options that a person need not see: known, but in no help, page or completion. */
+extern const struct prb_option prb_hidden_options[];
+
+/** A command by name or alias, or NULL. */
+const struct prb_command *prb_command_find(const char *name);
+
+/** The error for a word that is no command, with the names that are nearest to it. */
+struct prb_error *prb_command_unknown(const char *name) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/command_line.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/text.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/vec.h"
+
+void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
+{
+	char *const *argument;
+
+	prb_vec_each (argument, &process->argv) {
+		if (argument != process->argv.items)
+			prb_str_putc(s, ' ');
+		prb_text_argument(s, *argument);
+	}
+	if (!process->argv.count) {
+		prb_str_putc(s, '[');
+		prb_text_escape(s, process->comm ? process->comm : "?");
+		prb_str_putc(s, ']');
+	}
+}
+
+struct matcher {
+	const char *text;
+	pcre2_code *code; /**< NULL: `text` is to be contained */
+	pcre2_match_data *data;
+};
+
+static void matcher_deinit(struct matcher *m)
+{
+	pcre2_match_data_free(m->data);
+	pcre2_code_free(m->code);
+}
+
+static struct prb_error *matcher_init(struct matcher *m, const char *pattern, bool regex)
+{
+	PCRE2_UCHAR reason[128];
+	PCRE2_SIZE offset;
+	int code;
+
+	*m = (struct matcher){.text = pattern};
+	if (!regex)
+		return NULL;
+	m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+				PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code, &offset, NULL);
+	if (!m->code) {
+		pcre2_get_error_message(code, reason, sizeof(reason));
+		return prb_error_create(PRB_ERROR_USAGE,
+					"bad regular expression /%.200s/: %s at character %zu",
+					pattern, (const char *)reason, (size_t)offset);
+	}
+	m->data = pcre2_match_data_create(1, NULL);
+	return m->data ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *matches(struct matcher *m, const struct prb_str *line, bool *ret)
+{
+	PCRE2_UCHAR reason[128];
+	int rc;
+
+	if (!m->code) {
+		*ret = strstr(prb_str_text(line), m->text) != NULL;
+		return NULL;
+	}
+	rc = pcre2_match(m->code, (PCRE2_SPTR)prb_str_text(line), line->length, 0, 0, m->data,
+			 NULL);
+	*ret = rc >= 0;
+	if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
+		return NULL;
+	pcre2_get_error_message(rc, reason, sizeof(reason));
+	return prb_error_create(PRB_ERROR_USAGE,
+				"regular expression /%.200s/ cannot be matched: %s", m->text,
+				(const char *)reason);
+}
+
+/** Appends the arguments as they are, divided by spaces: what patterns are about. */
+static void put_plain(struct prb_str *s, const struct prb_process *process)
+{
+	char *const *argument;
+
+	prb_vec_each (argument, &process->argv) {
+		if (argument != process->argv.items)
+			prb_str_putc(s, ' ');
+		prb_str_puts(s, *argument);
+	}
+}
+
+static struct prb_error *none_found(const char *pattern, bool regex)
+{
+	const char *form = regex ? "no Python process has a command line that matches /%.200s/"
+				 : "no Python process has a command line that contains '%.200s'";
+
+	return prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS, form, pattern),
+			      "'probing list' shows which Python processes there are");
+}
+
+struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret)
+{
+	__attribute__((cleanup(matcher_deinit))) struct matcher matcher;
+	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
+	prb_auto_str struct prb_str line = {}, found = {};
+	const struct prb_python_process *p;
+	size_t count = 0;
+
+	PRB_TRY(matcher_init(&matcher, pattern, regex));
+	PRB_TRY(prb_process_list(&all));
+	prb_vec_each (p, &all.list) {
+		bool hit;
+
+		if (p->process.pid == getpid())
+			continue;
+		prb_str_truncate(&line, 0);
+		put_plain(&line, &p->process);
+		PRB_TRY(matches(&matcher, &line, &hit));
+		if (!hit)
+			continue;
+		*ret = p->process.pid;
+		prb_str_printf(&found, "%s%7d  ", count++ ? "\n" : "", (int)p->process.pid);
+		prb_command_line_text(&found, &p->process);
+	}
+	if (line.failed || found.failed)
+		return prb_error_nomem();
+	if (!count)
+		return none_found(pattern, regex);
+	if (count == 1)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "'%.200s' is ambiguous: %zu Python processes match",
+					       pattern, count),
+			      "%s", prb_str_text(&found));
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Command lines of processes as text, and finding processes by them.
+ */
+#ifndef PRB_CLI_COMMAND_LINE_H
+#define PRB_CLI_COMMAND_LINE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+#include "dwarf/proc/process.h"
+
+/** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
+void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
+
+/**
+ * Finds the one Python process whose command line (arguments divided by single spaces) matches
+ * @p pattern: a regular expression, or text that it contains. PRB_ERROR_USAGE if several do, with
+ * a list in the hint, or if the expression is wrong; PRB_ERROR_NO_PROCESS if none does.
+ */
+struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The commands, each defined in the file of its name.
+ */
+#ifndef PRB_CLI_COMMANDS_H
+#define PRB_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct prb_command prb_command_debug;
+extern const struct prb_command prb_command_backtrace;
+extern const struct prb_command prb_command_list;
+extern const struct prb_command prb_command_snapshot;
+extern const struct prb_command prb_command_completion;
+extern const struct prb_command prb_command_help;
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands.h"
+#include "cli/dump_command.h"
+
+struct debug_settings {
+	struct prb_dump_settings dump;
+	bool do_dump;
+};
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct debug_settings *s = settings;
+
+	if (!s->do_dump)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "debug: nothing to do"),
+				      "'--dump' prints the stack of every thread");
+	return prb_dump_command(cli, &s->dump, false);
+}
+
+const struct prb_command prb_command_debug = {
+	.name = "debug",
+	.aliases = {"dbg", "d"},
+	.summary = "Print the stack of every thread",
+	.description =
+		"Shows all Python threads of the target, the innermost call first: what each is "
+		"doing or waiting for, who holds the GIL, and function, file and line of every "
+		"call.\n\n"
+		"Threads that sleep are not stopped; one that is on a processor is stopped for "
+		"some "
+		"ten microseconds, while its stack is copied. Everything is decoded after it runs "
+		"again, so that the stacks are exact.\n\n"
+		"Calls of a recursion and threads with the same stack are shown once; JSON has "
+		"them "
+		"all.",
+	.options =
+		(const struct prb_option[]){
+			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump)},
+			PRB_DUMP_OPTIONS,
+			{}},
+	.settings_size = sizeof(struct debug_settings),
+	.takes_target = true,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 debug --dump", "All threads of the process 4242"},
+			{"probing -t train.py d -d --locals",
+			 "Find it by its command line; with values"},
+			{"probing core.4242 debug --dump --native",
+			 "What a core file tells, with C frames"},
+			{"probing 4242 debug --dump --json | jq .threads[0]",
+			 "The same for programs"},
+			{}},
+	.run = run,
+};

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "dwarf/base/cleanup.h"
+
+enum { INDENT = 2, GAP = 2, MIN_COLUMN = 22 };
+
+const char prb_help_summary[] = "See what a running Python program is doing, without touching it";
+
+const char prb_help_description[] =
+	"probing reads the memory of a Python process from outside: nothing is loaded into it, no "
+	"code of ours runs in it, and only threads that are on a processor at that moment are "
+	"stopped, for some ten microseconds each.";
+
+const struct prb_example prb_help_targets[] = {
+	{"PID", "A running process"},
+	{"CORE", "A core file, of the kernel or of gcore (--exe when it moved)"},
+	{"SNAPSHOT", "A file made by 'probing snapshot'"},
+	{"NAME", "The one Python process whose command line contains NAME"},
+	{"/REGEX/", "The one Python process whose command line matches REGEX"},
+	{},
+};
+
+const struct prb_example prb_help_environment[] = {
+	{"PROBING_TARGET", "The target if the command line names none"},
+	{"PROBING_LOG", "What to log to stderr: a level from 1 to 3, or DOMAIN=LEVEL,…"},
+	{"NO_COLOR", "If not empty, no colours"},
+	{"XDG_CACHE_HOME", "Where what was learned about files is kept, in a folder 'probing'"},
+	{},
+};
+
+static void put_row(struct prb_str *s, const char *left, const char *right, size_t column)
+{
+	prb_text_spaces(s, INDENT);
+	prb_text_column(s, left, column - GAP);
+	prb_text_spaces(s, GAP);
+	prb_str_puts(s, right);
+	prb_str_putc(s, '\n');
+}
+
+static void put_examples(struct prb_str *s, const char *title, const struct prb_example *list)
+{
+	size_t column = MIN_COLUMN;
+
+	if (!list)
+		return;
+	for (const struct prb_example *e = list; e->command; e++)
+		if (strlen(e->command) + GAP > column)
+			column = strlen(e->command) + GAP;
+	prb_str_printf(s, "\n%s:\n", title);
+	for (const struct prb_example *e = list; e->command; e++)
+		put_row(s, e->command, e->does, column);
+}
+
+/** "-p, --pid PID". */
+static void put_option(struct prb_str *s, const struct prb_option *option)
+{
+	if (option->letter)
+		prb_str_printf(s, "-%c, ", option->letter);
+	else
+		prb_text_spaces(s, 4);
+	prb_str_printf(s, "--%s", option->name);
+	if (option->value)
+		prb_str_printf(s, " %s", option->value);
+}
+
+static void put_options(struct prb_str *s, const char *title, const struct prb_option *options)
+{
+	if (!options->name)
+		return;
+	prb_str_printf(s, "\n%s:\n", title);
+	for (const struct prb_option *o = options; o->name; o++) {
+		prb_auto_str struct prb_str left = {};
+
+		put_option(&left, o);
+		put_row(s, prb_str_text(&left), o->help, MIN_COLUMN);
+	}
+}
+
+void prb_help_names(const struct prb_command *command, struct prb_str *ret)
+{
+	prb_str_puts(ret, command->name);
+	for (const char *const *alias = command->aliases; *alias; alias++)
+		prb_str_printf(ret, ", %s", *alias);
+}
+
+void prb_help_usage(const struct prb_command *command, struct prb_str *ret)
+{
+	prb_str_puts(ret, "probing ");
+	if (command->takes_target)
+		prb_str_puts(ret, "[TARGET] ");
+	prb_str_printf(ret, "%s [OPTIONS]", command->name);
+	if (command->argument)
+		prb_str_printf(ret, " %s", command->argument);
+}
+
+static void put_exit_codes(struct prb_str *s)
+{
+	const char *meaning;
+
+	prb_str_puts(s, "\nExit codes:\n");
+	for (int code = 0; (meaning = prb_exit_meaning(code)); code++)
+		put_row(s, (char[]){(char)('0' + code), '\0'}, meaning, 2 * GAP + 1);
+}
+
+static void program_help(struct prb_str *s)
+{
+	static const struct prb_example examples[] = {
+		{"probing list", "Which Python processes are there?"},
+		{"probing 4242 backtrace", "Where is its main thread?"},
+		{"probing -t train.py debug --dump", "What are all its threads doing?"},
+		{},
+	};
+
+	prb_str_printf(s, "%s.\n\n", prb_help_summary);
+	prb_str_puts(s, "Usage: probing [-t TARGET | -p PID] COMMAND [OPTIONS]\n"
+			"       probing TARGET COMMAND [OPTIONS]\n\nCommands:\n");
+	for (const struct prb_command *const *c = prb_commands; *c; c++) {
+		prb_auto_str struct prb_str names = {};
+
+		prb_help_names(*c, &names);
+		put_row(s, prb_str_text(&names), (*c)->summary, MIN_COLUMN);
+	}
+	put_examples(s, "A target is", prb_help_targets);
+	put_options(s, "Options", prb_global_options);
+	put_examples(s, "Environment", prb_help_environment);
+	put_exit_codes(s);
+	put_examples(s, "Examples", examples);
+	prb_str_puts(s, "\n'probing help COMMAND' tells more about a command.\n");
+}
+
+void prb_help_text(const struct prb_command *command, struct prb_str *ret)
+{
+	if (!command) {
+		program_help(ret);
+		return;
+	}
+	prb_str_printf(ret, "%s.\n\nUsage: ", command->summary);
+	prb_help_usage(command, ret);
+	prb_str_putc(ret, '\n');
+	if (command->aliases[0]) {
+		prb_str_puts(ret, "Names: ");
+		prb_help_names(command, ret);
+		prb_str_putc(ret, '\n');
+	}
+	if (command->description) {
+		prb_str_putc(ret, '\n');
+		prb_text_wrap(ret, command->description, 0);
+	}
+	put_options(ret, "Options", command->options);
+	put_options(ret, "Options of all commands", prb_global_options);
+	put_examples(ret, "Examples", command->examples);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	prb_auto_str struct prb_str text = {};
+	const struct prb_command *command = NULL;
+
+	(void)settings;
+	if (cli->argument_count) {
+		command = prb_command_find(cli->arguments[0]);
+		if (!command)
+			return prb_command_unknown(cli->arguments[0]);
+	}
+	prb_help_text(command, &text);
+	return prb_output(&text);
+}
+
+const struct prb_command prb_command_help = {
+	.name = "help",
+	.summary = "Show help about a command",
+	.description =
+		"The same text as 'probing COMMAND --help' prints; without a COMMAND, the same "
+		"as 'probing --help'.",
+	.options = (const struct prb_option[]){{}},
+	.argument = "[COMMAND]",
+	.max_arguments = 1,
+	.complete = PRB_COMPLETE_COMMAND,
+	.run = run,
+};

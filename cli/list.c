@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+#include "dwarf/proc/process.h"
+
+enum { MAX_ANCESTORS = 64 };
+
+struct list_settings {
+	bool tree, json;
+};
+
+/** One process in the order and at the depth it is shown. */
+struct row {
+	const struct prb_python_process *process;
+	unsigned depth;
+	pid_t parent; /**< nearest Python ancestor that is listed, or 0 */
+};
+
+struct rows {
+	const struct prb_python_processes *all;
+	PRB_VEC(struct row) list;
+	bool ranks; /**< any process has one */
+};
+
+static const struct prb_python_process *find_pid(const struct prb_python_processes *all, pid_t pid)
+{
+	size_t low = 0, high = all->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		pid_t here = all->list.items[middle].process.pid;
+
+		if (here == pid)
+			return &all->list.items[middle];
+		if (here < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/** The nearest Python ancestor; shells and launchers between are passed over. */
+static pid_t python_ancestor(const struct prb_python_processes *all,
+			     const struct prb_python_process *p)
+{
+	pid_t pid = p->process.ppid;
+
+	for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS; n++) {
+		struct prb_process between = {};
+
+		if (find_pid(all, pid))
+			return pid;
+
+		prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
+		if (err)
+			return 0;
+		pid = between.ppid;
+		prb_process_deinit(&between);
+	}
+	return 0;
+}
+
+/** Appends the children of @p parent, each followed by its own. */
+static struct prb_error *add_tree(struct rows *rows, const pid_t *parents, pid_t parent,
+				  unsigned depth)
+{
+	for (size_t i = 0; i < rows->all->list.count; i++) {
+		const struct prb_python_process *p = &rows->all->list.items[i];
+		struct row *row;
+
+		if (parents[i] != parent)
+			continue;
+		row = prb_vec_push(&rows->list);
+		if (!row)
+			return prb_error_nomem();
+		*row = (struct row){p, depth, parent};
+		PRB_TRY(add_tree(rows, parents, p->process.pid, depth + 1));
+	}
+	return NULL;
+}
+
+static struct prb_error *arrange(struct rows *rows, bool tree)
+{
+	size_t count = rows->all->list.count;
+	prb_auto_free pid_t *parents = calloc(count + 1, sizeof(*parents));
+
+	if (!parents)
+		return prb_error_nomem();
+	for (size_t i = 0; i < count; i++) {
+		const struct prb_python_process *p = &rows->all->list.items[i];
+
+		rows->ranks |= p->rank >= 0;
+		if (tree)
+			parents[i] = python_ancestor(rows->all, p);
+	}
+	return add_tree(rows, parents, 0, 0);
+}
+
+static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
+{
+	const struct prb_python_process *p = row->process;
+	prb_auto_str struct prb_str version = {};
+
+	prb_text_escape(&version, p->version ? p->version : "?");
+	prb_str_printf(s, "%7d  ", (int)p->process.pid);
+	prb_text_column(s, prb_str_text(&version), strlen("PYTHON"));
+	prb_str_printf(s, "  %7u  ", p->process.threads);
+	if (rows->ranks) {
+		if (p->rank >= 0)
+			prb_str_printf(s, "%4ld  ", p->rank);
+		else
+			prb_str_puts(s, "   -  ");
+	}
+	for (unsigned n = 0; n < row->depth; n++)
+		prb_str_puts(s, n + 1 == row->depth ? "└─ " : "   ");
+	prb_command_line_text(s, &p->process);
+	if (p->refusal) {
+		prb_str_puts(s, "   (unreadable: ");
+		prb_text_escape(s, p->refusal);
+		prb_str_putc(s, ')');
+	}
+	prb_str_putc(s, '\n');
+}
+
+static struct prb_error *show_text(const struct rows *rows)
+{
+	prb_auto_str struct prb_str text = {};
+	const struct row *row;
+
+	if (!rows->list.count) {
+		fputs("probing: there are no Python processes here\n", stderr);
+		return NULL;
+	}
+	prb_str_printf(&text, "    PID  PYTHON  THREADS  %sCOMMAND\n", rows->ranks ? "RANK  " : "");
+	prb_vec_each (row, &rows->list)
+		put_row(&text, rows, row);
+	return prb_output(&text);
+}
+
+static json_t *number_or_null(long value)
+{
+	return value >= 0 ? json_integer(value) : json_null();
+}
+
+/** "3.13t", as files are named, is a free-threaded 3.13. */
+static bool split_version(const char *version, struct prb_str *number)
+{
+	size_t length = version ? strlen(version) : 0;
+	bool free_threaded = length && version[length - 1] == 't';
+
+	prb_str_append(number, version, length - free_threaded);
+	return free_threaded;
+}
+
+static json_t *row_json(const struct row *row, bool tree)
+{
+	const struct prb_python_process *p = row->process;
+	json_t *argv = json_array(), *json;
+	prb_auto_str struct prb_str version = {};
+	bool free_threaded = split_version(p->version, &version);
+	char *const *argument;
+
+	prb_vec_each (argument, &p->process.argv)
+		json_array_append_new(argv, prb_json_text(*argument));
+	json = json_pack("{si si so so si so so so so so}", "pid", (int)p->process.pid, "ppid",
+			 (int)p->process.ppid, "version",
+			 p->version ? prb_json_text(prb_str_text(&version)) : json_null(),
+			 "free_threaded", p->version ? json_boolean(free_threaded) : json_null(),
+			 "threads", (int)p->process.threads, "rank", number_or_null(p->rank),
+			 "local_rank", number_or_null(p->local_rank), "exe",
+			 prb_json_text(p->process.exe), "argv", argv, "unreadable",
+			 prb_json_text(p->refusal));
+	if (tree)
+		json_object_set_new(json, "python_parent",
+				    row->parent ? json_integer(row->parent) : json_null());
+	return json;
+}
+
+static struct prb_error *show_json(const struct rows *rows, bool tree)
+{
+	const struct row *row;
+
+	putchar('[');
+	prb_vec_each (row, &rows->list) {
+		if (row != rows->list.items)
+			putchar(',');
+		PRB_TRY(prb_json_write(row_json(row, tree), stdout));
+	}
+	fputs("]\n", stdout);
+	return prb_output_flush();
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct list_settings *s = settings;
+	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
+	struct rows rows = {.all = &all};
+
+	(void)cli;
+	PRB_TRY(prb_process_list(&all));
+
+	struct prb_error *err = arrange(&rows, s->tree);
+	if (!err)
+		err = s->json ? show_json(&rows, s->tree) : show_text(&rows);
+	prb_vec_free(&rows.list);
+	return err;
+}
+
+const struct prb_command prb_command_list = {
+	.name = "list",
+	.aliases = {"ls", "l"},
+	.summary = "List the Python processes of this machine",
+	.description =
+		"Shows pid, Python version, number of threads, rank in a distributed job (RANK, "
+		"SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command line of every Python "
+		"process that can be seen; those that may not be read with the reason.",
+	.options =
+		(const struct prb_option[]){
+			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",
+			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, tree)},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct list_settings, json)},
+			{}},
+	.settings_size = sizeof(struct list_settings),
+	.examples = (const struct prb_example[]){{"probing list --tree", "Who started whom"}, {}},
+	.run = run,
+};

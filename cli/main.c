@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file From words to a command: which words belong to the program, which to the command, and
+ * what the target is. Nothing is initialised before a command runs, so that help is instant.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/exit.h"
+#include "cli/help.h"
+#include "cli/manual.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/base/str.h"
+
+/** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
+struct invocation {
+	struct prb_global_settings global;
+	const struct prb_command *command; /**< NULL if none was named */
+	void *settings;			   /**< of the command */
+	char **words;			   /**< positional words after the command, borrowed */
+	size_t word_count;
+	const char *word_target; /**< positional target in front of the command, or NULL */
+};
+
+static void invocation_deinit(struct invocation *inv)
+{
+	free(inv->settings);
+}
+
+static void log_line(void *context, const char *domain, int level, const char *message)
+{
+	prb_auto_str struct prb_str line = {};
+
+	(void)context;
+	(void)level;
+	prb_text_escape_lines(&line, message, "    ");
+	fprintf(stderr, "[%s] %s\n", domain, prb_str_text(&line));
+}
+
+/** Logging is set up only if it was asked for. */
+static struct prb_error *start_log(unsigned verbose)
+{
+	const char *filter = getenv("PROBING_LOG");
+	prb_auto_str struct prb_str text = {};
+
+	if (filter && !*filter)
+		filter = NULL;
+	if (!verbose && !filter)
+		return NULL;
+	if (verbose)
+		prb_str_printf(&text, "%u", verbose < 3 ? verbose : 3);
+	if (filter)
+		prb_str_printf(&text, "%s%s", verbose ? "," : "", filter);
+	return prb_log_set(log_line, NULL, prb_str_text(&text));
+}
+
+/** A positional word in front that can only be meant as a target. */
+static bool looks_like_target(const char *word)
+{
+	return isdigit((unsigned char)word[0]) || strpbrk(word, "/.:");
+}
+
+static struct prb_error *no_command(const char *target)
+{
+	if (target && !looks_like_target(target))
+		return prb_command_unknown(target);
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no command given"),
+			      "for example 'probing %.100s backtrace'; 'probing --help' lists the "
+			      "commands",
+			      target && strlen(target) <= 100 ? target : "4242");
+}
+
+/** Finds the command among the first two positional words; *at is its index. */
+static struct prb_error *find_command(const struct prb_option_scopes *scopes, char **words,
+				      size_t count, struct invocation *inv, size_t *at)
+{
+	size_t first = prb_options_skip(scopes, words, count, 0);
+	size_t second;
+
+	*at = first;
+	if (first >= count)
+		return NULL;
+	inv->command = prb_command_find(words[first]);
+	if (inv->command)
+		return NULL;
+	second = prb_options_skip(scopes, words, count, first + 1);
+	*at = second;
+	if (second >= count)
+		return NULL;
+	inv->command = prb_command_find(words[second]);
+	return inv->command ? NULL : prb_command_unknown(words[second]);
+}
+
+/** There is no command: either none is needed, or what is wrong is said. */
+static struct prb_error *parse_without_command(const struct prb_option_scopes *program,
+					       char **words, size_t count, struct invocation *inv)
+{
+	size_t first = prb_options_skip(program, words, count, 0), positional;
+	const char *target = first < count ? words[first] : NULL;
+
+	/* "probing dump --json": the wrong command is what matters, not its option. */
+	if (target && !looks_like_target(target))
+		return prb_command_unknown(target);
+	PRB_TRY(prb_options_parse(program, words, count, &positional));
+	if (inv->global.help || inv->global.version || inv->global.manual)
+		return NULL;
+	return no_command(target);
+}
+
+/** Options may stand on both sides of the command; a letter means on each side what is nearer. */
+static struct prb_error *parse_around_command(char **words, size_t count, size_t at,
+					      struct invocation *inv)
+{
+	const struct prb_option_scope global = {prb_global_options, &inv->global};
+	const struct prb_option_scope own = {inv->command->options, inv->settings};
+	char name[64];
+	size_t positional;
+
+	snprintf(name, sizeof(name), "probing %s", inv->command->name);
+	PRB_TRY(prb_options_parse(
+		&(struct prb_option_scopes){(const struct prb_option_scope[]){global, own, {}},
+					    name},
+		words, at, &positional));
+	if (positional)
+		inv->word_target = words[0];
+	inv->words = words + at + 1;
+	return prb_options_parse(
+		&(struct prb_option_scopes){(const struct prb_option_scope[]){own, global, {}},
+					    name},
+		inv->words, count - at - 1, &inv->word_count);
+}
+
+static struct prb_error *parse(char **words, size_t count, struct invocation *inv)
+{
+	const struct prb_option_scopes program = {
+		(const struct prb_option_scope[]){
+			{prb_global_options, &inv->global}, {prb_hidden_options, &inv->global}, {}},
+		"probing"};
+	size_t at;
+
+	PRB_TRY(find_command(&program, words, count, inv, &at));
+	if (!inv->command)
+		return parse_without_command(&program, words, count, inv);
+	inv->settings = calloc(1, inv->command->settings_size + 1);
+	if (!inv->settings)
+		return prb_error_nomem();
+	return parse_around_command(words, count, at, inv);
+}
+
+/** The target: said once, by an option or a positional word, else by the environment. */
+static struct prb_error *choose_target(struct invocation *inv, char pid[16], const char **ret)
+{
+	const char *said[4];
+	size_t count = 0;
+
+	if (inv->global.target)
+		said[count++] = inv->global.target;
+	if (inv->global.pid) {
+		snprintf(pid, 16, "%d", inv->global.pid);
+		said[count++] = pid;
+	}
+	if (inv->word_target)
+		said[count++] = inv->word_target;
+	if (inv->command->takes_target && inv->word_count) {
+		said[count++] = *inv->words++;
+		inv->word_count--;
+	}
+	if (count && !inv->command->takes_target)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"'%s' takes no target, but '%.100s' is given",
+					inv->command->name, said[0]);
+	if (count > 1)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "two targets given: '%.100s' and "
+						       "'%.100s'",
+						       said[0], said[1]),
+				      "give one, with -t, -p or as a word");
+	*ret = count ? said[0] : getenv("PROBING_TARGET");
+	if (*ret && !**ret)
+		*ret = NULL;
+	return NULL;
+}
+
+static struct prb_error *no_target(const struct prb_command *command)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
+			      "for example '%s'; 'probing list' shows which Python processes there "
+			      "are",
+			      command->examples[0].command);
+}
+
+static struct prb_error *run_command(struct invocation *inv)
+{
+	struct prb_cli cli = {.command = inv->command, .exe = inv->global.exe};
+	char pid[16];
+
+	PRB_TRY(start_log(inv->global.verbose));
+	PRB_TRY(choose_target(inv, pid, &cli.target));
+	cli.arguments = inv->words;
+	cli.argument_count = inv->word_count;
+	if (inv->word_count > inv->command->max_arguments)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "unexpected word '%.100s'",
+						       inv->words[inv->command->max_arguments]),
+				      "'probing %s --help' shows how it is used",
+				      inv->command->name);
+	if (inv->command->takes_target && !cli.target)
+		return no_target(inv->command);
+	return inv->command->run(&cli, inv->settings);
+}
+
+static struct prb_error *run(char **words, size_t count)
+{
+	__attribute__((cleanup(invocation_deinit))) struct invocation inv = {};
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(parse(words, count, &inv));
+	if (inv.global.help)
+		prb_help_text(inv.command, &text);
+	else if (inv.global.version)
+		prb_str_puts(&text, "probing " PRB_VERSION "\n");
+	else if (inv.global.manual)
+		prb_manual_text(&text);
+	else
+		return run_command(&inv);
+	return prb_output(&text);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		prb_auto_str struct prb_str text = {};
+
+		prb_help_text(NULL, &text);
+		fputs(prb_str_text(&text), stderr);
+		return PRB_EXIT_USAGE;
+	}
+	return prb_exit_report(run(argv + 1, (size_t)argc - 1));
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The man page, made from the same tables as the help.
+ */
+#ifndef PRB_CLI_MANUAL_H
+#define PRB_CLI_MANUAL_H
+
+#include "dwarf/base/str.h"
+
+/** Appends probing(1) in man(7) format. */
+void prb_manual_text(struct prb_str *ret);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Results go to stdout, and it is an error when they do not arrive there.
+ */
+#ifndef PRB_CLI_OUTPUT_H
+#define PRB_CLI_OUTPUT_H
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+
+/** Writes @p text to stdout, whole. */
+struct prb_error *prb_output(const struct prb_str *text) PRB_MUST_CHECK;
+
+/** Flushes stdout; the error says why what was printed did not arrive. */
+struct prb_error *prb_output_flush(void) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/target_spec.h"
+#include "cli/text.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+#include "dwarf/snapshot/snapshot.h"
+#include "injector/dump.h"
+
+struct snapshot_settings {
+	const char *output;
+	bool redact;
+};
+
+/** A target that is being recorded; let go in the right order. */
+struct recording {
+	struct prb_target *target;
+	struct prb_recorder *recorder;
+	struct prb_dump *dump;
+};
+
+static void recording_deinit(struct recording *r)
+{
+	if (r->dump)
+		prb_dump_destroy(r->dump);
+	if (r->target) {
+		r->target->recorder = NULL;
+		prb_target_destroy(r->target);
+	}
+	if (r->recorder)
+		prb_recorder_destroy(r->recorder);
+}
+
+static struct prb_error *record(const struct prb_cli *cli, bool redact, struct recording *r)
+{
+	const struct prb_dump_options options = {.locals = !redact, .native = true, .source = true};
+
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &r->target));
+	if (r->target->kind == PRB_TARGET_SNAPSHOT)
+		return prb_error_create(PRB_ERROR_USAGE, "'%.200s' is a snapshot already",
+					cli->target);
+	PRB_TRY(prb_recorder_create(&r->recorder));
+	prb_recorder_set_redact(r->recorder, redact);
+	r->target->recorder = r->recorder;
+	return prb_dump_create(r->target, &options, &r->dump);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct snapshot_settings *s = settings;
+	__attribute__((cleanup(recording_deinit))) struct recording r = {};
+	prb_auto_str struct prb_str name = {}, line = {};
+	char *const *warning;
+
+	PRB_TRY(record(cli, s->redact, &r));
+	if (s->output)
+		prb_str_puts(&name, s->output);
+	else
+		prb_str_printf(&name, "probing-%d.snapshot", (int)r.target->pid);
+	if (name.failed)
+		return prb_error_nomem();
+	PRB_TRY(prb_recorder_write(r.recorder, r.target, prb_str_text(&name)));
+	prb_vec_each (warning, &r.dump->warnings)
+		prb_warn(*warning);
+	prb_text_escape(&line, prb_str_text(&name));
+	prb_str_printf(&line, ": %zu threads of %d\n", r.dump->threads.count, (int)r.target->pid);
+	return prb_output(&line);
+}
+
+const struct prb_command prb_command_snapshot = {
+	.name = "snapshot",
+	.summary = "Save what a dump reads to a file for another machine",
+	.description =
+		"Reads all threads with locals and native frames, and saves what was read to one "
+		"compressed file. On another machine, without the program or its files, 'probing "
+		"FILE debug --dump' prints what it would have printed here.\n\n"
+		"The file holds values of variables; --redact leaves them out, and the environment "
+		"and most of the command line too.",
+	.options =
+		(const struct prb_option[]){
+			{"output", 'o', PRB_OPTION_TEXT, "FILE",
+			 "Where to; without it probing-PID.snapshot", PRB_COMPLETE_FILE,
+			 offsetof(struct snapshot_settings, output)},
+			{"redact", 0, PRB_OPTION_FLAG, NULL, "Leave values out",
+			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact)},
+			{}},
+	.settings_size = sizeof(struct snapshot_settings),
+	.takes_target = true,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 snapshot -o hang.snapshot", "Save it"},
+			{"probing hang.snapshot debug --dump", "Read it, anywhere"},
+			{}},
+	.run = run,
+};

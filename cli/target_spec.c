@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/target_spec.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/command_line.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/snapshot/snapshot.h"
+
+static bool is_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/** "host:9922", "10.0.0.3:9922", "[::1]:9922". */
+static bool is_address(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return colon && colon > text && is_number(colon + 1) && strlen(colon + 1) <= 5 &&
+	       !strpbrk(text, "/ ");
+}
+
+static bool is_core(const char *path)
+{
+	/* e_ident and e_type lie at the same place in 32- and 64-bit files. */
+	Elf64_Ehdr header;
+	size_t needed = offsetof(Elf64_Ehdr, e_type) + sizeof(header.e_type);
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd >= 0 && pread(fd, &header, needed, 0) == (ssize_t)needed &&
+	       !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_CORE;
+}
+
+enum prb_spec_kind prb_spec_kind(const char *text)
+{
+	size_t length = strlen(text);
+	struct stat st;
+
+	if (is_number(text))
+		return PRB_SPEC_PID;
+	if (length > 2 && text[0] == '/' && text[length - 1] == '/')
+		return PRB_SPEC_REGEX;
+	if (!stat(text, &st)) {
+		if (S_ISSOCK(st.st_mode))
+			return PRB_SPEC_REMOTE;
+		if (S_ISREG(st.st_mode) && prb_snapshot_probe(text))
+			return PRB_SPEC_SNAPSHOT;
+		if (S_ISREG(st.st_mode) && is_core(text))
+			return PRB_SPEC_CORE;
+		/* A script in this folder is also what its process is called by. */
+		if (strchr(text, '/'))
+			return PRB_SPEC_OTHER_FILE;
+	}
+	return is_address(text) ? PRB_SPEC_REMOTE : PRB_SPEC_NAME;
+}
+
+static struct prb_error *open_pid(const char *text, struct prb_target **ret)
+{
+	errno = 0;
+	long pid = strtol(text, NULL, 10);
+
+	if (errno || pid < 1 || pid > INT_MAX)
+		return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no process id", text);
+	return prb_target_open_process((pid_t)pid, ret);
+}
+
+/** Matches command lines: text that is contained, or what stands between the slashes. */
+static struct prb_error *open_match(const char *text, bool regex, struct prb_target **ret)
+{
+	prb_auto_str struct prb_str pattern = {};
+	pid_t pid;
+
+	prb_str_append(&pattern, text + regex, strlen(text) - 2 * regex);
+	if (pattern.failed)
+		return prb_error_nomem();
+	PRB_TRY(prb_command_line_find(prb_str_text(&pattern), regex, &pid));
+	return prb_target_open_process(pid, ret);
+}
+
+/** A path to a file may also be part of a command line: "bin/train.py". */
+static struct prb_error *open_other_file(const char *text, struct prb_target **ret)
+{
+	struct prb_error *err = open_match(text, false, ret);
+
+	if (!prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return err;
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "'%.200s' is neither a core file nor a snapshot, and "
+				 "in no Python process's command line",
+				 text),
+		"a compressed core file must be unpacked first");
+}
+
+struct prb_error *prb_spec_open(const char *text, const char *exe, struct prb_target **ret)
+{
+	enum prb_spec_kind kind = prb_spec_kind(text);
+
+	if (exe && kind != PRB_SPEC_CORE)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--exe is for core files, and '%.200s' is none", text);
+	switch (kind) {
+	case PRB_SPEC_PID:
+		return open_pid(text, ret);
+	case PRB_SPEC_CORE:
+		return prb_target_open_core(text, exe, ret);
+	case PRB_SPEC_SNAPSHOT:
+		return prb_target_open_snapshot(text, ret);
+	case PRB_SPEC_REGEX:
+		return open_match(text, true, ret);
+	case PRB_SPEC_OTHER_FILE:
+		return open_other_file(text, ret);
+	case PRB_SPEC_NAME:
+		return open_match(text, false, ret);
+	case PRB_SPEC_REMOTE:
+		break;
+	}
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "remote targets such as '%.200s' are not supported by "
+				 "this version",
+				 text),
+		"run probing on that machine, or make a snapshot there and read it "
+		"here");
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the user calls a target, and which target is meant.
+ *
+ * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core or
+ * a snapshot by its content; host:port and sockets are remote; anything else is a part of a
+ * command line.
+ */
+#ifndef PRB_CLI_TARGET_SPEC_H
+#define PRB_CLI_TARGET_SPEC_H
+
+#include "dwarf/base/error.h"
+#include "dwarf/target.h"
+
+enum prb_spec_kind {
+	PRB_SPEC_PID,
+	PRB_SPEC_REGEX,
+	PRB_SPEC_CORE,
+	PRB_SPEC_SNAPSHOT,
+	PRB_SPEC_REMOTE,     /**< host:port or a socket */
+	PRB_SPEC_OTHER_FILE, /**< a path to a file that is neither */
+	PRB_SPEC_NAME,
+};
+
+/** Tells the form of @p text; looks at files, not at processes. */
+enum prb_spec_kind prb_spec_kind(const char *text);
+
+/**
+ * Opens the target that @p text names; @p exe is for core files, or NULL. PRB_ERROR_USAGE if it
+ * is ambiguous, with the candidates in the hint.
+ */
+struct prb_error *prb_spec_open(const char *text, const char *exe,
+				struct prb_target **ret) PRB_MUST_CHECK;
+
+#endif
