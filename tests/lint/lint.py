@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check what the compiler does not: the rules of docs/architecture.md.
+
+Each check is a function that yields findings; `lint.py CHECK…` runs some of
+them, without names all.  A tool that is not installed is reported, and its
+check passes; everything else fails the run.
+"""
+
+import argparse
+import ast
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Which folders of ours a folder may include from.  Arrows point one way.
+ROOMS = {
+    "dwarf": {"dwarf"},
+    "injector": {"injector", "dwarf"},
+    "agent": {"agent"},
+    "sql": {"sql", "injector", "dwarf"},
+    "cli": {"cli", "sql", "injector", "dwarf"},
+}
+# Headers that a room may include although it may not use the rest of their room.
+EXCEPTIONS = {"sql": {"agent/ring.h", "agent/protocol.h"}, "cli": {"probing.h"}}
+# A third-party header is included in one room only; tests may use all of them.
+CONTAINED = {
+    r"(libelf|gelf)\.h|elfutils/.*": "dwarf",
+    r"(libdwarf.*/)?(libdwarf|dwarf)\.h": "dwarf",
+    r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": "dwarf",
+    r"(zstd|zlib|lzma)\.h|lzma/.*": "dwarf",
+    r"jansson\.h|pcre2\.h": "cli",
+    r"sqlite3(ext)?\.h": "sql",
+}
+# Libraries never print, exit or install signal handlers.
+LIBRARIES = ("dwarf", "injector", "agent", "sql")
+FORBIDDEN_CALLS = re.compile(
+    r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
+    r"signal|sigaction)\s*\(")
+
+MAX_FILE = 800
+SOFT_FUNCTION, MAX_FUNCTION = 60, 120
+NO_SPDX = re.compile(
+    r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz)$"
+    r"|(^|/)(corpus|data)/|^COPYING")
+SOURCES = (".c", ".h")
+
+
+class Tree:
+    """The files that belong to the repository, below `root`."""
+
+    def __init__(self, root, cc="cc", cflags=()):
+        self.root = pathlib.Path(root)
+        self.cc = cc
+        self.cflags = list(cflags)
+        try:
+            out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"],
+                                 cwd=self.root, capture_output=True, check=True, text=True).stdout
+            names = [name for name in out.split("\0") if name]
+        except (OSError, subprocess.CalledProcessError):
+            names = [os.path.relpath(os.path.join(folder, name), self.root)
+                     for folder, _, files in os.walk(self.root) for name in files]
+        self.names = sorted(name for name in names if (self.root / name).is_file())
+
+    def text(self, name):
+        try:
+            return (self.root / name).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            return None
+
+    def sources(self, suffixes=SOURCES):
+        return [name for name in self.names if name.endswith(suffixes)]
+
+    def scripts(self, interpreter, suffix):
+        """Files that are run by an interpreter: by their suffix or first line."""
+        for name in self.names:
+            if name.endswith(suffix):
+                yield name
+            elif "." not in os.path.basename(name):
+                first = (self.text(name) or "").split("\n", 1)[0]
+                if first.startswith("#!") and re.search(interpreter, first):
+                    yield name
+
+
+def room(name):
+    return name.split("/", 1)[0]
+
+
+def without_comments(text):
+    """C source with comments and string contents blanked, lines kept."""
+    def blank(match):
+        found = match.group(0)
+        return '""' if found[0] in "\"'" else "\n" * found.count("\n")
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text,
+                  flags=re.S)
+
+
+def check_includes(tree):
+    """Arrows between folders, and third-party headers in one folder only"""
+    for name in tree.sources():
+        here = room(name)
+        for number, line in enumerate(tree.text(name).split("\n"), 1):
+            match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not match:
+                continue
+            quoted, header = match.group(1) == '"', match.group(2)
+            there = room(header)
+            where = f"{name}:{number}"
+            if quoted and here in ROOMS and "/" in header and there not in ROOMS[here] and \
+                    header not in EXCEPTIONS.get(here, ()):
+                yield f"{where}: {here}/ may not use {there}/ ({header})"
+            if quoted and not (tree.root / header).is_file() and \
+                    not (tree.root / name).parent.joinpath(header).is_file() and \
+                    not header.endswith(".inc"):
+                yield f"{where}: {header} does not exist"
+            for pattern, only in CONTAINED.items():
+                if re.fullmatch(pattern, header) and here not in (only, "tests"):
+                    yield f"{where}: <{header}> belongs into {only}/ only"
+
+
+def check_libraries(tree):
+    """Libraries never print, exit or install signal handlers"""
+    for name in tree.sources():
+        if room(name) not in LIBRARIES:
+            continue
+        for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
+            match = FORBIDDEN_CALLS.search(line)
+            if match:
+                yield f"{name}:{number}: a library may not call {match.group(1)}()"
+
+
+def check_headers(tree):
+    """Each header compiles alone"""
+    def compile_alone(name):
+        command = [tree.cc, "-std=gnu11", "-D_GNU_SOURCE", "-I.", "-Wall", "-Wextra", "-Werror",
+                   "-Wno-unused", *tree.cflags, "-fsyntax-only", "-x", "c", "-include", name,
+                   "/dev/null"]
+        result = subprocess.run(command, cwd=tree.root, capture_output=True, text=True)
+        return name, result
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for name, result in pool.map(compile_alone, tree.sources((".h",))):
+            if result.returncode:
+                yield f"{name}: does not compile alone\n{result.stderr.rstrip()}"
+
+
+def check_spdx(tree):
+    """The licence stands at the top of every file"""
+    for name in tree.names:
+        text = None if NO_SPDX.search(name) else tree.text(name)
+        if text and "SPDX-License-Identifier: GPL-3.0-or-later" not in \
+                "\n".join(text.split("\n", 5)[:5]):
+            yield f"{name}: no SPDX-License-Identifier in the first lines"
+
+
+def check_format(tree):
+    """clang-format has nothing to change"""
+    names = tree.sources()
+    if names:
+        yield from run_tool(tree, ["clang-format", "--dry-run", "--Werror", *names])
+
+
+def functions(text):
+    """Yields (name, first line, lines) of each function; in our style braces stand in column 0."""
+    start = title = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line == "{":
+            start = number
+        elif start and line.startswith("}"):
+            yield title, start, number - start - 1
+            start = None
+        elif not start:
+            match = re.match(r"[\w\s*]*?(\w+)\(", line)
+            title = match.group(1) if match else title
+
+
+def check_size(tree):
+    """Files and functions stay short"""
+    for name in tree.sources():
+        text = tree.text(name)
+        lines = text.count("\n")
+        if lines > MAX_FILE:
+            yield f"{name}: {lines} lines, over {MAX_FILE}"
+        for title, start, length in functions(without_comments(text)):
+            if length > MAX_FUNCTION:
+                yield f"{name}:{start}: {title}() has {length} lines, over {MAX_FUNCTION}"
+            elif length > SOFT_FUNCTION:
+                note(f"{name}:{start}: {title}() has {length} lines, better under {SOFT_FUNCTION}")
+
+
+def check_words(tree):
+    """No reminders in the source, no spelling mistakes"""
+    reminder = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+    for name in tree.sources((".c", ".h", ".py", ".mk", ".sh")):
+        for number, line in enumerate((tree.text(name) or "").split("\n"), 1):
+            if reminder.search(line):
+                yield f"{name}:{number}: {line.strip()}"
+    texts = [name for name in tree.names
+             if not NO_SPDX.search(name) and tree.text(name) is not None]
+    if texts:
+        yield from run_tool(tree, ["codespell", "--builtin", "clear", *texts])
+
+
+def check_scripts(tree):
+    """Shell and Python scripts"""
+    shell = list(tree.scripts(r"\b(ba|da)?sh\b", ".sh"))
+    if shell:
+        yield from run_tool(tree, ["shellcheck", *shell])
+    for name in tree.scripts(r"\bpython", ".py"):
+        try:
+            ast.parse(tree.text(name), name)
+        except SyntaxError as error:
+            # Programs that the tests run as targets may be written for another version.
+            if "/programs/" not in name:
+                yield f"{name}:{error.lineno}: {error.msg}"
+
+
+def note(text):
+    print(f"note: {text}")
+
+
+def run_tool(tree, command):
+    if not shutil.which(command[0]):
+        note(f"{command[0]} is not installed; what it checks is not checked")
+        return
+    result = subprocess.run(command, cwd=tree.root, capture_output=True, text=True)
+    if result.returncode:
+        yield (result.stdout + result.stderr).rstrip()
+
+
+CHECKS = {name.removeprefix("check_"): function for name, function in sorted(globals().items())
+          if name.startswith("check_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("checks", nargs="*", metavar="CHECK",
+                        help="one of: " + ", ".join(CHECKS))
+    parser.add_argument("--root", default=ROOT)
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
+    parser.add_argument("--cflags", default="", type=shlex.split)
+    options = parser.parse_args()
+    unknown = set(options.checks) - set(CHECKS)
+    if unknown:
+        parser.error("no check named " + ", ".join(sorted(unknown)))
+
+    tree = Tree(options.root, options.cc, options.cflags)
+    failed = []
+    for name in options.checks or CHECKS:
+        findings = list(CHECKS[name](tree))
+        for finding in findings:
+            print(finding)
+        print(f"{'FAIL' if findings else 'ok  '} {name}: {CHECKS[name].__doc__}")
+        if findings:
+            failed.append(name)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks find what they are for, in a small tree that breaks one rule at a time."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import lint  # noqa: E402
+
+SPDX = "/* SPDX-License-Identifier: GPL-3.0-or-later */\n"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    def make(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return lint.Tree(tmp_path)
+    return make
+
+
+def findings(check, tree):
+    return list(lint.CHECKS[check](tree))
+
+
+@pytest.mark.parametrize("check, name, text, what", [
+    ("includes", "dwarf/a.c", '#include "injector/b.h"\n', "may not use injector/"),
+    ("includes", "injector/a.c", '#include "cli/b.h"\n', "may not use cli/"),
+    ("includes", "agent/a.c", '#include "dwarf/b.h"\n', "may not use dwarf/"),
+    ("includes", "cli/a.c", "#include <gelf.h>\n", "belongs into dwarf/"),
+    ("includes", "cli/a.c", "#include <libdwarf/libdwarf.h>\n", "belongs into dwarf/"),
+    ("includes", "dwarf/a.c", " # include <jansson.h>\n", "belongs into cli/"),
+    ("includes", "cli/a.c", '#include "cli/missing.h"\n', "does not exist"),
+    ("libraries", "dwarf/a.c", "void f(void)\n{\n\tprintf(\"x\");\n}\n", "printf()"),
+    ("libraries", "injector/a.c", "void f(void)\n{\n\texit (1);\n}\n", "exit()"),
+    ("headers", "dwarf/a.h", "size_t prb_size(void);\n", "does not compile alone"),
+    ("spdx", "dwarf/a.c", "int x;\n", "no SPDX"),
+    ("size", "dwarf/a.c", "int x;\n" * 801, "801 lines"),
+    ("size", "dwarf/a.c", "int f(void)\n{\n" + "\t;\n" * 121 + "}\n", "f() has 121 lines"),
+    ("words", "dwarf/a.c", "/* TO" "DO: more */\n", "TO" "DO"),
+    ("scripts", "tests/a.py", "def f(:\n", "a.py:1"),
+])
+def test_finds(tree, check, name, text, what):
+    found = findings(check, tree({name: text}))
+    assert found and what in found[0]
+
+
+@pytest.mark.parametrize("check", lint.CHECKS)
+def test_accepts(tree, check):
+    source = SPDX + ('#include "dwarf/a.h"\n\n#include <stdio.h>\n\n/* printf() is not for us. */\n'
+                     "int prb_a(char *s)\n{\n\treturn snprintf(s, 2, \"exit(1)\");\n}\n")
+    assert findings(check, tree({
+        "dwarf/a.c": source,
+        "dwarf/a.h": SPDX + "int prb_a(char *s);\n",
+        "injector/b.c": SPDX + '#include "dwarf/a.h"\n',
+        "tests/unit/c.c": SPDX + "#include <jansson.h>\n",
+        ".clang-format": (lint.ROOT / ".clang-format").read_text(),
+    })) == []
+
+
+@pytest.mark.skipif(not shutil.which("clang-format"), reason="clang-format is not installed")
+def test_finds_format(tree):
+    bad = tree({".clang-format": (lint.ROOT / ".clang-format").read_text(),
+                "dwarf/a.c": SPDX + "int  x ;\n"})
+    assert "a.c:2" in findings("format", bad)[0]
+
+
+def test_exit_status(tree, tmp_path):
+    tree({"dwarf/a.c": "int x;\n"})
+    command = [sys.executable, lint.__file__, "--root", str(tmp_path)]
+    result = subprocess.run([*command, "spdx", "size"], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "FAIL spdx" in result.stdout and "ok   size" in result.stdout
+    assert subprocess.run([*command, "size"], capture_output=True).returncode == 0
+    assert subprocess.run([*command, "nonsense"], capture_output=True).returncode == 2

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the live tests share: the built binary, the interpreters, dumps, memory shared with a target."""
+
+import json
+import mmap
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build" / "probing"))
+LONG = os.environ.get("PROBING_LONG", "") not in ("", "0")
+
+
+def count(short, long):
+    """How often to do something: @short in `make check`, @long in `make check-long`."""
+    return long if LONG else short
+
+
+class Interpreter:
+    """One Python that can be a target."""
+
+    def __init__(self, entry):
+        self.name = entry["name"]
+        self.exe = entry["exe"]
+        self.env = dict(os.environ, **entry["env"])
+        self.env.pop("PYTHONDONTWRITEBYTECODE", None)
+        self.env["PYTHONDONTWRITEBYTECODE"] = "1"
+        self.env["PYTHONIOENCODING"] = "utf-8"
+        self.env.pop("PYTHONSTARTUP", None)
+        self.version = tuple(int(part) for part in entry["version"].split(".")[:2])
+        self.full_version = entry["version"]
+        self.free_threaded = entry["free_threaded"]
+        self.debug_build = entry["debug_build"]
+        self._has_ctypes = None
+
+    def __repr__(self):
+        return self.name
+
+    @property
+    def has_ctypes(self):
+        """Old builds lack ctypes, or have one that does not fit the libffi of the machine."""
+        if self._has_ctypes is None:
+            test = "import ctypes; ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)()"
+            self._has_ctypes = not subprocess.run(
+                [self.exe, "-c", test], env=self.env, stderr=subprocess.DEVNULL, check=False
+            ).returncode
+        return self._has_ctypes
+
+
+def _all_interpreters():
+    tool = ROOT / "tests" / "tools" / "test-interpreters"
+    listing = subprocess.run(
+        [sys.executable, str(tool), "--json"], stdout=subprocess.PIPE, check=True
+    )
+    return [Interpreter(entry) for entry in json.loads(listing.stdout.decode())]
+
+
+INTERPRETERS = _all_interpreters()
+
+
+def one_per_version(first=(3, 4), last=(3, 99)):
+    """A plain build of each version there is: what the longest tests run on."""
+    chosen = {}
+    for interpreter in INTERPRETERS:
+        plain = not interpreter.free_threaded and not interpreter.debug_build
+        if plain and first <= interpreter.version <= last:
+            chosen.setdefault(interpreter.version, interpreter)
+    return list(chosen.values())
+
+
+class DumpFailed(AssertionError):
+    """The command failed: what it said and how it ended."""
+
+
+def dump(pid, *options, timeout=120):
+    """The dump of a process as Python data."""
+    command = [BINARY, "-p", str(pid), "debug", "--dump", "--json"] + list(options)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        timeout=timeout, check=False,
+    )
+    if done.returncode:
+        raise DumpFailed(
+            "%s: exit code %d: %s" % (
+                " ".join(command), done.returncode, done.stderr.decode(errors="replace"))
+        )
+    return json.loads(done.stdout.decode())
+
+
+def python_frames(thread):
+    """The Python frames of a thread, innermost first."""
+    return [frame for frame in thread["frames"] if frame["kind"] == "python"]
+
+
+def thread_status(pid, tid=None):
+    """Fields of /proc/PID/task/TID/status as text."""
+    path = "/proc/%d/task/%d/status" % (pid, tid or pid)
+    with open(path, encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def thread_ids(pid):
+    return sorted(int(tid) for tid in os.listdir("/proc/%d/task" % pid))
+
+
+class Shared:
+    """Numbers of 64 bits that a target and its test both see: a small file mapped by both."""
+
+    def __init__(self, numbers=64):
+        self._file = tempfile.NamedTemporaryFile(prefix="probing-shared-")
+        self._file.truncate(max(4096, numbers * 8))
+        self.path = self._file.name
+        self._map = mmap.mmap(self._file.fileno(), 0)
+        self._numbers = memoryview(self._map).cast("q")
+
+    def __getitem__(self, index):
+        return self._numbers[index]
+
+    def __setitem__(self, index, value):
+        self._numbers[index] = value
+
+    def close(self):
+        self._numbers.release()
+        self._map.close()
+        self._file.close()
+
+
+class Target:
+    """A Python program started as a target; killed at the end of the `with` block.
+
+    The program tells by a line on its stdout when it is ready."""
+
+    def __init__(self, interpreter, script, *arguments, options=(), pass_fds=(), env=None):
+        command = [interpreter.exe] + list(options) + [str(script)]
+        self._process = subprocess.Popen(
+            command + [str(argument) for argument in arguments],
+            env=dict(interpreter.env, **(env or {})), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=pass_fds,
+        )
+        self.pid = self._process.pid
+
+    def line(self):
+        """The next line that the target printed; fails with its stderr if it ended."""
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            raise AssertionError(
+                "target ended with %d: %s" % (
+                    self._process.returncode,
+                    self._process.stderr.read().decode(errors="replace")[-4000:])
+            )
+        return line.decode().rstrip("\n")
+
+    def alive(self):
+        return self._process.poll() is None
+
+    def wait(self):
+        """Waits for its own end; its exit status and what it wrote to stderr."""
+        _, errors = self._process.communicate(timeout=120)
+        return self._process.returncode, errors.decode(errors="replace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.alive():
+            self._process.kill()
+        self._process.communicate()
+
+
+def report(line):
+    """A line for the summary at the end of the test run."""
+    REPORTED.append(line)
+
+
+REPORTED = []

@@ -1,0 +1,654 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values for test_object.c, for every CPython since 3.4: prints each one's name, address and repr
+(hexadecimal UTF-8), then "end", and waits.  What a version does not have is left out."""
+
+import sys
+
+# Each part is run by itself, so that a version leaves out only what it cannot have.
+DEFINITIONS = r"""
+import array, collections, collections.abc, datetime, decimal, functools, importlib, itertools, os
+import fractions, pathlib, re, signal, socket, struct, sys, threading, time, types, weakref
+import zipimport
+import importlib._bootstrap
+
+import enum
+
+import http
+
+import typing
+
+# Older ones import ctypes for it, which breaks when they are built with a newer compiler.
+if sys.version_info >= (3, 6):
+    import uuid
+
+class Plain(object):
+    def __init__(self, x, y, z=None):
+        self.x = x
+        self.y = y
+        if z is not None:
+            self.z = z
+    def method(self): pass
+    @classmethod
+    def class_method(cls): pass
+KEEP = Plain('keep', None)
+
+class Slots(object):
+    __slots__ = ('a', 'b')
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+class Outer(object):
+    class Inner(object): pass
+
+class IntSub(int): pass
+class StrSub(str): pass
+class ListSub(list): pass
+class DictSub(dict): pass
+class TupleSub(tuple): pass
+class FloatSub(float): pass
+class BytesSub(bytes): pass
+class SetSub(set): pass
+class FrozenSub(frozenset): pass
+class ODSub(collections.OrderedDict): pass
+class DequeSub(collections.deque): pass
+class DecimalSub(decimal.Decimal): pass
+class DateSub(datetime.date): pass
+class MyError(RuntimeError): pass
+class EmptyMixin(object): pass
+class Mixed(EmptyMixin, int): pass
+class ReprObject(int):
+    __repr__ = object.__repr__
+
+class NSSub(types.SimpleNamespace): pass
+
+def recursive_list():
+    value = [1]
+    value.append(value)
+    return value
+def recursive_dict():
+    value = {'a': 1}
+    value['self'] = value
+    return value
+def recursive_tuple():
+    value = ([],)
+    value[0].append(value)
+    return value
+def recursive_odict():
+    value = collections.OrderedDict(a=1)
+    value['self'] = value
+    return value
+def recursive_defaultdict():
+    value = collections.defaultdict(int)
+    value['self'] = value
+    return value
+def recursive_deque():
+    value = collections.deque([1])
+    value.append(value)
+    return value
+
+def pop_front(value, count):
+    del value[:count]
+    return value
+def deleted(value, key):
+    del value[key]
+    return value
+def discarded(value, key):
+    value.discard(key)
+    return value
+def rotated(value, count):
+    value.rotate(count)
+    return value
+def moved_to_end(value, key):
+    value.move_to_end(key)
+    return value
+def reordered(cls):
+    value = cls.__new__(cls)
+    value.y = 1
+    value.x = 2
+    return value
+def shared_instance():
+    first, second = Plain(1, 2), Plain(3, 4)
+    return [first.__dict__, second.__dict__]
+def many_attributes():
+    value = Plain(0, 0)
+    for i in range(40):
+        setattr(value, 'attribute_%d' % i, i)
+    return value
+def stringified(value):
+    str(value)
+    return value
+
+Point = collections.namedtuple('Point', 'x y')
+class PointSub(Point): pass
+EmptyTuple = collections.namedtuple('EmptyTuple', '')
+
+class TypedPoint(typing.NamedTuple):
+    x: int
+    y: str
+
+class Color(enum.Enum):
+    RED = 1
+    GREEN = 'green'
+class Number(enum.IntEnum):
+    ONE = 1
+class StrEnum1(str, enum.Enum):
+    A = 'a'
+
+class Perm(enum.Flag):
+    R = 4
+    W = 2
+    X = 1
+
+class IntPerm(enum.IntFlag):
+    R = 4
+    W = 2
+    X = 1
+
+class StrEnum2(enum.StrEnum):
+    A = 'a'
+
+class AutoEnum(enum.Enum):
+    A = enum.auto()
+
+from dataclasses import dataclass, field
+
+@dataclass
+class DC:
+    x: int
+    y: str
+
+@dataclass
+class DCNested:
+    inner: DC
+    others: list
+
+@dataclass(repr=False)
+class DCNoRepr:
+    x: int
+
+@dataclass
+class DCHidden:
+    x: int
+    hidden: int = field(repr=False)
+
+@dataclass(frozen=True)
+class DCFrozen:
+    x: int
+
+@dataclass
+class DCOwn:
+    x: int
+    def __repr__(self):
+        return object.__repr__(self)
+
+@dataclass
+class DCSub(DC):
+    z: int
+
+@dataclass(slots=True)
+class DCSlots:
+    x: int
+    y: int
+
+@dataclass
+class DCInit:
+    x: int
+    computed: int = field(init=False)
+    def __post_init__(self):
+        self.computed = self.x * 2
+
+class DCOuter:
+    @dataclass
+    class Inner:
+        x: int
+
+@dataclass
+class DCNode:
+    name: str
+    next: object = None
+def recursive_dataclass():
+    value = DCNode('n')
+    value.next = value
+    return value
+
+def function(): pass
+
+def nested_function():
+    def inner(): pass
+    return inner
+
+def cell(value):
+    return (lambda: value).__closure__[0]
+
+def empty_cell():
+    def inner():
+        return later
+    if False:
+        later = 1
+    return inner.__closure__[0]
+
+def generator():
+    yield 1
+def nested_generator():
+    def inner():
+        yield 1
+    return inner()
+
+def coroutine_function():
+    async def coro(): pass
+    return coro()
+
+async def a_coroutine(): pass
+def coroutine():
+    value = a_coroutine()
+    import warnings
+    warnings.simplefilter('ignore')
+    return value
+
+async def async_generator():
+    yield 1
+
+def thread_locked():
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+"""
+
+VALUES = r"""
+None
+True
+False
+NotImplemented
+Ellipsis
+0
+1
+-1
+255
+2**15
+2**30 - 1
+2**30
+-2**30
+2**60
+2**62 - 1
+2**63
+-2**63
+2**64
+-2**64 - 1
+10**9
+10**18
+10**40 + 7
+-10**100
+2**3000
+3**2000
+1.0
+-1.0
+0.0
+-0.0
+0.1
+1/3
+100.0
+123456789.125
+1e15
+1e16
+1e17
+9999999999999998.0
+123456789012345680.0
+1e22
+1e23
+5e-324
+2.2250738585072014e-308
+1.7976931348623157e308
+0.0001
+0.00001
+0.001234
+1.5e-7
+float('inf')
+float('-inf')
+float('nan')
+1j
+1+2j
+-1-2j
+complex(0.0, -0.0)
+complex(-0.0, 1)
+complex(float('nan'), float('inf'))
+complex(1e16, 1e-7)
+complex(0, float('nan'))
+''
+'a'
+'it\'s'
+'"'
+'\'"'
+'tab\tnl\ncr\rbs\\nul\0del\x7fesc\x1b'
+'caf\xe9'
+'\x80\x9f\xa0\xad\xff'
+'\u0394\u03bb\u20ac'
+'\u4e2d\u6587'
+'\u200b\u2028\u3000\ue000'
+'\U0001f600 smile'
+'\U0001fae8\U00010ffff\U000e0001'
+'\ud800 lone \udfff'
+'\udc80\udcff'
+'\u0378\u0530\u1c90\ua7c0\u20c0\u0897\U00011f00\U0001ccf0\U0002ebf0\U00016ea0'
+'x' * 300
+'\u0394' * 250
+b''
+b'abc'
+b'it\'s'
+b'\'"'
+b'\x00\t\n\r\\\x7f\xff'
+b'y' * 500
+bytearray(b'')
+bytearray(b'abc\x00\'')
+bytearray(b'0123456789')[3:]
+pop_front(bytearray(b'0123456789'), 3)
+memoryview(b'abc')
+()
+(1,)
+(1, 2)
+((), ((),))
+[]
+[1]
+[1, 'two', 3.0, None]
+[[], [[]], [[[1]]]]
+list(range(100))
+recursive_list()
+recursive_dict()
+recursive_tuple()
+{}
+{'a': 1}
+{'a': 1, 2: 'b', (3,): [4]}
+dict.fromkeys(range(50))
+{str(i): i for i in range(300)}
+dict((i, -i) for i in range(300))
+deleted({'a': 1, 'b': 2, 'c': 3}, 'b')
+deleted({1: 1, 2: 2, 3: 3}, 1)
+Plain(1, 2).__dict__
+Plain(1, 2, 3).__dict__
+reordered(Plain).__dict__
+deleted(Plain(1, 2).__dict__, 'x')
+vars(Plain(5, 6))
+{None: None, True: False, 1.5: b''}
+{'\u20ac': 1, '\U0001f600': 2}
+set()
+{1}
+{1, 2, 3}
+set(range(40))
+set('abcdef')
+discarded(set(range(10)), 3)
+frozenset()
+frozenset([1])
+frozenset('xyz')
+SetSub([1])
+SetSub()
+FrozenSub([2])
+{'k': 1}.keys()
+{'k': 1}.values()
+{'k': 1}.items()
+range(10)
+range(1, 5)
+range(1, 10, 2)
+range(0)
+range(10**20, 10**21, 10**19)
+slice(None)
+slice(1, 2, 3)
+slice('a', None)
+object()
+Plain(1, 2)
+Plain
+Slots(1, 2)
+Outer.Inner()
+Outer.Inner
+IntSub(5)
+IntSub(10**30)
+StrSub('sub')
+ListSub([1, 2])
+DictSub(a=1)
+TupleSub((1,))
+FloatSub(1.5)
+BytesSub(b'q')
+Mixed(3)
+ReprObject(7)
+int
+str
+type
+object
+type(None)
+collections.OrderedDict
+collections.deque
+datetime.datetime
+decimal.Decimal
+ValueError
+Exception()
+ValueError('x')
+ValueError('x', 2)
+KeyError('k')
+OSError(2, 'No such file')
+MyError('m')
+StopIteration(3)
+SystemExit(1)
+UnicodeDecodeError('ascii', b'\xff', 0, 1, 'bad')
+ImportError('no', name='mod', path='p')
+AttributeError('a', name='b') if sys.version_info >= (3, 10) else None
+ExceptionGroup('eg', [ValueError(1)])
+collections.OrderedDict()
+collections.OrderedDict([('b', 1), ('a', 2)])
+moved_to_end(collections.OrderedDict([('b', 1), ('a', 2), ('c', 3)]), 'b')
+ODSub(x=1)
+recursive_odict()
+collections.OrderedDict(a=1).keys()
+collections.OrderedDict(a=1).values()
+collections.OrderedDict(a=1).items()
+collections.defaultdict(int)
+collections.defaultdict(None, {'a': 1})
+collections.defaultdict(list, {1: [2]})
+recursive_defaultdict()
+collections.Counter()
+collections.Counter('abracadabra')
+collections.Counter(a=1, b=3, c=2, d=3)
+collections.Counter({'x': 1.5, 'y': -2})
+collections.deque()
+collections.deque([1, 2, 3])
+collections.deque(range(200))
+collections.deque('abc', maxlen=3)
+collections.deque([], maxlen=0)
+collections.deque(range(100), 65)
+rotated(collections.deque(range(130)), 77)
+DequeSub([1])
+recursive_deque()
+collections.UserDict(a=1)
+collections.UserList([1])
+collections.UserString('u')
+collections.ChainMap({'a': 1}, {'b': 2})
+Point(1, 2)
+Point(x='a', y=None)
+PointSub(3, 4)
+TypedPoint(1, 'y')
+EmptyTuple()
+types.SimpleNamespace(a=1, b='x')
+types.SimpleNamespace()
+NSSub(a=1)
+types.MappingProxyType({'a': 1})
+Color.RED
+Color.GREEN
+Number.ONE
+Perm.R
+Perm.R | Perm.W
+Perm(0)
+IntPerm.R
+IntPerm.R | IntPerm.X
+IntPerm(8)
+IntPerm(0)
+StrEnum1.A
+StrEnum2.A
+AutoEnum.A
+Color
+Perm
+list(Color)
+socket.AF_INET
+socket.SOCK_STREAM
+signal.SIGINT
+http.HTTPStatus.OK
+re.IGNORECASE
+DC(1, 'b')
+DCNested(DC(1, 'c'), [DC(2, 'd')])
+DCNoRepr(1)
+DCHidden(1, 2)
+DCSlots(1, 2)
+DCFrozen(1)
+DCOwn(1)
+DCSub(1, 'x', 3)
+recursive_dataclass()
+DCOuter.Inner(1)
+DCInit(5)
+decimal.Decimal('1.5')
+decimal.Decimal('-0')
+decimal.Decimal('0E+3')
+decimal.Decimal('1E+30')
+decimal.Decimal('1.5E-20')
+decimal.Decimal('-123456789012345678901234567890.123456789')
+decimal.Decimal('NaN')
+decimal.Decimal('-sNaN123')
+decimal.Decimal('Infinity')
+decimal.Decimal('-Infinity')
+decimal.Decimal('0.000001')
+decimal.Decimal('0.0000001')
+decimal.Decimal('123E+5')
+decimal.Decimal('1' * 60)
+decimal.Decimal(10) ** 25
+DecimalSub('1.5')
+fractions.Fraction(1, 3)
+fractions.Fraction(-7, 2)
+datetime.date(2026, 11, 21)
+datetime.date(1, 1, 1)
+datetime.date(9999, 12, 31)
+datetime.time(1, 2)
+datetime.time(1, 2, 3)
+datetime.time(1, 2, 3, 4)
+datetime.time(0, 0, tzinfo=datetime.timezone.utc)
+datetime.datetime(2026, 11, 21, 3, 4)
+datetime.datetime(2026, 11, 21, 3, 4, 5)
+datetime.datetime(2026, 11, 21, 3, 4, 5, 678901)
+datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
+datetime.datetime(2026, 11, 21, 3, 4, 5, fold=1)
+datetime.time(1, 2, fold=1)
+DateSub(2026, 1, 2)
+datetime.timedelta()
+datetime.timedelta(1)
+datetime.timedelta(seconds=5)
+datetime.timedelta(-1, 2, 3)
+datetime.timedelta(microseconds=-1)
+datetime.timedelta.max
+datetime.timezone.utc
+datetime.timezone(datetime.timedelta(hours=2))
+datetime.timezone(datetime.timedelta(hours=-5), 'EST')
+datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
+pathlib.Path('/tmp/x')
+pathlib.Path('a/b/../c')
+pathlib.Path('.')
+pathlib.Path('')
+pathlib.Path('/')
+pathlib.Path('//host/x')
+pathlib.Path('///x//y/./z/')
+pathlib.Path('a') / 'b' / 'c'
+pathlib.PurePosixPath('/a')
+stringified(pathlib.Path('/cached/path'))
+pathlib.Path('/tmp/x').parent
+uuid.UUID(int=5)
+uuid.UUID('12345678-1234-5678-9234-567812345678')
+function
+nested_function()
+lambda x: x
+len
+[].append
+''.join
+dict.fromkeys
+str.upper
+str.__add__
+(5).__add__
+int.real
+Slots.a
+Plain.__init__
+Plain(1, 2).method
+Plain.class_method
+[1].__len__
+functools.partial(int, base=2)
+functools.partial(int)
+property()
+staticmethod(len)
+classmethod(len)
+sys
+collections
+sys.modules['__main__']
+types.ModuleType('empty')
+importlib._bootstrap
+zipimport
+collections.abc
+function.__code__
+cell(1)
+cell('s')
+cell(Plain(1, 2))
+empty_cell()
+generator()
+(i for i in [])
+coroutine()
+async_generator()
+nested_generator()
+iter([])
+enumerate([])
+zip()
+map(len, [])
+reversed([])
+itertools.count(3)
+itertools.repeat(1)
+weakref.ref(KEEP)
+weakref.ref(Plain(1, 2))
+weakref.ref(function)
+re.compile('a.b')
+re.compile('a.b', re.I)
+super(Plain, Plain(1, 2))
+threading.Lock()
+thread_locked()
+list[int]
+int | None
+typing.List[int]
+array.array('i', [1, 2, 3])
+array.array('d', [1.5])
+array.array('i')
+struct.Struct('i')
+sys.version_info
+sys.flags
+time.gmtime(0)
+os.stat_result(range(10))
+shared_instance()
+many_attributes().__dict__
+"""
+
+
+def define(namespace):
+    for part in DEFINITIONS.split("\n\n"):
+        try:
+            exec(part, namespace)
+        except (ImportError, AttributeError, NameError, SyntaxError, TypeError):
+            pass
+
+
+def main():
+    namespace = globals()
+    define(namespace)
+    keep = []
+    out = []
+    for name in VALUES.strip().splitlines():
+        try:
+            value = eval(name, namespace)
+        except (NameError, AttributeError, TypeError, ValueError, SyntaxError):
+            continue
+        keep.append(value)
+        text = repr(value).encode("utf-8", "backslashreplace")
+        out.append("%s\t%x\t%s\n" % (ascii(name)[1:-1], id(value),
+                                     "".join("%02x" % byte for byte in text)))
+    sys.stdout.write("".join(out) + "end\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+main()
