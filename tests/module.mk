@@ -1,10 +1,31 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests: each tests/unit/test_NAME.c is one cmocka program.
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+PYTEST := python3 -m pytest -q -p no:cacheprovider
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
 
+-include $(UNIT_TESTS:=.d)
+
+include tests/lint/module.mk tests/tools/module.mk tests/fuzz/module.mk tests/bench/module.mk
+
+.PHONY: check
+check: lint check-unit check-fuzz check-live ## all tests, in their short form
+
 .PHONY: check-unit
-check-unit: $(UNIT_TESTS)
-	@for t in $^; do echo "$$t"; $$t || exit 1; done
+check-unit: $(UNIT_TESTS) ## unit tests
+	$(Q)for t in $^; do $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \
+		printf '%s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
+
+.PHONY: check-live
+check-live: $(O)/probing test-interpreters ## tests on real interpreters and processes
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
+
+.PHONY: check-long
+check-long: $(O)/probing test-interpreters ## the long counts of the same tests
+	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
+
+.PHONY: test-interpreters
+test-interpreters: ## fetch the interpreters that tests run on
+	$(Q)tests/tools/test-interpreters
