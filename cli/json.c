@@ -31,7 +31,8 @@ static struct prb_error *write_value(json_t *value, size_t flags, FILE *out)
 	if (!value)
 		return prb_error_nomem();
 
-	int rc = json_dumpf(value, out, JSON_COMPACT | JSON_REAL_PRECISION(15) | flags);
+	int rc = json_dumpf(value, out,
+			    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(16) | flags);
 	json_decref(value);
 	return rc && !ferror(out) ? prb_error_nomem() : NULL;
 }

@@ -41,10 +41,11 @@ static const char *const local_kinds[] = {
 	[PRB_LOCAL_FREE] = "free",	   [PRB_LOCAL_NAME] = "name",
 };
 
-/** Microseconds with three digits: no noise of binary fractions. */
-static json_t *microseconds(double us)
+/** A time to the @p scale-th part of its unit, without the noise of binary fractions. */
+static json_t *rounded(double value, double scale)
 {
-	return isfinite(us) ? json_real(round(us * 1e3) / 1e3) : json_null();
+	return value >= 0 && isfinite(value) ? json_real(round(value * scale) / scale)
+					     : json_null();
 }
 
 static json_t *python_json(const struct prb_dump *dump)
@@ -110,16 +111,14 @@ static json_t *frame_json(const struct prb_dump_frame *frame,
 
 static json_t *thread_json(const struct prb_dump_thread *t)
 {
-	return json_pack(
-		"{si so so so ss so so ss? sb ss so so}", "tid", (int)t->tid, "name",
-		prb_json_text(t->name), "os_name", prb_json_text(t->os_name), "interpreter",
-		t->interpreter < 0 ? json_null() : json_integer(t->interpreter), "state",
-		t->state ? t->state : "unknown", "idle_seconds",
-		t->idle_seconds >= 0 && isfinite(t->idle_seconds) ? json_real(t->idle_seconds)
-								  : json_null(),
-		"waits_for", prb_json_text(t->waits_for), "gil", t->gil, "gc", t->gc, "read",
-		reads[t->read], "pause_us", microseconds(t->pause_us), "error",
-		prb_json_text(t->error));
+	return json_pack("{si so so so ss so so ss? sb ss so so}", "tid", (int)t->tid, "name",
+			 prb_json_text(t->name), "os_name", prb_json_text(t->os_name),
+			 "interpreter",
+			 t->interpreter < 0 ? json_null() : json_integer(t->interpreter), "state",
+			 t->state ? t->state : "unknown", "idle_seconds",
+			 rounded(t->idle_seconds, 1e6), "waits_for", prb_json_text(t->waits_for),
+			 "gil", t->gil, "gc", t->gc, "read", reads[t->read], "pause_us",
+			 rounded(t->pause_us, 1e3), "error", prb_json_text(t->error));
 }
 
 static struct prb_error *write_thread(const struct prb_dump_thread *t,
@@ -152,7 +151,7 @@ struct prb_error *prb_render_json(const struct prb_dump *dump,
 	fputc('{', out);
 	PRB_TRY(prb_json_write_members(
 		json_pack("{so so so si so}", "target", target_json(dump), "timestamp",
-			  json_real(dump->timestamp), "pause_us", microseconds(dump->pause_us),
+			  rounded(dump->timestamp, 1e6), "pause_us", rounded(dump->pause_us, 1e3),
 			  "paused_threads", (int)dump->paused_threads, "warnings", warnings),
 		out));
 	fputs(",\"threads\":[", out);

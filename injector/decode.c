@@ -10,6 +10,7 @@
 struct known_code {
 	uint64_t address;
 	struct prb_py_code code;
+	char *module; /* __name__ of the globals it was first met with, or NULL */
 	char *error;
 };
 
@@ -45,6 +46,7 @@ void prb_decoder_destroy(struct prb_decoder *decoder)
 		return;
 	prb_vec_each (known, &decoder->codes) {
 		prb_py_code_deinit(&known->code);
+		free(known->module);
 		free(known->error);
 	}
 	prb_vec_free(&decoder->codes);
@@ -81,8 +83,36 @@ static bool grow_table(struct prb_decoder *d)
 	return true;
 }
 
-static struct prb_error *look_up(struct prb_decoder *d, uint64_t address, struct known_code **ret)
+/* A name that cannot be found out is none; what concerns ourselves is an error. */
+static struct prb_error *optional(struct prb_error *err)
 {
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/* What only the frame can tell of its code: module, and before 3.11 the qualified name. */
+static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_frame *raw,
+				    struct known_code *known)
+{
+	uint64_t globals;
+
+	if (!known->code.qualname)
+		PRB_TRY(optional(prb_python_qualname(d->py, d->mem, raw, &known->code,
+						     &known->code.qualname)));
+
+	struct prb_error *err = prb_python_globals(d->py, d->mem, raw, &globals);
+	if (!err)
+		err = prb_python_module_name(d->py, d->mem, globals, &known->module);
+	return optional(err);
+}
+
+static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_frame *raw,
+				 struct known_code **ret)
+{
+	uint64_t address = raw->code;
+
 	if (!grow_table(d))
 		return prb_error_nomem();
 
@@ -101,6 +131,8 @@ static struct prb_error *look_up(struct prb_decoder *d, uint64_t address, struct
 			prb_error_destroy(err);
 			if (!known->error)
 				return prb_error_nomem();
+		} else {
+			PRB_TRY(read_names(d, raw, known));
 		}
 	}
 	*ret = &d->codes.items[d->table[slot] - 1];
@@ -189,12 +221,13 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 
 	frame->kind = PRB_FRAME_PYTHON;
 	frame->line = frame->end_line = frame->col = frame->end_col = -1;
-	PRB_TRY(look_up(d, raw->code, &known));
+	PRB_TRY(look_up(d, raw, &known));
 	if (known->error)
 		return copy(known->error, &frame->error);
 	PRB_TRY(copy(known->code.name, &frame->func));
 	PRB_TRY(copy(known->code.qualname, &frame->qualname));
 	PRB_TRY(copy(known->code.file, &frame->file));
+	PRB_TRY(copy(known->module, &frame->module));
 	PRB_TRY(keep_error(decode_position(d, raw, frame), &frame->error));
 	return d->options->locals ? decode_locals(d, raw, frame) : NULL;
 }

@@ -12,6 +12,8 @@
 #include "injector/capture.h"
 #include "injector/decode.h"
 #include "injector/describe.h"
+#include "injector/source.h"
+#include "injector/waits.h"
 
 struct maker {
 	struct prb_capture capture;
@@ -200,6 +202,8 @@ static struct prb_error *describe(struct maker *m)
 	struct prb_python **py;
 	prb_vec_each (py, &m->pythons.list)
 		PRB_TRY(prb_describe_names(c, *py, prb_view_mem(m->view)));
+	prb_vec_each (thread, &c->threads)
+		PRB_TRY(prb_waits_explain(c, thread, prb_view_mem(m->view)));
 	return prb_describe_target(c, &m->pythons);
 }
 
@@ -221,7 +225,11 @@ static void finish(struct maker *m)
 	struct prb_dump_thread *thread;
 
 	prb_vec_each (thread, &dump->threads) {
-		dump->pause_us += thread->pause_us;
+		/* Frozen threads stand still at the same time. */
+		if (m->capture.options->mode == PRB_DUMP_FREEZE)
+			dump->pause_us = PRB_MAX(dump->pause_us, thread->pause_us);
+		else
+			dump->pause_us += thread->pause_us;
 		dump->paused_threads += thread->read == PRB_READ_STOPPED;
 	}
 	if (dump->threads.count)
@@ -244,6 +252,8 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(plan(m));
 	PRB_TRY(c->target->kind == PRB_TARGET_PROCESS ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
+	if (c->options->source)
+		PRB_TRY(prb_source_fill(c->target, c->dump));
 	if (c->target->recorder)
 		prb_recorder_pages(c->target->recorder, 0, m->view);
 	finish(m);

@@ -12,8 +12,9 @@
 #include <stdint.h>
 
 #define PRB_ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
-/** The smaller of two values without side effects: one of them is evaluated twice. */
+/** The smaller, the larger of two values without side effects: one is evaluated twice. */
 #define PRB_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define PRB_MAX(a, b) ((a) > (b) ? (a) : (b))
 
 static inline bool prb_add(uint64_t a, uint64_t b, uint64_t *result)
 {

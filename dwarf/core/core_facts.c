@@ -2,7 +2,7 @@
 /* What /proc would have said of the process, made up from what the core tells. */
 #include <elf.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 
 #include "dwarf/base/checked.h"
@@ -99,12 +99,15 @@ static void put_stat(const struct core *core, const struct core_thread *thread, 
 {
 	/* The core has one name only, and threads may have others. */
 	const char *name = thread->tid == core->target.pid ? core->name : "";
+	/* gdb leaves these out of the threads' notes. */
+	bool own = thread->ppid || thread->pgrp || thread->sid;
 
-	prb_str_printf(ret,
-		       "%d (%s) %c %d %d %d 0 -1 0 0 0 0 0 %" PRIu64 " %" PRIu64
-		       " 0 0 20 0 %zu 0 0 0 0",
-		       thread->tid, name, thread_state(core, thread), thread->ppid, thread->pgrp,
-		       thread->sid, thread->utime, thread->stime, core->threads.count);
+	prb_str_printf(
+		ret,
+		"%d (%s) %c %d %d %d 0 -1 0 0 0 0 0 %" PRIu64 " %" PRIu64 " 0 0 20 0 %zu 0 0 0 0",
+		thread->tid, name, thread_state(core, thread), own ? thread->ppid : core->ppid,
+		own ? thread->pgrp : core->pgrp, own ? thread->sid : core->sid, thread->utime,
+		thread->stime, core->threads.count);
 	for (unsigned field = 25; field <= 52; field++)
 		prb_str_puts(ret, " 0");
 	prb_str_putc(ret, '\n');
@@ -138,15 +141,15 @@ static struct prb_error *put_syscall(const struct core *core, const struct core_
 
 static struct prb_error *read_task_fact(struct core *core, const char *name, struct prb_str *ret)
 {
-	int tid, length = 0;
+	char *fact;
+	long tid = strtol(name + strlen("task/"), &fact, 10);
 
-	if (sscanf(name, "task/%9d/%n", &tid, &length) != 1 || !length)
+	if (*fact++ != '/')
 		return not_told(name);
-
-	const char *fact = name + length;
-	const struct core_thread *thread = core_thread(core, tid);
+	const struct core_thread *thread =
+		tid > 0 && tid <= INT_MAX ? core_thread(core, (pid_t)tid) : NULL;
 	if (!thread)
-		return prb_error_create(PRB_ERROR_NO_PROCESS, "the core file has no thread %d",
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "the core file has no thread %ld",
 					tid);
 	if (!strcmp(fact, "stat")) {
 		put_stat(core, thread, ret);

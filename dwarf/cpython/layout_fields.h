@@ -75,6 +75,7 @@
 	X(code_argcount, "PyCodeObject.co_argcount")                                        \
 	X(code_posonlyargcount, "PyCodeObject.co_posonlyargcount")                          \
 	X(code_kwonlyargcount, "PyCodeObject.co_kwonlyargcount")                            \
+	X(code_stacksize, "PyCodeObject.co_stacksize")                                      \
 	X(code_nlocals, "PyCodeObject.co_nlocals")                                          \
 	X(code_nlocalsplus, "PyCodeObject.co_nlocalsplus")                                  \
 	X(code_flags, "PyCodeObject.co_flags")                                              \

@@ -110,11 +110,11 @@ static struct prb_error *find_repr_owner(struct prb_repr *r, const struct prb_ty
 
 static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
 {
+	prb_repr_handler *handler;
 	struct prb_type *owner;
 	uint64_t function;
 
 	PRB_TRY(find_repr_owner(r, type, &owner));
-	type->repr_owner = owner->address;
 	type->handler = prb_repr_handle_default;
 	if (owner->flags & PRB_PY_HEAP_TYPE) {
 		struct prb_error *err = prb_repr_lookup(r, type, "__repr__", &function, &owner);
@@ -122,12 +122,16 @@ static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
 		if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			return NULL;
 		PRB_TRY(err);
-		if (prb_repr_is(r, function, "function"))
+		if (prb_repr_is(r, function, "function")) {
+			PRB_TRY(prb_repr_python_handler(r, owner, function, &handler));
+			if (handler)
+				type->handler = handler;
 			return NULL;
+		}
 	}
-
-	prb_repr_handler *handler = prb_repr_c_handler(owner->name);
-
+	handler = prb_repr_c_handler(owner->name);
+	if (!handler && owner->flags & PRB_PY_TUPLE)
+		handler = prb_repr_handle_structseq;
 	if (handler)
 		type->handler = handler;
 	return NULL;

@@ -20,7 +20,9 @@ static void put_byte(struct prb_repr *r, uint8_t c, char quote)
 		prb_str_putc(r->out, (char)c);
 }
 
-struct prb_error *prb_repr_put_bytes(struct prb_repr *r, uint64_t address, uint64_t length)
+/* @p escape is a quote that is escaped even where it needs not be, or 0. */
+static struct prb_error *put_bytes(struct prb_repr *r, uint64_t address, uint64_t length,
+				   char escape)
 {
 	size_t shown =
 		PRB_MIN(length, PRB_MIN((uint64_t)r->max.max_text, (uint64_t)prb_repr_room(r)));
@@ -35,7 +37,7 @@ struct prb_error *prb_repr_put_bytes(struct prb_repr *r, uint64_t address, uint6
 
 	prb_str_printf(r->out, "b%c", quote);
 	for (size_t i = 0; i < shown; i++)
-		put_byte(r, bytes[i], quote);
+		put_byte(r, bytes[i], escape && bytes[i] == (uint8_t)escape ? escape : quote);
 	prb_str_putc(r->out, quote);
 	if (shown < length)
 		prb_str_printf(r->out, "…+%llu", (unsigned long long)(length - shown));
@@ -48,7 +50,7 @@ struct prb_error *prb_repr_handle_bytes(struct prb_repr *r, uint64_t object,
 	uint64_t length;
 
 	PRB_TRY(prb_repr_size(r, object, &length));
-	return prb_repr_put_bytes(r, object + (uint64_t)r->layout->bytes_data, length);
+	return put_bytes(r, object + (uint64_t)r->layout->bytes_data, length, 0);
 }
 
 struct prb_error *prb_repr_handle_bytearray(struct prb_repr *r, uint64_t object,
@@ -61,7 +63,7 @@ struct prb_error *prb_repr_handle_bytearray(struct prb_repr *r, uint64_t object,
 	PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
 	/* An empty one may have no memory at all. */
-	PRB_TRY(prb_repr_put_bytes(r, words[2], length));
+	PRB_TRY(put_bytes(r, words[2], length, '\''));
 	prb_str_putc(r->out, ')');
 	return NULL;
 }

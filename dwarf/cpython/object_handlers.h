@@ -24,10 +24,6 @@ prb_repr_handler prb_repr_handle_int, prb_repr_handle_bool, prb_repr_handle_floa
 void prb_repr_put_complex(struct prb_repr *r, double real, double imaginary);
 void prb_repr_put_digits(struct prb_repr *r, const char *text);
 
-/* object_bytes.c */
-struct prb_error *prb_repr_put_bytes(struct prb_repr *r, uint64_t address,
-				     uint64_t length) PRB_MUST_CHECK;
-
 /* object_container.c */
 /** Prints @p count objects whose addresses lie at @p address, separated by ", ". */
 struct prb_error *prb_repr_array(struct prb_repr *r, uint64_t address,
@@ -39,5 +35,48 @@ prb_repr_handler prb_repr_handle_list, prb_repr_handle_tuple, prb_repr_handle_se
 prb_repr_handler prb_repr_handle_dict, prb_repr_handle_dict_keys, prb_repr_handle_dict_values,
 	prb_repr_handle_dict_items, prb_repr_handle_defaultdict, prb_repr_handle_ordered_dict,
 	prb_repr_handle_mappingproxy, prb_repr_handle_namespace;
+/** Prints the entries of a dict as keyword arguments, "a=1, b=2". */
+struct prb_error *prb_repr_put_fields(struct prb_repr *r, uint64_t dict) PRB_MUST_CHECK;
+/** The value of the very object @p key; PRB_ERROR_NOT_FOUND. */
+struct prb_error *prb_repr_value_of(struct prb_repr *r, uint64_t dict, uint64_t key,
+				    uint64_t *ret) PRB_MUST_CHECK;
+
+/* object_function.c */
+prb_repr_handler prb_repr_handle_function, prb_repr_handle_builtin, prb_repr_handle_method,
+	prb_repr_handle_method_descriptor, prb_repr_handle_slot_wrapper, prb_repr_handle_getset,
+	prb_repr_handle_member, prb_repr_handle_method_wrapper, prb_repr_handle_wrapped,
+	prb_repr_handle_partial, prb_repr_handle_code, prb_repr_handle_cell,
+	prb_repr_handle_generator;
+
+/* object_module.c */
+prb_repr_handler prb_repr_handle_type, prb_repr_handle_super, prb_repr_handle_module;
+
+/* object_misc.c */
+prb_repr_handler prb_repr_handle_exception, prb_repr_handle_memoryview, prb_repr_handle_weakref,
+	prb_repr_handle_pattern, prb_repr_handle_structseq, prb_repr_handle_array;
+/** Prints a number of a struct format code from 8 readable bytes; false for other codes. */
+bool prb_repr_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
+
+/* object_datetime.c, object_decimal.c */
+prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,
+	prb_repr_handle_timedelta, prb_repr_handle_timezone, prb_repr_handle_decimal;
+
+/* object_python.c */
+/**
+ * The handler for a repr that is the Python function @p function of the class @p owner; NULL if
+ * we do not know what it prints.
+ */
+struct prb_error *prb_repr_python_handler(struct prb_repr *r, const struct prb_type *owner,
+					  uint64_t function, prb_repr_handler **ret) PRB_MUST_CHECK;
+prb_repr_handler prb_repr_handle_namedtuple, prb_repr_handle_dataclass;
+
+/* object_enum.c */
+prb_repr_handler prb_repr_handle_enum, prb_repr_handle_flag, prb_repr_handle_global_enum,
+	prb_repr_handle_enum_class;
+
+/* object_library.c, object_path.c */
+prb_repr_handler prb_repr_handle_user_data, prb_repr_handle_chain_map, prb_repr_handle_fraction,
+	prb_repr_handle_uuid, prb_repr_handle_counter, prb_repr_handle_old_ordered_dict,
+	prb_repr_handle_path;
 
 #endif

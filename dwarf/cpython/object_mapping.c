@@ -176,6 +176,17 @@ static bool same_key(void *context, uint64_t key, uint64_t value)
 	return false;
 }
 
+struct prb_error *prb_repr_value_of(struct prb_repr *r, uint64_t dict, uint64_t key, uint64_t *ret)
+{
+	struct value_search search = {.key = key};
+
+	PRB_TRY(prb_repr_dict_each(r, dict, same_key, &search));
+	if (!search.value)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "there is no such key");
+	*ret = search.value;
+	return NULL;
+}
+
 /* The order is in a linked list of nodes (key, hash, next, previous), the values in the dict. */
 static struct prb_error *put_ordered(struct prb_repr *r, uint64_t object, uint64_t node,
 				     enum form form)
@@ -184,14 +195,12 @@ static struct prb_error *put_ordered(struct prb_repr *r, uint64_t object, uint64
 
 	PRB_TRY(prb_repr_dict_size(r, object, &items.total));
 	while (prb_items_next(&items)) {
-		uint64_t words[3];
-		struct value_search search = {};
+		uint64_t words[3], value;
 
 		PRB_TRY(prb_repr_words(r, node, 3, words));
 		node = words[2];
-		search.key = words[0];
-		PRB_TRY(prb_repr_dict_each(r, object, same_key, &search));
-		PRB_TRY(put_entry(r, form, search.key, search.value));
+		PRB_TRY(prb_repr_value_of(r, object, words[0], &value));
+		PRB_TRY(put_entry(r, form, words[0], value));
 	}
 	return NULL;
 }
@@ -217,6 +226,11 @@ struct prb_error *prb_repr_handle_ordered_dict(struct prb_repr *r, uint64_t obje
 	prb_str_putc(r->out, ')');
 	prb_repr_leave(r);
 	return NULL;
+}
+
+struct prb_error *prb_repr_put_fields(struct prb_repr *r, uint64_t dict)
+{
+	return put_entries(r, dict, FORM_FIELD);
 }
 
 struct prb_error *prb_repr_handle_mappingproxy(struct prb_repr *r, uint64_t object,
@@ -246,7 +260,7 @@ struct prb_error *prb_repr_handle_namespace(struct prb_repr *r, uint64_t object,
 		PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
 	if (prb_repr_enter(r, object, "...")) {
-		PRB_TRY(put_entries(r, dict, FORM_FIELD));
+		PRB_TRY(prb_repr_put_fields(r, dict));
 		prb_repr_leave(r);
 	}
 	prb_str_putc(r->out, ')');

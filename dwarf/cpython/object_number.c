@@ -74,31 +74,51 @@ static struct prb_error *read_digits(struct prb_repr *r, const struct integer *i
 	return NULL;
 }
 
-struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret)
+/* Sign and magnitude of an int of at most 128 bits. */
+static struct prb_error *read_small(struct prb_repr *r, uint64_t object, bool *negative,
+				    unsigned __int128 *ret)
 {
-	enum { SMALL = 5 };
+	enum { SMALL = 9 }; /* digits of 128 bits, at 15 bits each */
 	struct integer integer;
 	struct prb_type *type;
 	uint32_t digits[SMALL];
-	unsigned __int128 value = 0;
 
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	PRB_TRY(find_integer(r, object, type, &integer));
 	if (integer.count > SMALL)
-		return prb_repr_bad(object, "an int that does not fit into 64 bits");
+		return prb_repr_bad(object, "an int that is too large");
 	PRB_TRY(read_digits(r, &integer, digits));
 
 	unsigned bits = integer.width == 2 ? 15 : 30;
 
+	*ret = 0;
+	*negative = integer.negative;
 	for (uint64_t i = integer.count; i-- > 0;) {
-		if (value >> (127 - bits))
-			return prb_repr_bad(object, "an int that does not fit into 64 bits");
-		value = value << bits | digits[i];
+		if (*ret >> (128 - bits))
+			return prb_repr_bad(object, "an int that is too large");
+		*ret = *ret << bits | digits[i];
 	}
-	if (value > (unsigned __int128)INT64_MAX + integer.negative)
-		return prb_repr_bad(object, "an int that does not fit into 64 bits");
-	*ret = integer.negative ? (int64_t)(0 - (uint64_t)value) : (int64_t)value;
 	return NULL;
+}
+
+struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret)
+{
+	unsigned __int128 value;
+	bool negative;
+
+	PRB_TRY(read_small(r, object, &negative, &value));
+	if (value > (unsigned __int128)INT64_MAX + negative)
+		return prb_repr_bad(object, "an int that does not fit into 64 bits");
+	*ret = negative ? (int64_t)(0 - (uint64_t)value) : (int64_t)value;
+	return NULL;
+}
+
+struct prb_error *prb_repr_uint128(struct prb_repr *r, uint64_t object, unsigned __int128 *ret)
+{
+	bool negative;
+
+	PRB_TRY(read_small(r, object, &negative, ret));
+	return negative ? prb_repr_bad(object, "an int below zero") : NULL;
 }
 
 struct prb_error *prb_object_int(struct prb_python *py, struct prb_mem *mem, uint64_t object,

@@ -55,13 +55,15 @@ struct prb_object_traits {
 	enum prb_dict_keys keys;
 	enum prb_dict_values values;
 	enum prb_managed_dict managed;
-	bool int_tag;		 /**< lv_tag instead of the signed size */
-	bool exception_comma;	 /**< ValueError('x',) */
-	bool odict_as_dict;	 /**< OrderedDict({…}) instead of OrderedDict([…]) */
-	bool enum_value_first;	 /**< unnamed flags are <Color: 8> and named ones never split */
-	bool generator_qualname; /**< generators have their own qualified name */
-	bool counter_as_dict;	 /**< Counter is printed through dict's repr */
-	uint8_t deque_block;	 /**< items in one block */
+	bool int_tag;		/**< lv_tag instead of the signed size */
+	bool exception_comma;	/**< ValueError('x',) */
+	bool odict_as_dict;	/**< OrderedDict({…}) instead of OrderedDict([…]) */
+	bool enum_value_first;	/**< unnamed flags are <Color: 8> and named ones never split */
+	bool module_repr;	/**< loaders may say what their modules look like */
+	bool weakref_full_name; /**< weak references name modules of types */
+	bool fold;		/**< times have a fold */
+	bool timedelta_names;	/**< timedelta(days=1) instead of timedelta(1) */
+	uint8_t deque_block;	/**< items in one block */
 };
 
 /** The traits of the newest version that is not newer than @p version. */
@@ -79,7 +81,6 @@ struct prb_type {
 	uint64_t flags, base, mro, dict, repr;
 	int64_t basicsize, itemsize, dictoffset;
 	prb_repr_handler *handler; /**< NULL until it is resolved */
-	uint64_t repr_owner;	   /**< type that brings the repr; set with handler */
 };
 
 enum {
@@ -176,6 +177,11 @@ struct prb_error *prb_repr_put_text(struct prb_repr *r, uint64_t object) PRB_MUS
 /** Whether the object is a str of exactly this ASCII text. */
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text,
 				   bool *ret) PRB_MUST_CHECK;
+/** The same text with lone surrogates in the form of UTF-8, so that nothing is lost. */
+struct prb_error *prb_repr_raw_text(struct prb_repr *r, uint64_t object, size_t max,
+				    struct prb_str *ret) PRB_MUST_CHECK;
+/** Appends a quoted literal of a prb_repr_raw_text(). */
+struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *text) PRB_MUST_CHECK;
 /** Appends a quoted literal of code points as Python would print it. */
 void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count);
 
@@ -202,6 +208,8 @@ struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const 
 
 /* object_number.c */
 struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret) PRB_MUST_CHECK;
+struct prb_error *prb_repr_uint128(struct prb_repr *r, uint64_t object,
+				   unsigned __int128 *ret) PRB_MUST_CHECK;
 /** ob_size without sign, or the digit count of lv_tag for ints: how many items a var object has. */
 struct prb_error *prb_repr_item_count(struct prb_repr *r, uint64_t object,
 				      const struct prb_type *type, uint64_t *ret) PRB_MUST_CHECK;

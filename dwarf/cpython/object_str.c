@@ -85,8 +85,9 @@ static struct prb_error *read_characters(struct prb_repr *r, const struct text *
 	return NULL;
 }
 
-struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
-				struct prb_str *ret)
+static struct prb_error *append_text(struct prb_repr *r, uint64_t object, size_t max,
+				     void (*put)(struct prb_str *s, uint32_t code_point),
+				     struct prb_str *ret)
 {
 	prb_auto_free uint32_t *wide = NULL;
 	struct text text;
@@ -97,8 +98,31 @@ struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
 
 	PRB_TRY(read_characters(r, &text, count, &wide));
 	for (size_t i = 0; i < count; i++)
-		prb_str_put_utf8(ret, wide[i]);
+		put(ret, wide[i]);
 	return ret->failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
+				struct prb_str *ret)
+{
+	return append_text(r, object, max, prb_str_put_utf8, ret);
+}
+
+static void put_raw(struct prb_str *s, uint32_t c)
+{
+	if (c >= 0xd800 && c < 0xe000)
+		prb_str_append(s,
+			       (char[]){(char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),
+					(char)(0x80 | (c & 0x3f))},
+			       3);
+	else
+		prb_str_put_utf8(s, c);
+}
+
+struct prb_error *prb_repr_raw_text(struct prb_repr *r, uint64_t object, size_t max,
+				    struct prb_str *ret)
+{
+	return append_text(r, object, max, put_raw, ret);
 }
 
 struct prb_error *prb_repr_put_text(struct prb_repr *r, uint64_t object)
@@ -176,6 +200,29 @@ void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count)
 	for (size_t i = 0; i < count; i++)
 		put_escaped(r, text[i], quote);
 	prb_str_putc(r->out, quote);
+}
+
+/* Decodes what put_raw() wrote: it is well-formed. */
+struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *text)
+{
+	prb_auto_free uint32_t *wide = calloc(text->length + 1, sizeof(*wide));
+	size_t count = 0;
+
+	if (!wide)
+		return prb_error_nomem();
+	for (size_t i = 0; i < text->length; i++) {
+		uint8_t c = (uint8_t)text->data[i];
+
+		if ((c & 0xc0) == 0x80 && count)
+			wide[count - 1] = wide[count - 1] << 6 | (c & 0x3f);
+		else
+			wide[count++] = c < 0x80   ? c
+					: c < 0xe0 ? c & 0x1f
+					: c < 0xf0 ? c & 0xf
+						   : c & 7;
+	}
+	prb_repr_quote(r, wide, count);
+	return NULL;
 }
 
 struct prb_error *prb_repr_handle_str(struct prb_repr *r, uint64_t object,

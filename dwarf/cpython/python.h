@@ -107,6 +107,24 @@ struct prb_error *prb_python_code(struct prb_python *py, struct prb_mem *mem, ui
 				  struct prb_py_code *ret) PRB_MUST_CHECK;
 void prb_py_code_deinit(struct prb_py_code *code);
 
+/** Address of the dict of globals of a frame. */
+struct prb_error *prb_python_globals(struct prb_python *py, struct prb_mem *mem,
+				     const struct prb_py_frame *frame,
+				     uint64_t *ret) PRB_MUST_CHECK;
+
+/** The module's __name__ in a dict of globals; the caller frees. PRB_ERROR_NOT_FOUND. */
+struct prb_error *prb_python_module_name(struct prb_python *py, struct prb_mem *mem,
+					 uint64_t globals, char **ret) PRB_MUST_CHECK;
+
+/**
+ * The qualified name of a frame's function where its code has none (before 3.11), found through
+ * the globals and the class of the first argument. *ret is NULL if it cannot be known (functions
+ * inside of functions); the caller frees.
+ */
+struct prb_error *prb_python_qualname(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame,
+				      const struct prb_py_code *code, char **ret) PRB_MUST_CHECK;
+
 /** Source position; a field that the interpreter itself answers None for is -1. */
 struct prb_py_location {
 	int32_t line, end_line, col, end_col; /**< lines from 1; columns from 0, in UTF-8 bytes */

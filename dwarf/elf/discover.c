@@ -15,7 +15,7 @@
 #include "dwarf/elf/module_internal.h"
 
 enum {
-	BATCH = 64,	    /* headers read by one call */
+	BATCH = 32,	    /* headers read by one call */
 	HEAD_SIZE = 1024,   /* an ELF header and 17 program headers; few files have more */
 	MAX_SEGMENTS = 128, /* program headers that are looked at */
 	MAX_GROUP = 64,	    /* mappings that one loaded file may consist of */
@@ -138,16 +138,19 @@ static bool parse_head(struct discovery *d, const struct prb_map *first, const u
 	return true;
 }
 
-/** The load bias if the file offset @p offset is mapped at @p address. */
-static bool find_bias(const struct headers *h, uint64_t offset, uint64_t address, uint64_t *ret)
+/** The load bias if @p offset, in a segment with these @p flags, is mapped at @p address. */
+static bool find_bias(const struct headers *h, uint32_t flags, uint64_t offset, uint64_t address,
+		      uint64_t *ret)
 {
 	for (size_t i = 0; i < h->count; i++) {
 		const Elf64_Phdr *s = &h->segments[i];
-		/* A mapping begins at the start of the page that the segment begins in. */
-		uint64_t into_page = s->p_offset - offset;
+		/* A mapping begins with the page that the segment begins in; pages have up to 64
+		 * KiB. */
+		uint64_t start = s->p_offset & ~65535ULL, end;
 
-		if (s->p_type == PT_LOAD && s->p_offset >= offset && into_page < 65536) {
-			*ret = address - (s->p_vaddr - into_page);
+		if (s->p_type == PT_LOAD && (s->p_flags & flags) == flags && offset >= start &&
+		    prb_add(s->p_offset, s->p_filesz, &end) && offset < end) {
+			*ret = address - (s->p_vaddr + (offset - s->p_offset));
 			return true;
 		}
 	}
@@ -254,7 +257,7 @@ static struct prb_error *consider(struct discovery *d, const struct prb_map *map
 	struct prb_module *module;
 	uint64_t bias;
 
-	if (!parse_head(d, map, head) || !find_bias(&d->headers, 0, map->start, &bias) ||
+	if (!parse_head(d, map, head) || !find_bias(&d->headers, 0, 0, map->start, &bias) ||
 	    !code_is_mapped(d, map, bias))
 		return NULL;
 	PRB_TRY(new_module(d, map, &module));
@@ -322,7 +325,8 @@ static struct prb_error *consider_file(struct discovery *d, const struct prb_map
 	if (!err) {
 		h->count = PRB_MIN(module->elf->segment_count, (size_t)MAX_SEGMENTS);
 		memcpy(h->segments, module->elf->segments, h->count * sizeof(h->segments[0]));
-		good = find_bias(h, map->offset, map->start, &module->bias) && describe(module, h);
+		good = find_bias(h, PF_X, map->offset, map->start, &module->bias) &&
+		       describe(module, h);
 	} else if (err->code != PRB_ERROR_NOT_FOUND) {
 		prb_module_free(module);
 		return err;

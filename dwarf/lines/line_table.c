@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,6 +151,30 @@ static void table_guard(struct prb_line_table **table)
 	free(*table);
 }
 
+/*
+ * libbfd (2.40) writes its complaints about headers to stderr, past its own handler. Whoever has us
+ * loaded did not ask for that.
+ */
+static bool check_format_quietly(bfd *abfd)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *quiet = open_memstream(&text, &length), *real = stderr;
+
+	if (!quiet)
+		return false;
+	stderr = quiet;
+
+	bool ok = bfd_check_format(abfd, bfd_object);
+
+	stderr = real;
+	fclose(quiet);
+	if (length > 0)
+		prb_log("lines", 1, "libbfd complains: %s", text);
+	free(text);
+	return ok;
+}
+
 struct prb_error *prb_line_table_open(struct prb_elf *elf, uint16_t machine,
 				      struct prb_line_table **ret)
 {
@@ -171,7 +196,7 @@ struct prb_error *prb_line_table_open(struct prb_elf *elf, uint16_t machine,
 				     stream_close, stream_stat);
 	if (table->bfd)
 		table->bfd->flags |= BFD_DECOMPRESS;
-	if (!table->bfd || !bfd_check_format(table->bfd, bfd_object))
+	if (!table->bfd || !check_format_quietly(table->bfd))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "libbfd cannot read %s: %s",
 					prb_elf_name(elf), bfd_errmsg(bfd_get_error()));
 	*ret = prb_steal(&table);

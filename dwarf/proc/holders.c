@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which processes have a file open: all links of /proc/PID/fd are read once, those of the pids
- * next to the target's first, since programs in one pipeline start one after the other. The
- * kernel tells no other way, and it costs about a microsecond a link, so there is a time limit.
+ * Which processes have a file open. The kernel tells it only by the links under each /proc/PID/fd,
+ * at some twenty microseconds a process. Pipes are inherited, so the target's family is asked
+ * first: its parent, that one's children, and its own. If none of them has the file, all
+ * processes are, those of the pids next to the target's first, until the time is up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@ enum {
 	SCAN_MS = 20,
 	MAX_DESCRIPTORS = 1 << 20,
 	MAX_LINK = 256, /* of those that matter: pipes, sockets, paths of fifos */
+	MAX_FAMILY = 512,
 };
 
 struct open_file {
@@ -29,8 +31,8 @@ struct open_file {
 };
 
 struct prb_holders {
-	PRB_VEC(struct open_file) list; /* by hash, then in the order they were found */
-	bool scanned;
+	PRB_VEC(struct open_file) list; /* by hash, then pid */
+	bool family, all;		/* whose links are in the list */
 };
 
 static uint64_t hash(const char *text, size_t length)
@@ -96,64 +98,102 @@ static int compare_files(const void *a, const void *b)
 	return x->fd < y->fd ? -1 : x->fd > y->fd;
 }
 
-struct neighbour {
+struct candidate {
 	pid_t pid;
-	unsigned distance;
+	unsigned distance; /* from the target's */
 };
 
-static int compare_neighbours(const void *a, const void *b)
-{
-	const struct neighbour *x = a, *y = b;
-
-	return x->distance < y->distance ? -1 : x->distance > y->distance;
-}
-
-struct neighbours {
-	PRB_VEC(struct neighbour) list;
+struct candidates {
+	PRB_VEC(struct candidate) list;
 };
 
-static void neighbours_deinit(struct neighbours *n)
+static void candidates_deinit(struct candidates *candidates)
 {
-	prb_vec_free(&n->list);
+	prb_vec_free(&candidates->list);
+}
+#define auto_candidates __attribute__((cleanup(candidates_deinit)))
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static bool list_neighbours(pid_t centre, struct neighbours *ret)
+static bool add_candidate(struct candidates *candidates, pid_t pid, pid_t target)
+{
+	struct candidate *candidate = prb_vec_push(&candidates->list);
+
+	if (candidate)
+		*candidate = (struct candidate){pid, (unsigned)abs(pid - target)};
+	return candidate;
+}
+
+static bool add_children(struct candidates *candidates, pid_t pid, pid_t target)
+{
+	char path[64];
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	while (file && candidates->list.count < MAX_FAMILY && fscanf(file, "%d", &child) == 1) {
+		if (!add_candidate(candidates, child, target))
+			return false;
+	}
+	return true;
+}
+
+static bool add_family(struct prb_wait_context *c, pid_t hint, struct candidates *candidates)
+{
+	prb_auto_str struct prb_str line = {};
+	pid_t target = c->target->pid;
+	struct prb_stat stat;
+
+	if (!add_candidate(candidates, target, target) ||
+	    (hint && !add_candidate(candidates, hint, target)) ||
+	    !add_children(candidates, target, target))
+		return false;
+	if (!prb_wait_ok(&line, prb_target_read_file(c->target, &line, "stat")) ||
+	    !prb_stat_parse(prb_str_text(&line), &stat) || stat.ppid <= 0)
+		return !line.failed;
+	/* The children of the first process are not a family. */
+	return add_candidate(candidates, stat.ppid, target) &&
+	       (stat.ppid == 1 || add_children(candidates, stat.ppid, target));
+}
+
+static bool add_all(struct candidates *candidates, pid_t target)
 {
 	prb_auto_closedir DIR *dir = opendir("/proc");
 
 	if (!dir)
 		return true;
 	for (struct dirent *entry; (entry = readdir(dir));) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-			continue;
-		struct neighbour *neighbour = prb_vec_push(&ret->list);
-		if (!neighbour)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    !add_candidate(candidates, atoi(entry->d_name), target))
 			return false;
-		neighbour->pid = atoi(entry->d_name);
-		neighbour->distance = (unsigned)abs(neighbour->pid - centre);
 	}
-	if (ret->list.count)
-		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items),
-		      compare_neighbours);
 	return true;
 }
 
-static bool scan_all(struct prb_holders *h, pid_t target)
+static bool scan(struct prb_holders *h, struct candidates *candidates)
 {
-	__attribute__((cleanup(neighbours_deinit))) struct neighbours pids = {};
 	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	double end = now_ms() + SCAN_MS;
-	struct neighbour *neighbour;
+	const struct candidate *candidate;
+	pid_t last = 0;
 
-	if (proc < 0)
-		return true;
-	if (!list_neighbours(target, &pids))
-		return false;
-	prb_vec_each (neighbour, &pids.list) {
-		if (!scan_process(h, proc, neighbour->pid))
-			return false;
-		if (now_ms() > end)
+	h->list.count = 0;
+	if (candidates->list.count)
+		qsort(candidates->list.items, candidates->list.count,
+		      sizeof(*candidates->list.items), compare_candidates);
+	prb_vec_each (candidate, &candidates->list) {
+		if (proc < 0 || now_ms() > end)
 			break;
+		if (candidate->pid != last && !scan_process(h, proc, candidate->pid))
+			return false;
+		last = candidate->pid;
 	}
 	if (h->list.count)
 		qsort(h->list.items, h->list.count, sizeof(*h->list.items), compare_files);
@@ -218,32 +258,31 @@ static void search(const struct prb_holders *h, pid_t target, const char *link,
 	}
 }
 
+/* The family is asked anew for a hint that it did not have; all are asked only once. */
 static bool find(struct prb_wait_context *c, const char *link, enum prb_access access, pid_t hint,
 		 struct found *found)
 {
-	if (hint > 0) {
-		prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		struct prb_holders one = {};
-		bool ok = proc < 0 || scan_process(&one, proc, hint);
+	auto_candidates struct candidates family = {}, all = {};
+	pid_t target = c->target->pid;
 
-		if (ok && one.list.count)
-			qsort(one.list.items, one.list.count, sizeof(*one.list.items),
-			      compare_files);
-		if (ok)
-			search(&one, c->target->pid, link, access, found);
-		prb_vec_free(&one.list);
-		if (!ok || found->others || found->itself)
-			return ok;
-	}
-	if (!c->holders) {
+	if (!c->holders)
 		c->holders = calloc(1, sizeof(*c->holders));
-		if (!c->holders)
+
+	struct prb_holders *h = c->holders;
+	if (!h)
+		return false;
+	if (!h->all && (!h->family || hint)) {
+		h->family = true;
+		if (!add_family(c, hint, &family) || !scan(h, &family))
 			return false;
 	}
-	if (!c->holders->scanned && !scan_all(c->holders, c->target->pid))
+	search(h, target, link, access, found);
+	if (h->all || found->others || found->itself)
+		return true;
+	h->all = true;
+	if (!add_all(&all, target) || !scan(h, &all))
 		return false;
-	c->holders->scanned = true;
-	search(c->holders, c->target->pid, link, access, found);
+	search(h, target, link, access, found);
 	return true;
 }
 

@@ -18,6 +18,9 @@ bool prb_proc_link(pid_t pid, const char *name, struct prb_str *ret);
 /** True if the kernel lets us read the memory of @p pid. */
 bool prb_process_readable(pid_t pid);
 
+/** What prb_process_refusal() finds, of a process that was described. */
+struct prb_error *prb_process_check(const struct prb_process *process) PRB_MUST_CHECK;
+
 /** What the kernel's decision to let one process read another depends on. */
 struct prb_credentials {
 	uid_t uid[3]; /**< real, effective, saved */

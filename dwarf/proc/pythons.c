@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The list of Python processes. Reading what a process has mapped costs fifty microseconds and
+ * The list of Python processes. Reading what a process has mapped costs a hundred microseconds and
  * more, so most are decided without: kernel threads have no executable, one that is called python
- * is Python, and a statically linked one can have no libpython. What an executable says about
- * itself is read once for all processes that run it.
+ * is Python, a small process has no room for an interpreter, and a statically linked one can have
+ * no libpython. What an executable says about itself is read once for all that run it.
  */
 #include <elf.h>
 #include <errno.h>
@@ -21,6 +21,8 @@ enum {
 	MAX_SECTIONS = 4096,
 	MAX_STRINGS = 16 << 20, /* of an executable's dynamic symbols */
 	MAX_MAPS = 32 << 20,
+	/* A libpython, a libc and the heap of a started interpreter need more address space. */
+	MIN_SIZE = 8 << 20,
 };
 
 enum verdict {
@@ -61,7 +63,7 @@ static bool is_python_name(const char *path, size_t length)
 		name++;
 		length--;
 	}
-	return !length || (length >= 6 && !memcmp(name, "-intel", 6)) || *name == '-';
+	return !length || *name == '-'; /* "python3.11-dbg" */
 }
 
 /* The "3.12" behind "python" at @p text; NULL if no version stands there. */
@@ -147,6 +149,14 @@ static enum verdict judge_file(int fd)
 	return has_interpreter(fd, &header) ? MAYBE_LOADED : NOT_PYTHON;
 }
 
+static bool is_large_enough(pid_t pid)
+{
+	prb_auto_str struct prb_str statm = {};
+
+	return prb_proc_read(pid, "statm", &statm) &&
+	       strtoull(prb_str_text(&statm), NULL, 10) >= MIN_SIZE / (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static enum verdict judge_executable(struct lister *l, pid_t pid)
 {
 	prb_auto_close int fd = prb_proc_open(pid, "exe");
@@ -230,33 +240,38 @@ static void read_ranks(struct prb_python_process *p)
 	p->local_rank = number_in(&environment, local);
 }
 
+static void python_process_deinit(struct prb_python_process *p)
+{
+	prb_process_deinit(&p->process);
+	free(p->version);
+	free(p->refusal);
+}
+
+/* Takes over @version. */
 static struct prb_error *add(struct lister *l, pid_t pid, char *version)
 {
-	struct prb_python_process found = {.rank = -1, .local_rank = -1, .version = version};
+	__attribute__((cleanup(python_process_deinit))) struct prb_python_process found = {
+		.version = version, .rank = -1, .local_rank = -1};
 	struct prb_error *err = prb_process_describe(pid, &found.process);
-	struct prb_error *refusal = NULL;
 
-	if (err || found.process.kind != PRB_PROCESS_PROGRAM) {
-		free(version);
-		if (!err)
-			prb_process_deinit(&found.process);
-		if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
-			return NULL;
-		return err;
-	}
-	prb_process_refusal(pid, &refusal);
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return NULL;
+	PRB_TRY(err);
+	if (found.process.kind != PRB_PROCESS_PROGRAM)
+		return NULL;
+
+	prb_auto_error struct prb_error *refusal = prb_process_check(&found.process);
 	if (refusal)
 		found.refusal = strdup(refusal->message);
 	else
 		read_ranks(&found);
-	prb_error_destroy(refusal);
 
 	struct prb_python_process *item = prb_vec_push(&l->result->list);
-	if (item)
-		*item = found;
-	else
-		prb_process_deinit(&found.process);
-	return item ? NULL : prb_error_nomem();
+	if (!item || (refusal && !found.refusal))
+		return prb_error_nomem();
+	*item = found;
+	found = (struct prb_python_process){};
+	return NULL;
 }
 
 /* Its executable may not be seen: then the name it was started by has to do. */
@@ -297,6 +312,8 @@ static struct prb_error *look_at(struct lister *l, pid_t pid)
 		version = version_in(name, length - (size_t)(name - exe.data), "python");
 		return add(l, pid, version);
 	}
+	if (!is_large_enough(pid))
+		return NULL;
 	switch (judge_executable(l, pid)) {
 	case IS_PYTHON:
 		return add(l, pid, NULL);
@@ -340,10 +357,7 @@ void prb_python_processes_deinit(struct prb_python_processes *processes)
 {
 	struct prb_python_process *p;
 
-	prb_vec_each (p, &processes->list) {
-		prb_process_deinit(&p->process);
-		free(p->version);
-		free(p->refusal);
-	}
+	prb_vec_each (p, &processes->list)
+		python_process_deinit(p);
 	prb_vec_free(&processes->list);
 }

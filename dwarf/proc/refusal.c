@@ -245,7 +245,7 @@ static struct prb_error *refused(const struct prb_process *process, const char *
 	return prb_refusal_explain(&facts);
 }
 
-static struct prb_error *not_readable(const struct prb_process *process)
+struct prb_error *prb_process_check(const struct prb_process *process)
 {
 	prb_auto_str struct prb_str text = {};
 
@@ -279,7 +279,7 @@ void prb_process_refusal(pid_t pid, struct prb_error **ret)
 		*ret = prb_error_hint(*ret, "'probing list' shows the Python processes");
 		return;
 	}
-	*ret = not_readable(&process);
+	*ret = prb_process_check(&process);
 	/* It may have ended while we looked. */
 	if (*ret && (*ret)->code == PRB_ERROR_PERMISSION && kill(pid, 0) && errno == ESRCH) {
 		prb_error_destroy(*ret);

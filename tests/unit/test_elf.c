@@ -15,6 +15,7 @@ static const char sample[] = "int counter;\n"
 			     "__thread int per_thread;\n"
 			     "static int (*pick(void))(int) { return hidden; }\n"
 			     "int picked(int x) __attribute__((ifunc(\"pick\")));\n"
+			     "__asm__(\".text\\n.globl assembled\\nassembled: .skip 32\\n\");\n"
 			     "int main(void) { return visible(2) + picked(1) + per_thread; }\n";
 
 /** Files that every test of real ones looks at, as far as they exist. */
@@ -119,38 +120,28 @@ static void test_build_id(void **state)
 	prb_elf_close(elf);
 }
 
-/** One line of `nm -f posix`: name type value size. False for what has no address. */
+/** One line of `nm -f sysv`. False for what has no address. */
 static bool parse_nm(char *line, char **name, char *type, unsigned long *value, unsigned long *size)
 {
-	char *save, *kind, *number;
+	char *fields[5], *save;
 
-	*name = strtok_r(line, " \n", &save);
-	kind = strtok_r(NULL, " \n", &save);
-	number = strtok_r(NULL, " \n", &save);
-	if (!*name || !kind || !number)
-		return false;
-	*type = *kind;
-	*value = strtoul(number, NULL, 16);
-	number = strtok_r(NULL, " \n", &save);
-	*size = number ? strtoul(number, NULL, 16) : 0;
-	return strchr("tTwWdDbBrRvV", *type);
-}
-
-/** nm does not tell thread-local ones; their values are offsets, below all code. */
-static uint64_t lowest_address(struct prb_elf *elf)
-{
-	uint64_t text;
-
-	assert_ok(prb_elf_section(elf, ".text", &text, NULL, NULL));
-	return text;
+	for (unsigned i = 0; i < 5; i++) {
+		fields[i] = strtok_r(i ? NULL : line, "|", &save);
+		if (!fields[i])
+			return false;
+	}
+	*name = strtok_r(fields[0], " ", &save);
+	*value = strtoul(fields[1], NULL, 16);
+	*type = fields[2][strspn(fields[2], " ")];
+	*size = strtoul(fields[4], NULL, 16);
+	return *name && !strstr(fields[3], "TLS") && strchr("tTwWdDbBrRvV", *type);
 }
 
 /** Compares exact-name lookups with one run of nm; gives how many were compared. */
 static unsigned compare_names(const char *path, struct prb_elf *elf, const char *flags)
 {
-	prb_auto_free char *command = prb_format("nm %s -f posix '%s' 2>/dev/null", flags, path);
+	prb_auto_free char *command = prb_format("nm %s -f sysv '%s' 2>/dev/null", flags, path);
 	FILE *out = popen(command, "r");
-	uint64_t lowest = lowest_address(elf);
 	unsigned count = 0;
 	char line[4096];
 
@@ -159,7 +150,7 @@ static unsigned compare_names(const char *path, struct prb_elf *elf, const char 
 		unsigned long value, size;
 		char *name, type;
 
-		if (!parse_nm(line, &name, &type, &value, &size) || value < lowest)
+		if (!parse_nm(line, &name, &type, &value, &size))
 			continue;
 		char *version = strchr(name, '@');
 		bool hidden = version && version[1] != '@';
@@ -200,9 +191,8 @@ static void compare_addresses(const char *path, struct prb_elf *elf)
 {
 	const char *flags = prb_elf_has_section(elf, ".symtab") ? "" : "-D";
 	prb_auto_free char *command =
-		prb_format("nm %s --defined-only -f posix '%s' 2>/dev/null", flags, path);
+		prb_format("nm %s --defined-only -f sysv '%s' 2>/dev/null", flags, path);
 	FILE *out = popen(command, "r");
-	uint64_t lowest = lowest_address(elf);
 	unsigned count = 0, same = 0;
 	char line[4096];
 
@@ -211,8 +201,7 @@ static void compare_addresses(const char *path, struct prb_elf *elf)
 		unsigned long value, size;
 		char *name, type;
 
-		if (!parse_nm(line, &name, &type, &value, &size) || !strchr("tTwW", type) ||
-		    !size || value < lowest)
+		if (!parse_nm(line, &name, &type, &value, &size) || !strchr("tTwW", type) || !size)
 			continue;
 		uint64_t middle = value + size / 2;
 		assert_ok(prb_elf_symbol_at(elf, middle, &symbol));
@@ -444,6 +433,9 @@ static void test_without_section_headers(void **state)
 		assert_ok(prb_elf_symbol_at(bare, symbol.address + 1, &bare_symbol));
 		assert_int_equal(bare_symbol.address, symbol.address);
 		assert_error(prb_elf_symbol(bare, "hidden", &symbol), PRB_ERROR_NOT_FOUND);
+		assert_ok(prb_elf_symbol(bare, "assembled", &symbol));
+		assert_ok(prb_elf_symbol_at(bare, symbol.address + 31, &bare_symbol));
+		assert_int_equal(bare_symbol.address, symbol.address);
 		assert_int_equal(strlen(prb_elf_build_id(bare)), 40);
 		assert_string_equal(prb_elf_build_id(bare), prb_elf_build_id(elf));
 
@@ -496,8 +488,8 @@ static void test_offset_to_address(void **state)
 
 static void test_not_elf(void **state)
 {
-	static const char small_class[] = "\177ELF\1\1\1";
-	static const char big_endian[] = "\177ELF\2\2\1";
+	static const char small_class[64] = "\177ELF\1\1\1";
+	static const char big_endian[64] = "\177ELF\2\2\1";
 	static const struct {
 		const char *name, *data;
 		size_t size;

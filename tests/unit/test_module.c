@@ -17,7 +17,8 @@
 
 static const char library[] = "static int hidden(int x) { return x * 3; }\n"
 			      "int (*volatile indirect)(int) = hidden;\n"
-			      "int visible(int x) { return indirect(x) + 1; }\n";
+			      "int visible(int x) { return indirect(x) + 1; }\n"
+			      "__asm__(\".text\\n.globl assembled\\nassembled: .skip 32\\n\");\n";
 
 /** A target made of our own memory, whose files are those of our folder, or none at all. */
 struct fake {
@@ -383,6 +384,12 @@ static void test_anonymous_image(void **state)
 	assert_ok(prb_elf_symbol(elf, "visible", &symbol));
 	wanted = (uintptr_t)image + symbol.address;
 	assert_int_equal(address, wanted);
+	prb_auto_str struct prb_str name = {};
+	assert_ok(prb_elf_symbol(elf, "assembled", &symbol));
+	wanted = (uintptr_t)image + symbol.address;
+	assert_ok(prb_module_symbol_at(module, wanted + 31, &name, &address));
+	assert_int_equal(address, wanted);
+	assert_string_equal(prb_str_text(&name), "assembled");
 	prb_elf_close(elf);
 	prb_modules_destroy(modules);
 	prb_target_destroy(target);
@@ -657,6 +664,54 @@ static void ask_all(struct prb_modules *modules, uint64_t inside)
 	}
 }
 
+/** A link that names the file itself means another of that name; one with a path is refused. */
+static void test_odd_links(void **state)
+{
+	size_t size;
+	(void)state;
+
+	compile("same.full", library, "-g -shared -fPIC -Wl,--build-id=none");
+	assert_true(run("objcopy --only-keep-debug same.full same.so && "
+			"objcopy -S --add-gnu-debuglink=same.so same.full stripped.so && "
+			"mkdir -p .debug && mv same.so .debug/ && mv stripped.so same.so"));
+	expect_debug("same.so", "/.debug/same.so");
+
+	uint8_t *data = read_file("same.so", &size);
+	uint8_t *name = memmem(data, size, "same.so\0", 8);
+	assert_non_null(name);
+	memcpy(name, "/tmp/.o", 7);
+	write_file("path.so", data, size);
+	expect_debug("path.so", NULL);
+	free(data);
+}
+
+/** A library that was unloaded after it was found. */
+static void test_unloaded(void **state)
+{
+	struct prb_target *target;
+	struct prb_elf *elf;
+	uint64_t address;
+	(void)state;
+
+	compile("left.so", library, "-shared -fPIC");
+	prb_auto_free char *path = in_folder("left.so");
+	void *handle = dlopen(path, RTLD_NOW);
+	assert_non_null(handle);
+	assert_ok(prb_target_open_process(getpid(), &target));
+	struct prb_modules *modules = modules_of(target);
+	struct prb_module *module = prb_modules_find(modules, (uintptr_t)dlsym(handle, "visible"));
+	assert_non_null(module);
+	dlclose(handle);
+	assert_ok(prb_target_refresh_maps(target));
+	assert_error(prb_module_elf(module, &elf), PRB_ERROR_NOT_FOUND);
+	assert_string_equal(prb_module_build_id(module), "");
+	struct prb_error *err = prb_module_symbol(module, "visible", &address, NULL);
+	assert_non_null(err);
+	prb_error_destroy(err);
+	prb_modules_destroy(modules);
+	prb_target_destroy(target);
+}
+
 /** Program headers in memory that say anything at all. */
 static void test_hostile_headers(void **state)
 {
@@ -712,6 +767,8 @@ int main(void)
 		cmocka_unit_test(test_other_process),
 		cmocka_unit_test(test_debug_by_build_id),
 		cmocka_unit_test(test_debug_by_link),
+		cmocka_unit_test(test_odd_links),
+		cmocka_unit_test(test_unloaded),
 		cmocka_unit_test(test_hostile_headers),
 	};
 

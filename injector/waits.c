@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/waits.h"
+
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/cpython/locks.h"
+
+/* What an outer frame of these modules waits for is what the user's code asked for. */
+static const char *const waiting_modules[] = {
+	"threading",
+	"queue",
+	"concurrent.futures._base",
+	"multiprocessing.connection",
+	"multiprocessing.queues",
+	"importlib._bootstrap",
+};
+
+static bool is_waiting_module(const char *module)
+{
+	for (size_t i = 0; module && i < PRB_ARRAY_SIZE(waiting_modules); i++)
+		if (!strcmp(module, waiting_modules[i]))
+			return true;
+	return false;
+}
+
+/* The outermost of the library's own frames at the inner end: Queue.get rather than Condition.wait.
+ * NULL if the innermost Python frame is the user's. */
+static const struct prb_dump_frame *library_call(const struct prb_dump_thread *out)
+{
+	const struct prb_dump_frame *frame, *call = NULL;
+
+	prb_vec_each (frame, &out->frames) {
+		if (frame->kind != PRB_FRAME_PYTHON)
+			continue;
+		if (!is_waiting_module(frame->module))
+			break;
+		call = frame;
+	}
+	return call;
+}
+
+static const struct prb_dump_thread *find_owner(struct prb_capture *c, uint64_t pthread)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads)
+		if (thread->py && thread->state.pthread == pthread)
+			return prb_capture_out(c, thread);
+	return NULL;
+}
+
+static char *describe_lock(struct prb_capture *c, const struct prb_py_lock *lock)
+{
+	const struct prb_dump_thread *owner = lock->owner ? find_owner(c, lock->owner) : NULL;
+
+	if (!owner)
+		return prb_format("futex: waiting for a %s at %#llx", lock->type,
+				  (unsigned long long)lock->address);
+	return prb_format("futex: waiting for an RLock held by %d %s", owner->tid,
+			  owner->name	   ? owner->name
+			  : owner->os_name ? owner->os_name
+					   : "");
+}
+
+struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_mem *mem)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_py_lock lock = {};
+	char *text = NULL;
+
+	if (!thread->py || !thread->futex || !thread->frames.list.count ||
+	    out->read == PRB_READ_UNSTABLE)
+		return NULL;
+	if (out->gil && !strcmp(out->gil, "waits")) {
+		text = strdup("futex: waiting for the GIL");
+	} else {
+		const struct prb_dump_frame *call = library_call(out);
+		struct prb_error *err = prb_python_lock(thread->py, mem, thread->frames.list.items,
+							thread->futex, &lock);
+
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+		if (call && !lock.owner)
+			text = prb_format("futex: waiting in %s",
+					  call->qualname ? call->qualname : call->func);
+		else if (lock.type)
+			text = describe_lock(c, &lock);
+		else
+			return NULL;
+	}
+	if (!text)
+		return prb_error_nomem();
+	free(out->waits_for);
+	out->waits_for = text;
+	return NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What a thread that sleeps in futex() waits for, in the words of Python: a lock and its
+ * owner, a condition of a queue, another thread's end. Internal to injector/.
+ */
+#ifndef PRB_INJECTOR_WAITS_H
+#define PRB_INJECTOR_WAITS_H
+
+#include "injector/capture.h"
+
+/** Replaces waits_for where more is known than the kernel tells. Needs frames and thread names. */
+struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_mem *mem) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixtures of the live tests: the command, the interpreters, and programs to look at.
+
+The command is $PROBING_BINARY, or `probing` in the folder $PROBING_BUILD, or build/probing.
+"""
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+if "PROBING_BUILD" in os.environ:
+    os.environ.setdefault(
+        "PROBING_BINARY", str(Path(os.environ["PROBING_BUILD"]).resolve() / "probing"))
+sys.path.insert(0, str(HERE))
+
+import support  # noqa: E402
+
+PROGRAMS = HERE / "programs"
+VERSIONS = [(3, minor) for minor in range(4, 16)]
+
+
+def pytest_configure(config):
+    if not os.access(support.BINARY, os.X_OK):
+        pytest.exit("%s is missing: run make first" % support.BINARY, 2)
+
+
+def missing_interpreters():
+    """Names of the versions and kinds of builds that no interpreter here has."""
+    have = {interpreter.version for interpreter in support.INTERPRETERS}
+    for version in VERSIONS:
+        if version not in have:
+            yield "%d.%d" % version
+    if not any(interpreter.free_threaded for interpreter in support.INTERPRETERS):
+        yield "a free-threaded build"
+
+
+def pytest_terminal_summary(terminalreporter):
+    missing = list(missing_interpreters())
+    if missing:
+        terminalreporter.write_line(
+            "NOT TESTED, no interpreter here: %s ('make test-interpreters' gets some)"
+            % ", ".join(missing))
+    for line in support.REPORTED:
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def newest():
+    """One ordinary interpreter, the newest: for what does not depend on the version."""
+    plain = [i for i in support.INTERPRETERS if not i.free_threaded and not i.debug_build]
+    assert plain, "no Python 3 interpreter found"
+    return plain[-1]
+
+
+@pytest.fixture(params=support.INTERPRETERS, ids=repr)
+def interpreter(request):
+    """Every interpreter there is, one after the other."""
+    return request.param
+
+
+@pytest.fixture
+def target(newest):
+    """target(PROGRAM, *arguments, interpreter=…, env=…): starts tests/live/programs/PROGRAM, waits
+    until it says that it is ready, and kills it at the end of the test."""
+    started = []
+
+    def start(program, *arguments, interpreter=newest, env=None):
+        process = support.Target(interpreter, PROGRAMS / program, *arguments, env=env)
+        started.append(process)
+        line = process.line()
+        assert line.split()[0] == "ready", line
+        process.ready = line.split()[1:]
+        return process
+
+    yield start
+    for process in started:
+        process.__exit__()
+
+
+class Result:
+    """How a run of the command ended, and what it printed."""
+
+    def __init__(self, arguments, code, out, err):
+        self.arguments, self.code, self.out, self.err = arguments, code, out, err
+
+    def __repr__(self):
+        return "probing %s: exit code %d\n--- stdout\n%s--- stderr\n%s" % (
+            " ".join(map(str, self.arguments)), self.code, self.out, self.err)
+
+
+def run(*arguments, env=None, cwd=None, **options):
+    """Runs the command with @env instead of what the environment says about probing."""
+    environment = {key: value for key, value in os.environ.items()
+                   if not key.startswith("PROBING_") and key != "NO_COLOR"}
+    environment.update(env or {})
+    done = subprocess.run(
+        [support.BINARY] + [str(argument) for argument in arguments], env=environment, cwd=cwd,
+        stdin=subprocess.DEVNULL, stdout=options.pop("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE, timeout=60, check=False, **options)
+    return Result(arguments, done.returncode, (done.stdout or b"").decode(), done.stderr.decode())
+
+
+@pytest.fixture(scope="session")
+def probing():
+    """probing(*arguments): runs the command; .code, .out, .err."""
+    return run
+
+
+@pytest.fixture(scope="session")
+def probing_in_terminal():
+    """The same with stdout a terminal; gives what it printed there."""
+
+    def run_there(*arguments, env=None):
+        environment = {key: value for key, value in os.environ.items()
+                       if not key.startswith("PROBING_") and key != "NO_COLOR"}
+        environment.update({"TERM": "xterm"}, **(env or {}))
+        leader, follower = pty.openpty()
+        with subprocess.Popen(
+                [support.BINARY] + [str(argument) for argument in arguments], env=environment,
+                stdin=subprocess.DEVNULL, stdout=follower, stderr=subprocess.DEVNULL) as process:
+            os.close(follower)
+            printed = b""
+            try:
+                while select.select([leader], [], [], 60)[0]:
+                    chunk = os.read(leader, 65536)
+                    if not chunk:
+                        break
+                    printed += chunk
+            except OSError:  # the other side is closed
+                pass
+            finally:
+                os.close(leader)
+                process.wait(60)
+        return printed.decode().replace("\r\n", "\n")
+
+    return run_there

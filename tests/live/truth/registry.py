@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lists of constructs, each with the version that brought it."""
+
+
+class Registry(list):
+    """Functions marked `@registry.since(3, 8)`."""
+
+    def since(self, *version, weight=1):
+        def mark(function):
+            function.since = version
+            self.extend([function] * weight)
+            return function
+
+        return mark
