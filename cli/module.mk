@@ -12,7 +12,7 @@ $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/
 
 # The man page is printed by the program, from the tables its help comes from.
 .PHONY: man
-man: $(O)/probing.1
+man: $(O)/probing.1 ## the man page
 
 $(O)/probing.1: $(O)/probing
 	$(call say,MAN,$@)$< --man > $@

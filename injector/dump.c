@@ -254,6 +254,7 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(describe(m));
 	if (c->options->source)
 		PRB_TRY(prb_source_fill(c->target, c->dump));
+	prb_modules_remember(c->modules);
 	if (c->target->recorder)
 		prb_recorder_pages(c->target->recorder, 0, m->view);
 	finish(m);

@@ -48,27 +48,15 @@ static struct prb_error *query(struct prb_module *module, int32_t *values)
 	return NULL;
 }
 
-/* Snapshot, then disk cache, then DWARF itself. */
+/* From the disk cache, or from DWARF itself. */
 static struct prb_error *dwarf_values(struct prb_module *module, int32_t *values)
 {
-	size_t size = prb_layout_field_count * sizeof(*values);
+	size_t size = prb_layout_field_count * sizeof(*values), length;
 	const char *build_id = prb_module_build_id(module);
 	uint64_t hash = fields_hash();
-	prb_auto_free char *key =
-		prb_format("layout:%s:%016llx", build_id, (unsigned long long)hash);
-	prb_auto_str struct prb_str recorded = {};
 	struct prb_cache *cache = NULL;
 	const void *cached;
-	size_t length;
 
-	if (!key)
-		return prb_error_nomem();
-	if (prb_target_recall(module->target, key, &recorded) && recorded.length == size) {
-		memcpy(values, recorded.data, size);
-		return NULL;
-	}
-	if (module->target->kind == PRB_TARGET_SNAPSHOT)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "not in the snapshot");
 	if (*build_id)
 		PRB_TRY(prb_cache_open(build_id, "layout", &cache));
 
@@ -83,8 +71,6 @@ static struct prb_error *dwarf_values(struct prb_module *module, int32_t *values
 	}
 	if (cache)
 		prb_cache_close(cache);
-	if (!err)
-		prb_target_remember(module->target, key, values, size);
 	return err;
 }
 

@@ -63,7 +63,7 @@ struct prb_error *prb_repr_handle_bytearray(struct prb_repr *r, uint64_t object,
 	PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
 	/* An empty one may have no memory at all. */
-	PRB_TRY(put_bytes(r, words[2], length, '\''));
+	PRB_TRY(put_bytes(r, words[2], length, r->traits->bytearray_as_bytes ? 0 : '\''));
 	prb_str_putc(r->out, ')');
 	return NULL;
 }

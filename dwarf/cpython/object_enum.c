@@ -173,7 +173,7 @@ struct prb_error *prb_repr_handle_global_enum(struct prb_repr *r, uint64_t objec
 
 	PRB_TRY(get_name(r, object, &name));
 	if (!name)
-		return prb_repr_handle_flag(r, object, type);
+		return prb_repr_handle_default(r, object, type);
 	PRB_TRY(prb_repr_text(r, name, NAME_MAX_CHARACTERS, &names));
 	PRB_TRY(prb_repr_lookup(r, type, "__module__", &module_name, NULL));
 	PRB_TRY(prb_repr_text(r, module_name, NAME_MAX_CHARACTERS, &module));

@@ -67,8 +67,14 @@ struct prb_error *prb_repr_handle_method(struct prb_repr *r, uint64_t object,
 
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 2, words));
 	prb_str_puts(r->out, "<bound method ");
+	if (r->traits->method_class) {
+		PRB_TRY(put_type_of(r, words[1]));
+		prb_str_putc(r->out, '.');
+	}
 	if (prb_repr_is(r, words[0], "function"))
-		PRB_TRY(put_text_at(r, words[0], r->layout->function_qualname));
+		PRB_TRY(put_text_at(r, words[0],
+				    r->traits->method_class ? r->layout->function_name
+							    : r->layout->function_qualname));
 	else
 		prb_str_putc(r->out, '?');
 	prb_str_puts(r->out, " of ");

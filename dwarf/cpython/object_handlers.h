@@ -53,9 +53,17 @@ prb_repr_handler prb_repr_handle_type, prb_repr_handle_super, prb_repr_handle_mo
 
 /* object_misc.c */
 prb_repr_handler prb_repr_handle_exception, prb_repr_handle_memoryview, prb_repr_handle_weakref,
-	prb_repr_handle_pattern, prb_repr_handle_structseq, prb_repr_handle_array;
+	prb_repr_handle_pattern, prb_repr_handle_structseq, prb_repr_handle_array,
+	prb_repr_handle_import_error;
 /** Prints a number of a struct format code from 8 readable bytes; false for other codes. */
 bool prb_repr_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
+
+/* object_generic.c */
+prb_repr_handler prb_repr_handle_generic_alias, prb_repr_handle_union;
+
+/* object_threading.c */
+prb_repr_handler prb_repr_handle_lock, prb_repr_handle_rlock, prb_repr_handle_condition,
+	prb_repr_handle_event, prb_repr_handle_thread;
 
 /* object_datetime.c, object_decimal.c */
 prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,

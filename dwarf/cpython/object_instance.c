@@ -22,7 +22,7 @@ static struct prb_error *find_values(struct prb_repr *r, uint64_t object,
 			return NULL;
 		PRB_TRY(prb_repr_word(r, object - 24, &pointer));
 		if (pointer & 1)
-			*values = pointer - 1;
+			*values = pointer + 1;
 		return NULL;
 	case PRB_MANAGED_INLINE:
 		if (!(type->flags & PRB_PY_INLINE_VALUES))

@@ -245,6 +245,74 @@ struct prb_error *prb_repr_handle_mappingproxy(struct prb_repr *r, uint64_t obje
 	return NULL;
 }
 
+struct named {
+	char *name;
+	uint64_t value;
+};
+
+struct sorting {
+	struct prb_repr *r;
+	PRB_VEC(struct named) entries;
+	struct prb_error *err;
+};
+
+static void sorting_guard(struct sorting *sorting)
+{
+	struct named *entry;
+
+	prb_vec_each (entry, &sorting->entries)
+		free(entry->name);
+	prb_vec_free(&sorting->entries);
+}
+
+static bool collect_named(void *context, uint64_t key, uint64_t value)
+{
+	enum { NAME_MAX_CHARACTERS = 200 };
+	struct sorting *sorting = context;
+	prb_auto_str struct prb_str name = {};
+	struct named *entry = prb_vec_push(&sorting->entries);
+
+	if (!entry) {
+		sorting->err = prb_error_nomem();
+		return false;
+	}
+	sorting->err = prb_repr_text(sorting->r, key, NAME_MAX_CHARACTERS, &name);
+	if (sorting->err)
+		return false;
+	*entry = (struct named){.name = prb_str_take(&name), .value = value};
+	if (!entry->name)
+		sorting->err = prb_error_nomem();
+	return !sorting->err;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *left = a, *right = b;
+
+	return strcmp(left->name, right->name);
+}
+
+static struct prb_error *put_sorted_fields(struct prb_repr *r, uint64_t dict)
+{
+	__attribute__((cleanup(sorting_guard))) struct sorting sorting = {.r = r};
+	struct prb_items items = {.r = r};
+	struct prb_error *err = prb_repr_dict_each(r, dict, collect_named, &sorting);
+
+	if (err) {
+		prb_error_destroy(sorting.err);
+		return err;
+	}
+	PRB_TRY(sorting.err);
+	items.total = sorting.entries.count;
+	if (items.total)
+		qsort(sorting.entries.items, items.total, sizeof(struct named), by_name);
+	while (prb_items_next(&items)) {
+		prb_str_printf(r->out, "%s=", sorting.entries.items[items.done - 1].name);
+		PRB_TRY(prb_repr_object(r, sorting.entries.items[items.done - 1].value));
+	}
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_namespace(struct prb_repr *r, uint64_t object,
 					    struct prb_type *type)
 {
@@ -260,7 +328,8 @@ struct prb_error *prb_repr_handle_namespace(struct prb_repr *r, uint64_t object,
 		PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
 	if (prb_repr_enter(r, object, "...")) {
-		PRB_TRY(prb_repr_put_fields(r, dict));
+		PRB_TRY(r->traits->namespace_sorted ? put_sorted_fields(r, dict)
+						    : prb_repr_put_fields(r, dict));
 		prb_repr_leave(r);
 	}
 	prb_str_putc(r->out, ')');

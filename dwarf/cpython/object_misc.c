@@ -23,6 +23,30 @@ struct prb_error *prb_repr_handle_exception(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
+/* Since 3.15 also with its name and path. */
+struct prb_error *prb_repr_handle_import_error(struct prb_repr *r, uint64_t object,
+					       struct prb_type *type)
+{
+	enum { NAME = 8 }; /* words: 7 of any exception, message, name, path */
+	static const char *const names[] = {"name", "path"};
+	uint64_t values[2], args, count;
+
+	PRB_TRY(prb_repr_member(r, object, 1, &args));
+	PRB_TRY(prb_repr_tuple(r, args, NULL, 0, &count));
+	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size + NAME * 8, 2, values));
+	PRB_TRY(prb_repr_put_name(r, type));
+	prb_str_putc(r->out, '(');
+	PRB_TRY(prb_repr_array(r, args + (uint64_t)r->layout->tuple_items, count));
+	for (unsigned i = 0; i < 2; i++) {
+		if (!values[i])
+			continue;
+		prb_str_printf(r->out, "%s%s=", count++ ? ", " : "", names[i]);
+		PRB_TRY(prb_repr_object(r, values[i]));
+	}
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_memoryview(struct prb_repr *r, uint64_t object,
 					     struct prb_type *type __attribute__((unused)))
 {
@@ -69,12 +93,7 @@ struct prb_error *prb_repr_handle_weakref(struct prb_repr *r, uint64_t object,
 	PRB_TRY(prb_repr_type_of(r, target, &its));
 	PRB_TRY(find_name(r, target, its, &name));
 	prb_str_puts(r->out, "to '");
-	if (r->traits->weakref_full_name) {
-		PRB_TRY(prb_repr_put_module(r, its));
-		PRB_TRY(prb_repr_put_qualname(r, its));
-	} else {
-		prb_str_puts(r->out, its->name);
-	}
+	prb_str_puts(r->out, its->name);
 	prb_str_printf(r->out, "' at %#llx", (unsigned long long)target);
 	if (name) {
 		prb_str_puts(r->out, " (");
@@ -118,28 +137,20 @@ struct prb_error *prb_repr_handle_pattern(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
-/* A named field of a structseq type: tp_members says which item it is. */
+/* The n-th item is shown with the n-th name of tp_members, also where items lack names. */
 static struct prb_error *put_field_name(struct prb_repr *r, const struct prb_type *type,
 					uint64_t index)
 {
-	enum { WORDS = 5, MEMBERS_MAX = 256 }; /* name, type, offset, flags, doc */
-	uint64_t members, member[WORDS];
-	uint64_t place = (uint64_t)r->layout->tuple_items + index * 8;
+	enum { MEMBER_BYTES = 40 };
+	uint64_t members, text;
 	char name[64];
 
 	/* tp_members, tp_getset and tp_base follow each other in every version. */
 	PRB_TRY(prb_repr_word(r, type->address + (uint64_t)r->layout->type_base - 16, &members));
-	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
-		PRB_TRY(prb_repr_words(r, members + i * sizeof(member), WORDS, member));
-		if (!member[0])
-			break;
-		if (member[2] != place)
-			continue;
-		PRB_TRY(prb_repr_cstr(r, member[0], name, sizeof(name)));
-		prb_str_printf(r->out, "%s=", name);
-		return NULL;
-	}
-	return prb_repr_bad(type->address, "a structseq type without names");
+	PRB_TRY(prb_repr_word(r, members + index * MEMBER_BYTES, &text));
+	PRB_TRY(prb_repr_cstr(r, text, name, sizeof(name)));
+	prb_str_printf(r->out, "%s=", name);
+	return NULL;
 }
 
 struct prb_error *prb_repr_handle_structseq(struct prb_repr *r, uint64_t object,

@@ -69,7 +69,7 @@ static bool is_true(struct prb_repr *r, uint64_t object)
 	return !err && value;
 }
 
-/* The loaders that are classes print their own kind of module; "" for all others. */
+/* Up to 3.11 loaders that are classes say what their modules look like; NULL for all others. */
 static const char *builtin_loader(struct prb_repr *r, uint64_t loader)
 {
 	static const struct {
@@ -82,10 +82,9 @@ static const char *builtin_loader(struct prb_repr *r, uint64_t loader)
 	for (size_t i = 0; !err && i < PRB_ARRAY_SIZE(loaders); i++)
 		if (strcmp(type->name, loaders[i].class) == 0)
 			return loaders[i].kind;
-	return "";
+	return NULL;
 }
 
-/* " (<loader>)>" or what stands in its place. */
 static struct prb_error *put_loader(struct prb_repr *r, uint64_t loader)
 {
 	if (!loader) {
@@ -93,11 +92,7 @@ static struct prb_error *put_loader(struct prb_repr *r, uint64_t loader)
 		return NULL;
 	}
 	prb_str_puts(r->out, " (");
-	/* Up to 3.11 a loader may say itself what its modules look like. */
-	if (r->traits->module_repr && *builtin_loader(r, loader))
-		prb_str_puts(r->out, builtin_loader(r, loader));
-	else
-		PRB_TRY(prb_repr_object(r, loader));
+	PRB_TRY(prb_repr_object(r, loader));
 	prb_str_puts(r->out, ")>");
 	return NULL;
 }
@@ -144,12 +139,20 @@ struct prb_error *prb_repr_handle_module(struct prb_repr *r, uint64_t object,
 	uint64_t dict, spec, name, file, loader;
 
 	PRB_TRY(prb_repr_member(r, object, 0, &dict));
+	PRB_TRY(get(r, dict, "__name__", &name));
+	PRB_TRY(get(r, dict, "__loader__", &loader));
+
+	const char *kind = r->traits->module_repr ? builtin_loader(r, loader) : NULL;
+
+	if (kind) {
+		PRB_TRY(put_name(r, name));
+		prb_str_printf(r->out, " (%s)>", kind);
+		return NULL;
+	}
 	PRB_TRY(get(r, dict, "__spec__", &spec));
 	if (spec)
 		return put_by_spec(r, spec);
-	PRB_TRY(get(r, dict, "__name__", &name));
 	PRB_TRY(get(r, dict, "__file__", &file));
-	PRB_TRY(get(r, dict, "__loader__", &loader));
 	PRB_TRY(put_name(r, name));
 	return file ? put_from(r, file) : put_loader(r, loader);
 }

@@ -60,7 +60,10 @@ struct prb_object_traits {
 	bool odict_as_dict;	/**< OrderedDict({…}) instead of OrderedDict([…]) */
 	bool enum_value_first;	/**< unnamed flags are <Color: 8> and named ones never split */
 	bool module_repr;	/**< loaders may say what their modules look like */
-	bool weakref_full_name; /**< weak references name modules of types */
+	bool method_class;	    /**< methods are named by the class of self */
+	bool deque_literal;	    /**< subclasses of deque print as deque, too */
+	bool namespace_sorted;	    /**< SimpleNamespace sorts by name */
+	bool bytearray_as_bytes;    /**< the quotes of a bytearray are those of bytes */
 	bool fold;		/**< times have a fold */
 	bool timedelta_names;	/**< timedelta(days=1) instead of timedelta(1) */
 	uint8_t deque_block;	/**< items in one block */

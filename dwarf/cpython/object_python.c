@@ -30,6 +30,10 @@ static const struct {
 	{"fractions", "Fraction", prb_repr_handle_fraction},
 	{"pathlib", "PurePath", prb_repr_handle_path},
 	{"pathlib._local", "PurePath", prb_repr_handle_path},
+	{"re", "RegexFlag", prb_repr_handle_global_enum},
+	{"threading", "Condition", prb_repr_handle_condition},
+	{"threading", "Event", prb_repr_handle_event},
+	{"threading", "Thread", prb_repr_handle_thread},
 	{"uuid", "UUID", prb_repr_handle_uuid},
 };
 
@@ -114,17 +118,46 @@ static prb_repr_handler *find_function(const char *module, char *qualname)
 	return NULL;
 }
 
+/*
+ * What reprlib.recursive_repr() wraps is in the closure of the wrapper, which had no qualified
+ * name of its own in old versions. Gives the function itself if it is no wrapper.
+ */
+static struct prb_error *unwrap(struct prb_repr *r, uint64_t *function)
+{
+	enum { CLOSURE_MAX = 8 };
+	uint64_t closure, cells[CLOSURE_MAX], count, content;
+	bool wrapper;
+
+	PRB_TRY(code_is_from(r, *function, "/reprlib.py", &wrapper));
+	if (!wrapper)
+		return NULL;
+	PRB_TRY(prb_repr_word(r, *function + (uint64_t)r->layout->function_closure, &closure));
+	if (!closure)
+		return NULL;
+	PRB_TRY(prb_repr_tuple(r, closure, cells, CLOSURE_MAX, &count));
+	for (uint64_t i = 0; i < PRB_MIN(count, (uint64_t)CLOSURE_MAX); i++) {
+		PRB_TRY(prb_repr_member(r, cells[i], 0, &content));
+		if (prb_repr_is(r, content, "function")) {
+			*function = content;
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
 struct prb_error *prb_repr_python_handler(struct prb_repr *r, const struct prb_type *owner,
 					  uint64_t function, prb_repr_handler **ret)
 {
 	enum { NAME_MAX_CHARACTERS = 100 };
 	prb_auto_str struct prb_str module = {};
 	prb_auto_str struct prb_str qualname = {};
+	uint64_t inner = function;
 	bool yes;
 
 	*ret = NULL;
-	PRB_TRY(text_at(r, function, r->layout->function_module, NAME_MAX_CHARACTERS, &module));
-	PRB_TRY(text_at(r, function, r->layout->function_qualname, NAME_MAX_CHARACTERS, &qualname));
+	PRB_TRY(unwrap(r, &inner));
+	PRB_TRY(text_at(r, inner, r->layout->function_module, NAME_MAX_CHARACTERS, &module));
+	PRB_TRY(text_at(r, inner, r->layout->function_qualname, NAME_MAX_CHARACTERS, &qualname));
 	if (module.data && qualname.data)
 		*ret = find_function(module.data, qualname.data);
 	if (*ret)

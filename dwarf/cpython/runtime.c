@@ -11,9 +11,9 @@
 #include "dwarf/cpython/layout_load.h"
 #include "dwarf/cpython/object.h"
 #include "dwarf/cpython/python.h"
+#include "dwarf/cpython/record.h"
 #include "dwarf/cpython/runtime_scan.h"
 #include "dwarf/mem/view.h"
-#include "dwarf/snapshot/snapshot.h"
 
 static const char *base_name(const char *path)
 {
@@ -294,6 +294,12 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pytho
 	struct prb_view *view;
 
 	*ret = (struct prb_pythons){};
+	struct prb_error *recalled = prb_pythons_recall(modules, ret);
+	if (recalled || ret->list.count) {
+		if (recalled)
+			prb_pythons_deinit(ret);
+		return recalled;
+	}
 	prb_error_destroy(prb_target_read_link(modules->target, &exe, "exe"));
 	PRB_TRY(prb_view_create(modules->target->mem, &view));
 
@@ -301,8 +307,8 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pytho
 	struct prb_error *err = consider_all(&finder, prb_str_text(&exe));
 	if (!err && !ret->list.count)
 		err = no_python(&finder);
-	if (!err && modules->target->recorder)
-		prb_recorder_pages(modules->target->recorder, 0, view);
+	for (unsigned i = 0; !err && i < ret->list.count; i++)
+		prb_python_remember(ret->list.items[i], i);
 	prb_error_destroy(finder.reason);
 	prb_view_destroy(view);
 	if (err)

@@ -36,11 +36,14 @@ struct prb_error *prb_modules_create(struct prb_target *target, struct prb_modul
 {
 	struct prb_modules *modules = calloc(1, sizeof(*modules));
 	struct prb_error *err;
+	bool recalled;
 
 	if (!modules)
 		return prb_error_nomem();
 	modules->target = target;
-	err = prb_modules_discover(modules);
+	err = prb_modules_recall(modules, &recalled);
+	if (!err && !recalled)
+		err = prb_modules_discover(modules);
 	if (err) {
 		prb_modules_destroy(modules);
 		return err;

@@ -60,6 +60,9 @@ struct prb_error *prb_modules_create(struct prb_target *target,
 				     struct prb_modules **ret) PRB_MUST_CHECK;
 void prb_modules_destroy(struct prb_modules *modules);
 
+/** Notes the modules for the snapshot being recorded, if there is one. */
+void prb_modules_remember(struct prb_modules *modules);
+
 /** The module whose mapped range holds @p address, or NULL. */
 struct prb_module *prb_modules_find(struct prb_modules *modules, uint64_t address);
 

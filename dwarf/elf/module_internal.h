@@ -11,6 +11,9 @@
 /** Fills modules->list, unsorted. */
 struct prb_error *prb_modules_discover(struct prb_modules *modules) PRB_MUST_CHECK;
 
+/** Fills modules->list from a snapshot; *ret is false if the target does not tell. */
+struct prb_error *prb_modules_recall(struct prb_modules *modules, bool *ret) PRB_MUST_CHECK;
+
 void prb_module_free(struct prb_module *module);
 
 /** Symbols of a module by what lies in the target's memory. As in module.h. */

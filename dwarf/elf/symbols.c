@@ -37,8 +37,11 @@ bool prb_symbol_is_defined(const Elf64_Sym *symbol)
 	case STT_TLS:
 		return false;
 	}
-	/* What is absolute or common has no address in the file. */
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
+	/*
+	 * What is absolute or common has no address in the file; link-time optimization leaves
+	 * thousands of nameless ones behind.
+	 */
+	return symbol->st_name && symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
 	       symbol->st_shndx != SHN_COMMON;
 }
 
@@ -86,8 +89,7 @@ static bool in_range(struct range *range, uint64_t address)
 static bool is_code(const struct prb_symbol_table *table, const Elf64_Sym *symbol,
 		    struct range *range)
 {
-	/* Link-time optimization leaves thousands of nameless ones behind. */
-	if (!symbol->st_name || !prb_symbol_is_defined(symbol))
+	if (!prb_symbol_is_defined(symbol))
 		return false;
 	if (is_function(symbol))
 		return symbol->st_size || in_range(range, symbol->st_value);

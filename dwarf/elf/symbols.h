@@ -37,7 +37,7 @@ static inline Elf64_Sym prb_symbol_get(const struct prb_symbol_table *table, siz
 /** The name, "" if it lies outside of the strings. */
 const char *prb_symbol_name(const struct prb_symbol_table *table, const Elf64_Sym *symbol);
 
-/** Does it name a place in the file? Not so what is undefined, absolute or thread-local. */
+/** Does it name a place in the file? What is undefined, absolute or thread-local does not. */
 bool prb_symbol_is_defined(const Elf64_Sym *symbol);
 
 /** Finds a defined symbol by scanning the whole table; global ones win. False if there is none. */

@@ -74,10 +74,10 @@ static void add_all_children(struct prb_wait_context *c, struct children *childr
 	}
 }
 
-static void put_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
+static void put_child(pid_t pid, struct prb_str *s)
 {
 	prb_str_puts(s, "child ");
-	prb_describe_process(c, pid, s);
+	prb_describe_process(pid, s);
 }
 
 /*
@@ -87,20 +87,12 @@ static void put_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
 static void put_child_called(struct prb_wait_context *c, pid_t inner, struct prb_str *s)
 {
 	struct children children = {.inner = inner};
-	char key[32];
 
-	snprintf(key, sizeof(key), "child:%d", inner);
-	if (prb_wait_recall(c, key, s))
-		return;
-
-	size_t before = s->length;
-	if (prb_wait_live(c))
-		add_all_children(c, &children, s);
+	add_all_children(c, &children, s);
 	if (children.called)
-		put_child(c, children.called, s);
+		put_child(children.called, s);
 	else
 		prb_str_printf(s, "child %d", inner);
-	prb_target_remember(c->target, key, prb_str_text(s) + before, s->length - before);
 }
 
 void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
@@ -117,7 +109,7 @@ void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s
 	}
 	add_all_children(c, &children, s);
 	if (children.count == 1)
-		put_child(c, children.first, s);
+		put_child(children.first, s);
 	else if (children.count)
 		prb_str_printf(s, "any of %u children", children.count);
 	else
@@ -130,7 +122,7 @@ void prb_describe_newest_child(struct prb_wait_context *c, pid_t tid, struct prb
 
 	add_children(c, tid, &children, s);
 	if (children.last)
-		put_child(c, children.last, s);
+		put_child(children.last, s);
 	else
 		prb_str_puts(s, "its child");
 }

@@ -66,24 +66,13 @@ void prb_put_path(struct prb_wait_context *c, const char *path, struct prb_str *
  * A path that a thread sleeps on interruptibly is a fifo or a device: asking the file system is
  * safe then, while for a file on a dead server it would make us hang too.
  */
-static bool is_fifo(struct prb_wait_context *c, int fd, const char *link)
+static bool is_fifo(struct prb_wait_context *c, int fd)
 {
-	prb_auto_str struct prb_str known = {};
-	prb_auto_free char *key = prb_format("fifo:%s", link);
 	char path[64];
 	struct stat st;
 
-	if (!key || c->state != 'S')
-		return false;
-	if (prb_wait_recall(c, key, &known))
-		return !strcmp(prb_str_text(&known), "1");
-	if (!prb_wait_live(c))
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", c->target->pid, fd);
-
-	bool fifo = !stat(path, &st) && S_ISFIFO(st.st_mode);
-	prb_target_remember(c->target, key, fifo ? "1" : "0", 1);
-	return fifo;
+	return c->state == 'S' && !stat(path, &st) && S_ISFIFO(st.st_mode);
 }
 
 static void put_file(struct prb_wait_context *c, int fd, const char *link,
@@ -93,7 +82,7 @@ static void put_file(struct prb_wait_context *c, int fd, const char *link,
 	bool terminal = !strncmp(link, "/dev/pts/", 9) || !strncmp(link, "/dev/tty", 8) ||
 			!strncmp(link, "/dev/console", 12);
 
-	if (!device && is_fifo(c, fd, link)) {
+	if (!device && is_fifo(c, fd)) {
 		put_pipe(c, fd, link, direction, s);
 		return;
 	}
@@ -210,7 +199,7 @@ static void put_pidfd(struct prb_wait_context *c, int fd, struct prb_str *s)
 	if (!pid || atoi(pid) <= 0)
 		return;
 	prb_str_puts(s, " of process ");
-	prb_describe_process(c, atoi(pid), s);
+	prb_describe_process(atoi(pid), s);
 }
 
 void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction direction,

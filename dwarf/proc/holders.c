@@ -289,23 +289,16 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,
 			  pid_t hint, struct prb_str *s)
 {
-	prb_auto_free char *key = prb_format("holders:%d:%s", access, link);
 	struct found found = {};
-	size_t before = s->length;
 
-	if (!key)
-		s->failed = true;
-	if (!key || prb_wait_recall(c, key, s) || !prb_wait_live(c))
-		return;
 	if (!find(c, link, access, hint, &found))
 		s->failed = true;
 	if (found.others)
-		prb_describe_process(c, found.first, s);
+		prb_describe_process(found.first, s);
 	else if (found.itself)
 		prb_str_puts(s, "itself");
 	if (found.others > 1)
 		prb_str_printf(s, " and %u more", found.others - 1);
-	prb_target_remember(c->target, key, prb_str_text(s) + before, s->length - before);
 }
 
 void prb_holders_destroy(struct prb_holders *holders)
@@ -316,16 +309,11 @@ void prb_holders_destroy(struct prb_holders *holders)
 	free(holders);
 }
 
-void prb_describe_process(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
+void prb_describe_process(pid_t pid, struct prb_str *s)
 {
-	char key[32], path[32], comm[64];
+	char path[32], comm[64];
 
 	prb_str_printf(s, "%d", pid);
-	snprintf(key, sizeof(key), "comm:%d", pid);
-	size_t before = s->length;
-	if (prb_wait_recall(c, key, s) || !prb_wait_live(c))
-		return;
-
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, comm, sizeof(comm));
@@ -336,5 +324,4 @@ void prb_describe_process(struct prb_wait_context *c, pid_t pid, struct prb_str 
 		prb_put_printable(s, comm, (size_t)n);
 		prb_str_puts(s, ")");
 	}
-	prb_target_remember(c->target, key, prb_str_text(s) + before, s->length - before);
 }

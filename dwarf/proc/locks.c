@@ -189,24 +189,18 @@ static pid_t lock_holder(const char *key)
 
 void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s)
 {
-	char file[64], key[80];
+	char file[64];
 	pid_t pid;
 
 	prb_str_puts(s, "a lock on ");
 	prb_describe_fd(c, fd, PRB_EITHER_WAY, s);
 	if (!lock_key(c, fd, file, sizeof(file), s))
 		return;
-	snprintf(key, sizeof(key), "lock:%s", file);
-
-	size_t before = s->length;
-	if (prb_wait_recall(c, key, s) || !prb_wait_live(c))
-		return;
 	pid = lock_holder(file);
 	if (pid == c->target->pid) {
 		prb_str_puts(s, " held by itself");
 	} else if (pid) {
 		prb_str_puts(s, " held by ");
-		prb_describe_process(c, pid, s);
+		prb_describe_process(pid, s);
 	}
-	prb_target_remember(c->target, key, prb_str_text(s) + before, s->length - before);
 }

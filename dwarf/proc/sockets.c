@@ -225,7 +225,7 @@ static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *s
 {
 	prb_auto_str struct prb_str process = {};
 	bool named = is_address(&socket->peer, socket->peer_length);
-	uint64_t peer = prb_wait_live(c) && same_network(c) ? unix_peer(inode) : 0;
+	uint64_t peer = same_network(c) ? unix_peer(inode) : 0;
 
 	if (peer) {
 		char link[40];
@@ -235,7 +235,7 @@ static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *s
 	}
 	/* Whoever made the connection; of a pair that is the target itself, which says nothing. */
 	if (!process.length && socket->peer_pid && socket->peer_pid != c->target->pid)
-		prb_describe_process(c, socket->peer_pid, &process);
+		prb_describe_process(socket->peer_pid, &process);
 	if (named) {
 		prb_str_puts(s, " → ");
 		prb_put_sockaddr(s, &socket->peer, socket->peer_length);
@@ -278,16 +278,15 @@ static const char *kind_of(const struct prb_socket *socket)
 	return "socket";
 }
 
-/* "KIND", a line end, and what follows the descriptor's number. */
-static void put_socket(struct prb_wait_context *c, const struct prb_socket *socket, uint64_t inode,
-		       struct prb_str *s)
+static void put_socket(struct prb_wait_context *c, int fd, const struct prb_socket *socket,
+		       uint64_t inode, struct prb_str *s)
 {
 	bool local = is_address(&socket->local, socket->local_length);
 	bool peer = is_address(&socket->peer, socket->peer_length);
 	const char *netlink =
 		socket->domain == AF_NETLINK ? netlink_family(socket->protocol) : NULL;
 
-	prb_str_printf(s, "%s\n", kind_of(socket));
+	prb_str_printf(s, "%s %d", kind_of(socket), fd);
 	if (netlink)
 		prb_str_printf(s, " (%s)", netlink);
 	if (local && (socket->listening || socket->domain == AF_UNIX || !peer)) {
@@ -304,24 +303,10 @@ static void put_socket(struct prb_wait_context *c, const struct prb_socket *sock
 
 void prb_describe_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_str *s)
 {
-	prb_auto_str struct prb_str text = {};
 	struct prb_socket socket;
-	char key[40];
 
-	snprintf(key, sizeof(key), "socket:%llu", (unsigned long long)inode);
-	if (!prb_wait_recall(c, key, &text)) {
-		if ((prb_wait_live(c) && ask_socket(c, fd, inode, &socket)) ||
-		    prb_socket_from_tables(c, inode, &socket))
-			put_socket(c, &socket, inode, &text);
-		else
-			prb_str_puts(&text, "socket\n");
-		if (prb_wait_live(c))
-			prb_target_remember(c->target, key, prb_str_text(&text), text.length);
-	}
-
-	const char *whole = prb_str_text(&text);
-	const char *rest = strchr(whole, '\n');
-	if (rest)
-		prb_str_printf(s, "%.*s %d%s", (int)(rest - whole), whole, fd, rest + 1);
-	s->failed |= text.failed;
+	if (ask_socket(c, fd, inode, &socket) || prb_socket_from_tables(c, inode, &socket))
+		put_socket(c, fd, &socket, inode, s);
+	else
+		prb_str_printf(s, "socket %d", fd);
 }

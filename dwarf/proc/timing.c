@@ -58,20 +58,11 @@ static bool shares_clock(struct prb_wait_context *c, int clock, struct prb_str *
 
 static bool read_clock(struct prb_wait_context *c, int clock, double *ret, struct prb_str *s)
 {
-	prb_auto_str struct prb_str known = {};
 	struct timespec now;
-	char key[32], text[32];
 
-	snprintf(key, sizeof(key), "clock:%d", clock);
-	if (prb_wait_recall(c, key, &known)) {
-		*ret = strtod(prb_str_text(&known), NULL);
-		return true;
-	}
-	if (!prb_wait_live(c) || !shares_clock(c, clock, s) || clock_gettime(clock, &now))
+	if (!shares_clock(c, clock, s) || clock_gettime(clock, &now))
 		return false;
 	*ret = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-	int length = snprintf(text, sizeof(text), "%lld.%09ld", (long long)now.tv_sec, now.tv_nsec);
-	prb_target_remember(c->target, key, text, (size_t)length);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include "dwarf/proc/task.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,16 +45,6 @@ bool prb_wait_ok(struct prb_str *s, struct prb_error *err)
 		s->failed = true;
 	prb_error_destroy(err);
 	return false;
-}
-
-bool prb_wait_recall(struct prb_wait_context *c, const char *key, struct prb_str *s)
-{
-	return prb_target_recall(c->target, key, s);
-}
-
-bool prb_wait_live(const struct prb_wait_context *c)
-{
-	return c->target->kind == PRB_TARGET_PROCESS;
 }
 
 /* The only calls that the kernel continues under the name "restart_syscall". */
@@ -148,7 +139,7 @@ static void describe_stop(struct prb_wait_context *c, const struct prb_task *tas
 	if (!tracer || atoi(tracer) <= 0)
 		return;
 	prb_str_putc(s, ' ');
-	prb_describe_process(c, atoi(tracer), s);
+	prb_describe_process(atoi(tracer), s);
 }
 
 /* The function of the kernel that a thread sleeps in says what the hardware or server is. */
@@ -167,8 +158,6 @@ static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct pr
 static void describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
 		     struct prb_str *s)
 {
-	if (task->in_syscall)
-		ret->call = prb_syscall_name(c->target->machine, task->syscall);
 	if (ret->call && !strcmp(ret->call, "restart_syscall")) {
 		long number = restarted_number(c, task);
 
@@ -183,24 +172,70 @@ static void describe(struct prb_wait_context *c, const struct prb_task *task, st
 		put_kernel_function(c, task->tid, s);
 }
 
+/*
+ * A description draws on memory and other processes that a snapshot does not have, so the snapshot
+ * keeps the description itself: "FUTEX OWNER ASKED LEFT WORDS".
+ */
+static void remember(struct prb_wait_context *c, const char *key, const struct prb_wait *wait)
+{
+	prb_auto_str struct prb_str s = {};
+
+	prb_str_printf(&s, "%#llx %d %.9g %.9g %s", (unsigned long long)wait->futex, wait->owner,
+		       wait->asked, wait->left, wait->what ? wait->what : "");
+	if (!s.failed)
+		prb_target_remember(c->target, key, prb_str_text(&s), s.length);
+}
+
+static void recall(struct prb_wait_context *c, const char *key, struct prb_wait *ret,
+		   struct prb_str *s)
+{
+	prb_auto_str struct prb_str known = {};
+	unsigned long long futex;
+	int owner, words = 0;
+	double asked, left;
+
+	if (!prb_target_recall(c->target, key, &known) ||
+	    sscanf(prb_str_text(&known), "%llx %d %lf %lf%n", &futex, &owner, &asked, &left,
+		   &words) != 4 ||
+	    known.data[words] != ' ')
+		return;
+	ret->futex = futex;
+	ret->owner = owner;
+	ret->asked = asked;
+	ret->left = left;
+	prb_str_puts(s, known.data + words + 1);
+}
+
 struct prb_error *prb_wait_describe(struct prb_wait_context *c, const struct prb_task *task,
 				    struct prb_wait *ret)
 {
 	prb_auto_str struct prb_str s = {};
+	bool live = c->target->kind == PRB_TARGET_PROCESS;
+	bool stopped = task->state == 'T' || task->state == 't';
+	char key[32];
 
 	*ret = (struct prb_wait){.asked = -1, .left = -1};
+	if (!stopped && task->state != 'S' && task->state != 'D')
+		return NULL;
+	if (task->in_syscall && !stopped)
+		ret->call = prb_syscall_name(c->target->machine, task->syscall);
+
+	snprintf(key, sizeof(key), "wait:%d", task->tid);
 	c->state = task->state;
-	if (task->state == 'T' || task->state == 't')
+	if (!live)
+		recall(c, key, ret, &s);
+	else if (stopped)
 		describe_stop(c, task, &s);
-	else if (task->state == 'S' || task->state == 'D')
+	else
 		describe(c, task, ret, &s);
 
 	if (s.failed)
 		return prb_error_nomem();
-	if (!s.length)
-		return NULL;
-	ret->what = prb_str_take(&s);
-	return ret->what ? NULL : prb_error_nomem();
+	if (s.length && !(ret->what = prb_str_take(&s)))
+		return prb_error_nomem();
+	if (live)
+		remember(c, key, ret);
+	return NULL;
 }
 
 struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,

@@ -38,12 +38,6 @@ struct prb_wait_context {
 /** True if all went well; else the error is ended, and noted in @p s if it is about memory. */
 bool prb_wait_ok(struct prb_str *s, struct prb_error *err);
 
-/** Appends what is found under @p key among recorded facts; false if it must be found out. */
-bool prb_wait_recall(struct prb_wait_context *c, const char *key, struct prb_str *s);
-
-/** Only a live process can be asked beyond what was recorded. */
-bool prb_wait_live(const struct prb_wait_context *c);
-
 /** Appends "file 5 /data/x", "socket 7 → …", "pipe 4 ← …"; "descriptor 5" at the least. */
 void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction direction,
 		     struct prb_str *s);
@@ -73,7 +67,7 @@ void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb
 void prb_holders_destroy(struct prb_holders *holders);
 
 /** Appends "4711 (cat)". */
-void prb_describe_process(struct prb_wait_context *c, pid_t pid, struct prb_str *s);
+void prb_describe_process(pid_t pid, struct prb_str *s);
 
 /** A socket as the tables under /proc/PID/net have it, or the kernel tells when asked directly. */
 struct prb_socket {

@@ -91,7 +91,7 @@ def test_help_is_instant():
 # Usage errors
 
 @pytest.mark.parametrize("words, says", [
-    (["debgu"], "did you mean 'debug'?"),
+    (["debuk"], "did you mean 'debug'?"),
     (["4242", "backtrce"], "did you mean 'backtrace'?"),
     (["nonsense", "--dump"], "'probing --help' lists the commands"),
     (["help", "lst"], "did you mean 'list'?"),

@@ -598,8 +598,6 @@ enumerate([])
 zip()
 map(len, [])
 reversed([])
-itertools.count(3)
-itertools.repeat(1)
 weakref.ref(KEEP)
 weakref.ref(Plain(1, 2))
 weakref.ref(function)
@@ -614,7 +612,7 @@ typing.List[int]
 array.array('i', [1, 2, 3])
 array.array('d', [1.5])
 array.array('i')
-struct.Struct('i')
+
 sys.version_info
 sys.flags
 time.gmtime(0)

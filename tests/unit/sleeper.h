@@ -79,7 +79,7 @@ static inline void await(struct child *child, char state, const char *call)
 		prb_error_destroy(err);
 		if (now() > end)
 			fail_msg("child is in state %c in %s, not %c in %s", child->task.state,
-				 name ? name : "no call", call);
+				 name ? name : "no call", state, call ? call : "any");
 		sched_yield();
 	}
 }

@@ -463,7 +463,7 @@ static void test_stack_strings(void **state)
 			   AT_PAGESZ, 4096,   AT_UID,	 0,
 			   AT_GID,    0,      0,	 0};
 	uint64_t words[] = {0, 2, STRINGS, STRINGS + 4, 0, STRINGS + 7, STRINGS + 11, 0};
-	char stack[0x300] = {};
+	char stack[0x1000] = {};
 
 	(void)state;
 	memcpy(stack, words, sizeof(words));
@@ -487,11 +487,11 @@ static void test_stack_strings(void **state)
 	prb_target_destroy(t);
 }
 
-static void write_file(const void *data, size_t length)
+static void write_file(const char *text)
 {
 	prb_auto_fclose FILE *file = fopen(path, "we");
 
-	fwrite(data, 1, length, file);
+	fputs(text, file);
 }
 
 static void test_refused(void **state)
@@ -506,15 +506,15 @@ static void test_refused(void **state)
 		     "regular file");
 	expect_error(prb_target_open_core("/bin/sh", NULL, &t), PRB_ERROR_BAD_DATA,
 		     "program or library");
-	write_file("", 0);
+	write_file("");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "empty");
-	write_file("#!/bin/sh\n# a text that is longer than the header of an ELF file is\n", 70);
+	write_file("#!/bin/sh\n# a text that is longer than the header of an ELF file is\n");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "no ELF file");
-	write_file("\x04\x22\x4d\x18 and so on", 14);
+	write_file("\x04\x22\x4d\x18 and so on");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_UNSUPPORTED, "lz4");
-	write_file("\x1f\x8b\x08 and not so on", 17);
+	write_file("\x1f\x8b\x08 and not so on");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "gzip");
-	write_file("\x28\xb5\x2f\xfd and not so on", 17);
+	write_file("\x28\xb5\x2f\xfd and not so on");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "zstd");
 	make(&m);
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_UNSUPPORTED, "machine");

@@ -121,7 +121,8 @@ static void test_build_id(void **state)
 }
 
 /** One line of `nm -f sysv`. False for what has no address. */
-static bool parse_nm(char *line, char **name, char *type, unsigned long *value, unsigned long *size)
+static bool parse_nm(char *line, char **name, char *type, unsigned long *value, unsigned long *size,
+		     bool *function)
 {
 	char *fields[5], *save;
 
@@ -134,6 +135,7 @@ static bool parse_nm(char *line, char **name, char *type, unsigned long *value, 
 	*value = strtoul(fields[1], NULL, 16);
 	*type = fields[2][strspn(fields[2], " ")];
 	*size = strtoul(fields[4], NULL, 16);
+	*function = strstr(fields[3], "FUNC");
 	return *name && !strstr(fields[3], "TLS") && strchr("tTwWdDbBrRvV", *type);
 }
 
@@ -149,8 +151,9 @@ static unsigned compare_names(const char *path, struct prb_elf *elf, const char 
 		struct prb_elf_symbol symbol;
 		unsigned long value, size;
 		char *name, type;
+		bool function;
 
-		if (!parse_nm(line, &name, &type, &value, &size))
+		if (!parse_nm(line, &name, &type, &value, &size, &function))
 			continue;
 		char *version = strchr(name, '@');
 		bool hidden = version && version[1] != '@';
@@ -200,8 +203,9 @@ static void compare_addresses(const char *path, struct prb_elf *elf)
 		struct prb_elf_symbol symbol;
 		unsigned long value, size;
 		char *name, type;
+		bool function;
 
-		if (!parse_nm(line, &name, &type, &value, &size) || !strchr("tTwW", type) || !size)
+		if (!parse_nm(line, &name, &type, &value, &size, &function) || !function || !size)
 			continue;
 		uint64_t middle = value + size / 2;
 		assert_ok(prb_elf_symbol_at(elf, middle, &symbol));

@@ -559,22 +559,14 @@ static void test_file_locks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tcp),
-		cmocka_unit_test(test_mapped_address),
-		cmocka_unit_test(test_udp),
-		cmocka_unit_test(test_connect),
-		cmocka_unit_test(test_unix_path),
-		cmocka_unit_test(test_unix_pair),
-		cmocka_unit_test(test_netlink),
-		cmocka_unit_test(test_pipe),
-		cmocka_unit_test(test_pipe_of_many),
-		cmocka_unit_test(test_fifo),
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_chroot),
-		cmocka_unit_test(test_terminal),
-		cmocka_unit_test(test_anonymous),
-		cmocka_unit_test(test_poll),
-		cmocka_unit_test(test_epoll),
+		cmocka_unit_test(test_tcp),	     cmocka_unit_test(test_mapped_address),
+		cmocka_unit_test(test_udp),	     cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_unix_path),    cmocka_unit_test(test_unix_pair),
+		cmocka_unit_test(test_netlink),	     cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_pipe_of_many), cmocka_unit_test(test_fifo),
+		cmocka_unit_test(test_open),	     cmocka_unit_test(test_chroot),
+		cmocka_unit_test(test_terminal),     cmocka_unit_test(test_anonymous),
+		cmocka_unit_test(test_poll),	     cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_file_locks),
 	};
 

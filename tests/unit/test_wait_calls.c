@@ -467,18 +467,12 @@ static void test_running(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sleep),
-		cmocka_unit_test(test_restarted_sleep),
-		cmocka_unit_test(test_traced),
-		cmocka_unit_test(test_mutex),
-		cmocka_unit_test(test_join),
-		cmocka_unit_test(test_futex),
-		cmocka_unit_test(test_pid_namespace),
-		cmocka_unit_test(test_children),
-		cmocka_unit_test(test_vfork),
-		cmocka_unit_test(test_system_v),
-		cmocka_unit_test(test_message_queue),
-		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_sleep),	      cmocka_unit_test(test_restarted_sleep),
+		cmocka_unit_test(test_traced),	      cmocka_unit_test(test_mutex),
+		cmocka_unit_test(test_join),	      cmocka_unit_test(test_futex),
+		cmocka_unit_test(test_pid_namespace), cmocka_unit_test(test_children),
+		cmocka_unit_test(test_vfork),	      cmocka_unit_test(test_system_v),
+		cmocka_unit_test(test_message_queue), cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_running),
 	};
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The modules of a target as a derived fact, so that a snapshot has them without their files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/elf/module_internal.h"
+
+static const char key[] = "modules";
+
+typedef unsigned long long number;
+
+void prb_modules_remember(struct prb_modules *modules)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_module **slot;
+
+	if (!modules->target->recorder)
+		return;
+	prb_vec_each (slot, &modules->list) {
+		struct prb_module *m = *slot;
+		const char *build_id = prb_module_build_id(m);
+
+		prb_str_printf(&text, "%llx %llx %llx %llx %llx %llx %d %s ", (number)m->start,
+			       (number)m->end, (number)m->bias, (number)m->header,
+			       (number)m->unwind.address, (number)m->unwind.size, m->deleted,
+			       *build_id ? build_id : "-");
+		for (const char *p = m->path; *p; p++)
+			prb_str_putc(&text, *p == '\n' ? '?' : *p);
+		prb_str_putc(&text, '\n');
+	}
+	if (!text.failed)
+		prb_target_remember(modules->target, key, prb_str_text(&text), text.length);
+}
+
+/* One line, without its newline. */
+static struct prb_error *add(struct prb_modules *modules, const char *line)
+{
+	number start, end, bias, header, unwind, size;
+	char build_id[PRB_BUILD_ID_TEXT_SIZE], format[64];
+	int deleted, used = 0;
+
+	snprintf(format, sizeof(format), "%%llx %%llx %%llx %%llx %%llx %%llx %%d %%%zus %%n",
+		 sizeof(build_id) - 1);
+	if (sscanf(line, format, &start, &end, &bias, &header, &unwind, &size, &deleted, build_id,
+		   &used) != 8 ||
+	    !used || start >= end)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the list of modules makes no sense");
+
+	struct prb_module *module = calloc(1, sizeof(*module));
+	struct prb_module **slot = prb_vec_push(&modules->list);
+
+	if (!module || !slot) {
+		modules->list.count -= slot != NULL;
+		free(module);
+		return prb_error_nomem();
+	}
+	*slot = module;
+	*module = (struct prb_module){.target = modules->target,
+				      .start = start,
+				      .end = end,
+				      .bias = bias,
+				      .header = header,
+				      .unwind = {unwind, size},
+				      .deleted = deleted,
+				      .tried_build_id = true};
+	if (strcmp(build_id, "-"))
+		strcpy(module->build_id, build_id);
+	module->path = strdup(line + used);
+	return module->path ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_modules_recall(struct prb_modules *modules, bool *ret)
+{
+	prb_auto_str struct prb_str text = {};
+
+	*ret = prb_target_recall(modules->target, key, &text);
+	for (char *line = text.data, *next; line && *line; line = next) {
+		next = strchrnul(line, '\n');
+		if (*next)
+			*next++ = '\0';
+		PRB_TRY(add(modules, line));
+	}
+	return NULL;
+}
