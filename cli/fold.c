@@ -5,6 +5,11 @@
 
 #include "dwarf/base/cleanup.h"
 
+enum {
+	MAX_PERIOD = 16, /* frames of one round of a recursion that is recognised */
+	MIN_TIMES = 3,	 /* rounds of several frames that are worth folding */
+};
+
 static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
@@ -128,11 +133,23 @@ void prb_fold_groups_deinit(struct prb_fold_groups *groups)
 	prb_vec_free(&groups->list);
 }
 
-size_t prb_fold_recursion(const struct prb_dump_frame *frames, size_t count)
+/** How often the first @p period frames come one after the other. */
+static size_t repetitions(const struct prb_dump_frame *frames, size_t count, size_t period)
 {
-	size_t n = 1;
+	size_t same = period;
 
-	while (n < count && same_frame(&frames[0], &frames[n]))
-		n++;
-	return n;
+	while (same < count && same_frame(&frames[same - period], &frames[same]))
+		same++;
+	return same / period;
+}
+
+struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count)
+{
+	for (size_t period = 1; period <= MAX_PERIOD && period < count; period++) {
+		size_t times = repetitions(frames, count, period);
+
+		if (times >= (period == 1 ? 2 : MIN_TIMES))
+			return (struct prb_fold_run){period, times};
+	}
+	return (struct prb_fold_run){1, 1};
 }

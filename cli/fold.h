@@ -30,7 +30,16 @@ struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 				   struct prb_fold_groups *ret) PRB_MUST_CHECK;
 void prb_fold_groups_deinit(struct prb_fold_groups *groups);
 
-/** How many frames from @p frames[0] on, of @p count, are the same call at the same line; ≥ 1. */
-size_t prb_fold_recursion(const struct prb_dump_frame *frames, size_t count);
+/** A part of a stack that repeats: `period` frames, `times` times. */
+struct prb_fold_run {
+	size_t period; /**< ≥ 1 */
+	size_t times;  /**< ≥ 1; 1: it does not repeat, and `period` is 1 */
+};
+
+/**
+ * The recursion that begins at @p frames[0], of @p count: the same call again and again, or a
+ * short row of calls (functions that call each other, or the C frames between Python frames).
+ */
+struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count);
 
 #endif

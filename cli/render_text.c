@@ -193,7 +193,7 @@ static void put_state(struct renderer *r, const struct prb_fold_group *group)
 	if (t->interpreter > 0)
 		prb_str_printf(&r->text, ", interpreter %" PRId64, t->interpreter);
 	if (t->read == PRB_READ_UNSTABLE)
-		prb_str_puts(&r->text, ", unstable: ran while it was read");
+		prb_str_puts(&r->text, ", unstable");
 }
 
 /** "4251–4257, 4260". */
@@ -288,7 +288,19 @@ static void put_locals(struct renderer *r, const struct prb_dump_frame *frame)
 	}
 }
 
-static void put_frame(struct renderer *r, const struct prb_dump_frame *frame, size_t calls)
+/** "(46 calls deep)", "(20 times this and the next 2)". */
+static void put_run(struct renderer *r, const struct prb_fold_run *run)
+{
+	if (run->period > 1)
+		prb_str_printf(&r->text, "   (%zu times this and the next %zu)", run->times,
+			       run->period - 1);
+	else if (run->times > 1)
+		prb_str_printf(&r->text, "   (%zu calls deep)", run->times);
+}
+
+/** @p run: of the recursion that begins here, or NULL. */
+static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
+		      const struct prb_fold_run *run)
 {
 	prb_auto_str struct prb_str func = {};
 
@@ -299,8 +311,8 @@ static void put_frame(struct renderer *r, const struct prb_dump_frame *frame, si
 	put_place(r, frame);
 	if (frame->kind == PRB_FRAME_INLINE)
 		prb_str_puts(&r->text, "   (inlined)");
-	if (calls > 1)
-		prb_str_printf(&r->text, "   (%zu calls deep)", calls);
+	if (run)
+		put_run(r, run);
 	if (frame->error) {
 		prb_str_puts(&r->text, "   ");
 		coloured(r, COLOUR_UNREADABLE, "unreadable: ");
@@ -312,22 +324,35 @@ static void put_frame(struct renderer *r, const struct prb_dump_frame *frame, si
 	put_locals(r, frame);
 }
 
+static void put_thread_error(struct renderer *r, const char *what, const char *error)
+{
+	prb_text_spaces(&r->text, FRAME_INDENT);
+	coloured(r, COLOUR_UNREADABLE, what);
+	coloured(r, COLOUR_UNREADABLE, error);
+	prb_str_putc(&r->text, '\n');
+}
+
+/** Missing frames are told where they are missing: an unstable stack lacks its inner ones. */
 static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
 {
-	size_t count = t->frames.count, calls;
+	size_t count = t->frames.count;
+	bool inner = t->read == PRB_READ_UNSTABLE;
 
-	for (size_t i = 0; i < count; i += calls) {
+	if (t->error && (inner || !count))
+		put_thread_error(r, count ? "no inner frames: " : "unreadable: ", t->error);
+	for (size_t i = 0; i < count;) {
 		const struct prb_dump_frame *frame = &t->frames.items[i];
+		struct prb_fold_run run = {1, 1};
 
-		calls = r->options->fold ? prb_fold_recursion(frame, count - i) : 1;
-		put_frame(r, frame, calls);
+		if (r->options->fold)
+			run = prb_fold_recursion(frame, count - i);
+		for (size_t n = 0; n < run.period; n++)
+			put_frame(r, frame + n, n ? NULL : &run);
+		i += run.period * run.times;
 	}
-	if (t->error) {
-		prb_text_spaces(&r->text, FRAME_INDENT);
-		coloured(r, COLOUR_UNREADABLE, count ? "no more frames: " : "unreadable: ");
-		coloured(r, COLOUR_UNREADABLE, t->error);
-		prb_str_putc(&r->text, '\n');
-	} else if (!count) {
+	if (t->error && count && !inner)
+		put_thread_error(r, "no more frames: ", t->error);
+	if (!t->error && !count) {
 		prb_text_spaces(&r->text, FRAME_INDENT);
 		prb_str_puts(&r->text, "(no Python frames)\n");
 	}

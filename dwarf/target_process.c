@@ -177,7 +177,7 @@ static void process_destroy(struct prb_target *t)
 {
 	struct process *p = (struct process *)t;
 
-	close(p->proc);
+	prb_close_guard(&p->proc);
 	free(p);
 }
 
@@ -198,28 +198,78 @@ static const struct prb_target_ops process_ops = {
 #error "probing runs on x86_64 and aarch64"
 #endif
 
-/* Refuses what can be known to fail before anything is read. */
+static struct prb_error *open_proc(struct process *p, pid_t tid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", tid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return prb_error_hint(prb_error_os(errno == ENOENT ? ESRCH : errno,
+						   "cannot open process %d", p->target.pid),
+				      "'probing list' shows the Python processes");
+	if (p->proc >= 0)
+		close(p->proc);
+	p->proc = fd;
+	prb_mem_destroy(prb_steal(&p->target.mem));
+	return prb_mem_live_create(tid, &p->target.mem);
+}
+
+/* One byte of its first mapping: memory may be closed to us even where the map is open. */
+static struct prb_error *try_memory(struct process *p)
+{
+	const struct prb_map *map;
+	uint8_t byte;
+
+	prb_vec_each (map, &p->target.maps.list)
+		if (map->read)
+			return prb_mem_read_u8(p->target.mem, map->start, &byte);
+	return prb_error_create(PRB_ERROR_UNSUPPORTED, "process %d has no memory", p->target.pid);
+}
+
+/*
+ * When the first thread has ended but others live on, the process seems to have no memory: any
+ * other thread stands for it, since /proc has a (hidden) folder for each.
+ */
+static struct prb_error *use_other_thread(struct process *p)
+{
+	prb_auto_str struct prb_str tids = {};
+
+	PRB_TRY(process_list(&p->target, "task", &tids));
+	for (char *s = tids.data; s && *s; s++) {
+		pid_t tid = (pid_t)strtol(s, &s, 10);
+
+		if (tid == p->target.pid)
+			continue;
+		PRB_TRY(open_proc(p, tid));
+		PRB_TRY(prb_target_refresh_maps(&p->target));
+		if (p->target.maps.list.count)
+			break;
+	}
+	return NULL;
+}
+
+/* Refuses what can be known to fail, with the rule that forbids it. */
 static struct prb_error *check(struct process *p)
 {
-	struct prb_error *err = prb_target_refresh_maps(&p->target);
+	struct prb_error *refusal = NULL, *err = prb_target_refresh_maps(&p->target);
 
-	if (!err && p->target.maps.list.count)
+	if (!err && !p->target.maps.list.count)
+		err = use_other_thread(p);
+	if (!err)
+		err = try_memory(p);
+	if (!err)
 		return NULL;
-	/* An empty map: a zombie, a kernel thread, or one we may not look into. */
-	struct prb_error *refusal = NULL;
 	prb_process_refusal(p->target.pid, &refusal);
-	if (refusal) {
-		prb_error_destroy(err);
-		return refusal;
-	}
-	return err ? err
-		   : prb_error_create(PRB_ERROR_UNSUPPORTED, "process %d has no memory map",
-				      p->target.pid);
+	if (!refusal)
+		return err;
+	prb_error_destroy(err);
+	return refusal;
 }
 
 struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 {
-	char path[32];
 	struct timespec now;
 	struct process *p = calloc(1, sizeof(*p));
 
@@ -233,16 +283,9 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 		.machine = HOST_MACHINE,
 		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
 	};
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	p->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (p->proc < 0) {
-		struct prb_error *err = prb_error_os(errno == ENOENT ? ESRCH : errno,
-						     "cannot open process %d", pid);
-		free(p);
-		return prb_error_hint(err, "'probing list' shows the Python processes");
-	}
+	p->proc = -1;
 
-	struct prb_error *err = prb_mem_live_create(pid, &p->target.mem);
+	struct prb_error *err = open_proc(p, pid);
 	if (!err)
 		err = check(p);
 	if (err) {

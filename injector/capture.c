@@ -222,9 +222,14 @@ struct prb_error *prb_capture_running(struct prb_capture *c, struct prb_capture_
 			err = read_stopped(c, thread, view);
 	}
 	if (err && err->code == PRB_ERROR_PERMISSION) { /* somebody else traces it */
-		prb_log("stop", 1, "%s", err->message);
+		char **warning = prb_vec_push(&c->dump->warnings);
+
+		if (warning)
+			*warning =
+				prb_format("%s; it was read without being stopped", err->message);
+		bool failed = !warning || !*warning;
 		prb_error_destroy(err);
-		err = prb_capture_unstable(c, thread);
+		err = failed ? prb_error_nomem() : prb_capture_unstable(c, thread);
 	}
 	if (err && err->code != PRB_ERROR_NOMEM)
 		err = refuse_thread(c, thread, err);

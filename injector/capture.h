@@ -29,7 +29,6 @@ struct prb_capture_thread {
 	struct prb_error *frames_error; /**< why `frames` ends early, or NULL */
 	struct prb_regs regs;		/**< regs.known is 0 if they could not be had */
 	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
-	double wait_asked; /**< seconds after which its sleep ends; negative: no such limit */
 	bool done;
 	bool recorded; /**< a snapshot tells how it was read */
 };

@@ -45,13 +45,60 @@ static void take_registers(struct prb_capture *c, struct prb_capture_thread *thr
 	prb_target_note_registers(c->target, task->tid, &thread->regs);
 }
 
-struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread)
+static struct prb_error *set_wait(struct prb_capture *c, struct prb_capture_thread *thread,
+				  const struct prb_wait *wait)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+	thread->futex = wait->futex;
+	free(out->waits_for);
+	out->waits_for = !wait->call  ? NULL
+			 : wait->what ? prb_format("%s: %s", wait->call, wait->what)
+				      : strdup(wait->call);
+	return wait->call && !out->waits_for ? prb_error_nomem() : NULL;
+}
+
+/* Texts with times in them are only right once, so a snapshot keeps them. */
+static void remember_wait(struct prb_capture *c, const struct prb_capture_thread *thread)
+{
+	const char *waits_for = prb_capture_out(c, thread)->waits_for;
+	prb_auto_str struct prb_str key = {}, value = {};
+
+	if (!c->target->recorder)
+		return;
+	prb_str_printf(&key, "wait:%d", thread->task->tid);
+	prb_str_printf(&value, "%llx %s", (unsigned long long)thread->futex,
+		       waits_for ? waits_for : "");
+	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
+}
+
+static bool recall_wait(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	prb_auto_str struct prb_str key = {}, value = {};
+	unsigned long long futex;
+	int used = 0;
+
+	prb_str_printf(&key, "wait:%d", thread->task->tid);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &value) ||
+	    sscanf(prb_str_text(&value), "%llx%n", &futex, &used) != 1)
+		return false;
+	thread->futex = futex;
+	free(out->waits_for);
+	out->waits_for =
+		value.data[used] && value.data[used + 1] ? strdup(value.data + used + 1) : NULL;
+	return true;
+}
+
+struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread)
+{
 	struct prb_task task;
 	struct prb_wait wait;
-	struct prb_error *err = prb_task_read(c->target, thread->task->tid, &task);
 
+	if (recall_wait(c, thread))
+		return NULL;
+
+	struct prb_error *err = prb_task_read(c->target, thread->task->tid, &task);
 	if (err) { /* gone, or not told: then there is nothing to say */
 		if (err->code == PRB_ERROR_NOMEM)
 			return err;
@@ -60,15 +107,10 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 	}
 	take_registers(c, thread, &task);
 	PRB_TRY(prb_wait_describe(c->waits, &task, &wait));
-	thread->futex = wait.futex;
-	thread->wait_asked = wait.asked;
-	free(out->waits_for);
-	out->waits_for = !wait.call  ? NULL
-			 : wait.what ? prb_format("%s: %s", wait.call, wait.what)
-				     : strdup(wait.call);
-	bool failed = wait.call && !out->waits_for;
+	err = set_wait(c, thread, &wait);
 	prb_wait_deinit(&wait);
-	return failed ? prb_error_nomem() : NULL;
+	remember_wait(c, thread);
+	return err;
 }
 
 /* A thread that sleeps on the GIL's own condition or mutex waits for the GIL. */
@@ -193,7 +235,7 @@ struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_
 
 	out->state = state_name(thread->task->state);
 	if (thread->task->state != 'R' && thread->task->state)
-		out->idle_seconds = prb_task_idle_seconds(c->target, out->tid);
+		out->idle_seconds = prb_task_idle_seconds(&c->tasks, c->target, out->tid);
 	if (thread->py && !out->gil && waits_for_gil(thread))
 		out->gil = "waits";
 	remember(c, thread);

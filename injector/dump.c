@@ -18,6 +18,7 @@
 struct maker {
 	struct prb_capture capture;
 	struct prb_pythons pythons;
+	pid_t main_tid; /* of the thread that stands first: the main one, if it runs Python */
 	struct prb_view
 		*view; /* the shared one: everything that is not read from a stopped thread */
 };
@@ -40,7 +41,7 @@ static bool wanted(const struct maker *m, pid_t tid)
 
 	if (o->tid)
 		return tid == o->tid;
-	return !o->main_only || tid == m->capture.target->pid;
+	return !o->main_only || tid == m->main_tid;
 }
 
 static struct prb_error *add_thread(struct maker *m, struct prb_python *py,
@@ -122,12 +123,37 @@ static struct prb_error *plan_others(struct maker *m)
 	return NULL;
 }
 
-static struct prb_error *plan(struct maker *m)
+static struct prb_error *plan_pythons(struct maker *m)
 {
 	struct prb_python **py;
 
 	prb_vec_each (py, &m->pythons.list)
 		PRB_TRY(plan_python(m, *py));
+	return NULL;
+}
+
+/*
+ * Where Python is embedded, its main thread need not be that of the process: then the thread with
+ * the lowest number is taken for it.
+ */
+static struct prb_error *plan_main(struct maker *m)
+{
+	struct prb_task_watch *task;
+
+	PRB_TRY(plan_pythons(m));
+	prb_vec_each (task, &m->capture.tasks.list) {
+		if (m->capture.threads.count)
+			break;
+		m->main_tid = task->tid;
+		PRB_TRY(plan_pythons(m));
+	}
+	return NULL;
+}
+
+static struct prb_error *plan(struct maker *m)
+{
+	m->main_tid = m->capture.target->pid;
+	PRB_TRY(m->capture.options->main_only ? plan_main(m) : plan_pythons(m));
 	if (m->capture.native)
 		PRB_TRY(plan_others(m));
 	if (m->capture.options->tid && !m->capture.threads.count)
@@ -234,7 +260,7 @@ static void finish(struct maker *m)
 	}
 	if (dump->threads.count)
 		qsort_r(dump->threads.items, dump->threads.count, sizeof(*dump->threads.items),
-			compare_threads, &m->capture.target->pid);
+			compare_threads, &m->main_tid);
 }
 
 static struct prb_error *make(struct maker *m)

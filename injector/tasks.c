@@ -190,29 +190,41 @@ static bool parse_exec_start(const char *sched, double *ret)
 	return line && sscanf(line, "se.exec_start : %lf", ret) == 1;
 }
 
-double prb_task_idle_seconds(struct prb_target *t, pid_t tid)
+/* Our own thread runs, so its note of when it last ran is the time now. */
+static double scheduler_now(struct prb_tasks *tasks)
 {
-	prb_auto_str struct prb_str theirs = {}, key = {};
-	char ours[4096];
-	double then, now;
+	char text[4096];
+	prb_auto_close int fd = -1;
+
+	if (tasks->now > 0)
+		return tasks->now;
+	fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
+	if (!reread(fd, text, sizeof(text)) || !parse_exec_start(text, &tasks->now))
+		tasks->now = 0;
+	return tasks->now;
+}
+
+double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str text = {}, key = {};
 	prb_auto_error struct prb_error *err = NULL;
+	double then, now;
 
 	prb_str_printf(&key, "idle:%d", tid);
-	if (prb_target_recall(t, prb_str_text(&key), &theirs))
-		return strtod(prb_str_text(&theirs), NULL);
+	if (prb_target_recall(t, prb_str_text(&key), &text))
+		return strtod(prb_str_text(&text), NULL);
 	if (t->kind != PRB_TARGET_PROCESS)
 		return -1;
-	err = prb_target_read_file(t, &theirs, "task/%d/sched", tid);
-	if (err || !parse_exec_start(prb_str_text(&theirs), &then))
+	err = prb_target_read_file(t, &text, "task/%d/sched", tid);
+	if (err || !parse_exec_start(prb_str_text(&text), &then))
+		return -1;
+	now = scheduler_now(tasks);
+	if (now <= 0)
 		return -1;
 
-	prb_auto_close int fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
-	if (!reread(fd, ours, sizeof(ours)) || !parse_exec_start(ours, &now) || now < then)
-		return -1;
-
-	double seconds = (now - then) / 1e3;
-	prb_str_deinit(&theirs);
-	prb_str_printf(&theirs, "%.6f", seconds);
-	prb_target_remember(t, prb_str_text(&key), prb_str_text(&theirs), theirs.length);
+	double seconds = now > then ? (now - then) / 1e3 : 0;
+	prb_str_truncate(&text, 0);
+	prb_str_printf(&text, "%.6f", seconds);
+	prb_target_remember(t, prb_str_text(&key), prb_str_text(&text), text.length);
 	return seconds;
 }

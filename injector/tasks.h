@@ -33,6 +33,7 @@ struct prb_task_watch {
 
 struct prb_tasks {
 	PRB_VEC(struct prb_task_watch) list; /**< by tid */
+	double now; /**< the scheduler's clock in milliseconds, for idle times; 0: not read yet */
 	bool by_status; /**< no `schedstat` here: context switches are compared */
 };
 
@@ -53,6 +54,6 @@ struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner
  * Seconds that the thread has slept, by the scheduler's own note of when it last ran (`sched`);
  * negative if the kernel does not tell.
  */
-double prb_task_idle_seconds(struct prb_target *t, pid_t tid);
+double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_t tid);
 
 #endif

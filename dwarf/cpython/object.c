@@ -56,7 +56,10 @@ bool prb_repr_enter(struct prb_repr *r, uint64_t object, const char *again)
 				prb_str_puts(r->out, again);
 			return false;
 		}
-	/* Each container is printed by its own prb_repr_object(), which has the same bound. */
+	if (r->depth >= PRB_REPR_NEST) {
+		prb_str_puts(r->out, "…");
+		return false;
+	}
 	r->nest[r->depth++] = object;
 	return true;
 }

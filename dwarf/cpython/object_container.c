@@ -80,6 +80,7 @@ static struct prb_error *next_key(struct prb_repr *r, struct set *set, uint64_t 
 	for (; set->next < set->slots; set->next++) {
 		uint64_t at = set->next % SET_CHUNK;
 
+		PRB_TRY(prb_repr_walk(r, 1));
 		if (at == 0)
 			PRB_TRY(prb_repr_words(
 				r, set->table + set->next * 16,

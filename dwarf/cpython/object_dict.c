@@ -101,6 +101,7 @@ static struct prb_error *each_combined(struct prb_repr *r, const struct table *t
 	for (uint64_t i = 0; i < table->count && used; i += per_chunk) {
 		uint64_t n = PRB_MIN(table->count - i, per_chunk);
 
+		PRB_TRY(prb_repr_walk(r, n));
 		PRB_TRY(prb_repr_words(r, table->entries + i * table->words * 8, n * table->words,
 				       chunk));
 		for (uint64_t j = 0; j < n && used; j++) {
@@ -153,6 +154,7 @@ static struct prb_error *each_split(struct prb_repr *r, const struct table *tabl
 	for (uint64_t i = 0; i < count && used; i++) {
 		uint64_t key, value, entry = plain ? i : order[i];
 
+		PRB_TRY(prb_repr_walk(r, 1));
 		if (entry >= table->count)
 			return prb_repr_bad(values, "an order that names no key");
 		PRB_TRY(prb_repr_word(r, values + entry * 8, &value));

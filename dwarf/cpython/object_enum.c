@@ -43,6 +43,8 @@ struct prb_error *prb_repr_handle_enum(struct prb_repr *r, uint64_t object, stru
 	return put_value(r, object);
 }
 
+enum { MEMBERS_MAX = 256 };
+
 /* Members that a combination of flags is made of (up to 3.10 it has no name of its own). */
 struct member {
 	int64_t value;
@@ -77,6 +79,9 @@ static struct prb_error *consider(struct decomposition *d, uint64_t key, uint64_
 	    (!member.name && (!single || d->value < 0)))
 		return NULL;
 
+	if (d->members.count >= MEMBERS_MAX)
+		return prb_repr_bad(object, "more flags than an int has bits");
+
 	struct member *place = prb_vec_push(&d->members);
 
 	if (!place)
@@ -100,6 +105,14 @@ static int higher_first(const void *a, const void *b)
 	return (left->value < right->value) - (left->value > right->value);
 }
 
+static struct prb_error *put_member(struct prb_repr *r, const struct member *member)
+{
+	if (member->name)
+		return prb_repr_put_text(r, member->name);
+	prb_str_printf(r->out, "%lld", (long long)member->value);
+	return NULL;
+}
+
 static struct prb_error *put_members(struct decomposition *d)
 {
 	struct prb_repr *r = d->r;
@@ -109,7 +122,7 @@ static struct prb_error *put_members(struct decomposition *d)
 	if (d->members.count)
 		qsort(d->members.items, d->members.count, sizeof(*d->members.items), higher_first);
 	else if (d->self.object)
-		*(struct member *)prb_vec_push(&d->members) = d->self;
+		return put_member(r, &d->self);
 	prb_vec_each (member, &d->members) {
 		/* Taken apart: the whole itself is not named again. */
 		if (d->members.count > 1 && first && member == d->members.items &&
@@ -118,10 +131,7 @@ static struct prb_error *put_members(struct decomposition *d)
 		if (!first)
 			prb_str_putc(r->out, '|');
 		first = false;
-		if (member->name)
-			PRB_TRY(prb_repr_put_text(r, member->name));
-		else
-			prb_str_printf(r->out, "%lld", (long long)member->value);
+		PRB_TRY(put_member(r, member));
 	}
 	return NULL;
 }

@@ -63,7 +63,7 @@ prb_repr_handler prb_repr_handle_generic_alias, prb_repr_handle_union;
 
 /* object_threading.c */
 prb_repr_handler prb_repr_handle_lock, prb_repr_handle_rlock, prb_repr_handle_condition,
-	prb_repr_handle_event, prb_repr_handle_thread;
+	prb_repr_handle_event, prb_repr_handle_semaphore, prb_repr_handle_thread;
 
 /* object_datetime.c, object_decimal.c */
 prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,

@@ -103,7 +103,14 @@ static struct prb_error *read_number(struct prb_repr *r, uint64_t object, double
 
 static bool collect_count(void *context, uint64_t key, uint64_t value)
 {
+	enum { COUNTS_MAX = 1 << 20 }; /* that we sort */
 	struct counter *counter = context;
+
+	if (counter->counts.count >= COUNTS_MAX) {
+		counter->err = prb_repr_bad(key, "more counts than we sort");
+		return false;
+	}
+
 	struct count *count = prb_vec_push(&counter->counts);
 
 	if (!count) {

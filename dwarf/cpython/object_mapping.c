@@ -267,9 +267,15 @@ static void sorting_guard(struct sorting *sorting)
 
 static bool collect_named(void *context, uint64_t key, uint64_t value)
 {
-	enum { NAME_MAX_CHARACTERS = 200 };
+	enum { NAME_MAX_CHARACTERS = 200, NAMES_MAX = 1 << 16 };
 	struct sorting *sorting = context;
 	prb_auto_str struct prb_str name = {};
+
+	if (sorting->entries.count >= NAMES_MAX) {
+		sorting->err = prb_repr_bad(key, "more attributes than we sort");
+		return false;
+	}
+
 	struct named *entry = prb_vec_push(&sorting->entries);
 
 	if (!entry) {

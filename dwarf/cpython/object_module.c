@@ -142,16 +142,17 @@ struct prb_error *prb_repr_handle_module(struct prb_repr *r, uint64_t object,
 	PRB_TRY(get(r, dict, "__name__", &name));
 	PRB_TRY(get(r, dict, "__loader__", &loader));
 
+	PRB_TRY(get(r, dict, "__spec__", &spec));
+
 	const char *kind = r->traits->module_repr ? builtin_loader(r, loader) : NULL;
 
+	if (spec && !(kind && r->traits->loader_first))
+		return put_by_spec(r, spec);
 	if (kind) {
 		PRB_TRY(put_name(r, name));
 		prb_str_printf(r->out, " (%s)>", kind);
 		return NULL;
 	}
-	PRB_TRY(get(r, dict, "__spec__", &spec));
-	if (spec)
-		return put_by_spec(r, spec);
 	PRB_TRY(get(r, dict, "__file__", &file));
 	PRB_TRY(put_name(r, name));
 	return file ? put_from(r, file) : put_loader(r, loader);

@@ -55,18 +55,21 @@ struct prb_object_traits {
 	enum prb_dict_keys keys;
 	enum prb_dict_values values;
 	enum prb_managed_dict managed;
-	bool int_tag;		/**< lv_tag instead of the signed size */
-	bool exception_comma;	/**< ValueError('x',) */
-	bool odict_as_dict;	/**< OrderedDict({…}) instead of OrderedDict([…]) */
-	bool enum_value_first;	/**< unnamed flags are <Color: 8> and named ones never split */
-	bool module_repr;	/**< loaders may say what their modules look like */
-	bool method_class;	    /**< methods are named by the class of self */
-	bool deque_literal;	    /**< subclasses of deque print as deque, too */
-	bool namespace_sorted;	    /**< SimpleNamespace sorts by name */
-	bool bytearray_as_bytes;    /**< the quotes of a bytearray are those of bytes */
-	bool fold;		/**< times have a fold */
-	bool timedelta_names;	/**< timedelta(days=1) instead of timedelta(1) */
-	uint8_t deque_block;	/**< items in one block */
+	bool int_tag;		 /**< lv_tag instead of the signed size */
+	bool exception_comma;	 /**< ValueError('x',) */
+	bool odict_as_dict;	 /**< OrderedDict({…}) instead of OrderedDict([…]) */
+	bool enum_value_first;	 /**< unnamed flags are <Color: 8> and named ones never split */
+	bool module_repr;	 /**< loaders may say what their modules look like */
+	bool loader_first;	 /**< … and are asked before the module's spec */
+	bool method_class;	 /**< methods are named by the class of self */
+	bool deque_literal;	 /**< subclasses of deque print as deque, too */
+	bool namespace_sorted;	 /**< SimpleNamespace sorts by name */
+	bool bytearray_as_bytes; /**< the quotes of a bytearray are those of bytes */
+	bool rlock_short;	 /**< RLocks do not show where they are */
+	bool rlock_mutex;	 /**< RLocks are recursive mutexes that count from zero */
+	bool fold;		 /**< times have a fold */
+	bool timedelta_names;	 /**< timedelta(days=1) instead of timedelta(1) */
+	uint8_t deque_block;	 /**< items in one block */
 };
 
 /** The traits of the newest version that is not newer than @p version. */
@@ -87,7 +90,7 @@ struct prb_type {
 };
 
 enum {
-	PRB_REPR_NEST = 64, /* max_depth is cut to this */
+	PRB_REPR_NEST = 64, /* objects within objects, whatever max_depth says */
 	PRB_MRO_MAX = 256,
 };
 
@@ -100,9 +103,10 @@ struct prb_repr {
 	struct prb_str *out;
 	size_t start; /**< length of *out when we began */
 	PRB_VEC(struct prb_type *) types;
-	unsigned level;			  /**< objects that are being printed */
-	unsigned depth;			  /**< those of them that are containers */
-	uint64_t nest[PRB_REPR_NEST + 1]; /**< these containers */
+	uint64_t walked;	      /**< entries of tables looked at */
+	unsigned level;		      /**< objects that are being printed */
+	unsigned depth;		      /**< those of them that are containers */
+	uint64_t nest[PRB_REPR_NEST]; /**< these containers */
 };
 
 /* object.c: state, dispatch, containers */
@@ -142,6 +146,8 @@ struct prb_error *prb_repr_member(struct prb_repr *r, uint64_t object, unsigned 
 				  uint64_t *ret) PRB_MUST_CHECK;
 /** ob_size, checked to be 0…2^48. */
 struct prb_error *prb_repr_size(struct prb_repr *r, uint64_t object, uint64_t *ret) PRB_MUST_CHECK;
+/** Counts entries of tables that are looked at; BAD_DATA when it is more than can make sense. */
+struct prb_error *prb_repr_walk(struct prb_repr *r, uint64_t entries) PRB_MUST_CHECK;
 /** A C string of at most @p size - 1 bytes; a longer one is cut off. */
 struct prb_error *prb_repr_cstr(struct prb_repr *r, uint64_t address, char *ret,
 				size_t size) PRB_MUST_CHECK;

@@ -31,8 +31,10 @@ static const struct {
 	{"pathlib", "PurePath", prb_repr_handle_path},
 	{"pathlib._local", "PurePath", prb_repr_handle_path},
 	{"re", "RegexFlag", prb_repr_handle_global_enum},
+	{"threading", "BoundedSemaphore", prb_repr_handle_semaphore},
 	{"threading", "Condition", prb_repr_handle_condition},
 	{"threading", "Event", prb_repr_handle_event},
+	{"threading", "Semaphore", prb_repr_handle_semaphore},
 	{"threading", "Thread", prb_repr_handle_thread},
 	{"uuid", "UUID", prb_repr_handle_uuid},
 };
@@ -202,6 +204,8 @@ struct prb_error *prb_repr_handle_namedtuple(struct prb_repr *r, uint64_t object
 	return NULL;
 }
 
+enum { FIELDS_MAX = 4096 };
+
 /* Fields of a dataclass that its repr shows. */
 struct fields {
 	struct prb_repr *r;
@@ -233,7 +237,9 @@ static bool collect_field(void *context, uint64_t key, uint64_t value)
 	struct fields *fields = context;
 	bool shown = false;
 
-	fields->err = is_shown(fields->r, value, &shown);
+	fields->err = fields->names.count < FIELDS_MAX
+			      ? is_shown(fields->r, value, &shown)
+			      : prb_repr_bad(key, "more fields than a class can have");
 	if (fields->err || !shown)
 		return !fields->err;
 

@@ -40,6 +40,17 @@ struct prb_error *prb_repr_size(struct prb_repr *r, uint64_t object, uint64_t *r
 	return NULL;
 }
 
+struct prb_error *prb_repr_walk(struct prb_repr *r, uint64_t entries)
+{
+	/* Garbage can claim tables as large as memory; a walk through one must end. */
+	enum { WALK_MAX = 1 << 26 };
+
+	r->walked += entries;
+	if (r->walked > WALK_MAX)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "tables too large to walk");
+	return NULL;
+}
+
 struct prb_error *prb_repr_cstr(struct prb_repr *r, uint64_t address, char *ret, size_t size)
 {
 	for (size_t done = 0; done < size - 1;) {

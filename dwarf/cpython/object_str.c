@@ -137,6 +137,24 @@ struct prb_error *prb_repr_put_text(struct prb_repr *r, uint64_t object)
 	return NULL;
 }
 
+/* For names that are not ASCII: compares the whole text. */
+static struct prb_error *wide_text_is(struct prb_repr *r, uint64_t object, const char *text,
+				      bool *ret)
+{
+	prb_auto_str struct prb_str its = {};
+
+	PRB_TRY(prb_repr_text(r, object, strlen(text) + 1, &its));
+	*ret = strcmp(prb_str_text(&its), text) == 0;
+	return NULL;
+}
+
+static bool is_ascii(const char *text)
+{
+	while (*text && !(*text & 0x80))
+		text++;
+	return !*text;
+}
+
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text, bool *ret)
 {
 	const struct prb_layout *l = r->layout;
@@ -144,11 +162,14 @@ struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const ch
 	uint8_t bytes[COMPARE_MAX];
 	uint64_t its_length;
 	uint32_t state;
+	struct prb_type *type;
 
 	*ret = false;
-	if (header + length > sizeof(bytes) || header < (size_t)l->unicode_state + sizeof(state) ||
+	if (length > sizeof(bytes) || header > sizeof(bytes) || !is_ascii(text))
+		return wide_text_is(r, object, text, ret);
+	if (header < (size_t)l->unicode_state + sizeof(state) ||
 	    header < (size_t)l->unicode_length + sizeof(its_length))
-		return prb_repr_bad(object, "a name too long to compare");
+		return prb_repr_bad(object, "a layout without str");
 	PRB_TRY(prb_mem_read(r->mem, object, bytes, header));
 	memcpy(&its_length, bytes + l->unicode_length, sizeof(its_length));
 	memcpy(&state, bytes + l->unicode_state, sizeof(state));
@@ -157,9 +178,7 @@ struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const ch
 	PRB_TRY(prb_mem_read(r->mem, object + header, bytes, length));
 	if (memcmp(bytes, text, length) != 0)
 		return NULL;
-
-	struct prb_type *type;
-
+	/* Last, because it costs most: that it is a str at all. */
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	*ret = type->flags & PRB_PY_STR;
 	return NULL;

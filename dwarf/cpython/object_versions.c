@@ -12,6 +12,8 @@ static const struct prb_object_traits traits[] = {
 		.deque_literal = true,
 		.namespace_sorted = true,
 		.method_class = true,
+		.rlock_short = true,
+		.loader_first = true,
 		.deque_block = 62,
 	},
 	{
@@ -21,6 +23,7 @@ static const struct prb_object_traits traits[] = {
 		.module_repr = true,
 		.deque_literal = true,
 		.namespace_sorted = true,
+		.loader_first = true,
 		.deque_block = 64,
 	},
 	{
@@ -31,6 +34,7 @@ static const struct prb_object_traits traits[] = {
 		.fold = true,
 		.deque_literal = true,
 		.namespace_sorted = true,
+		.loader_first = true,
 		.deque_block = 64,
 	},
 	{
@@ -40,10 +44,20 @@ static const struct prb_object_traits traits[] = {
 		.fold = true,
 		.timedelta_names = true,
 		.namespace_sorted = true,
+		.loader_first = true,
 		.deque_block = 64,
 	},
 	{
 		.since = 0x0309,
+		.keys = PRB_KEYS_COMPACT,
+		.module_repr = true,
+		.fold = true,
+		.timedelta_names = true,
+		.loader_first = true,
+		.deque_block = 64,
+	},
+	{
+		.since = 0x030a,
 		.keys = PRB_KEYS_COMPACT,
 		.module_repr = true,
 		.fold = true,
@@ -86,6 +100,19 @@ static const struct prb_object_traits traits[] = {
 		.deque_block = 64,
 	},
 	{
+		.since = 0x030e,
+		.keys = PRB_KEYS_KINDS,
+		.values = PRB_VALUES_HEADED,
+		.managed = PRB_MANAGED_INLINE,
+		.int_tag = true,
+		.odict_as_dict = true,
+		.enum_value_first = true,
+		.fold = true,
+		.timedelta_names = true,
+		.rlock_mutex = true,
+		.deque_block = 64,
+	},
+	{
 		.since = 0x030f,
 		.keys = PRB_KEYS_KINDS,
 		.values = PRB_VALUES_HEADED,
@@ -96,6 +123,7 @@ static const struct prb_object_traits traits[] = {
 		.fold = true,
 		.timedelta_names = true,
 		.bytearray_as_bytes = true,
+		.rlock_mutex = true,
 		.deque_block = 64,
 	},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How long waits may last: time limits and deadlines from the target's memory. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,7 @@ void prb_put_deadline(struct prb_wait_context *c, struct prb_wait *wait, int clo
 		return;
 	wait->left = end > now ? end - now : 0;
 	prb_str_puts(s, ", ");
-	prb_put_seconds(s, wait->left);
+	/* Fractions of a second only while they matter; so threads in the same sleep read alike. */
+	prb_put_seconds(s, wait->left < 10 ? wait->left : round(wait->left));
 	prb_str_puts(s, " left");
 }

@@ -28,8 +28,9 @@ struct snapshot {
 
 static const struct snapshot_page_ref *find_page(const struct image *image, uint64_t address)
 {
-	const struct snapshot_page_ref *pages = image->body->pages.items + image->pages.first;
-	size_t low = 0, high = image->pages.count;
+	const struct snapshot_page_ref *pages = image->body->pages.items;
+	size_t end = image->pages.first + image->pages.count;
+	size_t low = image->pages.first, high = end;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -39,7 +40,7 @@ static const struct snapshot_page_ref *find_page(const struct image *image, uint
 		else
 			high = middle;
 	}
-	return low < image->pages.count && pages[low].address == address ? &pages[low] : NULL;
+	return low < end && pages[low].address == address ? &pages[low] : NULL;
 }
 
 /* Copies what lies in one line of memory, from the first image that has it. */

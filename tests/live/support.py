@@ -4,6 +4,7 @@
 import json
 import mmap
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -135,32 +136,42 @@ class Target:
 
     def __init__(self, interpreter, script, *arguments, options=(), pass_fds=(), env=None):
         command = [interpreter.exe] + list(options) + [str(script)]
+        self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             command + [str(argument) for argument in arguments],
             env=dict(interpreter.env, **(env or {})), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=pass_fds,
+            stdout=subprocess.PIPE, stderr=self._errors, pass_fds=pass_fds,
         )
         self.pid = self._process.pid
+        self._printed = b""
 
-    def line(self):
+    def line(self, timeout=60):
         """The next line that the target printed; fails with its stderr if it ended."""
-        line = self._process.stdout.readline()
-        if not line:
-            self._process.wait()
-            raise AssertionError(
-                "target ended with %d: %s" % (
-                    self._process.returncode,
-                    self._process.stderr.read().decode(errors="replace")[-4000:])
-            )
-        return line.decode().rstrip("\n")
+        while b"\n" not in self._printed:
+            if not select.select([self._process.stdout], [], [], timeout)[0]:
+                raise AssertionError("target %d printed nothing for %d s" % (self.pid, timeout))
+            chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                self._process.wait()
+                raise AssertionError(
+                    "target ended with %d: %s" % (self._process.returncode, self.errors())
+                )
+            self._printed += chunk
+        line, _, self._printed = self._printed.partition(b"\n")
+        return line.decode()
+
+    def errors(self):
+        """The end of what it wrote to stderr."""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")[-4000:]
 
     def alive(self):
         return self._process.poll() is None
 
     def wait(self):
         """Waits for its own end; its exit status and what it wrote to stderr."""
-        _, errors = self._process.communicate(timeout=120)
-        return self._process.returncode, errors.decode(errors="replace")
+        self._process.communicate(timeout=120)
+        return self._process.returncode, self.errors()
 
     def __enter__(self):
         return self
@@ -169,6 +180,7 @@ class Target:
         if self.alive():
             self._process.kill()
         self._process.communicate()
+        self._errors.close()
 
 
 def report(line):

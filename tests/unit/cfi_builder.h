@@ -21,7 +21,8 @@ struct builder {
 static inline void put(struct builder *b, const void *data, size_t length)
 {
 	assert(b->length + length <= sizeof(b->bytes));
-	memcpy(b->bytes + b->length, data, length);
+	if (length)
+		memcpy(b->bytes + b->length, data, length);
 	b->length += length;
 }
 

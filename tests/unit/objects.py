@@ -31,6 +31,7 @@ class Plain(object):
     @classmethod
     def class_method(cls): pass
 KEEP = Plain('keep', None)
+C_ODICT = sys.version_info >= (3, 5)
 
 class Slots(object):
     __slots__ = ('a', 'b')
@@ -248,6 +249,24 @@ def coroutine():
 async def async_generator():
     yield 1
 
+def held_rlock():
+    lock = threading.RLock()
+    lock.acquire()
+    lock.acquire()
+    return lock
+def set_event():
+    event = threading.Event()
+    event.set()
+    return event
+def running_thread():
+    thread = threading.Thread(target=threading.Event().wait, daemon=True)
+    thread.start()
+    return thread
+def ended_thread():
+    thread = threading.Thread(target=len, args=((),))
+    thread.start()
+    thread.join()
+    return thread
 def thread_locked():
     lock = threading.Lock()
     lock.acquire()
@@ -435,9 +454,9 @@ collections.OrderedDict([('b', 1), ('a', 2)])
 moved_to_end(collections.OrderedDict([('b', 1), ('a', 2), ('c', 3)]), 'b')
 ODSub(x=1)
 recursive_odict()
-collections.OrderedDict(a=1).keys()
-collections.OrderedDict(a=1).values()
-collections.OrderedDict(a=1).items()
+C_ODICT and collections.OrderedDict(a=1).keys()
+C_ODICT and collections.OrderedDict(a=1).values()
+C_ODICT and collections.OrderedDict(a=1).items()
 collections.defaultdict(int)
 collections.defaultdict(None, {'a': 1})
 collections.defaultdict(list, {1: [2]})
@@ -603,12 +622,30 @@ weakref.ref(Plain(1, 2))
 weakref.ref(function)
 re.compile('a.b')
 re.compile('a.b', re.I)
+re.compile('x', re.X | re.M | re.A)
+re.compile(b'bytes')
 super(Plain, Plain(1, 2))
 threading.Lock()
 thread_locked()
 list[int]
 int | None
-typing.List[int]
+dict[str, list[int]]
+tuple[()]
+collections.deque[Plain]
+int | str | list[int]
+threading.RLock()
+held_rlock()
+threading.Condition()
+threading.Condition(threading.Lock())
+threading.Event()
+set_event()
+threading.Semaphore(3)
+threading.BoundedSemaphore(2)
+threading.current_thread()
+threading.Thread(name='fresh')
+threading.Thread(name='fresh', daemon=True)
+running_thread()
+ended_thread()
 array.array('i', [1, 2, 3])
 array.array('d', [1.5])
 array.array('i')

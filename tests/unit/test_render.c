@@ -204,7 +204,11 @@ static void test_fold_differences(void **state)
 	expect_contains(&dump, fold, "waiting for the GIL ");
 	threads[1].read = threads[2].read = PRB_READ_UNSTABLE;
 	expect_missing(&dump, fold, "2 threads  ");
-	expect_contains(&dump, fold, ", unstable: ran while it was read\n");
+	expect_contains(&dump, fold, "waiting for the GIL, unstable\n    Condition.wait");
+	threads[1].error = "it runs";
+	expect_contains(&dump, fold, "unstable\n    no inner frames: it runs\n    Condition.wait");
+	threads[1].read = PRB_READ_IDLE;
+	expect_contains(&dump, fold, "1010\n    no more frames: it runs\n");
 }
 
 static void test_colour(void **state)
@@ -262,6 +266,28 @@ static void test_hostile_text(void **state)
 	assert_non_null(strstr(text, "4242  py\\x1bthon 'a b' ''\n"));
 	assert_non_null(strstr(text, "        argument a\\x1b[2J = '\\r\\x9b'\\n\\u202e\\xff\n"));
 	assert_non_null(strstr(text, "    f\\x1b]0;x\\x07     \\x1b.py:1   unreadable: \\x1b\n"));
+}
+
+static void test_recursion(void **state)
+{
+	const struct prb_dump_frame a = PYTHON("a", "/x.py", 1), b = PYTHON("b", "/x.py", 2),
+				    c = {.kind = PRB_FRAME_NATIVE, .func = "c", .line = -1};
+	struct prb_dump_frame frames[] = {a, b, c, b, c, b, c, b, a, a, b, a, b, c};
+	struct prb_dump_thread threads[] = {{.tid = 1, .state = "idle", .frames = ITEMS(frames)}};
+	struct prb_dump dump = dump_of(threads, 1);
+
+	(void)state;
+	expect_contains(&dump, (struct prb_render_options){.fold = true},
+			"    a                 x.py:1\n"
+			"    b                 x.py:2   (3 times this and the next 1)\n"
+			"    c                 ?\n"
+			"    b                 x.py:2\n"
+			"    a                 x.py:1   (2 calls deep)\n"
+			"    b                 x.py:2\n"
+			"    a                 x.py:1\n"
+			"    b                 x.py:2\n"
+			"    c                 ?\n");
+	expect_missing(&dump, (struct prb_render_options){}, "(");
 }
 
 static void test_paths(void **state)
@@ -457,11 +483,17 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),		 cmocka_unit_test(test_no_fold),
-		cmocka_unit_test(test_fold_differences), cmocka_unit_test(test_colour),
-		cmocka_unit_test(test_hostile_text),	 cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_native),		 cmocka_unit_test(test_locals),
-		cmocka_unit_test(test_source),		 cmocka_unit_test(test_json),
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_no_fold),
+		cmocka_unit_test(test_fold_differences),
+		cmocka_unit_test(test_colour),
+		cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_native),
+		cmocka_unit_test(test_locals),
+		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

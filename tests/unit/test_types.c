@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <elf.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
-#include "dwarf/cpython/layout.h"
+#include "dwarf/cpython/layouts/tables.h"
 #include "dwarf/types/types.h"
 
 /* The same text is compiled into this test, which knows the answers, and into the sample. */
@@ -459,6 +460,33 @@ static void finds_tables(void **state)
 	assert_true(prb_layout_table(0x030d, true, false)->free_threaded);
 }
 
+/* What Debian's arm64 packages with DWARF say. */
+static void moves_offsets_to_aarch64(void **state)
+{
+	struct prb_layout layout = *prb_layout_table(0x0309, false, false);
+
+	(void)state;
+	prb_layout_adjust(&layout, EM_X86_64);
+	assert_memory_equal(&layout, prb_layout_table(0x0309, false, false), sizeof(layout));
+	prb_layout_adjust(&layout, EM_AARCH64);
+	assert_int_equal(layout.runtime_size, 672);
+	assert_int_equal(layout.runtime_tstate_current, 584);
+	assert_int_equal(layout.gil_size, 224);
+
+	layout = *prb_layout_table(0x030b, false, false);
+	prb_layout_adjust(&layout, EM_AARCH64);
+	assert_int_equal(layout.runtime_size, 166704);
+	assert_int_equal(layout.runtime_tstate_current, 592);
+	assert_int_equal(layout.interp_size, 107752);
+
+	layout = *prb_layout_table(0x030d, false, false);
+	prb_layout_adjust(&layout, EM_AARCH64);
+	assert_int_equal(layout.runtime_size, 283392);
+	assert_int_equal(layout.interp_size, 194992);
+	assert_int_equal(layout.runtime_tstate_current, PRB_ABSENT);
+	assert_int_equal(layout.interp_threads_main, 7352);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +496,7 @@ int main(void)
 		cmocka_unit_test(survives_damage),
 		cmocka_unit_test(agrees_with_the_tables),
 		cmocka_unit_test(finds_tables),
+		cmocka_unit_test(moves_offsets_to_aarch64),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -69,6 +69,7 @@ const struct prb_layout prb_layout_3_11 = {
 	.code_argcount = 56,
 	.code_posonlyargcount = 60,
 	.code_kwonlyargcount = 64,
+	.code_stacksize = 68,
 	.code_nlocals = 80,
 	.code_nlocalsplus = 76,
 	.code_flags = 48,

@@ -69,6 +69,7 @@ const struct prb_layout prb_layout_3_13_free_threaded_debug = {
 	.code_argcount = 68,
 	.code_posonlyargcount = 72,
 	.code_kwonlyargcount = 76,
+	.code_stacksize = 80,
 	.code_nlocals = 96,
 	.code_nlocalsplus = 88,
 	.code_flags = 64,

@@ -69,6 +69,7 @@ const struct prb_layout prb_layout_3_14_debug = {
 	.code_argcount = 52,
 	.code_posonlyargcount = 56,
 	.code_kwonlyargcount = 60,
+	.code_stacksize = 64,
 	.code_nlocals = 80,
 	.code_nlocalsplus = 72,
 	.code_flags = 48,

@@ -69,6 +69,7 @@ const struct prb_layout prb_layout_3_7 = {
 	.code_argcount = 16,
 	.code_posonlyargcount = PRB_ABSENT,
 	.code_kwonlyargcount = 20,
+	.code_stacksize = 28,
 	.code_nlocals = 24,
 	.code_nlocalsplus = PRB_ABSENT,
 	.code_flags = 32,

@@ -69,6 +69,7 @@ const struct prb_layout prb_layout_3_9 = {
 	.code_argcount = 16,
 	.code_posonlyargcount = 20,
 	.code_kwonlyargcount = 24,
+	.code_stacksize = 32,
 	.code_nlocals = 28,
 	.code_nlocalsplus = PRB_ABSENT,
 	.code_flags = 36,

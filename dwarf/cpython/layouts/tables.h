@@ -2,6 +2,8 @@
 /**
  * @file The built-in layout tables, each in a file of its own that tests/tools/gen-layout.c wrote:
  * X(name of the table after "prb_layout_"). One per minor version and kind of build.
+ *
+ * They are those of x86_64; prb_layout_adjust() makes them fit other machines.
  */
 #ifndef PRB_CPYTHON_LAYOUTS_TABLES_H
 #define PRB_CPYTHON_LAYOUTS_TABLES_H
@@ -31,5 +33,11 @@
 #define PRB_LAYOUT_DECLARE(name) extern const struct prb_layout prb_layout_##name;
 PRB_LAYOUT_TABLES(PRB_LAYOUT_DECLARE)
 #undef PRB_LAYOUT_DECLARE
+
+/**
+ * Moves the offsets of a built-in table to where they are on the ELF machine @p machine: the types
+ * of the C library that CPython holds by value are not of the same size everywhere.
+ */
+void prb_layout_adjust(struct prb_layout *layout, uint16_t machine);
 
 #endif

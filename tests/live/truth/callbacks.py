@@ -33,7 +33,7 @@ THROUGH_C = [
 @CONSTRUCTS.since(3, 4, weight=4)
 def through_c(p, call):
     name = p.name("callback")
-    use = p.rng.choice(THROUGH_C).replace("{n}", p.newline()).replace("{f}", name)
+    use = "(%s)" % p.rng.choice(THROUGH_C).replace("{n}", p.newline()).replace("{f}", name)
     p.block("def {name}(*args):\n{body}\ndef {name}_text(match):\n    {name}()\n    return 'b'\n\n"
             "class {name}_class(object):\n    def call(self, a):\n        return {name}()\n"
             "    @property\n    def prop(self):\n        return {name}()\n\n"

@@ -95,7 +95,7 @@ class Program(Expressions):
             return "%sfor _ in range(3):\n%s    pass\n" % (indent, indent)
         if draw < 0.9:
             return "%sif not True:\n%s    leaf()\n" % (indent, indent)
-        return "%sglobal unused; unused = [%s,%s2]\n" % (indent, self.literal(), self.newline())
+        return "%sglobals()['unused'] = [%s,%s2]\n" % (indent, self.literal(), self.newline())
 
     def block(self, template, **parts):
         """Adds a definition at the top level; {name} in @template are replaced by @parts."""
