@@ -185,7 +185,7 @@ static void put_state(struct renderer *r, const struct prb_fold_group *group)
 	if (t->gil && !strcmp(t->gil, "holds")) {
 		prb_str_puts(&r->text, ", ");
 		coloured(r, COLOUR_GIL, "holds the GIL");
-	} else if (t->gil) {
+	} else if (t->gil && (!t->waits_for || !strstr(t->waits_for, "GIL"))) {
 		prb_str_puts(&r->text, ", waiting for the GIL");
 	}
 	if (t->gc)

@@ -2,7 +2,6 @@
 /* What /proc would have said of the process, made up from what the core tells. */
 #include <elf.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 
 #include "dwarf/base/checked.h"
@@ -80,90 +79,6 @@ void core_make_maps(struct core *core, struct prb_str *ret)
 	}
 }
 
-static char thread_state(const struct core *core, const struct core_thread *thread)
-{
-	if (thread->tid == core->info.signal_tid)
-		return 'R';
-	if (thread->syscall >= 0)
-		return 'S';
-	if (thread->syscall == -1)
-		return 'R';
-	return core->have_info && thread->tid == core->target.pid && core->state >= 'A' &&
-			       core->state <= 'z'
-		       ? core->state
-		       : '?';
-}
-
-/* The first 24 fields of 52; the kernel's other numbers are not in a core. */
-static void put_stat(const struct core *core, const struct core_thread *thread, struct prb_str *ret)
-{
-	/* The core has one name only, and threads may have others. */
-	const char *name = thread->tid == core->target.pid ? core->name : "";
-	/* gdb leaves these out of the threads' notes. */
-	bool own = thread->ppid || thread->pgrp || thread->sid;
-
-	prb_str_printf(
-		ret,
-		"%d (%s) %c %d %d %d 0 -1 0 0 0 0 0 %" PRIu64 " %" PRIu64 " 0 0 20 0 %zu 0 0 0 0",
-		thread->tid, name, thread_state(core, thread), own ? thread->ppid : core->ppid,
-		own ? thread->pgrp : core->pgrp, own ? thread->sid : core->sid, thread->utime,
-		thread->stime, core->threads.count);
-	for (unsigned field = 25; field <= 52; field++)
-		prb_str_puts(ret, " 0");
-	prb_str_putc(ret, '\n');
-}
-
-static struct prb_error *not_told(const char *name)
-{
-	return prb_error_create(PRB_ERROR_NOT_FOUND, "the core file does not tell '%s'", name);
-}
-
-/* As /proc/PID/task/TID/syscall: number, arguments, sp, pc; or -1, sp, pc outside of one. */
-static struct prb_error *put_syscall(const struct core *core, const struct core_thread *thread,
-				     const char *name, struct prb_str *ret)
-{
-	uint64_t sp = 0;
-
-	/* aarch64 overwrites the first argument with the result, and no note keeps it. */
-	if (thread->syscall < -1 || (thread->syscall >= 0 && core->target.machine == EM_AARCH64))
-		return not_told(name);
-	prb_regs_get(&thread->regs, prb_regs_sp(core->target.machine), &sp);
-	if (thread->tid == core->info.signal_tid) {
-		prb_str_puts(ret, "running\n");
-		return NULL;
-	}
-	prb_str_printf(ret, "%" PRId64, thread->syscall);
-	for (unsigned i = 0; thread->syscall >= 0 && i < PRB_ARRAY_SIZE(thread->args); i++)
-		prb_str_printf(ret, " 0x%" PRIx64, thread->args[i]);
-	prb_str_printf(ret, " 0x%" PRIx64 " 0x%" PRIx64 "\n", sp, thread->regs.pc);
-	return NULL;
-}
-
-static struct prb_error *read_task_fact(struct core *core, const char *name, struct prb_str *ret)
-{
-	char *fact;
-	long tid = strtol(name + strlen("task/"), &fact, 10);
-
-	if (*fact++ != '/')
-		return not_told(name);
-	const struct core_thread *thread =
-		tid > 0 && tid <= INT_MAX ? core_thread(core, (pid_t)tid) : NULL;
-	if (!thread)
-		return prb_error_create(PRB_ERROR_NO_PROCESS, "the core file has no thread %ld",
-					tid);
-	if (!strcmp(fact, "stat")) {
-		put_stat(core, thread, ret);
-		return NULL;
-	}
-	if (!strcmp(fact, "syscall"))
-		return put_syscall(core, thread, name, ret);
-	if (!strcmp(fact, "comm") && tid == core->target.pid && core->have_info) {
-		prb_str_printf(ret, "%s\n", core->name);
-		return NULL;
-	}
-	return not_told(name);
-}
-
 /* Arguments from the stack; else the 80 characters of NT_PRPSINFO, which joins them by spaces. */
 static struct prb_error *put_cmdline(struct core *core, struct prb_str *ret)
 {
@@ -185,7 +100,7 @@ struct prb_error *core_read_fact(struct prb_target *t, const char *name, struct 
 	struct core *core = (struct core *)t;
 
 	if (!strncmp(name, "task/", 5))
-		return read_task_fact(core, name, ret);
+		return core_task_fact(core, name, ret);
 	if (!strcmp(name, "maps")) {
 		core_make_maps(core, ret);
 		return NULL;
@@ -202,12 +117,9 @@ struct prb_error *core_read_fact(struct prb_target *t, const char *name, struct 
 		prb_str_printf(ret, "%s\n", core->name);
 		return NULL;
 	}
-	const struct core_thread *leader = core_thread(core, t->pid);
-	if (!strcmp(name, "stat") && leader) {
-		put_stat(core, leader, ret);
-		return NULL;
-	}
-	return not_told(name);
+	if (!strcmp(name, "stat"))
+		return core_task_stat(core, t->pid, ret);
+	return core_not_told(name);
 }
 
 static int compare_tids(const void *a, const void *b)
@@ -222,7 +134,7 @@ struct prb_error *core_list_fact(struct prb_target *t, const char *name, struct 
 	struct core *core = (struct core *)t;
 
 	if (strcmp(name, "task"))
-		return not_told(name);
+		return core_not_told(name);
 	if (!core->threads.count)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND, "the core file has no threads"),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The inside of a core target, shared by its parts: the file and its segments (core_file.c),
- * notes (core_notes.c), memory (core_mem.c), made-up facts (core_facts.c, core_stack.c) and the
+ * notes (core_notes.c), memory (core_mem.c), made-up facts (core_facts.c, core_tasks.c,
+ * core_stack.c) and the
  * target's face (core_target.c).
  *
  * Threading: one thread at a time. Everything hangs on struct core and ends with it.
@@ -31,8 +32,8 @@ struct core_thread {
 	pid_t tid, ppid, pgrp, sid;
 	uint64_t utime, stime; /**< clock ticks of 10 ms */
 	struct prb_regs regs;
-	int64_t syscall;  /**< number, -1: not in one, -2: unknown */
-	uint64_t args[6]; /**< of the system call; x86_64 only */
+	int64_t syscall;  /**< number as a note tells it, -1: not in one, -2: unknown */
+	uint64_t args[6]; /**< of the system call; on aarch64 the first may be overwritten */
 	uint16_t signal;  /**< pr_cursig */
 };
 
@@ -71,7 +72,7 @@ struct core {
 	PRB_VEC(struct core_thread) threads;   /**< in the order of the file */
 	PRB_VEC(struct core_mapping) mappings; /**< sorted by start */
 	bool have_info;			       /**< NT_PRPSINFO: the following are known */
-	char state, name[17], arguments[81];
+	char name[17], arguments[81];
 	pid_t ppid, pgrp, sid;
 	const char *auxv;
 	size_t auxv_size;
@@ -109,6 +110,14 @@ struct prb_error *core_read_fact(struct prb_target *t, const char *name,
 				 struct prb_str *ret) PRB_MUST_CHECK;
 struct prb_error *core_list_fact(struct prb_target *t, const char *name,
 				 struct prb_str *ret) PRB_MUST_CHECK;
+
+/** Answers for "task/TID/…" (core_tasks.c). */
+struct prb_error *core_task_fact(struct core *core, const char *name,
+				 struct prb_str *ret) PRB_MUST_CHECK;
+struct prb_error *core_task_stat(struct core *core, pid_t tid, struct prb_str *ret) PRB_MUST_CHECK;
+
+/** The error for a fact that no core tells. */
+struct prb_error *core_not_told(const char *name) PRB_MUST_CHECK;
 
 /** Appends the memory of the command line or the environment, as the kernel set them up. */
 struct prb_error *core_stack_strings(struct core *core, bool environment,

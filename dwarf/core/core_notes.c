@@ -16,7 +16,6 @@ enum {
 	PRSTATUS_UTIME = 48,
 	PRSTATUS_STIME = 64,
 	PRSTATUS_REGS = 112,
-	PRPSINFO_SNAME = 1,
 	PRPSINFO_PID = 24,
 	PRPSINFO_NAME = 40,
 	PRPSINFO_ARGUMENTS = 56,
@@ -92,6 +91,7 @@ static bool aarch64_regs(const char *data, size_t length, struct core_thread *th
 	thread->regs = (struct prb_regs){.machine = EM_AARCH64, .pc = regs[32]};
 	for (unsigned i = 0; i <= PRB_REG_AARCH64_SP; i++)
 		prb_regs_set(&thread->regs, i, regs[i]);
+	memcpy(thread->args, regs, sizeof(thread->args));
 	/* Told by a note of its own, if at all. */
 	thread->syscall = UNKNOWN_SYSCALL;
 	return true;
@@ -150,7 +150,6 @@ static void take_prpsinfo(struct core *core, const struct prb_note *note)
 	core->ppid = ids[1];
 	core->pgrp = ids[2];
 	core->sid = ids[3];
-	core->state = note->data[PRPSINFO_SNAME];
 	memcpy(core->name, note->data + PRPSINFO_NAME, sizeof(core->name) - 1);
 	memcpy(core->arguments, note->data + PRPSINFO_ARGUMENTS, sizeof(core->arguments) - 1);
 }

@@ -48,53 +48,12 @@ static struct prb_error *query(struct prb_module *module, int32_t *values)
 	return NULL;
 }
 
-/* From the disk cache, or from DWARF itself. */
-static struct prb_error *dwarf_values(struct prb_module *module, int32_t *values)
-{
-	size_t size = prb_layout_field_count * sizeof(*values), length;
-	const char *build_id = prb_module_build_id(module);
-	uint64_t hash = fields_hash();
-	struct prb_cache *cache = NULL;
-	const void *cached;
-
-	if (*build_id)
-		PRB_TRY(prb_cache_open(build_id, "layout", &cache));
-
-	struct prb_error *err = NULL;
-	if (cache && prb_cache_get(cache, &hash, sizeof(hash), &cached, &length) &&
-	    length == size) {
-		memcpy(values, cached, size);
-	} else {
-		err = query(module, values);
-		if (!err && cache)
-			prb_cache_put(cache, &hash, sizeof(hash), values, size);
-	}
-	if (cache)
-		prb_cache_close(cache);
-	return err;
-}
-
-static struct prb_error *overlay_dwarf(struct prb_module *module, struct prb_layout *layout)
-{
-	prb_auto_free int32_t *values = calloc(prb_layout_field_count, sizeof(*values));
-
-	if (!values)
-		return prb_error_nomem();
-
-	struct prb_error *err = dwarf_values(module, values);
-	if (err) {
-		prb_log("python", 1, "no layout from DWARF: %s", err->message);
-		if (err->code == PRB_ERROR_NOMEM)
-			return err;
-		prb_error_destroy(err);
-		return NULL;
-	}
-	for (unsigned i = 0; i < prb_layout_field_count; i++)
-		if (values[i] != PRB_ABSENT)
-			*field(layout, i) = values[i];
-	layout->source = PRB_LAYOUT_DWARF;
-	return NULL;
-}
+/* What a build's files tell, which is kept in the disk cache. */
+struct facts {
+	int32_t debug_build; /* 0 or 1 */
+	int32_t dwarf;	     /* 0: no DWARF was found, `offsets` mean nothing */
+	int32_t offsets[];   /* one for each field, PRB_ABSENT where DWARF has none */
+};
 
 /* Functions and variables that only a build with Py_DEBUG exports. */
 static bool is_debug_build(struct prb_module *module)
@@ -112,43 +71,101 @@ static bool is_debug_build(struct prb_module *module)
 	return false;
 }
 
+static struct prb_error *find_facts(struct prb_module *module, struct facts *facts)
+{
+	facts->debug_build = is_debug_build(module);
+
+	struct prb_error *err = query(module, facts->offsets);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err)
+		prb_log("python", 1, "no layout from DWARF: %s", err->message);
+	facts->dwarf = !err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/* That there is no DWARF is not kept: a package with it may be installed later. */
+static struct prb_error *load_facts(struct prb_module *module, struct facts *facts)
+{
+	size_t size = sizeof(*facts) + prb_layout_field_count * sizeof(facts->offsets[0]), length;
+	const char *build_id = prb_module_build_id(module);
+	uint64_t hash = fields_hash();
+	struct prb_cache *cache = NULL;
+	const void *cached;
+
+	if (*build_id)
+		PRB_TRY(prb_cache_open(build_id, "layout", &cache));
+
+	struct prb_error *err = NULL;
+	if (cache && prb_cache_get(cache, &hash, sizeof(hash), &cached, &length) &&
+	    length == size) {
+		memcpy(facts, cached, size);
+	} else {
+		err = find_facts(module, facts);
+		if (!err && cache && facts->dwarf)
+			prb_cache_put(cache, &hash, sizeof(hash), facts, size);
+	}
+	if (cache)
+		prb_cache_close(cache);
+	return err;
+}
+
+static void overlay_dwarf(const struct facts *facts, struct prb_layout *layout)
+{
+	if (!facts->dwarf)
+		return;
+	for (unsigned i = 0; i < prb_layout_field_count; i++)
+		if (facts->offsets[i] != PRB_ABSENT)
+			*field(layout, i) = facts->offsets[i];
+	layout->source = PRB_LAYOUT_DWARF;
+}
+
+/* The built-in table, or all fields absent. */
+static void start_with_table(struct prb_layout *layout, uint16_t version, bool free_threaded,
+			     bool debug_build)
+{
+	const struct prb_layout *table = prb_layout_table(version, free_threaded, debug_build);
+
+	if (table) {
+		*layout = *table;
+		return;
+	}
+	memset(layout, 0, sizeof(*layout));
+	for (unsigned i = 0; i < prb_layout_field_count; i++)
+		*field(layout, i) = PRB_ABSENT;
+}
+
 struct prb_error *prb_layout_load(struct prb_module *module, struct prb_mem *mem, uint64_t runtime,
 				  uint32_t hexversion, struct prb_layout *ret)
 {
 	uint16_t version = (uint16_t)(hexversion >> 16);
 	const struct prb_behaviour *behaviour = prb_behaviour_find(version);
-	bool debug = is_debug_build(module), offsets = false, free_threaded = false;
 	uint32_t ignored;
+	bool offsets = runtime && prb_debug_offsets_present(mem, runtime, &ignored);
+	uint64_t free_threaded = 0;
 
 	if (!behaviour)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "Python %u.%u is not supported",
 						       version >> 8, version & 0xff),
 				      "CPython 3.4 to 3.15 are");
-	if (runtime && prb_debug_offsets_present(mem, runtime, &ignored)) {
-		uint64_t flag;
+	if (offsets)
+		PRB_TRY(prb_mem_read_u64(mem, runtime + 16, &free_threaded));
 
-		offsets = true;
-		PRB_TRY(prb_mem_read_u64(mem, runtime + 16, &flag));
-		free_threaded = flag != 0;
-	}
+	prb_auto_free struct facts *facts =
+		calloc(1, sizeof(*facts) + prb_layout_field_count * sizeof(facts->offsets[0]));
+	if (!facts)
+		return prb_error_nomem();
+	PRB_TRY(load_facts(module, facts));
 
-	const struct prb_layout *table = prb_layout_table(version, free_threaded, debug);
-	if (table) {
-		*ret = *table;
-	} else {
-		memset(ret, 0, sizeof(*ret));
-		for (unsigned i = 0; i < prb_layout_field_count; i++)
-			*field(ret, i) = PRB_ABSENT;
-	}
+	start_with_table(ret, version, free_threaded, facts->debug_build);
 	ret->behaviour = behaviour;
 	ret->version = version;
 	ret->micro = hexversion & 0xffff ? (uint8_t)(hexversion >> 8) : 255;
-	ret->debug_build = debug;
+	ret->debug_build = facts->debug_build;
 	ret->free_threaded = free_threaded;
 	ret->source = PRB_LAYOUT_TABLE;
-	PRB_TRY(overlay_dwarf(module, ret));
-	if (offsets)
-		PRB_TRY(prb_debug_offsets_read(mem, runtime, ret));
-	return NULL;
+	overlay_dwarf(facts, ret);
+	return offsets ? prb_debug_offsets_read(mem, runtime, ret) : NULL;
 }

@@ -9,9 +9,10 @@
 #include "dwarf/mem/maps.h"
 
 enum {
-	SLAB_PAGES = 32,   /* pages allocated at once */
+	SLAB_PAGES = 16, /* pages allocated at once; each slab is twice as large as the last */
+	SLAB_PAGES_MAX = 1024,
 	BATCH_PAGES = 512, /* pages of one batched read */
-	REMEMBERED = 8,    /* epochs for which an untouched page is still expected: a program that
+	REMEMBERED = 8,	   /* epochs for which an untouched page is still expected: a program that
 			      alternates between call chains needs the pages of all of them */
 };
 
@@ -31,8 +32,8 @@ struct prb_view {
 	size_t misses;
 	PRB_VEC(struct page) pages;
 	PRB_VEC(char *) slabs;
-	size_t slab_used;
-	uint32_t *table; /* index + 1 into pages, 0 empty; open addressing */
+	size_t slab_pages, slab_used; /* of the newest slab */
+	uint32_t *table;	      /* index + 1 into pages, 0 empty; open addressing */
 	size_t table_size;
 	size_t last; /* index of the page found last */
 };
@@ -90,12 +91,15 @@ static bool page_buffer(struct prb_view *view, struct page *page)
 {
 	if (page->data)
 		return true;
-	if (!view->slabs.count || view->slab_used == SLAB_PAGES) {
+	if (!view->slabs.count || view->slab_used == view->slab_pages) {
 		char **slab = prb_vec_push(&view->slabs);
 
 		if (!slab)
 			return false;
-		*slab = malloc((size_t)SLAB_PAGES * PRB_PAGE_SIZE);
+		view->slab_pages = !view->slab_pages
+					   ? SLAB_PAGES
+					   : PRB_MIN(view->slab_pages * 2, SLAB_PAGES_MAX);
+		*slab = malloc(view->slab_pages * PRB_PAGE_SIZE);
 		if (!*slab) {
 			view->slabs.count--;
 			return false;

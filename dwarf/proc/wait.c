@@ -155,50 +155,60 @@ static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct pr
 	prb_str_putc(s, ')');
 }
 
-static void describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
+/* Describes the call that the thread sleeps in and gives its number. */
+static long describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
 		     struct prb_str *s)
 {
-	if (ret->call && !strcmp(ret->call, "restart_syscall")) {
-		long number = restarted_number(c, task);
+	long number = task->in_syscall ? task->syscall : -1;
+	const char *name = prb_syscall_name(c->target->machine, number);
 
-		if (number >= 0)
-			ret->call = prb_syscall_name(c->target->machine, number);
+	if (name && !strcmp(name, "restart_syscall")) {
+		long original = restarted_number(c, task);
+
+		if (original >= 0)
+			number = original;
 		else
 			prb_str_puts(s, "a call that was interrupted");
+		name = prb_syscall_name(c->target->machine, number);
 	}
-	if (ret->call)
-		prb_describe_call(c, ret->call, task, ret, s);
+	if (name)
+		prb_describe_call(c, name, task, ret, s);
 	if (task->state == 'D')
 		put_kernel_function(c, task->tid, s);
+	return number;
 }
 
 /*
  * A description draws on memory and other processes that a snapshot does not have, so the snapshot
- * keeps the description itself: "FUTEX OWNER ASKED LEFT WORDS".
+ * keeps the description itself: "CALL FUTEX OWNER ASKED
+ * LEFT WORDS" with the number of the call, which may be another than the one restarted.
  */
-static void remember(struct prb_wait_context *c, const char *key, const struct prb_wait *wait)
+static void remember(struct prb_wait_context *c, const char *key, long number,
+		     const struct prb_wait *wait)
 {
 	prb_auto_str struct prb_str s = {};
 
-	prb_str_printf(&s, "%#llx %d %.9g %.9g %s", (unsigned long long)wait->futex, wait->owner,
-		       wait->asked, wait->left, wait->what ? wait->what : "");
+	prb_str_printf(&s, "%ld %#llx %d %.9g %.9g %s", number, (unsigned long long)wait->futex,
+		       wait->owner, wait->asked, wait->left, wait->what ? wait->what : "");
 	if (!s.failed)
 		prb_target_remember(c->target, key, prb_str_text(&s), s.length);
 }
 
-static void recall(struct prb_wait_context *c, const char *key, struct prb_wait *ret,
+static void recall(struct prb_wait_context *c, const char *key, long *number, struct prb_wait *ret,
 		   struct prb_str *s)
 {
 	prb_auto_str struct prb_str known = {};
 	unsigned long long futex;
+	long call;
 	int owner, words = 0;
 	double asked, left;
 
 	if (!prb_target_recall(c->target, key, &known) ||
-	    sscanf(prb_str_text(&known), "%llx %d %lf %lf%n", &futex, &owner, &asked, &left,
-		   &words) != 4 ||
+	    sscanf(prb_str_text(&known), "%ld %llx %d %lf %lf%n", &call, &futex, &owner, &asked,
+		   &left, &words) != 5 ||
 	    known.data[words] != ' ')
 		return;
+	*number = call;
 	ret->futex = futex;
 	ret->owner = owner;
 	ret->asked = asked;
@@ -212,29 +222,29 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, const struct prb
 	prb_auto_str struct prb_str s = {};
 	bool live = c->target->kind == PRB_TARGET_PROCESS;
 	bool stopped = task->state == 'T' || task->state == 't';
+	long number = -1;
 	char key[32];
 
 	*ret = (struct prb_wait){.asked = -1, .left = -1};
 	if (!stopped && task->state != 'S' && task->state != 'D')
 		return NULL;
-	if (task->in_syscall && !stopped)
-		ret->call = prb_syscall_name(c->target->machine, task->syscall);
 
 	snprintf(key, sizeof(key), "wait:%d", task->tid);
 	c->state = task->state;
 	if (!live)
-		recall(c, key, ret, &s);
+		recall(c, key, &number, ret, &s);
 	else if (stopped)
 		describe_stop(c, task, &s);
 	else
-		describe(c, task, ret, &s);
+		number = describe(c, task, ret, &s);
+	ret->call = prb_syscall_name(c->target->machine, number);
 
 	if (s.failed)
 		return prb_error_nomem();
 	if (s.length && !(ret->what = prb_str_take(&s)))
 		return prb_error_nomem();
 	if (live)
-		remember(c, key, ret);
+		remember(c, key, number, ret);
 	return NULL;
 }
 

@@ -246,10 +246,20 @@ def test_ambiguous(probing, target):
 
 # Looks
 
+def settled_dump(probing, process):
+    """The dump of threads.py once all its threads came to where they stay."""
+    deadline = time.monotonic() + 10
+    while True:
+        result = probing(process.pid, "debug", "--dump")
+        assert result.code == OK and not result.err, result
+        if " recvfrom: " in result.out and "\n3 threads " in result.out:
+            return result
+        assert time.monotonic() < deadline, result
+
+
 def test_sample(probing, target):
     process = target("threads.py")
-    result = probing(process.pid, "debug", "--dump")
-    assert result.code == OK and not result.err, result
+    result = settled_dump(probing, process)
     head, summary, empty, *rest = result.out.splitlines()
     assert head.startswith("%d  " % process.pid) and head.endswith("threads.py")
     assert re.fullmatch(r"Python 3\.\d+\.\w+\+? · 5 threads · GIL .* · .*paused.*", summary), summary
@@ -312,6 +322,7 @@ def test_hostile_names(probing, target):
 
 def test_colour_only_in_terminals(probing, probing_in_terminal, target):
     process = target("threads.py")
+    settled_dump(probing, process)
     words = [process.pid, "debug", "--dump"]
     assert "\x1b[" not in probing(*words, env={"TERM": "xterm"}).out
     shown = probing_in_terminal(*words)

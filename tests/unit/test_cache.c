@@ -322,7 +322,7 @@ static int count_good(int writers, int rounds)
 
 static void lets_writers_meet(void **state)
 {
-	enum { WRITERS = 4, ROUNDS = 25 };
+	enum { WRITERS = 8, ROUNDS = 50 };
 	pid_t children[WRITERS];
 
 	(void)state;
@@ -341,7 +341,7 @@ static void lets_writers_meet(void **state)
 		assert_int_equal(status, 0);
 	}
 	/* A writer that found the file locked for long gives up; that must be rare. */
-	assert_true(count_good(WRITERS, ROUNDS) > WRITERS * ROUNDS * 20 * 9 / 10);
+	assert_true(count_good(WRITERS, ROUNDS) > WRITERS * ROUNDS * 20 * 98 / 100);
 }
 
 static void survives_killed_writers(void **state)

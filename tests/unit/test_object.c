@@ -3,83 +3,9 @@
  * repr() read from outside against repr() said by the process itself: for each interpreter there
  * is, a child makes the values of objects.py and prints what it thinks of them.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "dwarf/cpython/object.h"
-#include "dwarf/cpython/object_private.h"
-
-/* A child that holds the values, until its standard input is closed. */
-struct child {
-	pid_t pid;
-	int stop;    /* its standard input */
-	FILE *lines; /* its standard output */
-};
-
-static void set_environment(json_t *env)
-{
-	const char *key;
-	json_t *value;
-
-	json_object_foreach (env, key, value)
-		setenv(key, json_string_value(value), 1);
-}
-
-static void start(json_t *interpreter, struct child *child)
-{
-	const char *exe = json_string_value(json_object_get(interpreter, "exe"));
-	int in[2], out[2];
-
-	assert_int_equal(pipe(in), 0);
-	assert_int_equal(pipe(out), 0);
-	child->pid = fork();
-	assert_true(child->pid >= 0);
-	if (child->pid == 0) {
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		for (int fd = 3; fd < 256; fd++)
-			close(fd);
-		set_environment(json_object_get(interpreter, "env"));
-		execl(exe, exe, "-s", "tests/unit/objects.py",
-		      (char *)NULL);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	child->stop = in[1];
-	child->lines = fdopen(out[0], "r");
-	assert_non_null(child->lines);
-}
-
-static void stop(struct child *child)
-{
-	close(child->stop);
-	fclose(child->lines);
-	waitpid(child->pid, NULL, 0);
-}
-
-static char *from_hex(const char *hex)
-{
-	struct prb_str text = {};
-	unsigned byte;
-
-	for (; sscanf(hex, "%2x", &byte) == 1; hex += 2)
-		prb_str_putc(&text, (char)byte);
-	return prb_str_take(&text);
-}
+#include "tests/unit/object_child.h"
 
 static const struct prb_repr_options no_limits = {
 	.max_depth = 50,
@@ -88,85 +14,175 @@ static const struct prb_repr_options no_limits = {
 	.max_total = 100000000,
 };
 
-/* Compares one line of the child; false if the texts differ. */
-static bool check_line(struct prb_python *py, struct prb_mem *mem, const char *who, char *line)
+static bool check_value(struct child *child, const struct child_value *value)
 {
 	prb_auto_str struct prb_str text = {};
-	char *name = strtok(line, "\t"), *id = strtok(NULL, "\t"), *hex = strtok(NULL, "\n");
-	prb_auto_free char *expected = from_hex(hex ? hex : "");
 
-	assert_non_null(id);
-	assert_null(prb_object_repr(py, mem, strtoull(id, NULL, 16), &no_limits, &text));
-	if (strcmp(prb_str_text(&text), expected) == 0)
+	assert_null(prb_object_repr(&child->py, child->mem, value->address, &no_limits, &text));
+	if (strcmp(prb_str_text(&text), value->text) == 0)
 		return true;
-	print_error("%s: %s\n  is  %.300s\n  not %.300s\n", who, name, expected,
+	print_error("%s: %s\n  is  %.300s\n  not %.300s\n", child->name, value->name, value->text,
 		    prb_str_text(&text));
 	return false;
 }
 
 static unsigned check_interpreter(json_t *interpreter)
 {
-	const char *name = json_string_value(json_object_get(interpreter, "name"));
-	unsigned major, minor, wrong = 0, count = 0;
-	struct prb_python py = {};
-	struct prb_mem *mem;
+	unsigned wrong = 0, count = 0;
+	struct child_value value;
 	struct child child;
-	prb_auto_free char *line = NULL;
-	size_t size = 0;
 
-	sscanf(json_string_value(json_object_get(interpreter, "version")), "%u.%u", &major, &minor);
-
-	const struct prb_layout *layout = prb_layout_table(
-		(uint16_t)(major << 8 | minor),
-		json_is_true(json_object_get(interpreter, "free_threaded")),
-		json_is_true(json_object_get(interpreter, "debug_build")));
-
-	assert_non_null(layout);
-	py.layout = *layout;
-	start(interpreter, &child);
-	assert_null(prb_mem_live_create(child.pid, &mem));
-	while (getline(&line, &size, child.lines) > 0 && strcmp(line, "end\n") != 0) {
-		wrong += !check_line(&py, mem, name, line);
-		count++;
+	child_start(interpreter, &child);
+	for (; child_next(&child, &value); count++) {
+		wrong += !check_value(&child, &value);
+		child_value_free(&value);
 	}
-	print_message("%s: %u of %u values differ\n", name, wrong, count);
-	assert_true(count > 200);
-	prb_mem_destroy(mem);
-	stop(&child);
+	print_message("%s: %u of %u values differ\n", child.name, wrong, count);
+	assert_true(count > 300);
+	child_stop(&child);
 	return wrong;
-}
-
-static json_t *interpreters(void)
-{
-	FILE *list = popen("tests/tools/test-interpreters --list --json", "r");
-	json_t *all;
-
-	assert_non_null(list);
-	all = json_loadf(list, 0, NULL);
-	pclose(list);
-	return all;
 }
 
 static void test_same_as_the_process(void **state)
 {
-	const char *only = getenv("ONLY");
 	json_t *all = interpreters(), *interpreter;
 	unsigned wrong = 0;
 	size_t i;
 
 	(void)state;
 	assert_true(json_array_size(all) > 0);
-	json_array_foreach (all, i, interpreter)
-		if (!only || strcmp(only, json_string_value(json_object_get(interpreter, "name"))) == 0)
-			wrong += check_interpreter(interpreter);
+	json_array_foreach(all, i, interpreter) wrong += check_interpreter(interpreter);
 	json_decref(all);
 	assert_int_equal(wrong, 0);
+}
+
+/* What the limits leave out is counted. */
+static const struct {
+	const char *name, *text;
+	struct prb_repr_options options;
+} limited[] = {
+	{"list(range(100))", "[0, 1, 2, …+97]", {.max_items = 3}},
+	{"set(range(40))", "{0, …+39}", {.max_items = 1}},
+	{"'x' * 300", "'xxxxxxxxxx'…+290", {.max_text = 10}},
+	{"b'y' * 500", "b'yyy'…+497", {.max_text = 3}},
+	{"10**40 + 7", "1000…+37", {.max_text = 4}},
+	{"[[], [[]], [[[1]]]]", "[[], [[]], [[…+1]]]", {.max_depth = 2}},
+	{"[[], [[]], [[[1]]]]", "[…+3]", {.max_total = 1}},
+	{"{None: None, True: False, 1.5: b''}", "{None: None, …+2}", {.max_items = 1}},
+	{"Point(1, 2)", "Point(x=1, …+1)", {.max_items = 1}},
+	{"collections.deque(range(200))", "deque([0, 1, …+198])", {.max_items = 2}},
+	{"list(range(100))", "[0, 1, 2, 3, …+96]", {.max_total = 11}},
+};
+
+static unsigned check_limits(struct child *child, const struct child_value *value)
+{
+	unsigned checked = 0;
+
+	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
+		prb_auto_str struct prb_str text = {};
+
+		if (strcmp(limited[i].name, value->name) != 0)
+			continue;
+		assert_null(prb_object_repr(&child->py, child->mem, value->address,
+					    &limited[i].options, &text));
+		assert_string_equal(prb_str_text(&text), limited[i].text);
+		checked++;
+	}
+	return checked;
+}
+
+static bool sum_entry(void *context, uint64_t key, uint64_t value)
+{
+	(void)key;
+	(void)value;
+	++*(unsigned *)context;
+	return true;
+}
+
+/* The building blocks, on an instance and a dict that objects.py has. */
+static unsigned check_blocks(struct child *child, const struct child_value *value)
+{
+	prb_auto_str struct prb_str text = {};
+	uint64_t found;
+	int64_t number;
+	unsigned entries = 0;
+
+	if (strcmp(value->name, "Plain(1, 2)") == 0) {
+		assert_null(
+			prb_object_attribute(&child->py, child->mem, value->address, "y", &found));
+		assert_null(prb_object_int(&child->py, child->mem, found, &number));
+		assert_int_equal(number, 2);
+		assert_null(prb_object_type_name(&child->py, child->mem, value->address, &text));
+		assert_string_equal(prb_str_text(&text), "Plain");
+
+		struct prb_error *err = prb_object_attribute(&child->py, child->mem, value->address,
+							     "missing", &found);
+
+		assert_true(prb_error_catch(&err, PRB_ERROR_NOT_FOUND));
+		return 1;
+	}
+	if (strcmp(value->name, "Slots(1, 2)") == 0) {
+		assert_null(
+			prb_object_attribute(&child->py, child->mem, value->address, "b", &found));
+		assert_null(prb_object_int(&child->py, child->mem, found, &number));
+		assert_int_equal(number, 2);
+		return 1;
+	}
+	if (strncmp(value->name, "{str(i): i", 10) == 0) {
+		assert_null(
+			prb_object_dict_get(&child->py, child->mem, value->address, "77", &found));
+		assert_null(prb_object_int(&child->py, child->mem, found, &number));
+		assert_int_equal(number, 77);
+		assert_null(prb_object_dict_each(&child->py, child->mem, value->address, sum_entry,
+						 &entries));
+		assert_int_equal(entries, 300);
+		return 1;
+	}
+	if (strcmp(value->name, "-2**63") == 0) {
+		assert_null(prb_object_int(&child->py, child->mem, value->address, &number));
+		assert_true(number == INT64_MIN);
+		return 1;
+	}
+	if (strcmp(value->name, "2**63") == 0) {
+		struct prb_error *err =
+			prb_object_int(&child->py, child->mem, value->address, &number);
+
+		assert_true(prb_error_catch(&err, PRB_ERROR_BAD_DATA));
+		return 1;
+	}
+	return 0;
+}
+
+static void test_limits_and_blocks(void **state)
+{
+	json_t *all = interpreters(), *interpreter;
+	size_t i;
+
+	(void)state;
+	json_array_foreach(all, i, interpreter)
+	{
+		unsigned limits = 0, blocks = 0;
+		struct child_value value;
+		struct child child;
+
+		child_start(interpreter, &child);
+		while (child_next(&child, &value)) {
+			limits += check_limits(&child, &value);
+			blocks += check_blocks(&child, &value);
+			child_value_free(&value);
+		}
+		child_stop(&child);
+		assert_int_equal(limits, sizeof(limited) / sizeof(limited[0]));
+		assert_int_equal(blocks, 5);
+	}
+	json_decref(all);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_as_the_process),
+		cmocka_unit_test(test_limits_and_blocks),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -202,6 +202,9 @@ static void test_fold_differences(void **state)
 	expect_missing(&dump, fold, "2 threads  ");
 	threads[1].gil = "waits";
 	expect_contains(&dump, fold, "waiting for the GIL ");
+	threads[1].waits_for = threads[2].waits_for = "futex: waiting for the GIL";
+	expect_missing(&dump, fold, "GIL, waiting for the GIL");
+	threads[1].waits_for = threads[2].waits_for = NULL;
 	threads[1].read = threads[2].read = PRB_READ_UNSTABLE;
 	expect_missing(&dump, fold, "2 threads  ");
 	expect_contains(&dump, fold, "waiting for the GIL, unstable\n    Condition.wait");

@@ -96,7 +96,7 @@ static void test_traced(void **state)
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child.pid, 0, 0), 0);
 	await(&child, 't', NULL);
 	describe(&child);
-	assert_what(&child, "its debugger %d (test_wait)", getpid());
+	assert_what(&child, "its debugger %d (test_wait_calls)", getpid());
 	finish(&child);
 }
 
@@ -333,6 +333,7 @@ static void start_program(void *unused)
 {
 	(void)unused;
 	if (!vfork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
 	}
@@ -349,7 +350,7 @@ static void test_vfork(void **state)
 	grandchild = newest_child(child.pid);
 	describe(&child);
 	char expected[128];
-	snprintf(expected, sizeof(expected), "child %d (test_wait) to start its program",
+	snprintf(expected, sizeof(expected), "child %d (test_wait_calls) to start its program",
 		 grandchild);
 	assert_int_equal(strncmp(child.wait.what, expected, strlen(expected)), 0);
 	kill(grandchild, SIGKILL);

@@ -27,7 +27,7 @@ def augmented(p, call, indent):
 
 @STATEMENTS.since(3, 4)
 def targets(p, call, indent):
-    return "%sbox = [[0]]\n%s(a,%sb), box[%s0][%s - 1] = (1,%s2), 3\n" % (
+    return "%sbox = [[0]]\n%s(a,%sb), box[%s0][0 * %s] = (1,%s2), 3\n" % (
         indent, indent, p.newline(), p.newline(), p.wrap(call), p.newline())
 
 
@@ -116,7 +116,7 @@ def with_body(p, call, indent):
 
 @STATEMENTS.since(3, 4)
 def deleted(p, call, indent):
-    return "%sbox = [1, 2]\n%sdel box[%s%s - 1]\n" % (indent, indent, p.newline(), p.wrap(call))
+    return "%sbox = [1, 2]\n%sdel box[%s0 * %s]\n" % (indent, indent, p.newline(), p.wrap(call))
 
 
 @STATEMENTS.since(3, 6)
@@ -224,7 +224,7 @@ def decorated(p, call):
     p.block("def {name}_with(x):\n    def decorate(function):\n        {wraps}\n"
             "        def wrapper(*a,{n}**k):\n            value = {wrapped}\n"
             "            return value\n        return wrapper\n    return decorate\n\n"
-            "@{name}_with({n}1)\n@{name}_with(2)\ndef {name}():\n{body}",
+            "@{name}_with({n}1)\n@{name}_with(2)\ndef {name}(*rest):\n{body}",
             name=name, wraps=wraps, n=p.newline(), wrapped=p.wrap("function(*a, **k)"),
             body=p.body(call, "    "))
     return "%s()" % name

@@ -71,7 +71,7 @@ class Expressions:
 
     def f_string(self, call):
         if self.version >= (3, 12):
-            return 'int(f"%s{%s%s:>3}"[%s-1:])' % (
+            return 'int(f"%s{ %s%s:>3}"[%s-1:])' % (
                 self.rng.choice(["é", "🎈", "x"]), call, self.newline(), self.newline())
         if any(char in call for char in "\n\"\\#{}"):
             return "(0 or %s)" % call

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Objects in memory that lies: bytes of a real process changed at random, and addresses of
+ * anything. Whatever is there, reading ends, stays within the limits and leaks nothing.
+ */
+#include <signal.h>
+
+#include "tests/unit/object_child.h"
+
+/* A source that gives the bytes of another one, some of them changed. */
+struct liar {
+	struct prb_mem mem;
+	struct prb_mem *base;
+	uint64_t random;
+	unsigned rate; /* one byte of this many is changed; 0 for none */
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static struct prb_error *liar_read(struct prb_mem *mem, uint64_t address, void *buffer,
+				   size_t length)
+{
+	struct liar *liar = (struct liar *)mem;
+	uint8_t *bytes = buffer;
+
+	PRB_TRY(prb_mem_read(liar->base, address, buffer, length));
+	if (!liar->rate)
+		return NULL;
+	for (uint64_t at = next_random(&liar->random) % liar->rate; at < length;
+	     at += 1 + next_random(&liar->random) % liar->rate) {
+		uint64_t random = next_random(&liar->random);
+
+		/* One bit, the sign of a size, a small number, or anything. */
+		bytes[at] = random & 1	 ? (uint8_t)(bytes[at] ^ 1u << (random >> 8 & 7))
+			    : random & 2 ? 0xff
+			    : random & 4 ? (uint8_t)(random >> 8 & 7)
+					 : (uint8_t)(random >> 8);
+	}
+	return NULL;
+}
+
+static void liar_destroy(struct prb_mem *mem)
+{
+	(void)mem;
+}
+
+static const struct prb_mem_ops liar_ops = {.read = liar_read, .destroy = liar_destroy};
+
+static const struct prb_repr_options limits = {
+	.max_depth = 5,
+	.max_items = 8,
+	.max_text = 50,
+	.max_total = 500,
+};
+
+static bool nothing(void *context, uint64_t key, uint64_t value)
+{
+	(void)key;
+	(void)value;
+	return ++*(unsigned *)context < 1000;
+}
+
+/* Everything that object.h offers, on one address. */
+static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
+{
+	prb_auto_str struct prb_str text = {};
+	unsigned count = 0;
+	uint64_t found;
+	int64_t number;
+
+	assert_null(prb_object_repr(py, mem, address, &limits, &text));
+	assert_true(text.length > 0 && text.length <= limits.max_total + strlen("…"));
+	prb_error_destroy(prb_object_type_name(py, mem, address, &text));
+	prb_error_destroy(prb_object_str(py, mem, address, 100, &text));
+	prb_error_destroy(prb_object_dict_each(py, mem, address, nothing, &count));
+	prb_error_destroy(prb_object_dict_get(py, mem, address, "a", &found));
+	prb_error_destroy(prb_object_attribute(py, mem, address, "x", &found));
+	prb_error_destroy(prb_object_int(py, mem, address, &number));
+}
+
+static void lie_about(struct child *child, uint64_t address, unsigned rounds)
+{
+	static const unsigned rates[] = {20, 100, 500, 3000};
+	struct liar liar = {
+		.mem = {&liar_ops},
+		.base = child->mem,
+		.random = 88172645463325252ull ^ address,
+	};
+
+	for (unsigned i = 0; i < rounds; i++) {
+		liar.rate = rates[i % 4];
+		ask(&child->py, &liar.mem, address);
+	}
+	liar.rate = 0;
+	/* Not where an object begins. */
+	for (unsigned offset = 8; offset < 128; offset += 8)
+		ask(&child->py, &liar.mem, address + offset);
+	ask(&child->py, &liar.mem, address + 1);
+}
+
+static void test_lies(void **state)
+{
+	json_t *all = interpreters(), *interpreter;
+	unsigned rounds = getenv("PROBING_LONG") ? 400 : 8;
+	size_t i;
+
+	(void)state;
+	json_array_foreach(all, i, interpreter)
+	{
+		struct child_value value;
+		struct child child;
+
+		child_start(interpreter, &child);
+		while (child_next(&child, &value)) {
+			lie_about(&child, value.address, rounds);
+			child_value_free(&value);
+		}
+		child_stop(&child);
+	}
+	json_decref(all);
+}
+
+static void test_garbage_addresses(void **state)
+{
+	static const uint64_t addresses[] = {1,
+					     8,
+					     4096,
+					     UINT64_MAX,
+					     UINT64_MAX - 7,
+					     UINT64_MAX - 4095,
+					     0x7fffffffffff,
+					     0xffff800000000000};
+	json_t *all = interpreters();
+	struct child_value value;
+	struct child child;
+
+	(void)state;
+	child_start(json_array_get(all, 0), &child);
+	while (child_next(&child, &value))
+		child_value_free(&value);
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		prb_auto_str struct prb_str text = {};
+		prb_auto_str struct prb_str expected = {};
+
+		ask(&child.py, child.mem, addresses[i]);
+		prb_str_printf(&expected, "<unreadable at %#llx>",
+			       (unsigned long long)addresses[i]);
+		assert_null(prb_object_repr(&child.py, child.mem, addresses[i], NULL, &text));
+		assert_string_equal(prb_str_text(&text), prb_str_text(&expected));
+	}
+	child_stop(&child);
+	json_decref(all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_garbage_addresses),
+		cmocka_unit_test(test_lies),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
