@@ -339,7 +339,7 @@ static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
 	bool inner = t->read == PRB_READ_UNSTABLE;
 
 	if (t->error && (inner || !count))
-		put_thread_error(r, count ? "no inner frames: " : "unreadable: ", t->error);
+		put_thread_error(r, count ? "incomplete: " : "unreadable: ", t->error);
 	for (size_t i = 0; i < count;) {
 		const struct prb_dump_frame *frame = &t->frames.items[i];
 		struct prb_fold_run run = {1, 1};
@@ -351,7 +351,7 @@ static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
 		i += run.period * run.times;
 	}
 	if (t->error && count && !inner)
-		put_thread_error(r, "no more frames: ", t->error);
+		put_thread_error(r, "incomplete: ", t->error);
 	if (!t->error && !count) {
 		prb_text_spaces(&r->text, FRAME_INDENT);
 		prb_str_puts(&r->text, "(no Python frames)\n");

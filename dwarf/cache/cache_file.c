@@ -31,17 +31,18 @@ struct prb_cache_header prb_cache_header(void)
 	return header;
 }
 
-/* Opens a folder that nobody else can write to; made first if it is not there. */
+/* Opens a folder that nobody else can write to. */
 static int open_own_folder(const char *path)
 {
 	struct stat st;
-	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	prb_auto_close int fd = open(path, flags);
+	prb_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 && errno == ENOENT && !mkdir(path, 0700))
-		fd = open(path, flags);
-	if (fd < 0 || fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022))
+	if (fd < 0)
 		return -1;
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+		errno = EPERM;
+		return -1;
+	}
 	return prb_steal_fd(&fd);
 }
 
@@ -58,13 +59,14 @@ static int open_below(const char *base, const char *middle)
 	prb_auto_free char *parent = prb_format("%s%s", base, middle);
 	prb_auto_free char *path = prb_format("%s%s/probing", base, middle);
 
-	if (!parent || !path || base[0] != '/' || !is_own(base))
+	if (!parent || !path || base[0] != '/')
 		return -1;
 
 	int fd = open_own_folder(path);
-	if (fd >= 0 || errno != ENOENT)
+	if (fd >= 0 || errno != ENOENT || !is_own(base))
 		return fd;
 	mkdir(parent, 0700);
+	mkdir(path, 0700);
 	return open_own_folder(path);
 }
 
@@ -81,7 +83,12 @@ int prb_cache_folder(void)
 		return fd;
 
 	prb_auto_free char *path = prb_format("/tmp/probing-%u", (unsigned)geteuid());
-	return path ? open_own_folder(path) : -1;
+	if (!path)
+		return -1;
+	fd = open_own_folder(path);
+	if (fd >= 0 || errno != ENOENT || mkdir(path, 0700))
+		return fd;
+	return open_own_folder(path);
 }
 
 int prb_cache_open_file(int folder, const char *name, int flags, uint64_t *size)

@@ -316,6 +316,36 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pytho
 	return err;
 }
 
+struct prb_error *prb_python_identify(struct prb_modules *modules, struct prb_python_identity *ret)
+{
+	prb_auto_str struct prb_str exe = {};
+	struct prb_module **slot;
+
+	*ret = (struct prb_python_identity){};
+	prb_error_destroy(prb_target_read_link(modules->target, &exe, "exe"));
+	prb_vec_each (slot, &modules->list) {
+		struct prb_mem *mem = modules->target->mem;
+		uint64_t runtime, flag = 0;
+		uint32_t version, ignored;
+
+		if (!likely(*slot, prb_str_text(&exe)) || is_extension(*slot))
+			continue;
+		runtime = find_runtime(*slot);
+		version = runtime ? find_version(modules, *slot, mem, runtime) : 0;
+		if (!version)
+			continue;
+		if (prb_debug_offsets_present(mem, runtime, &ignored))
+			PRB_TRY(prb_mem_read_u64(mem, runtime + 16, &flag));
+		ret->free_threaded = flag != 0;
+		if (version & 0xffff)
+			format_version(version, ret->version, sizeof(ret->version));
+		else
+			snprintf(ret->version, sizeof(ret->version), "3.%u", version >> 16 & 255);
+		return NULL;
+	}
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "no runtime that can be told without reading");
+}
+
 void prb_pythons_deinit(struct prb_pythons *pythons)
 {
 	struct prb_python **py;

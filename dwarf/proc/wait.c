@@ -180,8 +180,8 @@ static long describe(struct prb_wait_context *c, const struct prb_task *task, st
 
 /*
  * A description draws on memory and other processes that a snapshot does not have, so the snapshot
- * keeps the description itself: "CALL FUTEX OWNER ASKED
- * LEFT WORDS" with the number of the call, which may be another than the one restarted.
+ * keeps the description itself: "CALL FUTEX OWNER ASKED LEFT WORDS", with the number of the call
+ * that the program made, which may be another than the one that the kernel restarted.
  */
 static void remember(struct prb_wait_context *c, const char *key, long number,
 		     const struct prb_wait *wait)

@@ -193,11 +193,11 @@ static void survives_truncation_and_corruption(void **state)
 	prb_cache_close(cache);
 
 	prb_auto_free char *good = read_file(path, &length);
-	for (size_t cut = 0; cut < length; cut += cut + 100 < length ? 61 : 1) {
+	for (size_t cut = 0; cut < length; cut += cut + 100 < length ? 199 : 1) {
 		write_file(path, good, cut);
 		check_survives();
 	}
-	for (size_t at = 0; at < length; at += at < 64 || at + 100 > length ? 1 : 61) {
+	for (size_t at = 0; at < length; at += at < 64 || at + 100 > length ? 1 : 199) {
 		prb_auto_free char *bad = malloc(length);
 
 		memcpy(bad, good, length);

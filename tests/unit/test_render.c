@@ -209,9 +209,9 @@ static void test_fold_differences(void **state)
 	expect_missing(&dump, fold, "2 threads  ");
 	expect_contains(&dump, fold, "waiting for the GIL, unstable\n    Condition.wait");
 	threads[1].error = "it runs";
-	expect_contains(&dump, fold, "unstable\n    no inner frames: it runs\n    Condition.wait");
+	expect_contains(&dump, fold, "unstable\n    incomplete: it runs\n    Condition.wait");
 	threads[1].read = PRB_READ_IDLE;
-	expect_contains(&dump, fold, "1010\n    no more frames: it runs\n");
+	expect_contains(&dump, fold, "1010\n    incomplete: it runs\n");
 }
 
 static void test_colour(void **state)
