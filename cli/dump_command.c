@@ -79,8 +79,8 @@ static struct prb_error *show(const struct job *job, const struct prb_dump *dump
 	return NULL;
 }
 
-/** What is skipped, and why, for the JSON of a dump with children. */
-static struct prb_error *note_skipped(const struct job *job, json_t *skipped,
+/** Tells that a child is skipped: in text by a warning, in JSON in a list at the end. */
+static struct prb_error *note_skipped(const struct job *job, struct prb_json *skipped,
 				      const struct prb_process *child, const char *reason)
 {
 	prb_auto_str struct prb_str command = {}, line = {};
@@ -94,17 +94,17 @@ static struct prb_error *note_skipped(const struct job *job, json_t *skipped,
 		prb_warn(prb_str_text(&line));
 		return NULL;
 	}
-	return json_array_append_new(skipped,
-				     json_pack("{si so so}", "pid", (int)child->pid, "command",
-					       prb_json_text(prb_str_text(&command)), "reason",
-					       prb_json_text(reason)))
-		       ? prb_error_nomem()
-		       : NULL;
+	prb_json_open(skipped, NULL, '{');
+	prb_json_integer(skipped, "pid", child->pid);
+	prb_json_text(skipped, "command", prb_str_text(&command));
+	prb_json_text(skipped, "reason", reason);
+	prb_json_close(skipped, '}');
+	return NULL;
 }
 
 /** Dumps one child; what is no Python or may not be read is skipped, what ended does not count. */
 static struct prb_error *dump_child(const struct job *job, const struct prb_process *child,
-				    json_t *skipped)
+				    struct prb_json *skipped)
 {
 	auto_target struct prb_target *target = NULL;
 	auto_dump struct prb_dump *dump = NULL;
@@ -122,7 +122,7 @@ static struct prb_error *dump_child(const struct job *job, const struct prb_proc
 	return show(job, dump);
 }
 
-static struct prb_error *dump_children(const struct job *job, pid_t pid, json_t *skipped)
+static struct prb_error *dump_children(const struct job *job, pid_t pid, struct prb_json *skipped)
 {
 	__attribute__((cleanup(prb_subprocesses_deinit))) struct prb_subprocesses children = {};
 	const struct prb_process *child;
@@ -137,27 +137,22 @@ static struct prb_error *dump_children(const struct job *job, pid_t pid, json_t 
 static struct prb_error *dump_tree(const struct job *job, const struct prb_target *target,
 				   const struct prb_dump *dump)
 {
+	prb_auto_str struct prb_str text = {};
+	struct prb_json skipped = {&text};
+
 	if (target->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_USAGE, "--subprocesses needs a running process");
-	if (!job->json) {
-		PRB_TRY(show(job, dump));
-		return dump_children(job, target->pid, NULL);
-	}
-
-	json_t *skipped = json_array();
-	fputs("{\"dumps\":[", stdout);
-
-	struct prb_error *err = show(job, dump);
-	if (!err)
-		err = dump_children(job, target->pid, skipped);
-	if (err) {
-		json_decref(skipped);
-		return err;
-	}
+	if (job->json)
+		fputs("{\"dumps\":[", stdout);
+	prb_json_open(&skipped, NULL, '[');
+	PRB_TRY(show(job, dump));
+	PRB_TRY(dump_children(job, target->pid, &skipped));
+	if (!job->json)
+		return NULL;
+	prb_json_close(&skipped, ']');
 	fputs("],\"skipped\":", stdout);
-	PRB_TRY(prb_json_write(skipped, stdout));
-	fputs("}\n", stdout);
-	return prb_output_flush();
+	prb_str_puts(&text, "}\n");
+	return prb_output(&text);
 }
 
 struct prb_error *prb_dump_command(const struct prb_cli *cli,

@@ -1,48 +1,111 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/json.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 #include "cli/text.h"
-#include "dwarf/base/str.h"
 
-json_t *prb_json_text(const char *text)
+static void put_key(struct prb_json *json, const char *key)
 {
-	prb_auto_str struct prb_str clean = {};
-
-	if (!text)
-		return json_null();
-
-	json_t *json = json_string(text);
-	if (json)
-		return json;
-	while (*text) {
-		uint32_t c;
-		size_t length = prb_text_decode(text, &c);
-
-		if (c == PRB_TEXT_INVALID)
-			c = 0xdc00U + (unsigned char)*text;
-		prb_str_put_utf8(&clean, c);
-		text += length;
+	if (json->comma)
+		prb_str_putc(json->out, ',');
+	json->comma = true;
+	if (key) {
+		prb_str_putc(json->out, '"');
+		prb_str_puts(json->out, key);
+		prb_str_append(json->out, "\":", 2);
 	}
-	return clean.failed ? NULL : json_string(prb_str_text(&clean));
 }
 
-static struct prb_error *write_value(json_t *value, size_t flags, FILE *out)
+void prb_json_open(struct prb_json *json, const char *key, char bracket)
 {
-	if (!value)
-		return prb_error_nomem();
-
-	int rc = json_dumpf(value, out,
-			    JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(16) | flags);
-	json_decref(value);
-	return rc && !ferror(out) ? prb_error_nomem() : NULL;
+	put_key(json, key);
+	prb_str_putc(json->out, bracket);
+	json->comma = false;
 }
 
-struct prb_error *prb_json_write(json_t *value, FILE *out)
+void prb_json_close(struct prb_json *json, char bracket)
 {
-	return write_value(value, JSON_ENCODE_ANY, out);
+	prb_str_putc(json->out, bracket);
+	json->comma = true;
 }
 
-struct prb_error *prb_json_write_members(json_t *object, FILE *out)
+void prb_json_null(struct prb_json *json, const char *key)
 {
-	return write_value(object, JSON_EMBED, out);
+	put_key(json, key);
+	prb_str_append(json->out, "null", 4);
+}
+
+void prb_json_bool(struct prb_json *json, const char *key, bool value)
+{
+	put_key(json, key);
+	prb_str_puts(json->out, value ? "true" : "false");
+}
+
+void prb_json_integer(struct prb_json *json, const char *key, int64_t value)
+{
+	put_key(json, key);
+	prb_str_printf(json->out, "%" PRId64, value);
+}
+
+void prb_json_natural(struct prb_json *json, const char *key, int64_t value)
+{
+	if (value < 0)
+		prb_json_null(json, key);
+	else
+		prb_json_integer(json, key, value);
+}
+
+void prb_json_real(struct prb_json *json, const char *key, double value, int digits)
+{
+	if (!(value >= 0) || !isfinite(value)) {
+		prb_json_null(json, key);
+		return;
+	}
+	put_key(json, key);
+	prb_str_printf(json->out, "%.*f", digits, value);
+}
+
+/** A code point that is not plain, as JSON escapes it. */
+static void put_escaped(struct prb_str *s, uint32_t c, unsigned char byte)
+{
+	if (c == PRB_TEXT_INVALID)
+		prb_str_printf(s, "\\\\udc%02x", byte);
+	else if (c == '"' || c == '\\')
+		prb_str_printf(s, "\\%c", (char)c);
+	else if (c == '\n')
+		prb_str_append(s, "\\n", 2);
+	else if (c < 0x10000)
+		prb_str_printf(s, "\\u%04x", c);
+	else
+		prb_str_printf(s, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),
+			       0xdc00 + ((c - 0x10000) & 0x3ff));
+}
+
+void prb_json_text(struct prb_json *json, const char *key, const char *value)
+{
+	if (!value) {
+		prb_json_null(json, key);
+		return;
+	}
+	put_key(json, key);
+	prb_str_putc(json->out, '"');
+	while (*value) {
+		size_t plain = 0;
+		uint32_t c;
+
+		while (value[plain] >= ' ' && value[plain] < 0x7f && value[plain] != '"' &&
+		       value[plain] != '\\')
+			plain++;
+		prb_str_append(json->out, value, plain);
+		value += plain;
+		if (!*value)
+			break;
+
+		size_t length = prb_text_decode(value, &c);
+		put_escaped(json->out, c, (unsigned char)*value);
+		value += length;
+	}
+	prb_str_putc(json->out, '"');
 }

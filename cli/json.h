@@ -1,26 +1,50 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Writing JSON piece by piece with jansson.
+ * @file Writing JSON into a string, value by value, commas and escapes being taken care of.
+ *
+ *     prb_auto_str struct prb_str text = {};
+ *     struct prb_json json = {&text};
+ *     prb_json_open(&json, NULL, '{');
+ *     prb_json_text(&json, "name", "Net.forward");
+ *     prb_json_close(&json, '}');
+ *
+ * Each value has a key inside of an object and NULL inside of an array. The text can be written
+ * out and cut to nothing at any time. Running out of memory shows in the string (`failed`).
+ *
+ * The output is plain ASCII on one line: a terminal can show it, whatever the target's names hold.
  */
 #ifndef PRB_CLI_JSON_H
 #define PRB_CLI_JSON_H
 
-#include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
+#include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+
+struct prb_json {
+	struct prb_str *out; /**< borrowed */
+	bool comma;	     /**< a value stands before the next one */
+};
+
+/** Begins an object '{' or an array '['. */
+void prb_json_open(struct prb_json *json, const char *key, char bracket);
+/** Ends it: '}' or ']'. */
+void prb_json_close(struct prb_json *json, char bracket);
+
+void prb_json_null(struct prb_json *json, const char *key);
+void prb_json_bool(struct prb_json *json, const char *key, bool value);
+void prb_json_integer(struct prb_json *json, const char *key, int64_t value);
+
+/** A number with @p digits digits after the point; null if it is negative or not finite. */
+void prb_json_real(struct prb_json *json, const char *key, double value, int digits);
+
+/** An integer, or null if it is negative. */
+void prb_json_natural(struct prb_json *json, const char *key, int64_t value);
 
 /**
- * A JSON string; null for NULL. Bytes that are not UTF-8 become \udcXX, as text, which is what
- * Python's surrogateescape makes of them. NULL when out of memory.
+ * A string; null for NULL. Bytes that are not UTF-8 become \udcXX, as six characters of text,
+ * which is what Python's surrogateescape makes of them.
  */
-json_t *prb_json_text(const char *text);
-
-/** Writes a value to @p out and ends it; NULL is taken as out of memory. */
-struct prb_error *prb_json_write(json_t *value, FILE *out) PRB_MUST_CHECK;
-
-/** The same for the members of an object without the braces around them, to add more by hand. */
-struct prb_error *prb_json_write_members(json_t *object, FILE *out) PRB_MUST_CHECK;
+void prb_json_text(struct prb_json *json, const char *key, const char *value);
 
 #endif

@@ -147,11 +147,6 @@ static struct prb_error *show_text(const struct rows *rows)
 	return prb_output(&text);
 }
 
-static json_t *number_or_null(long value)
-{
-	return value >= 0 ? json_integer(value) : json_null();
-}
-
 /** "3.13t", as files are named, is a free-threaded 3.13. */
 static bool split_version(const char *version, struct prb_str *number)
 {
@@ -162,42 +157,47 @@ static bool split_version(const char *version, struct prb_str *number)
 	return free_threaded;
 }
 
-static json_t *row_json(const struct row *row, bool tree)
+static void put_json_row(struct prb_json *json, const struct row *row, bool tree)
 {
 	const struct prb_python_process *p = row->process;
-	json_t *argv = json_array(), *json;
 	prb_auto_str struct prb_str version = {};
 	bool free_threaded = split_version(p->version, &version);
 	char *const *argument;
 
-	prb_vec_each (argument, &p->process.argv)
-		json_array_append_new(argv, prb_json_text(*argument));
-	json = json_pack("{si si so so si so so so so so}", "pid", (int)p->process.pid, "ppid",
-			 (int)p->process.ppid, "version",
-			 p->version ? prb_json_text(prb_str_text(&version)) : json_null(),
-			 "free_threaded", p->version ? json_boolean(free_threaded) : json_null(),
-			 "threads", (int)p->process.threads, "rank", number_or_null(p->rank),
-			 "local_rank", number_or_null(p->local_rank), "exe",
-			 prb_json_text(p->process.exe), "argv", argv, "unreadable",
-			 prb_json_text(p->refusal));
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "pid", p->process.pid);
+	prb_json_integer(json, "ppid", p->process.ppid);
 	if (tree)
-		json_object_set_new(json, "python_parent",
-				    row->parent ? json_integer(row->parent) : json_null());
-	return json;
+		prb_json_natural(json, "python_parent", row->parent ? row->parent : -1);
+	prb_json_text(json, "version", p->version ? prb_str_text(&version) : NULL);
+	if (p->version)
+		prb_json_bool(json, "free_threaded", free_threaded);
+	else
+		prb_json_null(json, "free_threaded");
+	prb_json_integer(json, "threads", p->process.threads);
+	prb_json_natural(json, "rank", p->rank);
+	prb_json_natural(json, "local_rank", p->local_rank);
+	prb_json_text(json, "exe", p->process.exe);
+	prb_json_open(json, "argv", '[');
+	prb_vec_each (argument, &p->process.argv)
+		prb_json_text(json, NULL, *argument);
+	prb_json_close(json, ']');
+	prb_json_text(json, "unreadable", p->refusal);
+	prb_json_close(json, '}');
 }
 
 static struct prb_error *show_json(const struct rows *rows, bool tree)
 {
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
 	const struct row *row;
 
-	putchar('[');
-	prb_vec_each (row, &rows->list) {
-		if (row != rows->list.items)
-			putchar(',');
-		PRB_TRY(prb_json_write(row_json(row, tree), stdout));
-	}
-	fputs("]\n", stdout);
-	return prb_output_flush();
+	prb_json_open(&json, NULL, '[');
+	prb_vec_each (row, &rows->list)
+		put_json_row(&json, row, tree);
+	prb_json_close(&json, ']');
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

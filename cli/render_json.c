@@ -6,11 +6,13 @@
  */
 #include "cli/render.h"
 
-#include <math.h>
 #include <stdint.h>
 
 #include "cli/json.h"
-#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+
+/* What is written out at once. */
+enum { CHUNK = 64 << 10 };
 
 static const char *const target_kinds[] = {
 	[PRB_TARGET_PROCESS] = "process",
@@ -41,125 +43,152 @@ static const char *const local_kinds[] = {
 	[PRB_LOCAL_FREE] = "free",	   [PRB_LOCAL_NAME] = "name",
 };
 
-/** A time to the @p scale-th part of its unit, without the noise of binary fractions. */
-static json_t *rounded(double value, double scale)
+struct writer {
+	struct prb_json json;
+	struct prb_str text; /**< not written yet */
+	const struct prb_render_options *options;
+	FILE *out;
+};
+
+static void write_out(struct writer *w, size_t more_than)
 {
-	return value >= 0 && isfinite(value) ? json_real(round(value * scale) / scale)
-					     : json_null();
+	if (w->text.length <= more_than)
+		return;
+	fwrite(w->text.data, 1, w->text.length, w->out);
+	prb_str_truncate(&w->text, 0);
 }
 
-static json_t *python_json(const struct prb_dump *dump)
+static void put_python(struct prb_json *json, const struct prb_dump *dump)
 {
-	if (!dump->python_version)
-		return json_null();
-	return json_pack("{so ss sb sb ss so}", "version", prb_json_text(dump->python_version),
-			 "implementation", "CPython", "free_threaded", dump->free_threaded,
-			 "debug_build", dump->debug_build, "layout", layouts[dump->layout],
-			 "build_id", prb_json_text(dump->build_id));
+	if (!dump->python_version) {
+		prb_json_null(json, "python");
+		return;
+	}
+	prb_json_open(json, "python", '{');
+	prb_json_text(json, "version", dump->python_version);
+	prb_json_text(json, "implementation", "CPython");
+	prb_json_bool(json, "free_threaded", dump->free_threaded);
+	prb_json_bool(json, "debug_build", dump->debug_build);
+	prb_json_text(json, "layout", layouts[dump->layout]);
+	prb_json_text(json, "build_id", dump->build_id);
+	prb_json_close(json, '}');
 }
 
-static json_t *target_json(const struct prb_dump *dump)
+static void put_target(struct prb_json *json, const struct prb_dump *dump)
 {
-	json_t *argv = json_array();
 	char *const *argument;
 
+	prb_json_open(json, "target", '{');
+	prb_json_text(json, "kind", target_kinds[dump->kind]);
+	prb_json_natural(json, "pid", dump->pid ? dump->pid : -1);
+	prb_json_text(json, "exe", dump->exe);
+	prb_json_open(json, "argv", '[');
 	prb_vec_each (argument, &dump->argv)
-		json_array_append_new(argv, prb_json_text(*argument));
-	return json_pack("{ss so so so so}", "kind", target_kinds[dump->kind], "pid",
-			 dump->pid ? json_integer(dump->pid) : json_null(), "exe",
-			 prb_json_text(dump->exe), "argv", argv, "python", python_json(dump));
+		prb_json_text(json, NULL, *argument);
+	prb_json_close(json, ']');
+	put_python(json, dump);
+	prb_json_close(json, '}');
 }
 
-static json_t *locals_json(const struct prb_dump_frame *frame)
+static void put_locals(struct prb_json *json, const struct prb_dump_frame *frame)
 {
 	const struct prb_dump_local *local;
-	json_t *list = json_array();
 
-	prb_vec_each (local, &frame->locals)
-		json_array_append_new(list,
-				      json_pack("{so ss so so}", "name", prb_json_text(local->name),
-						"kind", local_kinds[local->kind], "type",
-						prb_json_text(local->type), "value",
-						prb_json_text(local->value)));
-	return list;
+	prb_json_open(json, "locals", '[');
+	prb_vec_each (local, &frame->locals) {
+		prb_json_open(json, NULL, '{');
+		prb_json_text(json, "name", local->name);
+		prb_json_text(json, "kind", local_kinds[local->kind]);
+		prb_json_text(json, "type", local->type);
+		prb_json_text(json, "value", local->value);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
 }
 
-/** Lines and columns: null where the interpreter itself says None. */
-static json_t *position(int32_t value)
+static void put_frame(struct writer *w, const struct prb_dump_frame *frame)
 {
-	return value < 0 ? json_null() : json_integer(value);
+	struct prb_json *json = &w->json;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_text(json, "kind", frame_kinds[frame->kind]);
+	prb_json_text(json, "func", frame->func);
+	prb_json_text(json, "qualname", frame->qualname);
+	prb_json_text(json, "module", frame->module);
+	prb_json_text(json, "file", frame->file);
+	/* Negative is where the interpreter itself says None. */
+	prb_json_natural(json, "line", frame->line);
+	prb_json_natural(json, "end_line", frame->end_line);
+	prb_json_natural(json, "col", frame->col);
+	prb_json_natural(json, "end_col", frame->end_col);
+	prb_json_natural(json, "ip", frame->ip <= INT64_MAX ? (int64_t)frame->ip : -1);
+	prb_json_text(json, "error", frame->error);
+	if (w->options->source)
+		prb_json_text(json, "source", frame->source);
+	if (w->options->locals)
+		put_locals(json, frame);
+	prb_json_close(json, '}');
 }
 
-static json_t *frame_json(const struct prb_dump_frame *frame,
-			  const struct prb_render_options *options)
+static void put_thread(struct writer *w, const struct prb_dump_thread *t)
 {
-	json_t *json = json_pack(
-		"{ss so so so so so so so so so so}", "kind", frame_kinds[frame->kind], "func",
-		prb_json_text(frame->func), "qualname", prb_json_text(frame->qualname), "module",
-		prb_json_text(frame->module), "file", prb_json_text(frame->file), "line",
-		position(frame->line), "end_line", position(frame->end_line), "col",
-		position(frame->col), "end_col", position(frame->end_col), "ip",
-		frame->ip <= INT64_MAX ? json_integer((json_int_t)frame->ip) : json_null(), "error",
-		prb_json_text(frame->error));
-
-	if (options->source)
-		json_object_set_new(json, "source", prb_json_text(frame->source));
-	if (options->locals)
-		json_object_set_new(json, "locals", locals_json(frame));
-	return json;
-}
-
-static json_t *thread_json(const struct prb_dump_thread *t)
-{
-	return json_pack("{si so so so ss so so ss? sb ss so so}", "tid", (int)t->tid, "name",
-			 prb_json_text(t->name), "os_name", prb_json_text(t->os_name),
-			 "interpreter",
-			 t->interpreter < 0 ? json_null() : json_integer(t->interpreter), "state",
-			 t->state ? t->state : "unknown", "idle_seconds",
-			 rounded(t->idle_seconds, 1e6), "waits_for", prb_json_text(t->waits_for),
-			 "gil", t->gil, "gc", t->gc, "read", reads[t->read], "pause_us",
-			 rounded(t->pause_us, 1e3), "error", prb_json_text(t->error));
-}
-
-static struct prb_error *write_thread(const struct prb_dump_thread *t,
-				      const struct prb_render_options *options, FILE *out)
-{
+	struct prb_json *json = &w->json;
 	const struct prb_dump_frame *frame;
 
-	fputc('{', out);
-	PRB_TRY(prb_json_write_members(thread_json(t), out));
-	fputs(",\"frames\":[", out);
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "tid", t->tid);
+	prb_json_text(json, "name", t->name);
+	prb_json_text(json, "os_name", t->os_name);
+	prb_json_natural(json, "interpreter", t->interpreter);
+	prb_json_text(json, "state", t->state ? t->state : "unknown");
+	prb_json_real(json, "idle_seconds", t->idle_seconds, 6);
+	prb_json_text(json, "waits_for", t->waits_for);
+	prb_json_text(json, "gil", t->gil);
+	prb_json_bool(json, "gc", t->gc);
+	prb_json_text(json, "read", reads[t->read]);
+	prb_json_real(json, "pause_us", t->pause_us, 3);
+	prb_json_text(json, "error", t->error);
+	prb_json_open(json, "frames", '[');
 	prb_vec_each (frame, &t->frames) {
-		if (frame != t->frames.items)
-			fputc(',', out);
-		PRB_TRY(prb_json_write(frame_json(frame, options), out));
+		put_frame(w, frame);
+		write_out(w, CHUNK);
 	}
-	fputs("]}", out);
-	return NULL;
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+static void put_dump(struct writer *w, const struct prb_dump *dump)
+{
+	struct prb_json *json = &w->json;
+	const struct prb_dump_thread *t;
+	char *const *warning;
+
+	prb_json_open(json, NULL, '{');
+	put_target(json, dump);
+	prb_json_real(json, "timestamp", dump->timestamp, 6);
+	prb_json_real(json, "pause_us", dump->pause_us, 3);
+	prb_json_integer(json, "paused_threads", dump->paused_threads);
+	prb_json_open(json, "warnings", '[');
+	prb_vec_each (warning, &dump->warnings)
+		prb_json_text(json, NULL, *warning);
+	prb_json_close(json, ']');
+	prb_json_open(json, "threads", '[');
+	prb_vec_each (t, &dump->threads)
+		put_thread(w, t);
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
 }
 
 struct prb_error *prb_render_json(const struct prb_dump *dump,
 				  const struct prb_render_options *options, FILE *out)
 {
-	const struct prb_dump_thread *t;
-	json_t *warnings = json_array();
-	char *const *warning;
+	struct writer w = {.options = options, .out = out};
 
-	prb_vec_each (warning, &dump->warnings)
-		json_array_append_new(warnings, prb_json_text(*warning));
+	w.json.out = &w.text;
+	put_dump(&w, dump);
+	write_out(&w, 0);
 
-	fputc('{', out);
-	PRB_TRY(prb_json_write_members(
-		json_pack("{so so so si so}", "target", target_json(dump), "timestamp",
-			  rounded(dump->timestamp, 1e6), "pause_us", rounded(dump->pause_us, 1e3),
-			  "paused_threads", (int)dump->paused_threads, "warnings", warnings),
-		out));
-	fputs(",\"threads\":[", out);
-	prb_vec_each (t, &dump->threads) {
-		if (t != dump->threads.items)
-			fputc(',', out);
-		PRB_TRY(write_thread(t, options, out));
-	}
-	fputs("]}", out);
-	return NULL;
+	bool failed = w.text.failed;
+	prb_str_deinit(&w.text);
+	return failed ? prb_error_nomem() : NULL;
 }

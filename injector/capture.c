@@ -70,7 +70,8 @@ struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_t
 		PRB_TRY(err);
 	}
 	if (c->native && thread->regs.known)
-		PRB_TRY(prb_native_merge(c->native, mem, &thread->regs, &thread->frames, out));
+		PRB_TRY(prb_native_merge(c->native, thread->py, mem, &thread->regs, &thread->frames,
+					 out));
 	return NULL;
 }
 

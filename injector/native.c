@@ -33,6 +33,7 @@ struct c_frame {
 
 struct merge {
 	struct prb_native *native;
+	struct prb_python *py; /* NULL: no Python frames */
 	struct prb_mem *mem;
 	const struct prb_py_frames *raw;
 	struct prb_dump_thread *thread;
@@ -99,26 +100,34 @@ static struct prb_error *walk_stack(struct merge *m, const struct prb_regs *star
 	return NULL;
 }
 
+/* The loop itself is the first in 3.6+, the second before (later a wrapper without a frame), and
+ * where it is compiled as functions that jump to each other, one of the third kind. Parts of them
+ * are called ".cold", ".lto_priv.0" and the like. */
 static bool is_eval_symbol(const char *symbol)
 {
-	static const char *const names[] = {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx",
-					    "_TAIL_CALL_"};
+	static const char *const names[] = {"_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx"};
 
-	if (!symbol)
-		return false;
-	/* The two names are the loop itself in 3.6+ and up to 3.5; from 3.6 on the second is a
-	 * wrapper, which does not matter: it never has a frame of its own inside. */
-	if (!strncmp(symbol, names[2], strlen(names[2])))
-		return true;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++) {
 		size_t length = strlen(names[i]);
 
-		/* ".cold", ".lto_priv.0" and the like are parts of it. */
 		if (!strncmp(symbol, names[i], length) &&
 		    (!symbol[length] || symbol[length] == '.'))
 			return true;
 	}
-	return false;
+	return !strncmp(symbol, "_TAIL_CALL_", strlen("_TAIL_CALL_"));
+}
+
+/* By the symbol table alone: lines are not needed for a frame that is not shown. */
+static bool is_eval_code(const struct merge *m, uint64_t pc)
+{
+	struct prb_module *module = prb_modules_find(m->native->modules, pc);
+	prb_auto_str struct prb_str symbol = {};
+	uint64_t start;
+
+	if (!m->py || module != m->py->module)
+		return false;
+	prb_auto_error struct prb_error *err = prb_module_symbol_at(module, pc, &symbol, &start);
+	return !err && is_eval_symbol(prb_str_text(&symbol));
 }
 
 static struct prb_error *push_merged(struct merge *m, struct prb_dump_frame **ret)
@@ -163,7 +172,7 @@ static uint64_t next_shim(const struct merge *m)
 	return 0;
 }
 
-static bool is_eval_frame(const struct merge *m, const struct c_frame *frame, const char *symbol)
+static bool is_eval_frame(const struct merge *m, const struct c_frame *frame)
 {
 	uint64_t shim = next_shim(m);
 
@@ -174,7 +183,7 @@ static bool is_eval_frame(const struct merge *m, const struct c_frame *frame, co
 	/* A shim outside of the C stack belongs to the thread state itself. */
 	bool shim_on_stack = m->stack.count && shim >= m->stack.items[0].low &&
 			     shim < m->stack.items[m->stack.count - 1].high;
-	return !shim_on_stack && is_eval_symbol(symbol);
+	return !shim_on_stack && is_eval_code(m, frame->exact ? frame->pc : frame->pc - 1);
 }
 
 static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
@@ -214,12 +223,11 @@ static struct prb_error *place_frame(struct merge *m, const struct c_frame *fram
 {
 	struct prb_lines lines;
 
+	if (is_eval_frame(m, frame))
+		return place_group(m);
 	PRB_TRY(prb_resolve(m->native->resolver, frame->pc, frame->exact, &lines));
 
-	const char *symbol =
-		lines.list.count ? lines.list.items[lines.list.count - 1].symbol : NULL;
-	struct prb_error *err =
-		is_eval_frame(m, frame, symbol) ? place_group(m) : place_native(m, frame, &lines);
+	struct prb_error *err = place_native(m, frame, &lines);
 	prb_lines_deinit(&lines);
 	return err;
 }
@@ -255,11 +263,12 @@ static struct prb_error *merge_all(struct merge *m)
 	return place_rest(m);
 }
 
-struct prb_error *prb_native_merge(struct prb_native *native, struct prb_mem *mem,
-				   const struct prb_regs *regs, const struct prb_py_frames *frames,
+struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python *py,
+				   struct prb_mem *mem, const struct prb_regs *regs,
+				   const struct prb_py_frames *frames,
 				   struct prb_dump_thread *thread)
 {
-	struct merge m = {.native = native, .mem = mem, .raw = frames, .thread = thread};
+	struct merge m = {.native = native, .py = py, .mem = mem, .raw = frames, .thread = thread};
 	struct prb_error *err = walk_stack(&m, regs);
 
 	if (!err)

@@ -8,6 +8,7 @@
 #include "dwarf/base/log.h"
 #include "dwarf/cache/cache.h"
 #include "dwarf/cpython/debug_offsets.h"
+#include "dwarf/cpython/layouts/tables.h"
 #include "dwarf/types/types.h"
 
 /* All the types we need are in the compilation unit of the eval loop, in every version. */
@@ -122,13 +123,14 @@ static void overlay_dwarf(const struct facts *facts, struct prb_layout *layout)
 }
 
 /* The built-in table, or all fields absent. */
-static void start_with_table(struct prb_layout *layout, uint16_t version, bool free_threaded,
-			     bool debug_build)
+static void start_with_table(struct prb_layout *layout, uint16_t machine, uint16_t version,
+			     bool free_threaded, bool debug_build)
 {
 	const struct prb_layout *table = prb_layout_table(version, free_threaded, debug_build);
 
 	if (table) {
 		*layout = *table;
+		prb_layout_adjust(layout, machine);
 		return;
 	}
 	memset(layout, 0, sizeof(*layout));
@@ -159,7 +161,7 @@ struct prb_error *prb_layout_load(struct prb_module *module, struct prb_mem *mem
 		return prb_error_nomem();
 	PRB_TRY(load_facts(module, facts));
 
-	start_with_table(ret, version, free_threaded, facts->debug_build);
+	start_with_table(ret, module->target->machine, version, free_threaded, facts->debug_build);
 	ret->behaviour = behaviour;
 	ret->version = version;
 	ret->micro = hexversion & 0xffff ? (uint8_t)(hexversion >> 8) : 255;

@@ -41,11 +41,14 @@ void prb_repr_deinit(struct prb_repr *r)
 	prb_vec_free(&r->types);
 }
 
+/* Some room is kept for closing what is open and for counting what is left out. */
 size_t prb_repr_room(const struct prb_repr *r)
 {
+	enum { RESERVE = 64 };
 	size_t used = r->out->length - r->start;
+	size_t usable = r->max.max_total - PRB_MIN(r->max.max_total / 4, (unsigned)RESERVE);
 
-	return used < r->max.max_total ? r->max.max_total - used : 0;
+	return used < usable ? usable - used : 0;
 }
 
 bool prb_repr_enter(struct prb_repr *r, uint64_t object, const char *again)

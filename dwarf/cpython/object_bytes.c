@@ -20,6 +20,23 @@ static void put_byte(struct prb_repr *r, uint8_t c, char quote)
 		prb_str_putc(r->out, (char)c);
 }
 
+void prb_repr_quote_bytes(struct prb_repr *r, const uint32_t *bytes, size_t count)
+{
+	bool single = false, both = false;
+
+	for (size_t i = 0; i < count; i++) {
+		single |= bytes[i] == '\'';
+		both |= bytes[i] == '"';
+	}
+
+	char quote = single && !both ? '"' : '\'';
+
+	prb_str_printf(r->out, "b%c", quote);
+	for (size_t i = 0; i < count; i++)
+		put_byte(r, (uint8_t)bytes[i], quote);
+	prb_str_putc(r->out, quote);
+}
+
 /* @p escape is a quote that is escaped even where it needs not be, or 0. */
 static struct prb_error *put_bytes(struct prb_repr *r, uint64_t address, uint64_t length,
 				   char escape)

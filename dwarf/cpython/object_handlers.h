@@ -18,10 +18,19 @@ prb_repr_handler prb_repr_handle_default;
 /* object_str.c, object_bytes.c */
 prb_repr_handler prb_repr_handle_str, prb_repr_handle_bytes, prb_repr_handle_bytearray;
 
+/** Appends bytes that lie one in each word, as a literal. */
+void prb_repr_quote_bytes(struct prb_repr *r, const uint32_t *bytes, size_t count);
+
 /* object_number.c */
 prb_repr_handler prb_repr_handle_int, prb_repr_handle_bool, prb_repr_handle_float,
 	prb_repr_handle_complex;
 void prb_repr_put_complex(struct prb_repr *r, double real, double imaginary);
+/**
+ * Appends the shortest text that a type whose numbers lie @p step apart here reads back as the
+ * same number; @p point: with ".0" for whole numbers.
+ */
+void prb_repr_put_shortest(struct prb_repr *r, double value, double step, bool point);
+/** Appends decimal digits; those over the limit as a count. */
 void prb_repr_put_digits(struct prb_repr *r, const char *text);
 
 /* object_container.c */
@@ -68,6 +77,9 @@ prb_repr_handler prb_repr_handle_lock, prb_repr_handle_rlock, prb_repr_handle_co
 /* object_datetime.c, object_decimal.c */
 prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,
 	prb_repr_handle_timedelta, prb_repr_handle_timezone, prb_repr_handle_decimal;
+
+/* object_numpy.c */
+prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
 
 /* object_python.c */
 /**

@@ -156,7 +156,6 @@ static struct prb_error *to_decimal(const uint32_t *digits, size_t count, unsign
 	return NULL;
 }
 
-/* Appends decimal digits, those over the limit as a count. */
 void prb_repr_put_digits(struct prb_repr *r, const char *text)
 {
 	size_t length = strlen(text);
@@ -203,30 +202,33 @@ struct prb_error *prb_repr_handle_bool(struct prb_repr *r, uint64_t object,
 
 /*
  * The shortest digits that read back as the same number, with their exponent: "%.*e" rounds
- * correctly, so the first precision that reads back is the shortest one.
+ * correctly, so the first precision that reads back is the shortest one. For types narrower than
+ * double, what lies closer than half a step reads back.
  */
-static int shortest_digits(double value, char digits[20])
+static int shortest_digits(double value, double step, char digits[20])
 {
 	char text[40];
 	int count = 0;
 
 	for (int precision = 0; precision <= 16; precision++) {
 		snprintf(text, sizeof(text), "%.*e", precision, value);
-		if (strtod(text, NULL) == value)
+
+		double again = strtod(text, NULL);
+
+		if (again == value || fabs(again - value) < step / 2)
 			break;
 	}
 
 	char *exponent = strchr(text, 'e');
 
-	for (char *c = text; c < exponent; c++)
+	for (char *c = text; exponent && c < exponent; c++)
 		if (*c >= '0' && *c <= '9')
 			digits[count++] = *c;
 	digits[count] = '\0';
 	return exponent ? atoi(exponent + 1) : 0;
 }
 
-/* @p point adds ".0" to whole numbers, as float has it and complex has not. */
-static void put_double(struct prb_repr *r, double value, bool point)
+void prb_repr_put_shortest(struct prb_repr *r, double value, double step, bool point)
 {
 	char digits[20];
 
@@ -241,7 +243,7 @@ static void put_double(struct prb_repr *r, double value, bool point)
 		return;
 	}
 
-	int exponent = shortest_digits(fabs(value), digits);
+	int exponent = shortest_digits(fabs(value), step, digits);
 	int count = (int)strlen(digits);
 
 	if (exponent < -4 || exponent >= 16) {
@@ -261,7 +263,7 @@ static void put_double(struct prb_repr *r, double value, bool point)
 
 void prb_repr_put_double(struct prb_repr *r, double value)
 {
-	put_double(r, value, true);
+	prb_repr_put_shortest(r, value, 0, true);
 }
 
 struct prb_error *prb_repr_handle_float(struct prb_repr *r, uint64_t object,
@@ -271,22 +273,22 @@ struct prb_error *prb_repr_handle_float(struct prb_repr *r, uint64_t object,
 
 	PRB_TRY(prb_mem_read(r->mem, object + (uint64_t)r->layout->object_size, &value,
 			     sizeof(value)));
-	put_double(r, value, true);
+	prb_repr_put_double(r, value);
 	return NULL;
 }
 
 void prb_repr_put_complex(struct prb_repr *r, double real, double imaginary)
 {
 	if (real == 0 && !signbit(real)) {
-		put_double(r, imaginary, false);
+		prb_repr_put_shortest(r, imaginary, 0, false);
 		prb_str_putc(r->out, 'j');
 		return;
 	}
 	prb_str_putc(r->out, '(');
-	put_double(r, real, false);
+	prb_repr_put_shortest(r, real, 0, false);
 	if (isnan(imaginary) || !signbit(imaginary))
 		prb_str_putc(r->out, '+');
-	put_double(r, imaginary, false);
+	prb_repr_put_shortest(r, imaginary, 0, false);
 	prb_str_puts(r->out, "j)");
 }
 

@@ -118,7 +118,7 @@ void prb_repr_deinit(struct prb_repr *r);
 /** Prints any object; what cannot be read shows as unreadable. */
 struct prb_error *prb_repr_object(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
 
-/** Bytes that may still be printed. */
+/** Bytes that may still be printed before the rest is left out. */
 size_t prb_repr_room(const struct prb_repr *r);
 
 /** Begins a container. False if it is being printed already; then @p again, unless NULL,

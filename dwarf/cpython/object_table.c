@@ -82,6 +82,7 @@ static const struct {
 	{"method-wrapper", prb_repr_handle_method_wrapper},
 	{"method_descriptor", prb_repr_handle_method_descriptor},
 	{"module", prb_repr_handle_module},
+	{"numpy.ndarray", prb_repr_handle_ndarray},
 	{"object", prb_repr_handle_default},
 	{"range", prb_repr_handle_range},
 	{"re.Pattern", prb_repr_handle_pattern},
@@ -106,5 +107,5 @@ prb_repr_handler *prb_repr_c_handler(const char *name)
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(handlers); i++)
 		if (strcmp(handlers[i].name, name) == 0)
 			return handlers[i].handler;
-	return NULL;
+	return strncmp(name, "numpy.", 6) == 0 ? prb_repr_handle_numpy_scalar : NULL;
 }

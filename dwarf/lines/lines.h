@@ -4,7 +4,11 @@
  *
  * Order of cost: snapshot's recorded answer, disk cache (by build-id and offset), debug information
  * through libbfd (60–155 ms the first time a file is met), symbol table (name only). Names are
- * demangled (C++, Rust, D) with libiberty.
+ * demangled (C++, Rust, D) with libiberty. Files without line information never go to libbfd. An
+ * answer from symbols alone is asked again once the file has debug information.
+ *
+ * Threading: one thread at a time per resolver. Damaged debug information is no error: what it does
+ * not tell is not there.
  */
 #ifndef PRB_LINES_LINES_H
 #define PRB_LINES_LINES_H

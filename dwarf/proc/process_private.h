@@ -32,7 +32,7 @@ struct prb_refusal_facts {
 	pid_t pid;
 	const char *comm;
 	struct prb_credentials theirs, ours;
-	bool dumpable;	      /**< false: its folder in /proc belongs to root though it does not */
+	bool dumpable;	      /**< false: its files in /proc belong to root though it does not */
 	bool user_namespace;  /**< we are in one that is not the first */
 	bool unmapped;	      /**< its user does not exist in our user namespace */
 	bool container;	      /**< we are in one */

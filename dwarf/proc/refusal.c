@@ -209,12 +209,13 @@ static bool is_ancestor(pid_t ancestor, pid_t pid)
 	return false;
 }
 
+/* Files of a process that is not dumpable belong to root; its folder itself always to its user. */
 static bool is_dumpable(pid_t pid, const struct prb_credentials *theirs)
 {
 	char path[32];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	return stat(path, &st) || st.st_uid == theirs->uid[1];
 }
 

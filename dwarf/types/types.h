@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Offsets of struct members from DWARF (libdwarf), for the few types one compilation unit
- * holds. Reading it costs 14–280 ms, so results are kept by dwarf/cache under the build-id.
+ * holds. Reading it costs 1–2 ms, of compressed debug files 50–90 ms, so results are kept by
+ * dwarf/cache under the build-id.
+ *
+ * Threading: one thread at a time per file. Malformed DWARF gives members that are not found, or
+ * PRB_ERROR_BAD_DATA where no unit can be reached. Types that dwz moved to partial units of the
+ * same file are found, those it moved to another file are not.
  */
 #ifndef PRB_TYPES_TYPES_H
 #define PRB_TYPES_TYPES_H

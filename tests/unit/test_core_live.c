@@ -17,6 +17,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -87,6 +88,7 @@ static pid_t start_python(const char *python, int *stdin_fd)
 	if (pid == 0) {
 		struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* when a test fails */
 		dup2(fds[0], 0);
 		setrlimit(RLIMIT_CORE, &unlimited);
 		setenv("MALLOC_ARENA_MAX", "1", 1); /* else 64 MiB of zeros a thread */

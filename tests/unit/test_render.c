@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
-#include "cli/json.h"
 #include "cli/render.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"

@@ -17,6 +17,8 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/wait_private.h"
+#include "dwarf/snapshot/snapshot.h"
 #include "tests/unit/sleeper.h"
 
 /* Sockets. */
@@ -206,6 +208,70 @@ static void test_unix_pair(void **state)
 	close(pair[0]);
 }
 
+/* Where the kernel gives no duplicate of a socket, the tables must say the same. */
+static void assert_in_tables(struct child *child, int fd, const char *format, ...)
+{
+	struct prb_wait_context *c;
+	char expected[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(expected, sizeof(expected), format, args);
+	va_end(args);
+	ok(prb_wait_context_create(child->target, &c));
+	c->pidfd = -2;
+	for (int again = 0; again < 2; again++) {
+		prb_auto_str struct prb_str s = {};
+
+		prb_describe_fd(c, fd, PRB_INCOMING, &s);
+		assert_string_equal(prb_str_text(&s), expected);
+	}
+	prb_wait_context_destroy(c);
+}
+
+static void test_tables(void **state)
+{
+	struct sockaddr_storage address, address6, udp_address;
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	socklen_t length;
+	int listener = loopback(AF_INET, SOCK_STREAM, &address, &length);
+	int udp = loopback(AF_INET6, SOCK_DGRAM, &udp_address, &length);
+	int listener6 = loopback(AF_INET6, SOCK_STREAM, &address6, &length);
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int named = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	struct child child;
+
+	(void)state;
+	assert_int_equal(connect(fd, (struct sockaddr *)&address6, length), 0);
+	assert_int_equal(bind(netlink,
+			      (struct sockaddr *)&(struct sockaddr_nl){.nl_family = AF_NETLINK},
+			      sizeof(struct sockaddr_nl)),
+			 0);
+	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			     (size_t)sprintf(un.sun_path + 1, "probing tables %d", getpid()));
+	assert_int_equal(bind(named, (struct sockaddr *)&un, length), 0);
+	assert_int_equal(listen(named, 1), 0);
+
+	start(&child, receive, &fd);
+	await(&child, 'S', "recvfrom");
+	assert_in_tables(&child, fd, "socket %d → [::1]:%u", fd, port_of(&address6));
+	assert_in_tables(&child, listener, "socket %d listening on 127.0.0.1:%u", listener,
+			 port_of(&address));
+	assert_in_tables(&child, udp, "UDP socket %d on [::1]:%u", udp, port_of(&udp_address));
+	assert_in_tables(&child, named, "unix socket %d listening on @probing tables %d", named,
+			 getpid());
+	assert_in_tables(&child, netlink, "netlink socket %d (device events)", netlink);
+	assert_in_tables(&child, 1000, "descriptor 1000");
+	finish(&child);
+	close(fd);
+	close(listener);
+	close(listener6);
+	close(udp);
+	close(named);
+	close(netlink);
+}
+
 static void test_netlink(void **state)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -281,6 +347,42 @@ static void test_pipe_of_many(void **state)
 	finish(&writer);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* A snapshot says what the process would have said, though nothing of it is there any more. */
+static void test_replay(void **state)
+{
+	char path[] = "/tmp/probing-test-XXXXXX";
+	int ends[2];
+	struct child child, replay = {};
+	struct prb_recorder *recorder;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	start(&child, read_alone, ends);
+	await(&child, 'S', "read");
+	ok(prb_recorder_create(&recorder));
+	child.target->recorder = recorder;
+	ok(prb_task_read(child.target, child.tid, &child.task));
+	describe(&child);
+	child.target->recorder = NULL;
+	close(mkstemp(path));
+	ok(prb_recorder_write(recorder, child.target, path));
+	prb_recorder_destroy(recorder);
+	finish(&child);
+	close(ends[0]);
+	close(ends[1]);
+
+	ok(prb_target_open_snapshot(path, &replay.target));
+	ok(prb_task_read(replay.target, child.tid, &replay.task));
+	describe(&replay);
+	assert_string_equal(replay.wait.call, "read");
+	assert_what(&replay, "pipe %d ← %d (test_wait)", ends[0], getpid());
+	replay.task.tid++;
+	describe(&replay);
+	assert_null(replay.wait.what);
+	prb_target_destroy(replay.target);
+	unlink(path);
 }
 
 static void test_fifo(void **state)
@@ -559,14 +661,15 @@ static void test_file_locks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tcp),	     cmocka_unit_test(test_mapped_address),
-		cmocka_unit_test(test_udp),	     cmocka_unit_test(test_connect),
-		cmocka_unit_test(test_unix_path),    cmocka_unit_test(test_unix_pair),
-		cmocka_unit_test(test_netlink),	     cmocka_unit_test(test_pipe),
-		cmocka_unit_test(test_pipe_of_many), cmocka_unit_test(test_fifo),
-		cmocka_unit_test(test_open),	     cmocka_unit_test(test_chroot),
-		cmocka_unit_test(test_terminal),     cmocka_unit_test(test_anonymous),
-		cmocka_unit_test(test_poll),	     cmocka_unit_test(test_epoll),
+		cmocka_unit_test(test_tcp),	   cmocka_unit_test(test_mapped_address),
+		cmocka_unit_test(test_udp),	   cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_unix_path),  cmocka_unit_test(test_unix_pair),
+		cmocka_unit_test(test_tables),	   cmocka_unit_test(test_netlink),
+		cmocka_unit_test(test_pipe),	   cmocka_unit_test(test_pipe_of_many),
+		cmocka_unit_test(test_replay),	   cmocka_unit_test(test_fifo),
+		cmocka_unit_test(test_open),	   cmocka_unit_test(test_chroot),
+		cmocka_unit_test(test_terminal),   cmocka_unit_test(test_anonymous),
+		cmocka_unit_test(test_poll),	   cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_file_locks),
 	};
 

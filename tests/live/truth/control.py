@@ -98,7 +98,7 @@ def finalizer_on_return(p, call, indent):
 
 @STATEMENTS.since(3, 4)
 def exception_type(p, call, indent):
-    return ("%stry:\n%s    raise ValueError\n%sexcept (%s and%sValueError):\n%s    pass\n" % (
+    return ("%stry:\n%s    raise ValueError\n%sexcept (0 * %s or%sValueError):\n%s    pass\n" % (
         indent, indent, indent, p.wrap(call), p.newline(), indent))
 
 

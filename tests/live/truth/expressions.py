@@ -50,7 +50,6 @@ class Expressions:
             lambda: "int(%s%s%s)" % (n(), call, n()),
             lambda: "abs(%s-%s%s)" % (n(), n(), call),
             lambda: "((0 <%s%s <=%s9) *%s1)" % (n(), call, n(), n()),
-            lambda: "len([%s*%s(%s,)])" % (n(), n(), call),
             lambda: "dict(%sa=1,%sb=%s)[%s'b']" % (n(), n(), call, n()),
             lambda: "(Chain(%s0)%s.add(%s1)%s.add(%s%s)%s.value)" % (
                 n(), n(), n(), n(), n(), call, n()),
@@ -62,6 +61,7 @@ class Expressions:
             lambda: "([1, 2]%s[%s0 * %s:]%s)[0]" % (n(), n(), call, n()),
         ]
         if self.version >= (3, 5):
+            forms.append(lambda: "len([%s*%s(%s,)])" % (n(), n(), call))
             forms.append(lambda: "sum([%s*[0],%s*[%s]]%s)" % (n(), n(), call, n()))
         if self.version >= (3, 6):
             forms.append(lambda: self.f_string(call))
