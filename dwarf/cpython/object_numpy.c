@@ -15,8 +15,9 @@ enum { DIMENSIONS_MAX = 64, TEXT_MAX = 4096 };
 
 /* Type numbers of numpy's C interface. */
 enum {
-	TYPE_LONGDOUBLE = 13,
-	TYPE_CFLOAT = 14,
+	TYPE_LONG = 7,
+	TYPE_LONGLONG = 9,
+	TYPE_ULONGLONG = 10,
 	TYPE_CDOUBLE = 15,
 	TYPE_OBJECT = 17,
 	TYPE_STRING = 18,
@@ -347,6 +348,9 @@ struct prb_error *prb_repr_handle_numpy_scalar(struct prb_repr *r, uint64_t obje
 		prb_str_putc(r->out, '_');
 		return NULL;
 	}
+	/* "long long" is a type of its own, but named like the "long" of the same size. */
+	if (number == TYPE_LONGLONG || number == TYPE_ULONGLONG)
+		name = types[number - TYPE_LONGLONG + TYPE_LONG].name;
 	prb_str_printf(r->out, "%s(", name);
 	PRB_TRY(put_scalar(r, object, type, number, named));
 	prb_str_putc(r->out, ')');

@@ -187,6 +187,7 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 
 		if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
 			return err;
+		prb_log("python", 2, "not 3.%u: %s", minor, err->message);
 		prb_error_destroy(err);
 	}
 	return prb_error_create(PRB_ERROR_UNSUPPORTED,

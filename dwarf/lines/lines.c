@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/lines/lines.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/line_table.h"
 #include "dwarf/lines/record.h"
+#include "dwarf/lines/runs.h"
 
 /* What we keep open of a module. */
 struct file {
@@ -182,6 +184,95 @@ static bool from_cache(struct file *file, uint64_t offset, struct prb_lines *ret
 	return false;
 }
 
+enum { MAX_FUNCTION = 16 << 10 /* bytes of a function that is resolved whole */ };
+
+/* Key of a function's runs in the cache; single addresses have plain offsets for keys. */
+struct function_key {
+	uint64_t start;
+	char kind;
+} __attribute__((packed));
+
+/* The function that covers @p offset, in the file's own addresses; false if none is known. */
+static bool function_at(struct file *file, uint64_t offset, struct prb_elf_symbol *ret)
+{
+	prb_auto_str struct prb_str name = {};
+	uint64_t start;
+	prb_auto_error struct prb_error *err =
+		prb_module_symbol_at(file->module, offset + file->module->bias, &name, &start);
+
+	if (err)
+		return false;
+	*ret = (struct prb_elf_symbol){.address = start - file->module->bias};
+	return true;
+}
+
+static bool from_function(struct file *file, uint64_t offset, struct prb_lines *ret)
+{
+	struct prb_elf_symbol function;
+	const void *runs, *record;
+	size_t length;
+	bool had_table;
+
+	if (!function_at(file, offset, &function))
+		return false;
+
+	struct function_key key = {function.address, 'F'};
+	if (!prb_cache_get(file->cache, &key, sizeof(key), &runs, &length) ||
+	    !prb_line_runs_find(runs, length, offset - function.address, &record, &length))
+		return false;
+	if (prb_line_record_decode(record, length, ret, &had_table) && ret->list.count)
+		return true;
+	prb_lines_deinit(ret);
+	return false;
+}
+
+static struct prb_error *record_of(void *context, uint64_t offset, struct prb_str *ret)
+{
+	struct file *file = context;
+	struct prb_lines lines = {};
+	struct prb_error *err = compute(file, offset, &lines);
+
+	if (!err)
+		prb_line_record_encode(&lines, true, ret);
+	prb_lines_deinit(&lines);
+	return err;
+}
+
+/* Bytes of the function that lie in front of the next one. */
+static uint64_t function_size(struct file *file, const struct prb_elf_symbol *function)
+{
+	uint64_t size = 0, step = 64;
+	struct prb_elf_symbol other;
+
+	/* Whole steps first, then the last one byte by byte. */
+	while (step && size < MAX_FUNCTION) {
+		if (function_at(file, function->address + size + step - 1, &other) &&
+		    other.address == function->address)
+			size += step;
+		else
+			step = step == 64 ? 1 : 0;
+	}
+	return size;
+}
+
+/* A function that was caught executing will be again, at another of its instructions. */
+static struct prb_error *keep_function(struct file *file, uint64_t offset)
+{
+	bool aarch64 = file->module->target->machine == EM_AARCH64;
+	prb_auto_str struct prb_str runs = {};
+	struct prb_elf_symbol function;
+
+	if (!file->table || !function_at(file, offset, &function))
+		return NULL;
+
+	struct function_key key = {function.address, 'F'};
+	PRB_TRY(prb_line_runs_make(function.address, function_size(file, &function),
+				   aarch64 ? 4 : 1, record_of, file, &runs));
+	if (runs.length)
+		prb_cache_put(file->cache, &key, sizeof(key), runs.data, runs.length);
+	return NULL;
+}
+
 static char *fact_key(struct prb_module *module, uint64_t offset)
 {
 	const char *id = prb_module_build_id(module);
@@ -202,7 +293,8 @@ static bool from_snapshot(struct prb_target *target, const char *key, struct prb
 	return false;
 }
 
-static struct prb_error *resolve(struct file *file, uint64_t offset, struct prb_lines *ret)
+static struct prb_error *resolve(struct file *file, uint64_t offset, bool exact,
+				 struct prb_lines *ret)
 {
 	struct prb_target *target = file->module->target;
 	prb_auto_free char *key = fact_key(file->module, offset);
@@ -213,9 +305,11 @@ static struct prb_error *resolve(struct file *file, uint64_t offset, struct prb_
 	if (from_snapshot(target, key, ret))
 		return NULL;
 
-	bool cached = from_cache(file, offset, ret);
+	bool cached = from_cache(file, offset, ret) || (exact && from_function(file, offset, ret));
 	if (!cached)
 		PRB_TRY(compute(file, offset, ret));
+	if (!cached && exact)
+		PRB_TRY(keep_function(file, offset));
 	if (cached && !target->recorder)
 		return NULL;
 	prb_line_record_encode(ret, file->table != NULL, &record);
@@ -239,7 +333,7 @@ struct prb_error *prb_resolve(struct prb_resolver *resolver, uint64_t pc, bool e
 	PRB_TRY(file_of(resolver, module, &file));
 
 	/* A return address may be the first of the next function; the call never is. */
-	struct prb_error *err = resolve(file, pc - module->bias - !exact, ret);
+	struct prb_error *err = resolve(file, pc - module->bias - !exact, exact, ret);
 	if (err)
 		prb_lines_deinit(ret);
 	return err;

@@ -32,9 +32,9 @@ static pid_t start_ready(void (*act)(void *), void *context)
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ready[0]);
 		act(context);
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user would undo it */
 		if (write(ready[1], "x", 1) == 1)
 			sleep_on(NULL);
 		_exit(97);

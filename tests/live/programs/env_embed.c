@@ -7,6 +7,7 @@
  *
  * Linked against any libpython from 3.4 on, so nothing of Python.h is used.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,10 @@ static void *serve(void *script)
 
 	pthread_setname_np(pthread_self(), "python");
 	Py_Initialize();
+	/* Extension modules may be linked against a libpython other than the one in here. */
 	snprintf(code, sizeof(code),
+		 "import sys\n"
+		 "sys.path[:] = [path for path in sys.path if 'dynload' not in path]\n"
 		 "with open('%s') as file: exec(compile(file.read(), '%s', 'exec'), "
 		 "{'__name__': '__main__'})",
 		 (char *)script, (char *)script);

@@ -78,6 +78,7 @@ int main(int argc, char **argv)
 	sem_init(&ready, 0, 0);
 	for (int i = 2; i + 1 < argc && count < 3; i += 2, count++) {
 		struct python *p = &pythons[count];
+		int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 		pthread_t thread;
 
 		p->name = names[count];
@@ -90,7 +91,9 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s\n", dlerror());
 			return 1;
 		}
-		if (pthread_create(&thread, NULL, serve, p))
+		/* Each namespace has a C library of its own, which has to know its threads. */
+		*(void **)&create = find(p, "pthread_create");
+		if (create(&thread, NULL, serve, p))
 			return 1;
 		sem_wait(&ready);
 	}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The answers for all addresses of one function, as runs of addresses with the same answer;
+ * private to dwarf/lines.
+ *
+ * Where a thread is executing differs from one dump to the next, while return addresses come
+ * again and again. So a function that was caught executing is resolved whole, once, and no debug
+ * information has to be opened for it again.
+ *
+ * In the cache: for each run the number of its bytes and the length of its record (4 bytes each,
+ * little endian), then the record (record.h).
+ */
+#ifndef PRB_LINES_RUNS_H
+#define PRB_LINES_RUNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+
+/** Gives the record for an address into the (empty) @p ret. */
+typedef struct prb_error *prb_line_record_of(void *context, uint64_t address, struct prb_str *ret);
+
+/** Appends the runs of the @p size bytes from @p start, asking for every @p step bytes. */
+struct prb_error *prb_line_runs_make(uint64_t start, uint64_t size, unsigned step,
+				     prb_line_record_of *record_of, void *context,
+				     struct prb_str *ret) PRB_MUST_CHECK;
+
+/** The record for the address @p offset bytes into the function; false if none covers it. */
+bool prb_line_runs_find(const void *runs, size_t length, uint64_t offset, const void **record,
+			size_t *record_length);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Any bytes as objects. The input chooses a version, is repeated over the whole address space, so
+ * that each pointer leads to something, and is read as an object of the type that it says, and by
+ * the handler of a type that it chooses.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/cpython/object_handlers.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { HEADER = 4, MEMORY_MAX = 1 << 16 };
+
+struct memory {
+	struct prb_mem mem;
+	const uint8_t *bytes;
+	size_t size;
+	bool bounded; /* nothing after the first copy */
+};
+
+static struct prb_error *memory_read(struct prb_mem *mem, uint64_t address, void *buffer,
+				     size_t length)
+{
+	struct memory *memory = (struct memory *)mem;
+	uint8_t *to = buffer;
+
+	if (length > MEMORY_MAX || (memory->bounded && !prb_inside(address, length, memory->size)))
+		return prb_error_fault(address, length);
+	for (size_t i = 0; i < length; i++)
+		to[i] = memory->bytes[(address + i) % memory->size];
+	return NULL;
+}
+
+static void memory_destroy(struct prb_mem *mem)
+{
+	(void)mem;
+}
+
+static const struct prb_mem_ops memory_ops = {.read = memory_read, .destroy = memory_destroy};
+
+static const struct {
+	uint16_t version;
+	bool free_threaded;
+} builds[] = {{0x0304, false}, {0x0305, false}, {0x0306, false}, {0x0309, false},
+	      {0x030a, false}, {0x030b, false}, {0x030c, false}, {0x030d, false},
+	      {0x030d, true},  {0x030e, false}, {0x030f, false}};
+
+static prb_repr_handler *const handlers[] = {
+	prb_repr_handle_list,	    prb_repr_handle_tuple,	  prb_repr_handle_set,
+	prb_repr_handle_deque,	    prb_repr_handle_range,	  prb_repr_handle_dict,
+	prb_repr_handle_dict_items, prb_repr_handle_defaultdict,  prb_repr_handle_ordered_dict,
+	prb_repr_handle_namespace,  prb_repr_handle_str,	  prb_repr_handle_bytes,
+	prb_repr_handle_bytearray,  prb_repr_handle_int,	  prb_repr_handle_float,
+	prb_repr_handle_complex,    prb_repr_handle_function,	  prb_repr_handle_builtin,
+	prb_repr_handle_method,	    prb_repr_handle_partial,	  prb_repr_handle_code,
+	prb_repr_handle_cell,	    prb_repr_handle_generator,	  prb_repr_handle_type,
+	prb_repr_handle_module,	    prb_repr_handle_exception,	  prb_repr_handle_weakref,
+	prb_repr_handle_pattern,    prb_repr_handle_structseq,	  prb_repr_handle_array,
+	prb_repr_handle_union,	    prb_repr_handle_thread,	  prb_repr_handle_datetime,
+	prb_repr_handle_timedelta,  prb_repr_handle_timezone,	  prb_repr_handle_decimal,
+	prb_repr_handle_namedtuple, prb_repr_handle_dataclass,	  prb_repr_handle_enum,
+	prb_repr_handle_flag,	    prb_repr_handle_global_enum,  prb_repr_handle_enum_class,
+	prb_repr_handle_counter,    prb_repr_handle_path,	  prb_repr_handle_uuid,
+	prb_repr_handle_ndarray,    prb_repr_handle_numpy_scalar, prb_repr_handle_old_ordered_dict,
+};
+
+static const struct prb_repr_options limits = {
+	.max_depth = 4,
+	.max_items = 8,
+	.max_text = 64,
+	.max_total = 400,
+};
+
+static bool visit(void *context, uint64_t key, uint64_t value)
+{
+	(void)key;
+	(void)value;
+	return ++*(unsigned *)context < 100;
+}
+
+static void by_handler(struct prb_python *py, struct prb_mem *mem, uint64_t object, unsigned choice)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_repr struct prb_repr r;
+	struct prb_type *type;
+
+	prb_repr_init(&r, py, mem, &limits, &text);
+
+	struct prb_error *err = prb_repr_type_of(&r, object, &type);
+
+	if (!err)
+		err = handlers[choice % PRB_ARRAY_SIZE(handlers)](&r, object, type);
+	prb_error_destroy(err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	prb_auto_str struct prb_str text = {};
+	struct memory memory = {.mem = {&memory_ops}};
+	struct prb_python py = {};
+	unsigned count = 0;
+	uint64_t found;
+	int64_t number;
+
+	if (size < HEADER + 64)
+		return 0;
+	memory.bytes = data + HEADER;
+	memory.size = PRB_MIN(size - HEADER, (size_t)MEMORY_MAX);
+	memory.bounded = data[1] & 1;
+	py.layout =
+		*prb_layout_table(builds[data[0] % PRB_ARRAY_SIZE(builds)].version,
+				  builds[data[0] % PRB_ARRAY_SIZE(builds)].free_threaded, false);
+
+	uint64_t object = (uint64_t)data[3] * 8;
+
+	by_handler(&py, &memory.mem, object, data[2]);
+
+	struct prb_error *err = prb_object_repr(&py, &memory.mem, object, &limits, &text);
+
+	if (err || text.length > limits.max_total + strlen("…"))
+		abort();
+	prb_error_destroy(prb_object_attribute(&py, &memory.mem, object, "x", &found));
+	prb_error_destroy(prb_object_dict_each(&py, &memory.mem, object, visit, &count));
+	prb_error_destroy(prb_object_dict_get(&py, &memory.mem, object, "x", &found));
+	prb_error_destroy(prb_object_int(&py, &memory.mem, object, &number));
+	return 0;
+}
