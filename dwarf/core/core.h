@@ -10,6 +10,7 @@
 #ifndef PRB_CORE_CORE_H
 #define PRB_CORE_CORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,12 @@ struct prb_core_info {
 	uint64_t missing_bytes;	   /**< of segments behind the end of a truncated file */
 	unsigned missing_segments; /**< how many of those there are, whole or in part */
 };
+
+/**
+ * True if the file at @p path is an ELF core, or is compressed and so may be one: one read of a
+ * few bytes.
+ */
+bool prb_core_probe(const char *path);
 
 /** Facts of a core target, owned by it; NULL if @p t is no core. */
 const struct prb_core_info *prb_core_info(const struct prb_target *t);

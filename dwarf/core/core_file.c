@@ -257,3 +257,13 @@ struct prb_error *core_file_open(struct core *core, const char *path)
 	PRB_TRY(read_segments(core, &eh));
 	return core->notes.length ? NULL : read_sections(core, &eh);
 }
+
+bool prb_core_probe(const char *path)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	Elf64_Ehdr eh = {};
+
+	if (fd < 0 || pread(fd, &eh, sizeof(eh), 0) <= 0)
+		return false;
+	return (!memcmp(eh.e_ident, ELFMAG, SELFMAG) && eh.e_type == ET_CORE) || core_is_packed(fd);
+}

@@ -129,6 +129,9 @@ struct prb_error *core_stack_strings(struct core *core, bool environment,
  */
 struct prb_error *core_unpack(const char *path, int *fd) PRB_MUST_CHECK;
 
+/** True if the file is compressed in a way that core_unpack() knows, at least by name. */
+bool core_is_packed(int fd);
+
 /** Decompresses the content of a compressed section (@p type: ELFCOMPRESS_…) into @p ret. */
 struct prb_error *core_inflate(uint32_t type, const void *data, size_t length, uint64_t size,
 			       struct prb_str *ret) PRB_MUST_CHECK;

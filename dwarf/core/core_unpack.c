@@ -152,6 +152,11 @@ static const struct format *format_of(int fd)
 	return NULL;
 }
 
+bool core_is_packed(int fd)
+{
+	return format_of(fd) != NULL;
+}
+
 /* A file without a name, where large files may be put. */
 static struct prb_error *create_temporary(int *ret_fd)
 {

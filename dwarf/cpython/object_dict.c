@@ -227,9 +227,13 @@ struct search {
 
 static bool compare_key(void *context, uint64_t key, uint64_t value)
 {
+	enum { COST = 16 }; /* of a key that is read, in entries that are not */
 	struct search *search = context;
 	bool same = false;
 
+	search->err = prb_repr_walk(search->r, COST);
+	if (search->err)
+		return false;
 	search->err = prb_repr_text_is(search->r, key, search->name, &same);
 	if (same)
 		search->value = value;

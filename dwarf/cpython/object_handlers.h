@@ -81,6 +81,9 @@ prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle
 /* object_numpy.c */
 prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
 
+/* object_torch.c */
+prb_repr_handler prb_repr_handle_tensor;
+
 /* object_python.c */
 /**
  * The handler for a repr that is the Python function @p function of the class @p owner; NULL if

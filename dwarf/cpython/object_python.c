@@ -36,6 +36,9 @@ static const struct {
 	{"threading", "Event", prb_repr_handle_event},
 	{"threading", "Semaphore", prb_repr_handle_semaphore},
 	{"threading", "Thread", prb_repr_handle_thread},
+	{"torch._tensor", "Tensor", prb_repr_handle_tensor},
+	{"torch.nn.parameter", "Parameter", prb_repr_handle_tensor},
+	{"torch.tensor", "Tensor", prb_repr_handle_tensor},
 	{"uuid", "UUID", prb_repr_handle_uuid},
 };
 

@@ -43,7 +43,7 @@ struct prb_error *prb_repr_size(struct prb_repr *r, uint64_t object, uint64_t *r
 struct prb_error *prb_repr_walk(struct prb_repr *r, uint64_t entries)
 {
 	/* Garbage can claim tables as large as memory; a walk through one must end. */
-	enum { WALK_MAX = 1 << 26 };
+	enum { WALK_MAX = 1 << 24 };
 
 	r->walked += entries;
 	if (r->walked > WALK_MAX)

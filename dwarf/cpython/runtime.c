@@ -152,7 +152,7 @@ static struct prb_error *try_version(struct prb_python *py, struct prb_mem *mem,
 {
 	PRB_TRY(prb_layout_load(py->module, mem, py->runtime, version, &py->layout));
 	if (!py->runtime && !py->interp_head)
-		PRB_TRY(prb_runtime_scan(py, mem));
+		return prb_runtime_scan(py, mem, validate);
 	return prb_error_prefix(validate(py, mem), "Python %u.%u in %s", version >> 24,
 				version >> 16 & 255, py->module->path);
 }
@@ -175,6 +175,8 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 
 	if (!py->runtime && !py->interp_head && !py->tstate_current && !may_scan)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s holds no Python", module->path);
+	if (!py->runtime && !py->interp_head)
+		PRB_TRY(prb_runtime_scan_cookie(py, mem));
 
 	uint32_t version = find_version(modules, module, mem, py->runtime);
 	if (version)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which child a thread waits for. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/process_private.h"
 #include "dwarf/proc/text.h"
 #include "dwarf/proc/wait_private.h"
 
@@ -20,15 +20,13 @@ struct children {
 
 static pid_t innermost_pid(pid_t pid)
 {
-	char path[32], text[4096];
+	prb_auto_str struct prb_str status = {};
 	pid_t inner = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
+	if (!prb_proc_read(pid, "status", &status))
+		return 0;
 
-	char *end = (char *)prb_text_field(text, "NSpid");
+	char *end = (char *)prb_text_field(prb_str_text(&status), "NSpid");
 	for (const char *at = end; at && *at >= '0' && *at <= '9'; at = end + strspn(end, "\t "))
 		inner = (pid_t)strtol(at, &end, 10);
 	return inner;
@@ -80,6 +78,16 @@ static void put_child(pid_t pid, struct prb_str *s)
 	prb_describe_process(pid, s);
 }
 
+/* Whether the process of that number in our pid namespace is the one meant. */
+static bool is_own_child(struct prb_wait_context *c, pid_t pid)
+{
+	prb_auto_str struct prb_str line = {};
+	struct prb_stat stat;
+
+	return prb_proc_read(pid, "stat", &line) && prb_stat_parse(prb_str_text(&line), &stat) &&
+	       stat.ppid == c->target->pid && innermost_pid(pid) == pid;
+}
+
 /*
  * The number is that of the target's pid namespace. In ours it is another one if the namespaces
  * differ: then the child is found by what it calls itself.
@@ -88,7 +96,10 @@ static void put_child_called(struct prb_wait_context *c, pid_t inner, struct prb
 {
 	struct children children = {.inner = inner};
 
-	add_all_children(c, &children, s);
+	if (is_own_child(c, inner))
+		children.called = inner;
+	else
+		add_all_children(c, &children, s);
 	if (children.called)
 		put_child(children.called, s);
 	else

@@ -2,8 +2,8 @@
 /*
  * Which processes have a file open. The kernel tells it only by the links under each /proc/PID/fd,
  * at some twenty microseconds a process. Pipes are inherited, so the target's family is asked
- * first: its parent, that one's children, and its own. If none of them has the file, all
- * processes are, those of the pids next to the target's first, until the time is up.
+ * first: its parent, that one's children of the nearest pids, and its own. If none of them has the
+ * file, all processes are, those of the nearest pids first, until the time is up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,8 @@ enum {
 	SCAN_MS = 20,
 	MAX_DESCRIPTORS = 1 << 20,
 	MAX_LINK = 256, /* of those that matter: pipes, sockets, paths of fifos */
-	MAX_FAMILY = 512,
+	MAX_CHILDREN = 512,
+	MAX_SIBLINGS = 32,
 };
 
 struct open_file {
@@ -138,29 +139,43 @@ static bool add_children(struct candidates *candidates, pid_t pid, pid_t target)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	prb_auto_fclose FILE *file = fopen(path, "re");
-	while (file && candidates->list.count < MAX_FAMILY && fscanf(file, "%d", &child) == 1) {
+	while (file && candidates->list.count < MAX_CHILDREN && fscanf(file, "%d", &child) == 1) {
 		if (!add_candidate(candidates, child, target))
 			return false;
 	}
 	return true;
 }
 
-static bool add_family(struct prb_wait_context *c, pid_t hint, struct candidates *candidates)
+static void sort(struct candidates *candidates)
 {
+	if (candidates->list.count)
+		qsort(candidates->list.items, candidates->list.count,
+		      sizeof(*candidates->list.items), compare_candidates);
+}
+
+static bool add_family(struct prb_wait_context *c, struct candidates *candidates)
+{
+	auto_candidates struct candidates siblings = {};
 	prb_auto_str struct prb_str line = {};
 	pid_t target = c->target->pid;
 	struct prb_stat stat;
 
-	if (!add_candidate(candidates, target, target) ||
-	    (hint && !add_candidate(candidates, hint, target)) ||
-	    !add_children(candidates, target, target))
+	if (!add_candidate(candidates, target, target) || !add_children(candidates, target, target))
 		return false;
 	if (!prb_wait_ok(&line, prb_target_read_file(c->target, &line, "stat")) ||
 	    !prb_stat_parse(prb_str_text(&line), &stat) || stat.ppid <= 0)
 		return !line.failed;
+	if (!add_candidate(candidates, stat.ppid, target))
+		return false;
 	/* The children of the first process are not a family. */
-	return add_candidate(candidates, stat.ppid, target) &&
-	       (stat.ppid == 1 || add_children(candidates, stat.ppid, target));
+	if (stat.ppid != 1 && !add_children(&siblings, stat.ppid, target))
+		return false;
+	sort(&siblings);
+	for (size_t i = 0; i < siblings.list.count && i < MAX_SIBLINGS; i++) {
+		if (!add_candidate(candidates, siblings.list.items[i].pid, target))
+			return false;
+	}
+	return true;
 }
 
 static bool add_all(struct candidates *candidates, pid_t target)
@@ -185,9 +200,7 @@ static bool scan(struct prb_holders *h, struct candidates *candidates)
 	pid_t last = 0;
 
 	h->list.count = 0;
-	if (candidates->list.count)
-		qsort(candidates->list.items, candidates->list.count,
-		      sizeof(*candidates->list.items), compare_candidates);
+	sort(candidates);
 	prb_vec_each (candidate, &candidates->list) {
 		if (proc < 0 || now_ms() > end)
 			break;
@@ -258,7 +271,25 @@ static void search(const struct prb_holders *h, pid_t target, const char *link,
 	}
 }
 
-/* The family is asked anew for a hint that it did not have; all are asked only once. */
+/*
+ * Whoever made a socket has it, or has left it to its children: the family needs not be asked
+ * when that is so. The list is not kept, being about this one socket.
+ */
+static bool find_hinted(struct prb_wait_context *c, const char *link, enum prb_access access,
+			pid_t hint, struct found *found)
+{
+	auto_candidates struct candidates few = {};
+	struct prb_holders h = {};
+	pid_t target = c->target->pid;
+	bool ok = add_candidate(&few, target, target) && add_candidate(&few, hint, target) &&
+		  add_children(&few, target, target) && scan(&h, &few);
+
+	if (ok)
+		search(&h, target, link, access, found);
+	prb_vec_free(&h.list);
+	return ok;
+}
+
 static bool find(struct prb_wait_context *c, const char *link, enum prb_access access, pid_t hint,
 		 struct found *found)
 {
@@ -269,11 +300,13 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 		c->holders = calloc(1, sizeof(*c->holders));
 
 	struct prb_holders *h = c->holders;
-	if (!h)
+	if (!h || (hint && !find_hinted(c, link, access, hint, found)))
 		return false;
-	if (!h->all && (!h->family || hint)) {
+	if (found->others || found->itself)
+		return true;
+	if (!h->family && !h->all) {
 		h->family = true;
-		if (!add_family(c, hint, &family) || !scan(h, &family))
+		if (!add_family(c, &family) || !scan(h, &family))
 			return false;
 	}
 	search(h, target, link, access, found);

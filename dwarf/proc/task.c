@@ -50,6 +50,23 @@ static void set_name(struct prb_task *task, const char *comm, size_t length)
 	snprintf(task->name, sizeof(task->name), "%s", prb_str_text(&name));
 }
 
+struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_error *err;
+
+	if (strchr("RXZ", task->state))
+		return NULL;
+	err = prb_target_read_file(t, &text, "task/%d/syscall", task->tid);
+	if (!err)
+		parse_syscall(prb_str_text(&text), task);
+	/* Not permitted, or gone by now: then there is less to tell. */
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
 struct prb_error *prb_task_read(struct prb_target *t, pid_t tid, struct prb_task *ret)
 {
 	prb_auto_str struct prb_str text = {};
@@ -71,16 +88,5 @@ struct prb_error *prb_task_read(struct prb_target *t, pid_t tid, struct prb_task
 					tid);
 	ret->state = stat.state;
 	set_name(ret, stat.comm, stat.comm_length);
-	if (strchr("RXZ", stat.state))
-		return NULL;
-
-	prb_str_truncate(&text, 0);
-	err = prb_target_read_file(t, &text, "task/%d/syscall", tid);
-	if (!err)
-		parse_syscall(prb_str_text(&text), ret);
-	/* Not permitted, or gone by now: then there is less to tell. */
-	if (err && err->code == PRB_ERROR_NOMEM)
-		return err;
-	prb_error_destroy(err);
-	return NULL;
+	return prb_task_read_call(t, ret);
 }

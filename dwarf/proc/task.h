@@ -28,6 +28,13 @@ struct prb_task {
 struct prb_error *prb_task_read(struct prb_target *t, pid_t tid,
 				struct prb_task *ret) PRB_MUST_CHECK;
 
+/**
+ * The dearer half of prb_task_read(): adds what task/TID/syscall tells to a task whose tid and
+ * state are known. The rest of @p task must be as prb_task_read() leaves it for a thread outside
+ * of any system call: zero, but `syscall` -1.
+ */
+struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task) PRB_MUST_CHECK;
+
 /** "recvfrom", or NULL if the number is unknown on that machine. */
 const char *prb_syscall_name(uint16_t machine, long number);
 

@@ -229,7 +229,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, const struct prb
 	if (!stopped && task->state != 'S' && task->state != 'D')
 		return NULL;
 
-	snprintf(key, sizeof(key), "wait:%d", task->tid);
+	snprintf(key, sizeof(key), "task-wait:%d", task->tid);
 	c->state = task->state;
 	if (!live)
 		recall(c, key, &number, ret, &s);

@@ -187,4 +187,12 @@ enum prb_cfi_status prb_cfi_evaluate(const struct prb_cfi_section *section,
 enum prb_cfi_status prb_cfi_sigreturn(const struct prb_cfi_memory *memory, struct prb_regs *regs,
 				      uint64_t *cfa) PRB_MUST_CHECK;
 
+/**
+ * Leaves a linker's stub (an entry of the PLT) that has no CFI, for a pc that is exact: carries
+ * out its instructions on @p regs up to the function it jumps to; the frame stays the same one.
+ * PRB_CFI_NOT_FOUND, with @p regs unchanged, if the code is anything else.
+ */
+enum prb_cfi_status prb_cfi_leave_stub(const struct prb_cfi_memory *memory,
+				       struct prb_regs *regs) PRB_MUST_CHECK;
+
 #endif

@@ -117,19 +117,34 @@ static struct prb_error *module_tables(struct prb_unwinder *unwinder, struct prb
 	return NULL;
 }
 
-/* A row from the cache, or from the tables of the module, into the cache. */
+/* A row, from the cache or the tables of its module, and what its expressions lie in. */
+struct found_row {
+	const struct prb_cfi_row *row;
+	const struct prb_cfi_section *section;
+	struct prb_cfi_row fresh;
+};
+
 static struct prb_error *find_row(struct prb_unwinder *unwinder,
 				  const struct prb_cfi_memory *memory, uint16_t machine,
-				  struct prb_module *module, uint64_t pc, struct prb_cfi_row *row,
-				  const struct prb_cfi_section **section,
-				  enum prb_cfi_status *status)
+				  uint64_t pc, struct found_row *found, enum prb_cfi_status *status)
 {
+	struct prb_module *module;
 	struct prb_module_cfi *cfi;
 
+	*status = PRB_CFI_OK;
+	found->row = prb_row_cache_find(&unwinder->rows, pc, &found->section);
+	if (found->row)
+		return NULL;
+	*status = PRB_CFI_NOT_FOUND;
+	module = prb_modules_find(unwinder->modules, pc);
+	if (!module)
+		return NULL;
 	PRB_TRY(module_tables(unwinder, module, &cfi));
-	PRB_TRY(prb_module_cfi_row(cfi, memory, machine, pc, row, section, status));
+	PRB_TRY(prb_module_cfi_row(cfi, memory, machine, pc, &found->fresh, &found->section,
+				   status));
 	if (*status == PRB_CFI_OK)
-		prb_row_cache_put(&unwinder->rows, pc, *section, row);
+		prb_row_cache_put(&unwinder->rows, pc, found->section, &found->fresh);
+	found->row = &found->fresh;
 	return NULL;
 }
 
@@ -221,30 +236,24 @@ static struct prb_error *leave_frame(struct prb_unwinder *unwinder,
 {
 	/* A return address may be the first byte of another function: the call lies before it. */
 	uint64_t pc = exact_pc ? caller->pc : caller->pc - 1;
-	const struct prb_cfi_section *section;
-	const struct prb_cfi_row *row = prb_row_cache_find(&unwinder->rows, pc, &section);
-	struct prb_cfi_row fresh;
+	struct found_row found;
 
-	if (!row) {
-		struct prb_module *module = prb_modules_find(unwinder->modules, pc);
-
-		*status = PRB_CFI_NOT_FOUND;
-		if (module)
-			PRB_TRY(find_row(unwinder, memory, caller->machine, module, pc, &fresh,
-					 &section, status));
-		if (*status == PRB_CFI_NOT_FOUND) {
-			*status = prb_cfi_sigreturn(memory, caller, &ret->cfa);
-			ret->signal_frame = *status == PRB_CFI_OK;
-			if (*status == PRB_CFI_NOT_FOUND && exact_pc)
-				*status = leave_bad_call(unwinder, memory, caller, &ret->cfa);
+	PRB_TRY(find_row(unwinder, memory, caller->machine, pc, &found, status));
+	if (*status == PRB_CFI_NOT_FOUND) {
+		*status = prb_cfi_sigreturn(memory, caller, &ret->cfa);
+		ret->signal_frame = *status == PRB_CFI_OK;
+		if (*status == PRB_CFI_NOT_FOUND && exact_pc)
+			*status = leave_bad_call(unwinder, memory, caller, &ret->cfa);
+		if (*status != PRB_CFI_NOT_FOUND || !exact_pc ||
+		    prb_cfi_leave_stub(memory, caller) != PRB_CFI_OK)
 			return NULL;
-		}
-		if (*status != PRB_CFI_OK)
-			return NULL;
-		row = &fresh;
+		PRB_TRY(find_row(unwinder, memory, caller->machine, caller->pc, &found, status));
 	}
-	*status = prb_cfi_apply(section, memory, row, unwinder->pac_mask, caller, &ret->cfa);
-	ret->signal_frame = *status == PRB_CFI_OK && row->signal_frame;
+	if (*status != PRB_CFI_OK)
+		return NULL;
+	*status = prb_cfi_apply(found.section, memory, found.row, unwinder->pac_mask, caller,
+				&ret->cfa);
+	ret->signal_frame = *status == PRB_CFI_OK && found.row->signal_frame;
 	return NULL;
 }
 

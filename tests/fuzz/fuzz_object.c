@@ -15,13 +15,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEADER = 4, MEMORY_MAX = 1 << 16 };
+enum { HEADER = 4, MEMORY_MAX = 1 << 16, READS_MAX = 5000 };
 
 struct memory {
 	struct prb_mem mem;
 	const uint8_t *bytes;
 	size_t size;
-	bool bounded; /* nothing after the first copy */
+	bool bounded;	/* nothing after the first copy */
+	unsigned reads; /* so many are answered, to keep a run short */
 };
 
 static struct prb_error *memory_read(struct prb_mem *mem, uint64_t address, void *buffer,
@@ -30,8 +31,10 @@ static struct prb_error *memory_read(struct prb_mem *mem, uint64_t address, void
 	struct memory *memory = (struct memory *)mem;
 	uint8_t *to = buffer;
 
-	if (length > MEMORY_MAX || (memory->bounded && !prb_inside(address, length, memory->size)))
+	if (length > MEMORY_MAX || !memory->reads ||
+	    (memory->bounded && !prb_inside(address, length, memory->size)))
 		return prb_error_fault(address, length);
+	memory->reads--;
 	for (size_t i = 0; i < length; i++)
 		to[i] = memory->bytes[(address + i) % memory->size];
 	return NULL;
@@ -68,6 +71,7 @@ static prb_repr_handler *const handlers[] = {
 	prb_repr_handle_flag,	    prb_repr_handle_global_enum,  prb_repr_handle_enum_class,
 	prb_repr_handle_counter,    prb_repr_handle_path,	  prb_repr_handle_uuid,
 	prb_repr_handle_ndarray,    prb_repr_handle_numpy_scalar, prb_repr_handle_old_ordered_dict,
+	prb_repr_handle_tensor,
 };
 
 static const struct prb_repr_options limits = {
@@ -113,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory.bytes = data + HEADER;
 	memory.size = PRB_MIN(size - HEADER, (size_t)MEMORY_MAX);
 	memory.bounded = data[1] & 1;
+	memory.reads = READS_MAX;
 	py.layout =
 		*prb_layout_table(builds[data[0] % PRB_ARRAY_SIZE(builds)].version,
 				  builds[data[0] % PRB_ARRAY_SIZE(builds)].free_threaded, false);

@@ -8,9 +8,11 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build" / "probing"))
 LONG = os.environ.get("PROBING_LONG", "") not in ("", "0")
 
@@ -35,6 +37,8 @@ class Interpreter:
         self.full_version = entry["version"]
         self.free_threaded = entry["free_threaded"]
         self.debug_build = entry["debug_build"]
+        self.chroot = entry.get("chroot")  # a root folder, and its path of the unpatched binary
+        self.chroot_exe = entry.get("chroot_exe")
         self._has_ctypes = None
 
     def __repr__(self):
@@ -42,7 +46,9 @@ class Interpreter:
 
     @property
     def has_ctypes(self):
-        """Old builds lack ctypes, or have one that does not fit the libffi of the machine."""
+        """Builds may lack it, and those of 3.4 and 3.5 crash in it when made by a new compiler."""
+        if self.version < (3, 6):
+            return False
         if self._has_ctypes is None:
             test = "import ctypes; ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)()"
             self._has_ctypes = not subprocess.run(
@@ -103,6 +109,20 @@ def thread_status(pid, tid=None):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
+def sleeps_in(pid, tid, function):
+    """Whether a thread is off its processor, in that function of the kernel."""
+    with open("/proc/%d/task/%d/wchan" % (pid, tid), encoding="ascii") as file:
+        return function in file.read()
+
+
+def wait_for_sleep(pid, function, tid=None, timeout=10):
+    """Until this thread, or any of the process, sleeps in that function of the kernel."""
+    end = time.monotonic() + timeout
+    while not any(sleeps_in(pid, each, function) for each in ([tid] if tid else thread_ids(pid))):
+        assert time.monotonic() < end, "%d does not sleep in %s" % (tid or pid, function)
+        time.sleep(0.0001)
+
+
 def thread_ids(pid):
     return sorted(int(tid) for tid in os.listdir("/proc/%d/task" % pid))
 
@@ -129,19 +149,16 @@ class Shared:
         self._file.close()
 
 
-class Target:
-    """A Python program started as a target; killed at the end of the `with` block.
+class Program:
+    """A command started as a target; killed at the end of the `with` block.
 
-    The program tells by a line on its stdout when it is ready."""
+    It tells by a line on its stdout when it is ready."""
 
-    def __init__(self, interpreter, script, *arguments, options=(), pass_fds=(), env=None):
-        command = [interpreter.exe] + list(options) + [str(script)]
+    def __init__(self, command, **options):
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            command + [str(argument) for argument in arguments],
-            env=dict(interpreter.env, **(env or {})), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=self._errors, pass_fds=pass_fds,
-        )
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._errors, **options)
         self.pid = self._process.pid
         self._printed = b""
 
@@ -181,6 +198,14 @@ class Target:
             self._process.kill()
         self._process.communicate()
         self._errors.close()
+
+
+class Target(Program):
+    """A Python program started as a target."""
+
+    def __init__(self, interpreter, script, *arguments, options=(), pass_fds=(), env=None):
+        super().__init__([interpreter.exe, *options, script, *arguments],
+                         env=dict(interpreter.env, **(env or {})), pass_fds=pass_fds)
 
 
 def report(line):

@@ -268,7 +268,12 @@ def test_sample(probing, target):
     assert re.search(r"^\d+ worker +running", text, re.M), text
     assert re.search(r"^    rec_busy +threads\.py:\d+   \(20 calls deep\)$", text, re.M), text
     assert re.search(r"^%d MainThread +idle .*in \w+: .*socket" % process.pid, text, re.M), text
-    assert re.search(r"^3 threads +idle in \S+: .* +\d+–\d+$", text, re.M), text
+    folded = re.search(r"^3 threads +idle in \S+: .*?  +([\d, –]+)$", text, re.M)
+    ends = [int(tid) for tid in re.findall(r"\d+", folded.group(1))]
+    waiters = [tid for tid in support.thread_ids(process.pid)
+               if not re.search(r"^%d " % tid, text, re.M)]
+    assert len(waiters) == 3 and set(ends) <= set(waiters), (waiters, text)
+    assert (ends[0], ends[-1]) == (waiters[0], waiters[-1]), text
     columns = {line.index(line.split()[1]) for line in rest
                if line.startswith("    ") and ".py:" in line and len(line.split()[0]) < 24}
     assert len(columns) == 1, text

@@ -50,14 +50,24 @@ struct child {
 
 typedef void sleeper(void *context);
 
+/* A child must not outlive the test, not even if its parent ended before it got here. */
+static inline void end_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(99);
+}
+
 static inline void start(struct child *child, sleeper *sleep_in, void *context)
 {
+	pid_t parent = getpid();
+
 	*child = (struct child){};
 	child->pid = child->tid = fork();
 	assert_true(child->pid >= 0);
 	if (child->pid)
 		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	end_with(parent);
 	sleep_in(context);
 	_exit(99);
 }

@@ -483,6 +483,78 @@ static void test_sigreturn_aarch64(void **state)
 #endif
 }
 
+/* A stub at CODE, and the word at POINTERS that it jumps to. */
+static enum prb_cfi_status leave(const void *code, size_t size, unsigned at, uint64_t *target,
+				 struct prb_regs *regs)
+{
+	memory.pieces[1].address = CODE;
+	memory.pieces[1].size = size;
+	memory.pieces[1].data = code;
+	memory.pieces[2].address = POINTERS;
+	memory.pieces[2].size = sizeof(*target);
+	memory.pieces[2].data = target;
+	regs->pc = CODE + at;
+	prb_regs_set(regs, prb_regs_sp(regs->machine), 0x7000);
+	return prb_cfi_leave_stub(&reader, regs);
+}
+
+static void test_stubs_x86_64(void **state)
+{
+	struct prb_regs regs = {.machine = EM_X86_64};
+	uint64_t target = 0xabc0;
+	/* The displacement is from behind the instruction to POINTERS. */
+	const uint8_t secure[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x2f, 0, 0};
+	/* push $5; jmp to the first entry: push …(%rip); jmp *…(%rip) */
+	const uint8_t lazy[] = {0x68, 5, 0, 0, 0, 0xe9, 0,    0,    0,	  0, 0xff,
+				0x35, 0, 0, 0, 0, 0xff, 0x25, 0xea, 0x2f, 0, 0};
+	const uint8_t circle[] = {0xe9, 0xfb, 0xff, 0xff, 0xff};
+	const uint8_t other[] = {0x55, 0xff, 0x25, 0xf5, 0x2f, 0, 0};
+
+	(void)state;
+	for (unsigned at = 0; at < 8; at += 4) {
+		assert_int_equal(leave(secure, sizeof(secure), at, &target, &regs), PRB_CFI_OK);
+		assert_int_equal(regs.pc, target);
+		assert_int_equal(regs.value[PRB_REG_X86_64_RSP], 0x7000);
+	}
+	assert_int_equal(leave(lazy, sizeof(lazy), 0, &target, &regs), PRB_CFI_OK);
+	assert_int_equal(regs.pc, target);
+	assert_int_equal(regs.value[PRB_REG_X86_64_RSP], 0x7000 - 16);
+	assert_int_equal(leave(lazy, sizeof(lazy), 16, &target, &regs), PRB_CFI_OK);
+	assert_int_equal(regs.value[PRB_REG_X86_64_RSP], 0x7000);
+
+	assert_int_equal(leave(circle, sizeof(circle), 0, &target, &regs), PRB_CFI_NOT_FOUND);
+	assert_int_equal(leave(other, sizeof(other), 0, &target, &regs), PRB_CFI_NOT_FOUND);
+	assert_int_equal(leave(secure, 9, 0, &target, &regs), PRB_CFI_NOT_FOUND);
+	assert_int_equal(regs.pc, CODE);
+}
+
+static void test_stubs_aarch64(void **state)
+{
+	struct prb_regs regs = {.machine = EM_AARCH64};
+	uint64_t target = 0xabc0;
+	/* bti c; adrp x16, +3 pages; ldr x17, [x16]; add x16, x16, #0; br x17 */
+	const uint32_t code[] = {0xd503245f, 0xf0000010, 0xf9400211, 0x91000210, 0xd61f0220};
+	/* adrp x16, +3 pages; add x16, x16, #0x123; br x16 */
+	const uint32_t far_branch[] = {0xf0000010, 0x91048e10, 0xd61f0200};
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		/* What the instructions before have done is in the registers. */
+		if (i >= 2)
+			prb_regs_set(&regs, 16, POINTERS);
+		if (i >= 3)
+			prb_regs_set(&regs, 17, target);
+		assert_int_equal(leave(code, sizeof(code), 4 * i, &target, &regs), PRB_CFI_OK);
+		assert_int_equal(regs.pc, target);
+		assert_int_equal(regs.value[PRB_REG_AARCH64_SP], 0x7000);
+		regs.known = 0;
+	}
+	assert_int_equal(leave(code, sizeof(code), 8, &target, &regs), PRB_CFI_NOT_FOUND);
+	assert_int_equal(leave(far_branch, sizeof(far_branch), 0, &target, &regs), PRB_CFI_OK);
+	assert_int_equal(regs.pc, 0x8123);
+	assert_int_equal(leave(code, sizeof(code) - 4, 0, &target, &regs), PRB_CFI_NOT_FOUND);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +569,8 @@ int main(void)
 		cmocka_unit_test_setup(test_search_table_missing, clear),
 		cmocka_unit_test_setup(test_sigreturn_x86_64, clear),
 		cmocka_unit_test_setup(test_sigreturn_aarch64, clear),
+		cmocka_unit_test_setup(test_stubs_x86_64, clear),
+		cmocka_unit_test_setup(test_stubs_aarch64, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,8 +78,10 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-static enum prb_cfi_status step(struct prb_regs *regs, uint64_t pc, bool *signal_frame)
+static enum prb_cfi_status step(struct prb_regs *regs, bool exact, bool *signal_frame)
 {
+	uint64_t pc = exact ? regs->pc : regs->pc - 1;
+
 	for (unsigned i = 0; i < module_count; i++) {
 		const struct module *m = &modules[i];
 		struct prb_cfi_fde fde = {};
@@ -102,6 +104,8 @@ static enum prb_cfi_status step(struct prb_regs *regs, uint64_t pc, bool *signal
 							    0xff7f000000000000, regs, &cfa)
 					    : status;
 	}
+	if (exact && prb_cfi_leave_stub(&reader, regs) == PRB_CFI_OK)
+		return step(regs, true, signal_frame);
 	uint64_t cfa;
 	*signal_frame = true;
 	return prb_cfi_sigreturn(&reader, regs, &cfa);
@@ -139,7 +143,7 @@ static void walk_from(const ucontext_t *context, struct walk *walk)
 	walk->count = walk->signals = 0;
 	do {
 		walk->pc[walk->count++] = regs.pc;
-		walk->status = step(&regs, regs.pc - !exact, &exact);
+		walk->status = step(&regs, exact, &exact);
 		walk->signals += walk->status == PRB_CFI_OK && exact;
 	} while (walk->status == PRB_CFI_OK && regs.pc && walk->count < MAX_FRAMES);
 }
@@ -244,7 +248,7 @@ static int compare(const void *a, const void *b)
 static void test_any_instruction(void **state)
 {
 	struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART};
-	struct itimerspec interval = {.it_interval.tv_nsec = 200000, .it_value.tv_nsec = 100000};
+	struct itimerspec once = {};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
 	struct sigaction old;
 	unsigned walks = 0;
@@ -257,14 +261,16 @@ static void test_any_instruction(void **state)
 	sigaction(SIGUSR2, &action, &old);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
 		skip();
-	timer_settime(timer, 0, &interval, NULL);
 	while (walks < 500) {
-		for (int i = 0; i < 512; i++)
-			numbers[i] = i * 7919 % 512;
+		/* At another place each time, and not again before that walk was looked at. */
+		once.it_value.tv_nsec = 5000 + walks * 7919 % 60000;
 		interrupted.count = 0;
-		qsort(numbers, 512, sizeof(numbers[0]), compare);
-		if (!__atomic_load_n(&interrupted.count, __ATOMIC_ACQUIRE))
-			continue;
+		timer_settime(timer, 0, &once, NULL);
+		while (!__atomic_load_n(&interrupted.count, __ATOMIC_ACQUIRE)) {
+			for (int i = 0; i < 512; i++)
+				numbers[i] = i * 7919 % 512;
+			qsort(numbers, 512, sizeof(numbers[0]), compare);
+		}
 		walks++;
 		/* Whatever was interrupted, the outermost frames are those of this function. */
 		if (interrupted.status != PRB_CFI_OK && interrupted.status != PRB_CFI_END)

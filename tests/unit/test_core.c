@@ -124,7 +124,7 @@ static void put_notes(struct maker *m, FILE *file, uint64_t at)
 
 	fseek(file, (long)at, SEEK_SET);
 	if (!m->compress) {
-		fwrite(m->notes.data, 1, m->notes.length, file);
+		fwrite(prb_str_text(&m->notes), 1, m->notes.length, file);
 		return;
 	}
 	assert_int_equal(compress(packed, &size, (Bytef *)m->notes.data, m->notes.length), Z_OK);
@@ -506,7 +506,11 @@ static void test_refused(void **state)
 		     "regular file");
 	expect_error(prb_target_open_core("/bin/sh", NULL, &t), PRB_ERROR_BAD_DATA,
 		     "program or library");
+	assert_false(prb_core_probe("/no/such"));
+	assert_false(prb_core_probe("/tmp"));
+	assert_false(prb_core_probe("/bin/sh"));
 	write_file("");
+	assert_false(prb_core_probe(path));
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "empty");
 	write_file("#!/bin/sh\n# a text that is longer than the header of an ELF file is\n");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "no ELF file");

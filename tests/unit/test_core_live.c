@@ -308,6 +308,7 @@ static void check_core(const char *path, const struct expected *e, int signal)
 {
 	struct prb_target *t;
 
+	assert_true(prb_core_probe(path));
 	OK(prb_target_open_core(path, NULL, &t));
 	assert_int_equal(t->kind, PRB_TARGET_CORE);
 	assert_int_equal(t->pid, e->pid);

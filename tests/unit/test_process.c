@@ -27,14 +27,14 @@ static pid_t start_ready(void (*act)(void *), void *context)
 {
 	int ready[2];
 	char byte;
-	pid_t pid;
+	pid_t pid, parent = getpid();
 
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
 		close(ready[0]);
 		act(context);
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user would undo it */
+		end_with(parent); /* here, since a change of user would undo it */
 		if (write(ready[1], "x", 1) == 1)
 			sleep_on(NULL);
 		_exit(97);
@@ -292,11 +292,10 @@ static const struct prb_python_process *find(const struct prb_python_processes *
 /* Starts a program that sleeps once it has started and waits until it does. */
 static pid_t start_program(const char *file, char *const argv[], char *const environment[])
 {
-	struct child child = {};
+	pid_t parent = getpid(), pid = fork();
 
-	child.pid = child.tid = fork();
-	if (!child.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!pid) {
+		end_with(parent);
 		execve(file, argv, environment);
 		_exit(96);
 	}
@@ -304,12 +303,12 @@ static pid_t start_program(const char *file, char *const argv[], char *const env
 	for (;;) {
 		prb_auto_str struct prb_str line = {};
 
-		if (prb_proc_read(child.pid, "syscall", &line) && now() < until) {
+		if (prb_proc_read(pid, "syscall", &line) && now() < until) {
 			long number = strtol(prb_str_text(&line), NULL, 10);
 
 			if (strchr(prb_str_text(&line), ' ') &&
 			    (number == SYS_pselect6 || number == SYS_clock_nanosleep))
-				return child.pid;
+				return pid;
 		}
 		if (now() >= until)
 			fail_msg("%s did not start", file);

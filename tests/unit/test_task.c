@@ -203,6 +203,71 @@ static void test_call_names(void **state)
 			    "process_vm_readv");
 }
 
+/* Memory in which every page holds the same. */
+
+struct made_up_memory {
+	struct prb_mem mem;
+	unsigned char page[4096];
+};
+
+static struct prb_error *read_memory(struct prb_mem *mem, uint64_t address, void *buffer,
+				     size_t length)
+{
+	const struct made_up_memory *memory = (const struct made_up_memory *)mem;
+
+	for (size_t i = 0; i < length; i++)
+		((unsigned char *)buffer)[i] = memory->page[(address + i) % 4096];
+	return NULL;
+}
+
+static const struct prb_mem_ops memory_ops = {.read = read_memory};
+
+/* What is said of a thread that sleeps in restart_syscall behind this code. */
+static void assert_restarted(uint16_t machine, const void *code, size_t length, const char *call,
+			     const char *what)
+{
+	struct made_up_memory memory = {.mem = {&memory_ops}};
+	struct made_up made_up = {.target = {.ops = &made_up_ops,
+					     .kind = PRB_TARGET_PROCESS,
+					     .machine = machine,
+					     .mem = &memory.mem}};
+	struct prb_task task = {.tid = 42,
+				.state = 'S',
+				.in_syscall = true,
+				.syscall = machine == EM_X86_64 ? 219 : 128,
+				.args = {0x10000},
+				.pc = 0x20800};
+	struct prb_wait wait;
+
+	memcpy(memory.page, (int64_t[]){90, 0}, 16);
+	memcpy(memory.page + 0x800 - length, code, length);
+	ok(prb_task_wait(&made_up.target, &task, &wait));
+	assert_string_equal(wait.call, call);
+	assert_string_equal(wait.what, what);
+	prb_wait_deinit(&wait);
+}
+
+static void test_restarted_calls(void **state)
+{
+	/* mov $35, %eax; mov %rsp, %rdi; syscall */
+	static const char x86_64[] = "\xb8\x23\0\0\0\x48\x89\xe7\x0f\x05";
+	static const char no_syscall[] = "\xb8\x23\0\0\0\x48\x89\xe7\x90\x90";
+	static const char other_call[] = "\xb8\x01\0\0\0\x48\x89\xe7\x0f\x05";
+	/* mov x8, #101; mov x0, x1; svc #0 */
+	static const uint32_t aarch64[] = {0xd2800ca8, 0xaa0103e0, 0xd4000001};
+	static const uint32_t other_register[] = {0xd2800ca9, 0xaa0103e0, 0xd4000001};
+
+	(void)state;
+	assert_restarted(EM_X86_64, x86_64, 10, "nanosleep", "sleep of 90 s");
+	assert_restarted(EM_X86_64, no_syscall, 10, "restart_syscall",
+			 "a call that was interrupted");
+	assert_restarted(EM_X86_64, other_call, 10, "restart_syscall",
+			 "a call that was interrupted");
+	assert_restarted(EM_AARCH64, aarch64, 12, "nanosleep", "sleep of 90 s");
+	assert_restarted(EM_AARCH64, other_register, 12, "restart_syscall",
+			 "a call that was interrupted");
+}
+
 static void assert_seconds(double seconds, const char *expected)
 {
 	prb_auto_str struct prb_str s = {};
@@ -239,10 +304,11 @@ static void test_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_bad_stat),
-		cmocka_unit_test(test_syscall_text), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_real_child),   cmocka_unit_test(test_call_names),
-		cmocka_unit_test(test_seconds),	     cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_names),		cmocka_unit_test(test_bad_stat),
+		cmocka_unit_test(test_syscall_text),	cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_real_child),	cmocka_unit_test(test_call_names),
+		cmocka_unit_test(test_restarted_calls), cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

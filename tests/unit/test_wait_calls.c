@@ -236,7 +236,7 @@ static void enter_namespace(void *shared)
 		_exit(97);
 	inner = fork();
 	if (!inner) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		end_with(0); /* its parent is outside of the namespace */
 		wait_for_mutex(shared);
 	}
 	waitpid(inner, NULL, 0);
@@ -285,10 +285,10 @@ static void test_pid_namespace(void **state)
 
 static void wait_for_child(void *any)
 {
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 
 	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		end_with(parent);
 		prctl(PR_SET_NAME, "a) S\n(b");
 		for (;;)
 			pause();
@@ -298,9 +298,11 @@ static void wait_for_child(void *any)
 
 static void wait_for_many(void *unused)
 {
+	pid_t parent = getpid();
+
 	for (int i = 0; i < 2; i++) {
 		if (!fork()) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			end_with(parent);
 			for (;;)
 				pause();
 		}
@@ -331,9 +333,11 @@ static void test_children(void **state)
 
 static void start_program(void *unused)
 {
+	pid_t parent = getpid();
+
 	(void)unused;
 	if (!vfork()) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		end_with(parent);
 		for (;;)
 			pause();
 	}

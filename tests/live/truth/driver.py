@@ -5,7 +5,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -152,20 +151,10 @@ class Run:
             records = {}
         return self.count
 
-    def _wait_until_asleep(self, tid):
-        """The record comes a moment before the thread goes to sleep in its pipe."""
-        path = "/proc/%d/task/%d/wchan" % (self.target.pid, tid)
-        end = time.monotonic() + 10
-        while True:
-            with open(path, encoding="ascii") as file:
-                if "pipe_read" in file.read():
-                    return
-            assert time.monotonic() < end, "thread %d does not go to sleep" % tid
-
     def _check_once(self, records, options):
         for record in records.values():
             if record["how"] == "blocked":
-                self._wait_until_asleep(record["tid"])
+                support.wait_for_sleep(self.target.pid, "pipe_read", record["tid"])
         dump = support.dump(self.target.pid, *options)
         by_tid = {thread["tid"]: thread for thread in dump["threads"]}
         self.count.dumps += 1
