@@ -8,8 +8,10 @@
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/text.h"
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
+#include "dwarf/cpython/python.h"
 #include "dwarf/proc/process.h"
 
 enum { MAX_ANCESTORS = 64 };
@@ -29,6 +31,7 @@ struct rows {
 	const struct prb_python_processes *all;
 	PRB_VEC(struct row) list;
 	bool ranks; /**< any process has one */
+	size_t version_width;
 };
 
 static const struct prb_python_process *find_pid(const struct prb_python_processes *all, pid_t pid)
@@ -96,10 +99,13 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 
 	if (!parents)
 		return prb_error_nomem();
+	rows->version_width = strlen("PYTHON");
 	for (size_t i = 0; i < count; i++) {
 		const struct prb_python_process *p = &rows->all->list.items[i];
 
 		rows->ranks |= p->rank >= 0;
+		rows->version_width =
+			PRB_MAX(rows->version_width, p->version ? strlen(p->version) : 0);
 		if (tree)
 			parents[i] = python_ancestor(rows->all, p);
 	}
@@ -113,7 +119,7 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 
 	prb_text_escape(&version, p->version ? p->version : "?");
 	prb_str_printf(s, "%7d  ", (int)p->process.pid);
-	prb_text_column(s, prb_str_text(&version), strlen("PYTHON"));
+	prb_text_column(s, prb_str_text(&version), rows->version_width);
 	prb_str_printf(s, "  %7u  ", p->process.threads);
 	if (rows->ranks) {
 		if (p->rank >= 0)
@@ -141,7 +147,8 @@ static struct prb_error *show_text(const struct rows *rows)
 		fputs("probing: there are no Python processes here\n", stderr);
 		return NULL;
 	}
-	prb_str_printf(&text, "    PID  PYTHON  THREADS  %sCOMMAND\n", rows->ranks ? "RANK  " : "");
+	prb_str_printf(&text, "    PID  %-*s  THREADS  %sCOMMAND\n", (int)rows->version_width,
+		       "PYTHON", rows->ranks ? "RANK  " : "");
 	prb_vec_each (row, &rows->list)
 		put_row(&text, rows, row);
 	return prb_output(&text);
@@ -200,6 +207,46 @@ static struct prb_error *show_json(const struct rows *rows, bool tree)
 	return prb_output(&text);
 }
 
+/** The version as the process itself has it; names of files tell no patch release, if any. */
+static struct prb_error *ask_version(struct prb_target *target, struct prb_python_process *p)
+{
+	struct prb_modules *modules;
+	struct prb_python_identity identity;
+
+	PRB_TRY(prb_modules_create(target, &modules));
+
+	struct prb_error *err = prb_python_identify(modules, &identity);
+	prb_modules_destroy(modules);
+	PRB_TRY(err);
+
+	char *version = prb_format("%s%s", identity.version, identity.free_threaded ? "t" : "");
+	if (!version)
+		return prb_error_nomem();
+	free(p->version);
+	p->version = version;
+	return NULL;
+}
+
+static struct prb_error *ask_versions(struct prb_python_processes *all)
+{
+	struct prb_python_process *p;
+
+	prb_vec_each (p, &all->list) {
+		struct prb_target *target;
+		struct prb_error *err =
+			p->refusal ? NULL : prb_target_open_process(p->process.pid, &target);
+
+		if (!err && !p->refusal) {
+			err = ask_version(target, p);
+			prb_target_destroy(target);
+		}
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err); /* then its name must do */
+	}
+	return NULL;
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct list_settings *s = settings;
@@ -208,6 +255,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 	(void)cli;
 	PRB_TRY(prb_process_list(&all));
+	PRB_TRY(ask_versions(&all));
 
 	struct prb_error *err = arrange(&rows, s->tree);
 	if (!err)

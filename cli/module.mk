@@ -9,7 +9,7 @@ $(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c,$(wildcar
 	$(call say,AR,$@)rm -f $@ && $(AR) crs $@ $^
 
 $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/libprobing.a
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # The man page is printed by the program, from the tables its help comes from.
 .PHONY: man

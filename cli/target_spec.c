@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/target_spec.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include "cli/command_line.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/core/core.h"
 #include "dwarf/snapshot/snapshot.h"
 
 static bool is_number(const char *text)
@@ -27,17 +26,6 @@ static bool is_address(const char *text)
 	       !strpbrk(text, "/ ");
 }
 
-static bool is_core(const char *path)
-{
-	/* e_ident and e_type lie at the same place in 32- and 64-bit files. */
-	Elf64_Ehdr header;
-	size_t needed = offsetof(Elf64_Ehdr, e_type) + sizeof(header.e_type);
-	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	return fd >= 0 && pread(fd, &header, needed, 0) == (ssize_t)needed &&
-	       !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_CORE;
-}
-
 enum prb_spec_kind prb_spec_kind(const char *text)
 {
 	size_t length = strlen(text);
@@ -52,7 +40,7 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 			return PRB_SPEC_REMOTE;
 		if (S_ISREG(st.st_mode) && prb_snapshot_probe(text))
 			return PRB_SPEC_SNAPSHOT;
-		if (S_ISREG(st.st_mode) && is_core(text))
+		if (S_ISREG(st.st_mode) && prb_core_probe(text))
 			return PRB_SPEC_CORE;
 		/* A script in this folder is also what its process is called by. */
 		if (strchr(text, '/'))

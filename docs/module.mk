@@ -1,1 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+
+# The page is written from the tables in dwarf/cpython/.
+.PHONY: support-matrix
+support-matrix: ## write docs/support-matrix.md from the code
+	$(Q)tests/tools/gen-support-matrix --cc '$(CC)'
+
+# Runs the commands shown in the pages again and writes what they print now.
+.PHONY: docs
+docs: $(O)/probing support-matrix ## bring transcripts, figures and the support matrix up to date
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_docs.py
+
+.PHONY: check-docs
+check-docs: $(O)/probing ## the pages say what the program does
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py
+
+check: check-docs

@@ -89,12 +89,17 @@ struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid, struct p
 	if (!t->ops->registers)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"registers of thread %d cannot be read while it runs", tid);
-	return t->ops->registers(t, tid, ret);
+	PRB_TRY(t->ops->registers(t, tid, ret));
+	prb_target_note_registers(t, tid, ret);
+	return NULL;
 }
 
 bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret)
 {
-	return t->ops->recall && t->ops->recall(t, key, ret);
+	if (!t->ops->recall || !t->ops->recall(t, key, ret))
+		return false;
+	prb_target_remember(t, key, prb_str_text(ret), ret->length);
+	return true;
 }
 
 void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length)

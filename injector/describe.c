@@ -52,42 +52,13 @@ static struct prb_error *set_wait(struct prb_capture *c, struct prb_capture_thre
 
 	thread->futex = wait->futex;
 	free(out->waits_for);
-	out->waits_for = !wait->call  ? NULL
-			 : wait->what ? prb_format("%s: %s", wait->call, wait->what)
-				      : strdup(wait->call);
-	return wait->call && !out->waits_for ? prb_error_nomem() : NULL;
-}
-
-/* Texts with times in them are only right once, so a snapshot keeps them. */
-static void remember_wait(struct prb_capture *c, const struct prb_capture_thread *thread)
-{
-	const char *waits_for = prb_capture_out(c, thread)->waits_for;
-	prb_auto_str struct prb_str key = {}, value = {};
-
-	if (!c->target->recorder)
-		return;
-	prb_str_printf(&key, "wait:%d", thread->task->tid);
-	prb_str_printf(&value, "%llx %s", (unsigned long long)thread->futex,
-		       waits_for ? waits_for : "");
-	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
-}
-
-static bool recall_wait(struct prb_capture *c, struct prb_capture_thread *thread)
-{
-	struct prb_dump_thread *out = prb_capture_out(c, thread);
-	prb_auto_str struct prb_str key = {}, value = {};
-	unsigned long long futex;
-	int used = 0;
-
-	prb_str_printf(&key, "wait:%d", thread->task->tid);
-	if (!prb_target_recall(c->target, prb_str_text(&key), &value) ||
-	    sscanf(prb_str_text(&value), "%llx%n", &futex, &used) != 1)
-		return false;
-	thread->futex = futex;
-	free(out->waits_for);
-	out->waits_for =
-		value.data[used] && value.data[used + 1] ? strdup(value.data + used + 1) : NULL;
-	return true;
+	out->waits_for = NULL;
+	if (!wait->call && !wait->what)
+		return NULL;
+	out->waits_for = wait->call && wait->what
+				 ? prb_format("%s: %s", wait->call, wait->what)
+				 : strdup(wait->call ? wait->call : wait->what);
+	return out->waits_for ? NULL : prb_error_nomem();
 }
 
 struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread)
@@ -95,10 +66,8 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 	struct prb_task task;
 	struct prb_wait wait;
 
-	if (recall_wait(c, thread))
-		return NULL;
-
-	struct prb_error *err = prb_task_read(c->target, thread->task->tid, &task);
+	task = (struct prb_task){.tid = thread->task->tid, .state = thread->task->state};
+	struct prb_error *err = prb_task_read_call(c->target, &task);
 	if (err) { /* gone, or not told: then there is nothing to say */
 		if (err->code == PRB_ERROR_NOMEM)
 			return err;
@@ -109,7 +78,6 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 	PRB_TRY(prb_wait_describe(c->waits, &task, &wait));
 	err = set_wait(c, thread, &wait);
 	prb_wait_deinit(&wait);
-	remember_wait(c, thread);
 	return err;
 }
 

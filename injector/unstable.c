@@ -145,7 +145,7 @@ struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture
 	PRB_TRY(err);
 
 	free(out->error);
-	out->error = prb_format(out->frames.count ? "runs: inner frames change while they are read"
-						  : "runs: no two reads of it agree");
+	out->error = prb_format(out->frames.count ? "inner frames change while they are read"
+						  : "no two reads of it agree");
 	return out->error ? NULL : prb_error_nomem();
 }

@@ -4,7 +4,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/
 PYTEST := python3 -m pytest -q -p no:cacheprovider
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 -include $(UNIT_TESTS:=.d)
 

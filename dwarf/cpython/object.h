@@ -3,9 +3,14 @@
  * @file repr() of an object in a target's memory, without running any code there.
  *
  * The answer is what repr() would print in the process for the types listed in the user's guide;
- * other objects are shown as "<module.Class object at 0x…>". Where a part cannot be read, its
- * place is taken by "<unreadable at 0x…>" and the rest is printed. Depth, items and text are
- * bounded by the options; what is left out shows as "…" with the count of what is missing.
+ * other objects, among them those whose class defines __repr__ in Python and is not of the standard
+ * library, are shown as "<module.Class object at 0x…>". Two kinds of objects have a form of their
+ * own: array([1, 2], shape=(2,), dtype=int64) for numpy arrays and
+ * tensor(shape=(2, 3), dtype=float32, device='cpu') for torch tensors.
+ *
+ * Where a part cannot be read, its place is taken by "<unreadable at 0x…>" and the rest is printed.
+ * Depth, items and text are bounded by the options; what is left out shows as "…" with the count
+ * of what is missing: [0, 1, …+98], 'abc'…+17.
  */
 #ifndef PRB_CPYTHON_OBJECT_H
 #define PRB_CPYTHON_OBJECT_H
@@ -23,7 +28,10 @@ struct prb_repr_options {
 	unsigned max_total; /**< bytes of the whole text; 0: default (2000) */
 };
 
-/** Appends repr(@p object) to @p ret. Errors only for memory and for misses of a sealed view. */
+/**
+ * Appends repr(@p object) to @p ret. Memory that cannot be read is no error but shows in the text,
+ * also where a sealed view has not got it: compare prb_view_misses() before and after.
+ */
 struct prb_error *prb_object_repr(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				  const struct prb_repr_options *options,
 				  struct prb_str *ret) PRB_MUST_CHECK;

@@ -64,6 +64,19 @@ static struct prb_error *find_sizes(struct prb_repr *r, uint64_t impl, uint64_t 
 	return prb_repr_bad(object, "a tensor without a pointer back");
 }
 
+/*
+ * An optional device is kind, index and a flag of 1, or in old versions the flag first. An index
+ * of 1 makes both the same; an old one of that kind and another index has no 1 in the third place.
+ */
+static void read_device(uint64_t bytes, struct tensor *ret)
+{
+	bool flag_first = (bytes >> 16 & 0xff) != 1;
+
+	ret->device_set = (flag_first ? bytes : bytes >> 16) & 0xff;
+	ret->device = (uint8_t)(flag_first ? bytes >> 8 : bytes);
+	ret->device_index = (int8_t)(flag_first ? bytes >> 16 : bytes >> 8);
+}
+
 static struct prb_error *read_impl(struct prb_repr *r, uint64_t object, uint64_t impl,
 				   struct tensor *ret)
 {
@@ -84,9 +97,7 @@ static struct prb_error *read_impl(struct prb_repr *r, uint64_t object, uint64_t
 	if (count != rest[1])
 		return prb_repr_bad(object, "a tensor whose sizes do not fit its elements");
 	ret->dtype = rest[2] & 0xffff;
-	ret->device = (uint8_t)(rest[2] >> 16);
-	ret->device_index = (int8_t)(rest[2] >> 24);
-	ret->device_set = (uint8_t)(rest[2] >> 32);
+	read_device(rest[2] >> 16, ret);
 	if (ret->dtype >= PRB_ARRAY_SIZE(dtypes) || ret->device >= PRB_ARRAY_SIZE(devices))
 		return prb_repr_bad(object, "a tensor of unknown type");
 	return NULL;
@@ -125,7 +136,7 @@ struct prb_error *prb_repr_handle_tensor(struct prb_repr *r, uint64_t object, st
 		prb_str_printf(r->out, "%s%lld", i ? ", " : "", (long long)tensor.shape[i]);
 	prb_str_printf(r->out, "%s), dtype=%s", tensor.dimensions == 1 ? "," : "",
 		       dtypes[tensor.dtype]);
-	if (tensor.device_set) {
+	if (tensor.device_set == 1) {
 		prb_str_printf(r->out, ", device='%s", devices[tensor.device]);
 		if (tensor.device_index >= 0)
 			prb_str_printf(r->out, ":%d", tensor.device_index);

@@ -153,19 +153,32 @@ static uint64_t line_mask(size_t offset, size_t length)
 	return (last == 63 ? UINT64_MAX : (1ULL << (last + 1)) - 1) & ~((1ULL << first) - 1);
 }
 
+/* One part of a read, within one page. A redacted snapshot holds pages only in part: what cannot
+ * be had as a page may still be there by itself. */
+static struct prb_error *read_part(struct prb_view *view, uint64_t address, void *buffer,
+				   size_t length)
+{
+	struct page *page;
+	size_t offset = address % PRB_PAGE_SIZE;
+	struct prb_error *err = hold(view, address / PRB_PAGE_SIZE, &page);
+
+	if (!err) {
+		memcpy(buffer, page->data + offset, length);
+		page->lines |= line_mask(offset, length);
+		return NULL;
+	}
+	if (view->sealed || !prb_error_catch(&err, PRB_ERROR_FAULT))
+		return err;
+	return prb_mem_read(view->base, address, buffer, length);
+}
+
 static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *buffer,
 				   size_t length)
 {
-	struct prb_view *view = (struct prb_view *)mem;
-
 	while (length) {
-		struct page *page;
-		size_t offset = address % PRB_PAGE_SIZE;
-		size_t part = PRB_MIN(length, PRB_PAGE_SIZE - offset);
+		size_t part = PRB_MIN(length, PRB_PAGE_SIZE - address % PRB_PAGE_SIZE);
 
-		PRB_TRY(hold(view, address / PRB_PAGE_SIZE, &page));
-		memcpy(buffer, page->data + offset, part);
-		page->lines |= line_mask(offset, part);
+		PRB_TRY(read_part((struct prb_view *)mem, address, buffer, part));
 		buffer = (char *)buffer + part;
 		address += part;
 		length -= part;

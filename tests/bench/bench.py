@@ -214,7 +214,7 @@ def main():
     args = parser.parse_args()
     args.peer = find_peers(args.peers)
 
-    page = ["# Benchmarks", "",
+    page = ["<!-- SPDX-License-Identifier: GPL-3.0-or-later -->", "# Benchmarks", "",
             "Made by `make bench`: whole commands, each tool in turn, medians of %d rounds."
             % args.rounds, ""]
     page += versions(args, args.python)

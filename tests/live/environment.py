@@ -136,11 +136,12 @@ def wait_until(condition, seconds=20):
         time.sleep(0.01)
 
 
-def runs(*command):
+def runs(*command, env=None):
     """Whether a command can be run here and succeeds."""
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, timeout=60, check=False).returncode == 0
+                              stderr=subprocess.DEVNULL, env=env, timeout=60,
+                              check=False).returncode == 0
     except OSError:
         return False
 

@@ -123,6 +123,14 @@ def wait_for_sleep(pid, function, tid=None, timeout=10):
         time.sleep(0.0001)
 
 
+def wait_for_all_asleep(pid, count, function="pipe_read"):
+    """Until the process has @count threads and all sleep in that function of the kernel."""
+    end = time.monotonic() + 10
+    while sum(sleeps_in(pid, tid, function) for tid in thread_ids(pid)) != count:
+        assert time.monotonic() < end, "not all threads of %d sleep in %s" % (pid, function)
+        time.sleep(0.001)
+
+
 def thread_ids(pid):
     return sorted(int(tid) for tid in os.listdir("/proc/%d/task" % pid))
 

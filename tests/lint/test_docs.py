@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pages say what the program does.
+
+A block of a page is run again if a comment in front of it says "replay: docs/demo.py": its commands
+are about that program, which is started for the page, and what they print must be what the page
+shows, but for pids, addresses, times and the like.
+
+Run as a program, writes what the commands print now into the pages, and the figures of
+docs/benchmarks.md into the README. In a new block, PID stands for the program's pid and TID:name
+for the thread of that name.
+
+The command is $PROBING_BINARY, or build/probing; without it, only what needs none is checked.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+COMMANDS = ["debug", "backtrace", "list", "snapshot", "completion", "help"]
+# Whose transcripts the pages have: Debian 12's.
+PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
+TRIES = 50  # a busy thread is not at the same place each time
+
+REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
+FIGURES = re.compile(r"(<!-- figures of docs/benchmarks.md -->\n)(.*?)(?=\n\n|\Z)", re.S)
+
+needs_binary = pytest.mark.skipif(not os.access(BINARY, os.X_OK),
+                                  reason="%s is missing: run make first" % BINARY)
+
+
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+
+
+# Links
+
+def anchors(page):
+    """The anchors of a page's headings, as code forges make them."""
+    for heading in re.findall(r"^#+ +(.+)$", without_code(page.read_text()), re.M):
+        heading = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        yield re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), "%s leads nowhere" % link
+        if anchor:
+            assert anchor in anchors(target), "%s: there is no such heading" % link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_named_files_exist(page):
+    """`dwarf/base/error.h`, `tests/live/`: paths below one of our folders."""
+    if page.name == "CHANGELOG.md":
+        return
+    for path in re.findall(r"`((?:cli|dwarf|injector|docs|tests|build-aux)/[\w./-]+)`",
+                           without_code(page.read_text())):
+        if not re.search(r"NAME|VERSION|ARCH", path):
+            assert (ROOT / path).exists(), "%s does not exist" % path
+
+
+def test_goals_of_make_exist():
+    makefiles = [ROOT / "GNUmakefile", *ROOT.rglob("module.mk")]
+    goals = set(re.findall(r"^([a-z][a-z-]*):", "\n".join(m.read_text() for m in makefiles), re.M))
+    for page in PAGES:
+        for goal in re.findall(r"`make ([a-z][a-z-]*)`|^(?:\$ )?make ([a-z][a-z-]*)",
+                               page.read_text(), re.M):
+            assert (goal[0] or goal[1]) in goals, "%s: make %s" % (name_of(page), goal)
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "README.md").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert "(%s)" % name_of(page) in index, name_of(page)
+
+
+def test_support_matrix_is_current():
+    subprocess.run([ROOT / "tests/tools/gen-support-matrix", "--check"], check=True)
+
+
+# Command lines
+
+def command_lines(page):
+    """Each command line of ours that a page shows, in words."""
+    text = page.read_text()
+    found = []
+    for block in re.findall(r"^```(?:console|sh)\n(.*?)^```$", text, re.S | re.M):
+        found += re.findall(r"^(?:\$ )?(?:sudo )?(probing .*)$", block, re.M)
+    found += re.findall(r"`(?:sudo )?(probing [^`\n]+)`", without_code(text))
+    for line in found:
+        yield re.split(r" (?:[|>;]|2>|&&|#) ?", line)[0]
+
+
+def help_of(*words):
+    return subprocess.run([BINARY, *words, "--help"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def options_of(text):
+    """{"--dump": True if it takes a value} with short forms, of a help text."""
+    options = {}
+    for short, long, value in re.findall(r"^  (?:-(\w), |    )--([\w-]+)( [A-Z]+)?", text, re.M):
+        options["--" + long] = bool(value)
+        if short:
+            options["-" + short] = bool(value)
+    return options
+
+
+def names_of_commands():
+    """{"dbg": "debug", …}"""
+    names = {}
+    for command in COMMANDS:
+        match = re.search(r"^Names: (.*)$", help_of(command), re.M)
+        for name in match[1].split(", ") if match else [command]:
+            names[name] = command
+    return names
+
+
+def check_line(line, names):
+    """Parses a command line by the help; texts in capitals stand for values."""
+    words = shlex.split(line)[1:]
+    at = next((i for i, word in enumerate(words) if word in names), None)
+    if at is None:
+        known = options_of(help_of())
+    else:
+        own = options_of(help_of(words[at]))
+        known = {**options_of(help_of()), **own}
+    i = 0
+    while i < len(words):
+        option, has_value, _ = words[i].partition("=")
+        if option.startswith("-"):
+            # In front of the command a letter means what it means to the program.
+            table = known if at is None or i > at else {**known, **options_of(help_of())}
+            assert option in table or option == "--man", "there is no option %s" % option
+            i += table.get(option, False) and not has_value
+        i += 1
+
+
+@needs_binary
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_command_lines_parse(page):
+    names = names_of_commands()
+    for line in command_lines(page):
+        if "…" in line or "COMMAND" in line:
+            continue
+        try:
+            check_line(line, names)
+        except AssertionError as error:
+            pytest.fail("%s: %s" % (line, error))
+
+
+@needs_binary
+def test_help_lists_these_commands():
+    listed = re.findall(r"^  ([a-z]+)(?:, |  )", help_of().split("Commands:")[1].split("\n\n")[0],
+                        re.M)
+    assert listed == COMMANDS
+
+
+@needs_binary
+def test_guide_has_every_option_and_variable():
+    guide = (ROOT / "docs/guide.md").read_text()
+    for command in COMMANDS:
+        assert "`probing %s" % command in guide or command in guide, command
+        for option in options_of(help_of(command)):
+            assert re.search(r"(?<![\w-])%s(?![\w-])" % option, guide), "%s: %s" % (command, option)
+    for variable in re.findall(r"^  ([A-Z_]{4,})", help_of(), re.M):
+        assert variable in guide, variable
+    for code in re.findall(r"^  (\d)  ", help_of(), re.M):
+        assert "| %s |" % code in guide, "exit code %s" % code
+
+
+# Transcripts
+
+DURATION = r"\d+(?:\.\d+)? (?:µs|ms|s|m|h|d)\b(?: \d+ [smh]\b)?"
+SAME = [
+    (r"\S*/python3[\d.]*", "python3"),
+    (r"Python 3\.[\d.]+", "Python 3"),
+    (r"(?<=[a-z] )" + DURATION + r"(?= in )", ""),
+    (DURATION, "TIME"),
+    (r"0x[0-9a-f]+", "ADDRESS"),
+    (r"(?<=owner=)\d+|(?<=daemon )\d+", "THREAD"),
+    (r"\b\d{2,}(?:(?:–|, )\d{2,})+$", "TIDS"),
+    (r"(?<=127\.0\.0\.1:)\d+", "PORT"),
+    (r"(?<!demo)\.py:\d+", ".py:LINE"),
+    (r"(?<![\w.:])\d{2,}(?![\w.])", "NUMBER"),
+    (r"(?<=\S) +", " "),
+]
+
+
+def normal(text):
+    """What is the same each time."""
+    lines = []
+    for line in text.rstrip("\n").split("\n"):
+        for pattern, same in SAME:
+            line = re.sub(pattern, same, line)
+        lines.append(line.rstrip())
+    return lines
+
+
+class Program:
+    """A program of a page, running, and a folder that the commands run in."""
+
+    def __init__(self, script):
+        self.folder = tempfile.TemporaryDirectory()
+        self.environment = {**os.environ, "PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": self.folder.name,
+                            "PROBING_TARGET": ""}
+        for name in ("PYTHONHOME", "PYTHONPATH", "PROBING_LOG"):
+            self.environment.pop(name, None)
+        self.process = subprocess.Popen(["python3", script], executable=PYTHON, cwd=ROOT,
+                                        env=self.environment, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+    def tid(self, name):
+        text = self.run("probing %d debug --dump --no-fold" % self.pid)
+        return re.search(r"^(\d+) %s " % re.escape(name), text, re.M)[1]
+
+    def command(self, line, page):
+        """The line with the pid and tids of this program in place of those that it shows."""
+        line = re.sub(r"TID:([\w-]+)", lambda match: self.tid(match[1]), line)
+        shown = re.search(r"--tid (\d+)", line)
+        name = shown and re.search(r"^%s ([\w-]+)  " % shown[1], page, re.M)
+        if name:
+            line = line.replace(shown[0], "--tid " + self.tid(name[1]))
+        line = re.sub(r"\bPID\b", str(self.pid), line)
+        for old in set(re.findall(r"^(\d+)  python3 ", page, re.M)):
+            line = re.sub(r"\b%s\b" % old, str(self.pid), line)
+        return line
+
+    def run(self, line):
+        """What a command prints, on both streams."""
+        words = shlex.split(line)
+        assert words[0] == "probing"
+        return subprocess.run([BINARY, *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              cwd=self.folder.name, env=self.environment, text=True).stdout
+
+
+def commands_of(block):
+    """(command, what it prints) for each of a block."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.M)
+    return list(zip(parts[1::2], parts[2::2]))
+
+
+def skip_other_python():
+    version = subprocess.run([PYTHON, "-c", "import sys; print(sys.version)"],
+                             stdout=subprocess.PIPE, text=True).stdout if \
+        os.access(PYTHON, os.X_OK) else "none"
+    if not version.startswith(PYTHON_VERSION):
+        pytest.skip("the transcripts are of %s %s*, which is %s here" % (
+            PYTHON, PYTHON_VERSION, version.split(" ")[0]))
+
+
+@needs_binary
+@pytest.mark.parametrize("page", [p for p in PAGES if REPLAY.search(p.read_text())], ids=name_of)
+def test_transcripts_are_what_is_printed(page):
+    skip_other_python()
+    text = page.read_text()
+    blocks = REPLAY.findall(text)
+    with Program(blocks[0][0]) as program:
+        for script, block in blocks:
+            assert script == blocks[0][0]
+            for line, shown in commands_of(block):
+                command = program.command(line, text)
+                for _ in range(TRIES):
+                    printed = program.run(command)
+                    if normal(printed) == normal(shown):
+                        break
+                assert normal(printed) == normal(shown), command
+
+
+def test_readme_has_a_transcript():
+    text = (ROOT / "README.md").read_text()
+    shown = [line for _, block in REPLAY.findall(text) for line, _ in commands_of(block)]
+    assert any("debug --dump" in line for line in shown)
+
+
+# Figures
+
+ROWS = [
+    ("dump, 8 threads × 50 frames", "Dump, 8 threads × 50 frames"),
+    ("dump, 151 threads × 20 frames", "Dump, 151 threads × 20 frames"),
+    ("the same with native frames, 8 × 50", "Dump with native frames, 8 threads × 50 frames"),
+]
+TOOLS = [("Probing", "probing"), ("py-spy", "py-spy dump"), ("pystack", "pystack remote"),
+         ("gdb, all native stacks", "gdb, all native stacks")]
+
+
+def figures():
+    """The table of the README, from the page that `make bench` writes."""
+    sections = re.split(r"^### (.*)$", (ROOT / "docs/benchmarks.md").read_text(), flags=re.M)
+    tables = dict(zip(sections[1::2], sections[2::2]))
+    lines = ["| whole command, median ms | %s |" % " | ".join(name for name, _ in TOOLS),
+             "|---|" + "---|" * len(TOOLS)]
+    for title, section in ROWS:
+        cells = dict(re.findall(r"^\| (.*?) \| ([\d.]+) \|", tables[section], re.M))
+        lines.append("| %s | %s |" % (title, " | ".join(cells.get(key, "–") for _, key in TOOLS)))
+    return "\n".join(lines)
+
+
+def test_figures_are_those_of_the_benchmark():
+    assert FIGURES.search((ROOT / "README.md").read_text())[2] == figures()
+
+
+def update(page):
+    """Writes what the commands of a page print now."""
+    text = page.read_text()
+    if page.name == "README.md":
+        text = FIGURES.sub(lambda match: match[1] + figures(), text)
+    blocks = REPLAY.findall(text)
+    if blocks:
+        with Program(blocks[0][0]) as program:
+            old = text
+            for script, block in blocks:
+                new = []
+                for line, _ in commands_of(block):
+                    command = program.command(line, old)
+                    printed = program.run(command).rstrip("\n")
+                    new.append("$ %s\n%s\n" % (command, printed))
+                text = text.replace("<!-- replay: %s -->\n```console\n%s```" % (script, block),
+                                    "<!-- replay: %s -->\n```console\n%s```" % (script,
+                                                                                "\n".join(new)))
+    if text != page.read_text():
+        page.write_text(text)
+        print("%s: written" % name_of(page))
+
+
+if __name__ == "__main__":
+    for each in PAGES:
+        update(each)
+    sys.exit(0)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Maps a libpython that it never initialises, then goes on as env_target.py does."""
+import ctypes
+import os
+import sys
+
+library = ctypes.CDLL(sys.argv[1], mode=os.RTLD_LOCAL)
+exec(compile(open(sys.argv[2]).read(), sys.argv[2], "exec"))
