@@ -238,7 +238,7 @@ struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct pr
 	const struct prb_py_frame *raw;
 
 	prb_vec_each (raw, &frames->list) {
-		if (raw->shim)
+		if (raw->hidden)
 			continue;
 
 		struct prb_dump_frame *frame = prb_vec_push(&thread->frames);

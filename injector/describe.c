@@ -55,9 +55,8 @@ static struct prb_error *set_wait(struct prb_capture *c, struct prb_capture_thre
 	out->waits_for = NULL;
 	if (!wait->call && !wait->what)
 		return NULL;
-	out->waits_for = wait->call && wait->what
-				 ? prb_format("%s: %s", wait->call, wait->what)
-				 : strdup(wait->call ? wait->call : wait->what);
+	out->waits_for = wait->call && wait->what ? prb_format("%s: %s", wait->call, wait->what)
+						  : strdup(wait->call ? wait->call : wait->what);
 	return out->waits_for ? NULL : prb_error_nomem();
 }
 
@@ -131,10 +130,10 @@ static void remember(struct prb_capture *c, const struct prb_capture_thread *thr
 
 		prb_str_printf(&value, " %zu", thread->frames.list.count);
 		prb_vec_each (f, &thread->frames.list)
-			prb_str_printf(&value, " %llx %llx %llx %d %d %d",
+			prb_str_printf(&value, " %llx %llx %llx %d %d %d %d",
 				       (unsigned long long)f->address, (unsigned long long)f->code,
-				       (unsigned long long)f->position, f->owner, f->entry,
-				       f->shim);
+				       (unsigned long long)f->position, f->owner, f->entry, f->shim,
+				       f->hidden);
 	}
 	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
 	prb_str_truncate(&key, 0);
@@ -146,19 +145,20 @@ static void remember(struct prb_capture *c, const struct prb_capture_thread *thr
 static struct prb_error *recall_frames(const char *text, struct prb_py_frames *frames)
 {
 	unsigned long long address, code, position;
-	int owner, entry, shim, used;
+	int owner, entry, shim, hidden, used;
 	size_t count;
 
 	if (sscanf(text, "%zu%n", &count, &used) < 1)
 		return NULL;
-	for (text += used; count-- && sscanf(text, "%llx %llx %llx %d %d %d%n", &address, &code,
-					     &position, &owner, &entry, &shim, &used) == 6;
+	for (text += used; count-- && sscanf(text, "%llx %llx %llx %d %d %d %d%n", &address, &code,
+					     &position, &owner, &entry, &shim, &hidden, &used) == 7;
 	     text += used) {
 		struct prb_py_frame *frame = prb_vec_push(&frames->list);
 
 		if (!frame)
 			return prb_error_nomem();
-		*frame = (struct prb_py_frame){address, code, position, (int8_t)owner, entry, shim};
+		*frame = (struct prb_py_frame){address, code, position, (int8_t)owner,
+					       entry,	shim, hidden};
 	}
 	return NULL;
 }
@@ -248,6 +248,61 @@ static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *
 	return err;
 }
 
+/* The names of one interpreter's threads; *nameless counts those that got none. */
+static struct prb_error *name_interp(struct prb_capture *c, struct prb_python *py,
+				     struct prb_mem *mem, uint64_t interp, size_t *nameless)
+{
+	struct prb_capture_thread *thread;
+
+	*nameless = 0;
+	PRB_TRY(name_threads(c, py, mem, interp));
+	prb_vec_each (thread, &c->threads)
+		*nameless += thread->py == py && thread->state.interp == interp &&
+			     !prb_capture_out(c, thread)->name;
+	return NULL;
+}
+
+/* The target runs on while its table of names is read, so a name that is missing is looked for
+ * again, a few times; threads that C code made have none. */
+static struct prb_error *name_again(struct prb_capture *c, struct prb_python *py, uint64_t interp)
+{
+	enum { ATTEMPTS = 3 };
+	struct prb_view *view;
+	struct prb_error *err;
+	size_t nameless = 1;
+
+	PRB_TRY(prb_view_create(c->target->mem, &view));
+	for (int attempt = 0; attempt < ATTEMPTS && nameless; attempt++) {
+		prb_view_new_epoch(view);
+		err = name_interp(c, py, prb_view_mem(view), interp, &nameless);
+		if (err)
+			break;
+	}
+	prb_view_destroy(view);
+	return err;
+}
+
+/* A snapshot keeps the names, whichever look at the table found them. */
+static void remember_name(struct prb_capture *c, const struct prb_dump_thread *out)
+{
+	prb_auto_str struct prb_str key = {};
+
+	if (!c->target->recorder || !out->name)
+		return;
+	prb_str_printf(&key, "name:%d:%lld", out->tid, (long long)out->interpreter);
+	prb_target_remember(c->target, prb_str_text(&key), out->name, strlen(out->name));
+}
+
+static struct prb_error *recall_name(struct prb_capture *c, struct prb_dump_thread *out)
+{
+	prb_auto_str struct prb_str key = {}, name = {};
+
+	prb_str_printf(&key, "name:%d:%lld", out->tid, (long long)out->interpreter);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &name))
+		return NULL;
+	return copy(prb_str_text(&name), &out->name);
+}
+
 struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
 				     struct prb_mem *mem)
 {
@@ -255,10 +310,20 @@ struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *p
 	uint64_t done = 0;
 
 	prb_vec_each (thread, &c->threads) {
+		size_t nameless;
+
 		if (thread->py != py || thread->state.interp == done)
 			continue;
 		done = thread->state.interp;
-		PRB_TRY(name_threads(c, py, mem, done));
+		PRB_TRY(name_interp(c, py, mem, done, &nameless));
+		if (nameless && c->target->kind == PRB_TARGET_PROCESS)
+			PRB_TRY(name_again(c, py, done));
+	}
+	prb_vec_each (thread, &c->threads) {
+		if (thread->py != py)
+			continue;
+		PRB_TRY(recall_name(c, prb_capture_out(c, thread)));
+		remember_name(c, prb_capture_out(c, thread));
 	}
 	return NULL;
 }

@@ -32,6 +32,9 @@ static struct prb_error *stop_all(struct frozen *f)
 		stop = prb_vec_push(&f->stops);
 		if (!stop)
 			return prb_error_nomem();
+		*stop = (struct prb_stop){.tid = task->tid};
+		if (task->state == 'Z' || task->state == 'X')
+			continue;
 
 		struct prb_error *err = prb_stop_seize(task->tid, stop);
 		if (err && err->code != PRB_ERROR_NO_PROCESS)

@@ -141,7 +141,7 @@ static struct prb_error *place_python(struct merge *m)
 {
 	struct prb_dump_frame *slot;
 
-	if (!m->raw->list.items[m->next++].shim) {
+	if (!m->raw->list.items[m->next++].hidden) {
 		PRB_TRY(push_merged(m, &slot));
 		*slot = m->thread->frames.items[m->next_out];
 		m->thread->frames.items[m->next_out++] = (struct prb_dump_frame){};
@@ -238,7 +238,7 @@ static struct prb_error *place_rest(struct merge *m)
 	size_t left = 0;
 
 	for (size_t i = m->next; i < m->raw->list.count; i++)
-		left += !m->raw->list.items[i].shim;
+		left += !m->raw->list.items[i].hidden;
 	while (m->next < m->raw->list.count)
 		PRB_TRY(place_python(m));
 	if (!left && !m->reason)

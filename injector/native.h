@@ -21,8 +21,8 @@ void prb_native_destroy(struct prb_native *native);
 /**
  * Unwinds from @p regs through @p mem, resolves every pc and puts the native frames around the
  * Python frames that thread->frames already holds (made from @p frames, in the same order, without
- * shims; @p py is theirs, NULL if the thread has none). Where the walk ends early, thread->error
- * says why.
+ * hidden ones; @p py is theirs, NULL if the thread has none). Where the walk ends early,
+ * thread->error says why.
  */
 struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python *py,
 				   struct prb_mem *mem, const struct prb_regs *regs,

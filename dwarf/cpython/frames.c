@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/cpython/lines.h"
 
 enum {
 	MAX_FRAMES = 4000000, /* 3.11+ has no limit of its own; this one is 400 MB of frames */
@@ -58,6 +59,30 @@ static struct prb_error *read_pyframe(struct walk *w, struct prb_py_frame *frame
 	return NULL;
 }
 
+/*
+ * A frame that has not reached its first traceable instruction is none yet for Python, and the
+ * trampoline behind a call of a class never is one: its first traceable instruction lies past its
+ * end. Only positions close to the start can be meant, so code is hardly ever read for this.
+ */
+static struct prb_error *mark_hidden(struct walk *w, struct prb_py_frame *frame)
+{
+	enum { NEAR_START = 64 };
+	const struct prb_layout *l = &w->py->layout;
+	uint32_t first;
+	int64_t position;
+
+	frame->hidden = frame->shim;
+	if (frame->hidden || frame->owner == l->behaviour->owner_generator ||
+	    l->code_firsttraceable <= 0)
+		return NULL;
+	PRB_TRY(prb_python_position(w->py, w->mem, frame, &position));
+	if (position < -2 || position >= NEAR_START)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(w->mem, frame->code + (uint64_t)l->code_firsttraceable, &first));
+	frame->hidden = position < 2 * (int64_t)first;
+	return NULL;
+}
+
 static struct prb_error *read_interp_frame(struct walk *w, struct prb_py_frame *frame,
 					   uint64_t *back)
 {
@@ -79,7 +104,7 @@ static struct prb_error *read_interp_frame(struct walk *w, struct prb_py_frame *
 	if (frame->owner < 0 || frame->owner > 8)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "frame %#llx has owner %d",
 					(unsigned long long)frame->address, frame->owner);
-	return NULL;
+	return mark_hidden(w, frame);
 }
 
 static struct prb_error *first_frame(struct walk *w, uint64_t tstate, uint64_t *ret)

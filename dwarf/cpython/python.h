@@ -92,7 +92,8 @@ struct prb_py_frame {
 	uint64_t position; /**< raw f_lasti, prev_instr or instr_ptr */
 	int8_t owner;	   /**< -1 if the version has none */
 	bool entry;	   /**< first frame run by its C eval loop: native frames split here */
-	bool shim;	   /**< belongs to the C eval loop or is incomplete: not a Python frame */
+	bool shim;	   /**< belongs to the C eval loop: the way back into C */
+	bool hidden;	   /**< not a frame that Python itself would show: a shim, or incomplete */
 };
 
 struct prb_py_frames {

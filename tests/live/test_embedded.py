@@ -15,7 +15,8 @@ from environment import (ONE_EACH, OK, PROGRAMS, SCRIPT, Started, assert_read, a
 
 WITH_LIBRARY = [i for i in support.one_per_version() if environment.libraries(i)[0]]
 WITH_LIBRARY_OR_ARCHIVE = pytest.mark.parametrize("interpreter, static", [
-    (interpreter, static) for interpreter in support.one_per_version() for static in (False, True)
+    pytest.param(interpreter, static, id="%s-%s" % (interpreter, "static" if static else "shared"))
+    for interpreter in support.one_per_version() for static in (False, True)
     if environment.libraries(interpreter)[static]])
 
 
@@ -142,8 +143,6 @@ def test_second_library_that_is_not_initialised(interpreter, read):
 @WITH_LIBRARY_OR_ARCHIVE
 def test_subinterpreters(interpreter, static, read):
     """Made in C: each has a thread of C and one of threading."""
-    if static and interpreter.version < (3, 5):
-        pytest.skip("threading needs an extension module there, and that needs symbols")
     program, env = embed(interpreter, "env_interpreters.c", static)
     with Started([program], env=env) as process:
         process.line()

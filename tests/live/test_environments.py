@@ -191,8 +191,6 @@ def test_stripped(interpreter, change, read, tmp_path):
 @ONE_EACH
 def test_no_symbols_at_all(interpreter, sections, read, tmp_path):
     """Linked into a server without exporting anything: only the data can tell."""
-    if interpreter.version < (3, 5):
-        pytest.skip("threading needs an extension module there, and that needs symbols")
     server, env = environment.embed(interpreter, "env_embed.c", static=True)
     copy = tmp_path / "myserver"
     shutil.copy(str(server), str(copy))

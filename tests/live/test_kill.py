@@ -8,7 +8,7 @@ import pytest
 
 import support
 
-KILLS = support.count(30, 1000)
+KILLS = support.count(10, 250)  # with each of the four options
 DUMPS = support.count(40, 1000)
 OPTIONS = [(), ("--freeze",), ("--native",), ("--locals", "--freeze")]
 COUNTERS = range(4)  # the numbers of the shared file that grow all the time
@@ -78,25 +78,29 @@ def start_dump(pid, options):
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
 @pytest.mark.parametrize("interpreter", chosen(), ids=repr)
-def test_killed_at_any_moment(interpreter):
+def test_killed_at_any_moment(interpreter, options):
     rng = random.Random(1)
     killed = 0
     with Interruptible(interpreter) as program:
         started = time.monotonic()
-        start_dump(program.pid, ()).wait()
-        takes = time.monotonic() - started
+        for _ in range(3):
+            start_dump(program.pid, options).wait()
+        takes = (time.monotonic() - started) / 3
         for _ in range(KILLS):
-            dump = start_dump(program.pid, rng.choice(OPTIONS))
+            dump = start_dump(program.pid, options)
             time.sleep(rng.uniform(0, 1.2 * takes))
             dump.kill()
             killed += dump.wait() < 0
             wait_until_left(program.pid)
             program.wait_for_progress()
-        assert not program.interrupted()
-    assert killed > KILLS / 3
-    support.report("killed %d of %d dumps of %s: nothing was left stopped" % (
-        killed, KILLS, interpreter))
+        # What --freeze stops in a call that the kernel does not repeat by itself only its tracer
+        # can put right, so that a killed one leaves EINTR there. The others stop no such thread.
+        assert "--freeze" in options or not program.interrupted()
+    assert killed > KILLS / 10
+    support.report("killed %d of %d dumps%s of %s: nothing was left stopped" % (
+        killed, KILLS, " ".join(("",) + options), interpreter))
 
 
 @pytest.mark.parametrize("options", OPTIONS + [("--nonblocking",)], ids=" ".join)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values for test_object.c, for every CPython since 3.4: prints each one's name, address and repr
-(hexadecimal UTF-8), then "end", and waits.  What a version does not have is left out."""
+(hexadecimal UTF-8), then "end", and waits.  What a version does not have is left out.  After => is
+the text of what has a form of its own."""
 
 import sys
 
@@ -16,6 +17,10 @@ import enum
 import http
 
 import typing
+
+import numpy
+
+import torch
 
 # Older ones import ctypes for it, which breaks when they are built with a newer compiler.
 if sys.version_info >= (3, 6):
@@ -656,6 +661,37 @@ time.gmtime(0)
 os.stat_result(range(10))
 shared_instance()
 many_attributes().__dict__
+numpy.float64(1.5)
+numpy.float64('nan')
+numpy.float32(0.1)
+numpy.float32(3e-5)
+numpy.float16(0.3333)
+numpy.int64(5)
+numpy.int8(-1)
+numpy.uint64(2**64 - 1)
+numpy.longlong(7)
+numpy.bool_(True)
+numpy.complex128(1+2j)
+numpy.complex64(0.1+2j)
+numpy.str_('hi')
+numpy.bytes_(b'x')
+numpy.arange(6.0).reshape(2, 3) => array([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], shape=(2, 3), dtype=float64)
+numpy.arange(6).reshape(2, 3).T => array([[0, 3], [1, 4], [2, 5]], shape=(3, 2), dtype=int64)
+numpy.arange(10)[::-3] => array([9, 6, 3, 0], shape=(4,), dtype=int64)
+numpy.zeros((2, 0)) => array([[], []], shape=(2, 0), dtype=float64)
+numpy.array(5) => array(5, shape=(), dtype=int64)
+numpy.array(['ab', 'c']) => array(['ab', 'c'], shape=(2,), dtype='<U2')
+numpy.array([b'x', b'yz']) => array([b'x', b'yz'], shape=(2,), dtype='S2')
+numpy.array([True, False]) => array([True, False], shape=(2,), dtype=bool)
+numpy.array([None, [1]], dtype=object) => array([None, [1]], shape=(2,), dtype=object)
+numpy.array([0.1, 2], dtype='f4') => array([0.1, 2.0], shape=(2,), dtype=float32)
+numpy.array([1, 2], dtype='>i4') => array(shape=(2,), dtype='>i4')
+numpy.array(['2020'], dtype='M8[s]') => array(shape=(1,), dtype=datetime64)
+torch.zeros(2, 3) => tensor(shape=(2, 3), dtype=float32, device='cpu')
+torch.tensor(1.5).double() => tensor(shape=(), dtype=float64, device='cpu')
+torch.ones((1,) * 7, dtype=torch.bfloat16) => tensor(shape=(1, 1, 1, 1, 1, 1, 1), dtype=bfloat16, device='cpu')
+torch.zeros(2, dtype=torch.bool, device='meta') => tensor(shape=(2,), dtype=bool, device='meta')
+torch.nn.Linear(3, 4).weight => Parameter(shape=(4, 3), dtype=float32, device='cpu')
 """
 
 
@@ -672,13 +708,14 @@ def main():
     define(namespace)
     keep = []
     out = []
-    for name in VALUES.strip().splitlines():
+    for line in VALUES.strip().splitlines():
+        name, _, text = line.partition(" => ")
         try:
             value = eval(name, namespace)
         except (NameError, AttributeError, TypeError, ValueError, SyntaxError):
             continue
         keep.append(value)
-        text = repr(value).encode("utf-8", "backslashreplace")
+        text = (text or repr(value)).encode("utf-8", "backslashreplace")
         out.append("%s\t%x\t%s\n" % (ascii(name)[1:-1], id(value),
                                      "".join("%02x" % byte for byte in text)))
     sys.stdout.write("".join(out) + "end\n")

@@ -199,6 +199,18 @@ static void test_register_instructions(void **state)
 	}
 }
 
+/* Restoring brings back what the CIE says. */
+static void test_restored_rules(void **state)
+{
+	struct made m;
+
+	(void)state;
+	assert_int_equal(make(&m, EM_X86_64, CODE, BYTES(0x08, RIP, 0xc0 | RIP)), PRB_CFI_OK);
+	assert_rule(&m.row, RIP, PRB_CFI_OFFSET, -8);
+	assert_int_equal(make(&m, EM_X86_64, CODE, BYTES(0x07, RIP, 0x06, RIP)), PRB_CFI_OK);
+	assert_rule(&m.row, RIP, PRB_CFI_OFFSET, -8);
+}
+
 static void test_cfa_instructions(void **state)
 {
 	struct made m;
@@ -573,6 +585,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_rows_of_a_function, clear),
 		cmocka_unit_test_setup(test_register_instructions, clear),
+		cmocka_unit_test_setup(test_restored_rules, clear),
 		cmocka_unit_test_setup(test_cfa_instructions, clear),
 		cmocka_unit_test_setup(test_locations, clear),
 		cmocka_unit_test_setup(test_remembered_states, clear),
