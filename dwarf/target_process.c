@@ -228,6 +228,16 @@ static struct prb_error *try_memory(struct process *p)
 	return prb_error_create(PRB_ERROR_UNSUPPORTED, "process %d has no memory", p->target.pid);
 }
 
+/* A 32-bit program; memory would show it as a process without anything that we know. */
+static bool is_32_bit(struct process *p)
+{
+	prb_auto_close int fd = openat(p->proc, "exe", O_RDONLY | O_CLOEXEC);
+	unsigned char ident[EI_NIDENT];
+
+	return fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident) &&
+	       !memcmp(ident, ELFMAG, SELFMAG) && ident[EI_CLASS] == ELFCLASS32;
+}
+
 /*
  * When the first thread has ended but others live on, the process seems to have no memory: any
  * other thread stands for it, since /proc has a (hidden) folder for each.
@@ -259,7 +269,7 @@ static struct prb_error *check(struct process *p)
 		err = use_other_thread(p);
 	if (!err)
 		err = try_memory(p);
-	if (!err)
+	if (!err && !is_32_bit(p))
 		return NULL;
 	prb_process_refusal(p->target.pid, &refusal);
 	if (!refusal)

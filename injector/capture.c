@@ -55,20 +55,51 @@ static struct prb_error *set_error(char **slot, const struct prb_error *err)
 	return err && !*slot ? prb_error_nomem() : NULL;
 }
 
-struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_thread *thread,
-				     struct prb_mem *mem)
+void prb_capture_share(struct prb_capture *c, struct prb_mem *mem)
+{
+	prb_decoder_destroy(prb_steal(&c->shared));
+	c->shared_mem = mem;
+}
+
+/* The decoder that threads share, made for the first of them. */
+static struct prb_error *shared_decoder(struct prb_capture *c, struct prb_python *py,
+					struct prb_decoder **ret)
+{
+	if (c->shared && c->shared_py != py)
+		prb_capture_share(c, c->shared_mem);
+	if (!c->shared)
+		PRB_TRY(prb_decoder_create(py, c->shared_mem, c->options, &c->shared));
+	c->shared_py = py;
+	*ret = c->shared;
+	return NULL;
+}
+
+static struct prb_error *decode_python(struct prb_capture *c, struct prb_capture_thread *thread,
+				       struct prb_mem *mem)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 	struct prb_decoder *decoder;
 
+	if (mem == c->shared_mem) {
+		PRB_TRY(shared_decoder(c, thread->py, &decoder));
+		return prb_decode_frames(decoder, &thread->frames, out);
+	}
+	PRB_TRY(prb_decoder_create(thread->py, mem, c->options, &decoder));
+
+	struct prb_error *err = prb_decode_frames(decoder, &thread->frames, out);
+	prb_decoder_destroy(decoder);
+	return err;
+}
+
+struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_mem *mem)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
 	prb_dump_frames_clear(out);
 	PRB_TRY(set_error(&out->error, thread->frames_error));
-	if (thread->py) {
-		PRB_TRY(prb_decoder_create(thread->py, mem, c->options, &decoder));
-		struct prb_error *err = prb_decode_frames(decoder, &thread->frames, out);
-		prb_decoder_destroy(decoder);
-		PRB_TRY(err);
-	}
+	if (thread->py)
+		PRB_TRY(decode_python(c, thread, mem));
 	if (c->native && thread->regs.known)
 		PRB_TRY(prb_native_merge(c->native, thread->py, mem, &thread->regs, &thread->frames,
 					 out));
@@ -185,10 +216,13 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 	*ret = false;
 	for (int attempt = 0; attempt < IDLE_ATTEMPTS && !*ret; attempt++) {
 		prb_task_note(&c->tasks, thread->task);
+		thread->regs.known = 0;
+		/* Registers come with what it waits for, and native frames from them. */
+		if (thread->task->state != 'R')
+			PRB_TRY(prb_describe_wait(c, thread));
 		PRB_TRY(read_once(c, thread, view));
 		if (thread->task->state == 'R')
 			return NULL;
-		PRB_TRY(prb_describe_wait(c, thread));
 		*ret = prb_task_slept(&c->tasks, thread->task);
 	}
 	if (*ret && c->target->recorder)

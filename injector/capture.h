@@ -13,6 +13,7 @@
 #include "dwarf/cpython/python.h"
 #include "dwarf/mem/view.h"
 #include "dwarf/proc/task.h"
+#include "injector/decode.h"
 #include "injector/dump.h"
 #include "injector/native.h"
 #include "injector/stop.h"
@@ -42,6 +43,12 @@ struct prb_capture {
 	struct prb_wait_context *waits;
 	struct prb_dump *dump;
 	PRB_VEC(struct prb_capture_thread) threads;
+
+	/* While threads are decoded from the same instant of the same memory: what is known of
+	 * its code objects. See prb_capture_share(). */
+	struct prb_mem *shared_mem;
+	struct prb_python *shared_py;
+	struct prb_decoder *shared;
 };
 
 static inline struct prb_dump_thread *prb_capture_out(struct prb_capture *c,
@@ -64,6 +71,12 @@ struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_t
 /** Fetches the native stack from the stack pointer outwards, as far as its mapping goes. */
 struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view *view,
 					  const struct prb_regs *regs) PRB_MUST_CHECK;
+
+/**
+ * Until the next call, decoding from @p mem looks up each code object only once for all threads;
+ * NULL ends that. Must be called anew whenever @p mem becomes another instant.
+ */
+void prb_capture_share(struct prb_capture *c, struct prb_mem *mem);
 
 /** Ends what was walked. */
 void prb_capture_clear(struct prb_capture_thread *thread);

@@ -197,6 +197,7 @@ static struct prb_error *read_sleeping(struct maker *m)
 	struct prb_capture *c = &m->capture;
 	struct prb_capture_thread *thread;
 
+	prb_capture_share(c, prb_view_mem(m->view));
 	prb_vec_each (thread, &c->threads) {
 		if (thread->task->state == 'R')
 			continue;
@@ -204,6 +205,7 @@ static struct prb_error *read_sleeping(struct maker *m)
 		PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(m->view)));
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(m->view)));
 	}
+	prb_capture_share(c, NULL);
 	prb_vec_each (thread, &c->threads)
 		thread->done = prb_task_slept(&c->tasks, thread->task);
 	return NULL;
@@ -297,6 +299,7 @@ static void unmake(struct maker *m)
 {
 	struct prb_capture_thread *thread;
 
+	prb_capture_share(&m->capture, NULL);
 	prb_vec_each (thread, &m->capture.threads)
 		prb_capture_clear(thread);
 	prb_vec_free(&m->capture.threads);

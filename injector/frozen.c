@@ -91,10 +91,12 @@ static struct prb_error *decode_all(struct frozen *f)
 	struct prb_capture *c = f->capture;
 	struct prb_capture_thread *thread;
 
+	prb_capture_share(c, prb_view_mem(f->view));
 	prb_vec_each (thread, &c->threads) {
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
 		prb_capture_out(c, thread)->read = PRB_READ_STOPPED;
 	}
+	prb_capture_share(c, NULL);
 	return NULL;
 }
 

@@ -13,6 +13,9 @@ include tests/lint/module.mk tests/tools/module.mk tests/fuzz/module.mk tests/be
 .PHONY: check
 check: lint check-unit check-fuzz check-live ## all tests, in their short form
 
+.PHONY: unit-tests
+unit-tests: $(UNIT_TESTS)
+
 .PHONY: check-unit
 check-unit: $(UNIT_TESTS) ## unit tests
 	$(Q)for t in $^; do $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \

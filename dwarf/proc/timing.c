@@ -40,21 +40,34 @@ void prb_put_limit_at(struct prb_wait_context *c, struct prb_wait *wait, uint64_
 		prb_put_limit(wait, seconds, s);
 }
 
-/* A time namespace shifts all clocks but that of the calendar. */
-static bool shares_clock(struct prb_wait_context *c, int clock, struct prb_str *s)
+/* Looked up once: it is the same for all threads. */
+static bool shares_time(struct prb_wait_context *c, struct prb_str *s)
 {
 	prb_auto_str struct prb_str theirs = {};
 	char ours[64];
-	ssize_t n = readlink("/proc/self/ns/time", ours, sizeof(ours));
 
+	if (c->time_known)
+		return c->same_time;
+	c->time_known = true;
+
+	ssize_t n = readlink("/proc/self/ns/time", ours, sizeof(ours));
+	/* Kernels without such namespaces have no link. */
+	if (!prb_wait_ok(s, prb_target_read_link(c->target, &theirs, "ns/time")))
+		c->same_time = n < 0;
+	else
+		c->same_time = n > 0 && (size_t)n == theirs.length &&
+			       !memcmp(ours, theirs.data, theirs.length);
+	return c->same_time;
+}
+
+/* A time namespace shifts all clocks but that of the calendar. */
+static bool shares_clock(struct prb_wait_context *c, int clock, struct prb_str *s)
+{
 	if (clock == CLOCK_REALTIME || clock == CLOCK_TAI)
 		return true;
 	if (clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return false;
-	/* Kernels without such namespaces have no link. */
-	if (!prb_wait_ok(s, prb_target_read_link(c->target, &theirs, "ns/time")))
-		return n < 0;
-	return n > 0 && (size_t)n == theirs.length && !memcmp(ours, theirs.data, theirs.length);
+	return shares_time(c, s);
 }
 
 static bool read_clock(struct prb_wait_context *c, int clock, double *ret, struct prb_str *s)

@@ -343,6 +343,49 @@ static void test_file_instead_of_memory(void **state)
 	assert_memory_equal(first.pc, second.pc, sizeof(first.pc));
 }
 
+/* A stack with one frame whose caller is itself, as a damaged or malicious one may be. */
+struct circle {
+	struct prb_mem mem;
+	uint64_t address, words[2]; /* frame pointer, return address */
+};
+
+static struct prb_error *read_circle(struct prb_mem *mem, uint64_t address, void *buffer,
+				     size_t length)
+{
+	struct circle *c = (struct circle *)mem;
+
+	if (prb_modules_find(self.modules, address))
+		return prb_mem_read(self.target->mem, address, buffer, length);
+	for (size_t i = 0; i < length; i++)
+		((uint8_t *)buffer)[i] = ((uint8_t *)c->words)[(address + i) % sizeof(c->words)];
+	return NULL;
+}
+
+static const struct prb_mem_ops circle_ops = {.read = read_circle};
+
+static void test_no_progress(void **state)
+{
+	struct circle circle = {.mem = {.ops = &circle_ops}, .address = 0x10000};
+	static struct pair pair;
+	struct prb_unwind_step step = {};
+	struct prb_regs regs = {};
+	unsigned steps;
+
+	(void)state;
+	nested(2, &pair);
+	assert_true(lies_in(&self, pair.ours.pc[1], "nested"));
+	circle.words[0] = circle.address;
+	circle.words[1] = pair.ours.pc[1];
+	regs.machine = self.target->machine;
+	regs.pc = pair.ours.pc[1];
+	prb_regs_set(&regs, prb_regs_sp(regs.machine), circle.address);
+	prb_regs_set(&regs, regs.machine == EM_X86_64 ? 6 : 29, circle.address);
+	for (steps = 0; steps < 1000 && !step.reason; steps++)
+		assert_null(prb_unwind_step(self.unwinder, &circle.mem, false, &regs, &step));
+	assert_in_range(steps, 2, 20);
+	assert_non_null(strstr(step.reason, "no progress"));
+}
+
 /* Where a walk is that has nothing but pc and sp, as of a thread that sleeps unstopped. */
 static void test_unknown_registers(void **state)
 {
@@ -641,6 +684,7 @@ int main(void)
 		cmocka_unit_test(test_signal_on_stack_below),
 		cmocka_unit_test(test_signal_on_stack_elsewhere),
 		cmocka_unit_test(test_file_instead_of_memory),
+		cmocka_unit_test(test_no_progress),
 		cmocka_unit_test(test_unknown_registers),
 		cmocka_unit_test(test_generated_code),
 		cmocka_unit_test(test_call_of_bad_pointer),
