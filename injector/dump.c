@@ -76,6 +76,24 @@ static struct prb_task_watch *find_task(struct maker *m, struct prb_python *py,
 	return state->tid ? prb_tasks_find_inner(&m->capture.tasks, state->tid) : NULL;
 }
 
+/* The list changes while it is read: threads come and go, and what was freed is used again. */
+static struct prb_error *read_threads(struct maker *m, struct prb_python *py,
+				      struct prb_py_threads *ret)
+{
+	enum { ATTEMPTS = 20 };
+	struct prb_error *err = NULL;
+
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		prb_error_destroy(err);
+		err = prb_python_threads(py, prb_view_mem(m->view), ret);
+		if (!err || m->capture.target->kind != PRB_TARGET_PROCESS ||
+		    (err->code != PRB_ERROR_BAD_DATA && err->code != PRB_ERROR_FAULT))
+			break;
+		prb_view_new_epoch(m->view);
+	}
+	return prb_error_prefix(err, "cannot read the threads of Python %s", py->version);
+}
+
 /* The threads of one runtime. A thread may have states in several interpreters; it is listed in
  * each that it has frames in. */
 static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
@@ -84,8 +102,7 @@ static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
 	struct prb_py_thread *state;
 	unsigned without = 0;
 
-	PRB_TRY(prb_error_prefix(prb_python_threads(py, prb_view_mem(m->view), &threads),
-				 "cannot read the threads of Python %s", py->version));
+	PRB_TRY(read_threads(m, py, &threads));
 
 	struct prb_error *err = NULL;
 	prb_vec_each (state, &threads.list) {

@@ -1,7 +1,10 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All threads at one instant: what is needed is learnt while they run, then all are stopped, the
- * memory is copied, and they run again before anything is decoded.
+ * All threads at one instant. A thread that sleeps need not be stopped for that, only proven not
+ * to have run while the memory was copied; so those on a processor are stopped first, and those
+ * that wake up meanwhile are stopped too, the next time. What is needed is learnt while all run,
+ * and nothing is decoded before they run again.
+ *
+ * With native frames all are stopped, since only then do they show all their registers.
  */
 #include <string.h>
 
@@ -12,35 +15,57 @@
 #include "injector/capture.h"
 #include "injector/describe.h"
 
-enum { STOP_TIMEOUT_MS = 2000, ATTEMPTS = 3 };
+enum { STOP_TIMEOUT_MS = 2000, ATTEMPTS = 6 };
 
 struct frozen {
 	struct prb_capture *capture;
 	struct prb_view *view;
 	PRB_VEC(struct prb_stop) stops; /* one for each task, in the same order */
+	PRB_VEC(bool) restless;		/* the same: it ran when it should have slept */
 };
 
-/* Asks all first and waits afterwards, so that they stop together. */
-static struct prb_error *stop_all(struct frozen *f)
+static bool has_ended(const struct prb_task_watch *task)
 {
-	struct prb_capture *c = f->capture;
-	struct prb_task_watch *task;
-	struct prb_stop *stop;
+	return !task->state || task->state == 'Z' || task->state == 'X';
+}
+
+static bool must_stop(const struct frozen *f, size_t index, bool everyone)
+{
+	const struct prb_task_watch *task = &f->capture->tasks.list.items[index];
+
+	if (has_ended(task))
+		return false;
+	return everyone || task->state == 'R' || f->restless.items[index];
+}
+
+static struct prb_error *seize(struct frozen *f, bool everyone)
+{
+	struct prb_tasks *tasks = &f->capture->tasks;
 
 	f->stops.count = 0;
-	prb_vec_each (task, &c->tasks.list) {
-		stop = prb_vec_push(&f->stops);
+	for (size_t i = 0; i < tasks->list.count; i++) {
+		struct prb_stop *stop = prb_vec_push(&f->stops);
+
 		if (!stop)
 			return prb_error_nomem();
-		*stop = (struct prb_stop){.tid = task->tid};
-		if (task->state == 'Z' || task->state == 'X')
+		stop->tid = tasks->list.items[i].tid;
+		prb_task_note(tasks, &tasks->list.items[i]);
+		if (!must_stop(f, i, everyone))
 			continue;
 
-		struct prb_error *err = prb_stop_seize(task->tid, stop);
+		struct prb_error *err = prb_stop_seize(stop->tid, stop);
 		if (err && err->code != PRB_ERROR_NO_PROCESS)
 			return err;
 		prb_error_destroy(err);
 	}
+	return NULL;
+}
+
+/* Asks all first and waits afterwards, so that they stop together. */
+static void stop_seized(struct frozen *f)
+{
+	struct prb_stop *stop;
+
 	prb_vec_each (stop, &f->stops)
 		if (stop->seized)
 			prb_error_destroy(prb_stop_ask(stop));
@@ -52,7 +77,33 @@ static struct prb_error *stop_all(struct frozen *f)
 			prb_log("stop", 1, "%s", err->message);
 		prb_error_destroy(err);
 	}
-	return NULL;
+}
+
+/* From here on the others must sleep. */
+static void note_sleepers(struct frozen *f)
+{
+	struct prb_tasks *tasks = &f->capture->tasks;
+
+	for (size_t i = 0; i < tasks->list.count; i++)
+		if (!f->stops.items[i].stopped)
+			prb_task_note(tasks, &tasks->list.items[i]);
+}
+
+/* True if they did; those that did not are stopped the next time. */
+static bool all_slept(struct frozen *f)
+{
+	struct prb_tasks *tasks = &f->capture->tasks;
+	bool all = true;
+
+	for (size_t i = 0; i < tasks->list.count; i++) {
+		struct prb_task_watch *task = &tasks->list.items[i];
+
+		if (f->stops.items[i].stopped || has_ended(task) || prb_task_slept(tasks, task))
+			continue;
+		f->restless.items[i] = true;
+		all = false;
+	}
+	return all;
 }
 
 static void resume_all(struct frozen *f, double *pause_us)
@@ -92,52 +143,72 @@ static struct prb_error *decode_all(struct frozen *f)
 	struct prb_capture_thread *thread;
 
 	prb_capture_share(c, prb_view_mem(f->view));
-	prb_vec_each (thread, &c->threads) {
+	prb_vec_each (thread, &c->threads)
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
-		prb_capture_out(c, thread)->read = PRB_READ_STOPPED;
-	}
 	prb_capture_share(c, NULL);
 	return NULL;
 }
 
-static struct prb_error *freeze_once(struct frozen *f, bool decode_inside)
+/* Who was stopped for how long; the stops themselves have ended. */
+static void account(struct frozen *f, const bool *stopped, double pause_us)
 {
 	struct prb_capture *c = f->capture;
 	struct prb_capture_thread *thread;
-	double pause;
 
+	prb_vec_each (thread, &c->threads) {
+		struct prb_dump_thread *out = prb_capture_out(c, thread);
+		bool was_stopped = stopped[thread->task - c->tasks.list.items];
+
+		out->read = was_stopped ? PRB_READ_STOPPED : PRB_READ_IDLE;
+		out->pause_us += was_stopped ? pause_us : 0;
+	}
+}
+
+/* One instant. *good is false if a thread ran that should have slept, or a page was missing. */
+static struct prb_error *freeze_once(struct frozen *f, bool last, bool *good)
+{
+	struct prb_capture *c = f->capture;
+	prb_auto_free bool *stopped = calloc(c->tasks.list.count, sizeof(bool));
+	double pause = 0;
+
+	if (!stopped)
+		return prb_error_nomem();
 	prb_view_new_epoch(f->view);
 
-	struct prb_error *err = stop_all(f);
-	if (!err)
+	struct prb_error *err = seize(f, last || c->native);
+	if (!err) {
+		stop_seized(f);
+		note_sleepers(f);
 		err = copy_all(f);
-	if (!err && decode_inside)
+	}
+	if (!err && last)
 		err = decode_all(f);
+	*good = !err && all_slept(f);
+	for (size_t i = 0; i < f->stops.count; i++)
+		stopped[i] = f->stops.items[i].stopped;
 	resume_all(f, &pause);
-	prb_vec_each (thread, &c->threads)
-		prb_capture_out(c, thread)->pause_us += pause;
-	PRB_TRY(err);
-	if (decode_inside)
-		return NULL;
+	account(f, stopped, pause);
+	if (err || last || !*good)
+		return err;
 	prb_view_seal(f->view, &c->target->maps);
-	return decode_all(f);
+	PRB_TRY(decode_all(f));
+	*good = !prb_view_misses(f->view);
+	return NULL;
 }
 
 static struct prb_error *read_frozen(struct frozen *f)
 {
 	struct prb_capture *c = f->capture;
 	struct prb_capture_thread *thread;
+	bool good = false;
 
 	prb_vec_each (thread, &c->threads) { /* learn which pages are needed */
 		PRB_TRY(prb_describe_wait(c, thread));
 		PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(f->view)));
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
 	}
-	for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
-		PRB_TRY(freeze_once(f, attempt == ATTEMPTS));
-		if (!prb_view_misses(f->view))
-			break;
-	}
+	for (int attempt = 1; attempt <= ATTEMPTS && !good; attempt++)
+		PRB_TRY(freeze_once(f, attempt == ATTEMPTS, &good));
 	if (!c->target->recorder)
 		return NULL;
 	prb_recorder_pages(c->target->recorder, 0, f->view);
@@ -150,11 +221,16 @@ static struct prb_error *read_frozen(struct frozen *f)
 struct prb_error *prb_capture_frozen(struct prb_capture *c)
 {
 	struct frozen f = {.capture = c};
+	struct prb_error *err = prb_view_create(c->target->mem, &f.view);
 
-	PRB_TRY(prb_view_create(c->target->mem, &f.view));
-
-	struct prb_error *err = read_frozen(&f);
+	for (size_t i = 0; !err && i < c->tasks.list.count; i++)
+		if (!prb_vec_push(&f.restless))
+			err = prb_error_nomem();
+	if (!err)
+		err = read_frozen(&f);
+	prb_capture_share(c, NULL);
 	prb_vec_free(&f.stops);
+	prb_vec_free(&f.restless);
 	prb_view_destroy(f.view);
 	return err;
 }

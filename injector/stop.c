@@ -62,7 +62,13 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 						       "thread %d is being traced by process %d",
 						       tid, tracer),
 				      "stop it there, or read with --nonblocking");
-	return prb_error_os(os_errno, "cannot stop thread %d", tid);
+
+	struct prb_error *err = prb_error_os(os_errno, "cannot stop thread %d", tid);
+	if (os_errno != EPERM)
+		return err;
+	return prb_error_hint(err, "ptrace is forbidden here: read with --nonblocking, or start "
+				   "the container with --cap-add SYS_PTRACE or --security-opt "
+				   "seccomp=unconfined");
 }
 
 /*

@@ -48,9 +48,15 @@ static void cut(struct prb_py_frames *frames, size_t count)
 	frames->list.count = count;
 }
 
-/* One more read into @p view; *ret is how many frames of thread->frames it confirms. */
+/* What one more read says of thread->frames. */
+struct opinion {
+	bool readable;
+	size_t confirms; /* so many of the outermost frames */
+	size_t depth;	 /* frames that it saw itself */
+};
+
 static struct prb_error *confirm(struct prb_capture_thread *thread, struct prb_view *view,
-				 bool *readable, size_t *ret)
+				 struct opinion *ret)
 {
 	struct prb_py_frames again;
 
@@ -59,9 +65,11 @@ static struct prb_error *confirm(struct prb_capture_thread *thread, struct prb_v
 
 	struct prb_error *err =
 		prb_python_frames(thread->py, prb_view_mem(view), thread->state.address, &again);
-	*readable = !err;
-	if (!err)
-		*ret = common(&thread->frames, &again);
+	*ret = (struct opinion){.readable = !err};
+	if (!err) {
+		ret->confirms = common(&thread->frames, &again);
+		ret->depth = again.list.count;
+	}
 	prb_py_frames_deinit(&again);
 	if (err && (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS))
 		return err;
@@ -74,28 +82,32 @@ static void gap(int attempt)
 	nanosleep(&(struct timespec){.tv_nsec = GAP_NS * (1 + attempt % 7)}, NULL);
 }
 
-/* Cuts thread->frames to what READS reads agree on; *ret: how many succeeded. */
+/* Cuts thread->frames to what READS reads agree on; *deepest: frames in the deepest of them. */
 static struct prb_error *agree(struct prb_capture *c, struct prb_capture_thread *thread,
-			       struct prb_view *view, int *ret)
+			       struct prb_view *view, size_t *deepest)
 {
-	*ret = 0;
-	for (int attempt = 0; attempt < ATTEMPTS && *ret < READS; attempt++) {
-		bool readable;
-		size_t count;
+	int reads = 0;
 
-		if (!*ret) {
+	for (int attempt = 0; attempt < ATTEMPTS && reads < READS; attempt++) {
+		struct opinion opinion = {};
+
+		if (!reads) {
 			prb_view_new_epoch(view);
 			PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(view)));
-			*ret += !thread->frames_error;
+			opinion.readable = !thread->frames_error;
+			opinion.confirms = opinion.depth = thread->frames.list.count;
 		} else {
-			PRB_TRY(confirm(thread, view, &readable, &count));
-			if (readable) {
-				cut(&thread->frames, count);
-				++*ret;
-			}
+			PRB_TRY(confirm(thread, view, &opinion));
+		}
+		if (opinion.readable) {
+			cut(&thread->frames, opinion.confirms);
+			*deepest = PRB_MAX(*deepest, opinion.depth);
+			reads++;
 		}
 		gap(attempt);
 	}
+	if (reads < READS)
+		cut(&thread->frames, 0);
 	return NULL;
 }
 
@@ -107,18 +119,18 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 				       struct prb_view *view)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		size_t before = thread->frames.list.count, count = 0;
-		bool readable;
+		size_t before = thread->frames.list.count;
+		struct opinion opinion;
 
 		prb_view_new_epoch(view);
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(view)));
 		if (c->target->recorder)
 			prb_recorder_pages(c->target->recorder, thread->task->tid, view);
-		PRB_TRY(confirm(thread, view, &readable, &count));
-		if (readable && count >= before)
+		PRB_TRY(confirm(thread, view, &opinion));
+		if (opinion.readable && opinion.confirms >= before)
 			return NULL;
-		if (readable)
-			cut(&thread->frames, count);
+		if (opinion.readable)
+			cut(&thread->frames, opinion.confirms);
 	}
 	cut(&thread->frames, 0);
 	return prb_capture_decode(c, thread, prb_view_mem(view));
@@ -128,7 +140,7 @@ struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 	struct prb_view *view;
-	int reads = 0;
+	size_t deepest = 0;
 
 	out->read = PRB_READ_UNSTABLE;
 	if (!thread->py)
@@ -136,13 +148,13 @@ struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture
 	thread->regs.known = 0;
 	PRB_TRY(prb_view_create(c->target->mem, &view));
 
-	struct prb_error *err = agree(c, thread, view, &reads);
-	if (!err && reads < READS)
-		cut(&thread->frames, 0);
+	struct prb_error *err = agree(c, thread, view, &deepest);
 	if (!err)
 		err = decode_agreed(c, thread, view);
 	prb_view_destroy(view);
 	PRB_TRY(err);
+	if (out->frames.count && thread->frames.list.count == deepest)
+		return NULL;
 
 	free(out->error);
 	out->error = prb_format(out->frames.count ? "inner frames change while they are read"

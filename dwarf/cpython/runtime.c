@@ -183,7 +183,7 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 		return try_version(py, mem, version);
 
 	/* Nothing says which version it is: take the one that fits. */
-	bool any = py->runtime || py->interp_head;
+	bool has_symbols = py->runtime || py->interp_head || py->tstate_current;
 	for (unsigned minor = 15; minor >= 4; minor--) {
 		uint32_t guess = 0x03000000 | minor << 16;
 		struct prb_error *err = try_version(py, mem, guess);
@@ -193,7 +193,7 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 		prb_log("python", 2, "not 3.%u: %s", minor, err->message);
 		prb_error_destroy(err);
 	}
-	if (!any)
+	if (!has_symbols)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s holds no Python", module->path);
 	return prb_error_create(PRB_ERROR_UNSUPPORTED,
 				"%s holds a Python of a version that cannot be found out",

@@ -53,7 +53,7 @@ def through_ctypes(p, call):
     return "%s_use()" % name
 
 
-@CONSTRUCTS.since(3, 4)
+@CONSTRUCTS.since(3, 4, once=True)
 def signal_handler(p, call):
     """The handler's frame stands on whatever instruction the signal was noticed at."""
     name = p.name("handler")

@@ -116,11 +116,13 @@ class Program(Expressions):
 
     def chain(self, depth):
         """An expression that runs through @depth constructs down to leaf()."""
-        call = "leaf()"
+        call, used = "leaf()", set()
         for _ in range(depth):
             construct = self.rng.choice(CONSTRUCTS)
-            while construct.since > self.version:
+            while construct.since > self.version or construct in used:
                 construct = self.rng.choice(CONSTRUCTS)
+            if construct.once:
+                used.add(construct)
             call = construct(self, call)
         return call
 

@@ -162,7 +162,7 @@ def async_generator(p, call):
     return "run(%s_use())" % name
 
 
-@CONSTRUCTS.since(3, 7)
+@CONSTRUCTS.since(3, 7, once=True)
 def event_loop(p, call):
     name = p.name("task")
     p.block("import asyncio\n\nasync def {name}_inner():\n    await asyncio.sleep(0)\n{body}\n"
