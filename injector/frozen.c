@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * All threads at one instant. A thread that sleeps need not be stopped for that, only proven not
  * to have run while the memory was copied; so those on a processor are stopped first, and those

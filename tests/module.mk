@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Unit tests: each tests/unit/test_NAME.c is one cmocka program.
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
-PYTEST := python3 -m pytest -q -p no:cacheprovider
+# The first python3 that has what the tests need: a version manager may hide the system's.
+PYTHON := $(shell for p in python3 /usr/bin/python3; do \
+	$$p -c 'import pytest, jsonschema' 2>/dev/null && echo $$p && break; done)
+PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
@@ -26,7 +29,10 @@ check-live: $(O)/probing test-interpreters ## tests on real interpreters and pro
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 
 .PHONY: check-long
-check-long: $(O)/probing test-interpreters ## the long counts of the same tests
+check-long: $(O)/probing ## the long counts of the same tests, and builds no package provides
+	$(Q)tests/tools/test-interpreters
+	$(Q)tests/tools/test-interpreters --free-threaded
+	$(Q)tests/tools/test-interpreters --debug-build
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 
 .PHONY: test-interpreters

@@ -2,4 +2,4 @@
 .PHONY: lint
 lint: ## style, include rules, sizes, spelling
 	$(Q)python3 tests/lint/lint.py --cc '$(CC)'
-	$(Q)python3 -m pytest -q -p no:cacheprovider tests/lint
+	$(Q)$(PYTEST) tests/lint

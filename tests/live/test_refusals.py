@@ -29,6 +29,12 @@ def open_binary():
         yield shutil.copy(support.BINARY, folder)
 
 
+def held(pid):
+    """The threads of a process that do not run freely."""
+    return {tid: held for tid, held in process_state(pid).items()
+            if held[0] in "TtZ" or held[1] != "0"}
+
+
 @pytest.fixture
 def refused(tmp_path, open_binary):
     """refused(PID, CODE, *words): all commands say the same, at once, and touch nothing."""
@@ -36,7 +42,7 @@ def refused(tmp_path, open_binary):
     def refuse(pid, code, *words, hint=True, before=(), **options):
         snapshot = tmp_path / "refused.snapshot"
         try:
-            state = process_state(pid)
+            state = held(pid)
         except (FileNotFoundError, ProcessLookupError):
             state = None
         said = set()
@@ -60,7 +66,7 @@ def refused(tmp_path, open_binary):
         for word in words:
             assert word in text, text
         if state is not None:
-            assert process_state(pid) == state
+            assert held(pid) == state
         return text
 
     return refuse
@@ -205,7 +211,7 @@ def nobodys_python():
 @as_root
 def test_other_user(refused, newest):
     with started(newest.exe, "-c", WAIT, env=newest.env) as process:
-        refused(process.python, PERMISSION, "it runs as user 0 and we are user %d" % NOBODY, "sudo",
+        refused(process.python, PERMISSION, "it runs as user 0 and we are user %d" % NOBODY, "root",
                 **NOBODYS)
 
 
@@ -229,7 +235,7 @@ def test_not_dumpable(refused, nobodys_python):
     code = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); " + WAIT
     with started(nobodys_python.exe, "-c", code, env=nobodys_python.env, cwd="/",
                  **NOBODYS) as process:
-        refused(process.python, PERMISSION, "not dumpable", "sudo", **NOBODYS)
+        refused(process.python, PERMISSION, "not dumpable", "root", **NOBODYS)
 
 
 @as_root

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/unwind/code.h"
+
+#include <string.h>
+
+enum {
+	MACHINE_AARCH64 = 183,
+	PROLOGUE = 320,		/* bytes in which a prologue must be over */
+	MAX_FUNCTION = 1 << 20, /* code that is looked through whole */
+	CHUNK = 4096,
+	OVERLAP = 8, /* longer than every pattern that is looked for */
+};
+
+static int32_t number_at(const uint8_t *bytes)
+{
+	int32_t number;
+
+	memcpy(&number, bytes, sizeof(number));
+	return number;
+}
+
+static uint32_t word_at(const uint8_t *bytes)
+{
+	return (uint32_t)number_at(bytes);
+}
+
+static bool fetch(const struct prb_cfi_memory *memory, uint64_t address, void *buffer, size_t size)
+{
+	return memory->read(memory->context, address, buffer, size);
+}
+
+/* The function behind a stub of the linker, @target itself if there is none. */
+static uint64_t pass_stub(const struct prb_cfi_memory *memory, uint16_t machine, uint64_t target)
+{
+	struct prb_regs regs = {.machine = machine, .pc = target};
+
+	prb_regs_set(&regs, prb_regs_sp(machine), 0);
+	return prb_cfi_leave_stub(memory, &regs) == PRB_CFI_OK ? regs.pc : target;
+}
+
+/* Bytes of an indirect near call from its opcode FF on, 0 if it is none. */
+static unsigned indirect_length(const uint8_t *code, size_t size)
+{
+	if (size < 2 || code[0] != 0xff || (code[1] & 0x38) != 0x10)
+		return 0;
+	return prb_code_x86_64_length(code, size);
+}
+
+static void call_before_x86_64(const struct prb_cfi_memory *memory, uint64_t end,
+			       struct prb_call *ret)
+{
+	uint8_t code[7];
+	uint64_t slot;
+
+	if (!fetch(memory, end - sizeof(code), code, sizeof(code)))
+		return;
+	for (unsigned length = 2; length <= sizeof(code); length++)
+		if (indirect_length(code + sizeof(code) - length, length) == length)
+			ret->indirect = true;
+	if (ret->indirect)
+		ret->kind = PRB_CALL_INDIRECT;
+	if (code[2] == 0xe8) { /* call n */
+		ret->kind = PRB_CALL_DIRECT;
+		ret->target = end + (uint64_t)(int64_t)number_at(code + 3);
+		ret->target = pass_stub(memory, 62, ret->target);
+	} else if (code[1] == 0xff && code[2] == 0x15) { /* call *n(%rip) */
+		slot = end + (uint64_t)(int64_t)number_at(code + 3);
+		if (fetch(memory, slot, &ret->target, sizeof(ret->target)))
+			ret->kind = PRB_CALL_DIRECT;
+	}
+}
+
+/* Target of b, bl with its 26 bits of words. */
+static uint64_t branch_target(uint32_t code, uint64_t pc)
+{
+	return pc + (uint64_t)((int64_t)((uint64_t)code << 38) >> 36);
+}
+
+static void call_before_aarch64(const struct prb_cfi_memory *memory, uint64_t end,
+				struct prb_call *ret)
+{
+	uint32_t code;
+
+	if (end & 3 || !fetch(memory, end - 4, &code, sizeof(code)))
+		return;
+	if (code >> 26 == 0x25) { /* bl */
+		ret->kind = PRB_CALL_DIRECT;
+		ret->target = pass_stub(memory, MACHINE_AARCH64, branch_target(code, end - 4));
+	} else if ((code & 0xfefff000) == 0xd63f0000) { /* blr, blraa and the like */
+		ret->kind = PRB_CALL_INDIRECT;
+		ret->indirect = true;
+	}
+}
+
+void prb_code_call_before(const struct prb_cfi_memory *memory, uint16_t machine,
+			  uint64_t return_address, struct prb_call *ret)
+{
+	*ret = (struct prb_call){.kind = PRB_CALL_NONE};
+	if (machine == MACHINE_AARCH64)
+		call_before_aarch64(memory, return_address, ret);
+	else
+		call_before_x86_64(memory, return_address, ret);
+}
+
+/* Reads as much of a function's beginning as there is. */
+static size_t read_start(const struct prb_cfi_memory *memory, const struct prb_code_range *function,
+			 uint8_t *code, size_t max)
+{
+	uint64_t size = function->end - function->start;
+
+	if (size < max)
+		max = (size_t)size;
+	return fetch(memory, function->start, code, max) ? max : 0;
+}
+
+static bool is_jump_or_call(const uint8_t *code)
+{
+	return (code[0] >= 0x70 && code[0] < 0x80) || (code[0] >= 0xe8 && code[0] <= 0xeb) ||
+	       code[0] == 0xc3 || code[0] == 0xff || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
+}
+
+/* sub $n, %rsp in both lengths, and add $-n; 0: it is something else. */
+static uint64_t taken_from_sp(const uint8_t *code, unsigned length)
+{
+	if (length == 4 && !memcmp(code, "\x48\x83\xec", 3))
+		return (uint64_t)(int64_t)(int8_t)code[3];
+	if (length == 7 && !memcmp(code, "\x48\x81\xec", 3))
+		return (uint64_t)(int64_t)number_at(code + 3);
+	if (length == 4 && !memcmp(code, "\x48\x83\xc4", 3))
+		return -(uint64_t)(int64_t)(int8_t)code[3];
+	return 0;
+}
+
+/*
+ * push %rbp; mov %rsp, %rbp; pushes of others; sub $n, %rsp; with instructions in between that
+ * have nothing to do with it. A test for the quick way out may come first. Where pages are probed
+ * one by one it takes several steps.
+ */
+static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame_size *ret)
+{
+	uint64_t bytes = 16;
+	bool framed = false, over = false;
+	unsigned length;
+
+	for (size_t at = 0; at + 16 <= size && !over; at += length) {
+		const uint8_t *here = code + at;
+		uint64_t taken;
+
+		length = prb_code_x86_64_length(here, 16);
+		if (!length)
+			return;
+		taken = taken_from_sp(here, length);
+		if (!framed) {
+			framed = length == 3 && (!memcmp(here, "\x48\x89\xe5", 3) ||
+						 !memcmp(here, "\x48\x8b\xec", 3));
+		} else if ((length == 1 && (here[0] & 0xf8) == 0x50) ||
+			   (length == 2 && here[0] == 0x41 && (here[1] & 0xf8) == 0x50)) {
+			bytes += 8;
+		} else if (taken) {
+			bytes += taken;
+			/* A probe follows the step: orq $0, (%rsp) */
+			over = taken != 4096 || memcmp(here + length, "\x48\x83\x0c\x24", 4);
+		} else {
+			over = is_jump_or_call(here);
+		}
+	}
+	ret->known = over && bytes % 16 == 0 && bytes < 1 << 30;
+	ret->bytes = bytes;
+}
+
+/* What an instruction takes from sp: sub sp, sp, #n; stp and str with a write back of -n. */
+static uint64_t taken_aarch64(uint32_t code)
+{
+	if ((code & 0xff8003ff) == 0xd10003ff)
+		return (uint64_t)(code >> 10 & 0xfff) << (code & 1 << 22 ? 12 : 0);
+	if ((code & 0x7fc003e0) == 0x298003e0 || (code & 0xffc003e0) == 0x6d8003e0)
+		return (uint64_t) - ((int64_t)((uint64_t)code << 42) >> 57) *
+					    (code >> 31 || code >> 26 & 1 ? 8 : 4);
+	if ((code & 0xffe00fe0) == 0xf8000fe0)
+		return (uint64_t) - ((int64_t)((uint64_t)code << 43) >> 55);
+	return 0;
+}
+
+static bool branches_aarch64(uint32_t code)
+{
+	return (code & 0x7c000000) == 0x14000000 || (code & 0xfe000000) == 0x54000000 ||
+	       (code & 0x7c000000) == 0x34000000 || (code & 0xfe000000) == 0xd6000000;
+}
+
+/* Everything up to the first branch; sp is the CFA when a function begins. */
+static void frame_size_aarch64(const uint8_t *code, size_t size, struct prb_frame_size *ret)
+{
+	for (size_t at = 0; at + 4 <= size && !ret->known; at += 4) {
+		uint64_t taken = taken_aarch64(word_at(code + at));
+
+		if (taken >> 30)
+			return;
+		ret->bytes += taken;
+		ret->known = branches_aarch64(word_at(code + at)) && ret->bytes;
+	}
+}
+
+/* sub %reg, %rsp; mov %reg, %rsp; and $n, %rsp, wherever they may begin. */
+static bool moves_sp_x86_64(const uint8_t *code)
+{
+	bool reversed = code[1] == 0x29 || code[1] == 0x89,
+	     plain = code[1] == 0x2b || code[1] == 0x8b;
+
+	if (reversed && (code[0] == 0x48 || code[0] == 0x4c))
+		return (code[2] & 0xc7) == 0xc4;
+	if (plain && (code[0] == 0x48 || code[0] == 0x49))
+		return (code[2] & 0xf8) == 0xe0;
+	return code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) && code[2] == 0xe4;
+}
+
+/* sub sp, sp, x; mov sp, x */
+static bool moves_sp_aarch64(const uint8_t *code)
+{
+	uint32_t word = word_at(code);
+
+	return (word & 0xffe003ff) == 0xcb2003ff ||
+	       ((word & 0xfffffc1f) == 0x9100001f && word != 0x910003bf);
+}
+
+typedef uint64_t matcher(const uint8_t *code, uint64_t pc, const void *context);
+
+/*
+ * The first thing but 0 that @match answers, in the whole of a function; @unreadable if that
+ * cannot be looked through.
+ */
+static uint64_t look_through(const struct prb_cfi_memory *memory, uint16_t machine,
+			     const struct prb_code_range *function, matcher *match,
+			     const void *context, uint64_t unreadable)
+{
+	uint8_t code[CHUNK + OVERLAP];
+	size_t step = machine == MACHINE_AARCH64 ? 4 : 1;
+
+	if (function->end < function->start || function->end - function->start > MAX_FUNCTION)
+		return unreadable;
+	for (uint64_t pc = function->start; pc < function->end; pc += CHUNK) {
+		uint64_t left = function->end - pc;
+		size_t size = left < sizeof(code) ? (size_t)left : sizeof(code);
+
+		memset(code + size, 0, sizeof(code) - size);
+		if (!fetch(memory, pc, code, size))
+			return unreadable;
+		for (size_t at = 0; at < CHUNK && at < size; at += step) {
+			uint64_t answer = match(code + at, pc + at, context);
+
+			if (answer)
+				return answer;
+		}
+	}
+	return 0;
+}
+
+static uint64_t match_move(const uint8_t *code, uint64_t pc, const void *context)
+{
+	(void)pc;
+	return *(const uint16_t *)context == MACHINE_AARCH64 ? moves_sp_aarch64(code)
+							     : moves_sp_x86_64(code);
+}
+
+void prb_code_frame_size(const struct prb_cfi_memory *memory, uint16_t machine,
+			 const struct prb_code_range *function, struct prb_frame_size *ret)
+{
+	uint8_t code[PROLOGUE + 16] = {};
+	size_t size = read_start(memory, function, code, PROLOGUE);
+
+	*ret = (struct prb_frame_size){.dynamic = true};
+	if (machine == MACHINE_AARCH64)
+		frame_size_aarch64(code, size, ret);
+	else
+		frame_size_x86_64(code, size, ret);
+	if (ret->known)
+		ret->dynamic = look_through(memory, machine, function, match_move, &machine, 1);
+}
+
+struct jump_search {
+	uint16_t machine;
+	const struct prb_code_range *into;
+};
+
+static uint64_t match_jump(const uint8_t *code, uint64_t pc, const void *context)
+{
+	const struct jump_search *search = context;
+	uint64_t target;
+
+	if (search->machine == MACHINE_AARCH64) {
+		uint32_t word = word_at(code);
+
+		if (word >> 26 == 5) /* b */
+			target = branch_target(word, pc);
+		else if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
+			target = pc + (uint64_t)((int64_t)((uint64_t)word << 40) >> 45 << 2);
+		else
+			return 0;
+	} else if (code[0] == 0xe9) {
+		target = pc + 5 + (uint64_t)(int64_t)number_at(code + 1);
+	} else if (code[0] == 0x0f && (code[1] & 0xf0) == 0x80) {
+		target = pc + 6 + (uint64_t)(int64_t)number_at(code + 2);
+	} else {
+		return 0;
+	}
+	return target >= search->into->start && target < search->into->end ? target : 0;
+}
+
+uint64_t prb_code_jump_into(const struct prb_cfi_memory *memory, uint16_t machine,
+			    const struct prb_code_range *from, const struct prb_code_range *into)
+{
+	struct jump_search search = {machine, into};
+
+	return look_through(memory, machine, from, match_jump, &search, 0);
+}

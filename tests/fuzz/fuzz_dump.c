@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A whole dump, with everything in it, of a snapshot that may say anything: modules, the layout
+ * of the interpreter, memory, names of functions. The snapshots in the corpus are of real
+ * programs.
+ */
+#include "tests/fuzz/snapshot_file.h"
+
+#include "injector/dump.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct prb_dump_options options = {.locals = true, .native = true, .source = true};
+	struct prb_target *t = open_snapshot(data, size);
+	struct prb_dump *dump;
+
+	if (!t)
+		return 0;
+	struct prb_error *err = prb_dump_create(t, &options, &dump);
+	if (!err)
+		prb_dump_destroy(dump);
+	prb_error_destroy(err);
+	prb_target_destroy(t);
+	return 0;
+}
