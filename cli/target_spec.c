@@ -46,7 +46,9 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 		if (strchr(text, '/'))
 			return PRB_SPEC_OTHER_FILE;
 	}
-	return is_address(text) ? PRB_SPEC_REMOTE : PRB_SPEC_NAME;
+	if (is_address(text))
+		return PRB_SPEC_REMOTE;
+	return strchr(text, '/') ? PRB_SPEC_OTHER_FILE : PRB_SPEC_NAME;
 }
 
 static struct prb_error *open_pid(const char *text, struct prb_target **ret)
@@ -79,12 +81,15 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 
 	if (!prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return err;
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_UNSUPPORTED,
-				 "'%.200s' is neither a core file nor a snapshot, and "
-				 "in no Python process's command line",
-				 text),
-		"a compressed core file must be unpacked first");
+	if (access(text, F_OK))
+		return prb_error_create(PRB_ERROR_NO_PROCESS,
+					"there is no file '%.200s', and no Python process has that "
+					"in its command line",
+					text);
+	return prb_error_create(PRB_ERROR_UNSUPPORTED,
+				"'%.200s' is neither a core file nor a snapshot, and in no Python "
+				"process's command line",
+				text);
 }
 
 struct prb_error *prb_spec_open(const char *text, const char *exe, struct prb_target **ret)

@@ -50,7 +50,7 @@ def main():
     threading.Thread(target=hold, args=(lock,), name="checkpoint", daemon=True).start()
     threading.Thread(target=want, args=(lock,), name="evaluate", daemon=True).start()
     print("ready", flush=True)
-    Trainer(size=64).train([[i * 0.01] * 64 for i in range(100)])
+    Trainer(size=4).train([[i * 0.01] * 4 for i in range(3)])
 
 
 main()

@@ -121,8 +121,7 @@ struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view
 	return prb_view_prefetch_range(view, sp, PRB_MIN(map->end - sp, (uint64_t)STACK_LIMIT));
 }
 
-/* A thread state may have been freed and used again since we listed it. */
-static struct prb_error *check_owner(struct prb_capture_thread *thread, struct prb_mem *mem)
+struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread, struct prb_mem *mem)
 {
 	uint64_t pthread;
 
@@ -140,7 +139,7 @@ static struct prb_error *copy_stopped(struct prb_capture *c, struct prb_capture_
 				      struct prb_view *view, struct prb_stop *stop)
 {
 	PRB_TRY(prb_view_prefetch(view));
-	PRB_TRY(check_owner(thread, prb_view_mem(view)));
+	PRB_TRY(prb_capture_check_owner(thread, prb_view_mem(view)));
 	if (c->native) {
 		PRB_TRY(prb_stop_registers(stop, &thread->regs));
 		PRB_TRY(prb_capture_fetch_stack(c, view, &thread->regs));
@@ -237,6 +236,10 @@ static struct prb_error *refuse_thread(struct prb_capture *c, struct prb_capture
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 
 	prb_dump_frames_clear(out);
+	if (err->code == PRB_ERROR_NO_PROCESS) {
+		prb_error_destroy(err);
+		err = prb_error_create(PRB_ERROR_NO_PROCESS, "it ended while it was read");
+	}
 	struct prb_error *mine = set_error(&out->error, err);
 	prb_error_destroy(err);
 	return mine;

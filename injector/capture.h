@@ -78,6 +78,13 @@ struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view
  */
 void prb_capture_share(struct prb_capture *c, struct prb_mem *mem);
 
+/**
+ * PRB_ERROR_NO_PROCESS if the state of a thread belongs to another one by now: it may have been
+ * freed and used again since it was listed.
+ */
+struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
+					  struct prb_mem *mem) PRB_MUST_CHECK;
+
 /** Ends what was walked. */
 void prb_capture_clear(struct prb_capture_thread *thread);
 

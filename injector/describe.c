@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "injector/describe.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,11 +81,20 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 	return err;
 }
 
+static bool is_within(uint64_t address, uint64_t start, size_t size)
+{
+	return start && address >= start && address - start < size;
+}
+
 /* A thread that sleeps on the GIL's own condition or mutex waits for the GIL. */
 static bool waits_for_gil(const struct prb_capture_thread *thread)
 {
-	const struct prb_layout *l = &thread->py->layout;
+	const struct prb_python *py = thread->py;
+	const struct prb_layout *l = &py->layout;
 
+	if (is_within(thread->futex, py->gil_cond, sizeof(pthread_cond_t)) ||
+	    is_within(thread->futex, py->gil_mutex, sizeof(pthread_mutex_t)))
+		return true;
 	return thread->futex && thread->state.gil && l->gil_size > 0 &&
 	       thread->futex >= thread->state.gil &&
 	       thread->futex < thread->state.gil + (uint64_t)l->gil_size;

@@ -94,6 +94,21 @@ static struct prb_error *read_threads(struct maker *m, struct prb_python *py,
 	return prb_error_prefix(err, "cannot read the threads of Python %s", py->version);
 }
 
+/*
+ * Up to 3.11 a new thread's state carries the number of the thread that made it, until it begins
+ * to run. It is the newer of two states with the same number, and lists begin with the newest.
+ * What it holds changes although the other thread sleeps, so it must not pass for that one's.
+ */
+static bool has_not_begun(const struct prb_py_threads *threads, const struct prb_py_thread *state)
+{
+	const struct prb_py_thread *end = threads->list.items + threads->list.count;
+
+	for (const struct prb_py_thread *other = state + 1; other < end; other++)
+		if (other->pthread == state->pthread && other->interp == state->interp)
+			return true;
+	return false;
+}
+
 /* The threads of one runtime. A thread may have states in several interpreters; it is listed in
  * each that it has frames in. */
 static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
@@ -106,8 +121,11 @@ static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
 
 	struct prb_error *err = NULL;
 	prb_vec_each (state, &threads.list) {
-		struct prb_task_watch *task = find_task(m, py, state);
+		struct prb_task_watch *task;
 
+		if (py->layout.version < 0x030c && has_not_begun(&threads, state))
+			continue;
+		task = find_task(m, py, state);
 		without += !task;
 		if (!task || !wanted(m, task->tid))
 			continue;

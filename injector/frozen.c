@@ -120,6 +120,25 @@ static void resume_all(struct frozen *f, double *pause_us)
 	}
 }
 
+/* Of a thread that has ended, only the state that it left behind could be read. */
+static struct prb_error *copy_thread(struct frozen *f, struct prb_capture_thread *thread,
+				     const struct prb_stop *stop)
+{
+	struct prb_mem *mem = prb_view_mem(f->view);
+	bool ended = !stop->stopped && has_ended(thread->task);
+	struct prb_error *err = ended ? NULL : prb_capture_check_owner(thread, mem);
+
+	if (!ended && !err)
+		return prb_capture_walk(f->capture, thread, mem);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	prb_capture_clear(thread);
+	thread->regs.known = 0;
+	thread->frames_error = prb_error_create(PRB_ERROR_NO_PROCESS, "it ended while it was read");
+	return NULL;
+}
+
 static struct prb_error *copy_all(struct frozen *f)
 {
 	struct prb_capture *c = f->capture;
@@ -133,7 +152,7 @@ static struct prb_error *copy_all(struct frozen *f)
 			PRB_TRY(prb_stop_registers(stop, &thread->regs));
 			PRB_TRY(prb_capture_fetch_stack(c, f->view, &thread->regs));
 		}
-		PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(f->view)));
+		PRB_TRY(copy_thread(f, thread, stop));
 	}
 	return NULL;
 }

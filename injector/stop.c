@@ -24,6 +24,7 @@ static double now(void)
 }
 
 struct status {
+	char state;   /* as in stat; 0 if the thread is gone */
 	pid_t tracer; /* 0: none */
 	unsigned long long
 		pending; /* signals that wait and are not blocked, bit N-1 for signal N */
@@ -38,6 +39,7 @@ static struct status read_status(pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	prb_auto_fclose FILE *file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &status.state);
 		sscanf(line, "TracerPid: %d", &status.tracer);
 		sscanf(line, "SigPnd: %llx", &own);
 		sscanf(line, "ShdPnd: %llx", &shared);
@@ -56,19 +58,24 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 	}
 
 	int os_errno = errno;
-	pid_t tracer = os_errno == EPERM ? read_status(tid).tracer : 0;
-	if (tracer)
+	if (os_errno != EPERM)
+		return prb_error_os(os_errno, "cannot stop thread %d", tid);
+
+	/* The kernel says the same of threads that end, that have a tracer, and that it protects.
+	 */
+	struct status status = read_status(tid);
+	if (!status.state || strchr("ZX", status.state))
+		return prb_error_os(ESRCH, "thread %d has ended", tid);
+	if (status.tracer)
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 						       "thread %d is being traced by process %d",
-						       tid, tracer),
+						       tid, status.tracer),
 				      "stop it there, or read with --nonblocking");
 
-	struct prb_error *err = prb_error_os(os_errno, "cannot stop thread %d", tid);
-	if (os_errno != EPERM)
-		return err;
-	return prb_error_hint(err, "ptrace is forbidden here: read with --nonblocking, or start "
-				   "the container with --cap-add SYS_PTRACE or --security-opt "
-				   "seccomp=unconfined");
+	return prb_error_hint(prb_error_os(EPERM, "cannot stop thread %d", tid),
+			      "ptrace is forbidden here: read with --nonblocking, or start "
+			      "the container with --cap-add SYS_PTRACE or --security-opt "
+			      "seccomp=unconfined");
 }
 
 /*

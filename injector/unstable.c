@@ -48,9 +48,20 @@ static void cut(struct prb_py_frames *frames, size_t count)
 	frames->list.count = count;
 }
 
+/*
+ * The outermost frame of a thread stays. A read that ends elsewhere was cut short, in the middle
+ * of a generator's giving control back (up to 3.10 nothing else shows that).
+ */
+static bool same_outermost(const struct prb_py_frames *a, const struct prb_py_frames *b)
+{
+	return a->list.count && b->list.count &&
+	       a->list.items[a->list.count - 1].address == b->list.items[b->list.count - 1].address;
+}
+
 /* What one more read says of thread->frames. */
 struct opinion {
 	bool readable;
+	bool deeper; /* it has another outermost frame behind more frames: thread->frames is cut */
 	size_t confirms; /* so many of the outermost frames */
 	size_t depth;	 /* frames that it saw itself */
 };
@@ -65,8 +76,12 @@ static struct prb_error *confirm(struct prb_capture_thread *thread, struct prb_v
 
 	struct prb_error *err =
 		prb_python_frames(thread->py, prb_view_mem(view), thread->state.address, &again);
-	*ret = (struct opinion){.readable = !err};
-	if (!err) {
+	bool same = !err && same_outermost(&thread->frames, &again);
+	*ret = (struct opinion){
+		.readable = same,
+		.deeper = !err && !same && again.list.count > thread->frames.list.count,
+	};
+	if (same) {
 		ret->confirms = common(&thread->frames, &again);
 		ret->depth = again.list.count;
 	}
@@ -99,6 +114,8 @@ static struct prb_error *agree(struct prb_capture *c, struct prb_capture_thread 
 		} else {
 			PRB_TRY(confirm(thread, view, &opinion));
 		}
+		if (opinion.deeper)
+			reads = 0; /* begin anew */
 		if (opinion.readable) {
 			cut(&thread->frames, opinion.confirms);
 			*deepest = PRB_MAX(*deepest, opinion.depth);

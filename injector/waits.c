@@ -6,6 +6,7 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/locks.h"
+#include "injector/describe.h"
 
 /* What an outer frame of these modules waits for is what the user's code asked for. */
 static const char *const waiting_modules[] = {
@@ -41,27 +42,37 @@ static const struct prb_dump_frame *library_call(const struct prb_dump_thread *o
 	return call;
 }
 
-static const struct prb_dump_thread *find_owner(struct prb_capture *c, uint64_t pthread)
+/* The owner's number and, if it is one of the threads that are shown, its name. */
+static pid_t find_owner(struct prb_capture *c, struct prb_python *py, struct prb_mem *mem,
+			uint64_t pthread, const char **name)
 {
 	struct prb_capture_thread *thread;
 
-	prb_vec_each (thread, &c->threads)
-		if (thread->py && thread->state.pthread == pthread)
-			return prb_capture_out(c, thread);
-	return NULL;
+	*name = NULL;
+	prb_vec_each (thread, &c->threads) {
+		if (!thread->py || thread->state.pthread != pthread)
+			continue;
+		*name = prb_capture_out(c, thread)->name;
+		return prb_capture_out(c, thread)->tid;
+	}
+
+	pid_t inner = prb_describe_tid(py, mem, &c->tasks, pthread);
+	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&c->tasks, inner) : NULL;
+	return task ? task->tid : 0;
 }
 
-static char *describe_lock(struct prb_capture *c, const struct prb_py_lock *lock)
+static char *describe_lock(struct prb_capture *c, struct prb_python *py, struct prb_mem *mem,
+			   const struct prb_py_lock *lock)
 {
-	const struct prb_dump_thread *owner = lock->owner ? find_owner(c, lock->owner) : NULL;
+	const char *name = NULL;
+	pid_t owner = lock->owner ? find_owner(c, py, mem, lock->owner, &name) : 0;
 
 	if (!owner)
-		return prb_format("futex: waiting for a %s at %#llx", lock->type,
+		return prb_format("futex: waiting for %s %s at %#llx",
+				  lock->type[0] == 'R' ? "an" : "a", lock->type,
 				  (unsigned long long)lock->address);
-	return prb_format("futex: waiting for an RLock held by %d %s", owner->tid,
-			  owner->name	   ? owner->name
-			  : owner->os_name ? owner->os_name
-					   : "");
+	return prb_format("futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",
+			  name ? name : "");
 }
 
 struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
@@ -88,7 +99,7 @@ struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_th
 			text = prb_format("futex: waiting in %s",
 					  call->qualname ? call->qualname : call->func);
 		else if (lock.type)
-			text = describe_lock(c, &lock);
+			text = describe_lock(c, thread->py, mem, &lock);
 		else
 			return NULL;
 	}

@@ -181,6 +181,22 @@ static void mark_entries(struct walk *w)
 		frames[i].entry = !frames[i].shim && frames[i + 1].shim;
 }
 
+/*
+ * Whoever resumes a generator stands behind it in the chain. One that ends in a generator was read
+ * while that gave control back, its link already cut.
+ */
+static struct prb_error *check_end(struct walk *w)
+{
+	const struct prb_behaviour *b = w->py->layout.behaviour;
+	size_t count = w->frames->list.count;
+
+	if (b->owner_generator < 0 || !count ||
+	    w->frames->list.items[count - 1].owner != b->owner_generator)
+		return NULL;
+	return prb_error_create(PRB_ERROR_BAD_DATA,
+				"the chain of frames ends in a generator after %zu frames", count);
+}
+
 struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, uint64_t tstate,
 				    struct prb_py_frames *ret)
 {
@@ -192,7 +208,7 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 
 	struct prb_error *err = walk_chain(&w, first);
 	mark_entries(&w);
-	return err;
+	return err ? err : check_end(&w);
 }
 
 void prb_py_frames_deinit(struct prb_py_frames *frames)

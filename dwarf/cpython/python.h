@@ -29,7 +29,8 @@ struct prb_python {
 	uint64_t code_type; /**< PyCode_Type, learnt at the first code object; 0 until then */
 
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
-	uint64_t interp_head, tstate_current, gil_locked, gil_holder, gc_collecting;
+	uint64_t interp_head, tstate_current, gc_collecting;
+	uint64_t gil_cond, gil_mutex; /**< what threads that wait for the GIL sleep on */
 };
 
 struct prb_pythons {

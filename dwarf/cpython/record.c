@@ -21,7 +21,8 @@ void prb_python_remember(const struct prb_python *py, unsigned index)
 	prb_str_printf(&text, "module %llx\nversion %s\n", (number)py->module->start, py->version);
 	prb_str_printf(&text, "runtime %llx\ninterp_head %llx\ntstate_current %llx\n",
 		       (number)py->runtime, (number)py->interp_head, (number)py->tstate_current);
-	prb_str_printf(&text, "gc_collecting %llx\n", (number)py->gc_collecting);
+	prb_str_printf(&text, "gc_collecting %llx\ngil_cond %llx\ngil_mutex %llx\n",
+		       (number)py->gc_collecting, (number)py->gil_cond, (number)py->gil_mutex);
 	prb_str_printf(&text, "layout %x %x %x %x %x\n", l->version, l->micro, l->free_threaded,
 		       l->debug_build, l->source);
 	for (unsigned i = 0; i < prb_layout_field_count; i++)
@@ -69,6 +70,10 @@ static void take_line(struct prb_python *py, struct prb_modules *modules, const 
 			py->tstate_current = value;
 		else if (!strcmp(name, "gc_collecting"))
 			py->gc_collecting = value;
+		else if (!strcmp(name, "gil_cond"))
+			py->gil_cond = value;
+		else if (!strcmp(name, "gil_mutex"))
+			py->gil_mutex = value;
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
+#include "dwarf/core/core.h"
 #include "dwarf/cpython/debug_offsets.h"
 #include "dwarf/cpython/layout_load.h"
 #include "dwarf/cpython/object.h"
@@ -14,6 +15,8 @@
 #include "dwarf/cpython/record.h"
 #include "dwarf/cpython/runtime_scan.h"
 #include "dwarf/mem/view.h"
+
+enum { ATTEMPTS = 5 /* times that a runtime is looked for in a process that changes */ };
 
 static const char *base_name(const char *path)
 {
@@ -140,6 +143,13 @@ static struct prb_error *validate(struct prb_python *py, struct prb_mem *mem)
 		err = read_hexversion(
 			py, mem, threads.interps.items[threads.interps.count - 1].address, &hex);
 	prb_py_threads_deinit(&threads);
+	if (err && err->code != PRB_ERROR_NOMEM && err->code != PRB_ERROR_NO_PROCESS &&
+	    err->code != PRB_ERROR_UNSUPPORTED) {
+		prb_log("python", 2, "sys.hexversion: %s", err->message);
+		prb_error_destroy(err);
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"Python is not initialised (yet): `sys` is not complete");
+	}
 	PRB_TRY(err);
 	if (hex >> 16 != py->layout.version)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "sys.hexversion is %#x", hex);
@@ -163,6 +173,8 @@ static void find_statics(struct prb_python *py)
 	find_symbol(py->module, "interp_head", &py->interp_head);
 	find_symbol(py->module, "_PyThreadState_Current", &py->tstate_current);
 	find_symbol(py->module, "collecting", &py->gc_collecting);
+	find_symbol(py->module, "gil_cond", &py->gil_cond);
+	find_symbol(py->module, "gil_mutex", &py->gil_mutex);
 }
 
 static struct prb_error *try_module(struct prb_modules *modules, struct prb_module *module,
@@ -290,6 +302,15 @@ static struct prb_error *no_python(struct finder *finder)
 	}
 	if (finder->reason && finder->reason->code != PRB_ERROR_NOT_FOUND)
 		return prb_steal(&finder->reason);
+	const struct prb_core_info *core = prb_core_info(finder->modules->target);
+	if (core && core->missing_bytes)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "no Python can be found in what there is of this core: "
+					 "%llu bytes of %u segments are missing",
+					 (unsigned long long)core->missing_bytes,
+					 core->missing_segments),
+			"the file was cut off; see the limit for cores (ulimit -c) and the disk");
 	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python"),
 			      "'probing list' shows the Python processes");
 }
@@ -310,7 +331,15 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pytho
 	PRB_TRY(prb_view_create(modules->target->mem, &view));
 
 	struct finder finder = {.modules = modules, .mem = prb_view_mem(view), .found = ret};
-	struct prb_error *err = consider_all(&finder, prb_str_text(&exe));
+	struct prb_error *err = NULL;
+	for (int attempt = 0; !err && !ret->list.count && attempt < ATTEMPTS; attempt++) {
+		/* It may have been torn: lists change while we walk them. */
+		if (attempt && (!finder.reason || finder.reason->code == PRB_ERROR_NOT_FOUND))
+			break;
+		prb_error_destroy(prb_steal(&finder.reason));
+		prb_view_new_epoch(view);
+		err = consider_all(&finder, prb_str_text(&exe));
+	}
 	if (!err && !ret->list.count)
 		err = no_python(&finder);
 	for (unsigned i = 0; !err && i < ret->list.count; i++)

@@ -200,6 +200,8 @@ static bool describe(struct prb_module *module, const struct headers *h)
 				return false;
 			low = PRB_MIN(low, s->p_vaddr & ~4095ULL);
 			high = end > high ? (end + 4095) & ~4095ULL : high;
+			prb_module_add_range(module, (s->p_vaddr & ~4095ULL) + module->bias,
+					     ((end + 4095) & ~4095ULL) + module->bias);
 			break;
 		case PT_DYNAMIC:
 			set_part(&module->dynamic, s, module->bias);
@@ -292,7 +294,7 @@ static bool is_covered(const struct prb_modules *modules, const struct prb_map *
 	struct prb_module **module;
 
 	prb_vec_each (module, &modules->list)
-		if (map->start >= (*module)->start && map->start < (*module)->end)
+		if (prb_module_covers(*module, map->start))
 			return true;
 	return false;
 }
@@ -310,6 +312,7 @@ static void guess_extent(const struct discovery *d, const struct prb_map *map,
 	module->start = first->start;
 	module->end = last->end;
 	module->bias = map->start - map->offset;
+	prb_module_add_range(module, module->start, module->end);
 }
 
 /** Adds the module that the code at @p map belongs to, with the help of its file. */

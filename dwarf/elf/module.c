@@ -32,6 +32,63 @@ static int by_start(const void *a, const void *b)
 	return (*one)->start < (*other)->start ? -1 : (*one)->start > (*other)->start;
 }
 
+void prb_module_add_range(struct prb_module *module, uint64_t start, uint64_t end)
+{
+	struct prb_module_range *last =
+		module->range_count ? &module->ranges[module->range_count - 1] : NULL;
+
+	if (last && start >= last->start &&
+	    (start <= last->end || module->range_count == PRB_MODULE_RANGES_MAX))
+		last->end = PRB_MAX(last->end, end);
+	else if (module->range_count < PRB_MODULE_RANGES_MAX)
+		module->ranges[module->range_count++] =
+			(struct prb_module_range){.start = start, .end = end};
+}
+
+bool prb_module_covers(const struct prb_module *module, uint64_t address)
+{
+	for (size_t i = 0; i < module->range_count; i++)
+		if (address >= module->ranges[i].start && address < module->ranges[i].end)
+			return true;
+	return false;
+}
+
+static int by_range_start(const void *a, const void *b)
+{
+	const struct prb_module_range *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/** Sorts modules, and the ranges of all of them. */
+static struct prb_error *order(struct prb_modules *modules)
+{
+	struct prb_module **slot;
+
+	prb_vec_each (slot, &modules->list) {
+		for (size_t i = 0; i < (*slot)->range_count; i++) {
+			struct prb_module_range *range = prb_vec_push(&modules->order);
+
+			if (!range)
+				return prb_error_nomem();
+			*range = (*slot)->ranges[i];
+			range->module = *slot;
+		}
+	}
+	if (!modules->order.count)
+		return NULL;
+	qsort(modules->list.items, modules->list.count, sizeof(modules->list.items[0]), by_start);
+	qsort(modules->order.items, modules->order.count, sizeof(modules->order.items[0]),
+	      by_range_start);
+	/* Headers may claim more than there is room for. */
+	for (size_t i = 1; i < modules->order.count; i++) {
+		struct prb_module_range *before = &modules->order.items[i - 1];
+
+		before->end = PRB_MIN(before->end, before[1].start);
+	}
+	return NULL;
+}
+
 struct prb_error *prb_modules_create(struct prb_target *target, struct prb_modules **ret)
 {
 	struct prb_modules *modules = calloc(1, sizeof(*modules));
@@ -44,18 +101,11 @@ struct prb_error *prb_modules_create(struct prb_target *target, struct prb_modul
 	err = prb_modules_recall(modules, &recalled);
 	if (!err && !recalled)
 		err = prb_modules_discover(modules);
+	if (!err)
+		err = order(modules);
 	if (err) {
 		prb_modules_destroy(modules);
 		return err;
-	}
-	if (modules->list.count)
-		qsort(modules->list.items, modules->list.count, sizeof(modules->list.items[0]),
-		      by_start);
-	/* Headers may claim more than there is room for. */
-	for (size_t i = 1; i < modules->list.count; i++) {
-		struct prb_module *before = modules->list.items[i - 1];
-
-		before->end = PRB_MIN(before->end, modules->list.items[i]->start);
 	}
 	*ret = modules;
 	return NULL;
@@ -70,23 +120,24 @@ void prb_modules_destroy(struct prb_modules *modules)
 	prb_vec_each (module, &modules->list)
 		prb_module_free(*module);
 	prb_vec_free(&modules->list);
+	prb_vec_free(&modules->order);
 	free(modules);
 }
 
 struct prb_module *prb_modules_find(struct prb_modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->list.count;
+	size_t low = 0, high = modules->order.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		struct prb_module *module = modules->list.items[middle];
+		const struct prb_module_range *range = &modules->order.items[middle];
 
-		if (address < module->start)
+		if (address < range->start)
 			high = middle;
-		else if (address >= module->end)
+		else if (address >= range->end)
 			low = middle + 1;
 		else
-			return module;
+			return range->module;
 	}
 	return NULL;
 }

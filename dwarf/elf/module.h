@@ -31,17 +31,30 @@ struct prb_module_part {
 	uint64_t address, size; /**< size 0: it has none */
 };
 
-enum { PRB_MODULE_NOTES_MAX = 4 };
+/** What lies in the target from start to end, of one module. */
+struct prb_module_range {
+	uint64_t start, end;
+	struct prb_module *module;
+};
+
+enum {
+	PRB_MODULE_NOTES_MAX = 4,
+	PRB_MODULE_RANGES_MAX = 8,
+};
 
 struct prb_module {
 	struct prb_target *target; /**< borrowed */
 	char *path;		   /**< as the target names it, "[vdso]" for the vdso, or "" */
-	uint64_t start, end;	   /**< of what its segments occupy, `.bss` included */
-	uint64_t bias;		   /**< run-time address minus address in the file */
-	bool deleted;		   /**< the file was removed or replaced since it was mapped */
+	/** Of what its segments occupy, `.bss` included. There may be holes between them, and
+	 * other modules in these. */
+	uint64_t start, end;
+	uint64_t bias; /**< run-time address minus address in the file */
+	bool deleted;  /**< the file was removed or replaced since it was mapped */
 
 	/* The rest belongs to dwarf/elf. */
 	uint64_t header; /**< where its first page (or what there is of the file) is mapped */
+	struct prb_module_range ranges[PRB_MODULE_RANGES_MAX]; /**< without the holes */
+	size_t range_count;
 	struct prb_module_part dynamic, unwind, notes[PRB_MODULE_NOTES_MAX];
 	char build_id[PRB_BUILD_ID_TEXT_SIZE];
 	struct prb_elf *elf, *debug;
@@ -52,7 +65,8 @@ struct prb_module {
 
 struct prb_modules {
 	struct prb_target *target;
-	PRB_VEC(struct prb_module *) list; /**< sorted by start; they do not overlap */
+	PRB_VEC(struct prb_module *) list;	/**< sorted by start */
+	PRB_VEC(struct prb_module_range) order; /**< sorted; they do not overlap */
 };
 
 /** Finds the modules of @p target from its maps. */
@@ -63,7 +77,7 @@ void prb_modules_destroy(struct prb_modules *modules);
 /** Notes the modules for the snapshot being recorded, if there is one. */
 void prb_modules_remember(struct prb_modules *modules);
 
-/** The module whose mapped range holds @p address, or NULL. */
+/** The module with a segment that holds @p address, or NULL. */
 struct prb_module *prb_modules_find(struct prb_modules *modules, uint64_t address);
 
 /** Hex build-id, "" if it has none. Read from memory when first asked for, without the file. */

@@ -14,6 +14,15 @@ struct prb_error *prb_modules_discover(struct prb_modules *modules) PRB_MUST_CHE
 /** Fills modules->list from a snapshot; *ret is false if the target does not tell. */
 struct prb_error *prb_modules_recall(struct prb_modules *modules, bool *ret) PRB_MUST_CHECK;
 
+/**
+ * Adds what lies from @p start to @p end to the module. Neighbours become one; when there are too
+ * many for the table, what lies between two is taken for a part of the module.
+ */
+void prb_module_add_range(struct prb_module *module, uint64_t start, uint64_t end);
+
+/** Does a segment of the module hold this address? */
+bool prb_module_covers(const struct prb_module *module, uint64_t address);
+
 void prb_module_free(struct prb_module *module);
 
 /** Symbols of a module by what lies in the target's memory. As in module.h. */

@@ -22,10 +22,14 @@ void prb_modules_remember(struct prb_modules *modules)
 		struct prb_module *m = *slot;
 		const char *build_id = prb_module_build_id(m);
 
-		prb_str_printf(&text, "%llx %llx %llx %llx %llx %llx %d %s ", (number)m->start,
+		prb_str_printf(&text, "%llx %llx %llx %llx %llx %llx %d %s", (number)m->start,
 			       (number)m->end, (number)m->bias, (number)m->header,
 			       (number)m->unwind.address, (number)m->unwind.size, m->deleted,
 			       *build_id ? build_id : "-");
+		for (size_t i = 0; i < m->range_count; i++)
+			prb_str_printf(&text, "%c%llx-%llx", i ? ',' : ' ',
+				       (number)m->ranges[i].start, (number)m->ranges[i].end);
+		prb_str_putc(&text, ' ');
 		for (const char *p = m->path; *p; p++)
 			prb_str_putc(&text, *p == '\n' ? '?' : *p);
 		prb_str_putc(&text, '\n');
@@ -34,11 +38,31 @@ void prb_modules_remember(struct prb_modules *modules)
 		prb_target_remember(modules->target, key, prb_str_text(&text), text.length);
 }
 
+/* "START-END,START-END… PATH", the rest of a line, which says where the path is. */
+static bool take_ranges(struct prb_module *module, char *text, char **path)
+{
+	number start, end;
+	int used;
+
+	for (;; text += used + 1) {
+		used = 0;
+		if (sscanf(text, "%16llx-%16llx%n", &start, &end, &used) != 2 || start >= end)
+			return false;
+		prb_module_add_range(module, start, end);
+		if (text[used] == ' ') {
+			*path = text + used + 1;
+			return true;
+		}
+		if (text[used] != ',')
+			return false;
+	}
+}
+
 /* One line, without its newline. */
-static struct prb_error *add(struct prb_modules *modules, const char *line)
+static struct prb_error *add(struct prb_modules *modules, char *line)
 {
 	number start, end, bias, header, unwind, size;
-	char build_id[PRB_BUILD_ID_TEXT_SIZE], format[64];
+	char build_id[PRB_BUILD_ID_TEXT_SIZE], format[64], *path;
 	int deleted, used = 0;
 
 	snprintf(format, sizeof(format), "%%llx %%llx %%llx %%llx %%llx %%llx %%d %%%zus %%n",
@@ -67,7 +91,9 @@ static struct prb_error *add(struct prb_modules *modules, const char *line)
 				      .tried_build_id = true};
 	if (strcmp(build_id, "-"))
 		strcpy(module->build_id, build_id);
-	module->path = strdup(line + used);
+	if (!take_ranges(module, line + used, &path))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the list of modules makes no sense");
+	module->path = strdup(path);
 	return module->path ? NULL : prb_error_nomem();
 }
 

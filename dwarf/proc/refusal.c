@@ -268,7 +268,13 @@ struct prb_error *prb_process_check(const struct prb_process *process)
 					"process %d (%s) is a 32-bit program; only 64-bit ones can "
 					"be read",
 					process->pid, comm);
-	return prb_process_readable(process->pid) ? NULL : refused(process, comm);
+	if (prb_process_readable(process->pid))
+		return NULL;
+	if (try_to_read(process->pid) == ESRCH)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"process %d (%s) has ended: it has no memory any more",
+					process->pid, comm);
+	return refused(process, comm);
 }
 
 void prb_process_refusal(pid_t pid, struct prb_error **ret)

@@ -5,8 +5,10 @@
 
 enum {
 	MACHINE_AARCH64 = 183,
-	PROLOGUE = 320,		/* bytes in which a prologue must be over */
-	MAX_FUNCTION = 1 << 20, /* code that is looked through whole */
+	PROLOGUE = 320,		 /* bytes in which a prologue must be over */
+	MAX_FUNCTION = 1 << 20,	 /* code that is looked through whole */
+	MAX_DECODED = 128 << 10, /* the same, instruction by instruction */
+	MAX_ARGUMENTS = 4096,
 	CHUNK = 4096,
 	OVERLAP = 8, /* longer than every pattern that is looked for */
 };
@@ -113,13 +115,26 @@ static size_t read_start(const struct prb_cfi_memory *memory, const struct prb_c
 	return fetch(memory, function->start, code, max) ? max : 0;
 }
 
-static bool is_jump_or_call(const uint8_t *code)
+static bool is_call(const uint8_t *code)
 {
-	return (code[0] >= 0x70 && code[0] < 0x80) || (code[0] >= 0xe8 && code[0] <= 0xeb) ||
-	       code[0] == 0xc3 || code[0] == 0xff || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
+	while (*code == 0xf2 || *code == 0x3e || (*code & 0xf0) == 0x40)
+		code++;
+	return *code == 0xe8 || (*code == 0xff && (code[1] & 0x38) == 0x10);
 }
 
-/* sub $n, %rsp in both lengths, and add $-n; 0: it is something else. */
+static bool is_jump_or_call(const uint8_t *code)
+{
+	/* bnd, notrack, and the prefix of the upper eight registers */
+	while (*code == 0xf2 || *code == 0x3e || (*code & 0xf0) == 0x40)
+		code++;
+	if (code[0] == 0xff)
+		return (code[1] >> 3 & 7) >= 2 && (code[1] >> 3 & 7) <= 5;
+	return (code[0] >= 0x70 && code[0] < 0x80) || (code[0] >= 0xe0 && code[0] <= 0xe3) ||
+	       (code[0] >= 0xe8 && code[0] <= 0xeb) || code[0] == 0xc2 || code[0] == 0xc3 ||
+	       (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
+}
+
+/* sub $n, %rsp and, wrapped, add $n, %rsp; 0: it is something else. */
 static uint64_t taken_from_sp(const uint8_t *code, unsigned length)
 {
 	if (length == 4 && !memcmp(code, "\x48\x83\xec", 3))
@@ -128,21 +143,36 @@ static uint64_t taken_from_sp(const uint8_t *code, unsigned length)
 		return (uint64_t)(int64_t)number_at(code + 3);
 	if (length == 4 && !memcmp(code, "\x48\x83\xc4", 3))
 		return -(uint64_t)(int64_t)(int8_t)code[3];
+	if (length == 7 && !memcmp(code, "\x48\x81\xc4", 3))
+		return -(uint64_t)(int64_t)number_at(code + 3);
 	return 0;
+}
+
+static bool is_frame_pointer_set(const uint8_t *code, unsigned length)
+{
+	return length == 3 &&
+	       (!memcmp(code, "\x48\x89\xe5", 3) || !memcmp(code, "\x48\x8b\xec", 3));
+}
+
+static bool is_push(const uint8_t *code, unsigned length)
+{
+	return (length == 1 && (code[0] & 0xf8) == 0x50) ||
+	       (length == 2 && code[0] == 0x41 && (code[1] & 0xf8) == 0x50);
 }
 
 /*
  * push %rbp; mov %rsp, %rbp; pushes of others; sub $n, %rsp; with instructions in between that
  * have nothing to do with it. A test for the quick way out may come first. Where pages are probed
- * one by one it takes several steps.
+ * one by one (orq $0, (%rsp) after each step) it takes several steps, or a loop that we leave be.
  */
 static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame_size *ret)
 {
 	uint64_t bytes = 16;
-	bool framed = false, over = false;
+	bool framed = false, over = false, probed = false;
 	unsigned length;
+	size_t at;
 
-	for (size_t at = 0; at + 16 <= size && !over; at += length) {
+	for (at = 0; at + 16 <= size && !over; at += length) {
 		const uint8_t *here = code + at;
 		uint64_t taken;
 
@@ -151,32 +181,33 @@ static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame
 			return;
 		taken = taken_from_sp(here, length);
 		if (!framed) {
-			framed = length == 3 && (!memcmp(here, "\x48\x89\xe5", 3) ||
-						 !memcmp(here, "\x48\x8b\xec", 3));
-		} else if ((length == 1 && (here[0] & 0xf8) == 0x50) ||
-			   (length == 2 && here[0] == 0x41 && (here[1] & 0xf8) == 0x50)) {
+			framed = is_frame_pointer_set(here, length);
+		} else if (is_push(here, length)) {
 			bytes += 8;
 		} else if (taken) {
 			bytes += taken;
-			/* A probe follows the step: orq $0, (%rsp) */
-			over = taken != 4096 || memcmp(here + length, "\x48\x83\x0c\x24", 4);
+			probed = taken == 4096 && !memcmp(here + length, "\x48\x83\x0c\x24", 4);
+			over = !probed;
 		} else {
 			over = is_jump_or_call(here);
 		}
 	}
-	ret->known = over && bytes % 16 == 0 && bytes < 1 << 30;
+	ret->known = over && !probed && bytes % 16 == 0 && bytes < 1 << 30;
 	ret->bytes = bytes;
+	ret->body = at;
 }
 
 /* What an instruction takes from sp: sub sp, sp, #n; stp and str with a write back of -n. */
 static uint64_t taken_aarch64(uint32_t code)
 {
+	bool vector = code & 1 << 26;
+	unsigned scale = vector ? 4U << (code >> 30) : 4U << (code >> 31);
+
 	if ((code & 0xff8003ff) == 0xd10003ff)
 		return (uint64_t)(code >> 10 & 0xfff) << (code & 1 << 22 ? 12 : 0);
-	if ((code & 0x7fc003e0) == 0x298003e0 || (code & 0xffc003e0) == 0x6d8003e0)
-		return (uint64_t) - ((int64_t)((uint64_t)code << 42) >> 57) *
-					    (code >> 31 || code >> 26 & 1 ? 8 : 4);
-	if ((code & 0xffe00fe0) == 0xf8000fe0)
+	if ((code & 0x3bc003e0) == 0x298003e0)
+		return scale * (uint64_t) - ((int64_t)((uint64_t)code << 42) >> 57);
+	if ((code & 0x3b200fe0) == 0x38000fe0)
 		return (uint64_t) - ((int64_t)((uint64_t)code << 43) >> 55);
 	return 0;
 }
@@ -272,8 +303,63 @@ void prb_code_frame_size(const struct prb_cfi_memory *memory, uint16_t machine,
 		frame_size_aarch64(code, size, ret);
 	else
 		frame_size_x86_64(code, size, ret);
+	ret->body += function->start;
 	if (ret->known)
 		ret->dynamic = look_through(memory, machine, function, match_move, &machine, 1);
+}
+
+/* By how much an instruction lowers the stack pointer, wrapped if it raises it. */
+static uint64_t lowers_sp(const uint8_t *code, unsigned length)
+{
+	uint64_t taken = taken_from_sp(code, length);
+
+	if (taken)
+		return taken;
+	while ((*code & 0xf0) == 0x40)
+		code++;
+	if ((*code & 0xf8) == 0x50 || *code == 0x68 || *code == 0x6a ||
+	    (*code == 0xff && (code[1] & 0x38) == 0x30)) /* push */
+		return 8;
+	if ((*code & 0xf8) == 0x58 || (*code == 0x8f && (code[1] & 0x38) == 0)) /* pop */
+		return (uint64_t)-8;
+	return 0;
+}
+
+bool prb_code_pushed_arguments(const struct prb_cfi_memory *memory, uint16_t machine,
+			       const struct prb_code_range *function,
+			       const struct prb_frame_size *frame, uint64_t pc, uint64_t *bytes)
+{
+	uint8_t code[CHUNK];
+	uint64_t here = frame->body;
+
+	*bytes = 0;
+	if (machine == MACHINE_AARCH64)
+		return true; /* room for arguments is part of the frame there */
+	if (pc < here || pc >= function->end || pc - here > MAX_DECODED)
+		return false;
+	while (here <= pc) {
+		uint64_t left = function->end - here;
+		size_t size = left < sizeof(code) ? (size_t)left : sizeof(code), at = 0;
+
+		if (!fetch(memory, here, code, size))
+			return false;
+		/* An instruction that the chunk cuts off begins the next one. */
+		while (at < size && (left == size || at + 16 <= size)) {
+			unsigned length = prb_code_x86_64_length(code + at, size - at);
+
+			if (!length)
+				return false;
+			if (pc - here < at + length)
+				return *bytes < MAX_ARGUMENTS && *bytes % 16 == 0;
+			if (is_jump_or_call(code + at) && !is_call(code + at))
+				*bytes = 0;
+			else
+				*bytes += lowers_sp(code + at, length);
+			at += length;
+		}
+		here += at;
+	}
+	return false;
 }
 
 struct jump_search {
@@ -292,7 +378,7 @@ static uint64_t match_jump(const uint8_t *code, uint64_t pc, const void *context
 		if (word >> 26 == 5) /* b */
 			target = branch_target(word, pc);
 		else if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
-			target = pc + (uint64_t)((int64_t)((uint64_t)word << 40) >> 45 << 2);
+			target = pc + 4 * (uint64_t)((int64_t)((uint64_t)word << 40) >> 45);
 		else
 			return 0;
 	} else if (code[0] == 0xe9) {

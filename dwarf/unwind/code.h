@@ -36,11 +36,21 @@ struct prb_frame_size {
 	bool known;	/**< `bytes` is what the prologue takes */
 	bool dynamic;	/**< the function moves its stack pointer by amounts made at run time */
 	uint64_t bytes; /**< from the stack pointer after the prologue to the CFA */
+	uint64_t body;	/**< address where the prologue is over */
 };
 
 /** Frame of a function that begins at @p function.start and sets up a frame pointer. */
 void prb_code_frame_size(const struct prb_cfi_memory *memory, uint16_t machine,
 			 const struct prb_code_range *function, struct prb_frame_size *ret);
+
+/**
+ * Bytes of arguments that a function of fixed size has on the stack when it executes the
+ * instruction that holds @p pc; false if that is not known. Compilers push and drop them within a
+ * stretch of code without jumps.
+ */
+bool prb_code_pushed_arguments(const struct prb_cfi_memory *memory, uint16_t machine,
+			       const struct prb_code_range *function,
+			       const struct prb_frame_size *frame, uint64_t pc, uint64_t *bytes);
 
 /**
  * Where a jump in @p from leads into @p into: its target, or 0 if there is none. A jump to the

@@ -173,26 +173,36 @@ static enum prb_cfi_status find_fde(const struct prb_cfi_table *table,
 	return PRB_CFI_OK;
 }
 
-static enum prb_cfi_status find_row(const struct prb_cfi_table *table,
-				    const struct prb_cfi_memory *memory, uint16_t machine,
-				    uint64_t pc, struct prb_cfi_row *row)
+/* What is wanted of the FDE that covers a pc: its row there, or just the FDE. */
+struct wanted {
+	const struct prb_cfi_memory *memory;
+	uint64_t pc;
+	uint16_t machine;
+	struct prb_cfi_row *row; /* NULL: not wanted */
+	struct prb_cfi_fde fde;
+	const struct prb_cfi_section *section; /* which it came from */
+};
+
+static enum prb_cfi_status look_up(const struct prb_cfi_table *table, struct wanted *wanted)
 {
-	struct prb_cfi_fde fde = {};
 	enum prb_cfi_status status;
 	uint64_t address;
 
-	status = find_fde(table, memory, pc, &address);
+	wanted->fde = (struct prb_cfi_fde){};
+	wanted->section = &table->section;
+	status = find_fde(table, wanted->memory, wanted->pc, &address);
 	if (status == PRB_CFI_OK)
-		status = prb_cfi_fde_read(&table->section, memory, address, &fde);
-	if (status == PRB_CFI_OK)
-		status = prb_cfi_row_at(&table->section, memory, &fde, machine, pc, row);
+		status = prb_cfi_fde_read(&table->section, wanted->memory, address, &wanted->fde);
+	if (status == PRB_CFI_OK && wanted->row)
+		return prb_cfi_row_at(&table->section, wanted->memory, &wanted->fde,
+				      wanted->machine, wanted->pc, wanted->row);
+	if (status == PRB_CFI_OK &&
+	    (wanted->pc < wanted->fde.start || wanted->pc >= wanted->fde.end))
+		return PRB_CFI_NOT_FOUND;
 	return status;
 }
 
-struct prb_error *prb_module_cfi_row(struct prb_module_cfi *cfi,
-				     const struct prb_cfi_memory *memory, uint16_t machine,
-				     uint64_t pc, struct prb_cfi_row *row,
-				     const struct prb_cfi_section **section,
+static struct prb_error *look_up_all(struct prb_module_cfi *cfi, struct wanted *wanted,
 				     enum prb_cfi_status *status)
 {
 	*status = PRB_CFI_NOT_FOUND;
@@ -203,7 +213,7 @@ struct prb_error *prb_module_cfi_row(struct prb_module_cfi *cfi,
 
 			*table = (struct prb_cfi_table){};
 			struct prb_error *err =
-				open_source(cfi, cfi->tried++, memory, table, &found);
+				open_source(cfi, cfi->tried++, wanted->memory, table, &found);
 			if (!found || err)
 				prb_vec_free(&table->ranges);
 			if (err)
@@ -213,14 +223,37 @@ struct prb_error *prb_module_cfi_row(struct prb_module_cfi *cfi,
 		if (i == cfi->count)
 			return NULL;
 
-		enum prb_cfi_status answer = find_row(&cfi->tables[i], memory, machine, pc, row);
-		if (answer == PRB_CFI_OK) {
-			*section = &cfi->tables[i].section;
-			*status = PRB_CFI_OK;
-			return NULL;
-		}
+		enum prb_cfi_status answer = look_up(&cfi->tables[i], wanted);
 		/* The first that knows of the code tells why it cannot be used. */
-		if (*status == PRB_CFI_NOT_FOUND)
+		if (answer == PRB_CFI_OK || *status == PRB_CFI_NOT_FOUND)
 			*status = answer;
+		if (answer == PRB_CFI_OK)
+			return NULL;
 	}
+}
+
+struct prb_error *prb_module_cfi_row(struct prb_module_cfi *cfi,
+				     const struct prb_cfi_memory *memory, uint16_t machine,
+				     uint64_t pc, struct prb_cfi_row *row,
+				     const struct prb_cfi_section **section,
+				     enum prb_cfi_status *status)
+{
+	struct wanted wanted = {.memory = memory, .pc = pc, .machine = machine, .row = row};
+
+	PRB_TRY(look_up_all(cfi, &wanted, status));
+	*section = wanted.section;
+	return NULL;
+}
+
+struct prb_error *prb_module_cfi_function(struct prb_module_cfi *cfi,
+					  const struct prb_cfi_memory *memory, uint64_t pc,
+					  uint64_t *start, uint64_t *end,
+					  enum prb_cfi_status *status)
+{
+	struct wanted wanted = {.memory = memory, .pc = pc};
+
+	PRB_TRY(look_up_all(cfi, &wanted, status));
+	*start = wanted.fde.start;
+	*end = wanted.fde.end;
+	return NULL;
 }

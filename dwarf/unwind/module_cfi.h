@@ -49,4 +49,13 @@ struct prb_error *prb_module_cfi_row(struct prb_module_cfi *cfi,
 				     const struct prb_cfi_section **section,
 				     enum prb_cfi_status *status) PRB_MUST_CHECK;
 
+/**
+ * The code that one FDE covers, that which holds @p pc: a function, or a part of one that the
+ * compiler has split off. @p status and errors as above.
+ */
+struct prb_error *prb_module_cfi_function(struct prb_module_cfi *cfi,
+					  const struct prb_cfi_memory *memory, uint64_t pc,
+					  uint64_t *start, uint64_t *end,
+					  enum prb_cfi_status *status) PRB_MUST_CHECK;
+
 #endif

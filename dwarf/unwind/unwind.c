@@ -10,6 +10,7 @@
 #include "dwarf/base/log.h"
 #include "dwarf/unwind/cfi.h"
 #include "dwarf/unwind/module_cfi.h"
+#include "dwarf/unwind/recover.h"
 #include "dwarf/unwind/row_cache.h"
 
 /* How often one walk may go to a lower or equal frame address: signal stacks, coroutines. */
@@ -224,8 +225,74 @@ static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status st
 		name = strrchr(module->path, '/') ? strrchr(module->path, '/') + 1 : module->path;
 		where = *name ? "in " : "in a module that has no file";
 	}
-	stop(unwinder, ret, "%s for code at 0x%llx %s%s", prb_cfi_status_text(status),
-	     (unsigned long long)pc, where, name);
+	stop(unwinder, ret, "%s for code at 0x%llx %s%s%s", prb_cfi_status_text(status),
+	     (unsigned long long)pc, where, name,
+	     status == PRB_CFI_UNKNOWN_REGISTER ? "; --freeze reads the registers" : "");
+}
+
+/* What recovery needs to know of the unwinder. */
+struct recovering {
+	struct prb_unwinder *unwinder;
+	const struct prb_cfi_memory *memory;
+	uint16_t machine;
+	struct prb_error *err;
+};
+
+static bool find_function(void *context, uint64_t pc, struct prb_code_range *ret)
+{
+	struct recovering *r = context;
+	struct prb_module *module = prb_modules_find(r->unwinder->modules, pc);
+	struct prb_module_cfi *cfi;
+	enum prb_cfi_status status = PRB_CFI_NOT_FOUND;
+
+	if (!module || r->err)
+		return false;
+	r->err = module_tables(r->unwinder, module, &cfi);
+	if (!r->err)
+		r->err = prb_module_cfi_function(cfi, r->memory, pc, &ret->start, &ret->end,
+						 &status);
+	return !r->err && status == PRB_CFI_OK;
+}
+
+static bool leave_call(void *context, struct prb_regs *regs, uint64_t *cfa, bool *end)
+{
+	struct recovering *r = context;
+	enum prb_cfi_status status;
+	struct found_row found;
+
+	if (r->err)
+		return false;
+	r->err = find_row(r->unwinder, r->memory, r->machine, regs->pc - 1, &found, &status);
+	if (r->err || status != PRB_CFI_OK)
+		return false;
+	status = prb_cfi_apply(found.section, r->memory, found.row, r->unwinder->pac_mask, regs,
+			       cfa);
+	*end = status == PRB_CFI_END || (status == PRB_CFI_OK && regs->pc == 0);
+	return status == PRB_CFI_OK || *end;
+}
+
+/* Applies a row; where only the frame pointer of a sleeping thread is missing, with what it must
+ * be. */
+static struct prb_error *apply_row(struct prb_unwinder *unwinder,
+				   const struct prb_cfi_memory *memory, uint64_t pc,
+				   const struct found_row *found, struct prb_regs *caller,
+				   uint64_t *cfa, enum prb_cfi_status *status)
+{
+	struct recovering recovering = {unwinder, memory, caller->machine, NULL};
+	struct prb_recovery recovery = {memory, unwinder->pac_mask, &recovering, find_function,
+					leave_call};
+	struct prb_cfi_row row;
+
+	*status =
+		prb_cfi_apply(found->section, memory, found->row, unwinder->pac_mask, caller, cfa);
+	if (*status != PRB_CFI_UNKNOWN_REGISTER)
+		return NULL;
+	row = *found->row; /* looking for others may move it */
+	*status = prb_recover_frame_pointer(&recovery, &row, pc, caller);
+	if (*status == PRB_CFI_OK)
+		*status = prb_cfi_apply(found->section, memory, &row, unwinder->pac_mask, caller,
+					cfa);
+	return recovering.err;
 }
 
 /* The registers of the caller into @caller, or a status that tells why there are none. */
@@ -251,9 +318,9 @@ static struct prb_error *leave_frame(struct prb_unwinder *unwinder,
 	}
 	if (*status != PRB_CFI_OK)
 		return NULL;
-	*status = prb_cfi_apply(found.section, memory, found.row, unwinder->pac_mask, caller,
-				&ret->cfa);
-	ret->signal_frame = *status == PRB_CFI_OK && found.row->signal_frame;
+	ret->signal_frame = found.row->signal_frame;
+	PRB_TRY(apply_row(unwinder, memory, pc, &found, caller, &ret->cfa, status));
+	ret->signal_frame = ret->signal_frame && *status == PRB_CFI_OK;
 	return NULL;
 }
 

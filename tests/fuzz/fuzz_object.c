@@ -4,48 +4,11 @@
  * that each pointer leads to something, and is read as an object of the type that it says, and by
  * the handler of a type that it chooses.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/input.h"
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/object_handlers.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { HEADER = 4, MEMORY_MAX = 1 << 16, READS_MAX = 5000 };
-
-struct memory {
-	struct prb_mem mem;
-	const uint8_t *bytes;
-	size_t size;
-	bool bounded;	/* nothing after the first copy */
-	unsigned reads; /* so many are answered, to keep a run short */
-};
-
-static struct prb_error *memory_read(struct prb_mem *mem, uint64_t address, void *buffer,
-				     size_t length)
-{
-	struct memory *memory = (struct memory *)mem;
-	uint8_t *to = buffer;
-
-	if (length > MEMORY_MAX || !memory->reads ||
-	    (memory->bounded && !prb_inside(address, length, memory->size)))
-		return prb_error_fault(address, length);
-	memory->reads--;
-	for (size_t i = 0; i < length; i++)
-		to[i] = memory->bytes[(address + i) % memory->size];
-	return NULL;
-}
-
-static void memory_destroy(struct prb_mem *mem)
-{
-	(void)mem;
-}
-
-static const struct prb_mem_ops memory_ops = {.read = memory_read, .destroy = memory_destroy};
+enum { HEADER = 4 };
 
 static const struct {
 	uint16_t version;
@@ -106,7 +69,6 @@ static void by_handler(struct prb_python *py, struct prb_mem *mem, uint64_t obje
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	prb_auto_str struct prb_str text = {};
-	struct memory memory = {.mem = {&memory_ops}};
 	struct prb_python py = {};
 	unsigned count = 0;
 	uint64_t found;
@@ -114,10 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < HEADER + 64)
 		return 0;
-	memory.bytes = data + HEADER;
-	memory.size = PRB_MIN(size - HEADER, (size_t)MEMORY_MAX);
-	memory.bounded = data[1] & 1;
-	memory.reads = READS_MAX;
+
+	struct repeated_memory memory =
+		repeat(&(struct input){data + HEADER, size - HEADER}, data[1] & 1);
+
 	py.layout =
 		*prb_layout_table(builds[data[0] % PRB_ARRAY_SIZE(builds)].version,
 				  builds[data[0] % PRB_ARRAY_SIZE(builds)].free_threaded, false);

@@ -112,9 +112,12 @@ def resting(pid):
     """The threads of a process that sleep, with how often and how long each has run."""
     threads = {}
     for tid in support.thread_ids(pid):
-        if support.thread_status(pid, tid)["State"][0] == "S":
-            with open("/proc/%d/task/%d/schedstat" % (pid, tid), encoding="ascii") as file:
-                threads[tid] = file.read()
+        try:
+            if support.thread_status(pid, tid)["State"][0] == "S":
+                with open("/proc/%d/task/%d/schedstat" % (pid, tid), encoding="ascii") as file:
+                    threads[tid] = file.read()
+        except (FileNotFoundError, ProcessLookupError):
+            pass
     return threads
 
 

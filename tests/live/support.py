@@ -185,6 +185,11 @@ class Program:
         line, _, self._printed = self._printed.partition(b"\n")
         return line.decode()
 
+    def send(self, data):
+        """Writes to its stdin."""
+        self._process.stdin.write(data)
+        self._process.stdin.flush()
+
     def errors(self):
         """The end of what it wrote to stderr."""
         self._errors.seek(0)

@@ -25,6 +25,8 @@ def place(frame):
 
 def impossible(frames):
     """Why the stack, innermost frame first, can never have been; None if it can."""
+    if [frame for frame in frames if frame["line"] is None]:
+        return "a frame without a line: %r" % frames
     places = [place(frame) for frame in frames]
     while places and places[-1] is None:
         places.pop()  # the main program below

@@ -29,7 +29,7 @@ def read(probing, tmp_path):
             result = probing("-p", process.python, "debug", "--dump", "--json", *mode, env=env)
             assert result.code == OK, result
             found = json.loads(result.out)
-            reads = ("stopped",) if "--freeze" in mode else ("idle",)
+            reads = ("idle", "stopped") if "--freeze" in mode else ("idle",)
             assert found["target"]["pid"] == process.python and not found["warnings"], found
             assert_read(found, busy, reads=reads, **expected)
         assert process.alive()

@@ -155,12 +155,25 @@ static void expect_page(struct expected *e, uint64_t address)
 	prb_error_destroy(err);
 }
 
+/* Its memory cannot be read for a moment at the end of execve(). */
+static void open_when_executed(struct expected *e, pid_t pid)
+{
+	time_t deadline = time(NULL) + 20;
+	struct prb_error *err;
+
+	while ((err = prb_target_open_process(pid, &e->live)) && time(NULL) < deadline) {
+		prb_error_destroy(err);
+		sched_yield();
+	}
+	OK(err);
+}
+
 static void expect(struct expected *e, pid_t pid)
 {
 	const struct prb_map *map;
 
 	*e = (struct expected){.pid = pid};
-	OK(prb_target_open_process(pid, &e->live));
+	open_when_executed(e, pid);
 	wait_until_idle(e);
 	OK(prb_target_refresh_maps(e->live));
 	OK(prb_target_read_file(e->live, &e->cmdline, "cmdline"));

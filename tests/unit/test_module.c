@@ -292,6 +292,52 @@ static void test_loaded_twice(void **state)
 	dlclose(other);
 }
 
+/** Between the segments of one file another can be mapped, as the vdso often is on aarch64. */
+static void test_hole(void **state)
+{
+	prb_auto_free char *path = NULL;
+	struct prb_target *target;
+	long page = sysconf(_SC_PAGESIZE);
+	(void)state;
+
+	compile("hole.so", library, "-shared -fPIC -Wl,-z,max-page-size=0x200000");
+	path = in_folder("hole.so");
+	void *loaded = dlopen(path, RTLD_NOW);
+	assert_non_null(loaded);
+	uint64_t code = (uintptr_t)dlsym(loaded, "visible");
+
+	assert_ok(prb_target_open_process(getpid(), &target));
+	struct prb_modules *modules = modules_of(target);
+	struct prb_module *module = prb_modules_find(modules, code);
+	assert_non_null(module);
+	assert_in_range(module->range_count, 2, PRB_MODULE_RANGES_MAX);
+	uint64_t hole = module->ranges[0].end, bias = module->bias;
+	assert_true(hole + (uint64_t)page < module->ranges[1].start);
+	assert_null(prb_modules_find(modules, hole));
+	prb_modules_destroy(modules);
+
+	/* A program of another kind goes there: the copy of a vdso. */
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	uint8_t *there = mmap((void *)hole, (size_t)page * 4, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_ptr_not_equal(there, MAP_FAILED);
+	memcpy(there, vdso, (size_t)page);
+	assert_int_equal(mprotect(there, (size_t)page * 4, PROT_READ | PROT_EXEC), 0);
+	assert_ok(prb_target_refresh_maps(target));
+	modules = modules_of(target);
+	module = prb_modules_find(modules, hole);
+	assert_non_null(module);
+	assert_string_equal(module->path, "");
+	assert_int_equal(module->start, hole);
+	module = prb_modules_find(modules, code);
+	assert_string_equal(module->path, path);
+	assert_int_equal(module->bias, bias);
+	assert_ptr_equal(prb_modules_find(modules, module->end - 1), module);
+	prb_modules_destroy(modules);
+	prb_target_destroy(target);
+	dlclose(loaded);
+}
+
 /** Removed after it was loaded: the kernel's links lead to it, for whom may follow them. */
 static void test_deleted(void **state)
 {
@@ -756,6 +802,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_matches_linker),
 		cmocka_unit_test(test_own_symbols),
+		cmocka_unit_test(test_hole),
 		cmocka_unit_test(test_vdso),
 		cmocka_unit_test(test_without_files),
 		cmocka_unit_test(test_loaded_twice),

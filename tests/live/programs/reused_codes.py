@@ -30,7 +30,7 @@ def main():
         struct.pack_into("<q", numbers, 0, n)
         names = {}
         exec(compile(TEXT.format(n=n), "<gen_%08d>" % n, "exec"), names)
-        for _ in range(10):
+        for _ in range(50):
             names["gen_%08d_a" % n]()
         names.clear()
 

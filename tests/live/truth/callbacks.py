@@ -90,7 +90,7 @@ def destructor(p, call):
 def trace_function(p, call):
     name, hook = p.name("traced"), p.rng.choice(["settrace", "setprofile"])
     p.block("def {name}_hook(frame, event, argument):\n    sys.{hook}(None)\n{body}\n"
-            "def {name}_inner():\n    return 1\n\ndef {name}():\n    sys.{hook}({name}_hook)\n"
+            "def {name}_inner():\n    return 1\n\ndef {name}():\n    sys.{hook}(TRACING and {name}_hook or None)\n"
             "    try:\n        return {name}_inner()\n    finally:\n        sys.{hook}(None)\n",
             name=name, hook=hook, body=p.body(call, "    ", result="return None"))
     return "%s()" % name
@@ -103,7 +103,7 @@ def line_tracer(p, call):
     p.block("def {name}_hook(frame, event, argument):\n"
             "    if event == 'line':\n        frame.f_trace = None\n        sys.settrace(None)\n"
             "        value = {call}\n    return {name}_hook\n\ndef {name}_inner():\n{gap}"
-            "    a = 1\n    return a\n\ndef {name}():\n    sys.settrace({name}_hook)\n    try:\n"
+            "    a = 1\n    return a\n\ndef {name}():\n    sys.settrace(TRACING and {name}_hook or None)\n    try:\n"
             "        return {name}_inner()\n    finally:\n        sys.settrace(None)\n",
             name=name, gap=p.gap("    "), call=p.wrap(call))
     return "%s()" % name
@@ -116,7 +116,7 @@ def monitored(p, call):
     p.block("def {name}_hook(*a):\n    m = sys.monitoring\n    if {name}_busy:\n"
             "        return None\n    {name}_busy.append(1)\n{body}\n{name}_busy = []\n\n"
             "def {name}_inner():\n    return len([1,{n}2]) * 0 + 1\n\ndef {name}():\n"
-            "    m = sys.monitoring\n    if not main_thread() or m.get_tool(4):\n"
+            "    m = sys.monitoring\n    if not TRACING or not main_thread() or m.get_tool(4):\n"
             "        return {name}_hook()  or 1\n    m.use_tool_id(4, 'truth')\n"
             "    m.register_callback(4, m.events.{event}, {name}_hook)\n"
             "    m.set_local_events(4, {name}_inner.__code__, m.events.{event})\n    try:\n"

@@ -102,7 +102,8 @@ class Run:
         self.path = os.path.join(self._folder.name, name)
         text = generate.generate(self.seed, self.interpreter.version, self.threads)
         with open(self.path, "w", encoding="utf-8") as file:
-            file.write("HAS_CTYPES = %r\n%s" % (self.interpreter.has_ctypes, text))
+            file.write("HAS_CTYPES, TRACING = %r, %r\n%s" % (
+                self.interpreter.has_ctypes, self._can_trace(), text))
         self.shared = support.Shared()
         self._fifos = []
         for index in range(self.threads):
@@ -113,6 +114,10 @@ class Run:
             self.interpreter, RECORDER, self.path, self.shared.path, ",".join(self.rounds),
             options=self.python_options, env={"LC_ALL": "C.UTF-8"})
         return self
+
+    def _can_trace(self):
+        """Debug builds from 3.12 on stop with an assertion when they trace steps of many lines."""
+        return not self.interpreter.debug_build or self.interpreter.version < (3, 12)
 
     def __exit__(self, *error):
         self.target.__exit__(*error)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The frame address of a function whose frame pointer is not known. Private to dwarf/unwind.
+ *
+ * A thread that sleeps tells only its pc and sp without being stopped. That is enough until a
+ * frame is met whose rule needs the frame pointer: rbp, x29. Its value can mostly be proven:
+ *
+ * - A function that moves its stack pointer by fixed amounts only has a frame of fixed size, which
+ *   its prologue tells; the return address must then be where that says, behind a call.
+ * - Otherwise the return address is looked for on the stack. It must lie behind a call to just
+ *   this function, and be the only such one: what earlier calls have left there looks the same.
+ *
+ * Nothing is guessed: where two answers are possible there is none.
+ */
+#ifndef PRB_UNWIND_RECOVER_H
+#define PRB_UNWIND_RECOVER_H
+
+#include "dwarf/unwind/cfi.h"
+#include "dwarf/unwind/code.h"
+
+/** How recovery asks the unwinder; the functions give false for what is not known. */
+struct prb_recovery {
+	const struct prb_cfi_memory *memory;
+	uint64_t pac_mask;
+	void *context;
+	/** The function (all that one FDE covers) that holds @p pc. */
+	bool (*function)(void *context, uint64_t pc, struct prb_code_range *ret);
+	/** Leaves a frame that is in a call; *end: it is the outermost one. */
+	bool (*step)(void *context, struct prb_regs *regs, uint64_t *cfa, bool *end);
+};
+
+/** DWARF number of the register that compilers use as frame pointer. */
+static inline unsigned prb_regs_frame_pointer(uint16_t machine)
+{
+	return machine == 183 /* EM_AARCH64 */ ? 29 : 6;
+}
+
+/**
+ * Adds the frame pointer to @p regs, those of a frame at @p pc whose row @p row cannot be applied
+ * for want of it. PRB_CFI_UNKNOWN_REGISTER if it cannot be proven.
+ */
+enum prb_cfi_status prb_recover_frame_pointer(const struct prb_recovery *recovery,
+					      const struct prb_cfi_row *row, uint64_t pc,
+					      struct prb_regs *regs) PRB_MUST_CHECK;
+
+#endif
