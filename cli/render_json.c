@@ -122,6 +122,8 @@ static void put_frame(struct writer *w, const struct prb_dump_frame *frame)
 	prb_json_natural(json, "col", frame->col);
 	prb_json_natural(json, "end_col", frame->end_col);
 	prb_json_natural(json, "ip", frame->ip <= INT64_MAX ? (int64_t)frame->ip : -1);
+	prb_json_natural(json, "offset",
+			 frame->offset && frame->offset <= INT64_MAX ? (int64_t)frame->offset : -1);
 	prb_json_text(json, "error", frame->error);
 	if (w->options->source)
 		prb_json_text(json, "source", frame->source);

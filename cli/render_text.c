@@ -236,6 +236,19 @@ static void put_thread_line(struct renderer *r, const struct prb_fold_group *gro
 
 /* Frames. */
 
+/* Code without a symbol: where it is in its module. */
+static void put_address(struct prb_str *s, const struct prb_dump_frame *frame)
+{
+	const char *path = frame->module ? frame->module : "", *slash = strrchr(path, '/');
+
+	if (!*path || !frame->offset) {
+		prb_str_printf(s, "0x%" PRIx64, frame->ip);
+		return;
+	}
+	prb_text_escape(s, slash ? slash + 1 : path);
+	prb_str_printf(s, "+0x%" PRIx64, frame->offset);
+}
+
 static void put_func(struct prb_str *s, const struct prb_dump_frame *frame)
 {
 	const char *name = frame->qualname ? frame->qualname : frame->func;
@@ -245,7 +258,7 @@ static void put_func(struct prb_str *s, const struct prb_dump_frame *frame)
 	else if (frame->kind == PRB_FRAME_PYTHON)
 		prb_str_puts(s, "?");
 	else
-		prb_str_printf(s, "0x%" PRIx64, frame->ip);
+		put_address(s, frame);
 }
 
 static void put_place(struct renderer *r, const struct prb_dump_frame *frame)

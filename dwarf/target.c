@@ -114,13 +114,26 @@ void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb
 		prb_recorder_registers(t->recorder, tid, regs);
 }
 
-struct prb_error *prb_target_refresh_maps(struct prb_target *t)
+static struct prb_error *read_maps(struct prb_target *t, struct prb_maps *ret)
 {
 	prb_auto_str struct prb_str text = {};
-	struct prb_maps maps;
 
 	PRB_TRY(prb_target_read_file(t, &text, "maps"));
-	PRB_TRY(prb_maps_parse(prb_str_text(&text), &maps));
+	return prb_maps_parse(prb_str_text(&text), ret);
+}
+
+struct prb_error *prb_target_refresh_maps(struct prb_target *t)
+{
+	enum { ATTEMPTS = 10 };
+	struct prb_maps maps;
+	struct prb_error *err = read_maps(t, &maps);
+
+	/* The text comes in pieces, between which mappings grow together: pieces may overlap. */
+	for (int attempt = 1; attempt < ATTEMPTS && t->kind == PRB_TARGET_PROCESS &&
+			      prb_error_catch(&err, PRB_ERROR_BAD_DATA);
+	     attempt++)
+		err = read_maps(t, &maps);
+	PRB_TRY(err);
 	prb_maps_deinit(&t->maps);
 	t->maps = maps;
 	return NULL;

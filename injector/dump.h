@@ -47,6 +47,8 @@ struct prb_dump_frame {
 	int32_t line, end_line, col, end_col; /**< -1: None, as in struct prb_py_location */
 	uint64_t ip;			      /**< native pc; for Python frames the bytecode
 						   position in bytes */
+	uint64_t offset;		      /**< the native pc as an address in the file of its
+						   module, as debuggers take it; 0 if unknown */
 	char *source;			      /**< text of the line(s) if asked for */
 	char *error;			      /**< why a part of this frame could not be read */
 	PRB_VEC(struct prb_dump_local) locals;

@@ -199,6 +199,7 @@ static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
 	slot->end_line = slot->col = slot->end_col = -1;
 	slot->ip = frame->pc;
 	if (module) {
+		slot->offset = frame->pc - module->bias;
 		slot->module = strdup(module->path);
 		if (!slot->module)
 			return prb_error_nomem();

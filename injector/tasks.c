@@ -145,12 +145,21 @@ struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 	*ret = (struct prb_tasks){};
 	PRB_TRY(prb_target_list(t, &names, "task"));
 	same_namespace = read_inner_tid(t, t->pid) == t->pid;
-	for (char *p = names.data; p && *p; p++) {
-		struct prb_task_watch *task = prb_vec_push(&ret->list);
+	for (char *line = names.data, *next; line && *line; line = next) {
+		long tid = strtol(line, &next, 10);
 
+		next = strchrnul(next, '\n');
+		next += *next == '\n';
+		if (tid <= 0 || tid > INT32_MAX)
+			continue;
+		if (ret->list.count >= MAX_TASKS)
+			return prb_error_create(PRB_ERROR_BAD_DATA, "more than %d threads",
+						MAX_TASKS);
+
+		struct prb_task_watch *task = prb_vec_push(&ret->list);
 		if (!task)
 			return prb_error_nomem();
-		task->tid = task->inner_tid = (pid_t)strtol(p, &p, 10);
+		task->tid = task->inner_tid = (pid_t)tid;
 		open_task(ret, t, task);
 		if (t->kind != PRB_TARGET_PROCESS || t->recorder)
 			PRB_TRY(read_recorded(t, task));

@@ -153,6 +153,19 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 	return prb_capture_decode(c, thread, prb_view_mem(view));
 }
 
+/* The state that a thread leaves behind agrees with itself, but says nothing. */
+static struct prb_error *check_alive(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_view *view)
+{
+	struct prb_task_watch now = *thread->task;
+
+	prb_task_note(&c->tasks, &now);
+	if (!now.state || strchr("ZX", now.state))
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
+	prb_view_new_epoch(view);
+	return prb_capture_check_owner(thread, prb_view_mem(view));
+}
+
 struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture_thread *thread)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
@@ -168,6 +181,8 @@ struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture
 	struct prb_error *err = agree(c, thread, view, &deepest);
 	if (!err)
 		err = decode_agreed(c, thread, view);
+	if (!err)
+		err = check_alive(c, thread, view);
 	prb_view_destroy(view);
 	PRB_TRY(err);
 	if (out->frames.count && thread->frames.list.count == deepest)

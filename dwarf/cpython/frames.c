@@ -18,6 +18,27 @@ struct walk {
 	struct prb_py_frames *frames;
 };
 
+/*
+ * Layouts come from the target, too: what is taken out of a frame lies within what is read of it.
+ */
+static bool layout_fits(const struct prb_layout *l)
+{
+	const int32_t old[] = {l->pyframe_code, l->pyframe_back, l->pyframe_position};
+	const int32_t new[] = {l->frame_code, l->frame_previous, l->frame_position};
+	bool is_old = l->behaviour->chain == PRB_CHAIN_PYFRAME;
+	const int32_t *members = is_old ? old : new;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(old); i++)
+		if (members[i] < 0 || members[i] > MAX_STRUCT - 8)
+			return false;
+	if (is_old)
+		return true;
+
+	int32_t flag = l->behaviour->owner_interpreter < 0 ? l->frame_is_entry : 0;
+	return flag >= 0 && flag < MAX_STRUCT && l->frame_owner >= 0 &&
+	       l->frame_owner < MAX_STRUCT && l->frame_localsplus >= 0;
+}
+
 static uint64_t member64(const uint8_t *data, int32_t offset)
 {
 	uint64_t value;
@@ -145,6 +166,25 @@ static bool goes_round(struct guard *guard, uint64_t address)
 	return false;
 }
 
+/*
+ * The innermost frame may just be being made: its code is there already, its position still that
+ * of whatever was there before. Every frame behind it is in the middle of a call.
+ */
+static struct prb_error *check_position(struct walk *w, const struct prb_py_frame *frame)
+{
+	const struct prb_layout *l = &w->py->layout;
+	int64_t position;
+	uint64_t units;
+
+	if (l->behaviour->chain == PRB_CHAIN_PYFRAME || frame->shim || w->frames->list.count > 1)
+		return NULL;
+	PRB_TRY(prb_python_position(w->py, w->mem, frame, &position));
+	PRB_TRY(prb_mem_read_u64(w->mem, frame->code + (uint64_t)l->var_size, &units));
+	if (position >= -2 && (uint64_t)(position + 2) <= 2 * units)
+		return NULL;
+	return prb_error_create(PRB_ERROR_BAD_DATA, "the innermost frame is just being made");
+}
+
 static struct prb_error *walk_chain(struct walk *w, uint64_t address)
 {
 	bool pyframe = w->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME;
@@ -165,6 +205,7 @@ static struct prb_error *walk_chain(struct walk *w, uint64_t address)
 		if (!slot)
 			return prb_error_nomem();
 		*slot = frame;
+		PRB_TRY(check_position(w, &frame));
 		address = back;
 	}
 	return NULL;

@@ -33,7 +33,7 @@ struct headers {
 struct discovery {
 	struct prb_modules *modules;
 	struct prb_target *target;
-	const struct prb_map *maps, *end;
+	const struct prb_map *maps, *end; /* NULL if there are none */
 	const struct prb_map *candidates[BATCH]; /* whose headers are read next */
 	size_t candidate_count;
 	uint8_t heads[BATCH][HEAD_SIZE];
@@ -376,7 +376,7 @@ struct prb_error *prb_modules_discover(struct prb_modules *modules)
 	d->modules = modules;
 	d->target = target;
 	d->maps = target->maps.list.items;
-	d->end = d->maps + target->maps.list.count;
+	d->end = d->maps ? d->maps + target->maps.list.count : NULL;
 	d->candidate_count = 0;
 	for (const struct prb_map *map = d->maps; map < d->end; map++) {
 		if (!is_candidate(d, map))

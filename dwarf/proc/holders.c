@@ -255,10 +255,10 @@ static void search(const struct prb_holders *h, pid_t target, const char *link,
 {
 	uint64_t key = hash(link, strlen(link));
 	const struct open_file *file = first_with(h, key);
-	const struct open_file *end = h->list.items + h->list.count;
+	const struct open_file *end = file ? h->list.items + h->list.count : NULL;
 	pid_t last = 0;
 
-	for (; file && file < end && file->link == key; file++) {
+	for (; file < end && file->link == key; file++) {
 		if (file->pid == last || !confirmed(file, link, access))
 			continue;
 		last = file->pid;

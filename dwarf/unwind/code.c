@@ -170,9 +170,8 @@ static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame
 	uint64_t bytes = 16;
 	bool framed = false, over = false, probed = false;
 	unsigned length;
-	size_t at;
 
-	for (at = 0; at + 16 <= size && !over; at += length) {
+	for (size_t at = 0; at + 16 <= size && !over; at += length) {
 		const uint8_t *here = code + at;
 		uint64_t taken;
 
@@ -190,11 +189,12 @@ static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame
 			over = !probed;
 		} else {
 			over = is_jump_or_call(here);
+			continue;
 		}
+		ret->body = at + length;
 	}
 	ret->known = over && !probed && bytes % 16 == 0 && bytes < 1 << 30;
 	ret->bytes = bytes;
-	ret->body = at;
 }
 
 /* What an instruction takes from sp: sub sp, sp, #n; stp and str with a write back of -n. */

@@ -36,7 +36,7 @@ struct prb_frame_size {
 	bool known;	/**< `bytes` is what the prologue takes */
 	bool dynamic;	/**< the function moves its stack pointer by amounts made at run time */
 	uint64_t bytes; /**< from the stack pointer after the prologue to the CFA */
-	uint64_t body;	/**< address where the prologue is over */
+	uint64_t body;	/**< address behind what takes from the stack */
 };
 
 /** Frame of a function that begins at @p function.start and sets up a frame pointer. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the live tests share: the built binary, the interpreters, dumps, memory shared with a target."""
+"""What the live tests share: the binary, the interpreters, dumps, targets, shared memory."""
 
 import json
 import mmap

@@ -81,7 +81,7 @@ class Tally:
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)) + [
     i for i in support.INTERPRETERS if i.free_threaded and not i.debug_build], ids=repr)
 def test_no_impossible_stack(interpreter, mode):
-    summary = []
+    tallies = []
     for variant, threads in VARIANTS:
         tally = Tally()
         program = support.HERE / "programs" / "churn.py"
@@ -91,7 +91,8 @@ def test_no_impossible_stack(interpreter, mode):
                 for thread in support.dump(target.pid, *MODES[mode])["threads"]:
                     tally.add(thread, mode)
         assert mode == "nonblocking" or tally.deep > tally.stacks * 0.5, "chains are rarely seen"
-        summary.append("%s×%d: %d stacks, %d %% unstable, %.0f frames" % (
-            variant, threads, tally.stacks, 100 * tally.unstable / tally.stacks,
-            tally.frames / tally.stacks))
-    support.report("churn %s %s, 0 impossible; %s" % (interpreter, mode, "; ".join(summary)))
+        tallies.append(tally)
+    total = sum(tally.stacks for tally in tallies)
+    support.report("churn: %s, %s: 0 of %d stacks impossible, %d %% unstable, %.0f frames each" % (
+        interpreter, mode, total, 100 * sum(tally.unstable for tally in tallies) / total,
+        sum(tally.frames for tally in tallies) / total))

@@ -90,7 +90,8 @@ def destructor(p, call):
 def trace_function(p, call):
     name, hook = p.name("traced"), p.rng.choice(["settrace", "setprofile"])
     p.block("def {name}_hook(frame, event, argument):\n    sys.{hook}(None)\n{body}\n"
-            "def {name}_inner():\n    return 1\n\ndef {name}():\n    sys.{hook}(TRACING and {name}_hook or None)\n"
+            "def {name}_inner():\n    return 1\n\ndef {name}():\n"
+            "    sys.{hook}(TRACING and {name}_hook or None)\n"
             "    try:\n        return {name}_inner()\n    finally:\n        sys.{hook}(None)\n",
             name=name, hook=hook, body=p.body(call, "    ", result="return None"))
     return "%s()" % name
@@ -103,7 +104,8 @@ def line_tracer(p, call):
     p.block("def {name}_hook(frame, event, argument):\n"
             "    if event == 'line':\n        frame.f_trace = None\n        sys.settrace(None)\n"
             "        value = {call}\n    return {name}_hook\n\ndef {name}_inner():\n{gap}"
-            "    a = 1\n    return a\n\ndef {name}():\n    sys.settrace(TRACING and {name}_hook or None)\n    try:\n"
+            "    a = 1\n    return a\n\ndef {name}():\n"
+            "    sys.settrace(TRACING and {name}_hook or None)\n    try:\n"
             "        return {name}_inner()\n    finally:\n        sys.settrace(None)\n",
             name=name, gap=p.gap("    "), call=p.wrap(call))
     return "%s()" % name

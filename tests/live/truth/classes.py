@@ -128,7 +128,8 @@ def class_body(p, call):
 @CONSTRUCTS.since(3, 4)
 def metaclass(p, call):
     name = p.name("Meta")
-    p.block("class {name}(type):\n    def __new__(cls, *made, **keywords):\n{body}\ndef {name}_use():\n"
+    p.block("class {name}(type):\n    def __new__(cls, *made, **keywords):\n{body}\n"
+            "def {name}_use():\n"
             "    class Made(object,{n}metaclass={name}):\n        pass\n    return 1\n", name=name,
             n=p.newline(), body=p.body(call, " " * 8, result="return type.__new__(cls, *made)"))
     return "%s_use()" % name
