@@ -186,6 +186,10 @@ static struct prb_error *read_stopped(struct prb_capture *c, struct prb_capture_
 		PRB_TRY(stop_once(c, thread, view, last));
 		if (last || (!prb_view_misses(view) && !thread->frames_error))
 			break;
+		/* In the middle of a call or return nothing helps but to let it run on a little;
+		 * on a busy machine it has to get a processor for that first. */
+		if (thread->frames_error)
+			nanosleep(&(struct timespec){.tv_nsec = 100000L << attempt}, NULL);
 		prb_log("stop", 2, "thread %d: %zu pages were missing, once more",
 			thread->task->tid, prb_view_misses(view));
 	}

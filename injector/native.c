@@ -29,6 +29,7 @@ struct c_frame {
 	uint64_t pc;
 	uint64_t low, high; /* its part of the stack: stack pointer and canonical frame address */
 	bool exact;	    /* pc is where it executes, not a return address */
+	bool signal;	    /* the kernel's way back from a signal handler */
 };
 
 struct merge {
@@ -92,6 +93,7 @@ static struct prb_error *walk_stack(struct merge *m, const struct prb_regs *star
 			return NULL;
 		}
 		frame->high = step.cfa;
+		frame->signal = step.signal_frame;
 		if (step.end)
 			return NULL;
 		exact = step.signal_frame;
@@ -120,14 +122,24 @@ static bool is_eval_symbol(const char *symbol)
 /* By the symbol table alone: lines are not needed for a frame that is not shown. */
 static bool is_eval_code(const struct merge *m, uint64_t pc)
 {
-	struct prb_module *module = prb_modules_find(m->native->modules, pc);
-	prb_auto_str struct prb_str symbol = {};
+	struct prb_modules *modules = m->native->modules;
+	struct prb_module *module = prb_modules_find(modules, pc);
+	prb_auto_str struct prb_str symbol = {}, known = {};
 	uint64_t start;
+	char key[32];
 
 	if (!m->py || module != m->py->module)
 		return false;
+	/* A snapshot has no symbol tables. */
+	snprintf(key, sizeof(key), "eval:%llx", (unsigned long long)pc);
+	if (prb_target_recall(modules->target, key, &known))
+		return !strcmp(prb_str_text(&known), "yes");
+
 	prb_auto_error struct prb_error *err = prb_module_symbol_at(module, pc, &symbol, &start);
-	return !err && is_eval_symbol(prb_str_text(&symbol));
+	bool eval = !err && is_eval_symbol(prb_str_text(&symbol));
+	const char *answer = eval ? "yes" : "no";
+	prb_target_remember(modules->target, key, answer, strlen(answer));
+	return eval;
 }
 
 static struct prb_error *push_merged(struct merge *m, struct prb_dump_frame **ret)
@@ -220,12 +232,28 @@ static struct prb_error *place_native(struct merge *m, const struct c_frame *fra
 	return NULL;
 }
 
+/* No call has led there, so that the code before the pc has nothing to do with it. */
+static struct prb_error *place_trampoline(struct merge *m, const struct c_frame *frame)
+{
+	struct prb_line line = {.func = strdup("<signal handler called>")};
+
+	if (!line.func)
+		return prb_error_nomem();
+
+	struct prb_error *err =
+		take_line(m, frame, prb_modules_find(m->native->modules, frame->pc), &line);
+	free(line.func);
+	return err;
+}
+
 static struct prb_error *place_frame(struct merge *m, const struct c_frame *frame)
 {
 	struct prb_lines lines;
 
 	if (is_eval_frame(m, frame))
 		return place_group(m);
+	if (frame->signal)
+		return place_trampoline(m, frame);
 	PRB_TRY(prb_resolve(m->native->resolver, frame->pc, frame->exact, &lines));
 
 	struct prb_error *err = place_native(m, frame, &lines);

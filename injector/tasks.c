@@ -8,6 +8,8 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 
+enum { MAX_TASKS = 262144 /* a snapshot may claim any number */ };
+
 /* A thread that is in one of these has no processor and cannot get one by itself. */
 static bool asleep(char state)
 {

@@ -12,6 +12,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/capture.h"
+#include "injector/decode.h"
 
 enum {
 	READS = 10,
@@ -128,9 +129,40 @@ static struct prb_error *agree(struct prb_capture *c, struct prb_capture_thread 
 	return NULL;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_frame(const struct prb_dump_frame *a, const struct prb_dump_frame *b)
+{
+	return same_text(a->func, b->func) && same_text(a->qualname, b->qualname) &&
+	       same_text(a->file, b->file) && a->line == b->line && a->end_line == b->end_line &&
+	       a->col == b->col && a->end_col == b->end_col;
+}
+
+/* Decodes as memory is now; *same: with the result that was there before. */
+static struct prb_error *decode_again(struct prb_capture *c, struct prb_capture_thread *thread,
+				      struct prb_view *view, bool *same)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_dump_thread before = {};
+
+	memcpy(&before.frames, &out->frames, sizeof(before.frames));
+	memset(&out->frames, 0, sizeof(out->frames));
+	prb_view_new_epoch(view);
+
+	struct prb_error *err = prb_capture_decode(c, thread, prb_view_mem(view));
+	*same = !err && before.frames.count == out->frames.count;
+	for (size_t i = 0; *same && i < out->frames.count; i++)
+		*same = same_frame(&before.frames.items[i], &out->frames.items[i]);
+	prb_dump_frames_clear(&before);
+	return err;
+}
+
 /*
- * Names are read from code objects that frames still on the stack keep alive, so one more walk
- * after decoding proves that they were.
+ * Names are read from code objects that frames on the stack keep alive; but are they still there?
+ * A walk between two decodings that give the same proves that they were.
  */
 static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture_thread *thread,
 				       struct prb_view *view)
@@ -138,16 +170,22 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		size_t before = thread->frames.list.count;
 		struct opinion opinion;
+		bool same = false;
 
 		prb_view_new_epoch(view);
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(view)));
+		PRB_TRY(confirm(thread, view, &opinion));
+		if (!opinion.readable)
+			continue;
+		cut(&thread->frames, opinion.confirms);
+		if (opinion.confirms < before)
+			continue;
+		PRB_TRY(decode_again(c, thread, view, &same));
+		if (!same)
+			continue;
 		if (c->target->recorder)
 			prb_recorder_pages(c->target->recorder, thread->task->tid, view);
-		PRB_TRY(confirm(thread, view, &opinion));
-		if (opinion.readable && opinion.confirms >= before)
-			return NULL;
-		if (opinion.readable)
-			cut(&thread->frames, opinion.confirms);
+		return NULL;
 	}
 	cut(&thread->frames, 0);
 	return prb_capture_decode(c, thread, prb_view_mem(view));

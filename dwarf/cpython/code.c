@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/object.h"
 
@@ -60,12 +61,31 @@ static struct prb_error *check_type(struct prb_python *py, struct prb_mem *mem, 
 	return NULL;
 }
 
+/* Layouts may come from the target, too: members lie within what is read of a code object. */
+static bool layout_fits(const struct prb_layout *l)
+{
+	const int32_t pointers[] = {l->object_type, l->code_name, l->code_filename,
+				    l->behaviour->has_qualname ? l->code_qualname : 0};
+	const int32_t ints[] = {l->code_firstlineno, l->code_flags, l->code_argcount,
+				l->code_kwonlyargcount};
+
+	if (l->code_size <= 0 || l->code_size > MAX_CODE_STRUCT)
+		return false;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(pointers); i++)
+		if (pointers[i] < 0 || pointers[i] > l->code_size - 8)
+			return false;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ints); i++)
+		if (ints[i] < PRB_ABSENT || ints[i] > l->code_size - 4)
+			return false;
+	return true;
+}
+
 static struct prb_error *read_code(struct prb_python *py, struct prb_mem *mem, uint64_t code,
 				   uint8_t *data)
 {
 	const struct prb_layout *l = &py->layout;
 
-	if (code < 4096 || code % 8 || l->code_size <= 0 || l->code_size > MAX_CODE_STRUCT)
+	if (code < 4096 || code % 8 || !layout_fits(l))
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is no code object",
 					(unsigned long long)code);
 	PRB_TRY(prb_mem_read(mem, code, data, (size_t)l->code_size));
@@ -79,9 +99,9 @@ static struct prb_error *fill(struct prb_python *py, struct prb_mem *mem, const 
 
 	ret->first_line = int_at(data, l->code_firstlineno);
 	ret->flags = (uint32_t)int_at(data, l->code_flags);
-	ret->arg_count =
-		(uint32_t)(int_at(data, l->code_argcount) + int_at(data, l->code_kwonlyargcount)) +
-		!!(ret->flags & CO_VARARGS) + !!(ret->flags & CO_VARKEYWORDS);
+	ret->arg_count = (uint32_t)int_at(data, l->code_argcount) +
+			 (uint32_t)int_at(data, l->code_kwonlyargcount) +
+			 !!(ret->flags & CO_VARARGS) + !!(ret->flags & CO_VARKEYWORDS);
 	PRB_TRY(read_text(py, mem, pointer_at(data, l->code_name), &ret->name));
 	PRB_TRY(read_text(py, mem, pointer_at(data, l->code_filename), &ret->file));
 	if (l->behaviour->has_qualname)

@@ -225,10 +225,15 @@ static struct prb_error *fill(const struct table *table, const uint8_t *data,
 				(unsigned long long)value, table->entries[i].at);
 		*(int32_t *)((char *)layout + table->entries[i].place) = (int32_t)value;
 	}
-	layout->interp_gc_collecting += (int32_t)word(data, table->gc_collecting);
-	int32_t gil = (int32_t)word(data, table->gil);
-	layout->gil_locked -= gil;
-	layout->gil_holder -= gil;
+
+	uint64_t collecting = word(data, table->gc_collecting), gil = word(data, table->gil);
+	if (collecting >= MAX_OFFSET || gil >= MAX_OFFSET)
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"_Py_DebugOffsets holds an impossible place of the GIL or "
+					"of the garbage collector");
+	layout->interp_gc_collecting += (int32_t)collecting;
+	layout->gil_locked -= (int32_t)gil;
+	layout->gil_holder -= (int32_t)gil;
 	return NULL;
 }
 

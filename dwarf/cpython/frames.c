@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/lines.h"
 
@@ -16,27 +17,39 @@ struct walk {
 	struct prb_python *py;
 	struct prb_mem *mem;
 	struct prb_py_frames *frames;
+	size_t size; /* bytes that are read of a frame */
 };
 
-/*
- * Layouts come from the target, too: what is taken out of a frame lies within what is read of it.
- */
-static bool layout_fits(const struct prb_layout *l)
+static bool inside(int32_t offset, size_t width, size_t size)
 {
-	const int32_t old[] = {l->pyframe_code, l->pyframe_back, l->pyframe_position};
-	const int32_t new[] = {l->frame_code, l->frame_previous, l->frame_position};
-	bool is_old = l->behaviour->chain == PRB_CHAIN_PYFRAME;
-	const int32_t *members = is_old ? old : new;
+	return offset >= 0 && prb_inside((uint64_t)offset, width, size);
+}
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(old); i++)
-		if (members[i] < 0 || members[i] > MAX_STRUCT - 8)
-			return false;
-	if (is_old)
-		return true;
+/*
+ * Layouts may come from the target, too. Says how much of a frame has to be read; 0 if the members
+ * that are taken out of that do not lie within it.
+ */
+static size_t frame_size(const struct prb_layout *l)
+{
+	bool pyframe = l->behaviour->chain == PRB_CHAIN_PYFRAME;
+	bool has_shims = l->behaviour->owner_interpreter >= 0;
+	int64_t end = pyframe ? (int64_t)l->pyframe_position + (int64_t)sizeof(int32_t)
+			      : l->frame_localsplus;
+	size_t size = (size_t)end;
 
-	int32_t flag = l->behaviour->owner_interpreter < 0 ? l->frame_is_entry : 0;
-	return flag >= 0 && flag < MAX_STRUCT && l->frame_owner >= 0 &&
-	       l->frame_owner < MAX_STRUCT && l->frame_localsplus >= 0;
+	if (end <= 0 || end > MAX_STRUCT)
+		return 0;
+	if (pyframe)
+		return inside(l->pyframe_position, 4, size) && inside(l->pyframe_code, 8, size) &&
+				       inside(l->pyframe_back, 8, size)
+			       ? size
+			       : 0;
+	return inside(l->frame_code, 8, size) && inside(l->frame_previous, 8, size) &&
+			       inside(l->frame_position, 8, size) &&
+			       inside(l->frame_owner, 1, size) &&
+			       (has_shims || inside(l->frame_is_entry, 1, size))
+		       ? size
+		       : 0;
 }
 
 static uint64_t member64(const uint8_t *data, int32_t offset)
@@ -53,15 +66,12 @@ static bool plausible(uint64_t address)
 	return address >= 4096 && address % 8 == 0;
 }
 
-/* Reads what we need of a frame: up to the last of the given members, all within MAX_STRUCT. */
-static struct prb_error *read_struct(struct walk *w, uint64_t address, size_t size, uint8_t *data)
+static struct prb_error *read_struct(struct walk *w, uint64_t address, uint8_t *data)
 {
 	if (!plausible(address))
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is no frame",
 					(unsigned long long)address);
-	if (size > MAX_STRUCT)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "a frame of %zu bytes", size);
-	return prb_mem_read(w->mem, address, data, size);
+	return prb_mem_read(w->mem, address, data, w->size);
 }
 
 static struct prb_error *read_pyframe(struct walk *w, struct prb_py_frame *frame, uint64_t *back)
@@ -70,7 +80,7 @@ static struct prb_error *read_pyframe(struct walk *w, struct prb_py_frame *frame
 	uint8_t data[MAX_STRUCT];
 	int32_t lasti;
 
-	PRB_TRY(read_struct(w, frame->address, (size_t)l->pyframe_position + sizeof(lasti), data));
+	PRB_TRY(read_struct(w, frame->address, data));
 	frame->code = member64(data, l->pyframe_code);
 	*back = member64(data, l->pyframe_back);
 	memcpy(&lasti, data + l->pyframe_position, sizeof(lasti));
@@ -111,7 +121,7 @@ static struct prb_error *read_interp_frame(struct walk *w, struct prb_py_frame *
 	const struct prb_behaviour *b = l->behaviour;
 	uint8_t data[MAX_STRUCT];
 
-	PRB_TRY(read_struct(w, frame->address, (size_t)l->frame_localsplus, data));
+	PRB_TRY(read_struct(w, frame->address, data));
 	frame->code = member64(data, l->frame_code);
 	if (b->tagged_refs)
 		frame->code &= ~3ULL;
@@ -241,10 +251,12 @@ static struct prb_error *check_end(struct walk *w)
 struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, uint64_t tstate,
 				    struct prb_py_frames *ret)
 {
-	struct walk w = {.py = py, .mem = mem, .frames = ret};
+	struct walk w = {.py = py, .mem = mem, .frames = ret, .size = frame_size(&py->layout)};
 	uint64_t first;
 
 	*ret = (struct prb_py_frames){};
+	if (!w.size)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is odd");
 	PRB_TRY(first_frame(&w, tstate, &first));
 
 	struct prb_error *err = walk_chain(&w, first);

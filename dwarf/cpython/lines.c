@@ -11,6 +11,12 @@ enum { MAX_TABLE = 16 << 20 /* bytes of one line table */ };
 
 static const struct prb_py_location nowhere = {-1, -1, -1, -1};
 
+/* A line or column that no source has is none. */
+static int32_t place(int64_t value)
+{
+	return value < 0 || value > INT32_MAX ? -1 : (int32_t)value;
+}
+
 /* 3.4–3.9: pairs of (bytecode delta, line delta); the last pair not behind the position counts. */
 static void decode_lnotab(const uint8_t *table, size_t size, int64_t position, bool is_signed,
 			  struct prb_py_location *ret)
@@ -24,7 +30,7 @@ static void decode_lnotab(const uint8_t *table, size_t size, int64_t position, b
 		line += is_signed ? (int8_t)table[i + 1] : table[i + 1];
 	}
 	*ret = nowhere;
-	ret->line = (int32_t)line;
+	ret->line = place(line);
 }
 
 /* 3.10: pairs of (bytecode length, line delta); a delta of -128 means that there is no line. */
@@ -43,7 +49,7 @@ static void decode_linetable(const uint8_t *table, size_t size, int64_t position
 			continue;
 		*ret = nowhere;
 		if (delta != -128)
-			ret->line = (int32_t)line;
+			ret->line = place(line);
 		return;
 	}
 	*ret = nowhere;
@@ -99,21 +105,21 @@ static struct prb_py_location take_location(struct cursor *c, unsigned kind, int
 
 		location.col = (int32_t)(kind << 3 | byte >> 4);
 		location.end_col = location.col + (int32_t)(byte & 15);
-		location.line = location.end_line = (int32_t)*line;
+		location.line = location.end_line = place(*line);
 	} else if (kind < LOCATION_NO_COLUMNS) {
 		*line += kind - LOCATION_ONE_LINE;
-		location.line = location.end_line = (int32_t)*line;
+		location.line = location.end_line = place(*line);
 		location.col = (int32_t)take_byte(c);
 		location.end_col = (int32_t)take_byte(c);
 	} else if (kind == LOCATION_NO_COLUMNS) {
 		*line += take_signed(c);
-		location.line = location.end_line = (int32_t)*line;
+		location.line = location.end_line = place(*line);
 	} else if (kind == LOCATION_LONG) {
 		*line += take_signed(c);
-		location.line = (int32_t)*line;
-		location.end_line = (int32_t)(*line + take_varint(c));
-		location.col = (int32_t)take_varint(c) - 1;
-		location.end_col = (int32_t)take_varint(c) - 1;
+		location.line = place(*line);
+		location.end_line = place(*line + take_varint(c));
+		location.col = place((int64_t)take_varint(c) - 1);
+		location.end_col = place((int64_t)take_varint(c) - 1);
 	}
 	return location;
 }
@@ -145,8 +151,10 @@ void prb_lines_decode(enum prb_line_format format, const uint8_t *table, size_t 
 {
 	*ret = nowhere;
 	ret->line = first_line;
-	if (position < 0) /* before the first instruction */
+	if (position < 0) { /* before the first instruction */
+		ret->line = place(first_line);
 		return;
+	}
 	switch (format) {
 	case PRB_LINES_LNOTAB_UNSIGNED:
 		return decode_lnotab(table, size, position, false, ret);

@@ -141,9 +141,10 @@ static bool layout_fits(const struct prb_layout *l)
 	if (l->thread_size <= 0)
 		return false;
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		if (members[i] > MAX_THREAD_STRUCT - 8 || members[i] > l->thread_size - 8)
+		if (members[i] > MAX_THREAD_STRUCT - 8 || members[i] > l->thread_size - 8 ||
+		    members[i] < PRB_ABSENT)
 			return false;
-	return true;
+	return l->thread_interp >= 0 && l->thread_id >= 0 && l->thread_next >= 0;
 }
 
 static struct prb_error *read_threads(struct prb_python *py, struct prb_mem *mem,

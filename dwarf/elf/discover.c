@@ -33,7 +33,7 @@ struct headers {
 struct discovery {
 	struct prb_modules *modules;
 	struct prb_target *target;
-	const struct prb_map *maps, *end; /* NULL if there are none */
+	const struct prb_map *maps, *end;	 /* NULL if there are none */
 	const struct prb_map *candidates[BATCH]; /* whose headers are read next */
 	size_t candidate_count;
 	uint8_t heads[BATCH][HEAD_SIZE];

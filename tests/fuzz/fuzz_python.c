@@ -113,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.interp_head = (uint64_t)input_u8(&input) * 8,
 	};
 
+	py.layout.behaviour = prb_behaviour_find(builds[build].version);
 	move_fields(&py.layout, &input, flags >> 1 & 7);
 
 	struct repeated_memory memory = repeat(&input, flags & 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the ELF files in the corpus are made of: a bit of everything that debug information tells. */
+/* What the ELF files in the corpus are made of: a bit of everything that debug information tells.
+ */
 
 enum choice { CHOICE = 7, OTHER = -1 };
 

@@ -25,6 +25,8 @@ def place(frame):
 
 def impossible(frames):
     """Why the stack, innermost frame first, can never have been; None if it can."""
+    if frames and frames[0]["line"] is None and 0 <= frames[0]["ip"] <= 4:
+        frames = frames[1:]  # a generator that is being made: its first instruction has no line
     if [frame for frame in frames if frame["line"] is None]:
         return "a frame without a line: %r" % frames
     places = [place(frame) for frame in frames]
@@ -74,7 +76,7 @@ class Tally:
         self.unstable += unstable
         self.idle += thread["read"] == "idle"
         self.frames += len(frames)
-        self.deep += any(place(frame) for frame in frames)
+        self.deep += any(WHERE.fullmatch(frame["func"]) for frame in frames)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -314,7 +314,7 @@ def in_thread(go):
 
 
 def native_thread(go):
-    C.native_start_thread(QUIET)
+    C.native_start_thread(ctypes.CDLL("libpthread.so.0").pthread_create, QUIET)
     go()
 
 

@@ -90,7 +90,7 @@ int native_raise(int number, int fd)
 
 	handler_fd = fd;
 	sigaction(number, &action, NULL);
-	return KEEP(pthread_kill(pthread_self(), number));
+	return KEEP(raise(number));
 }
 
 static NOINLINE long native_thread_work(int fd)
@@ -105,12 +105,17 @@ static void *native_thread(void *fd)
 	return (void *)KEEP(native_thread_work((int)(long)fd));
 }
 
-/* Starts a thread that knows nothing of Python. */
-int native_start_thread(int fd)
+typedef int creator(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+/*
+ * Starts a thread that knows nothing of Python. @create is pthread_create(), which by name would be
+ * one that older C libraries than the compiler's do not have.
+ */
+int native_start_thread(creator *create, int fd)
 {
 	pthread_t thread;
 
-	return pthread_create(&thread, NULL, native_thread, (void *)(long)fd);
+	return create(&thread, NULL, native_thread, (void *)(long)fd);
 }
 
 #ifdef MODULE

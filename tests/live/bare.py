@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A root folder in which there is the command, the libraries that it needs, and nothing else: no
+interpreter, no sources, no cache, no /proc."""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import support
+
+
+def libraries(binary):
+    listing = subprocess.run(["ldd", binary], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return re.findall(r"(/\S+) \(0x", listing)
+
+
+class Bare:
+    def __init__(self, root):
+        self.root = root
+        for file in [support.BINARY] + libraries(support.BINARY):
+            place = root / Path(file).relative_to("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, place)
+
+    def replay(self, snapshot, *options):
+        """What `probing -t snapshot …` prints there, as bytes."""
+        shutil.copy(snapshot, self.root / "snapshot")
+        command = ["chroot", self.root, support.BINARY, "-t", "/snapshot", *options]
+        if os.getuid():
+            command[:0] = ["unshare", "--map-root-user"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"]},
+                              check=False)
+        assert done.returncode == 0 and not done.stderr, done.stderr.decode()
+        return done.stdout

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Snapshots of live processes and of cores: they replay to what was seen, on a machine that has
+nothing else, and redacted ones tell no values."""
+import json
+import re
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+import support
+from bare import Bare
+from conftest import PROGRAMS
+
+HEADER = 88  # bytes before the compressed body, as docs/snapshot-format.md says
+EVERYTHING = ["debug", "--dump", "--locals", "--native", "--source"]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    return Bare(tmp_path_factory.mktemp("bare"))
+
+
+def take(probing, target, file, *options):
+    written = probing("-t", target, "snapshot", "-o", file, *options)
+    assert written.code == 0 and not written.err, written
+    return file
+
+
+def without_times(dump):
+    """A dump without what is another at each look: the kind of target, the time and how long
+    threads have been asleep."""
+    dump["target"].pop("kind")
+    dump.pop("timestamp")
+    for thread in dump["threads"]:
+        thread.pop("idle_seconds")
+    return dump
+
+
+@pytest.fixture
+def asleep(interpreter):
+    """recorded.py with all its threads asleep."""
+    command = [interpreter.exe, PROGRAMS / "recorded.py"]
+    with support.Program(command, env=interpreter.env) as program:
+        program.line()
+        support.wait_for_all_asleep(program.pid, 4)
+        yield program
+
+
+def test_replay_is_what_was_live(probing, bare, asleep, tmp_path):
+    live = support.dump(asleep.pid, *EVERYTHING[2:])
+    file = take(probing, asleep.pid, tmp_path / "snapshot")
+    there = json.loads(bare.replay(file, *EVERYTHING, "--json"))
+    assert live["target"]["kind"] == "process" and there["target"]["kind"] == "snapshot"
+    assert all(thread["read"] == "idle" for thread in live["threads"])
+    assert without_times(there) == without_times(live)
+    for options in ([], ["--native"], ["--locals"], ["--source"]):
+        live = support.dump(asleep.pid, *options)
+        there = json.loads(bare.replay(file, "debug", "--dump", "--json", *options))
+        assert without_times(there) == without_times(live), options
+
+
+def content(file):
+    """What is compressed in a snapshot, and all the rest."""
+    body = file.read_bytes()
+    return body[:HEADER] + subprocess.run(["zstd", "-dcq"], input=body[HEADER:],
+                                          stdout=subprocess.PIPE, check=True).stdout
+
+
+def digits(number):
+    """The middle of an int, as it lies in memory."""
+    values = []
+    while number:
+        values.append(number & (1 << 30) - 1)
+        number >>= 30
+    return struct.pack("<3I", *values[3:6])
+
+
+def test_redacted_tells_no_values(probing, bare, interpreter, tmp_path):
+    seeds = ["argument-7d1f0c", "environment-e09a35"]
+    command = [interpreter.exe, PROGRAMS / "secrets.py", "plain", seeds[0]]
+    with support.Program(command, env=dict(interpreter.env, SECRET=seeds[1])) as program:
+        numbers = json.loads(program.line())
+        support.wait_for_all_asleep(program.pid, 3)
+        live = support.dump(program.pid, "--native")
+        whole = content(take(probing, program.pid, tmp_path / "whole"))
+        file = take(probing, program.pid, tmp_path / "redacted", "--redact")
+    redacted = content(file)
+    for seed, number in zip(seeds, numbers):
+        texts = [seed.encode(), seed.encode("utf-16-le"), digits(number)]
+        assert all(text in whole for text in texts)
+        assert not [text for text in texts if text in redacted]
+
+    for options in (["--native"], ["--native", "--locals"], []):
+        dump = json.loads(bare.replay(file, "debug", "--dump", "--json", *options))
+        assert not [seed for seed in seeds if seed in json.dumps(dump)]
+        for thread, there in zip(live["threads"], dump["threads"]):
+            frames = thread["frames"] if "--native" in options else support.python_frames(thread)
+            for frame in there["frames"]:
+                assert not [each for each in frame.pop("locals", []) if each["value"]]
+            assert (there["name"], there["frames"]) == (thread["name"], frames)
+
+
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+def test_snapshot_of_a_core(probing, bare, asleep, tmp_path):
+    subprocess.run(["gcore", "-o", tmp_path / "core", str(asleep.pid)], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    core = tmp_path / ("core.%d" % asleep.pid)
+    seen = probing("-t", core, *EVERYTHING, "--json")
+    assert seen.code == 0, seen
+    file = take(probing, core, tmp_path / "snapshot")
+    there = json.loads(bare.replay(file, *EVERYTHING, "--json"))
+    assert without_times(there) == without_times(json.loads(seen.out))
+    main = support.python_frames(there["threads"][0])
+    assert [frame["func"] for frame in main] == ["main", "<module>"]
+
+
+def test_snapshot_is_of_one_format(probing, asleep, tmp_path):
+    file = take(probing, asleep.pid, tmp_path / "snapshot")
+    head = file.read_bytes()[:HEADER]
+    assert head[:10] == b"\x89PRBS\r\n\x1a\x01\x00" and struct.unpack_from("<i", head, 12) == (
+        asleep.pid,)
+    assert re.match(rb"\d+\.\d+", head[56:80])
