@@ -14,7 +14,7 @@
 
 enum {
 	STOP_TIMEOUT_MS = 1000,
-	STOP_ATTEMPTS = 4, /* times that a thread is stopped before it is decoded while it stands */
+	STOP_ATTEMPTS = 8, /* times that a thread is stopped before it is decoded while it stands */
 	IDLE_ATTEMPTS = 8, /* tries to read a thread that wakes up all the time without a stop */
 	STACK_LIMIT = 8 << 20, /* bytes of a native stack copied at once */
 };
