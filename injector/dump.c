@@ -349,13 +349,20 @@ static void unmake(struct maker *m)
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
 				  struct prb_dump **ret)
 {
-	struct maker m = {.capture = {.target = target, .options = options}};
+	struct prb_dump_options actual = *options;
+	struct maker m = {.capture = {.target = target, .options = &actual}};
+	struct prb_error *err = NULL;
 
 	m.capture.dump = calloc(1, sizeof(*m.capture.dump));
 	if (!m.capture.dump)
 		return prb_error_nomem();
-
-	struct prb_error *err = make(&m);
+	if (actual.locals && prb_snapshot_redacted(target)) {
+		actual.locals = false;
+		err = warn(m.capture.dump, strdup("values were left out when this snapshot was "
+						  "made (--redact)"));
+	}
+	if (!err)
+		err = make(&m);
 	unmake(&m);
 	if (err)
 		prb_dump_destroy(m.capture.dump);

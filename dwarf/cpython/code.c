@@ -10,7 +10,7 @@
 
 enum {
 	MAX_CODE_STRUCT = 512,
-	MAX_NAME = 65536, /* characters: names and paths are cut visibly behind it */
+	MAX_NAME = 4096, /* characters, as for paths in Linux; what is longer is cut visibly */
 	CO_VARARGS = 0x4,
 	CO_VARKEYWORDS = 0x8,
 };

@@ -315,6 +315,42 @@ static void guess_extent(const struct discovery *d, const struct prb_map *map,
 	prb_module_add_range(module, module->start, module->end);
 }
 
+static void drop_part(const struct prb_module *module, struct prb_module_part *part)
+{
+	if (!prb_module_covers(module, part->address))
+		part->size = 0;
+}
+
+/**
+ * Only what is mapped there of the file that @p map is of, among what its program headers say: a
+ * page of a library may be mapped by itself (libffi does that with its own code), amid others.
+ */
+static void keep_mapped(const struct discovery *d, const struct prb_map *map,
+			struct prb_module *module)
+{
+	struct prb_module_range claimed[PRB_MODULE_RANGES_MAX];
+	size_t count = module->range_count;
+
+	memcpy(claimed, module->ranges, sizeof(claimed));
+	module->range_count = 0;
+	prb_module_add_range(module, map->start, map->end);
+	module->start = map->start;
+	module->end = map->end;
+	for (size_t i = 0; i < count; i++) {
+		const struct prb_map *first = prb_maps_find(&d->target->maps, claimed[i].start);
+
+		if (!first || first == map || !same_file(first, map))
+			continue;
+		prb_module_add_range(module, claimed[i].start, claimed[i].end);
+		module->start = PRB_MIN(module->start, claimed[i].start);
+		module->end = PRB_MAX(module->end, claimed[i].end);
+	}
+	drop_part(module, &module->dynamic);
+	drop_part(module, &module->unwind);
+	for (size_t i = 0; i < PRB_MODULE_NOTES_MAX; i++)
+		drop_part(module, &module->notes[i]);
+}
+
 /** Adds the module that the code at @p map belongs to, with the help of its file. */
 static struct prb_error *consider_file(struct discovery *d, const struct prb_map *map)
 {
@@ -330,6 +366,8 @@ static struct prb_error *consider_file(struct discovery *d, const struct prb_map
 		memcpy(h->segments, module->elf->segments, h->count * sizeof(h->segments[0]));
 		good = find_bias(h, PF_X, map->offset, map->start, &module->bias) &&
 		       describe(module, h);
+		if (good && d->target->kind == PRB_TARGET_PROCESS)
+			keep_mapped(d, map, module);
 	} else if (err->code != PRB_ERROR_NOT_FOUND) {
 		prb_module_free(module);
 		return err;

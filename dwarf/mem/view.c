@@ -17,11 +17,11 @@ enum {
 };
 
 struct page {
-	uint64_t number; /* address / PRB_PAGE_SIZE */
-	char *data;	 /* NULL until first held */
-	uint32_t held;	 /* epoch whose content `data` is */
-	uint32_t wanted; /* last epoch in which it was touched, or will be expected */
-	uint64_t lines;	 /* bit N: 64-byte line N was touched in this epoch */
+	uint64_t number;	    /* address / PRB_PAGE_SIZE */
+	char *data;		    /* NULL until first held */
+	uint32_t held;		    /* epoch whose content `data` is */
+	uint32_t wanted;	    /* last epoch in which it was touched, or will be expected */
+	struct prb_page_marks read; /* in this epoch */
 };
 
 struct prb_view {
@@ -140,17 +140,22 @@ static struct prb_error *hold(struct prb_view *view, uint64_t number, struct pag
 		PRB_TRY(prb_mem_read(view->base, number * PRB_PAGE_SIZE, page->data,
 				     PRB_PAGE_SIZE));
 		page->held = view->epoch;
-		page->lines = 0;
+		page->read = (struct prb_page_marks){};
 	}
 	*ret = page;
 	return NULL;
 }
 
-static uint64_t line_mask(size_t offset, size_t length)
+static void mark(struct prb_page_marks *marks, size_t offset, size_t length)
 {
-	size_t first = offset / 64, last = (offset + length - 1) / 64;
+	size_t first = offset / PRB_WORD_SIZE, last = (offset + length - 1) / PRB_WORD_SIZE;
 
-	return (last == 63 ? UINT64_MAX : (1ULL << (last + 1)) - 1) & ~((1ULL << first) - 1);
+	for (size_t i = first / 64; i <= last / 64; i++) {
+		size_t low = i == first / 64 ? first % 64 : 0;
+		size_t high = i == last / 64 ? last % 64 : 63;
+
+		marks->bits[i] |= UINT64_MAX >> (63 - high + low) << low;
+	}
 }
 
 /* One part of a read, within one page. A redacted snapshot holds pages only in part: what cannot
@@ -164,7 +169,7 @@ static struct prb_error *read_part(struct prb_view *view, uint64_t address, void
 
 	if (!err) {
 		memcpy(buffer, page->data + offset, length);
-		page->lines |= line_mask(offset, length);
+		mark(&page->read, offset, length);
 		return NULL;
 	}
 	if (view->sealed || !prb_error_catch(&err, PRB_ERROR_FAULT))
@@ -248,7 +253,7 @@ static struct prb_error *fetch(struct prb_view *view, const size_t *indices, siz
 		if (!blocks[i].ok)
 			continue;
 		view->pages.items[indices[i]].held = view->epoch;
-		view->pages.items[indices[i]].lines = 0;
+		view->pages.items[indices[i]].read = (struct prb_page_marks){};
 	}
 	return NULL;
 }
@@ -326,12 +331,12 @@ size_t prb_view_misses(const struct prb_view *view)
 
 void prb_view_each_page(const struct prb_view *view,
 			void (*visit)(void *context, uint64_t address, const void *data,
-				      uint64_t lines),
+				      const struct prb_page_marks *read),
 			void *context)
 {
 	const struct page *page;
 
 	prb_vec_each (page, &view->pages)
 		if (page->held == view->epoch)
-			visit(context, page->number * PRB_PAGE_SIZE, page->data, page->lines);
+			visit(context, page->number * PRB_PAGE_SIZE, page->data, &page->read);
 }

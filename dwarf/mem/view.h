@@ -22,7 +22,16 @@
 struct prb_view;
 struct prb_maps;
 
-enum { PRB_PAGE_SIZE = 4096 };
+enum {
+	PRB_PAGE_SIZE = 4096,
+	PRB_WORD_SIZE = 8, /* bytes that are marked as read together */
+	PRB_PAGE_WORDS = PRB_PAGE_SIZE / PRB_WORD_SIZE,
+};
+
+/** Which words of a page were read: bit N % 64 of element N / 64 is for word N. */
+struct prb_page_marks {
+	uint64_t bits[PRB_PAGE_WORDS / 64];
+};
 
 struct prb_error *prb_view_create(struct prb_mem *base, struct prb_view **ret) PRB_MUST_CHECK;
 void prb_view_destroy(struct prb_view *view);
@@ -50,12 +59,12 @@ void prb_view_seal(struct prb_view *view, const struct prb_maps *maps);
 size_t prb_view_misses(const struct prb_view *view);
 
 /**
- * Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. Bit N of
- * @p lines: 64-byte line N of the page was read in this epoch (the rest was only fetched with it).
+ * Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. @p read tells
+ * which of its words were read in this epoch (the rest was only fetched with them).
  */
 void prb_view_each_page(const struct prb_view *view,
 			void (*visit)(void *context, uint64_t address, const void *data,
-				      uint64_t lines),
+				      const struct prb_page_marks *read),
 			void *context);
 
 #endif

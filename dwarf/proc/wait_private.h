@@ -29,7 +29,7 @@ struct prb_wait_context {
 	struct prb_str root;		   /**< the target's root as we see it, "/" mostly */
 	bool root_known;
 	bool time_known, same_time; /**< the target's clocks are ours: no time namespace between */
-	char state; /**< of the thread that is being described */
+	char state;		    /**< of the thread that is being described */
 	struct {
 		pid_t inner, tid;
 		struct prb_str words;

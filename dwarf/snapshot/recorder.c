@@ -206,7 +206,7 @@ void prb_recorder_registers(struct prb_recorder *r, pid_t tid, const struct prb_
 }
 
 void prb_recorder_page(struct prb_recorder *r, pid_t view, uint64_t address, const void *data,
-		       uint64_t lines)
+		       const struct prb_page_marks *read)
 {
 	struct page_key key = {.tid = view, .address = address};
 	struct entry *e = entry_for(r, 'p', &key, sizeof(key));
@@ -217,7 +217,8 @@ void prb_recorder_page(struct prb_recorder *r, pid_t view, uint64_t address, con
 	if (!value)
 		return;
 	memcpy(value, data, PRB_PAGE_SIZE);
-	e->lines |= lines;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(read->bits); i++)
+		e->read.bits[i] |= read->bits[i];
 }
 
 struct visit {
@@ -225,11 +226,12 @@ struct visit {
 	pid_t view;
 };
 
-static void visit_page(void *context, uint64_t address, const void *data, uint64_t lines)
+static void visit_page(void *context, uint64_t address, const void *data,
+		       const struct prb_page_marks *read)
 {
 	struct visit *visit = context;
 
-	prb_recorder_page(visit->recorder, visit->view, address, data, lines);
+	prb_recorder_page(visit->recorder, visit->view, address, data, read);
 }
 
 void prb_recorder_pages(struct prb_recorder *r, pid_t view, const struct prb_view *pages)

@@ -13,15 +13,16 @@
 
 #include "dwarf/base/error.h"
 #include "dwarf/base/vec.h"
+#include "dwarf/mem/view.h"
 
 struct entry {
 	char kind; /**< as in snapshot_record */
 	uint32_t key_length;
 	uint32_t status; /**< answers: 0, or the number of the error */
 	uint64_t hash;
-	uint64_t lines; /**< pages: those that were read themselves */
-	void *key;	/**< answers: the name; registers: pid_t; pages: struct page_key */
-	void *value;	/**< as in the file, behind the record's own structure */
+	struct prb_page_marks read; /**< pages: what was read itself */
+	void *key;   /**< answers: the name; registers: pid_t; pages: struct page_key */
+	void *value; /**< as in the file, behind the record's own structure */
 	size_t value_length;
 };
 

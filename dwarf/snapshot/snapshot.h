@@ -42,7 +42,7 @@ void prb_recorder_destroy(struct prb_recorder *r);
 
 /**
  * Leaves values out of the file: the environment, arguments of the command line from the third on
- * (the second too if it holds a '='), and everything in a page of memory that was not itself read.
+ * (the second too if it holds a '='), and every word of memory that was not itself read.
  * May be set at any time before writing. A redacted snapshot should be made without reading locals.
  */
 void prb_recorder_set_redact(struct prb_recorder *r, bool redact);
@@ -66,9 +66,9 @@ void prb_recorder_registers(struct prb_recorder *r, pid_t tid, const struct prb_
  */
 void prb_recorder_pages(struct prb_recorder *r, pid_t view, const struct prb_view *pages);
 
-/** Notes one page, as prb_recorder_pages() does for each; @p lines as in prb_view_each_page(). */
+/** Notes one page, as prb_recorder_pages() does for each; @p read as in prb_view_each_page(). */
 void prb_recorder_page(struct prb_recorder *r, pid_t view, uint64_t address, const void *data,
-		       uint64_t lines);
+		       const struct prb_page_marks *read);
 
 /**
  * Writes what was noted to the file @p path (mode 0600), which either is there whole afterwards or

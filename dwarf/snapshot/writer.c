@@ -143,18 +143,65 @@ static struct prb_error *put_answer(struct writer *w, const struct entry *e)
 	return put_record(w, e->kind, parts, PRB_ARRAY_SIZE(parts));
 }
 
-/* True if the overlay page says nothing that the shared image does not say. */
-static bool same_as_shared(const struct writer *w, const struct entry *e, uint64_t lines)
+/* The lines that have something that was read. */
+static uint64_t lines_read(const struct prb_page_marks *read)
+{
+	uint64_t lines = 0;
+
+	for (unsigned i = 0; i < SNAPSHOT_LINES_PER_PAGE; i++)
+		if (read->bits[i / 8] >> (i % 8 * 8) & 0xff)
+			lines |= 1ULL << i;
+	return lines;
+}
+
+static bool was_read(const struct entry *e, size_t word)
+{
+	return e && e->read.bits[word / 64] >> (word % 64) & 1;
+}
+
+/*
+ * What lies in a line beside what was read may be anybody's value. In an overlay, such words are
+ * those of the shared image, as they are where an overlay has nothing at all.
+ */
+static void clear_unread(char *page, const struct entry *e, const struct entry *shared)
+{
+	for (size_t i = 0; i < PRB_PAGE_WORDS; i++) {
+		size_t at = i * PRB_WORD_SIZE;
+
+		if (was_read(e, i))
+			continue;
+		if (was_read(shared, i))
+			memcpy(page + at, (const char *)shared->value + at, PRB_WORD_SIZE);
+		else
+			memset(page + at, 0, PRB_WORD_SIZE);
+	}
+}
+
+static bool has_more_than(const struct prb_page_marks *read, const struct prb_page_marks *other)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(read->bits); i++)
+		if (read->bits[i] & ~other->bits[i])
+			return true;
+	return false;
+}
+
+/* The page of the shared image that lies below a page of an overlay. */
+static const struct entry *page_below(const struct writer *w, const struct entry *e)
 {
 	struct page_key key;
 
 	memcpy(&key, e->key, sizeof(key));
 	if (!key.tid)
-		return false;
+		return NULL;
 	key.tid = 0;
+	return recorder_find(w->recorder, 'p', &key, sizeof(key));
+}
 
-	const struct entry *shared = recorder_find(w->recorder, 'p', &key, sizeof(key));
-	return shared && (!w->recorder->redact || !(lines & ~shared->lines)) &&
+/* True if the overlay page says nothing that the shared image does not say. */
+static bool same_as_shared(const struct writer *w, const struct entry *e,
+			   const struct entry *shared)
+{
+	return shared && (!w->recorder->redact || !has_more_than(&e->read, &shared->read)) &&
 	       !memcmp(shared->value, e->value, PRB_PAGE_SIZE);
 }
 
@@ -163,10 +210,15 @@ static struct prb_error *put_page(struct writer *w, const struct entry *e)
 	struct page_key key;
 	struct prb_block parts[1 + SNAPSHOT_LINES_PER_PAGE];
 	size_t count = 1;
-	uint64_t lines = w->recorder->redact ? e->lines : UINT64_MAX;
+	uint64_t lines = w->recorder->redact ? lines_read(&e->read) : UINT64_MAX;
+	const struct entry *shared = page_below(w, e);
+	char data[PRB_PAGE_SIZE];
 
-	if (!lines || same_as_shared(w, e, lines))
+	if (!lines || same_as_shared(w, e, shared))
 		return NULL;
+	memcpy(data, e->value, sizeof(data));
+	if (w->recorder->redact)
+		clear_unread(data, e, shared);
 	memcpy(&key, e->key, sizeof(key));
 
 	struct snapshot_page head = {.tid = key.tid, .address = key.address, .lines = lines};
@@ -174,7 +226,7 @@ static struct prb_error *put_page(struct writer *w, const struct entry *e)
 	for (unsigned i = 0; i < SNAPSHOT_LINES_PER_PAGE; i++) {
 		if (!(lines >> i & 1))
 			continue;
-		char *line = (char *)e->value + (size_t)i * SNAPSHOT_LINE;
+		char *line = data + (size_t)i * SNAPSHOT_LINE;
 		/* Neighbours are written as one piece. */
 		if (count > 1 && (char *)parts[count - 1].buffer + parts[count - 1].length == line)
 			parts[count - 1].length += SNAPSHOT_LINE;

@@ -15,6 +15,8 @@ enum {
 	MAX_IMPORTS = 4096,    /* partial units one unit is made of */
 	MAX_MEMBERS = 1 << 16, /* of one struct */
 	MAX_DIMENSIONS = 8,
+	MAX_WORK = 1 << 22, /* looking for members: hostile types hold each other many times over */
+	STRUCT_WORK = 64,   /* of that, what looking into one more struct counts */
 };
 
 static const char enum_prefix[] = "enum:";
@@ -49,6 +51,7 @@ struct reader {
 	PRB_VEC(struct layout) layouts;
 	PRB_VEC(uint64_t) imported;
 	size_t missing; /* roots without a definition so far */
+	size_t work;	/* done to find members, in members looked at */
 	bool enumerators, found_any, nomem;
 };
 
@@ -381,12 +384,13 @@ static bool is_aggregate(unsigned tag)
 static bool find_member(struct reader *r, uint64_t type, const char *name, size_t length,
 			unsigned depth, struct member *ret)
 {
-	if (!is_aggregate(strip(r, &type)) || depth >= MAX_DEPTH)
+	if (depth >= MAX_DEPTH || r->work >= MAX_WORK || !is_aggregate(strip(r, &type)))
 		return false;
 
 	struct layout *layout = layout_of(r, type);
 	if (!layout)
 		return false;
+	r->work += STRUCT_WORK + layout->members.count;
 
 	/* An index: the recursion below can move the layouts. */
 	size_t place = (size_t)(layout - r->layouts.items), count = layout->members.count;

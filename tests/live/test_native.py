@@ -261,6 +261,7 @@ def test_other_thread(interpreter, libraries):
 @pytest.mark.parametrize("interpreter", NESTED, ids=repr)
 def test_deep(interpreter, leaf, libraries):
     folder, _ = libraries.get(interpreter)
+    depth = 150 if interpreter.debug_build else 600
     with support.Target(interpreter, PROGRAM, folder, leaf, "deep") as target:
         assert target.line() == "ready"
         plain = wait_for(target, lambda thread: names(thread)[:1] == [(LEAVES[leaf], PROGRAM)])
@@ -269,12 +270,12 @@ def test_deep(interpreter, leaf, libraries):
             assert not thread["error"], thread["error"]
             assert names(thread) == names(plain)
             seen = [name for name in simplify(thread["frames"]) if name != "*"]
-            assert seen.count("down") == 301
+            assert seen.count("down") == depth + 1
             expected = [LEAVES[leaf], "nest", "<lambda>", "down"]
-            for depth in range(1, 301):
-                if depth % 3 == 0 and interpreter.has_ctypes:
+            for level in range(1, depth + 1):
+                if level % 3 == 0 and interpreter.has_ctypes:
                     expected += ["<lambda>", "native_inner", "native_outer"]
-                elif depth % 3 == 1:
+                elif level % 3 == 1:
                     expected += ["<lambda>"]
                 expected += ["down"]
             assert seen == expected + ["deep", "nest", "main", "<module>"]

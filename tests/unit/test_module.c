@@ -3,92 +3,7 @@
  * The modules of a process against what its own dynamic linker says: this program is its own
  * target, once as it is and once through a target that has no files.
  */
-#include "elf_helpers.h"
-
-#include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
-#include "dwarf/base/checked.h"
-#include "dwarf/elf/module.h"
-
-/* The first page holds the headers and no code, which is so by default on x86_64 only. */
-#define SEPARATE_CODE "-shared -fPIC -Wl,-z,separate-code"
-
-static const char library[] = "static int hidden(int x) { return x * 3; }\n"
-			      "int (*volatile indirect)(int) = hidden;\n"
-			      "int visible(int x) { return indirect(x) + 1; }\n"
-			      "__asm__(\".text\\n.globl assembled\\nassembled: .skip 32\\n\");\n";
-
-/** A target made of our own memory, whose files are those of our folder, or none at all. */
-struct fake {
-	struct prb_target target;
-	bool files;    /* mapped files can be opened */
-	unsigned maps; /* how many were */
-};
-
-static struct prb_error *fake_open_file(struct prb_target *t, const char *path, int *ret_fd)
-{
-	prb_auto_free char *inside = prb_format("%s/root%s", folder, path);
-
-	(void)t;
-	*ret_fd = open(inside, O_RDONLY | O_CLOEXEC);
-	return *ret_fd < 0 ? prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path)
-			   : NULL;
-}
-
-static struct prb_error *fake_open_map(struct prb_target *t, const struct prb_map *map, int *ret_fd)
-{
-	struct fake *fake = (struct fake *)t;
-
-	fake->maps++;
-	*ret_fd = fake->files ? open(map->path, O_RDONLY | O_CLOEXEC) : -1;
-	return *ret_fd < 0 ? prb_error_create(PRB_ERROR_UNSUPPORTED, "there are no files") : NULL;
-}
-
-static const struct prb_target_ops fake_ops = {.open_file = fake_open_file,
-					       .open_map = fake_open_map};
-
-static void read_own_maps(struct prb_maps *maps)
-{
-	prb_auto_str struct prb_str text = {};
-	prb_auto_fclose FILE *file = fopen("/proc/self/maps", "r");
-	char line[4096];
-
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file))
-		prb_str_puts(&text, line);
-	assert_ok(prb_maps_parse(prb_str_text(&text), maps));
-}
-
-static void fake_init(struct fake *fake, bool files)
-{
-	const Elf64_Ehdr *own = (const void *)getauxval(AT_SYSINFO_EHDR);
-
-	*fake = (struct fake){.files = files};
-	fake->target.ops = &fake_ops;
-	fake->target.kind = PRB_TARGET_PROCESS;
-	fake->target.machine = own->e_machine;
-	assert_ok(prb_mem_live_create(0, &fake->target.mem));
-	read_own_maps(&fake->target.maps);
-}
-
-static void fake_deinit(struct fake *fake)
-{
-	prb_maps_deinit(&fake->target.maps);
-	prb_mem_destroy(fake->target.mem);
-}
-
-static struct prb_modules *modules_of(struct prb_target *target)
-{
-	struct prb_modules *modules;
-
-	assert_ok(prb_modules_create(target, &modules));
-	return modules;
-}
+#include "module_fake.h"
 
 /** What the dynamic linker has to be compared with. */
 struct expectation {
@@ -697,22 +612,6 @@ static void test_debug_by_link(void **state)
 	expect_debug("linked.so", NULL);
 }
 
-/** Asks all modules something; any answer will do. */
-static void ask_all(struct prb_modules *modules, uint64_t inside)
-{
-	struct prb_module **module;
-	uint64_t address, size;
-
-	prb_vec_each (module, &modules->list) {
-		prb_auto_str struct prb_str name = {};
-
-		assert_true(strlen(prb_module_build_id(*module)) < PRB_BUILD_ID_TEXT_SIZE);
-		prb_error_destroy(prb_module_symbol(*module, "visible", &address, &size));
-		prb_error_destroy(prb_module_symbol_at(*module, inside, &name, &address));
-		prb_error_destroy(prb_module_section(*module, ".dynamic", &address, &size));
-	}
-}
-
 /** A link that names the file itself means another of that name; one with a path is refused. */
 static void test_odd_links(void **state)
 {
@@ -761,45 +660,6 @@ static void test_unloaded(void **state)
 	prb_target_destroy(target);
 }
 
-/** Program headers in memory that say anything at all. */
-static void test_hostile_headers(void **state)
-{
-	static const uint64_t values[] = {
-		0, 1, 0x1000, 0x7fffffff, UINT64_MAX, UINT64_MAX - 0xfff, 1ULL << 47, 1ULL << 63};
-	uint32_t seed = 4711;
-	(void)state;
-
-	compile("hostile.so", library, SEPARATE_CODE);
-	prb_auto_free char *path = in_folder("hostile.so");
-	void *handle = dlopen(path, RTLD_NOW);
-	assert_non_null(handle);
-	uint64_t visible = (uintptr_t)dlsym(handle, "visible");
-	struct fake fake;
-	fake_init(&fake, false);
-	struct prb_modules *modules = modules_of(&fake.target);
-	struct prb_module *module = prb_modules_find(modules, visible);
-	assert_non_null(module);
-	uint8_t *header = (uint8_t *)module->header;
-	prb_modules_destroy(modules);
-
-	uint8_t good[1024];
-	memcpy(good, header, sizeof(good));
-	assert_int_equal(mprotect(header, 4096, PROT_READ | PROT_WRITE), 0);
-	for (unsigned round = 0; round < 500; round++) {
-		for (unsigned n = 1 + round % 5; n; n--) {
-			seed = seed * 1103515245 + 12345;
-			size_t at = 24 + (seed >> 8) % 600 / 4 * 4;
-			memcpy(header + at, &values[seed >> 28 & 7], seed & 1024 ? 4 : 8);
-		}
-		modules = modules_of(&fake.target);
-		ask_all(modules, visible);
-		prb_modules_destroy(modules);
-		memcpy(header, good, sizeof(good));
-	}
-	fake_deinit(&fake);
-	dlclose(handle);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -819,7 +679,6 @@ int main(void)
 		cmocka_unit_test(test_debug_by_link),
 		cmocka_unit_test(test_odd_links),
 		cmocka_unit_test(test_unloaded),
-		cmocka_unit_test(test_hostile_headers),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -284,7 +284,7 @@ static bool file_holds(const char *path, const char *needle)
 static void test_redaction(void **state)
 {
 	static const char cmdline[] = "python3\0train.py\0--token\0hunter2";
-	static const char option[] = "prog\0--password=hunter2";
+	static const char option[] = "prog\0--password=hunter2", zeros[56];
 	struct recording r;
 	prb_auto_str struct prb_str text = {};
 	char got[PRB_PAGE_SIZE];
@@ -293,6 +293,7 @@ static void test_redaction(void **state)
 	recording_init(&r);
 	uint64_t base = (uint64_t)r.memory;
 	strcpy(r.memory + 1024, "hunter2");
+	strcpy(r.memory + 168, "hunter2");
 	read_both(&r, base + 130, got, 2);
 	read_both(&r, base + PRB_PAGE_SIZE - 1, got, 2);
 	prb_recorder_pages(r.recorder, 0, r.view);
@@ -303,10 +304,14 @@ static void test_redaction(void **state)
 	struct prb_target *t = write_and_open(&r);
 	assert_true(prb_snapshot_redacted(t));
 	assert_false(file_holds(path_of("s"), "hunter2"));
+	/* The words that were read, and nothing of what shares a line with them. */
 	OK(prb_mem_read(t->mem, base + 128, got, 64));
-	assert_memory_equal(got, r.memory + 128, 64);
+	assert_memory_equal(got, r.memory + 128, 8);
+	assert_memory_equal(got + 8, zeros, 56);
 	OK(prb_mem_read(t->mem, base + PRB_PAGE_SIZE - 64, got, 128));
-	assert_memory_equal(got, r.memory + PRB_PAGE_SIZE - 64, 128);
+	assert_memory_equal(got, zeros, 56);
+	assert_memory_equal(got + 56, r.memory + PRB_PAGE_SIZE - 8, 16);
+	assert_memory_equal(got + 72, zeros, 56);
 	expect_error(prb_mem_read(t->mem, base + 127, got, 2), PRB_ERROR_FAULT, NULL, NULL);
 	expect_error(prb_mem_read(t->mem, base + 128, got, 65), PRB_ERROR_FAULT, NULL, NULL);
 	expect_error(prb_target_read_file(t, &text, "environ"), PRB_ERROR_NOT_FOUND, "left out",
@@ -483,7 +488,8 @@ static void test_large(void **state)
 		memset(page, (int)i, sizeof(page));
 		memcpy(page, &i, sizeof(i));
 		prb_recorder_page(r.recorder, (pid_t)(i % THREADS),
-				  0x10000u + (i * 7919 % PAGES) * (uint64_t)PRB_PAGE_SIZE, page, 1);
+				  0x10000u + (i * 7919 % PAGES) * (uint64_t)PRB_PAGE_SIZE, page,
+				  &(struct prb_page_marks){.bits = {1}});
 		snprintf(key, sizeof(key), "pc:%u", i);
 		prb_target_remember(r.target, key, &i, sizeof(i));
 	}

@@ -55,7 +55,7 @@ static void test_forms(void **state)
 		{"/tmp/", PRB_SPEC_REGEX},
 		{"//", PRB_SPEC_OTHER_FILE},
 		{"/tmp", PRB_SPEC_OTHER_FILE},
-		{"/nonexistent/file", PRB_SPEC_NAME},
+		{"/nonexistent/file", PRB_SPEC_OTHER_FILE},
 		{"train.py", PRB_SPEC_NAME},
 		{"", PRB_SPEC_NAME},
 		{"host:9922", PRB_SPEC_REMOTE},
@@ -64,7 +64,7 @@ static void test_forms(void **state)
 		{":9922", PRB_SPEC_NAME},
 		{"host:port", PRB_SPEC_NAME},
 		{"host:123456", PRB_SPEC_NAME},
-		{"a/b:80", PRB_SPEC_NAME},
+		{"a/b:80", PRB_SPEC_OTHER_FILE},
 		{"python -m http.server:80", PRB_SPEC_NAME},
 	};
 

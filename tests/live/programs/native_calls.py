@@ -37,6 +37,10 @@ try:
     C.native_alloca.argtypes = [ctypes.py_object, ctypes.c_int]
 except ImportError:
     ctypes = None
+try:
+    import native_module
+except ImportError:
+    native_module = None
 
 
 def leaf_sleep():
@@ -77,8 +81,6 @@ def alloca(go):
 
 
 def module(go):
-    import native_module
-
     native_module.call(go)
 
 
@@ -328,7 +330,8 @@ def deep(go):
             return sorted([1], key=lambda _: down(depth - 1) or 0)
         return down(depth - 1)
 
-    down(300)
+    # Debug builds are not given much of the C stack.
+    down(150 if hasattr(sys, "gettotalrefcount") else 600)
 
 
 def nest(names, last):

@@ -18,11 +18,11 @@ extern PyObject _Py_NoneStruct;
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
-#define KEEP(call) \
-	({ \
-		__typeof__(call) value = call; \
+#define KEEP(call)                                 \
+	({                                         \
+		__typeof__(call) value = call;     \
 		__asm__ volatile("" ::: "memory"); \
-		value; \
+		value;                             \
 	})
 
 static int handler_fd;
@@ -83,7 +83,8 @@ static void native_spinning_handler(int number)
 		;
 }
 
-/* Sends this thread a signal that it handles by reading from @fd, or by spinning if there is none. */
+/* Sends this thread a signal that it handles by reading from @fd, or by spinning if there is none.
+ */
 int native_raise(int number, int fd)
 {
 	struct sigaction action = {.sa_handler = fd < 0 ? native_spinning_handler : native_handler};
@@ -126,8 +127,8 @@ static PyObject *module_call(PyObject *self, PyObject *callable)
 }
 
 static PyMethodDef methods[] = {{"call", module_call, METH_O, NULL}, {NULL, NULL, 0, NULL}};
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "native_module", NULL, -1, methods,
-					NULL, NULL, NULL, NULL};
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT, "native_module", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_native_module(void);
 PyMODINIT_FUNC PyInit_native_module(void)

@@ -134,7 +134,6 @@ class Program(Expressions):
 
     def text_of(self, threads):
         roots = [self.root(self.rng.randrange(4, 14)) for _ in range(threads)]
-        self.rng.random()
         last = "start([%s])\nfor _ in rounds():\n%s    %s\n" % (
             ", ".join(roots[1:]), self.gap("    "), self.wrap("%s()" % roots[0]))
         return "%s\n%s\n%s" % (PRELUDE, "\n".join(self.blocks), last)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A target made of this program's own memory, for tests of modules.
+ */
+#ifndef TESTS_UNIT_MODULE_FAKE_H
+#define TESTS_UNIT_MODULE_FAKE_H
+
+#include "elf_helpers.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/elf/module.h"
+
+/* The first page holds the headers and no code, which is so by default on x86_64 only. */
+#define SEPARATE_CODE "-shared -fPIC -Wl,-z,separate-code"
+
+static const char library[] = "static int hidden(int x) { return x * 3; }\n"
+			      "int (*volatile indirect)(int) = hidden;\n"
+			      "int visible(int x) { return indirect(x) + 1; }\n"
+			      "__asm__(\".text\\n.globl assembled\\nassembled: .skip 32\\n\");\n";
+
+/** A target made of our own memory, whose files are those of our folder, or none at all. */
+struct fake {
+	struct prb_target target;
+	bool files;    /* mapped files can be opened */
+	unsigned maps; /* how many were */
+};
+
+static inline struct prb_error *fake_open_file(struct prb_target *t, const char *path, int *ret_fd)
+{
+	prb_auto_free char *inside = prb_format("%s/root%s", folder, path);
+
+	(void)t;
+	*ret_fd = open(inside, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path)
+			   : NULL;
+}
+
+static inline struct prb_error *fake_open_map(struct prb_target *t, const struct prb_map *map,
+					      int *ret_fd)
+{
+	struct fake *fake = (struct fake *)t;
+
+	fake->maps++;
+	*ret_fd = fake->files ? open(map->path, O_RDONLY | O_CLOEXEC) : -1;
+	return *ret_fd < 0 ? prb_error_create(PRB_ERROR_UNSUPPORTED, "there are no files") : NULL;
+}
+
+static const struct prb_target_ops fake_ops = {.open_file = fake_open_file,
+					       .open_map = fake_open_map};
+
+static inline void read_own_maps(struct prb_maps *maps)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_fclose FILE *file = fopen("/proc/self/maps", "r");
+	char line[4096];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		prb_str_puts(&text, line);
+	assert_ok(prb_maps_parse(prb_str_text(&text), maps));
+}
+
+static inline void fake_init(struct fake *fake, bool files)
+{
+	const Elf64_Ehdr *own = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	*fake = (struct fake){.files = files};
+	fake->target.ops = &fake_ops;
+	fake->target.kind = PRB_TARGET_PROCESS;
+	fake->target.machine = own->e_machine;
+	assert_ok(prb_mem_live_create(0, &fake->target.mem));
+	read_own_maps(&fake->target.maps);
+}
+
+static inline void fake_deinit(struct fake *fake)
+{
+	prb_maps_deinit(&fake->target.maps);
+	prb_mem_destroy(fake->target.mem);
+}
+
+static inline struct prb_modules *modules_of(struct prb_target *target)
+{
+	struct prb_modules *modules;
+
+	assert_ok(prb_modules_create(target, &modules));
+	return modules;
+}
+
+/** Asks all modules something; any answer will do. */
+static inline void ask_all(struct prb_modules *modules, uint64_t inside)
+{
+	struct prb_module **module;
+	uint64_t address, size;
+
+	prb_vec_each (module, &modules->list) {
+		prb_auto_str struct prb_str name = {};
+
+		assert_true(strlen(prb_module_build_id(*module)) < PRB_BUILD_ID_TEXT_SIZE);
+		prb_error_destroy(prb_module_symbol(*module, "visible", &address, &size));
+		prb_error_destroy(prb_module_symbol_at(*module, inside, &name, &address));
+		prb_error_destroy(prb_module_section(*module, ".dynamic", &address, &size));
+	}
+}
+
+#endif
