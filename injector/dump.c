@@ -232,7 +232,9 @@ static struct prb_error *read_sleeping(struct maker *m)
 	struct prb_capture *c = &m->capture;
 	struct prb_capture_thread *thread;
 
-	prb_capture_share(c, prb_view_mem(m->view));
+	/* A snapshot must hold what each thread needs by itself. */
+	if (!c->target->recorder)
+		prb_capture_share(c, prb_view_mem(m->view));
 	prb_vec_each (thread, &c->threads) {
 		if (thread->task->state == 'R')
 			continue;

@@ -263,7 +263,12 @@ bool prb_core_probe(const char *path)
 	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	Elf64_Ehdr eh = {};
 
-	if (fd < 0 || pread(fd, &eh, sizeof(eh), 0) <= 0)
+	/* e_ident and e_type lie at the same place in 32- and 64-bit files. */
+	ssize_t needed = offsetof(Elf64_Ehdr, e_type) + sizeof(eh.e_type);
+
+	if (fd < 0)
 		return false;
-	return (!memcmp(eh.e_ident, ELFMAG, SELFMAG) && eh.e_type == ET_CORE) || core_is_packed(fd);
+	if (pread(fd, &eh, sizeof(eh), 0) >= needed && !memcmp(eh.e_ident, ELFMAG, SELFMAG))
+		return eh.e_type == ET_CORE;
+	return core_is_packed(fd);
 }

@@ -161,6 +161,8 @@ static bool is_push(const uint8_t *code, unsigned length)
 }
 
 /*
+ * @code can be read for 16 bytes more than @size.
+ *
  * push %rbp; mov %rsp, %rbp; pushes of others; sub $n, %rsp; with instructions in between that
  * have nothing to do with it. A test for the quick way out may come first. Where pages are probed
  * one by one (orq $0, (%rsp) after each step) it takes several steps, or a loop that we leave be.
@@ -171,11 +173,11 @@ static void frame_size_x86_64(const uint8_t *code, size_t size, struct prb_frame
 	bool framed = false, over = false, probed = false;
 	unsigned length;
 
-	for (size_t at = 0; at + 16 <= size && !over; at += length) {
+	for (size_t at = 0; at < size && !over; at += length) {
 		const uint8_t *here = code + at;
 		uint64_t taken;
 
-		length = prb_code_x86_64_length(here, 16);
+		length = prb_code_x86_64_length(here, size - at);
 		if (!length)
 			return;
 		taken = taken_from_sp(here, length);

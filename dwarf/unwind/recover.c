@@ -7,8 +7,9 @@ enum {
 	MACHINE_AARCH64 = 183,
 	SEARCHED = 64 << 10, /* bytes of the stack */
 	CHUNK = 4096,
-	MAX_ARGUMENTS = 64, /* bytes of arguments that are on the stack during a call */
-	STEPS = 8,	    /* callers that must be found for a call that proves little */
+	MAX_ARGUMENTS = 64,	      /* bytes of arguments that are on the stack during a call */
+	MAX_LOOKED_THROUGH = 8 << 20, /* bytes of code, for one frame */
+	STEPS = 8,		      /* callers that must be found for a call that proves little */
 };
 
 /* What the call before a return address says. */
@@ -26,7 +27,8 @@ struct search {
 	uint64_t pc, sp;
 	struct prb_code_range function;
 	struct prb_frame_size frame;
-	int64_t frame_offset, ra_offset, saved_offset; /* CFA minus frame pointer; from the CFA */
+	int64_t frame_offset, ra_offset; /* CFA minus frame pointer; return address minus CFA */
+	uint64_t looked_through;	 /* bytes of code */
 };
 
 static bool fetch(const struct search *s, uint64_t address, uint64_t *ret)
@@ -47,7 +49,6 @@ static bool understand_row(struct search *s)
 		return false;
 	s->frame_offset = s->row->cfa.value;
 	s->ra_offset = ra.value;
-	s->saved_offset = saved.value;
 	return true;
 }
 
@@ -62,7 +63,7 @@ static uint64_t saved_bytes(const struct search *s)
 	return (uint64_t)-lowest;
 }
 
-static enum verdict judge_direct(const struct search *s, uint64_t target, uint64_t cfa)
+static enum verdict judge_direct(struct search *s, uint64_t target, uint64_t cfa)
 {
 	struct prb_code_range caller;
 	struct prb_frame_size frame;
@@ -71,6 +72,9 @@ static enum verdict judge_direct(const struct search *s, uint64_t target, uint64
 	if (target == s->function.start)
 		return PROVEN;
 	if (!s->recovery->function(s->recovery->context, target, &caller) || caller.start != target)
+		return REFUTED;
+	s->looked_through += caller.end - caller.start;
+	if (s->looked_through > MAX_LOOKED_THROUGH)
 		return REFUTED;
 	jump = prb_code_jump_into(s->recovery->memory, s->regs->machine, &caller, &s->function);
 	if (!jump || jump == s->function.start)
@@ -83,7 +87,7 @@ static enum verdict judge_direct(const struct search *s, uint64_t target, uint64
 }
 
 /* Could the frame of the function end at @cfa, by the return address that was saved there? */
-static enum verdict judge(const struct search *s, uint64_t cfa, uint64_t return_address)
+static enum verdict judge(struct search *s, uint64_t cfa, uint64_t return_address)
 {
 	struct prb_code_range caller;
 	struct prb_call call;
@@ -130,7 +134,7 @@ static bool leads_on(const struct search *s, uint64_t cfa)
 }
 
 /* A frame of known size: its end is where that says, or nowhere. */
-static uint64_t by_size(const struct search *s)
+static uint64_t by_size(struct search *s)
 {
 	uint64_t cfa, arguments, address;
 	enum verdict verdict;
@@ -151,7 +155,7 @@ struct found {
 	uint64_t first_proven, first_possible;
 };
 
-static void note(const struct search *s, uint64_t cfa, uint64_t return_address, struct found *found)
+static void note(struct search *s, uint64_t cfa, uint64_t return_address, struct found *found)
 {
 	enum verdict verdict = judge(s, cfa, return_address);
 
@@ -171,7 +175,7 @@ static void note(const struct search *s, uint64_t cfa, uint64_t return_address, 
  * which have more below the frame pointer than its old value and the return address, any word may
  * be it. Where such a one has nothing but that on the stack, nothing old can lie in it.
  */
-static uint64_t by_search(const struct search *s)
+static uint64_t by_search(struct search *s)
 {
 	bool compiled = s->frame_offset == 16 || s->regs->machine == MACHINE_AARCH64;
 	uint64_t step = compiled ? 16 : 8, first = s->sp + saved_bytes(s);
@@ -191,6 +195,8 @@ static uint64_t by_search(const struct search *s)
 		if (count < sizeof(words))
 			break;
 	}
+	if (s->looked_through > MAX_LOOKED_THROUGH)
+		return 0; /* not all was looked at */
 	if (!compiled && found.first_proven == s->sp + (uint64_t)s->frame_offset)
 		return found.first_proven;
 	if (found.proven)
