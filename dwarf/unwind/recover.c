@@ -122,7 +122,7 @@ static bool leads_on(const struct search *s, uint64_t cfa)
 		if (!s->recovery->step(s->recovery->context, &regs, &next, &end))
 			return false;
 		if (end)
-			return true;
+			return next >= last;
 		if (next <= last)
 			return false;
 		prb_code_call_before(s->recovery->memory, regs.machine, regs.pc, &call);

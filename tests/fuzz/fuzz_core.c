@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a core file: an error or a target that answers, within memory and time. */
-#include <inttypes.h>
-#include <stdint.h>
+#include "tests/fuzz/elf_file.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/core/core.h"
 #include "dwarf/target.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_ASKED = 100 };
 
@@ -57,19 +51,19 @@ static void ask_memory(struct prb_target *t)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = {"maps", "cmdline", "environ", "comm", "stat", "auxv"};
-	prb_auto_close int fd = memfd_create("core", MFD_CLOEXEC);
+	prb_auto_close int fd = elf_file_fd(data, size);
 	prb_auto_str struct prb_str text = {};
 	struct prb_target *t;
 	char path[64];
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+	if (fd < 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	struct prb_error *err = prb_target_open_core(path, NULL, &t);
 	prb_error_destroy(err);
 	if (err)
 		return 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
 		prb_error_destroy(prb_target_read_file(t, &text, "%s", names[i]));
 	prb_error_destroy(prb_target_read_link(t, &text, "exe"));
 	ask_threads(t);

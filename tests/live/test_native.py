@@ -306,7 +306,8 @@ def test_greenlets(interpreter, leaf, libraries):
 
 def snapshot_of(frames, patterns):
     """The pattern that a stack caught at any moment goes along, from the outermost frame on."""
-    seen = [name for name in reversed(simplify(frames)) if name != "*"]
+    # Bodies of classes, which have their names, run before the calls.
+    seen = [name for name in reversed(simplify(frames)) if name != "*" and not name[0].isupper()]
     for name, expected in patterns.items():
         steps = [token for token in reversed(expected) if token != "*"]
         if seen == steps[:len(seen)]:
