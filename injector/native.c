@@ -41,6 +41,7 @@ struct merge {
 	PRB_VEC(struct c_frame) stack;
 	size_t next;	 /* first raw Python frame that has no place yet */
 	size_t next_out; /* the same among the decoded ones, which have no shims */
+	size_t bare;	 /* innermost eval loops that have no Python frame (yet, or any more) */
 	PRB_VEC(struct prb_dump_frame) merged;
 	const char *reason; /* why the C stack ends early */
 };
@@ -184,7 +185,8 @@ static uint64_t next_shim(const struct merge *m)
 	return 0;
 }
 
-static bool is_eval_frame(const struct merge *m, const struct c_frame *frame)
+/* Whether Python frames stand in the place of this one. */
+static bool is_eval_frame(struct merge *m, const struct c_frame *frame)
 {
 	uint64_t shim = next_shim(m);
 
@@ -195,7 +197,12 @@ static bool is_eval_frame(const struct merge *m, const struct c_frame *frame)
 	/* A shim outside of the C stack belongs to the thread state itself. */
 	bool shim_on_stack = m->stack.count && shim >= m->stack.items[0].low &&
 			     shim < m->stack.items[m->stack.count - 1].high;
-	return !shim_on_stack && is_eval_code(m, frame->exact ? frame->pc : frame->pc - 1);
+	if (shim_on_stack || !is_eval_code(m, frame->exact ? frame->pc : frame->pc - 1))
+		return false;
+	if (!m->bare)
+		return true;
+	m->bare--;
+	return false;
 }
 
 static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
@@ -283,10 +290,30 @@ static struct prb_error *place_rest(struct merge *m)
 	return m->thread->error ? NULL : prb_error_nomem();
 }
 
+/*
+ * Where no shims tell (up to 3.11), loops and groups are counted: a thread that is just entering or
+ * leaving a loop has one loop more, the innermost, which must not take the frames of the next.
+ */
+static void count_bare_loops(struct merge *m)
+{
+	size_t loops = 0, groups = 0;
+	const struct prb_py_frame *raw;
+	const struct c_frame *frame;
+
+	if (!m->py || m->reason || m->py->layout.behaviour->owner_interpreter >= 0)
+		return;
+	prb_vec_each (frame, &m->stack)
+		loops += is_eval_code(m, frame->exact ? frame->pc : frame->pc - 1);
+	prb_vec_each (raw, &m->raw->list)
+		groups += raw->entry;
+	m->bare = loops > groups ? loops - groups : 0;
+}
+
 static struct prb_error *merge_all(struct merge *m)
 {
 	struct c_frame *frame;
 
+	count_bare_loops(m);
 	prb_vec_each (frame, &m->stack)
 		PRB_TRY(place_frame(m, frame));
 	return place_rest(m);
