@@ -108,7 +108,7 @@ static void put_gil(struct renderer *r)
 		if (t->interpreter > 0)
 			prb_str_printf(&r->text, " (interpreter %" PRId64 ")", t->interpreter);
 	}
-	if (!holders && r->dump->python_version && !r->dump->free_threaded && !r->options->partial)
+	if (!holders && r->dump->gil_known && !r->options->partial)
 		prb_str_puts(&r->text, " · GIL free");
 }
 

@@ -368,6 +368,8 @@ struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons 
 	PRB_TRY(split_argv(&cmdline, dump));
 	dump->free_threaded = py->layout.free_threaded;
 	dump->debug_build = py->layout.debug_build;
+	dump->gil_known = !py->layout.free_threaded &&
+			  (py->layout.behaviour->gil != PRB_GIL_STATICS || py->tstate_current);
 	dump->layout = py->layout.source;
 	PRB_TRY(copy(py->version, &dump->python_version));
 	return copy(prb_module_build_id(py->module), &dump->build_id);

@@ -85,6 +85,7 @@ struct prb_dump {
 	PRB_VEC(char *) argv;
 	char *python_version; /**< NULL if no Python was found (native-only dumps) */
 	bool free_threaded, debug_build;
+	bool gil_known; /**< who holds the GIL could be found out; if nobody is told, it is free */
 	enum prb_layout_source layout;
 	char *build_id;
 

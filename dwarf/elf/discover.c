@@ -108,7 +108,7 @@ static bool read_far_segments(struct discovery *d, const struct prb_map *first, 
 	uint64_t offset = d->headers.elf.e_phoff;
 
 	for (const struct prb_map *map = first; map < d->end && map - first < MAX_GROUP; map++) {
-		if (!same_file(map, first) || offset < map->offset ||
+		if (!map->read || !same_file(map, first) || offset < map->offset ||
 		    !prb_inside(offset - map->offset, size, map->end - map->start))
 			continue;
 		struct prb_error *err =

@@ -61,27 +61,9 @@ static uint8_t take_modrm(struct decoder *d)
 	return modrm;
 }
 
-static unsigned first_map(uint8_t opcode)
+/* Those of the first map that come singly. */
+static unsigned first_map_single(uint8_t opcode)
 {
-	if (opcode < 0x40) /* arithmetic: four with ModRM, two with an immediate, two not there */
-		return (opcode & 7) < 4	   ? MODRM
-		       : (opcode & 7) == 4 ? IMM8
-		       : (opcode & 7) == 5 ? IMM32
-					   : BAD;
-	if (opcode < 0x60) /* push, pop; prefixes were taken before */
-		return opcode < 0x50 ? BAD : NONE;
-	if (opcode >= 0x70 && opcode < 0x80)
-		return IMM8;
-	if (opcode >= 0x84 && opcode < 0x90)
-		return MODRM;
-	if (opcode >= 0x90 && opcode < 0xa0)
-		return opcode == 0x9a ? BAD : NONE;
-	if (opcode >= 0xb0 && opcode < 0xb8)
-		return IMM8;
-	if (opcode >= 0xd8 && opcode < 0xe0)
-		return MODRM;
-	if ((opcode >= 0xe0 && opcode < 0xe8) || opcode == 0xeb || opcode == 0xcd)
-		return IMM8;
 	switch (opcode) {
 	case 0x63:
 	case 0xd0 ... 0xd3:
@@ -130,6 +112,30 @@ static unsigned first_map(uint8_t opcode)
 	default:
 		return BAD;
 	}
+}
+
+static unsigned first_map(uint8_t opcode)
+{
+	if (opcode < 0x40) /* arithmetic: four with ModRM, two with an immediate, two not there */
+		return (opcode & 7) < 4	   ? MODRM
+		       : (opcode & 7) == 4 ? IMM8
+		       : (opcode & 7) == 5 ? IMM32
+					   : BAD;
+	if (opcode < 0x60) /* push, pop; prefixes were taken before */
+		return opcode < 0x50 ? BAD : NONE;
+	if (opcode >= 0x70 && opcode < 0x80)
+		return IMM8;
+	if (opcode >= 0x84 && opcode < 0x90)
+		return MODRM;
+	if (opcode >= 0x90 && opcode < 0xa0)
+		return opcode == 0x9a ? BAD : NONE;
+	if (opcode >= 0xb0 && opcode < 0xb8)
+		return IMM8;
+	if (opcode >= 0xd8 && opcode < 0xe0)
+		return MODRM;
+	if ((opcode >= 0xe0 && opcode < 0xe8) || opcode == 0xeb || opcode == 0xcd)
+		return IMM8;
+	return first_map_single(opcode);
 }
 
 static void take_special(struct decoder *d, uint8_t opcode)

@@ -216,9 +216,12 @@ static void PRB_PRINTF(3, 4)
 	ret->reason = unwinder->reason;
 }
 
-static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status status, uint64_t pc,
-			   const struct prb_module *module, struct prb_unwind_step *ret)
+static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status status,
+			   const struct prb_regs *regs, const struct prb_module *module,
+			   struct prb_unwind_step *ret)
 {
+	/* Only a thread that was not stopped is without its frame pointer. */
+	bool asleep = !(regs->known >> prb_regs_frame_pointer(regs->machine) & 1);
 	const char *name = "", *where = "outside any module";
 
 	if (module) {
@@ -226,8 +229,8 @@ static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status st
 		where = *name ? "in " : "in a module that has no file";
 	}
 	stop(unwinder, ret, "%s for code at 0x%llx %s%s%s", prb_cfi_status_text(status),
-	     (unsigned long long)pc, where, name,
-	     status == PRB_CFI_UNKNOWN_REGISTER ? "; --freeze reads the registers" : "");
+	     (unsigned long long)regs->pc, where, name,
+	     status == PRB_CFI_UNKNOWN_REGISTER && asleep ? "; --freeze reads the registers" : "");
 }
 
 /* What recovery needs to know of the unwinder. */
@@ -353,7 +356,7 @@ struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem 
 	if (status == PRB_CFI_END || (status == PRB_CFI_OK && caller.pc == 0 && !ret->signal_frame))
 		ret->end = true;
 	else if (status != PRB_CFI_OK)
-		stop_by_status(unwinder, status, regs->pc,
+		stop_by_status(unwinder, status, regs,
 			       prb_modules_find(unwinder->modules, regs->pc - !exact_pc), ret);
 	else if (goes_in_circles(unwinder, exact_pc, ret->signal_frame, regs, &caller, ret->cfa))
 		stop(unwinder, ret, "no progress: frame address 0x%llx again or lower",

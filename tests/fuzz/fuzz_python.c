@@ -109,8 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct prb_python py = {
 		.layout = *prb_layout_table(builds[build].version, builds[build].free_threaded,
 					    false),
-		.runtime = (uint64_t)input_u8(&input) * 8,
-		.interp_head = (uint64_t)input_u8(&input) * 8,
+		.runtime = (uint64_t)input_u8(&input) * 16,
+		.interp_head = (uint64_t)input_u8(&input) * 16,
 	};
 
 	py.layout.behaviour = prb_behaviour_find(builds[build].version);

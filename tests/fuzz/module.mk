@@ -10,7 +10,7 @@ CHECK_FUZZ_SECONDS ?= 2
 # Everything is compiled again for them, by a make of its own.
 .PHONY: fuzzers
 fuzzers:
-	$(Q)$(MAKE) --no-print-directory O=$(FUZZ_O) CC=clang SAN=address,undefined \
+	$(Q)$(MAKE) -s O=$(FUZZ_O) CC=clang SAN=address,undefined \
 		CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' $(FUZZERS:%=$(FUZZ_O)/fuzz_%)
 
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/libprobing.a

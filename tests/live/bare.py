@@ -11,7 +11,9 @@ import support
 
 
 def libraries(binary):
-    listing = subprocess.run(["ldd", binary], stdout=subprocess.PIPE, check=True).stdout.decode()
+    """What it is linked with, as the dynamic linker itself says."""
+    listing = subprocess.run([binary], env={"LD_TRACE_LOADED_OBJECTS": "1"}, check=True,
+                             stdout=subprocess.PIPE).stdout.decode()
     return re.findall(r"(/\S+) \(0x", listing)
 
 

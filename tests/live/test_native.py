@@ -235,7 +235,7 @@ def test_thread_without_python(interpreter, libraries):
     folder, _ = libraries.get(interpreter)
     with support.Target(interpreter, PROGRAM, folder, "sleep", "native_thread") as target:
         assert target.line() == "ready"
-        wait_for(target, lambda thread: names(thread)[:1] == [("leaf_sleep", PROGRAM)])
+        support.wait_for_all_asleep(target.pid, 2)
         for options in [(), ("--freeze",)]:
             threads = support.dump(target.pid, "--native", *options)["threads"]
             others = [each for each in threads if each["tid"] != target.pid]
@@ -250,7 +250,8 @@ def test_other_thread(interpreter, libraries):
     folder, _ = libraries.get(interpreter)
     with support.Target(interpreter, PROGRAM, folder, "spin", "sort_key", "in_thread") as target:
         assert target.line() == "ready"
-        wait_for(target, lambda thread: ("in_thread", PROGRAM) in names(thread))
+        while ("leaf_spin", PROGRAM) not in names(support.dump(target.pid)["threads"][-1]):
+            pass
         for options in [(), ("--freeze",)]:
             main, other = support.dump(target.pid, "--native", *options)["threads"]
             check(main, pattern(["sort_key"], ["*", "in_thread"], interpreter))

@@ -49,6 +49,7 @@ static struct prb_dump dump_of(struct prb_dump_thread *threads, size_t count)
 		.exe = "/usr/bin/python3.12",
 		.argv = ITEMS(argv),
 		.python_version = "3.12.1",
+		.gil_known = true,
 		.layout = PRB_LAYOUT_DWARF,
 		.build_id = "c0ffee",
 		.timestamp = 1700000000.25,
