@@ -96,15 +96,17 @@ def test_killed_at_any_moment(interpreter, options):
             killed += dump.wait() < 0
             wait_until_left(program.pid)
             program.wait_for_progress()
-        # What --freeze stops in a call that the kernel does not repeat by itself only its tracer
-        # can put right, so that a killed one leaves EINTR there. The others stop no such thread.
+        # A thread that --freeze meets on its way to sleep may be stopped in a call that the kernel
+        # does not repeat by itself. Only its tracer can put that right, so one that is killed then
+        # leaves EINTR there. In the other modes no such stop happens to a thread that sleeps.
         assert "--freeze" in options or not program.interrupted()
-    assert killed > KILLS / 10
     TOTAL["killed"] += killed
     TOTAL["started"] += KILLS
 
 
 def test_report_of_kills():
+    if TOTAL["started"]:
+        assert TOTAL["killed"] > TOTAL["started"] / 10
     support.report("kill: %(killed)d of %(started)d dumps killed, nothing left stopped" % TOTAL)
 
 
