@@ -174,6 +174,20 @@ static struct prb_error *stop_once(struct prb_capture *c, struct prb_capture_thr
 }
 
 /*
+ * Stopped in the middle of a call or return: the chain makes no sense, or (while the eval loop is
+ * being entered, up to 3.12) there seems to be none. A thread may really have no Python frames, so
+ * that is only doubted a few times.
+ */
+static bool is_between(const struct prb_capture_thread *thread, int attempt)
+{
+	enum { DOUBTS = 4 };
+
+	if (!thread->py)
+		return false;
+	return thread->frames_error || (!thread->frames.list.count && attempt < DOUBTS);
+}
+
+/*
  * Stops until everything that decoding needs was in the copy: what was missing is expected the
  * next time. A program that changes its stack faster than that is decoded while it stands.
  */
@@ -184,11 +198,11 @@ static struct prb_error *read_stopped(struct prb_capture *c, struct prb_capture_
 		bool last = attempt == STOP_ATTEMPTS;
 
 		PRB_TRY(stop_once(c, thread, view, last));
-		if (last || (!prb_view_misses(view) && !thread->frames_error))
+		if (last || (!prb_view_misses(view) && !is_between(thread, attempt)))
 			break;
-		/* In the middle of a call or return nothing helps but to let it run on a little;
-		 * on a busy machine it has to get a processor for that first. */
-		if (thread->frames_error)
+		/* Nothing helps but to let it run on a little; on a busy machine it has to get a
+		 * processor for that first. */
+		if (is_between(thread, attempt))
 			nanosleep(&(struct timespec){.tv_nsec = 100000L << attempt}, NULL);
 		prb_log("stop", 2, "thread %d: %zu pages were missing, once more",
 			thread->task->tid, prb_view_misses(view));

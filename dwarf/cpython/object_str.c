@@ -167,7 +167,8 @@ struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const ch
 	*ret = false;
 	if (length > sizeof(bytes) || header > sizeof(bytes) || !is_ascii(text))
 		return wide_text_is(r, object, text, ret);
-	if (header < (size_t)l->unicode_state + sizeof(state) ||
+	if (l->unicode_state < 0 || l->unicode_length < 0 ||
+	    header < (size_t)l->unicode_state + sizeof(state) ||
 	    header < (size_t)l->unicode_length + sizeof(its_length))
 		return prb_repr_bad(object, "a layout without str");
 	PRB_TRY(prb_mem_read(r->mem, object, bytes, header));
