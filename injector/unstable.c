@@ -29,7 +29,8 @@ static size_t common(const struct prb_py_frames *a, const struct prb_py_frames *
 		const struct prb_py_frame *x = &a->list.items[a->list.count - 1 - n];
 		const struct prb_py_frame *y = &b->list.items[b->list.count - 1 - n];
 
-		if (x->address != y->address || x->code != y->code || x->owner != y->owner)
+		if (x->address != y->address || x->code != y->code || x->owner != y->owner ||
+		    x->hidden != y->hidden)
 			break;
 		n++;
 		if (x->position != y->position)
