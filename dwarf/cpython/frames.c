@@ -177,8 +177,8 @@ static bool goes_round(struct guard *guard, uint64_t address)
 }
 
 /*
- * The innermost frame may just be being made: its code is there already, its position still that
- * of whatever was there before. Every frame behind it is in the middle of a call.
+ * A frame may just be being made: its code is there already, its position still that of whatever
+ * was there before. Of a thread that stands still that can only be the innermost.
  */
 static struct prb_error *check_position(struct walk *w, const struct prb_py_frame *frame)
 {
@@ -186,13 +186,14 @@ static struct prb_error *check_position(struct walk *w, const struct prb_py_fram
 	int64_t position;
 	uint64_t units;
 
-	if (l->behaviour->chain == PRB_CHAIN_PYFRAME || frame->shim || w->frames->list.count > 1)
+	if (l->behaviour->chain == PRB_CHAIN_PYFRAME || frame->shim)
 		return NULL;
 	PRB_TRY(prb_python_position(w->py, w->mem, frame, &position));
 	PRB_TRY(prb_mem_read_u64(w->mem, frame->code + (uint64_t)l->var_size, &units));
 	if (position >= -2 && (uint64_t)(position + 2) <= 2 * units)
 		return NULL;
-	return prb_error_create(PRB_ERROR_BAD_DATA, "the innermost frame is just being made");
+	return prb_error_create(PRB_ERROR_BAD_DATA, "frame %#llx is just being made",
+				(unsigned long long)frame->address);
 }
 
 static struct prb_error *walk_chain(struct walk *w, uint64_t address)

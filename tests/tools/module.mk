@@ -18,7 +18,7 @@ PURE_TESTS := $(addprefix $(AARCH64_O)/tests/unit/,test_cache test_cfi test_cfi_
 
 .PHONY: check-aarch64-units
 check-aarch64-units: ## build for aarch64 and run the unit tests that need no kernel
-	$(Q)$(AARCH64_MAKE) all $(PURE_TESTS)
+	$(Q)+$(AARCH64_MAKE) all $(PURE_TESTS)
 	$(Q)for t in $(PURE_TESTS); do \
 		qemu-aarch64-static -L $(AARCH64_SYSROOT) $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \
 		printf 'aarch64 %s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
@@ -31,7 +31,7 @@ endif
 
 .PHONY: check-aarch64
 check-aarch64: ## build for aarch64 and test it in an emulated machine
-	$(Q)$(AARCH64_MAKE) all unit-tests
+	$(Q)+$(AARCH64_MAKE) all unit-tests
 	$(Q)rm -rf $(AARCH64_ROOT) && mkdir -p $(AARCH64_ROOT)/build/tests/unit
 	$(Q)cp -r tests docs $(AARCH64_ROOT) && cp $(AARCH64_O)/probing $(AARCH64_ROOT)/build
 	$(Q)cp $(UNIT_TESTS:$(O)/%=$(AARCH64_O)/%) $(AARCH64_ROOT)/build/tests/unit
