@@ -49,25 +49,33 @@ class Target:
 
 
 def run_once(command, env=None):
-    """Wall time in milliseconds, peak memory in MB, exit status."""
+    """Wall time in milliseconds, exit status."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=env)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    elapsed = (time.perf_counter() - start) * 1e3
-    return elapsed, usage.ru_maxrss / 1024, process.returncode
+    status = process.wait()
+    return (time.perf_counter() - start) * 1e3, status
+
+
+def peak_memory(command):
+    """Peak memory in MB by time(1): a process's own figure would include that of this program, of
+    which it began as a copy. None without time(1)."""
+    if not os.path.exists("/usr/bin/time"):
+        return None
+    out = subprocess.run(["/usr/bin/time", "-f", "%M"] + command, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, check=False).stderr
+    return int(out.split()[-1]) / 1024
 
 
 def in_turn(commands, rounds):
-    """Runs {name: command} in turn; {name: [(ms, MB)…]}, without those that fail."""
-    for name in [n for n, c in commands.items() if run_once(c)[2] != 0]:
+    """Runs {name: command} in turn; {name: ([ms…], MB)}, without those that fail."""
+    for name in [n for n, c in commands.items() if run_once(c)[1] != 0]:
         print("%s: fails here, left out" % name, file=sys.stderr)
         del commands[name]
-    results = {name: [] for name in commands}
+    results = {name: ([], peak_memory(command)) for name, command in commands.items()}
     for _ in range(rounds):
         for name, command in commands.items():
-            results[name].append(run_once(command)[:2])
+            results[name][0].append(run_once(command)[0])
     return results
 
 
@@ -75,13 +83,12 @@ def table(title, results):
     """Markdown rows: median, best, worst, ratio to ours, memory."""
     lines = ["", "### " + title, "", "| command | median ms | min | max | × ours | peak MB |",
              "|---|---|---|---|---|---|"]
-    ours = [ms for ms, _ in next(iter(results.values()))]
-    for name, rows in results.items():
-        times = [ms for ms, _ in rows]
+    ours = next(iter(results.values()))[0]
+    for name, (times, memory) in results.items():
         ratio = statistics.median(t / o for t, o in zip(times, ours))
-        lines.append("| %s | %.1f | %.1f | %.1f | %.1f | %.1f |" % (
+        lines.append("| %s | %.1f | %.1f | %.1f | %.1f | %s |" % (
             name, statistics.median(times), min(times), max(times), ratio,
-            max(mb for _, mb in rows)))
+            "%.1f" % memory if memory else "–"))
     return lines
 
 
@@ -166,22 +173,22 @@ def cold(args, python):
             with tempfile.TemporaryDirectory() as cache:
                 env = dict(os.environ, XDG_CACHE_HOME=cache)
                 times.append(run_once([args.probing, "-p", str(target.pid), "debug", "--dump"],
-                                      env)[:2])
-    return {"probing, empty cache": times}
+                                      env)[0])
+    return {"probing, empty cache": (times, None)}
 
 
 def listing(args, python):
     """`list` among 300 processes."""
+    sleeper = [python, "-c", "import time; time.sleep(1000)"]
     others = [subprocess.Popen(["sleep", "1000"]) for _ in range(280)]
-    pythons = [Target(python, 1, 5) for _ in range(20)]
+    others += [subprocess.Popen(sleeper) for _ in range(20)]
     try:
+        time.sleep(2)  # interpreters start
         return in_turn({"probing list": [args.probing, "list"]}, args.rounds)
     finally:
         for process in others:
             process.kill()
             process.wait()
-        for target in pythons:
-            target.__exit__()
 
 
 def find_peers(folder):
