@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/text.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/text.h"
 #include "dwarf/base/vec.h"
 
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process)

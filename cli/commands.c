@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "dwarf/base/str.h"
+#include "dwarf/base/words.h"
 
 const struct prb_command *const prb_commands[] = {
 	&prb_command_debug,

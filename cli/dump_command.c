@@ -5,14 +5,14 @@
 
 #include "cli/command_line.h"
 #include "cli/exit.h"
-#include "cli/json.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/subprocesses.h"
 #include "cli/target_spec.h"
 #include "cli/term.h"
-#include "cli/text.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/json.h"
+#include "dwarf/base/text.h"
 #include "injector/dump.h"
 
 static void target_guard(struct prb_target **t)

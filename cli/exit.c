@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "cli/text.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/str.h"
+#include "dwarf/base/text.h"
 
 enum prb_exit prb_exit_code(const struct prb_error *err)
 {

@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/output.h"
-#include "cli/text.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/text.h"
 
 enum { INDENT = 2, GAP = 2, MIN_COLUMN = 22 };
 

@@ -5,12 +5,12 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/output.h"
-#include "cli/text.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/json.h"
 #include "dwarf/base/str.h"
+#include "dwarf/base/text.h"
 #include "dwarf/cpython/python.h"
 #include "dwarf/proc/process.h"
 

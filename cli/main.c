@@ -14,10 +14,10 @@
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/text.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
 #include "dwarf/base/str.h"
+#include "dwarf/base/text.h"
 
 /** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
 struct invocation {

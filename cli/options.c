@@ -8,8 +8,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
-
-enum { MAX_WORD = 32 };
+#include "dwarf/base/words.h"
 
 struct match {
 	const struct prb_option *option;
@@ -43,49 +42,15 @@ static bool find_name(const struct prb_option_scopes *scopes, const char *name, 
 	return false;
 }
 
-unsigned prb_word_distance(const char *a, const char *b)
-{
-	size_t m = strlen(a), n = strlen(b);
-	unsigned d[MAX_WORD + 1][MAX_WORD + 1];
-
-	if (m > MAX_WORD || n > MAX_WORD)
-		return UINT_MAX;
-	for (size_t i = 0; i <= m; i++)
-		d[i][0] = (unsigned)i;
-	for (size_t j = 0; j <= n; j++)
-		d[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= m; i++) {
-		for (size_t j = 1; j <= n; j++) {
-			unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-
-			unsigned insert = PRB_MIN(d[i - 1][j], d[i][j - 1]) + 1;
-
-			d[i][j] = PRB_MIN(change, insert);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				d[i][j] = PRB_MIN(d[i][j], d[i - 2][j - 2] + 1);
-		}
-	}
-	return d[m][n];
-}
-
-bool prb_word_resembles(const char *word, const char *name)
-{
-	size_t length = strlen(word);
-
-	if (length >= 2 && !strncmp(word, name, length))
-		return true;
-	return prb_word_distance(word, name) <= (strlen(name) > 5 ? 2 : 1) && strlen(name) > 2;
-}
-
 static struct prb_error *unknown_option(const struct prb_option_scopes *scopes, const char *word,
 					size_t length)
 {
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_USAGE, "'%s' has no option '%.*s'", scopes->command,
 				 (int)PRB_MIN(length, (size_t)100), word);
-	char name[MAX_WORD + 1];
+	char name[PRB_MAX_WORD + 1];
 
-	if (length > 2 && length - 2 <= MAX_WORD) {
+	if (length > 2 && length - 2 <= PRB_MAX_WORD) {
 		memcpy(name, word + 2, length - 2);
 		name[length - 2] = '\0';
 		for (const struct prb_option_scope *s = scopes->list; s->options; s++)

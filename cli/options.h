@@ -39,10 +39,4 @@ struct prb_error *prb_options_parse(const struct prb_option_scopes *scopes, char
 size_t prb_options_skip(const struct prb_option_scopes *scopes, char **words, size_t count,
 			size_t start);
 
-/** How unlike two words are: letters to insert, drop, change or swap with their neighbour. */
-unsigned prb_word_distance(const char *a, const char *b);
-
-/** True if @p word may be a misspelling of @p name. */
-bool prb_word_resembles(const char *word, const char *name);
-
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "cli/json.h"
+#include "dwarf/base/json.h"
 #include "dwarf/base/str.h"
 
 /* What is written out at once. */

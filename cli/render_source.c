@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/text.h"
 #include "dwarf/base/checked.h"
+#include "dwarf/base/text.h"
 
 enum { MAX_LINES = 5, TAB = 8 };
 

@@ -7,10 +7,10 @@
 #include "cli/fold.h"
 #include "cli/paths.h"
 #include "cli/render_source.h"
-#include "cli/text.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
+#include "dwarf/base/text.h"
 
 /* Columns. Names wider than their column push the rest of their line to the right. */
 enum {

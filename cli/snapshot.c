@@ -5,9 +5,9 @@
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/target_spec.h"
-#include "cli/text.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
+#include "dwarf/base/text.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/dump.h"
 

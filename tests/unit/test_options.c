@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "dwarf/base/words.h"
 
 struct settings {
 	bool flag, other;

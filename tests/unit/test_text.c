@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/text.h"
+#include "dwarf/base/text.h"
 
 static void expect(struct prb_str *s, const char *expected)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/json.h"
+#include "dwarf/base/json.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "cli/text.h"
+#include "dwarf/base/text.h"
 
 static void put_key(struct prb_json *json, const char *key)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/text.h"
+#include "dwarf/base/text.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,8 +13,8 @@
  *
  * The output is plain ASCII on one line: a terminal can show it, whatever the target's names hold.
  */
-#ifndef PRB_CLI_JSON_H
-#define PRB_CLI_JSON_H
+#ifndef PRB_BASE_JSON_H
+#define PRB_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * through prb_text_escape(), so that no target can move the cursor, set a title or reverse the
  * direction of writing.
  */
-#ifndef PRB_CLI_TEXT_H
-#define PRB_CLI_TEXT_H
+#ifndef PRB_BASE_TEXT_H
+#define PRB_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
