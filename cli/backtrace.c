@@ -29,7 +29,7 @@ const struct prb_command prb_command_backtrace = {
 					       PRB_DUMP_OPTIONS,
 					       {}},
 	.settings_size = sizeof(struct backtrace_settings),
-	.takes_target = true,
+	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples = (const struct prb_example[]){{"probing 4242 backtrace", "Where is it?"},
 						 {"probing 4242 bt --source --locals",

@@ -22,6 +22,7 @@ enum prb_option_kind {
 	PRB_OPTION_FLAG,   /**< bool: set to true */
 	PRB_OPTION_COUNT,  /**< unsigned: incremented each time it is given */
 	PRB_OPTION_TEXT,   /**< const char *: the value, borrowed from the arguments */
+	PRB_OPTION_TEXTS,  /**< struct prb_texts: each value that is given */
 	PRB_OPTION_NUMBER, /**< int: the value, a number from 1 to INT_MAX */
 };
 
@@ -33,6 +34,22 @@ enum prb_completion {
 	PRB_COMPLETE_TARGET,  /**< both */
 	PRB_COMPLETE_COMMAND, /**< names of our commands */
 	PRB_COMPLETE_SHELL,   /**< names of shells we write completion for */
+};
+
+/** More values of one option than this are refused. */
+enum { PRB_MAX_TEXTS = 128 };
+
+/** The values of an option that may be given more than once, borrowed from the arguments. */
+struct prb_texts {
+	const char *items[PRB_MAX_TEXTS];
+	size_t count;
+};
+
+/** What a command does with targets. */
+enum prb_target_use {
+	PRB_TARGET_NONE, /**< there is none */
+	PRB_TARGET_ONE,	 /**< needs one; the positional argument is one */
+	PRB_TARGET_ANY,	 /**< any number; the positional arguments are something else */
 };
 
 /** One option. A table of them ends with an entry whose `name` is NULL. */
@@ -48,8 +65,9 @@ struct prb_option {
 
 /** What one invocation is about, apart from the settings of its command. */
 struct prb_cli {
-	const char *target; /**< as the user gave it, or NULL */
-	const char *exe;    /**< executable of a core file, or NULL */
+	const char *target;	  /**< as the user gave it, or NULL */
+	struct prb_texts targets; /**< all of them; `target` is the first */
+	const char *exe;	  /**< executable of a core file, or NULL */
 	const struct prb_command *command;
 	char **arguments; /**< positional arguments, borrowed; ends with NULL */
 	size_t argument_count;
@@ -66,13 +84,13 @@ struct prb_command {
 	const char *description; /**< paragraphs, divided by empty lines; wrapped when shown */
 	const struct prb_option *options;
 	size_t settings_size; /**< of the command's own struct, which `place` points into */
-	bool takes_target;    /**< a positional argument is the target */
+	enum prb_target_use target_use;
 
 	const char *argument; /**< what stands for the positional argument in helps, or NULL */
-	size_t max_arguments; /**< 0 for commands that take a target */
+	size_t max_arguments; /**< 0 for PRB_TARGET_ONE */
 	enum prb_completion complete;
 
-	/** Ends with an entry that is all NULL. Or NULL, but not for commands that take a target.
+	/** Ends with an entry that is all NULL. Or NULL, but not for commands that need a target.
 	 */
 	const struct prb_example *examples;
 
@@ -85,7 +103,7 @@ extern const struct prb_command *const prb_commands[];
 
 /** The options that every command knows, parsed into struct prb_global_settings. */
 struct prb_global_settings {
-	const char *target;
+	struct prb_texts targets;
 	int pid;
 	const char *exe;
 	unsigned verbose;

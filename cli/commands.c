@@ -8,18 +8,13 @@
 #include "dwarf/base/words.h"
 
 const struct prb_command *const prb_commands[] = {
-	&prb_command_debug,
-	&prb_command_backtrace,
-	&prb_command_list,
-	&prb_command_snapshot,
-	&prb_command_completion,
-	&prb_command_help,
-	NULL,
+	&prb_command_debug,    &prb_command_backtrace,	&prb_command_list, &prb_command_query,
+	&prb_command_snapshot, &prb_command_completion, &prb_command_help, NULL,
 };
 
 const struct prb_option prb_global_options[] = {
-	{"target", 't', PRB_OPTION_TEXT, "TARGET", "Pid, core file, snapshot, name or /regex/",
-	 PRB_COMPLETE_TARGET, offsetof(struct prb_global_settings, target)},
+	{"target", 't', PRB_OPTION_TEXTS, "TARGET", "Pid, core file, snapshot, name or /regex/",
+	 PRB_COMPLETE_TARGET, offsetof(struct prb_global_settings, targets)},
 	{"pid", 'p', PRB_OPTION_NUMBER, "PID", "The target is the process PID",
 	 PRB_COMPLETE_PROCESS, offsetof(struct prb_global_settings, pid)},
 	{"exe", 0, PRB_OPTION_TEXT, "PATH", "Executable that a core file was made by",

@@ -39,7 +39,7 @@ const struct prb_command prb_command_debug = {
 			PRB_DUMP_OPTIONS,
 			{}},
 	.settings_size = sizeof(struct debug_settings),
-	.takes_target = true,
+	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
 		(const struct prb_example[]){

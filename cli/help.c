@@ -93,7 +93,7 @@ void prb_help_names(const struct prb_command *command, struct prb_str *ret)
 void prb_help_usage(const struct prb_command *command, struct prb_str *ret)
 {
 	prb_str_puts(ret, "probing ");
-	if (command->takes_target)
+	if (command->target_use)
 		prb_str_puts(ret, "[TARGET] ");
 	prb_str_printf(ret, "%s [OPTIONS]", command->name);
 	if (command->argument)

@@ -14,6 +14,7 @@
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
 #include "dwarf/base/str.h"
@@ -154,37 +155,34 @@ static struct prb_error *parse(char **words, size_t count, struct invocation *in
 	return parse_around_command(words, count, at, inv);
 }
 
-/** The target: said once, by an option or a positional word, else by the environment. */
-static struct prb_error *choose_target(struct invocation *inv, char pid[16], const char **ret)
+/** The targets: said by options or a positional word, else by the environment. */
+static struct prb_error *choose_targets(struct invocation *inv, char pid[16], struct prb_texts *ret)
 {
-	const char *said[4];
-	size_t count = 0;
+	const char *said = getenv("PROBING_TARGET");
 
-	if (inv->global.target)
-		said[count++] = inv->global.target;
-	if (inv->global.pid) {
+	*ret = inv->global.targets;
+	if (inv->global.pid)
 		snprintf(pid, 16, "%d", inv->global.pid);
-		said[count++] = pid;
-	}
-	if (inv->word_target)
-		said[count++] = inv->word_target;
-	if (inv->command->takes_target && inv->word_count) {
-		said[count++] = *inv->words++;
-		inv->word_count--;
-	}
-	if (count && !inv->command->takes_target)
+	bool word = inv->command->target_use == PRB_TARGET_ONE && inv->word_count;
+	const char *more[] = {inv->global.pid ? pid : NULL, inv->word_target,
+			      word ? *inv->words : NULL};
+	inv->words += word;
+	inv->word_count -= word;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(more); i++)
+		if (more[i] && ret->count < PRB_MAX_TEXTS)
+			ret->items[ret->count++] = more[i];
+	if (ret->count && !inv->command->target_use)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"'%s' takes no target, but '%.100s' is given",
-					inv->command->name, said[0]);
-	if (count > 1)
+					inv->command->name, ret->items[0]);
+	if (ret->count > 1 && inv->command->target_use == PRB_TARGET_ONE)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 						       "two targets given: '%.100s' and "
 						       "'%.100s'",
-						       said[0], said[1]),
+						       ret->items[0], ret->items[1]),
 				      "give one, with -t, -p or as a word");
-	*ret = count ? said[0] : getenv("PROBING_TARGET");
-	if (*ret && !**ret)
-		*ret = NULL;
+	if (!ret->count && said && *said)
+		ret->items[ret->count++] = said;
 	return NULL;
 }
 
@@ -202,7 +200,8 @@ static struct prb_error *run_command(struct invocation *inv)
 	char pid[16];
 
 	PRB_TRY(start_log(inv->global.verbose));
-	PRB_TRY(choose_target(inv, pid, &cli.target));
+	PRB_TRY(choose_targets(inv, pid, &cli.targets));
+	cli.target = cli.targets.count ? cli.targets.items[0] : NULL;
 	cli.arguments = inv->words;
 	cli.argument_count = inv->word_count;
 	if (inv->word_count > inv->command->max_arguments)
@@ -210,7 +209,7 @@ static struct prb_error *run_command(struct invocation *inv)
 						       inv->words[inv->command->max_arguments]),
 				      "'probing %s --help' shows how it is used",
 				      inv->command->name);
-	if (inv->command->takes_target && !cli.target)
+	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target)
 		return no_target(inv->command);
 	return inv->command->run(&cli, inv->settings);
 }

@@ -75,6 +75,16 @@ static struct prb_error *parse_number(const struct prb_option *option, const cha
 	return NULL;
 }
 
+static struct prb_error *store_text(const struct prb_option *option, const char *value,
+				    struct prb_texts *texts)
+{
+	if (texts->count == PRB_MAX_TEXTS)
+		return prb_error_create(PRB_ERROR_USAGE, "option '--%s' is given over %d times",
+					option->name, PRB_MAX_TEXTS);
+	texts->items[texts->count++] = value;
+	return NULL;
+}
+
 /** Stores an option; @p value is NULL for one that takes none. */
 static struct prb_error *store(const struct match *match, const char *value)
 {
@@ -90,6 +100,8 @@ static struct prb_error *store(const struct match *match, const char *value)
 	case PRB_OPTION_TEXT:
 		*(const char **)place = value;
 		break;
+	case PRB_OPTION_TEXTS:
+		return store_text(match->option, value, (struct prb_texts *)place);
 	case PRB_OPTION_NUMBER:
 		return parse_number(match->option, value, (int *)place);
 	}

@@ -89,7 +89,7 @@ const struct prb_command prb_command_snapshot = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact)},
 			{}},
 	.settings_size = sizeof(struct snapshot_settings),
-	.takes_target = true,
+	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
 		(const struct prb_example[]){

@@ -295,6 +295,7 @@ static void finish(struct maker *m)
 	struct prb_dump *dump = m->capture.dump;
 	struct prb_dump_thread *thread;
 
+	dump->main_tid = m->main_tid;
 	prb_vec_each (thread, &dump->threads) {
 		/* Frozen threads stand still at the same time. */
 		if (m->capture.options->mode == PRB_DUMP_FREEZE)

@@ -81,6 +81,7 @@ struct prb_dump {
 	/* target */
 	enum prb_target_kind kind;
 	pid_t pid;
+	pid_t main_tid; /**< of the main thread; 0 if it is not among them */
 	char *exe;
 	PRB_VEC(char *) argv;
 	char *python_version; /**< NULL if no Python was found (native-only dumps) */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From SQLite's errors to ones that a person can act on. */
+#include <string.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/words.h"
+#include "sql/session_private.h"
+
+enum { MAX_NEAR = 5 };
+
+/** Collects names that resemble the unknown one. */
+struct near {
+	const char *word;
+	struct prb_str names;
+	unsigned count;
+};
+
+static void consider(struct near *near, const char *name, const char *format, const char *a,
+		     const char *b)
+{
+	if (near->count == MAX_NEAR || !prb_word_resembles(near->word, name))
+		return;
+	prb_str_puts(&near->names, near->count++ ? " or " : "");
+	prb_str_printf(&near->names, format, a, b);
+}
+
+static struct prb_error *hint(struct prb_error *err, struct near *near, const char *otherwise)
+{
+	err = near->count ? prb_error_hint(err, "did you mean %s?", prb_str_text(&near->names))
+			  : prb_error_hint(err, "%s", otherwise);
+	prb_str_deinit(&near->names);
+	return err;
+}
+
+static struct prb_error *unknown_table(struct prb_error *err, const char *word)
+{
+	const char *dot = strrchr(word, '.');
+	struct near near = {.word = dot ? dot + 1 : word};
+
+	for (const struct prb_table *const *t = prb_tables; *t; t++)
+		consider(&near, (*t)->name, "%s.%s", (*t)->schema, (*t)->name);
+	return hint(err, &near, "'probing tables' lists them");
+}
+
+static struct prb_error *unknown_column(struct prb_error *err, const char *word)
+{
+	const char *dot = strrchr(word, '.');
+	struct near near = {.word = dot ? dot + 1 : word};
+
+	for (const struct prb_table *const *t = prb_tables; *t; t++)
+		for (const struct prb_column *c = (*t)->columns; c->name; c++)
+			consider(&near, c->name, "%s of %s", c->name, (*t)->name);
+	return hint(err, &near,
+		    "'probing tables TABLE' lists the columns of a table; a text stands "
+		    "in single quotes");
+}
+
+/** The text behind @p prefix, or NULL if @p message does not begin with it. */
+static const char *after(const char *message, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return strncmp(message, prefix, length) ? NULL : message + length;
+}
+
+struct prb_error *prb_complaint(struct prb_session *session)
+{
+	const char *message = sqlite3_errmsg(session->db), *word;
+	int code = sqlite3_errcode(session->db);
+	struct prb_error *err;
+
+	if ((code & 0xff) == SQLITE_NOMEM)
+		return prb_error_nomem();
+	err = prb_error_create((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_AUTH
+				       ? PRB_ERROR_USAGE
+				       : PRB_ERROR_FAILED,
+			       "%s", message);
+	if ((word = after(message, "no such table: ")))
+		return unknown_table(err, word);
+	if ((word = after(message, "no such column: ")))
+		return unknown_column(err, word);
+	if (!strcmp(message, "no query solution"))
+		return prb_error_hint(err, "python.backtrace has to be told which thread is meant "
+					   "by a table before it: use python.stacks instead");
+	if ((code & 0xff) == SQLITE_AUTH)
+		return prb_error_hint(err,
+				      "a query only reads: SELECT, WITH, VALUES, EXPLAIN, SHOW, "
+				      "DESCRIBE, SET");
+	return err;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/instant.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/mem/view.h"
+#include "sql/session_private.h"
+
+struct memo {
+	const void *key;
+	void *value;
+	void (*destroy)(void *value);
+	struct prb_error *err;
+};
+
+struct prb_instant {
+	struct prb_session *session;
+	struct prb_target *target;
+	const struct prb_plan *plan;
+	double time;
+	struct prb_dump *dump;
+	struct prb_modules *modules;
+	struct prb_pythons pythons;
+	bool pythons_found;
+	struct prb_view *view;
+	PRB_VEC(struct memo) memos;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct prb_error *prb_instant_create(struct prb_session *session, struct prb_target *target,
+				     const struct prb_plan *plan, struct prb_instant **ret)
+{
+	struct prb_instant *instant = calloc(1, sizeof(*instant));
+
+	if (!instant)
+		return prb_error_nomem();
+	instant->session = session;
+	instant->target = target;
+	instant->plan = plan;
+	instant->time = target->kind == PRB_TARGET_PROCESS ? now() : target->time;
+	*ret = instant;
+	return NULL;
+}
+
+void prb_instant_destroy(struct prb_instant *instant)
+{
+	struct memo *memo;
+
+	if (!instant)
+		return;
+	prb_vec_each (memo, &instant->memos) {
+		if (memo->value && memo->destroy)
+			memo->destroy(memo->value);
+		prb_error_destroy(memo->err);
+	}
+	prb_vec_free(&instant->memos);
+	prb_pythons_deinit(&instant->pythons);
+	prb_view_destroy(instant->view);
+	prb_modules_destroy(instant->modules);
+	prb_dump_destroy(instant->dump);
+	free(instant);
+}
+
+struct prb_target *prb_instant_target(struct prb_instant *instant)
+{
+	return instant->target;
+}
+
+double prb_instant_time(const struct prb_instant *instant)
+{
+	return instant->time;
+}
+
+static struct prb_error *make_dump(struct prb_instant *instant)
+{
+	const struct prb_plan *plan = instant->plan;
+	struct prb_dump_options options = {
+		.mode = instant->session->mode,
+		.locals = plan->needs & PRB_NEED_LOCALS,
+		.native = plan->needs & PRB_NEED_NATIVE,
+		.source = plan->needs & PRB_NEED_SOURCE,
+	};
+
+	if (!plan->several && plan->tid)
+		options.tid = plan->tid;
+	else if (!(plan->needs & PRB_NEED_THREADS))
+		options.main_only = true;
+	struct prb_error *err = prb_dump_create(instant->target, &options, &instant->dump);
+	/* A thread that does not exist is no row, and no failure. */
+	if (!options.tid || !prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return err;
+	options.tid = 0;
+	return prb_dump_create(instant->target, &options, &instant->dump);
+}
+
+struct prb_error *prb_instant_dump(struct prb_instant *instant, const struct prb_dump **ret)
+{
+	char **warning;
+
+	if (!instant->dump) {
+		PRB_TRY(make_dump(instant));
+		prb_vec_each (warning, &instant->dump->warnings)
+			prb_session_warn(instant->session, *warning);
+	}
+	*ret = instant->dump;
+	return NULL;
+}
+
+struct prb_error *prb_instant_modules(struct prb_instant *instant, struct prb_modules **ret)
+{
+	if (!instant->modules)
+		PRB_TRY(prb_modules_create(instant->target, &instant->modules));
+	*ret = instant->modules;
+	return NULL;
+}
+
+struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_pythons **ret,
+				      struct prb_mem **ret_mem)
+{
+	struct prb_modules *modules;
+
+	if (!instant->pythons_found) {
+		PRB_TRY(prb_instant_modules(instant, &modules));
+		if (!instant->view)
+			PRB_TRY(prb_view_create(instant->target->mem, &instant->view));
+		PRB_TRY(prb_pythons_find(modules, &instant->pythons));
+		instant->pythons_found = true;
+	}
+	*ret = &instant->pythons;
+	*ret_mem = prb_view_mem(instant->view);
+	return NULL;
+}
+
+/** Another error with the same words, for each time that it is asked for. */
+static struct prb_error *again(const struct prb_error *err)
+{
+	struct prb_error *copy;
+
+	if (!err)
+		return NULL;
+	copy = prb_error_create(err->code, "%s", err->message);
+	return err->hint ? prb_error_hint(copy, "%s", err->hint) : copy;
+}
+
+struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
+				   struct prb_error *(*create)(struct prb_instant *instant,
+							       void **ret),
+				   void (*destroy)(void *memo), void **ret)
+{
+	struct memo *memo;
+	struct prb_error *err;
+	void *value = NULL;
+
+	prb_vec_each (memo, &instant->memos) {
+		if (memo->key == key) {
+			*ret = memo->value;
+			return again(memo->err);
+		}
+	}
+	if (!prb_vec_reserve(&instant->memos, 1))
+		return prb_error_nomem();
+	err = create(instant, &value);
+	/* create() may have made memos itself. */
+	if (!prb_vec_reserve(&instant->memos, 1)) {
+		if (value && destroy)
+			destroy(value);
+		prb_error_destroy(err);
+		return prb_error_nomem();
+	}
+	memo = prb_vec_push(&instant->memos);
+	*memo = (struct memo){.key = key, .value = value, .destroy = destroy, .err = err};
+	*ret = value;
+	return again(err);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/page.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "sql/session.h"
+
+/* Cells longer than this are cut, and the cut shows: SQLite's own limit lies above. */
+enum { MAX_TEXT = 16 * 1024 * 1024 };
+
+static bool column_used(uint64_t used, unsigned column)
+{
+	return used >> PRB_MIN(column, 63) & 1;
+}
+
+struct prb_error *prb_page_create(unsigned column_count, uint64_t used, struct prb_page **ret)
+{
+	struct prb_page *page = calloc(1, sizeof(*page) + column_count * sizeof(page->slots[0]));
+
+	if (!page)
+		return prb_error_nomem();
+	page->references = 1;
+	page->column_count = column_count;
+	for (unsigned i = 0; i < column_count; i++)
+		page->slots[i] = column_used(used, i) ? (int16_t)page->stride++ : -1;
+	*ret = page;
+	return NULL;
+}
+
+struct prb_page *prb_page_reference(struct prb_page *page)
+{
+	page->references++;
+	return page;
+}
+
+void prb_page_release(struct prb_page *page)
+{
+	if (!page || --page->references)
+		return;
+	prb_vec_free(&page->cells);
+	prb_str_deinit(&page->text);
+	free(page);
+}
+
+void prb_page_clear(struct prb_page *page)
+{
+	page->rows = 0;
+	page->cells.count = 0;
+	prb_str_truncate(&page->text, 0);
+}
+
+void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
+		     sqlite3_context *context)
+{
+	int slot = page->slots[column];
+
+	if (slot < 0)
+		return;
+	const struct prb_cell *cell = &page->cells.items[row * page->stride + (unsigned)slot];
+
+	switch (cell->kind) {
+	case PRB_CELL_NULL:
+		break;
+	case PRB_CELL_INTEGER:
+		sqlite3_result_int64(context, cell->integer);
+		break;
+	case PRB_CELL_REAL:
+		sqlite3_result_double(context, cell->real);
+		break;
+	case PRB_CELL_STATIC:
+		sqlite3_result_text(context, cell->text, (int)cell->length, SQLITE_STATIC);
+		break;
+	case PRB_CELL_TEXT:
+		sqlite3_result_text(context, prb_str_text(&page->text) + cell->offset,
+				    (int)cell->length, SQLITE_TRANSIENT);
+		break;
+	}
+}
+
+struct prb_error *prb_scan_row(struct prb_scan *scan)
+{
+	struct prb_page *page = scan->page;
+
+	PRB_TRY(prb_session_check(scan->session));
+	if (page->text.failed || !prb_vec_reserve(&page->cells, page->stride))
+		return prb_error_nomem();
+	if (page->stride)
+		memset(page->cells.items + page->cells.count, 0,
+		       page->stride * sizeof(*page->cells.items));
+	page->cells.count += page->stride;
+	page->rows++;
+	return NULL;
+}
+
+bool prb_scan_full(const struct prb_scan *scan)
+{
+	return scan->page->rows >= PRB_PAGE_ROWS || scan->page->text.length >= PRB_PAGE_TEXT;
+}
+
+bool prb_scan_wants(const struct prb_scan *scan, unsigned column)
+{
+	return scan->page->slots[column] >= 0;
+}
+
+/** The cell of the present row, NULL if nobody asked for its column. */
+static struct prb_cell *cell(struct prb_scan *scan, unsigned column)
+{
+	struct prb_page *page = scan->page;
+	int slot = page->slots[column];
+
+	return slot < 0 ? NULL
+			: &page->cells.items[page->cells.count - page->stride + (unsigned)slot];
+}
+
+void prb_put_integer(struct prb_scan *scan, unsigned column, int64_t value)
+{
+	struct prb_cell *c = cell(scan, column);
+
+	if (c)
+		*c = (struct prb_cell){.kind = PRB_CELL_INTEGER, .integer = value};
+}
+
+void prb_put_natural(struct prb_scan *scan, unsigned column, int64_t value)
+{
+	if (value >= 0)
+		prb_put_integer(scan, column, value);
+}
+
+void prb_put_real(struct prb_scan *scan, unsigned column, double value)
+{
+	struct prb_cell *c = cell(scan, column);
+
+	if (c && !isnan(value))
+		*c = (struct prb_cell){.kind = PRB_CELL_REAL, .real = value};
+}
+
+void prb_put_bytes(struct prb_scan *scan, unsigned column, const char *text, size_t length)
+{
+	struct prb_cell *c = cell(scan, column);
+	struct prb_str *s = &scan->page->text;
+
+	if (!c)
+		return;
+	size_t offset = s->length;
+	prb_str_append(s, text, PRB_MIN(length, (size_t)MAX_TEXT));
+	if (length > MAX_TEXT)
+		prb_str_puts(s, "…");
+	*c = (struct prb_cell){
+		.kind = PRB_CELL_TEXT, .length = (uint32_t)(s->length - offset), .offset = offset};
+}
+
+void prb_put_text(struct prb_scan *scan, unsigned column, const char *text)
+{
+	if (text)
+		prb_put_bytes(scan, column, text, strlen(text));
+}
+
+void prb_put_static(struct prb_scan *scan, unsigned column, const char *text)
+{
+	struct prb_cell *c = cell(scan, column);
+
+	if (c && text)
+		*c = (struct prb_cell){.kind = PRB_CELL_STATIC,
+				       .length = (uint32_t)strnlen(text, MAX_TEXT),
+				       .text = text};
+}
+
+void prb_put_format(struct prb_scan *scan, unsigned column, const char *format, ...)
+{
+	struct prb_cell *c = cell(scan, column);
+	struct prb_str *s = &scan->page->text;
+	va_list args;
+
+	if (!c)
+		return;
+	size_t offset = s->length;
+	va_start(args, format);
+	prb_str_vprintf(s, format, args);
+	va_end(args);
+	*c = (struct prb_cell){
+		.kind = PRB_CELL_TEXT, .length = (uint32_t)(s->length - offset), .offset = offset};
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the parts of a session share; internal to sql/. */
+#ifndef PRB_SQL_SESSION_PRIVATE_H
+#define PRB_SQL_SESSION_PRIVATE_H
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "sql/instant.h"
+#include "sql/session.h"
+
+struct prb_session_target {
+	struct prb_target *target;
+	char *name;
+	long rank; /**< in its distributed job; -1 if it has none */
+	/** Of the statement that runs; NULL until a table is read. */
+	struct prb_instant *instant;
+};
+
+struct prb_session {
+	sqlite3 *db;
+	bool declared; /**< its tables */
+	PRB_VEC(struct prb_session_target) targets;
+	prb_warning_handler *warn;
+	void *warn_context;
+	PRB_VEC(char *) told;	   /**< warnings and notes, so that each is told once */
+	struct prb_error *error;   /**< of a scan, richer than what SQLite passes on; or NULL */
+	struct prb_error *failure; /**< see prb_session_failure() */
+	enum prb_dump_mode mode;
+	double timeout;	 /**< seconds; 0: none */
+	double deadline; /**< CLOCK_MONOTONIC seconds; 0: none */
+	double now;	 /**< seconds since the epoch when the statement began */
+	atomic_bool cancelled;
+	struct prb_plan plan; /**< of the statement that is being prepared or runs */
+	uint64_t generation;  /**< counts instants, so that pages of an older one are not used */
+};
+
+/** Columns that each table of targets has besides its own. */
+enum { PRB_LEAD_TARGET, PRB_LEAD_PID, PRB_LEAD_RANK, PRB_LEAD_COUNT };
+
+/** Tells a warning, once in a session. */
+void prb_session_warn(struct prb_session *session, const char *text);
+
+/** The instant of target @p index for the statement that runs. */
+struct prb_error *prb_session_instant(struct prb_session *session, size_t index,
+				      struct prb_instant **ret) PRB_MUST_CHECK;
+
+/** Begins a statement's time: deadline, now(), no cancellation. */
+void prb_session_begin(struct prb_session *session);
+
+/** Ends the instants: the next read begins a new one. */
+void prb_session_end_instants(struct prb_session *session);
+
+/** Declares all tables in @p session, and lets SQLite read them (vtab.c). */
+struct prb_error *prb_vtab_register(struct prb_session *session) PRB_MUST_CHECK;
+
+/** Forbids all but reading, and lowers SQLite's limits (guard.c). */
+void prb_guard_begin(struct prb_session *session);
+
+/** SQLite's present error, with the nearest names where one is unknown (complaint.c). */
+struct prb_error *prb_complaint(struct prb_session *session) PRB_MUST_CHECK
+	__attribute__((returns_nonnull));
+
+#endif

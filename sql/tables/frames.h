@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the tables of frames share: their columns, and how rows are made of a dump. */
+#ifndef PRB_SQL_TABLES_FRAMES_H
+#define PRB_SQL_TABLES_FRAMES_H
+
+#include "injector/dump.h"
+#include "sql/table.h"
+
+/** The columns of python.backtrace, python.stacks and native.backtrace. */
+extern const struct prb_column prb_frame_columns[];
+
+/** Which frames of a dump are rows. */
+enum prb_frame_rows { PRB_PYTHON_FRAMES, PRB_ALL_FRAMES };
+
+/**
+ * Appends the frames of all threads that the keys `tid` ask for: all of them, or with @p main
+ * only the main thread unless `tid` is constrained. In pages.
+ */
+struct prb_error *prb_frames_scan(struct prb_scan *scan, enum prb_frame_rows which,
+				  bool main_thread) PRB_MUST_CHECK;
+
+/** True if the thread is one that the keys of column @p column ask for; all are without a key. */
+bool prb_thread_wanted(const struct prb_scan *scan, unsigned column,
+		       const struct prb_dump_thread *thread);
+
+/** "idle", "stopped" or "unstable". */
+const char *prb_read_name(enum prb_read_kind read);
+
+#endif
