@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#include "cli/command_line.h"
+#include "sql/command_line.h"
 #include "cli/exit.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/subprocesses.h"
-#include "cli/target_spec.h"
+#include "sql/target_spec.h"
 #include "cli/term.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command_line.h"
+#include "sql/command_line.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "dwarf/base/checked.h"

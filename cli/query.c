@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/exit.h"
-#include "cli/target_spec.h"
+#include "sql/target_spec.h"
 #include "dwarf/base/cleanup.h"
 #include "sql/session.h"
 

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/output.h"
-#include "cli/target_spec.h"
+#include "sql/target_spec.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"

@@ -1,2 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 LIB_SOURCES += $(wildcard sql/*.c sql/tables/*.c)
+
+# The first number changes when programs have to be built anew.
+SONAME := libprobing.so.0
+
+.PHONY: library
+library: $(O)/libprobing.so ## the shared library, for programs of your own
+
+$(O)/libprobing.so: $(O)/libprobing.a sql/probing.map
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=sql/probing.map -Wl,--no-undefined -o $@ \
+		-Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive $(SHARED_LIBS)
+	$(Q)ln -sf libprobing.so $(O)/$(SONAME)
+
+$(O)/probing.pc: sql/probing.pc.in GNUmakefile
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@prefix@|$(prefix)|; s|@version@|$(VERSION)|' $< > $@

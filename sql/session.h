@@ -79,6 +79,10 @@ const char *prb_statement_name(const struct prb_statement *statement, unsigned c
 /** The column of a table that a result column shows as it is, or NULL. */
 const struct prb_column *prb_statement_origin(const struct prb_statement *statement,
 					      unsigned column);
+/* Converted as SQLite does. The text is terminated, and valid until the next row. */
+int64_t prb_statement_integer(struct prb_statement *statement, unsigned column);
+double prb_statement_real(struct prb_statement *statement, unsigned column);
+const char *prb_statement_text(struct prb_statement *statement, unsigned column, size_t *length);
 void prb_statement_value(struct prb_statement *statement, unsigned column, struct prb_value *ret);
 
 /** Ends the running statement as soon as it looks, with PRB_ERROR_CANCELLED. */

@@ -120,6 +120,25 @@ const struct prb_column *prb_statement_origin(const struct prb_statement *statem
 	return NULL;
 }
 
+int64_t prb_statement_integer(struct prb_statement *statement, unsigned column)
+{
+	return sqlite3_column_int64(statement->stmt, (int)column);
+}
+
+double prb_statement_real(struct prb_statement *statement, unsigned column)
+{
+	return sqlite3_column_double(statement->stmt, (int)column);
+}
+
+const char *prb_statement_text(struct prb_statement *statement, unsigned column, size_t *length)
+{
+	const char *text = (const char *)sqlite3_column_text(statement->stmt, (int)column);
+
+	if (length)
+		*length = text ? (size_t)sqlite3_column_bytes(statement->stmt, (int)column) : 0;
+	return text;
+}
+
 void prb_statement_value(struct prb_statement *statement, unsigned column, struct prb_value *ret)
 {
 	sqlite3_stmt *stmt = statement->stmt;

@@ -36,8 +36,8 @@ CONTAINED = {
     r"(libdwarf.*/)?(libdwarf|dwarf)\.h": "dwarf",
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": "dwarf",
     r"(zstd|zlib|lzma)\.h|lzma/.*": "dwarf",
-    r"jansson\.h|pcre2\.h": "cli",
-    r"sqlite3(ext)?\.h": "sql",
+    r"jansson\.h": "cli",
+    r"sqlite3(ext)?\.h|pcre2\.h": "sql",
 }
 # Libraries never print, exit or install signal handlers.
 LIBRARIES = ("dwarf", "injector", "agent", "sql")

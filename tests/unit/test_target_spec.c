@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "cli/exit.h"
-#include "cli/target_spec.h"
+#include "sql/target_spec.h"
 #include "dwarf/base/cleanup.h"
 
 static char folder[] = "/tmp/probing-test-XXXXXX";

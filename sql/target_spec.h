@@ -6,8 +6,8 @@
  * a snapshot by its content; host:port and sockets are remote; anything else is a part of a
  * command line.
  */
-#ifndef PRB_CLI_TARGET_SPEC_H
-#define PRB_CLI_TARGET_SPEC_H
+#ifndef PRB_SQL_TARGET_SPEC_H
+#define PRB_SQL_TARGET_SPEC_H
 
 #include "dwarf/base/error.h"
 #include "dwarf/target.h"

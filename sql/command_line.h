@@ -2,8 +2,8 @@
 /**
  * @file Command lines of processes as text, and finding processes by them.
  */
-#ifndef PRB_CLI_COMMAND_LINE_H
-#define PRB_CLI_COMMAND_LINE_H
+#ifndef PRB_SQL_COMMAND_LINE_H
+#define PRB_SQL_COMMAND_LINE_H
 
 #include <stdbool.h>
 #include <sys/types.h>

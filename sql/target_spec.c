@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/target_spec.h"
+#include "sql/target_spec.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/command_line.h"
+#include "sql/command_line.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/core/core.h"
 #include "dwarf/snapshot/snapshot.h"

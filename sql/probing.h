@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file libprobing: SQL over running Python processes, core files and snapshots.
+ *
+ *     struct probing *p;
+ *     struct probing_error *err = probing_create(&p);
+ *     if (!err)
+ *             err = probing_open(p, "4242", NULL);
+ *     if (!err)
+ *             err = probing_query(p, "SELECT tid, name, state FROM python.threads", row, NULL);
+ *     if (err)
+ *             fprintf(stderr, "%s\n", probing_error_message(err));
+ *     probing_error_destroy(err);
+ *     probing_destroy(p);
+ *
+ * Errors: functions that can fail return NULL, or an error that the caller destroys.
+ *
+ * Threads: one thread at a time uses a session and its statements; different sessions are
+ * independent of each other. probing_cancel() alone may be called from any thread, and from a
+ * signal handler. A target with running threads is stopped by ptrace for microseconds, which the
+ * kernel ties to the calling thread: nothing of that is left when a call returns.
+ *
+ * The library never prints, exits, aborts or installs a signal handler, and has no global state.
+ * Texts are UTF-8 unless the target's own bytes are not.
+ *
+ * Compatibility: symbols carry versions (PROBING_0.1); functions and numbers stay what they are,
+ * new ones are added. Structs are opaque.
+ */
+#ifndef PROBING_H
+#define PROBING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PROBING_API __attribute__((visibility("default")))
+#define PROBING_MUST_CHECK __attribute__((warn_unused_result))
+
+struct probing;
+struct probing_statement;
+struct probing_error;
+
+/** What kind of failure it is; a program decides by this, a person by the message. */
+enum probing_code {
+	PROBING_FAILED = 1,	 /**< none of the below: the message says it all */
+	PROBING_USAGE = 2,	 /**< the SQL, target or setting makes no sense */
+	PROBING_UNSUPPORTED = 3, /**< a target, version or machine that cannot be read */
+	PROBING_PERMISSION = 4,	 /**< the kernel does not let us; the hint names the rule */
+	PROBING_TIMEOUT = 5,	 /**< the setting probing.query.timeout passed */
+	PROBING_NO_PROCESS = 6,	 /**< the process does not exist (any more) */
+	PROBING_CANCELLED = 7,	 /**< probing_cancel() was called */
+	PROBING_NO_MEMORY = 8,	 /**< out of memory in the calling process */
+};
+
+PROBING_API enum probing_code probing_error_code(const struct probing_error *error);
+/** One line, never NULL; lives as long as the error. */
+PROBING_API const char *probing_error_message(const struct probing_error *error);
+/** What to do next, or NULL; may have several lines. */
+PROBING_API const char *probing_error_hint(const struct probing_error *error);
+/** NULL is allowed. */
+PROBING_API void probing_error_destroy(struct probing_error *error);
+
+/** The library's version, "0.1.0". */
+PROBING_API const char *probing_version(void);
+
+/** Makes a session without targets. */
+PROBING_API struct probing_error *probing_create(struct probing **ret) PROBING_MUST_CHECK;
+/** Ends it with all its statements and targets; NULL is allowed. */
+PROBING_API void probing_destroy(struct probing *p);
+
+/**
+ * Adds a target: a pid, "/regex/" or part of a command line, a core file or a snapshot. @p exe
+ * names the executable of a core file if its own path for it is wrong, else NULL. With more than
+ * one target every table begins with the columns _target, _pid and _rank. All targets are added
+ * before the first statement is prepared.
+ */
+PROBING_API struct probing_error *probing_open(struct probing *p, const char *target,
+					       const char *exe) PROBING_MUST_CHECK;
+
+/**
+ * Sets a setting by its name; information_schema.df_settings lists them. For example
+ * "probing.query.timeout" to "5" seconds, or "probing.query.mode" to "nonblocking".
+ */
+PROBING_API struct probing_error *probing_set(struct probing *p, const char *key,
+					      const char *value) PROBING_MUST_CHECK;
+
+/** Told what is no failure but should be known: what was left out, and why. One line each. */
+typedef void probing_warning_handler(void *context, const char *text);
+PROBING_API void probing_on_warning(struct probing *p, probing_warning_handler *handler,
+				    void *context);
+
+/** Called for each row; the statement gives the values. Not 0 ends the query. */
+typedef int probing_row_handler(void *context, struct probing_statement *row);
+
+/** Runs all statements of @p sql. @p handler may be NULL. */
+PROBING_API struct probing_error *probing_query(struct probing *p, const char *sql,
+						probing_row_handler *handler,
+						void *context) PROBING_MUST_CHECK;
+
+/**
+ * Prepares the first statement of @p sql; *rest (which may be NULL) is where the next one begins.
+ * *ret is NULL if there is none. The statement belongs to the session and ends with it at last.
+ */
+PROBING_API struct probing_error *probing_prepare(struct probing *p, const char *sql,
+						  const char **rest, struct probing_statement **ret)
+	PROBING_MUST_CHECK;
+
+/**
+ * Goes to the next row; *row is 0 after the last one. All rows of one run tell of the same
+ * instant of the target. After an error or the last row, the next call begins a new run.
+ */
+PROBING_API struct probing_error *probing_next(struct probing_statement *s,
+					       int *row) PROBING_MUST_CHECK;
+/** Ends the run; the next call of probing_next() begins a new one. */
+PROBING_API void probing_reset(struct probing_statement *s);
+PROBING_API void probing_finish(struct probing_statement *s);
+
+enum probing_kind {
+	PROBING_NULL = 0,
+	PROBING_INTEGER = 1,
+	PROBING_REAL = 2,
+	PROBING_TEXT = 3,
+	PROBING_BLOB = 4,
+};
+
+/* Of the result; columns count from 0. Names live as long as the statement. */
+PROBING_API unsigned probing_columns(const struct probing_statement *s);
+PROBING_API const char *probing_column_name(const struct probing_statement *s, unsigned column);
+/** Of the table's column that is shown as it is: what it means, its unit ("s"); NULL else. */
+PROBING_API const char *probing_column_description(const struct probing_statement *s,
+						   unsigned column);
+PROBING_API const char *probing_column_unit(const struct probing_statement *s, unsigned column);
+
+/* Of the row. A value of another kind is converted as SQLite does; NULL gives 0 and NULL. */
+PROBING_API enum probing_kind probing_value_kind(struct probing_statement *s, unsigned column);
+PROBING_API int64_t probing_value_integer(struct probing_statement *s, unsigned column);
+PROBING_API double probing_value_real(struct probing_statement *s, unsigned column);
+/** Terminated by a NUL that *length (which may be NULL) does not count; lives until the next row.
+ */
+PROBING_API const char *probing_value_text(struct probing_statement *s, unsigned column,
+					   size_t *length);
+
+/** Ends the statement that runs, or the next one that does, as soon as it looks. */
+PROBING_API void probing_cancel(struct probing *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
