@@ -7,7 +7,7 @@ SONAME := libprobing.so.0
 .PHONY: library
 library: $(O)/libprobing.so ## the shared library, for programs of your own
 
-$(O)/libprobing.so: $(O)/libprobing.a sql/probing.map
+$(O)/libprobing.so: $(O)/libprobing.a sql/probing.map sql/module.mk
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=sql/probing.map -Wl,--no-undefined -o $@ \
 		-Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive $(SHARED_LIBS)
