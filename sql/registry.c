@@ -16,10 +16,17 @@ const struct prb_schema prb_schemas[] = {
 	{},
 };
 
+/* clang-format off: one a line, so that adding one changes one line. */
 const struct prb_table *const prb_tables[] = {
-	&prb_table_python_backtrace, &prb_table_python_stacks,	  &prb_table_python_threads,
-	&prb_table_python_locals,    &prb_table_native_backtrace, NULL,
+	&prb_table_python_backtrace,
+	&prb_table_python_stacks,
+	&prb_table_python_threads,
+	&prb_table_python_locals,
+	&prb_table_native_backtrace,
+	&prb_table_main_generate_series,
+	NULL,
 };
+/* clang-format on */
 
 const struct prb_table *prb_table_find(const char *schema, const char *name)
 {

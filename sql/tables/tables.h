@@ -5,6 +5,7 @@
 
 #include "sql/table.h"
 
+extern const struct prb_table prb_table_main_generate_series;
 extern const struct prb_table prb_table_native_backtrace;
 extern const struct prb_table prb_table_python_backtrace;
 extern const struct prb_table prb_table_python_locals;
