@@ -236,10 +236,13 @@ struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct pr
 				    struct prb_dump_thread *thread)
 {
 	const struct prb_py_frame *raw;
+	unsigned limit = decoder->options->max_frames;
 
 	prb_vec_each (raw, &frames->list) {
 		if (raw->hidden)
 			continue;
+		if (limit && thread->frames.count >= limit)
+			break;
 
 		struct prb_dump_frame *frame = prb_vec_push(&thread->frames);
 		if (!frame)

@@ -31,6 +31,9 @@ struct prb_dump_options {
 	bool locals, native, source;
 	bool main_only; /**< only the main thread */
 	pid_t tid;	/**< only this thread; 0: all */
+	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:
+	 * native frames need all Python frames, and what a lock is takes some. */
+	unsigned max_frames;
 };
 
 enum prb_frame_kind { PRB_FRAME_PYTHON, PRB_FRAME_NATIVE, PRB_FRAME_INLINE };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sql/instant.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -90,6 +91,9 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		.source = plan->needs & PRB_NEED_SOURCE,
 	};
 
+	/* Reads of a running thread are compared by their outermost frames. */
+	if (options.mode != PRB_DUMP_NONBLOCKING && !options.native && plan->frames != UINT_MAX)
+		options.max_frames = plan->frames;
 	if (!plan->several && plan->tid)
 		options.tid = plan->tid;
 	else if (!(plan->needs & PRB_NEED_THREADS))

@@ -20,10 +20,11 @@ struct prb_session;
 
 /** What the statement was planned to need; the dump is made for it. */
 struct prb_plan {
-	unsigned needs; /**< enum prb_need */
-	pid_t tid;	/**< the thread that the last table asked for; 0: none alone */
-	bool several;	/**< not all tables ask for the same single thread */
-	bool planned;	/**< a table asked for threads */
+	unsigned needs;	 /**< enum prb_need */
+	pid_t tid;	 /**< the thread that the last table asked for; 0: none alone */
+	bool several;	 /**< not all tables ask for the same single thread */
+	bool planned;	 /**< a table asked for threads */
+	unsigned frames; /**< of each thread that are wanted; UINT_MAX: all */
 };
 
 /** Borrows everything. */

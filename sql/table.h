@@ -43,6 +43,7 @@ enum prb_need {
 	PRB_NEED_LOCALS = 1 << 2,
 	PRB_NEED_NATIVE = 1 << 3,
 	PRB_NEED_SOURCE = 1 << 4,
+	PRB_NEED_ALL_FRAMES = 1 << 5, /**< of a table without depth */
 };
 
 enum {
@@ -51,11 +52,15 @@ enum {
 	PRB_COLUMN_KEY = 1 << 1,
 	/** A key that says which thread is meant; see needs_keyed. */
 	PRB_COLUMN_THREAD = 1 << 2,
+	/** Says how deep in its stack a row is: `depth < 5` spares reading the rest. */
+	PRB_COLUMN_DEPTH = 1 << 3,
 
 	/** Rows come from the agent: empty, with a note, while it is not loaded. */
 	PRB_TABLE_AGENT = 1 << 0,
 	/** Tells of this library or the machine, not of a target: one scan, whatever is open. */
 	PRB_TABLE_GLOBAL = 1 << 1,
+	/** Each row is a frame, in the order of depth: LIMIT spares reading the rest. */
+	PRB_TABLE_FRAMES = 1 << 2,
 };
 
 struct prb_column {

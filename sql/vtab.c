@@ -10,35 +10,13 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "sql/page.h"
-#include "sql/session_private.h"
-
-enum { MAX_KEYS = 8 };
-
-/** A constraint that reaches the scan. */
-struct prb_key {
-	unsigned column;
-	const sqlite3_value *value; /**< NULL: constrained, but not by an equality */
-};
-
-struct table {
-	sqlite3_vtab base;
-	struct prb_session *session;
-	const struct prb_table *spec;
-	unsigned column_count; /**< of the spec */
-	unsigned lead;	       /**< columns in front of the spec's own */
-
-	/* The last scan, if it fits one page: an inner loop of a join asks for the same again. */
-	struct prb_page *kept;
-	size_t kept_target;
-	uint64_t kept_generation;
-	char *kept_keys;
-};
+#include "sql/vtab_private.h"
 
 struct cursor {
 	sqlite3_vtab_cursor base;
 	struct prb_scan scan;
-	struct prb_key keys[MAX_KEYS];
-	sqlite3_value *values[MAX_KEYS];
+	struct prb_key keys[PRB_MAX_KEYS];
+	sqlite3_value *values[PRB_MAX_KEYS];
 	struct prb_str key_text; /**< all keys as one text, to compare with another scan's */
 	size_t target;		 /**< index of the session's target that is being read */
 	size_t row;		 /**< in the page */
@@ -46,13 +24,8 @@ struct cursor {
 	bool end;
 };
 
-static struct table *table_of(sqlite3_vtab *vtab)
-{
-	return (struct table *)vtab;
-}
-
 /** Gives an error to SQLite, and keeps it whole for whoever asked. */
-static int fail(struct table *table, struct prb_error *err)
+static int fail(struct prb_vtab *table, struct prb_error *err)
 {
 	int code = err->code == PRB_ERROR_NOMEM ? SQLITE_NOMEM
 		   : err->code == PRB_ERROR_CANCELLED || err->code == PRB_ERROR_TIMEOUT
@@ -79,7 +52,7 @@ static void declare_lead(struct prb_str *s, const char *suffix)
 		       suffix);
 }
 
-static void declaration(const struct table *table, struct prb_str *ret)
+static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 {
 	prb_str_puts(ret, "CREATE TABLE x(");
 	if (table->lead) {
@@ -104,7 +77,7 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 {
 	struct prb_session *session = context;
 	prb_auto_str struct prb_str text = {};
-	struct table *table;
+	struct prb_vtab *table;
 
 	(void)argc;
 	const struct prb_table *spec = prb_table_find(argv[1], argv[2]);
@@ -139,135 +112,11 @@ static int create_table(sqlite3 *db, void *context, int argc, const char *const 
 
 static int disconnect_table(sqlite3_vtab *vtab)
 {
-	struct table *table = table_of(vtab);
+	struct prb_vtab *table = prb_vtab_of(vtab);
 
 	prb_page_release(table->kept);
 	free(table->kept_keys);
 	free(table);
-	return SQLITE_OK;
-}
-
-/* Planning */
-
-/** What the constraints of one plan come to. */
-struct choice {
-	struct prb_str text; /**< the mask of used columns, then "C" or "C?" for each key */
-	unsigned count;	     /**< keys with a value */
-	unsigned keys;
-	bool keyed;  /**< the column that needs_keyed is about is constrained */
-	bool varies; /**< … to what is known only when the statement runs */
-	int64_t tid; /**< … or to this */
-};
-
-/** The spec's column that column @p index of the declaration is; NULL if it is one of ours. */
-static const struct prb_column *spec_column(const struct table *table, int index)
-{
-	int own = index - (int)table->lead;
-
-	return own >= 0 && own < (int)table->column_count ? &table->spec->columns[own] : NULL;
-}
-
-/** Notes whether the thread that is asked for is known while planning. */
-static void note_thread(sqlite3_index_info *info, int index, struct choice *choice)
-{
-	sqlite3_value *value = NULL;
-
-	if (choice->keyed && !choice->varies) {
-		choice->varies = true;
-		return;
-	}
-	choice->keyed = true;
-	choice->varies = info->aConstraint[index].op != SQLITE_INDEX_CONSTRAINT_EQ ||
-			 sqlite3_vtab_rhs_value(info, index, &value) != SQLITE_OK ||
-			 sqlite3_value_type(value) != SQLITE_INTEGER;
-	if (!choice->varies)
-		choice->tid = sqlite3_value_int64(value);
-}
-
-/** Takes one constraint into the choice; false if this plan cannot be. */
-static bool choose(const struct table *table, sqlite3_index_info *info, int index,
-		   struct choice *choice)
-{
-	const struct sqlite3_index_constraint *c = &info->aConstraint[index];
-	const struct prb_column *column = spec_column(table, c->iColumn);
-
-	if (!column || !(column->flags & PRB_COLUMN_KEY) ||
-	    c->op >= SQLITE_INDEX_CONSTRAINT_LIMIT || choice->keys == MAX_KEYS)
-		return true;
-	bool equality = c->op == SQLITE_INDEX_CONSTRAINT_EQ;
-	bool thread = column->flags & PRB_COLUMN_THREAD;
-	/* A plan that does not say which thread would give the rows of another one. */
-	if (thread && equality && !c->usable && table->spec->needs != table->spec->needs_keyed)
-		return false;
-	if (equality ? !c->usable : !thread)
-		return true;
-	if (thread)
-		note_thread(info, index, choice);
-	choice->keys++;
-	prb_str_printf(&choice->text, ",%d%s", (int)(column - table->spec->columns),
-		       equality ? "" : "?");
-	if (equality)
-		info->aConstraintUsage[index].argvIndex = (int)++choice->count;
-	return true;
-}
-
-static unsigned needs(const struct table *table, uint64_t used, const struct choice *choice)
-{
-	const struct prb_table *spec = table->spec;
-	unsigned result = choice->keyed && spec->needs_keyed ? spec->needs_keyed : spec->needs;
-
-	for (unsigned i = 0; i < table->column_count; i++)
-		if (used >> PRB_MIN(i, 63u) & 1)
-			result |= spec->columns[i].needs;
-	return result;
-}
-
-/** Adds this table's part to what the statement needs. */
-static void plan(struct table *table, uint64_t used, const struct choice *choice)
-{
-	struct prb_plan *plan = &table->session->plan;
-	unsigned wanted = needs(table, used, choice);
-	bool one = choice->keyed && !choice->varies && choice->tid > 0 && choice->tid <= INT32_MAX;
-
-	plan->needs |= wanted;
-	if (!wanted)
-		return;
-	if (!one || (plan->planned && plan->tid != choice->tid))
-		plan->several = true;
-	plan->tid = one ? (pid_t)choice->tid : 0;
-	plan->planned = true;
-}
-
-static int best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
-{
-	struct table *table = table_of(vtab);
-	__attribute__((cleanup(prb_str_deinit))) struct prb_str text = {};
-	struct choice choice = {};
-	uint64_t used = info->colUsed >> table->lead;
-
-	/* Bit 63 stands for all columns from there on. */
-	if (table->lead && info->colUsed >> 63)
-		used |= UINT64_MAX << (63 - table->lead);
-	prb_str_printf(&choice.text, "%llx", (unsigned long long)used);
-	for (int i = 0; i < info->nConstraint; i++) {
-		if (!choose(table, info, i, &choice)) {
-			prb_str_deinit(&choice.text);
-			return SQLITE_CONSTRAINT;
-		}
-	}
-	text = choice.text;
-	if (text.failed)
-		return SQLITE_NOMEM;
-	plan(table, used, &choice);
-	info->idxStr = sqlite3_mprintf("%s", prb_str_text(&text));
-	if (!info->idxStr)
-		return SQLITE_NOMEM;
-	info->needToFreeIdxStr = 1;
-	double rows = PRB_MAX(table->spec->rows, 1);
-	if (choice.count)
-		rows = PRB_MAX(rows / 20, 1);
-	info->estimatedRows = (sqlite3_int64)rows;
-	info->estimatedCost = rows + 10;
 	return SQLITE_OK;
 }
 
@@ -294,7 +143,7 @@ static void end_scan(struct cursor *cursor)
 
 static void forget_keys(struct cursor *cursor)
 {
-	for (unsigned i = 0; i < MAX_KEYS; i++) {
+	for (unsigned i = 0; i < PRB_MAX_KEYS; i++) {
 		sqlite3_value_free(cursor->values[i]);
 		cursor->values[i] = NULL;
 	}
@@ -313,7 +162,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 }
 
 /** Pages of no more than one target's rows are kept for the next scan with the same keys. */
-static bool take_kept(struct table *table, struct cursor *cursor)
+static bool take_kept(struct prb_vtab *table, struct cursor *cursor)
 {
 	if (!table->kept || table->kept_target != cursor->target ||
 	    table->kept_generation != table->session->generation ||
@@ -324,7 +173,7 @@ static bool take_kept(struct table *table, struct cursor *cursor)
 	return true;
 }
 
-static void keep(struct table *table, const struct cursor *cursor)
+static void keep(struct prb_vtab *table, const struct cursor *cursor)
 {
 	char *keys = strdup(prb_str_text(&cursor->key_text));
 
@@ -339,7 +188,7 @@ static void keep(struct table *table, const struct cursor *cursor)
 }
 
 /** Fetches the next page of the present target. */
-static struct prb_error *fetch(struct table *table, struct cursor *cursor, bool first)
+static struct prb_error *fetch(struct prb_vtab *table, struct cursor *cursor, bool first)
 {
 	struct prb_scan *scan = &cursor->scan;
 
@@ -356,7 +205,7 @@ static struct prb_error *fetch(struct table *table, struct cursor *cursor, bool 
 }
 
 /** Begins reading the target at cursor->target. */
-static struct prb_error *begin(struct table *table, struct cursor *cursor, uint64_t used,
+static struct prb_error *begin(struct prb_vtab *table, struct cursor *cursor, uint64_t used,
 			       unsigned key_count)
 {
 	struct prb_scan *scan = &cursor->scan;
@@ -376,7 +225,7 @@ static struct prb_error *begin(struct table *table, struct cursor *cursor, uint6
 }
 
 /** With several targets one that fails is left out, and told. */
-static struct prb_error *leave_out(struct table *table, struct cursor *cursor,
+static struct prb_error *leave_out(struct prb_vtab *table, struct cursor *cursor,
 				   struct prb_error *err)
 {
 	struct prb_session *session = table->session;
@@ -396,7 +245,7 @@ static struct prb_error *leave_out(struct table *table, struct cursor *cursor,
 }
 
 /** Goes on until there is a row or the last target has ended. */
-static int settle(struct table *table, struct cursor *cursor, struct prb_error *err)
+static int settle(struct prb_vtab *table, struct cursor *cursor, struct prb_error *err)
 {
 	size_t targets = table->spec->flags & PRB_TABLE_GLOBAL ? 1 : table->session->targets.count;
 	uint64_t used = cursor->scan.used;
@@ -426,7 +275,7 @@ static unsigned take_keys(struct cursor *cursor, const char *text, sqlite3_value
 	unsigned count = 0, next = 0;
 
 	prb_str_puts(&cursor->key_text, text);
-	for (text = strchr(text, ','); text && count < MAX_KEYS; text = strchr(text, ',')) {
+	for (text = strchr(text, ','); text && count < PRB_MAX_KEYS; text = strchr(text, ',')) {
 		char *end;
 		struct prb_key *key = &cursor->keys[count];
 
@@ -448,7 +297,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
 		  sqlite3_value **argv)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	struct table *table = table_of(base->pVtab);
+	struct prb_vtab *table = prb_vtab_of(base->pVtab);
 	uint64_t used = strtoull(text, NULL, 16);
 
 	(void)number;
@@ -475,7 +324,7 @@ static int next(sqlite3_vtab_cursor *base)
 	cursor->rowid++;
 	if (++cursor->row < cursor->scan.page->rows)
 		return SQLITE_OK;
-	return settle(table_of(base->pVtab), cursor, NULL);
+	return settle(prb_vtab_of(base->pVtab), cursor, NULL);
 }
 
 static int eof(sqlite3_vtab_cursor *base)
@@ -483,7 +332,7 @@ static int eof(sqlite3_vtab_cursor *base)
 	return ((struct cursor *)base)->end;
 }
 
-static void lead_column(const struct table *table, const struct cursor *cursor, unsigned column,
+static void lead_column(const struct prb_vtab *table, const struct cursor *cursor, unsigned column,
 			sqlite3_context *context)
 {
 	const struct prb_session_target *target = &table->session->targets.items[cursor->target];
@@ -499,7 +348,7 @@ static void lead_column(const struct table *table, const struct cursor *cursor, 
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index)
 {
 	const struct cursor *cursor = (struct cursor *)base;
-	const struct table *table = table_of(base->pVtab);
+	const struct prb_vtab *table = prb_vtab_of(base->pVtab);
 	unsigned own = (unsigned)index - table->lead;
 
 	if ((unsigned)index < table->lead)
@@ -521,7 +370,7 @@ static const sqlite3_module module = {
 	.iVersion = 1,
 	.xCreate = create_table,
 	.xConnect = connect_table,
-	.xBestIndex = best_index,
+	.xBestIndex = prb_vtab_best_index,
 	.xDisconnect = disconnect_table,
 	.xDestroy = disconnect_table,
 	.xOpen = open_cursor,

@@ -30,7 +30,8 @@ const struct prb_column prb_frame_columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread the frame is on",
 		 .flags = PRB_COLUMN_KEY | PRB_COLUMN_THREAD},
 	[THREAD] = {"thread", PRB_COLUMN_TEXT, "Name of the thread, as threading has it"},
-	[DEPTH] = {"depth", PRB_COLUMN_INTEGER, "Place in the stack; 0 is the innermost frame"},
+	[DEPTH] = {"depth", PRB_COLUMN_INTEGER, "Place in the stack; 0 is the innermost frame",
+		   .flags = PRB_COLUMN_DEPTH},
 	[FUNC] = {"func", PRB_COLUMN_TEXT, "Name of the function"},
 	[QUALNAME] =
 		{"qualname", PRB_COLUMN_TEXT,

@@ -13,6 +13,7 @@ const struct prb_table prb_table_native_backtrace = {
 	.name = "backtrace",
 	.doc = "Stacks of all threads, C and C++ frames merged with the Python frames",
 	.columns = prb_frame_columns,
+	.flags = PRB_TABLE_FRAMES,
 	.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE,
 	.needs_keyed = PRB_NEED_THREADS | PRB_NEED_NATIVE,
 	.rows = 2000,

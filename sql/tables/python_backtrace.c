@@ -12,6 +12,7 @@ const struct prb_table prb_table_python_backtrace = {
 	.name = "backtrace",
 	.doc = "Stack of the main thread, or of the threads that tid is constrained to",
 	.columns = prb_frame_columns,
+	.flags = PRB_TABLE_FRAMES,
 	.needs = PRB_NEED_MAIN,
 	.needs_keyed = PRB_NEED_THREADS,
 	.rows = 50,

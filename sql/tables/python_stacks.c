@@ -12,6 +12,7 @@ const struct prb_table prb_table_python_stacks = {
 	.name = "stacks",
 	.doc = "Stacks of all Python threads",
 	.columns = prb_frame_columns,
+	.flags = PRB_TABLE_FRAMES,
 	.needs = PRB_NEED_THREADS,
 	.needs_keyed = PRB_NEED_THREADS,
 	.rows = 500,
