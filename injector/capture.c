@@ -32,10 +32,8 @@ void prb_capture_clear(struct prb_capture_thread *thread)
 	prb_error_destroy(prb_steal(&thread->frames_error));
 }
 
-struct prb_error *prb_capture_walk(struct prb_capture *c, struct prb_capture_thread *thread,
-				   struct prb_mem *mem)
+struct prb_error *prb_capture_walk(struct prb_capture_thread *thread, struct prb_mem *mem)
 {
-	(void)c;
 	prb_capture_clear(thread);
 	if (!thread->py)
 		return NULL;
@@ -144,7 +142,7 @@ static struct prb_error *copy_stopped(struct prb_capture *c, struct prb_capture_
 		PRB_TRY(prb_stop_registers(stop, &thread->regs));
 		PRB_TRY(prb_capture_fetch_stack(c, view, &thread->regs));
 	}
-	return prb_capture_walk(c, thread, prb_view_mem(view));
+	return prb_capture_walk(thread, prb_view_mem(view));
 }
 
 static struct prb_error *stop_once(struct prb_capture *c, struct prb_capture_thread *thread,
@@ -222,7 +220,7 @@ static struct prb_error *read_once(struct prb_capture *c, struct prb_capture_thr
 {
 	prb_view_new_epoch(view);
 	PRB_TRY(prb_view_prefetch(view));
-	PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(view)));
+	PRB_TRY(prb_capture_walk(thread, prb_view_mem(view)));
 	return prb_capture_decode(c, thread, prb_view_mem(view));
 }
 
@@ -235,8 +233,10 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 		prb_task_note(&c->tasks, thread->task);
 		thread->regs.known = 0;
 		/* Registers come with what it waits for, and native frames from them. */
-		if (thread->task->state != 'R')
-			PRB_TRY(prb_describe_wait(c, thread));
+		if (thread->task->state != 'R') {
+			PRB_TRY(prb_describe_read_call(c, thread));
+			PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
+		}
 		PRB_TRY(read_once(c, thread, view));
 		if (thread->task->state == 'R')
 			return NULL;

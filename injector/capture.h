@@ -3,7 +3,7 @@
  * @file Reading the stacks of threads, each as exactly as its state allows.
  *
  * Internal to injector/: dump.c plans which threads are read and describes them; the ways of
- * reading are capture_idle(), capture_running() and capture_frozen().
+ * reading are prb_capture_sleeping(), prb_capture_running() and prb_capture_frozen().
  */
 #ifndef PRB_INJECTOR_CAPTURE_H
 #define PRB_INJECTOR_CAPTURE_H
@@ -28,6 +28,7 @@ struct prb_capture_thread {
 
 	struct prb_py_frames frames;
 	struct prb_error *frames_error; /**< why `frames` ends early, or NULL */
+	struct prb_task call;		/**< the system call it sleeps in */
 	struct prb_regs regs;		/**< regs.known is 0 if they could not be had */
 	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
 	bool done;
@@ -61,7 +62,7 @@ static inline struct prb_dump_thread *prb_capture_out(struct prb_capture *c,
  * Reads the raw frames of a thread through @p mem into thread->frames. What is wrong with them
  * goes to frames_error; errors returned are about ourselves or a vanished process.
  */
-struct prb_error *prb_capture_walk(struct prb_capture *c, struct prb_capture_thread *thread,
+struct prb_error *prb_capture_walk(struct prb_capture_thread *thread,
 				   struct prb_mem *mem) PRB_MUST_CHECK;
 
 /** Decodes what was walked into the dump's thread, replacing what was there. */
@@ -87,6 +88,12 @@ struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
 
 /** Ends what was walked. */
 void prb_capture_clear(struct prb_capture_thread *thread);
+
+/**
+ * Reads all threads that slept when they were noted, through @p view, which must hold nothing from
+ * before that. Those that slept on until it was done are `done`, and exact.
+ */
+struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *view) PRB_MUST_CHECK;
 
 /** Reads a thread that does not sleep: stopped, or (nonblocking) by agreement of several reads. */
 struct prb_error *prb_capture_running(struct prb_capture *c,

@@ -20,10 +20,8 @@ static struct prb_error *copy(const char *text, char **ret)
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
 
-pid_t prb_describe_tid(struct prb_python *py, struct prb_mem *mem, struct prb_tasks *tasks,
-		       uint64_t pthread)
+pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
 {
-	(void)py;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
 		uint32_t tid;
 		prb_auto_error struct prb_error *err =
@@ -61,22 +59,23 @@ static struct prb_error *set_wait(struct prb_capture *c, struct prb_capture_thre
 	return out->waits_for ? NULL : prb_error_nomem();
 }
 
-struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread)
+struct prb_error *prb_describe_read_call(struct prb_capture *c, struct prb_capture_thread *thread)
 {
-	struct prb_task task;
+	thread->call = (struct prb_task){
+		.tid = thread->task->tid, .state = thread->task->state, .syscall = -1};
+	PRB_TRY(prb_task_read_call(c->target, &thread->call));
+	take_registers(c, thread, &thread->call);
+	return NULL;
+}
+
+struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_mem *mem)
+{
 	struct prb_wait wait;
 
-	task = (struct prb_task){.tid = thread->task->tid, .state = thread->task->state};
-	struct prb_error *err = prb_task_read_call(c->target, &task);
-	if (err) { /* gone, or not told: then there is nothing to say */
-		if (err->code == PRB_ERROR_NOMEM)
-			return err;
-		prb_error_destroy(err);
-		return NULL;
-	}
-	take_registers(c, thread, &task);
-	PRB_TRY(prb_wait_describe(c->waits, &task, &wait));
-	err = set_wait(c, thread, &wait);
+	PRB_TRY(prb_wait_describe(c->waits, mem, &thread->call, &wait));
+
+	struct prb_error *err = set_wait(c, thread, &wait);
 	prb_wait_deinit(&wait);
 	return err;
 }
@@ -234,12 +233,38 @@ static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_py
 	return NULL;
 }
 
-static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *py,
-				      struct prb_mem *mem, uint64_t interp)
+struct table_of_names {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	uint64_t interp;
+};
+
+/* The table as far as it can be had; what is wrong with it shows when it is read in earnest. */
+static struct prb_error *try_names(void *context)
 {
+	struct table_of_names *table = context;
+	struct prb_py_thread_names names;
+	struct prb_error *err =
+		prb_python_thread_names(table->py, table->mem, table->interp, &names);
+
+	if (!err)
+		prb_py_thread_names_deinit(&names);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *py,
+				      struct prb_view *view, uint64_t interp)
+{
+	struct table_of_names table = {py, prb_view_mem(view), interp};
 	struct prb_py_thread_names names;
 	struct prb_py_thread_name *name;
-	struct prb_error *err = prb_python_thread_names(py, mem, interp, &names);
+
+	PRB_TRY(prb_view_gather(view, try_names, &table));
+
+	struct prb_error *err = prb_python_thread_names(py, table.mem, interp, &names);
 
 	/* threading's own table may be in the middle of a change: then threads have no names. */
 	if (err) {
@@ -260,12 +285,12 @@ static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *
 
 /* The names of one interpreter's threads; *nameless counts those that got none. */
 static struct prb_error *name_interp(struct prb_capture *c, struct prb_python *py,
-				     struct prb_mem *mem, uint64_t interp, size_t *nameless)
+				     struct prb_view *view, uint64_t interp, size_t *nameless)
 {
 	struct prb_capture_thread *thread;
 
 	*nameless = 0;
-	PRB_TRY(name_threads(c, py, mem, interp));
+	PRB_TRY(name_threads(c, py, view, interp));
 	prb_vec_each (thread, &c->threads)
 		*nameless += thread->py == py && thread->state.interp == interp &&
 			     !prb_capture_out(c, thread)->name;
@@ -284,7 +309,7 @@ static struct prb_error *name_again(struct prb_capture *c, struct prb_python *py
 	PRB_TRY(prb_view_create(c->target->mem, &view));
 	for (int attempt = 0; attempt < ATTEMPTS && nameless; attempt++) {
 		prb_view_new_epoch(view);
-		err = name_interp(c, py, prb_view_mem(view), interp, &nameless);
+		err = name_interp(c, py, view, interp, &nameless);
 		if (err)
 			break;
 	}
@@ -314,7 +339,7 @@ static struct prb_error *recall_name(struct prb_capture *c, struct prb_dump_thre
 }
 
 struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
-				     struct prb_mem *mem)
+				     struct prb_view *view)
 {
 	struct prb_capture_thread *thread;
 	uint64_t done = 0;
@@ -325,7 +350,7 @@ struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *p
 		if (thread->py != py || thread->state.interp == done)
 			continue;
 		done = thread->state.interp;
-		PRB_TRY(name_interp(c, py, mem, done, &nameless));
+		PRB_TRY(name_interp(c, py, view, done, &nameless));
 		if (nameless && c->target->kind == PRB_TARGET_PROCESS)
 			PRB_TRY(name_again(c, py, done));
 	}

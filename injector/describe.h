@@ -9,13 +9,18 @@
 #include "injector/capture.h"
 
 /** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
-pid_t prb_describe_tid(struct prb_python *py, struct prb_mem *mem, struct prb_tasks *tasks,
-		       uint64_t pthread);
+pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
 
-/** Fills waits_for, gil "waits" and the registers that a system call shows, of a sleeping thread.
+/** Reads the system call that a thread sleeps in, and the registers that it shows. */
+struct prb_error *prb_describe_read_call(struct prb_capture *c,
+					 struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/**
+ * Fills waits_for from the call that was read. @p mem: the target's memory, or a view of an instant
+ * at which the thread slept in that call.
  */
-struct prb_error *prb_describe_wait(struct prb_capture *c,
-				    struct prb_capture_thread *thread) PRB_MUST_CHECK;
+struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_mem *mem) PRB_MUST_CHECK;
 
 /** Fills state, os_name and idle_seconds; notes for a snapshot how the thread was read. */
 struct prb_error *prb_describe_thread(struct prb_capture *c,
@@ -27,7 +32,7 @@ struct prb_error *prb_describe_recall(struct prb_capture *c,
 
 /** Fills the names that `threading` of each interpreter of @p py gives. */
 struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
-				     struct prb_mem *mem) PRB_MUST_CHECK;
+				     struct prb_view *view) PRB_MUST_CHECK;
 
 /** Fills the target part of the dump. */
 struct prb_error *prb_describe_target(struct prb_capture *c,

@@ -67,12 +67,11 @@ static struct prb_error *add_thread(struct maker *m, struct prb_python *py,
 	return NULL;
 }
 
-static struct prb_task_watch *find_task(struct maker *m, struct prb_python *py,
-					struct prb_py_thread *state)
+static struct prb_task_watch *find_task(struct maker *m, struct prb_py_thread *state)
 {
 	if (!state->tid)
-		state->tid = prb_describe_tid(py, prb_view_mem(m->view), &m->capture.tasks,
-					      state->pthread);
+		state->tid =
+			prb_describe_tid(prb_view_mem(m->view), &m->capture.tasks, state->pthread);
 	return state->tid ? prb_tasks_find_inner(&m->capture.tasks, state->tid) : NULL;
 }
 
@@ -90,6 +89,7 @@ static struct prb_error *read_threads(struct maker *m, struct prb_python *py,
 		    (err->code != PRB_ERROR_BAD_DATA && err->code != PRB_ERROR_FAULT))
 			break;
 		prb_view_new_epoch(m->view);
+		PRB_TRY(prb_view_prefetch(m->view));
 	}
 	return prb_error_prefix(err, "cannot read the threads of Python %s", py->version);
 }
@@ -109,6 +109,24 @@ static bool has_not_begun(const struct prb_py_threads *threads, const struct prb
 	return false;
 }
 
+struct nameless {
+	struct maker *m;
+	const struct prb_py_threads *threads;
+};
+
+/* Up to 3.10 a state says by itself only which pthread it belongs to. */
+static struct prb_error *try_tids(void *context)
+{
+	struct nameless *nameless = context;
+	struct maker *m = nameless->m;
+	const struct prb_py_thread *state;
+
+	prb_vec_each (state, &nameless->threads->list)
+		if (!state->tid)
+			prb_describe_tid(prb_view_mem(m->view), &m->capture.tasks, state->pthread);
+	return NULL;
+}
+
 /* The threads of one runtime. A thread may have states in several interpreters; it is listed in
  * each that it has frames in. */
 static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
@@ -119,19 +137,20 @@ static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
 
 	PRB_TRY(read_threads(m, py, &threads));
 
-	struct prb_error *err = NULL;
+	struct prb_error *err = prb_view_gather(m->view, try_tids, &(struct nameless){m, &threads});
 	prb_vec_each (state, &threads.list) {
 		struct prb_task_watch *task;
 
+		if (err)
+			break;
+
 		if (py->layout.version < 0x030c && has_not_begun(&threads, state))
 			continue;
-		task = find_task(m, py, state);
+		task = find_task(m, state);
 		without += !task;
 		if (!task || !wanted(m, task->tid))
 			continue;
 		err = add_thread(m, py, state, task);
-		if (err)
-			break;
 	}
 	prb_py_threads_deinit(&threads);
 	if (!err && without)
@@ -218,33 +237,12 @@ static struct prb_error *read_still(struct maker *m)
 			prb_error_destroy(
 				prb_target_registers(c->target, thread->task->tid, &thread->regs));
 		PRB_TRY(prb_describe_recall(c, thread));
-		PRB_TRY(prb_describe_wait(c, thread));
+		PRB_TRY(prb_describe_read_call(c, thread));
+		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
 		if (!thread->frames.list.count)
-			PRB_TRY(prb_capture_walk(c, thread, mem));
+			PRB_TRY(prb_capture_walk(thread, mem));
 		PRB_TRY(prb_capture_decode(c, thread, mem));
 	}
-	return NULL;
-}
-
-/* All at once, and those that turn out to have slept are exact. */
-static struct prb_error *read_sleeping(struct maker *m)
-{
-	struct prb_capture *c = &m->capture;
-	struct prb_capture_thread *thread;
-
-	/* A snapshot must hold what each thread needs by itself. */
-	if (!c->target->recorder)
-		prb_capture_share(c, prb_view_mem(m->view));
-	prb_vec_each (thread, &c->threads) {
-		if (thread->task->state == 'R')
-			continue;
-		PRB_TRY(prb_describe_wait(c, thread));
-		PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(m->view)));
-		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(m->view)));
-	}
-	prb_capture_share(c, NULL);
-	prb_vec_each (thread, &c->threads)
-		thread->done = prb_task_slept(&c->tasks, thread->task);
 	return NULL;
 }
 
@@ -255,7 +253,7 @@ static struct prb_error *read_live(struct maker *m)
 
 	if (c->options->mode == PRB_DUMP_FREEZE)
 		return prb_capture_frozen(c);
-	PRB_TRY(read_sleeping(m));
+	PRB_TRY(prb_capture_sleeping(c, m->view));
 	prb_vec_each (thread, &c->threads)
 		if (!thread->done)
 			PRB_TRY(prb_capture_running(c, thread));
@@ -272,7 +270,8 @@ static struct prb_error *describe(struct maker *m)
 
 	struct prb_python **py;
 	prb_vec_each (py, &m->pythons.list)
-		PRB_TRY(prb_describe_names(c, *py, prb_view_mem(m->view)));
+		PRB_TRY(prb_describe_names(c, *py, m->view));
+	PRB_TRY(prb_waits_gather(c, m->view));
 	prb_vec_each (thread, &c->threads)
 		PRB_TRY(prb_waits_explain(c, thread, prb_view_mem(m->view)));
 	return prb_describe_target(c, &m->pythons);
@@ -314,12 +313,15 @@ static struct prb_error *make(struct maker *m)
 	struct prb_capture *c = &m->capture;
 
 	PRB_TRY(prb_modules_create(c->target, &c->modules));
-	PRB_TRY(prb_pythons_find(c->modules, &m->pythons));
+	PRB_TRY(prb_view_create(c->target->mem, &m->view));
+	PRB_TRY(prb_pythons_find(c->modules, m->view, &m->pythons));
 	if (c->options->native)
 		PRB_TRY(prb_native_create(c->modules, &c->native));
-	PRB_TRY(prb_view_create(c->target->mem, &m->view));
-	/* Counters are noted before anything is read: see tasks.h. */
+	/* Counters are noted before anything is read (see tasks.h): of what was read to find
+	 * Python only the places are still good, but they are those that are needed now. */
 	PRB_TRY(prb_tasks_create(c->target, &c->tasks));
+	prb_view_new_epoch(m->view);
+	PRB_TRY(prb_view_prefetch(m->view));
 	PRB_TRY(prb_wait_context_create(c->target, &c->waits));
 	PRB_TRY(plan(m));
 	PRB_TRY(c->target->kind == PRB_TARGET_PROCESS ? read_live(m) : read_still(m));

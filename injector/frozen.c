@@ -129,7 +129,7 @@ static struct prb_error *copy_thread(struct frozen *f, struct prb_capture_thread
 	struct prb_error *err = ended ? NULL : prb_capture_check_owner(thread, mem);
 
 	if (!ended && !err)
-		return prb_capture_walk(f->capture, thread, mem);
+		return prb_capture_walk(thread, mem);
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);
@@ -223,8 +223,9 @@ static struct prb_error *read_frozen(struct frozen *f)
 	bool good = false;
 
 	prb_vec_each (thread, &c->threads) { /* learn which pages are needed */
-		PRB_TRY(prb_describe_wait(c, thread));
-		PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(f->view)));
+		PRB_TRY(prb_describe_read_call(c, thread));
+		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
+		PRB_TRY(prb_capture_walk(thread, prb_view_mem(f->view)));
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
 	}
 	for (int attempt = 1; attempt <= ATTEMPTS && !good; attempt++)

@@ -100,8 +100,8 @@ static void gap(int attempt)
 }
 
 /* Cuts thread->frames to what READS reads agree on; *deepest: frames in the deepest of them. */
-static struct prb_error *agree(struct prb_capture *c, struct prb_capture_thread *thread,
-			       struct prb_view *view, size_t *deepest)
+static struct prb_error *agree(struct prb_capture_thread *thread, struct prb_view *view,
+			       size_t *deepest)
 {
 	int reads = 0;
 
@@ -110,7 +110,7 @@ static struct prb_error *agree(struct prb_capture *c, struct prb_capture_thread 
 
 		if (!reads) {
 			prb_view_new_epoch(view);
-			PRB_TRY(prb_capture_walk(c, thread, prb_view_mem(view)));
+			PRB_TRY(prb_capture_walk(thread, prb_view_mem(view)));
 			opinion.readable = !thread->frames_error;
 			opinion.confirms = opinion.depth = thread->frames.list.count;
 		} else {
@@ -217,7 +217,7 @@ struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture
 	thread->regs.known = 0;
 	PRB_TRY(prb_view_create(c->target->mem, &view));
 
-	struct prb_error *err = agree(c, thread, view, &deepest);
+	struct prb_error *err = agree(thread, view, &deepest);
 	if (!err)
 		err = decode_agreed(c, thread, view);
 	if (!err)

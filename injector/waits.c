@@ -43,8 +43,8 @@ static const struct prb_dump_frame *library_call(const struct prb_dump_thread *o
 }
 
 /* The owner's number and, if it is one of the threads that are shown, its name. */
-static pid_t find_owner(struct prb_capture *c, struct prb_python *py, struct prb_mem *mem,
-			uint64_t pthread, const char **name)
+static pid_t find_owner(struct prb_capture *c, struct prb_mem *mem, uint64_t pthread,
+			const char **name)
 {
 	struct prb_capture_thread *thread;
 
@@ -56,16 +56,16 @@ static pid_t find_owner(struct prb_capture *c, struct prb_python *py, struct prb
 		return prb_capture_out(c, thread)->tid;
 	}
 
-	pid_t inner = prb_describe_tid(py, mem, &c->tasks, pthread);
+	pid_t inner = prb_describe_tid(mem, &c->tasks, pthread);
 	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&c->tasks, inner) : NULL;
 	return task ? task->tid : 0;
 }
 
-static char *describe_lock(struct prb_capture *c, struct prb_python *py, struct prb_mem *mem,
+static char *describe_lock(struct prb_capture *c, struct prb_mem *mem,
 			   const struct prb_py_lock *lock)
 {
 	const char *name = NULL;
-	pid_t owner = lock->owner ? find_owner(c, py, mem, lock->owner, &name) : 0;
+	pid_t owner = lock->owner ? find_owner(c, mem, lock->owner, &name) : 0;
 
 	if (!owner)
 		return prb_format("futex: waiting for %s %s at %#llx",
@@ -75,6 +75,42 @@ static char *describe_lock(struct prb_capture *c, struct prb_python *py, struct 
 			  name ? name : "");
 }
 
+/* Whether its waiting has to do with a Python object, and the object may be looked for. */
+static bool may_have_lock(struct prb_capture *c, const struct prb_capture_thread *thread)
+{
+	return thread->py && thread->futex && thread->frames.list.count &&
+	       prb_capture_out(c, thread)->read != PRB_READ_UNSTABLE;
+}
+
+struct locks {
+	struct prb_capture *capture;
+	struct prb_mem *mem;
+};
+
+static struct prb_error *try_locks(void *context)
+{
+	struct locks *locks = context;
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &locks->capture->threads) {
+		struct prb_py_lock lock;
+
+		if (!may_have_lock(locks->capture, thread))
+			continue;
+		struct prb_error *err = prb_python_lock(
+			thread->py, locks->mem, thread->frames.list.items, thread->futex, &lock);
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view)
+{
+	return prb_view_gather(view, try_locks, &(struct locks){c, prb_view_mem(view)});
+}
+
 struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
 				    struct prb_mem *mem)
 {
@@ -82,8 +118,7 @@ struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_th
 	struct prb_py_lock lock = {};
 	char *text = NULL;
 
-	if (!thread->py || !thread->futex || !thread->frames.list.count ||
-	    out->read == PRB_READ_UNSTABLE)
+	if (!may_have_lock(c, thread))
 		return NULL;
 	if (out->gil && !strcmp(out->gil, "waits")) {
 		text = strdup("futex: waiting for the GIL");
@@ -99,7 +134,7 @@ struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_th
 			text = prb_format("futex: waiting in %s",
 					  call->qualname ? call->qualname : call->func);
 		else if (lock.type)
-			text = describe_lock(c, thread->py, mem, &lock);
+			text = describe_lock(c, mem, &lock);
 		else
 			return NULL;
 	}

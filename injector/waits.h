@@ -8,6 +8,9 @@
 
 #include "injector/capture.h"
 
+/** Fetches what prb_waits_explain() reads, for all threads together. */
+struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view) PRB_MUST_CHECK;
+
 /** Replaces waits_for where more is known than the kernel tells. Needs frames and thread names. */
 struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
 				    struct prb_mem *mem) PRB_MUST_CHECK;

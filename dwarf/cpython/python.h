@@ -18,6 +18,7 @@
 #include "dwarf/cpython/layout.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/mem/mem.h"
+#include "dwarf/mem/view.h"
 
 struct prb_python {
 	struct prb_target *target; /**< borrowed */
@@ -41,8 +42,11 @@ struct prb_pythons {
  * Finds the CPython runtimes of a target; more than one if several libpythons are loaded and
  * initialised. PRB_ERROR_UNSUPPORTED if the process is no Python we can read (none, 2.7, PyPy, not
  * yet initialised, a version we do not know), with what it is and what to do.
+ *
+ * Reads through @p view, in new epochs: it remembers the pages, and prb_python_threads() reads
+ * mostly the same ones.
  */
-struct prb_error *prb_pythons_find(struct prb_modules *modules,
+struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view *view,
 				   struct prb_pythons *ret) PRB_MUST_CHECK;
 void prb_pythons_deinit(struct prb_pythons *pythons);
 

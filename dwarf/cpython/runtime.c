@@ -315,10 +315,10 @@ static struct prb_error *no_python(struct finder *finder)
 			      "'probing list' shows the Python processes");
 }
 
-struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pythons *ret)
+struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view *view,
+				   struct prb_pythons *ret)
 {
 	prb_auto_str struct prb_str exe = {};
-	struct prb_view *view;
 
 	*ret = (struct prb_pythons){};
 	struct prb_error *recalled = prb_pythons_recall(modules, ret);
@@ -328,7 +328,6 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pytho
 		return recalled;
 	}
 	prb_error_destroy(prb_target_read_link(modules->target, &exe, "exe"));
-	PRB_TRY(prb_view_create(modules->target->mem, &view));
 
 	struct finder finder = {.modules = modules, .mem = prb_view_mem(view), .found = ret};
 	struct prb_error *err = NULL;
@@ -345,7 +344,6 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_pytho
 	for (unsigned i = 0; !err && i < ret->list.count; i++)
 		prb_python_remember(ret->list.items[i], i);
 	prb_error_destroy(finder.reason);
-	prb_view_destroy(view);
 	if (err)
 		prb_pythons_deinit(ret);
 	return err;

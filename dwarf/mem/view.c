@@ -2,11 +2,16 @@
 #include "dwarf/mem/view.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/vec.h"
 #include "dwarf/mem/maps.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; not in older headers */
+#endif
 
 enum {
 	SLAB_PAGES = 16, /* pages allocated at once; each slab is twice as large as the last */
@@ -14,6 +19,9 @@ enum {
 	BATCH_PAGES = 512, /* pages of one batched read */
 	REMEMBERED = 8,	   /* epochs for which an untouched page is still expected: a program that
 			      alternates between call chains needs the pages of all of them */
+	LEVELS = 12,	   /* of pointers that are followed in batches */
+	ALONE = 8,	   /* pages that are fetched one by one at each level: a chain that begins
+			      the way to many things (a module, its dict) is no level each */
 };
 
 struct page {
@@ -28,8 +36,10 @@ struct prb_view {
 	struct prb_mem mem; /* first: the view is a memory source itself */
 	struct prb_mem *base;
 	uint32_t epoch;
-	const struct prb_maps *sealed; /* not NULL while sealed */
+	bool sealed;
+	const struct prb_maps *maps; /* what may be fetched while sealed; NULL: nothing */
 	size_t misses;
+	size_t alone; /* pages that may be fetched nevertheless */
 	PRB_VEC(struct page) pages;
 	PRB_VEC(char *) slabs;
 	size_t slab_pages, slab_used; /* of the newest slab */
@@ -87,24 +97,47 @@ static struct page *page_entry(struct prb_view *view, uint64_t number)
 	return page;
 }
 
-static bool page_buffer(struct prb_view *view, struct page *page)
+/*
+ * Memory that is written for the first time costs a fault for each page, more than what is written
+ * there; for many pages it is asked for at once. Where the kernel does not know how, it faults.
+ */
+static void populate(struct prb_view *view, size_t count)
+{
+	char *slab = view->slabs.items[view->slabs.count - 1];
+
+	count = PRB_MIN(count, view->slab_pages - view->slab_used);
+	if (count > 1)
+		madvise(slab + view->slab_used * PRB_PAGE_SIZE, count * PRB_PAGE_SIZE,
+			MADV_POPULATE_WRITE);
+}
+
+static bool add_slab(struct prb_view *view)
+{
+	size_t pages =
+		view->slab_pages ? PRB_MIN(view->slab_pages * 2, SLAB_PAGES_MAX) : SLAB_PAGES;
+	char **slab = prb_vec_push(&view->slabs);
+
+	if (!slab)
+		return false;
+	*slab = aligned_alloc(PRB_PAGE_SIZE, pages * PRB_PAGE_SIZE);
+	if (!*slab) {
+		view->slabs.count--;
+		return false;
+	}
+	view->slab_pages = pages;
+	view->slab_used = 0;
+	return true;
+}
+
+/* A buffer for a page, one of @p count that are wanted now. */
+static bool page_buffer(struct prb_view *view, struct page *page, size_t count)
 {
 	if (page->data)
 		return true;
 	if (!view->slabs.count || view->slab_used == view->slab_pages) {
-		char **slab = prb_vec_push(&view->slabs);
-
-		if (!slab)
+		if (!add_slab(view))
 			return false;
-		view->slab_pages = !view->slab_pages
-					   ? SLAB_PAGES
-					   : PRB_MIN(view->slab_pages * 2, SLAB_PAGES_MAX);
-		*slab = malloc(view->slab_pages * PRB_PAGE_SIZE);
-		if (!*slab) {
-			view->slabs.count--;
-			return false;
-		}
-		view->slab_used = 0;
+		populate(view, count);
 	}
 	page->data = view->slabs.items[view->slabs.count - 1] + view->slab_used++ * PRB_PAGE_SIZE;
 	return true;
@@ -114,12 +147,17 @@ static bool page_buffer(struct prb_view *view, struct page *page)
  * Sealed views may still read what the target cannot write: file mappings, not the reserves of
  * an allocator, which become writable as they are used.
  */
-static bool may_fetch(const struct prb_view *view, uint64_t number)
+static bool may_fetch(struct prb_view *view, uint64_t number)
 {
 	if (!view->sealed)
 		return true;
+	if (view->alone) {
+		view->alone--;
+		return true;
+	}
 
-	const struct prb_map *map = prb_maps_find(view->sealed, number * PRB_PAGE_SIZE);
+	const struct prb_map *map =
+		view->maps ? prb_maps_find(view->maps, number * PRB_PAGE_SIZE) : NULL;
 	return map && map->read && !map->write && (map->inode || !strcmp(map->path, "[vdso]"));
 }
 
@@ -135,7 +173,7 @@ static struct prb_error *hold(struct prb_view *view, uint64_t number, struct pag
 			view->misses++;
 			return prb_error_fault(number * PRB_PAGE_SIZE, PRB_PAGE_SIZE);
 		}
-		if (!page_buffer(view, page))
+		if (!page_buffer(view, page, 1))
 			return prb_error_nomem();
 		PRB_TRY(prb_mem_read(view->base, number * PRB_PAGE_SIZE, page->data,
 				     PRB_PAGE_SIZE));
@@ -230,7 +268,7 @@ struct prb_mem *prb_view_mem(struct prb_view *view)
 void prb_view_new_epoch(struct prb_view *view)
 {
 	view->epoch++;
-	view->sealed = NULL;
+	view->sealed = false;
 	view->misses = 0;
 }
 
@@ -238,11 +276,16 @@ void prb_view_new_epoch(struct prb_view *view)
 static struct prb_error *fetch(struct prb_view *view, const size_t *indices, size_t count)
 {
 	struct prb_block blocks[BATCH_PAGES];
+	size_t fresh = 0;
 
+	for (size_t i = 0; i < count; i++)
+		fresh += !view->pages.items[indices[i]].data;
+	if (view->slabs.count)
+		populate(view, fresh);
 	for (size_t i = 0; i < count; i++) {
 		struct page *page = &view->pages.items[indices[i]];
 
-		if (!page_buffer(view, page))
+		if (!page_buffer(view, page, count - i))
 			return prb_error_nomem();
 		blocks[i] = (struct prb_block){.address = page->number * PRB_PAGE_SIZE,
 					       .length = PRB_PAGE_SIZE,
@@ -320,13 +363,32 @@ void prb_view_expect(struct prb_view *view, uint64_t address, uint64_t length)
 
 void prb_view_seal(struct prb_view *view, const struct prb_maps *maps)
 {
-	view->sealed = maps;
+	view->sealed = true;
+	view->maps = maps;
 	view->misses = 0;
 }
 
 size_t prb_view_misses(const struct prb_view *view)
 {
 	return view->misses;
+}
+
+struct prb_error *prb_view_gather(struct prb_view *view, prb_view_attempt *attempt, void *context)
+{
+	for (int level = 0; level < LEVELS; level++) {
+		prb_view_seal(view, NULL);
+		view->alone = ALONE;
+
+		struct prb_error *err = attempt(context);
+		size_t misses = view->misses;
+		view->sealed = false;
+		view->misses = view->alone = 0;
+		PRB_TRY(err);
+		if (!misses)
+			break;
+		PRB_TRY(prb_view_prefetch(view));
+	}
+	return NULL;
 }
 
 void prb_view_each_page(const struct prb_view *view,

@@ -12,6 +12,9 @@
  * cannot write); reading any other page that it does not hold is a PRB_ERROR_FAULT, counted by
  * prb_view_misses(), and the page is remembered for the next epoch.
  *
+ * Many things that hang on pointers are read in few calls by prb_view_gather(): everything is
+ * tried with what is held, what was missing is fetched in one call, and so on, level by level.
+ *
  * Threading: one thread at a time. The view borrows its base, which must outlive it.
  */
 #ifndef PRB_MEM_VIEW_H
@@ -52,11 +55,23 @@ struct prb_error *prb_view_prefetch_range(struct prb_view *view, uint64_t addres
 /** Makes the next epoch fetch the pages of this range too. */
 void prb_view_expect(struct prb_view *view, uint64_t address, uint64_t length);
 
-/** From now on only pages of mappings that @p maps calls read-only may be fetched. */
+/** From now on only pages of mappings that @p maps calls read-only may be fetched; NULL: none. */
 void prb_view_seal(struct prb_view *view, const struct prb_maps *maps);
 
 /** How many reads failed because the view is sealed. */
 size_t prb_view_misses(const struct prb_view *view);
+
+/** Reads through a view whatever its context stands for. */
+typedef struct prb_error *prb_view_attempt(void *context);
+
+/**
+ * Fetches what @p attempt reads, in one batch for each level of pointers that it follows. It is
+ * called several times, with hardly anything to be had but what the view holds already; it should
+ * go on with the next thing where one ends in a PRB_ERROR_FAULT, and not return that. Pages may
+ * still be missing in the end. Not for a view that is sealed.
+ */
+struct prb_error *prb_view_gather(struct prb_view *view, prb_view_attempt *attempt,
+				  void *context) PRB_MUST_CHECK;
 
 /**
  * Calls @p visit for each page held, in no order; @p data has PRB_PAGE_SIZE bytes. @p read tells

@@ -68,8 +68,8 @@ static void on_path(const struct call *call)
 {
 	prb_auto_str struct prb_str path = {};
 
-	if (!prb_wait_ok(&path, prb_mem_read_cstr(call->c->target->mem,
-						  call->task->args[call->row->a], MAX_PATH, &path)))
+	if (!prb_wait_ok(&path, prb_mem_read_cstr(call->c->mem, call->task->args[call->row->a],
+						  MAX_PATH, &path)))
 		return;
 	prb_str_puts(call->s, "file ");
 	prb_put_printable(call->s, prb_str_text(&path), path.length);
@@ -80,8 +80,8 @@ static void on_connect(const struct call *call)
 	struct sockaddr_storage address = {};
 	size_t length = (size_t)PRB_MIN(call->task->args[2], (uint64_t)sizeof(address));
 
-	if (!prb_wait_ok(call->s, prb_mem_read(call->c->target->mem, call->task->args[1], &address,
-					       length))) {
+	if (!prb_wait_ok(call->s,
+			 prb_mem_read(call->c->mem, call->task->args[1], &address, length))) {
 		on_fd(call);
 		return;
 	}
@@ -196,9 +196,8 @@ static void on_futex_waitv(const struct call *call)
 	uint64_t count = call->task->args[1];
 	struct futex_waitv first;
 
-	if (count == 1 &&
-	    prb_wait_ok(call->s, prb_mem_read(call->c->target->mem, call->task->args[0], &first,
-					      sizeof(first)))) {
+	if (count == 1 && prb_wait_ok(call->s, prb_mem_read(call->c->mem, call->task->args[0],
+							    &first, sizeof(first)))) {
 		call->wait->futex = first.uaddr;
 		prb_str_puts(call->s, "a lock or condition");
 	} else {
@@ -273,8 +272,7 @@ static void on_clone3(const struct call *call)
 {
 	uint64_t flags;
 
-	if (prb_wait_ok(call->s,
-			prb_mem_read_u64(call->c->target->mem, call->task->args[0], &flags)) &&
+	if (prb_wait_ok(call->s, prb_mem_read_u64(call->c->mem, call->task->args[0], &flags)) &&
 	    flags & CLONE_VFORK)
 		on_vfork(call);
 }
@@ -335,8 +333,7 @@ static void on_sigtimedwait(const struct call *call)
 {
 	uint64_t mask;
 
-	if (!prb_wait_ok(call->s,
-			 prb_mem_read_u64(call->c->target->mem, call->task->args[0], &mask)))
+	if (!prb_wait_ok(call->s, prb_mem_read_u64(call->c->mem, call->task->args[0], &mask)))
 		mask = 0;
 	if (mask)
 		prb_put_signals(mask, call->s);

@@ -100,7 +100,7 @@ static pid_t mutex_owner(struct prb_wait_context *c, uint64_t address, struct pr
 {
 	struct mutex mutex;
 
-	if (!prb_wait_ok(s, prb_mem_read(c->target->mem, address, &mutex, sizeof(mutex))))
+	if (!prb_wait_ok(s, prb_mem_read(c->mem, address, &mutex, sizeof(mutex))))
 		return 0;
 	if (mutex.lock != MUTEX_CONTENDED || !mutex.users || mutex.kind & ~MUTEX_KINDS)
 		return 0;
@@ -111,7 +111,7 @@ static pid_t word_owner(struct prb_wait_context *c, uint64_t address, struct prb
 {
 	uint32_t word;
 
-	if (!prb_wait_ok(s, prb_mem_read_u32(c->target->mem, address, &word)))
+	if (!prb_wait_ok(s, prb_mem_read_u32(c->mem, address, &word)))
 		return 0;
 	return (pid_t)(word & FUTEX_TID_MASK);
 }

@@ -75,8 +75,7 @@ void prb_describe_poll(struct prb_wait_context *c, uint64_t fds, uint64_t count,
 
 	if (known && !polled)
 		s->failed = true;
-	if (polled &&
-	    prb_wait_ok(s, prb_mem_read(c->target->mem, fds, polled, known * sizeof(*polled)))) {
+	if (polled && prb_wait_ok(s, prb_mem_read(c->mem, fds, polled, known * sizeof(*polled)))) {
 		for (size_t i = 0; i < known; i++) {
 			short events = polled[i].events;
 
@@ -101,8 +100,7 @@ void prb_describe_select(struct prb_wait_context *c, uint64_t count, const uint6
 	for (int i = 0; i < 3; i++) {
 		size_t bytes = (known + 63) / 64 * 8;
 
-		if (sets[i] &&
-		    !prb_wait_ok(s, prb_mem_read(c->target->mem, sets[i], bits[i], bytes)))
+		if (sets[i] && !prb_wait_ok(s, prb_mem_read(c->mem, sets[i], bits[i], bytes)))
 			memset(bits[i], 0, bytes);
 	}
 	for (size_t fd = 0; fd < known; fd++) {

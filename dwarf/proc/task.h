@@ -66,10 +66,12 @@ void prb_wait_context_destroy(struct prb_wait_context *context);
 /**
  * Describes what @p task waits for: from its system call and arguments, the descriptor's link,
  * sockets of the target's network namespace, the process at the other end of a pipe or unix
- * socket, child pid of wait4/waitid, time of a sleep.
+ * socket, child pid of wait4/waitid, time of a sleep. Memory is read through @p mem: the target's
+ * own, or a view of an instant at which the thread slept like this.
  * Nothing known gives `call` and `what` NULL. Never an error but for memory.
  */
-struct prb_error *prb_wait_describe(struct prb_wait_context *context, const struct prb_task *task,
+struct prb_error *prb_wait_describe(struct prb_wait_context *context, struct prb_mem *mem,
+				    const struct prb_task *task,
 				    struct prb_wait *ret) PRB_MUST_CHECK;
 
 /** The same for a single thread. */

@@ -16,7 +16,7 @@ bool prb_read_time(struct prb_wait_context *c, uint64_t address, enum prb_time_u
 	double parts = unit == PRB_TIMEVAL ? 1e6 : 1e9;
 	int64_t time[2];
 
-	if (!address || !prb_wait_ok(s, prb_mem_read(c->target->mem, address, time, sizeof(time))))
+	if (!address || !prb_wait_ok(s, prb_mem_read(c->mem, address, time, sizeof(time))))
 		return false;
 	if (time[0] < 0 || time[1] < 0 || (double)time[1] >= parts)
 		return false;

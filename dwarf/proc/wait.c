@@ -112,7 +112,7 @@ static long restarted_number(struct prb_wait_context *c, const struct prb_task *
 
 	if (task->pc < CODE_BYTES)
 		return -1;
-	err = prb_mem_read(c->target->mem, task->pc - CODE_BYTES, code, sizeof(code));
+	err = prb_mem_read(c->mem, task->pc - CODE_BYTES, code, sizeof(code));
 	if (err) {
 		prb_error_destroy(err);
 		return -1;
@@ -216,8 +216,8 @@ static void recall(struct prb_wait_context *c, const char *key, long *number, st
 	prb_str_puts(s, known.data + words + 1);
 }
 
-struct prb_error *prb_wait_describe(struct prb_wait_context *c, const struct prb_task *task,
-				    struct prb_wait *ret)
+struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *mem,
+				    const struct prb_task *task, struct prb_wait *ret)
 {
 	prb_auto_str struct prb_str s = {};
 	bool live = c->target->kind == PRB_TARGET_PROCESS;
@@ -230,6 +230,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, const struct prb
 		return NULL;
 
 	snprintf(key, sizeof(key), "task-wait:%d", task->tid);
+	c->mem = mem;
 	c->state = task->state;
 	if (!live)
 		recall(c, key, &number, ret, &s);
@@ -256,7 +257,7 @@ struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *tas
 	*ret = (struct prb_wait){.asked = -1, .left = -1};
 	PRB_TRY(prb_wait_context_create(t, &c));
 
-	struct prb_error *err = prb_wait_describe(c, task, ret);
+	struct prb_error *err = prb_wait_describe(c, t->mem, task, ret);
 	prb_wait_context_destroy(c);
 	return err;
 }

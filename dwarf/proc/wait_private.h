@@ -23,6 +23,7 @@ enum prb_direction {
 
 struct prb_wait_context {
 	struct prb_target *target;
+	struct prb_mem *mem;		   /* where memory is read for the present description */
 	struct prb_holders *holders;	   /**< NULL until first needed */
 	struct prb_socket_tables *sockets; /**< the same */
 	int pidfd;			   /**< of the target; -1 not tried yet, -2 not to be had */

@@ -37,6 +37,25 @@ static void ask_module(struct prb_module *module)
 	prb_error_destroy(prb_module_symbol_at(module, module->start, &name, &address));
 }
 
+static void ask_pythons(struct prb_modules *modules, struct prb_mem *mem)
+{
+	struct prb_pythons pythons;
+	struct prb_python **py;
+	struct prb_view *view;
+	struct prb_error *err = prb_view_create(mem, &view);
+
+	if (!err) {
+		err = prb_pythons_find(modules, view, &pythons);
+		prb_view_destroy(view);
+	}
+	if (!err) {
+		prb_vec_each (py, &pythons.list)
+			ask_python(*py, mem);
+		prb_pythons_deinit(&pythons);
+	}
+	prb_error_destroy(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -44,8 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fact_target facts = fact_target(input, PRB_TARGET_SNAPSHOT, &memory.mem);
 	struct prb_modules *modules;
 	struct prb_module **module;
-	struct prb_pythons pythons;
-	struct prb_python **py;
 
 	memory.reads = 500;
 	struct prb_error *err = prb_target_refresh_maps(&facts.target);
@@ -54,12 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!err) {
 		prb_vec_each (module, &modules->list)
 			ask_module(*module);
-		err = prb_pythons_find(modules, &pythons);
-		if (!err) {
-			prb_vec_each (py, &pythons.list)
-				ask_python(*py, &memory.mem);
-			prb_pythons_deinit(&pythons);
-		}
+		ask_pythons(modules, &memory.mem);
 		prb_modules_destroy(modules);
 	}
 	prb_error_destroy(err);

@@ -72,14 +72,19 @@ static void ask_modules(struct prb_modules *modules)
 	struct prb_python_identity identity;
 	struct prb_module **module;
 	struct prb_pythons pythons;
+	struct prb_view *view;
 
 	prb_vec_each (module, &modules->list)
 		ask_module(*module);
 	prb_error_destroy(prb_python_identify(modules, &identity));
 
-	struct prb_error *err = prb_pythons_find(modules, &pythons);
-	if (!err)
-		prb_pythons_deinit(&pythons);
+	struct prb_error *err = prb_view_create(modules->target->mem, &view);
+	if (!err) {
+		err = prb_pythons_find(modules, view, &pythons);
+		if (!err)
+			prb_pythons_deinit(&pythons);
+		prb_view_destroy(view);
+	}
 	prb_error_destroy(err);
 }
 
