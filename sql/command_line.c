@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sql/command_line.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/text.h"
 #include "dwarf/base/vec.h"
+#include "sql/regex.h"
 
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
 {
@@ -28,55 +27,26 @@ void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
 
 struct matcher {
 	const char *text;
-	pcre2_code *code; /**< NULL: `text` is to be contained */
-	pcre2_match_data *data;
+	struct prb_regex *regex; /**< NULL: `text` is to be contained */
 };
 
 static void matcher_deinit(struct matcher *m)
 {
-	pcre2_match_data_free(m->data);
-	pcre2_code_free(m->code);
+	prb_regex_destroy(m->regex);
 }
 
 static struct prb_error *matcher_init(struct matcher *m, const char *pattern, bool regex)
 {
-	PCRE2_UCHAR reason[128];
-	PCRE2_SIZE offset;
-	int code;
-
 	*m = (struct matcher){.text = pattern};
-	if (!regex)
-		return NULL;
-	m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-				PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code, &offset, NULL);
-	if (!m->code) {
-		pcre2_get_error_message(code, reason, sizeof(reason));
-		return prb_error_create(PRB_ERROR_USAGE,
-					"bad regular expression /%.200s/: %s at character %zu",
-					pattern, (const char *)reason, (size_t)offset);
-	}
-	m->data = pcre2_match_data_create(1, NULL);
-	return m->data ? NULL : prb_error_nomem();
+	return regex ? prb_regex_compile(pattern, strlen(pattern), 0, &m->regex) : NULL;
 }
 
 static struct prb_error *matches(struct matcher *m, const struct prb_str *line, bool *ret)
 {
-	PCRE2_UCHAR reason[128];
-	int rc;
-
-	if (!m->code) {
-		*ret = strstr(prb_str_text(line), m->text) != NULL;
-		return NULL;
-	}
-	rc = pcre2_match(m->code, (PCRE2_SPTR)prb_str_text(line), line->length, 0, 0, m->data,
-			 NULL);
-	*ret = rc >= 0;
-	if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
-		return NULL;
-	pcre2_get_error_message(rc, reason, sizeof(reason));
-	return prb_error_create(PRB_ERROR_USAGE,
-				"regular expression /%.200s/ cannot be matched: %s", m->text,
-				(const char *)reason);
+	if (m->regex)
+		return prb_regex_match(m->regex, prb_str_text(line), line->length, 0, ret);
+	*ret = strstr(prb_str_text(line), m->text) != NULL;
+	return NULL;
 }
 
 /** Appends the arguments as they are, divided by spaces: what patterns are about. */

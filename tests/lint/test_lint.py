@@ -36,6 +36,7 @@ def findings(check, tree):
     ("includes", "cli/a.c", "#include <gelf.h>\n", "belongs into dwarf/"),
     ("includes", "cli/a.c", "#include <libdwarf/libdwarf.h>\n", "belongs into dwarf/"),
     ("includes", "dwarf/a.c", " # include <jansson.h>\n", "belongs into cli/"),
+    ("includes", "cli/a.c", "#include <pcre2.h>\n", "belongs into sql/"),
     ("includes", "cli/a.c", '#include "cli/missing.h"\n', "does not exist"),
     ("libraries", "dwarf/a.c", "void f(void)\n{\n\tprintf(\"x\");\n}\n", "printf()"),
     ("libraries", "injector/a.c", "void f(void)\n{\n\texit (1);\n}\n", "exit()"),
