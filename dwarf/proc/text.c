@@ -2,6 +2,7 @@
 #include "dwarf/proc/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -27,6 +28,26 @@ bool prb_stat_parse(const char *line, struct prb_stat *ret)
 	ret->kernel = flags & KERNEL_THREAD;
 	ret->threads = threads > 0 ? (unsigned)threads : 0;
 	ret->start_ticks = start;
+	return true;
+}
+
+bool prb_stat_numbers(const char *line, int64_t ret[PRB_STAT_NUMBERS])
+{
+	const char *at = strrchr(line, ')');
+
+	memset(ret, 0, PRB_STAT_NUMBERS * sizeof(*ret));
+	if (!at || at[1] != ' ' || !at[2])
+		return false;
+	at += 3; /* behind the state, which is one letter */
+	for (unsigned field = PRB_STAT_PPID; field < PRB_STAT_NUMBERS; field++) {
+		char *end;
+
+		/* Addresses and limits go beyond the range of signed numbers. */
+		ret[field] = (int64_t)strtoull(at, &end, 10);
+		if (end == at)
+			break;
+		at = end;
+	}
 	return true;
 }
 

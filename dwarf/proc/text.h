@@ -28,6 +28,33 @@ struct prb_stat {
 /** Takes a stat line apart; false if it is none. The name in it may hold any character. */
 bool prb_stat_parse(const char *line, struct prb_stat *ret);
 
+/** Numbers of a stat line by their place in it, as proc(5) counts: the first is the pid. */
+enum prb_stat_number {
+	PRB_STAT_PPID = 4,
+	PRB_STAT_PGRP = 5,
+	PRB_STAT_SESSION = 6,
+	PRB_STAT_MINOR_FAULTS = 10,
+	PRB_STAT_MAJOR_FAULTS = 12,
+	PRB_STAT_USER = 14,
+	PRB_STAT_SYSTEM = 15,
+	PRB_STAT_PRIORITY = 18,
+	PRB_STAT_NICE = 19,
+	PRB_STAT_THREADS = 20,
+	PRB_STAT_START = 22,
+	PRB_STAT_VSIZE = 23,
+	PRB_STAT_RSS = 24, /**< pages */
+	PRB_STAT_PROCESSOR = 39,
+	PRB_STAT_POLICY = 41,
+	PRB_STAT_BLOCK_IO = 42,
+	PRB_STAT_NUMBERS = 53,
+};
+
+/**
+ * Reads all numbers of a stat line; those that it does not have, and the first three, are 0.
+ * False if it is no stat line.
+ */
+bool prb_stat_numbers(const char *line, int64_t ret[PRB_STAT_NUMBERS]);
+
 /** Appends a name from a stat line as the process wrote it: the kernel's escapes are undone. */
 void prb_put_comm(struct prb_str *s, const char *comm, size_t length);
 

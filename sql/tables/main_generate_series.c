@@ -51,7 +51,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	}
 }
 
-const struct prb_table prb_table_main_generate_series = {
+const struct prb_table prb_table_generate_series = {
 	.schema = "main",
 	.name = "generate_series",
 	.doc = "Numbers from start to stop, as generate_series(start, stop, step)",

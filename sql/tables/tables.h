@@ -5,11 +5,29 @@
 
 #include "sql/table.h"
 
-extern const struct prb_table prb_table_main_generate_series;
+extern const struct prb_table prb_table_comm_metrics;
+extern const struct prb_table prb_table_generate_series;
+extern const struct prb_table prb_table_gpu_metrics;
+extern const struct prb_table prb_table_information_schema_columns;
+extern const struct prb_table prb_table_information_schema_schemata;
+extern const struct prb_table prb_table_information_schema_tables;
+extern const struct prb_table prb_table_memory_allocations;
+extern const struct prb_table prb_table_memory_usage;
 extern const struct prb_table prb_table_native_backtrace;
+extern const struct prb_table prb_table_process_environ;
+extern const struct prb_table prb_table_process_envs;
+extern const struct prb_table prb_table_process_limits;
+extern const struct prb_table prb_table_profiling_data;
 extern const struct prb_table prb_table_python_backtrace;
+extern const struct prb_table prb_table_python_comm_collective;
 extern const struct prb_table prb_table_python_locals;
+extern const struct prb_table prb_table_python_memory;
 extern const struct prb_table prb_table_python_stacks;
 extern const struct prb_table prb_table_python_threads;
+extern const struct prb_table prb_table_python_torch_step_timing;
+extern const struct prb_table prb_table_python_torch_trace;
+extern const struct prb_table prb_table_python_trace_event;
+extern const struct prb_table prb_table_python_variables;
+extern const struct prb_table prb_table_training_logs;
 
 #endif
