@@ -10,14 +10,14 @@
 /* Longer statements stay as they are. */
 enum { TRANSLATED_MAX = 1 << 20 };
 
-void prb_statement_deinit(struct prb_statement *statement)
+void prb_dialect_statement_deinit(struct prb_dialect_statement *statement)
 {
 	free(statement->translation);
 	prb_vec_free(&statement->pieces);
 	prb_error_destroy(statement->refusal);
 	free(statement->key);
 	free(statement->value);
-	*statement = (struct prb_statement){};
+	*statement = (struct prb_dialect_statement){};
 }
 
 static void translation_deinit(struct prb_translation *t)
@@ -30,7 +30,8 @@ static void translation_deinit(struct prb_translation *t)
 }
 
 /** Finds where the next statement is; start == end if there is none. */
-static void find_statement(const char *script, size_t length, size_t at, struct prb_statement *ret)
+static void find_statement(const char *script, size_t length, size_t at,
+			   struct prb_dialect_statement *ret)
 {
 	bool found = false;
 
@@ -53,7 +54,7 @@ static void find_statement(const char *script, size_t length, size_t at, struct 
 
 static bool read_tokens(struct prb_translation *t)
 {
-	const struct prb_statement *statement = t->statement;
+	const struct prb_dialect_statement *statement = t->statement;
 
 	for (size_t at = statement->start; at < statement->end;) {
 		struct prb_token token = prb_token_at(t->script, statement->end, at), *pushed;
@@ -157,7 +158,7 @@ static struct prb_error *translate(struct prb_translation *t)
 }
 
 struct prb_error *prb_dialect_next(const char *script, size_t length, size_t at,
-				   struct prb_statement *ret)
+				   struct prb_dialect_statement *ret)
 {
 	__attribute__((cleanup(translation_deinit))) struct prb_translation t = {
 		.script = script,
@@ -165,7 +166,7 @@ struct prb_error *prb_dialect_next(const char *script, size_t length, size_t at,
 	};
 	struct prb_error *err;
 
-	*ret = (struct prb_statement){};
+	*ret = (struct prb_dialect_statement){};
 	find_statement(script, length, at, ret);
 	/* SQLite would take it for the end. */
 	if (ret->next > at && memchr(script + at, '\0', ret->next - at))
@@ -177,11 +178,11 @@ struct prb_error *prb_dialect_next(const char *script, size_t length, size_t at,
 		return NULL;
 	err = translate(&t);
 	if (err)
-		prb_statement_deinit(ret);
+		prb_dialect_statement_deinit(ret);
 	return err;
 }
 
-size_t prb_statement_locate(const struct prb_statement *statement, size_t offset)
+size_t prb_dialect_locate(const struct prb_dialect_statement *statement, size_t offset)
 {
 	size_t low = 0, high = statement->pieces.count, length = statement->end - statement->start;
 	const struct prb_statement_piece *piece;

@@ -42,7 +42,7 @@ struct prb_statement_piece {
 	bool copied; /**< byte by byte; otherwise all of it stands for what begins at `own` */
 };
 
-struct prb_statement {
+struct prb_dialect_statement {
 	enum prb_statement_kind kind;
 	/** The user's text is bytes [start, end) of the script: no semicolon, no blanks around. */
 	size_t start, end;
@@ -64,20 +64,20 @@ struct prb_statement {
 	char *key, *value; /**< of PRB_STATEMENT_SET */
 };
 
-void prb_statement_deinit(struct prb_statement *statement);
+void prb_dialect_statement_deinit(struct prb_dialect_statement *statement);
 
 /**
  * Takes the next statement from @p length bytes of @p script, at @p at or later. PRB_ERROR_USAGE
  * for a script with a NUL byte, PRB_ERROR_NOMEM; then there is nothing to deinit.
  */
 struct prb_error *prb_dialect_next(const char *script, size_t length, size_t at,
-				   struct prb_statement *ret) PRB_MUST_CHECK;
+				   struct prb_dialect_statement *ret) PRB_MUST_CHECK;
 
 /**
  * The byte of the script that byte @p offset of the statement's translation comes from; without a
  * translation, of the user's own text. Never outside of the statement.
  */
-size_t prb_statement_locate(const struct prb_statement *statement, size_t offset);
+size_t prb_dialect_locate(const struct prb_dialect_statement *statement, size_t offset);
 
 /** Line and column of a byte, both from 1; columns are characters. */
 struct prb_script_position {

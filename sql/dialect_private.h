@@ -38,7 +38,7 @@ struct prb_translation {
 	bool changed;
 	bool no_memory;
 	unsigned depth;
-	struct prb_statement *statement; /**< takes pieces and refusal */
+	struct prb_dialect_statement *statement; /**< takes pieces and refusal */
 };
 
 /** True if token @p i is there and is this word or operator. */

@@ -40,7 +40,7 @@ void prb_translation_value(const struct prb_translation *t, size_t i, struct prb
 
 void prb_translation_refuse(struct prb_translation *t, size_t i, struct prb_error *err)
 {
-	struct prb_statement *statement = t->statement;
+	struct prb_dialect_statement *statement = t->statement;
 
 	if (statement->refusal) {
 		prb_error_destroy(err);

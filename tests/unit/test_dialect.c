@@ -12,9 +12,9 @@
 #include "sql/dialect.h"
 #include "sql/tokens.h"
 
-static struct prb_statement next(const char *script, size_t at)
+static struct prb_dialect_statement next(const char *script, size_t at)
 {
-	struct prb_statement statement;
+	struct prb_dialect_statement statement;
 	struct prb_error *err = prb_dialect_next(script, strlen(script), at, &statement);
 
 	assert_null(err);
@@ -28,7 +28,7 @@ struct pair {
 static void expect(const struct pair *pairs, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct prb_statement statement = next(pairs[i].typed, 0);
+		struct prb_dialect_statement statement = next(pairs[i].typed, 0);
 
 		if (statement.refusal)
 			fail_msg("%s: %s", pairs[i].typed, statement.refusal->message);
@@ -39,7 +39,7 @@ static void expect(const struct pair *pairs, size_t count)
 			assert_string_equal(statement.translation, pairs[i].translated);
 		else
 			assert_null(statement.translation);
-		prb_statement_deinit(&statement);
+		prb_dialect_statement_deinit(&statement);
 	}
 }
 
@@ -107,13 +107,13 @@ static void test_split(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct prb_statement statement = next(script, at);
+		struct prb_dialect_statement statement = next(script, at);
 
 		assert_int_equal(statement.end - statement.start, strlen(texts[i]));
 		assert_memory_equal(script + statement.start, texts[i], strlen(texts[i]));
 		assert_null(statement.translation);
 		at = statement.next;
-		prb_statement_deinit(&statement);
+		prb_dialect_statement_deinit(&statement);
 	}
 	assert_int_equal(at, strlen(script));
 	assert_int_equal(next(script, at).kind, PRB_STATEMENT_NONE);
@@ -124,7 +124,7 @@ static void test_split(void **state)
 static void test_nul(void **state)
 {
 	static const char script[] = "SELECT 1\0; DROP";
-	struct prb_statement statement;
+	struct prb_dialect_statement statement;
 	struct prb_error *err = prb_dialect_next(script, sizeof(script) - 1, 0, &statement);
 
 	(void)state;
@@ -292,19 +292,19 @@ static void test_set(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(cases); i++) {
-		struct prb_statement statement = next(cases[i].typed, 0);
+		struct prb_dialect_statement statement = next(cases[i].typed, 0);
 
 		assert_int_equal(statement.kind, PRB_STATEMENT_SET);
 		assert_string_equal(statement.key, cases[i].key);
 		assert_string_equal(statement.value, cases[i].value);
-		prb_statement_deinit(&statement);
+		prb_dialect_statement_deinit(&statement);
 	}
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(wrong); i++) {
-		struct prb_statement statement = next(wrong[i], 0);
+		struct prb_dialect_statement statement = next(wrong[i], 0);
 
 		if (statement.kind != PRB_STATEMENT_SQL || !statement.refusal)
 			fail_msg("%s", wrong[i]);
-		prb_statement_deinit(&statement);
+		prb_dialect_statement_deinit(&statement);
 	}
 }
 
@@ -331,13 +331,13 @@ static void test_refusals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(cases); i++) {
-		struct prb_statement statement = next(cases[i].typed, 0);
+		struct prb_dialect_statement statement = next(cases[i].typed, 0);
 
 		assert_non_null(statement.refusal);
 		assert_null(statement.translation);
 		assert_string_equal(statement.refusal->message, cases[i].message);
 		assert_int_equal(statement.refused_at, cases[i].at);
-		prb_statement_deinit(&statement);
+		prb_dialect_statement_deinit(&statement);
 	}
 }
 
@@ -347,7 +347,7 @@ static void test_locate(void **state)
 	const char *script =
 		"SELECT 1;\nSELECT x::int, bad1, percentile_cont(bad2) WITHIN GROUP (ORDER "
 		"BY bad3), a ~ bad4 WHERE t > now() - interval '5 min' AND bad5";
-	struct prb_statement statement = next(script, 9);
+	struct prb_dialect_statement statement = next(script, 9);
 	char name[] = "bad0";
 
 	(void)state;
@@ -356,17 +356,17 @@ static void test_locate(void **state)
 		size_t there = strstr(statement.translation, name) - statement.translation;
 
 		for (size_t i = 0; i < 4; i++)
-			assert_int_equal(prb_statement_locate(&statement, there + i),
+			assert_int_equal(prb_dialect_locate(&statement, there + i),
 					 strstr(script, name) - script + i);
 	}
 	size_t there = strstr(statement.translation, "300") - statement.translation;
 
-	assert_int_equal(prb_statement_locate(&statement, there + 1),
+	assert_int_equal(prb_dialect_locate(&statement, there + 1),
 			 strstr(script, "interval") - script);
-	assert_int_equal(prb_statement_locate(&statement, strlen(statement.translation)),
+	assert_int_equal(prb_dialect_locate(&statement, strlen(statement.translation)),
 			 strlen(script));
-	assert_int_equal(prb_statement_locate(&statement, SIZE_MAX / 2), strlen(script));
-	prb_statement_deinit(&statement);
+	assert_int_equal(prb_dialect_locate(&statement, SIZE_MAX / 2), strlen(script));
+	prb_dialect_statement_deinit(&statement);
 }
 
 static void expect_point(const char *script, size_t offset, const char *picture)
@@ -437,7 +437,7 @@ static void test_long(void **state)
 	(void)state;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(parts); i++) {
 		size_t part = strlen(parts[i]), length = 0, at = 0;
-		struct prb_statement statement;
+		struct prb_dialect_statement statement;
 
 		while (length + part <= SIZE) {
 			memcpy(script + length, parts[i], part);
@@ -447,7 +447,7 @@ static void test_long(void **state)
 			assert_null(prb_dialect_next(script, length, at, &statement));
 			assert_true(statement.next > at || at == length);
 			at = statement.next;
-			prb_statement_deinit(&statement);
+			prb_dialect_statement_deinit(&statement);
 		} while (at < length);
 	}
 }
