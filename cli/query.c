@@ -24,7 +24,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_session *session;
 	struct prb_target *target;
 	struct prb_statement *st;
-	size_t used;
+	size_t used = 0;
 	bool row;
 	(void)settings;
 	PRB_TRY(prb_session_create(&session));

@@ -8,28 +8,39 @@
 
 enum { MAX_NEAR = 5 };
 
-/** Collects names that resemble the unknown one. */
+/** Collects names that resemble the unknown one, each once. */
 struct near {
 	const char *word;
-	struct prb_str names;
+	const char *names[MAX_NEAR];
+	const char *schemas[MAX_NEAR]; /**< of tables; NULL for columns */
 	unsigned count;
 };
 
-static void consider(struct near *near, const char *name, const char *format, const char *a,
-		     const char *b)
+static void consider(struct near *near, const char *schema, const char *name)
 {
 	if (near->count == MAX_NEAR || !prb_word_resembles(near->word, name))
 		return;
-	prb_str_puts(&near->names, near->count++ ? " or " : "");
-	prb_str_printf(&near->names, format, a, b);
+	for (unsigned i = 0; i < near->count; i++)
+		if (!schema && !strcmp(near->names[i], name))
+			return;
+	near->schemas[near->count] = schema;
+	near->names[near->count++] = name;
 }
 
-static struct prb_error *hint(struct prb_error *err, struct near *near, const char *otherwise)
+static struct prb_error *hint(struct prb_error *err, const struct near *near,
+			      const char *otherwise)
 {
-	err = near->count ? prb_error_hint(err, "did you mean %s?", prb_str_text(&near->names))
-			  : prb_error_hint(err, "%s", otherwise);
-	prb_str_deinit(&near->names);
-	return err;
+	prb_auto_str struct prb_str text = {};
+
+	for (unsigned i = 0; i < near->count; i++) {
+		prb_str_puts(&text, i ? " or " : "");
+		if (near->schemas[i])
+			prb_str_printf(&text, "%s.", near->schemas[i]);
+		prb_str_puts(&text, near->names[i]);
+	}
+	if (near->count)
+		return prb_error_hint(err, "did you mean %s?", prb_str_text(&text));
+	return prb_error_hint(err, "%s", otherwise);
 }
 
 static struct prb_error *unknown_table(struct prb_error *err, const char *word)
@@ -38,7 +49,7 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	struct near near = {.word = dot ? dot + 1 : word};
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++)
-		consider(&near, (*t)->name, "%s.%s", (*t)->schema, (*t)->name);
+		consider(&near, (*t)->schema, (*t)->name);
 	return hint(err, &near, "'probing tables' lists them");
 }
 
@@ -49,10 +60,9 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word)
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++)
 		for (const struct prb_column *c = (*t)->columns; c->name; c++)
-			consider(&near, c->name, "%s of %s", c->name, (*t)->name);
-	return hint(err, &near,
-		    "'probing tables TABLE' lists the columns of a table; a text stands "
-		    "in single quotes");
+			consider(&near, NULL, c->name);
+	return hint(err, &near, "'DESCRIBE TABLE' lists the columns of a table; text stands in "
+				"single quotes");
 }
 
 /** The text behind @p prefix, or NULL if @p message does not begin with it. */

@@ -136,7 +136,7 @@ struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_py
 		PRB_TRY(prb_instant_modules(instant, &modules));
 		if (!instant->view)
 			PRB_TRY(prb_view_create(instant->target->mem, &instant->view));
-		PRB_TRY(prb_pythons_find(modules, &instant->pythons));
+		PRB_TRY(prb_pythons_find(modules, instant->view, &instant->pythons));
 		instant->pythons_found = true;
 	}
 	*ret = &instant->pythons;

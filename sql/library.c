@@ -123,13 +123,13 @@ struct probing_error *probing_prepare(struct probing *p, const char *sql, const 
 {
 	struct probing_statement *s = calloc(1, sizeof(*s));
 	struct prb_error *err;
-	size_t consumed = 0;
+	size_t at = 0;
 
 	*ret = NULL;
-	err = s ? prb_session_prepare(p->session, sql, strlen(sql), &consumed, &s->statement)
+	err = s ? prb_session_prepare(p->session, sql, strlen(sql), &at, &s->statement)
 		: prb_error_nomem();
 	if (rest)
-		*rest = sql + consumed;
+		*rest = sql + at;
 	if (err || !s->statement) {
 		free(s);
 		return public_error(err);

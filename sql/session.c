@@ -14,6 +14,14 @@ static double clock_seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static bool has_to_end(void *context)
+{
+	struct prb_error *err = prb_session_check(context);
+
+	prb_error_destroy(err);
+	return err != NULL;
+}
+
 struct prb_error *prb_session_create(struct prb_session **ret)
 {
 	struct prb_session *session = calloc(1, sizeof(*session));
@@ -28,6 +36,7 @@ struct prb_error *prb_session_create(struct prb_session **ret)
 		return prb_error_nomem();
 	}
 	sqlite3_extended_result_codes(session->db, 1);
+	session->host = (struct prb_functions_host){.cancelled = has_to_end, .context = session};
 	*ret = session;
 	return NULL;
 }
@@ -141,10 +150,9 @@ struct prb_error *prb_session_check(struct prb_session *session)
 /** Before a statement's first row. */
 void prb_session_begin(struct prb_session *session)
 {
-	atomic_store(&session->cancelled, false);
 	session->deadline =
 		session->timeout ? clock_seconds(CLOCK_MONOTONIC) + session->timeout : 0;
-	session->now = clock_seconds(CLOCK_REALTIME);
+	session->host.now = clock_seconds(CLOCK_REALTIME);
 }
 
 struct prb_error *prb_session_instant(struct prb_session *session, size_t index,

@@ -45,12 +45,13 @@ void prb_session_on_warning(struct prb_session *session, prb_warning_handler *ha
 			    void *context);
 
 /**
- * Prepares the first statement of @p sql; *consumed is where the next one begins, from its
- * beginning. *ret is NULL if there is none but blanks and comments. Errors point at the user's
- * text and name what may have been meant.
+ * Prepares the next statement of @p script, from byte *at on; *at becomes where the one after it
+ * is looked for. *ret is NULL if there is none but blanks and comments. Errors point at the user's
+ * text and name what may have been meant; after one, *at is behind the statement as well.
  */
-struct prb_error *prb_session_prepare(struct prb_session *session, const char *sql, size_t length,
-				      size_t *consumed, struct prb_statement **ret) PRB_MUST_CHECK;
+struct prb_error *prb_session_prepare(struct prb_session *session, const char *script,
+				      size_t length, size_t *at,
+				      struct prb_statement **ret) PRB_MUST_CHECK;
 
 /** Goes to the next row; *row is false after the last one. */
 struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row) PRB_MUST_CHECK;

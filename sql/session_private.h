@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "sql/functions.h"
 #include "sql/instant.h"
 #include "sql/session.h"
 
@@ -29,7 +30,8 @@ struct prb_session {
 	enum prb_dump_mode mode;
 	double timeout;	 /**< seconds; 0: none */
 	double deadline; /**< CLOCK_MONOTONIC seconds; 0: none */
-	double now;	 /**< seconds since the epoch when the statement began */
+	/** What functions are told: when the statement began, and whether it has to end. */
+	struct prb_functions_host host;
 	atomic_bool cancelled;
 	struct prb_plan plan; /**< of the statement that is being prepared or runs */
 	uint64_t generation;  /**< counts instants, so that pages of an older one are not used */

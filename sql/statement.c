@@ -3,13 +3,16 @@
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "sql/dialect.h"
 #include "sql/session_private.h"
+#include "sql/settings.h"
 
 struct prb_statement {
 	struct prb_session *session;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt; /**< NULL for SET, which has no columns and no rows */
 	struct prb_plan plan;
 	bool running;
+	char *key, *value; /**< of SET */
 };
 
 /** What SQLite or a scan complains of. */
@@ -17,6 +20,8 @@ static struct prb_error *take_error(struct prb_session *session)
 {
 	struct prb_error *err = prb_session_check(session);
 
+	atomic_store(&session->cancelled, false);
+	session->deadline = 0;
 	if (!err && session->error)
 		return prb_steal(&session->error);
 	prb_error_destroy(session->error);
@@ -24,54 +29,102 @@ static struct prb_error *take_error(struct prb_session *session)
 	return err ? err : prb_complaint(session);
 }
 
-struct prb_error *prb_session_prepare(struct prb_session *session, const char *sql, size_t length,
-				      size_t *consumed, struct prb_statement **ret)
+/** Tables and functions are declared when the first statement is prepared. */
+static struct prb_error *declare(struct prb_session *session)
 {
-	const char *tail = NULL;
+	if (session->declared)
+		return NULL;
+	PRB_TRY(prb_functions_register(session->db, &session->host));
+	PRB_TRY(prb_vtab_register(session));
+	prb_guard_begin(session);
+	session->declared = true;
+	return NULL;
+}
+
+static int prepare(struct prb_session *session, const char *sql, size_t length, sqlite3_stmt **ret)
+{
+	session->plan = (struct prb_plan){};
+	return sqlite3_prepare_v2(session->db, sql, (int)length, ret, NULL);
+}
+
+/** The user's own text first; if SQLite refuses it, what it means in SQLite's words. */
+static struct prb_error *prepare_sql(struct prb_session *session, const char *script, size_t length,
+				     struct prb_dialect_statement *d, sqlite3_stmt **ret)
+{
+	struct prb_error *err;
+
+	if (!prepare(session, script + d->start, d->end - d->start, ret))
+		return NULL;
+	if (d->refusal) {
+		prb_error_destroy(session->error);
+		session->error = NULL;
+		return prb_script_error(prb_steal(&d->refusal), script, length, d->refused_at);
+	}
+	if (d->translation && !prepare(session, d->translation, strlen(d->translation), ret))
+		return NULL;
+	int offset = sqlite3_error_offset(session->db);
+	err = take_error(session);
+	if (offset < 0)
+		return err;
+	return prb_script_error(err, script, length, prb_dialect_locate(d, (size_t)offset));
+}
+
+struct prb_error *prb_session_prepare(struct prb_session *session, const char *script,
+				      size_t length, size_t *at, struct prb_statement **ret)
+{
+	__attribute__((cleanup(prb_dialect_statement_deinit))) struct prb_dialect_statement d = {};
 	struct prb_statement *s;
 
 	*ret = NULL;
-	if (length > INT32_MAX)
-		return prb_error_create(PRB_ERROR_USAGE, "the query is too long");
-	if (!session->declared) {
-		PRB_TRY(prb_vtab_register(session));
-		prb_guard_begin(session);
-		session->declared = true;
-	}
+	PRB_TRY(declare(session));
+	PRB_TRY(prb_dialect_next(script, length, *at, &d));
+	*at = d.next;
+	if (d.kind == PRB_STATEMENT_NONE)
+		return NULL;
+	if (d.end - d.start > (size_t)sqlite3_limit(session->db, SQLITE_LIMIT_SQL_LENGTH, -1))
+		return prb_error_create(PRB_ERROR_USAGE, "the statement is longer than a megabyte");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return prb_error_nomem();
 	s->session = session;
-	session->plan = (struct prb_plan){};
-	if (sqlite3_prepare_v2(session->db, sql, (int)length, &s->stmt, &tail)) {
-		free(s);
-		return take_error(session);
-	}
-	*consumed = (size_t)(tail - sql);
-	if (!s->stmt) {
-		free(s);
-		return NULL;
-	}
+	struct prb_error *err = NULL;
+	if (d.kind == PRB_STATEMENT_SQL)
+		err = prepare_sql(session, script, length, &d, &s->stmt);
 	s->plan = session->plan;
-	*ret = s;
-	return NULL;
+	s->key = prb_steal(&d.key);
+	s->value = prb_steal(&d.value);
+	if (err)
+		prb_statement_destroy(s);
+	else
+		*ret = s;
+	return err;
+}
+
+/** Before the first row: the instants of an earlier run end, time begins. */
+static void begin(struct prb_statement *statement)
+{
+	struct prb_session *session = statement->session;
+
+	prb_session_end_instants(session);
+	prb_session_begin(session);
+	session->plan = statement->plan;
+	statement->running = true;
 }
 
 struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row)
 {
 	struct prb_session *session = statement->session;
 
-	if (!statement->running) {
-		prb_session_end_instants(session);
-		prb_session_begin(session);
-		session->plan = statement->plan;
-		statement->running = true;
-	}
+	*row = false;
+	if (!statement->stmt)
+		return prb_settings_set(session, statement->key, statement->value);
+	if (!statement->running)
+		begin(statement);
 	int rc = sqlite3_step(statement->stmt);
 	*row = rc == SQLITE_ROW;
-	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+	if (*row)
 		return NULL;
-	struct prb_error *err = take_error(session);
+	struct prb_error *err = rc == SQLITE_DONE ? NULL : take_error(session);
 	prb_statement_reset(statement);
 	return err;
 }
@@ -80,6 +133,7 @@ void prb_statement_reset(struct prb_statement *statement)
 {
 	sqlite3_reset(statement->stmt);
 	statement->running = false;
+	statement->session->deadline = 0;
 	prb_session_end_instants(statement->session);
 }
 
@@ -89,6 +143,8 @@ void prb_statement_destroy(struct prb_statement *statement)
 		return;
 	sqlite3_finalize(statement->stmt);
 	prb_session_end_instants(statement->session);
+	free(statement->key);
+	free(statement->value);
 	free(statement);
 }
 
