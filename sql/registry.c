@@ -29,6 +29,7 @@ const struct prb_table *const prb_tables[] = {
 	&prb_table_python_variables,
 	&prb_table_python_memory,
 	&prb_table_native_backtrace,
+	&prb_table_process_info,
 	&prb_table_process_environ,
 	&prb_table_process_envs,
 	&prb_table_process_limits,

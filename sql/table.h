@@ -54,6 +54,8 @@ enum {
 	PRB_COLUMN_THREAD = 1 << 2,
 	/** Says how deep in its stack a row is: `depth < 5` spares reading the rest. */
 	PRB_COLUMN_DEPTH = 1 << 3,
+	/** Dear to read: snapshots do not record it. */
+	PRB_COLUMN_COSTLY = 1 << 4,
 
 	/** Rows come from the agent: empty, with a note, while it is not loaded. */
 	PRB_TABLE_AGENT = 1 << 0,

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
 #include "dwarf/base/vec.h"
 
 enum prb_process_kind {
@@ -52,6 +53,16 @@ void prb_process_deinit(struct prb_process *process);
  * seccomp on us, a security module.
  */
 void prb_process_refusal(pid_t pid, struct prb_error **ret);
+
+/** A process's place in its distributed job; -1 where it has none. */
+struct prb_process_job {
+	long rank;
+	long local_rank; /**< on its host */
+	long world_size;
+};
+
+/** Reads it from an environment, as environ has it, by the variables of the usual launchers. */
+struct prb_process_job prb_process_job(const struct prb_str *environment);
 
 /** A process that runs Python, or may do so for all that can be told. */
 struct prb_python_process {

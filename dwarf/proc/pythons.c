@@ -225,19 +225,32 @@ static long number_in(const struct prb_str *environment, const char *const names
 	return -1;
 }
 
-static void read_ranks(struct prb_python_process *p)
+struct prb_process_job prb_process_job(const struct prb_str *environment)
 {
 	static const char *const world[] = {"RANK",	 "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
 					    "PMIX_RANK", "PMI_RANK",	 NULL};
 	static const char *const local[] = {"LOCAL_RANK", "SLURM_LOCALID",
 					    "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", NULL};
+	static const char *const size[] = {"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE",
+					   "PMI_SIZE", NULL};
+
+	return (struct prb_process_job){
+		.rank = number_in(environment, world),
+		.local_rank = number_in(environment, local),
+		.world_size = number_in(environment, size),
+	};
+}
+
+static void read_ranks(struct prb_python_process *p)
+{
 	prb_auto_str struct prb_str environment = {};
 
-	p->rank = p->local_rank = -1;
+	/* Without one there are no variables, so no ranks. */
 	if (!prb_proc_read(p->process.pid, "environ", &environment))
-		return;
-	p->rank = number_in(&environment, world);
-	p->local_rank = number_in(&environment, local);
+		prb_str_truncate(&environment, 0);
+	struct prb_process_job job = prb_process_job(&environment);
+	p->rank = job.rank;
+	p->local_rank = job.local_rank;
 }
 
 static void python_process_deinit(struct prb_python_process *p)

@@ -16,6 +16,7 @@ extern const struct prb_table prb_table_memory_usage;
 extern const struct prb_table prb_table_native_backtrace;
 extern const struct prb_table prb_table_process_environ;
 extern const struct prb_table prb_table_process_envs;
+extern const struct prb_table prb_table_process_info;
 extern const struct prb_table prb_table_process_limits;
 extern const struct prb_table prb_table_profiling_data;
 extern const struct prb_table prb_table_python_backtrace;
