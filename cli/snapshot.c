@@ -9,7 +9,7 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 #include "dwarf/snapshot/snapshot.h"
-#include "injector/dump.h"
+#include "sql/record.h"
 
 struct snapshot_settings {
 	const char *output;
@@ -18,35 +18,43 @@ struct snapshot_settings {
 
 /** A target that is being recorded; let go in the right order. */
 struct recording {
-	struct prb_target *target;
+	struct prb_session *session;
+	struct prb_target *target; /**< the session's */
 	struct prb_recorder *recorder;
-	struct prb_dump *dump;
+	size_t threads;
 };
 
 static void recording_deinit(struct recording *r)
 {
-	if (r->dump)
-		prb_dump_destroy(r->dump);
-	if (r->target) {
+	if (r->target)
 		r->target->recorder = NULL;
-		prb_target_destroy(r->target);
-	}
+	prb_session_destroy(r->session);
 	if (r->recorder)
 		prb_recorder_destroy(r->recorder);
 }
 
+static void warn(void *context, const char *text)
+{
+	(void)context;
+	prb_warn(text);
+}
+
 static struct prb_error *record(const struct prb_cli *cli, bool redact, struct recording *r)
 {
-	const struct prb_dump_options options = {.locals = !redact, .native = true, .source = true};
+	struct prb_target *target;
 
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &r->target));
-	if (r->target->kind == PRB_TARGET_SNAPSHOT)
+	PRB_TRY(prb_session_create(&r->session));
+	prb_session_on_warning(r->session, warn, NULL);
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_session_add_target(r->session, cli->target, target));
+	r->target = target;
+	if (target->kind == PRB_TARGET_SNAPSHOT)
 		return prb_error_create(PRB_ERROR_USAGE, "'%.200s' is a snapshot already",
 					cli->target);
 	PRB_TRY(prb_recorder_create(&r->recorder));
 	prb_recorder_set_redact(r->recorder, redact);
-	r->target->recorder = r->recorder;
-	return prb_dump_create(r->target, &options, &r->dump);
+	target->recorder = r->recorder;
+	return prb_record(r->session, !redact, &r->threads);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -54,7 +62,6 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	const struct snapshot_settings *s = settings;
 	__attribute__((cleanup(recording_deinit))) struct recording r = {};
 	prb_auto_str struct prb_str name = {}, line = {};
-	char *const *warning;
 
 	PRB_TRY(record(cli, s->redact, &r));
 	if (s->output)
@@ -64,10 +71,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (name.failed)
 		return prb_error_nomem();
 	PRB_TRY(prb_recorder_write(r.recorder, r.target, prb_str_text(&name)));
-	prb_vec_each (warning, &r.dump->warnings)
-		prb_warn(*warning);
 	prb_text_escape(&line, prb_str_text(&name));
-	prb_str_printf(&line, ": %zu threads of %d\n", r.dump->threads.count, (int)r.target->pid);
+	prb_str_printf(&line, ": %zu threads of %d\n", r.threads, (int)r.target->pid);
 	return prb_output(&line);
 }
 
@@ -75,9 +80,11 @@ const struct prb_command prb_command_snapshot = {
 	.name = "snapshot",
 	.summary = "Save what a dump reads to a file for another machine",
 	.description =
-		"Reads all threads with locals and native frames, and saves what was read to one "
-		"compressed file. On another machine, without the program or its files, 'probing "
-		"FILE debug --dump' prints what it would have printed here.\n\n"
+		"Reads all threads with locals and native frames and what the tables of SQL tell, "
+		"and "
+		"saves it to one compressed file. On another machine, without the program or its "
+		"files, 'probing FILE debug --dump' prints what it would have printed here, and "
+		"'probing FILE query' answers the same.\n\n"
 		"The file holds values of variables; --redact leaves them out, and the environment "
 		"and most of the command line too.",
 	.options =

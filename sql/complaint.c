@@ -27,8 +27,7 @@ static void consider(struct near *near, const char *schema, const char *name)
 	near->names[near->count++] = name;
 }
 
-static struct prb_error *hint(struct prb_error *err, const struct near *near,
-			      const char *otherwise)
+static struct prb_error *hint(struct prb_error *err, const struct near *near, const char *otherwise)
 {
 	prb_auto_str struct prb_str text = {};
 
@@ -61,8 +60,9 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word)
 	for (const struct prb_table *const *t = prb_tables; *t; t++)
 		for (const struct prb_column *c = (*t)->columns; c->name; c++)
 			consider(&near, NULL, c->name);
-	return hint(err, &near, "'DESCRIBE TABLE' lists the columns of a table; text stands in "
-				"single quotes");
+	return hint(err, &near,
+		    "'DESCRIBE TABLE' lists the columns of a table; text stands in "
+		    "single quotes");
 }
 
 /** The text behind @p prefix, or NULL if @p message does not begin with it. */

@@ -7,6 +7,7 @@
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/mem/view.h"
+#include "dwarf/snapshot/snapshot.h"
 #include "sql/session_private.h"
 
 struct memo {
@@ -64,6 +65,8 @@ void prb_instant_destroy(struct prb_instant *instant)
 		prb_error_destroy(memo->err);
 	}
 	prb_vec_free(&instant->memos);
+	if (instant->view && instant->target->recorder)
+		prb_recorder_pages(instant->target->recorder, 0, instant->view);
 	prb_pythons_deinit(&instant->pythons);
 	prb_view_destroy(instant->view);
 	prb_modules_destroy(instant->modules);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/process.h"
 #include "sql/session_private.h"
 
 static double clock_seconds(clockid_t clock)
@@ -63,6 +64,16 @@ void prb_session_destroy(struct prb_session *session)
 	free(session);
 }
 
+/** Its rank in a distributed job, by its environment; -1 if it has none. */
+static long rank_of(struct prb_target *target)
+{
+	prb_auto_str struct prb_str environment = {};
+	struct prb_error *err = prb_target_read_file(target, &environment, "environ");
+
+	prb_error_destroy(err);
+	return err ? -1 : prb_process_job(&environment).rank;
+}
+
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
 					 struct prb_target *target)
 {
@@ -70,7 +81,7 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 
 	if (t)
 		*t = (struct prb_session_target){
-			.target = target, .name = strdup(name), .rank = -1};
+			.target = target, .name = strdup(name), .rank = rank_of(target)};
 	if (!t || !t->name) {
 		if (t)
 			session->targets.count--;

@@ -63,6 +63,8 @@ enum {
 	PRB_TABLE_GLOBAL = 1 << 1,
 	/** Each row is a frame, in the order of depth: LIMIT spares reading the rest. */
 	PRB_TABLE_FRAMES = 1 << 2,
+	/** Dear to read, or much: snapshots do not record it. */
+	PRB_TABLE_COSTLY = 1 << 3,
 };
 
 struct prb_column {

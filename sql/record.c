@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/record.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "sql/page.h"
+#include "sql/session_private.h"
+
+/** The columns that are recorded, as a mask. */
+static uint64_t recorded_columns(const struct prb_table *table, unsigned *count)
+{
+	uint64_t used = 0;
+
+	for (*count = 0; table->columns[*count].name; ++*count)
+		if (!(table->columns[*count].flags & PRB_COLUMN_COSTLY))
+			used |= 1ULL << PRB_MIN(*count, 63u);
+	return used;
+}
+
+static struct prb_error *scan_all(struct prb_scan *scan)
+{
+	do {
+		prb_page_clear(scan->page);
+		scan->more = false;
+		PRB_TRY(scan->table->scan(scan));
+	} while (scan->more);
+	return NULL;
+}
+
+static struct prb_error *record_table(struct prb_session *session, struct prb_instant *instant,
+				      const struct prb_table *table)
+{
+	struct prb_scan scan = {.table = table, .instant = instant, .session = session};
+	unsigned count;
+	struct prb_error *err;
+
+	scan.used = recorded_columns(table, &count);
+	PRB_TRY(prb_page_create(count, scan.used, &scan.page));
+	err = scan_all(&scan);
+	free(scan.state);
+	prb_page_release(scan.page);
+	return err;
+}
+
+struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)
+{
+	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_AGENT | PRB_TABLE_COSTLY;
+	struct prb_instant *instant;
+	const struct prb_dump *dump;
+
+	session->plan = (struct prb_plan){
+		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE |
+			 (values ? PRB_NEED_LOCALS : 0),
+		.several = true,
+		.frames = UINT_MAX,
+	};
+	PRB_TRY(prb_session_instant(session, 0, &instant));
+	PRB_TRY(prb_instant_dump(instant, &dump));
+	*ret_threads = dump->threads.count;
+	for (const struct prb_table *const *t = prb_tables; *t; t++) {
+		prb_auto_error struct prb_error *err = NULL;
+
+		if (!((*t)->flags & skipped))
+			err = record_table(session, instant, *t);
+	}
+	prb_session_end_instants(session);
+	return NULL;
+}
