@@ -36,6 +36,7 @@ const struct prb_table *const prb_tables[] = {
 	&prb_table_information_schema_tables,
 	&prb_table_information_schema_columns,
 	&prb_table_information_schema_schemata,
+	&prb_table_information_schema_df_settings,
 	&prb_table_memory_usage,
 	&prb_table_memory_allocations,
 	&prb_table_profiling_data,

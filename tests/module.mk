@@ -27,13 +27,13 @@ check-unit: $(UNIT_TESTS) ## unit tests
 		printf '%s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
 
 .PHONY: check-live
-check-live: $(O)/probing test-interpreters ## tests on real interpreters and processes
+check-live: $(O)/probing $(O)/libprobing.so test-interpreters ## tests on real interpreters and processes
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(LIVE) tests/live || { \
 		echo "check-live: what failed is run once more; a second failure counts" >&2; \
 		PROBING_BINARY=$(abspath $(O)/probing) $(LIVE) --last-failed tests/live; }
 
 .PHONY: check-long
-check-long: $(O)/probing ## the long counts of the same tests, and builds no package provides
+check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests, and builds no package provides
 	$(Q)tests/tools/test-interpreters
 	$(Q)tests/tools/test-interpreters --free-threaded
 	$(Q)tests/tools/test-interpreters --debug-build

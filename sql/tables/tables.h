@@ -9,6 +9,7 @@ extern const struct prb_table prb_table_comm_metrics;
 extern const struct prb_table prb_table_generate_series;
 extern const struct prb_table prb_table_gpu_metrics;
 extern const struct prb_table prb_table_information_schema_columns;
+extern const struct prb_table prb_table_information_schema_df_settings;
 extern const struct prb_table prb_table_information_schema_schemata;
 extern const struct prb_table prb_table_information_schema_tables;
 extern const struct prb_table prb_table_memory_allocations;

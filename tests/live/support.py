@@ -203,6 +203,11 @@ class Program:
         self._process.communicate(timeout=120)
         return self._process.returncode, self.errors()
 
+    def kill(self):
+        """Ends it, and waits until it has."""
+        self._process.kill()
+        self._process.wait()
+
     def __enter__(self):
         return self
 

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libprobing through ctypes, as a program of the user's would have it."""
+
+import ctypes
+from pathlib import Path
+
+import support
+
+PATH = Path(support.BINARY).with_name("libprobing.so")
+ROW = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+WARNING = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+(FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS, CANCELLED) = range(1, 8)
+
+_POINTER, _TEXT, _NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
+_SIGNATURES = {
+    "probing_error_code": (ctypes.c_int, _POINTER),
+    "probing_error_message": (_TEXT, _POINTER),
+    "probing_error_hint": (_TEXT, _POINTER),
+    "probing_error_destroy": (None, _POINTER),
+    "probing_version": (_TEXT,),
+    "probing_create": (_POINTER, _POINTER),
+    "probing_destroy": (None, _POINTER),
+    "probing_open": (_POINTER, _POINTER, _TEXT, _TEXT),
+    "probing_set": (_POINTER, _POINTER, _TEXT, _TEXT),
+    "probing_on_warning": (None, _POINTER, WARNING, _POINTER),
+    "probing_query": (_POINTER, _POINTER, _TEXT, ROW, _POINTER),
+    "probing_prepare": (_POINTER, _POINTER, _TEXT, _POINTER, _POINTER),
+    "probing_next": (_POINTER, _POINTER, _POINTER),
+    "probing_reset": (None, _POINTER),
+    "probing_finish": (None, _POINTER),
+    "probing_columns": (_NUMBER, _POINTER),
+    "probing_column_name": (_TEXT, _POINTER, _NUMBER),
+    "probing_column_description": (_TEXT, _POINTER, _NUMBER),
+    "probing_column_unit": (_TEXT, _POINTER, _NUMBER),
+    "probing_value_kind": (ctypes.c_int, _POINTER, _NUMBER),
+    "probing_value_integer": (ctypes.c_int64, _POINTER, _NUMBER),
+    "probing_value_real": (ctypes.c_double, _POINTER, _NUMBER),
+    "probing_value_text": (_POINTER, _POINTER, _NUMBER, _POINTER),
+    "probing_cancel": (None, _POINTER),
+}
+
+
+def load():
+    library = ctypes.CDLL(str(PATH))
+    for name, (result, *arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+LIBRARY = load()
+
+
+class Error(Exception):
+    """What a call returned."""
+
+    def __init__(self, pointer):
+        super().__init__(LIBRARY.probing_error_message(pointer).decode())
+        self.code = LIBRARY.probing_error_code(pointer)
+        hint = LIBRARY.probing_error_hint(pointer)
+        self.hint = hint and hint.decode()
+        LIBRARY.probing_error_destroy(pointer)
+
+
+def check(pointer):
+    if pointer:
+        raise Error(pointer)
+
+
+class Session:
+    """A session; use as a context manager."""
+
+    def __init__(self, *targets):
+        self.pointer = ctypes.c_void_p()
+        self.warnings = []
+        check(LIBRARY.probing_create(ctypes.byref(self.pointer)))
+        self._warn = WARNING(lambda _, text: self.warnings.append(text.decode()))
+        LIBRARY.probing_on_warning(self.pointer, self._warn, None)
+        for target in targets:
+            check(LIBRARY.probing_open(self.pointer, str(target).encode(), None))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        LIBRARY.probing_destroy(self.pointer)
+
+    def set(self, key, value):
+        check(LIBRARY.probing_set(self.pointer, key.encode(), value.encode()))
+
+    def cancel(self):
+        LIBRARY.probing_cancel(self.pointer)
+
+    def query(self, sql, on_row=None):
+        """All rows of all statements, as tuples."""
+        rows = []
+
+        def take(_, row):
+            rows.append(values(row))
+            return on_row(rows[-1]) if on_row else 0
+
+        check(LIBRARY.probing_query(self.pointer, sql if isinstance(sql, bytes) else sql.encode(),
+                                    ROW(take), None))
+        return rows
+
+
+def value(row, column):
+    kind = LIBRARY.probing_value_kind(row, column)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return LIBRARY.probing_value_integer(row, column)
+    if kind == 2:
+        return LIBRARY.probing_value_real(row, column)
+    length = ctypes.c_size_t()
+    data = ctypes.string_at(LIBRARY.probing_value_text(row, column, ctypes.byref(length)),
+                            length.value)
+    return data.decode("utf-8", "surrogateescape") if kind == 3 else data
+
+
+def values(row):
+    return tuple(value(row, column) for column in range(LIBRARY.probing_columns(row)))
