@@ -65,6 +65,14 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word)
 		    "single quotes");
 }
 
+struct prb_error *prb_complaint_writes(void)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE,
+				 "a query can only read, and this does something else"),
+		"there are SELECT, WITH, VALUES, EXPLAIN, SHOW, DESCRIBE and SET");
+}
+
 /** The text behind @p prefix, or NULL if @p message does not begin with it. */
 static const char *after(const char *message, const char *prefix)
 {
@@ -92,9 +100,9 @@ struct prb_error *prb_complaint(struct prb_session *session)
 	if (!strcmp(message, "no query solution"))
 		return prb_error_hint(err, "python.backtrace has to be told which thread is meant "
 					   "by a table before it: use python.stacks instead");
-	if ((code & 0xff) == SQLITE_AUTH)
-		return prb_error_hint(err,
-				      "a query only reads: SELECT, WITH, VALUES, EXPLAIN, SHOW, "
-				      "DESCRIBE, SET");
+	if ((code & 0xff) == SQLITE_AUTH) {
+		prb_error_destroy(err);
+		return prb_complaint_writes();
+	}
 	return err;
 }

@@ -44,9 +44,12 @@ static const char *const harmless_pragmas[] = {"table_info",	 "table_xinfo",	  "
 static int authorize(void *context, int action, const char *a, const char *b, const char *schema,
 		     const char *trigger)
 {
-	(void)context;
+	const struct prb_session *session = context;
+
 	(void)schema;
 	(void)trigger;
+	if (session->connecting)
+		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_SELECT:
 	case SQLITE_READ:
@@ -67,13 +70,32 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 	}
 }
 
+/** What sorting and grouping took since the statement began, beyond what is allowed. */
+static struct prb_error *check_memory(const struct prb_session *session)
+{
+	int64_t used = sqlite3_memory_used() - session->memory_before;
+
+	if (used <= (int64_t)session->memory_limit)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "the query takes more than %llu MiB of memory",
+					       (unsigned long long)(session->memory_limit >> 20)),
+			      "ask for fewer rows, or allow more: SET probing.query.memory = MIB");
+}
+
 /** Called while SQLite computes: a statement that has to end does so here too. */
 static int progress(void *context)
 {
-	struct prb_error *err = prb_session_check(context);
+	struct prb_session *session = context;
+	struct prb_error *err = prb_session_check(session);
 
-	prb_error_destroy(err);
-	return err != NULL;
+	if (!err)
+		err = check_memory(session);
+	if (!err)
+		return 0;
+	prb_error_destroy(session->error);
+	session->error = err;
+	return 1;
 }
 
 void prb_guard_begin(struct prb_session *session)
@@ -82,6 +104,8 @@ void prb_guard_begin(struct prb_session *session)
 	sqlite3_db_config(session->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
 	sqlite3_db_config(session->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(session->db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, NULL);
+	/* What is sorted stays in memory, where it is counted, and out of files. */
+	sqlite3_exec(session->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
 	sqlite3_set_authorizer(session->db, authorize, session);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(limits); i++)
 		sqlite3_limit(session->db, limits[i].limit, limits[i].value);

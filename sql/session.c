@@ -7,6 +7,9 @@
 #include "dwarf/proc/process.h"
 #include "sql/session_private.h"
 
+/* What sorting and grouping may take of our own memory: more than any question needs. */
+enum { DEFAULT_MEMORY = 512 << 20 };
+
 static double clock_seconds(clockid_t clock)
 {
 	struct timespec t;
@@ -37,6 +40,7 @@ struct prb_error *prb_session_create(struct prb_session **ret)
 		return prb_error_nomem();
 	}
 	sqlite3_extended_result_codes(session->db, 1);
+	session->memory_limit = DEFAULT_MEMORY;
 	session->host = (struct prb_functions_host){.cancelled = has_to_end, .context = session};
 	*ret = session;
 	return NULL;
@@ -163,6 +167,7 @@ void prb_session_begin(struct prb_session *session)
 {
 	session->deadline =
 		session->timeout ? clock_seconds(CLOCK_MONOTONIC) + session->timeout : 0;
+	session->memory_before = sqlite3_memory_used();
 	session->host.now = clock_seconds(CLOCK_REALTIME);
 }
 

@@ -20,7 +20,8 @@ struct prb_session_target {
 
 struct prb_session {
 	sqlite3 *db;
-	bool declared; /**< its tables */
+	bool declared;	 /**< its tables */
+	bool connecting; /**< SQLite is being told of a table, by us */
 	PRB_VEC(struct prb_session_target) targets;
 	prb_warning_handler *warn;
 	void *warn_context;
@@ -28,8 +29,10 @@ struct prb_session {
 	struct prb_error *error;   /**< of a scan, richer than what SQLite passes on; or NULL */
 	struct prb_error *failure; /**< see prb_session_failure() */
 	enum prb_dump_mode mode;
-	double timeout;	 /**< seconds; 0: none */
-	double deadline; /**< CLOCK_MONOTONIC seconds; 0: none */
+	double timeout;	       /**< seconds; 0: none */
+	uint64_t memory_limit; /**< of what a statement collects, bytes */
+	int64_t memory_before; /**< SQLite's, when the statement began */
+	double deadline;       /**< CLOCK_MONOTONIC seconds; 0: none */
 	/** What functions are told: when the statement began, and whether it has to end. */
 	struct prb_functions_host host;
 	atomic_bool cancelled;
@@ -58,6 +61,9 @@ struct prb_error *prb_vtab_register(struct prb_session *session) PRB_MUST_CHECK;
 
 /** Forbids all but reading, and lowers SQLite's limits (guard.c). */
 void prb_guard_begin(struct prb_session *session);
+
+/** For a statement that does not only read. */
+struct prb_error *prb_complaint_writes(void) PRB_MUST_CHECK __attribute__((returns_nonnull));
 
 /** SQLite's present error, with the nearest names where one is unknown (complaint.c). */
 struct prb_error *prb_complaint(struct prb_session *session) PRB_MUST_CHECK

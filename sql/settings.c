@@ -10,6 +10,8 @@
 #include "dwarf/base/words.h"
 #include "sql/session_private.h"
 
+enum { MAX_MEMORY = 1 << 20 };
+
 static const char *const modes[] = {
 	[PRB_DUMP_DEFAULT] = "default",
 	[PRB_DUMP_NONBLOCKING] = "nonblocking",
@@ -48,7 +50,26 @@ static struct prb_error *set_timeout(struct prb_session *session, const char *va
 	return NULL;
 }
 
+static void get_memory(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%llu", (unsigned long long)(session->memory_limit >> 20));
+}
+
+static struct prb_error *set_memory(struct prb_session *session, const char *value)
+{
+	char *end;
+	unsigned long long mib = strtoull(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || mib < 1 || mib > MAX_MEMORY)
+		return prb_error_create(PRB_ERROR_USAGE, "a number of MiB from 1 to %d",
+					MAX_MEMORY);
+	session->memory_limit = mib << 20;
+	return NULL;
+}
+
 const struct prb_setting prb_settings[] = {
+	{"probing.query.memory", "MiB of our own memory that a query may collect rows in",
+	 get_memory, set_memory},
 	{"probing.query.mode",
 	 "How threads are read: default (stop who runs), nonblocking (stop nobody), freeze (all at "
 	 "one instant)",

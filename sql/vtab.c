@@ -72,6 +72,15 @@ static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 	prb_str_putc(ret, ')');
 }
 
+/** SQLite reads the declaration as it reads a user's statement: with the guard looking on. */
+static int declare(struct prb_session *session, const char *text)
+{
+	session->connecting = true;
+	int rc = sqlite3_declare_vtab(session->db, text);
+	session->connecting = false;
+	return rc;
+}
+
 static int connect_table(sqlite3 *db, void *context, int argc, const char *const *argv,
 			 sqlite3_vtab **ret, char **message)
 {
@@ -79,6 +88,7 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 	prb_auto_str struct prb_str text = {};
 	struct prb_vtab *table;
 
+	(void)db;
 	(void)argc;
 	const struct prb_table *spec = prb_table_find(argv[1], argv[2]);
 	if (!spec) {
@@ -95,7 +105,7 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 	if (session->targets.count > 1 && !(spec->flags & PRB_TABLE_GLOBAL))
 		table->lead = PRB_LEAD_COUNT;
 	declaration(table, &text);
-	int rc = text.failed ? SQLITE_NOMEM : sqlite3_declare_vtab(db, prb_str_text(&text));
+	int rc = text.failed ? SQLITE_NOMEM : declare(session, prb_str_text(&text));
 	if (rc)
 		free(table);
 	else
