@@ -54,7 +54,6 @@ FORBIDDEN = [
     "SELECT * FROM pragma_module_list",
     "VACUUM",
     "VACUUM INTO '/tmp/probing-hostile'",
-    "REINDEX",
     "ANALYZE",
     "BEGIN",
     "COMMIT",
