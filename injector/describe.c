@@ -10,13 +10,6 @@
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/decode.h"
 
-static struct prb_error *copy(const char *text, char **ret)
-{
-	free(*ret);
-	*ret = text ? strdup(text) : NULL;
-	return text && !*ret ? prb_error_nomem() : NULL;
-}
-
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
 
@@ -203,7 +196,7 @@ static struct prb_error *recall_error(struct prb_capture *c, struct prb_dump_thr
 	prb_str_printf(&key, "error:%d:%lld", out->tid, (long long)out->interpreter);
 	if (!prb_target_recall(c->target, prb_str_text(&key), &error))
 		return NULL;
-	return copy(prb_str_text(&error), &out->error);
+	return prb_str_copy(prb_str_text(&error), &out->error);
 }
 
 struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_thread *thread)
@@ -218,7 +211,7 @@ struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_
 	remember(c, thread);
 	if (thread->recorded)
 		PRB_TRY(recall_error(c, out));
-	return copy(thread->task->name, &out->os_name);
+	return prb_str_copy(thread->task->name, &out->os_name);
 }
 
 static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_python *py,
@@ -277,7 +270,7 @@ static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *
 		struct prb_dump_thread *out = find_pthread(c, py, interp, name->pthread);
 
 		if (!err && out)
-			err = copy(name->name, &out->name);
+			err = prb_str_copy(name->name, &out->name);
 	}
 	prb_py_thread_names_deinit(&names);
 	return err;
@@ -335,7 +328,7 @@ static struct prb_error *recall_name(struct prb_capture *c, struct prb_dump_thre
 	prb_str_printf(&key, "name:%d:%lld", out->tid, (long long)out->interpreter);
 	if (!prb_target_recall(c->target, prb_str_text(&key), &name))
 		return NULL;
-	return copy(prb_str_text(&name), &out->name);
+	return prb_str_copy(prb_str_text(&name), &out->name);
 }
 
 struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
@@ -388,7 +381,7 @@ struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons 
 	dump->pid = c->target->pid;
 	dump->timestamp = c->target->time;
 	prb_error_destroy(prb_target_read_link(c->target, &exe, "exe"));
-	PRB_TRY(copy(prb_str_text(&exe), &dump->exe));
+	PRB_TRY(prb_str_copy(prb_str_text(&exe), &dump->exe));
 	prb_error_destroy(prb_target_read_file(c->target, &cmdline, "cmdline"));
 	PRB_TRY(split_argv(&cmdline, dump));
 	dump->free_threaded = py->layout.free_threaded;
@@ -396,6 +389,6 @@ struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons 
 	dump->gil_known = !py->layout.free_threaded &&
 			  (py->layout.behaviour->gil != PRB_GIL_STATICS || py->tstate_current);
 	dump->layout = py->layout.source;
-	PRB_TRY(copy(py->version, &dump->python_version));
-	return copy(prb_module_build_id(py->module), &dump->build_id);
+	PRB_TRY(prb_str_copy(py->version, &dump->python_version));
+	return prb_str_copy(prb_module_build_id(py->module), &dump->build_id);
 }

@@ -134,6 +134,13 @@ char *prb_str_take(struct prb_str *s)
 	return text;
 }
 
+struct prb_error *prb_str_copy(const char *text, char **ret)
+{
+	free(*ret);
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? prb_error_nomem() : NULL;
+}
+
 char *prb_format(const char *format, ...)
 {
 	prb_auto_str struct prb_str s = {};

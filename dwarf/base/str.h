@@ -47,6 +47,9 @@ const char *prb_str_text(const struct prb_str *s);
 /** Hands the text to the caller, who frees it; NULL if memory ran out. Never NULL otherwise. */
 char *prb_str_take(struct prb_str *s);
 
+/** Replaces *ret, a string of its own or NULL, by a copy of @p text; NULL gives NULL. */
+struct prb_error *prb_str_copy(const char *text, char **ret) PRB_MUST_CHECK;
+
 /** A fresh formatted string for the caller to free, NULL when out of memory. */
 char *prb_format(const char *format, ...) PRB_PRINTF(1, 2);
 
