@@ -31,7 +31,7 @@ static struct prb_error *collect(struct prb_paths *paths, const struct prb_dump 
 			const char *path = frame->file ? frame->file : frame->module;
 
 			/* Neighbours in a stack are often of one file. */
-			if (!path || (last && !strcmp(last, path)))
+			if (!path || (last && (last == path || !strcmp(last, path))))
 				continue;
 			last = path;
 

@@ -48,9 +48,7 @@ struct prb_error *prb_capture_walk(struct prb_capture_thread *thread, struct prb
 
 static struct prb_error *set_error(char **slot, const struct prb_error *err)
 {
-	free(*slot);
-	*slot = err ? strdup(err->message) : NULL;
-	return err && !*slot ? prb_error_nomem() : NULL;
+	return prb_str_copy(err ? err->message : NULL, slot);
 }
 
 void prb_capture_share(struct prb_capture *c, struct prb_mem *mem)
@@ -66,7 +64,8 @@ static struct prb_error *shared_decoder(struct prb_capture *c, struct prb_python
 	if (c->shared && c->shared_py != py)
 		prb_capture_share(c, c->shared_mem);
 	if (!c->shared)
-		PRB_TRY(prb_decoder_create(py, c->shared_mem, c->options, &c->shared));
+		PRB_TRY(prb_decoder_create(py, c->shared_mem, c->options, c->dump->pool,
+					   &c->shared));
 	c->shared_py = py;
 	*ret = c->shared;
 	return NULL;
@@ -82,7 +81,7 @@ static struct prb_error *decode_python(struct prb_capture *c, struct prb_capture
 		PRB_TRY(shared_decoder(c, thread->py, &decoder));
 		return prb_decode_frames(decoder, &thread->frames, out);
 	}
-	PRB_TRY(prb_decoder_create(thread->py, mem, c->options, &decoder));
+	PRB_TRY(prb_decoder_create(thread->py, mem, c->options, c->dump->pool, &decoder));
 
 	struct prb_error *err = prb_decode_frames(decoder, &thread->frames, out);
 	prb_decoder_destroy(decoder);

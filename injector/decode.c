@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/pool.h"
 #include "dwarf/cpython/lines.h"
 #include "dwarf/cpython/object.h"
 
 struct known_code {
 	uint64_t address;
-	struct prb_py_code code;
-	char *module; /* __name__ of the globals it was first met with, or NULL */
+	const char *name, *qualname, *file; /* the pool's, like `module` */
+	const char *module; /* __name__ of the globals it was first met with, or NULL */
 	char *error;
 };
 
@@ -18,13 +19,14 @@ struct prb_decoder {
 	struct prb_python *py;
 	struct prb_mem *mem;
 	const struct prb_dump_options *options;
+	struct prb_pool *pool;
 	PRB_VEC(struct known_code) codes;
 	uint32_t *table; /* index + 1 into codes; open addressing */
 	size_t table_size;
 };
 
 struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
-				     const struct prb_dump_options *options,
+				     const struct prb_dump_options *options, struct prb_pool *pool,
 				     struct prb_decoder **ret)
 {
 	struct prb_decoder *decoder = calloc(1, sizeof(*decoder));
@@ -34,6 +36,7 @@ struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 	decoder->py = py;
 	decoder->mem = mem;
 	decoder->options = options;
+	decoder->pool = pool;
 	*ret = decoder;
 	return NULL;
 }
@@ -44,11 +47,8 @@ void prb_decoder_destroy(struct prb_decoder *decoder)
 
 	if (!decoder)
 		return;
-	prb_vec_each (known, &decoder->codes) {
-		prb_py_code_deinit(&known->code);
-		free(known->module);
+	prb_vec_each (known, &decoder->codes)
 		free(known->error);
-	}
 	prb_vec_free(&decoder->codes);
 	free(decoder->table);
 	free(decoder);
@@ -92,63 +92,7 @@ static struct prb_error *optional(struct prb_error *err)
 	return NULL;
 }
 
-/* What only the frame can tell of its code: module, and before 3.11 the qualified name. */
-static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_frame *raw,
-				    struct known_code *known)
-{
-	uint64_t globals;
-
-	if (!known->code.qualname)
-		PRB_TRY(optional(prb_python_qualname(d->py, d->mem, raw, &known->code,
-						     &known->code.qualname)));
-
-	struct prb_error *err = prb_python_globals(d->py, d->mem, raw, &globals);
-	if (!err)
-		err = prb_python_module_name(d->py, d->mem, globals, &known->module);
-	return optional(err);
-}
-
-static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_frame *raw,
-				 struct known_code **ret)
-{
-	uint64_t address = raw->code;
-
-	if (!grow_table(d))
-		return prb_error_nomem();
-
-	size_t slot = slot_of(d, address);
-	if (!d->table[slot]) {
-		struct known_code *known = prb_vec_push(&d->codes);
-
-		if (!known)
-			return prb_error_nomem();
-		known->address = address;
-		d->table[slot] = (uint32_t)d->codes.count;
-
-		struct prb_error *err = prb_python_code(d->py, d->mem, address, &known->code);
-		if (err) {
-			known->error = strdup(err->message);
-			prb_error_destroy(err);
-			if (!known->error)
-				return prb_error_nomem();
-		} else {
-			PRB_TRY(read_names(d, raw, known));
-		}
-	}
-	*ret = &d->codes.items[d->table[slot] - 1];
-	return NULL;
-}
-
-static struct prb_error *copy(const char *text, char **ret)
-{
-	*ret = NULL;
-	if (!text)
-		return NULL;
-	*ret = strdup(text);
-	return *ret ? NULL : prb_error_nomem();
-}
-
-/* An error becomes the frame's own; only what concerns ourselves goes further. */
+/* An error becomes that of a frame or code; only what concerns ourselves goes further. */
 static struct prb_error *keep_error(struct prb_error *err, char **ret)
 {
 	if (!err || err->code == PRB_ERROR_NOMEM)
@@ -157,6 +101,66 @@ static struct prb_error *keep_error(struct prb_error *err, char **ret)
 		*ret = strdup(err->message);
 	prb_error_destroy(err);
 	return *ret ? NULL : prb_error_nomem();
+}
+
+/* The name of the module whose globals the frame has, or NULL. */
+static struct prb_error *read_module(struct prb_decoder *d, const struct prb_py_frame *raw,
+				     const char **ret)
+{
+	prb_auto_free char *name = NULL;
+	uint64_t globals;
+	struct prb_error *err = prb_python_globals(d->py, d->mem, raw, &globals);
+
+	if (!err)
+		err = prb_python_module_name(d->py, d->mem, globals, &name);
+	PRB_TRY(optional(err));
+	return prb_pool_share(d->pool, name, ret);
+}
+
+static struct prb_error *share_names(struct prb_decoder *d, const struct prb_py_code *code,
+				     struct known_code *known)
+{
+	PRB_TRY(prb_pool_share(d->pool, code->name, &known->name));
+	PRB_TRY(prb_pool_share(d->pool, code->qualname, &known->qualname));
+	return prb_pool_share(d->pool, code->file, &known->file);
+}
+
+/* Before 3.11 only a frame can tell the qualified name of its code. */
+static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_frame *raw,
+				    struct known_code *known)
+{
+	struct prb_py_code code;
+	struct prb_error *err = prb_python_code(d->py, d->mem, known->address, &code);
+
+	if (err)
+		return keep_error(err, &known->error);
+	if (!code.qualname)
+		err = optional(prb_python_qualname(d->py, d->mem, raw, &code, &code.qualname));
+	if (!err)
+		err = share_names(d, &code, known);
+	prb_py_code_deinit(&code);
+	PRB_TRY(err);
+	return read_module(d, raw, &known->module);
+}
+
+static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_frame *raw,
+				 struct known_code **ret)
+{
+	if (!grow_table(d))
+		return prb_error_nomem();
+
+	size_t slot = slot_of(d, raw->code);
+	if (!d->table[slot]) {
+		struct known_code *known = prb_vec_push(&d->codes);
+
+		if (!known)
+			return prb_error_nomem();
+		known->address = raw->code;
+		d->table[slot] = (uint32_t)d->codes.count;
+		PRB_TRY(read_names(d, raw, known));
+	}
+	*ret = &d->codes.items[d->table[slot] - 1];
+	return NULL;
 }
 
 static struct prb_error *add_local(struct prb_decoder *d, const struct prb_py_local *local,
@@ -168,7 +172,7 @@ static struct prb_error *add_local(struct prb_decoder *d, const struct prb_py_lo
 	if (!slot)
 		return prb_error_nomem();
 	slot->kind = local->kind;
-	PRB_TRY(copy(local->name, &slot->name));
+	PRB_TRY(prb_pool_share(d->pool, local->name, &slot->name));
 	if (!local->object)
 		return NULL;
 	PRB_TRY(keep_error(prb_object_repr(d->py, d->mem, local->object, NULL, &value),
@@ -176,8 +180,9 @@ static struct prb_error *add_local(struct prb_decoder *d, const struct prb_py_lo
 	PRB_TRY(keep_error(prb_object_type_name(d->py, d->mem, local->object, &type),
 			   &frame->error));
 	slot->value = prb_str_take(&value);
-	slot->type = prb_str_take(&type);
-	return slot->value && slot->type ? NULL : prb_error_nomem();
+	if (!slot->value || type.failed)
+		return prb_error_nomem();
+	return prb_pool_share(d->pool, prb_str_text(&type), &slot->type);
 }
 
 static struct prb_error *decode_locals(struct prb_decoder *d, const struct prb_py_frame *raw,
@@ -223,11 +228,11 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 	frame->line = frame->end_line = frame->col = frame->end_col = -1;
 	PRB_TRY(look_up(d, raw, &known));
 	if (known->error)
-		return copy(known->error, &frame->error);
-	PRB_TRY(copy(known->code.name, &frame->func));
-	PRB_TRY(copy(known->code.qualname, &frame->qualname));
-	PRB_TRY(copy(known->code.file, &frame->file));
-	PRB_TRY(copy(known->module, &frame->module));
+		return prb_str_copy(known->error, &frame->error);
+	frame->func = known->name;
+	frame->qualname = known->qualname;
+	frame->file = known->file;
+	frame->module = known->module;
 	PRB_TRY(keep_error(decode_position(d, raw, frame), &frame->error));
 	return d->options->locals ? decode_locals(d, raw, frame) : NULL;
 }
@@ -256,16 +261,9 @@ void prb_dump_frame_deinit(struct prb_dump_frame *frame)
 {
 	struct prb_dump_local *local;
 
-	prb_vec_each (local, &frame->locals) {
-		free(local->name);
-		free(local->type);
+	prb_vec_each (local, &frame->locals)
 		free(local->value);
-	}
 	prb_vec_free(&frame->locals);
-	free(frame->func);
-	free(frame->qualname);
-	free(frame->module);
-	free(frame->file);
 	free(frame->source);
 	free(frame->error);
 }

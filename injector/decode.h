@@ -14,9 +14,9 @@
 
 struct prb_decoder;
 
-/** Borrows everything. @p mem is where the frames were read from. */
+/** Borrows everything. @p mem is where the frames were read from, @p pool holds the names. */
 struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
-				     const struct prb_dump_options *options,
+				     const struct prb_dump_options *options, struct prb_pool *pool,
 				     struct prb_decoder **ret) PRB_MUST_CHECK;
 void prb_decoder_destroy(struct prb_decoder *decoder);
 

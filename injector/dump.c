@@ -7,6 +7,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/pool.h"
 #include "dwarf/proc/task.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/capture.h"
@@ -316,7 +317,7 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(prb_view_create(c->target->mem, &m->view));
 	PRB_TRY(prb_pythons_find(c->modules, m->view, &m->pythons));
 	if (c->options->native)
-		PRB_TRY(prb_native_create(c->modules, &c->native));
+		PRB_TRY(prb_native_create(c->modules, c->dump->pool, &c->native));
 	/* Counters are noted before anything is read (see tasks.h): of what was read to find
 	 * Python only the places are still good, but they are those that are needed now. */
 	PRB_TRY(prb_tasks_create(c->target, &c->tasks));
@@ -356,12 +357,13 @@ struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_du
 {
 	struct prb_dump_options actual = *options;
 	struct maker m = {.capture = {.target = target, .options = &actual}};
-	struct prb_error *err = NULL;
 
 	m.capture.dump = calloc(1, sizeof(*m.capture.dump));
 	if (!m.capture.dump)
 		return prb_error_nomem();
-	if (actual.locals && prb_snapshot_redacted(target)) {
+
+	struct prb_error *err = prb_pool_create(&m.capture.dump->pool);
+	if (!err && actual.locals && prb_snapshot_redacted(target)) {
 		actual.locals = false;
 		err = warn(m.capture.dump, strdup("values were left out when this snapshot was "
 						  "made (--redact)"));
@@ -397,6 +399,7 @@ void prb_dump_destroy(struct prb_dump *dump)
 	prb_vec_each (text, &dump->warnings)
 		free(*text);
 	prb_vec_free(&dump->warnings);
+	prb_pool_destroy(dump->pool);
 	free(dump->exe);
 	free(dump->python_version);
 	free(dump->build_id);

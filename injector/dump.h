@@ -39,14 +39,15 @@ struct prb_dump_options {
 enum prb_frame_kind { PRB_FRAME_PYTHON, PRB_FRAME_NATIVE, PRB_FRAME_INLINE };
 
 struct prb_dump_local {
-	char *name, *type, *value; /**< value: repr, or NULL if unbound */
+	const char *name, *type; /**< the dump's; type NULL if unbound */
+	char *value;		 /**< repr, or NULL if unbound */
 	enum prb_local_kind kind;
 };
 
 struct prb_dump_frame {
 	enum prb_frame_kind kind;
-	char *func, *qualname, *module,
-		*file;			      /**< module: Python module name, or path of the ELF */
+	const char *func, *qualname, *file; /**< the dump's: frames share them */
+	const char *module;		    /**< the same; Python module name, or path of the ELF */
 	int32_t line, end_line, col, end_col; /**< -1: None, as in struct prb_py_location */
 	uint64_t ip;			      /**< native pc; for Python frames the bytecode
 						   position in bytes */
@@ -98,6 +99,7 @@ struct prb_dump {
 	unsigned paused_threads;
 	PRB_VEC(struct prb_dump_thread) threads; /**< main thread first, then by tid */
 	PRB_VEC(char *) warnings;
+	struct prb_pool *pool; /**< holds the strings that frames share */
 };
 
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,

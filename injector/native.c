@@ -12,6 +12,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/pool.h"
 #include "dwarf/lines/lines.h"
 #include "dwarf/unwind/unwind.h"
 #include "injector/decode.h"
@@ -20,6 +21,7 @@ enum { MAX_NATIVE_FRAMES = 200000 };
 
 struct prb_native {
 	struct prb_modules *modules;
+	struct prb_pool *pool;
 	struct prb_unwinder *unwinder;
 	struct prb_resolver *resolver;
 };
@@ -46,13 +48,15 @@ struct merge {
 	const char *reason; /* why the C stack ends early */
 };
 
-struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_native **ret)
+struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool,
+				    struct prb_native **ret)
 {
 	struct prb_native *native = calloc(1, sizeof(*native));
 
 	if (!native)
 		return prb_error_nomem();
 	native->modules = modules;
+	native->pool = pool;
 
 	struct prb_error *err = prb_unwinder_create(modules, &native->unwinder);
 	if (!err)
@@ -206,24 +210,22 @@ static bool is_eval_frame(struct merge *m, const struct c_frame *frame)
 }
 
 static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
-				   const struct prb_module *module, struct prb_line *line)
+				   const struct prb_module *module, const struct prb_line *line)
 {
+	struct prb_pool *pool = m->native->pool;
 	struct prb_dump_frame *slot;
 
 	PRB_TRY(push_merged(m, &slot));
 	slot->kind = line->inlined ? PRB_FRAME_INLINE : PRB_FRAME_NATIVE;
-	slot->func = prb_steal(&line->func);
-	slot->file = prb_steal(&line->file);
+	PRB_TRY(prb_pool_share(pool, line->func, &slot->func));
+	PRB_TRY(prb_pool_share(pool, line->file, &slot->file));
 	slot->line = line->line ? (int32_t)line->line : -1;
 	slot->end_line = slot->col = slot->end_col = -1;
 	slot->ip = frame->pc;
-	if (module) {
-		slot->offset = frame->pc - module->bias;
-		slot->module = strdup(module->path);
-		if (!slot->module)
-			return prb_error_nomem();
-	}
-	return NULL;
+	if (!module)
+		return NULL;
+	slot->offset = frame->pc - module->bias;
+	return prb_pool_share(pool, module->path, &slot->module);
 }
 
 static struct prb_error *place_native(struct merge *m, const struct c_frame *frame,
@@ -242,15 +244,9 @@ static struct prb_error *place_native(struct merge *m, const struct c_frame *fra
 /* No call has led there, so that the code before the pc has nothing to do with it. */
 static struct prb_error *place_trampoline(struct merge *m, const struct c_frame *frame)
 {
-	struct prb_line line = {.func = strdup("<signal handler called>")};
+	struct prb_line line = {.func = "<signal handler called>"};
 
-	if (!line.func)
-		return prb_error_nomem();
-
-	struct prb_error *err =
-		take_line(m, frame, prb_modules_find(m->native->modules, frame->pc), &line);
-	free(line.func);
-	return err;
+	return take_line(m, frame, prb_modules_find(m->native->modules, frame->pc), &line);
 }
 
 static struct prb_error *place_frame(struct merge *m, const struct c_frame *frame)

@@ -13,8 +13,8 @@
 
 struct prb_native;
 
-/** Borrows @p modules. */
-struct prb_error *prb_native_create(struct prb_modules *modules,
+/** Borrows both; @p pool holds the names of frames. */
+struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool,
 				    struct prb_native **ret) PRB_MUST_CHECK;
 void prb_native_destroy(struct prb_native *native);
 
