@@ -13,6 +13,9 @@ struct known_code {
 	const char *name, *qualname, *file; /* the pool's, like `module` */
 	const char *module; /* __name__ of the globals it was first met with, or NULL */
 	char *error;
+	bool located; /* `location` is that of `position`, where it was met last */
+	int64_t position;
+	struct prb_py_location location;
 };
 
 struct prb_decoder {
@@ -203,19 +206,31 @@ static struct prb_error *decode_locals(struct prb_decoder *d, const struct prb_p
 	return err;
 }
 
-static struct prb_error *decode_position(struct prb_decoder *d, const struct prb_py_frame *raw,
-					 struct prb_dump_frame *frame)
+/* Recursion and threads that do the same stand at the same position. */
+static struct prb_error *locate(struct prb_decoder *d, const struct prb_py_frame *raw,
+				int64_t position, struct known_code *known)
 {
-	struct prb_py_location location;
+	if (known->located && known->position == position)
+		return NULL;
+	known->located = false;
+	PRB_TRY(prb_python_location(d->py, d->mem, raw, &known->location));
+	known->position = position;
+	known->located = true;
+	return NULL;
+}
+
+static struct prb_error *decode_position(struct prb_decoder *d, const struct prb_py_frame *raw,
+					 struct known_code *known, struct prb_dump_frame *frame)
+{
 	int64_t position;
 
 	PRB_TRY(prb_python_position(d->py, d->mem, raw, &position));
-	PRB_TRY(prb_python_location(d->py, d->mem, raw, &location));
+	PRB_TRY(locate(d, raw, position, known));
 	frame->ip = position < 0 ? 0 : (uint64_t)position;
-	frame->line = location.line;
-	frame->end_line = location.end_line;
-	frame->col = location.col;
-	frame->end_col = location.end_col;
+	frame->line = known->location.line;
+	frame->end_line = known->location.end_line;
+	frame->col = known->location.col;
+	frame->end_col = known->location.end_col;
 	return NULL;
 }
 
@@ -233,7 +248,7 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 	frame->qualname = known->qualname;
 	frame->file = known->file;
 	frame->module = known->module;
-	PRB_TRY(keep_error(decode_position(d, raw, frame), &frame->error));
+	PRB_TRY(keep_error(decode_position(d, raw, known, frame), &frame->error));
 	return d->options->locals ? decode_locals(d, raw, frame) : NULL;
 }
 

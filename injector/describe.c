@@ -226,38 +226,12 @@ static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_py
 	return NULL;
 }
 
-struct table_of_names {
-	struct prb_python *py;
-	struct prb_mem *mem;
-	uint64_t interp;
-};
-
-/* The table as far as it can be had; what is wrong with it shows when it is read in earnest. */
-static struct prb_error *try_names(void *context)
-{
-	struct table_of_names *table = context;
-	struct prb_py_thread_names names;
-	struct prb_error *err =
-		prb_python_thread_names(table->py, table->mem, table->interp, &names);
-
-	if (!err)
-		prb_py_thread_names_deinit(&names);
-	if (err && err->code == PRB_ERROR_NOMEM)
-		return err;
-	prb_error_destroy(err);
-	return NULL;
-}
-
 static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *py,
 				      struct prb_view *view, uint64_t interp)
 {
-	struct table_of_names table = {py, prb_view_mem(view), interp};
 	struct prb_py_thread_names names;
 	struct prb_py_thread_name *name;
-
-	PRB_TRY(prb_view_gather(view, try_names, &table));
-
-	struct prb_error *err = prb_python_thread_names(py, table.mem, interp, &names);
+	struct prb_error *err = prb_python_thread_names(py, view, interp, &names);
 
 	/* threading's own table may be in the middle of a change: then threads have no names. */
 	if (err) {

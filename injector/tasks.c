@@ -215,17 +215,34 @@ static double scheduler_now(struct prb_tasks *tasks)
 	return tasks->now;
 }
 
-double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_t tid)
+static double recall_idle(struct prb_target *t, pid_t tid)
 {
 	prb_auto_str struct prb_str text = {}, key = {};
+
+	prb_str_printf(&key, "idle:%d", tid);
+	return prb_target_recall(t, prb_str_text(&key), &text) ? strtod(prb_str_text(&text), NULL)
+							       : -1;
+}
+
+static void remember_idle(struct prb_target *t, pid_t tid, double seconds)
+{
+	prb_auto_str struct prb_str text = {}, key = {};
+
+	if (!t->recorder)
+		return;
+	prb_str_printf(&key, "idle:%d", tid);
+	prb_str_printf(&text, "%.6f", seconds);
+	prb_target_remember(t, prb_str_text(&key), prb_str_text(&text), text.length);
+}
+
+double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str text = {};
 	prb_auto_error struct prb_error *err = NULL;
 	double then, now;
 
-	prb_str_printf(&key, "idle:%d", tid);
-	if (prb_target_recall(t, prb_str_text(&key), &text))
-		return strtod(prb_str_text(&text), NULL);
 	if (t->kind != PRB_TARGET_PROCESS)
-		return -1;
+		return recall_idle(t, tid);
 	err = prb_target_read_file(t, &text, "task/%d/sched", tid);
 	if (err || !parse_exec_start(prb_str_text(&text), &then))
 		return -1;
@@ -234,8 +251,6 @@ double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_
 		return -1;
 
 	double seconds = now > then ? (now - then) / 1e3 : 0;
-	prb_str_truncate(&text, 0);
-	prb_str_printf(&text, "%.6f", seconds);
-	prb_target_remember(t, prb_str_text(&key), prb_str_text(&text), text.length);
+	remember_idle(t, tid, seconds);
 	return seconds;
 }

@@ -184,7 +184,7 @@ struct prb_py_thread_names {
 };
 
 /** Reads threading._active of one interpreter; an empty list if threading was never imported. */
-struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_mem *mem,
+struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_view *view,
 					  uint64_t interp,
 					  struct prb_py_thread_names *ret) PRB_MUST_CHECK;
 void prb_py_thread_names_deinit(struct prb_py_thread_names *names);

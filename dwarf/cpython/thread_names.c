@@ -8,39 +8,33 @@
 
 enum { MAX_NAME = 1000, MAX_NAMED = 262144 };
 
-struct visit {
-	struct prb_python *py;
-	struct prb_mem *mem;
-	struct prb_py_thread_names *names;
-	struct prb_error *err;
+/* An entry of the table: objects for the identifier and the thread. */
+struct entry {
+	uint64_t key, thread;
+	bool done;
 };
 
-/* A thread that is just being made has no name yet: it is left out. */
+struct reading {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	uint64_t interp;
+	PRB_VEC(struct entry) entries;
+	bool failed;	       /* memory of ours ran out */
+	struct prb_error *err; /* why there are none, or not all */
+	struct prb_py_thread_names *names;
+};
+
 static bool add(void *context, uint64_t key, uint64_t value)
 {
-	struct visit *v = context;
-	prb_auto_str struct prb_str name = {};
-	int64_t ident;
-	uint64_t object;
-	struct prb_error *err = prb_object_int(v->py, v->mem, key, &ident);
+	struct reading *r = context;
+	struct entry *entry = prb_vec_push(&r->entries);
 
-	if (!err)
-		err = prb_object_attribute(v->py, v->mem, value, "_name", &object);
-	if (!err)
-		err = prb_object_str(v->py, v->mem, object, MAX_NAME, &name);
-	if (err) {
-		prb_error_destroy(err);
-		return true;
+	if (!entry) {
+		r->failed = true;
+		return false;
 	}
-
-	struct prb_py_thread_name *slot = prb_vec_push(&v->names->list);
-	if (slot) {
-		slot->pthread = (uint64_t)ident;
-		slot->name = prb_str_take(&name);
-	}
-	if (!slot || !slot->name)
-		v->err = prb_error_nomem();
-	return !v->err && v->names->list.count < MAX_NAMED;
+	*entry = (struct entry){.key = key, .thread = value};
+	return r->entries.count < MAX_NAMED;
 }
 
 /* The dict of a module is the first member of its object. */
@@ -55,21 +49,81 @@ static struct prb_error *find_active(struct prb_python *py, struct prb_mem *mem,
 	return prb_object_dict_get(py, mem, dict, "_active", ret);
 }
 
-struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_mem *mem,
+static struct prb_error *read_entries(struct reading *r)
+{
+	uint64_t active;
+
+	r->entries.count = 0;
+	PRB_TRY(find_active(r->py, r->mem, r->interp, &active));
+	PRB_TRY(prb_object_dict_each(r->py, r->mem, active, add, r));
+	return r->failed ? prb_error_nomem() : NULL;
+}
+
+/* A thread that is just being made has no name yet: it is left out. */
+static struct prb_error *read_name(struct reading *r, struct entry *entry)
+{
+	prb_auto_str struct prb_str name = {};
+	struct prb_py_thread_name *slot;
+	int64_t ident;
+	uint64_t object;
+
+	PRB_TRY(prb_object_int(r->py, r->mem, entry->key, &ident));
+	PRB_TRY(prb_object_attribute(r->py, r->mem, entry->thread, "_name", &object));
+	PRB_TRY(prb_object_str(r->py, r->mem, object, MAX_NAME, &name));
+	slot = prb_vec_push(&r->names->list);
+	if (!slot)
+		return prb_error_nomem();
+	slot->pthread = (uint64_t)ident;
+	slot->name = prb_str_take(&name);
+	return slot->name ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *read_names(struct reading *r)
+{
+	struct entry *entry;
+
+	prb_vec_each (entry, &r->entries) {
+		struct prb_error *err = entry->done ? NULL : read_name(r, entry);
+
+		entry->done = !err;
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+/* The table as far as the view has it; what is done is not done again. */
+static struct prb_error *try_reading(void *context)
+{
+	struct reading *r = context;
+
+	if (!r->entries.count || r->err) {
+		prb_error_destroy(r->err);
+		r->err = read_entries(r);
+	}
+	return r->err ? NULL : read_names(r);
+}
+
+static struct prb_error *read_all(struct reading *r, struct prb_view *view)
+{
+	PRB_TRY(prb_view_gather(view, try_reading, r));
+	PRB_TRY(try_reading(r));
+	return prb_steal(&r->err);
+}
+
+struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_view *view,
 					  uint64_t interp, struct prb_py_thread_names *ret)
 {
-	struct visit visit = {.py = py, .mem = mem, .names = ret};
-	uint64_t active;
+	struct reading r = {.py = py, .mem = prb_view_mem(view), .interp = interp, .names = ret};
 
 	*ret = (struct prb_py_thread_names){};
 
-	struct prb_error *err = find_active(py, mem, interp, &active);
+	struct prb_error *err = read_all(&r, view);
+	prb_error_destroy(r.err);
+	prb_vec_free(&r.entries);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL; /* never imported */
-	if (!err)
-		err = prb_object_dict_each(py, mem, active, add, &visit);
-	if (!err)
-		err = visit.err;
 	if (err)
 		prb_py_thread_names_deinit(ret);
 	return err;

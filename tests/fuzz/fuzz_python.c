@@ -74,6 +74,7 @@ static void ask_threads(struct prb_python *py, struct prb_mem *mem)
 	struct prb_py_threads threads;
 	struct prb_error *err = prb_python_threads(py, mem, &threads);
 	struct prb_py_thread *thread;
+	struct prb_view *view;
 	unsigned asked = 0;
 
 	if (!err) {
@@ -86,9 +87,13 @@ static void ask_threads(struct prb_python *py, struct prb_mem *mem)
 	}
 	prb_error_destroy(err);
 
-	err = prb_python_thread_names(py, mem, 0, &names);
-	if (!err)
-		prb_py_thread_names_deinit(&names);
+	err = prb_view_create(mem, &view);
+	if (!err) {
+		err = prb_python_thread_names(py, view, 0, &names);
+		if (!err)
+			prb_py_thread_names_deinit(&names);
+		prb_view_destroy(view);
+	}
 	prb_error_destroy(err);
 }
 
