@@ -70,6 +70,21 @@ struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, con
 	return err;
 }
 
+struct prb_error *prb_target_open_fact(struct prb_target *t, int *ret_fd, const char *name, ...)
+{
+	prb_auto_str struct prb_str text = {};
+	va_list args;
+
+	va_start(args, name);
+	prb_str_vprintf(&text, name, args);
+	va_end(args);
+	if (text.failed)
+		return prb_error_nomem();
+	if (!t->ops->open_fact)
+		return unsupported(t, "fact", prb_str_text(&text));
+	return t->ops->open_fact(t, prb_str_text(&text), ret_fd);
+}
+
 struct prb_error *prb_target_open_file(struct prb_target *t, const char *path, int *ret_fd)
 {
 	if (!t->ops->open_file)

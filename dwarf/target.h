@@ -42,6 +42,8 @@ struct prb_target_ops {
 	struct prb_error *(*read_link)(struct prb_target *t, const char *name, struct prb_str *ret);
 	/** Names in a folder ("task", "fd"), one a line, sorted as numbers. */
 	struct prb_error *(*list)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Opens the fact @p name of a live process; the caller closes. */
+	struct prb_error *(*open_fact)(struct prb_target *t, const char *name, int *ret_fd);
 	/** Opens @p path as the target sees it (its own root), read-only; the caller closes. */
 	struct prb_error *(*open_file)(struct prb_target *t, const char *path, int *ret_fd);
 	/** Opens the file behind a mapping, also when it was deleted or replaced. */
@@ -91,6 +93,12 @@ struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret
 				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
 struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, const char *name,
 				  ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+/**
+ * Opens a fact that is to be read again and again, which is not recorded; the caller closes.
+ * PRB_ERROR_UNSUPPORTED for all but live processes.
+ */
+struct prb_error *prb_target_open_fact(struct prb_target *t, int *ret_fd, const char *name,
+				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
 struct prb_error *prb_target_open_file(struct prb_target *t, const char *path,
 				       int *ret_fd) PRB_MUST_CHECK;
 struct prb_error *prb_target_open_map(struct prb_target *t, const struct prb_map *map,

@@ -17,7 +17,9 @@
 
 struct process {
 	struct prb_target target;
-	int proc; /* /proc/PID */
+	int proc;  /* /proc/PID */
+	int tasks; /* /proc/PID/task, -1 until first needed: what lies deep is found sooner from it
+		    */
 };
 
 static struct prb_error *gone_or(struct process *p, int os_errno, const char *name)
@@ -52,15 +54,25 @@ static struct prb_error *read_whole(struct process *p, int fd, const char *name,
 	}
 }
 
+static struct prb_error *process_open_fact(struct prb_target *t, const char *name, int *ret_fd)
+{
+	struct process *p = (struct process *)t;
+	bool of_task = !strncmp(name, "task/", 5);
+
+	if (of_task && p->tasks < 0)
+		p->tasks = openat(p->proc, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*ret_fd = of_task && p->tasks >= 0 ? openat(p->tasks, name + 5, O_RDONLY | O_CLOEXEC)
+					   : openat(p->proc, name, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? gone_or(p, errno, name) : NULL;
+}
+
 static struct prb_error *process_read_file(struct prb_target *t, const char *name,
 					   struct prb_str *ret)
 {
-	struct process *p = (struct process *)t;
-	prb_auto_close int fd = openat(p->proc, name, O_RDONLY | O_CLOEXEC);
+	prb_auto_close int fd = -1;
 
-	if (fd < 0)
-		return gone_or(p, errno, name);
-	return read_whole(p, fd, name, ret);
+	PRB_TRY(process_open_fact(t, name, &fd));
+	return read_whole((struct process *)t, fd, name, ret);
 }
 
 static struct prb_error *process_read_link(struct prb_target *t, const char *name,
@@ -177,6 +189,7 @@ static void process_destroy(struct prb_target *t)
 {
 	struct process *p = (struct process *)t;
 
+	prb_close_guard(&p->tasks);
 	prb_close_guard(&p->proc);
 	free(p);
 }
@@ -185,6 +198,7 @@ static const struct prb_target_ops process_ops = {
 	.read_file = process_read_file,
 	.read_link = process_read_link,
 	.list = process_list,
+	.open_fact = process_open_fact,
 	.open_file = process_open_file,
 	.open_map = process_open_map,
 	.destroy = process_destroy,
@@ -209,8 +223,9 @@ static struct prb_error *open_proc(struct process *p, pid_t tid)
 		return prb_error_hint(prb_error_os(errno == ENOENT ? ESRCH : errno,
 						   "cannot open process %d", p->target.pid),
 				      "'probing list' shows the Python processes");
-	if (p->proc >= 0)
-		close(p->proc);
+	prb_close_guard(&p->tasks);
+	prb_close_guard(&p->proc);
+	p->tasks = -1;
 	p->proc = fd;
 	prb_mem_destroy(prb_steal(&p->target.mem));
 	return prb_mem_live_create(tid, &p->target.mem);
@@ -293,7 +308,7 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 		.machine = HOST_MACHINE,
 		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
 	};
-	p->proc = -1;
+	p->proc = p->tasks = -1;
 
 	struct prb_error *err = open_proc(p, pid);
 	if (!err)

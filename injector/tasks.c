@@ -86,12 +86,13 @@ bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task)
 	       !strcmp(counters, task->counters);
 }
 
-static int open_fact(pid_t pid, pid_t tid, const char *name)
+static int open_fact(struct prb_target *t, pid_t tid, const char *name)
 {
-	char path[80];
+	int fd;
+	prb_auto_error struct prb_error *err =
+		prb_target_open_fact(t, &fd, "task/%d/%s", tid, name);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return err ? -1 : fd;
 }
 
 /* The last number of NSpid is the tid in the innermost namespace, the target's own. */
@@ -116,11 +117,11 @@ static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_
 	task->stat_fd = task->counters_fd = -1;
 	if (t->kind != PRB_TARGET_PROCESS)
 		return;
-	task->stat_fd = open_fact(t->pid, task->tid, "stat");
+	task->stat_fd = open_fact(t, task->tid, "stat");
 	if (!tasks->by_status)
-		task->counters_fd = open_fact(t->pid, task->tid, "schedstat");
+		task->counters_fd = open_fact(t, task->tid, "schedstat");
 	if (task->counters_fd < 0 && task->stat_fd >= 0) {
-		task->counters_fd = open_fact(t->pid, task->tid, "status");
+		task->counters_fd = open_fact(t, task->tid, "status");
 		tasks->by_status = task->counters_fd >= 0;
 	}
 	prb_task_note(tasks, task);
