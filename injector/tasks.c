@@ -10,6 +10,26 @@
 
 enum { MAX_TASKS = 262144 /* a snapshot may claim any number */ };
 
+static bool reread(int fd, char *buffer, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, buffer, size - 1, 0);
+
+	buffer[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/*
+ * A kernel without this accounting lacks the file, or has zeros in it for everybody, also for us
+ * who run.
+ */
+static bool has_schedstat(void)
+{
+	prb_auto_close int fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	char text[64];
+
+	return reread(fd, text, sizeof(text)) && strcmp(text, "0 0 0\n") != 0;
+}
+
 /* A thread that is in one of these has no processor and cannot get one by itself. */
 static bool asleep(char state)
 {
@@ -31,14 +51,6 @@ static char parse_stat(const char *text, char *name, size_t size)
 		name[length] = '\0';
 	}
 	return close[2];
-}
-
-static bool reread(int fd, char *buffer, size_t size)
-{
-	ssize_t n = fd < 0 ? -1 : pread(fd, buffer, size - 1, 0);
-
-	buffer[n > 0 ? n : 0] = '\0';
-	return n > 0;
 }
 
 /* Without `schedstat`: both context switch counts of `status`. */
@@ -118,12 +130,7 @@ static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_
 	if (t->kind != PRB_TARGET_PROCESS)
 		return;
 	task->stat_fd = open_fact(t, task->tid, "stat");
-	if (!tasks->by_status)
-		task->counters_fd = open_fact(t, task->tid, "schedstat");
-	if (task->counters_fd < 0 && task->stat_fd >= 0) {
-		task->counters_fd = open_fact(t, task->tid, "status");
-		tasks->by_status = task->counters_fd >= 0;
-	}
+	task->counters_fd = open_fact(t, task->tid, tasks->by_status ? "status" : "schedstat");
 	prb_task_note(tasks, task);
 }
 
@@ -145,7 +152,7 @@ struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 	prb_auto_str struct prb_str names = {};
 	bool same_namespace;
 
-	*ret = (struct prb_tasks){};
+	*ret = (struct prb_tasks){.by_status = !has_schedstat()};
 	PRB_TRY(prb_target_list(t, &names, "task"));
 	same_namespace = read_inner_tid(t, t->pid) == t->pid;
 	for (char *line = names.data, *next; line && *line; line = next) {
@@ -198,20 +205,31 @@ struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner
 static bool parse_exec_start(const char *sched, double *ret)
 {
 	const char *line = strstr(sched, "se.exec_start");
+	const char *value = line ? strchr(line, ':') : NULL;
+	char *end;
 
-	return line && sscanf(line, "se.exec_start : %lf", ret) == 1;
+	if (!value)
+		return false;
+	*ret = strtod(value + 1, &end);
+	return end != value + 1;
+}
+
+static bool read_exec_start(int fd, double *ret)
+{
+	char text[4096];
+
+	return reread(fd, text, sizeof(text)) && parse_exec_start(text, ret);
 }
 
 /* Our own thread runs, so its note of when it last ran is the time now. */
 static double scheduler_now(struct prb_tasks *tasks)
 {
-	char text[4096];
 	prb_auto_close int fd = -1;
 
 	if (tasks->now > 0)
 		return tasks->now;
 	fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
-	if (!reread(fd, text, sizeof(text)) || !parse_exec_start(text, &tasks->now))
+	if (!read_exec_start(fd, &tasks->now))
 		tasks->now = 0;
 	return tasks->now;
 }
@@ -238,14 +256,13 @@ static void remember_idle(struct prb_target *t, pid_t tid, double seconds)
 
 double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_t tid)
 {
-	prb_auto_str struct prb_str text = {};
-	prb_auto_error struct prb_error *err = NULL;
+	prb_auto_close int fd = -1;
 	double then, now;
 
 	if (t->kind != PRB_TARGET_PROCESS)
 		return recall_idle(t, tid);
-	err = prb_target_read_file(t, &text, "task/%d/sched", tid);
-	if (err || !parse_exec_start(prb_str_text(&text), &then))
+	fd = open_fact(t, tid, "sched");
+	if (!read_exec_start(fd, &then))
 		return -1;
 	now = scheduler_now(tasks);
 	if (now <= 0)

@@ -6,7 +6,7 @@
  * run) and its state are noted, everything is read, and both are looked at again: same counters
  * and asleep both times means that whatever was read in between is exact, and the thread was
  * never stopped. The counters of a thread on a processor move only at a tick, so state R proves
- * nothing. Where a kernel has no `schedstat`, context switches from `status` take its place.
+ * nothing. Where a kernel does not keep `schedstat`, context switches from `status` take its place.
  *
  * Threading: one thread at a time.
  */
