@@ -162,12 +162,6 @@ static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
 	return err;
 }
 
-/* A first thread that has ended stays in the list while others run. */
-static bool has_ended(const struct prb_task_watch *task)
-{
-	return task->state == 'Z' || task->state == 'X';
-}
-
 /* With native frames, threads that Python does not know are worth showing too. */
 static struct prb_error *plan_others(struct maker *m)
 {
@@ -178,7 +172,7 @@ static struct prb_error *plan_others(struct maker *m)
 
 		for (size_t i = 0; i < m->capture.threads.count && !known; i++)
 			known = m->capture.threads.items[i].task == task;
-		if (!known && !has_ended(task) && wanted(m, task->tid))
+		if (!known && !prb_task_has_ended(task) && wanted(m, task->tid))
 			PRB_TRY(add_thread(m, NULL, NULL, task));
 	}
 	return NULL;

@@ -25,16 +25,11 @@ struct frozen {
 	PRB_VEC(bool) restless;		/* the same: it ran when it should have slept */
 };
 
-static bool has_ended(const struct prb_task_watch *task)
-{
-	return !task->state || task->state == 'Z' || task->state == 'X';
-}
-
 static bool must_stop(const struct frozen *f, size_t index, bool everyone)
 {
 	const struct prb_task_watch *task = &f->capture->tasks.list.items[index];
 
-	if (has_ended(task))
+	if (prb_task_has_ended(task))
 		return false;
 	return everyone || task->state == 'R' || f->restless.items[index];
 }
@@ -99,7 +94,8 @@ static bool all_slept(struct frozen *f)
 	for (size_t i = 0; i < tasks->list.count; i++) {
 		struct prb_task_watch *task = &tasks->list.items[i];
 
-		if (f->stops.items[i].stopped || has_ended(task) || prb_task_slept(tasks, task))
+		if (f->stops.items[i].stopped || prb_task_has_ended(task) ||
+		    prb_task_slept(tasks, task))
 			continue;
 		f->restless.items[i] = true;
 		all = false;
@@ -125,7 +121,7 @@ static struct prb_error *copy_thread(struct frozen *f, struct prb_capture_thread
 				     const struct prb_stop *stop)
 {
 	struct prb_mem *mem = prb_view_mem(f->view);
-	bool ended = !stop->stopped && has_ended(thread->task);
+	bool ended = !stop->stopped && prb_task_has_ended(thread->task);
 	struct prb_error *err = ended ? NULL : prb_capture_check_owner(thread, mem);
 
 	if (!ended && !err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "injector/tasks.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,11 +80,14 @@ void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 {
 	char stat[512];
 
-	task->state = 0;
 	if (!read_counters(tasks, task, task->counters, sizeof(task->counters)))
-		return;
+		task->counters[0] = '\0';
+	if (task->stat_fd < 0)
+		return; /* its state is what opening told */
 	if (reread(task->stat_fd, stat, sizeof(stat)))
 		task->state = parse_stat(stat, task->name, sizeof(task->name));
+	else
+		task->state = errno == ESRCH ? 'X' : 0;
 }
 
 bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task)
@@ -98,12 +102,14 @@ bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task)
 	       !strcmp(counters, task->counters);
 }
 
-static int open_fact(struct prb_target *t, pid_t tid, const char *name)
+/* -1 if it cannot be; *gone: because there is no such thread any more. */
+static int open_fact(struct prb_target *t, pid_t tid, const char *name, bool *gone)
 {
 	int fd;
 	prb_auto_error struct prb_error *err =
 		prb_target_open_fact(t, &fd, "task/%d/%s", tid, name);
 
+	*gone = err && (err->code == PRB_ERROR_NOT_FOUND || err->code == PRB_ERROR_NO_PROCESS);
 	return err ? -1 : fd;
 }
 
@@ -126,11 +132,15 @@ static pid_t read_inner_tid(struct prb_target *t, pid_t tid)
 /* Files of 2 × threads stay open, up to what the descriptor limit lets us have. */
 static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_task_watch *task)
 {
+	bool gone;
+
 	task->stat_fd = task->counters_fd = -1;
 	if (t->kind != PRB_TARGET_PROCESS)
 		return;
-	task->stat_fd = open_fact(t, task->tid, "stat");
-	task->counters_fd = open_fact(t, task->tid, tasks->by_status ? "status" : "schedstat");
+	task->counters_fd =
+		open_fact(t, task->tid, tasks->by_status ? "status" : "schedstat", &gone);
+	task->stat_fd = open_fact(t, task->tid, "stat", &gone);
+	task->state = gone ? 'X' : 0;
 	prb_task_note(tasks, task);
 }
 
@@ -258,10 +268,11 @@ double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_
 {
 	prb_auto_close int fd = -1;
 	double then, now;
+	bool gone;
 
 	if (t->kind != PRB_TARGET_PROCESS)
 		return recall_idle(t, tid);
-	fd = open_fact(t, tid, "sched");
+	fd = open_fact(t, tid, "sched", &gone);
 	if (!read_exec_start(fd, &then))
 		return -1;
 	now = scheduler_now(tasks);

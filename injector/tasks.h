@@ -23,7 +23,7 @@
 struct prb_task_watch {
 	pid_t tid;
 	pid_t inner_tid; /**< in the target's own pid namespace */
-	char state;	 /**< R S D T t Z X I; 0 if the thread is gone */
+	char state;	 /**< R S D T t Z I, X if the thread is gone; 0 if that is not known */
 	char name[64];	 /**< comm */
 
 	/* The rest belongs to tasks.c. */
@@ -43,6 +43,16 @@ void prb_tasks_deinit(struct prb_tasks *tasks);
 
 /** Notes state and counters of one thread now. */
 void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task);
+
+/**
+ * True if the thread is no more, or waits to be buried: a first thread that has ended stays in the
+ * list while others run. Not if its state is unknown: a core may not tell it, and for a live one
+ * there may be no descriptors left; such a thread is there to be read.
+ */
+static inline bool prb_task_has_ended(const struct prb_task_watch *task)
+{
+	return task->state == 'Z' || task->state == 'X';
+}
 
 /** True if the thread slept from when it was noted until now. */
 bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task);

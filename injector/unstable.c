@@ -199,7 +199,7 @@ static struct prb_error *check_alive(struct prb_capture *c, struct prb_capture_t
 	struct prb_task_watch now = *thread->task;
 
 	prb_task_note(&c->tasks, &now);
-	if (!now.state || strchr("ZX", now.state))
+	if (prb_task_has_ended(&now))
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
 	prb_view_new_epoch(view);
 	return prb_capture_check_owner(thread, prb_view_mem(view));
