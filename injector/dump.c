@@ -16,9 +16,17 @@
 #include "injector/source.h"
 #include "injector/waits.h"
 
+/* A thread of this process that has a state in a runtime. */
+struct candidate {
+	struct prb_python *py;
+	struct prb_py_thread state;
+	struct prb_task_watch *task;
+};
+
 struct maker {
 	struct prb_capture capture;
 	struct prb_pythons pythons;
+	PRB_VEC(struct candidate) candidates;
 	pid_t main_tid; /* of the thread that stands first: the main one, if it runs Python */
 	struct prb_view
 		*view; /* the shared one: everything that is not read from a stopped thread */
@@ -128,38 +136,48 @@ static struct prb_error *try_tids(void *context)
 	return NULL;
 }
 
+static struct prb_error *add_candidates(struct maker *m, struct prb_python *py,
+					const struct prb_py_threads *threads, unsigned *without)
+{
+	struct prb_py_thread *state;
+
+	PRB_TRY(prb_view_gather(m->view, try_tids, &(struct nameless){m, threads}));
+	prb_vec_each (state, &threads->list) {
+		struct prb_task_watch *task;
+
+		if (py->layout.version < 0x030c && has_not_begun(threads, state))
+			continue;
+		task = find_task(m, state);
+		*without += !task;
+		if (!task)
+			continue;
+
+		struct candidate *candidate = prb_vec_push(&m->candidates);
+		if (!candidate)
+			return prb_error_nomem();
+		*candidate = (struct candidate){py, *state, task};
+	}
+	return NULL;
+}
+
 /* The threads of one runtime. A thread may have states in several interpreters; it is listed in
  * each that it has frames in. */
-static struct prb_error *plan_python(struct maker *m, struct prb_python *py)
+static struct prb_error *list_python(struct maker *m, struct prb_python *py)
 {
 	struct prb_py_threads threads;
-	struct prb_py_thread *state;
 	unsigned without = 0;
 
 	PRB_TRY(read_threads(m, py, &threads));
 
-	struct prb_error *err = prb_view_gather(m->view, try_tids, &(struct nameless){m, &threads});
-	prb_vec_each (state, &threads.list) {
-		struct prb_task_watch *task;
-
-		if (err)
-			break;
-
-		if (py->layout.version < 0x030c && has_not_begun(&threads, state))
-			continue;
-		task = find_task(m, state);
-		without += !task;
-		if (!task || !wanted(m, task->tid))
-			continue;
-		err = add_thread(m, py, state, task);
-	}
+	struct prb_error *err = add_candidates(m, py, &threads, &without);
 	prb_py_threads_deinit(&threads);
-	if (!err && without)
-		err = warn(m->capture.dump,
-			   prb_format("%u thread state%s without a thread of this process (left "
-				      "over from a fork, or just ending)",
-				      without, without == 1 ? "" : "s"));
-	return err;
+	PRB_TRY(err);
+	if (!without)
+		return NULL;
+	return warn(m->capture.dump,
+		    prb_format("%u thread state%s without a thread of this process (left over from "
+			       "a fork, or just ending)",
+			       without, without == 1 ? "" : "s"));
 }
 
 /* With native frames, threads that Python does not know are worth showing too. */
@@ -178,42 +196,41 @@ static struct prb_error *plan_others(struct maker *m)
 	return NULL;
 }
 
-static struct prb_error *plan_pythons(struct maker *m)
-{
-	struct prb_python **py;
-
-	prb_vec_each (py, &m->pythons.list)
-		PRB_TRY(plan_python(m, *py));
-	return NULL;
-}
-
 /*
  * Where Python is embedded, its main thread need not be that of the process: then the thread with
  * the lowest number is taken for it.
  */
-static struct prb_error *plan_main(struct maker *m)
+static pid_t find_main(const struct maker *m)
 {
-	struct prb_task_watch *task;
+	const struct candidate *candidate;
+	pid_t pid = m->capture.target->pid, lowest = 0;
 
-	PRB_TRY(plan_pythons(m));
-	prb_vec_each (task, &m->capture.tasks.list) {
-		if (m->capture.threads.count)
-			break;
-		m->main_tid = task->tid;
-		PRB_TRY(plan_pythons(m));
+	prb_vec_each (candidate, &m->candidates) {
+		if (candidate->task->tid == pid)
+			return pid;
+		if (!lowest || candidate->task->tid < lowest)
+			lowest = candidate->task->tid;
 	}
-	return NULL;
+	return lowest ? lowest : pid;
 }
 
 static struct prb_error *plan(struct maker *m)
 {
-	m->main_tid = m->capture.target->pid;
-	PRB_TRY(m->capture.options->main_only ? plan_main(m) : plan_pythons(m));
+	const struct prb_dump_options *o = m->capture.options;
+	const struct candidate *candidate;
+	struct prb_python **py;
+
+	prb_vec_each (py, &m->pythons.list)
+		PRB_TRY(list_python(m, *py));
+	m->main_tid = o->main_only ? find_main(m) : m->capture.target->pid;
+	prb_vec_each (candidate, &m->candidates)
+		if (wanted(m, candidate->task->tid))
+			PRB_TRY(add_thread(m, candidate->py, &candidate->state, candidate->task));
 	if (m->capture.native)
 		PRB_TRY(plan_others(m));
-	if (m->capture.options->tid && !m->capture.threads.count)
+	if (o->tid && !m->capture.threads.count)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no Python thread %d",
-					m->capture.target->pid, m->capture.options->tid);
+					m->capture.target->pid, o->tid);
 	return NULL;
 }
 
@@ -338,6 +355,7 @@ static void unmake(struct maker *m)
 	prb_vec_each (thread, &m->capture.threads)
 		prb_capture_clear(thread);
 	prb_vec_free(&m->capture.threads);
+	prb_vec_free(&m->candidates);
 	prb_wait_context_destroy(m->capture.waits);
 	prb_tasks_deinit(&m->capture.tasks);
 	prb_view_destroy(m->view);
