@@ -54,7 +54,33 @@ static bool is_own(const char *path)
 	return !stat(path, &st) && st.st_uid == geteuid();
 }
 
-static int open_below(const char *base, const char *middle)
+/* Folders may be added to our own, and to one like /tmp, where ours stay ours. */
+static bool may_add_to(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) &&
+	       (st.st_uid == geteuid() || (st.st_mode & (S_ISVTX | 02)) == (S_ISVTX | 02));
+}
+
+/* Makes @p path with all that leads to it, as XDG_CACHE_HOME is to be treated. */
+static void make_folders(const char *path)
+{
+	prb_auto_free char *part = strdup(path);
+
+	for (char *end = part; end && *end;) {
+		prb_auto_free char *parent = strndup(path, (size_t)(end - part) + 1);
+
+		end = strchrnul(end + 1, '/');
+		*end = '\0';
+		if (access(part, F_OK) && (!parent || !may_add_to(parent) || mkdir(part, 0700)))
+			return;
+		*end = path[end - part];
+	}
+}
+
+/* @p make: the base itself is made too, if it does not exist. */
+static int open_below(const char *base, const char *middle, bool make)
 {
 	prb_auto_free char *parent = prb_format("%s%s", base, middle);
 	prb_auto_free char *path = prb_format("%s%s/probing", base, middle);
@@ -63,8 +89,12 @@ static int open_below(const char *base, const char *middle)
 		return -1;
 
 	int fd = open_own_folder(path);
-	if (fd >= 0 || errno != ENOENT || !is_own(base))
+	if (fd >= 0 || errno != ENOENT)
 		return fd;
+	if (make)
+		make_folders(base);
+	if (!is_own(base))
+		return -1;
 	mkdir(parent, 0700);
 	mkdir(path, 0700);
 	return open_own_folder(path);
@@ -76,9 +106,9 @@ int prb_cache_folder(void)
 	int fd = -1;
 
 	if (xdg && *xdg)
-		fd = open_below(xdg, "");
+		fd = open_below(xdg, "", true);
 	else if (home && *home)
-		fd = open_below(home, "/.cache");
+		fd = open_below(home, "/.cache", false);
 	if (fd >= 0)
 		return fd;
 

@@ -271,6 +271,58 @@ static void ignores_what_is_not_ours(void **state)
 	prb_cache_close(cache);
 }
 
+static mode_t mode_of(const char *below_home)
+{
+	prb_auto_free char *path = prb_format("%s%s", home, below_home);
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_mode & 07777;
+}
+
+static void put_one(void)
+{
+	struct prb_cache *cache = open_cache();
+
+	put(cache, "one", "first");
+	prb_cache_close(cache);
+}
+
+static void makes_the_folders_that_are_missing(void **state)
+{
+	prb_auto_free char *deep = prb_format("%s/not//there/yet/", home);
+	struct prb_cache *cache;
+
+	(void)state;
+	setenv("XDG_CACHE_HOME", deep, 1);
+	put_one();
+	assert_int_equal(mode_of("/not"), 0700);
+	assert_int_equal(mode_of("/not/there"), 0700);
+	assert_int_equal(mode_of("/not/there/yet/probing"), 0700);
+	cache = open_cache();
+	assert_true(has(cache, "one", "first"));
+	prb_cache_close(cache);
+}
+
+static void adds_no_folders_to_those_of_others(void **state)
+{
+	prb_auto_free char *theirs = prb_format("%s/theirs", home);
+	prb_auto_free char *deep = prb_format("%s/not/there", theirs);
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(mkdir(theirs, 0755), 0);
+	assert_int_equal(chown(theirs, 4711, 4711), 0);
+	setenv("XDG_CACHE_HOME", deep, 1);
+	prb_cache_close(open_cache()); /* what is put would go to the folder in /tmp */
+	assert_int_equal(mode_of("/theirs/not"), 0);
+
+	/* But to one that everybody may add to, and nobody take away from. */
+	assert_int_equal(chmod(theirs, 01777), 0);
+	put_one();
+	assert_int_equal(mode_of("/theirs/not/there/probing"), 0700);
+}
+
 static void works_without_a_folder(void **state)
 {
 	struct prb_cache *cache = NULL;
@@ -384,6 +436,8 @@ int main(void)
 		TEST(survives_truncation_and_corruption),
 		TEST(ignores_another_version),
 		TEST(ignores_what_is_not_ours),
+		TEST(makes_the_folders_that_are_missing),
+		TEST(adds_no_folders_to_those_of_others),
 		TEST(works_without_a_folder),
 		TEST(lets_writers_meet),
 		TEST(survives_killed_writers),
