@@ -179,16 +179,20 @@ def cold(args, python):
 
 def listing(args, python):
     """`list` among 300 processes."""
-    sleeper = [python, "-c", "import time; time.sleep(1000)"]
+    sleeper = [python, "-c", "import time; print('ready', flush=True); time.sleep(1000)"]
     others = [subprocess.Popen(["sleep", "1000"]) for _ in range(280)]
-    others += [subprocess.Popen(sleeper) for _ in range(20)]
+    pythons = [subprocess.Popen(sleeper, stdout=subprocess.PIPE) for _ in range(20)]
+    others += pythons
     try:
-        time.sleep(2)  # interpreters start
+        for process in pythons:
+            assert process.stdout.readline() == b"ready\n"
         return in_turn({"probing list": [args.probing, "list"]}, args.rounds)
     finally:
         for process in others:
             process.kill()
             process.wait()
+        for process in pythons:
+            process.stdout.close()
 
 
 def find_peers(folder):
