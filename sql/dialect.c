@@ -70,21 +70,34 @@ static bool read_tokens(struct prb_translation *t)
 	return true;
 }
 
-/** Finds which parentheses belong together. */
-static bool pair_parentheses(struct prb_translation *t)
+/** Finds which parentheses belong together, and which CASE and END. */
+static bool pair_tokens(struct prb_translation *t)
 {
 	prb_auto_free size_t *open = calloc(t->tokens.count, sizeof(*open));
-	size_t depth = 0;
+	size_t depth = 0, parentheses = 0;
 
 	t->partners = calloc(t->tokens.count, sizeof(*t->partners));
 	t->openings = calloc(t->tokens.count, sizeof(*t->openings));
 	if (!open || !t->partners || !t->openings)
 		return false;
 	for (size_t i = 0; i < t->tokens.count; i++) {
+		bool closes = false;
+
 		t->partners[i] = t->openings[i] = PRB_NO_TOKEN;
 		if (prb_translation_is(t, i, "(")) {
 			open[depth++] = i;
-		} else if (prb_translation_is(t, i, ")") && depth) {
+			parentheses++;
+		} else if (prb_translation_is(t, i, "case")) {
+			open[depth++] = i;
+		} else if (prb_translation_is(t, i, ")") && parentheses) {
+			while (!prb_translation_is(t, open[depth - 1], "("))
+				depth--;
+			parentheses--;
+			closes = true;
+		} else if (prb_translation_is(t, i, "end") && depth) {
+			closes = prb_translation_is(t, open[depth - 1], "case");
+		}
+		if (closes) {
 			t->partners[i] = open[--depth];
 			t->partners[open[depth]] = i;
 		}
@@ -139,7 +152,7 @@ static void translate_set(struct prb_translation *t)
 
 static struct prb_error *translate(struct prb_translation *t)
 {
-	if (!read_tokens(t) || !pair_parentheses(t))
+	if (!read_tokens(t) || !pair_tokens(t))
 		return prb_error_nomem();
 	if (prb_translation_is(t, 0, "set")) {
 		translate_set(t);

@@ -63,23 +63,6 @@ static size_t name_start(const struct prb_translation *t, size_t i)
 	return i;
 }
 
-/** The CASE of the END that is token @p i. */
-static size_t case_start(const struct prb_translation *t, size_t i)
-{
-	size_t depth = 0;
-
-	for (;; i--) {
-		if (prb_translation_is(t, i, ")") && t->partners[i] != PRB_NO_TOKEN)
-			i = t->partners[i];
-		else if (prb_translation_is(t, i, "end"))
-			depth++;
-		else if (prb_translation_is(t, i, "case") && !--depth)
-			return i;
-		if (!i || prb_translation_is(t, i, "("))
-			return PRB_NO_TOKEN;
-	}
-}
-
 /** The first token of the group or call that ends with the parenthesis @p i. */
 static size_t call_start(const struct prb_translation *t, size_t i)
 {
@@ -114,7 +97,7 @@ static size_t operand_start(const struct prb_translation *t, size_t i)
 	if (prb_translation_is(t, i, ")"))
 		return call_start(t, i);
 	if (prb_translation_is(t, i, "end"))
-		return case_start(t, i);
+		return t->partners[i] == PRB_NO_TOKEN ? i : t->partners[i];
 	if (prb_translation_is_name(t, i))
 		return name_start(t, i);
 	if (i && t->tokens.items[i].kind == PRB_TOKEN_STRING &&

@@ -19,7 +19,8 @@ static void put_number(struct prb_translation *t, size_t i, double value)
 {
 	char text[40];
 
-	for (int digits = 6; digits <= 17; digits++) {
+	/* Up to 15 digits are exact; without an exponent while it is no longer. */
+	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), value < 0 ? "(%.*g)" : "%.*g", digits, value);
 		if (strtod(text + (value < 0), NULL) == value)
 			break;

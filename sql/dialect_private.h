@@ -27,7 +27,7 @@ struct prb_translation {
 	const char *script;
 	/** Without spaces and comments. */
 	PRB_VEC(struct prb_token) tokens;
-	/** For each token: the parenthesis that belongs to it, or PRB_NO_TOKEN. */
+	/** For each parenthesis, CASE and END: the other one, or PRB_NO_TOKEN. */
 	size_t *partners;
 	PRB_VEC(struct prb_cast) casts;
 	/** For each token: the outermost cast that begins with it, or PRB_NO_TOKEN. */

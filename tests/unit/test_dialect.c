@@ -211,7 +211,7 @@ static void test_casts(void **state)
 {
 	static const struct pair pairs[] = {
 		{"SELECT x::int", "SELECT CAST(x AS INTEGER)"},
-		{"-1.5::double precision+2", "-CAST(1.5 AS REAL) +2"},
+		{"-1.5::double precision+2", "- CAST(1.5 AS REAL) +2"},
 		{"a.b.\"c\"::varchar(20) || 'x'", "CAST(a.b.\"c\" AS TEXT) || 'x'"},
 		{"(a + b)::real / c", "CAST((a + b) AS REAL) / c"},
 		{"sum(x)::int::text", "CAST(CAST(sum(x) AS INTEGER) AS TEXT)"},
