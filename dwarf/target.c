@@ -137,18 +137,24 @@ static struct prb_error *read_maps(struct prb_target *t, struct prb_maps *ret)
 	return prb_maps_parse(prb_str_text(&text), ret);
 }
 
-struct prb_error *prb_target_refresh_maps(struct prb_target *t)
+struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret)
 {
 	enum { ATTEMPTS = 10 };
-	struct prb_maps maps;
-	struct prb_error *err = read_maps(t, &maps);
+	struct prb_error *err = read_maps(t, ret);
 
 	/* The text comes in pieces, between which mappings grow together: pieces may overlap. */
 	for (int attempt = 1; attempt < ATTEMPTS && t->kind == PRB_TARGET_PROCESS &&
 			      prb_error_catch(&err, PRB_ERROR_BAD_DATA);
 	     attempt++)
-		err = read_maps(t, &maps);
-	PRB_TRY(err);
+		err = read_maps(t, ret);
+	return err;
+}
+
+struct prb_error *prb_target_refresh_maps(struct prb_target *t)
+{
+	struct prb_maps maps;
+
+	PRB_TRY(prb_target_read_maps(t, &maps));
 	prb_maps_deinit(&t->maps);
 	t->maps = maps;
 	return NULL;

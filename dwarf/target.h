@@ -83,6 +83,9 @@ struct prb_error *prb_target_open_snapshot(const char *path,
 
 void prb_target_destroy(struct prb_target *t);
 
+/** Reads "maps" as it is now, for the caller to end with prb_maps_deinit(). */
+struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret) PRB_MUST_CHECK;
+
 /** Reads "maps" anew; the old entries become invalid. */
 struct prb_error *prb_target_refresh_maps(struct prb_target *t) PRB_MUST_CHECK;
 

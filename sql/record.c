@@ -45,9 +45,21 @@ static struct prb_error *record_table(struct prb_session *session, struct prb_in
 	return err;
 }
 
-struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)
+/** Those that show the dump, or the others. */
+static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump)
 {
 	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_AGENT | PRB_TABLE_COSTLY;
+
+	for (const struct prb_table *const *t = prb_tables; *t; t++) {
+		prb_auto_error struct prb_error *err = NULL;
+
+		if (!((*t)->flags & skipped) && ((*t)->needs != 0) == of_dump)
+			err = record_table(session, instant, *t);
+	}
+}
+
+struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)
+{
 	struct prb_instant *instant;
 	const struct prb_dump *dump;
 
@@ -58,14 +70,12 @@ struct prb_error *prb_record(struct prb_session *session, bool values, size_t *r
 		.frames = UINT_MAX,
 	};
 	PRB_TRY(prb_session_instant(session, 0, &instant));
+	/* The recorder keeps the later of two readings, which has to be what the dump is made of.
+	 */
+	record_tables(session, instant, false);
 	PRB_TRY(prb_instant_dump(instant, &dump));
 	*ret_threads = dump->threads.count;
-	for (const struct prb_table *const *t = prb_tables; *t; t++) {
-		prb_auto_error struct prb_error *err = NULL;
-
-		if (!((*t)->flags & skipped))
-			err = record_table(session, instant, *t);
-	}
+	record_tables(session, instant, true);
 	prb_session_end_instants(session);
 	return NULL;
 }

@@ -55,6 +55,8 @@ struct prb_elf_symbol {
 	uint64_t address, size;
 	bool function; /**< code: FUNC, or ifunc */
 	bool ifunc;    /**< `address` is the resolver that picks the function, not the function */
+	bool object;   /**< data */
+	bool local;    /**< known in its own file only */
 };
 
 /**
@@ -76,5 +78,18 @@ struct prb_error *prb_elf_symbol_at(struct prb_elf *elf, uint64_t address,
 /** Address in the file's own terms of file offset @p offset, by the PT_LOAD segments. */
 struct prb_error *prb_elf_offset_to_address(struct prb_elf *elf, uint64_t offset,
 					    uint64_t *ret) PRB_MUST_CHECK;
+
+/** A place in the symbols of a file; starts as {}. */
+struct prb_elf_symbol_place {
+	unsigned table;
+	size_t index;
+};
+
+/**
+ * Gives the symbol at @p place, which goes on to the next one; false at the end. All of `.symtab`,
+ * or, in a file without it, of `.dynsym` and `.gnu_debugdata`; only those with an address.
+ */
+bool prb_elf_symbol_next(struct prb_elf *elf, struct prb_elf_symbol_place *place,
+			 struct prb_elf_symbol *ret);
 
 #endif

@@ -116,6 +116,8 @@ static void fill(const Elf64_Sym *symbol, const char *name, struct prb_elf_symbo
 		.size = symbol->st_size,
 		.function = type == STT_FUNC || type == STT_GNU_IFUNC,
 		.ifunc = type == STT_GNU_IFUNC,
+		.object = type == STT_OBJECT,
+		.local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL,
 	};
 }
 
@@ -231,4 +233,37 @@ struct prb_error *prb_elf_symbol_at(struct prb_elf *elf, uint64_t address,
 					(unsigned long long)address);
 	fill(&symbol, name, ret);
 	return NULL;
+}
+
+/** The tables one after the other; NULL behind the last one. */
+static const struct prb_symbol_table *symbol_table(struct prb_elf *elf, unsigned number)
+{
+	load_symtab(elf);
+	if (elf->symtab.count)
+		return number == 0 ? &elf->symtab : NULL;
+	if (number == 0) {
+		if (!elf->dynsym.count)
+			load_dynsym(elf);
+		return &elf->dynsym;
+	}
+	load_mini(elf);
+	return number == 1 && elf->mini ? &elf->mini->symtab : NULL;
+}
+
+bool prb_elf_symbol_next(struct prb_elf *elf, struct prb_elf_symbol_place *place,
+			 struct prb_elf_symbol *ret)
+{
+	const struct prb_symbol_table *table;
+
+	for (; (table = symbol_table(elf, place->table)); place->table++, place->index = 0) {
+		while (place->index < table->count) {
+			Elf64_Sym symbol = prb_symbol_get(table, place->index++);
+
+			if (!prb_symbol_is_defined(&symbol))
+				continue;
+			fill(&symbol, prb_symbol_name(table, &symbol), ret);
+			return true;
+		}
+	}
+	return false;
 }

@@ -315,6 +315,17 @@ static struct prb_error *find_symbol(struct prb_module *module, struct prb_elf *
 	return prb_elf_symbol(module->debug ? module->debug : elf, name, ret);
 }
 
+struct prb_error *prb_module_symbol_file(struct prb_module *module, struct prb_elf **ret)
+{
+	PRB_TRY(prb_module_elf(module, ret));
+	if (prb_elf_has_section(*ret, ".symtab"))
+		return NULL;
+	PRB_TRY(load_debug(module));
+	if (module->debug && prb_elf_has_section(module->debug, ".symtab"))
+		*ret = module->debug;
+	return NULL;
+}
+
 struct prb_error *prb_module_symbol(struct prb_module *module, const char *name, uint64_t *address,
 				    uint64_t *size)
 {

@@ -96,6 +96,10 @@ struct prb_error *prb_module_elf(struct prb_module *module, struct prb_elf **ret
  */
 struct prb_error *prb_module_debug(struct prb_module *module, struct prb_elf **ret) PRB_MUST_CHECK;
 
+/** The one of the two files above that tells most symbols; errors as prb_module_elf(). */
+struct prb_error *prb_module_symbol_file(struct prb_module *module,
+					 struct prb_elf **ret) PRB_MUST_CHECK;
+
 /**
  * Run-time address and size of a loaded section by name; either result may be NULL. Of
  * `.eh_frame_hdr` and `.dynamic` the program headers in memory tell, without opening the file.

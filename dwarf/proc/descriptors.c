@@ -10,8 +10,7 @@
 #include "dwarf/proc/text.h"
 #include "dwarf/proc/wait_private.h"
 
-/* The number in "socket:[123]" if the link is one of @p kind; 0 otherwise. */
-static uint64_t inode_of(const char *link, const char *kind)
+uint64_t prb_link_inode(const char *link, const char *kind)
 {
 	size_t length = strlen(kind);
 
@@ -214,12 +213,12 @@ void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction dire
 	}
 
 	const char *link = prb_str_text(&text);
-	uint64_t inode = inode_of(link, "socket");
+	uint64_t inode = prb_link_inode(link, "socket");
 	if (inode)
 		prb_describe_socket(c, fd, inode, s);
-	else if (inode_of(link, "pipe"))
+	else if (prb_link_inode(link, "pipe"))
 		put_pipe(c, fd, link, direction, s);
-	else if (inode_of(link, "pidfd") || !strcmp(link, "anon_inode:[pidfd]"))
+	else if (prb_link_inode(link, "pidfd") || !strcmp(link, "anon_inode:[pidfd]"))
 		put_pidfd(c, fd, s);
 	else if (!strncmp(link, anon, sizeof(anon) - 1))
 		put_anonymous(c, fd, link + sizeof(anon) - 1, s);

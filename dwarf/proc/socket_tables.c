@@ -98,6 +98,8 @@ static bool parse_inet(const char *line, int domain, int type, struct prb_socket
 	    !parse_address(peer, domain, &ret->peer, &ret->peer_length))
 		return false;
 	ret->listening = type == SOCK_STREAM && state == TCP_LISTEN;
+	if (type == SOCK_STREAM)
+		ret->state = (int)state;
 	return true;
 }
 

@@ -12,7 +12,9 @@
 #include <linux/unix_diag.h>
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -137,6 +139,7 @@ static bool ask_socket(struct prb_wait_context *c, int fd, uint64_t inode, struc
 	prb_auto_close int copy = borrow(c, fd, inode);
 	int listening = 0;
 	struct ucred peer = {};
+	struct tcp_info info = {};
 	socklen_t length = sizeof(int);
 
 	*ret = (struct prb_socket){};
@@ -153,6 +156,10 @@ static bool ask_socket(struct prb_wait_context *c, int fd, uint64_t inode, struc
 	ret->peer_length = sizeof(ret->peer);
 	if (getpeername(copy, (struct sockaddr *)&ret->peer, &ret->peer_length))
 		ret->peer_length = 0;
+	length = sizeof(info);
+	if (ret->protocol == IPPROTO_TCP && (ret->domain == AF_INET || ret->domain == AF_INET6) &&
+	    !getsockopt(copy, IPPROTO_TCP, TCP_INFO, &info, &length))
+		ret->state = info.tcpi_state;
 	length = sizeof(peer);
 	if (ret->domain == AF_UNIX && !getsockopt(copy, SOL_SOCKET, SO_PEERCRED, &peer, &length))
 		ret->peer_pid = peer.pid;
@@ -220,22 +227,30 @@ static uint64_t unix_peer(uint64_t inode)
 	return n < 0 ? 0 : parse_diag(reply, (size_t)n);
 }
 
-static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
-			  uint64_t inode, struct prb_str *s)
+void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
+			    uint64_t inode, struct prb_str *s)
 {
-	prb_auto_str struct prb_str process = {};
-	bool named = is_address(&socket->peer, socket->peer_length);
 	uint64_t peer = same_network(c) ? unix_peer(inode) : 0;
+	size_t before = s->length;
 
 	if (peer) {
 		char link[40];
 
 		snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)peer);
-		prb_describe_holders(c, link, PRB_HAS_OPEN, socket->peer_pid, &process);
+		prb_describe_holders(c, link, PRB_HAS_OPEN, socket->peer_pid, s);
 	}
 	/* Whoever made the connection; of a pair that is the target itself, which says nothing. */
-	if (!process.length && socket->peer_pid && socket->peer_pid != c->target->pid)
-		prb_describe_process(socket->peer_pid, &process);
+	if (s->length == before && socket->peer_pid && socket->peer_pid != c->target->pid)
+		prb_describe_process(socket->peer_pid, s);
+}
+
+static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
+			  uint64_t inode, struct prb_str *s)
+{
+	prb_auto_str struct prb_str process = {};
+	bool named = is_address(&socket->peer, socket->peer_length);
+
+	prb_describe_unix_peer(c, socket, inode, &process);
 	if (named) {
 		prb_str_puts(s, " → ");
 		prb_put_sockaddr(s, &socket->peer, socket->peer_length);
@@ -301,11 +316,36 @@ static void put_socket(struct prb_wait_context *c, int fd, const struct prb_sock
 	}
 }
 
+bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret)
+{
+	return ask_socket(c, fd, inode, ret) || prb_socket_from_tables(c, inode, ret);
+}
+
+void prb_put_address(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length,
+		     int *port)
+{
+	prb_auto_str struct prb_str text = {};
+
+	*port = -1;
+	if (!is_address(address, length))
+		return;
+	prb_put_sockaddr(&text, address, length);
+	s->failed |= text.failed;
+	const char *words = prb_str_text(&text), *colon = strrchr(words, ':');
+	if (address->ss_family == AF_UNIX || !colon) {
+		prb_str_puts(s, words);
+		return;
+	}
+	bool brackets = *words == '[';
+	prb_str_append(s, words + brackets, (size_t)(colon - words) - 2 * (size_t)brackets);
+	*port = atoi(colon + 1);
+}
+
 void prb_describe_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_str *s)
 {
 	struct prb_socket socket;
 
-	if (ask_socket(c, fd, inode, &socket) || prb_socket_from_tables(c, inode, &socket))
+	if (prb_socket_find(c, fd, inode, &socket))
 		put_socket(c, fd, &socket, inode, s);
 	else
 		prb_str_printf(s, "socket %d", fd);

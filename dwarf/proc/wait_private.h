@@ -75,10 +75,25 @@ void prb_describe_process(pid_t pid, struct prb_str *s);
 struct prb_socket {
 	int domain, type, protocol;
 	bool listening;
+	int state; /**< of TCP, as in <netinet/tcp.h>; 0 if unknown */
 	struct sockaddr_storage local, peer;
 	socklen_t local_length, peer_length; /**< 0 if it has no such address */
 	pid_t peer_pid;			     /**< who connected or listened; 0 if unknown */
 };
+
+/** Asks the socket itself, or the tables; false if neither knows it. */
+bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret);
+
+/** Appends the process at the other end of a unix socket, nothing if it is unknown. */
+void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
+			    uint64_t inode, struct prb_str *s);
+
+/** Appends address and port apart; *port is -1 if there is none. */
+void prb_put_address(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length,
+		     int *port);
+
+/** The number in "socket:[123]" if the link is one of @p kind; 0 otherwise. */
+uint64_t prb_link_inode(const char *link, const char *kind);
 
 /** Finds the socket with this inode in the tables; false if it is in none. */
 bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret);

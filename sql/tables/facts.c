@@ -91,7 +91,7 @@ struct prb_error *prb_fact_link(struct prb_scan *scan, struct prb_missing *missi
 			       prb_target_read_link(target_of(scan), ret, "%s", fact), fact);
 }
 
-static struct prb_error *table_told(struct prb_scan *scan, struct prb_error *err, bool *told)
+struct prb_error *prb_fact_told(struct prb_scan *scan, struct prb_error *err, bool *told)
 {
 	struct prb_target *t = target_of(scan);
 
@@ -109,13 +109,13 @@ static struct prb_error *table_told(struct prb_scan *scan, struct prb_error *err
 struct prb_error *prb_fact_table(struct prb_scan *scan, struct prb_str *ret, bool *told,
 				 const char *name)
 {
-	return table_told(scan, prb_target_read_file(target_of(scan), ret, "%s", name), told);
+	return prb_fact_told(scan, prb_target_read_file(target_of(scan), ret, "%s", name), told);
 }
 
 struct prb_error *prb_fact_list(struct prb_scan *scan, struct prb_str *ret, bool *told,
 				const char *name)
 {
-	return table_told(scan, prb_target_list(target_of(scan), ret, "%s", name), told);
+	return prb_fact_told(scan, prb_target_list(target_of(scan), ret, "%s", name), told);
 }
 
 bool prb_fact_clock(struct prb_scan *scan, struct prb_fact_clock *ret)
@@ -183,6 +183,21 @@ void prb_put_field(struct prb_scan *scan, unsigned column, const char *text, con
 	number = strtoll(value, &end, 10);
 	if (end != value && !__builtin_mul_overflow(number, unit, &number))
 		prb_put_integer(scan, column, number);
+}
+
+void prb_put_last_number(struct prb_scan *scan, unsigned column, const char *text, const char *name)
+{
+	const char *value = prb_text_field(text, name);
+
+	while (value) {
+		char *end;
+		long long number = strtoll(value, &end, 10);
+
+		if (end == value)
+			return;
+		prb_put_integer(scan, column, number);
+		value = *end && *end != '\n' ? end : NULL;
+	}
 }
 
 void prb_put_field_text(struct prb_scan *scan, unsigned column, const char *text, const char *name)

@@ -38,6 +38,13 @@ struct prb_error *prb_fact_link(struct prb_scan *scan, struct prb_missing *missi
 	PRB_PRINTF(4, 5);
 
 /**
+ * Takes over @p err, which is why a table has no rows: *told is false if there is one, and the
+ * user gets a note. Gives it back if it ends the query.
+ */
+struct prb_error *prb_fact_told(struct prb_scan *scan, struct prb_error *err,
+				bool *told) PRB_MUST_CHECK;
+
+/**
  * Reads a file that a whole table is made of. If the target does not tell it *told is false and
  * the user gets a note; that a live process may not be read is an error.
  */
@@ -65,6 +72,9 @@ bool prb_next_line(const char **text, const char **line, size_t *length);
 /** Puts the number behind "NAME:" in a text as that of status, times @p unit. */
 void prb_put_field(struct prb_scan *scan, unsigned column, const char *text, const char *name,
 		   int64_t unit);
+/** Puts the last of the numbers behind "NAME:". */
+void prb_put_last_number(struct prb_scan *scan, unsigned column, const char *text,
+			 const char *name);
 /** Puts the words behind "NAME:". */
 void prb_put_field_text(struct prb_scan *scan, unsigned column, const char *text, const char *name);
 

@@ -282,16 +282,7 @@ static void put_status(struct row *row, const char *status)
 	if (value && strtoll(value, NULL, 10) > 0)
 		prb_put_field(scan, TRACER, status, "TracerPid", 1);
 	/* One number for each pid namespace, the innermost last. */
-	value = prb_text_field(status, "NSpid");
-	for (char *end; value; value = end) {
-		long long pid = strtoll(value, &end, 10);
-
-		if (end == value || *end == '\n' || !*end) {
-			if (end != value)
-				prb_put_integer(scan, NS_PID, pid);
-			break;
-		}
-	}
+	prb_put_last_number(scan, NS_PID, status, "NSpid");
 }
 
 static struct prb_error *put_identity(struct row *row)

@@ -6,6 +6,7 @@
 #include "sql/table.h"
 
 extern const struct prb_table prb_table_comm_metrics;
+extern const struct prb_table prb_table_cpu_tasks;
 extern const struct prb_table prb_table_generate_series;
 extern const struct prb_table prb_table_gpu_metrics;
 extern const struct prb_table prb_table_information_schema_columns;
@@ -15,10 +16,17 @@ extern const struct prb_table prb_table_information_schema_tables;
 extern const struct prb_table prb_table_memory_allocations;
 extern const struct prb_table prb_table_memory_usage;
 extern const struct prb_table prb_table_native_backtrace;
+extern const struct prb_table prb_table_native_modules;
+extern const struct prb_table prb_table_native_symbols;
 extern const struct prb_table prb_table_process_environ;
 extern const struct prb_table prb_table_process_envs;
+extern const struct prb_table prb_table_process_fds;
 extern const struct prb_table prb_table_process_info;
+extern const struct prb_table prb_table_process_io;
 extern const struct prb_table prb_table_process_limits;
+extern const struct prb_table prb_table_process_maps;
+extern const struct prb_table prb_table_process_signals;
+extern const struct prb_table prb_table_process_threads;
 extern const struct prb_table prb_table_profiling_data;
 extern const struct prb_table prb_table_python_backtrace;
 extern const struct prb_table prb_table_python_comm_collective;
