@@ -19,11 +19,12 @@
 #include "dwarf/base/error.h"
 
 enum prb_option_kind {
-	PRB_OPTION_FLAG,   /**< bool: set to true */
-	PRB_OPTION_COUNT,  /**< unsigned: incremented each time it is given */
-	PRB_OPTION_TEXT,   /**< const char *: the value, borrowed from the arguments */
-	PRB_OPTION_TEXTS,  /**< struct prb_texts: each value that is given */
-	PRB_OPTION_NUMBER, /**< int: the value, a number from 1 to INT_MAX */
+	PRB_OPTION_FLAG,    /**< bool: set to true */
+	PRB_OPTION_COUNT,   /**< unsigned: incremented each time it is given */
+	PRB_OPTION_TEXT,    /**< const char *: the value, borrowed from the arguments */
+	PRB_OPTION_TEXTS,   /**< struct prb_texts: each value that is given */
+	PRB_OPTION_NUMBER,  /**< int: the value, a number from 1 to INT_MAX */
+	PRB_OPTION_SECONDS, /**< double: a duration above 0: "5", "5s", "500ms", "2m", "1h" */
 };
 
 /** What a shell offers when the value of an option or an argument is completed. */
@@ -34,6 +35,8 @@ enum prb_completion {
 	PRB_COMPLETE_TARGET,  /**< both */
 	PRB_COMPLETE_COMMAND, /**< names of our commands */
 	PRB_COMPLETE_SHELL,   /**< names of shells we write completion for */
+	PRB_COMPLETE_FORMAT,  /**< formats of results */
+	PRB_COMPLETE_TABLE,   /**< tables of SQL */
 };
 
 /** More values of one option than this are refused. */

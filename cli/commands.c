@@ -8,8 +8,9 @@
 #include "dwarf/base/words.h"
 
 const struct prb_command *const prb_commands[] = {
-	&prb_command_debug,    &prb_command_backtrace,	&prb_command_list, &prb_command_query,
-	&prb_command_snapshot, &prb_command_completion, &prb_command_help, NULL,
+	&prb_command_debug,	 &prb_command_backtrace, &prb_command_list,
+	&prb_command_query,	 &prb_command_tables,	 &prb_command_snapshot,
+	&prb_command_completion, &prb_command_help,	 NULL,
 };
 
 const struct prb_option prb_global_options[] = {

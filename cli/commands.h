@@ -11,6 +11,7 @@ extern const struct prb_command prb_command_debug;
 extern const struct prb_command prb_command_backtrace;
 extern const struct prb_command prb_command_list;
 extern const struct prb_command prb_command_query;
+extern const struct prb_command prb_command_tables;
 extern const struct prb_command prb_command_snapshot;
 extern const struct prb_command prb_command_completion;
 extern const struct prb_command prb_command_help;

@@ -8,6 +8,8 @@
 #include "cli/output.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
+#include "sql/renderer.h"
+#include "sql/table.h"
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
@@ -30,6 +32,42 @@ static void put_all_shells(struct prb_str *s)
 {
 	for (const char *const *shell = shells; *shell; shell++)
 		prb_str_printf(s, "%s%s", shell == shells ? "" : " ", *shell);
+}
+
+static void put_all_formats(struct prb_str *s)
+{
+	for (const struct prb_renderer_format *f = prb_renderer_formats; f->name; f++)
+		prb_str_printf(s, "%s%s", f == prb_renderer_formats ? "" : " ", f->name);
+}
+
+static void put_all_tables(struct prb_str *s)
+{
+	for (const struct prb_table *const *t = prb_tables; *t; t++)
+		prb_str_printf(s, "%s%s.%s", t == prb_tables ? "" : " ", (*t)->schema, (*t)->name);
+}
+
+/** The words of a list that is the same everywhere. */
+static void put_list(struct prb_str *s, enum prb_completion what)
+{
+	switch (what) {
+	case PRB_COMPLETE_COMMAND:
+		put_all_commands(s);
+		break;
+	case PRB_COMPLETE_SHELL:
+		put_all_shells(s);
+		break;
+	case PRB_COMPLETE_FORMAT:
+		put_all_formats(s);
+		break;
+	case PRB_COMPLETE_TABLE:
+		put_all_tables(s);
+		break;
+	case PRB_COMPLETE_NOTHING:
+	case PRB_COMPLETE_FILE:
+	case PRB_COMPLETE_PROCESS:
+	case PRB_COMPLETE_TARGET:
+		break;
+	}
 }
 
 static void put_option_words(struct prb_str *s, const struct prb_option *options)
@@ -59,13 +97,11 @@ static void put_bash_values(struct prb_str *s, enum prb_completion what)
 		prb_str_puts(s, "_probing_files; _probing_words \"$(_probing_pids)\"; return");
 		break;
 	case PRB_COMPLETE_COMMAND:
-		prb_str_puts(s, "_probing_words '");
-		put_all_commands(s);
-		prb_str_puts(s, "'; return");
-		break;
 	case PRB_COMPLETE_SHELL:
+	case PRB_COMPLETE_FORMAT:
+	case PRB_COMPLETE_TABLE:
 		prb_str_puts(s, "_probing_words '");
-		put_all_shells(s);
+		put_list(s, what);
 		prb_str_puts(s, "'; return");
 		break;
 	}
@@ -205,13 +241,11 @@ static void put_zsh_action(struct prb_str *s, enum prb_completion what)
 		prb_str_puts(s, "{_pids; _files}");
 		break;
 	case PRB_COMPLETE_COMMAND:
-		prb_str_puts(s, "(");
-		put_all_commands(s);
-		prb_str_puts(s, ")");
-		break;
 	case PRB_COMPLETE_SHELL:
+	case PRB_COMPLETE_FORMAT:
+	case PRB_COMPLETE_TABLE:
 		prb_str_puts(s, "(");
-		put_all_shells(s);
+		put_list(s, what);
 		prb_str_puts(s, ")");
 		break;
 	}
@@ -304,13 +338,11 @@ static void put_fish_values(struct prb_str *s, enum prb_completion what)
 		prb_str_puts(s, " -r -F -a '(__fish_complete_pids)'");
 		break;
 	case PRB_COMPLETE_COMMAND:
-		prb_str_puts(s, " -x -a '");
-		put_all_commands(s);
-		prb_str_puts(s, "'");
-		break;
 	case PRB_COMPLETE_SHELL:
+	case PRB_COMPLETE_FORMAT:
+	case PRB_COMPLETE_TABLE:
 		prb_str_puts(s, " -x -a '");
-		put_all_shells(s);
+		put_list(s, what);
 		prb_str_puts(s, "'");
 		break;
 	}

@@ -10,6 +10,9 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/words.h"
 
+/* Some 30 years: longer is a slip, and harder to reckon with. */
+static const double MAX_SECONDS = 1e9;
+
 struct match {
 	const struct prb_option *option;
 	void *settings;
@@ -75,6 +78,28 @@ static struct prb_error *parse_number(const struct prb_option *option, const cha
 	return NULL;
 }
 
+static struct prb_error *parse_seconds(const struct prb_option *option, const char *text,
+				       double *ret)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+	size_t digits = strspn(text, "0123456789.");
+	char *end;
+	double value = strtod(text, &end);
+
+	for (size_t i = 0; digits && end == text + digits && i < PRB_ARRAY_SIZE(units); i++) {
+		if (strcmp(end, units[i].unit) || !(value > 0) || value > MAX_SECONDS)
+			continue;
+		*ret = value * units[i].seconds;
+		return NULL;
+	}
+	return prb_error_create(PRB_ERROR_USAGE,
+				"option '--%s' needs a duration like 5, 5s or 500ms, not '%.100s'",
+				option->name, text);
+}
+
 static struct prb_error *store_text(const struct prb_option *option, const char *value,
 				    struct prb_texts *texts)
 {
@@ -104,6 +129,8 @@ static struct prb_error *store(const struct match *match, const char *value)
 		return store_text(match->option, value, (struct prb_texts *)place);
 	case PRB_OPTION_NUMBER:
 		return parse_number(match->option, value, (int *)place);
+	case PRB_OPTION_SECONDS:
+		return parse_seconds(match->option, value, (double *)place);
 	}
 	return NULL;
 }

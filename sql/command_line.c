@@ -70,13 +70,20 @@ static struct prb_error *none_found(const char *pattern, bool regex)
 			      "'probing list' shows which Python processes there are");
 }
 
-struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret)
+void prb_pids_deinit(struct prb_pids *pids)
+{
+	prb_vec_free(&pids->list);
+}
+
+/** Appends the pids of all that match to @p ret, and a line for each to @p lines. */
+static struct prb_error *search(const char *pattern, bool regex, struct prb_pids *ret,
+				struct prb_str *lines)
 {
 	__attribute__((cleanup(matcher_deinit))) struct matcher matcher;
 	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
-	prb_auto_str struct prb_str line = {}, found = {};
+	prb_auto_str struct prb_str line = {};
 	const struct prb_python_process *p;
-	size_t count = 0;
+	size_t before = ret->list.count;
 
 	PRB_TRY(matcher_init(&matcher, pattern, regex));
 	PRB_TRY(prb_process_list(&all));
@@ -90,18 +97,38 @@ struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *
 		PRB_TRY(matches(&matcher, &line, &hit));
 		if (!hit)
 			continue;
-		*ret = p->process.pid;
-		prb_str_printf(&found, "%s%7d  ", count++ ? "\n" : "", (int)p->process.pid);
-		prb_command_line_text(&found, &p->process);
+		prb_str_printf(lines, "%s%7d  ", ret->list.count > before ? "\n" : "",
+			       (int)p->process.pid);
+		prb_command_line_text(lines, &p->process);
+
+		pid_t *pid = prb_vec_push(&ret->list);
+		if (!pid)
+			return prb_error_nomem();
+		*pid = p->process.pid;
 	}
-	if (line.failed || found.failed)
+	if (line.failed || lines->failed)
 		return prb_error_nomem();
-	if (!count)
-		return none_found(pattern, regex);
-	if (count == 1)
+	return ret->list.count > before ? NULL : none_found(pattern, regex);
+}
+
+struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret)
+{
+	__attribute__((cleanup(prb_pids_deinit))) struct prb_pids found = {};
+	prb_auto_str struct prb_str lines = {};
+
+	PRB_TRY(search(pattern, regex, &found, &lines));
+	*ret = found.list.items[0];
+	if (found.list.count == 1)
 		return NULL;
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 					       "'%.200s' is ambiguous: %zu Python processes match",
-					       pattern, count),
-			      "%s", prb_str_text(&found));
+					       pattern, found.list.count),
+			      "%s", prb_str_text(&lines));
+}
+
+struct prb_error *prb_command_line_find_all(const char *pattern, bool regex, struct prb_pids *ret)
+{
+	prb_auto_str struct prb_str lines = {};
+
+	return search(pattern, regex, ret, &lines);
 }

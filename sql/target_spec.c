@@ -123,3 +123,19 @@ struct prb_error *prb_spec_open(const char *text, const char *exe, struct prb_ta
 		"run probing on that machine, or make a snapshot there and read it "
 		"here");
 }
+
+struct prb_error *prb_spec_find_all(const char *text, struct prb_pids *ret)
+{
+	enum prb_spec_kind kind = prb_spec_kind(text);
+	bool regex = kind == PRB_SPEC_REGEX;
+	prb_auto_str struct prb_str pattern = {};
+
+	if (!regex && kind != PRB_SPEC_NAME && kind != PRB_SPEC_OTHER_FILE)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--all is for names and /regex/, and '%.200s' is neither",
+					text);
+	prb_str_append(&pattern, text + regex, strlen(text) - 2 * regex);
+	if (pattern.failed)
+		return prb_error_nomem();
+	return prb_command_line_find_all(prb_str_text(&pattern), regex, ret);
+}

@@ -11,6 +11,7 @@
 
 #include "dwarf/base/error.h"
 #include "dwarf/target.h"
+#include "sql/command_line.h"
 
 enum prb_spec_kind {
 	PRB_SPEC_PID,
@@ -31,5 +32,11 @@ enum prb_spec_kind prb_spec_kind(const char *text);
  */
 struct prb_error *prb_spec_open(const char *text, const char *exe,
 				struct prb_target **ret) PRB_MUST_CHECK;
+
+/**
+ * Appends the pids of all processes that the name or /regex/ @p text matches. PRB_ERROR_USAGE if
+ * it is of another form, PRB_ERROR_NO_PROCESS if there are none.
+ */
+struct prb_error *prb_spec_find_all(const char *text, struct prb_pids *ret) PRB_MUST_CHECK;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "dwarf/base/text.h"
 
@@ -83,6 +84,30 @@ static void put_escaped(struct prb_str *s, uint32_t c, unsigned char byte)
 			       0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
+void prb_json_quote(struct prb_str *s, const char *text, size_t length)
+{
+	const char *end = text + length;
+
+	prb_str_putc(s, '"');
+	while (text < end) {
+		size_t plain = 0;
+		uint32_t c;
+
+		while (text + plain < end && text[plain] >= ' ' && text[plain] < 0x7f &&
+		       text[plain] != '"' && text[plain] != '\\')
+			plain++;
+		prb_str_append(s, text, plain);
+		text += plain;
+		if (text == end)
+			break;
+
+		size_t used = prb_text_decode(text, &c);
+		put_escaped(s, c, (unsigned char)*text);
+		text += used;
+	}
+	prb_str_putc(s, '"');
+}
+
 void prb_json_text(struct prb_json *json, const char *key, const char *value)
 {
 	if (!value) {
@@ -90,22 +115,5 @@ void prb_json_text(struct prb_json *json, const char *key, const char *value)
 		return;
 	}
 	put_key(json, key);
-	prb_str_putc(json->out, '"');
-	while (*value) {
-		size_t plain = 0;
-		uint32_t c;
-
-		while (value[plain] >= ' ' && value[plain] < 0x7f && value[plain] != '"' &&
-		       value[plain] != '\\')
-			plain++;
-		prb_str_append(json->out, value, plain);
-		value += plain;
-		if (!*value)
-			break;
-
-		size_t length = prb_text_decode(value, &c);
-		put_escaped(json->out, c, (unsigned char)*value);
-		value += length;
-	}
-	prb_str_putc(json->out, '"');
+	prb_json_quote(json->out, value, strlen(value));
 }

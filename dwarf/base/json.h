@@ -47,4 +47,7 @@ void prb_json_natural(struct prb_json *json, const char *key, int64_t value);
  */
 void prb_json_text(struct prb_json *json, const char *key, const char *value);
 
+/** Appends @p length bytes, which a NUL follows, as such a string in quotes. */
+void prb_json_quote(struct prb_str *s, const char *text, size_t length);
+
 #endif

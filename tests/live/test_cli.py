@@ -12,8 +12,9 @@ import pytest
 
 import support
 
-COMMANDS = ["debug", "backtrace", "list", "snapshot", "completion", "help"]
-ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"]}
+COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "completion", "help"]
+ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
+           "tables": ["tbl"]}
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
 DOCS = support.ROOT / "docs"
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static struct prb_session *volatile running;
+static volatile sig_atomic_t interrupted;
+static struct sigaction before;
+
+static void on_interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+	if (running)
+		prb_session_cancel(running);
+}
+
+void prb_interrupt_catch(struct prb_session *session)
+{
+	/* No SA_RESTART: what waits for the terminal or the clock has to notice. */
+	struct sigaction action = {.sa_handler = on_interrupt};
+
+	running = session;
+	interrupted = 0;
+	sigaction(SIGINT, NULL, &before);
+	if (before.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &action, NULL);
+}
+
+void prb_interrupt_release(void)
+{
+	if (!running)
+		return;
+	sigaction(SIGINT, &before, NULL);
+	running = NULL;
+}
+
+bool prb_interrupted(void)
+{
+	return interrupted;
+}
+
+void prb_interrupt_forget(void)
+{
+	interrupted = 0;
+}
+
+void prb_interrupt_end(void)
+{
+	signal(SIGINT, SIG_DFL);
+	raise(SIGINT);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Ctrl-C while a query runs: the query ends, and what it read so far is shown.
+ *
+ * Threading: one session at a time.
+ */
+#ifndef PRB_CLI_INTERRUPT_H
+#define PRB_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+#include "sql/session.h"
+
+/**
+ * From now on SIGINT cancels the statement that @p session runs. A process that was started with
+ * SIGINT ignored goes on ignoring it.
+ */
+void prb_interrupt_catch(struct prb_session *session);
+
+/** SIGINT does again what it did. */
+void prb_interrupt_release(void);
+
+/** True if SIGINT came since it is caught, or since prb_interrupt_forget(). */
+bool prb_interrupted(void);
+void prb_interrupt_forget(void);
+
+/** Ends the process by SIGINT, as its parent expects; returns only if that is ignored. */
+void prb_interrupt_end(void);
+
+#endif
