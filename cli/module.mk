@@ -8,7 +8,18 @@ $(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c,$(wildcar
 	$(call say,AR,$@)rm -f $@ && $(AR) crs $@ $^
 
 $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/libprobing.a
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %/libreadline.a,$^) \
+		$(TEST_LIBS) $(CLI_LIBS) $(LIBS)
+
+# readline and libiberty both have a xmalloc(): each keeps its own.
+ifneq ($(READLINE),)
+$(O)/libreadline.a: $(READLINE)
+	$(call say,OBJCOPY,$@)$(OBJCOPY) --redefine-sym xmalloc=readline_xmalloc \
+		--redefine-sym xrealloc=readline_xrealloc $< $@
+
+CLI_LIBS := $(O)/libreadline.a $(CLI_LIBS)
+$(O)/probing $(CLI_TESTS): $(O)/libreadline.a
+endif
 
 # The man page is printed by the program, from the tables its help comes from.
 .PHONY: man

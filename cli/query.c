@@ -171,8 +171,8 @@ const struct prb_command prb_command_query = {
 			 "What is each thread doing?"},
 			{"probing 4242 q -f csv \"SELECT * FROM python.stacks\" >stacks.csv",
 			 "All stacks, for a spreadsheet"},
-			{"probing -t train.py q --all \"SELECT _pid, func FROM python.stacks\"",
-			 "The same of every process of a job"},
+			{"probing -t train.py q --all \"SELECT * FROM python.threads\"",
+			 "The same of all processes of a job"},
 			{}},
 	.run = run,
 };

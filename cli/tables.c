@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `probing tables`: the tables of SQL and their columns, from their specs. */
+#include "cli/tables.h"
+
 #include <fnmatch.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -156,23 +157,36 @@ static void put_matching_json(struct prb_str *s, const char *pattern)
 	prb_str_putc(s, '\n');
 }
 
+static struct prb_error *check(const char *pattern)
+{
+	for (const struct prb_table *const *t = prb_tables; *t; t++)
+		if (is_meant(*t, pattern))
+			return NULL;
+	return unknown(pattern);
+}
+
+struct prb_error *prb_tables_text(const char *pattern, struct prb_str *ret)
+{
+	PRB_TRY(check(pattern));
+	if (pattern)
+		put_matching(ret, pattern);
+	else
+		put_list(ret);
+	return NULL;
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct tables_settings *s = settings;
 	const char *pattern = cli->argument_count ? cli->arguments[0] : NULL;
 	prb_auto_str struct prb_str text = {};
-	bool found = false;
 
-	for (const struct prb_table *const *t = prb_tables; *t; t++)
-		found |= is_meant(*t, pattern);
-	if (!found)
-		return unknown(pattern);
-	if (s->json)
+	if (s->json) {
+		PRB_TRY(check(pattern));
 		put_matching_json(&text, pattern);
-	else if (pattern)
-		put_matching(&text, pattern);
-	else
-		put_list(&text);
+	} else {
+		PRB_TRY(prb_tables_text(pattern, &text));
+	}
 	return prb_output(&text);
 }
 

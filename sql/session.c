@@ -171,6 +171,13 @@ void prb_session_begin(struct prb_session *session)
 	session->host.now = clock_seconds(CLOCK_REALTIME);
 }
 
+/* What ended one statement does not end the next. */
+void prb_session_settle(struct prb_session *session)
+{
+	atomic_store(&session->cancelled, false);
+	session->deadline = 0;
+}
+
 struct prb_error *prb_session_instant(struct prb_session *session, size_t index,
 				      struct prb_instant **ret)
 {

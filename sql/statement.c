@@ -132,6 +132,7 @@ struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row)
 		return NULL;
 	struct prb_error *err = rc == SQLITE_DONE ? NULL : take_error(session);
 	prb_statement_reset(statement);
+	prb_session_settle(session);
 	return err;
 }
 
