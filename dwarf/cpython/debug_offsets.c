@@ -31,6 +31,7 @@ static const struct entry offsets_3_13[] = {
 	AT(interp_next, 64),
 	AT(interp_threads, 72),
 	AT(interp_gc_collecting, 80),
+	AT(interp_gc, 80),
 	AT(interp_modules, 88),
 	AT(interp_sysdict, 96),
 	AT(interp_gil, 112),
@@ -84,6 +85,7 @@ static const struct entry offsets_3_14[] = {
 	AT(interp_threads, 72),
 	AT(interp_threads_main, 80),
 	AT(interp_gc_collecting, 88),
+	AT(interp_gc, 88),
 	AT(interp_modules, 96),
 	AT(interp_sysdict, 104),
 	AT(interp_gil, 120),
@@ -140,6 +142,7 @@ static const struct entry offsets_3_15[] = {
 	AT(interp_threads, 72),
 	AT(interp_threads_main, 80),
 	AT(interp_gc_collecting, 88),
+	AT(interp_gc, 88),
 	AT(interp_modules, 96),
 	AT(interp_sysdict, 104),
 	AT(interp_gil, 120),
@@ -187,6 +190,7 @@ static const struct entry offsets_3_15[] = {
 	AT(unicode_length, 728),
 	AT(unicode_ascii_size, 736),
 	AT(unicode_compact_size, 744),
+	AT(gc_stats, 784),
 };
 /* Values that are not one entry as it stands. */
 static const struct table {
@@ -231,6 +235,7 @@ static struct prb_error *fill(const struct table *table, const uint8_t *data,
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"_Py_DebugOffsets holds an impossible place of the GIL or "
 					"of the garbage collector");
+	layout->gc_collecting = (int32_t)collecting;
 	layout->interp_gc_collecting += (int32_t)collecting;
 	layout->gil_locked -= (int32_t)gil;
 	layout->gil_holder -= (int32_t)gil;

@@ -23,6 +23,8 @@ void prb_python_remember(const struct prb_python *py, unsigned index)
 		       (number)py->runtime, (number)py->interp_head, (number)py->tstate_current);
 	prb_str_printf(&text, "gc_collecting %llx\ngil_cond %llx\ngil_mutex %llx\n",
 		       (number)py->gc_collecting, (number)py->gil_cond, (number)py->gil_mutex);
+	prb_str_printf(&text, "gc_generation0 %llx\ngc_enabled %llx\ngc_stats %llx\n",
+		       (number)py->gc_generation0, (number)py->gc_enabled, (number)py->gc_stats);
 	prb_str_printf(&text, "layout %x %x %x %x %x\n", l->version, l->micro, l->free_threaded,
 		       l->debug_build, l->source);
 	for (unsigned i = 0; i < prb_layout_field_count; i++)
@@ -74,6 +76,12 @@ static void take_line(struct prb_python *py, struct prb_modules *modules, const 
 			py->gil_cond = value;
 		else if (!strcmp(name, "gil_mutex"))
 			py->gil_mutex = value;
+		else if (!strcmp(name, "gc_generation0"))
+			py->gc_generation0 = value;
+		else if (!strcmp(name, "gc_enabled"))
+			py->gc_enabled = value;
+		else if (!strcmp(name, "gc_stats"))
+			py->gc_stats = value;
 	}
 }
 

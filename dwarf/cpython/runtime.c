@@ -175,6 +175,9 @@ static void find_statics(struct prb_python *py)
 	find_symbol(py->module, "collecting", &py->gc_collecting);
 	find_symbol(py->module, "gil_cond", &py->gil_cond);
 	find_symbol(py->module, "gil_mutex", &py->gil_mutex);
+	find_symbol(py->module, "_PyGC_generation0", &py->gc_generation0);
+	find_symbol(py->module, "enabled", &py->gc_enabled);
+	find_symbol(py->module, "generation_stats", &py->gc_stats);
 }
 
 static struct prb_error *try_module(struct prb_modules *modules, struct prb_module *module,

@@ -3,6 +3,7 @@
 
 $(O)/gen-layout: $(O)/tests/tools/gen-layout.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+-include $(O)/tests/tools/gen-layout.d
 
 # In an emulated machine, which has a kernel and a Python of its own.
 AARCH64_O := $(O)/aarch64
