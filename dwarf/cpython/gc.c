@@ -165,6 +165,7 @@ struct prb_error *prb_gc_read(struct prb_python *py, struct prb_mem *mem, uint64
 
 	*ret = (struct prb_gc){.incremental = l->gc_visited_space != PRB_ABSENT};
 	PRB_TRY(find_places(py, mem, interp, &places));
+	ret->freezes = places.permanent != 0;
 	if (places.enabled)
 		PRB_TRY(read_int(mem, places.enabled, &flag));
 	ret->enabled = flag < 0 ? -1 : flag != 0;

@@ -27,6 +27,7 @@ struct prb_gc_generation {
 struct prb_gc {
 	int8_t enabled; /**< 1, 0; -1 unknown */
 	bool collecting;
+	bool freezes;	    /**< there is a place for what gc.freeze() puts aside (3.7+) */
 	bool incremental;   /**< the old generation is one, collected in steps (early 3.14) */
 	int64_t garbage;    /**< len(gc.garbage); -1 unknown */
 	int64_t long_lived; /**< objects that survived the last full collection; -1 unknown */

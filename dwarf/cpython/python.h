@@ -68,6 +68,10 @@ struct prb_interp {
 	bool gc_collecting;
 	uint64_t gil;	     /**< its GIL structure; 0 before 3.7 */
 	uint64_t gil_holder; /**< thread state that holds this interpreter's GIL; 0 if nobody */
+	bool main;	     /**< the first interpreter of the runtime */
+	bool finalizing;     /**< it is being ended; 3.8+, false before */
+	int8_t own_gil;	     /**< 1: its GIL is its own, 0: shared; 3.12+, -1 before */
+	int64_t thread_ids;  /**< thread states made in it so far; 3.7+, -1 before */
 };
 
 struct prb_py_thread {

@@ -87,6 +87,22 @@ static struct prb_error *read_collecting(struct prb_python *py, struct prb_mem *
 	return NULL;
 }
 
+/* What it is and how far, where the version tells. */
+static struct prb_error *read_life(const struct prb_layout *l, struct prb_mem *mem,
+				   uint64_t address, struct prb_interp *ret)
+{
+	uint32_t finalizing, own_gil;
+	uint64_t ids;
+
+	PRB_TRY(read_u32_at(mem, address, l->interp_finalizing, &finalizing));
+	PRB_TRY(read_u32_at(mem, address, l->interp_own_gil, &own_gil));
+	PRB_TRY(read_u64_at(mem, address, l->interp_next_thread, &ids));
+	ret->finalizing = finalizing != 0;
+	ret->own_gil = l->interp_own_gil == PRB_ABSENT ? -1 : own_gil != 0;
+	ret->thread_ids = l->interp_next_thread == PRB_ABSENT ? -1 : (int64_t)ids;
+	return NULL;
+}
+
 static struct prb_error *read_interp(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				     struct prb_interp *ret)
 {
@@ -98,7 +114,8 @@ static struct prb_error *read_interp(struct prb_python *py, struct prb_mem *mem,
 	ret->id = (int64_t)id;
 	PRB_TRY(find_gil(py, mem, address, &ret->gil));
 	PRB_TRY(find_holder(py, mem, ret->gil, &ret->gil_holder));
-	return read_collecting(py, mem, address, &ret->gc_collecting);
+	PRB_TRY(read_collecting(py, mem, address, &ret->gc_collecting));
+	return read_life(l, mem, address, ret);
 }
 
 static struct prb_error *read_thread(struct prb_python *py, struct prb_mem *mem,
@@ -202,6 +219,8 @@ static struct prb_error *walk(struct prb_python *py, struct prb_mem *mem,
 /* Without ids in memory (before 3.7) interpreters are numbered from the oldest, which is last. */
 static void number_interpreters(struct prb_python *py, struct prb_py_threads *threads)
 {
+	if (threads->interps.count)
+		threads->interps.items[threads->interps.count - 1].main = true;
 	if (py->layout.interp_id != PRB_ABSENT)
 		return;
 	for (size_t i = 0; i < threads->interps.count; i++) {
