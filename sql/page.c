@@ -95,6 +95,15 @@ struct prb_error *prb_scan_row(struct prb_scan *scan)
 	return NULL;
 }
 
+void prb_scan_end(struct prb_scan *scan)
+{
+	if (scan->end && scan->state)
+		scan->end(scan->state);
+	else
+		free(scan->state);
+	scan->state = NULL;
+}
+
 bool prb_scan_full(const struct prb_scan *scan)
 {
 	return scan->page->rows >= PRB_PAGE_ROWS || scan->page->text.length >= PRB_PAGE_TEXT;

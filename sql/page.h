@@ -59,6 +59,9 @@ void prb_page_release(struct prb_page *page);
 /** Forgets the rows. */
 void prb_page_clear(struct prb_page *page);
 
+/** Ends what the scan kept between its pages. */
+void prb_scan_end(struct prb_scan *scan);
+
 /** Hands a cell to SQLite. */
 void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
 		     sqlite3_context *context);

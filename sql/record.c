@@ -40,7 +40,7 @@ static struct prb_error *record_table(struct prb_session *session, struct prb_in
 	scan.used = recorded_columns(table, &count);
 	PRB_TRY(prb_page_create(count, scan.used, &scan.page));
 	err = scan_all(&scan);
-	free(scan.state);
+	prb_scan_end(&scan);
 	prb_page_release(scan.page);
 	return err;
 }

@@ -114,9 +114,10 @@ struct prb_scan {
 	const struct prb_table *table;
 	struct prb_instant *instant; /**< of the target; NULL for PRB_TABLE_GLOBAL tables */
 	struct prb_session *session;
-	uint64_t position; /**< the scan's own: 0 at first, kept between pages */
-	void *state;	   /**< the same, for more than a number; freed with free() */
-	bool more;	   /**< set by the scan: call it again. Cleared before each call. */
+	uint64_t position;	  /**< the scan's own: 0 at first, kept between pages */
+	void *state;		  /**< the same, for more than a number */
+	void (*end)(void *state); /**< set by the scan: ends `state`; NULL: free() does */
+	bool more;		  /**< set by the scan: call it again. Cleared before each call. */
 
 	/* The rest belongs to vtab.c and page.c. */
 	const struct prb_key *keys;

@@ -145,7 +145,7 @@ static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
 
 static void end_scan(struct cursor *cursor)
 {
-	free(cursor->scan.state);
+	prb_scan_end(&cursor->scan);
 	prb_page_release(cursor->scan.page);
 	cursor->scan = (struct prb_scan){};
 	cursor->row = 0;

@@ -10,8 +10,8 @@
 
 enum { PY_3_12 = 0x030c };
 
-/* No object has more items than the address space has room for. */
-static const uint64_t items_max = UINT64_C(1) << 44;
+/* No object is larger than memory is. */
+static const uint64_t bytes_max = UINT64_C(1) << 44;
 
 void prb_heap_set_doubt(struct prb_heap *h, const char *reason)
 {
@@ -53,9 +53,12 @@ static int64_t reference_count(const struct prb_layout *l, const void *header)
 	return (int32_t)low < 0 ? -1 : (int64_t)low;
 }
 
-/* How many items an object of variable size has. */
-static struct prb_error *count_items(struct prb_heap *h, uint64_t object,
-				     const struct prb_heap_entry *type, uint64_t *ret)
+/*
+ * Bytes of the items that lie in an object of variable size. Not every type that says that it has
+ * items counts them where it should: what cannot be a size counts as none.
+ */
+static struct prb_error *item_bytes(struct prb_heap *h, uint64_t object,
+				    const struct prb_heap_entry *type, uint64_t *ret)
 {
 	uint64_t size;
 
@@ -65,9 +68,7 @@ static struct prb_error *count_items(struct prb_heap *h, uint64_t object,
 		size >>= 3;
 	else if ((int64_t)size < 0) /* a negative int, before 3.12 */
 		size = -size;
-	if (size > items_max)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "an object of impossible size");
-	*ret = size;
+	*ret = size <= bytes_max / type->itemsize ? size * type->itemsize : 0;
 	return NULL;
 }
 
@@ -76,7 +77,7 @@ struct prb_error *prb_heap_describe(struct prb_heap *h, uint64_t address, const 
 {
 	const struct prb_layout *l = &h->py->layout;
 	struct prb_heap_entry *type;
-	uint64_t items = 0, bytes = 0;
+	uint64_t items = 0;
 
 	*ret = (struct prb_heap_object){
 		.address = address,
@@ -85,12 +86,9 @@ struct prb_error *prb_heap_describe(struct prb_heap *h, uint64_t address, const 
 		.generation = -1,
 	};
 	PRB_TRY(prb_heap_entry(h, ret->type, &type));
-	if (type->itemsize) {
-		PRB_TRY(count_items(h, address, type, &items));
-		if (!prb_mul(items, type->itemsize, &bytes))
-			return prb_error_create(PRB_ERROR_BAD_DATA, "an impossible size");
-	}
-	ret->bytes = type->basicsize + bytes;
+	if (type->itemsize)
+		PRB_TRY(item_bytes(h, address, type, &items));
+	ret->bytes = type->basicsize + items;
 	type->count++;
 	type->bytes += ret->bytes;
 	if (ret->refcount > 0)
@@ -149,8 +147,12 @@ struct prb_error *prb_heap_create(struct prb_python *py, struct prb_mem *mem, ui
 
 void prb_heap_destroy(struct prb_heap *h)
 {
+	struct prb_heap_entry *entry;
+
 	if (!h)
 		return;
+	prb_vec_each (entry, &h->types)
+		free(entry->name);
 	prb_blocks_destroy(h->blocks);
 	prb_vec_free(&h->types);
 	free(h->table);

@@ -12,7 +12,8 @@
  * item) and what lies before it (the collector's head, and the pointers to the dict and the weak
  * references of an instance, 3.11+). They are those of sys.getsizeof() for types that
  * have no __sizeof__() of their own. Not covered: memory that the object points to, as the
- * table of a dict or the items of a list, and the values that lie behind an instance (3.13+).
+ * table of a dict or the items of a list, the values that lie behind an instance (3.13+), and the
+ * frame inside of a generator (3.11+).
  *
  * A live process changes its lists while they are read. Each step is checked by the pointers that
  * lead back; where they do not fit, the walk goes back to where they do and reads anew. If that
@@ -56,9 +57,12 @@ struct prb_error *prb_heap_next(struct prb_heap *heap, struct prb_heap_object *r
 /** After the walk: why objects may be missing or be counted twice; NULL if all was read. */
 const char *prb_heap_doubt(const struct prb_heap *heap);
 
-/** Appends "module.Qualified.name" of a type that the walk met; without module for builtins. */
+/**
+ * "module.Qualified.name" of a type that the walk met; without module for builtins. One that cannot
+ * be read is named by its address. The walk owns it.
+ */
 struct prb_error *prb_heap_type_name(struct prb_heap *heap, uint64_t type,
-				     struct prb_str *ret) PRB_MUST_CHECK;
+				     const char **ret) PRB_MUST_CHECK;
 
 /** The walk's cached memory, for whoever reads the objects themselves. */
 struct prb_mem *prb_heap_mem(struct prb_heap *heap);

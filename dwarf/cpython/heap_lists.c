@@ -90,7 +90,6 @@ static struct prb_error *try_step(struct prb_heap *h, uint64_t from, bool anew, 
 				  enum step *step, struct prb_heap_object *ret)
 {
 	struct prb_error *err = look(h, from, anew, next, step, ret);
-
 	if (is_break(&err))
 		*step = STEP_BROKEN;
 	return err;

@@ -15,6 +15,7 @@ struct prb_heap_entry {
 	uint64_t itemsize;  /**< 0 for objects of one size */
 	bool int_tag;	    /**< counts its items as ints of 3.12+ do */
 	uint64_t count, bytes, references;
+	char *name; /**< NULL until it is asked for */
 };
 
 enum { PRB_HEAP_TRAIL = 64 /* nodes to which a walk can go back */ };

@@ -2,6 +2,7 @@
 /* The types that a walk over objects meets: what their objects' sizes are, names, and sums. */
 #include <string.h>
 
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/heap_private.h"
 #include "dwarf/cpython/object_private.h"
@@ -47,6 +48,20 @@ static uint64_t bytes_before(const struct prb_heap *h, const struct prb_object_t
 	return head + (flags & managed ? 2 * sizeof(uint64_t) : 0);
 }
 
+/*
+ * Since 3.11 generators and frame objects hold a frame whose length they do not tell: it counts as
+ * none.
+ */
+static bool holds_frame(const struct prb_heap *h, const struct prb_type *type)
+{
+	static const char *const names[] = {"generator", "coroutine", "async_generator", "frame"};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
+		if (h->py->layout.version >= 0x030b && prb_type_is(type, names[i]))
+			return true;
+	return false;
+}
+
 static struct prb_error *read_entry(struct prb_heap *h, uint64_t address,
 				    struct prb_heap_entry *ret)
 {
@@ -58,7 +73,7 @@ static struct prb_error *read_entry(struct prb_heap *h, uint64_t address,
 	*ret = (struct prb_heap_entry){
 		.address = address,
 		.basicsize = (uint64_t)type->basicsize + bytes_before(h, r.traits, type->flags),
-		.itemsize = (uint64_t)type->itemsize,
+		.itemsize = holds_frame(h, type) ? 0 : (uint64_t)type->itemsize,
 		.int_tag = r.traits->int_tag && type->flags & PRB_PY_INT,
 	};
 	return NULL;
@@ -94,7 +109,7 @@ struct prb_error *prb_heap_entry(struct prb_heap *h, uint64_t address, struct pr
 	return NULL;
 }
 
-struct prb_error *prb_heap_type_name(struct prb_heap *h, uint64_t address, struct prb_str *ret)
+static struct prb_error *put_name(struct prb_heap *h, uint64_t address, struct prb_str *ret)
 {
 	prb_auto_repr struct prb_repr r;
 	struct prb_type *type;
@@ -105,32 +120,43 @@ struct prb_error *prb_heap_type_name(struct prb_heap *h, uint64_t address, struc
 	return prb_repr_put_qualname(&r, type);
 }
 
-/* A name that cannot be read is shown by the type's address. */
-static struct prb_error *take_name(struct prb_heap *h, uint64_t address, char **ret)
+struct prb_error *prb_heap_type_name(struct prb_heap *h, uint64_t address, const char **ret)
 {
 	prb_auto_str struct prb_str name = {};
-	struct prb_error *err = prb_heap_type_name(h, address, &name);
+	struct prb_heap_entry *entry;
 
-	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA)) {
-		prb_str_truncate(&name, 0);
-		prb_str_printf(&name, "<type at %#llx>", (unsigned long long)address);
+	PRB_TRY(prb_heap_entry(h, address, &entry));
+	if (!entry->name) {
+		struct prb_error *err = put_name(h, address, &name);
+
+		if (prb_error_catch(&err, PRB_ERROR_FAULT) ||
+		    prb_error_catch(&err, PRB_ERROR_BAD_DATA)) {
+			prb_str_truncate(&name, 0);
+			prb_str_printf(&name, "<type at %#llx>", (unsigned long long)address);
+		}
+		PRB_TRY(err);
+		entry->name = prb_str_take(&name);
+		if (!entry->name)
+			return prb_error_nomem();
 	}
-	PRB_TRY(err);
-	*ret = prb_str_take(&name);
-	return *ret ? NULL : prb_error_nomem();
+	*ret = entry->name;
+	return NULL;
 }
 
 static struct prb_error *sum_up(struct prb_heap *h, struct prb_heap_types *ret)
 {
 	struct prb_heap_object object;
-	const struct prb_heap_entry *entry;
 	bool more = true;
 
 	while (more)
 		PRB_TRY(prb_heap_next(h, &object, &more));
-	prb_vec_each (entry, &h->types) {
+	for (size_t i = 0; i < h->types.count; i++) {
+		const struct prb_heap_entry *entry = &h->types.items[i];
+		const char *name;
+
 		if (!entry->count)
 			continue;
+		PRB_TRY(prb_heap_type_name(h, entry->address, &name));
 		struct prb_heap_type *type = prb_vec_push(&ret->list);
 		if (!type)
 			return prb_error_nomem();
@@ -139,8 +165,10 @@ static struct prb_error *sum_up(struct prb_heap *h, struct prb_heap_types *ret)
 			.count = entry->count,
 			.bytes = entry->bytes,
 			.references = entry->references,
+			.name = strdup(name),
 		};
-		PRB_TRY(take_name(h, entry->address, &type->name));
+		if (!type->name)
+			return prb_error_nomem();
 	}
 	ret->doubt = prb_heap_doubt(h);
 	return NULL;

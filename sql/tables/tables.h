@@ -35,11 +35,13 @@ extern const struct prb_table prb_table_python_interpreters;
 extern const struct prb_table prb_table_python_locals;
 extern const struct prb_table prb_table_python_memory;
 extern const struct prb_table prb_table_python_modules;
+extern const struct prb_table prb_table_python_objects;
 extern const struct prb_table prb_table_python_stacks;
 extern const struct prb_table prb_table_python_threads;
 extern const struct prb_table prb_table_python_torch_step_timing;
 extern const struct prb_table prb_table_python_torch_trace;
 extern const struct prb_table prb_table_python_trace_event;
+extern const struct prb_table prb_table_python_types;
 extern const struct prb_table prb_table_python_variables;
 extern const struct prb_table prb_table_training_logs;
 
