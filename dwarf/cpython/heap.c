@@ -83,7 +83,6 @@ struct prb_error *prb_heap_describe(struct prb_heap *h, uint64_t address, const 
 		.address = address,
 		.type = word_at(header, l->object_type),
 		.refcount = reference_count(l, header),
-		.generation = -1,
 	};
 	PRB_TRY(prb_heap_entry(h, ret->type, &type));
 	if (type->itemsize)
@@ -139,7 +138,7 @@ struct prb_error *prb_heap_create(struct prb_python *py, struct prb_mem *mem, ui
 	h->mem = mem;
 	h->interp = interp;
 	PRB_TRY(prb_blocks_create(mem, &h->blocks));
-	PRB_TRY(prb_heap_lists_init(h));
+	PRB_TRY(py->layout.free_threaded ? prb_heap_pages_init(h) : prb_heap_lists_init(h));
 	PRB_TRY(count_collections(h, &h->collections));
 	*ret = prb_steal(&h);
 	return NULL;
@@ -155,6 +154,7 @@ void prb_heap_destroy(struct prb_heap *h)
 		free(entry->name);
 	prb_blocks_destroy(h->blocks);
 	prb_vec_free(&h->types);
+	prb_vec_free(&h->pages.list);
 	free(h->table);
 	free(h);
 }
@@ -163,7 +163,8 @@ struct prb_error *prb_heap_next(struct prb_heap *h, struct prb_heap_object *ret,
 {
 	int64_t collections;
 
-	PRB_TRY(prb_heap_lists_next(h, ret, more));
+	PRB_TRY(h->py->layout.free_threaded ? prb_heap_pages_next(h, ret, more)
+					    : prb_heap_lists_next(h, ret, more));
 	if (*more)
 		return NULL;
 	PRB_TRY(count_collections(h, &collections));

@@ -37,9 +37,9 @@ struct prb_heap;
 
 struct prb_heap_object {
 	uint64_t address, type;
-	int64_t refcount;  /**< -1: immortal (3.12+) */
-	uint64_t bytes;	   /**< see above */
-	int8_t generation; /**< 0 to 2; 3: put aside by gc.freeze(); -1: has none (free-threaded) */
+	int64_t refcount;   /**< -1: immortal (3.12+) */
+	uint64_t bytes;	    /**< see above */
+	uint8_t generation; /**< 0 to 2, always 0 in free-threaded builds; 3: gc.freeze()'s */
 };
 
 /**

@@ -230,7 +230,7 @@ struct prb_error *prb_heap_lists_next(struct prb_heap *h, struct prb_heap_object
 					      "missing or be counted twice");
 		else if (step == STEP_OBJECT) {
 			put_on_trail(lists, next);
-			ret->generation = (int8_t)lists->list;
+			ret->generation = (uint8_t)lists->list;
 			*more = true;
 			return NULL;
 		}

@@ -32,12 +32,24 @@ struct prb_heap_lists {
 	bool collecting;    /**< pointers back mean something else meanwhile */
 };
 
+/** A walk over the pages of mimalloc, in which free-threaded builds have them; heap_pages.c. */
+struct prb_heap_pages {
+	PRB_VEC(uint64_t) list; /**< addresses of the descriptions of all pages */
+	size_t next;		/**< index of the page to be begun next */
+	/* The page that is being walked: */
+	uint64_t blocks, block_size;
+	unsigned capacity, block;	  /**< how many blocks; the next one */
+	unsigned offset;		  /**< of the object in its block */
+	uint8_t free[UINT16_MAX / 8 + 1]; /**< bit N % 8 of byte N / 8: block N is free */
+};
+
 struct prb_heap {
 	struct prb_python *py;
 	struct prb_mem *mem; /**< the target's, uncached */
 	uint64_t interp;
 	struct prb_blocks *blocks;
-	struct prb_heap_lists lists;
+	struct prb_heap_lists lists; /**< but for free-threaded builds */
+	struct prb_heap_pages pages;
 	int64_t collections; /**< of all generations, when the walk began */
 	const char *doubt;
 	PRB_VEC(struct prb_heap_entry) types;
@@ -65,6 +77,11 @@ void prb_heap_set_doubt(struct prb_heap *heap, const char *reason);
 /* heap_lists.c */
 struct prb_error *prb_heap_lists_init(struct prb_heap *heap) PRB_MUST_CHECK;
 struct prb_error *prb_heap_lists_next(struct prb_heap *heap, struct prb_heap_object *ret,
+				      bool *more) PRB_MUST_CHECK;
+
+/* heap_pages.c */
+struct prb_error *prb_heap_pages_init(struct prb_heap *heap) PRB_MUST_CHECK;
+struct prb_error *prb_heap_pages_next(struct prb_heap *heap, struct prb_heap_object *ret,
 				      bool *more) PRB_MUST_CHECK;
 
 #endif

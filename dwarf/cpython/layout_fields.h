@@ -78,6 +78,7 @@
 	X(mi_heap_pages_end, "mi_heap_s.thread_delayed_free")                                     \
 	X(mi_queue_size, "mi_page_queue_s")                                                       \
 	X(mi_page_size, "mi_page_s")                                                              \
+	X(mi_page_slice_count, "mi_page_s.slice_count")                                           \
 	X(mi_page_debug_offset, "mi_page_s.debug_offset")                                         \
 	X(mi_page_capacity, "mi_page_s.capacity")                                                 \
 	X(mi_page_block_size, "mi_page_s.xblock_size")                                            \

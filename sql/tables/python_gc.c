@@ -62,7 +62,7 @@ static void put_generation(struct prb_scan *scan, const struct prb_gc_generation
 		prb_put_real(scan, SECONDS, generation->seconds);
 }
 
-/* How many objects each generation has; -1 where there is no list of it. */
+/* How many objects each generation has. */
 struct sizes {
 	int64_t objects[PRB_GC_GENERATIONS + 1];
 	struct prb_error *err;
@@ -78,8 +78,7 @@ static struct prb_error *count(struct prb_heap *heap, struct sizes *ret)
 		PRB_TRY(prb_heap_next(heap, &object, &more));
 		if (!more)
 			break;
-		if (object.generation >= 0)
-			ret->objects[object.generation]++;
+		ret->objects[object.generation]++;
 	}
 	ret->doubt = prb_heap_doubt(heap);
 	return NULL;

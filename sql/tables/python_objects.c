@@ -83,7 +83,7 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_interpreter
 	prb_put_integer(scan, ADDRESS, (int64_t)object->address);
 	prb_put_natural(scan, REFERENCES, object->refcount);
 	prb_put_integer(scan, BYTES, (int64_t)object->bytes);
-	prb_put_natural(scan, GENERATION, object->generation);
+	prb_put_integer(scan, GENERATION, object->generation);
 	prb_put_integer(scan, INTERPRETER, i->state.id);
 	return prb_scan_wants(scan, REPR) ? put_repr(scan, i, heap, object->address) : NULL;
 }

@@ -71,6 +71,7 @@ const struct prb_layout prb_layout_3_13_debug = {
 	.mi_heap_pages_end = PRB_ABSENT,
 	.mi_queue_size = PRB_ABSENT,
 	.mi_page_size = 96,
+	.mi_page_slice_count = 0,
 	.mi_page_debug_offset = 9,
 	.mi_page_capacity = 10,
 	.mi_page_block_size = 28,

@@ -71,6 +71,7 @@ const struct prb_layout prb_layout_3_13_free_threaded = {
 	.mi_heap_pages_end = 2840,
 	.mi_queue_size = 24,
 	.mi_page_size = 96,
+	.mi_page_slice_count = 0,
 	.mi_page_debug_offset = 9,
 	.mi_page_capacity = 10,
 	.mi_page_block_size = 28,

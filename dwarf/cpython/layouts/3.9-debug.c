@@ -71,6 +71,7 @@ const struct prb_layout prb_layout_3_9_debug = {
 	.mi_heap_pages_end = PRB_ABSENT,
 	.mi_queue_size = PRB_ABSENT,
 	.mi_page_size = PRB_ABSENT,
+	.mi_page_slice_count = PRB_ABSENT,
 	.mi_page_debug_offset = PRB_ABSENT,
 	.mi_page_capacity = PRB_ABSENT,
 	.mi_page_block_size = PRB_ABSENT,
