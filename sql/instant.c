@@ -79,6 +79,16 @@ struct prb_target *prb_instant_target(struct prb_instant *instant)
 	return instant->target;
 }
 
+bool prb_instant_values(const struct prb_instant *instant)
+{
+	return !instant->target->recorder || instant->plan->needs & PRB_NEED_LOCALS;
+}
+
+enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant)
+{
+	return instant->session->mode;
+}
+
 double prb_instant_time(const struct prb_instant *instant)
 {
 	return instant->time;

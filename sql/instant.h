@@ -35,6 +35,12 @@ void prb_instant_destroy(struct prb_instant *instant);
 
 struct prb_target *prb_instant_target(struct prb_instant *instant);
 
+/** False while a snapshot is recorded that shall hold no values of variables. */
+bool prb_instant_values(const struct prb_instant *instant);
+
+/** How threads that run may be read. */
+enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant);
+
 /** Seconds since the epoch that the rows tell of. */
 double prb_instant_time(const struct prb_instant *instant);
 

@@ -27,6 +27,8 @@ const struct prb_table *const prb_tables[] = {
 	&prb_table_python_gc,
 	&prb_table_python_types,
 	&prb_table_python_objects,
+	&prb_table_python_tasks,
+	&prb_table_python_task_frames,
 	&prb_table_python_torch_trace,
 	&prb_table_python_torch_step_timing,
 	&prb_table_python_comm_collective,

@@ -41,7 +41,6 @@ void prb_session_destroy(struct prb_session *session);
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
 					 struct prb_target *target) PRB_MUST_CHECK;
 
-
 void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,
 			    void *context);
 

@@ -130,6 +130,8 @@ static const struct entry offsets_3_14[] = {
 	AT(unicode_state, 624),
 	AT(unicode_length, 632),
 	AT(unicode_ascii_size, 640),
+	AT(generator_frame, 680),
+	AT(generator_frame_state, 688),
 };
 
 static const struct entry offsets_3_15[] = {
@@ -191,6 +193,8 @@ static const struct entry offsets_3_15[] = {
 	AT(unicode_ascii_size, 736),
 	AT(unicode_compact_size, 744),
 	AT(gc_stats, 784),
+	AT(generator_frame, 808),
+	AT(generator_frame_state, 816),
 };
 /* Values that are not one entry as it stands. */
 static const struct table {

@@ -265,6 +265,20 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 	return err ? err : check_end(&w);
 }
 
+struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
+				      struct prb_py_frame *ret)
+{
+	struct walk w = {.py = py, .mem = mem, .size = frame_size(&py->layout)};
+	bool pyframe = py->layout.behaviour->chain == PRB_CHAIN_PYFRAME;
+	uint64_t back;
+
+	*ret = (struct prb_py_frame){.address = address};
+	if (!w.size)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is odd");
+	PRB_TRY(pyframe ? read_pyframe(&w, ret, &back) : read_interp_frame(&w, ret, &back));
+	return check_position(&w, ret);
+}
+
 void prb_py_frames_deinit(struct prb_py_frames *frames)
 {
 	prb_vec_free(&frames->list);

@@ -192,6 +192,12 @@
 	X(function_closure, "PyFunctionObject.func_closure")                                      \
 	X(generator_name, "PyGenObject.gi_name")                                                  \
 	X(generator_qualname, "PyGenObject.gi_qualname")                                          \
-	X(generator_code, "PyGenObject.gi_code")
+	X(generator_code, "PyGenObject.gi_code")                                                  \
+	/* what a generator has of its frame */                                                   \
+	X(generator_frame, "PyGenObject.gi_iframe|PyGenObject.gi_frame")                          \
+	X(generator_frame_state, "PyGenObject.gi_frame_state")                                    \
+	X(pyframe_stack_top, "_frame.f_stacktop")                                                 \
+	X(pyframe_value_stack, "_frame.f_valuestack")                                             \
+	X(pyframe_stack_depth, "_frame.f_stackdepth")
 
 #endif

@@ -97,6 +97,25 @@ static struct prb_error *next_key(struct prb_repr *r, struct set *set, uint64_t 
 	return prb_repr_bad(set->table, "a set with fewer keys than it says");
 }
 
+struct prb_error *prb_repr_set_each(struct prb_repr *r, uint64_t object,
+				    bool (*visit)(void *context, uint64_t key), void *context)
+{
+	struct prb_type *type;
+	struct set set;
+	uint64_t key;
+
+	PRB_TRY(prb_repr_type_of(r, object, &type));
+	if (!prb_type_is(type, "set") && !prb_type_is(type, "frozenset"))
+		return prb_repr_bad(object, "not a set");
+	PRB_TRY(open_set(r, object, &set));
+	for (uint64_t i = 0; i < set.used; i++) {
+		PRB_TRY(next_key(r, &set, &key));
+		if (!visit(context, key))
+			break;
+	}
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_set(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	struct prb_items items = {.r = r};

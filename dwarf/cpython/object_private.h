@@ -215,6 +215,12 @@ struct prb_error *prb_repr_dict_get(struct prb_repr *r, uint64_t dict, const cha
 struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const char *name,
 				     uint64_t *ret) PRB_MUST_CHECK;
 
+/* object_container.c */
+/** The keys of a set or frozenset, until @p visit returns false. */
+struct prb_error *prb_repr_set_each(struct prb_repr *r, uint64_t object,
+				    bool (*visit)(void *context, uint64_t key),
+				    void *context) PRB_MUST_CHECK;
+
 /* object_number.c */
 struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_uint128(struct prb_repr *r, uint64_t object,

@@ -117,6 +117,10 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 				    struct prb_py_frames *ret) PRB_MUST_CHECK;
 void prb_py_frames_deinit(struct prb_py_frames *frames);
 
+/** Reads the one frame at @p address, as that of a generator, which no thread's chain has. */
+struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
+				      struct prb_py_frame *ret) PRB_MUST_CHECK;
+
 /** What a code object says about itself and a position in it. Strings are the caller's. */
 struct prb_py_code {
 	char *name, *qualname, *file; /**< UTF-8; qualname NULL where the version has none */

@@ -37,6 +37,8 @@ extern const struct prb_table prb_table_python_memory;
 extern const struct prb_table prb_table_python_modules;
 extern const struct prb_table prb_table_python_objects;
 extern const struct prb_table prb_table_python_stacks;
+extern const struct prb_table prb_table_python_task_frames;
+extern const struct prb_table prb_table_python_tasks;
 extern const struct prb_table prb_table_python_threads;
 extern const struct prb_table prb_table_python_torch_step_timing;
 extern const struct prb_table prb_table_python_torch_trace;

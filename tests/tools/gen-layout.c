@@ -5,9 +5,13 @@
  *
  *     gen-layout FILE VERSION > dwarf/cpython/layouts/VERSION.c
  *     gen-layout --check FILE VERSION
+ *     gen-layout --asyncio FILE VERSION
  *
  * FILE is an interpreter, a libpython or a separate debug file; VERSION is like 3.12.1. Whether it
  * is a debug or free-threaded build is found out. See docs/howto/add-python-version.md.
+ *
+ * With --asyncio, FILE holds the extension module _asyncio (which some interpreters have built
+ * in), and what is written is its row of dwarf/cpython/layouts/asyncio.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +21,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/cpython/asyncio_layout.h"
 #include "dwarf/cpython/layout.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/types/types.h"
@@ -181,22 +186,54 @@ static struct prb_error *check_layout(struct prb_layout *layout)
 	return NULL;
 }
 
+static struct prb_error *write_asyncio(const char *path, const struct prb_layout *layout)
+{
+	__attribute__((cleanup(elf_guard))) struct prb_elf *elf = NULL;
+	unsigned count = prb_asyncio_field_count;
+	prb_auto_free const char **paths = calloc(count + 1, sizeof(*paths));
+	prb_auto_free int32_t *values = calloc(count + 1, sizeof(*values));
+
+	if (!paths || !values)
+		return prb_error_nomem();
+	for (unsigned i = 0; i < count; i++)
+		paths[i] = prb_asyncio_fields[i].path;
+	paths[count] = "_object.ob_tid";
+	for (unsigned i = 0; i <= count; i++)
+		values[i] = PRB_ABSENT;
+	PRB_TRY(open_elf(path, &elf));
+	PRB_TRY(query_unit(elf, prb_asyncio_unit, paths, values, count + 1));
+	printf("\t/* %u.%u.%u */\n\t{\n\t\t.version = 0x%04x,\n\t\t.free_threaded = %s,\n",
+	       layout->version >> 8, layout->version & 0xff, layout->micro, layout->version,
+	       values[count] != PRB_ABSENT ? "true" : "false");
+	for (unsigned i = 0; i < count; i++)
+		if (values[i] == PRB_ABSENT)
+			printf("\t\t.%s = PRB_ABSENT,\n", prb_asyncio_fields[i].name);
+		else
+			printf("\t\t.%s = %d,\n", prb_asyncio_fields[i].name, values[i]);
+	printf("\t},\n");
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	bool check = argc == 4 && !strcmp(argv[1], "--check");
+	bool asyncio = argc == 4 && !strcmp(argv[1], "--asyncio");
+	int first = 1 + (check || asyncio);
 	struct prb_layout layout = {};
 
-	if (!check && argc != 3) {
-		fprintf(stderr, "usage: gen-layout [--check] FILE VERSION\n");
+	if (argc != first + 2) {
+		fprintf(stderr, "usage: gen-layout [--check | --asyncio] FILE VERSION\n");
 		return STATUS_USAGE;
 	}
 
-	prb_auto_error struct prb_error *err = parse_version(argv[check + 2], &layout);
-	if (!err)
-		err = read_layout(argv[check + 1], &layout);
+	prb_auto_error struct prb_error *err = parse_version(argv[first + 1], &layout);
+	if (!err && asyncio)
+		err = write_asyncio(argv[first], &layout);
+	else if (!err)
+		err = read_layout(argv[first], &layout);
 	if (!err && check)
 		err = check_layout(&layout);
-	else if (!err)
+	else if (!err && !asyncio)
 		print_layout(&layout);
 	if (!err)
 		return STATUS_OK;

@@ -181,4 +181,9 @@ const struct prb_layout prb_layout_3_10 = {
 	.generator_name = 40,
 	.generator_qualname = 48,
 	.generator_code = 24,
+	.generator_frame = 16,
+	.generator_frame_state = PRB_ABSENT,
+	.pyframe_stack_top = PRB_ABSENT,
+	.pyframe_value_stack = 64,
+	.pyframe_stack_depth = 80,
 };

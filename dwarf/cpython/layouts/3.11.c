@@ -181,4 +181,9 @@ const struct prb_layout prb_layout_3_11 = {
 	.generator_name = 32,
 	.generator_qualname = 40,
 	.generator_code = 16,
+	.generator_frame = 80,
+	.generator_frame_state = 75,
+	.pyframe_stack_top = PRB_ABSENT,
+	.pyframe_value_stack = PRB_ABSENT,
+	.pyframe_stack_depth = PRB_ABSENT,
 };

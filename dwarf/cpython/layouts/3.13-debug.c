@@ -181,4 +181,9 @@ const struct prb_layout prb_layout_3_13_debug = {
 	.generator_name = 24,
 	.generator_qualname = 32,
 	.generator_code = PRB_ABSENT,
+	.generator_frame = 72,
+	.generator_frame_state = 67,
+	.pyframe_stack_top = PRB_ABSENT,
+	.pyframe_value_stack = PRB_ABSENT,
+	.pyframe_stack_depth = PRB_ABSENT,
 };

@@ -181,4 +181,9 @@ const struct prb_layout prb_layout_3_13_free_threaded = {
 	.generator_name = 40,
 	.generator_qualname = 48,
 	.generator_code = PRB_ABSENT,
+	.generator_frame = 88,
+	.generator_frame_state = 83,
+	.pyframe_stack_top = PRB_ABSENT,
+	.pyframe_value_stack = PRB_ABSENT,
+	.pyframe_stack_depth = PRB_ABSENT,
 };

@@ -181,4 +181,9 @@ const struct prb_layout prb_layout_3_6 = {
 	.generator_name = 48,
 	.generator_qualname = 56,
 	.generator_code = 32,
+	.generator_frame = 16,
+	.generator_frame_state = PRB_ABSENT,
+	.pyframe_stack_top = 72,
+	.pyframe_value_stack = 64,
+	.pyframe_stack_depth = PRB_ABSENT,
 };

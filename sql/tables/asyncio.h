@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the tables of asyncio tasks share: the tasks, read once for a statement. */
+#ifndef PRB_SQL_TABLES_ASYNCIO_H
+#define PRB_SQL_TABLES_ASYNCIO_H
+
+#include "injector/python_tasks.h"
+#include "sql/table.h"
+
+struct prb_task_readings {
+	PRB_VEC(struct prb_task_reading *) list; /**< one for each Python in the target */
+};
+
+/** The tasks of all runtimes; notes what keeps some from being listed. */
+struct prb_error *prb_scan_tasks(struct prb_scan *scan,
+				 const struct prb_task_readings **ret) PRB_MUST_CHECK;
+
+#endif
