@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From SQLite's errors to ones that a person can act on. */
+#include <ctype.h>
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
@@ -52,13 +53,31 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	return hint(err, &near, "'probing tables' lists them");
 }
 
-static struct prb_error *unknown_column(struct prb_error *err, const char *word)
+static bool is_name_byte(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/** True if @p sql names the table somewhere. */
+static bool mentions(const char *sql, const char *table)
+{
+	size_t length = strlen(table);
+
+	for (const char *at = strcasestr(sql, table); at; at = strcasestr(at + 1, table))
+		if ((at == sql || !is_name_byte(at[-1])) && !is_name_byte(at[length]))
+			return true;
+	return false;
+}
+
+/** Names of columns: those of the tables that the statement is about. */
+static struct prb_error *unknown_column(struct prb_error *err, const char *word, const char *sql)
 {
 	const char *dot = strrchr(word, '.');
 	struct near near = {.word = dot ? dot + 1 : word};
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++)
-		for (const struct prb_column *c = (*t)->columns; c->name; c++)
+		for (const struct prb_column *c = (*t)->columns;
+		     c->name && mentions(sql, (*t)->name); c++)
 			consider(&near, NULL, c->name);
 	return hint(err, &near,
 		    "'DESCRIBE TABLE' lists the columns of a table; text stands in "
@@ -81,7 +100,7 @@ static const char *after(const char *message, const char *prefix)
 	return strncmp(message, prefix, length) ? NULL : message + length;
 }
 
-struct prb_error *prb_complaint(struct prb_session *session)
+struct prb_error *prb_complaint(struct prb_session *session, const char *sql)
 {
 	const char *message = sqlite3_errmsg(session->db), *word;
 	int code = sqlite3_errcode(session->db);
@@ -96,7 +115,7 @@ struct prb_error *prb_complaint(struct prb_session *session)
 	if ((word = after(message, "no such table: ")))
 		return unknown_table(err, word);
 	if ((word = after(message, "no such column: ")))
-		return unknown_column(err, word);
+		return unknown_column(err, word, sql);
 	if (!strcmp(message, "no query solution"))
 		return prb_error_hint(err, "python.backtrace has to be told which thread is meant "
 					   "by a table before it: use python.stacks instead");

@@ -68,8 +68,9 @@ void prb_guard_begin(struct prb_session *session);
 /** For a statement that does not only read. */
 struct prb_error *prb_complaint_writes(void) PRB_MUST_CHECK __attribute__((returns_nonnull));
 
-/** SQLite's present error, with the nearest names where one is unknown (complaint.c). */
-struct prb_error *prb_complaint(struct prb_session *session) PRB_MUST_CHECK
+/** SQLite's present error of the statement @p sql, with the nearest names where one is unknown
+ * (complaint.c). */
+struct prb_error *prb_complaint(struct prb_session *session, const char *sql) PRB_MUST_CHECK
 	__attribute__((returns_nonnull));
 
 #endif

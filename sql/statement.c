@@ -16,7 +16,7 @@ struct prb_statement {
 };
 
 /** What SQLite or a scan complains of. */
-static struct prb_error *take_error(struct prb_session *session)
+static struct prb_error *take_error(struct prb_session *session, const char *sql)
 {
 	struct prb_error *err = prb_session_check(session);
 
@@ -26,7 +26,7 @@ static struct prb_error *take_error(struct prb_session *session)
 		return prb_steal(&session->error);
 	prb_error_destroy(session->error);
 	session->error = NULL;
-	return err ? err : prb_complaint(session);
+	return err ? err : prb_complaint(session, sql);
 }
 
 /** Tables and functions are declared when the first statement is prepared. */
@@ -69,7 +69,9 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 	if (d->translation && !prepare(session, d->translation, strlen(d->translation), ret))
 		return NULL;
 	int offset = sqlite3_error_offset(session->db);
-	err = take_error(session);
+	/* The script may go on with other statements. */
+	prb_auto_free char *own = strndup(script + d->start, d->end - d->start);
+	err = take_error(session, own ? own : "");
 	if (offset < 0)
 		return err;
 	return prb_script_error(err, script, length, prb_dialect_locate(d, (size_t)offset));
@@ -130,7 +132,8 @@ struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row)
 	*row = rc == SQLITE_ROW;
 	if (*row)
 		return NULL;
-	struct prb_error *err = rc == SQLITE_DONE ? NULL : take_error(session);
+	struct prb_error *err =
+		rc == SQLITE_DONE ? NULL : take_error(session, sqlite3_sql(statement->stmt));
 	prb_statement_reset(statement);
 	prb_session_settle(session);
 	return err;
