@@ -74,14 +74,21 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word,
 {
 	const char *dot = strrchr(word, '.');
 	struct near near = {.word = dot ? dot + 1 : word};
+	prb_auto_str struct prb_str others = {};
 
-	for (const struct prb_table *const *t = prb_tables; *t; t++)
-		for (const struct prb_column *c = (*t)->columns;
-		     c->name && mentions(sql, (*t)->name); c++)
+	for (const struct prb_table *const *t = prb_tables; *t; t++) {
+		if (!mentions(sql, (*t)->name))
+			continue;
+		prb_str_printf(&others, "%s%s.%s has", others.length ? "; " : "", (*t)->schema,
+			       (*t)->name);
+		for (const struct prb_column *c = (*t)->columns; c->name; c++) {
 			consider(&near, NULL, c->name);
-	return hint(err, &near,
-		    "'DESCRIBE TABLE' lists the columns of a table; text stands in "
-		    "single quotes");
+			prb_str_printf(&others, "%s %s", c == (*t)->columns ? "" : ",", c->name);
+		}
+	}
+	if (!others.length)
+		prb_str_puts(&others, "text stands in single quotes");
+	return hint(err, &near, prb_str_text(&others));
 }
 
 struct prb_error *prb_complaint_writes(void)
