@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import queries
+
 HERE = Path(__file__).resolve().parent
 PEERS = ("py-spy", "pystack")
 
@@ -236,6 +238,8 @@ def main():
     page += table("The first time a build is met", cold(args, args.python))
     page += table("List, 300 processes of which 20 are Python", listing(args, args.python))
     page += table("Help", in_turn({"probing --help": [args.probing, "--help"]}, args.rounds))
+    for title, results in queries.measure(args, args.python, sys.modules[__name__]):
+        page += table(title, results)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     text = "\n".join(page) + "\n"

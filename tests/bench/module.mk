@@ -5,6 +5,9 @@ BENCH_ROUNDS ?= 20
 $(O)/peers/.stamp:
 	$(Q)python3 -m venv $(O)/peers
 	$(Q)$(O)/peers/bin/pip install -q py-spy pystack || echo "bench: some peers cannot be installed"
+	$(Q)python3 -m venv $(O)/peers/original
+	$(Q)$(O)/peers/original/bin/pip install -q probing || \
+		echo "bench: the original probing cannot be installed"
 	$(Q)touch $@
 
 .PHONY: bench
