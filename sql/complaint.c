@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From SQLite's errors to ones that a person can act on. */
-#include <ctype.h>
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
@@ -53,22 +52,6 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	return hint(err, &near, "'probing tables' lists them");
 }
 
-static bool is_name_byte(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-/** True if @p sql names the table somewhere. */
-static bool mentions(const char *sql, const char *table)
-{
-	size_t length = strlen(table);
-
-	for (const char *at = strcasestr(sql, table); at; at = strcasestr(at + 1, table))
-		if ((at == sql || !is_name_byte(at[-1])) && !is_name_byte(at[length]))
-			return true;
-	return false;
-}
-
 /** Names of columns: those of the tables that the statement is about. */
 static struct prb_error *unknown_column(struct prb_error *err, const char *word, const char *sql)
 {
@@ -77,7 +60,7 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word,
 	prb_auto_str struct prb_str others = {};
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
-		if (!mentions(sql, (*t)->name))
+		if (!prb_sql_mentions(sql, (*t)->name))
 			continue;
 		prb_str_printf(&others, "%s%s.%s has", others.length ? "; " : "", (*t)->schema,
 			       (*t)->name);
@@ -96,7 +79,8 @@ struct prb_error *prb_complaint_writes(void)
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_USAGE,
 				 "a query can only read, and this does something else"),
-		"there are SELECT, WITH, VALUES, EXPLAIN, SHOW, DESCRIBE and SET");
+		"there are SELECT, WITH, VALUES, EXPLAIN, SHOW, DESCRIBE and SET; "
+		"information_schema tells of tables and columns");
 }
 
 /** The text behind @p prefix, or NULL if @p message does not begin with it. */
@@ -126,7 +110,7 @@ struct prb_error *prb_complaint(struct prb_session *session, const char *sql)
 	if (!strcmp(message, "no query solution"))
 		return prb_error_hint(err, "python.backtrace has to be told which thread is meant "
 					   "by a table before it: use python.stacks instead");
-	if ((code & 0xff) == SQLITE_AUTH) {
+	if ((code & 0xff) == SQLITE_AUTH || !strcmp(message, "not authorized")) {
 		prb_error_destroy(err);
 		return prb_complaint_writes();
 	}

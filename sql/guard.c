@@ -25,7 +25,6 @@ static const struct {
 	{SQLITE_LIMIT_COMPOUND_SELECT, 100},
 	{SQLITE_LIMIT_VDBE_OP, 250000},
 	{SQLITE_LIMIT_FUNCTION_ARG, 100},
-	{SQLITE_LIMIT_ATTACHED, 0},
 	{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
 	{SQLITE_LIMIT_VARIABLE_NUMBER, 1000},
 	{SQLITE_LIMIT_TRIGGER_DEPTH, 1},
@@ -48,7 +47,7 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 
 	(void)schema;
 	(void)trigger;
-	if (session->connecting)
+	if (session->declaring)
 		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_SELECT:

@@ -59,6 +59,7 @@ void prb_session_destroy(struct prb_session *session)
 		prb_target_destroy(target->target);
 		free(target->name);
 	}
+	free(session->declared);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);

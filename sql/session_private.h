@@ -20,8 +20,10 @@ struct prb_session_target {
 
 struct prb_session {
 	sqlite3 *db;
-	bool declared;	 /**< its tables */
-	bool connecting; /**< SQLite is being told of a table, by us */
+	bool prepared;	   /**< functions, module and guard are there */
+	bool *declared;	   /**< for each of prb_tables; NULL before the first */
+	uint32_t attached; /**< bit N: schema N of prb_schemas */
+	bool declaring;	   /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;
 	prb_warning_handler *warn;
 	void *warn_context;
@@ -59,7 +61,13 @@ void prb_session_settle(struct prb_session *session);
 /** Ends the instants: the next read begins a new one. */
 void prb_session_end_instants(struct prb_session *session);
 
-/** Declares all tables in @p session, and lets SQLite read them (vtab.c). */
+/** True if @p sql has @p name in it, as a word. */
+bool prb_sql_mentions(const char *sql, const char *name);
+
+/** Declares the tables that @p sql may be about (declare.c). */
+struct prb_error *prb_declare_tables(struct prb_session *session, const char *sql) PRB_MUST_CHECK;
+
+/** Makes the one virtual table known to SQLite (vtab.c). */
 struct prb_error *prb_vtab_register(struct prb_session *session) PRB_MUST_CHECK;
 
 /** Forbids all but reading, and lowers SQLite's limits (guard.c). */

@@ -29,22 +29,26 @@ static struct prb_error *take_error(struct prb_session *session, const char *sql
 	return err ? err : prb_complaint(session, sql);
 }
 
-/** Tables and functions are declared when the first statement is prepared. */
-static struct prb_error *declare(struct prb_session *session)
+/** What all statements need is made when the first one is prepared. */
+static struct prb_error *begin_session(struct prb_session *session)
 {
-	if (session->declared)
+	if (session->prepared)
 		return NULL;
 	PRB_TRY(prb_functions_register(session->db, &session->host));
 	PRB_TRY(prb_vtab_register(session));
 	prb_guard_begin(session);
-	session->declared = true;
+	session->prepared = true;
 	return NULL;
 }
 
-static int prepare(struct prb_session *session, const char *sql, size_t length, sqlite3_stmt **ret)
+/** *rc is SQLite's. */
+static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
+				 sqlite3_stmt **ret)
 {
+	PRB_TRY(prb_declare_tables(session, sql));
 	session->plan = (struct prb_plan){};
-	return sqlite3_prepare_v2(session->db, sql, (int)length, ret, NULL);
+	*rc = sqlite3_prepare_v2(session->db, sql, -1, ret, NULL);
+	return NULL;
 }
 
 /** VACUUM and the like pass the guard, which is asked about what they do only when they run. */
@@ -57,21 +61,26 @@ static struct prb_error *check_reads(sqlite3_stmt *stmt)
 static struct prb_error *prepare_sql(struct prb_session *session, const char *script, size_t length,
 				     struct prb_dialect_statement *d, sqlite3_stmt **ret)
 {
+	prb_auto_free char *own = strndup(script + d->start, d->end - d->start);
 	struct prb_error *err;
+	int rc;
 
-	if (!prepare(session, script + d->start, d->end - d->start, ret))
+	if (!own)
+		return prb_error_nomem();
+	PRB_TRY(prepare(session, own, &rc, ret));
+	if (!rc)
 		return check_reads(*ret);
 	if (d->refusal) {
 		prb_error_destroy(session->error);
 		session->error = NULL;
 		return prb_script_error(prb_steal(&d->refusal), script, length, d->refused_at);
 	}
-	if (d->translation && !prepare(session, d->translation, strlen(d->translation), ret))
+	if (d->translation)
+		PRB_TRY(prepare(session, d->translation, &rc, ret));
+	if (!rc)
 		return NULL;
 	int offset = sqlite3_error_offset(session->db);
-	/* The script may go on with other statements. */
-	prb_auto_free char *own = strndup(script + d->start, d->end - d->start);
-	err = take_error(session, own ? own : "");
+	err = take_error(session, own);
 	if (offset < 0)
 		return err;
 	return prb_script_error(err, script, length, prb_dialect_locate(d, (size_t)offset));
@@ -84,7 +93,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 	struct prb_statement *s;
 
 	*ret = NULL;
-	PRB_TRY(declare(session));
+	PRB_TRY(begin_session(session));
 	PRB_TRY(prb_dialect_next(script, length, *at, &d));
 	*at = d.next;
 	if (d.kind == PRB_STATEMENT_NONE)

@@ -75,9 +75,11 @@ static void declaration(const struct prb_vtab *table, struct prb_str *ret)
 /** SQLite reads the declaration as it reads a user's statement: with the guard looking on. */
 static int declare(struct prb_session *session, const char *text)
 {
-	session->connecting = true;
+	bool before = session->declaring;
+
+	session->declaring = true;
 	int rc = sqlite3_declare_vtab(session->db, text);
-	session->connecting = false;
+	session->declaring = before;
 	return rc;
 }
 
@@ -394,24 +396,9 @@ static const sqlite3_module module = {
 
 struct prb_error *prb_vtab_register(struct prb_session *session)
 {
-	prb_auto_str struct prb_str sql = {};
-
-	if (sqlite3_create_module_v2(session->db, "prb", &module, session, NULL))
-		return prb_error_nomem();
-	for (const struct prb_schema *s = prb_schemas; s->name; s++)
-		if (strcmp(s->name, "main") != 0)
-			prb_str_printf(&sql, "ATTACH ':memory:' AS %s;", s->name);
-	prb_str_puts(&sql, "BEGIN;");
-	for (const struct prb_table *const *t = prb_tables; *t; t++)
-		prb_str_printf(&sql, "CREATE VIRTUAL TABLE %s.%s USING prb;", (*t)->schema,
-			       (*t)->name);
-	prb_str_puts(&sql, "COMMIT;");
-	if (sql.failed)
-		return prb_error_nomem();
-	if (sqlite3_exec(session->db, prb_str_text(&sql), NULL, NULL, NULL))
-		return prb_error_create(PRB_ERROR_FAILED, "declaring tables: %s",
-					sqlite3_errmsg(session->db));
-	return NULL;
+	return sqlite3_create_module_v2(session->db, "prb", &module, session, NULL)
+		       ? prb_error_nomem()
+		       : NULL;
 }
 
 /* Keys, for scans */
