@@ -7,6 +7,7 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/heap_private.h"
+#include "dwarf/target.h"
 
 enum { PY_3_12 = 0x030c };
 
@@ -17,6 +18,20 @@ void prb_heap_set_doubt(struct prb_heap *h, const char *reason)
 {
 	if (!h->doubt)
 		h->doubt = reason;
+}
+
+void prb_heap_torn(struct prb_heap *h)
+{
+	const struct prb_target *target = h->py->target;
+
+	if (!target || target->kind == PRB_TARGET_PROCESS)
+		prb_heap_set_doubt(h, "objects were made or freed while they were read: some may "
+				      "be missing");
+	else if (target->kind == PRB_TARGET_CORE)
+		prb_heap_set_doubt(h, "the core file lacks memory, or what holds the objects "
+				      "together is damaged: some are missing");
+	else
+		prb_heap_set_doubt(h, "the snapshot does not hold all objects");
 }
 
 const char *prb_heap_doubt(const struct prb_heap *h)

@@ -223,8 +223,7 @@ struct prb_error *prb_heap_lists_next(struct prb_heap *h, struct prb_heap_object
 			begin_list(lists);
 		PRB_TRY(advance(h, &next, &step, ret));
 		if (step == STEP_BROKEN || (step == STEP_OBJECT && circles(lists, next)))
-			prb_heap_set_doubt(h, "the lists of objects changed while they were read: "
-					      "objects may be missing");
+			prb_heap_torn(h);
 		else if (step == STEP_ASTRAY)
 			prb_heap_set_doubt(h, "the garbage collector ran meanwhile: objects may be "
 					      "missing or be counted twice");

@@ -190,8 +190,7 @@ static bool layout_fits(const struct prb_layout *l)
 static struct prb_error *forgive(struct prb_heap *h, struct prb_error *err)
 {
 	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
-		prb_heap_set_doubt(h, "the pages of objects changed while they were read: objects "
-				      "may be missing");
+		prb_heap_torn(h);
 	return err;
 }
 

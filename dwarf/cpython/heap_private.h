@@ -74,6 +74,9 @@ struct prb_error *prb_heap_describe(struct prb_heap *heap, uint64_t address, con
 /** The first doubt is kept. @p reason is static. */
 void prb_heap_set_doubt(struct prb_heap *heap, const char *reason);
 
+/** What was read does not fit together: the doubt that fits the kind of target. */
+void prb_heap_torn(struct prb_heap *heap);
+
 /* heap_lists.c */
 struct prb_error *prb_heap_lists_init(struct prb_heap *heap) PRB_MUST_CHECK;
 struct prb_error *prb_heap_lists_next(struct prb_heap *heap, struct prb_heap_object *ret,

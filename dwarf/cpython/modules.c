@@ -87,7 +87,10 @@ static struct prb_error *kind_of_loader(struct prb_repr *r, uint64_t loader,
 	return NULL;
 }
 
-/* The spec's loader; __loader__ of a script, which has no spec. */
+/*
+ * The spec's loader; __loader__ of a script, which has no spec, and of a namespace package up to
+ * 3.6, whose spec has none.
+ */
 static struct prb_error *find_loader(struct prb_repr *r, uint64_t dict, uint64_t *ret)
 {
 	uint64_t spec;
@@ -97,7 +100,9 @@ static struct prb_error *find_loader(struct prb_repr *r, uint64_t dict, uint64_t
 		err = prb_repr_attribute(r, spec, "loader", ret);
 	else if (forgive(&err))
 		err = prb_error_create(PRB_ERROR_NOT_FOUND, "there is no spec");
-	if (!err || !forgive(&err))
+	if (!err && !prb_repr_is_none(r, *ret))
+		return NULL;
+	if (!forgive(&err))
 		return err;
 	return prb_repr_dict_get(r, dict, "__loader__", ret);
 }
@@ -107,11 +112,6 @@ static struct prb_error *find_kind(struct prb_repr *r, uint64_t dict, enum prb_i
 	uint64_t loader;
 	struct prb_error *err = find_loader(r, dict, &loader);
 
-	if (!err && prb_repr_is_none(r, loader)) {
-		/* Up to 3.6 the loader of a namespace package is None in its spec. */
-		*ret = PRB_IMPORT_UNKNOWN;
-		return NULL;
-	}
 	if (!err)
 		err = kind_of_loader(r, loader, ret);
 	return forgive(&err) ? NULL : err;
