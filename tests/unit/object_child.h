@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A child that holds the values of objects.py in memory, for tests of object.h. */
+/* A child that holds what a Python program made in memory, for tests of what reads it. */
 #ifndef TESTS_UNIT_OBJECT_CHILD_H
 #define TESTS_UNIT_OBJECT_CHILD_H
 
@@ -30,6 +30,9 @@ struct child {
 	FILE *lines; /* its standard output */
 };
 
+/* Its lines are for child_next(). */
+static const char values_program[] = "tests/unit/objects.py";
+
 static inline void set_environment(json_t *env)
 {
 	const char *key;
@@ -56,7 +59,7 @@ static inline void set_layout(json_t *interpreter, struct child *child)
 	child->py = (struct prb_python){.layout = *layout};
 }
 
-static inline void child_start(json_t *interpreter, struct child *child)
+static inline void child_start(json_t *interpreter, const char *program, struct child *child)
 {
 	const char *exe = json_string_value(json_object_get(interpreter, "exe"));
 	int in[2], out[2];
@@ -71,7 +74,7 @@ static inline void child_start(json_t *interpreter, struct child *child)
 		for (int fd = 3; fd < 256; fd++)
 			close(fd);
 		set_environment(json_object_get(interpreter, "env"));
-		execl(exe, exe, "-s", "tests/unit/objects.py", (char *)NULL);
+		execl(exe, exe, "-s", program, (char *)NULL);
 		_exit(127);
 	}
 	close(in[0]);

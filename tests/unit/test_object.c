@@ -32,7 +32,7 @@ static unsigned check_interpreter(json_t *interpreter)
 	struct child_value value;
 	struct child child;
 
-	child_start(interpreter, &child);
+	child_start(interpreter, values_program, &child);
 	for (; child_next(&child, &value); count++) {
 		wrong += !check_value(&child, &value);
 		child_value_free(&value);
@@ -167,7 +167,7 @@ static void test_limits_and_blocks(void **state)
 		struct child_value value;
 		struct child child;
 
-		child_start(interpreter, &child);
+		child_start(interpreter, values_program, &child);
 		while (child_next(&child, &value)) {
 			limits += check_limits(&child, &value);
 			blocks += check_blocks(&child, &value);

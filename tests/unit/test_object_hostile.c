@@ -5,52 +5,8 @@
  */
 #include <signal.h>
 
+#include "tests/unit/liar.h"
 #include "tests/unit/object_child.h"
-
-/* A source that gives the bytes of another one, some of them changed. */
-struct liar {
-	struct prb_mem mem;
-	struct prb_mem *base;
-	uint64_t random;
-	unsigned rate; /* one byte of this many is changed; 0 for none */
-};
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-static struct prb_error *liar_read(struct prb_mem *mem, uint64_t address, void *buffer,
-				   size_t length)
-{
-	struct liar *liar = (struct liar *)mem;
-	uint8_t *bytes = buffer;
-
-	PRB_TRY(prb_mem_read(liar->base, address, buffer, length));
-	if (!liar->rate)
-		return NULL;
-	for (uint64_t at = next_random(&liar->random) % liar->rate; at < length;
-	     at += 1 + next_random(&liar->random) % liar->rate) {
-		uint64_t random = next_random(&liar->random);
-
-		/* One bit, the sign of a size, a small number, or anything. */
-		bytes[at] = random & 1	 ? (uint8_t)(bytes[at] ^ 1u << (random >> 8 & 7))
-			    : random & 2 ? 0xff
-			    : random & 4 ? (uint8_t)(random >> 8 & 7)
-					 : (uint8_t)(random >> 8);
-	}
-	return NULL;
-}
-
-static void liar_destroy(struct prb_mem *mem)
-{
-	(void)mem;
-}
-
-static const struct prb_mem_ops liar_ops = {.read = liar_read, .destroy = liar_destroy};
 
 static const struct prb_repr_options limits = {
 	.max_depth = 5,
@@ -116,7 +72,7 @@ static void test_lies(void **state)
 		struct child_value value;
 		struct child child;
 
-		child_start(interpreter, &child);
+		child_start(interpreter, values_program, &child);
 		while (child_next(&child, &value)) {
 			lie_about(&child, value.address, rounds);
 			child_value_free(&value);
@@ -141,7 +97,7 @@ static void test_garbage_addresses(void **state)
 	struct child child;
 
 	(void)state;
-	child_start(json_array_get(all, 0), &child);
+	child_start(json_array_get(all, 0), values_program, &child);
 	while (child_next(&child, &value))
 		child_value_free(&value);
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {

@@ -4,6 +4,7 @@ says of them, as JSON, keyed by the address of the task. Runs on Python 3.7 and 
 import asyncio
 import gc
 import json
+import os
 import socket
 import sys
 import threading
@@ -342,6 +343,7 @@ def main():
     print(json.dumps({str(id(task)): describe(label, task, current)
                       for label, task in tasks.items()}), flush=True)
     sys.stdin.read()
+    os._exit(0)  # threads of the executor would be waited for
 
 
 ready = threading.Semaphore(0)
