@@ -66,7 +66,7 @@ static int tear_down(void **state)
 /** Prepares what a session would: the text itself or, if SQLite refuses it, its translation. */
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
-	struct prb_statement statement;
+	struct prb_dialect_statement statement;
 	sqlite3_stmt *stmt = NULL;
 
 	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK)
@@ -76,7 +76,7 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	if (sqlite3_prepare_v2(db, statement.translation, -1, &stmt, NULL) != SQLITE_OK)
 		fail_msg("%s: %s", statement.translation, sqlite3_errmsg(db));
-	prb_statement_deinit(&statement);
+	prb_dialect_statement_deinit(&statement);
 	return stmt;
 }
 
