@@ -14,9 +14,18 @@
  *     SHOW TABLES, SHOW COLUMNS FROM t, SHOW SCHEMAS, SHOW ALL, SHOW key, DESCRIBE t
  *                                                    queries of information_schema
  *
- * and SET key = value, which is no SQL at all. A caller prepares the user's own text first, and the
- * translation only if SQLite refuses that: what is SQL already keeps its meaning, also where it
- * uses such words as names. What is not recognised with certainty stays as it is.
+ * and SET key = value, which is no SQL at all:
+ *
+ *     do {
+ *             PRB_TRY(prb_dialect_next(script, length, at, &statement));
+ *             at = statement.next;
+ *             …
+ *             prb_dialect_statement_deinit(&statement);
+ *     } while (at < length);
+ *
+ * A caller prepares the user's own text first, and the translation only if SQLite refuses that:
+ * what is SQL already keeps its meaning, also where it uses such words as names. What is not
+ * recognised with certainty stays as it is.
  *
  * Threading: none of it has state. Ownership: what a statement points to is the statement's.
  */

@@ -85,12 +85,15 @@ bool prb_function_number(sqlite3_context *context, sqlite3_value *value, const c
 
 static int register_scalars(sqlite3 *db, const struct prb_function *function, void *host)
 {
-	const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+	const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS;
 	int rc = SQLITE_OK;
 
+	/* now() too is deterministic: its value is the statement's. */
 	for (; function->name && rc == SQLITE_OK; function++)
-		rc = sqlite3_create_function_v2(db, function->name, function->arguments, flags,
-						host, function->call, NULL, NULL, NULL);
+		rc = sqlite3_create_function_v2(
+			db, function->name, function->arguments,
+			flags | (function->effect ? 0 : SQLITE_DETERMINISTIC), host, function->call,
+			NULL, NULL, NULL);
 	return rc;
 }
 

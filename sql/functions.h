@@ -5,6 +5,7 @@
  *     now()                                  seconds since the epoch, one value in a statement
  *     year(t) month day hour minute second dow (0 is Sunday), date_part('week', t)
  *     date_trunc('hour', t), date_bin('5 min', t [, origin])
+ *     date_add(t, '5 min'), date_sub(t, 300)
  *     to_timestamp('2026-01-02 03:04'), to_interval('5 min'), time_text(t)
  *     median(x), percentile_cont(x, 0.9), percentile_disc(x, 0.9)      also as window functions
  *     stddev(x) stddev_samp stddev_pop variance var_samp var_pop       also as window functions

@@ -16,6 +16,7 @@ struct prb_function {
 	const char *name; /**< NULL ends a table */
 	int arguments;
 	void (*call)(sqlite3_context *context, int count, sqlite3_value **values);
+	bool effect; /**< is not to be called ahead of the rows that need it */
 };
 
 extern const struct prb_function prb_time_functions[];

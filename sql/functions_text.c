@@ -57,6 +57,6 @@ static void call_error(sqlite3_context *context, int count, sqlite3_value **valu
 const struct prb_function prb_text_functions[] = {
 	{"bytes_text", 1, call_bytes_text},
 	{"duration_text", 1, call_duration_text},
-	{"error", 1, call_error},
+	{"error", 1, call_error, true},
 	{},
 };

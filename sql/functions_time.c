@@ -349,6 +349,28 @@ static void call_to_interval(sqlite3_context *context, int count, sqlite3_value 
 		sqlite3_result_double(context, seconds);
 }
 
+/** date_add(time, interval), date_sub(time, interval): as MySQL has them */
+static void add_interval(sqlite3_context *context, sqlite3_value **values, int sign)
+{
+	double time, interval;
+
+	if (argument(context, values[0], false, &time) &&
+	    argument(context, values[1], true, &interval))
+		prb_function_real(context, time + sign * interval);
+}
+
+static void call_date_add(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	(void)count;
+	add_interval(context, values, 1);
+}
+
+static void call_date_sub(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	(void)count;
+	add_interval(context, values, -1);
+}
+
 bool prb_timestamp_text(struct prb_str *s, double time)
 {
 	int64_t total, fraction;
@@ -392,6 +414,8 @@ const struct prb_function prb_time_functions[] = {
 	{"date_trunc", 2, call_date_trunc},
 	{"date_bin", 2, call_date_bin},
 	{"date_bin", 3, call_date_bin},
+	{"date_add", 2, call_date_add},
+	{"date_sub", 2, call_date_sub},
 	{"to_timestamp", 1, call_to_timestamp},
 	{"to_interval", 1, call_to_interval},
 	{"time_text", 1, call_time_text},

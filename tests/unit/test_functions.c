@@ -174,6 +174,9 @@ static void test_times(void **state)
 		{"SELECT '2026-01-02'::timestamp, '5 min'::interval, '90'::interval, "
 		 "'2026-01-02 03:00'::date",
 		 "1767312000.0|300.0|90.0|1767312000.0"},
+		{"SELECT date_sub(now(), INTERVAL 5 MINUTE) = date_add(now(), '-300 s'), "
+		 "date_add(NULL, 1)",
+		 "1|NULL"},
 		{"SELECT to_interval('1 hour 30 minutes'), to_interval('-1.5h'), to_interval('1 "
 		 "day "
 		 "ago'), to_interval('01:30'), to_interval(7)",
@@ -337,6 +340,7 @@ static void test_texts(void **state)
 		 "38 \xc2\xb5s|2 m 10 s|-3.0 s|NULL|NULL"},
 		{"SELECT error('no way')", "error: no way"},
 		{"SELECT error(NULL)", "NULL"},
+		{"SELECT count(*) FROM n WHERE x < 100 OR x IS NULL OR error('over')", "8"},
 	};
 
 	EXPECT(answers);
