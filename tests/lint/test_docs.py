@@ -321,7 +321,7 @@ SILENT = ("elf.c", "inflate.c", "line_table.c", "debug_offsets.c", "target.c")
 
 
 def sources():
-    for room in ("cli", "dwarf", "injector"):
+    for room in ("cli", "dwarf", "injector", "sql"):
         for path in sorted((ROOT / room).rglob("*.c")):
             yield path.name, path.read_text()
 
