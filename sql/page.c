@@ -6,10 +6,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
-#include "sql/session.h"
-
-/* Cells longer than this are cut, and the cut shows: SQLite's own limit lies above. */
-enum { MAX_TEXT = 16 * 1024 * 1024 };
+#include "sql/session_private.h"
 
 static bool column_used(uint64_t used, unsigned column)
 {
@@ -146,19 +143,38 @@ void prb_put_real(struct prb_scan *scan, unsigned column, double value)
 		*c = (struct prb_cell){.kind = PRB_CELL_REAL, .real = value};
 }
 
+/** Cuts text that is too long, not within a character, and shows that it was cut. */
+static void cut(struct prb_scan *scan, size_t offset)
+{
+	struct prb_str *s = &scan->page->text;
+	size_t length = scan->session->text_max;
+
+	if (s->length - offset <= length)
+		return;
+	while (length && (s->data[offset + length] & 0xc0) == 0x80)
+		length--;
+	prb_str_truncate(s, offset + length);
+	prb_str_puts(s, "…");
+}
+
+static void set_text(struct prb_scan *scan, struct prb_cell *cell, size_t offset)
+{
+	cut(scan, offset);
+	*cell = (struct prb_cell){.kind = PRB_CELL_TEXT,
+				  .length = (uint32_t)(scan->page->text.length - offset),
+				  .offset = offset};
+}
+
 void prb_put_bytes(struct prb_scan *scan, unsigned column, const char *text, size_t length)
 {
 	struct prb_cell *c = cell(scan, column);
-	struct prb_str *s = &scan->page->text;
+	size_t offset = scan->page->text.length;
 
 	if (!c)
 		return;
-	size_t offset = s->length;
-	prb_str_append(s, text, PRB_MIN(length, (size_t)MAX_TEXT));
-	if (length > MAX_TEXT)
-		prb_str_puts(s, "…");
-	*c = (struct prb_cell){
-		.kind = PRB_CELL_TEXT, .length = (uint32_t)(s->length - offset), .offset = offset};
+	/* One byte more than is kept, so that it shows. */
+	prb_str_append(&scan->page->text, text, PRB_MIN(length, scan->session->text_max + 1));
+	set_text(scan, c, offset);
 }
 
 void prb_put_text(struct prb_scan *scan, unsigned column, const char *text)
@@ -170,25 +186,27 @@ void prb_put_text(struct prb_scan *scan, unsigned column, const char *text)
 void prb_put_static(struct prb_scan *scan, unsigned column, const char *text)
 {
 	struct prb_cell *c = cell(scan, column);
+	size_t length = c && text ? strnlen(text, scan->session->text_max + 1) : 0;
 
-	if (c && text)
-		*c = (struct prb_cell){.kind = PRB_CELL_STATIC,
-				       .length = (uint32_t)strnlen(text, MAX_TEXT),
-				       .text = text};
+	if (!c || !text)
+		return;
+	if (length > scan->session->text_max)
+		prb_put_bytes(scan, column, text, length);
+	else
+		*c = (struct prb_cell){
+			.kind = PRB_CELL_STATIC, .length = (uint32_t)length, .text = text};
 }
 
 void prb_put_format(struct prb_scan *scan, unsigned column, const char *format, ...)
 {
 	struct prb_cell *c = cell(scan, column);
-	struct prb_str *s = &scan->page->text;
+	size_t offset = scan->page->text.length;
 	va_list args;
 
 	if (!c)
 		return;
-	size_t offset = s->length;
 	va_start(args, format);
-	prb_str_vprintf(s, format, args);
+	prb_str_vprintf(&scan->page->text, format, args);
 	va_end(args);
-	*c = (struct prb_cell){
-		.kind = PRB_CELL_TEXT, .length = (uint32_t)(s->length - offset), .offset = offset};
+	set_text(scan, c, offset);
 }

@@ -41,6 +41,7 @@ struct prb_error *prb_session_create(struct prb_session **ret)
 	}
 	sqlite3_extended_result_codes(session->db, 1);
 	session->memory_limit = DEFAULT_MEMORY;
+	session->text_max = PRB_TEXT_MAX;
 	session->host = (struct prb_functions_host){.cancelled = has_to_end, .context = session};
 	*ret = session;
 	return NULL;

@@ -32,6 +32,7 @@ struct prb_session {
 	struct prb_error *failure; /**< see prb_session_failure() */
 	enum prb_dump_mode mode;
 	double timeout;	       /**< seconds; 0: none */
+	size_t text_max;       /**< bytes of a cell's text; longer ones are cut */
 	uint64_t memory_limit; /**< of what a statement collects, bytes */
 	int64_t memory_before; /**< SQLite's, when the statement began */
 	double deadline;       /**< CLOCK_MONOTONIC seconds; 0: none */
@@ -41,6 +42,9 @@ struct prb_session {
 	struct prb_plan plan; /**< of the statement that is being prepared or runs */
 	uint64_t generation;  /**< counts instants, so that pages of an older one are not used */
 };
+
+/** Most that text_max can be: SQLite's own limit lies above. */
+enum { PRB_TEXT_MAX = 16 * 1024 * 1024 };
 
 /** Columns that each table of targets has besides its own. */
 enum { PRB_LEAD_TARGET, PRB_LEAD_PID, PRB_LEAD_RANK, PRB_LEAD_COUNT };

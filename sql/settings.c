@@ -67,6 +67,23 @@ static struct prb_error *set_memory(struct prb_session *session, const char *val
 	return NULL;
 }
 
+static void get_text_max(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%zu", session->text_max);
+}
+
+static struct prb_error *set_text_max(struct prb_session *session, const char *value)
+{
+	char *end;
+	unsigned long long bytes = strtoull(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || bytes < 1 || bytes > PRB_TEXT_MAX)
+		return prb_error_create(PRB_ERROR_USAGE, "a number of bytes from 1 to %d",
+					PRB_TEXT_MAX);
+	session->text_max = (size_t)bytes;
+	return NULL;
+}
+
 const struct prb_setting prb_settings[] = {
 	{"probing.query.memory", "MiB of our own memory that a query may collect rows in",
 	 get_memory, set_memory},
@@ -76,6 +93,8 @@ const struct prb_setting prb_settings[] = {
 	 get_mode, set_mode},
 	{"probing.query.timeout", "Seconds after which a query ends; 0: never", get_timeout,
 	 set_timeout},
+	{"probing.text.max", "Bytes of a cell's text; what is longer is cut, and ends in …",
+	 get_text_max, set_text_max},
 	{},
 };
 

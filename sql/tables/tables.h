@@ -7,8 +7,12 @@
 
 extern const struct prb_table prb_table_comm_metrics;
 extern const struct prb_table prb_table_cpu_tasks;
+extern const struct prb_table prb_table_cpu_utilization;
 extern const struct prb_table prb_table_generate_series;
+extern const struct prb_table prb_table_gpu_devices;
 extern const struct prb_table prb_table_gpu_metrics;
+extern const struct prb_table prb_table_gpu_processes;
+extern const struct prb_table prb_table_gpu_utilization;
 extern const struct prb_table prb_table_information_schema_columns;
 extern const struct prb_table prb_table_information_schema_df_settings;
 extern const struct prb_table prb_table_information_schema_schemata;
@@ -18,6 +22,7 @@ extern const struct prb_table prb_table_memory_usage;
 extern const struct prb_table prb_table_native_backtrace;
 extern const struct prb_table prb_table_native_modules;
 extern const struct prb_table prb_table_native_symbols;
+extern const struct prb_table prb_table_process_cgroups;
 extern const struct prb_table prb_table_process_environ;
 extern const struct prb_table prb_table_process_envs;
 extern const struct prb_table prb_table_process_fds;
@@ -45,6 +50,8 @@ extern const struct prb_table prb_table_python_torch_trace;
 extern const struct prb_table prb_table_python_trace_event;
 extern const struct prb_table prb_table_python_types;
 extern const struct prb_table prb_table_python_variables;
+extern const struct prb_table prb_table_system_info;
+extern const struct prb_table prb_table_system_process;
 extern const struct prb_table prb_table_training_logs;
 
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What tables of the machine share: they tell of the one that we run on, as it is now. */
+#ifndef PRB_SQL_TABLES_MACHINE_H
+#define PRB_SQL_TABLES_MACHINE_H
+
+#include "dwarf/base/str.h"
+#include "sql/table.h"
+
+/**
+ * False, with a note, if all targets are cores or snapshots: whoever asks about those does not mean
+ * this machine.
+ */
+bool prb_scan_machine(struct prb_scan *scan);
+
+/** Reads a file of ours whole. */
+struct prb_error *prb_machine_file(const char *path, struct prb_str *ret) PRB_MUST_CHECK;
+
+/** When the machine was started, seconds since the epoch. */
+double prb_machine_boot(void);
+
+#endif
