@@ -12,7 +12,7 @@
  *
  * - The output is UTF-8. Bytes that are not become \udcXX, as six characters of text, in the
  *   formats for programs, and \xXX in tables.
- * - Integers are exact. Reals are the shortest text that reads back as the same number, but for
+ * - Integers are exact. Reals are a short text that reads back as the same number, but for
  *   tables, which round to six digits.
  * - Blobs are hexadecimal text.
  * - Where the output is a terminal, no control character reaches it.

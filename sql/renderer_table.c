@@ -235,7 +235,8 @@ static void fit(struct prb_renderer *renderer)
 
 /* Writing */
 
-static void put_cell_text(struct prb_renderer *renderer, const struct cell *cell, size_t limit)
+/** Writes what fits of a cell; gives its width. */
+static size_t put_cell_text(struct prb_renderer *renderer, const struct cell *cell, size_t limit)
 {
 	struct table_state *state = renderer->state;
 	const char *text = state->text.data + cell->at;
@@ -243,13 +244,13 @@ static void put_cell_text(struct prb_renderer *renderer, const struct cell *cell
 
 	if (!cell->cut && cell->width <= limit) {
 		prb_str_append(&renderer->out, text, cell->length);
-		return;
+		return cell->width;
 	}
 	/* What is kept is escaped: it comes out as it is. */
 	put_text(&renderer->out, text, cell->length, limit - 1, &width);
 	prb_str_puts(&renderer->out, "…");
-	prb_text_spaces(&renderer->out, limit - 1 - width);
 	state->cut = true;
+	return width + 1;
 }
 
 /** Writes a cell; the last one of a line is not followed by spaces. */
@@ -257,18 +258,18 @@ static void put_cell(struct prb_renderer *renderer, const struct cell *cell,
 		     const struct column *column, bool last)
 {
 	size_t limit = cell->number ? SIZE_MAX : column->limit;
-	size_t width = cell->cut ? limit : PRB_MIN(cell->width, limit);
-	size_t spaces = width < column->width ? column->width - width : 0;
+	bool right = is_numeric(column), dim = cell->null && renderer->look.colour;
 
-	if (is_numeric(column))
-		prb_text_spaces(&renderer->out, spaces);
-	if (cell->null && renderer->look.colour)
+	if (right && cell->width < column->width)
+		prb_text_spaces(&renderer->out, column->width - cell->width);
+	if (dim)
 		prb_str_puts(&renderer->out, "\x1b[2m");
-	put_cell_text(renderer, cell, limit);
-	if (cell->null && renderer->look.colour)
+
+	size_t width = put_cell_text(renderer, cell, limit);
+	if (dim)
 		prb_str_puts(&renderer->out, "\x1b[0m");
-	if (!is_numeric(column) && !last)
-		prb_text_spaces(&renderer->out, spaces);
+	if (!right && !last && width < column->width)
+		prb_text_spaces(&renderer->out, column->width - width);
 }
 
 static void put_row(struct prb_renderer *renderer, const struct cell *cells)
