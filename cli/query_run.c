@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Running the statements of a script, and showing what they give. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,10 @@ static struct prb_error *sink(void *context, const char *text, size_t length)
 		prb_str_append(query->capture, text, length);
 		return query->capture->failed ? prb_error_nomem() : NULL;
 	}
-	return fwrite(text, 1, length, stdout) == length ? NULL : prb_output_flush();
+	errno = 0;
+	if (fwrite(text, 1, length, stdout) == length)
+		return NULL;
+	return prb_error_os(errno ? errno : EIO, "cannot write the output");
 }
 
 static struct prb_error *make_renderer(struct prb_query *query, struct prb_renderer **ret)

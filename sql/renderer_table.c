@@ -239,7 +239,7 @@ static void fit(struct prb_renderer *renderer)
 static size_t put_cell_text(struct prb_renderer *renderer, const struct cell *cell, size_t limit)
 {
 	struct table_state *state = renderer->state;
-	const char *text = state->text.data + cell->at;
+	const char *text = prb_str_text(&state->text) + cell->at;
 	size_t width = 0;
 
 	if (!cell->cut && cell->width <= limit) {

@@ -14,7 +14,8 @@ fuzzers:
 		CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' $(FUZZERS:%=$(FUZZ_O)/fuzz_%)
 
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/libprobing.a
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS) \
+		-ljansson
 
 -include $(FUZZERS:%=$(O)/tests/fuzz/fuzz_%.d)
 
