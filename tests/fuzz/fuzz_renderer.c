@@ -21,7 +21,10 @@ struct result {
 
 static char *take_bytes(struct input *input, size_t *length)
 {
-	size_t wanted = PRB_MIN((size_t)input_u8(input), input->size);
+	size_t wanted = input_u8(input);
+
+	wanted = PRB_MIN(wanted, input->size);
+
 	char *text = calloc(1, wanted + 1);
 
 	if (!text)
@@ -250,10 +253,9 @@ static const char *read_csv(const char *p, struct prb_str *field, bool *quoted)
 {
 	*quoted = *p == '"';
 	if (!*quoted) {
-		size_t length = strcspn(p, ",\n");
-
-		prb_str_append(field, p, length);
-		return p + length;
+		for (; *p != ',' && *p != '\n'; p++)
+			prb_str_putc(field, *p);
+		return p;
 	}
 	for (p++; *p != '"' || p[1] == '"'; p++) {
 		p += *p == '"';
