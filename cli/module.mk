@@ -2,7 +2,7 @@
 CLI_SOURCES += $(wildcard cli/*.c)
 
 # The unit tests of the command line are linked with all of it but main().
-CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_text)
+CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_text test_target_spec)
 
 $(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c,$(wildcard cli/*.c)))
 	$(call say,AR,$@)rm -f $@ && $(AR) crs $@ $^

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "probing.h"
+#include <probing.h>
 
 static int print_thread(void *context, struct probing_statement *row)
 {

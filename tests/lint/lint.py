@@ -51,8 +51,8 @@ NO_SPDX = re.compile(
     r"(^|/)(LICENSE|\.gitignore|\.gitattributes)$|\.(json|lock|bin|core|snapshot|png|svg|zst|gz|xz)$"
     r"|(^|/)(corpus|data)/|^COPYING")
 SOURCES = (".c", ".h")
-# What codespell takes for mistakes: agen.asend(), formats of struct.unpack(), "%swith".
-NO_MISTAKES = ("asend", "iif", "swith")
+# What codespell takes for mistakes: agen.asend(), formats of struct.unpack(), "%swith", ".format nd".
+NO_MISTAKES = ("nd", "asend", "iif", "swith")
 
 
 class Tree:

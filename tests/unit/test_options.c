@@ -193,7 +193,8 @@ static void test_tables(void **state)
 		assert_ptr_equal(prb_command_find((*c)->name), *c);
 		for (const char *const *alias = (*c)->aliases; *alias; alias++)
 			assert_ptr_equal(prb_command_find(*alias), *c);
-		assert_true((*c)->target_use != PRB_TARGET_ONE || ((*c)->examples && !(*c)->max_arguments));
+		assert_true((*c)->target_use != PRB_TARGET_ONE ||
+			    ((*c)->examples && !(*c)->max_arguments));
 		assert_int_equal((*c)->argument != NULL, (*c)->max_arguments > 0);
 	}
 	assert_null(prb_command_find(""));
