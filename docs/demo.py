@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program with something to see: a busy main thread, workers on a queue, a server, a lock."""
+"""A program with something to see: a busy main thread, workers on a queue, a server, a lock, tasks."""
 
+import asyncio
 import queue
 import socket
+import tempfile
 import threading
 import time
 
@@ -41,6 +43,23 @@ def want(lock):
         pass
 
 
+async def poll(log):
+    while True:
+        log.write("still alive\n")
+        log.flush()
+        await asyncio.sleep(1)
+
+
+async def fetch(ready):
+    await ready.wait()
+
+
+async def requests(log):
+    ready = asyncio.Event()
+    waiting = [asyncio.create_task(fetch(ready), name="fetch-%d" % i) for i in range(2)]
+    await asyncio.gather(poll(log), *waiting)
+
+
 def main():
     jobs, lock = queue.Queue(), threading.RLock()
     server = socket.create_server(("127.0.0.1", 0))
@@ -49,6 +68,8 @@ def main():
     threading.Thread(target=serve, args=(server,), name="server", daemon=True).start()
     threading.Thread(target=hold, args=(lock,), name="checkpoint", daemon=True).start()
     threading.Thread(target=want, args=(lock,), name="evaluate", daemon=True).start()
+    log = tempfile.NamedTemporaryFile("w", prefix="requests-", suffix=".log")
+    threading.Thread(target=asyncio.run, args=(requests(log),), name="requests", daemon=True).start()
     print("ready", flush=True)
     Trainer(size=4).train([[i * 0.01] * 4 for i in range(3)])
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From SQLite's errors to ones that a person can act on. */
+#include <stdio.h>
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
@@ -52,26 +53,43 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	return hint(err, &near, "'probing tables' lists them");
 }
 
-/** Names of columns: those of the tables that the statement is about. */
+/** True if @p sql is about the table; with its schema, if @p qualified. */
+static bool is_about(const char *sql, const struct prb_table *table, bool qualified)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s.%s", table->schema, table->name);
+	return prb_sql_mentions(sql, qualified ? name : table->name);
+}
+
+/** Considers the columns of the tables that @p sql is about, and lists all of them. */
+static void consider_columns(struct near *near, const char *sql, bool qualified,
+			     struct prb_str *list)
+{
+	for (const struct prb_table *const *t = prb_tables; *t; t++) {
+		if (!is_about(sql, *t, qualified))
+			continue;
+		prb_str_printf(list, "%s%s.%s has", list->length ? "; " : "", (*t)->schema,
+			       (*t)->name);
+		for (const struct prb_column *c = (*t)->columns; c->name; c++) {
+			consider(near, NULL, c->name);
+			prb_str_printf(list, "%s %s", c == (*t)->columns ? "" : ",", c->name);
+		}
+	}
+}
+
 static struct prb_error *unknown_column(struct prb_error *err, const char *word, const char *sql)
 {
 	const char *dot = strrchr(word, '.');
 	struct near near = {.word = dot ? dot + 1 : word};
-	prb_auto_str struct prb_str others = {};
+	prb_auto_str struct prb_str list = {};
 
-	for (const struct prb_table *const *t = prb_tables; *t; t++) {
-		if (!prb_sql_mentions(sql, (*t)->name))
-			continue;
-		prb_str_printf(&others, "%s%s.%s has", others.length ? "; " : "", (*t)->schema,
-			       (*t)->name);
-		for (const struct prb_column *c = (*t)->columns; c->name; c++) {
-			consider(&near, NULL, c->name);
-			prb_str_printf(&others, "%s %s", c == (*t)->columns ? "" : ",", c->name);
-		}
-	}
-	if (!others.length)
-		prb_str_puts(&others, "text stands in single quotes");
-	return hint(err, &near, prb_str_text(&others));
+	consider_columns(&near, sql, true, &list);
+	if (!list.length)
+		consider_columns(&near, sql, false, &list);
+	if (!list.length)
+		prb_str_puts(&list, "text stands in single quotes");
+	return hint(err, &near, prb_str_text(&list));
 }
 
 struct prb_error *prb_complaint_writes(void)

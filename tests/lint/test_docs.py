@@ -251,7 +251,7 @@ class Program:
         if name:
             line = line.replace(shown[0], "--tid " + self.tid(name[1]))
         line = re.sub(r"\bPID\b", str(self.pid), line)
-        for old in set(re.findall(r"^(\d+)  python3 ", page, re.M)):
+        for old in set(re.findall(r"^(?:\$ probing )?(\d+) (?: python3|\w)", page, re.M)):
             line = re.sub(r"\b%s\b" % old, str(self.pid), line)
         return line
 
@@ -274,8 +274,8 @@ class Program:
 
 def commands_of(block):
     """(command, what it prints) for each of a block."""
-    parts = re.split(r"^\$ (.*)\n", block, flags=re.M)
-    return list(zip(parts[1::2], parts[2::2]))
+    parts = re.split(r"^\$ (.*(?:\n> .*)*)\n", block, flags=re.M)
+    return list(zip((line.replace("\n> ", "\n") for line in parts[1::2]), parts[2::2]))
 
 
 def skip_other_python():
@@ -413,7 +413,7 @@ def update(page):
                 for line, _ in commands_of(block):
                     command = program.command(line, old)
                     printed = program.usual(command).rstrip("\n")
-                    new.append("$ %s\n%s\n" % (command, printed))
+                    new.append("$ %s\n%s\n" % (command.replace("\n", "\n> "), printed))
                 text = text.replace("<!-- replay: %s -->\n```console\n%s```" % (script, block),
                                     "<!-- replay: %s -->\n```console\n%s```" % (script,
                                                                                 "\n".join(new)))
