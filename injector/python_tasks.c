@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
 #include "dwarf/mem/view.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/describe.h"
@@ -254,6 +255,10 @@ static struct prb_error *read_stopped(struct attempt *a, bool *ret)
 		bool last = i == STOP_ATTEMPTS;
 		struct prb_error *err = read_stopped_once(a, i, ret);
 
+		prb_log("stop", 2,
+			"tasks, attempt %d: %zu threads stopped, %.0f µs so far, %zu "
+			"pages missing",
+			i, a->stops.count, a->reading->pause_us, prb_view_misses(a->view));
 		if (last || !is_passing(err))
 			PRB_TRY(err);
 		if (*ret && (i > DOUBTS || !is_doubtful(a->reading)))

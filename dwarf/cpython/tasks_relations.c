@@ -128,8 +128,14 @@ static struct prb_error *search_callbacks(struct search *s, const struct prb_fut
 /* A TaskGroup: its parent waits for all of its tasks. */
 static struct prb_error *add_parent(struct search *s, uint64_t object)
 {
+	struct prb_type *type;
 	uint64_t parent;
 	size_t index;
+
+	PRB_TRY(prb_repr_type_of(&s->t->r, object, &type));
+	if (!(type->flags & PRB_PY_HEAP_TYPE))
+		return NULL;
+
 	struct prb_error *err = prb_repr_attribute(&s->t->r, object, "_parent_task", &parent);
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))

@@ -24,6 +24,7 @@ enum {
 	TID,
 	INTERPRETER,
 	READ,
+	PAUSE_US,
 	ERROR,
 };
 
@@ -58,6 +59,8 @@ static const struct prb_column columns[] = {
 	[READ] = {"read", PRB_COLUMN_TEXT,
 		  "How it was read: idle (the threads of all loops slept, exact), stopped (exact), "
 		  "unstable (they ran)"},
+	[PAUSE_US] = {"pause_us", PRB_COLUMN_REAL,
+		      "How long these threads were stopped for it, added up", "µs"},
 	[ERROR] = {"_error", PRB_COLUMN_TEXT, "Why a part of the row could not be read"},
 	{},
 };
@@ -148,6 +151,7 @@ static void put(struct prb_scan *scan, const struct prb_task_reading *reading,
 		prb_put_integer(scan, TID, task->tid);
 	prb_put_integer(scan, INTERPRETER, task->interp_id);
 	prb_put_static(scan, READ, prb_read_name(reading->read));
+	prb_put_real(scan, PAUSE_US, reading->pause_us);
 	prb_put_static(scan, ERROR, task->error);
 }
 
