@@ -3,27 +3,52 @@
  * median(), percentile_cont(), percentile_disc(). Values are kept until the end of the group; the
  * one in question is found without sorting all of them. In a window the oldest leave first.
  */
-#include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
 #include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/vec.h"
 #include "sql/functions_private.h"
 
 /* Integers that a double holds exactly. */
 static const double exact_max = 9007199254740992.0;
 
+/** Memory is SQLite's, so that what bounds a statement counts it. */
+struct values {
+	double *items;
+	size_t count, capacity;
+};
+
 struct sample {
-	PRB_VEC(double) values;
+	struct values values;
 	size_t left;  /* the first so many values left the window */
 	size_t reals; /* of values: those that are no integers */
 	double fraction;
 	bool descending;
 	bool failed;
 };
+
+static void values_free(struct values *values)
+{
+	sqlite3_free(values->items);
+	*values = (struct values){};
+}
+
+static bool values_push(struct values *values, double value)
+{
+	if (values->count == values->capacity) {
+		size_t capacity = values->capacity ? values->capacity * 2 : 16;
+		double *items = sqlite3_realloc64(values->items, capacity * sizeof(*items));
+
+		if (!items)
+			return false;
+		values->items = items;
+		values->capacity = capacity;
+	}
+	values->items[values->count++] = value;
+	return true;
+}
 
 /** True for an integer that comes back as it was. */
 static bool is_exact(sqlite3_value *value)
@@ -44,7 +69,7 @@ static bool is_disc(sqlite3_context *context)
 
 static void fail(sqlite3_context *context, struct sample *sample, struct prb_error *err)
 {
-	prb_vec_free(&sample->values);
+	values_free(&sample->values);
 	sample->failed = true;
 	prb_function_fail(context, err);
 }
@@ -81,7 +106,7 @@ static bool read_arguments(sqlite3_context *context, struct sample *sample, int 
 static void step(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	struct sample *sample = sqlite3_aggregate_context(context, sizeof(*sample));
-	double value, *kept;
+	double value;
 
 	if (!sample) {
 		sqlite3_result_error_nomem(context);
@@ -93,7 +118,7 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
 		return;
 	if (!prb_function_number(context, values[0], self(context)->name, &value)) {
 		sample->failed = true;
-		prb_vec_free(&sample->values);
+		values_free(&sample->values);
 		return;
 	}
 	if (sample->values.count - sample->left >= PRB_PERCENTILE_MAX) {
@@ -104,12 +129,10 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
 				      self(context)->name, PRB_PERCENTILE_MAX));
 		return;
 	}
-	kept = prb_vec_push(&sample->values);
-	if (!kept) {
+	if (!values_push(&sample->values, value)) {
 		fail(context, sample, prb_error_nomem());
 		return;
 	}
-	*kept = value;
 	sample->reals +=
 		sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER || fabs(value) > exact_max;
 }
@@ -226,20 +249,21 @@ static void result(sqlite3_context *context, const struct sample *sample, double
 static void value(sqlite3_context *context)
 {
 	const struct sample *sample = sqlite3_aggregate_context(context, 0);
-	prb_auto_free double *copy = NULL;
+	double *copy;
 	size_t count;
 
 	if (!sample || sample->failed || sample->values.count == sample->left ||
 	    isnan(sample->fraction))
 		return;
 	count = sample->values.count - sample->left;
-	copy = malloc(count * sizeof(*copy));
+	copy = sqlite3_malloc64(count * sizeof(*copy));
 	if (!copy) {
 		sqlite3_result_error_nomem(context);
 		return;
 	}
 	memcpy(copy, sample->values.items + sample->left, count * sizeof(*copy));
 	result(context, sample, copy);
+	sqlite3_free(copy);
 }
 
 static void final(sqlite3_context *context)
@@ -250,7 +274,7 @@ static void final(sqlite3_context *context)
 		return;
 	if (!sample->failed && sample->values.count > sample->left && !isnan(sample->fraction))
 		result(context, sample, sample->values.items + sample->left);
-	prb_vec_free(&sample->values);
+	values_free(&sample->values);
 }
 
 const struct prb_aggregate prb_percentile_aggregates[] = {

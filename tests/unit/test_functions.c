@@ -288,6 +288,21 @@ static void test_percentile_bound(void **state)
 	EXPECT(answers);
 }
 
+/** What they keep is SQLite's memory, which a session bounds. */
+static void test_percentile_memory(void **state)
+{
+	static const struct answer answers[] = {
+		{"WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < "
+		 "1000000) "
+		 "SELECT median(i) FROM c",
+		 "error: out of memory"},
+	};
+
+	sqlite3_hard_heap_limit64(sqlite3_memory_used() + 4 * 1024 * 1024);
+	EXPECT(answers);
+	sqlite3_hard_heap_limit64(0);
+}
+
 static void test_regexes(void **state)
 {
 	static const struct answer answers[] = {
@@ -517,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_aggregates),
 		cmocka_unit_test(test_percentile_orders),
 		cmocka_unit_test(test_percentile_bound),
+		cmocka_unit_test(test_percentile_memory),
 		cmocka_unit_test(test_regexes),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_show),
