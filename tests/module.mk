@@ -3,7 +3,7 @@
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 # The first python3 that has what the tests need: a version manager may hide the system's.
 PYTHON := $(shell for p in python3 /usr/bin/python3; do \
-	$$p -c 'import pytest, jsonschema' 2>/dev/null && echo $$p && break; done)
+	$$p -c 'import pytest, jsonschema, psutil' 2>/dev/null && echo $$p && break; done)
 PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
 # Real processes on a busy machine: a test that fails is told, and has to fail again to count.
 LIVE = $(or $(PYTHON),python3) -m pytest -q -o cache_dir=$(abspath $(O)/pytest-cache)

@@ -37,6 +37,8 @@ static void put_name(struct prb_scan *scan, int number)
 		prb_put_static(scan, NAME, "SIGRTMIN");
 	else if (number > SIGRTMIN && number <= SIGRTMAX)
 		prb_put_format(scan, NAME, "SIGRTMIN+%d", number - SIGRTMIN);
+	else
+		prb_put_format(scan, NAME, "SIG%d", number); /* the C library keeps it */
 }
 
 static struct prb_error *scan(struct prb_scan *scan)

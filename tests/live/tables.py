@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tests of tables share: rows as dictionaries, and targets of all three kinds."""
+
+import ctypes
+import subprocess
+
+import library
+import support
+
+
+class Answer(list):
+    """Rows of a query, each a dictionary, with the notes that came with them."""
+
+    def __init__(self, rows, notes):
+        super().__init__(rows)
+        self.notes = notes
+
+    def one(self):
+        assert len(self) == 1, list(self)
+        return self[0]
+
+    def by(self, column):
+        """{value of the column: row}; the values must differ."""
+        found = {row[column]: row for row in self}
+        assert len(found) == len(self), "%s is not unique" % column
+        return found
+
+
+def run(session, sql):
+    """The rows of one statement."""
+    statement, more = ctypes.c_void_p(), ctypes.c_int(1)
+    library.check(library.LIBRARY.probing_prepare(
+        session.pointer, sql.encode(), None, ctypes.byref(statement)))
+    names = [library.LIBRARY.probing_column_name(statement, i).decode()
+             for i in range(library.LIBRARY.probing_columns(statement))]
+    before, rows = len(session.warnings), []
+    while True:
+        library.check(library.LIBRARY.probing_next(statement, ctypes.byref(more)))
+        if not more.value:
+            break
+        rows.append(dict(zip(names, library.values(statement))))
+    library.LIBRARY.probing_finish(statement)
+    return Answer(rows, session.warnings[before:])
+
+
+def query(target, sql):
+    """The rows of one statement over a target; None for no target."""
+    with library.Session(*([] if target is None else [target])) as session:
+        return run(session, sql)
+
+
+def core_of(pid, folder):
+    """A core file of a live process."""
+    subprocess.run(["gcore", "-o", folder / "core", str(pid)], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return folder / ("core.%d" % pid)
+
+
+def snapshot_of(target, folder):
+    file = folder / "snapshot"
+    subprocess.run([support.BINARY, "-t", str(target), "snapshot", "-o", file], check=True,
+                   stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    return file
+
+
+def chosen_interpreters():
+    """One plain build each of the versions whose tables are tested, and the special builds of 3.13:
+    an old one, and those between which the interpreter changed most."""
+    plain = [i for i in support.one_per_version()
+             if i.version in ((3, 8), (3, 11), (3, 13), (3, 14))]
+    special = [i for i in support.INTERPRETERS
+               if i.version == (3, 13) and (i.free_threaded or i.debug_build)]
+    return plain + special[:1]
