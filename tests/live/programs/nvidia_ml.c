@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stands for the driver's libnvidia-ml.so.1 on machines without one: two GPUs, of which the second
+ * is lost. Structs and codes are those of NVIDIA's library.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SUCCESS, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, NOT_LOADED = 9, LOST = 15 };
+
+struct memory {
+	unsigned long long total, free, used;
+};
+
+struct rates {
+	unsigned gpu, memory;
+};
+
+struct pci {
+	char legacy[16];
+	unsigned domain, bus, device, id, subsystem;
+	char text[32];
+};
+
+struct process {
+	unsigned pid;
+	unsigned long long memory;
+	unsigned gpu_instance, compute_instance;
+};
+
+int nvmlInit_v2(void)
+{
+	return getenv("NO_DRIVER") ? NOT_LOADED : SUCCESS;
+}
+
+int nvmlShutdown(void)
+{
+	return SUCCESS;
+}
+
+const char *nvmlErrorString(int code)
+{
+	return code == NOT_SUPPORTED ? "Not Supported"
+	       : code == NOT_LOADED  ? "Driver Not Loaded"
+	       : code == LOST	     ? "GPU is lost"
+				     : "Unknown Error";
+}
+
+int nvmlSystemGetDriverVersion(char *text, unsigned size)
+{
+	snprintf(text, size, "550.54.15");
+	return SUCCESS;
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	*version = 12040;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+	*count = 2;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+	static int first;
+
+	*device = &first;
+	return index ? LOST : SUCCESS;
+}
+
+int nvmlDeviceGetName(void *device, char *text, unsigned size)
+{
+	(void)device;
+	snprintf(text, size, "NVIDIA H200");
+	return SUCCESS;
+}
+
+int nvmlDeviceGetUUID(void *device, char *text, unsigned size)
+{
+	(void)device;
+	snprintf(text, size, "GPU-0");
+	return SUCCESS;
+}
+
+int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
+{
+	(void)device;
+	snprintf(pci->text, sizeof(pci->text), "00000000:3B:00.0");
+	return SUCCESS;
+}
+
+int nvmlDeviceGetMinorNumber(void *device, unsigned *number)
+{
+	(void)device;
+	*number = 0;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
+{
+	(void)device;
+	*major = 9;
+	*minor = 0;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
+{
+	(void)device;
+	memory->total = 150754820096ULL;
+	memory->used = 50754820096ULL;
+	memory->free = 100000000000ULL;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates)
+{
+	(void)device;
+	rates->gpu = 87;
+	rates->memory = 45;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *degrees)
+{
+	(void)device;
+	*degrees = 61;
+	return sensor ? NOT_SUPPORTED : SUCCESS;
+}
+
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
+{
+	(void)device;
+	*milliwatts = 512345;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts)
+{
+	(void)device;
+	*milliwatts = 700000;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetClockInfo(void *device, int kind, unsigned *mhz)
+{
+	(void)device;
+	*mhz = 1980;
+	return kind == 1 ? SUCCESS : NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list)
+{
+	(void)device;
+	if (*count < 2)
+		return INSUFFICIENT_SIZE;
+	*count = 2;
+	list[0] = (struct process){.pid = 4242, .memory = 50000000000ULL};
+	list[1] = (struct process){.pid = 4243, .memory = ~0ULL};
+	return SUCCESS;
+}
