@@ -5,9 +5,14 @@
 support-matrix: ## write docs/support-matrix.md from the code
 	$(Q)tests/tools/gen-support-matrix --cc '$(CC)'
 
+# The page is written from what the program says of its tables.
+.PHONY: tables
+tables: $(O)/probing ## write docs/tables.md from the tables
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-tables
+
 # Runs the commands shown in the pages again and writes what they print now.
 .PHONY: docs
-docs: $(O)/probing support-matrix ## bring transcripts, figures and the support matrix up to date
+docs: $(O)/probing support-matrix tables ## bring transcripts, figures, tables and the support matrix up to date
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_docs.py
 
 .PHONY: check-docs

@@ -96,6 +96,12 @@ def test_support_matrix_is_current():
     subprocess.run([ROOT / "tests/tools/gen-support-matrix", "--check"], check=True)
 
 
+@needs_binary
+def test_tables_are_current():
+    subprocess.run([ROOT / "tests/tools/gen-tables", "--check"], check=True,
+                   env=dict(os.environ, PROBING_BINARY=BINARY))
+
+
 # Command lines
 
 def command_lines(page):
