@@ -84,7 +84,7 @@ class DumpFailed(AssertionError):
 
 def dump(pid, *options, timeout=120):
     """The dump of a process as Python data."""
-    command = [BINARY, "-p", str(pid), "debug", "--dump", "--json"] + list(options)
+    command = [BINARY, "-t", str(pid), "debug", "--dump", "--json"] + list(options)
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         timeout=timeout, check=False,
