@@ -67,7 +67,10 @@ struct prb_error *prb_scan_tasks(struct prb_scan *scan, const struct prb_task_re
 
 	prb_vec_each (reading, &readings->list)
 		if ((*reading)->tasks.error)
-			prb_scan_note(scan, "not all of what asyncio notes of its tasks could be read: %s", (*reading)->tasks.error);
+			prb_scan_note(
+				scan,
+				"not all of what asyncio notes of its tasks could be read: %s",
+				(*reading)->tasks.error);
 	*ret = readings;
 	return NULL;
 }
