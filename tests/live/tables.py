@@ -2,9 +2,14 @@
 """What tests of tables share: rows as dictionaries, and targets of all three kinds."""
 
 import ctypes
+import os
+import resource
+import signal
 import subprocess
+from pathlib import Path
 
 import library
+import pytest
 import support
 
 
@@ -54,6 +59,23 @@ def core_of(pid, folder):
     subprocess.run(["gcore", "-o", folder / "core", str(pid)], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return folder / ("core.%d" % pid)
+
+
+def kernel_core(interpreter, script, *arguments, folder):
+    """The core file that the kernel writes of a program when it has said that it is ready, and the
+    pid it had. gcore stops short at the guard pages that newer C libraries put into stacks."""
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern != "core":
+        pytest.skip("cores of the kernel go to %r here" % pattern)
+    limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    with support.Program([interpreter.exe, script, *arguments], env=interpreter.env, cwd=folder,
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, limit)
+                         ) as process:
+        process.line()
+        os.kill(process.pid, signal.SIGABRT)
+        process.wait()
+        found = [*folder.glob("core"), *folder.glob("core.%d" % process.pid)]
+        return found[0], process.pid
 
 
 def snapshot_of(target, folder):

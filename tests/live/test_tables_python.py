@@ -21,9 +21,10 @@ def told(request, tmp_path_factory):
     with support.Target(request.param, program, str(WORKERS)) as process:
         word, _, said = process.line().partition(" ")
         assert word == "ready"
+        core, pid = tables.kernel_core(request.param, program, str(WORKERS), folder=folder)
         targets = {"process": process.pid, "snapshot": tables.snapshot_of(process.pid, folder),
-                   "core": tables.core_of(process.pid, folder)}
-        yield process, targets, json.loads(said)
+                   "core": core}
+        yield {"core": pid}, process, targets, json.loads(said)
 
 
 @pytest.fixture(params=["process", "snapshot", "core"])
@@ -32,7 +33,7 @@ def kind(request):
 
 
 def test_stacks_are_what_python_says(told, kind):
-    _, targets, said = told
+    *_, targets, said = told
     rows = tables.query(targets[kind], "SELECT thread, func, lineno, depth FROM python.stacks "
                                        "WHERE thread LIKE 'w%' ORDER BY thread, depth")
     seen = {}
@@ -43,7 +44,7 @@ def test_stacks_are_what_python_says(told, kind):
 
 
 def test_stacks_are_those_of_a_dump(told, kind):
-    _, targets, _ = told
+    *_, targets, _ = told
     rows = tables.query(targets[kind], "SELECT * FROM python.stacks ORDER BY tid, depth")
     expected = [(thread["tid"], depth, frame["func"], frame["qualname"], frame["file"],
                  frame["line"], frame["module"])
@@ -56,10 +57,10 @@ def test_stacks_are_those_of_a_dump(told, kind):
 
 
 def test_backtrace_is_of_the_main_thread_unless_told(told, kind):
-    process, targets, _ = told
+    pids, process, targets, _ = told
     with library.Session(targets[kind]) as session:
         main = tables.run(session, "SELECT DISTINCT tid FROM python.backtrace")
-        assert [row["tid"] for row in main] == [process.pid]
+        assert [row["tid"] for row in main] == [pids.get(kind, process.pid)]
         threads = tables.run(session, "SELECT tid, name FROM python.threads").by("name")
         other = threads["w3"]["tid"]
         depths = {}
@@ -88,7 +89,7 @@ def test_backtrace_is_of_the_main_thread_unless_told(told, kind):
     "func = 'descend' LIMIT 1", "1 LIMIT 12"])
 def test_what_is_not_asked_for_makes_no_difference(told, where):
     """Bounds reach the reader; the rows are those that the whole table has."""
-    _, targets, _ = told
+    *_, targets, _ = told
     with library.Session(targets["snapshot"]) as session:
         for table in ("python.backtrace", "python.backtrace WHERE tid = (SELECT max(tid) FROM "
                       "python.threads)", "python.stacks"):
@@ -105,11 +106,11 @@ def test_what_is_not_asked_for_makes_no_difference(told, where):
 
 
 def test_threads(told, kind):
-    process, targets, said = told
+    pids, process, targets, said = told
     rows = tables.query(targets[kind], "SELECT * FROM python.threads").by("name")
     assert set(rows) == set(said) | {"MainThread"}
     assert {name for name, row in rows.items() if row["main"]} == {"MainThread"}
-    assert rows["MainThread"]["tid"] == process.pid
+    assert rows["MainThread"]["tid"] == pids.get(kind, process.pid)
     for name, stack in said.items():
         assert rows[name]["frames"] == len(stack)
     if kind == "process":
@@ -120,7 +121,7 @@ def test_threads(told, kind):
 
 
 def test_locals(told, kind):
-    _, targets, _ = told
+    *_, targets, _ = told
     rows = tables.query(targets[kind], "SELECT s.thread, l.depth, l.name, l.value, l.kind, l.type "
                                        "FROM python.locals l JOIN python.stacks s "
                                        "ON s.tid = l.tid AND s.depth = l.depth "
@@ -135,7 +136,7 @@ def test_locals(told, kind):
 
 
 def test_native_backtrace_has_the_python_frames_between_c(told, kind):
-    _, targets, said = told
+    *_, targets, said = told
     rows = tables.query(targets[kind], "SELECT thread, func, lineno, frame_type, depth "
                                        "FROM native.backtrace WHERE thread LIKE 'w%' "
                                        "ORDER BY thread, depth")
