@@ -78,7 +78,7 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 	if (d->translation)
 		PRB_TRY(prepare(session, d->translation, &rc, ret));
 	if (!rc)
-		return NULL;
+		return check_reads(*ret);
 	int offset = sqlite3_error_offset(session->db);
 	err = take_error(session, own);
 	if (offset < 0)

@@ -109,10 +109,20 @@ def command_lines(page):
     text = page.read_text()
     found = []
     for block in re.findall(r"^```(?:console|sh)\n(.*?)^```$", text, re.S | re.M):
-        found += re.findall(r"^(?:\$ )?(?:sudo )?(probing .*)$", block, re.M)
+        found += re.findall(r"^(?:\$ )?(?:sudo )?(probing (?:[^\n\"]|\"[^\"]*\")*)$", block, re.M)
     found += re.findall(r"`(?:sudo )?(probing [^`\n]+)`", without_code(text))
     for line in found:
-        yield re.split(r" (?:[|>;]|2>|&&|#) ?", line)[0]
+        yield without_shell(line.replace("\n> ", "\n"))
+
+
+def without_shell(line):
+    """The command in front of a pipe, a redirection, a comment or another command."""
+    parts = re.split(r'("[^"]*")', line)
+    for i in range(0, len(parts), 2):
+        first, *more = re.split(r" (?:[|>;]|2>|&&|#)(?: |$)", parts[i], maxsplit=1)
+        if more:
+            return "".join(parts[:i]) + first
+    return line
 
 
 def help_of(*words):
@@ -208,7 +218,8 @@ SAME = [
     (r"(?<=127\.0\.0\.1:)\d+", "PORT"),
     (r"(?<!demo)\.py:\d+", ".py:LINE"),
     (r"(?<![\w.:])\d{2,}(?![\w.])", "NUMBER"),
-    (r"(?<=\S) +", " "),
+    (r" +", " "),
+    (r"─+", "─"),
 ]
 
 
