@@ -6,6 +6,7 @@
 
 static struct prb_session *volatile running;
 static volatile sig_atomic_t interrupted;
+static bool caught;
 static struct sigaction before;
 
 static void on_interrupt(int number)
@@ -23,17 +24,24 @@ void prb_interrupt_catch(struct prb_session *session)
 
 	running = session;
 	interrupted = 0;
+	caught = true;
 	sigaction(SIGINT, NULL, &before);
 	if (before.sa_handler != SIG_IGN)
 		sigaction(SIGINT, &action, NULL);
 }
 
+void prb_interrupt_aim(struct prb_session *session)
+{
+	running = session;
+}
+
 void prb_interrupt_release(void)
 {
-	if (!running)
+	if (!caught)
 		return;
 	sigaction(SIGINT, &before, NULL);
 	running = NULL;
+	caught = false;
 }
 
 bool prb_interrupted(void)

@@ -17,6 +17,9 @@
  */
 void prb_interrupt_catch(struct prb_session *session);
 
+/** The same with @p session; NULL while nothing runs that could be cancelled. */
+void prb_interrupt_aim(struct prb_session *session);
+
 /** SIGINT does again what it did. */
 void prb_interrupt_release(void);
 

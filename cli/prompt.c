@@ -206,10 +206,13 @@ struct prb_error *prb_query_prompt(struct prb_query *query)
 
 	begin();
 	while (go_on) {
+		/* What ends the line does not end the next query too. */
+		prb_interrupt_aim(NULL);
 		prb_interrupt_forget();
 		prb_prompt_complete_after(prb_str_text(&sql));
 
 		prb_auto_free char *line = readline(sql.length ? "    ...> " : "probing> ");
+		prb_interrupt_aim(query->session);
 		if (!line) {
 			/* The shell's prompt begins on a line of its own. */
 			fputc('\n', rl_outstream);

@@ -20,8 +20,7 @@ static struct prb_error *take_error(struct prb_session *session, const char *sql
 {
 	struct prb_error *err = prb_session_check(session);
 
-	atomic_store(&session->cancelled, false);
-	session->deadline = 0;
+	prb_session_settle(session);
 	if (!err && session->error)
 		return prb_steal(&session->error);
 	prb_error_destroy(session->error);
