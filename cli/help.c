@@ -31,6 +31,8 @@ const struct prb_example prb_help_environment[] = {
 	{"PROBING_TARGET", "The target if the command line names none"},
 	{"PROBING_LOG", "What to log to stderr: a level from 1 to 3, or DOMAIN=LEVEL,…"},
 	{"NO_COLOR", "If not empty, no colours"},
+	{"COLUMNS", "The width of a terminal that does not tell it"},
+	{"XDG_STATE_HOME", "Where the history of queries is kept, in a folder 'probing'"},
 	{"XDG_CACHE_HOME", "Where what was learned about files is kept, in a folder 'probing'"},
 	{},
 };

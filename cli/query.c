@@ -83,7 +83,7 @@ static struct prb_error *check(const struct query_settings *s, bool prompt)
 {
 	if (s->nonblocking && s->freeze)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--freeze and --nonblocking contradict each other");
+					"--nonblocking and --freeze contradict each other");
 	if (prompt && s->watch > 0)
 		return prb_error_create(PRB_ERROR_USAGE, "--watch needs a query");
 	return NULL;

@@ -543,7 +543,7 @@ def test_prompt_of_a_target(tmp_path, target):
     ("sel\t", "select "), ("SEL\t", "SELECT "), ("SELECT * FROM python.stac\t", "python.stacks "),
     ("SELECT idle_se\t", "idle_seconds "), ("SELECT t.idle_se\t", "t.idle_seconds "),
     (".sch\t", ".schema "), (".schema python.thr\t", "python.threads "),
-    (".format nd\t", "ndjson "),
+    (".format cs\t", "csv "),
 ])
 def test_prompt_completes(tmp_path, typed, completed):
     with prompt(tmp_path, TERM="dumb") as terminal:

@@ -17,6 +17,7 @@ struct settings {
 	unsigned count;
 	const char *text;
 	int number;
+	double seconds;
 };
 
 static const struct prb_option table[] = {
@@ -24,6 +25,7 @@ static const struct prb_option table[] = {
 	{"count", 'c', PRB_OPTION_COUNT, NULL, "", 0, offsetof(struct settings, count)},
 	{"text", 't', PRB_OPTION_TEXT, "TEXT", "", 0, offsetof(struct settings, text)},
 	{"number", 'n', PRB_OPTION_NUMBER, "N", "", 0, offsetof(struct settings, number)},
+	{"seconds", 's', PRB_OPTION_SECONDS, "TIME", "", 0, offsetof(struct settings, seconds)},
 	{},
 };
 
@@ -172,7 +174,8 @@ static void test_distance(void **state)
 static void check_table(const struct prb_option *options)
 {
 	for (const struct prb_option *o = options; o->name; o++) {
-		bool value = o->kind == PRB_OPTION_TEXT || o->kind == PRB_OPTION_NUMBER;
+		bool value = o->kind == PRB_OPTION_TEXT || o->kind == PRB_OPTION_NUMBER ||
+			     o->kind == PRB_OPTION_TEXTS || o->kind == PRB_OPTION_SECONDS;
 
 		assert_int_equal(value, o->value != NULL);
 		assert_true(strlen(o->help) > 0 && o->help[strlen(o->help) - 1] != '.');
@@ -201,12 +204,41 @@ static void test_tables(void **state)
 	assert_null(prb_command_find("deb"));
 }
 
+static void test_seconds(void **state)
+{
+	static const struct {
+		const char *line;
+		double seconds;
+	} good[] = {
+		{"-s 5", 5},	 {"-s5s", 5},	  {"--seconds=500ms", 0.5}, {"-s .25", 0.25},
+		{"-s 1.5m", 90}, {"-s 2h", 7200}, {"-s 0.001ms", 1e-6},
+	};
+	static const char *const bad[] = {"0",	  "0s",	 "-1",	"5x",  "s",	"",  "1e3",
+					  "0x10", "nan", "inf", "5 s", "1.2.3", ".", "99999999999"};
+	struct settings s;
+	char rest[200], message[200], line[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(parse(good[i].line, &s, rest, message), 0);
+		assert_true(s.seconds > good[i].seconds * 0.999999 &&
+			    s.seconds < good[i].seconds * 1.000001);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(line, sizeof(line), "--seconds=%s", bad[i]);
+		if (strchr(line, ' '))
+			*strchr(line, ' ') = '_';
+		assert_int_equal(parse(line, &s, rest, message), -1);
+		assert_non_null(strstr(message, "duration"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),  cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_skip),   cmocka_unit_test(test_distance),
-		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_tables), cmocka_unit_test(test_seconds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
