@@ -125,10 +125,12 @@ static struct prb_error *show_tables(const char *pattern)
 
 static struct prb_error *change_format(struct prb_query *query, const char *name)
 {
+	prb_auto_str struct prb_str text = {};
+
 	if (name)
 		return prb_query_format(name, &query->format);
-	return prb_error_create(PRB_ERROR_USAGE, "the format is %s; .format csv changes it",
-				query->format->name);
+	prb_str_printf(&text, "%s\n", query->format->name);
+	return prb_output(&text);
 }
 
 /** One of the prompt's own commands; *quit: it was the last one. */

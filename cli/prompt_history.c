@@ -55,7 +55,7 @@ void prb_prompt_history_begin(void)
 	history_truncate_file(history_file, MAX_ENTRIES);
 }
 
-/** Line ends become spaces, so that an entry is a line of the file, unless a comment ends there. */
+/** An entry is one line of the file. */
 static void put_entry(struct prb_str *s, const char *text)
 {
 	for (; *text; text++)
@@ -67,6 +67,7 @@ void prb_prompt_history_add(const char *text)
 	prb_auto_str struct prb_str entry = {};
 	HIST_ENTRY *last = history_length ? history_get(history_base + history_length - 1) : NULL;
 
+	/* On one line, a comment would take the rest with it. */
 	if (strstr(text, "--") && strchr(text, '\n'))
 		return;
 	put_entry(&entry, text);

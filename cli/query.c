@@ -172,7 +172,7 @@ const struct prb_command prb_command_query = {
 			{"probing 4242 q -f csv \"SELECT * FROM python.stacks\" >stacks.csv",
 			 "All stacks, for a spreadsheet"},
 			{"probing -t train.py q --all \"SELECT * FROM python.threads\"",
-			 "The same of all processes of a job"},
+			 "The same of each process of a job"},
 			{}},
 	.run = run,
 };
