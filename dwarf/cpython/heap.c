@@ -110,7 +110,9 @@ struct prb_error *prb_heap_describe(struct prb_heap *h, uint64_t address, const 
 	return NULL;
 }
 
-/* How often the collector has run; what cannot be known is no reason for doubt. */
+/*
+ * How often the collector has begun or ended to run; what cannot be known is no reason for doubt.
+ */
 static struct prb_error *count_collections(struct prb_heap *h, int64_t *ret)
 {
 	struct prb_gc gc;
@@ -118,7 +120,10 @@ static struct prb_error *count_collections(struct prb_heap *h, int64_t *ret)
 	PRB_TRY(prb_gc_read(h->py, h->mem, h->interp, &gc));
 	*ret = gc.collecting;
 	for (unsigned i = 0; i < PRB_GC_GENERATIONS; i++)
-		*ret += gc.generations[i].collections;
+		*ret += 2 * gc.generations[i].collections;
+	if (gc.collecting)
+		prb_heap_set_doubt(h, "the garbage collector is at work: objects that it looks at "
+				      "may be missing");
 	return NULL;
 }
 
@@ -170,6 +175,7 @@ void prb_heap_destroy(struct prb_heap *h)
 	prb_blocks_destroy(h->blocks);
 	prb_vec_free(&h->types);
 	prb_vec_free(&h->pages.list);
+	prb_vec_free(&h->pages.segments);
 	free(h->table);
 	free(h);
 }

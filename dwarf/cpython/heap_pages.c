@@ -16,8 +16,9 @@ enum {
 	SEGMENTS_MAX = 1 << 20,
 	SLICES_MAX = 1 << 16,
 	PAGE_BYTES = 128, /* a page's description has less */
-	HEAP_GC = 2,	  /* index and tag of the heaps for objects of the collector */
-	HEAP_GC_PRE = 3,  /* the same for those with a dict or weak references before them */
+	HEAPS = 4,
+	HEAP_GC = 2,	 /* index and tag of the heaps for objects of the collector */
+	HEAP_GC_PRE = 3, /* the same for those with a dict or weak references before them */
 	TAG_SHIFT = 3,
 	TAG_MASK = 15,
 	FREE_FLAGS = 3, /* in the pointer to blocks that other threads freed */
@@ -55,50 +56,56 @@ static uint32_t half(const struct page *page, int32_t offset)
 static struct prb_error *read_page(struct prb_heap *h, uint64_t address, struct page *ret)
 {
 	ret->address = address;
-	return prb_mem_read(prb_heap_mem(h), address, ret->bytes,
-			    (size_t)h->py->layout.mi_page_size);
+	return prb_mem_read(h->mem, address, ret->bytes, (size_t)h->py->layout.mi_page_size);
 }
 
-static struct prb_error *add_page(struct prb_heap *h, uint64_t address)
+static struct prb_error *note_segment(struct prb_heap *h, uint64_t address)
 {
+	struct prb_heap_pages *p = &h->pages;
 	uint64_t *slot;
 
-	if (h->pages.list.count >= PAGES_MAX)
+	address &= ~segment_mask;
+	if (p->segments.count && p->segments.items[p->segments.count - 1] == address)
+		return NULL;
+	if (p->segments.count >= SEGMENTS_MAX)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "the pages of objects do not end");
-	slot = prb_vec_push(&h->pages.list);
+	slot = prb_vec_push(&p->segments);
 	if (!slot)
 		return prb_error_nomem();
 	*slot = address;
 	return NULL;
 }
 
-static struct prb_error *add_queue(struct prb_heap *h, uint64_t address)
+static struct prb_error *note_queue(struct prb_heap *h, uint64_t address)
 {
-	struct page page;
-
-	while (address) {
-		PRB_TRY(read_page(h, address, &page));
-		if (half(&page, h->py->layout.mi_page_used))
-			PRB_TRY(add_page(h, address));
-		address = word(&page, h->py->layout.mi_page_next);
+	for (unsigned count = 0; address; count++) {
+		if (count > PAGES_MAX)
+			return prb_error_create(PRB_ERROR_BAD_DATA, "the pages do not end");
+		PRB_TRY(note_segment(h, address));
+		PRB_TRY(prb_mem_read_u64(h->mem, address + (uint64_t)h->py->layout.mi_page_next,
+					 &address));
 	}
 	return NULL;
 }
 
-static struct prb_error *add_heap(struct prb_heap *h, uint64_t heap)
+static struct prb_error *note_heap(struct prb_heap *h, uint64_t heap)
 {
 	const struct prb_layout *l = &h->py->layout;
 
 	for (int32_t at = l->mi_heap_pages; at < l->mi_heap_pages_end; at += l->mi_queue_size) {
 		uint64_t first;
 
-		PRB_TRY(prb_mem_read_u64(prb_heap_mem(h), heap + (uint64_t)at, &first));
-		PRB_TRY(add_queue(h, first));
+		PRB_TRY(prb_mem_read_u64(h->mem, heap + (uint64_t)at, &first));
+		PRB_TRY(note_queue(h, first));
 	}
 	return NULL;
 }
 
-static struct prb_error *add_threads(struct prb_heap *h)
+/*
+ * The segments of all threads. A page that fills up, or has room again, goes to another queue and
+ * may be missed on its way; its segment is found by the others in it.
+ */
+static struct prb_error *note_threads(struct prb_heap *h)
 {
 	const struct prb_layout *l = &h->py->layout;
 	const struct prb_py_thread *thread;
@@ -111,8 +118,8 @@ static struct prb_error *add_threads(struct prb_heap *h)
 
 		if (thread->interp != h->interp)
 			continue;
-		for (uint64_t i = HEAP_GC; !err && i <= HEAP_GC_PRE; i++)
-			err = add_heap(h, heaps + i * (uint64_t)l->mi_heap_size);
+		for (uint64_t i = 0; !err && i < HEAPS; i++)
+			err = note_heap(h, heaps + i * (uint64_t)l->mi_heap_size);
 		if (err)
 			break;
 	}
@@ -120,49 +127,96 @@ static struct prb_error *add_threads(struct prb_heap *h)
 	return err;
 }
 
-/* A segment that a thread left behind: its pages in use, one after the other. */
+/* What threads left behind. */
+static struct prb_error *note_abandoned(struct prb_heap *h, int32_t list)
+{
+	const struct prb_layout *l = &h->py->layout;
+	uint64_t segment;
+
+	PRB_TRY(prb_mem_read_u64(h->mem, h->interp + (uint64_t)list, &segment));
+	segment &= ~segment_mask; /* a counter is in the low bits */
+	for (unsigned count = 0; segment; count++) {
+		if (count > SEGMENTS_MAX)
+			return prb_error_create(PRB_ERROR_BAD_DATA, "the segments do not end");
+		PRB_TRY(note_segment(h, segment));
+		PRB_TRY(prb_mem_read_u64(h->mem, segment + (uint64_t)l->mi_segment_abandoned_next,
+					 &segment));
+	}
+	return NULL;
+}
+
+static struct prb_error *add_page(struct prb_heap *h, uint64_t address)
+{
+	uint64_t *slot = prb_vec_push(&h->pages.list);
+
+	if (!slot)
+		return prb_error_nomem();
+	*slot = address;
+	return NULL;
+}
+
+static bool has_objects(const struct prb_layout *l, const struct page *page)
+{
+	unsigned tag = page->bytes[l->mi_page_tag] >> TAG_SHIFT & TAG_MASK;
+
+	return (tag == HEAP_GC || tag == HEAP_GC_PRE) && half(page, l->mi_page_block_size) &&
+	       half(page, l->mi_page_used);
+}
+
+/* The pages of a segment, one after the other; all descriptions are read at once. */
 static struct prb_error *add_segment(struct prb_heap *h, uint64_t segment)
 {
 	const struct prb_layout *l = &h->py->layout;
+	size_t size = (size_t)l->mi_page_size;
 	uint64_t entries, slices = segment + (uint64_t)l->mi_segment_slices;
+	prb_auto_free uint8_t *all = NULL;
 
-	PRB_TRY(prb_mem_read_u64(prb_heap_mem(h), segment + (uint64_t)l->mi_segment_slice_entries,
+	PRB_TRY(prb_mem_read_u64(h->mem, segment + (uint64_t)l->mi_segment_slice_entries,
 				 &entries));
 	if (entries > SLICES_MAX)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "a segment of impossible size");
+	all = malloc(entries * size + 1);
+	if (!all)
+		return prb_error_nomem();
+	PRB_TRY(prb_mem_read(h->mem, slices, all, entries * size));
 	for (uint64_t i = 0, length; i < entries; i += length) {
-		struct page page;
-		unsigned tag;
+		struct page page = {.address = slices + i * size};
 
-		PRB_TRY(read_page(h, slices + i * (uint64_t)l->mi_page_size, &page));
+		memcpy(page.bytes, all + i * size, size);
 		length = half(&page, l->mi_page_slice_count);
 		if (!length)
 			return prb_error_create(PRB_ERROR_BAD_DATA, "a page of no size");
-		tag = page.bytes[l->mi_page_tag] >> TAG_SHIFT & TAG_MASK;
-		/* The first one is the segment's own. */
-		if (i && half(&page, l->mi_page_block_size) && half(&page, l->mi_page_used) &&
-		    (tag == HEAP_GC || tag == HEAP_GC_PRE))
+		if (i && has_objects(l, &page)) /* the first one is the segment's own */
 			PRB_TRY(add_page(h, page.address));
 	}
 	return NULL;
 }
 
-static struct prb_error *add_segments(struct prb_heap *h, int32_t list)
+static int compare(const void *a, const void *b)
 {
-	const struct prb_layout *l = &h->py->layout;
-	uint64_t segment;
-	size_t count = 0;
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
 
-	PRB_TRY(prb_mem_read_u64(prb_heap_mem(h), h->interp + (uint64_t)list, &segment));
-	segment &= ~segment_mask; /* a counter is in the low bits */
-	while (segment) {
-		if (++count > SEGMENTS_MAX)
-			return prb_error_create(PRB_ERROR_BAD_DATA, "the segments do not end");
-		PRB_TRY(add_segment(h, segment));
-		PRB_TRY(prb_mem_read_u64(prb_heap_mem(h),
-					 segment + (uint64_t)l->mi_segment_abandoned_next,
-					 &segment));
-	}
+	return one < other ? -1 : one > other;
+}
+
+/* What was found until the lists changed under us is walked. */
+static struct prb_error *forgive(struct prb_heap *h, struct prb_error *err)
+{
+	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
+		prb_heap_torn(h);
+	return err;
+}
+
+static struct prb_error *add_segments(struct prb_heap *h)
+{
+	uint64_t *segments = h->pages.segments.items;
+	size_t count = h->pages.segments.count;
+
+	if (count)
+		qsort(segments, count, sizeof(*segments), compare);
+	for (size_t i = 0; i < count; i++)
+		if (!i || segments[i] != segments[i - 1])
+			PRB_TRY(forgive(h, add_segment(h, segments[i])));
 	return NULL;
 }
 
@@ -186,14 +240,6 @@ static bool layout_fits(const struct prb_layout *l)
 	       l->object_gc_bits < l->object_size;
 }
 
-/* What was found until the lists changed under us is walked. */
-static struct prb_error *forgive(struct prb_heap *h, struct prb_error *err)
-{
-	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
-		prb_heap_torn(h);
-	return err;
-}
-
 struct prb_error *prb_heap_pages_init(struct prb_heap *h)
 {
 	const struct prb_layout *l = &h->py->layout;
@@ -203,9 +249,10 @@ struct prb_error *prb_heap_pages_init(struct prb_heap *h)
 						       "nothing tells where this free-threaded "
 						       "build has its objects"),
 				      "debugging information of the interpreter would");
-	PRB_TRY(forgive(h, add_threads(h)));
-	PRB_TRY(forgive(h, add_segments(h, l->interp_abandoned)));
-	return forgive(h, add_segments(h, l->interp_abandoned_visited));
+	PRB_TRY(forgive(h, note_threads(h)));
+	PRB_TRY(forgive(h, note_abandoned(h, l->interp_abandoned)));
+	PRB_TRY(forgive(h, note_abandoned(h, l->interp_abandoned_visited)));
+	return add_segments(h);
 }
 
 /* Where the blocks of a page begin: small ones not at its very start. */
@@ -264,9 +311,9 @@ static struct prb_error *begin_page(struct prb_heap *h, uint64_t address)
 
 	p->capacity = p->block = 0;
 	PRB_TRY(read_page(h, address, &page));
+	if (!has_objects(l, &page)) /* not any more */
+		return NULL;
 	p->block_size = half(&page, l->mi_page_block_size);
-	if (!p->block_size)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "blocks of no size");
 	p->blocks = first_block(l, &page, p->block_size);
 	/* The page knows how far from a block's beginning the type of its object is. */
 	offset = page.bytes[l->mi_page_debug_offset];

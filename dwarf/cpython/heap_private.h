@@ -34,8 +34,9 @@ struct prb_heap_lists {
 
 /** A walk over the pages of mimalloc, in which free-threaded builds have them; heap_pages.c. */
 struct prb_heap_pages {
-	PRB_VEC(uint64_t) list; /**< addresses of the descriptions of all pages */
-	size_t next;		/**< index of the page to be begun next */
+	PRB_VEC(uint64_t) list;	    /**< addresses of the descriptions of all pages */
+	size_t next;		    /**< index of the page to be begun next */
+	PRB_VEC(uint64_t) segments; /**< in which they lie */
 	/* The page that is being walked: */
 	uint64_t blocks, block_size;
 	unsigned capacity, block;	  /**< how many blocks; the next one */

@@ -165,3 +165,36 @@ def test_core_tells_the_same(newest_heap, tmp_path):
     core = tmp_path / ("core.%d" % newest_heap.pid)
     for sql in TABLES + ["SELECT * FROM python.types", "SELECT * FROM python.objects LIMIT 5000"]:
         assert ask(core, sql) == ask(newest_heap, sql)
+
+
+def test_objects_of_a_process_that_changes(target, interpreter):
+    """What stays is counted exactly, or the answer says what it lacks."""
+    process = target("heap_churn.py", interpreter=interpreter)
+    sure = 0
+    for _ in range(support.count(5, 100)):
+        rows = ask(process, "SELECT objects, _error FROM python.types WHERE type = '__main__.Keep'")
+        row = rows[0] if rows else {"objects": 0, "_error": "none"}
+        assert row["objects"] == 20000 or row["_error"], row
+        sure += row["objects"] == 20000
+    assert sure >= support.count(2, 70)
+    assert process.alive()
+
+
+def test_interpreters(target, interpreter):
+    if interpreter.version < (3, 8):
+        pytest.skip("Python programs make interpreters since 3.8")
+    process = target("heap_interpreters.py", interpreter=interpreter)
+    made = [int(word) for word in process.ready]
+    rows = ask(process, "SELECT interpreter, main, own_gil FROM python.interpreters ORDER BY 1")
+    assert [(row["interpreter"], row["main"]) for row in rows] == [(0, 1)] + [(i, 0) for i in made]
+    if interpreter.version >= (3, 13):
+        assert [row["own_gil"] for row in rows] == [1, 1]
+    for each in [0] + made:
+        names = {row["name"] for row in ask(
+            process, "SELECT name FROM python.modules WHERE interpreter = %d" % each)}
+        assert {"sys", "builtins"} <= names
+        assert ("only_in_main" in names) == (each == 0)
+        counts = ask(process, "SELECT sum(objects) AS n FROM python.types "
+                              "WHERE interpreter = %d" % each)
+        assert counts[0]["n"] > 1000
+        assert len(ask(process, "SELECT * FROM python.gc WHERE interpreter = %d" % each)) == 4
