@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sql/tables/facts.h"
 
+#include <math.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,7 +132,7 @@ bool prb_fact_clock(struct prb_scan *scan, struct prb_fact_clock *ret)
 
 		if (!prb_target_recall(t, key, &text) ||
 		    sscanf(prb_str_text(&text), "%lf %lf", &told.boot, &told.ticks) != 2 ||
-		    !(told.ticks >= 1) || !(told.boot > 0))
+		    !(told.ticks >= 1) || !(told.boot > 0) || !isfinite(told.boot))
 			return false;
 		*ret = told;
 		return true;

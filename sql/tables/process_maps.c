@@ -181,9 +181,12 @@ static void put_details(struct prb_scan *scan, const struct contents *c, size_t 
 					? prb_text_field(prb_str_text(&text), sums[i].fields[1])
 					: "0";
 
-		if (a && b)
-			prb_put_integer(scan, sums[i].column,
-					(strtol(a, NULL, 10) + strtol(b, NULL, 10)) * 1024);
+		int64_t sum;
+
+		if (a && b &&
+		    !__builtin_add_overflow(strtoll(a, NULL, 10), strtoll(b, NULL, 10), &sum) &&
+		    !__builtin_mul_overflow(sum, 1024, &sum))
+			prb_put_integer(scan, sums[i].column, sum);
 	}
 	prb_put_field_text(scan, VM_FLAGS, prb_str_text(&text), "VmFlags");
 }

@@ -17,10 +17,10 @@ static void fail_at(const char *table, const char *column, const char *words)
 	fail_msg("%s%s%s: %s", table, column ? "." : "", column ? column : "", words);
 }
 
-/* With a capital, but for a value that the cell has: "running, idle or …", "1 if …". */
+/* With a capital, but for a value that the cell has: "running, idle or …", "x86_64 or …". */
 static bool begins_well(const char *doc)
 {
-	return !islower((unsigned char)doc[0]) || doc[strcspn(doc, " ,(")] != ' ';
+	return doc[strspn(doc, "abcdefghijklmnopqrstuvwxyz")] != ' ';
 }
 
 static void check_doc(const char *table, const char *column, const char *doc)
