@@ -48,6 +48,8 @@ static struct prb_error *record_table(struct prb_session *session, struct prb_in
 /** Those that show the dump, or the others. */
 static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump)
 {
+	/* What a table lacks is told when it is read from the snapshot. */
+	prb_warning_handler *warn = prb_steal(&session->warn);
 	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_AGENT | PRB_TABLE_COSTLY;
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
@@ -56,6 +58,7 @@ static void record_tables(struct prb_session *session, struct prb_instant *insta
 		if (!((*t)->flags & skipped) && ((*t)->needs != 0) == of_dump)
 			err = record_table(session, instant, *t);
 	}
+	session->warn = warn;
 }
 
 struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)

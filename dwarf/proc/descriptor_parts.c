@@ -372,8 +372,9 @@ static void read_socket(struct prb_descriptors *d, struct prb_descriptor *ret, b
 	prb_target_remember(d->target, key, prb_str_text(&ret->socket_text),
 			    ret->socket_text.length);
 	split_fields(ret);
+	/* A hint spares looking at other processes for one socket, but not for many. */
 	if (want_peer && socket.domain == AF_UNIX && !socket.listening)
-		prb_describe_unix_peer(d->context, &socket, ret->inode, &ret->peer);
+		prb_describe_unix_peer(d->context, &socket, ret->inode, 0, &ret->peer);
 }
 
 /* Peers */

@@ -228,7 +228,7 @@ static uint64_t unix_peer(uint64_t inode)
 }
 
 void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
-			    uint64_t inode, struct prb_str *s)
+			    uint64_t inode, pid_t hint, struct prb_str *s)
 {
 	uint64_t peer = same_network(c) ? unix_peer(inode) : 0;
 	size_t before = s->length;
@@ -237,7 +237,7 @@ void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket 
 		char link[40];
 
 		snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)peer);
-		prb_describe_holders(c, link, PRB_HAS_OPEN, socket->peer_pid, s);
+		prb_describe_holders(c, link, PRB_HAS_OPEN, hint, s);
 	}
 	/* Whoever made the connection; of a pair that is the target itself, which says nothing. */
 	if (s->length == before && socket->peer_pid && socket->peer_pid != c->target->pid)
@@ -250,7 +250,7 @@ static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *s
 	prb_auto_str struct prb_str process = {};
 	bool named = is_address(&socket->peer, socket->peer_length);
 
-	prb_describe_unix_peer(c, socket, inode, &process);
+	prb_describe_unix_peer(c, socket, inode, socket->peer_pid, &process);
 	if (named) {
 		prb_str_puts(s, " → ");
 		prb_put_sockaddr(s, &socket->peer, socket->peer_length);

@@ -84,9 +84,12 @@ struct prb_socket {
 /** Asks the socket itself, or the tables; false if neither knows it. */
 bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret);
 
-/** Appends the process at the other end of a unix socket, nothing if it is unknown. */
+/**
+ * Appends the process at the other end of a unix socket, nothing if it is unknown. @p hint as in
+ * prb_describe_holders().
+ */
 void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
-			    uint64_t inode, struct prb_str *s);
+			    uint64_t inode, pid_t hint, struct prb_str *s);
 
 /** Appends address and port apart; *port is -1 if there is none. */
 void prb_put_address(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,10 +114,40 @@ struct prb_error *prb_fact_table(struct prb_scan *scan, struct prb_str *ret, boo
 	return prb_fact_told(scan, prb_target_read_file(target_of(scan), ret, "%s", name), told);
 }
 
-struct prb_error *prb_fact_list(struct prb_scan *scan, struct prb_str *ret, bool *told,
-				const char *name)
+static struct prb_error *read_folder(struct prb_instant *instant, const char *name, void **ret)
 {
-	return prb_fact_told(scan, prb_target_list(target_of(scan), ret, "%s", name), told);
+	prb_auto_str struct prb_str names = {};
+
+	PRB_TRY(prb_target_list(prb_instant_target(instant), &names, "%s", name));
+	*ret = prb_str_take(&names);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *read_tasks(struct prb_instant *instant, void **ret)
+{
+	return read_folder(instant, "task", ret);
+}
+
+static struct prb_error *read_fds(struct prb_instant *instant, void **ret)
+{
+	return read_folder(instant, "fd", ret);
+}
+
+struct prb_error *prb_fact_list(struct prb_scan *scan, enum prb_fact_folder folder,
+				const char **ret)
+{
+	static const struct {
+		struct prb_error *(*read)(struct prb_instant *instant, void **ret);
+	} folders[] = {[PRB_FACT_TASKS] = {read_tasks}, [PRB_FACT_FDS] = {read_fds}};
+	void *names = NULL;
+	bool told;
+
+	PRB_TRY(prb_fact_told(scan,
+			      prb_instant_memo(scan->instant, &folders[folder],
+					       folders[folder].read, free, &names),
+			      &told));
+	*ret = told ? names : "";
+	return NULL;
 }
 
 bool prb_fact_clock(struct prb_scan *scan, struct prb_fact_clock *ret)

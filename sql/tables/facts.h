@@ -50,9 +50,14 @@ struct prb_error *prb_fact_told(struct prb_scan *scan, struct prb_error *err,
  */
 struct prb_error *prb_fact_table(struct prb_scan *scan, struct prb_str *ret, bool *told,
 				 const char *name) PRB_MUST_CHECK;
-/** The same for names in a folder. */
-struct prb_error *prb_fact_list(struct prb_scan *scan, struct prb_str *ret, bool *told,
-				const char *name) PRB_MUST_CHECK;
+enum prb_fact_folder { PRB_FACT_TASKS, PRB_FACT_FDS };
+
+/**
+ * The same for the numbers in a folder, one a line. They are read once for all pages of a scan, and
+ * borrowed from the instant; "" if the target does not tell them.
+ */
+struct prb_error *prb_fact_list(struct prb_scan *scan, enum prb_fact_folder folder,
+				const char **ret) PRB_MUST_CHECK;
 
 /** The clock that a target's ticks are of. */
 struct prb_fact_clock {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -205,26 +206,25 @@ static struct prb_error *fd_row(struct prb_scan *scan, struct prb_descriptors *d
 static struct prb_error *scan(struct prb_scan *scan)
 {
 	static const char key;
-	prb_auto_str struct prb_str names = {};
+	const char *names;
 	void *descriptors;
 	int64_t wanted;
-	bool told, one = prb_scan_key_integer(scan, FD, &wanted);
+	bool one = prb_scan_key_integer(scan, FD, &wanted);
 
-	PRB_TRY(prb_fact_list(scan, &names, &told, "fd"));
+	PRB_TRY(prb_fact_list(scan, PRB_FACT_FDS, &names));
 	PRB_TRY(prb_instant_memo(scan->instant, &key, create, destroy, &descriptors));
-	for (char *at = names.data; at && *at; at++) {
-		long fd = strtol(at, &at, 10);
+	while (names[scan->position]) {
+		const char *line = names + scan->position;
+		long fd = strtol(line, NULL, 10);
 
-		/* The position is the number that comes next. */
-		if (fd < 0 || fd >= INT_MAX || (uint64_t)fd < scan->position ||
-		    (one && fd != wanted))
-			continue;
 		if (prb_scan_full(scan)) {
 			scan->more = true;
 			return NULL;
 		}
-		scan->position = (uint64_t)fd + 1;
-		PRB_TRY(fd_row(scan, descriptors, (int)fd));
+		scan->position += strcspn(line, "\n");
+		scan->position += names[scan->position] == '\n';
+		if (fd >= 0 && fd <= INT_MAX && (!one || fd == wanted))
+			PRB_TRY(fd_row(scan, descriptors, (int)fd));
 	}
 	return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dwarf/base/cleanup.h"
 #include "sql/instant.h"
@@ -61,32 +62,38 @@ static struct prb_error *task_row(struct prb_task_row *task,
 	return put(task);
 }
 
+static struct prb_error *scan_task(struct prb_scan *scan, pid_t tid,
+				   struct prb_error *(*put)(struct prb_task_row *task))
+{
+	struct prb_task_row task = {.scan = scan, .tid = tid};
+
+	task.clock_known = prb_fact_clock(scan, &task.clock);
+	struct prb_error *err = task_row(&task, put);
+	prb_str_deinit(&task.name);
+	prb_missing_deinit(&task.missing);
+	return err;
+}
+
 struct prb_error *prb_tasks_scan(struct prb_scan *scan, unsigned column,
 				 struct prb_error *(*put)(struct prb_task_row *task))
 {
-	prb_auto_str struct prb_str tids = {};
-	int64_t wanted = -1;
-	bool told, one = prb_scan_key_integer(scan, column, &wanted);
+	const char *tids;
+	int64_t wanted;
+	bool one = prb_scan_key_integer(scan, column, &wanted);
 
-	PRB_TRY(prb_fact_list(scan, &tids, &told, "task"));
-	for (char *at = tids.data; at && *at; at++) {
-		struct prb_task_row task = {.scan = scan};
-		long tid = strtol(at, &at, 10);
+	PRB_TRY(prb_fact_list(scan, PRB_FACT_TASKS, &tids));
+	while (tids[scan->position]) {
+		const char *line = tids + scan->position;
+		long tid = strtol(line, NULL, 10);
 
-		if (tid <= 0 || tid > INT_MAX || (one && tid != wanted) ||
-		    (uint64_t)tid <= scan->position)
-			continue;
 		if (prb_scan_full(scan)) {
 			scan->more = true;
 			return NULL;
 		}
-		scan->position = (uint64_t)tid;
-		task.tid = (pid_t)tid;
-		task.clock_known = prb_fact_clock(scan, &task.clock);
-		struct prb_error *err = task_row(&task, put);
-		prb_str_deinit(&task.name);
-		prb_missing_deinit(&task.missing);
-		PRB_TRY(err);
+		scan->position += strcspn(line, "\n");
+		scan->position += tids[scan->position] == '\n';
+		if (tid > 0 && tid <= INT_MAX && (!one || tid == wanted))
+			PRB_TRY(scan_task(scan, (pid_t)tid, put));
 	}
 	return NULL;
 }
