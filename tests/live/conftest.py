@@ -6,6 +6,7 @@ The command is $PROBING_BINARY, or `probing` in the folder $PROBING_BUILD, or bu
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ VERSIONS = [(3, minor) for minor in range(4, 16)]
 
 
 def pytest_configure(config):
+    # Started in the background, we and all our children would ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not os.access(support.BINARY, os.X_OK):
         pytest.exit("%s is missing: run make first" % support.BINARY, 2)
 
