@@ -7,6 +7,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/text.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/decode.h"
 
@@ -90,28 +91,6 @@ static bool waits_for_gil(const struct prb_capture_thread *thread)
 	return thread->futex && thread->state.gil && l->gil_size > 0 &&
 	       thread->futex >= thread->state.gil &&
 	       thread->futex < thread->state.gil + (uint64_t)l->gil_size;
-}
-
-static const char *state_name(char state)
-{
-	switch (state) {
-	case 'R':
-		return "running";
-	case 'S':
-	case 'I':
-		return "idle";
-	case 'D':
-		return "uninterruptible";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "traced";
-	case 'Z':
-	case 'X':
-		return "zombie";
-	default:
-		return "unknown";
-	}
 }
 
 static const char *const read_names[] = {"idle", "stopped", "unstable"};
@@ -203,7 +182,7 @@ struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 
-	out->state = state_name(thread->task->state);
+	out->state = prb_state_name(thread->task->state);
 	if (thread->task->state != 'R' && thread->task->state)
 		out->idle_seconds = prb_task_idle_seconds(&c->tasks, c->target, out->tid);
 	if (thread->py && !out->gil && waits_for_gil(thread))

@@ -149,3 +149,24 @@ const char *prb_text_field(const char *text, const char *name)
 	}
 	return NULL;
 }
+
+const char *prb_state_name(char state)
+{
+	switch (state) {
+	case 'R':
+		return "running";
+	case 'S':
+	case 'I':
+		return "idle";
+	case 'D':
+		return "uninterruptible";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "traced";
+	case 'Z':
+	case 'X':
+		return "zombie";
+	}
+	return "unknown";
+}

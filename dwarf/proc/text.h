@@ -55,6 +55,9 @@ enum prb_stat_number {
  */
 bool prb_stat_numbers(const char *line, int64_t ret[PRB_STAT_NUMBERS]);
 
+/** The word for a state as stat has it ("R"): "running", "idle", …; "unknown". Static. */
+const char *prb_state_name(char state);
+
 /** Appends a name from a stat line as the process wrote it: the kernel's escapes are undone. */
 void prb_put_comm(struct prb_str *s, const char *comm, size_t length);
 

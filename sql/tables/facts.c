@@ -240,27 +240,6 @@ void prb_put_field_text(struct prb_scan *scan, unsigned column, const char *text
 		prb_put_bytes(scan, column, value, strcspn(value, "\n"));
 }
 
-const char *prb_state_name(char state)
-{
-	switch (state) {
-	case 'R':
-		return "running";
-	case 'S':
-	case 'I':
-		return "idle";
-	case 'D':
-		return "uninterruptible";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "traced";
-	case 'Z':
-	case 'X':
-		return "zombie";
-	}
-	return "unknown";
-}
-
 const char *prb_policy_name(int64_t policy)
 {
 	static const char *const names[] = {"other", "fifo", "rr",	 "batch",

@@ -83,8 +83,6 @@ void prb_put_last_number(struct prb_scan *scan, unsigned column, const char *tex
 /** Puts the words behind "NAME:". */
 void prb_put_field_text(struct prb_scan *scan, unsigned column, const char *text, const char *name);
 
-/** "running", "idle", … for the letter in stat. */
-const char *prb_state_name(char state);
 /** "other", "fifo", … for a number of sched(7); NULL if it is unknown. */
 const char *prb_policy_name(int64_t policy);
 
