@@ -5,7 +5,6 @@ Their code objects, names and file names have equal lengths, so that each takes 
 that died. Number 0 of the shared file is the serial number of those that are alive now.
 """
 import mmap
-import struct
 import sys
 
 TEXT = """def gen_{n:08d}_a():
@@ -19,7 +18,8 @@ def gen_{n:08d}_c():
 """
 
 with open(sys.argv[1], "r+b") as file:
-    numbers = mmap.mmap(file.fileno(), 0)
+    # One store for each number: struct.pack_into() makes it 0 first.
+    numbers = memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
 
 
 def main():
@@ -27,7 +27,7 @@ def main():
     print("ready", flush=True)
     while True:
         n += 1
-        struct.pack_into("<q", numbers, 0, n)
+        numbers[0] = n
         names = {}
         exec(compile(TEXT.format(n=n), "<gen_%08d>" % n, "exec"), names)
         for _ in range(50):

@@ -36,6 +36,10 @@ class Count:
 def _difference(truth, frame):
     """What is wrong with @frame, or None."""
     name, qualname, file, line, position = truth
+    # Python 3.15.2 contradicts itself where lines go back far: its f_lineno is then too large by
+    # this, its co_positions() of the same instruction is what the code was compiled from.
+    if position and position[0] and line - position[0] == 0x10000:
+        line = position[0]
     told = (frame["func"], frame["file"], frame["line"])
     if told != (name, file, line):
         return "func, file, line: %r, not %r" % (told, (name, file, line))
