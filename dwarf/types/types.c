@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -15,6 +16,8 @@ enum {
 	MAX_IMPORTS = 4096,    /* partial units one unit is made of */
 	MAX_MEMBERS = 1 << 16, /* of one struct */
 	MAX_DIMENSIONS = 8,
+	MAX_SECONDS = 3,	  /* of processor time; the largest interpreter takes 0.1 */
+	STEPS_BETWEEN_LOOKS = 16, /* at the clock, which costs as much as some of them */
 	MAX_WORK = 1 << 22, /* looking for members: hostile types hold each other many times over */
 	STRUCT_WORK = 64,   /* of that, what looking into one more struct counts */
 };
@@ -53,7 +56,27 @@ struct reader {
 	size_t missing; /* roots without a definition so far */
 	size_t work;	/* done to find members, in members looked at */
 	bool enumerators, found_any, nomem;
+	double deadline; /* of our thread's processor time, seconds */
+	unsigned steps;
+	bool late;
 };
+
+static double processor_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Going to a sibling may mean going through all that is left of the unit, and units may import
+ * each other many times over: only time bounds that. */
+static bool is_late(struct reader *r)
+{
+	if (!r->late && ++r->steps % STEPS_BETWEEN_LOOKS == 0)
+		r->late = processor_seconds() > r->deadline;
+	return r->late;
+}
 
 static void reader_deinit(struct reader *r)
 {
@@ -127,7 +150,7 @@ static void note_enumerators(struct reader *r, Dwarf_Die type)
 {
 	Dwarf_Die die = NULL;
 
-	while (prb_die_next_child(r->info, type, &die)) {
+	while (!is_late(r) && prb_die_next_child(r->info, type, &die)) {
 		const char *name = prb_die_name(r->info, die);
 		struct root *root = name ? find_root(r, name, strlen(name), true) : NULL;
 
@@ -137,6 +160,7 @@ static void note_enumerators(struct reader *r, Dwarf_Die type)
 		root->has_value = r->found_any = true;
 		r->missing--;
 	}
+	prb_die_free(die);
 }
 
 static void note_type(struct reader *r, Dwarf_Die die, unsigned tag)
@@ -189,7 +213,7 @@ static void note_unit(struct reader *r, Dwarf_Die unit, unsigned depth)
 {
 	Dwarf_Die die = NULL;
 
-	while (r->missing && prb_die_next_child(r->info, unit, &die)) {
+	while (r->missing && !is_late(r) && prb_die_next_child(r->info, unit, &die)) {
 		unsigned tag = prb_die_tag(r->info, die);
 
 		switch (tag) {
@@ -493,6 +517,11 @@ static struct prb_error *read_unit(struct reader *r, struct prb_elf *elf, const 
 			note_unit(r, die, 0);
 		}
 		prb_die_free(die);
+		if (r->late)
+			return prb_error_create(PRB_ERROR_BAD_DATA,
+						"the debug information of %s takes too long to "
+						"go through",
+						prb_elf_name(elf));
 		/* Link-time optimisation leaves units of the same name without types. */
 		if (r->found_any)
 			return NULL;
@@ -506,7 +535,8 @@ static struct prb_error *read_unit(struct reader *r, struct prb_elf *elf, const 
 struct prb_error *prb_types_query(struct prb_elf *elf, const char *unit,
 				  struct prb_type_query *queries, size_t count)
 {
-	__attribute__((cleanup(reader_deinit))) struct reader r = {};
+	__attribute__((cleanup(reader_deinit))) struct reader r = {.deadline = processor_seconds() +
+									       MAX_SECONDS};
 
 	PRB_TRY(prb_debug_info_open(elf, &r.info));
 	for (size_t i = 0; i < count; i++) {

@@ -380,10 +380,13 @@ static void survives_damage(void **state)
 	}
 }
 
-/* Sizes of big structs change between patch releases; what lies where in them must not. */
-static bool is_size_of_state(const char *name)
+/* Sizes of big structs change between patch releases; what lies where in them must not. The lists
+ * of the collector are found by a pointer in the interpreter: Debian packs 3.13 otherwise. Where
+ * the allocator keeps pages matters to free-threaded builds alone. */
+static bool may_differ(const char *name)
 {
-	return !strcmp(name, "runtime_size") || !strcmp(name, "interp_size");
+	return !strcmp(name, "runtime_size") || !strcmp(name, "interp_size") ||
+	       !strcmp(name, "gc_generations") || !strncmp(name, "mi_", 3);
 }
 
 static void check_layout(const char *path, unsigned minor)
@@ -409,8 +412,7 @@ static void check_layout(const char *path, unsigned minor)
 		int32_t in_table = *(const int32_t *)((const char *)table + field->place);
 
 		/* Types that ceval.c does not use are in the table all the same. */
-		if (queries[i].found && !is_size_of_state(field->name) &&
-		    queries[i].value != in_table)
+		if (queries[i].found && !may_differ(field->name) && queries[i].value != in_table)
 			fail_msg("%s: %s is %d in the table, %lld in DWARF", path, field->name,
 				 in_table, (long long)queries[i].value);
 	}
