@@ -16,8 +16,7 @@ enum {
 	MAX_IMPORTS = 4096,    /* partial units one unit is made of */
 	MAX_MEMBERS = 1 << 16, /* of one struct */
 	MAX_DIMENSIONS = 8,
-	MAX_SECONDS = 3,	  /* of processor time; the largest interpreter takes 0.1 */
-	STEPS_BETWEEN_LOOKS = 16, /* at the clock, which costs as much as some of them */
+	MAX_SECONDS = 5,    /* the largest interpreter takes 0.1 */
 	MAX_WORK = 1 << 22, /* looking for members: hostile types hold each other many times over */
 	STRUCT_WORK = 64,   /* of that, what looking into one more struct counts */
 };
@@ -56,25 +55,23 @@ struct reader {
 	size_t missing; /* roots without a definition so far */
 	size_t work;	/* done to find members, in members looked at */
 	bool enumerators, found_any, nomem;
-	double deadline; /* of our thread's processor time, seconds */
-	unsigned steps;
+	time_t deadline;
 	bool late;
 };
 
-static double processor_seconds(void)
+static time_t now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t); /* a few nanoseconds */
+	return t.tv_sec;
 }
 
 /* Going to a sibling may mean going through all that is left of the unit, and units may import
  * each other many times over: only time bounds that. */
 static bool is_late(struct reader *r)
 {
-	if (!r->late && ++r->steps % STEPS_BETWEEN_LOOKS == 0)
-		r->late = processor_seconds() > r->deadline;
+	r->late |= now() > r->deadline;
 	return r->late;
 }
 
@@ -535,8 +532,7 @@ static struct prb_error *read_unit(struct reader *r, struct prb_elf *elf, const 
 struct prb_error *prb_types_query(struct prb_elf *elf, const char *unit,
 				  struct prb_type_query *queries, size_t count)
 {
-	__attribute__((cleanup(reader_deinit))) struct reader r = {.deadline = processor_seconds() +
-									       MAX_SECONDS};
+	__attribute__((cleanup(reader_deinit))) struct reader r = {.deadline = now() + MAX_SECONDS};
 
 	PRB_TRY(prb_debug_info_open(elf, &r.info));
 	for (size_t i = 0; i < count; i++) {
