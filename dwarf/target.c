@@ -7,12 +7,22 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/snapshot/snapshot.h"
 
+const char *prb_target_kind_name(enum prb_target_kind kind)
+{
+	static const char *const names[] = {
+		[PRB_TARGET_PROCESS] = "process",
+		[PRB_TARGET_CORE] = "core file",
+		[PRB_TARGET_SNAPSHOT] = "snapshot",
+		[PRB_TARGET_DEBUGGER] = "debugger's process",
+	};
+
+	return names[kind];
+}
+
 static struct prb_error *unsupported(const struct prb_target *t, const char *what, const char *name)
 {
-	static const char *const kinds[] = {"process", "core file", "snapshot"};
-
-	return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s has no %s '%s'", kinds[t->kind], what,
-				name);
+	return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s has no %s '%s'",
+				prb_target_kind_name(t->kind), what, name);
 }
 
 typedef struct prb_error *text_op(struct prb_target *t, const char *name, struct prb_str *ret);

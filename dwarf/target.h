@@ -30,7 +30,11 @@ enum prb_target_kind {
 	PRB_TARGET_PROCESS,  /**< live; its threads run while we read */
 	PRB_TARGET_CORE,     /**< a core file */
 	PRB_TARGET_SNAPSHOT, /**< a file made by `probing snapshot` */
+	PRB_TARGET_DEBUGGER, /**< what a debugger reads for us (see dwarf/debugger/debugger.h) */
 };
+
+/** "process", "core file", "snapshot", "debugger's process". */
+const char *prb_target_kind_name(enum prb_target_kind kind);
 
 struct prb_target;
 struct prb_recorder;
@@ -48,7 +52,7 @@ struct prb_target_ops {
 	struct prb_error *(*open_file)(struct prb_target *t, const char *path, int *ret_fd);
 	/** Opens the file behind a mapping, also when it was deleted or replaced. */
 	struct prb_error *(*open_map)(struct prb_target *t, const struct prb_map *map, int *ret_fd);
-	/** Registers of a thread that does not run (core, snapshot). */
+	/** Registers of a thread that does not run (core, snapshot, debugger). */
 	struct prb_error *(*registers)(struct prb_target *t, pid_t tid, struct prb_regs *ret);
 	/** A recorded derived fact (see prb_target_recall()); false if there is none. */
 	bool (*recall)(struct prb_target *t, const char *key, struct prb_str *ret);
@@ -58,6 +62,7 @@ struct prb_target_ops {
 struct prb_target {
 	const struct prb_target_ops *ops;
 	enum prb_target_kind kind;
+	bool held;	      /**< a debugger keeps all its threads stopped: nothing moves */
 	pid_t pid;	      /**< as the target's tools would say it; 0 if unknown */
 	uint16_t machine;     /**< ELF e_machine: EM_X86_64 or EM_AARCH64 */
 	double time;	      /**< seconds since the epoch of what is read; live: opening time */

@@ -219,8 +219,15 @@ static struct prb_error *open_proc(struct process *p, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d", tid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int os_errno = errno;
+	if (fd < 0 && os_errno == ENOENT && access("/proc/self", F_OK))
+		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+						       "cannot look at process %d: /proc is not "
+						       "mounted here",
+						       p->target.pid),
+				      "mount -t proc proc /proc");
 	if (fd < 0)
-		return prb_error_hint(prb_error_os(errno == ENOENT ? ESRCH : errno,
+		return prb_error_hint(prb_error_os(os_errno == ENOENT ? ESRCH : os_errno,
 						   "cannot open process %d", p->target.pid),
 				      "'probing list' shows the Python processes");
 	prb_close_guard(&p->tasks);

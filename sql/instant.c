@@ -94,6 +94,13 @@ double prb_instant_time(const struct prb_instant *instant)
 	return instant->time;
 }
 
+static struct prb_error *want_no_idle(const struct prb_dump *dump, bool *wanted)
+{
+	(void)dump;
+	(void)wanted;
+	return NULL;
+}
+
 static struct prb_error *make_dump(struct prb_instant *instant)
 {
 	const struct prb_plan *plan = instant->plan;
@@ -102,6 +109,7 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		.locals = plan->needs & PRB_NEED_LOCALS,
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.source = plan->needs & PRB_NEED_SOURCE,
+		.want_idle = plan->needs & PRB_NEED_IDLE ? NULL : want_no_idle,
 	};
 
 	/* Reads of a running thread are compared by their outermost frames. */

@@ -6,25 +6,10 @@
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "sql/library_private.h"
 #include "sql/session_private.h"
 #include "sql/settings.h"
 #include "sql/target_spec.h"
-
-struct probing {
-	struct prb_session *session;
-	struct probing_statement *statements; /**< all that have not ended */
-};
-
-struct probing_statement {
-	struct probing *owner;
-	struct probing_statement *next, **place;
-	struct prb_statement *statement;
-};
-
-static struct probing_error *public_error(struct prb_error *err)
-{
-	return (struct probing_error *)err;
-}
 
 static const struct prb_error *private_error(const struct probing_error *error)
 {
@@ -87,7 +72,7 @@ struct probing_error *probing_create(struct probing **ret)
 		free(p);
 	else
 		*ret = p;
-	return public_error(err);
+	return prb_public_error(err);
 }
 
 void probing_destroy(struct probing *p)
@@ -97,6 +82,7 @@ void probing_destroy(struct probing *p)
 	while (p->statements)
 		probing_finish(p->statements);
 	prb_session_destroy(p->session);
+	prb_library_debuggers_destroy(p->debuggers);
 	free(p);
 }
 
@@ -105,12 +91,12 @@ struct probing_error *probing_open(struct probing *p, const char *target, const 
 	struct prb_target *opened = NULL;
 	struct prb_error *err = prb_spec_open(target, exe, &opened);
 
-	return public_error(err ? err : prb_session_add_target(p->session, target, opened));
+	return prb_public_error(err ? err : prb_session_add_target(p->session, target, opened));
 }
 
 struct probing_error *probing_set(struct probing *p, const char *key, const char *value)
 {
-	return public_error(prb_settings_set(p->session, key, value));
+	return prb_public_error(prb_settings_set(p->session, key, value));
 }
 
 void probing_on_warning(struct probing *p, probing_warning_handler *handler, void *context)
@@ -132,7 +118,7 @@ struct probing_error *probing_prepare(struct probing *p, const char *sql, const 
 		*rest = sql + at;
 	if (err || !s->statement) {
 		free(s);
-		return public_error(err);
+		return prb_public_error(err);
 	}
 	s->owner = p;
 	s->next = p->statements;
@@ -161,7 +147,7 @@ struct probing_error *probing_next(struct probing_statement *s, int *row)
 	struct prb_error *err = prb_statement_next(s->statement, &found);
 
 	*row = found;
-	return public_error(err);
+	return prb_public_error(err);
 }
 
 void probing_reset(struct probing_statement *s)

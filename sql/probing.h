@@ -80,6 +80,51 @@ PROBING_API void probing_destroy(struct probing *p);
 PROBING_API struct probing_error *probing_open(struct probing *p, const char *target,
 					       const char *exe) PROBING_MUST_CHECK;
 
+/** Registers of a thread, by their DWARF numbers on its machine. */
+struct probing_registers {
+	uint64_t pc;
+	uint64_t known; /**< bit N: value[N] is there */
+	uint64_t value[64];
+};
+
+/** Takes a piece of text, valid during the call. Not 0: no more is wanted. */
+typedef int probing_text_handler(void *context, const char *text, size_t length);
+
+/**
+ * What a debugger can tell of the process, or core, that it holds. Its functions are called only
+ * on the thread that calls the library. What they answer need not be true: nothing is believed
+ * unchecked.
+ */
+struct probing_debugger {
+	size_t size;	  /**< of this struct, as the caller knows it: later ones have more */
+	void *context;	  /**< given to each function */
+	int64_t pid;	  /**< 0 if unknown */
+	uint32_t machine; /**< ELF e_machine: 62 is x86_64, 183 aarch64 */
+	uint32_t held;	  /**< not 0: all threads stand still until the session ends */
+	/**
+	 * Reads @p length bytes, or fewer if the rest cannot be read; gives how many. NULL: the
+	 * process is on this machine and its memory and /proc may be read directly, also while the
+	 * debugger traces it.
+	 */
+	size_t (*read)(void *context, uint64_t address, void *buffer, size_t length);
+	/**
+	 * Puts what /proc/PID/@p name would hold there, where a link leads, or the numbers in a
+	 * folder, one a line. 0: it is known. "maps" must be, and "task", the tids; others make
+	 * more tables tell more. Not used without read().
+	 */
+	int (*fact)(void *context, const char *name, probing_text_handler *put, void *to);
+	/** Registers of the thread @p tid. 0: they are known. NULL: none are. */
+	int (*registers)(void *context, int64_t tid, struct probing_registers *ret);
+};
+
+/**
+ * Adds the process or core that a debugger holds, as a target called @p name. The context must
+ * outlive the session.
+ */
+PROBING_API struct probing_error *probing_open_debugger(struct probing *p, const char *name,
+							const struct probing_debugger *debugger)
+	PROBING_MUST_CHECK;
+
 /**
  * Sets a setting by its name; information_schema.df_settings lists them. For example
  * "probing.query.timeout" to "5" seconds, or "probing.query.mode" to "nonblocking".
@@ -142,6 +187,52 @@ PROBING_API double probing_value_real(struct probing_statement *s, unsigned colu
  */
 PROBING_API const char *probing_value_text(struct probing_statement *s, unsigned column,
 					   size_t *length);
+
+/** What text is for; bits. */
+enum probing_look {
+	PROBING_TERMINAL = 1, /**< characters that a terminal obeys are escaped */
+	PROBING_COLOUR = 2,   /**< colour marks what matters */
+};
+
+/**
+ * Runs all statements of @p sql and gives their results as text, like `probing query`. @p format is
+ * one of probing_format(); @p look has bits of enum probing_look; a table is made to fit @p width
+ * columns, 0: as many as it needs. What a statement gave before it failed is given too.
+ */
+PROBING_API struct probing_error *probing_print(struct probing *p, const char *sql,
+						const char *format, unsigned look, unsigned width,
+						probing_text_handler *handler,
+						void *context) PROBING_MUST_CHECK;
+
+/** Name of format number @p index ("table", "json", "csv", …), from 0; NULL behind the last. */
+PROBING_API const char *probing_format(unsigned index);
+
+/** Not 0: the statement that runs shall end, as by probing_cancel(). */
+typedef int probing_poll_handler(void *context);
+/** Has @p handler asked some times a second while a statement runs; NULL: no more. */
+PROBING_API void probing_on_poll(struct probing *p, probing_poll_handler *handler, void *context);
+
+/** Told the name of an object's type, its repr(), and where it lies; valid during the call. */
+typedef void probing_object_handler(void *context, const char *type, const char *value,
+				    uint64_t address);
+
+/**
+ * Finds what @p expression means in the Python frame @p depth (0: the innermost) of thread @p tid,
+ * and tells it. Names, attributes and constant indexes are understood ("self.rows[0]['key']"); no
+ * code is run. Only in what does not run: a core file, a snapshot, a process that a debugger holds.
+ */
+PROBING_API struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned depth,
+						  const char *expression,
+						  probing_object_handler *handler,
+						  void *context) PROBING_MUST_CHECK;
+
+/**
+ * Saves all that the tables would read of the session's target, which must be the only one, to the
+ * file @p path, for probing_open() on another machine. With @p redact not 0, values of variables
+ * are left out.
+ */
+PROBING_API struct probing_error *probing_snapshot(struct probing *p, const char *path,
+						   int redact) PROBING_MUST_CHECK;
 
 /** Ends the statement that runs, or the next one that does, as soon as it looks. */
 PROBING_API void probing_cancel(struct probing *p);

@@ -104,6 +104,12 @@ void prb_session_on_warning(struct prb_session *session, prb_warning_handler *ha
 	session->warn_context = context;
 }
 
+void prb_session_on_poll(struct prb_session *session, prb_poll_handler *handler, void *context)
+{
+	session->poll = handler;
+	session->poll_context = context;
+}
+
 void prb_session_warn(struct prb_session *session, const char *text)
 {
 	char **told;
@@ -152,8 +158,25 @@ const struct prb_error *prb_session_failure(const struct prb_session *session)
 	return session->failure;
 }
 
+/* Checks come by the million, and asking the caller may be slow. */
+static bool poll_says_end(struct prb_session *session)
+{
+	static const double interval = 0.05;
+	double now;
+
+	if (!session->poll)
+		return false;
+	now = clock_seconds(CLOCK_MONOTONIC);
+	if (now - session->polled < interval)
+		return false;
+	session->polled = now;
+	return session->poll(session->poll_context);
+}
+
 struct prb_error *prb_session_check(struct prb_session *session)
 {
+	if (poll_says_end(session))
+		prb_session_cancel(session);
 	if (atomic_load_explicit(&session->cancelled, memory_order_relaxed))
 		return prb_error_create(PRB_ERROR_CANCELLED, "the query was cancelled");
 	if (session->deadline && clock_seconds(CLOCK_MONOTONIC) > session->deadline)

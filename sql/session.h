@@ -44,6 +44,10 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,
 			    void *context);
 
+/** Has @p handler asked some times a second while a statement runs; not 0 cancels it. */
+typedef int prb_poll_handler(void *context);
+void prb_session_on_poll(struct prb_session *session, prb_poll_handler *handler, void *context);
+
 /**
  * Prepares the next statement of @p script, from byte *at on; *at becomes where the one after it
  * is looked for. *ret is NULL if there is none but blanks and comments. Errors point at the user's

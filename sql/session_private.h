@@ -27,6 +27,9 @@ struct prb_session {
 	PRB_VEC(struct prb_session_target) targets;
 	prb_warning_handler *warn;
 	void *warn_context;
+	prb_poll_handler *poll;
+	void *poll_context;
+	double polled;		   /**< when, CLOCK_MONOTONIC seconds */
 	PRB_VEC(char *) told;	   /**< warnings and notes, so that each is told once */
 	struct prb_error *error;   /**< of a scan, richer than what SQLite passes on; or NULL */
 	struct prb_error *failure; /**< see prb_session_failure() */

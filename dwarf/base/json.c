@@ -108,12 +108,17 @@ void prb_json_quote(struct prb_str *s, const char *text, size_t length)
 	prb_str_putc(s, '"');
 }
 
-void prb_json_text(struct prb_json *json, const char *key, const char *value)
+void prb_json_bytes(struct prb_json *json, const char *key, const char *value, size_t length)
 {
 	if (!value) {
 		prb_json_null(json, key);
 		return;
 	}
 	put_key(json, key);
-	prb_json_quote(json->out, value, strlen(value));
+	prb_json_quote(json->out, value, length);
+}
+
+void prb_json_text(struct prb_json *json, const char *key, const char *value)
+{
+	prb_json_bytes(json, key, value, value ? strlen(value) : 0);
 }

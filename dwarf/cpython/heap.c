@@ -30,6 +30,10 @@ void prb_heap_torn(struct prb_heap *h)
 	else if (target->kind == PRB_TARGET_CORE)
 		prb_heap_set_doubt(h, "the core file lacks memory, or what holds the objects "
 				      "together is damaged: some are missing");
+	else if (target->kind == PRB_TARGET_DEBUGGER)
+		prb_heap_set_doubt(h,
+				   "the debugger cannot read all memory, or what holds the objects "
+				   "together is damaged: some are missing");
 	else
 		prb_heap_set_doubt(h, "the snapshot does not hold all objects");
 }

@@ -68,6 +68,12 @@ struct prb_error *prb_elf_symbol(struct prb_elf *elf, const char *name,
 				 struct prb_elf_symbol *ret) PRB_MUST_CHECK;
 
 /**
+ * The same among its dynamic symbols alone, which is fast for names that are not there either.
+ * False if there is none, or they are broken.
+ */
+bool prb_elf_exported_symbol(struct prb_elf *elf, const char *name, struct prb_elf_symbol *ret);
+
+/**
  * The symbol in an executable section that covers @p address; one without size covers up to the
  * next symbol. Of several, the innermost, then a function, then the most public and least
  * decorated name. PRB_ERROR_NOT_FOUND.

@@ -121,8 +121,7 @@ static void fill(const Elf64_Sym *symbol, const char *name, struct prb_elf_symbo
 	};
 }
 
-/** Looks into the dynamic symbols; false also when they are broken, as others may do. */
-static bool find_dynamic_symbol(struct prb_elf *elf, const char *name, struct prb_elf_symbol *ret)
+bool prb_elf_exported_symbol(struct prb_elf *elf, const char *name, struct prb_elf_symbol *ret)
 {
 	prb_auto_error struct prb_error *err = NULL;
 	Elf64_Sym symbol;
@@ -158,7 +157,7 @@ static bool find_in_table(const struct prb_symbol_table *table, const char *name
 
 struct prb_error *prb_elf_symbol(struct prb_elf *elf, const char *name, struct prb_elf_symbol *ret)
 {
-	if (find_dynamic_symbol(elf, name, ret))
+	if (prb_elf_exported_symbol(elf, name, ret))
 		return NULL;
 	load_symtab(elf);
 	if (find_in_table(&elf->symtab, name, ret))

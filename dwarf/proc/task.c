@@ -78,7 +78,7 @@ struct prb_error *prb_task_read(struct prb_target *t, pid_t tid, struct prb_task
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ||
 	    prb_error_catch(&err, PRB_ERROR_UNSUPPORTED)) {
 		/* A core knows its threads but not what they did. */
-		if (t->kind == PRB_TARGET_CORE)
+		if (t->kind == PRB_TARGET_CORE || t->kind == PRB_TARGET_DEBUGGER)
 			return NULL;
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "thread %d is gone", tid);
 	}

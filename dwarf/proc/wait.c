@@ -223,12 +223,16 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 {
 	prb_auto_str struct prb_str s = {};
 	bool live = c->target->kind == PRB_TARGET_PROCESS;
-	bool stopped = task->state == 'T' || task->state == 't';
+	/* Who asks in a debugger knows that it is stopped, and wants to know where. */
+	bool held = c->target->held && task->state == 't';
+	bool stopped = task->state == 'T' || (task->state == 't' && !held);
 	long number = -1;
 	char key[32];
 
 	*ret = (struct prb_wait){.asked = -1, .left = -1};
-	if (!stopped && task->state != 'S' && task->state != 'D')
+	if (held && !task->in_syscall)
+		return NULL;
+	if (!stopped && !held && task->state != 'S' && task->state != 'D')
 		return NULL;
 
 	snprintf(key, sizeof(key), "task-wait:%d", task->tid);

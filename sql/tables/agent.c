@@ -18,7 +18,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 			      target->pid, target->pid);
 	else
 		prb_scan_note(scan, "nothing recorded: the agent was not loaded in this %s",
-			      target->kind == PRB_TARGET_CORE ? "core file" : "snapshot");
+			      prb_target_kind_name(target->kind));
 	return NULL;
 }
 

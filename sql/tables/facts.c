@@ -18,11 +18,6 @@ static struct prb_target *target_of(struct prb_scan *scan)
 	return prb_instant_target(scan->instant);
 }
 
-static const char *kind_name(const struct prb_target *t)
-{
-	return t->kind == PRB_TARGET_CORE ? "core file" : "snapshot";
-}
-
 void prb_missing_deinit(struct prb_missing *missing)
 {
 	prb_str_deinit(&missing->names);
@@ -59,8 +54,9 @@ void prb_missing_put(struct prb_scan *scan, unsigned column, const struct prb_mi
 	const char *reasons = prb_str_text(&missing->reasons);
 
 	if (*names)
-		prb_put_format(scan, column, "not in the %s: %s%s%s", kind_name(target_of(scan)),
-			       names, *reasons ? "; " : "", reasons);
+		prb_put_format(scan, column, "not in the %s: %s%s%s",
+			       prb_target_kind_name(target_of(scan)->kind), names,
+			       *reasons ? "; " : "", reasons);
 	else if (*reasons)
 		prb_put_text(scan, column, reasons);
 }

@@ -20,7 +20,7 @@ bool prb_scan_machine(struct prb_scan *scan)
 	t = scan->session->targets.items;
 	prb_scan_note(scan, "%s.%s is empty: it tells of this machine, which a %s may not be of",
 		      scan->table->schema, scan->table->name,
-		      t->target->kind == PRB_TARGET_CORE ? "core file" : "snapshot");
+		      prb_target_kind_name(t->target->kind));
 	return false;
 }
 

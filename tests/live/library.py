@@ -11,6 +11,29 @@ ROW = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 WARNING = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 (FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS, CANCELLED) = range(1, 8)
 
+ON_TEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+ON_OBJECT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p,
+                             ctypes.c_uint64)
+ON_POLL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+READ = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p,
+                        ctypes.c_size_t)
+FACT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ON_TEXT, ctypes.c_void_p)
+
+
+class Registers(ctypes.Structure):
+    _fields_ = [("pc", ctypes.c_uint64), ("known", ctypes.c_uint64), ("value", ctypes.c_uint64 * 64)]
+
+
+ON_REGISTERS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64,
+                                ctypes.POINTER(Registers))
+
+
+class Debugger(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("context", ctypes.c_void_p), ("pid", ctypes.c_int64),
+                ("machine", ctypes.c_uint32), ("held", ctypes.c_uint32), ("read", READ),
+                ("fact", FACT), ("registers", ON_REGISTERS)]
+
+
 _POINTER, _TEXT, _NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
 _SIGNATURES = {
     "probing_error_code": (ctypes.c_int, _POINTER),
@@ -21,6 +44,13 @@ _SIGNATURES = {
     "probing_create": (_POINTER, _POINTER),
     "probing_destroy": (None, _POINTER),
     "probing_open": (_POINTER, _POINTER, _TEXT, _TEXT),
+    "probing_open_debugger": (_POINTER, _POINTER, _TEXT, ctypes.POINTER(Debugger)),
+    "probing_print": (_POINTER, _POINTER, _TEXT, _TEXT, _NUMBER, _NUMBER, ON_TEXT, _POINTER),
+    "probing_format": (_TEXT, _NUMBER),
+    "probing_look_up": (_POINTER, _POINTER, ctypes.c_int64, _NUMBER, _TEXT, ON_OBJECT,
+                        _POINTER),
+    "probing_snapshot": (_POINTER, _POINTER, _TEXT, ctypes.c_int),
+    "probing_on_poll": (None, _POINTER, ON_POLL, _POINTER),
     "probing_set": (_POINTER, _POINTER, _TEXT, _TEXT),
     "probing_on_warning": (None, _POINTER, WARNING, _POINTER),
     "probing_query": (_POINTER, _POINTER, _TEXT, ROW, _POINTER),
@@ -90,6 +120,26 @@ class Session:
 
     def cancel(self):
         LIBRARY.probing_cancel(self.pointer)
+
+    def open_debugger(self, debugger):
+        self.debugger = debugger  # must live as long
+        debugger.size = debugger.size or ctypes.sizeof(Debugger)
+        check(LIBRARY.probing_open_debugger(self.pointer, b"held", ctypes.byref(debugger)))
+
+    def print(self, sql, form, width=0, enough=None):
+        """What probing_print() gives, until `enough` bytes came."""
+        pieces = []
+
+        def take(_, text, length):
+            pieces.append(ctypes.string_at(text, length))
+            return int(enough is not None and sum(map(len, pieces)) >= enough)
+
+        try:
+            check(LIBRARY.probing_print(self.pointer, sql.encode(), form.encode(), 0, width,
+                                        ON_TEXT(take), None))
+        finally:
+            self.printed = b"".join(pieces).decode()
+        return self.printed
 
     def query(self, sql, on_row=None):
         """All rows of all statements, as tuples."""

@@ -65,9 +65,11 @@ static void test_text(void **state)
 
 	(void)state;
 	prb_json_text(&json, NULL, NULL);
+	prb_json_bytes(&json, NULL, NULL, 0);
+	prb_json_bytes(&json, NULL, "a\0b", 3);
 	prb_json_text(&json, NULL, "");
 	prb_json_text(&json, NULL, "a\"b\\c\n\t\x1b\x7f/");
-	expect(&s, "null,\"\",\"a\\\"b\\\\c\\n\\u0009\\u001b\\u007f/\"");
+	expect(&s, "null,null,\"a\\u0000b\",\"\",\"a\\\"b\\\\c\\n\\u0009\\u001b\\u007f/\"");
 	json.comma = false;
 	prb_json_text(&json, NULL, "é漢\xf0\x9f\x90\x8d\xe2\x80\xae");
 	expect(&s, "\"\\u00e9\\u6f22\\ud83d\\udc0d\\u202e\"");

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Memory that a debugger reads for us. Internal to dwarf/debugger/.
+ *
+ * Each call of a debugger costs microseconds, or a round trip to another machine: neighbours are
+ * read in one call, and what was read is kept.
+ */
+#ifndef PRB_DEBUGGER_DEBUGGER_MEM_H
+#define PRB_DEBUGGER_DEBUGGER_MEM_H
+
+#include "dwarf/debugger/debugger.h"
+#include "dwarf/mem/mem.h"
+
+/** Creates it; @p debugger is borrowed. Without @p keep everything is read anew each time. */
+struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger, bool keep,
+					  struct prb_mem **ret) PRB_MUST_CHECK;
+
+#endif
