@@ -239,7 +239,7 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 		PRB_TRY(read_once(c, thread, view));
 		if (thread->task->state == 'R')
 			return NULL;
-		*ret = prb_task_slept(&c->tasks, thread->task);
+		*ret = prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
 	}
 	if (*ret && c->target->recorder)
 		prb_recorder_pages(c->target->recorder, thread->task->tid, view);

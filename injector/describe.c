@@ -33,6 +33,9 @@ static void take_registers(struct prb_capture *c, struct prb_capture_thread *thr
 {
 	if (!c->native || !task->pc || !task->sp || c->target->kind != PRB_TARGET_PROCESS)
 		return;
+	/* Its debugger has told all of them. */
+	if (c->target->held && thread->regs.known)
+		return;
 	thread->regs = (struct prb_regs){.machine = c->target->machine, .pc = task->pc};
 	prb_regs_set(&thread->regs, prb_regs_sp(c->target->machine), task->sp);
 	prb_target_note_registers(c->target, task->tid, &thread->regs);
@@ -183,8 +186,6 @@ struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 
 	out->state = prb_state_name(thread->task->state);
-	if (thread->task->state != 'R' && thread->task->state)
-		out->idle_seconds = prb_task_idle_seconds(&c->tasks, c->target, out->tid);
 	if (thread->py && !out->gil && waits_for_gil(thread))
 		out->gil = "waits";
 	remember(c, thread);

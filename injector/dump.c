@@ -3,6 +3,7 @@
 #include "injector/dump.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/base/checked.h"
@@ -234,7 +235,12 @@ static struct prb_error *plan(struct maker *m)
 	return NULL;
 }
 
-/* Threads of a core or snapshot do not move: read as they are. */
+static bool moves(const struct prb_target *target)
+{
+	return target->kind == PRB_TARGET_PROCESS && !target->held;
+}
+
+/* Threads of a core or snapshot, or in a debugger, do not move: read as they are. */
 static struct prb_error *read_still(struct maker *m)
 {
 	struct prb_capture *c = &m->capture;
@@ -320,6 +326,34 @@ static void finish(struct maker *m)
 			compare_threads, &m->main_tid);
 }
 
+static bool may_be_idle(const struct prb_dump_thread *thread)
+{
+	return strcmp(thread->state, "running") != 0 && strcmp(thread->state, "unknown") != 0;
+}
+
+static struct prb_error *fill_idle(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+	const struct prb_dump_options *o = c->options;
+	size_t count = c->dump->threads.count;
+	prb_auto_free bool *wanted = NULL;
+
+	if (o->want_idle && !c->target->recorder) {
+		wanted = calloc(count + 1, sizeof(*wanted));
+		if (!wanted)
+			return prb_error_nomem();
+		PRB_TRY(o->want_idle(c->dump, wanted));
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct prb_dump_thread *thread = &c->dump->threads.items[i];
+
+		if ((!wanted || wanted[i]) && may_be_idle(thread))
+			thread->idle_seconds =
+				prb_task_idle_seconds(&c->tasks, c->target, thread->tid);
+	}
+	return NULL;
+}
+
 static struct prb_error *make(struct maker *m)
 {
 	struct prb_capture *c = &m->capture;
@@ -336,7 +370,7 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(prb_view_prefetch(m->view));
 	PRB_TRY(prb_wait_context_create(c->target, &c->waits));
 	PRB_TRY(plan(m));
-	PRB_TRY(c->target->kind == PRB_TARGET_PROCESS ? read_live(m) : read_still(m));
+	PRB_TRY(moves(c->target) ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
 	if (c->options->source)
 		PRB_TRY(prb_source_fill(c->target, c->dump));
@@ -344,7 +378,7 @@ static struct prb_error *make(struct maker *m)
 	if (c->target->recorder)
 		prb_recorder_pages(c->target->recorder, 0, m->view);
 	finish(m);
-	return NULL;
+	return fill_idle(m);
 }
 
 static void unmake(struct maker *m)

@@ -95,7 +95,7 @@ static bool all_slept(struct frozen *f)
 		struct prb_task_watch *task = &tasks->list.items[i];
 
 		if (f->stops.items[i].stopped || prb_task_has_ended(task) ||
-		    prb_task_slept(tasks, task))
+		    prb_task_slept(tasks, task, false))
 			continue;
 		f->restless.items[i] = true;
 		all = false;

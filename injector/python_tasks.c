@@ -136,7 +136,7 @@ static bool all_slept(struct attempt *a)
 	struct prb_task_watch **task;
 
 	prb_vec_each (task, &a->watched)
-		if (!is_stopped(a, *task) && !prb_task_slept(&a->tasks, *task))
+		if (!is_stopped(a, *task) && !prb_task_slept(&a->tasks, *task, false))
 			return false;
 	return true;
 }
@@ -179,7 +179,7 @@ static struct prb_error *stop_watched(struct attempt *a, bool everyone)
 	a->stops.count = 0;
 	note_watched(a);
 	prb_vec_each (task, &a->watched) {
-		if (!everyone && prb_task_slept(&a->tasks, *task))
+		if (!everyone && prb_task_slept(&a->tasks, *task, false))
 			continue;
 		stop = prb_vec_push(&a->stops);
 		if (!stop)

@@ -97,6 +97,6 @@ struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *v
 	prb_capture_share(c, NULL);
 
 	prb_vec_each (thread, &c->threads)
-		thread->done = prb_task_slept(&c->tasks, thread->task);
+		thread->done = prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
 	return NULL;
 }

@@ -10,10 +10,15 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
 #include "injector/arch.h"
+#include "injector/fault_step.h"
+
+/* Seconds: we stood still ourselves, which does not count as waiting. */
+static const double standstill = 0.1;
 
 static double now(void)
 {
@@ -26,14 +31,16 @@ static double now(void)
 struct status {
 	char state;   /* as in stat; 0 if the thread is gone */
 	pid_t tracer; /* 0: none */
-	unsigned long long
-		pending; /* signals that wait and are not blocked, bit N-1 for signal N */
+	pid_t parent;
+	/* Signals, bit N-1 for signal N: that wait and are not blocked; that the program blocks or
+	 * handles. */
+	unsigned long long pending, heeded;
 };
 
 static struct status read_status(pid_t tid)
 {
 	char path[48], line[256];
-	unsigned long long own = 0, shared = 0, blocked = 0;
+	unsigned long long own = 0, shared = 0, blocked = 0, caught = 0;
 	struct status status = {};
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
@@ -41,17 +48,21 @@ static struct status read_status(pid_t tid)
 	while (file && fgets(line, sizeof(line), file)) {
 		sscanf(line, "State: %c", &status.state);
 		sscanf(line, "TracerPid: %d", &status.tracer);
+		sscanf(line, "PPid: %d", &status.parent);
 		sscanf(line, "SigPnd: %llx", &own);
 		sscanf(line, "ShdPnd: %llx", &shared);
 		sscanf(line, "SigBlk: %llx", &blocked);
+		sscanf(line, "SigCgt: %llx", &caught);
 	}
 	status.pending = (own | shared) & ~blocked;
+	status.heeded = blocked | caught;
 	return status;
 }
 
 struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 {
 	*ret = (struct prb_stop){.tid = tid};
+	prb_fault_step();
 	if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		ret->seized = true;
 		return NULL;
@@ -82,9 +93,9 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
  * Waits for the stop: a few polls, since a thread on another processor stops within microseconds;
  * then SIGCHLD, blocked in this thread and taken from the queue, so that nobody's handler runs.
  */
-static struct prb_error *wait_stop(struct prb_stop *stop, double deadline, int *status)
+struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, int *status)
 {
-	enum { POLLS = 64 };
+	enum { POLLS = 64, SHORT = 1000 };
 	sigset_t chld, before;
 
 	sigemptyset(&chld);
@@ -101,16 +112,22 @@ static struct prb_error *wait_stop(struct prb_stop *stop, double deadline, int *
 			err = prb_error_os(ESRCH, "thread %d is gone", stop->tid);
 			break;
 		}
+		double last = stop->begin;
+
 		stop->begin = now(); /* still running at this moment: the pause is not longer */
+		if (stop->begin - last > standstill)
+			deadline += stop->begin - last;
 		if (stop->begin > deadline) {
 			err = prb_error_create(PRB_ERROR_TIMEOUT,
 					       "thread %d does not stop: it sleeps in the kernel",
 					       stop->tid);
 			break;
 		}
-		/* Somebody else's thread may have taken the signal: look again each millisecond. */
+		/* Somebody else's thread may have taken the signal: look again from time to time.
+		 * The shorter that is, the better is known when it stopped. */
+		long nap = polls < SHORT ? 100000 : 1000000;
 		if (polls >= POLLS)
-			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = 1000000});
+			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = nap});
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -119,6 +136,7 @@ static struct prb_error *wait_stop(struct prb_stop *stop, double deadline, int *
 struct prb_error *prb_stop_ask(struct prb_stop *stop)
 {
 	stop->begin = now();
+	prb_fault_step();
 	if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
 		return prb_error_os(errno, "cannot stop thread %d", stop->tid);
 	return NULL;
@@ -128,7 +146,7 @@ struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms)
 {
 	int status;
 
-	PRB_TRY(wait_stop(stop, stop->begin + timeout_ms / 1e3, &status));
+	PRB_TRY(prb_stop_await(stop, stop->begin + timeout_ms / 1e3, &status));
 	if (!WIFSTOPPED(status)) {
 		stop->seized = false;
 		return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
@@ -141,9 +159,48 @@ struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms)
 	return NULL;
 }
 
+bool prb_stop_signals_pending(pid_t tid)
+{
+	return read_status(tid).pending;
+}
+
+bool prb_stop_heeds_signal(pid_t tid, int signal)
+{
+	return read_status(tid).heeded >> (signal - 1) & 1;
+}
+
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret)
 {
 	return prb_arch_registers(stop->tid, ret);
+}
+
+/* A call that a real signal has interrupted is to return EINTR, so that it is noticed. */
+static void restart_call(const struct prb_stop *stop)
+{
+	if (stop->stopped && !stop->signal && prb_arch_call_interrupted(stop->tid) &&
+	    !prb_stop_signals_pending(stop->tid))
+		prb_arch_restart_call(stop->tid);
+}
+
+struct prb_error *prb_stop_go_on(struct prb_stop *stop)
+{
+	restart_call(stop);
+	prb_fault_step();
+	if (ptrace(PTRACE_CONT, stop->tid, NULL, stop->signal))
+		return prb_error_os(errno, "cannot let thread %d go on", stop->tid);
+	stop->stopped = false;
+	stop->signal = 0;
+	return NULL;
+}
+
+/* What died while we traced it is ours to bury, or its process could not end; a child of our own
+ * program is waited for by that. */
+static void bury(pid_t tid)
+{
+	struct status status = read_status(tid);
+
+	if (status.state == 'Z' && status.parent != getpid())
+		waitpid(tid, NULL, __WALL | WNOHANG);
 }
 
 void prb_stop_end(struct prb_stop *stop, double *pause_us)
@@ -151,12 +208,12 @@ void prb_stop_end(struct prb_stop *stop, double *pause_us)
 	*pause_us = 0;
 	if (!stop->seized)
 		return;
-	/* A call that a real signal has interrupted is to return EINTR, so that it is noticed. */
-	if (stop->stopped && !stop->signal && prb_arch_call_interrupted(stop->tid) &&
-	    !read_status(stop->tid).pending)
-		prb_arch_restart_call(stop->tid);
-	if (ptrace(PTRACE_DETACH, stop->tid, NULL, stop->signal) && errno != ESRCH)
+	restart_call(stop);
+	prb_fault_step();
+	if (ptrace(PTRACE_DETACH, stop->tid, NULL, stop->signal)) {
 		prb_log("stop", 1, "cannot let go of thread %d: %s", stop->tid, strerror(errno));
+		bury(stop->tid);
+	}
 	if (stop->stopped)
 		*pause_us = (now() - stop->begin) * 1e6;
 	prb_log("stop", 2, "thread %d stopped for %.1f µs", stop->tid, *pause_us);

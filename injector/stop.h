@@ -42,6 +42,22 @@ struct prb_error *prb_stop_ask(struct prb_stop *stop) PRB_MUST_CHECK;
  */
 struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms) PRB_MUST_CHECK;
 
+/**
+ * Waits for the thread's next stop, or its end, and gives the status as waitpid() does.
+ * PRB_ERROR_TIMEOUT after @p deadline (CLOCK_MONOTONIC seconds).
+ */
+struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline,
+				 int *status) PRB_MUST_CHECK;
+
+/** True if signals wait for this thread or its process that it does not block. */
+bool prb_stop_signals_pending(pid_t tid);
+
+/** True if the thread blocks @p signal or its program handles it. */
+bool prb_stop_heeds_signal(pid_t tid, int signal);
+
+/** Lets the stopped thread run, still traced; what came first is delivered. */
+struct prb_error *prb_stop_go_on(struct prb_stop *stop) PRB_MUST_CHECK;
+
 /** General registers of the stopped thread. */
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret) PRB_MUST_CHECK;
 

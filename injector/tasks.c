@@ -90,14 +90,19 @@ void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 		task->state = errno == ESRCH ? 'X' : 0;
 }
 
-bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task)
+static bool still_asleep(const struct prb_task_watch *task)
 {
-	char counters[sizeof(task->counters)], stat[512];
+	char stat[512];
 
-	if (!asleep(task->state))
-		return false;
 	return reread(task->stat_fd, stat, sizeof(stat)) &&
-	       parse_stat(stat, NULL, 0) == task->state &&
+	       parse_stat(stat, NULL, 0) == task->state;
+}
+
+bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, bool seen_off)
+{
+	char counters[sizeof(task->counters)];
+
+	return asleep(task->state) && (seen_off || still_asleep(task)) &&
 	       read_counters(tasks, task, counters, sizeof(counters)) &&
 	       !strcmp(counters, task->counters);
 }
@@ -113,8 +118,8 @@ static int open_fact(struct prb_target *t, pid_t tid, const char *name, bool *go
 	return err ? -1 : fd;
 }
 
-/* The last number of NSpid is the tid in the innermost namespace, the target's own. */
-static pid_t read_inner_tid(struct prb_target *t, pid_t tid)
+/* The last number of NSpid is the tid in the innermost namespace. */
+pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid)
 {
 	prb_auto_str struct prb_str status = {};
 	prb_auto_error struct prb_error *err =
@@ -164,7 +169,7 @@ struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 
 	*ret = (struct prb_tasks){.by_status = !has_schedstat()};
 	PRB_TRY(prb_target_list(t, &names, "task"));
-	same_namespace = read_inner_tid(t, t->pid) == t->pid;
+	same_namespace = prb_task_inner_tid(t, t->pid) == t->pid;
 	for (char *line = names.data, *next; line && *line; line = next) {
 		long tid = strtol(line, &next, 10);
 
@@ -184,7 +189,7 @@ struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 		if (t->kind != PRB_TARGET_PROCESS || t->recorder)
 			PRB_TRY(read_recorded(t, task));
 		if (!same_namespace)
-			task->inner_tid = read_inner_tid(t, task->tid);
+			task->inner_tid = prb_task_inner_tid(t, task->tid);
 	}
 	return NULL;
 }

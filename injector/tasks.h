@@ -54,8 +54,15 @@ static inline bool prb_task_has_ended(const struct prb_task_watch *task)
 	return task->state == 'Z' || task->state == 'X';
 }
 
-/** True if the thread slept from when it was noted until now. */
-bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task);
+/**
+ * True if the thread slept from when it was noted until now. @p seen_off: in between, its `syscall`
+ * was not "running", for which the kernel makes sure that it has no processor; since it can neither
+ * get nor leave one without its counters' moving, its state need not be asked again.
+ */
+bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, bool seen_off);
+
+/** The tid of a thread as it knows it itself: in its own pid namespace. */
+pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid);
 
 /** The entry for a tid as the target sees it (its pid namespace), or NULL. */
 struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner_tid);

@@ -20,6 +20,7 @@ static const struct {
 } calls[] = {
 	{"process_vm_readv", SYS_process_vm_readv},
 	{"ptrace", SYS_ptrace},
+	{"perf_event_open", SYS_perf_event_open},
 };
 
 static void forbid(unsigned number)

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/borrow.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "injector/fault_step.h"
+#include "injector/mailbox.h"
+#include "injector/run_to.h"
+
+enum {
+	SIGNALS_FIRST = 64, /* signals that may come before the stop that was asked for */
+	SYSCALL_STOP = SIGTRAP | 0x80,
+};
+static const double step_timeout = 1.0; /* seconds for what takes microseconds */
+
+static struct prb_error *step(struct prb_borrow *b, int request, int signal)
+{
+	prb_fault_step();
+	if (ptrace(request, b->stop.tid, NULL, signal))
+		return prb_error_os(errno, "cannot go on with thread %d", b->stop.tid);
+	return NULL;
+}
+
+static struct prb_error *await(struct prb_borrow *b, double deadline, int *status)
+{
+	PRB_TRY(prb_stop_await(&b->stop, deadline, status));
+	if (WIFSTOPPED(*status))
+		return NULL;
+	b->stop.seized = b->stop.stopped = b->changed = false;
+	return prb_error_os(ESRCH, "thread %d is gone", b->stop.tid);
+}
+
+static bool is_event(int status)
+{
+	return status >> 16 == PTRACE_EVENT_STOP;
+}
+
+/* Signals that were on their way are delivered first, as they would have been. */
+static struct prb_error *stop_at_event(struct prb_borrow *b, int timeout_ms)
+{
+	PRB_TRY(prb_stop_ask(&b->stop));
+	PRB_TRY(prb_stop_wait(&b->stop, timeout_ms));
+	for (int i = 0; b->stop.signal; i++) {
+		int signal = b->stop.signal;
+
+		if (i == SIGNALS_FIRST)
+			return prb_error_create(PRB_ERROR_TIMEOUT,
+						"thread %d gets signals without end", b->stop.tid);
+		PRB_TRY(prb_stop_ask(&b->stop));
+		b->stop.signal = 0;
+		PRB_TRY(step(b, PTRACE_CONT, signal));
+		b->stop.stopped = false;
+		PRB_TRY(prb_stop_wait(&b->stop, timeout_ms));
+	}
+	return NULL;
+}
+
+static struct prb_error *read_state(struct prb_borrow *b)
+{
+	PRB_TRY(b->arch->save(b->stop.tid, &b->state));
+	if (ptrace(PTRACE_GETSIGMASK, b->stop.tid, sizeof(b->state.mask), &b->state.mask))
+		return prb_error_os(errno, "cannot read the signal mask of thread %d", b->stop.tid);
+	return NULL;
+}
+
+/* What it is like where it stands now. */
+static struct prb_error *look(struct prb_borrow *b)
+{
+	b->begin = b->stop.begin;
+	b->at_event = true;
+	if (b->stop.group_stop)
+		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+						       "process %d is stopped by job control",
+						       b->target->pid),
+				      "let it go on first: kill -CONT %d", b->target->pid);
+	return read_state(b);
+}
+
+struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_ms)
+{
+	b->changed = b->at_event = b->stop_signal = false;
+	b->earlier_us = 0;
+	b->mailbox = 0;
+	PRB_TRY(prb_stop_seize(tid, &b->stop));
+	PRB_TRY(stop_at_event(b, timeout_ms));
+	return look(b);
+}
+
+struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int timeout_ms,
+				    bool *reached)
+{
+	b->earlier_us += (prb_mail_now() - b->begin) * 1e6;
+	PRB_TRY(prb_run_to(&b->stop, address, timeout_ms, reached));
+	return look(b);
+}
+
+/* There must be room below the red zone in the same mapping, or the frame would lie elsewhere. */
+static struct prb_error *check_room(struct prb_borrow *b)
+{
+	struct prb_regs regs;
+	uint64_t sp;
+
+	b->arch->registers(&b->state, &regs);
+	sp = regs.value[prb_regs_sp(regs.machine)];
+
+	const struct prb_map *map = prb_maps_find(&b->target->maps, sp);
+	if (map && map->write && map->start <= b->frame.address)
+		return NULL;
+	return prb_error_create(PRB_ERROR_FAILED,
+				"the stack of thread %d has no room for %zu bytes", b->stop.tid,
+				b->frame.size);
+}
+
+static struct prb_error *set_mask(struct prb_borrow *b, uint64_t mask)
+{
+	prb_fault_step();
+	if (ptrace(PTRACE_SETSIGMASK, b->stop.tid, sizeof(mask), &mask))
+		return prb_error_os(errno, "cannot set the signal mask of thread %d", b->stop.tid);
+	return NULL;
+}
+
+/*
+ * After a signal frame the kernel knows no more what restart_syscall() was to go on with, and has
+ * it return EINTR: the frame has to make the call itself again.
+ */
+static struct prb_error *note_resumed_call(struct prb_borrow *b)
+{
+	uint8_t code[PRB_CODE_BEFORE];
+	struct prb_regs regs;
+
+	b->state.resumed = 0;
+	if (!b->arch->resumed_call)
+		return NULL;
+	b->arch->registers(&b->state, &regs);
+	struct prb_error *err =
+		prb_mail_read(b->memory, regs.pc - sizeof(code), code, sizeof(code));
+	if (err)
+		return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
+	b->state.resumed = b->arch->resumed_call(&b->state, code);
+	return NULL;
+}
+
+/* The way back is laid before the first step away. */
+static struct prb_error *lay_way_back(struct prb_borrow *b)
+{
+	if (b->arch->call_interrupted(&b->state) && !prb_stop_signals_pending(b->stop.tid))
+		b->arch->rewind_call(&b->state);
+	PRB_TRY(note_resumed_call(b));
+	b->arch->frame(&b->state, b->trampoline, &b->frame);
+	PRB_TRY(check_room(b));
+	PRB_TRY(prb_mail_write(b->memory, b->frame.address, b->frame.bytes, b->frame.size));
+	prb_fault_step();
+	if (ptrace(PTRACE_SETOPTIONS, b->stop.tid, NULL, PTRACE_O_TRACESYSGOOD))
+		return prb_error_os(errno, "cannot trace thread %d", b->stop.tid);
+	return NULL;
+}
+
+/* What arrives although all signals are blocked. False: the thread itself has failed. */
+static bool set_aside(struct prb_borrow *b, int status)
+{
+	if (is_event(status))
+		return true;
+	if (WSTOPSIG(status) != SIGSTOP)
+		return false;
+	b->stop_signal = true;
+	return true;
+}
+
+/* Goes on to the next syscall stop; group stops on the way are passed. */
+static struct prb_error *to_syscall_stop(struct prb_borrow *b)
+{
+	double deadline = prb_mail_now() + step_timeout;
+	int status;
+
+	for (;;) {
+		PRB_TRY(step(b, PTRACE_SYSCALL, 0));
+		b->at_event = false;
+		PRB_TRY(await(b, deadline, &status));
+		if (WSTOPSIG(status) == SYSCALL_STOP)
+			return NULL;
+		b->at_event = true;
+		if (!set_aside(b, status))
+			return prb_error_create(PRB_ERROR_FAILED,
+						"thread %d got signal %d when it was borrowed",
+						b->stop.tid, WSTOPSIG(status));
+	}
+}
+
+struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const uint64_t arguments[6],
+				     int64_t *ret)
+{
+	bool first = !b->changed;
+
+	if (first)
+		PRB_TRY(lay_way_back(b));
+	b->changed = true;
+	PRB_TRY(b->arch->set_syscall(b->stop.tid, &b->state, b->gadget, &b->frame, number,
+				     arguments));
+	if (first)
+		PRB_TRY(set_mask(b, UINT64_MAX));
+	PRB_TRY(to_syscall_stop(b));
+	PRB_TRY(to_syscall_stop(b));
+	return b->arch->syscall_result(b->stop.tid, ret);
+}
+
+/* Looks whether it stopped by itself; then it goes on, unless it has failed. */
+static struct prb_error *look_after(struct prb_borrow *b)
+{
+	int status;
+	pid_t got = waitpid(b->stop.tid, &status, __WALL | WNOHANG);
+
+	if (!got)
+		return NULL;
+	if (got < 0 || !WIFSTOPPED(status)) {
+		b->stop.seized = b->stop.stopped = b->changed = false;
+		return prb_error_os(ESRCH, "thread %d is gone", b->stop.tid);
+	}
+	b->at_event = true;
+	if (!set_aside(b, status))
+		return prb_error_create(PRB_ERROR_FAILED,
+					"thread %d got signal %d when it was borrowed", b->stop.tid,
+					WSTOPSIG(status));
+	PRB_TRY(step(b, PTRACE_CONT, 0));
+	b->at_event = false;
+	return NULL;
+}
+
+static struct prb_error *until_through(struct prb_borrow *b, uint64_t mailbox, double deadline)
+{
+	uint32_t through = 0;
+
+	for (;;) {
+		PRB_TRY(prb_mail_read(b->memory,
+				      mailbox + offsetof(struct prb_mailbox, borrow_state),
+				      &through, sizeof(through)));
+		if (through)
+			return NULL;
+		PRB_TRY(look_after(b));
+		if (prb_mail_now() > deadline)
+			return prb_error_create(PRB_ERROR_TIMEOUT,
+						"thread %d waits in pthread_create()", b->stop.tid);
+		sched_yield();
+	}
+}
+
+/* From wherever it is to a stop from which the kernel restarts calls. */
+static struct prb_error *to_event(struct prb_borrow *b, bool running)
+{
+	double deadline = prb_mail_now() + step_timeout;
+	int status = 0;
+
+	if (b->at_event)
+		return NULL;
+	prb_fault_step();
+	if (ptrace(PTRACE_INTERRUPT, b->stop.tid, NULL, NULL))
+		return prb_error_os(errno, "cannot stop thread %d", b->stop.tid);
+	if (!running)
+		PRB_TRY(step(b, PTRACE_CONT, 0));
+	PRB_TRY(await(b, deadline, &status));
+	if (!is_event(status) && WSTOPSIG(status) == SIGSTOP)
+		b->stop_signal = true;
+	b->at_event = true;
+	return NULL;
+}
+
+/* It has slept until it gave us up, and is where it was before. */
+static struct prb_error *note_whether_back(struct prb_borrow *b, uint64_t code)
+{
+	struct prb_regs regs;
+	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
+	uint64_t length = (uint64_t)(b->arch->borrow_end - b->arch->borrow_code);
+
+	PRB_TRY(prb_stop_registers(&b->stop, &regs));
+	b->changed = regs.pc >= start && regs.pc - start < length;
+	return NULL;
+}
+
+struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t stack,
+				 uint64_t mailbox, double timeout)
+{
+	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
+
+	PRB_TRY(b->arch->set_borrow(b->stop.tid, &b->state, start, stack, mailbox));
+	PRB_TRY(step(b, PTRACE_CONT, 0));
+	b->at_event = false;
+
+	struct prb_error *err = until_through(b, mailbox, prb_mail_now() + timeout);
+	if (err && (!b->stop.seized || b->at_event))
+		return err;
+	prb_auto_error struct prb_error *late = err;
+	PRB_TRY(to_event(b, true));
+	if (late) {
+		b->changed = false; /* in the middle of pthread_create(): it goes on alone */
+		return prb_steal(&late);
+	}
+	return note_whether_back(b, code);
+}
+
+/* Until then the new thread leaves the code mapped in which the borrowed one stands. */
+static struct prb_error *tell_back(struct prb_borrow *b)
+{
+	static const uint32_t back = PRB_BORROW_BACK;
+
+	return prb_mail_write(b->memory, b->mailbox + offsetof(struct prb_mailbox, borrow_state),
+			      &back, sizeof(back));
+}
+
+/* What may be seen of the thread comes back in an order in which each step may be the last. */
+static struct prb_error *restore(struct prb_borrow *b)
+{
+	PRB_TRY(to_event(b, false));
+	PRB_TRY(b->arch->restore_extended(b->stop.tid, &b->state));
+	PRB_TRY(set_mask(b, b->state.mask));
+	PRB_TRY(b->arch->restore_general(b->stop.tid, &b->state));
+	return b->mailbox ? tell_back(b) : NULL;
+}
+
+struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)
+{
+	struct prb_error *err = NULL;
+	bool again = b->stop_signal;
+
+	*pause_us = 0;
+	if (!b->stop.seized)
+		return NULL;
+	if (b->changed) {
+		err = restore(b);
+		if (err)
+			prb_log("inject", 1, "%s", err->message);
+		b->stop.signal = 0;
+	}
+	b->stop.begin = b->begin;
+	prb_stop_end(&b->stop, pause_us);
+	*pause_us += b->earlier_us;
+	if (again)
+		kill(b->target->pid, SIGSTOP);
+	return err;
+}

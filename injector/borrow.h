@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Borrowing one thread of a target: stop it, have it do something, put it back.
+ *
+ * Before anything of the thread is changed, a signal frame that leads back is written below its
+ * stack, as the kernel does for a handler; whatever the thread is then told to do ends in that
+ * frame. So it finds its way back by itself when we die, at every step.
+ *
+ * System calls are made by an instruction that is there already, and watched by syscall stops: no
+ * SIGTRAP is ever sent, so a target may block, ignore or handle that as it likes. All signals are
+ * blocked meanwhile; the kernel keeps them.
+ *
+ * Threading: all from one thread of ours.
+ */
+#ifndef PRB_INJECTOR_BORROW_H
+#define PRB_INJECTOR_BORROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/target.h"
+#include "injector/inject_arch.h"
+#include "injector/stop.h"
+
+struct prb_borrow {
+	const struct prb_inject_arch *arch;
+	struct prb_target *target;   /**< borrowed */
+	int memory;		     /**< of prb_mail_open(); set by the caller like these */
+	uint64_t gadget, trampoline; /**< code in the target */
+	struct prb_stop stop;
+	double begin;		       /**< when it was last seen running */
+	double earlier_us;	       /**< how long it stood before that, since it was taken */
+	struct prb_thread_state state; /**< as it was; calls to be repeated are rewound */
+	struct prb_return_frame frame;
+	uint64_t mailbox; /**< to be told when it is back; 0: nobody waits for that */
+	bool changed;	  /**< its registers are no longer those in `state` */
+	bool at_event;	  /**< it is in a stop from which the kernel restarts calls */
+	bool stop_signal; /**< SIGSTOP came meanwhile: to be sent again */
+};
+
+/**
+ * Stops @p tid and reads its registers; nothing is changed. PRB_ERROR_TIMEOUT if it does not stop
+ * in time, PRB_ERROR_FAILED if it is in a job-control stop, others of prb_stop_seize().
+ */
+struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_ms) PRB_MUST_CHECK;
+
+/**
+ * Has the thread that was taken go on to @p address and stand there; else it stands after
+ * @p timeout_ms wherever it is (prb_run_to()). Its registers are read anew.
+ */
+struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int timeout_ms,
+				    bool *reached) PRB_MUST_CHECK;
+
+/** Makes a system call on it. *ret is what the kernel returned: a negative errno value if failed.
+ */
+struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const uint64_t arguments[6],
+				     int64_t *ret) PRB_MUST_CHECK;
+
+/**
+ * Runs the borrowed thread's code at @p code until it says in the mailbox that it is through.
+ * PRB_ERROR_TIMEOUT after @p timeout seconds: it goes on, has been let go, and will find its way
+ * back.
+ */
+struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t stack,
+				 uint64_t mailbox, double timeout) PRB_MUST_CHECK;
+
+/** Puts everything back and lets it go; *pause_us: how long it was stopped. */
+struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/inject.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/proc/task.h"
+#include "dwarf/unwind/unwind.h"
+#include "injector/borrow.h"
+#include "injector/inject_private.h"
+#include "injector/safe_point.h"
+#include "injector/seccomp.h"
+
+enum {
+	STOP_TIMEOUT_MS = 400,
+	NAP_NS = 100000000, /* how long a borrowed thread waits for us before it gives us up */
+	SHORT_SLEEP_NS = 20000,
+	LONG_SLEEP_NS = 1000000,
+	WARM_FRAMES = 1000,
+	ENDING_LOOKS = 100,
+	MAIL_OFFSET = PRB_SCRATCH_CODE + PRB_SCRATCH_STACK,
+	TEXT_OFFSET = MAIL_OFFSET + PRB_SCRATCH_DATA - PRB_SCRATCH_TEXT,
+};
+static const double search_timeout = 1.5; /* seconds for finding a safe point */
+static const double create_timeout = 1.0;
+static const double meet_timeout = 5.0; /* no thread of the program stands meanwhile */
+static const double quit_timeout = 1.0;
+static const double start_timeout = 0.5; /* for the loader of a program that has just begun */
+static const double other_timeout = 1.0; /* for another command that has borrowed the thread */
+
+struct injection {
+	struct prb_target *t;
+	struct prb_target *own; /* the same by another thread, where the first one has ended */
+	const struct prb_inject_arch *arch;
+	struct prb_modules *modules;
+	struct prb_unwinder *unwinder;
+	struct prb_libc libc;
+	struct prb_library library;
+	struct prb_candidates candidates;
+	struct prb_borrow borrow;
+	struct prb_mail mail;
+	struct prb_inject_result *result;
+	int memory;	 /* of the target */
+	uint64_t base;	 /* of the scratch mapping; 0: none */
+	const char *why; /* why the last thread that was looked at could not be borrowed */
+	pid_t why_tid;
+	bool passing;  /* some thread of the round could be borrowed later */
+	bool filtered; /* by seccomp */
+	bool no_breakpoints;
+};
+
+static void forget(struct injection *in)
+{
+	prb_library_deinit(&in->library);
+	prb_libc_deinit(&in->libc);
+	if (in->unwinder)
+		prb_unwinder_destroy(in->unwinder);
+	prb_modules_destroy(in->modules);
+	if (in->memory >= 0)
+		close(in->memory);
+	in->memory = -1;
+	in->library = (struct prb_library){.fd = -1};
+	in->libc = (struct prb_libc){};
+	in->unwinder = NULL;
+	in->modules = NULL;
+}
+
+static void injection_deinit(struct injection *in)
+{
+	double pause;
+
+	/* Nothing is left to report to when this fails: the thread finds its own way back. */
+	prb_error_destroy(prb_borrow_give_back(&in->borrow, &pause));
+	prb_mail_release(&in->mail);
+	prb_vec_free(&in->candidates.list);
+	forget(in);
+	prb_target_destroy(in->own);
+}
+
+static struct prb_error *give_back(struct injection *in)
+{
+	double pause = 0;
+	struct prb_error *err = prb_borrow_give_back(&in->borrow, &pause);
+
+	in->result->pause_us += pause;
+	return err;
+}
+
+/* Another program may have been executed since its code was looked up. */
+static struct prb_error *check_code(struct injection *in)
+{
+	const struct prb_inject_arch *arch = in->arch;
+	uint8_t gadget[16] = {}, trampoline[16] = {};
+	struct prb_error *err = prb_mail_read(in->memory, in->libc.gadget, gadget,
+					      PRB_MIN(arch->syscall_length, sizeof(gadget)));
+
+	if (!err)
+		err = prb_mail_read(in->memory, in->libc.trampoline, trampoline,
+				    PRB_MIN(arch->sigreturn_length, sizeof(trampoline)));
+	if (!err && !memcmp(gadget, arch->syscall_code, arch->syscall_length) &&
+	    !memcmp(trampoline, arch->sigreturn_code, arch->sigreturn_length))
+		return NULL;
+	prb_error_destroy(err);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "another program was executed"),
+			      "nothing was changed; try again");
+}
+
+/* Has an unsafe thread come out of the functions that make it so, if it does within @patience_ms.
+ */
+static struct prb_error *lead_out(struct injection *in, const struct prb_safe_point *safe,
+				  int patience_ms, struct prb_verdict *verdict)
+{
+	pid_t tid = in->borrow.stop.tid;
+	bool reached;
+
+	if (!patience_ms || !in->arch->breakpoints || in->no_breakpoints || !verdict->way_out)
+		return NULL;
+	struct prb_error *err =
+		prb_borrow_follow(&in->borrow, verdict->way_out, patience_ms, &reached);
+	if (err && err->code == PRB_ERROR_UNSUPPORTED) {
+		prb_log("inject", 1, "%s", err->message);
+		in->no_breakpoints = true;
+		prb_error_destroy(err);
+		return NULL;
+	}
+	PRB_TRY(err);
+	prb_log("inject", 3, "thread %d %s %#llx", tid, reached ? "came to" : "did not come to",
+		(unsigned long long)verdict->way_out);
+	in->result->stops++;
+	return prb_safe_point_check(safe, tid, &in->borrow.state, verdict);
+}
+
+/* What forbids it may be over in a moment: another command at work, an exec. */
+static struct prb_error *take(struct injection *in, pid_t tid, int timeout_ms)
+{
+	double end = prb_mail_now() + other_timeout;
+
+	for (;;) {
+		struct prb_error *err = prb_borrow_take(&in->borrow, tid, timeout_ms);
+
+		if (!err || err->code != PRB_ERROR_PERMISSION || prb_mail_now() > end)
+			return err;
+		prb_error_destroy(err);
+		nanosleep(&(struct timespec){.tv_nsec = SHORT_SLEEP_NS}, NULL);
+	}
+}
+
+/*
+ * Stops a thread and keeps it if it may be borrowed where it is, or where it soon comes to; else
+ * it runs on. One that was asked to stop has to be waited for: nobody can let go of it before it
+ * has.
+ */
+static struct prb_error *try_thread(struct injection *in, pid_t tid, double end, int patience_ms,
+				    bool *ret)
+{
+	const struct prb_safe_point safe = {in->modules, in->unwinder, &in->libc, in->arch};
+	struct prb_verdict verdict = {};
+	int timeout_ms = (int)((end - prb_mail_now()) * 1000);
+	struct prb_error *err = take(in, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
+
+	*ret = false;
+	in->result->stops++;
+	if (!err)
+		err = check_code(in);
+	if (!err && in->filtered)
+		err = prb_seccomp_check(tid);
+	if (!err)
+		err = prb_safe_point_check(&safe, tid, &in->borrow.state, &verdict);
+	if (!err && verdict.why)
+		err = lead_out(in, &safe, patience_ms, &verdict);
+	if (!err && !verdict.why) {
+		*ret = true;
+		in->result->borrowed = tid;
+		return NULL;
+	}
+	prb_error_destroy(give_back(in));
+	if (err && err->code != PRB_ERROR_NO_PROCESS)
+		return prb_error_prefix(err, "process %d", in->t->pid);
+	in->passing |= err || !verdict.lasting;
+	in->why = verdict.why ? verdict.why : "it has ended";
+	in->why_tid = tid;
+	prb_log("inject", 2, "thread %d: %s", tid, err ? err->message : verdict.why);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *no_thread(struct injection *in)
+{
+	struct prb_task task;
+
+	PRB_TRY(prb_task_read(in->t, in->t->pid, &task));
+	if (strchr("ZX", task.state))
+		return prb_error_os(ESRCH, "process %d has ended", in->t->pid);
+	if (!in->candidates.list.count)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "process %d: all its threads sleep in the kernel and "
+					 "cannot be stopped",
+					 in->t->pid),
+			"try again when it has left its vfork() or its disk, or a "
+			"frozen control group of it is thawed");
+	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+					       "process %d: no thread could be borrowed safely; "
+					       "thread %d: %s",
+					       in->t->pid, in->why_tid,
+					       in->why ? in->why : "unknown"),
+			      "nothing was changed in it; try again later");
+}
+
+/* No thread will ever be fit. */
+static struct prb_error *no_fit_thread(struct injection *in)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "process %d: no thread can be borrowed; thread %d: %s", in->t->pid,
+				 in->why_tid, in->why),
+		"nothing was changed in it; dumps and queries need no injection");
+}
+
+/*
+ * The unwinder finds and keeps the tables of the code on the stack while the thread still sleeps,
+ * as far as its stack pointer alone leads.
+ */
+static struct prb_error *warm_up(struct injection *in, pid_t tid)
+{
+	struct prb_task task;
+	struct prb_error *err = prb_task_read(in->t, tid, &task);
+
+	if (err || !task.pc) {
+		prb_error_destroy(err);
+		return NULL;
+	}
+	struct prb_regs regs = {.machine = in->t->machine, .pc = task.pc};
+	struct prb_unwind_step step = {.signal_frame = true};
+
+	prb_regs_set(&regs, prb_regs_sp(regs.machine), task.sp);
+	for (int depth = 0; depth < WARM_FRAMES && !step.end && !step.reason; depth++)
+		PRB_TRY(prb_unwind_step(in->unwinder, in->t->mem, step.signal_frame, &regs, &step));
+	return NULL;
+}
+
+/* How long a round waits for each unsafe thread to come out: many could be asleep there, and one of
+ * several may be fit as it is. */
+static int patience_ms(const struct injection *in, int round)
+{
+	static const int patience[] = {0, 2, 10, 50};
+	int at = in->candidates.list.count == 1 ? round + 1 : round;
+
+	return patience[PRB_MIN(at, (int)PRB_ARRAY_SIZE(patience) - 1)];
+}
+
+/*
+ * A thread at an unsafe place is let go at once, in the first round; in later ones it is led out
+ * where that is possible, else let go and looked at again. The others run on all the time.
+ */
+static struct prb_error *find_thread(struct injection *in)
+{
+	double end = prb_mail_now() + search_timeout;
+	unsigned seed = (unsigned)in->t->pid;
+
+	for (int round = 0;; round++) {
+		PRB_TRY(prb_choose(in->t, &in->candidates));
+		in->passing = in->candidates.blocked || !in->candidates.list.count;
+		if (!round && in->candidates.list.count)
+			PRB_TRY(warm_up(in, in->candidates.list.items[0].tid));
+		for (size_t i = 0; i < in->candidates.list.count; i++) {
+			bool found;
+
+			PRB_TRY(try_thread(in, in->candidates.list.items[i].tid, end,
+					   patience_ms(in, round), &found));
+			if (found)
+				return NULL;
+			if (prb_mail_now() > end)
+				return no_thread(in);
+		}
+		if (!in->passing)
+			return no_fit_thread(in);
+		if (prb_mail_now() > end)
+			return no_thread(in);
+		/* What runs leaves its place within microseconds; what sleeps stays there. */
+		long longest = in->candidates.running ? 50000 : 5000000;
+		nanosleep(&(struct timespec){.tv_nsec = 5000 + rand_r(&seed) % longest}, NULL);
+	}
+}
+
+static struct prb_error *remote(struct injection *in, const char *name, long number,
+				const uint64_t arguments[6], int64_t *ret)
+{
+	PRB_TRY(prb_borrow_syscall(&in->borrow, number, arguments, ret));
+	prb_log("inject", 3, "%s in the target: %lld", name, (long long)*ret);
+	if (*ret < 0 && *ret > -4096)
+		return prb_error_create(PRB_ERROR_FAILED, "%s() in process %d: %s", name,
+					in->t->pid, strerror((int)-*ret));
+	return NULL;
+}
+
+static struct prb_error *fill_scratch(struct injection *in)
+{
+	const struct prb_inject_arch *arch = in->arch;
+	struct prb_mailbox box = {
+		.create = in->libc.pthread_create,
+		.frame = in->borrow.frame.address + sizeof(uint64_t),
+		.munmap = in->libc.munmap,
+		.base = in->base,
+		.size = PRB_SCRATCH_SIZE,
+		.fd = -1,
+		.nap = {0, NAP_NS},
+		.short_sleep = {0, SHORT_SLEEP_NS},
+		.long_sleep = {0, LONG_SLEEP_NS},
+		.entry = in->base + (uint64_t)(arch->thread_code - arch->code),
+		.self = in->libc.pthread_self,
+		.detach = in->libc.pthread_detach,
+	};
+
+	PRB_TRY(prb_mail_write(in->memory, in->base, arch->code,
+			       (size_t)(arch->code_end - arch->code)));
+	PRB_TRY(prb_mail_write(in->memory, in->base + MAIL_OFFSET, &box, sizeof(box)));
+	in->mail = (struct prb_mail){
+		.target = in->t,
+		.memory = in->memory,
+		.code = in->base,
+		.code_end = in->base + (uint64_t)(arch->code_end - arch->code),
+		.address = in->base + MAIL_OFFSET,
+		.text = in->base + TEXT_OFFSET,
+		.raw_syscall = in->base + (uint64_t)(arch->raw_syscall_code - arch->code),
+	};
+	return NULL;
+}
+
+static struct prb_error *map_scratch(struct injection *in)
+{
+	const uint64_t map[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX};
+	int64_t result;
+
+	PRB_TRY(remote(in, "mmap", in->arch->sys_mmap, map, &result));
+	in->base = (uint64_t)result;
+	PRB_TRY(fill_scratch(in));
+	const uint64_t protect[6] = {in->base, PRB_SCRATCH_CODE, PROT_READ | PROT_EXEC};
+	return remote(in, "mprotect", in->arch->sys_mprotect, protect, &result);
+}
+
+/* The thread is not there to do it, so that the borrowed one has to. */
+static struct prb_error *unmap_scratch(struct injection *in)
+{
+	const uint64_t arguments[6] = {in->base, PRB_SCRATCH_SIZE};
+	int64_t result;
+
+	in->base = 0;
+	return remote(in, "munmap", in->arch->sys_munmap, arguments, &result);
+}
+
+static struct prb_error *create_thread(struct injection *in)
+{
+	int64_t result;
+
+	PRB_TRY(prb_borrow_run(&in->borrow, in->base, in->base + MAIL_OFFSET, in->mail.address,
+			       create_timeout));
+	PRB_TRY(prb_mail_read(in->memory,
+			      in->mail.address + offsetof(struct prb_mailbox, create_result),
+			      &result, sizeof(result)));
+	if (!result) {
+		in->borrow.mailbox = in->mail.address;
+		return NULL;
+	}
+	/* It may be back already where it was, and is not to be taken away again for this. */
+	if (in->borrow.changed)
+		PRB_TRY(unmap_scratch(in));
+	return prb_error_create(PRB_ERROR_FAILED, "process %d cannot create a thread: %s",
+				in->t->pid, strerror((int)result));
+}
+
+/* What happens while the borrowed thread stands. */
+static struct prb_error *start_helper(struct injection *in)
+{
+	struct prb_error *err = map_scratch(in);
+
+	if (err && in->base && in->borrow.stop.seized)
+		prb_error_destroy(unmap_scratch(in));
+	if (!err)
+		err = create_thread(in);
+
+	struct prb_error *back = give_back(in);
+	if (err)
+		prb_error_destroy(back);
+	return err ? err : back;
+}
+
+/* There is nothing to do. */
+static bool is_settled(const struct injection *in)
+{
+	return in->result->already || in->result->absent;
+}
+
+static struct prb_error *prepare(struct injection *in, const struct prb_inject_request *request)
+{
+	struct prb_target *t = in->t;
+
+	in->arch = prb_inject_arch();
+	PRB_TRY(prb_library_open(request->library, request->symbol, t->machine, &in->library));
+	PRB_TRY(prb_modules_create(t, &in->modules));
+	bool loaded = prb_library_loaded(&in->library, in->modules);
+
+	in->result->already = loaded && !request->again && !request->unload;
+	in->result->absent = !loaded && request->unload;
+	if (is_settled(in))
+		return NULL;
+	PRB_TRY(prb_libc_find(in->modules, in->arch, &in->libc));
+	PRB_TRY(prb_unwinder_create(in->modules, &in->unwinder));
+	PRB_TRY(prb_mail_open(t->pid, &in->memory));
+	in->borrow.memory = in->memory;
+	in->borrow.arch = in->arch;
+	in->borrow.target = t;
+	in->borrow.gadget = in->libc.gadget;
+	in->borrow.trampoline = in->libc.trampoline;
+	return NULL;
+}
+
+/*
+ * A program that has just begun is waited for until its loader has brought in the C library, and
+ * for a moment if it has no loader yet.
+ */
+static struct prb_error *prepare_patiently(struct injection *in,
+					   const struct prb_inject_request *request)
+{
+	double begin = prb_mail_now();
+
+	for (;;) {
+		struct prb_error *err = prepare(in, request);
+		size_t parts = in->libc.parts.count;
+		double patience = parts ? start_timeout : start_timeout / 10;
+
+		if (!err || err->code != PRB_ERROR_UNSUPPORTED || parts > 1 ||
+		    prb_mail_now() - begin > patience)
+			return err;
+		prb_error_destroy(err);
+		forget(in);
+		nanosleep(&(struct timespec){.tv_nsec = LONG_SLEEP_NS}, NULL);
+		PRB_TRY(prb_target_refresh_maps(in->t));
+	}
+}
+
+/* Where it has crashed meanwhile, there is nothing left to load into. */
+static struct prb_error *name_end(struct injection *in, struct prb_error *err)
+{
+	uint8_t byte;
+
+	if (!err || (err->code != PRB_ERROR_NO_PROCESS && err->code != PRB_ERROR_FAULT))
+		return err;
+	prb_error_destroy(err);
+	/* What ends loses its threads a moment before its memory. */
+	for (int i = 0; i < ENDING_LOOKS; i++) {
+		err = prb_mail_read(in->memory, in->libc.gadget, &byte, sizeof(byte));
+		if (err)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = LONG_SLEEP_NS}, NULL);
+	}
+	if (!err)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_FAILED,
+					 "process %d: the helping thread has given us "
+					 "up while %s was loaded",
+					 in->t->pid, in->library.path),
+			"this command stood still for seconds: try again");
+	prb_error_destroy(err);
+	return prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS,
+					       "process %d ended while %s was loaded", in->t->pid,
+					       in->library.path),
+			      "if it crashed, code of the library that runs at its loading did "
+			      "that; if it lives, it has executed another program");
+}
+
+static struct prb_error *serve(struct injection *in, const struct prb_inject_request *request)
+{
+	struct prb_error *err = prb_mail_meet(&in->mail, prb_mail_now() + meet_timeout);
+
+	if (!err)
+		err = prb_library_load(&in->library, in->modules, &in->libc, &in->mail, request,
+				       in->result);
+	/* What goes on in there is not interrupted; the thread ends when it is through. */
+	if (err && err->code == PRB_ERROR_TIMEOUT)
+		return err;
+	struct prb_error *late = prb_mail_quit(&in->mail, prb_mail_now() + quit_timeout);
+	if (err || prb_error_catch(&late, PRB_ERROR_TIMEOUT)) {
+		prb_error_destroy(late);
+		return name_end(in, err);
+	}
+	return name_end(in, late);
+}
+
+struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_request *request,
+			     struct prb_inject_result *ret)
+{
+	struct injection *in = calloc(1, sizeof(*in));
+
+	if (!in)
+		return prb_error_nomem();
+	*ret = (struct prb_inject_result){};
+	in->t = t;
+	in->result = ret;
+	in->library.fd = in->memory = -1;
+
+	struct prb_error *err =
+		t->kind == PRB_TARGET_PROCESS ? prb_choose_alive(t, &in->own) : NULL;
+	if (in->own)
+		in->t = in->own;
+	if (!err)
+		err = prb_inject_preflight(in->t, &in->filtered);
+	if (!err)
+		err = prepare_patiently(in, request);
+	if (!err && !is_settled(in))
+		err = find_thread(in);
+	if (!err && !is_settled(in))
+		err = start_helper(in);
+	if (!err && !is_settled(in))
+		err = serve(in, request);
+	injection_deinit(in);
+	free(in);
+	return err;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What differs between processor architectures when a thread is borrowed.
+ *
+ * To add one: a const struct in arch/NAME_inject.c that fills in every member, and the code that
+ * runs in the target, in the same file. Until then prb_inject_arch() gives NULL there, and
+ * injection is refused by name.
+ */
+#ifndef PRB_INJECTOR_INJECT_ARCH_H
+#define PRB_INJECTOR_INJECT_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/unwind/regs.h"
+
+enum {
+	PRB_THREAD_GENERAL_MAX = 512,	 /**< bytes of the general registers */
+	PRB_THREAD_EXTENDED_MAX = 16384, /**< of all others */
+	PRB_CODE_BEFORE = 8, /**< bytes before the program counter that may be asked for */
+	PRB_FRAME_MAX = PRB_THREAD_EXTENDED_MAX + 1024,
+};
+
+/** All that a thread has in registers. */
+struct prb_thread_state {
+	uint8_t general[PRB_THREAD_GENERAL_MAX] __attribute__((aligned(64)));
+	uint8_t extended[PRB_THREAD_EXTENDED_MAX] __attribute__((aligned(64)));
+	size_t extended_size;
+	uint64_t mask; /**< of blocked signals */
+	long resumed;  /**< number of the call that restart_syscall() goes on with; 0: none */
+};
+
+/** A signal frame as the kernel would have written it, which leads back to where a thread was. */
+struct prb_return_frame {
+	uint64_t address; /**< where it has to lie in the target: below the stack's red zone */
+	size_t size;
+	uint8_t bytes[PRB_FRAME_MAX];
+};
+
+struct prb_inject_arch {
+	/** Instructions that a system call is made by, with a return behind: `code` of `length`
+	 * bytes; and those that return from a signal handler. Searched for in the C library. */
+	const uint8_t *syscall_code, *sigreturn_code;
+	size_t syscall_length, sigreturn_length;
+
+	/** The code for the target, position independent, at most PRB_SCRATCH_CODE bytes, and the
+	 * offsets in it of: the borrowed thread's part with its end, the new thread's, and a
+	 * function that makes a system call. */
+	const uint8_t *code, *code_end;
+	const uint8_t *borrow_code, *borrow_end, *thread_code, *raw_syscall_code;
+
+	/** Numbers of system calls. */
+	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_futex;
+
+	/** A thread can be stopped by a breakpoint of the processor, and then be given other
+	 * registers: the kernel has nothing left to do to get past it. */
+	bool breakpoints;
+
+	/** Says why this thread cannot be borrowed for the state the machine is in, or NULL. */
+	const char *(*obstacle)(pid_t tid, const struct prb_thread_state *state);
+
+	/** Reads and writes everything but the mask, of a stopped thread. */
+	struct prb_error *(*save)(pid_t tid, struct prb_thread_state *ret);
+	struct prb_error *(*restore_extended)(pid_t tid, const struct prb_thread_state *state);
+	struct prb_error *(*restore_general)(pid_t tid, const struct prb_thread_state *state);
+	void (*registers)(const struct prb_thread_state *state, struct prb_regs *ret);
+
+	/** The number of the system call that was interrupted, with its arguments, or -1. */
+	long (*call)(const struct prb_thread_state *state, uint64_t arguments[6]);
+
+	/** Is that call about to return EINTR? Makes it start again. */
+	bool (*call_interrupted)(const struct prb_thread_state *state);
+	void (*rewind_call)(struct prb_thread_state *state);
+
+	/** Tells by the @p code just before its program counter which call a thread made that the
+	 * kernel has resumed once already: 0 if it has not, or that cannot be told. May be NULL. */
+	long (*resumed_call)(const struct prb_thread_state *state,
+			     const uint8_t code[PRB_CODE_BEFORE]);
+
+	/** Builds the frame that brings back @p state, calls that were interrupted from their
+	 * start. @p trampoline: address of the code that returns from handlers. */
+	void (*frame)(const struct prb_thread_state *state, uint64_t trampoline,
+		      struct prb_return_frame *ret);
+
+	/** Sets a stopped thread up to make a system call by the code at @p gadget, and to go back
+	 * by the frame after it. */
+	struct prb_error *(*set_syscall)(pid_t tid, const struct prb_thread_state *state,
+					 uint64_t gadget, const struct prb_return_frame *frame,
+					 long number, const uint64_t arguments[6]);
+	struct prb_error *(*syscall_result)(pid_t tid, int64_t *ret);
+
+	/** The same to run the borrowed thread's code, with a stack that ends at @p stack. */
+	struct prb_error *(*set_borrow)(pid_t tid, const struct prb_thread_state *state,
+					uint64_t code, uint64_t stack, uint64_t mailbox);
+
+	/** The thread pointer, 0 if unknown. */
+	uint64_t (*thread_pointer)(const struct prb_thread_state *state);
+};
+
+/** NULL on a machine that injection is not written for. */
+const struct prb_inject_arch *prb_inject_arch(void);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the parts of injection share; nobody else includes this. */
+#ifndef PRB_INJECTOR_INJECT_PRIVATE_H
+#define PRB_INJECTOR_INJECT_PRIVATE_H
+
+#include "dwarf/base/vec.h"
+#include "dwarf/elf/module.h"
+#include "injector/inject.h"
+#include "injector/libc.h"
+#include "injector/mailbox.h"
+
+/**
+ * Goes through the rules that forbid injection, without touching the target: stopped, traced,
+ * strict seccomp mode, a wrong machine. *filtered: its system calls are filtered, so that the
+ * thread to be borrowed has to be asked.
+ */
+struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered) PRB_MUST_CHECK;
+
+/** A thread that may be borrowed; the lower its rank, the better. */
+struct prb_candidate {
+	pid_t tid;
+	int rank;
+};
+struct prb_candidates {
+	PRB_VEC(struct prb_candidate) list; /**< best first */
+	bool running;			    /**< one of them is not asleep */
+	size_t blocked; /**< threads left out since they sleep uninterruptibly */
+};
+
+/** Lists the threads by what each is doing. */
+struct prb_error *prb_choose(struct prb_target *t, struct prb_candidates *ret) PRB_MUST_CHECK;
+
+/**
+ * What has the number of a first thread that has ended is empty; any other thread tells it all.
+ * *ret: the same process by another thread, owned by the caller; untouched where the first one
+ * lives.
+ */
+struct prb_error *prb_choose_alive(struct prb_target *t, struct prb_target **ret) PRB_MUST_CHECK;
+
+/** Is it a system call that waits for what others do? @p number may be -1. */
+bool prb_call_waits(uint16_t machine, long number);
+
+/** A library file, opened and found fit for the target. */
+struct prb_library {
+	char *path;	  /**< real path as we see it */
+	const char *name; /**< its last part */
+	int fd;		  /**< -1 if not opened */
+	struct prb_elf *elf;
+	const char *build_id; /**< of the elf */
+};
+
+/**
+ * Opens the file and checks it: PRB_ERROR_USAGE if it is no shared library for the target's
+ * machine, or lacks @p symbol (may be NULL).
+ */
+struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_t machine,
+				   struct prb_library *ret) PRB_MUST_CHECK;
+void prb_library_deinit(struct prb_library *library);
+
+/** The target's copy of it, borrowed from @p modules; NULL if it has none. */
+const struct prb_module *prb_library_loaded(const struct prb_library *library,
+					    struct prb_modules *modules);
+
+/**
+ * Opens the target's own copy once more, by the name that its loader knows: *ret is a handle, 0 if
+ * that cannot be done.
+ */
+struct prb_error *prb_handle_open(const struct prb_library *library, struct prb_modules *modules,
+				  const struct prb_libc *libc, struct prb_mail *mail,
+				  double deadline, uint64_t *ret) PRB_MUST_CHECK;
+/** Closes a handle; nothing is done for 0 or where the C library has no dlclose(). */
+struct prb_error *prb_handle_close(const struct prb_libc *libc, struct prb_mail *mail,
+				   double deadline, uint64_t handle) PRB_MUST_CHECK;
+
+/** Has the new thread load the library and call the symbol, as the request says. */
+struct prb_error *prb_library_load(const struct prb_library *library, struct prb_modules *modules,
+				   const struct prb_libc *libc, struct prb_mail *mail,
+				   const struct prb_inject_request *request,
+				   struct prb_inject_result *ret) PRB_MUST_CHECK;
+
+#endif

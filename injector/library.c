@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The library's file: what it is, whether the target has it, and how it gets there. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/elf/elf.h"
+#include "injector/inject_arch.h"
+#include "injector/inject_private.h"
+
+enum {
+	FLAG_CLOEXEC = 1,
+	FLAG_EXEC = 0x10,   /* MFD_EXEC, Linux 6.3 */
+	NOW = 2,	    /* RTLD_NOW */
+	INTERNAL = 1 << 31, /* __RTLD_DLOPEN: what the dlopen() inside of libc wants */
+
+	TEXT_PATH = 0, /* places in the text of the mailbox; the path is used up first */
+	TEXT_SYMBOL = 0,
+	TEXT_ARGUMENT = 1024,
+	MESSAGE_MAX = 4096,
+};
+
+static struct prb_error *check_header(int fd, const char *path, uint16_t machine)
+{
+	Elf64_Ehdr header = {};
+
+	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	    !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+	    header.e_type == ET_DYN && header.e_machine == machine)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "%s is not a shared library for the target's "
+					       "processor",
+					       path),
+			      "'file %s' says what it is", path);
+}
+
+struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_t machine,
+				   struct prb_library *ret)
+{
+	ret->path = realpath(path, NULL);
+	if (ret->path)
+		ret->fd = open(ret->path, O_RDONLY | O_CLOEXEC);
+	if (ret->fd < 0) {
+		int os_errno = errno;
+
+		return prb_error_create(PRB_ERROR_USAGE, "cannot open %s: %s", path,
+					strerror(os_errno));
+	}
+	ret->name = strrchr(ret->path, '/') + 1;
+	PRB_TRY(check_header(ret->fd, ret->path, machine));
+
+	int copy = fcntl(ret->fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return prb_error_os(errno, "cannot read %s", ret->path);
+	PRB_TRY(prb_elf_open(copy, ret->path, &ret->elf));
+	ret->build_id = prb_elf_build_id(ret->elf);
+	if (!symbol)
+		return NULL;
+
+	struct prb_elf_symbol found;
+	struct prb_error *err = prb_elf_symbol(ret->elf, symbol, &found);
+	if (!err && found.function && !found.local)
+		return NULL;
+	prb_error_destroy(err);
+	return prb_error_create(PRB_ERROR_USAGE, "%s exports no function '%s'", ret->path, symbol);
+}
+
+void prb_library_deinit(struct prb_library *library)
+{
+	prb_elf_close(library->elf);
+	if (library->fd >= 0)
+		close(library->fd);
+	free(library->path);
+}
+
+const struct prb_module *prb_library_loaded(const struct prb_library *library,
+					    struct prb_modules *modules)
+{
+	for (size_t i = 0; i < modules->list.count; i++) {
+		struct prb_module *module = modules->list.items[i];
+		const char *slash = strrchr(module->path, '/');
+		const char *name = slash ? slash + 1 : module->path;
+
+		if (strncmp(name, "memfd:", 6) && strcmp(name, library->name) &&
+		    strncmp(name, "probing-", 8))
+			continue;
+		if (*library->build_id ? !strcmp(prb_module_build_id(module), library->build_id)
+				       : !strcmp(module->path, library->path))
+			return module;
+	}
+	return NULL;
+}
+
+struct loading {
+	const struct prb_library *library;
+	struct prb_target *t;
+	const struct prb_libc *libc;
+	struct prb_mail *mail;
+	double deadline;
+	uint64_t handle;
+	char *why; /* what the loader said first */
+};
+
+#define ARGUMENTS(...) ((const uint64_t[PRB_MAIL_ARGUMENTS]){__VA_ARGS__})
+
+static struct prb_error *call(struct loading *l, uint64_t function, const uint64_t *arguments,
+			      uint64_t *ret)
+{
+	return prb_mail_call(l->mail, function, arguments, l->deadline, ret);
+}
+
+/* What the loader has to say about its failure. */
+static struct prb_error *note_error(struct loading *l)
+{
+	prb_auto_str struct prb_str text = {};
+	uint64_t message = 0;
+
+	if (l->libc->dlerror)
+		PRB_TRY(call(l, l->libc->dlerror, ARGUMENTS(0), &message));
+	if (message)
+		PRB_TRY(prb_mem_read_cstr(l->t->mem, message, MESSAGE_MAX, &text));
+	else
+		prb_str_puts(&text, "the loader of the C library refuses it");
+	if (!l->why)
+		l->why = prb_str_take(&text);
+	return NULL;
+}
+
+static struct prb_error *load_path(struct loading *l, const char *path)
+{
+	uint64_t address, flags = NOW;
+
+	if (l->libc->internal_dlopen)
+		flags |= (uint32_t)INTERNAL;
+	PRB_TRY(prb_mail_text(l->mail, TEXT_PATH, path, &address));
+	PRB_TRY(call(l, l->libc->dlopen, ARGUMENTS(address, flags), &l->handle));
+	prb_log("inject", 2, "dlopen(%s) = %#llx", path, (unsigned long long)l->handle);
+	return l->handle ? NULL : note_error(l);
+}
+
+/* By its own name, where the target sees the very same file under it. */
+static struct prb_error *by_path(struct loading *l)
+{
+	struct stat ours, theirs;
+	prb_auto_close int fd = -1;
+	struct prb_error *err = prb_target_open_file(l->t, l->library->path, &fd);
+
+	if (err) {
+		prb_error_destroy(err);
+		return NULL;
+	}
+	if (fstat(l->library->fd, &ours) || fstat(fd, &theirs) || ours.st_dev != theirs.st_dev ||
+	    ours.st_ino != theirs.st_ino)
+		return NULL;
+	return load_path(l, l->library->path);
+}
+
+static bool copy_file(int from, int to)
+{
+	char chunk[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(from, chunk, sizeof(chunk), at)) > 0) {
+		for (ssize_t done = 0; done < n;) {
+			ssize_t written = write(to, chunk + done, (size_t)(n - done));
+
+			if (written < 0)
+				return false;
+			done += written;
+		}
+		at += n;
+	}
+	return n == 0;
+}
+
+static struct prb_error *create_memfd(struct loading *l, int64_t *fd)
+{
+	static const uint64_t flags[] = {FLAG_CLOEXEC | FLAG_EXEC, FLAG_CLOEXEC};
+	const struct prb_inject_arch *arch = prb_inject_arch();
+	char name[128];
+	uint64_t address, result = 0;
+
+	snprintf(name, sizeof(name), "%.100s", l->library->name);
+	PRB_TRY(prb_mail_text(l->mail, TEXT_PATH, name, &address));
+	*fd = -1;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(flags) && *fd < 0; i++) {
+		PRB_TRY(call(l, l->mail->raw_syscall,
+			     ARGUMENTS((uint64_t)arch->sys_memfd_create, address, flags[i]),
+			     &result));
+		*fd = (int64_t)result;
+	}
+	return *fd < 0 ? NULL : prb_mail_close_at_end(l->mail, *fd);
+}
+
+/* In memory of the target, whatever its file systems, users and namespaces are. */
+static struct prb_error *by_memfd(struct loading *l)
+{
+	char path[64];
+	int64_t remote;
+
+	PRB_TRY(create_memfd(l, &remote));
+	if (remote < 0) {
+		prb_log("inject", 1, "memfd_create() in the target: %s", strerror((int)-remote));
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", l->t->pid, (int)remote);
+	prb_auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || !copy_file(l->library->fd, fd)) {
+		prb_log("inject", 1, "cannot fill %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)remote);
+	return load_path(l, path);
+}
+
+/* A copy in a folder of the target's own root. */
+static struct prb_error *by_copy(struct loading *l)
+{
+	static const char *const folders[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(folders) && !l->handle; i++) {
+		prb_auto_free char *path = prb_format("/proc/%d/root%s/probing-%d-XXXXXX",
+						      l->t->pid, folders[i], (int)getpid());
+
+		if (!path)
+			return prb_error_nomem();
+		prb_auto_close int fd = mkostemp(path, O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		bool copied = copy_file(l->library->fd, fd) && !fchmod(fd, 0755);
+		close(prb_steal_fd(&fd));
+		struct prb_error *err =
+			copied ? load_path(l, strstr(path, "/root/") + strlen("/root")) : NULL;
+		unlink(path);
+		PRB_TRY(err);
+	}
+	return NULL;
+}
+
+static struct prb_error *load(struct loading *l, const char **way)
+{
+	static const struct {
+		struct prb_error *(*load)(struct loading *l);
+		const char *name;
+	} ways[] = {{by_path, "by its path"}, {by_memfd, "from memory"}, {by_copy, "from a copy"}};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ways); i++) {
+		*way = ways[i].name;
+		PRB_TRY(ways[i].load(l));
+		if (l->handle)
+			return NULL;
+	}
+	return prb_error_create(PRB_ERROR_FAILED, "process %d cannot load %s: %s", l->t->pid,
+				l->library->path, l->why ? l->why : "no way to give it the file");
+}
+
+static struct prb_error *call_symbol(struct loading *l, const struct prb_inject_request *request,
+				     struct prb_inject_result *ret)
+{
+	uint64_t name, argument, function, value;
+
+	PRB_TRY(prb_mail_text(l->mail, TEXT_SYMBOL, request->symbol, &name));
+	PRB_TRY(prb_mail_text(l->mail, TEXT_ARGUMENT, request->argument ? request->argument : "",
+			      &argument));
+	PRB_TRY(call(l, l->libc->dlsym, ARGUMENTS(l->handle, name), &function));
+	if (!function)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "the loaded %s has no '%s'",
+					l->library->path, request->symbol);
+	PRB_TRY(prb_error_prefix(call(l, function, ARGUMENTS(argument), &value),
+				 "%s() goes on in process %d", request->symbol, l->t->pid));
+	ret->called = true;
+	ret->value = (int64_t)value;
+	return NULL;
+}
+
+static struct prb_error *is_mapped(struct prb_target *t, const struct prb_module *module, bool *ret)
+{
+	struct prb_maps maps = {};
+	const struct prb_map *map;
+
+	PRB_TRY(prb_target_read_maps(t, &maps));
+	map = prb_maps_find(&maps, module->header);
+	*ret = map && !strcmp(map->path, module->path);
+	prb_maps_deinit(&maps);
+	return NULL;
+}
+
+/* Its own handle, as it is told, and ours; then it is gone unless somebody else has it open. */
+static struct prb_error *unload(struct loading *l, struct prb_modules *modules,
+				struct prb_inject_result *ret)
+{
+	bool mapped;
+
+	if (ret->value > 0)
+		PRB_TRY(prb_handle_close(l->libc, l->mail, l->deadline, (uint64_t)ret->value));
+	PRB_TRY(prb_handle_close(l->libc, l->mail, l->deadline, l->handle));
+	PRB_TRY(is_mapped(l->t, prb_library_loaded(l->library, modules), &mapped));
+	ret->unloaded = !mapped;
+	return NULL;
+}
+
+/* Opens it, again or for the first time. */
+static struct prb_error *open_library(struct loading *l, struct prb_modules *modules,
+				      const struct prb_inject_request *request,
+				      struct prb_inject_result *ret)
+{
+	ret->way = "once more";
+	if (request->again || request->unload)
+		PRB_TRY(prb_handle_open(l->library, modules, l->libc, l->mail, l->deadline,
+					&l->handle));
+	return l->handle || request->unload ? NULL : load(l, &ret->way);
+}
+
+struct prb_error *prb_library_load(const struct prb_library *library, struct prb_modules *modules,
+				   const struct prb_libc *libc, struct prb_mail *mail,
+				   const struct prb_inject_request *request,
+				   struct prb_inject_result *ret)
+{
+	enum { TIMEOUT = 10 };
+	struct loading l = {
+		.library = library,
+		.t = modules->target,
+		.libc = libc,
+		.mail = mail,
+		.deadline = prb_mail_now() + (request->timeout > 0 ? request->timeout : TIMEOUT),
+	};
+	struct prb_error *err = open_library(&l, modules, request, ret);
+
+	if (err && err->code == PRB_ERROR_TIMEOUT)
+		err = prb_error_prefix(err, "process %d goes on loading %s", l.t->pid,
+				       library->path);
+	ret->handle = l.handle;
+	if (!err && request->symbol && l.handle)
+		err = call_symbol(&l, request, ret);
+	if (!err && request->unload && l.handle)
+		err = unload(&l, modules, ret);
+	else if (!err && request->again)
+		err = prb_handle_close(libc, mail, l.deadline, l.handle);
+	free(l.why);
+	return err;
+}

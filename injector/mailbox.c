@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/mailbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dwarf/base/cleanup.h"
+#include "injector/fault_step.h"
+#include "injector/tasks.h"
+
+/* Nothing of the program waits while its helping thread comes to a stop, on a busy machine too. */
+enum { HOLD_TIMEOUT_MS = 5000 };
+static const double STOPPED_SECONDS = 1; /* a target that is stopped may go on at once */
+
+double prb_mail_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct prb_error *prb_mail_open(pid_t pid, int *ret_fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	*ret_fd = open(path, O_RDWR | O_CLOEXEC);
+	return *ret_fd >= 0 ? NULL
+			    : prb_error_os(errno == ENOENT ? ESRCH : errno,
+					   "cannot write the memory of process %d", pid);
+}
+
+static struct prb_error *check_done(ssize_t done, uint64_t address, size_t length)
+{
+	if (done == (ssize_t)length)
+		return NULL;
+	return done ? prb_error_fault(address, length) : prb_error_os(ESRCH, "the program is gone");
+}
+
+struct prb_error *prb_mail_read(int memory, uint64_t address, void *data, size_t length)
+{
+	return check_done(pread(memory, data, length, (off_t)address), address, length);
+}
+
+struct prb_error *prb_mail_write(int memory, uint64_t address, const void *data, size_t length)
+{
+	prb_fault_step();
+	return check_done(pwrite(memory, data, length, (off_t)address), address, length);
+}
+
+enum { STOPPED_POLLS = 1000 }; /* after so many it is asked whether it is stopped */
+
+/* Short waits at first: most calls take microseconds. */
+static void wait_a_little(unsigned polls)
+{
+	enum { YIELDS = 20, SHORT = 2000 };
+
+	if (polls < YIELDS)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){.tv_nsec = polls < SHORT ? 20000 : 1000000}, NULL);
+}
+
+/* By job control: nothing in it goes on until somebody else lets it. */
+static bool is_stopped(pid_t pid)
+{
+	char path[32], text[256] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	const char *end = memrchr(text, ')', n);
+
+	return end && !strncmp(end, ") T", 3);
+}
+
+static struct prb_error *stopped(pid_t pid)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "process %d was stopped by job control meanwhile",
+					       pid),
+			      "let it go on, and inject again: kill -CONT %d", pid);
+}
+
+/* Our number for a thread that knows itself as @inner: mostly the same. 0 if there is none. */
+static struct prb_error *find_tid(struct prb_target *t, pid_t inner, pid_t *ret)
+{
+	prb_auto_str struct prb_str tids = {};
+
+	*ret = 0;
+	PRB_TRY(prb_target_list(t, &tids, "task"));
+	for (int others = 0; others < 2 && !*ret; others++) {
+		for (const char *at = prb_str_text(&tids); *at && !*ret;) {
+			char *end;
+			pid_t tid = (pid_t)strtol(at, &end, 10);
+
+			if ((others || tid == inner) && prb_task_inner_tid(t, tid) == inner)
+				*ret = tid;
+			at = *end ? end + 1 : end;
+		}
+	}
+	return NULL;
+}
+
+struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline)
+{
+	double stopped_after = prb_mail_now() + STOPPED_SECONDS;
+	uint64_t inner = 0;
+
+	for (unsigned polls = 0; !inner; polls++) {
+		PRB_TRY(prb_mail_read(mail->memory,
+				      mail->address + offsetof(struct prb_mailbox, tid), &inner,
+				      sizeof(inner)));
+		if (prb_mail_now() > stopped_after && is_stopped(mail->target->pid))
+			return stopped(mail->target->pid);
+		if (prb_mail_now() > deadline)
+			return prb_error_create(PRB_ERROR_TIMEOUT, "the new thread does not run");
+		if (!inner)
+			wait_a_little(polls);
+	}
+	PRB_TRY(find_tid(mail->target, (pid_t)inner, &mail->tid));
+	return mail->tid ? NULL : prb_error_os(ESRCH, "the new thread is gone");
+}
+
+/* It is in its own code as long as it serves us. */
+static struct prb_error *check_serves(struct prb_mail *mail)
+{
+	struct prb_regs regs;
+
+	PRB_TRY(prb_stop_ask(&mail->stop));
+	PRB_TRY(prb_stop_wait(&mail->stop, HOLD_TIMEOUT_MS));
+	PRB_TRY(prb_stop_registers(&mail->stop, &regs));
+	if (regs.pc >= mail->code && regs.pc < mail->code_end)
+		return NULL;
+	return prb_error_os(ESRCH, "thread %d has given us up", mail->tid);
+}
+
+struct prb_error *prb_mail_hold(struct prb_mail *mail)
+{
+	if (mail->stop.seized)
+		return NULL;
+	PRB_TRY(prb_stop_seize(mail->tid, &mail->stop));
+
+	struct prb_error *err = check_serves(mail);
+	if (err)
+		prb_mail_release(mail);
+	return err;
+}
+
+void prb_mail_release(struct prb_mail *mail)
+{
+	double pause_us;
+
+	prb_stop_end(&mail->stop, &pause_us);
+}
+
+struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char *text,
+				uint64_t *ret)
+{
+	size_t length = strlen(text) + 1;
+
+	if (offset + length > PRB_SCRATCH_TEXT)
+		return prb_error_create(PRB_ERROR_USAGE, "'%.60s...' is too long", text);
+	*ret = mail->text + offset;
+	PRB_TRY(prb_mail_hold(mail));
+	return prb_mail_write(mail->memory, *ret, text, length);
+}
+
+struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd)
+{
+	PRB_TRY(prb_mail_hold(mail));
+	return prb_mail_write(mail->memory, mail->address + offsetof(struct prb_mailbox, fd), &fd,
+			      sizeof(fd));
+}
+
+/* The thread sees it when it goes on. */
+static struct prb_error *put_state(struct prb_mail *mail, uint32_t state)
+{
+	PRB_TRY(prb_mail_write(mail->memory, mail->address + offsetof(struct prb_mailbox, state),
+			       &state, sizeof(state)));
+	prb_mail_release(mail);
+	return NULL;
+}
+
+struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
+				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
+				uint64_t *ret)
+{
+	struct {
+		uint64_t function, arguments[PRB_MAIL_ARGUMENTS];
+	} call = {.function = function};
+	uint32_t state;
+
+	memcpy(call.arguments, arguments, sizeof(call.arguments));
+	PRB_TRY(prb_mail_hold(mail));
+	PRB_TRY(prb_mail_write(mail->memory, mail->address + offsetof(struct prb_mailbox, function),
+			       &call, sizeof(call)));
+	PRB_TRY(put_state(mail, PRB_MAIL_REQUEST));
+	for (unsigned polls = 0;; polls++) {
+		PRB_TRY(prb_mail_read(mail->memory,
+				      mail->address + offsetof(struct prb_mailbox, state), &state,
+				      sizeof(state)));
+		if (state == PRB_MAIL_DONE)
+			break;
+		if (prb_mail_now() > deadline)
+			return prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
+		if (polls % STOPPED_POLLS == STOPPED_POLLS - 1 && is_stopped(mail->target->pid))
+			return stopped(mail->target->pid);
+		wait_a_little(polls);
+	}
+	return prb_mail_read(mail->memory, mail->address + offsetof(struct prb_mailbox, result),
+			     ret, sizeof(*ret));
+}
+
+struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline)
+{
+	PRB_TRY(prb_mail_hold(mail));
+	PRB_TRY(put_state(mail, PRB_MAIL_QUIT));
+	for (unsigned polls = 0; prb_mail_now() < deadline; polls++) {
+		if (kill(mail->tid, 0) && errno == ESRCH)
+			return NULL;
+		wait_a_little(polls);
+	}
+	return prb_error_create(PRB_ERROR_TIMEOUT, "the helping thread does not end");
+}

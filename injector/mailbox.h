@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The memory that a target lends us, and calls on the thread that serves it.
+ *
+ * One mapping: a page of code, a stack for the borrowed thread, and the mailbox. The new thread
+ * waits at the mailbox for a function to call and leaves its result there. It waits without being
+ * woken (a few thousand short sleeps), and when nothing comes any more, because we were killed or
+ * told it to end, it closes the descriptor, unmaps all of this and ends. (It unmaps nothing if it
+ * is not known that the borrowed thread has left the code.)
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_INJECTOR_MAILBOX_H
+#define PRB_INJECTOR_MAILBOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/target.h"
+#include "injector/stop.h"
+
+enum {
+	PRB_MAIL_IDLE,
+	PRB_MAIL_REQUEST, /**< set by us: call `function` */
+	PRB_MAIL_DONE,	  /**< set by the thread: `result` is there */
+	PRB_MAIL_QUIT,	  /**< set by us */
+
+	PRB_BORROW_THROUGH = 1, /**< pthread_create() has returned */
+	PRB_BORROW_BACK = 2,	/**< the borrowed thread has left this memory */
+
+	PRB_MAIL_ARGUMENTS = 6,
+	PRB_SCRATCH_CODE = 4096,
+	PRB_SCRATCH_STACK = 64 << 10,
+	PRB_SCRATCH_DATA = 8192,
+	PRB_SCRATCH_SIZE = PRB_SCRATCH_CODE + PRB_SCRATCH_STACK + PRB_SCRATCH_DATA,
+	PRB_SCRATCH_TEXT = 4096, /**< bytes of the data for strings */
+};
+
+/** As it lies in the target; the code of arch/ knows the offsets. */
+struct prb_mailbox {
+	uint32_t state;				/* 0 */
+	uint32_t borrow_state;			/* 4: PRB_BORROW_… */
+	uint64_t function;			/* 8 */
+	uint64_t arguments[PRB_MAIL_ARGUMENTS]; /* 16 */
+	uint64_t result;			/* 64 */
+	uint64_t create;			/* 72: pthread_create() */
+	int64_t create_result;			/* 80 */
+	uint64_t thread;			/* 88: its pthread_t */
+	uint64_t frame;				/* 96: stack pointer for rt_sigreturn */
+	uint64_t munmap;			/* 104 */
+	uint64_t base, size;			/* 112, 120: of the mapping */
+	int64_t fd;		/* 128: descriptor that the thread closes at its end, or -1 */
+	int64_t nap[2];		/* 136: how long the borrowed thread waits for us */
+	int64_t short_sleep[2]; /* 152 */
+	int64_t long_sleep[2];	/* 168 */
+	uint64_t entry;		/* 184: where the new thread begins */
+	uint64_t tid;		/* 192: of the new thread, as the target's namespace numbers it */
+	uint64_t self, detach;	/* 200, 208: pthread_self(), pthread_detach() */
+};
+
+/** A mailbox in the target, as we use it. */
+struct prb_mail {
+	struct prb_target *target; /**< borrowed */
+	int memory;		   /**< of prb_mail_open(); borrowed */
+	uint64_t code, code_end;   /**< where the thread is while it waits for us */
+	uint64_t address;	   /**< of the mailbox */
+	uint64_t text;		   /**< of PRB_SCRATCH_TEXT bytes for strings */
+	uint64_t raw_syscall;	   /**< code that makes a system call: (number, five arguments) */
+	pid_t tid;		   /**< of the thread; 0 before prb_mail_meet() */
+	struct prb_stop stop;	   /**< of it, while it is held */
+};
+
+/**
+ * Opens the memory of a process, for the caller to close. It stays that of the program that runs
+ * there now: once that has executed another one, nothing is read or written any more.
+ */
+struct prb_error *prb_mail_open(pid_t pid, int *ret_fd) PRB_MUST_CHECK;
+
+/** Reads and writes it. PRB_ERROR_NO_PROCESS if there is no such memory any more. */
+struct prb_error *prb_mail_read(int memory, uint64_t address, void *data,
+				size_t length) PRB_MUST_CHECK;
+struct prb_error *prb_mail_write(int memory, uint64_t address, const void *data,
+				 size_t length) PRB_MUST_CHECK;
+
+/** Waits for the thread's first step and learns its number. */
+struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline) PRB_MUST_CHECK;
+
+/**
+ * Makes the thread stand, unless it stands already, until the next call: it cannot give us up
+ * while we write. (We could have stood still ourselves for so long that it did, and the program
+ * put something else in that place.) PRB_ERROR_NO_PROCESS if it is gone or about to go.
+ */
+struct prb_error *prb_mail_hold(struct prb_mail *mail) PRB_MUST_CHECK;
+void prb_mail_release(struct prb_mail *mail);
+
+/** Puts a string into the text area at @p offset and gives its address in the target. Holds. */
+struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char *text,
+				uint64_t *ret) PRB_MUST_CHECK;
+
+/** Has the thread close @p fd, a descriptor of the target, at its end. Holds. */
+struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd) PRB_MUST_CHECK;
+
+/**
+ * Has the thread call @p function with @p arguments and waits for the result until @p deadline
+ * (prb_mail_now()). PRB_ERROR_TIMEOUT leaves the call going on; PRB_ERROR_FAILED: the process was
+ * stopped by job control; PRB_ERROR_NO_PROCESS.
+ */
+struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
+				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
+				uint64_t *ret) PRB_MUST_CHECK;
+
+/** Tells the thread to end, and waits until it has, and the mapping is gone. */
+struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline) PRB_MUST_CHECK;
+
+/** CLOCK_MONOTONIC in seconds. */
+double prb_mail_now(void);
+
+#endif

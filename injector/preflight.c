@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "injector/inject_arch.h"
+#include "injector/inject_private.h"
+
+enum { STRICT = 1, FILTERED = 2 }; /* modes of seccomp */
+
+/* A number behind "NAME:\t" in the text of /proc/PID/status; -1 if there is none. */
+static long field(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
+static char state_of(const char *status)
+{
+	const char *at = strstr(status, "\nState:\t");
+
+	return at ? at[strlen("\nState:\t")] : 0;
+}
+
+static struct prb_error *check_status(struct prb_target *t, const char *status, bool *filtered)
+{
+	long tracer = field(status, "\nTracerPid:\t"), filters = field(status, "\nSeccomp:\t");
+	char state = state_of(status);
+
+	if (tracer > 0)
+		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+						       "process %d is being traced by process %ld",
+						       t->pid, tracer),
+				      "end the debugger or tracer there first: a process can have "
+				      "one only");
+	if (state == 'T')
+		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+						       "process %d is stopped by job control: a "
+						       "new thread would not run",
+						       t->pid),
+				      "let it go on first: kill -CONT %d", t->pid);
+	if (filters == STRICT)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "process %d may only read, write and end "
+						       "(strict seccomp mode)",
+						       t->pid),
+				      "no library can be loaded into it");
+	*filtered = filters == FILTERED;
+	return NULL;
+}
+
+/* A frozen thread sleeps in one of these functions of the kernel, by the kernel and its freezer. */
+static struct prb_error *check_frozen(struct prb_target *t)
+{
+	static const char *const freezers[] = {"__refrigerator", "do_freezer_trap", "get_signal"};
+	prb_auto_str struct prb_str function = {};
+	struct prb_error *err = prb_target_read_file(t, &function, "wchan");
+
+	if (err) {
+		prb_error_destroy(err); /* a kernel that does not tell */
+		return NULL;
+	}
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(freezers); i++)
+		if (!strcmp(prb_str_text(&function), freezers[i]))
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_FAILED,
+						 "process %d is frozen by its control group",
+						 t->pid),
+				"let it go on first: thaw the group, or unpause the container");
+	return NULL;
+}
+
+/* Whether a tracer is a command like this one. */
+static bool is_ours(long tracer)
+{
+	char path[32], name[16] = "";
+
+	snprintf(path, sizeof(path), "/proc/%ld/comm", tracer);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	return !file || (fgets(name, sizeof(name), file) && !strcmp(name, "probing\n"));
+}
+
+/* Another command at work, unlike a debugger, is through in a moment. */
+static struct prb_error *read_status(struct prb_target *t, struct prb_str *status)
+{
+	enum { LOOKS = 250, EACH_NS = 5000000 };
+
+	for (int i = 0; i < LOOKS; i++) {
+		prb_str_truncate(status, 0);
+		PRB_TRY(prb_target_read_file(t, status, "status"));
+		long tracer = field(prb_str_text(status), "\nTracerPid:\t");
+		if (tracer <= 0 || !is_ours(tracer))
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = EACH_NS}, NULL);
+	}
+	return NULL;
+}
+
+struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered)
+{
+	prb_auto_str struct prb_str status = {};
+
+	if (t->kind != PRB_TARGET_PROCESS)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "a core or snapshot cannot load a library"),
+				      "give the pid of a running process");
+	if (!prb_inject_arch())
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"injection is not written for this machine's processor");
+	PRB_TRY(read_status(t, &status));
+	PRB_TRY(check_status(t, prb_str_text(&status), filtered));
+	return check_frozen(t);
+}

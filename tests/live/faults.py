@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the tests of injection share: targets that check themselves, libraries to load into them, and
+what a target must look like after it."""
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import support
+from environment import OK, TIMEOUT
+
+PROGRAMS = support.HERE / "programs"
+RUNS = int(os.environ.get("PROBING_FAULT_RUNS", "10"))  # of each cell
+PER_PROCESS = 10  # of them into one process, each with a library of its own
+SLEEPERS = 5 if RUNS <= 10 else 2  # targets at the same time, where they do next to nothing
+REFUSAL_SECONDS = 2 + 2  # as promised, and what a busy machine adds
+STEPS = os.environ.get("PROBING_FAULT_STEPS", "")  # a build that does something at a chosen step
+MOST_STEPS = 200  # far more than there are
+COUNTS = {}  # cell -> what happened how often
+_LOCK = threading.Lock()
+
+
+class Build:
+    """Programs and libraries made for the tests."""
+
+    compiler = ["gcc"]
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="probing-faults-"))
+        self._made = {}
+        self._copies = itertools.count()
+        self._lock = threading.Lock()
+
+    def program(self, name, *flags):
+        """tests/live/programs/@name.c, compiled."""
+        key = (name,) + flags
+        with self._lock:
+            if key not in self._made:
+                made = self.folder / ("%s-%d" % (name, len(self._made)))
+                subprocess.run(
+                    [*self.compiler, "-D_GNU_SOURCE", "-O1", "-g", "-pthread", *flags, "-o",
+                     made, PROGRAMS / (name + ".c")], check=True)
+                self._made[key] = made
+            return self._made[key]
+
+    def library(self, *flags):
+        """A library that no process has loaded yet."""
+        original = self.program("fault_library", "-shared", "-fPIC", "-Wl,--build-id=none", *flags)
+        copy = self.folder / ("library%d.so" % next(self._copies))
+        shutil.copy(original, copy)
+        return copy
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def make_root(folder, program):
+    """A root folder with a program and its libraries, and nothing else."""
+    listing = subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True).stdout.decode()
+    libraries = [word for word in listing.split() if word.startswith("/")]
+    for path in libraries:
+        place = folder / path[1:]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+    shutil.copy(program, folder / "program")
+    (folder / "tmp").mkdir(exist_ok=True)
+
+
+class Checked:
+    """A target of the matrix; `with` starts it, and in the end it has to be content itself."""
+
+    STOP, ROUNDS, ERRORS, DETAIL, SENT, RECEIVED, TOOK = range(7)
+
+    def __init__(self, program, *arguments, before=(), **options):
+        self.shared = support.Shared()
+        self.target = support.Program(
+            [*before, program, self.shared.path, *arguments], **options)
+        assert self.target.line() == "ready"
+        self.pid = self.target.pid
+        self.content = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.target.__exit__()
+            self.shared.close()
+
+    def finish(self):
+        """Tells it to end, and asks whether anything was wrong."""
+        self.shared[self.STOP] = 1
+        code, errors = self.target.wait()
+        assert code == 0 and not self.shared[self.ERRORS], "exit %d, %d errors, detail %d: %s" % (
+            code, self.shared[self.ERRORS], self.shared[self.DETAIL], errors)
+
+    def wait_for_progress(self):
+        """It goes on working."""
+        before, end = self.shared[self.ROUNDS], time.monotonic() + 20
+        while self.shared[self.ROUNDS] <= before + 1:
+            assert self.target.alive(), "died: %r" % (self.target.wait(),)
+            assert time.monotonic() < end, "hangs"
+            time.sleep(0.001)
+
+
+def read_alive(pid, read):
+    """read(/proc/PID), or of another thread where the first one has ended and has nothing to show."""
+    if support.thread_status(pid)["State"][0] != "Z":
+        return read(Path("/proc/%d" % pid))
+    while True:
+        for tid in support.thread_ids(pid):
+            try:
+                found = read(Path("/proc/%d/task/%d" % (pid, tid)))
+                if found:
+                    return found
+            except OSError:
+                pass  # it has ended meanwhile
+
+
+def list_descriptors(folder):
+    """Numbers, and what each is."""
+    found = []
+    for number in os.listdir(folder / "fd"):
+        try:
+            found.append("%s: %s" % (number, os.readlink(folder / "fd" / number)))
+        except FileNotFoundError:
+            pass  # closed meanwhile
+    return sorted(found)
+
+
+def maps(pid):
+    return read_alive(pid, lambda folder: (folder / "maps").read_text())
+
+
+class Look:
+    """What can be seen of a process from outside that injection must not change."""
+
+    def __init__(self, pid, tids=None):
+        self.pid = pid
+        self.descriptors = read_alive(pid, list_descriptors)
+        self.threads = support.thread_ids(pid)
+        status = support.thread_status(pid)
+        # The first thread of a program makes the C library handle two signals of its own.
+        self.signals = {key: int(status[key], 16) & ~(3 << 31)
+                        for key in ("SigBlk", "SigIgn", "SigCgt")}
+        self.masks = {tid: int(self._status(tid, "SigBlk"), 16) for tid in self.threads}
+        self.traced = [tid for tid in self.threads if self._status(tid, "TracerPid") != "0"]
+        self.stopped = [tid for tid in self.threads if self._status(tid, "State")[:1] in "Tt"]
+        self.code = sorted(line.split()[0] for line in maps(pid).split("\n")
+                           if re.search(r"^\S+ ..xp \S+ 00:00 0\s*$", line))
+
+    def _status(self, tid, key):
+        try:
+            return support.thread_status(self.pid, tid)[key]
+        except (OSError, KeyError):
+            return "0"  # it has ended meanwhile
+
+    def differences(self, before, threads=True, code=True):
+        """What is not as it was."""
+        wrong = []
+        for key in (("descriptors", "signals") + (("threads",) if threads else ()) +
+                    (("code",) if code else ())):
+            if getattr(self, key) != getattr(before, key):
+                wrong.append("%s: %r, not %r" % (key, getattr(self, key), getattr(before, key)))
+        # A thread begins with all signals blocked, and unblocks them when it comes to it.
+        for tid in set(self.masks) & set(before.masks) if threads else ():
+            if self.masks[tid] & ~before.masks[tid]:
+                wrong.append("mask of %d: %x, not %x" % (tid, self.masks[tid], before.masks[tid]))
+        if self.traced or self.stopped != before.stopped:
+            wrong.append("traced %r, stopped %r" % (self.traced, self.stopped))
+        return wrong
+
+
+def look_settled(pid):
+    """A look at a process that is not just about to change: threads begin with signals blocked."""
+    look = Look(pid)
+    for _ in range(20):
+        time.sleep(0.002)
+        look, before = Look(pid), look
+        if not look.differences(before):
+            break
+    return look
+
+
+def wait_until_same(before, threads=True, timeout=10):
+    """The helping thread needs a moment to end."""
+    end = time.monotonic() + timeout
+    while wrong := Look(before.pid).differences(before, threads):
+        assert time.monotonic() < end, wrong
+        time.sleep(0.002)
+
+
+def inject(pid, library, *options, env=None, timeout=60):
+    """Runs the command: its exit code, what it printed (parsed), what it said."""
+    done = subprocess.run(
+        [support.BINARY, "-t", str(pid), "inject", "--json", "--library", library, *options],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=dict(os.environ, **(env or {})), timeout=timeout, check=False)
+    out = json.loads(done.stdout.decode()) if done.stdout else None
+    return done.returncode, out, done.stderr.decode(errors="replace")
+
+
+def is_mapped(pid, library):
+    return str(library.name) in maps(pid)
+
+
+def write_counts():
+    """For the page about the matrix, if one is to be written."""
+    if os.environ.get("PROBING_FAULT_COUNTS"):
+        with open(os.environ["PROBING_FAULT_COUNTS"], "w", encoding="utf-8") as file:
+            json.dump(COUNTS, file)
+
+
+class Cell:
+    """Counts what happens to one kind of target."""
+
+    def __init__(self, name):
+        with _LOCK:
+            self.count = COUNTS.setdefault(
+                name, {"runs": 0, "loaded": 0, "refused": 0, "pauses": [], "times": [],
+                       "reasons": [], "passed": False})
+
+    def passed(self):
+        with _LOCK:
+            self.count["passed"] = True
+            write_counts()
+
+    def run(self, what=None, err=""):
+        """A run that was not timed: "loaded", "refused", or neither."""
+        with _LOCK:
+            self.count["runs"] += 1
+            if what:
+                self.count[what] += 1
+            if what == "refused":
+                self.count["reasons"].append(err.strip())
+
+    def note(self, code, out, err, took):
+        with _LOCK:
+            self.count["runs"] += 1
+            self.count["times"].append(took)
+            if code == OK:
+                self.count["loaded"] += 1
+                self.count["pauses"] += [out["pause_us"]] if "pause_us" in out else []
+            else:
+                self.count["refused"] += 1
+                self.count["reasons"].append(err.strip())
+        if code != OK:
+            assert took < REFUSAL_SECONDS, "refused after %.1f s: %s" % (took, err)
+            assert err.strip(), "refused without a word"
+
+    def assert_loaded(self):
+        """Where a target can be injected, a refusal is a rare exception."""
+        assert self.count["runs"]
+        assert self.count["loaded"] >= 0.99 * self.count["runs"] - 0.5, self.count["reasons"]
+
+    def assert_refused(self):
+        assert self.count["runs"] and self.count["refused"] == self.count["runs"], self.count
+
+
+def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True, between=None,
+                library=None, settled=True):
+    """Injects a target, which must not notice. It may be refused with one of these exit codes. Where
+    the target is not @settled, descriptors and threads come and go by themselves."""
+    target.wait_for_progress()
+    before, library = look_settled(target.pid), library or build.library()
+    if between:
+        between(target)
+    began = time.monotonic()
+    code, out, err = inject(target.pid, library, "--symbol", "fault_touch", "--arg", "four")
+    cell.note(code, out, err, time.monotonic() - began)
+    assert code == OK or code in refusals, (code, err)
+    assert code or out["value"] == 1004
+    by_name = code or out["way"] == "by its path"
+    assert not by_name or bool(code) != is_mapped(target.pid, library), (out, maps(target.pid))
+    assert not code or all(word in err for word in words), err
+    if settled:
+        wait_until_same(before, threads)
+    look = Look(target.pid)
+    assert not look.traced and look.stopped == before.stopped
+    target.wait_for_progress()
+    assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
+
+
+def in_parallel(work, items, workers):
+    """work(item) for each, some at a time; the first failure is raised."""
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
+
+
+def run_cell(name, build, start, runs=RUNS, workers=1, each=inject_once, **options):
+    """Injects @runs times into targets made by @start, @workers at a time, and looks after each."""
+    cell = Cell(name)
+    size = min(PER_PROCESS, -(-runs // workers))
+
+    def share(first):
+        with start() as target:
+            for _ in range(min(size, runs - first)):
+                each(cell, build, target, **options)
+
+    in_parallel(share, range(0, runs, size), workers)
+    cell.passed()
+    return cell
+
+
+def at_step(step, pid, build, number=signal.SIGKILL, victim=None, timeout=60):
+    """An injection that, before its @step, sends a signal to @victim, or else to itself; None once
+    there is no such step, else how it ended and what it said."""
+    env = dict(os.environ, PROBING_FAULT_STEP=str(step), PROBING_FAULT_SIGNAL=str(int(number)))
+    if victim:
+        env["PROBING_FAULT_PID"] = str(victim)
+    done = subprocess.run(
+        [STEPS, "-v", "-t", str(pid), "inject", "--library", build.library(), "--symbol",
+         "fault_touch"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, timeout=timeout, check=False)
+    err = done.stderr.decode(errors="replace")
+    return (done.returncode, err) if "this is fault step" in err else None

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Targets in unusual states: fault_places SHARED
+ * idle|leader|vfork|vfork-thread|unload LIBRARY|filter CALL kill|trap|errno
+ */
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "fault.h"
+
+/* Also linked without libdl, where nothing is unloaded. */
+#pragma weak dlopen
+#pragma weak dlclose
+
+static void work(void)
+{
+	while (!shared->stop) {
+		nanosleep(&(struct timespec){0, 5000000}, NULL);
+		fault_round();
+	}
+}
+
+static void *work_and_end(void *unused)
+{
+	(void)unused;
+	fault_ready();
+	work();
+	exit(fault_end());
+}
+
+/* The first thread ends; the process lives on. */
+static void leave_leader(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, work_and_end, NULL);
+	pthread_exit(NULL);
+}
+
+/* Stands in vfork() until the child, which counts for it, is told to stop. */
+static void stand_in_vfork(void)
+{
+	volatile pid_t child = vfork();
+
+	if (!child) {
+		fault_ready();
+		work();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
+static void *work_beside(void *unused)
+{
+	work();
+	return unused;
+}
+
+/* Unloads the library whenever it is told to by `sent`. */
+static void unload(const char *library)
+{
+	fault_ready();
+	while (!shared->stop) {
+		void *handle = shared->sent ? dlopen(library, RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+		if (handle && (dlclose(handle) || dlclose(handle)))
+			fault_wrong(7);
+		if (shared->sent && !handle)
+			fault_wrong(8);
+		shared->sent = 0;
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+		fault_round();
+	}
+}
+
+/* A filter that answers one call with @action, and allows all others. */
+static void filter(unsigned number, unsigned action)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	fault_ready();
+	work();
+}
+
+/* "CALL ACTION" */
+static void filter_named(const char *call, const char *action)
+{
+	static const struct {
+		const char *name;
+		unsigned value;
+	} calls[] = {{"mmap", SYS_mmap},
+		     {"mprotect", SYS_mprotect},
+		     {"clone3", SYS_clone3},
+		     {"memfd_create", SYS_memfd_create},
+		     {"reboot", SYS_reboot}},
+	  actions[] = {{"kill", SECCOMP_RET_KILL_PROCESS},
+		       {"trap", SECCOMP_RET_TRAP},
+		       {"errno", SECCOMP_RET_ERRNO | ENOSYS}};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		for (size_t n = 0; n < sizeof(actions) / sizeof(actions[0]); n++)
+			if (!strcmp(call, calls[i].name) && !strcmp(action, actions[n].name))
+				filter(calls[i].value, actions[n].value);
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 2 ? argv[2] : "";
+	pthread_t thread;
+
+	fault_open(argv[1]);
+	if (!strcmp(kind, "leader")) {
+		leave_leader();
+	} else if (!strcmp(kind, "vfork")) {
+		stand_in_vfork();
+	} else if (!strcmp(kind, "vfork-thread")) {
+		pthread_create(&thread, NULL, work_beside, NULL);
+		stand_in_vfork();
+		pthread_join(thread, NULL);
+	} else if (!strcmp(kind, "unload")) {
+		unload(argv[3]);
+	} else if (!strcmp(kind, "filter")) {
+		filter_named(argv[3], argv[4]);
+	} else {
+		fault_ready();
+		work();
+	}
+	return fault_end();
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fault matrix: threads that wait in a system call. None returns EINTR or early because of us,
+none loses or repeats what it moves, and what is left of a timeout stays what it is."""
+import time
+
+import pytest
+
+import faults
+from faults import SLEEPERS, Checked, run_cell
+
+# Each ends by its own timeout, or by an alarm.
+TIMED = ["nanosleep", "clock_nanosleep", "futex", "futex_waitv", "sem", "poll", "select", "pselect",
+         "pselect-mask", "ppoll-mask", "epoll", "epoll_pwait2", "io_uring", "recv",
+         "sigtimedwait", "semtimedop", "wait", "sigsuspend"]
+# Each ends by what another process does.
+WAITING = ["read", "poll", "epoll", "semop", "msgrcv", "inotify", "flock", "fcntl", "accept",
+           "connect", "write", "write-large", "sendfile", "waitid"]
+
+
+@pytest.mark.parametrize("call", TIMED)
+def test_calls_with_a_timeout(build, call):
+    program = build.program("fault_calls")
+    run_cell("system call: " + call, build, lambda: Checked(program, call),
+             workers=SLEEPERS).assert_loaded()
+
+
+@pytest.mark.parametrize("call", WAITING)
+def test_calls_that_wait(build, call):
+    program = build.program("fault_waits")
+    run_cell("system call, waiting: " + call, build, lambda: Checked(program, call),
+             workers=SLEEPERS).assert_loaded()
+
+
+# The kernel repeats these with the time that is left; the others begin anew (docs/injection.md).
+KEPT = [call for call in TIMED if call not in (
+    "epoll", "epoll_pwait2", "recv", "sigtimedwait", "semtimedop")]
+LENGTH = 0.5  # seconds that each waits
+
+
+def inject_in_the_middle(cell, build, target):
+    """The call ends when it would have ended, not when a second one had gone by."""
+    before = target.shared[target.ROUNDS]
+    while target.shared[target.ROUNDS] == before:
+        time.sleep(0.001)
+    time.sleep(LENGTH / 2)
+    library = build.library()
+    began = time.monotonic()
+    code, out, err = faults.inject(target.pid, library)
+    took = time.monotonic() - began
+    cell.note(code, out, err, took)
+    while target.shared[target.ROUNDS] == before + 1:
+        assert target.target.alive()
+        time.sleep(0.001)
+    took = target.shared[target.TOOK] / 1e6
+    assert LENGTH - 0.001 < took < LENGTH * 1.45, took
+    assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
+
+
+def test_timeouts_kept(build):
+    """Half of the time has gone when injection comes."""
+    program = build.program("fault_calls")
+
+    def one(call):
+        run_cell("timeout kept: " + call, build,
+                 lambda: Checked(program, call, int(LENGTH * 1000)),
+                 each=inject_in_the_middle).assert_loaded()
+
+    faults.in_parallel(one, KEPT, len(KEPT))

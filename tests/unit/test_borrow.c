@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Borrowed threads do what they are told and are as before, also when they find back alone. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include "dwarf/base/checked.h"
+#include "injector/borrow.h"
+#include "injector/libc.h"
+#include "injector/mailbox.h"
+#include "injector/run_to.h"
+#include "tests/unit/sleeper.h"
+
+#ifdef __x86_64__
+
+enum {
+	TRIES = 20,
+	MXCSR = 24, /* places in the vector registers */
+	XMM = 160,
+	XMM_SIZE = 256,
+};
+
+/* Holds known values in registers and never changes them: every look finds the same. */
+static void stand_still(void *unused)
+{
+	static uint8_t values[XMM_SIZE] __attribute__((aligned(16)));
+	uint32_t mxcsr = 0x7f80; /* rounds towards zero */
+	sigset_t blocked;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(values); i++)
+		values[i] = (uint8_t)(i * 7 + 1);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	__asm__ volatile("ldmxcsr %1\n"
+			 ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
+			 "movdqa 16*\\n(%0), %%xmm\\n\n"
+			 ".endr\n"
+			 "movq %%rsp, -8(%%rsp)\n" /* the red zone is in use */
+			 "movabsq $0x1111222233334444, %%rbx\n"
+			 "movabsq $0x5555666677778888, %%r15\n"
+			 "stc\n"
+			 "1: jmp 1b\n"
+			 :
+			 : "r"(values), "m"(mxcsr)
+			 : "memory");
+}
+
+struct borrowing {
+	struct child child;
+	struct prb_modules *modules;
+	struct prb_libc libc;
+	struct prb_borrow borrow;
+};
+
+static void begin(struct borrowing *b, sleeper *run)
+{
+	start(&b->child, run, NULL);
+	await(&b->child, 'R', NULL);
+	ok(prb_modules_create(b->child.target, &b->modules));
+	b->libc = (struct prb_libc){};
+	ok(prb_libc_find(b->modules, prb_inject_arch(), &b->libc));
+	b->borrow = (struct prb_borrow){
+		.arch = prb_inject_arch(),
+		.target = b->child.target,
+		.gadget = b->libc.gadget,
+		.trampoline = b->libc.trampoline,
+	};
+	ok(prb_mail_open(b->child.pid, &b->borrow.memory));
+}
+
+static void end(struct borrowing *b)
+{
+	close(b->borrow.memory);
+	prb_libc_deinit(&b->libc);
+	prb_modules_destroy(b->modules);
+	finish(&b->child);
+}
+
+static void take(struct borrowing *b)
+{
+	ok(prb_borrow_take(&b->borrow, b->child.pid, PATIENCE * 1000));
+}
+
+static void give_back(struct borrowing *b)
+{
+	double pause;
+
+	ok(prb_borrow_give_back(&b->borrow, &pause));
+	assert_true(pause > 0);
+}
+
+static const struct user_regs_struct *general(const struct borrowing *b)
+{
+	return (const struct user_regs_struct *)b->borrow.state.general;
+}
+
+/* It has come to the loop in which nothing changes. */
+static void take_in_loop(struct borrowing *b)
+{
+	static const uint8_t loop[] = {0xeb, 0xfe}; /* jmp to itself */
+	uint8_t code[sizeof(loop)];
+
+	for (double late = now() + PATIENCE; now() < late;) {
+		take(b);
+		ok(prb_mail_read(b->borrow.memory, general(b)->rip, code, sizeof(code)));
+		if (!memcmp(code, loop, sizeof(code)))
+			return;
+		give_back(b);
+	}
+	fail_msg("it never comes to its loop");
+}
+
+static void assert_same(const struct borrowing *b, const struct prb_thread_state *before)
+{
+	const struct user_regs_struct *now_is = general(b);
+	struct user_regs_struct was;
+	uint64_t red_zone;
+
+	memcpy(&was, before->general, sizeof(was));
+	was.orig_rax = now_is->orig_rax; /* no call is under way in either */
+	assert_memory_equal(&was, now_is, sizeof(was));
+	assert_memory_equal(before->extended + XMM, b->borrow.state.extended + XMM, XMM_SIZE);
+	assert_memory_equal(before->extended + MXCSR, b->borrow.state.extended + MXCSR, 4);
+	assert_int_equal(b->borrow.state.mask, before->mask);
+	ok(prb_mail_read(b->borrow.memory, was.rsp - 8, &red_zone, sizeof(red_zone)));
+	assert_int_equal(red_zone, was.rsp);
+}
+
+static void assert_calls(struct borrowing *b)
+{
+	const uint64_t none[6] = {}, bad[6] = {UINT64_MAX};
+	int64_t result;
+
+	ok(prb_borrow_syscall(&b->borrow, SYS_getpid, none, &result));
+	assert_int_equal(result, b->child.pid);
+	ok(prb_borrow_syscall(&b->borrow, SYS_close, bad, &result));
+	assert_int_equal(result, -EBADF);
+}
+
+static void test_calls(void **state)
+{
+	static struct prb_thread_state before;
+	struct borrowing b;
+
+	(void)state;
+	begin(&b, stand_still);
+	take_in_loop(&b);
+	before = b.borrow.state;
+	assert_int_equal(before.mask, 1ull << (SIGUSR1 - 1));
+	assert_int_equal(general(&b)->r15, 0x5555666677778888);
+	for (int i = 0; i < TRIES; i++) {
+		assert_calls(&b);
+		give_back(&b);
+		take(&b);
+		assert_same(&b, &before);
+	}
+	give_back(&b);
+	end(&b);
+}
+
+/* As when we are killed: it is let go in the middle, and nobody puts anything back. */
+static void test_way_back(void **state)
+{
+	static struct prb_thread_state before;
+	struct borrowing b;
+
+	(void)state;
+	begin(&b, stand_still);
+	take_in_loop(&b);
+	before = b.borrow.state;
+	for (int i = 0; i < TRIES; i++) {
+		assert_calls(&b);
+		assert_int_equal(ptrace(PTRACE_DETACH, b.child.pid, NULL, NULL), 0);
+		b.borrow.stop.seized = false;
+		take_in_loop(&b);
+		assert_same(&b, &before);
+	}
+	give_back(&b);
+	end(&b);
+}
+
+static volatile long visits;
+
+__attribute__((noinline)) static void place(void)
+{
+	visits++;
+}
+
+static void visit_place(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		place();
+		for (volatile int i = 0; i < 1000; i++)
+			;
+	}
+}
+
+static bool can_run_to(struct prb_stop *stop, uint64_t address, int timeout_ms)
+{
+	bool reached;
+	struct prb_error *err = prb_run_to(stop, address, timeout_ms, &reached);
+
+	if (prb_error_catch(&err, PRB_ERROR_UNSUPPORTED)) {
+		prb_stop_end(stop, &(double){0});
+		skip();
+	}
+	ok(err);
+	assert_true(stop->stopped);
+	return reached;
+}
+
+static void stop_child(struct child *child, struct prb_stop *stop)
+{
+	ok(prb_stop_seize(child->pid, stop));
+	ok(prb_stop_ask(stop));
+	ok(prb_stop_wait(stop, PATIENCE * 1000));
+}
+
+static void test_run_to(void **state)
+{
+	struct child child;
+	struct prb_stop stop;
+	struct prb_regs regs;
+
+	(void)state;
+	start(&child, visit_place, NULL);
+	await(&child, 'R', NULL);
+	stop_child(&child, &stop);
+	for (int i = 0; i < TRIES; i++) {
+		assert_true(can_run_to(&stop, (uint64_t)place, PATIENCE * 1000));
+		ok(prb_stop_registers(&stop, &regs));
+		assert_int_equal(regs.pc, (uint64_t)place);
+	}
+	assert_false(can_run_to(&stop, (uint64_t)stand_still, 5));
+	prb_stop_end(&stop, &(double){0});
+	finish(&child);
+}
+
+/* The signals of a program that handles or blocks them all are its own. */
+static void test_no_signal_left(void **state)
+{
+	struct child child;
+	struct prb_stop stop;
+	bool reached;
+	sigset_t all, before;
+
+	(void)state;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	start(&child, visit_place, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	await(&child, 'R', NULL);
+	stop_child(&child, &stop);
+	struct prb_error *err = prb_run_to(&stop, (uint64_t)place, PATIENCE * 1000, &reached);
+	assert_true(prb_error_catch(&err, PRB_ERROR_UNSUPPORTED));
+	assert_true(stop.stopped);
+	assert_false(reached);
+	prb_stop_end(&stop, &(double){0});
+	finish(&child);
+}
+
+/* What was sent meanwhile arrives, and job control stays in force. */
+static void test_signals_on_the_way(void **state)
+{
+	struct child child;
+	struct prb_stop stop;
+
+	(void)state;
+	start(&child, visit_place, NULL);
+	await(&child, 'R', NULL);
+	stop_child(&child, &stop);
+	kill(child.pid, SIGSTOP);
+	assert_false(can_run_to(&stop, (uint64_t)stand_still, PATIENCE * 1000));
+	assert_true(stop.group_stop);
+	prb_stop_end(&stop, &(double){0});
+	await(&child, 'T', NULL);
+	kill(child.pid, SIGCONT);
+	await(&child, 'R', NULL);
+	stop_child(&child, &stop);
+	kill(child.pid, SIGTERM);
+	bool reached;
+	struct prb_error *err = prb_run_to(&stop, (uint64_t)stand_still, PATIENCE * 1000, &reached);
+	assert_true(prb_error_catch(&err, PRB_ERROR_NO_PROCESS));
+	prb_target_destroy(child.target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_way_back),
+		cmocka_unit_test(test_run_to),
+		cmocka_unit_test(test_no_signal_left),
+		cmocka_unit_test(test_signals_on_the_way),
+	};
+
+	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);
+}
+
+#else
+
+/* The program that stands still is written for x86-64; live tests cover the other processors. */
+int main(void)
+{
+	return 0;
+}
+
+#endif
