@@ -2,15 +2,10 @@
 /* `probing query` without a query: statements are typed. */
 #include "cli/prompt.h"
 
-#include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <readline/readline.h>
 
 #include "cli/exit.h"
 #include "cli/interrupt.h"
@@ -29,40 +24,10 @@ const struct prb_prompt_command prb_prompt_commands[] = {
 	{},
 };
 
-/**
- * A character from the terminal. Ctrl-C gives up what was typed: readline itself would go on with
- * it.
- */
-static int get_char(FILE *stream)
-{
-	for (;;) {
-		unsigned char c;
-		ssize_t got = read(fileno(stream), &c, 1);
-
-		if (got == 1)
-			return c;
-		if (got == 0 || errno != EINTR)
-			return EOF;
-		rl_check_signals();
-		if (prb_interrupted()) {
-			rl_replace_line("", 0);
-			return '\n';
-		}
-	}
-}
-
 static void begin(void)
 {
-	/* What is typed is UTF-8, whatever the locale says; nothing else of it is taken. */
-	setlocale(LC_CTYPE, "");
-	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-		setlocale(LC_CTYPE, "C.UTF-8");
-	rl_readline_name = "probing";
-	rl_instream = stdin;
-	rl_outstream = isatty(STDOUT_FILENO) ? stdout : stderr;
-	rl_getc_function = get_char;
+	prb_prompt_begin("history", -1);
 	prb_prompt_complete_begin();
-	prb_prompt_history_begin();
 	if (isatty(STDERR_FILENO))
 		fputs("SQL, ended by a semicolon; .help lists what else there is\n", stderr);
 }
@@ -190,7 +155,9 @@ static bool run_line(struct prb_query *query, struct prb_str *sql, const char *l
 		prb_str_printf(sql, "%s%s", sql->length ? "\n" : "", line);
 		if (!prb_prompt_is_complete(prb_str_text(sql)))
 			return true;
-		prb_prompt_history_add(prb_str_text(sql));
+		/* On one line, a comment would take the rest with it. */
+		if (!strstr(prb_str_text(sql), "--") || !strchr(prb_str_text(sql), '\n'))
+			prb_prompt_history_add(prb_str_text(sql));
 		query->results = 0;
 		err = prb_query_run(query, prb_str_text(sql), sql->length);
 		prb_str_truncate(sql, 0);
@@ -213,14 +180,14 @@ struct prb_error *prb_query_prompt(struct prb_query *query)
 		prb_interrupt_forget();
 		prb_prompt_complete_after(prb_str_text(&sql));
 
-		prb_auto_free char *line = readline(sql.length ? "    ...> " : "probing> ");
+		prb_auto_free char *line = NULL;
+		enum prb_prompt_read read =
+			prb_prompt_read(sql.length ? "    ...> " : "probing> ", &line);
+
 		prb_interrupt_aim(query->session);
-		if (!line) {
-			/* The shell's prompt begins on a line of its own. */
-			fputc('\n', rl_outstream);
+		if (read == PRB_PROMPT_END)
 			break;
-		}
-		if (prb_interrupted())
+		if (read == PRB_PROMPT_GIVEN_UP)
 			prb_str_truncate(&sql, 0);
 		else
 			go_on = run_line(query, &sql, line);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of the prompt share; only they use readline. */
+/** @file What the parts of the prompts, of SQL and of Python, share; only they use readline. */
 #ifndef PRB_CLI_PROMPT_H
 #define PRB_CLI_PROMPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+struct prb_agent;
 
 /** The prompt's own commands, with what they do; ends with a NULL name. */
 struct prb_prompt_command {
@@ -17,10 +19,31 @@ void prb_prompt_complete_begin(void);
 /** What was typed on the lines before the present one: it may name tables. NULL: nothing. */
 void prb_prompt_complete_after(const char *text);
 
-/** Reads the history of earlier prompts; without a home there is none. */
-void prb_prompt_history_begin(void);
+/**
+ * Makes the terminal ready for prb_prompt_read() and reads the history of earlier prompts, from the
+ * file @p history beside those of other prompts; without a home there is none. @p watched: a
+ * descriptor at whose end, or when it has something to read, reading ends; or -1.
+ */
+void prb_prompt_begin(const char *history, int watched);
+
+enum prb_prompt_read {
+	PRB_PROMPT_LINE,
+	PRB_PROMPT_GIVEN_UP, /**< Ctrl-C: so is what was typed before */
+	PRB_PROMPT_END,	     /**< Ctrl-D, or the end of what is watched */
+};
+
+/** Reads a line; @p ret is for the caller to free, and NULL at the end. */
+enum prb_prompt_read prb_prompt_read(const char *prompt, char **ret);
+
+/** True if reading ended because of what is watched. */
+bool prb_prompt_is_lost(void);
+
 /** Notes what was entered, and writes it to the history file at once. */
+void prb_prompt_history_begin(const char *name);
 void prb_prompt_history_add(const char *text);
+
+/** Lets Tab ask the agent for names, and indent at the beginning of a line. */
+void prb_prompt_python_begin(struct prb_agent *agent);
 
 /** True if @p sql ends a statement: its last character that counts is a semicolon. */
 bool prb_prompt_is_complete(const char *sql);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The history of the prompt: $XDG_STATE_HOME/probing/history, readable by its user only. */
+/* The history of a prompt: a file in $XDG_STATE_HOME/probing, readable by its user only. */
 #include "cli/prompt.h"
 
 #include <fcntl.h>
@@ -28,22 +28,22 @@ static void make_folders(char *path)
 	}
 }
 
-static char *find_file(void)
+static char *find_file(const char *name)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 
 	if (state && state[0] == '/')
-		return prb_format("%s/probing/history", state);
+		return prb_format("%s/probing/%s", state, name);
 	if (home && home[0] == '/')
-		return prb_format("%s/.local/state/probing/history", home);
+		return prb_format("%s/.local/state/probing/%s", home, name);
 	return NULL;
 }
 
-void prb_prompt_history_begin(void)
+void prb_prompt_history_begin(const char *name)
 {
 	using_history();
 	stifle_history(MAX_ENTRIES);
-	history_file = find_file();
+	history_file = find_file(name);
 	if (!history_file)
 		return;
 	make_folders(history_file);
@@ -67,9 +67,6 @@ void prb_prompt_history_add(const char *text)
 	prb_auto_str struct prb_str entry = {};
 	HIST_ENTRY *last = history_length ? history_get(history_base + history_length - 1) : NULL;
 
-	/* On one line, a comment would take the rest with it. */
-	if (strstr(text, "--") && strchr(text, '\n'))
-		return;
 	put_entry(&entry, text);
 	if (entry.failed || (last && !strcmp(last->line, prb_str_text(&entry))))
 		return;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What libprobing-agent.so exports: both are called by the injector, on a thread of its own,
+ * which has opened the library (dlopen) for itself and closes it again after the call. The agent
+ * opens its library once more as long as it may be needed.
+ */
+#ifndef PRB_AGENT_AGENT_H
+#define PRB_AGENT_AGENT_H
+
+#include <stdint.h>
+
+#define PRBA_EXPORT __attribute__((visibility("default")))
+
+/**
+ * Starts the agent's thread and returns at once. @p config is "" or "folder=PATH", where the socket
+ * is put. 0: it was started; 1: it runs already; else -errno: EINVAL for the config, ENOSYS for a
+ * C library without threads, EBUSY while an earlier one is stopping, ELIBACC if the library cannot
+ * be kept open, or why there is no socket. One that runs already and that clients cannot find,
+ * since its file was removed or its process has become another user's, opens a new socket.
+ */
+PRBA_EXPORT intptr_t probing_agent_start(const char *config);
+
+/**
+ * Stops it and waits until its threads have ended and its files are gone. With @p how "unload" it
+ * gives the library's handle, for the caller to close with dlclose(), if none of its code can be
+ * needed any more; 0 if it does not hold the library open; else enum prb_agent_stays. Otherwise 0.
+ */
+PRBA_EXPORT intptr_t probing_agent_stop(const char *how);
+
+#endif

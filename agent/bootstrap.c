@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/bootstrap.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/connection.h"
+#include "agent/python_table.h"
+
+/* The files as text. */
+__asm__(".pushsection .rodata\n"
+	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text, prba_texts_end\n"
+	".hidden prba_bootstrap_text, prba_prompt_text, prba_complete_text, prba_texts_end\n"
+	"prba_bootstrap_text:\n"
+	".incbin \"agent/bootstrap.py\"\n"
+	".byte 0\n"
+	"prba_prompt_text:\n"
+	".incbin \"agent/prompt.py\"\n"
+	"prba_complete_text:\n"
+	".incbin \"agent/complete.py\"\n"
+	"prba_texts_end:\n"
+	".popsection\n");
+extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
+extern const char prba_texts_end[];
+
+enum {
+	FILE_INPUT = 257, /* Py_file_input */
+	METH_VARARGS = 1,
+};
+
+static const struct prba_python_table *const py = &prba_python;
+static object *names; /* of the bootstrap */
+static atomic_bool ending;
+static atomic_int life, forks;
+
+bool prba_bootstrap_is_ending(void)
+{
+	return atomic_load(&ending);
+}
+
+int prba_bootstrap_life(void)
+{
+	return atomic_load(&life);
+}
+
+int prba_bootstrap_forks(void)
+{
+	return atomic_load(&forks);
+}
+
+void prba_bootstrap_forked(void)
+{
+	names = NULL;
+	atomic_fetch_add(&forks, 1);
+}
+
+void prba_bootstrap_lost(void)
+{
+	names = NULL;
+	atomic_store(&ending, false);
+}
+
+/** Sends what was printed, or waits until the client follows. */
+static void send_all(struct prba_connection *c, uint16_t type, const char *data, size_t length)
+{
+	while (length > 0) {
+		size_t part = length < PRB_WIRE_MAX_REPLY ? length : PRB_WIRE_MAX_REPLY;
+
+		if (prba_connection_send(c, type, c->job.request, data, part) == PRBA_SENT) {
+			data += part;
+			length -= part;
+		} else if (c->job.eval.flags & PRB_WIRE_ON_MAIN) {
+			/* The program's own thread does not wait for a client. */
+			atomic_fetch_add(&c->job.lost, (uint64_t)length);
+			return;
+		} else {
+			void *state = py->PyEval_SaveThread();
+
+			prba_connection_wait(c);
+			py->PyEval_RestoreThread(state);
+		}
+	}
+}
+
+/** emit(job, kind, bytes): False if there is no client, as in a child after fork(). */
+static object *emit(object *self, object *arguments)
+{
+	static const uint16_t types[] = {PRB_WIRE_STDOUT, PRB_WIRE_STDERR, PRB_WIRE_VALUE,
+					 PRB_WIRE_TRACEBACK, PRB_WIRE_CANDIDATES};
+	object *job = py->PyTuple_GetItem(arguments, 0), *kind = py->PyTuple_GetItem(arguments, 1);
+	object *bytes = py->PyTuple_GetItem(arguments, 2);
+	intptr_t length;
+	char *data;
+	int error = errno;
+
+	(void)self;
+	if (!job || !kind || !bytes || py->PyBytes_AsStringAndSize(bytes, &data, &length))
+		return NULL;
+
+	struct prba_connection *c = py->PyLong_AsVoidPtr(job);
+	long number = py->PyLong_AsLong(kind);
+
+	if (!c || number < 1 || number > 5 || c->job.forks != atomic_load(&forks) ||
+	    atomic_load(&c->job.state) != PRBA_RUNNING)
+		return py->PyBool_FromLong(0);
+	if (!atomic_load(&c->job.answered))
+		send_all(c, types[number - 1], data, (size_t)length);
+	errno = error;
+	return py->PyBool_FromLong(1);
+}
+
+/** finalize(): the interpreter begins to end. */
+static object *finalize(object *self, object *arguments)
+{
+	(void)self;
+	(void)arguments;
+	atomic_store(&ending, true);
+	atomic_fetch_add(&life, 1);
+	return py->PyBool_FromLong(1);
+}
+
+/** part(number): the text of 1 agent/prompt.py, 2 agent/complete.py. */
+static object *part(object *self, object *arguments)
+{
+	object *number = py->PyTuple_GetItem(arguments, 0);
+	bool prompt = number && py->PyLong_AsLong(number) == 1;
+	const char *from = prompt ? prba_prompt_text : prba_complete_text;
+	const char *to = prompt ? prba_complete_text : prba_texts_end;
+
+	(void)self;
+	return number ? py->PyBytes_FromStringAndSize(from, to - from) : NULL;
+}
+
+static bool put_function(object *into, struct prba_method *method)
+{
+	object *function = py->PyCFunction_NewEx(method, NULL, NULL);
+	bool put = function && !py->PyDict_SetItemString(into, method->name, function);
+
+	if (function)
+		py->Py_DecRef(function);
+	return put;
+}
+
+static object *load(void)
+{
+	static struct prba_method methods[] = {{"emit", emit, METH_VARARGS, NULL},
+					       {"finalize", finalize, METH_VARARGS, NULL},
+					       {"part", part, METH_VARARGS, NULL}};
+	object *fresh = py->PyDict_New(), *code = NULL, *result = NULL;
+	object *builtins = py->PyEval_GetBuiltins();
+	bool put = fresh && builtins && !py->PyDict_SetItemString(fresh, "__builtins__", builtins);
+
+	for (size_t i = 0; put && i < sizeof(methods) / sizeof(*methods); i++)
+		put = put_function(fresh, &methods[i]);
+	if (put)
+		code = py->Py_CompileString(prba_bootstrap_text, "<probing agent>", FILE_INPUT);
+	if (code)
+		result = py->PyEval_EvalCode(code, fresh, fresh);
+	if (code)
+		py->Py_DecRef(code);
+	if (result) {
+		py->Py_DecRef(result);
+		return fresh;
+	}
+	if (fresh)
+		py->Py_DecRef(fresh);
+	return NULL;
+}
+
+/** The bootstrap's function @p name, borrowed; NULL with an exception. */
+static object *function(const char *name)
+{
+	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST), *fresh;
+
+	if (!known) {
+		/* It runs Python, so another worker may come in between. */
+		fresh = load();
+		if (!fresh)
+			return NULL;
+		if (__atomic_compare_exchange_n(&names, &known, fresh, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			known = fresh;
+		else
+			py->Py_DecRef(fresh);
+	}
+	return py->PyDict_GetItemString(known, name);
+}
+
+/** Calls it with up to four arguments, which are taken over; NULL with an exception. */
+static object *call(const char *name, size_t count, object *a, object *b, object *c, object *d)
+{
+	object *arguments[] = {a, b, c, d};
+	object *called = function(name), *result = NULL;
+	bool whole = called != NULL;
+
+	for (size_t i = 0; i < count; i++)
+		whole = whole && arguments[i];
+	if (whole)
+		result = py->PyObject_CallFunctionObjArgs(called, a, b, c, d, NULL);
+	for (size_t i = 0; i < count; i++)
+		if (arguments[i])
+			py->Py_DecRef(arguments[i]);
+	return result;
+}
+
+enum prba_ran prba_bootstrap_run(struct prba_connection *c)
+{
+	const struct prb_wire_eval *eval = &c->job.eval;
+	object *job = py->PyLong_FromVoidPtr(c), *result;
+	object *text = py->PyBytes_FromStringAndSize(eval->code, eval->code_length);
+	long outcome = PRBA_RAN_FAILED;
+
+	if (c->job.completes) {
+		result = call("complete", 2, job, text, NULL, NULL);
+	} else {
+		object *name = py->PyUnicode_DecodeUTF8(eval->name, eval->name_length, "replace");
+		object *flags = py->PyLong_FromVoidPtr((void *)(uintptr_t)eval->flags);
+
+		result = call("run", 4, job, text, name, flags);
+	}
+	if (result) {
+		outcome = py->PyLong_AsLong(result);
+		py->Py_DecRef(result);
+	}
+	return outcome < PRBA_RAN_FAILED || outcome > PRBA_RAN_EXIT ? PRBA_RAN_FAILED
+								    : (enum prba_ran)outcome;
+}
+
+void prba_bootstrap_settle(void)
+{
+	object *result = call("settle", 0, NULL, NULL, NULL, NULL);
+
+	if (result)
+		py->Py_DecRef(result);
+	py->PyErr_Clear();
+}
+
+bool prba_bootstrap_leave(void)
+{
+	bool came = false;
+
+	for (int i = 0; i < 3; i++) {
+		object *result = call("leave", 0, NULL, NULL, NULL, NULL);
+
+		if (result) {
+			py->Py_DecRef(result);
+			break;
+		}
+		came |= py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
+		py->PyErr_Clear();
+	}
+	return came;
+}
+
+void prba_bootstrap_close(struct prba_connection *c)
+{
+	object *result;
+
+	if (!__atomic_load_n(&names, __ATOMIC_SEQ_CST))
+		return;
+	result = call("close", 1, py->PyLong_FromVoidPtr(c), NULL, NULL, NULL);
+	if (result)
+		py->Py_DecRef(result);
+	else
+		py->PyErr_Clear();
+}
+
+bool prba_bootstrap_release(void)
+{
+	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST), *result;
+	bool released;
+
+	if (!known)
+		return true;
+	result = call("release", 0, NULL, NULL, NULL, NULL);
+	released = result && py->PyLong_AsLong(result) == 1;
+	if (result)
+		py->Py_DecRef(result);
+	py->PyErr_Clear();
+	names = NULL;
+	py->Py_DecRef(known);
+	return released;
+}

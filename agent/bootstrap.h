@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The agent's own Python code, agent/bootstrap.py, prompt.py and complete.py, in the
+ * interpreter of the process: loading it, the functions that it is given, and calling it.
+ *
+ * Threading: for who holds the GIL, or is attached in a build without one.
+ */
+#ifndef PRB_AGENT_BOOTSTRAP_H
+#define PRB_AGENT_BOOTSTRAP_H
+
+#include <stdbool.h>
+
+struct prba_connection;
+
+/** What run() of the bootstrap gives. */
+enum prba_ran {
+	PRBA_RAN_FAILED = -1, /**< it could not even say what happened; an exception is set */
+	PRBA_RAN,
+	PRBA_RAN_RAISED,
+	PRBA_RAN_INTERRUPTED,
+	PRBA_RAN_INCOMPLETE,
+	PRBA_RAN_EXIT,
+};
+
+/** Runs the code of the connection's job, or completes its text. */
+enum prba_ran prba_bootstrap_run(struct prba_connection *c);
+
+/** Runs some Python, so that an exception from outside is raised, and drops it. */
+void prba_bootstrap_settle(void);
+
+/**
+ * Undoes what the last call put into the interpreter; true if the program's own Ctrl-C came in
+ * between.
+ */
+bool prba_bootstrap_leave(void);
+
+/** Forgets what the connection's evaluations left, but for what they did to the program. */
+void prba_bootstrap_close(struct prba_connection *c);
+
+/** Takes all of it out of the interpreter; false if some of our functions stay in use there. */
+bool prba_bootstrap_release(void);
+
+/** The interpreter it was loaded into is gone. */
+void prba_bootstrap_lost(void);
+
+/** True since an interpreter began to end, until prba_bootstrap_lost(). Any thread. */
+bool prba_bootstrap_is_ending(void);
+
+/** How many interpreters ended so far. Any thread. */
+int prba_bootstrap_life(void);
+
+/** Of this process, so that a child does not talk to the clients of its parent. Any thread. */
+int prba_bootstrap_forks(void);
+void prba_bootstrap_forked(void);
+
+#endif

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Runs in the target, for Python 3.4 and later. The agent puts functions in front:
+#   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
+#                           5 candidates. False where there is no client, as in a child after fork().
+#   part(number)            the text of 1 prompt.py, 2 complete.py, which join this
+#   finalize()              says that the interpreter begins to end
+import _thread
+import posix
+import sys
+
+get_ident = _thread.get_ident
+lock = _thread.allocate_lock()
+threads = {}  # who evaluates: {ident: (job, Session or None)}
+sessions = {}  # at a prompt: {job: Session}
+numbered = [0]
+ONLY_AST = 0x400
+INTERACTIVE, LAST = 2, 4
+DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
+PART = 1 << 14
+MAX_SOURCES = 4 << 20
+AGENT = "<probing agent>"
+NO_INPUT = "stdin is the program's own, and is not read by code that probing runs in it"
+Expression = type(compile("0", AGENT, "eval", ONLY_AST))
+
+
+def send(job, kind, text):
+    """In parts, so that a large text is not held twice."""
+    text = str.__str__(text)
+    for at in range(0, len(text), PART):
+        if not emit(job, kind, text[at:at + PART].encode("utf-8", "backslashreplace")):
+            return False
+    return True
+
+
+def evaluating():
+    return get_ident() in threads
+
+
+class Bytes:
+    """The buffer below a stream, for those who write bytes."""
+
+    def __init__(self, below, kind):
+        self.below, self.kind = below, kind
+
+    def write(self, data):
+        if evaluating():
+            copy = bytes(data)
+            if emit(threads[get_ident()][0], self.kind, copy):
+                return len(copy)
+        return self.below.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self.below, name)
+
+
+class Stand:
+    """In for an object of sys while code is evaluated: to all other threads it is that object."""
+
+    def __init__(self, below):
+        object.__setattr__(self, "below", below)
+
+    @property
+    def __class__(self):
+        return type(self.below)
+
+    def __repr__(self):
+        return repr(self.below)
+
+    def __getattr__(self, name):
+        return getattr(self.below, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.below, name, value)
+
+    def __delattr__(self, name):
+        delattr(self.below, name)
+
+
+class Stream(Stand):
+    def isatty(self):
+        return not evaluating() and self.below is not None and self.below.isatty()
+
+    def close(self):
+        """exit() closes stdin, which is the program's."""
+        if not evaluating():
+            self.below.close()
+
+    def __iter__(self):
+        return iter(self.below)
+
+    def __enter__(self):
+        return self.below.__enter__()
+
+    def __exit__(self, *what):
+        return self.below.__exit__(*what)
+
+
+class Output(Stream):
+    kind = 1
+
+    @property
+    def buffer(self):
+        return Bytes(self.below.buffer, self.kind)
+
+    def write(self, text):
+        if evaluating() and isinstance(text, str):
+            if send(threads[get_ident()][0], self.kind, text):
+                return len(text)
+        return len(text) if self.below is None else self.below.write(text)
+
+    def writelines(self, lines):
+        for line in lines:
+            self.write(line)
+
+    def flush(self):
+        if not evaluating() and self.below is not None:
+            self.below.flush()
+
+
+class Errors(Output):
+    kind = 2
+
+
+def refused(name):
+    def method(self, *arguments):
+        if evaluating():
+            raise EOFError(NO_INPUT)
+        return getattr(self.below, name)(*arguments)
+
+    return method
+
+
+class Input(Stream):
+    @property
+    def buffer(self):
+        if evaluating():
+            raise EOFError(NO_INPUT)
+        return self.below.buffer
+
+    def fileno(self):
+        """input() would read the terminal if it were told."""
+        if evaluating():
+            raise OSError(NO_INPUT)
+        return self.below.fileno()
+
+    def __iter__(self):
+        return self if evaluating() else iter(self.below)
+
+
+for name in ("read", "readline", "readlines", "__next__", "detach"):
+    setattr(Input, name, refused(name))
+
+
+class Hook(Stand):
+    """sys.displayhook: of a prompt, values are sent to it and its last one is kept by its session."""
+
+    @property
+    def last(self):
+        session = threads.get(get_ident(), (None, None))[1]
+        if session is None or not session.has_last:
+            raise NameError("name '_' is not defined")
+        return session.last
+
+    def __call__(self, value):
+        job, session = threads.get(get_ident(), (None, None))
+        if session is None:
+            self.below(value)
+        elif value is not None:
+            send(job, 3, repr(value) + "\n")
+            session.last, session.has_last = value, True
+
+
+STANDS = {"stdin": Input, "stdout": Output, "stderr": Errors, "displayhook": Hook}
+
+
+def enter(job, session):
+    with lock:
+        threads[get_ident()] = job, session
+        for name in STANDS:
+            below = getattr(sys, name, STANDS)
+            if below is not STANDS and not issubclass(type(below), Stand):
+                setattr(sys, name, STANDS[name](below))
+
+
+def leave():
+    """What enter() did is undone; may be called twice."""
+    with lock:
+        threads.pop(get_ident(), None)
+        if threads:
+            return
+        for name in STANDS:
+            stand = getattr(sys, name, None)
+            if issubclass(type(stand), Stand):
+                setattr(sys, name, stand.below)
+
+
+def settle():
+    for _ in range(100):  # where loops begin again, exceptions from outside are looked for
+        pass
+
+
+class Sources:
+    """The texts of evaluated code, for tracebacks to show lines of."""
+
+    def __init__(self):
+        self.entries = []  # (name, entry of linecache, the one before)
+        self.size = 0
+
+    def add(self, name, text):
+        if not isinstance(text, str):
+            text = text.decode("utf-8", "replace")
+        text += "" if text.endswith("\n") else "\n"  # else 3.12 marks the wrong columns
+        while self.entries and self.size + len(text) > MAX_SOURCES:
+            self.hide(self.entries.pop(0))
+        self.size += len(text)
+        self.entries.append([name, (len(text), None, text.splitlines(True), name), None])
+        self.show()
+
+    def show(self):
+        cache = getattr(sys.modules.get("linecache"), "cache", None)
+        for each in self.entries if type(cache) is dict else ():
+            if cache.get(each[0]) is not each[1]:
+                each[2] = cache.get(each[0])
+                cache[each[0]] = each[1]
+
+    def hide(self, each):
+        self.size -= each[1][0]
+        cache = getattr(sys.modules.get("linecache"), "cache", None)
+        if type(cache) is dict and cache.get(each[0]) is each[1]:
+            if each[2] is None:
+                del cache[each[0]]
+            else:
+                cache[each[0]] = each[2]
+
+    def clear(self):
+        while self.entries:
+            self.hide(self.entries.pop())
+
+
+def number(name):
+    """A name of its own for each code that has no file: <probing-1>, <probing-2>, …"""
+    if not (name.startswith("<") and name.endswith(">")):
+        return name
+    with lock:
+        numbered[0] += 1
+        return "%s-%d>" % (name[:-1], numbered[0])
+
+
+def future_flags(flags):
+    """Those of `from __future__ import …` among the flags of code."""
+    import __future__
+
+    known = 0
+    for name in __future__.all_feature_names:
+        known |= getattr(__future__, name).compiler_flag
+    return flags & known
+
+
+def namespace():
+    main = sys.modules.get("__main__")
+    if main is None:
+        main = sys.modules["__main__"] = type(sys)("__main__")
+    return main.__dict__
+
+
+def builtins_of(names):
+    builtins = names.get("__builtins__")
+    return builtins if type(builtins) is dict else getattr(builtins, "__dict__", {})
+
+
+def is_text(statement):
+    value = getattr(statement, "value", None)
+    return type(statement).__name__ == "Expr" and isinstance(
+        getattr(value, "value", None) if type(value).__name__ == "Constant" else
+        getattr(value, "s", None) if type(value).__name__ == "Str" else None, str)
+
+
+def evaluate(job, source, name, sources):
+    name = number(name)
+    sources.add(name, source)
+    last, flags = None, 0
+    tree = compile(source, name, "exec", ONLY_AST, True)
+    if len(tree.body) > 1 and is_text(tree.body[0]):
+        del tree.body[0]  # it would become the __doc__ of the program
+    if tree.body and type(tree.body[-1]).__name__ == "Expr":
+        last = Expression(tree.body.pop().value)
+    code = compile(tree, name, "exec", 0, True)
+    if b"__future__" in source:
+        flags = future_flags(code.co_flags)
+    names = namespace()
+    exec(code, names)
+    if last is not None:
+        value = eval(compile(last, name, "eval", flags, True), names)
+        if value is not None:
+            send(job, 3, repr(value))
+
+
+def load(number, name):
+    """What is needed by few is compiled when it first is."""
+    if name not in globals():
+        exec(compile(part(number), AGENT, "exec"), globals())
+    return globals()[name]
+
+
+def report(job, kind, value, trace, sources):
+    import traceback
+
+    while trace and trace.tb_frame.f_code.co_filename == AGENT:
+        trace = trace.tb_next
+    value.__traceback__ = trace
+    sources.show()
+    try:
+        # Those of ours that are left are of the stands, which raise as their streams would.
+        text = "".join(part for part in traceback.format_exception(kind, value, trace)
+                       if not part.startswith('  File "%s"' % AGENT))
+    except Exception:
+        text = "%s: its text cannot be made\n" % kind.__name__
+    send(job, 4, text)
+
+
+def say_exit(job, status):
+    if status is not None and not isinstance(status, int):
+        send(job, 2, "%s\n" % (status,))
+
+
+def run(job, source, name, flags):
+    """DONE and so on; of a prompt INCOMPLETE and EXIT, too."""
+    pid = posix.getpid()
+    session = sessions.get(job) if flags & INTERACTIVE else None
+    sources = session.sources if session else Sources()
+    try:
+        if flags & INTERACTIVE:
+            if session is None:
+                session = sessions[job] = load(1, "Session")()
+                sources = session.sources
+            enter(job, session)
+            outcome = session.run(source, name, flags & LAST)
+        else:
+            enter(job, None)
+            evaluate(job, source, name, sources)
+            outcome = DONE
+    except BaseException:
+        kind, value, trace = sys.exc_info()
+        outcome = INTERRUPTED if issubclass(kind, KeyboardInterrupt) else RAISED
+        if posix.getpid() == pid:
+            if session and issubclass(kind, SystemExit):
+                outcome = EXIT
+                say_exit(job, value.code)
+            else:
+                report(job, kind, value, trace, sources)
+        kind = value = trace = None
+    if posix.getpid() != pid:
+        posix._exit(1 if outcome == RAISED else 0)  # the code called fork(), and this is the child
+    if not session:
+        sources.clear()
+    return outcome
+
+
+def complete(job, text):
+    """Names that the end of a line may become, sent one on a line."""
+    names = namespace()
+    found = load(2, "candidates")(text.decode("utf-8", "replace"), names, builtins_of(names))
+    send(job, 5, "\n".join(found))
+    return DONE
+
+
+def forget_thread():
+    """threading makes an object for each thread that asks for its own, and keeps it for ever."""
+    threading = sys.modules.get("threading")
+    active = getattr(threading, "_active", None)
+    if type(active) is dict:
+        thread = active.get(get_ident())
+        if type(thread) is getattr(threading, "_DummyThread", None):
+            with threading._active_limbo_lock:
+                active.pop(get_ident(), None)
+
+
+def close(job):
+    """The client has left: nothing of it stays but what its code did."""
+    session = sessions.pop(job, None)
+    if session:
+        session.sources.clear()
+    forget_thread()
+
+
+def gone(*_):
+    return False
+
+
+def ended():
+    finalize()
+
+
+def release():
+    """Takes the agent out of the interpreter: 1 if none of its functions is left there.
+
+    Who kept a stream or a frame of ours keeps these names alive, but not what is called in C. The others
+    go at once, and do not wait for the program's garbage collection."""
+    import _weakref
+    import atexit
+
+    atexit.unregister(ended)
+    names = globals()
+    native = [name for name in names
+              if type(names[name]) is type(len) and names[name].__module__ is None]
+    left = 0
+    for name in native:
+        try:
+            ref = _weakref.ref(names[name])
+        except TypeError:  # before 3.5; one reference is the table's, one the argument
+            left += sys.getrefcount(names[name]) > 2
+            names[name] = gone
+        else:
+            names[name] = gone
+            left += ref() is not None
+    needed = set(native) | {"__builtins__", "Bytes", "evaluating", "get_ident", "threads"}
+    for name in [name for name in names if name not in needed]:
+        del names[name]
+    return 0 if left else 1
+
+
+import atexit
+
+atexit.register(ended)

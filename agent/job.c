@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/job.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/python.h"
+
+enum {
+	WORKER_STACK = 8 << 20, /* Python recurses on it, as on the stacks of its own threads */
+	INTERRUPTER_STACK = 256 << 10,
+	MAX_TEXT = 400,
+};
+
+void (*prba_job_notify)(void);
+
+static void leave(struct prba_connection *c)
+{
+	int leaving = PRBA_LEAVING;
+
+	prba_python_forget(c);
+	atomic_store(&c->job.present, false);
+	/* Or the client came with something new meanwhile. */
+	atomic_compare_exchange_strong(&c->job.state, &leaving, PRBA_IDLE);
+	prba_job_notify();
+}
+
+static void *work(void *argument)
+{
+	struct prba_connection *c = argument;
+	struct prba_job *job = &c->job;
+
+	prctl(PR_SET_NAME, PRBA_THREAD "eval");
+	for (;;) {
+		uint32_t seen = atomic_load(&job->wake);
+		int state = atomic_load(&job->state);
+
+		if (state == PRBA_LEAVING) {
+			leave(c);
+		} else if (state != PRBA_IDLE) {
+			atomic_store(&job->rests_since, 0);
+			prba_python_do(c);
+			atomic_store(&job->rests_since, prba_now_ms());
+			prba_job_notify();
+		} else if (job->quit) {
+			return NULL;
+		} else {
+			prba_wait(&job->wake, seen);
+		}
+	}
+}
+
+static const char *keep(struct prba_job *job, const struct prb_wire_frame *frame)
+{
+	struct prb_wire_frame copy = *frame;
+
+	if (!prb_wire_get_eval(frame, &job->eval))
+		return "the request is malformed";
+	job->memory_size = frame->length;
+	job->memory = mmap(NULL, frame->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	if (job->memory == MAP_FAILED) {
+		job->memory = NULL;
+		return "the target is out of memory";
+	}
+	memcpy(job->memory, frame->payload, frame->length);
+	copy.payload = job->memory;
+	(void)prb_wire_get_eval(&copy, &job->eval);
+	return NULL;
+}
+
+static void forget(struct prba_job *job)
+{
+	if (job->memory)
+		munmap(job->memory, job->memory_size);
+	job->memory = NULL;
+}
+
+const char *prba_job_start(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	struct prba_job *job = &c->job;
+	int64_t now = prba_now_ms();
+	int state = atomic_load(&job->state);
+	const char *why;
+
+	if (state != PRBA_IDLE && state != PRBA_LEAVING)
+		return "this connection evaluates other code still";
+	forget(job);
+	why = keep(job, frame);
+	if (why)
+		return why;
+	job->request = frame->request;
+	job->completes = frame->type == PRB_WIRE_COMPLETE;
+	job->prompts |= (job->eval.flags & PRB_WIRE_INTERACTIVE) != 0;
+	job->interrupt_again = false;
+	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
+	job->start_by = job->eval.start_ms ? now + job->eval.start_ms : 0;
+	job->end_by = job->eval.total_ms ? now + job->eval.total_ms : 0;
+	atomic_store(&job->answered, false);
+	atomic_store(&job->interrupted, false);
+	atomic_store(&job->needs_main, false);
+	atomic_store(&job->also_wake, NULL);
+	atomic_store(&job->lost, 0);
+	atomic_store(&job->state, PRBA_WAITING);
+	if (job->has_worker) {
+		prba_wake(&job->wake);
+		return NULL;
+	}
+	job->quit = false;
+	if (prba_thread_start(&job->worker, WORKER_STACK, work, c)) {
+		atomic_store(&job->state, PRBA_IDLE);
+		return "the target can start no more threads";
+	}
+	job->has_worker = true;
+	return NULL;
+}
+
+/** Collects the interrupting thread if it is done; true if there is none. */
+static bool no_interrupter(struct prba_job *job)
+{
+	if (job->has_interrupter && atomic_load(&job->interrupter_done)) {
+		pthread_join(job->interrupter, NULL);
+		job->has_interrupter = false;
+	}
+	return !job->has_interrupter;
+}
+
+bool prba_job_is_over(struct prba_connection *c)
+{
+	return atomic_load(&c->job.state) == PRBA_IDLE && !atomic_load(&c->job.present) &&
+	       no_interrupter(&c->job);
+}
+
+void prba_job_leave(struct prba_connection *c)
+{
+	int idle = PRBA_IDLE;
+
+	if (!atomic_load(&c->job.present) ||
+	    !atomic_compare_exchange_strong(&c->job.state, &idle, PRBA_LEAVING))
+		prba_job_interrupt(c, PRB_WIRE_OK);
+	else
+		prba_wake(&c->job.wake);
+}
+
+int64_t prba_job_rests_since(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+
+	return job->has_worker && !job->prompts && atomic_load(&job->state) == PRBA_IDLE
+		       ? atomic_load(&job->rests_since)
+		       : 0;
+}
+
+void prba_job_end_worker(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+
+	if (!job->has_worker)
+		return;
+	if (atomic_load(&job->present)) {
+		prba_job_leave(c);
+		return;
+	}
+	job->quit = true;
+	prba_wake(&job->wake);
+	pthread_join(job->worker, NULL);
+	job->has_worker = false;
+	atomic_store(&job->rests_since, 0);
+}
+
+void prba_job_deinit(struct prba_connection *c)
+{
+	prba_job_end_worker(c);
+	forget(&c->job);
+}
+
+void prba_job_finish(struct prba_connection *c, enum prb_wire_outcome outcome, const char *text)
+{
+	struct prba_job *job = &c->job;
+	uint8_t payload[4 + MAX_TEXT];
+	uint64_t lost = atomic_load(&job->lost);
+	uint16_t request = job->request;
+	bool answered;
+	char *said = (char *)payload + 4;
+
+	pthread_mutex_lock(&job->lock);
+	answered = atomic_exchange(&job->answered, true);
+	pthread_mutex_unlock(&job->lock);
+	prb_wire_put32(payload, outcome);
+	if (lost)
+		snprintf(said, MAX_TEXT,
+			 "%llu bytes of output were lost: the client did not "
+			 "follow, and the main thread waits for nobody",
+			 (unsigned long long)lost);
+	else
+		snprintf(said, MAX_TEXT, "%s", text);
+	/* IDLE comes first: the client may ask for more as soon as it has the answer. */
+	atomic_store(&job->state, PRBA_IDLE);
+	while (!answered && prba_connection_send(c, PRB_WIRE_DONE, request, payload,
+						 4 + strlen(said)) == PRBA_FULL)
+		prba_connection_wait(c);
+}
+
+bool prba_job_begin(struct prba_connection *c, unsigned long thread)
+{
+	int waiting = PRBA_WAITING;
+	bool begun;
+
+	pthread_mutex_lock(&c->job.lock);
+	c->job.thread = thread;
+	begun = atomic_compare_exchange_strong(&c->job.state, &waiting, PRBA_RUNNING);
+	pthread_mutex_unlock(&c->job.lock);
+	return begun;
+}
+
+void prba_job_end(struct prba_connection *c)
+{
+	pthread_mutex_lock(&c->job.lock);
+	atomic_store(&c->job.state, PRBA_ENDING);
+	pthread_mutex_unlock(&c->job.lock);
+}
+
+/** The GIL has to be waited for, which the server's thread cannot. */
+static void *interrupt(void *argument)
+{
+	struct prba_connection *c = argument;
+
+	prctl(PR_SET_NAME, PRBA_THREAD "int");
+	prba_python_interrupt(c);
+	atomic_store(&c->job.interrupter_done, true);
+	prba_job_notify();
+	return NULL;
+}
+
+/** Tells the client how it ended; a queue that is full is that of one who does not read. */
+static void tell(struct prba_connection *c, enum prb_wire_outcome outcome)
+{
+	uint8_t payload[4];
+
+	prb_wire_put32(payload, outcome);
+	if (prba_connection_send(c, PRB_WIRE_DONE, c->job.request, payload, 4) == PRBA_FULL)
+		prba_connection_give_up(c);
+}
+
+void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome)
+{
+	struct prba_job *job = &c->job;
+	int state = atomic_load(&job->state);
+	bool to_tell = false;
+
+	if (state != PRBA_WAITING && state != PRBA_RUNNING)
+		return;
+	/* Who answers is settled before the worker can see that it is cancelled. */
+	pthread_mutex_lock(&job->lock);
+	state = PRBA_WAITING;
+	if (atomic_compare_exchange_strong(&job->state, &state, PRBA_CANCELLED) &&
+	    outcome == PRB_WIRE_OK)
+		outcome = PRB_WIRE_INTERRUPTED;
+	if ((state == PRBA_WAITING || state == PRBA_RUNNING) && outcome != PRB_WIRE_OK)
+		to_tell = !atomic_exchange(&job->answered, true);
+	pthread_mutex_unlock(&job->lock);
+
+	if (to_tell)
+		tell(c, outcome);
+	if (state == PRBA_WAITING) {
+		_Atomic uint32_t *also = atomic_load(&job->also_wake);
+
+		if (also)
+			prba_wake(also);
+	} else if (state == PRBA_RUNNING && !no_interrupter(job)) {
+		job->interrupt_again = true;
+	} else if (state == PRBA_RUNNING) {
+		job->interrupt_again = false;
+		job->interrupts = job->serial;
+		atomic_store(&job->interrupter_done, false);
+		job->has_interrupter =
+			!prba_thread_start(&job->interrupter, INTERRUPTER_STACK, interrupt, c);
+	}
+}
+
+int64_t prba_job_check(struct prba_connection *c, int64_t now)
+{
+	struct prba_job *job = &c->job;
+	int state = atomic_load(&job->state);
+	int64_t by = job->end_by;
+
+	if (job->interrupt_again && no_interrupter(job))
+		prba_job_interrupt(c, PRB_WIRE_OK);
+	if ((state != PRBA_WAITING && state != PRBA_RUNNING) || atomic_load(&job->answered))
+		return 0;
+	if (state == PRBA_WAITING && job->start_by && (!by || job->start_by < by))
+		by = job->start_by;
+	if (!by || by > now)
+		return by;
+	if (state == PRBA_RUNNING)
+		prba_job_interrupt(c, PRB_WIRE_TIMED_OUT);
+	else
+		prba_job_interrupt(c, atomic_load(&job->needs_main) ? PRB_WIRE_MAIN_NOT_REACHED
+								    : PRB_WIRE_NO_GIL);
+	return 0;
+}

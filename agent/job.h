@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The evaluation that a connection asked for, and the thread that does it.
+ *
+ * A connection has at most one at a time, and a worker thread of its own from the first one until
+ * it ends, so that one client's endless loop is no other's. Who decides how it ends (the worker,
+ * the server at a deadline, the client by leaving) is settled by `state` and `answered`.
+ */
+#ifndef PRB_AGENT_JOB_H
+#define PRB_AGENT_JOB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/protocol.h"
+
+struct prba_connection;
+
+enum prba_job_state {
+	PRBA_IDLE,	/**< there is none */
+	PRBA_WAITING,	/**< for the interpreter: nothing was run yet */
+	PRBA_RUNNING,	/**< code of the client runs */
+	PRBA_ENDING,	/**< it ran; exceptions from outside come too late */
+	PRBA_CANCELLED, /**< nothing is to be run; the worker does not know yet */
+	PRBA_LEAVING,	/**< the worker takes out of the interpreter what is there of it */
+};
+
+struct prba_job {
+	_Atomic int state;
+	atomic_bool answered;	 /**< the client was told the end */
+	atomic_bool interrupted; /**< KeyboardInterrupt was raised in it by us */
+	_Atomic uint32_t wake;	 /**< the worker waits for a change */
+	atomic_bool needs_main;	 /**< it waits for the main thread */
+	/** What else its worker may wait for; lives as long as the agent. */
+	_Atomic(_Atomic uint32_t *) also_wake;
+	_Atomic uint64_t lost; /**< bytes of output that the client was too slow for */
+
+	/* set while IDLE by the server's thread */
+	uint8_t *memory; /**< the frame's payload, which the texts point into */
+	size_t memory_size;
+	struct prb_wire_eval eval;
+	bool completes; /**< names are asked for, nothing is run */
+	bool prompts;	/**< the client is a prompt, whose worker stays */
+	uint16_t request;
+	int64_t start_by, end_by; /**< ms of prba_now_ms(); 0: no limit */
+
+	/* What of the connection stays in the interpreter between evaluations; the worker's. */
+	atomic_bool present; /**< there is something */
+	void *thread_state;  /**< the worker's, for threading.local; NULL: none */
+	int gil;	     /**< what is given back with it */
+	int life;	     /**< of the interpreter, which may be started again */
+
+	/* the worker */
+	bool has_worker;
+	bool quit;
+	pthread_t worker;
+	_Atomic int64_t rests_since; /**< ms of prba_now_ms(); 0: it is at work */
+
+	/* the thread that interrupts */
+	uint32_t serial;      /**< of the job, so that none is interrupted for an earlier one */
+	uint32_t interrupts;  /**< serial that the thread is for */
+	bool interrupt_again; /**< asked for while the thread was still at work */
+	atomic_bool interrupter_done;
+	bool has_interrupter;
+	pthread_t interrupter;
+
+	pthread_mutex_t lock; /**< of what follows, and of the step from RUNNING to ENDING */
+	int forks;	      /**< of this process before it ran */
+	unsigned long thread; /**< Python's name of the thread that runs it */
+};
+
+/** Called when something happened that the server's thread has to look at. */
+extern void (*prba_job_notify)(void);
+
+/**
+ * Begins to evaluate what @p frame asks for. NULL, or why not (static); the connection's job must
+ * be IDLE, else that is why.
+ */
+const char *prba_job_start(struct prba_connection *c, const struct prb_wire_frame *frame);
+
+/** Ends the worker of an IDLE job and frees what it has. */
+void prba_job_deinit(struct prba_connection *c);
+
+/** Since when its worker waits for the next job; 0 if it does not, or there is none. */
+int64_t prba_job_rests_since(struct prba_connection *c);
+/**
+ * Ends the worker of an IDLE job, or has it forget what it has in the interpreter, to be ended by
+ * the next call then; the next job gets a new one.
+ */
+void prba_job_end_worker(struct prba_connection *c);
+
+/**
+ * Makes it end soon: not started at all, or by KeyboardInterrupt. If @p outcome is not PRB_WIRE_OK
+ * the client is told now.
+ */
+void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome);
+
+/**
+ * The client has left, or the agent stops: interrupts what runs; once nothing does, has the worker
+ * take out of the interpreter what is there of the connection.
+ */
+void prba_job_leave(struct prba_connection *c);
+
+/** Applies deadlines; gives the next one in ms of prba_now_ms(), 0 if there is none. */
+int64_t prba_job_check(struct prba_connection *c, int64_t now);
+
+/** Nothing of it is going on or in the interpreter, not even an interruption, so that
+ * prba_job_deinit() may be called. */
+bool prba_job_is_over(struct prba_connection *c);
+
+/** For the worker: the job is over; the client is told unless it was already. */
+void prba_job_finish(struct prba_connection *c, enum prb_wire_outcome outcome, const char *text);
+
+/** For the Python side: from WAITING to RUNNING on this thread; false if it was cancelled. */
+bool prba_job_begin(struct prba_connection *c, unsigned long thread);
+/** From RUNNING to ENDING. */
+void prba_job_end(struct prba_connection *c);
+
+#endif

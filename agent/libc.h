@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The C library that the agent is loaded beside: of any distribution, mostly older than the
+ * one it was built on.
+ *
+ * Functions that glibc gave new versions since 2.17 are bound to the old ones, which every later
+ * glibc has too; musl does not look at versions. A process of an old glibc that was not linked
+ * with libpthread or libdl lacks some: they are weak, and prba_libc_complete() tells.
+ */
+#ifndef PRB_AGENT_LIBC_H
+#define PRB_AGENT_LIBC_H
+
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__GLIBC__) && defined(__x86_64__)
+#define PRBA_OLD(name) __asm__(".symver " #name "," #name "@GLIBC_2.2.5")
+#elif defined(__GLIBC__) && defined(__aarch64__)
+#define PRBA_OLD(name) __asm__(".symver " #name "," #name "@GLIBC_2.17")
+#else
+#define PRBA_OLD(name) struct prba_no_versions
+#endif
+
+PRBA_OLD(pthread_create);
+PRBA_OLD(pthread_join);
+PRBA_OLD(pthread_attr_setstacksize);
+PRBA_OLD(dlsym);
+PRBA_OLD(dlopen);
+PRBA_OLD(dlclose);
+#pragma weak pthread_create
+#pragma weak pthread_join
+#pragma weak pthread_attr_setstacksize
+#pragma weak dlsym
+#pragma weak dlopen
+#pragma weak dlclose
+
+static inline bool prba_libc_complete(void)
+{
+	return pthread_create && pthread_join && pthread_attr_setstacksize && dlsym && dlopen &&
+	       dlclose;
+}
+
+/** Milliseconds of a clock that only goes forward. */
+static inline int64_t prba_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/** Sleeps while *word is @p value. */
+static inline void prba_wait(_Atomic uint32_t *word, uint32_t value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+/** Changes *word and wakes who waits for it. */
+static inline void prba_wake(_Atomic uint32_t *word)
+{
+	__atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/**
+ * Starts a thread of ours with all signals blocked, but for those that a fault of its own raises:
+ * blocked, they would end the process without its handlers. 0 or an errno value.
+ */
+int prba_thread_start(pthread_t *ret, size_t stack, void *(*run)(void *), void *argument);
+
+/**
+ * The calling thread of ours begins or ends to run code of a client. That blocks what the main
+ * thread blocks, as a thread of the program would: processes that it starts inherit it, and not by
+ * fork() alone. The kernel still prefers the main thread for signals of the process.
+ */
+void prba_thread_runs_code(bool runs);
+
+/** Begins the names of our threads. */
+#define PRBA_THREAD "probing-"
+
+/** In a child after fork(): signals are blocked as they are elsewhere in the program. */
+void prba_thread_forked(void);
+
+#endif

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What is loaded into the target: by itself, never with sanitizers, which a process that was not
+# built with them cannot load.
+AGENT_OBJECTS := $(patsubst %.c,$(O)/%.o,$(wildcard agent/*.c))
+AGENT := $(O)/libprobing-agent.so
+
+all: $(AGENT)
+
+$(O)/agent/%.o: agent/%.c GNUmakefile agent/module.mk
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
+		-fno-stack-protector -MMD -MP -c -o $@ $<
+
+$(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py
+
+$(AGENT): $(AGENT_OBJECTS) agent/agent.map
+	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \
+		-Wl,-soname,libprobing-agent.so -Wl,--version-script=agent/agent.map \
+		-Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,--hash-style=both -o $@ $(AGENT_OBJECTS)
+
+-include $(AGENT_OBJECTS:.o=.d)

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the agent and its clients say to each other over the agent's unix socket.
+ *
+ * Both sides send frames: a header of eight bytes and a payload. All numbers are little-endian.
+ * Each side begins with a hello, which tells the versions it speaks; the agent chooses. Then the
+ * client asks and the agent answers with frames that carry the number of the request.
+ * docs/protocol.md describes every frame.
+ *
+ * This header is all that the reading side knows of the agent. It allocates nothing and calls
+ * nothing; every length is checked against what is there.
+ */
+#ifndef PRB_AGENT_PROTOCOL_H
+#define PRB_AGENT_PROTOCOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	PRB_WIRE_VERSION = 1,
+	PRB_WIRE_HEADER_SIZE = 8,
+	PRB_WIRE_MAX_REQUEST = 4 << 20, /**< payload of a client's frame */
+	PRB_WIRE_MAX_REPLY = 64 << 10,	/**< payload of an agent's frame */
+	PRB_WIRE_MAX_NAME = 4096,	/**< name of evaluated code */
+	PRB_WIRE_HELLO_SIZE = 8,	/**< payload of a client's hello */
+	PRB_WIRE_HELLO_REPLY_SIZE = 16, /**< fixed part of the agent's */
+	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
+};
+
+/** Begins the payload of both hellos. */
+#define PRB_WIRE_MAGIC "PRBA"
+
+/** Why the library is not to be unmapped: what probing_agent_stop("unload") gives then. */
+enum prb_agent_stays {
+	PRB_AGENT_STAYS_BUSY = -1,    /**< another thread starts or stops the agent right now */
+	PRB_AGENT_STAYS_CALL = -2,    /**< the main thread has still a call of ours to make */
+	PRB_AGENT_STAYS_OBJECTS = -3, /**< Python objects whose code is in the library are in use */
+	PRB_AGENT_STAYS_ENDING =
+		-4, /**< the interpreter is shutting down, and may hold such objects */
+	PRB_AGENT_STAYS_LIBC =
+		-5, /**< this C library does not forget what is to be called at fork() */
+};
+
+enum prb_wire_type {
+	/* the client's */
+	PRB_WIRE_HELLO = 1,
+	PRB_WIRE_EVAL = 2,
+	PRB_WIRE_INTERRUPT = 3, /**< of the code that this connection evaluates */
+	PRB_WIRE_STATUS = 4,
+	PRB_WIRE_STOP = 5,
+	PRB_WIRE_COMPLETE = 6, /**< names for the end of a text; needs PRB_WIRE_CAN_INTERACT */
+
+	/* the agent's */
+	PRB_WIRE_HELLO_REPLY = 64,
+	PRB_WIRE_STDOUT = 65,
+	PRB_WIRE_STDERR = 66,
+	PRB_WIRE_VALUE = 67,	 /**< a part of the repr of the value */
+	PRB_WIRE_TRACEBACK = 68, /**< a part of the text of an exception */
+	PRB_WIRE_DONE = 69,	 /**< ends an evaluation or completion: outcome, then a text */
+	PRB_WIRE_STATUS_REPLY = 70,
+	PRB_WIRE_STOPPED = 71,
+	PRB_WIRE_ERROR = 72,	  /**< a text: why a request was not accepted */
+	PRB_WIRE_CANDIDATES = 73, /**< a part of the lines that answer PRB_WIRE_COMPLETE */
+};
+
+/** What the agent can do: bits of its hello. */
+enum {
+	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
+	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
+};
+
+/** Flags of eval. */
+enum {
+	PRB_WIRE_ON_MAIN = 1,	  /**< on the main thread */
+	PRB_WIRE_INTERACTIVE = 2, /**< as at a prompt: may be the beginning of a statement only */
+	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
+};
+
+/** How an evaluation ended. */
+enum prb_wire_outcome {
+	PRB_WIRE_OK,
+	PRB_WIRE_RAISED,	   /**< an exception; its text was sent before */
+	PRB_WIRE_INTERRUPTED,	   /**< by the client */
+	PRB_WIRE_NO_GIL,	   /**< the interpreter was not free in time: nothing was run */
+	PRB_WIRE_MAIN_NOT_REACHED, /**< the main thread did not come by in time: the same */
+	PRB_WIRE_TIMED_OUT,	   /**< it ran for too long and was told to stop */
+	PRB_WIRE_REFUSED,	   /**< it cannot be run here; the text says why */
+	PRB_WIRE_FAILED,	   /**< something in the agent went wrong; the text says what */
+	PRB_WIRE_INCOMPLETE,	   /**< interactive: nothing was run, more lines have to come */
+	PRB_WIRE_EXIT,		   /**< interactive: the code said exit */
+};
+
+struct prb_wire_frame {
+	uint32_t length; /**< of the payload */
+	uint16_t type;	 /**< enum prb_wire_type, or what a later version adds */
+	uint16_t request;
+	const uint8_t *payload; /**< borrowed */
+};
+
+/**
+ * A client's request to evaluate, or to complete: then the code is a line up to the cursor. The
+ * texts are borrowed and not terminated.
+ */
+struct prb_wire_eval {
+	uint32_t flags;
+	uint32_t start_ms; /**< how long to wait for the interpreter; 0: for as long as it takes */
+	uint32_t total_ms; /**< how long it may take in all; 0: the same */
+	uint32_t name_length, code_length;
+	const char *name, *code;
+};
+
+static inline uint16_t prb_wire_get16(const uint8_t *at)
+{
+	return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline uint32_t prb_wire_get32(const uint8_t *at)
+{
+	return (uint32_t)prb_wire_get16(at) | (uint32_t)prb_wire_get16(at + 2) << 16;
+}
+
+static inline void prb_wire_put16(uint8_t *at, uint16_t value)
+{
+	at[0] = (uint8_t)value;
+	at[1] = (uint8_t)(value >> 8);
+}
+
+static inline void prb_wire_put32(uint8_t *at, uint32_t value)
+{
+	prb_wire_put16(at, (uint16_t)value);
+	prb_wire_put16(at + 2, (uint16_t)(value >> 16));
+}
+
+static inline void prb_wire_put_header(uint8_t at[PRB_WIRE_HEADER_SIZE], uint32_t length,
+				       uint16_t type, uint16_t request)
+{
+	prb_wire_put32(at, length);
+	prb_wire_put16(at + 4, type);
+	prb_wire_put16(at + 6, request);
+}
+
+/**
+ * Looks at the front of @p size bytes that were received. Gives 1 and the frame if it is there
+ * whole, 0 if more has to come, -1 if its payload is over @p max: the other side breaks the rules.
+ */
+static inline int prb_wire_next(const uint8_t *data, size_t size, uint32_t max,
+				struct prb_wire_frame *ret)
+{
+	if (size < PRB_WIRE_HEADER_SIZE)
+		return 0;
+	ret->length = prb_wire_get32(data);
+	ret->type = prb_wire_get16(data + 4);
+	ret->request = prb_wire_get16(data + 6);
+	ret->payload = data + PRB_WIRE_HEADER_SIZE;
+	if (ret->length > max)
+		return -1;
+	return size - PRB_WIRE_HEADER_SIZE >= ret->length;
+}
+
+/** Writes the payload of a client's hello. */
+static inline void prb_wire_put_hello(uint8_t at[PRB_WIRE_HELLO_SIZE], uint16_t lowest,
+				      uint16_t highest)
+{
+	memcpy(at, PRB_WIRE_MAGIC, 4);
+	prb_wire_put16(at + 4, lowest);
+	prb_wire_put16(at + 6, highest);
+}
+
+/** The version that both speak: 0 if there is none, -1 if this is no hello. */
+static inline int prb_wire_agree(const struct prb_wire_frame *frame)
+{
+	if (frame->type != PRB_WIRE_HELLO || frame->length < PRB_WIRE_HELLO_SIZE ||
+	    memcmp(frame->payload, PRB_WIRE_MAGIC, 4) != 0)
+		return -1;
+
+	uint16_t lowest = prb_wire_get16(frame->payload + 4);
+	uint16_t highest = prb_wire_get16(frame->payload + 6);
+
+	return lowest <= PRB_WIRE_VERSION && PRB_WIRE_VERSION <= highest ? PRB_WIRE_VERSION : 0;
+}
+
+/** The agent's hello; texts are borrowed and terminated. */
+struct prb_wire_hello {
+	uint16_t version;
+	uint32_t pid; /**< as the target sees itself */
+	uint32_t capabilities;
+	const char *agent, *python; /**< versions; python "" if there is none */
+};
+
+/** True if it is the agent's hello. */
+static inline int prb_wire_get_hello(const struct prb_wire_frame *frame, struct prb_wire_hello *ret)
+{
+	const uint8_t *at = frame->payload;
+
+	if (frame->type != PRB_WIRE_HELLO_REPLY || frame->length < PRB_WIRE_HELLO_REPLY_SIZE ||
+	    memcmp(at, PRB_WIRE_MAGIC, 4) != 0)
+		return 0;
+	ret->version = prb_wire_get16(at + 4);
+	ret->pid = prb_wire_get32(at + 8);
+	ret->capabilities = prb_wire_get32(at + 12);
+	ret->agent = (const char *)at + PRB_WIRE_HELLO_REPLY_SIZE;
+
+	size_t rest = frame->length - PRB_WIRE_HELLO_REPLY_SIZE;
+	const char *end = (const char *)memchr(ret->agent, 0, rest);
+
+	if (!end)
+		return 0;
+	ret->python = end + 1;
+	rest -= (size_t)(ret->python - ret->agent);
+	return memchr(ret->python, 0, rest) != NULL;
+}
+
+/** True if it is a request to evaluate or to complete whose lengths agree. */
+static inline int prb_wire_get_eval(const struct prb_wire_frame *frame, struct prb_wire_eval *ret)
+{
+	const uint8_t *at = frame->payload;
+
+	if ((frame->type != PRB_WIRE_EVAL && frame->type != PRB_WIRE_COMPLETE) ||
+	    frame->length < PRB_WIRE_EVAL_SIZE)
+		return 0;
+	ret->flags = prb_wire_get32(at);
+	ret->start_ms = prb_wire_get32(at + 4);
+	ret->total_ms = prb_wire_get32(at + 8);
+	ret->name_length = prb_wire_get32(at + 12);
+	ret->name = (const char *)at + PRB_WIRE_EVAL_SIZE;
+	if (ret->name_length > PRB_WIRE_MAX_NAME ||
+	    ret->name_length > frame->length - PRB_WIRE_EVAL_SIZE)
+		return 0;
+	ret->code = ret->name + ret->name_length;
+	ret->code_length = frame->length - PRB_WIRE_EVAL_SIZE - ret->name_length;
+	return 1;
+}
+
+/** Writes the fixed part of such a request; name and code follow it. */
+static inline void prb_wire_put_eval(uint8_t at[PRB_WIRE_EVAL_SIZE],
+				     const struct prb_wire_eval *eval)
+{
+	prb_wire_put32(at, eval->flags);
+	prb_wire_put32(at + 4, eval->start_ms);
+	prb_wire_put32(at + 8, eval->total_ms);
+	prb_wire_put32(at + 12, eval->name_length);
+}
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/python.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/bootstrap.h"
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/python_table.h"
+
+enum {
+	PENDING_MAX = 32,
+};
+
+struct prba_python_table prba_python;
+static const struct prba_python_table *const py = &prba_python;
+static char version[32];
+static atomic_bool found, called_ever;
+
+/* A pending call has no way to be taken back: what it is told lives on by itself. */
+enum call_state { CALL_FREE, CALL_QUEUED, CALL_TAKEN, CALL_ABANDONED, CALL_DONE };
+
+static struct call {
+	_Atomic int state;
+	_Atomic uint32_t wake;
+	struct prba_connection *connection; /* NULL: only makes the GIL */
+	enum prb_wire_outcome outcome;
+	const char *text;
+} calls[PENDING_MAX];
+
+bool prba_python_find(void)
+{
+	if (!atomic_load(&found) && prba_python_table_find(&prba_python)) {
+		const char *text = py->Py_GetVersion();
+		size_t length = strcspn(text, " ");
+
+		if (length >= sizeof(version))
+			length = sizeof(version) - 1;
+		memcpy(version, text, length);
+		atomic_store(&found, true);
+	}
+	return atomic_load(&found);
+}
+
+const char *prba_python_version(void)
+{
+	return atomic_load(&found) ? version : "";
+}
+
+const char *prba_python_refusal(void)
+{
+	if (!atomic_load(&found))
+		return "there is no Python in this process";
+	if (!py->Py_IsInitialized()) {
+		/* One that ended may be started again, and knows nothing of us. */
+		prba_bootstrap_lost();
+		return "Python is not initialised (yet)";
+	}
+	if (prba_bootstrap_is_ending() || (py->Py_IsFinalizing && py->Py_IsFinalizing()) ||
+	    (py->_Py_IsFinalizing && py->_Py_IsFinalizing()))
+		return "Python is shutting down";
+	return NULL;
+}
+
+void prba_python_forked(void)
+{
+	prba_bootstrap_forked();
+	for (int i = 0; i < PENDING_MAX; i++)
+		atomic_store(&calls[i].state, CALL_FREE);
+}
+
+/** Runs the job on this thread, which holds the GIL. True if the program's own Ctrl-C came. */
+static bool run_here(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
+{
+	static const enum prb_wire_outcome outcomes[] = {
+		[PRBA_RAN_FAILED + 1] = PRB_WIRE_FAILED,
+		[PRBA_RAN + 1] = PRB_WIRE_OK,
+		[PRBA_RAN_RAISED + 1] = PRB_WIRE_RAISED,
+		[PRBA_RAN_INTERRUPTED + 1] = PRB_WIRE_INTERRUPTED,
+		[PRBA_RAN_INCOMPLETE + 1] = PRB_WIRE_INCOMPLETE,
+		[PRBA_RAN_EXIT + 1] = PRB_WIRE_EXIT,
+	};
+	struct prba_job *job = &c->job;
+	bool pressed = false;
+
+	*text = "";
+	*outcome = PRB_WIRE_REFUSED;
+	if (!py->PySys_GetObject("__stdout__")) {
+		*text = "Python is not initialised (yet)";
+		return false;
+	}
+	if (!prba_job_begin(c, py->PyThread_get_thread_ident())) {
+		*outcome = PRB_WIRE_INTERRUPTED;
+		return false;
+	}
+
+	/* A child that the code forks has no client: what it prints goes where it always went. */
+	job->forks = prba_bootstrap_forks();
+	atomic_store(&job->present, true);
+
+	enum prba_ran ran = prba_bootstrap_run(c);
+
+	*outcome = outcomes[ran + 1];
+	if (ran == PRBA_RAN_FAILED) {
+		*text = "the code of the agent failed in this interpreter";
+		if (atomic_load(&job->interrupted) ||
+		    py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt))
+			ran = PRBA_RAN_INTERRUPTED;
+		py->PyErr_Clear();
+	}
+	prba_job_end(c);
+	/* One that was not raised yet is now; taken back, it would slow the interpreter for ever.
+	 */
+	if (atomic_load(&job->interrupted))
+		prba_bootstrap_settle();
+	if (ran == PRBA_RAN_INTERRUPTED) {
+		pressed = !atomic_load(&job->interrupted);
+		*outcome = PRB_WIRE_INTERRUPTED;
+		*text = "";
+	}
+	return prba_bootstrap_leave() || pressed;
+}
+
+/** Before 3.7 there may be no GIL yet; it can only be made by the one who would hold it. */
+static bool lacks_gil(void)
+{
+	return py->PyEval_ThreadsInitialized && py->PyEval_InitThreads &&
+	       !py->PyEval_ThreadsInitialized();
+}
+
+/** A pending call, on the main thread, which holds the GIL. */
+static int called(void *argument)
+{
+	struct call *call = argument;
+	int queued = CALL_QUEUED, error = errno;
+	bool pressed = false;
+
+	/* The GIL is of use to the next one who asks, and to the worker when its client leaves. */
+	if (lacks_gil())
+		py->PyEval_InitThreads();
+	if (!atomic_compare_exchange_strong(&call->state, &queued, CALL_TAKEN)) {
+		atomic_store(&call->state, CALL_FREE);
+		errno = error;
+		return 0;
+	}
+	if (call->connection)
+		pressed = run_here(call->connection, &call->outcome, &call->text);
+	atomic_store(&call->state, CALL_DONE);
+	prba_wake(&call->wake);
+	errno = error;
+	if (!pressed)
+		return 0;
+	py->PyErr_SetNone(*py->PyExc_KeyboardInterrupt);
+	return -1;
+}
+
+static struct call *new_call(void)
+{
+	for (int i = 0; i < PENDING_MAX; i++) {
+		int free = CALL_FREE;
+
+		if (atomic_compare_exchange_strong(&calls[i].state, &free, CALL_QUEUED))
+			return &calls[i];
+	}
+	return NULL;
+}
+
+/**
+ * Has the main thread run the job, or only make the GIL. False if it did not come by before the
+ * job was cancelled, or cannot be asked.
+ */
+static bool call_main(struct prba_connection *c, bool run, enum prb_wire_outcome *outcome,
+		      const char **text)
+{
+	struct call *call = new_call();
+	uint32_t seen;
+	int state;
+
+	*outcome = PRB_WIRE_FAILED;
+	*text = "the main thread has too many calls to make already";
+	if (!call)
+		return false;
+	call->connection = run ? c : NULL;
+	atomic_store(&c->job.needs_main, true);
+	atomic_store(&c->job.also_wake, &call->wake);
+	atomic_store(&called_ever, true);
+	if (py->Py_AddPendingCall(called, call)) {
+		atomic_store(&call->state, CALL_FREE);
+		return false;
+	}
+	/* From 3.9 to 3.12 a busy thread learns of a pending call only when it gives up the GIL. */
+	if (run && !lacks_gil())
+		py->PyGILState_Release(py->PyGILState_Ensure());
+	for (;;) {
+		seen = atomic_load(&call->wake);
+		state = atomic_load(&call->state);
+		if (state == CALL_DONE)
+			break;
+		if (state == CALL_QUEUED && atomic_load(&c->job.state) == PRBA_CANCELLED &&
+		    atomic_compare_exchange_strong(&call->state, &state, CALL_ABANDONED)) {
+			*outcome = PRB_WIRE_INTERRUPTED;
+			*text = "";
+			return false;
+		}
+		prba_wait(&call->wake, seen);
+	}
+	*outcome = call->outcome;
+	*text = call->text;
+	atomic_store(&call->state, CALL_FREE);
+	return true;
+}
+
+/**
+ * Takes the GIL on the worker's thread, whose thread state lives as long as the connection, and
+ * with it what threading.local has.
+ */
+static void attach(struct prba_job *job)
+{
+	int now = prba_bootstrap_life();
+
+	if (job->thread_state && job->life == now) {
+		py->PyEval_RestoreThread(job->thread_state);
+		return;
+	}
+	job->life = now;
+	job->gil = py->PyGILState_Ensure();
+}
+
+static void detach(struct prba_job *job)
+{
+	job->thread_state = py->PyEval_SaveThread();
+}
+
+void prba_python_forget(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+	bool lost = job->thread_state && job->life != prba_bootstrap_life();
+
+	/* What is gone with its interpreter is not touched. */
+	if (!lost && !prba_python_refusal()) {
+		attach(job);
+		prba_bootstrap_close(c);
+		py->PyGILState_Release(job->gil);
+	}
+	job->thread_state = NULL;
+}
+
+void prba_python_do(struct prba_connection *c)
+{
+	bool on_main = c->job.eval.flags & PRB_WIRE_ON_MAIN;
+	enum prb_wire_outcome outcome = PRB_WIRE_REFUSED;
+	const char *text;
+
+	prba_python_find();
+	text = prba_python_refusal();
+	if (text)
+		goto end;
+	if (on_main) {
+		call_main(c, true, &outcome, &text);
+		goto end;
+	}
+	if (lacks_gil() && !call_main(c, false, &outcome, &text))
+		goto end;
+	atomic_store(&c->job.needs_main, false);
+	attach(&c->job);
+	atomic_store(&c->job.present, true);
+	prba_thread_runs_code(true);
+	run_here(c, &outcome, &text);
+	prba_thread_runs_code(false);
+	detach(&c->job);
+end:
+	prba_job_finish(c, outcome, text);
+}
+
+void prba_python_interrupt(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+	int gil;
+
+	if (prba_python_refusal())
+		return;
+	gil = py->PyGILState_Ensure();
+	pthread_mutex_lock(&job->lock);
+	if (atomic_load(&job->state) == PRBA_RUNNING &&
+	    __atomic_load_n(&job->serial, __ATOMIC_SEQ_CST) == job->interrupts) {
+		atomic_store(&job->interrupted, true);
+		py->PyThreadState_SetAsyncExc(job->thread, *py->PyExc_KeyboardInterrupt);
+	}
+	pthread_mutex_unlock(&job->lock);
+	py->PyGILState_Release(gil);
+}
+
+bool prba_python_release(void)
+{
+	bool released;
+	int gil;
+
+	/* One that is shutting down, or has ended, calls nothing; without a GIL none was run. */
+	if (prba_python_refusal() || lacks_gil())
+		return true;
+	gil = py->PyGILState_Ensure();
+	released = prba_bootstrap_release();
+	py->PyGILState_Release(gil);
+	return released;
+}
+
+/**
+ * The main thread may have said that a call is over and not have left it yet. Whoever holds the GIL
+ * after it knows that it has; without a GIL, all threads are stopped outside of such code for
+ * _current_frames().
+ */
+static void see_it_off(void)
+{
+	object *frames, *result = NULL;
+	int gil = py->PyGILState_Ensure();
+
+	frames = py->PySys_GetObject("_current_frames");
+	if (frames)
+		result = py->PyObject_CallFunctionObjArgs(frames, NULL);
+	if (result)
+		py->Py_DecRef(result);
+	py->PyErr_Clear();
+	py->PyGILState_Release(gil);
+}
+
+enum prba_python_left prba_python_leave(void)
+{
+	const char *refusal = prba_python_refusal();
+
+	if (!atomic_load(&found))
+		return PRBA_PYTHON_LEFT;
+	for (int i = 0; i < PENDING_MAX; i++)
+		if (atomic_load(&calls[i].state) != CALL_FREE)
+			return PRBA_PYTHON_CALLS;
+	if (refusal && py->Py_IsInitialized())
+		return PRBA_PYTHON_ENDS;
+	if (!refusal && atomic_load(&called_ever))
+		see_it_off();
+	return PRBA_PYTHON_LEFT;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The functions of CPython that the agent calls, all exported by every version from 3.4 on,
+ * but for those that are optional. Objects are opaque, and the one struct of Python's that is
+ * needed (of a method) has not changed since 3.0.
+ */
+#ifndef PRB_AGENT_PYTHON_TABLE_H
+#define PRB_AGENT_PYTHON_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct prba_object object;
+
+struct prba_method {
+	const char *name;
+	object *(*function)(object *self, object *arguments);
+	int flags;
+	const char *doc;
+};
+
+/* X(result, name, arguments) */
+#define PRBA_PYTHON_REQUIRED(X)                                                    \
+	X(int, Py_IsInitialized, (void))                                           \
+	X(const char *, Py_GetVersion, (void))                                     \
+	X(int, PyGILState_Ensure, (void))                                          \
+	X(void, PyGILState_Release, (int))                                         \
+	X(void *, PyEval_SaveThread, (void))                                       \
+	X(void, PyEval_RestoreThread, (void *))                                    \
+	X(int, Py_AddPendingCall, (int (*)(void *), void *))                       \
+	X(int, PyThreadState_SetAsyncExc, (unsigned long, object *))               \
+	X(unsigned long, PyThread_get_thread_ident, (void))                        \
+	X(object *, PyDict_New, (void))                                            \
+	X(int, PyDict_SetItemString, (object *, const char *, object *))           \
+	X(object *, PyDict_GetItemString, (object *, const char *))                \
+	X(object *, PyCFunction_NewEx, (struct prba_method *, object *, object *)) \
+	X(object *, PyEval_GetBuiltins, (void))                                    \
+	X(object *, Py_CompileString, (const char *, const char *, int))           \
+	X(object *, PyEval_EvalCode, (object *, object *, object *))               \
+	X(object *, PyObject_CallFunctionObjArgs, (object *, ...))                 \
+	X(object *, PyBytes_FromStringAndSize, (const char *, intptr_t))           \
+	X(int, PyBytes_AsStringAndSize, (object *, char **, intptr_t *))           \
+	X(object *, PyUnicode_DecodeUTF8, (const char *, intptr_t, const char *))  \
+	X(object *, PyTuple_GetItem, (object *, intptr_t))                         \
+	X(object *, PyLong_FromVoidPtr, (void *))                                  \
+	X(void *, PyLong_AsVoidPtr, (object *))                                    \
+	X(long, PyLong_AsLong, (object *))                                         \
+	X(object *, PyBool_FromLong, (long))                                       \
+	X(object *, PySys_GetObject, (const char *))                               \
+	X(object *, PyErr_Occurred, (void))                                        \
+	X(int, PyErr_ExceptionMatches, (object *))                                 \
+	X(void, PyErr_SetNone, (object *))                                         \
+	X(void, PyErr_Clear, (void))                                               \
+	X(void, Py_DecRef, (object *))
+
+/* Before 3.7 the GIL is made only when there is a second thread; the last two are of 3.7 to 3.12
+ * and of 3.13 on. */
+#define PRBA_PYTHON_OPTIONAL(X)                   \
+	X(int, PyEval_ThreadsInitialized, (void)) \
+	X(void, PyEval_InitThreads, (void))       \
+	X(int, _Py_IsFinalizing, (void))          \
+	X(int, Py_IsFinalizing, (void))
+
+struct prba_python_table {
+#define PRBA_MEMBER(result, name, arguments) result(*name) arguments;
+	PRBA_PYTHON_REQUIRED(PRBA_MEMBER)
+	PRBA_PYTHON_OPTIONAL(PRBA_MEMBER)
+#undef PRBA_MEMBER
+	object **PyExc_KeyboardInterrupt;
+	const char *missing; /**< what a Python that was found lacks, or NULL */
+};
+
+/** The one that was found; filled in once, before any of it is called. */
+extern struct prba_python_table prba_python;
+
+/**
+ * Fills in the table. False if no library of the process has all of it; of several Pythons the
+ * one that is initialised is taken. Calls the loader.
+ */
+bool prba_python_table_find(struct prba_python_table *ret);
+
+#endif

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/python.h"
+#include "agent/socket.h"
+#include "agent/wake.h"
+
+enum {
+	MAX_CONNECTIONS = 16,
+	STACK = 256 << 10,
+	MAX_HELLO = 128,
+	INTERRUPT_AGAIN_MS = 1000,
+	LOST_MS = 100, /* how often it is looked after things when nothing can wake the thread */
+};
+
+static struct {
+	pthread_mutex_t lock; /* of starting and stopping */
+	bool has_thread;      /* to be joined */
+	pthread_t thread;
+	atomic_bool running, stopping;
+	atomic_bool reopen;	   /* the socket, which clients do not find any more */
+	_Atomic uint32_t reopened; /* changes when that is done */
+	pthread_mutex_t wake_lock; /* of changing `wake` */
+	struct prba_wake wake;
+	struct prba_socket socket;
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* that was asked for, or "" */
+	struct prba_connection *connections[MAX_CONNECTIONS];
+	int64_t started_ms;
+	uint64_t evaluations;
+	bool clean; /* nothing of it was left in the interpreter */
+} server = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.wake_lock = PTHREAD_MUTEX_INITIALIZER,
+	.wake.fd = -1,
+	.socket.fd = -1,
+};
+
+static void notify(void)
+{
+	pthread_mutex_lock(&server.wake_lock);
+	prba_wake_send(&server.wake);
+	pthread_mutex_unlock(&server.wake_lock);
+}
+
+static void say(struct prba_connection *c, uint16_t type, uint16_t request, const char *text)
+{
+	if (prba_connection_send(c, type, request, text, strlen(text)) == PRBA_FULL)
+		prba_connection_give_up(c);
+}
+
+static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	uint8_t hello[PRB_WIRE_HELLO_REPLY_SIZE + MAX_HELLO] = PRB_WIRE_MAGIC;
+	char *texts = (char *)hello + PRB_WIRE_HELLO_REPLY_SIZE;
+	int version = prb_wire_agree(frame), length;
+
+	if (version <= 0) {
+		say(c, PRB_WIRE_ERROR, frame->request,
+		    version ? "this is the agent of probing, which is greeted first"
+			    : "this agent speaks version 1 of the protocol only");
+		prba_connection_give_up(c);
+		return;
+	}
+	c->greeted = true;
+	prb_wire_put16(hello + 4, (uint16_t)version);
+	prb_wire_put32(hello + 8, (uint32_t)getpid());
+	prb_wire_put32(hello + 12,
+		       *prba_python_version() ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT : 0);
+	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
+	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
+				 PRB_WIRE_HELLO_REPLY_SIZE + (size_t)length + 1) == PRBA_FULL)
+		prba_connection_give_up(c);
+}
+
+static void tell_status(struct prba_connection *c, uint16_t request)
+{
+	unsigned clients = 0, busy = 0;
+	char text[512];
+
+	for (int i = 0; i < MAX_CONNECTIONS; i++) {
+		struct prba_connection *other = server.connections[i];
+
+		clients += other && !atomic_load(&other->gone);
+		busy += other && atomic_load(&other->job.state) != PRBA_IDLE;
+	}
+	snprintf(text, sizeof(text),
+		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
+		 "evaluations=%llu\nsocket=%s%s\n",
+		 PRB_VERSION, (int)getpid(), prba_python_version(),
+		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
+		 (unsigned long long)server.evaluations,
+		 server.socket.address.sun_path[0] ? "" : "@",
+		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
+	say(c, PRB_WIRE_STATUS_REPLY, request, text);
+}
+
+static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	const char *why = NULL;
+
+	if (!c->greeted) {
+		greet(c, frame);
+		return;
+	}
+	switch (frame->type) {
+	case PRB_WIRE_EVAL:
+	case PRB_WIRE_COMPLETE:
+		why = atomic_load(&server.stopping) ? "the agent is stopping"
+						    : prba_job_start(c, frame);
+		server.evaluations += !why;
+		break;
+	case PRB_WIRE_INTERRUPT:
+		prba_job_interrupt(c, PRB_WIRE_OK);
+		break;
+	case PRB_WIRE_STATUS:
+		tell_status(c, frame->request);
+		break;
+	case PRB_WIRE_STOP:
+		c->wants_stop = true;
+		c->stop_request = frame->request;
+		atomic_store(&server.stopping, true);
+		break;
+	default:
+		why = "the agent does not know this request";
+	}
+	if (why)
+		say(c, PRB_WIRE_ERROR, frame->request, why);
+}
+
+static void receive(struct prba_connection *c)
+{
+	struct prb_wire_frame frame;
+	int whole;
+
+	if (!prba_connection_receive(c)) {
+		prba_connection_give_up(c);
+		return;
+	}
+	while (!atomic_load(&c->gone) && (whole = prba_connection_next(c, &frame))) {
+		if (whole < 0) {
+			say(c, PRB_WIRE_ERROR, frame.request, "the request is too large");
+			prba_connection_give_up(c);
+			return;
+		}
+		take(c, &frame);
+		prba_connection_drop(c, &frame);
+	}
+}
+
+static void accept_client(void)
+{
+	int fd = prba_socket_accept(&server.socket);
+	struct prba_connection *c;
+
+	if (fd < 0)
+		return;
+	c = prba_connection_create(fd);
+	if (!c) {
+		close(fd);
+		return;
+	}
+	for (int i = 0; i < MAX_CONNECTIONS; i++) {
+		if (!server.connections[i]) {
+			server.connections[i] = c;
+			return;
+		}
+	}
+	say(c, PRB_WIRE_ERROR, 0, "the agent has as many clients as it takes");
+	prba_connection_destroy(c);
+}
+
+/** Looks after one connection; gives the deadline of its job, 0 if there is none. */
+static int64_t look_after(int i, int64_t now)
+{
+	struct prba_connection *c = server.connections[i];
+
+	int64_t again = 0;
+
+	/* Nobody waits for it any more. Code may catch the exception, and then gets another. */
+	if ((atomic_load(&server.stopping) || atomic_load(&c->gone)) && !prba_job_is_over(c)) {
+		if (now >= c->interrupt_at) {
+			prba_job_leave(c);
+			c->interrupt_at = now + INTERRUPT_AGAIN_MS;
+		}
+		again = c->interrupt_at;
+	}
+	if (prba_job_is_over(c) && atomic_load(&c->gone)) {
+		server.connections[i] = NULL;
+		prba_job_deinit(c);
+		prba_connection_destroy(c);
+		return 0;
+	}
+	return again ? again : prba_job_check(c, now);
+}
+
+/**
+ * One worker may rest for as long as its client stays, so that what belongs to a thread is there
+ * for its next request; when several rest, those go that rested for longest.
+ */
+static void end_surplus_workers(void)
+{
+	for (;;) {
+		struct prba_connection *oldest = NULL;
+		int64_t since = 0;
+		int resting = 0;
+
+		for (int i = 0; i < MAX_CONNECTIONS; i++) {
+			struct prba_connection *c = server.connections[i];
+			int64_t rests = c ? prba_job_rests_since(c) : 0;
+
+			resting += rests != 0;
+			if (rests && (!oldest || rests < since)) {
+				oldest = c;
+				since = rests;
+			}
+		}
+		if (resting < 2)
+			return;
+		prba_job_end_worker(oldest);
+	}
+}
+
+/** Milliseconds until the first deadline, -1 if there is none. */
+static int look_after_all(void)
+{
+	int64_t now = prba_now_ms(), first = 0;
+
+	for (int i = 0; i < MAX_CONNECTIONS; i++) {
+		int64_t by = server.connections[i] ? look_after(i, now) : 0;
+
+		if (by && (!first || by < first))
+			first = by;
+	}
+	end_surplus_workers();
+	if (!first)
+		return -1;
+	return first <= now ? 0 : first - now > 60000 ? 60000 : (int)(first - now);
+}
+
+static bool wake_is_ours(void)
+{
+	return server.wake.fd >= 0 && prba_inode(server.wake.fd) == server.wake.inode;
+}
+
+static bool socket_is_ours(void)
+{
+	return server.socket.fd >= 0 && prba_inode(server.socket.fd) == server.socket.inode;
+}
+
+/** Programs close descriptors that they have not opened; what is lost is opened again. */
+static bool mend(void)
+{
+	int rc = 0;
+
+	if (!wake_is_ours()) {
+		pthread_mutex_lock(&server.wake_lock);
+		server.wake.fd = -1;
+		rc = prba_wake_open(&server.wake);
+		pthread_mutex_unlock(&server.wake_lock);
+	}
+	if (!rc && (!socket_is_ours() || atomic_load(&server.reopen))) {
+		prba_socket_close(&server.socket);
+		rc = prba_socket_open(&server.socket, *server.folder ? server.folder : NULL);
+	}
+	if (atomic_exchange(&server.reopen, false))
+		prba_wake(&server.reopened);
+	return !rc;
+}
+
+/** Descriptors to be polled, and the connections that they are of. */
+struct polled {
+	struct pollfd fds[2 + MAX_CONNECTIONS];
+	struct prba_connection *of[2 + MAX_CONNECTIONS];
+	nfds_t count;
+};
+
+static void add_polled(struct polled *p, int fd, struct prba_connection *c)
+{
+	if (fd < 0)
+		return;
+	p->fds[p->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+	p->of[p->count] = c;
+	if (c && prba_connection_flush(c))
+		p->fds[p->count].events |= POLLOUT;
+	if (!c || !atomic_load(&c->gone))
+		p->count++;
+}
+
+/** Sleeps until something happens and does what it asks for. */
+static void serve_once(void)
+{
+	struct polled polled = {};
+	int timeout = look_after_all();
+	bool accepts = false;
+
+	add_polled(&polled, server.socket.fd, NULL);
+	add_polled(&polled, server.wake.fd, NULL);
+	for (int i = 0; i < MAX_CONNECTIONS; i++) {
+		struct prba_connection *c = server.connections[i];
+
+		if (c && !atomic_load(&c->gone))
+			add_polled(&polled, c->fd, c);
+	}
+	if (!wake_is_ours() && (timeout < 0 || timeout > LOST_MS))
+		timeout = LOST_MS;
+	if (poll(polled.fds, polled.count, timeout) < 0) {
+		/* More descriptors than the program's limit allows, or no memory: not for ever. */
+		if (errno != EINTR)
+			poll(NULL, 0, LOST_MS);
+		return;
+	}
+	prba_wake_take(&server.wake);
+	for (nfds_t i = 0; i < polled.count; i++) {
+		if (polled.of[i] && polled.fds[i].revents)
+			receive(polled.of[i]);
+		accepts |= !polled.of[i] && polled.fds[i].revents &&
+			   polled.fds[i].fd == server.socket.fd;
+	}
+	if (accepts && socket_is_ours()) {
+		accept_client();
+		/* It has come by a way that others may not have any more. */
+		if (!prba_socket_is_there(&server.socket))
+			atomic_store(&server.reopen, true);
+	}
+}
+
+static bool all_over(void)
+{
+	bool over = true;
+
+	for (int i = 0; i < MAX_CONNECTIONS; i++)
+		over &= !server.connections[i] || prba_job_is_over(server.connections[i]);
+	return over;
+}
+
+static void end_connections(void)
+{
+	for (int i = 0; i < MAX_CONNECTIONS; i++) {
+		struct prba_connection *c = server.connections[i];
+
+		if (!c)
+			continue;
+		if (c->wants_stop)
+			say(c, PRB_WIRE_STOPPED, c->stop_request, "");
+		server.connections[i] = NULL;
+		prba_job_deinit(c);
+		prba_connection_destroy(c);
+	}
+}
+
+static void *serve(void *argument)
+{
+	(void)argument;
+	prctl(PR_SET_NAME, PRBA_THREAD "agent");
+	while (!atomic_load(&server.stopping)) {
+		if ((!wake_is_ours() || !socket_is_ours() || atomic_load(&server.reopen)) &&
+		    !mend())
+			break;
+		serve_once();
+	}
+	/* Nobody comes any more; what runs is interrupted and waited for. */
+	atomic_store(&server.stopping, true);
+	prba_socket_close(&server.socket);
+	while (look_after_all(), !all_over())
+		serve_once();
+	server.clean = prba_python_release();
+	end_connections();
+	pthread_mutex_lock(&server.wake_lock);
+	prba_wake_close(&server.wake);
+	pthread_mutex_unlock(&server.wake_lock);
+	atomic_store(&server.running, false);
+	if (atomic_exchange(&server.reopen, false))
+		prba_wake(&server.reopened);
+	return NULL;
+}
+
+static void join(void)
+{
+	if (server.has_thread)
+		pthread_join(server.thread, NULL);
+	server.has_thread = false;
+}
+
+/** Clients cannot find the socket: its file was removed, or the process is another user's now. */
+static void reopen_socket(void)
+{
+	uint32_t seen = atomic_load(&server.reopened);
+
+	atomic_store(&server.reopen, true);
+	notify();
+	while (atomic_load(&server.running) && atomic_load(&server.reopen))
+		prba_wait(&server.reopened, seen);
+}
+
+/** Under the lock. */
+static int start(const char *folder)
+{
+	int rc;
+
+	if (atomic_load(&server.running)) {
+		if (atomic_load(&server.stopping))
+			return -EBUSY;
+		if (!prba_socket_is_there(&server.socket))
+			reopen_socket();
+		return PRBA_RUNS_ALREADY;
+	}
+	join();
+	atomic_store(&server.stopping, false);
+	snprintf(server.folder, sizeof(server.folder), "%s", folder ? folder : "");
+	rc = prba_socket_open(&server.socket, folder);
+	if (rc)
+		return rc;
+	rc = prba_wake_open(&server.wake);
+	if (rc) {
+		prba_socket_close(&server.socket);
+		return rc;
+	}
+	server.started_ms = prba_now_ms();
+	server.evaluations = 0;
+	server.clean = true;
+	prba_job_notify = notify;
+	atomic_store(&server.running, true);
+	rc = prba_thread_start(&server.thread, STACK, serve, NULL);
+	if (rc) {
+		atomic_store(&server.running, false);
+		prba_socket_close(&server.socket);
+		prba_wake_close(&server.wake);
+		return -rc;
+	}
+	server.has_thread = true;
+	return PRBA_STARTED;
+}
+
+int prba_server_start(const char *folder)
+{
+	int rc;
+
+	pthread_mutex_lock(&server.lock);
+	rc = start(folder);
+	pthread_mutex_unlock(&server.lock);
+	return rc;
+}
+
+bool prba_server_stop(void)
+{
+	bool clean;
+
+	pthread_mutex_lock(&server.lock);
+	if (atomic_load(&server.running)) {
+		atomic_store(&server.stopping, true);
+		notify();
+	}
+	join();
+	clean = server.clean;
+	pthread_mutex_unlock(&server.lock);
+	return clean;
+}
+
+void prba_server_unlink(void)
+{
+	if (atomic_load(&server.running))
+		prba_socket_unlink(&server.socket);
+}
+
+/** In a child: its copies of our descriptors go, and nothing that has taken their numbers. */
+void prba_server_forked(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	prba_wake_close(&server.wake);
+	if (socket_is_ours())
+		close(server.socket.fd);
+	for (int i = 0; i < MAX_CONNECTIONS; i++) {
+		struct prba_connection *c = server.connections[i];
+
+		if (c && prba_inode(c->fd) == c->inode)
+			close(c->fd);
+		if (c)
+			atomic_store(&c->gone, true);
+		server.connections[i] = NULL;
+	}
+	server.socket.fd = -1;
+	server.socket.address.sun_path[0] = 0;
+	server.wake_lock = fresh;
+	server.lock = fresh;
+	server.has_thread = false;
+	atomic_store(&server.stopping, false);
+	atomic_store(&server.running, false);
+	atomic_store(&server.reopen, false);
+}

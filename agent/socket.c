@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/connection.h"
+#include "agent/libc.h"
+
+enum { HIGH_FD = 200, BACKLOG = 16 };
+
+int prba_move_fd(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+/** A folder that is ours alone; made if @p make. */
+static bool own_folder(const char *path, bool make)
+{
+	struct stat st;
+	bool good;
+	int fd;
+
+	if (make)
+		mkdir(path, 0700);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	good = !syscall(SYS_fstat, fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 0022);
+	close(fd);
+	return good;
+}
+
+/** 0 if there is no such file. */
+static uint64_t file_inode(const char *path)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_ino;
+}
+
+/** The file in @p folder, or an abstract name if that is NULL. */
+static int try_bind(struct prba_socket *s, const char *folder)
+{
+	size_t size = sizeof(s->address.sun_path);
+	char *path = s->address.sun_path;
+	int length, error;
+
+	memset(&s->address, 0, sizeof(s->address));
+	s->address.sun_family = AF_UNIX;
+	if (folder)
+		length = snprintf(path, size, "%s/agent-%d.sock", folder, (int)getpid());
+	else
+		length = snprintf(path + 1, size - 1, "probing-%u-%d", (unsigned)geteuid(),
+				  (int)getpid());
+	if (length < 0 || (size_t)length >= size - 1)
+		return -ENAMETOOLONG;
+	s->address_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+	if (folder)
+		unlink(path); /* of an earlier process of this number */
+	if (bind(s->fd, (struct sockaddr *)&s->address, s->address_length))
+		return -errno;
+	if (folder && chmod(path, 0600)) {
+		error = -errno;
+		unlink(path);
+		return error;
+	}
+	s->file = folder ? file_inode(path) : 0;
+	s->owner = geteuid();
+	return listen(s->fd, BACKLOG) ? -errno : 0;
+}
+
+/** Tries the places in turn. */
+static int bind_somewhere(struct prba_socket *s, const char *folder)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char path[sizeof(s->address.sun_path)];
+
+	if (folder)
+		return own_folder(folder, false) ? try_bind(s, folder) : -EPERM;
+	if (runtime && *runtime == '/' && strlen(runtime) < sizeof(path) - 30 &&
+	    own_folder(runtime, false)) {
+		snprintf(path, sizeof(path), "%s/probing", runtime);
+		if (own_folder(path, true) && !try_bind(s, path))
+			return 0;
+	}
+	snprintf(path, sizeof(path), "/tmp/probing-%u", (unsigned)geteuid());
+	if (own_folder(path, true) && !try_bind(s, path))
+		return 0;
+	return try_bind(s, NULL);
+}
+
+int prba_socket_open(struct prba_socket *s, const char *folder)
+{
+	int rc;
+
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		return -errno;
+	s->fd = prba_move_fd(s->fd);
+	s->inode = prba_inode(s->fd);
+	rc = bind_somewhere(s, folder);
+	if (rc) {
+		close(s->fd);
+		s->fd = -1;
+	}
+	return rc;
+}
+
+void prba_socket_unlink(struct prba_socket *s)
+{
+	/* Not what somebody else has put there. */
+	if (s->address.sun_path[0] && file_inode(s->address.sun_path) == s->file)
+		unlink(s->address.sun_path);
+	s->address.sun_path[0] = 0;
+}
+
+bool prba_socket_is_there(const struct prba_socket *s)
+{
+	return s->owner == geteuid() && (!s->file || file_inode(s->address.sun_path) == s->file);
+}
+
+void prba_socket_close(struct prba_socket *s)
+{
+	int fd = s->fd;
+
+	prba_socket_unlink(s);
+	s->fd = -1;
+	if (fd >= 0 && prba_inode(fd) == s->inode)
+		close(fd);
+}
+
+int prba_socket_accept(struct prba_socket *s)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) ||
+	    (peer.uid != geteuid() && peer.uid != 0)) {
+		close(fd);
+		return -1;
+	}
+	return prba_move_fd(fd);
+}

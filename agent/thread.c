@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "agent/libc.h"
+
+enum { SIGSET_BYTES = 8 }; /* of the kernel; that of libc is larger */
+
+static _Atomic uint64_t usual; /* what the main thread blocks */
+static bool has_usual;
+
+/** The injector's thread, which starts us, blocks all; so the kernel is asked. */
+static void read_usual(void)
+{
+	static const char field[] = "\nSigBlk:\t";
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	uint64_t blocked = 0;
+	const char *at;
+
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = 0;
+	at = strstr(text, field);
+	if (!at)
+		return;
+	for (at += sizeof(field) - 1; *at && *at != '\n'; at++)
+		blocked = blocked << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+	atomic_store(&usual, blocked);
+}
+
+/** All of them, but for those that a fault of our own raises and those that libc uses itself. */
+static uint64_t ours(void)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	uint64_t blocked = ~0ull;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		blocked &= ~(1ull << (own[i] - 1));
+	return blocked & ~(7ull << 31);
+}
+
+/* Not pthread_sigmask(), which has a new version. */
+static void block(uint64_t signals, uint64_t *before)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, before, SIGSET_BYTES);
+}
+
+void prba_thread_runs_code(bool runs)
+{
+	if (runs)
+		read_usual();
+	block(runs ? atomic_load(&usual) : ours(), NULL);
+}
+
+int prba_thread_start(pthread_t *ret, size_t stack, void *(*run)(void *), void *argument)
+{
+	uint64_t before;
+	pthread_attr_t attributes;
+	int rc;
+
+	rc = pthread_attr_init(&attributes);
+	if (rc)
+		return rc;
+	pthread_attr_setstacksize(&attributes, stack);
+	block(ours(), &before);
+	if (!has_usual)
+		read_usual();
+	has_usual = true;
+	rc = pthread_create(ret, &attributes, run, argument);
+	block(before, NULL);
+	pthread_attr_destroy(&attributes);
+	return rc;
+}
+
+void prba_thread_forked(void)
+{
+	char name[16] = "";
+
+	/* Code that we evaluate made this child, which is to be told to end like any other. */
+	if (!prctl(PR_GET_NAME, name) && !strncmp(name, PRBA_THREAD, strlen(PRBA_THREAD)))
+		block(atomic_load(&usual), NULL);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/agent_client.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/json.h"
+#include "dwarf/base/text.h"
+#include "sql/target_spec.h"
+
+struct agent_settings {
+	bool json;
+};
+
+static const double STATUS_SECONDS = 2;
+
+/** Lines of "key=value", as they are or as JSON. */
+static void put_status(const char *text, bool as_json, struct prb_str *ret)
+{
+	prb_auto_free char *copy = strdup(text);
+	struct prb_json json = {.out = ret};
+	char *rest = NULL;
+
+	if (as_json)
+		prb_json_open(&json, NULL, '{');
+	for (char *line = copy ? strtok_r(copy, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		char *value = strchr(line, '=');
+		char *end = NULL;
+
+		if (!value)
+			continue;
+		*value++ = 0;
+
+		long long number = strtoll(value, &end, 10);
+
+		if (!as_json) {
+			prb_text_column(ret, line, 14);
+			prb_text_escape(ret, value);
+			prb_str_putc(ret, '\n');
+		} else if (*value && !*end) {
+			prb_json_integer(&json, line, number);
+		} else {
+			prb_json_text(&json, line, value);
+		}
+	}
+	if (as_json) {
+		prb_json_close(&json, '}');
+		prb_str_putc(ret, '\n');
+	}
+}
+
+static struct prb_error *show_status(struct prb_agent *agent, bool json)
+{
+	prb_auto_str struct prb_str raw = {}, text = {};
+	struct prb_wire_frame frame;
+
+	PRB_TRY(prb_agent_ask(agent, PRB_WIRE_STATUS, PRB_WIRE_STATUS_REPLY, STATUS_SECONDS,
+			      &frame));
+	prb_str_append(&raw, frame.payload, frame.length);
+	put_status(prb_str_text(&raw), json, &text);
+	return prb_output(&text);
+}
+
+static struct prb_error *stop(struct prb_agent *agent, pid_t pid, bool json)
+{
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(prb_agent_stop(agent));
+	if (json)
+		prb_str_printf(&text, "{\"pid\":%d,\"stopped\":true}\n", (int)pid);
+	else
+		prb_str_printf(&text, "the agent of process %d has stopped\n", (int)pid);
+	return prb_output(&text);
+}
+
+static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool json)
+{
+	struct prb_target *target;
+	struct prb_agent *agent = NULL;
+
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+
+	struct prb_error *err = prb_agent_connect(target, &agent);
+	if (!err)
+		err = stops ? stop(agent, target->pid, json) : show_status(agent, json);
+	prb_agent_close(agent);
+	prb_target_destroy(target);
+	return err;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct agent_settings *s = settings;
+	const char *verb = cli->argument_count ? cli->arguments[0] : "status";
+
+	if (strcmp(verb, "status") != 0 && strcmp(verb, "stop") != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"the agent can be asked for its 'status' and to 'stop', "
+					"not to '%.100s'",
+					verb);
+	if (!cli->target)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
+				      "for example 'probing 4242 agent status'");
+	return with_agent(cli, !strcmp(verb, "stop"), s->json);
+}
+
+static const struct prb_option options[] = {{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
+					     PRB_COMPLETE_NOTHING,
+					     offsetof(struct agent_settings, json)},
+					    {}};
+
+const struct prb_command prb_command_agent = {
+	.name = "agent",
+	.summary = "Ask the agent in the target for its status, or to stop",
+	.description = "status tells the agent's version, the target's Python, how many clients "
+		       "are connected and where its socket is. stop interrupts the code it "
+		       "evaluates, ends its threads and removes its socket; the library stays "
+		       "loaded, without a thread, and can be started again. eject also unmaps it.",
+	.options = options,
+	.settings_size = sizeof(struct agent_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[status|stop]",
+	.max_arguments = 1,
+	.examples = (const struct prb_example[]){{"probing 4242 agent status", "What it is doing"},
+						 {"probing 4242 agent stop", "Stop it"},
+						 {}},
+	.run = run,
+};

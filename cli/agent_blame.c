@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/agent_blame.h"
+
+#include <string.h>
+
+#include "cli/paths.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+#include "injector/dump.h"
+
+static void dump_guard(struct prb_dump **dump)
+{
+	if (*dump)
+		prb_dump_destroy(*dump);
+}
+
+/** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */
+static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
+{
+	const char *name = thread->name ? thread->name : thread->os_name;
+
+	prb_str_printf(ret, "thread %d", (int)thread->tid);
+	if (name)
+		prb_str_printf(ret, " (%.100s)", name);
+	if (thread->frames.count) {
+		const struct prb_dump_frame *frame = &thread->frames.items[0];
+
+		prb_str_printf(ret, ", %s in %.200s",
+			       strcmp(thread->state, "idle") != 0 ? thread->state : "asleep",
+			       frame->qualname ? frame->qualname
+			       : frame->func   ? frame->func
+					       : "?");
+		if (frame->file)
+			prb_str_printf(ret, " at %.200s:%d", prb_path_last(frame->file),
+				       frame->line);
+	}
+	if (thread->waits_for)
+		prb_str_printf(ret, ", in %.300s", thread->waits_for);
+}
+
+/** Looks at the target; what cannot be seen is not told. */
+static void see(struct prb_target *t, bool main_only, struct prb_str *ret)
+{
+	const struct prb_dump_options options = {
+		.mode = PRB_DUMP_NONBLOCKING, .main_only = main_only, .max_frames = 1};
+	__attribute__((cleanup(dump_guard))) struct prb_dump *dump = NULL;
+	prb_auto_error struct prb_error *err = prb_dump_create(t, &options, &dump);
+	const struct prb_dump_thread *thread;
+
+	if (err)
+		return;
+	prb_vec_each (thread, &dump->threads) {
+		if (main_only ? thread->tid == dump->main_tid
+			      : thread->gil && !strcmp(thread->gil, "holds")) {
+			describe(thread, ret);
+			return;
+		}
+	}
+}
+
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, double seconds)
+{
+	prb_auto_str struct prb_str who = {};
+	struct prb_error *err = prb_error_create(
+		PRB_ERROR_TIMEOUT, "the interpreter was not free within %g s", seconds);
+
+	see(t, false, &who);
+	if (!who.length)
+		return prb_error_hint(err,
+				      "the code was not run; 'probing %d debug --dump' shows "
+				      "who is at work",
+				      (int)t->pid);
+	return prb_error_hint(err, "the GIL is held by %s; the code was not run",
+			      prb_str_text(&who));
+}
+
+struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds, bool asked_for)
+{
+	prb_auto_str struct prb_str who = {};
+	struct prb_error *err = prb_error_create(
+		PRB_ERROR_TIMEOUT, "the main thread executed no Python code within %g s", seconds);
+
+	see(t, true, &who);
+	return prb_error_hint(err, "%s%sthe code was not run; %s", prb_str_text(&who),
+			      who.length ? "; " : "",
+			      asked_for ? "without --thread main it need not wait for that thread"
+					: "before Python 3.7, a program without threads has no GIL "
+					  "until that thread makes it");
+}

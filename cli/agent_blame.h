@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Who is in the way of an evaluation, as read from outside. */
+#ifndef PRB_CLI_AGENT_BLAME_H
+#define PRB_CLI_AGENT_BLAME_H
+
+#include <stdbool.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/target.h"
+
+/** The error for a GIL that was not free for @p seconds: which thread holds it, and where. */
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, double seconds) PRB_MUST_CHECK;
+
+/**
+ * The error for a main thread that executed no Python code for @p seconds: what it does. It was
+ * waited for because the user @p asked_for it, or because it alone can make the GIL.
+ */
+struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds,
+				       bool asked_for) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Talking to the agent in a process: finding its socket, and frames to and fro.
+ *
+ * Threading: one thread at a time for one connection. What the agent sends is as little to be
+ * trusted as the memory of its process: every length is checked.
+ */
+#ifndef PRB_CLI_AGENT_CLIENT_H
+#define PRB_CLI_AGENT_CLIENT_H
+
+#include <stdint.h>
+
+#include "agent/protocol.h"
+#include "dwarf/base/error.h"
+#include "dwarf/target.h"
+
+struct prb_agent;
+
+/**
+ * Connects to the agent of the live process @p t and greets it. PRB_ERROR_NOT_FOUND if it has
+ * none; PRB_ERROR_PERMISSION if we may not; PRB_ERROR_TIMEOUT if it does not answer.
+ */
+struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret) PRB_MUST_CHECK;
+
+/** Ends the connection; code that it evaluates is interrupted. NULL is allowed. */
+void prb_agent_close(struct prb_agent *agent);
+
+/** What the agent said of itself; valid as long as the connection. */
+const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent);
+
+/** Sends a request: @p head, then @p body. */
+struct prb_error *prb_agent_send(struct prb_agent *agent, enum prb_wire_type type, const void *head,
+				 size_t head_length, const void *body,
+				 size_t body_length) PRB_MUST_CHECK;
+
+/** The number of the last request; frames of an earlier one that was given up may still come. */
+uint16_t prb_agent_last_request(const struct prb_agent *agent);
+
+/**
+ * Waits for the next frame, whose payload is valid until the next call. @p seconds: at most; < 0:
+ * for as long as it takes. PRB_ERROR_CANCELLED if a signal came in between, PRB_ERROR_TIMEOUT,
+ * PRB_ERROR_NO_PROCESS if the connection ended.
+ */
+struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
+				    struct prb_wire_frame *ret) PRB_MUST_CHECK;
+
+/**
+ * Asks for something that is answered by one frame of type @p reply within @p seconds. What the
+ * agent refuses is PRB_ERROR_FAILED.
+ */
+struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type request,
+				enum prb_wire_type reply, double seconds,
+				struct prb_wire_frame *ret) PRB_MUST_CHECK;
+
+/** Has the agent stop and waits until its code has ended. */
+struct prb_error *prb_agent_stop(struct prb_agent *agent) PRB_MUST_CHECK;
+
+/**
+ * The PRB_ERROR_NO_PROCESS of a connection that ended, taken over, or a better one if the process
+ * ended with it.
+ */
+struct prb_error *prb_agent_explain_end(const struct prb_agent *agent,
+					struct prb_error *err) PRB_MUST_CHECK;
+
+/** Our end of the connection, for poll(): while nothing was asked, it is readable at its end. */
+int prb_agent_descriptor(const struct prb_agent *agent);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/agent_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+#include "dwarf/proc/text.h"
+
+/** What the agent's socket is named by: numbers as the process itself sees them. */
+struct names {
+	char file[32];	   /* "/agent-42.sock" */
+	char abstract[32]; /* "-42" */
+	unsigned uid;
+	uid_t as; /* the user to connect as */
+};
+
+/** The user to connect as: the agent knows our root by no number if it has a user namespace. */
+static uid_t user_for(const struct prb_target *t, const struct names *names)
+{
+	prb_auto_free char *path = prb_format("/proc/%d/ns/user", (int)t->pid);
+	struct stat theirs, ours;
+
+	if (geteuid() || !path || stat(path, &theirs) || stat("/proc/self/ns/user", &ours))
+		return geteuid();
+	return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev ? 0 : names->uid;
+}
+
+static struct prb_error *read_names(struct prb_target *t, struct names *ret)
+{
+	prb_auto_str struct prb_str status = {};
+
+	PRB_TRY(prb_target_read_file(t, &status, "status"));
+
+	const char *ids = prb_text_field(prb_str_text(&status), "NSpid");
+	const char *uids = prb_text_field(prb_str_text(&status), "Uid");
+	unsigned pid = (unsigned)t->pid;
+	char *end;
+
+	/* The last is that of the innermost namespace. */
+	for (; ids && *ids >= '0' && *ids <= '9'; ids = end + (*end == '\t'))
+		pid = (unsigned)strtoul(ids, &end, 10);
+	/* The second is the effective one. */
+	strtoul(uids ? uids : "", &end, 10);
+	ret->uid = uids ? (unsigned)strtoul(end, NULL, 10) : 0;
+	snprintf(ret->file, sizeof(ret->file), "/agent-%u.sock", pid);
+	snprintf(ret->abstract, sizeof(ret->abstract), "-%u", pid);
+	ret->as = user_for(t, ret);
+	return NULL;
+}
+
+/** Takes the connection only if that process listens there, whoever made the name. */
+static bool is_of(int fd, pid_t pid)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid == pid;
+}
+
+/** A socket in the network of the process, where abstract names are; -1 with errno. */
+static int socket_in_network(const struct prb_target *t)
+{
+	prb_auto_free char *path = prb_format("/proc/%d/ns/net", (int)t->pid);
+	prb_auto_close int theirs = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	prb_auto_close int ours = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	struct stat one, other;
+	int fd;
+
+	if (theirs < 0 || ours < 0 || fstat(theirs, &one) || fstat(ours, &other))
+		return -1;
+	if (one.st_ino == other.st_ino && one.st_dev == other.st_dev)
+		return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (setns(theirs, CLONE_NEWNET))
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (!setns(ours, CLONE_NEWNET))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/**
+ * Connects @p fd, which it owns, to a socket of that process and nobody else. 0, or why not as an
+ * errno value: ENOENT for a socket of somebody else.
+ */
+static int connect_to(pid_t pid, uid_t as, int socket_fd, const struct sockaddr_un *address,
+		      socklen_t length, int *ret)
+{
+	prb_auto_close int fd = socket_fd;
+	uid_t self = geteuid();
+	int rc;
+
+	if (fd < 0 || (as != self && seteuid(as)))
+		return errno;
+	rc = connect(fd, (const struct sockaddr *)address, length) ? errno : 0;
+	if (as != self && seteuid(self))
+		return errno;
+	if (rc)
+		return rc;
+	if (!is_of(fd, pid))
+		return ENOENT;
+	*ret = prb_steal_fd(&fd);
+	return 0;
+}
+
+/** A path as the process sees it, which may be too long for an address with its root in front. */
+static int connect_path(pid_t pid, uid_t as, const char *path, int *ret)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	prb_auto_free char *inside = prb_format("/proc/%d/root%s", (int)pid, path);
+	prb_auto_close int file = inside ? open(inside, O_PATH | O_CLOEXEC) : -1;
+
+	if (file < 0 && errno == EACCES)
+		file = open(path, O_PATH | O_CLOEXEC);
+	if (file < 0)
+		return errno;
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
+	return connect_to(pid, as, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), &address,
+			  sizeof(address), ret);
+}
+
+static int connect_abstract(const struct prb_target *t, uid_t as, const char *name, int *ret)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(name);
+
+	if (length >= sizeof(address.sun_path))
+		return ENOENT;
+	memcpy(address.sun_path + 1, name, length);
+	return connect_to(t->pid, as, socket_in_network(t), &address,
+			  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length), ret);
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length >= tail && !strcmp(text + length - tail, end);
+}
+
+/**
+ * Tries all sockets of the process's network whose name could be the agent's. *removed: there is
+ * one whose file is gone.
+ */
+static int connect_listed(struct prb_target *t, const struct names *names, bool *removed, int *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, "net/unix");
+	char *rest = NULL;
+	int why = ENOENT;
+
+	if (err || text.failed || !text.data)
+		return ENOENT;
+	for (char *line = strtok_r(text.data, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		const char *name = strpbrk(line, "/@");
+		int rc = ENOENT;
+
+		if (name && *name == '/' && ends_in(name, names->file)) {
+			rc = connect_path(t->pid, names->as, name, ret);
+			*removed |= rc == ENOENT && strstr(name, "/probing");
+		} else if (name && !strncmp(name, "@probing-", 9) &&
+			   ends_in(name, names->abstract)) {
+			rc = connect_abstract(t, names->as, name + 1, ret);
+		}
+		if (!rc)
+			return 0;
+		if (rc == EACCES || rc == EPERM)
+			why = rc;
+	}
+	return why;
+}
+
+static int connect_usual(struct prb_target *t, const struct names *names, int *ret)
+{
+	int why = ENOENT;
+
+	for (size_t i = 0; i < 2; i++) {
+		prb_auto_free char *path =
+			i ? prb_format("/run/user/%u/probing%s", names->uid, names->file)
+			  : prb_format("/tmp/probing-%u%s", names->uid, names->file);
+		int rc = path ? connect_path(t->pid, names->as, path, ret) : ENOMEM;
+
+		if (!rc)
+			return 0;
+		if (rc == EACCES || rc == EPERM)
+			why = rc;
+	}
+	return why;
+}
+
+struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd)
+{
+	struct names names;
+	bool removed = false;
+	int usual, listed;
+
+	if (t->kind != PRB_TARGET_PROCESS)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"only a live process can have an agent");
+	PRB_TRY(read_names(t, &names));
+	usual = connect_usual(t, &names, ret_fd);
+	if (!usual)
+		return NULL;
+	listed = connect_listed(t, &names, &removed, ret_fd);
+	if (!listed)
+		return NULL;
+	if (usual != ENOENT || listed != ENOENT)
+		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+						       "the agent of process %d is only for user "
+						       "%u and root",
+						       (int)t->pid, names.uid),
+				      "run as that user, or as root");
+	if (removed)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "the file of the socket of the agent of "
+						       "process %d was removed",
+						       (int)t->pid),
+				      "'probing %d inject' has the agent make another",
+				      (int)t->pid);
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "process %d has no agent", (int)t->pid);
+}
+
+void prb_agent_seeker_deinit(struct prb_agent_seeker *seeker)
+{
+	prb_str_deinit(&seeker->network);
+	prb_str_deinit(&seeker->sockets);
+}
+
+/** Under its own name, as it was given in memory, or as a copy that was removed. */
+static bool has_library(const struct prb_target *t)
+{
+	static const char name[] = "libprobing-agent.so",
+			  in_memory[] = "memfd:", copy[] = "probing-";
+	const struct prb_map *map;
+
+	prb_vec_each (map, &t->maps.list) {
+		const char *slash = strrchr(map->path, '/');
+
+		if (!slash || !map->exec)
+			continue;
+		slash++;
+		if (!strncmp(slash, in_memory, strlen(in_memory)))
+			slash += strlen(in_memory);
+		if (!strncmp(slash, name, strlen(name)) ||
+		    (map->deleted && !strncmp(slash, copy, strlen(copy))))
+			return true;
+	}
+	return false;
+}
+
+/** The sockets of the process's network are read once for all that share it. */
+static struct prb_error *read_sockets(struct prb_agent_seeker *seeker, struct prb_target *t)
+{
+	prb_auto_str struct prb_str network = {};
+
+	PRB_TRY(prb_target_read_link(t, &network, "ns/net"));
+	if (seeker->network.length &&
+	    !strcmp(prb_str_text(&network), prb_str_text(&seeker->network)))
+		return NULL;
+	prb_agent_seeker_deinit(seeker);
+	*seeker = (struct prb_agent_seeker){};
+	PRB_TRY(prb_target_read_file(t, &seeker->sockets, "net/unix"));
+	prb_str_puts(&seeker->network, prb_str_text(&network));
+	return NULL;
+}
+
+/** True if a line of /proc/net/unix ends in a name that ends in @p end and begins with @p start. */
+static bool is_listed(const char *sockets, const char *start, const char *end)
+{
+	size_t length = strlen(end);
+
+	for (const char *at = strstr(sockets, end); at; at = strstr(at + 1, end)) {
+		const char *name = at;
+
+		if (at[length] && at[length] != '\n')
+			continue;
+		while (name > sockets && name[-1] != ' ' && name[-1] != '\n')
+			name--;
+		if (!strncmp(name, start, strlen(start)))
+			return true;
+	}
+	return false;
+}
+
+enum prb_agent_state prb_agent_seek(struct prb_agent_seeker *seeker, struct prb_target *t)
+{
+	struct names names;
+	const char *sockets;
+
+	if (!has_library(t))
+		return PRB_AGENT_NONE;
+
+	prb_auto_error struct prb_error *err = read_sockets(seeker, t);
+	if (!err)
+		err = read_names(t, &names);
+	sockets = prb_str_text(&seeker->sockets);
+	if (err || (!is_listed(sockets, "/", names.file) &&
+		    !is_listed(sockets, "@probing-", names.abstract)))
+		return PRB_AGENT_STOPPED;
+	return PRB_AGENT_RUNNING;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Where the agent of a process listens, and whether there is one. */
+#ifndef PRB_CLI_AGENT_SOCKET_H
+#define PRB_CLI_AGENT_SOCKET_H
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+#include "dwarf/target.h"
+
+/**
+ * A socket connected to the agent of @p t, proven to be that process's by the kernel, for the
+ * caller to close. PRB_ERROR_NOT_FOUND if it has none, PRB_ERROR_PERMISSION if we may not.
+ */
+struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_CHECK;
+
+/** What is to be seen of an agent from outside, without talking to it. */
+enum prb_agent_state {
+	PRB_AGENT_NONE,
+	PRB_AGENT_STOPPED, /**< its library is mapped, and no socket of it listens */
+	PRB_AGENT_RUNNING,
+};
+
+/** Looks at one process after the other; starts as {}. */
+struct prb_agent_seeker {
+	struct prb_str network; /**< which one `sockets` are of */
+	struct prb_str sockets;
+};
+void prb_agent_seeker_deinit(struct prb_agent_seeker *seeker);
+
+/** The state of the agent in @p t; none where nothing can be seen. */
+enum prb_agent_state prb_agent_seek(struct prb_agent_seeker *seeker, struct prb_target *t);
+
+#endif
