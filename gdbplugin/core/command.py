@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a command is: a class with its help and a run(); a face makes a debugger's command of it."""
+
+from .errors import Problem
+
+
+def open_session(debugger, needs_process=True):
+    """A session for the time of a `with`. Its module loads ctypes and the library, which takes longer
+    than everything else, so not before the first command."""
+    from .session import Session
+    return Session(debugger, needs_process)
+
+
+class Option:
+    """--NAME, or --NAME VALUE if it has a metavar."""
+
+    def __init__(self, name, doc, metavar=None, short=None):
+        self.name, self.doc, self.metavar, self.short = name, doc, metavar, short
+
+    def spelling(self):
+        text = "--" + self.name + (" " + self.metavar if self.metavar else "")
+        return "-%s, %s" % (self.short, text) if self.short else text
+
+
+class Command:
+    """One command. Its module is imported when it is first run."""
+
+    name = None
+    summary = None  # one line, with full stop
+    usage = ""  # what follows the name
+    description = ""
+    options = ()
+
+    def run(self, debugger, words):
+        """Does it; `words` is what the user typed behind the name."""
+        raise NotImplementedError
+
+    @classmethod
+    def help(cls):
+        lines = [cls.summary, "Usage: probing %s %s" % (cls.name, cls.usage)]
+        lines[-1] = lines[-1].rstrip()
+        if cls.description:
+            lines += ["", cls.description.strip()]
+        if cls.options:
+            column = max(len(option.spelling()) for option in cls.options)
+            lines.append("")
+            lines += ["  %-*s  %s" % (column, option.spelling(), option.doc)
+                      for option in cls.options]
+        return "\n".join(lines)
+
+    def parse(self, words):
+        """({option: value}, what is left of the words): options stand first."""
+        found, rest = {}, words.strip()
+        while rest.startswith("-"):
+            word, _, after = rest.partition(" ")
+            option = self._option(word)
+            rest = after.lstrip()
+            if option is None:
+                if word == "--":
+                    break
+                raise Problem("%s has no option '%s': 'help probing %s' lists them"
+                              % (self.name, word, self.name))
+            if option.metavar:
+                value, _, rest = rest.partition(" ")
+                if not value:
+                    raise Problem("%s needs %s" % (word, option.metavar))
+                found[option.name] = value
+                rest = rest.lstrip()
+            else:
+                found[option.name] = True
+        return found, rest
+
+    def _option(self, word):
+        for option in self.options:
+            if word == "--" + option.name or (option.short and word == "-" + option.short):
+                return option
+        return None
+
+    def no_more(self, rest):
+        if rest:
+            raise Problem("%s: what does '%s' mean? See 'help probing %s'"
+                          % (self.name, rest, self.name))
+
+
+def number(text, what):
+    """A number that the user typed."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise Problem("'%s' is no %s: a number is needed" % (text, what))
+    return value

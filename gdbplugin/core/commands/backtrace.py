@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""probing backtrace"""
+
+from ..command import Command, Option, number, open_session
+from ..errors import Problem
+from ..frames import selected
+from ..stacks import read_stacks, show_threads
+
+
+class Backtrace(Command):
+    name = "backtrace"
+    summary = "Print the Python stack of the selected thread, or of all."
+    usage = "[OPTIONS]"
+    description = """
+The innermost call comes first. Numbers are those that 'probing frame' takes. Calls of a recursion
+are shown once."""
+    options = (Option("all", "all threads", short="a"),
+               Option("tid", "this thread, by the number that the kernel gave it", "TID"),
+               Option("locals", "with the variables of each frame", short="l"),
+               Option("native", "with the C frames in between", short="n"))
+
+    def run(self, debugger, words):
+        options, rest = self.parse(words)
+        self.no_more(rest)
+        if "all" in options and "tid" in options:
+            raise Problem("--all and --tid contradict each other")
+        tid = None if "all" in options else debugger.thread()
+        if "tid" in options:
+            tid = number(options["tid"], "thread")
+        with open_session(debugger) as session:
+            threads = read_stacks(session, tid, "native" in options, "locals" in options)
+            mark = selected(debugger) if tid is not None and "tid" not in options else None
+            show_threads(debugger, threads, tid is None, mark)
+            for text in session.warnings:
+                debugger.warn(text)
+
+
+COMMAND = Backtrace

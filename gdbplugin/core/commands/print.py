@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""probing print"""
+
+from ..command import Command, Option, open_session
+from ..errors import Problem
+from ..frames import need_thread, selected
+from ..text import safe
+
+
+class Print(Command):
+    name = "print"
+    summary = "Print a value in the selected Python frame."
+    usage = "[OPTIONS] EXPRESSION"
+    description = """
+Names of the frame, globals and builtins, with attributes and constant indexes:
+  probing print self.queue.maxsize
+  probing print rows[-1]['key']
+No code runs in the process, so there are no calls and operators; a property shows as such."""
+    options = (Option("type", "with the type of the value and where it lies", short="t"),)
+
+    def run(self, debugger, words):
+        options, expression = self.parse(words)
+        if not expression:
+            raise Problem("there is no expression: for example 'probing print self'")
+        with open_session(debugger) as session:
+            type_name, value, address = session.look_up(need_thread(debugger), selected(debugger),
+                                                        expression)
+        text = safe(value)
+        if "type" in options:
+            text = "(%s at %#x) %s" % (safe(type_name), address, text)
+        debugger.write(text + "\n")
+
+
+COMMAND = Print

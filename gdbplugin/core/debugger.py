@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a debugger has to answer: the face of gdb and that of LLDB derive from Debugger."""
+
+import os
+
+from .errors import Problem
+
+
+class Settings:
+    """`set probing …`."""
+
+    def __init__(self):
+        self.format = "table"
+        self.max_string = 4096
+        self.color = "auto"
+
+
+COLORS = ("auto", "on", "off")
+FORMATS = ("table", "json", "ndjson", "csv", "tsv")
+
+
+class Debugger:
+    """One debugger, as the commands see it. All of it is called on the debugger's main thread."""
+
+    name = None  # as the user calls it
+
+    def __init__(self):
+        self.settings = Settings()
+        self.selection = None  # see core/frames.py
+
+    def pid(self):
+        """Of the selected process; Problem if there is none."""
+        raise NotImplementedError
+
+    def core_path(self):
+        """The core file that is open, "" if its path is not known, None if it is a process."""
+        raise NotImplementedError
+
+    def machine(self):
+        """Of the process: "x86_64", "aarch64", or what it is called otherwise."""
+        raise NotImplementedError
+
+    def tids(self):
+        """All threads of the process."""
+        raise NotImplementedError
+
+    def read(self, address, length):
+        """Bytes of memory; fewer, or b"", if the rest cannot be read."""
+        raise NotImplementedError
+
+    def registers(self, tid, names):
+        """{name: value} of a thread, as far as they are known."""
+        raise NotImplementedError
+
+    def fact(self, name):
+        """What /proc/PID/NAME holds where the process runs, as bytes; None if it cannot be had."""
+        raise NotImplementedError
+
+    def all_stopped(self):
+        """Whether every thread of the process stands still."""
+        raise NotImplementedError
+
+    def thread(self):
+        """The selected thread, as tid; None if there is none."""
+        raise NotImplementedError
+
+    def position(self):
+        """Something that differs when the selected thread has run, or is another one; None while it
+        runs."""
+        raise NotImplementedError
+
+    def select_native(self, pc, nth):
+        """Selects the C frame that called the @nth (from 0) of those at @pc; None: the innermost
+        one. Gives its number and function, or None if there is no such frame."""
+        raise NotImplementedError
+
+    def is_terminal(self):
+        raise NotImplementedError
+
+    def styled(self):
+        """Whether the debugger itself would use colours."""
+        raise NotImplementedError
+
+    def width(self):
+        """Columns of the output; 0: as many as needed."""
+        raise NotImplementedError
+
+    def write(self, text):
+        """Shows text, through the pager if the debugger has one."""
+        raise NotImplementedError
+
+    def warn(self, text):
+        """Shows a line that is no result."""
+        raise NotImplementedError
+
+    def colored(self):
+        if self.settings.color == "auto":
+            return self.styled() and self.is_terminal() and not os.environ.get("NO_COLOR")
+        return self.settings.color == "on"
+
+
+def traced_by_us(pid):
+    """Whether the process is on this machine, and held by this debugger or by its helper."""
+    tracer = status_field(pid, "TracerPid")
+    if not tracer:
+        return False
+    return tracer == os.getpid() or status_field(tracer, "PPid") == os.getpid()
+
+
+def status_field(pid, name):
+    """A number from /proc/PID/status; 0 if it cannot be read."""
+    try:
+        with open("/proc/%d/status" % pid, "rb") as file:
+            for line in file:
+                key, _, rest = line.partition(b":")
+                if key == name.encode():
+                    return int(rest.split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
+
+
+def need_process(pid):
+    if not pid:
+        raise Problem("there is no process: attach to one, run one, or open a core file")
+    return pid

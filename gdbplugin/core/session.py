@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SQL over what the debugger holds. A session lives for one command, so it never is out of date."""
+
+import contextlib
+import ctypes
+import json
+import sys
+
+from . import library
+from .debugger import need_process, traced_by_us
+from .errors import Interrupted
+from .library import LIBRARY, check
+from .source import Source
+
+
+def encode(text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+class Session:
+    """Use as a context manager."""
+
+    def __init__(self, debugger, needs_process=True):
+        self.debugger = debugger
+        self.how = ""  # its memory is read
+        self._needs_process = needs_process
+        self.warnings = []
+        self._pointer = ctypes.c_void_p()
+        self._source = None
+        self._interrupted = False
+        self._poll = library.ON_POLL(self._on_poll)
+        self._warn = library.WARNING(self._on_warning)
+
+    def __enter__(self):
+        check(LIBRARY.probing_create(ctypes.byref(self._pointer)))
+        try:
+            LIBRARY.probing_on_warning(self._pointer, self._warn, None)
+            LIBRARY.probing_on_poll(self._pointer, self._poll, None)
+            self.set("probing.text.max", self.debugger.settings.max_string)
+            if self._needs_process:
+                self._open()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        LIBRARY.probing_destroy(self._pointer)
+        self._pointer = ctypes.c_void_p()
+
+    def _on_warning(self, _, text):
+        self.warnings.append(library.decode(text))
+
+    def _on_poll(self, _):
+        # Ctrl-C is raised wherever Python runs next: mostly here.
+        try:
+            return 1 if self._interrupted or (self._source and self._source.failure) else 0
+        except KeyboardInterrupt:
+            self._interrupted = True
+            return 1
+
+    def _open(self):
+        core = self.debugger.core_path()
+        if core:
+            self.how = "the core file %s, directly" % core
+            return check(LIBRARY.probing_open(self._pointer, encode(core), None))
+        pid = self.debugger.pid()
+        if core is None:
+            need_process(pid)
+        direct = core is None and traced_by_us(pid)
+        self.how = "memory directly, registers through %s" if direct else "through %s"
+        self.how %= self.debugger.name
+        self._source = Source(self.debugger, pid, direct)
+        if not self._source.struct.held:
+            # What runs may not be stopped by anyone but its debugger.
+            self.set("probing.query.mode", "nonblocking")
+        self._call(LIBRARY.probing_open_debugger, self.debugger.name.encode(),
+                   ctypes.byref(self._source.struct))
+
+    @contextlib.contextmanager
+    def _unraisable(self):
+        """Ctrl-C may also be raised at the door of a function that C calls, before its first line:
+        Python then hands it to this hook (from 3.8 on), and goes on."""
+        before = getattr(sys, "unraisablehook", None)
+
+        def hook(unraisable):
+            if issubclass(unraisable.exc_type, KeyboardInterrupt):
+                self._interrupted = True
+            else:
+                before(unraisable)
+
+        sys.unraisablehook = hook
+        try:
+            yield
+        finally:
+            if before:
+                sys.unraisablehook = before
+
+    def _call(self, function, *arguments):
+        """Calls it for the session. What went wrong in our own functions goes first."""
+        with self._unraisable():
+            error = function(self._pointer, *arguments)
+        failure = self._source and self._source.failure
+        if error and (failure or self._interrupted):
+            LIBRARY.probing_error_destroy(error)
+            error = None
+        if self._interrupted or isinstance(failure, KeyboardInterrupt):
+            raise Interrupted("interrupted")
+        if failure:
+            raise failure
+        check(error)
+
+    def set(self, key, value):
+        check(LIBRARY.probing_set(self._pointer, key.encode(), str(value).encode()))
+
+    def look_up(self, tid, depth, expression):
+        """(type, value, address) of what the expression means in a frame."""
+        found = []
+
+        def on_object(_, type_name, value, address):
+            found.extend((library.decode(type_name), library.decode(value), address))
+
+        self._call(LIBRARY.probing_look_up, tid, depth, encode(expression),
+                   library.ON_OBJECT(on_object), None)
+        return found
+
+    def snapshot(self, path, redact):
+        self._call(LIBRARY.probing_snapshot, encode(path), int(redact))
+
+    def version(self):
+        return library.decode(LIBRARY.probing_version())
+
+    def query(self, sql):
+        """All rows of a statement, as dictionaries: one call, however many there are."""
+        return json.loads(library.decode(b"".join(self._text(sql, "json", 0, 0))))
+
+    def print(self, sql, output_format, wide=False):
+        """Shows the results of the statements, as `probing query` does."""
+        debugger, pieces = self.debugger, []
+        look = (library.TERMINAL if debugger.is_terminal() else 0) | \
+            (library.COLOUR if debugger.colored() else 0)
+        try:
+            self._text(sql, output_format, look, 0 if wide else debugger.width(), pieces)
+        finally:
+            # What a statement gave before it failed is shown too.
+            if pieces:
+                debugger.write(library.decode(b"".join(pieces)))
+
+    def _text(self, sql, output_format, look, width, pieces=None):
+        pieces = [] if pieces is None else pieces
+
+        def on_text(_, text, length):
+            pieces.append(ctypes.string_at(text, length))
+            return 0
+
+        self._call(LIBRARY.probing_print, encode(sql), output_format.encode(), look, width,
+                   library.ON_TEXT(on_text), None)
+        return pieces

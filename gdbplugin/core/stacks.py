@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stacks: read by one query, and shown as `probing backtrace` does in a shell."""
+
+from .errors import Problem
+from .text import GIL, RUNNING, UNREADABLE, Painter, duration, safe
+
+_STACKS = """
+SELECT t.tid, t.name, t.os_name, t.state, t.idle_seconds, t.waits_for, t.gil, t.gc,
+       t.interpreter AS interpreter, t.read, t._error AS thread_error,
+       f.depth, f.func, f.qualname, f.file, f.lineno, f.frame_type, f.module, f.ip, f.offset,
+       f._error AS frame_error
+FROM python.threads AS t LEFT JOIN %s AS f ON f.tid = t.tid AND f.interpreter IS t.interpreter
+%s ORDER BY t.main DESC, t.tid, t.interpreter, f.depth"""
+_LOCALS = "SELECT tid, depth, name, value, kind FROM python.locals %s"
+
+
+class Thread:
+    """A thread and its frames, innermost first; each is a row of the query."""
+
+    def __init__(self, row):
+        self.row = row
+        self.frames = []
+        self.error = row["thread_error"]
+
+
+def read_stacks(session, tid, native=False, with_locals=False):
+    """The threads, or the one with that number."""
+    where = "" if tid is None else "WHERE t.tid = %d" % tid
+    table = "native.backtrace" if native else "python.stacks"
+    threads = []
+    for row in session.query(_STACKS % (table, where)):
+        if not threads or (row["tid"], row["interpreter"]) != (
+                threads[-1].row["tid"], threads[-1].row["interpreter"]):
+            threads.append(Thread(row))
+        if row["depth"] is not None and row["frame_type"] != "error":
+            row["number"] = None
+            row["locals"] = []
+            threads[-1].frames.append(row)
+    if not threads:
+        raise Problem("thread %s runs no Python: 'probing threads' lists those that do" % tid
+                      if tid else "no thread runs Python here")
+    for thread in threads:
+        number_frames(thread)
+    if with_locals:
+        add_locals(session, threads, tid)
+    return threads
+
+
+def number_frames(thread):
+    """Python frames count from 0; C frames have no number here."""
+    count = 0
+    for frame in thread.frames:
+        if frame["frame_type"] == "python":
+            frame["number"] = count
+            count += 1
+
+
+def add_locals(session, threads, tid):
+    frames = {(t.row["tid"], f["number"]): f for t in threads for f in t.frames
+              if f["number"] is not None}
+    for row in session.query(_LOCALS % ("" if tid is None else "WHERE tid = %d" % tid)):
+        frame = frames.get((row["tid"], row["depth"]))
+        if frame:
+            frame["locals"].append(row)
+
+
+def folded(frames):
+    """(frame, how many calls of it follow each other): recursion is shown once."""
+    result = []
+    for frame in frames:
+        if result and not frame["locals"] and all(
+                frame[key] == result[-1][0][key]
+                for key in ("frame_type", "func", "file", "lineno", "frame_error", "offset")):
+            result[-1][1] += 1
+        else:
+            result.append([frame, 1])
+    return result
+
+
+def frame_name(frame):
+    name = frame["qualname"] or frame["func"]
+    if name is None and frame["frame_type"] != "python":
+        module = (frame["module"] or "").rsplit("/", 1)[-1]
+        return "%s+%#x" % (safe(module), frame["offset"]) if frame["offset"] else \
+            "%#x" % frame["ip"]
+    return safe(name)
+
+
+def frame_place(frame):
+    place = safe(frame["file"] or frame["module"])
+    if frame["frame_type"] != "python":
+        # Where the interpreter was compiled tells nothing.
+        place = place.rsplit("/", 1)[-1]
+    return "%s:%d" % (place, frame["lineno"]) if frame["file"] and frame["lineno"] else place
+
+
+def thread_state(row, paint):
+    """What it does; "" if no more is known than that the debugger has stopped it."""
+    parts, waits = [], ""
+    if row["state"] == "running":
+        parts.append(paint(RUNNING, "running"))
+    elif row["state"] not in (None, "traced", "unknown"):
+        parts.append(row["state"])
+        if row["idle_seconds"] is not None and row["idle_seconds"] >= 0.001:
+            parts[0] += " " + duration(row["idle_seconds"])
+    if row["waits_for"]:
+        waits = safe(row["waits_for"])
+        parts[:1] = [" ".join(parts + ["in", waits])]
+    if row["gil"] == "holds":
+        parts.append(paint(GIL, "holds the GIL"))
+    elif row["gil"] and "GIL" not in waits:
+        parts.append("waiting for the GIL")
+    if row["gc"]:
+        parts.append("collecting garbage")
+    if row["interpreter"]:
+        parts.append("interpreter %d" % row["interpreter"])
+    if row["read"] == "unstable":
+        parts.append("unstable")
+    return ", ".join(parts)
+
+
+def thread_line(row, paint):
+    line = "%d %s  %s" % (row["tid"], safe(row["name"] or row["os_name"] or ""),
+                          thread_state(row, paint))
+    return line.rstrip()
+
+
+def frame_lines(thread, paint, selected=None):
+    """The lines of a thread's frames."""
+    parts = folded(thread.frames)
+    width = min(40, max([len(frame_name(frame)) for frame, _ in parts] or [0]))
+    for frame, times in parts:
+        here = frame["number"] is not None and selected is not None and \
+            frame["number"] <= selected < frame["number"] + times
+        label = "" if frame["number"] is None else "#%d" % frame["number"]
+        line = "%s %-4s %-*s  %s" % ("*" if here else " ", label, width, frame_name(frame),
+                                     frame_place(frame))
+        if frame["frame_type"] == "inline":
+            line += "   (inlined)"
+        if times > 1:
+            line += "   (%d calls deep)" % times
+        if frame["frame_error"]:
+            line += "   " + paint(UNREADABLE, "unreadable: " + safe(frame["frame_error"]))
+        yield line
+        for line in local_lines(frame["locals"], 9):
+            yield line
+    if thread.error:
+        word = "incomplete: " if thread.frames else "unreadable: "
+        yield "  " + paint(UNREADABLE, word + safe(thread.error))
+    elif not thread.frames:
+        yield "  (no Python frames)"
+
+
+def local_lines(variables, indent):
+    width = min(24, max([len(safe(v["name"])) for v in variables] or [0]))
+    for variable in variables:
+        shown = "(unbound)" if variable["value"] is None else safe(variable["value"])
+        yield "%s%-9s%-*s = %s" % (" " * indent, variable["kind"], width, safe(variable["name"]),
+                                   shown)
+
+
+def show_threads(debugger, threads, several, selected=None):
+    """@selected: number of the frame that is marked in the one thread that is shown."""
+    paint = Painter(debugger)
+    lines = []
+    for thread in threads:
+        if lines:
+            lines.append("")
+        lines.append(thread_line(thread.row, paint))
+        lines += frame_lines(thread, paint, selected)
+    if several:
+        lines.append("")
+        lines.append("%d thread%s" % (len(threads), "" if len(threads) == 1 else "s"))
+    debugger.write("\n".join(lines) + "\n")

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""gdb: its inferior as the core wants it, and its commands and parameters made of the core's."""
+
+import os
+import re
+import sys
+
+import gdb
+
+from .core import commands, facts
+from .core.debugger import COLORS, FORMATS, Debugger
+from .core.errors import Problem
+
+
+class Gdb(Debugger):
+    name = "gdb"
+
+    def pid(self):
+        return gdb.selected_inferior().pid
+
+    def core_path(self):
+        # gdb tells no Python code what its core file is called.
+        text = gdb.execute("info files", False, True)
+        match = re.search(r"[Cc]ore dump file:\n\t`(.*)', file type", text)
+        return os.path.realpath(match.group(1)) if match else None
+
+    def machine(self):
+        name = gdb.selected_inferior().architecture().name()
+        return "x86_64" if name == "i386:x86-64" else name
+
+    def tids(self):
+        return [tid_of(thread) for thread in gdb.selected_inferior().threads()]
+
+    def all_stopped(self):
+        return all(thread.is_stopped() for thread in gdb.selected_inferior().threads())
+
+    def read(self, address, length):
+        try:
+            return gdb.selected_inferior().read_memory(address, length).tobytes()
+        except gdb.MemoryError:
+            return b""
+
+    def registers(self, tid, names):
+        thread = find_thread(tid)
+        if thread is None or not thread.is_stopped():
+            return {}
+        with Selection():
+            thread.switch()
+            return frame_registers(gdb.newest_frame(), names)
+
+    def fact(self, name):
+        if name == "task":
+            return facts.numbers_text(self.tids())
+        if name == "exe":
+            return exe_path()
+        data = remote_file("/proc/%d/%s" % (self.pid(), name))
+        if data is None and name == "maps":
+            return mappings()
+        return data
+
+    def thread(self):
+        thread = gdb.selected_thread()
+        return tid_of(thread) if thread and thread.is_valid() else None
+
+    def position(self):
+        thread = gdb.selected_thread()
+        if thread is None or not thread.is_stopped():
+            return None
+        frame = gdb.newest_frame()
+        return self.pid(), tid_of(thread), frame.pc(), int(frame.read_register("sp"))
+
+    def select_native(self, pc, nth):
+        thread = gdb.selected_thread()
+        if thread is None or not thread.is_stopped():
+            return None
+        frame, number = gdb.newest_frame(), 0
+        while pc is not None and frame is not None:
+            if frame.type() != gdb.INLINE_FRAME:
+                nth -= frame.pc() == pc
+                if nth < 0:
+                    break
+            frame, number = frame.older(), number + 1
+        if pc is not None and frame is not None:
+            frame, number = frame.older(), number + 1
+        # Inlined functions are parts of the frame that they are in.
+        while frame is not None and frame.type() == gdb.INLINE_FRAME:
+            frame, number = frame.older(), number + 1
+        if frame is None:
+            return None
+        frame.select()
+        return number, frame.name() or "at %#x" % frame.pc()
+
+    def is_terminal(self):
+        return sys.__stdout__ is not None and os.isatty(1)
+
+    def styled(self):
+        try:
+            return bool(gdb.parameter("style enabled"))
+        except RuntimeError:
+            return False
+
+    def width(self):
+        return gdb.parameter("width") or 0
+
+    def write(self, text):
+        gdb.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+    def warn(self, text):
+        gdb.write("probing: %s\n" % text, gdb.STDERR)
+
+
+class Selection:
+    """Puts the selected thread and frame back."""
+
+    def __enter__(self):
+        self.thread = gdb.selected_thread()
+        try:
+            self.frame = gdb.selected_frame()
+        except gdb.error:
+            self.frame = None
+
+    def __exit__(self, *_):
+        if self.thread and self.thread.is_valid():
+            self.thread.switch()
+        if self.frame and self.frame.is_valid():
+            self.frame.select()
+
+
+def find_thread(tid):
+    for thread in gdb.selected_inferior().threads():
+        if tid_of(thread) == tid:
+            return thread
+    return None
+
+
+def frame_registers(frame, names):
+    found = {}
+    for name in names:
+        try:
+            found[name] = int(frame.read_register(name)) & 0xffffffffffffffff
+        except (ValueError, gdb.error):
+            pass
+    return found
+
+
+def exe_path():
+    """The program, as the machine that it runs on calls it."""
+    path = gdb.current_progspace().filename
+    if not path:
+        return None
+    prefix = "target:"
+    return (path[len(prefix):] if path.startswith(prefix) else path).encode()
+
+
+def remote_file(path):
+    """A file of the machine that a gdbserver is on; None if it cannot be had."""
+    import tempfile  # here: loading it takes as long as all of ours
+    with tempfile.TemporaryDirectory(prefix="probing-") as folder:
+        copy = os.path.join(folder, "fact")
+        try:
+            gdb.execute("remote get %s %s" % (path, copy), False, True)
+            with open(copy, "rb") as file:
+                return file.read()
+        except (gdb.error, OSError):
+            return None
+
+
+def mappings():
+    """What gdb itself can find out of what is mapped."""
+    regions = []
+    try:
+        text = gdb.execute("info proc mappings", False, True)
+    except gdb.error:
+        return None
+    for line in text.splitlines():
+        match = re.match(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+"
+                         r"([r-][w-][x-])\S\s*(.*)", line)
+        if match:
+            start, end, offset = (int(match.group(i), 16) for i in (1, 2, 3))
+            regions.append(facts.Region(start, end, match.group(4), offset,
+                                        match.group(5).strip()))
+    return facts.maps_text(regions) if regions else None
+
+
+def tid_of(thread):
+    """The number that the kernel gave it; a process that is not threaded may lack one."""
+    pid, lwp, _ = thread.ptid
+    return lwp or pid
+
+
+FACE = Gdb()
+
+
+def run(name, words):
+    """Runs a command; what goes wrong is one line."""
+    try:
+        commands.find(name)().run(FACE, words)
+    except Problem as problem:
+        raise gdb.GdbError("probing: %s" % problem)
+    except gdb.error as error:
+        raise gdb.GdbError("probing: gdb says: %s" % error)
+    except KeyboardInterrupt:
+        raise gdb.GdbError("probing: interrupted")
+
+
+class Prefix(gdb.Command):
+    """Look at Python from the inside of gdb."""
+
+    def __init__(self):
+        gdb.Command.__init__(self, "probing", gdb.COMMAND_STACK, prefix=True)
+
+    def invoke(self, words, from_tty):
+        if words:
+            raise gdb.GdbError("probing: there is no command '%s': 'help probing' lists them"
+                               % words.split()[0])
+        gdb.execute("help probing")
+
+
+def make_command(name):
+    cls = commands.find(name)
+
+    class Made(gdb.Command):
+        __doc__ = cls.help()
+
+        def __init__(self):
+            gdb.Command.__init__(self, "probing " + name, gdb.COMMAND_STACK)
+
+        def invoke(self, words, from_tty):
+            run(name, words)
+
+    Made()
+
+
+class SetPrefix(gdb.Command):
+    """Settings of probing."""
+
+    def __init__(self):
+        gdb.Command.__init__(self, "set probing", gdb.COMMAND_STACK, prefix=True)
+
+    def invoke(self, words, from_tty):
+        raise gdb.GdbError("probing: 'help set probing' lists what can be set")
+
+
+class ShowPrefix(gdb.Command):
+    """Settings of probing."""
+
+    def __init__(self):
+        gdb.Command.__init__(self, "show probing", gdb.COMMAND_STACK, prefix=True)
+
+    def invoke(self, words, from_tty):
+        if words:
+            raise gdb.GdbError("probing: there is no setting '%s'" % words)
+        for name in ("color", "format", "max-string"):
+            gdb.write("%-11s %s\n" % (name, gdb.parameter("probing " + name)))
+
+
+class Setting(gdb.Parameter):
+    """One of `set probing …`."""
+
+    def __init__(self, name, kind, initial, values, doc):
+        self.set_doc = "Set " + doc
+        self.show_doc = "Show " + doc
+        self.__doc__ = "What results of probing look like."
+        self.attribute = name.replace("-", "_")
+        if values:
+            gdb.Parameter.__init__(self, "probing " + name, gdb.COMMAND_STACK, kind, values)
+        else:
+            gdb.Parameter.__init__(self, "probing " + name, gdb.COMMAND_STACK, kind)
+        self.value = initial
+
+    def get_set_string(self):
+        if self.attribute == "max_string" and self.value < 1:
+            self.value = FACE.settings.max_string
+            raise gdb.GdbError("probing: max-string is a number of bytes from 1 on")
+        setattr(FACE.settings, self.attribute, self.value)
+        return ""
+
+    def get_show_string(self, value):
+        return value
+
+
+def install():
+    """Makes the commands known to gdb."""
+    Prefix()
+    SetPrefix()
+    ShowPrefix()
+    for name in commands.NAMES:
+        make_command(name)
+    settings = FACE.settings
+    Setting("format", gdb.PARAM_ENUM, settings.format, list(FORMATS),
+            "how 'probing query' shows results.")
+    Setting("color", gdb.PARAM_ENUM, settings.color, list(COLORS),
+            "when colours are used: auto follows 'set style enabled'.")
+    Setting("max-string", gdb.PARAM_ZINTEGER, settings.max_string, None,
+            "how many bytes of a text are shown.")

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LLDB: its process as the core wants it, and its commands made of the core's."""
+
+import os
+
+import lldb
+
+from .core import commands, facts
+from .core.debugger import COLORS, FORMATS, Debugger
+from .core.errors import Problem
+
+SETTINGS = {"format": "how 'probing query' shows results: " + ", ".join(FORMATS),
+            "color": "when colours are used: auto follows LLDB's use-color; on; off",
+            "max-string": "how many bytes of a text are shown"}
+
+
+class Lldb(Debugger):
+    name = "lldb"
+
+    def __init__(self):
+        Debugger.__init__(self)
+        self.debugger = None
+        self.result = None  # of the command that runs
+
+    def begin(self, debugger, result):
+        self.debugger, self.result = debugger, result
+
+    def target(self):
+        return self.debugger.GetSelectedTarget()
+
+    def process(self):
+        return self.target().GetProcess()
+
+    def pid(self):
+        process = self.process()
+        alive = process.IsValid() and process.GetState() not in (
+            lldb.eStateExited, lldb.eStateDetached, lldb.eStateUnloaded, lldb.eStateInvalid)
+        return process.GetProcessID() if alive else 0
+
+    def core_path(self):
+        # LLDB does not say what its core file is called.
+        return "" if "core" in (self.process().GetPluginName() or "") else None
+
+    def machine(self):
+        return self.target().GetTriple().split("-")[0]
+
+    def tids(self):
+        return [thread.GetThreadID() for thread in self.process()]
+
+    def all_stopped(self):
+        return self.process().GetState() in (lldb.eStateStopped, lldb.eStateCrashed,
+                                             lldb.eStateSuspended)
+
+    def read(self, address, length):
+        error = lldb.SBError()
+        data = self.process().ReadMemory(address, length, error)
+        return data if error.Success() and data else b""
+
+    def registers(self, tid, names):
+        frame = self.process().GetThreadByID(tid).GetFrameAtIndex(0)
+        found = {}
+        for name in names if frame.IsValid() else ():
+            register = frame.FindRegister(name)
+            if register.IsValid() and register.GetValue() is not None:
+                found[name] = register.GetValueAsUnsigned()
+        return found
+
+    def fact(self, name):
+        if name == "task":
+            return facts.numbers_text(self.tids())
+        if name == "exe":
+            path = self.target().GetExecutable().fullpath
+            return path.encode("utf-8", "surrogateescape") if path else None
+        if name == "maps":
+            return mappings(self.target())
+        parts = name.split("/")
+        if len(parts) == 3 and parts[0] == "task" and parts[2] == "stat":
+            thread = self.process().GetThreadByID(int(parts[1]))
+            state = "?" if self.core_path() == "" else "t"
+            return facts.stat_text(int(parts[1]), thread.GetName(), state)
+        return None
+
+    def thread(self):
+        thread = self.process().GetSelectedThread()
+        return thread.GetThreadID() if thread.IsValid() else None
+
+    def position(self):
+        frame = self.process().GetSelectedThread().GetFrameAtIndex(0)
+        return self.process().GetProcessID(), self.thread(), frame.GetPC(), frame.GetSP()
+
+    def select_native(self, pc, nth):
+        thread = self.process().GetSelectedThread()
+        frames = physical_frames(thread)
+        index = 0
+        if pc is not None:
+            same = [i for i, (at, _) in enumerate(frames) if at == pc]
+            if nth >= len(same):
+                return None
+            index = same[nth] + 1
+        if index >= len(frames):
+            return None
+        chosen = frames[index][1]
+        thread.SetSelectedFrame(chosen.GetFrameID())
+        return chosen.GetFrameID(), chosen.GetFunctionName() or "at %#x" % chosen.GetPC()
+
+    def is_terminal(self):
+        return os.isatty(1)
+
+    def styled(self):
+        return self.debugger.GetUseColor()
+
+    def width(self):
+        return self.debugger.GetTerminalWidth() if self.is_terminal() else 0
+
+    def write(self, text):
+        self.result.PutCString(text.encode("utf-8", "backslashreplace").decode().rstrip("\n"))
+
+    def warn(self, text):
+        self.result.AppendWarning("probing: " + text)
+
+
+def physical_frames(thread):
+    """[(pc, frame)] without inlined functions, which stand before the frame that they are in: the
+    first of them has its pc."""
+    found, pc = [], None
+    for frame in thread:
+        pc = frame.GetPC() if pc is None else pc
+        if not frame.IsInlined():
+            found.append((pc, frame))
+            pc = None
+    return found
+
+
+PAGE = 4096
+
+
+def flags_of(readable, writable, executable):
+    return ("r" if readable else "-") + ("w" if writable else "-") + ("x" if executable else "-")
+
+
+def file_regions(target):
+    """The parts of files that are mapped, by what LLDB has loaded."""
+    found = []
+    for module in target.module_iter():
+        path = module.file.fullpath or ""
+        for section in module.section_iter():
+            start, size = section.GetLoadAddress(target), section.GetFileByteSize()
+            if start == lldb.LLDB_INVALID_ADDRESS or not size or not path.startswith("/") or \
+                    not (section.GetName() or "").startswith("PT_LOAD"):
+                continue
+            allowed = section.GetPermissions()
+            flags = flags_of(allowed & lldb.ePermissionsReadable,
+                             allowed & lldb.ePermissionsWritable,
+                             allowed & lldb.ePermissionsExecutable)
+            offset = section.GetFileOffset() - start % PAGE
+            found.append(facts.Region(start - start % PAGE, (start + size + PAGE - 1) // PAGE * PAGE,
+                                      flags, max(0, offset), path))
+    return found
+
+
+def told_regions(target):
+    """What LLDB says is mapped; without offsets in files, and for a core without files."""
+    listed, region = target.GetProcess().GetMemoryRegions(), lldb.SBMemoryRegionInfo()
+    for index in range(listed.GetSize()):
+        if listed.GetMemoryRegionAtIndex(index, region) and region.IsMapped():
+            flags = flags_of(region.IsReadable(), region.IsWritable(), region.IsExecutable())
+            yield facts.Region(region.GetRegionBase(), region.GetRegionEnd(), flags, 0,
+                               region.GetName() or "")
+
+
+def mappings(target):
+    """The text of "maps". A core leaves out what is unchanged in its file: that is added."""
+    parts, regions = file_regions(target), list(told_regions(target))
+    for region in regions:
+        for part in parts:
+            if part.start < region.end and region.start < part.end:
+                region.path = region.path or part.path
+                region.offset = max(0, part.offset + region.start - part.start)
+                break
+    regions += [part for part in parts if not any(
+        part.start < region.end and region.start < part.end for region in regions)]
+    return facts.maps_text(regions) if regions else None
+
+
+FACE = Lldb()
+
+
+def make_command(name):
+    cls = commands.find(name)
+
+    class Made:
+        def __init__(self, debugger, _):
+            pass
+
+        def __call__(self, debugger, words, exe_ctx, result):
+            FACE.begin(debugger, result)
+            try:
+                cls().run(FACE, words)
+            except Problem as problem:
+                result.SetError("probing: %s" % problem)
+            except KeyboardInterrupt:
+                result.SetError("probing: interrupted")
+
+        def get_short_help(self):
+            return cls.summary
+
+        def get_long_help(self):
+            return cls.help()
+
+    return Made
+
+
+class Set:
+    """LLDB has no parameters for plugins: a command takes their place."""
+
+    def __init__(self, debugger, _):
+        pass
+
+    def __call__(self, debugger, words, exe_ctx, result):
+        FACE.begin(debugger, result)
+        name, _, value = words.strip().partition(" ")
+        try:
+            change(name, value.strip())
+        except Problem as problem:
+            result.SetError("probing: %s" % problem)
+
+    def get_short_help(self):
+        return "Set or show format, color or max-string."
+
+    def get_long_help(self):
+        lines = ["Usage: probing set [NAME [VALUE]]", ""]
+        return "\n".join(lines + ["  %-11s %s" % item for item in sorted(SETTINGS.items())])
+
+
+def change(name, value):
+    settings = FACE.settings
+    if not name:
+        for key in sorted(SETTINGS):
+            FACE.write("%-11s %s" % (key, getattr(settings, key.replace("-", "_"))))
+        return
+    if name not in SETTINGS:
+        raise Problem("there is no setting '%s': %s" % (name, ", ".join(sorted(SETTINGS))))
+    allowed = {"format": FORMATS, "color": COLORS}.get(name)
+    if allowed and value not in allowed:
+        raise Problem("%s is one of %s" % (name, ", ".join(allowed)))
+    if not allowed:
+        if not value.isdigit() or int(value) < 1:
+            raise Problem("max-string is a number of bytes from 1 on")
+        value = int(value)
+    setattr(settings, name.replace("-", "_"), value)
+
+
+def install(debugger, module):
+    """Makes the commands known to LLDB; @module is where it looks for classes."""
+    debugger.HandleCommand("command container add -h 'Look at Python from the inside of LLDB.' "
+                           "probing")
+    classes = {name: make_command(name) for name in commands.NAMES}
+    classes["set"] = Set
+    for name, cls in classes.items():
+        attribute = "Command_" + name
+        setattr(module, attribute, cls)
+        debugger.HandleCommand("command script add -c %s.%s probing %s"
+                               % (module.__name__, attribute, name))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sessions of real debuggers with our plugin, and what the command says of the same target."""
+
+import contextlib
+import glob
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+
+import pytest
+import support
+
+PLUGIN = support.ROOT / "gdbplugin"
+# Rows that do not depend on who asks; what differs while a debugger holds a thread is left out.
+QUERIES = {
+    "stacks": "SELECT tid, thread, depth, func, qualname, file, lineno, end_lineno, col, end_col, "
+              "frame_type, module, ip, interpreter, _error FROM python.stacks "
+              "ORDER BY tid, interpreter, depth",
+    "locals": "SELECT tid, depth, func, name, type, value, kind FROM python.locals "
+              "ORDER BY tid, depth, name",
+    "threads": "SELECT tid, name, main, interpreter, frames, gil FROM python.threads ORDER BY tid",
+    "native": "SELECT tid, depth, func, qualname, file, lineno, frame_type, offset "
+              "FROM native.backtrace ORDER BY tid, interpreter, depth",
+    "interpreters": "SELECT * FROM python.interpreters",
+}
+needs_gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
+needs_gdbserver = pytest.mark.skipif(not shutil.which("gdbserver"),
+                                     reason="gdbserver is not installed")
+needs_lldb = pytest.mark.skipif(not shutil.which("lldb"), reason="lldb is not installed")
+
+
+class Session:
+    """How a session ended, and what it printed."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def __repr__(self):
+        out = "".join(line[:300] + "\n" for line in self.out.splitlines())
+        return "exit code %d\n--- stdout\n%s--- stderr\n%s" % (self.code, out, self.err)
+
+    def part(self, name):
+        """What was printed behind the mark of that name, up to the next one."""
+        found = re.search(r"^\[%s\]\n(.*?)(?=^\[\w+\]$|\Z)" % name, self.out, re.S | re.M)
+        assert found, "%s is missing\n%r" % (name, self)
+        return found.group(1)
+
+    def rows(self, name):
+        for line in self.part(name).splitlines():
+            if line.startswith("[{") or line == "[]":
+                return json.loads(line)
+        raise AssertionError("no rows in %s\n%r" % (name, self))
+
+
+def environment():
+    changed = {"PROBING_LIBRARY": os.path.join(os.path.dirname(support.BINARY), "libprobing.so"),
+               "DEBUGINFOD_URLS": "", "LC_ALL": "C.UTF-8"}
+    return dict(os.environ, **changed)
+
+
+def gdb(*commands, arguments=(), env=None):
+    """Runs gdb on a script: commands, among which (NAME,) is a mark in the output."""
+    lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
+    for command in commands:
+        # A line of its own, whatever was printed before.
+        lines.append("echo \\n[%s]\\n" % command[0] if isinstance(command, tuple) else command)
+    script = subprocess.run(["mktemp"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    try:
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        return Session(subprocess.run(
+            ["gdb", "-nx", "-q", "-batch", "-x", script, *map(str, arguments)], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+            check=False, env=dict(environment(), **(env or {})), errors="surrogateescape"))
+    finally:
+        os.unlink(script)
+
+
+def lldb(*commands, arguments=()):
+    """The same with LLDB."""
+    lines = ["-O", "command script import %s" % (PLUGIN / "probing_lldb.py")]
+    for command in commands:
+        mark = isinstance(command, tuple)
+        lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
+    env = environment()
+    places = glob.glob("/usr/lib/llvm-*/lib/python3*/dist-packages/lldb")
+    if places:
+        env["PYTHONPATH"] = os.path.dirname(places[-1])
+    done = subprocess.run(["lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=120, check=False, env=env, errors="surrogateescape")
+    # LLDB repeats what it is told.
+    done.stdout = "".join(line for line in done.stdout.splitlines(True)
+                          if not line.startswith("(lldb) "))
+    return Session(done)
+
+
+def query_commands():
+    """The queries as commands, each behind a mark of its name."""
+    commands = []
+    for name, sql in QUERIES.items():
+        commands += [(name,), "probing query -f json " + sql]
+    return commands
+
+
+def shell_rows(target, exe=None):
+    """{name: rows} as the command has them from the same target."""
+    found = {}
+    for name, sql in QUERIES.items():
+        done = subprocess.run([support.BINARY, "-t", str(target), *(["--exe", exe] if exe else []),
+                               "query", "-f", "json", sql], stdout=subprocess.PIPE, check=True,
+                              stdin=subprocess.DEVNULL)
+        found[name] = json.loads(done.stdout.decode())
+    return found
+
+
+def same_rows(session, expected, but=()):
+    """The session's rows are those of the command."""
+    for name, rows in expected.items():
+        if name not in but:
+            for ours, theirs in zip(session.rows(name), rows):
+                assert ours == theirs, name
+            assert len(session.rows(name)) == len(rows), name
+
+
+@contextlib.contextmanager
+def gdbserver(pid):
+    """A gdbserver that holds the process; its address."""
+    with subprocess.Popen(["gdbserver", "--once", "--attach", "localhost:0", str(pid)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as server:
+        try:
+            said = b""
+            while not re.search(rb"Listening on port \d+\n", said):
+                assert select.select([server.stderr], [], [], 30)[0], said
+                chunk = os.read(server.stderr.fileno(), 4096)
+                assert chunk, said
+                said += chunk
+            yield "localhost:%s" % re.search(rb"port (\d+)", said).group(1).decode()
+        finally:
+            server.kill()
+
+
+def frames_of(text):
+    """[(function, place)] of the numbered frames in a backtrace, each as often as it says."""
+    found = []
+    for line in text.splitlines():
+        match = re.match(r"[* ] #(\d+) +(.*?)  +(.*?)(?:   \((\d+) calls deep\))?$", line)
+        if match:
+            assert int(match.group(1)) == len(found), text
+            found += [(match.group(2), match.group(3))] * int(match.group(4) or 1)
+    return found
