@@ -7,11 +7,27 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/words.h"
 
+/* One a line, so that adding one changes one line. */
+/* clang-format off */
 const struct prb_command *const prb_commands[] = {
-	&prb_command_debug,	 &prb_command_backtrace, &prb_command_list,
-	&prb_command_query,	 &prb_command_tables,	 &prb_command_snapshot,
-	&prb_command_completion, &prb_command_help,	 NULL,
+	&prb_command_debug,
+	&prb_command_backtrace,
+	&prb_command_list,
+	&prb_command_query,
+	&prb_command_tables,
+	&prb_command_snapshot,
+	&prb_command_inject,
+	&prb_command_eval,
+	&prb_command_repl,
+	&prb_command_agent,
+	&prb_command_eject,
+	&prb_command_gdb,
+	&prb_command_lldb,
+	&prb_command_completion,
+	&prb_command_help,
+	NULL,
 };
+/* clang-format on */
 
 const struct prb_option prb_global_options[] = {
 	{"target", 't', PRB_OPTION_TEXTS, "TARGET", "Pid, core file, snapshot, name or /regex/",

@@ -5,6 +5,7 @@
 
 #include "sql/command_line.h"
 #include "cli/exit.h"
+#include "cli/fold.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/subprocesses.h"
@@ -54,7 +55,8 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 			    .native = s->native,
 			    .source = s->source,
 			    .main_only = main_only,
-			    .tid = s->tid},
+			    .tid = s->tid,
+			    .want_idle = s->json || s->no_fold ? NULL : prb_fold_want_idle},
 		.render = {.colour = !s->json && prb_term_colour(stdout),
 			   .fold = !s->no_fold,
 			   .full_paths = s->full_paths,

@@ -7,6 +7,8 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 
+const char *prb_exit_program = "probing";
+
 enum prb_exit prb_exit_code(const struct prb_error *err)
 {
 	if (!err)
@@ -38,10 +40,10 @@ enum prb_exit prb_exit_report(struct prb_error *err)
 {
 	enum prb_exit code = prb_exit_code(err);
 
-	if (err) {
+	if (err && *err->message) {
 		prb_auto_str struct prb_str text = {};
 
-		prb_str_puts(&text, "probing: ");
+		prb_str_printf(&text, "%s: ", prb_exit_program);
 		prb_text_escape_lines(&text, err->message, "  ");
 		if (err->hint) {
 			prb_str_puts(&text, "\n  ");
@@ -58,7 +60,7 @@ void prb_warn(const char *text)
 	prb_auto_str struct prb_str line = {};
 
 	prb_text_escape_lines(&line, text, "  ");
-	fprintf(stderr, "probing: warning: %s\n", prb_str_text(&line));
+	fprintf(stderr, "%s: warning: %s\n", prb_exit_program, prb_str_text(&line));
 }
 
 const char *prb_exit_meaning(int code)

@@ -18,12 +18,18 @@ enum prb_exit {
 	PRB_EXIT_NO_PROCESS = 6,
 };
 
+/** What begins each message: the name of the program. */
+extern const char *prb_exit_program;
+
 enum prb_exit prb_exit_code(const struct prb_error *err);
 
-/** Prints @p err to stderr, ends it, and gives the code to exit with; NULL gives 0. */
+/**
+ * Prints @p err to stderr, ends it, and gives the code to exit with; NULL gives 0. Without a
+ * message nothing is printed: the user was told already.
+ */
 enum prb_exit prb_exit_report(struct prb_error *err);
 
-/** Prints "probing: warning: TEXT" to stderr, control characters escaped. */
+/** Prints "PROGRAM: warning: TEXT" to stderr, control characters escaped. */
 void prb_warn(const char *text);
 
 /** The one word that stands for each exit code in the man page; NULL past the last. */

@@ -124,6 +124,18 @@ struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 	return NULL;
 }
 
+struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted)
+{
+	__attribute__((cleanup(prb_fold_groups_deinit))) struct prb_fold_groups groups = {};
+	const struct prb_fold_group *group;
+
+	PRB_TRY(prb_fold_threads(dump, true, &groups));
+	prb_vec_each (group, &groups.list)
+		if (group->threads.count == 1)
+			wanted[group->threads.items[0] - dump->threads.items] = true;
+	return NULL;
+}
+
 void prb_fold_groups_deinit(struct prb_fold_groups *groups)
 {
 	struct prb_fold_group *group;

@@ -30,6 +30,12 @@ struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 				   struct prb_fold_groups *ret) PRB_MUST_CHECK;
 void prb_fold_groups_deinit(struct prb_fold_groups *groups);
 
+/**
+ * For prb_dump_options.want_idle of a dump that is shown folded: threads that stand alone, since
+ * groups tell no times. @p wanted is all false.
+ */
+struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted) PRB_MUST_CHECK;
+
 /** A part of a stack that repeats: `period` frames, `times` times. */
 struct prb_fold_run {
 	size_t period; /**< ≥ 1 */

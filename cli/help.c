@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/help.h"
 
-#include <string.h>
-
 #include "cli/commands.h"
-#include "cli/exit.h"
+#include "cli/help_parts.h"
 #include "cli/output.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/text.h"
-
-enum { INDENT = 2, GAP = 2, MIN_COLUMN = 22 };
 
 const char prb_help_summary[] = "See what a running Python program is doing, without touching it";
 
@@ -29,6 +25,7 @@ const struct prb_example prb_help_targets[] = {
 
 const struct prb_example prb_help_environment[] = {
 	{"PROBING_TARGET", "The target if the command line names none"},
+	{"PROBING_AGENT", "The agent's library, where it is not beside probing"},
 	{"PROBING_LOG", "What to log to stderr: a level from 1 to 3, or DOMAIN=LEVEL,…"},
 	{"NO_COLOR", "If not empty, no colours"},
 	{"COLUMNS", "The width of a terminal that does not tell it"},
@@ -36,54 +33,6 @@ const struct prb_example prb_help_environment[] = {
 	{"XDG_CACHE_HOME", "Where what was learned about files is kept, in a folder 'probing'"},
 	{},
 };
-
-static void put_row(struct prb_str *s, const char *left, const char *right, size_t column)
-{
-	prb_text_spaces(s, INDENT);
-	prb_text_column(s, left, column - GAP);
-	prb_text_spaces(s, GAP);
-	prb_str_puts(s, right);
-	prb_str_putc(s, '\n');
-}
-
-static void put_examples(struct prb_str *s, const char *title, const struct prb_example *list)
-{
-	size_t column = MIN_COLUMN;
-
-	if (!list)
-		return;
-	for (const struct prb_example *e = list; e->command; e++)
-		if (strlen(e->command) + GAP > column)
-			column = strlen(e->command) + GAP;
-	prb_str_printf(s, "\n%s:\n", title);
-	for (const struct prb_example *e = list; e->command; e++)
-		put_row(s, e->command, e->does, column);
-}
-
-/** "-p, --pid PID". */
-static void put_option(struct prb_str *s, const struct prb_option *option)
-{
-	if (option->letter)
-		prb_str_printf(s, "-%c, ", option->letter);
-	else
-		prb_text_spaces(s, 4);
-	prb_str_printf(s, "--%s", option->name);
-	if (option->value)
-		prb_str_printf(s, " %s", option->value);
-}
-
-static void put_options(struct prb_str *s, const char *title, const struct prb_option *options)
-{
-	if (!options->name)
-		return;
-	prb_str_printf(s, "\n%s:\n", title);
-	for (const struct prb_option *o = options; o->name; o++) {
-		prb_auto_str struct prb_str left = {};
-
-		put_option(&left, o);
-		put_row(s, prb_str_text(&left), o->help, MIN_COLUMN);
-	}
-}
 
 void prb_help_names(const struct prb_command *command, struct prb_str *ret)
 {
@@ -102,15 +51,6 @@ void prb_help_usage(const struct prb_command *command, struct prb_str *ret)
 		prb_str_printf(ret, " %s", command->argument);
 }
 
-static void put_exit_codes(struct prb_str *s)
-{
-	const char *meaning;
-
-	prb_str_puts(s, "\nExit codes:\n");
-	for (int code = 0; (meaning = prb_exit_meaning(code)); code++)
-		put_row(s, (char[]){(char)('0' + code), '\0'}, meaning, 2 * GAP + 1);
-}
-
 static void program_help(struct prb_str *s)
 {
 	static const struct prb_example examples[] = {
@@ -127,13 +67,13 @@ static void program_help(struct prb_str *s)
 		prb_auto_str struct prb_str names = {};
 
 		prb_help_names(*c, &names);
-		put_row(s, prb_str_text(&names), (*c)->summary, MIN_COLUMN);
+		prb_help_row(s, prb_str_text(&names), (*c)->summary, PRB_HELP_COLUMN);
 	}
-	put_examples(s, "A target is", prb_help_targets);
-	put_options(s, "Options", prb_global_options);
-	put_examples(s, "Environment", prb_help_environment);
-	put_exit_codes(s);
-	put_examples(s, "Examples", examples);
+	prb_help_examples(s, "A target is", prb_help_targets);
+	prb_help_options(s, "Options", prb_global_options);
+	prb_help_examples(s, "Environment", prb_help_environment);
+	prb_help_exit_codes(s);
+	prb_help_examples(s, "Examples", examples);
 	prb_str_puts(s, "\n'probing help COMMAND' tells more about a command.\n");
 }
 
@@ -155,9 +95,9 @@ void prb_help_text(const struct prb_command *command, struct prb_str *ret)
 		prb_str_putc(ret, '\n');
 		prb_text_wrap(ret, command->description, 0);
 	}
-	put_options(ret, "Options", command->options);
-	put_options(ret, "Options of all commands", prb_global_options);
-	put_examples(ret, "Examples", command->examples);
+	prb_help_options(ret, "Options", command->options);
+	prb_help_options(ret, "Options of all commands", prb_global_options);
+	prb_help_examples(ret, "Examples", command->examples);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

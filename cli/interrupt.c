@@ -12,7 +12,7 @@ static struct sigaction before;
 static void on_interrupt(int number)
 {
 	(void)number;
-	interrupted = 1;
+	interrupted++;
 	if (running)
 		prb_session_cancel(running);
 }
@@ -35,6 +35,15 @@ void prb_interrupt_aim(struct prb_session *session)
 	running = session;
 }
 
+void prb_interrupt_hold(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 void prb_interrupt_release(void)
 {
 	if (!caught)
@@ -47,6 +56,11 @@ void prb_interrupt_release(void)
 bool prb_interrupted(void)
 {
 	return interrupted;
+}
+
+unsigned prb_interrupt_count(void)
+{
+	return (unsigned)interrupted;
 }
 
 void prb_interrupt_forget(void)

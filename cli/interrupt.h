@@ -12,8 +12,8 @@
 #include "sql/session.h"
 
 /**
- * From now on SIGINT cancels the statement that @p session runs. A process that was started with
- * SIGINT ignored goes on ignoring it.
+ * From now on SIGINT is counted, and cancels the statement that @p session runs, if there is one. A
+ * process that was started with SIGINT ignored goes on ignoring it.
  */
 void prb_interrupt_catch(struct prb_session *session);
 
@@ -23,8 +23,13 @@ void prb_interrupt_aim(struct prb_session *session);
 /** SIGINT does again what it did. */
 void prb_interrupt_release(void);
 
+/** Blocks SIGINT, but where prb_agent_receive() waits, or lets it come at any time again. */
+void prb_interrupt_hold(bool hold);
+
 /** True if SIGINT came since it is caught, or since prb_interrupt_forget(). */
 bool prb_interrupted(void);
+/** How often it came. */
+unsigned prb_interrupt_count(void);
 void prb_interrupt_forget(void);
 
 /** Ends the process by SIGINT, as its parent expects; returns only if that is ignored. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sql/command_line.h"
+#include "cli/agent_socket.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "dwarf/base/checked.h"
@@ -13,8 +13,9 @@
 #include "dwarf/base/text.h"
 #include "dwarf/cpython/python.h"
 #include "dwarf/proc/process.h"
+#include "sql/command_line.h"
 
-enum { MAX_ANCESTORS = 64 };
+enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };
 
 struct list_settings {
 	bool tree, json;
@@ -30,7 +31,8 @@ struct row {
 struct rows {
 	const struct prb_python_processes *all;
 	PRB_VEC(struct row) list;
-	bool ranks; /**< any process has one */
+	enum prb_agent_state *agents; /**< of each of `all` */
+	bool ranks;		      /**< any process has one */
 	size_t version_width;
 };
 
@@ -112,15 +114,24 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 	return add_tree(rows, parents, 0, 0);
 }
 
+static enum prb_agent_state agent_of(const struct rows *rows, const struct row *row)
+{
+	return rows->agents[row->process - rows->all->list.items];
+}
+
 static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
 {
+	static const char *const agents[] = {[PRB_AGENT_NONE] = "-",
+					     [PRB_AGENT_STOPPED] = "stopped",
+					     [PRB_AGENT_RUNNING] = "yes"};
 	const struct prb_python_process *p = row->process;
 	prb_auto_str struct prb_str version = {};
 
 	prb_text_escape(&version, p->version ? p->version : "?");
 	prb_str_printf(s, "%7d  ", (int)p->process.pid);
 	prb_text_column(s, prb_str_text(&version), rows->version_width);
-	prb_str_printf(s, "  %7u  ", p->process.threads);
+	prb_str_printf(s, "  %7u  %-*s  ", p->process.threads, AGENT_WIDTH,
+		       agents[agent_of(rows, row)]);
 	if (rows->ranks) {
 		if (p->rank >= 0)
 			prb_str_printf(s, "%4ld  ", p->rank);
@@ -147,8 +158,8 @@ static struct prb_error *show_text(const struct rows *rows)
 		fputs("probing: there are no Python processes here\n", stderr);
 		return NULL;
 	}
-	prb_str_printf(&text, "    PID  %-*s  THREADS  %sCOMMAND\n", (int)rows->version_width,
-		       "PYTHON", rows->ranks ? "RANK  " : "");
+	prb_str_printf(&text, "    PID  %-*s  THREADS  %-*s  %sCOMMAND\n", (int)rows->version_width,
+		       "PYTHON", AGENT_WIDTH, "AGENT", rows->ranks ? "RANK  " : "");
 	prb_vec_each (row, &rows->list)
 		put_row(&text, rows, row);
 	return prb_output(&text);
@@ -164,8 +175,12 @@ static bool split_version(const char *version, struct prb_str *number)
 	return free_threaded;
 }
 
-static void put_json_row(struct prb_json *json, const struct row *row, bool tree)
+static void put_json_row(struct prb_json *json, const struct rows *rows, const struct row *row,
+			 bool tree)
 {
+	static const char *const agents[] = {[PRB_AGENT_NONE] = NULL,
+					     [PRB_AGENT_STOPPED] = "stopped",
+					     [PRB_AGENT_RUNNING] = "running"};
 	const struct prb_python_process *p = row->process;
 	prb_auto_str struct prb_str version = {};
 	bool free_threaded = split_version(p->version, &version);
@@ -182,6 +197,7 @@ static void put_json_row(struct prb_json *json, const struct row *row, bool tree
 	else
 		prb_json_null(json, "free_threaded");
 	prb_json_integer(json, "threads", p->process.threads);
+	prb_json_text(json, "agent", agents[agent_of(rows, row)]);
 	prb_json_natural(json, "rank", p->rank);
 	prb_json_natural(json, "local_rank", p->local_rank);
 	prb_json_text(json, "exe", p->process.exe);
@@ -201,7 +217,7 @@ static struct prb_error *show_json(const struct rows *rows, bool tree)
 
 	prb_json_open(&json, NULL, '[');
 	prb_vec_each (row, &rows->list)
-		put_json_row(&json, row, tree);
+		put_json_row(&json, rows, row, tree);
 	prb_json_close(&json, ']');
 	prb_str_putc(&text, '\n');
 	return prb_output(&text);
@@ -227,17 +243,19 @@ static struct prb_error *ask_version(struct prb_target *target, struct prb_pytho
 	return NULL;
 }
 
-static struct prb_error *ask_versions(struct prb_python_processes *all)
+/** Asks each process for its version, and looks for its agent. */
+static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_agent_seeker *seeker,
+				 enum prb_agent_state *agents)
 {
-	struct prb_python_process *p;
-
-	prb_vec_each (p, &all->list) {
+	for (size_t i = 0; i < all->list.count; i++) {
+		struct prb_python_process *p = &all->list.items[i];
 		struct prb_target *target;
 		struct prb_error *err =
 			p->refusal ? NULL : prb_target_open_process(p->process.pid, &target);
 
 		if (!err && !p->refusal) {
 			err = ask_version(target, p);
+			agents[i] = prb_agent_seek(seeker, target);
 			prb_target_destroy(target);
 		}
 		if (err && err->code == PRB_ERROR_NOMEM)
@@ -251,11 +269,16 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct list_settings *s = settings;
 	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
+	__attribute__((cleanup(prb_agent_seeker_deinit))) struct prb_agent_seeker seeker = {};
+	prb_auto_free enum prb_agent_state *agents = NULL;
 	struct rows rows = {.all = &all};
 
 	(void)cli;
 	PRB_TRY(prb_process_list(&all));
-	PRB_TRY(ask_versions(&all));
+	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
+	if (!agents)
+		return prb_error_nomem();
+	PRB_TRY(ask_all(&all, &seeker, agents));
 
 	struct prb_error *err = arrange(&rows, s->tree);
 	if (!err)
@@ -269,7 +292,8 @@ const struct prb_command prb_command_list = {
 	.aliases = {"ls", "l"},
 	.summary = "List the Python processes of this machine",
 	.description =
-		"Shows pid, Python version, number of threads, rank in a distributed job (RANK, "
+		"Shows pid, Python version, number of threads, whether the agent is loaded (or was "
+		"stopped), rank in a distributed job (RANK, "
 		"SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command line of every Python "
 		"process that can be seen; those that may not be read with the reason.",
 	.options =

@@ -11,12 +11,12 @@
 #include "cli/command.h"
 #include "cli/exit.h"
 #include "cli/help.h"
+#include "cli/log.h"
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 
@@ -33,33 +33,6 @@ struct invocation {
 static void invocation_deinit(struct invocation *inv)
 {
 	free(inv->settings);
-}
-
-static void log_line(void *context, const char *domain, int level, const char *message)
-{
-	prb_auto_str struct prb_str line = {};
-
-	(void)context;
-	(void)level;
-	prb_text_escape_lines(&line, message, "    ");
-	fprintf(stderr, "[%s] %s\n", domain, prb_str_text(&line));
-}
-
-/** Logging is set up only if it was asked for. */
-static struct prb_error *start_log(unsigned verbose)
-{
-	const char *filter = getenv("PROBING_LOG");
-	prb_auto_str struct prb_str text = {};
-
-	if (filter && !*filter)
-		filter = NULL;
-	if (!verbose && !filter)
-		return NULL;
-	if (verbose)
-		prb_str_printf(&text, "%u", verbose < 3 ? verbose : 3);
-	if (filter)
-		prb_str_printf(&text, "%s%s", verbose ? "," : "", filter);
-	return prb_log_set(log_line, NULL, prb_str_text(&text));
 }
 
 /** A positional word in front that can only be meant as a target. */
@@ -199,7 +172,7 @@ static struct prb_error *run_command(struct invocation *inv)
 	struct prb_cli cli = {.command = inv->command, .exe = inv->global.exe};
 	char pid[16];
 
-	PRB_TRY(start_log(inv->global.verbose));
+	PRB_TRY(prb_log_start(inv->global.verbose));
 	PRB_TRY(choose_targets(inv, pid, &cli.targets));
 	cli.target = cli.targets.count ? cli.targets.items[0] : NULL;
 	cli.arguments = inv->words;
@@ -225,7 +198,7 @@ static struct prb_error *run(char **words, size_t count)
 	else if (inv.global.version)
 		prb_str_puts(&text, "probing " PRB_VERSION "\n");
 	else if (inv.global.manual)
-		prb_manual_text(&text);
+		prb_manual_page(&text);
 	else
 		return run_command(&inv);
 	return prb_output(&text);

@@ -8,6 +8,6 @@
 #include "dwarf/base/str.h"
 
 /** Appends probing(1) in man(7) format. */
-void prb_manual_text(struct prb_str *ret);
+void prb_manual_page(struct prb_str *ret);
 
 #endif

@@ -1,10 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-CLI_SOURCES += $(wildcard cli/*.c)
+CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c))
+
+# A program of its own: the injector and no more of the libraries than it needs.
+INJECT_OBJECTS := $(patsubst %,$(O)/cli/%.o,inject_main inject_library exit help_parts log manual_parts \
+	options output)
+
+all: $(O)/probing-inject
+
+$(O)/probing-inject: $(INJECT_OBJECTS) $(O)/libprobing.a
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(INJECT_LIBS)
+
+.PHONY: probing-inject-static
+probing-inject-static: $(O)/probing-inject-static ## probing-inject as one file that needs no libraries
+
+$(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $^ $(INJECT_STATIC_LIBS)
+
+-include $(O)/cli/inject_main.d
 
 # The unit tests of the command line are linked with all of it but main().
 CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_text test_target_spec)
 
-$(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c,$(wildcard cli/*.c)))
+$(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c cli/inject_main.c,$(wildcard cli/*.c)))
 	$(call say,AR,$@)rm -f $@ && $(AR) crs $@ $^
 
 $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/libprobing.a
@@ -23,7 +40,7 @@ endif
 
 # The man page is printed by the program, from the tables its help comes from.
 .PHONY: man
-man: $(O)/probing.1 ## the man page
+man: $(O)/probing.1 $(O)/probing-inject.1 ## the man pages
 
-$(O)/probing.1: $(O)/probing
+$(O)/probing.1 $(O)/probing-inject.1: %.1: %
 	$(call say,MAN,$@)$< --man > $@

@@ -18,6 +18,7 @@ static const char *const target_kinds[] = {
 	[PRB_TARGET_PROCESS] = "process",
 	[PRB_TARGET_CORE] = "core",
 	[PRB_TARGET_SNAPSHOT] = "snapshot",
+	[PRB_TARGET_DEBUGGER] = "debugger",
 };
 
 static const char *const layouts[] = {

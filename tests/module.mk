@@ -27,10 +27,24 @@ check-unit: $(UNIT_TESTS) ## unit tests
 		printf '%s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
 
 .PHONY: check-live
-check-live: $(O)/probing $(O)/libprobing.so test-interpreters ## tests on real interpreters and processes
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(LIVE) tests/live || { \
+check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-steps test-interpreters ## tests on real interpreters and processes
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
+		$(LIVE) tests/live || { \
 		echo "check-live: what failed is run once more; a second failure counts" >&2; \
-		PROBING_BINARY=$(abspath $(O)/probing) $(LIVE) --last-failed tests/live; }
+		PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
+		$(LIVE) --last-failed tests/live; }
+
+# A build whose injector kills itself before a chosen step.
+FAULT_STEPS := $(O)/fault-steps/probing
+.PHONY: fault-steps
+fault-steps:
+	$(Q)+$(MAKE) --no-print-directory O=$(O)/fault-steps CFLAGS='-O2 -g -DPRB_FAULT_STEPS' \
+		$(FAULT_STEPS)
+
+.PHONY: check-faults
+check-faults: $(O)/probing fault-steps ## the fault matrix of injection, 200 runs of each cell; writes docs/faults.md
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
+		tests/tools/check-faults $(FAULT_CELLS)
 
 .PHONY: check-long
 check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests, and builds no package provides

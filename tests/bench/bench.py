@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whole commands, side by side with other tools on the same targets in the same run.
 
-Each round runs every tool once, in turn, so that a machine whose speed drifts slows all of them;
-figures are medians over the rounds, with the ratio to ours pair by pair. Writes a page of
+The tools take turns, so that a machine whose speed drifts slows all of them, each with a few runs
+in a row, so that it finds what it uses in the processor's caches and not what another tool left
+there. Figures are medians over all runs, with the ratio to ours pair by pair. Writes a page of
 Markdown. Peers that cannot be installed are left out by name.
 
 Usage: bench.py --probing BINARY --peers FOLDER [--rounds N] [--out FILE]
@@ -20,10 +21,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import inject
 import queries
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("py-spy", "pystack")
+IN_A_ROW = 5
 
 
 class Target:
@@ -75,9 +78,10 @@ def in_turn(commands, rounds):
         print("%s: fails here, left out" % name, file=sys.stderr)
         del commands[name]
     results = {name: ([], peak_memory(command)) for name, command in commands.items()}
-    for _ in range(rounds):
+    for start in range(0, rounds, IN_A_ROW):
         for name, command in commands.items():
-            results[name][0].append(run_once(command)[0])
+            for _ in range(min(IN_A_ROW, rounds - start)):
+                results[name][0].append(run_once(command)[0])
     return results
 
 
@@ -228,8 +232,8 @@ def main():
     args.peer = find_peers(args.peers)
 
     page = ["<!-- SPDX-License-Identifier: GPL-3.0-or-later -->", "# Benchmarks", "",
-            "Made by `make bench`: whole commands, each tool in turn, medians of %d rounds."
-            % args.rounds, ""]
+            "Made by `make bench`: whole commands, tools in turn, each five times in a row, medians "
+            "of %d runs." % args.rounds, ""]
     page += versions(args, args.python)
     page += table("Dump, 8 threads × 50 frames", dumps(args, args.python, 8, 50, False))
     page += table("Dump, 151 threads × 20 frames", dumps(args, args.python, 151, 20, False))
@@ -240,6 +244,7 @@ def main():
     page += table("Help", in_turn({"probing --help": [args.probing, "--help"]}, args.rounds))
     for title, results in queries.measure(args, args.python, sys.modules[__name__]):
         page += table(title, results)
+    page += inject.page(args, args.python, sys.modules[__name__])
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     text = "\n".join(page) + "\n"

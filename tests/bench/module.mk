@@ -2,12 +2,17 @@
 # Peers live in a virtual environment of the bench's own.
 BENCH_ROUNDS ?= 20
 
-$(O)/peers/.stamp:
+$(O)/peers/.stamp: tests/bench/module.mk
 	$(Q)python3 -m venv $(O)/peers
 	$(Q)$(O)/peers/bin/pip install -q py-spy pystack || echo "bench: some peers cannot be installed"
-	$(Q)python3 -m venv $(O)/peers/original
+	$(Q)for peer in pyinjector memray; do $(O)/peers/bin/pip install -q $$peer || \
+		echo "bench: $$peer cannot be installed"; done
+	$(Q)rm -rf $(O)/peers/original
+	$(Q)python3 -m venv --copies $(O)/peers/original
 	$(Q)$(O)/peers/original/bin/pip install -q probing || \
 		echo "bench: the original probing cannot be installed"
+	$(Q)cp $(O)/peers/original/lib/python3*/site-packages/probing/_core.abi3.so \
+		$(O)/peers/original/bin/libprobing.so || true # where its inject looks for it
 	$(Q)touch $@
 
 .PHONY: bench

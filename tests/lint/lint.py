@@ -29,7 +29,7 @@ ROOMS = {
     "cli": {"cli", "sql", "injector", "dwarf"},
 }
 # Headers that a room may include although it may not use the rest of their room.
-EXCEPTIONS = {"sql": {"agent/ring.h", "agent/protocol.h"}, "cli": {"probing.h"}}
+EXCEPTIONS = {"sql": {"agent/ring.h", "agent/protocol.h"}, "cli": {"probing.h", "agent/protocol.h"}}
 # A third-party header is included in one room only; tests may use all of them.
 CONTAINED = {
     r"(libelf|gelf)\.h|elfutils/.*": "dwarf",
@@ -223,6 +223,45 @@ def check_scripts(tree):
             # Programs that the tests run as targets may be written for another version.
             if "/programs/" not in name:
                 yield f"{name}:{error.lineno}: {error.msg}"
+
+
+# What the plugin of debuggers may import: their own Python is what runs it, whichever it is.
+PLUGIN_MODULES = {"contextlib", "ctypes", "importlib", "importlib.util", "json", "os", "re", "sys", "tempfile"}
+PLUGIN_SYNTAX = (3, 6)
+FACES = {"gdb": "gdbplugin/gdb_face.py", "lldb": "gdbplugin/lldb_face.py"}
+
+
+def imports(syntax):
+    """Yields (line, module, how many dots stand before it) of each import."""
+    for node in ast.walk(syntax):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, 0
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or "", node.level
+
+
+def check_plugin(tree):
+    """The plugin of debuggers: its core knows no debugger, and old Pythons can read it"""
+    for name in tree.names:
+        if not name.startswith("gdbplugin/") or not name.endswith(".py"):
+            continue
+        try:
+            syntax = ast.parse(tree.text(name), name, feature_version=PLUGIN_SYNTAX)
+        except SyntaxError as error:
+            yield f"{name}:{error.lineno}: not for Python {'%d.%d' % PLUGIN_SYNTAX}: {error.msg}"
+            continue
+        for line, module, dots in imports(syntax):
+            where = f"{name}:{line}"
+            if dots:
+                # One dot is the file's own folder; those below core/ may not leave it.
+                if name.startswith("gdbplugin/core/") and dots > name.count("/") - 1:
+                    yield f"{where}: the core may not use the faces"
+            elif module in FACES:
+                if name != FACES[module]:
+                    yield f"{where}: {module} is for {FACES[module]} only"
+            elif module not in PLUGIN_MODULES:
+                yield f"{where}: {module} is not among what the plugin may import"
 
 
 def note(text):

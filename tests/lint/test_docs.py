@@ -3,7 +3,8 @@
 
 A block of a page is run again if a comment in front of it says "replay: docs/demo.py": its commands
 are about that program, which is started for the page, and what they print must be what the page
-shows, but for pids, addresses, times and the like.
+shows, but for pids, addresses, times and the like. With "type: docs/demo.py" it is one command,
+on a terminal, and what is typed at its prompts.
 
 Run as a program, writes what the commands print now into the pages, and the figures of
 docs/benchmarks.md into the README. In a new block, PID stands for the program's pid and TID:name
@@ -23,14 +24,21 @@ import tempfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/live"))
+
+from terminal import Terminal  # noqa: E402
+
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "completion", "help"]
+COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
+            "agent", "eject", "gdb", "lldb", "completion", "help"]
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
 TRIES = 50  # a busy thread is not at the same place each time
 
 REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
+TYPED = re.compile(r"<!-- type: (\S+) -->\n```console\n\$ (.*?)\n(.*?)^```$", re.S | re.M)
+PROMPT = re.compile(r"^(\d+ >>> | +\.\.\. ?)(.*)$", re.M)
 FIGURES = re.compile(r"(<!-- figures of docs/benchmarks.md -->\n)(.*?)(?=\n\n|\Z)", re.S)
 
 needs_binary = pytest.mark.skipif(not os.access(BINARY, os.X_OK),
@@ -71,7 +79,7 @@ def test_named_files_exist(page):
     """`dwarf/base/error.h`, `tests/live/`: paths below one of our folders."""
     if page.name == "CHANGELOG.md":
         return
-    for path in re.findall(r"`((?:cli|dwarf|injector|docs|tests|build-aux)/[\w./-]+)`",
+    for path in re.findall(r"`((?:agent|cli|dwarf|injector|docs|tests|build-aux)/[\w./-]+)`",
                            without_code(page.read_text())):
         if not re.search(r"NAME|VERSION|ARCH", path):
             assert (ROOT / path).exists(), "%s does not exist" % path
@@ -320,6 +328,29 @@ def test_transcripts_are_what_is_printed(page):
                     if normal(printed) == normal(shown):
                         break
                 assert normal(printed) == normal(shown), command
+
+
+def conversation(program, line, shown):
+    """What a terminal shows while the lines that @shown has behind its prompts are typed."""
+    line = re.sub(r"\b\d+\b", str(program.pid), line)
+    pid = str(program.pid)
+    with Terminal(*shlex.split(line)[1:], size=(24, 200), TERM="dumb", NO_COLOR="1",
+                  INPUTRC="/dev/null", HOME=program.folder.name) as terminal:
+        text = ""
+        for prompt, typed in PROMPT.findall(shown):
+            prompt = pid + " >>> " if ">" in prompt else " " * len(pid) + " ... "
+            text += terminal.until(prompt) + prompt
+            terminal.send(typed + "\r")
+        return text + terminal.end()[0]
+
+
+@needs_binary
+@pytest.mark.parametrize("page", [p for p in PAGES if TYPED.search(p.read_text())], ids=name_of)
+def test_conversations_are_as_shown(page):
+    skip_other_python()
+    for script, line, shown in TYPED.findall(page.read_text()):
+        with Program(script) as program:
+            assert normal(conversation(program, line, shown)) == normal(shown)
 
 
 def test_readme_has_a_transcript():

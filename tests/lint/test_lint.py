@@ -45,6 +45,10 @@ def findings(check, tree):
     ("size", "dwarf/a.c", "int x;\n" * 801, "801 lines"),
     ("size", "dwarf/a.c", "int f(void)\n{\n" + "\t;\n" * 121 + "}\n", "f() has 121 lines"),
     ("words", "dwarf/a.c", "/* TO" "DO: more */\n", "TO" "DO"),
+    ("plugin", "gdbplugin/core/a.py", "import gdb\n", "gdb is for"),
+    ("plugin", "gdbplugin/core/commands/a.py", "from ...gdb_face import FACE\n", "the faces"),
+    ("plugin", "gdbplugin/gdb_face.py", "import requests\n", "may import"),
+    ("plugin", "gdbplugin/core/a.py", "if (a := 1):\n    pass\n", "not for Python 3.6"),
     ("scripts", "tests/a.py", "def f(:\n", "a.py:1"),
 ])
 def test_finds(tree, check, name, text, what):

@@ -19,6 +19,7 @@ if "PROBING_BUILD" in os.environ:
         "PROBING_BINARY", str(Path(os.environ["PROBING_BUILD"]).resolve() / "probing"))
 sys.path.insert(0, str(HERE))
 
+import faults  # noqa: E402
 import support  # noqa: E402
 
 PROGRAMS = HERE / "programs"
@@ -64,6 +65,15 @@ def newest():
 def interpreter(request):
     """Every interpreter there is, one after the other."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def build():
+    """Programs and libraries for injection."""
+    made = faults.Build()
+    yield made
+    made.remove()
+    faults.write_counts()
 
 
 @pytest.fixture

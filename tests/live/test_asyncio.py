@@ -207,9 +207,12 @@ def test_no_impossible_chain_of_tasks_that_run(interpreter, mode, target):
     with Session(process.pid) as session:
         session.set("probing.query.mode", mode)
         for _ in range(support.count(10, 300)):
-            tasks = [task for task in rows(session, "tasks", TASKS) if task["coro"] == "churn"]
+            # Of a task that began to run, not even the coroutine may be known: that of main()
+            # cannot be told from the others then.
+            tasks = [task for task in rows(session, "tasks", TASKS)
+                     if task["coro"] == "churn" or task["_error"]]
             good = [task for task in tasks if task["_error"] is None]
-            assert len(tasks) == 20 and not [task for task in good if not is_possible(task)]
+            assert len(tasks) in (20, 21) and not [t for t in good if not is_possible(t)]
             exact += len([task for task in good if task["read"] != "unstable"])
             total += 20
     assert mode == "nonblocking" or exact == total

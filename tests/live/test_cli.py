@@ -12,9 +12,11 @@ import pytest
 
 import support
 
-COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "completion", "help"]
+COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
+            "agent", "eject", "gdb", "lldb", "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
-           "tables": ["tbl"]}
+           "tables": ["tbl"],
+           "inject": ["in", "i"]}
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
 DOCS = support.ROOT / "docs"
 
@@ -435,9 +437,9 @@ def test_list(probing, target):
     shown = probing("list")
     assert shown.code == OK and not shown.err, shown
     head, *lines = shown.out.splitlines()
-    assert head.split() == ["PID", "PYTHON", "THREADS", "RANK", "COMMAND"]
+    assert head.split() == ["PID", "PYTHON", "THREADS", "AGENT", "RANK", "COMMAND"]
     line = next(line for line in lines if line.split()[0] == str(process.pid))
-    assert re.fullmatch(r" *\d+  3\.\d+(\.\d+\w*)?  +5  +3  .*threads\.py", line), line
+    assert re.fullmatch(r" *\d+  3\.\d+(\.\d+\w*)?  +5  - +3  .*threads\.py", line), line
     for words in (["ls", "--json"], ["l", "--json"]):
         found = next(p for p in dumped(probing(*words)) if p["pid"] == process.pid)
         assert (found["threads"], found["rank"], found["local_rank"]) == (5, 3, 1)

@@ -2,34 +2,24 @@
 """`probing query` and `probing tables`: formats as other programs read them, options, scripts,
 several targets, terminals, Ctrl-C, the prompt."""
 import csv
-import fcntl
 import io
 import json
 import math
 import os
-import pty
 import re
-import select
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 import pytest
 
 import support
+from terminal import Terminal, environment
 from test_cli import FAILED, NO_PROCESS, OK, TIMEOUT, USAGE, fails, free_pid
 
 ENDLESS = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT count(*) FROM c"
 COUNT = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) "
-
-
-def environment(**more):
-    kept = {key: value for key, value in os.environ.items()
-            if not key.startswith("PROBING_") and key not in ("NO_COLOR", "COLUMNS", "LINES")}
-    return {**kept, "TERM": "xterm", "LANG": "", "LC_ALL": "", "LC_CTYPE": "", **more}
 
 
 def feed(*words, stdin=b"", **options):
@@ -48,55 +38,6 @@ def ask(probing, *words, form="json"):
 
 def rows_of_csv(text):
     return list(csv.reader(io.StringIO(text, newline="")))
-
-
-class Terminal:
-    """The command on a terminal of its own."""
-
-    def __init__(self, *words, size=(24, 80), **variables):
-        self.leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-        self.process = subprocess.Popen(
-            [support.BINARY, *map(str, words)], stdin=follower, stdout=follower, stderr=follower,
-            env=environment(**variables), start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        os.close(follower)
-        self.printed = b""
-
-    def read(self, timeout):
-        """More of what is printed; False at its end."""
-        assert select.select([self.leader], [], [], timeout)[0], self.printed
-        try:
-            chunk = os.read(self.leader, 65536)
-        except OSError:
-            chunk = b""
-        self.printed += chunk
-        return bool(chunk)
-
-    def until(self, text, timeout=20):
-        """What is printed up to this text, without it."""
-        while text.encode() not in self.printed:
-            assert self.read(timeout), "no %r in %r" % (text, self.printed)
-        before, _, self.printed = self.printed.partition(text.encode())
-        return before.decode().replace("\r\n", "\n")
-
-    def send(self, text):
-        os.write(self.leader, text.encode())
-
-    def end(self):
-        """All that is printed from here on, and the exit status."""
-        while self.read(20):
-            pass
-        return self.printed.decode().replace("\r\n", "\n"), self.process.wait(20)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self.leader)
 
 
 # Formats

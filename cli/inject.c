@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/agent_client.h"
+#include "cli/agent_load.h"
+#include "cli/commands.h"
+#include "cli/eval.h"
+#include "cli/inject_library.h"
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "sql/target_spec.h"
+
+struct inject_settings {
+	struct prb_inject_settings library;
+	bool pprof, crash, background;
+	const char *listen, *address, *code;
+	struct prb_texts defines;
+};
+
+/** What the agent of this version cannot do is refused: who asks for it counts on it. */
+static struct prb_error *check_later(const struct inject_settings *s)
+{
+	const struct {
+		bool given;
+		const char *option, *what;
+	} later[] = {
+		{s->pprof, "--pprof", "sampling"},
+		{s->crash, "--crash", "the handler of crashes"},
+		{s->listen, "--listen", "serving remotely"},
+		{s->background, "--background", "serving remotely"},
+		{s->address, "--address", "serving remotely"},
+		{s->defines.count, "--define", "configuring the agent"},
+	};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(later); i++)
+		if (later[i].given)
+			return prb_error_create(PRB_ERROR_USAGE,
+						"inject: '%s' is not in this version: %s comes "
+						"with a later one",
+						later[i].option, later[i].what);
+	return NULL;
+}
+
+static struct prb_error *check_settings(const struct inject_settings *s)
+{
+	PRB_TRY(check_later(s));
+	if (s->library.library && s->code)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "inject: '--execute' with '--library'"),
+			"code is run by the agent, which is loaded without "
+			"'--library'");
+	return prb_inject_check(&s->library);
+}
+
+/** Loads the agent, unless it is there. */
+static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_result *ret)
+{
+	struct prb_agent *agent;
+	struct prb_error *err = prb_agent_connect(t, &agent);
+
+	if (!err) {
+		prb_agent_close(agent);
+		ret->already = true;
+		return NULL;
+	}
+	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return err;
+	err = prb_agent_load(t, ret);
+	/* One whose socket was removed has made another; no more was done. */
+	ret->already = !err && ret->value > 0;
+	/* What it returned is not the user's business. */
+	ret->called = false;
+	return err;
+}
+
+/** Runs the code, whose output is the result then, as eval does. */
+static struct prb_error *execute(struct prb_target *t, const struct inject_settings *s)
+{
+	const struct prb_eval how = {.patience = 1, .keep = s->library.json};
+	prb_auto_str struct prb_str code = {};
+	struct prb_agent *agent;
+
+	prb_str_puts(&code, s->code);
+	if (code.failed)
+		return prb_error_nomem();
+	if (code.length > PRB_EVAL_MAX_CODE)
+		return prb_error_create(PRB_ERROR_USAGE, "the code has over %d bytes",
+					PRB_EVAL_MAX_CODE);
+	PRB_TRY(prb_agent_connect(t, &agent));
+	return prb_eval_show(t, agent, &how, "<probing>", &code, s->library.json);
+}
+
+static struct prb_error *inject(struct prb_target *t, const struct inject_settings *s)
+{
+	struct prb_inject_settings shown = s->library;
+	struct prb_inject_result result = {};
+
+	PRB_TRY(shown.library ? prb_inject_library(t, &shown, &result) : inject_agent(t, &result));
+	if (s->code)
+		return execute(t, s);
+	if (!shown.library)
+		shown.library = "the agent";
+	return prb_inject_print(t, &shown, &result);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct inject_settings *s = settings;
+	struct prb_target *t;
+
+	PRB_TRY(check_settings(s));
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &t));
+	struct prb_error *err = inject(t, s);
+	prb_target_destroy(t);
+	return err;
+}
+
+const struct prb_command prb_command_inject = {
+	.name = "inject",
+	.aliases = {"in", "i"},
+	.summary = "Load the agent, or any shared library, into a running process",
+	.description =
+		"Loads the agent into a Python process, which eval then talks to; or, with "
+		"--library, a shared library into any program that is dynamically linked, "
+		"while it runs on. One thread is borrowed for a fraction of a millisecond, at a "
+		"place where it holds no lock of the C library; a new thread does the rest. Where "
+		"that cannot be done without harm it is refused, with the reason, and nothing is "
+		"changed.\n\n"
+		"The code of the library that runs at its loading is its own: if that crashes or "
+		"hangs, so does the program.",
+	.options =
+		(const struct prb_option[]){
+			PRB_INJECT_OPTIONS,
+			{"execute", 'e', PRB_OPTION_TEXT, "CODE",
+			 "Python code that the agent runs then, as eval does", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, code)},
+			{"pprof", 'P', PRB_OPTION_FLAG, NULL, "Start sampling; not in this version",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},
+			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, crash)},
+			{"listen", 'l', PRB_OPTION_TEXT, "ADDR",
+			 "Serve remotely; not in this version", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, listen)},
+			{"background", 'b', PRB_OPTION_FLAG, NULL,
+			 "Serve remotely; not in this version", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, background)},
+			{"address", 'a', PRB_OPTION_TEXT, "ADDR",
+			 "Where to, with --background; not in this version", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, address)},
+			{"define", 'D', PRB_OPTION_TEXTS, "K=V",
+			 "Configure the agent; not in this version", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, defines)},
+			{}},
+	.settings_size = sizeof(struct inject_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 inject", "Load the agent"},
+			{"probing 4242 inject -e \"import faulthandler; faulthandler.enable()\"",
+			 "Load it and run code"},
+			{"probing -t 4242 inject --library ./libhook.so", "Load a library"},
+			{"probing 4242 i -L ./libhook.so -s log --arg yes",
+			 "Load it and call log(\"yes\")"},
+			{}},
+	.run = run,
+};
