@@ -13,6 +13,7 @@
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/proc/process.h"
+#include "dwarf/proc/task.h"
 #include "dwarf/target.h"
 
 struct process {
@@ -262,24 +263,27 @@ static bool is_32_bit(struct process *p)
 
 /*
  * When the first thread has ended but others live on, the process seems to have no memory: any
- * other thread stands for it, since /proc has a (hidden) folder for each.
+ * other thread stands for it, since /proc has a (hidden) folder for each. One may end before it is
+ * looked at.
  */
 static struct prb_error *use_other_thread(struct process *p)
 {
-	prb_auto_str struct prb_str tids = {};
+	enum { CHURN_MAX = 100 };
+	struct prb_error *err = NULL;
 
-	PRB_TRY(process_list(&p->target, "task", &tids));
-	for (char *s = tids.data; s && *s; s++) {
-		pid_t tid = (pid_t)strtol(s, &s, 10);
+	for (int i = 0; i < CHURN_MAX && !p->target.maps.list.count; i++) {
+		pid_t tid;
 
-		if (tid == p->target.pid)
-			continue;
-		PRB_TRY(open_proc(p, tid));
-		PRB_TRY(prb_target_refresh_maps(&p->target));
-		if (p->target.maps.list.count)
-			break;
+		prb_error_destroy(err);
+		PRB_TRY(open_proc(p, p->target.pid));
+		PRB_TRY(prb_task_oldest_other(&p->target, &tid));
+		if (!tid)
+			return NULL;
+		err = open_proc(p, tid);
+		if (!err)
+			err = prb_target_refresh_maps(&p->target);
 	}
-	return NULL;
+	return err;
 }
 
 /* Refuses what can be known to fail, with the rule that forbids it. */

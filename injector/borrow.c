@@ -89,7 +89,7 @@ struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_m
 	b->changed = b->at_event = b->stop_signal = false;
 	b->earlier_us = 0;
 	b->mailbox = 0;
-	PRB_TRY(prb_stop_seize(tid, &b->stop));
+	PRB_TRY(prb_stop_seize_in_turn(tid, &b->stop));
 	PRB_TRY(stop_at_event(b, timeout_ms));
 	return look(b);
 }

@@ -11,6 +11,7 @@
 
 enum {
 	THREADS_MAX = 256, /* looked at in one round */
+	CHURN_MAX = 100,   /* threads that may end while they are looked at */
 
 	RANK_RESTARTS = 0, /* the kernel repeats its call, with what is left of a timeout */
 	RANK_RUNNING = 1,
@@ -111,42 +112,25 @@ struct prb_error *prb_choose(struct prb_target *t, struct prb_candidates *ret)
 	return NULL;
 }
 
-/* When a thread began, in ticks; false if it is gone. */
-static bool read_start(struct prb_target *t, pid_t tid, unsigned long long *ret)
-{
-	prb_auto_str struct prb_str text = {};
-	prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, "task/%d/stat", tid);
-	const char *name_end = err ? NULL : strrchr(prb_str_text(&text), ')');
-
-	return name_end && sscanf(name_end,
-				  ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u "
-				  "%*d %*d %*d %*d %llu",
-				  ret) == 1;
-}
-
-/* The oldest one is the likeliest to stay. */
+/* What is opened may have ended before it is. */
 struct prb_error *prb_choose_alive(struct prb_target *t, struct prb_target **ret)
 {
-	prb_auto_str struct prb_str tids = {};
-	unsigned long long start, oldest = 0;
 	struct prb_task task;
-	pid_t found = 0;
+	struct prb_error *err = NULL;
 
 	PRB_TRY(prb_task_read(t, t->pid, &task));
 	if (task.state != 'Z')
 		return NULL;
-	PRB_TRY(prb_target_list(t, &tids, "task"));
-	for (const char *at = prb_str_text(&tids); *at;) {
-		char *end;
-		pid_t tid = (pid_t)strtol(at, &end, 10);
+	for (int i = 0; i < CHURN_MAX; i++) {
+		pid_t found;
 
-		at = *end ? end + 1 : end;
-		if (tid == t->pid || !read_start(t, tid, &start) || (found && start >= oldest))
-			continue;
-		found = tid;
-		oldest = start;
+		prb_error_destroy(err);
+		PRB_TRY(prb_task_oldest_other(t, &found));
+		if (!found)
+			return prb_error_os(ESRCH, "process %d has ended", t->pid);
+		err = prb_target_open_process(found, ret);
+		if (!err)
+			return NULL;
 	}
-	if (!found)
-		return prb_error_os(ESRCH, "process %d has ended", t->pid);
-	return prb_target_open_process(found, ret);
+	return err;
 }

@@ -32,7 +32,6 @@ static const double create_timeout = 1.0;
 static const double meet_timeout = 5.0; /* no thread of the program stands meanwhile */
 static const double quit_timeout = 1.0;
 static const double start_timeout = 0.5; /* for the loader of a program that has just begun */
-static const double other_timeout = 1.0; /* for another command that has borrowed the thread */
 
 struct injection {
 	struct prb_target *t;
@@ -136,21 +135,6 @@ static struct prb_error *lead_out(struct injection *in, const struct prb_safe_po
 	return prb_safe_point_check(safe, tid, &in->borrow.state, verdict);
 }
 
-/* What forbids it may be over in a moment: another command at work, an exec. */
-static struct prb_error *take(struct injection *in, pid_t tid, int timeout_ms)
-{
-	double end = prb_mail_now() + other_timeout;
-
-	for (;;) {
-		struct prb_error *err = prb_borrow_take(&in->borrow, tid, timeout_ms);
-
-		if (!err || err->code != PRB_ERROR_PERMISSION || prb_mail_now() > end)
-			return err;
-		prb_error_destroy(err);
-		nanosleep(&(struct timespec){.tv_nsec = SHORT_SLEEP_NS}, NULL);
-	}
-}
-
 /*
  * Stops a thread and keeps it if it may be borrowed where it is, or where it soon comes to; else
  * it runs on. One that was asked to stop has to be waited for: nobody can let go of it before it
@@ -162,7 +146,8 @@ static struct prb_error *try_thread(struct injection *in, pid_t tid, double end,
 	const struct prb_safe_point safe = {in->modules, in->unwinder, &in->libc, in->arch};
 	struct prb_verdict verdict = {};
 	int timeout_ms = (int)((end - prb_mail_now()) * 1000);
-	struct prb_error *err = take(in, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
+	struct prb_error *err =
+		prb_borrow_take(&in->borrow, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
 
 	*ret = false;
 	in->result->stops++;

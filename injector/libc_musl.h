@@ -6,8 +6,9 @@
  * its inner functions. So a stack cannot be unwound through it, and:
  * - words on the stack tell which public function is at work (safe_point.h);
  * - a thread that runs in a function without a name is not borrowed: it may be about to end, or
- *   hold the list of threads. One that sleeps there in a system call may be: the inner functions
- *   that wait for other reasons wait for a lock of the library, which is seen;
+ *   hold the list of threads. It is led to where its caller goes on. One that sleeps there in a
+ * system call may be: the inner functions that wait for other reasons wait for a lock of the
+ * library, which is seen;
  * - while a program has one thread, musl takes no locks at all. The allocator, and public functions
  *   that change what a library to be loaded may use at its start, are unsafe for that. With more
  *   threads the new one waits for their locks, which pthread_create() does not need.

@@ -147,7 +147,7 @@ struct prb_error *prb_mail_hold(struct prb_mail *mail)
 {
 	if (mail->stop.seized)
 		return NULL;
-	PRB_TRY(prb_stop_seize(mail->tid, &mail->stop));
+	PRB_TRY(prb_stop_seize_in_turn(mail->tid, &mail->stop));
 
 	struct prb_error *err = check_serves(mail);
 	if (err)

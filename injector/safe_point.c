@@ -16,6 +16,7 @@ enum {
 	SCAN_MAX = 1 << 20, /* bytes of a stack that are searched */
 	SCAN_CHUNK = 64 << 10,
 	PAGE = 4096,
+	GUESS_WORDS = 64,
 	SIGRETURN_MAX = 16, /* bytes of the code that returns from a handler */
 	LIBC_FRAMES = 2,    /* of a thread's beginning: clone() and what it calls */
 	GET_RSEQ = 0x420f,  /* PTRACE_GET_RSEQ_CONFIGURATION */
@@ -110,15 +111,16 @@ static bool has_signal_frame(const struct walk *w, const uint64_t *words, size_t
 }
 
 /*
- * Reads up to where the stack ends, or SCAN_MAX. The maps were read before the thread stood, and
+ * Reads up to where the stack ends, or @most bytes. The maps were read before the thread stood, and
  * may tell of a stack that was there then.
  */
-static struct prb_error *read_stack(struct prb_mem *mem, uint64_t sp, void *ret, size_t *ret_length)
+static struct prb_error *read_stack(struct prb_mem *mem, uint64_t sp, size_t most, void *ret,
+				    size_t *ret_length)
 {
 	size_t chunk = SCAN_CHUNK, done = 0;
 
-	while (done < SCAN_MAX) {
-		size_t step = PRB_MIN(chunk - (size_t)((sp + done) & (chunk - 1)), SCAN_MAX - done);
+	while (done < most) {
+		size_t step = PRB_MIN(chunk - (size_t)((sp + done) & (chunk - 1)), most - done);
 		struct prb_error *err = prb_mem_read(mem, sp + done, (uint8_t *)ret + done, step);
 
 		if (!err) {
@@ -148,7 +150,7 @@ static struct prb_error *scan(struct walk *w, const struct prb_regs *regs)
 
 	if (!words)
 		return prb_error_nomem();
-	PRB_TRY(read_stack(w->mem, sp, words, &length));
+	PRB_TRY(read_stack(w->mem, sp, SCAN_MAX, words, &length));
 	for (size_t i = 0; i < length / 8 && !w->verdict->why; i++) {
 		const struct prb_unsafe_range *range = look_at_word(w, words[i]);
 
@@ -178,6 +180,28 @@ static struct prb_error *walk(struct walk *w, struct prb_regs *regs, bool *compl
 		exact = step.signal_frame;
 	}
 	return *complete || w->verdict->why ? NULL : scan(w, regs);
+}
+
+/*
+ * Where a function of musl without a name is left: the first word on the stack that points into
+ * other code. A guess, by which the thread comes or does not; where it has come it is looked at
+ * anew.
+ */
+static struct prb_error *guess_way_out(struct walk *w, uint64_t sp)
+{
+	uint64_t words[GUESS_WORDS];
+	size_t length;
+
+	PRB_TRY(read_stack(w->mem, sp & ~UINT64_C(7), sizeof(words), words, &length));
+	for (size_t i = 0; i < length / 8 && !w->verdict->way_out; i++) {
+		const struct prb_map *map =
+			prb_maps_find(&w->safe->modules->target->maps, words[i]);
+
+		if (map && map->exec && !prb_libc_holds(w->safe->libc, words[i]) &&
+		    !is_entry(w, words[i]))
+			w->verdict->way_out = words[i];
+	}
+	return NULL;
 }
 
 /* In the middle of one it would not be noticed that something came between. */
@@ -241,11 +265,12 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	struct walk w = {.safe = safe, .mem = safe->modules->target->mem, .verdict = ret};
 	struct prb_regs regs;
 	bool complete = false, waits = false;
-	uint64_t arguments[6], pc;
+	uint64_t arguments[6], pc, sp;
 	long number = safe->arch->call(state, arguments);
 
 	safe->arch->registers(state, &regs);
 	pc = regs.pc;
+	sp = regs.value[prb_regs_sp(regs.machine)];
 	*ret = (struct prb_verdict){.why = safe->arch->obstacle(tid, state)};
 	if (!ret->why)
 		PRB_TRY(check_thread(&w, state, &ret->why));
@@ -266,8 +291,10 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	if (w.inside)
 		ret->way_out = 0;
 	if (!ret->why && !w.waits && prb_libc_musl_unnamed(safe->libc, pc) &&
-	    !prb_libc_unsafe(safe->libc, pc))
+	    !prb_libc_unsafe(safe->libc, pc)) {
 		ret->why = "in a function of the C library that has no name";
+		PRB_TRY(guess_way_out(&w, sp));
+	}
 	if (!ret->why && w.joins && !waits)
 		ret->why = "in pthread_join()";
 	if (!ret->why && complete && (!w.seen_other || w.trailing_libc > LIBC_FRAMES))

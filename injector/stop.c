@@ -19,6 +19,7 @@
 
 /* Seconds: we stood still ourselves, which does not count as waiting. */
 static const double standstill = 0.1;
+static const double turn_timeout = 1.0; /* for another command that has the thread */
 
 static double now(void)
 {
@@ -87,6 +88,21 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 			      "ptrace is forbidden here: read with --nonblocking, or start "
 			      "the container with --cap-add SYS_PTRACE or --security-opt "
 			      "seccomp=unconfined");
+}
+
+struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret)
+{
+	enum { NAP_NS = 500000 };
+	double end = now() + turn_timeout;
+
+	for (;;) {
+		struct prb_error *err = prb_stop_seize(tid, ret);
+
+		if (!err || err->code != PRB_ERROR_PERMISSION || now() > end)
+			return err;
+		prb_error_destroy(err);
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
 }
 
 /*

@@ -33,6 +33,10 @@ struct prb_stop {
  */
 struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
 
+/** The same where another tracer soon lets go of it: a command like this one, or an exec. Waits up
+ * to a second for that. */
+struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
+
 /** Asks it to stop, which it does within microseconds if it runs. */
 struct prb_error *prb_stop_ask(struct prb_stop *stop) PRB_MUST_CHECK;
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
@@ -89,4 +90,34 @@ struct prb_error *prb_task_read(struct prb_target *t, pid_t tid, struct prb_task
 	ret->state = stat.state;
 	set_name(ret, stat.comm, stat.comm_length);
 	return prb_task_read_call(t, ret);
+}
+
+/* False if it is gone. */
+static bool read_stat(struct prb_target *t, pid_t tid, struct prb_stat *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, "task/%d/stat", tid);
+
+	return !err && prb_stat_parse(prb_str_text(&text), ret);
+}
+
+struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret)
+{
+	prb_auto_str struct prb_str tids = {};
+	uint64_t oldest = UINT64_MAX;
+	struct prb_stat stat;
+
+	*ret = 0;
+	PRB_TRY(prb_target_list(t, &tids, "task"));
+	for (const char *at = prb_str_text(&tids); *at;) {
+		char *end;
+		pid_t tid = (pid_t)strtol(at, &end, 10);
+
+		at = *end ? end + 1 : end;
+		if (tid == t->pid || !read_stat(t, tid, &stat) || stat.start_ticks >= oldest)
+			continue;
+		*ret = tid;
+		oldest = stat.start_ticks;
+	}
+	return NULL;
 }

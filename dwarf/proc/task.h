@@ -35,6 +35,12 @@ struct prb_error *prb_task_read(struct prb_target *t, pid_t tid,
  */
 struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task) PRB_MUST_CHECK;
 
+/**
+ * The thread, other than the first one, that began first: the likeliest to stay. It stands for the
+ * process where the first one has ended. *ret is 0 if there is no other.
+ */
+struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret) PRB_MUST_CHECK;
+
 /** "recvfrom", or NULL if the number is unknown on that machine. */
 const char *prb_syscall_name(uint16_t machine, long number);
 
