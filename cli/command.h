@@ -64,6 +64,10 @@ struct prb_option {
 	const char *help;
 	enum prb_completion complete;
 	uint16_t place; /**< offset of the variable in the settings it is parsed into */
+
+	/** What an option without a value means, whose value is optional: NULL for one that needs
+	 * it. It is the next word only if that has a colon, as addresses have. Long form only. */
+	const char *otherwise;
 };
 
 /** What one invocation is about, apart from the settings of its command. */

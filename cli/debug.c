@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands.h"
+#include "cli/dap.h"
 #include "cli/dump_command.h"
 
 struct debug_settings {
 	struct prb_dump_settings dump;
 	bool do_dump;
+	const char *dap, *debugpy;
 };
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct debug_settings *s = settings;
 
+	if (s->dap)
+		return s->do_dump ? prb_error_create(PRB_ERROR_USAGE,
+						     "--dump and --dap are two commands")
+				  : prb_dap(cli, s->dap, s->debugpy);
 	if (!s->do_dump)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "debug: nothing to do"),
-				      "'--dump' prints the stack of every thread");
+				      "'--dump' prints the stack of every thread, '--dap' starts "
+				      "debugpy in it");
 	return prb_dump_command(cli, &s->dump, false);
 }
 
 const struct prb_command prb_command_debug = {
 	.name = "debug",
 	.aliases = {"dbg", "d"},
-	.summary = "Print the stack of every thread",
+	.summary = "Print the stack of every thread, or let an editor debug it",
 	.description =
 		"Shows all Python threads of the target, the innermost call first: what each is "
 		"doing or waiting for, who holds the GIL, and function, file and line of every "
@@ -31,12 +38,20 @@ const struct prb_command prb_command_debug = {
 		"again, so that the stacks are exact.\n\n"
 		"Calls of a recursion and threads with the same stack are shown once; JSON has "
 		"them "
-		"all.",
+		"all.\n\n"
+		"With --dap the target imports debugpy and listens for an editor; what is printed "
+		"is a launch.json for VS Code.",
 	.options =
 		(const struct prb_option[]){
 			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump)},
 			PRB_DUMP_OPTIONS,
+			{"dap", 0, PRB_OPTION_TEXT, "[ADDR]",
+			 "Start debugpy in the target, for VS Code; ADDR is " PRB_DAP_ADDRESS,
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, dap),
+			 PRB_DAP_ADDRESS},
+			{"debugpy", 0, PRB_OPTION_TEXT, "PATH", "The folder of the debugpy to use",
+			 PRB_COMPLETE_FILE, offsetof(struct debug_settings, debugpy)},
 			{}},
 	.settings_size = sizeof(struct debug_settings),
 	.target_use = PRB_TARGET_ONE,
@@ -48,6 +63,8 @@ const struct prb_command prb_command_debug = {
 			 "Find it by its command line; with values"},
 			{"probing core.4242 debug --dump --native",
 			 "What a core file tells, with C frames"},
+			{"probing 4242 debug --dap > .vscode/launch.json",
+			 "Step through it in an editor"},
 			{"probing 4242 debug --dump --json | jq .threads[0]",
 			 "The same for programs"},
 			{}},

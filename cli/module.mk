@@ -18,6 +18,8 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 
 -include $(O)/cli/inject_main.d
 
+$(O)/cli/dap.o: cli/dap.py
+
 # The unit tests of the command line are linked with all of it but main().
 CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_text test_target_spec)
 

@@ -141,6 +141,12 @@ static struct prb_error *missing_value(const struct prb_option *option)
 				option->value);
 }
 
+/** True if the word after an option with a value is that value. */
+static bool takes_word(const struct prb_option *option, const char *next)
+{
+	return next && (!option->otherwise || strchr(next, ':'));
+}
+
 /** Parses "--name" or "--name=value"; *used: the word after it was its value. */
 static struct prb_error *parse_long(const struct prb_option_scopes *scopes, const char *word,
 				    const char *next, bool *used)
@@ -155,8 +161,8 @@ static struct prb_error *parse_long(const struct prb_option_scopes *scopes, cons
 		return prb_error_create(PRB_ERROR_USAGE, "option '--%s' takes no value",
 					match.option->name);
 	if (match.option->value && !value) {
-		value = next;
-		*used = true;
+		*used = takes_word(match.option, next);
+		value = *used ? next : match.option->otherwise;
 		if (!value)
 			return missing_value(match.option);
 	}
@@ -218,14 +224,15 @@ struct prb_error *prb_options_parse(const struct prb_option_scopes *scopes, char
 	return NULL;
 }
 
-/** True if @p word is an option whose value is the next word. */
-static bool takes_next(const struct prb_option_scopes *scopes, const char *word)
+/** True if @p word is an option whose value is the word @p next. */
+static bool takes_next(const struct prb_option_scopes *scopes, const char *word, const char *next)
 {
 	struct match match;
 
 	if (word[1] == '-')
 		return !strchr(word, '=') &&
-		       find_name(scopes, word + 2, strlen(word + 2), &match) && match.option->value;
+		       find_name(scopes, word + 2, strlen(word + 2), &match) &&
+		       match.option->value && takes_word(match.option, next);
 	for (const char *p = word + 1; *p && find_letter(scopes, *p, &match); p++)
 		if (match.option->value)
 			return !p[1];
@@ -240,7 +247,7 @@ size_t prb_options_skip(const struct prb_option_scopes *scopes, char **words, si
 			return PRB_MIN(i + 1, count);
 		if (!is_option(words[i]))
 			return i;
-		i += takes_next(scopes, words[i]);
+		i += takes_next(scopes, words[i], i + 1 < count ? words[i + 1] : NULL);
 	}
 	return count;
 }

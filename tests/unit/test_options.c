@@ -15,7 +15,7 @@
 struct settings {
 	bool flag, other;
 	unsigned count;
-	const char *text;
+	const char *text, *place;
 	int number;
 	double seconds;
 };
@@ -26,6 +26,7 @@ static const struct prb_option table[] = {
 	{"text", 't', PRB_OPTION_TEXT, "TEXT", "", 0, offsetof(struct settings, text)},
 	{"number", 'n', PRB_OPTION_NUMBER, "N", "", 0, offsetof(struct settings, number)},
 	{"seconds", 's', PRB_OPTION_SECONDS, "TIME", "", 0, offsetof(struct settings, seconds)},
+	{"place", 0, PRB_OPTION_TEXT, "[ADDR]", "", 0, offsetof(struct settings, place), "here:1"},
 	{},
 };
 
@@ -81,6 +82,11 @@ static void test_forms(void **state)
 		{"--text=x=y", "", {.text = "x=y"}},
 		{"--text=", "", {.text = ""}},
 		{"--text -f", "", {.text = "-f"}},
+		{"--place", "", {.place = "here:1"}},
+		{"--place a", "a", {.place = "here:1"}},
+		{"--place -f", "", {.place = "here:1", .flag = true}},
+		{"--place a:2 b", "b", {.place = "a:2"}},
+		{"--place=a b", "b", {.place = "a"}},
 		{"-n 42 a -f", "a", {.number = 42, .flag = true}},
 		{"-n2147483647", "", {.number = 2147483647}},
 		{"-n1 -n2", "", {.number = 2}},
@@ -103,6 +109,8 @@ static void test_forms(void **state)
 		assert_int_equal(s.number, cases[i].settings.number);
 		assert_string_equal(s.text ? s.text : "(none)",
 				    cases[i].settings.text ? cases[i].settings.text : "(none)");
+		assert_string_equal(s.place ? s.place : "(none)",
+				    cases[i].settings.place ? cases[i].settings.place : "(none)");
 	}
 }
 
