@@ -17,9 +17,12 @@
 #include "injector/arch.h"
 #include "injector/fault_step.h"
 
+enum { NAP_NS = 500000 };
+
 /* Seconds: we stood still ourselves, which does not count as waiting. */
 static const double standstill = 0.1;
-static const double turn_timeout = 1.0; /* for another command that has the thread */
+static const double burial_timeout = 1.0; /* for a thread that was killed to end */
+static const double turn_timeout = 1.0;	  /* for another command that has the thread */
 
 static double now(void)
 {
@@ -92,7 +95,6 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 
 struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret)
 {
-	enum { NAP_NS = 500000 };
 	double end = now() + turn_timeout;
 
 	for (;;) {
@@ -209,14 +211,22 @@ struct prb_error *prb_stop_go_on(struct prb_stop *stop)
 	return NULL;
 }
 
-/* What died while we traced it is ours to bury, or its process could not end; a child of our own
- * program is waited for by that. */
+/*
+ * What dies while we trace it is ours to bury: until then an exec of its program waits, or its
+ * process cannot end. A child of our own program is waited for by that.
+ */
 static void bury(pid_t tid)
 {
-	struct status status = read_status(tid);
+	double end = now() + burial_timeout;
 
-	if (status.state == 'Z' && status.parent != getpid())
-		waitpid(tid, NULL, __WALL | WNOHANG);
+	while (now() < end) {
+		struct status status = read_status(tid);
+
+		if (!status.state || status.parent == getpid() ||
+		    waitpid(tid, NULL, __WALL | WNOHANG) || status.state == 'Z')
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
 }
 
 void prb_stop_end(struct prb_stop *stop, double *pause_us)

@@ -148,7 +148,9 @@ class Look:
 
     def __init__(self, pid, tids=None):
         self.pid = pid
-        self.descriptors = read_alive(pid, list_descriptors)
+        # A program may have a new socket each time by itself.
+        self.descriptors = [re.sub(r"\[\d+\]$", "", each)
+                            for each in read_alive(pid, list_descriptors)]
         self.threads = support.thread_ids(pid)
         status = support.thread_status(pid)
         # The first thread of a program makes the C library handle two signals of its own.
@@ -269,9 +271,10 @@ class Cell:
 
 
 def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True, between=None,
-                library=None, settled=True):
-    """Injects a target, which must not notice. It may be refused with one of these exit codes. Where
-    the target is not @settled, descriptors and threads come and go by themselves."""
+                library=None, settled=True, partly=False):
+    """Injects a target, which must not notice. It may be refused with one of these exit codes, after
+    the library was loaded if it may be done @partly. Where the target is not @settled, descriptors
+    and threads come and go by themselves."""
     target.wait_for_progress()
     before, library = look_settled(target.pid), library or build.library()
     if between:
@@ -281,14 +284,14 @@ def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True
     cell.note(code, out, err, time.monotonic() - began)
     assert code == OK or code in refusals, (code, err)
     assert code or out["value"] == 1004
-    by_name = code or out["way"] == "by its path"
+    by_name = not partly if code else out["way"] == "by its path"
     assert not by_name or bool(code) != is_mapped(target.pid, library), (out, maps(target.pid))
     assert not code or all(word in err for word in words), err
+    target.wait_for_progress()
     if settled:
         wait_until_same(before, threads)
     look = Look(target.pid)
     assert not look.traced and look.stopped == before.stopped
-    target.wait_for_progress()
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
 
 
