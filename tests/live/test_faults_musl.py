@@ -14,8 +14,8 @@ import faults
 import support
 from environment import OK, UNSUPPORTED
 from faults import (
-    MOST_STEPS, SLEEPERS, STEPS, Cell, Checked, Look, at_step, inject, is_mapped, run_cell,
-    wait_until_same)
+    MOST_STEPS, SLEEPERS, STEPS, Cell, Checked, Look, at_step, inject, is_mapped, look_settled,
+    run_cell, wait_until_same)
 
 pytestmark = pytest.mark.skipif(not shutil.which("musl-gcc"), reason="no musl-gcc")
 
@@ -44,7 +44,7 @@ def idle(build):
 
 
 def assert_loads(target, library, **options):
-    before = Look(target.pid)
+    before = look_settled(target.pid)
     code, out, err = inject(target.pid, library, "--symbol", "fault_touch", "--arg", "seven77")
     assert code == OK, err
     assert out["value"] == 1007
@@ -97,7 +97,7 @@ def test_killed_before_each_step(build, program, arguments):
         pytest.skip("no build with fault steps: $PROBING_FAULT_STEPS")
     cell = Cell("musl, killed before each step: %s %s" % (program, " ".join(arguments)))
     with Checked(build.program(program), *arguments) as target:
-        before = Look(target.pid)
+        before = look_settled(target.pid)
         for step in range(1, MOST_STEPS):
             target.wait_for_progress()
             said = at_step(step, target.pid, build)
@@ -164,7 +164,7 @@ def test_chroot(build, tmp_path, proc):
         'mount -t proc proc "$0/proc" &&' if proc else "")
     with support.Program(["unshare", "-m", "sh", "-c", script, tmp_path]) as target:
         assert target.line() == "ready"
-        before = Look(target.pid)
+        before = look_settled(target.pid)
         code, out, err = inject(target.pid, build.library(), "--symbol", "fault_touch")
         assert code == OK, err
         assert (out["way"], out["value"]) == ("from memory" if proc else "from a copy", 1000)
@@ -190,7 +190,7 @@ def test_loader_refuses(build, idle, tmp_path):
     library = tmp_path / "needs.so"
     subprocess.run([*build.compiler, "-shared", "-fPIC", "-Wl,-z,now", "-o", library, source],
                    check=True)
-    before = Look(idle.pid)
+    before = look_settled(idle.pid)
     code, _, err = inject(idle.pid, library)
     assert code == 1 and "nowhere_to_be_found: symbol not found" in err
     wait_until_same(before)
@@ -201,7 +201,7 @@ def test_agent_loads(idle):
     """It was linked with glibc: musl takes its symbols without their versions, and itself for
     libc.so.6. Without a Python in the process it starts, and answers that."""
     agent = os.path.join(os.path.dirname(support.BINARY), "libprobing-agent.so")
-    before = Look(idle.pid)
+    before = look_settled(idle.pid)
     code, out, err = inject(idle.pid, agent, "--symbol", "probing_agent_start")
     assert code == OK and out["value"] == 0, (out, err)
     environment.wait_until(lambda: len(support.thread_ids(idle.pid)) == 2)
