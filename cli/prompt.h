@@ -14,6 +14,13 @@ struct prb_prompt_command {
 };
 extern const struct prb_prompt_command prb_prompt_commands[];
 
+/** Offers a candidate for the word that Tab completes; takes over @p text, which may be NULL. */
+void prb_prompt_offer(char *text);
+/** True if something was offered since the last word was completed. */
+bool prb_prompt_has_offers(void);
+/** What readline is to be given for @p word: all that was offered, and no names of files. */
+char **prb_prompt_matches(const char *word);
+
 /** Lets Tab complete keywords, tables, columns and the prompt's commands. */
 void prb_prompt_complete_begin(void);
 /** What was typed on the lines before the present one: it may name tables. NULL: nothing. */

@@ -11,7 +11,6 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/str.h"
-#include "dwarf/base/vec.h"
 #include "sql/renderer.h"
 #include "sql/table.h"
 
@@ -26,9 +25,6 @@ static const char *const keywords[] = {
 	"WITH",
 };
 
-/** What may be meant by the word in front of the cursor, while it is completed. */
-static PRB_VEC(char *) candidates;
-static size_t next_candidate;
 static const char *earlier_lines = "";
 
 static bool begins(const char *text, const char *start)
@@ -36,21 +32,10 @@ static bool begins(const char *text, const char *start)
 	return !strncasecmp(text, start, strlen(start));
 }
 
-/** Notes a candidate; takes over @p text, which may be NULL. */
-static void offer(char *text)
-{
-	char **place = text ? prb_vec_push(&candidates) : NULL;
-
-	if (place)
-		*place = text;
-	else
-		free(text);
-}
-
 static void offer_if(const char *text, const char *word)
 {
 	if (begins(text, word))
-		offer(strdup(text));
+		prb_prompt_offer(strdup(text));
 }
 
 /** Keywords in the case in which the word was begun. */
@@ -61,7 +46,7 @@ static void offer_keywords(const char *word)
 
 		for (char *p = text; p && *p && !isupper((unsigned char)word[0]); p++)
 			*p = (char)tolower((unsigned char)*p);
-		offer(text);
+		prb_prompt_offer(text);
 	}
 }
 
@@ -71,7 +56,7 @@ static void offer_tables(const char *word)
 		char *name = prb_format("%s.%s", (*t)->schema, (*t)->name);
 		bool whole = name && begins(name, word);
 
-		offer(whole ? strdup(name) : NULL);
+		prb_prompt_offer(whole ? strdup(name) : NULL);
 		free(name);
 		if (!strcmp((*t)->schema, "main"))
 			offer_if((*t)->name, word);
@@ -98,7 +83,8 @@ static void offer_columns(const char *word)
 			continue;
 		for (const struct prb_column *c = (*t)->columns; c->name; c++)
 			if (begins(c->name, word + qualifier))
-				offer(prb_format("%.*s%s", (int)qualifier, word, c->name));
+				prb_prompt_offer(
+					prb_format("%.*s%s", (int)qualifier, word, c->name));
 	}
 }
 
@@ -123,32 +109,17 @@ static void offer_all(const char *word, int start)
 		return;
 	}
 	offer_tables(word);
-	if (!candidates.count || !strchr(word, '.'))
+	if (!prb_prompt_has_offers() || !strchr(word, '.'))
 		offer_columns(word);
 	if (word[0] && !strchr(word, '.'))
 		offer_keywords(word);
 }
 
-static char *generate(const char *word, int state)
-{
-	(void)word;
-	if (!state)
-		next_candidate = 0;
-	return next_candidate < candidates.count ? candidates.items[next_candidate++] : NULL;
-}
-
 static char **complete(const char *word, int start, int end)
 {
 	(void)end;
-	/* Names of files mean nothing here. */
-	rl_attempted_completion_over = 1;
-	candidates.count = 0;
 	offer_all(word, start);
-
-	/* readline takes over the texts. */
-	char **matches = rl_completion_matches(word, generate);
-	prb_vec_free(&candidates);
-	return matches;
+	return prb_prompt_matches(word);
 }
 
 void prb_prompt_complete_begin(void)

@@ -12,7 +12,6 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
-#include "dwarf/base/vec.h"
 
 /** How long a program may keep the user waiting for names. */
 enum { START_MS = 1000, TOTAL_MS = 2000, MAX_BYTES = 1 << 20 };
@@ -20,8 +19,6 @@ static const double SECONDS = 3;
 static const char INDENTATION[] = "    ";
 
 static struct prb_agent *source;
-static PRB_VEC(char *) candidates;
-static size_t next_candidate;
 
 static struct prb_error *ask(const char *line, size_t length)
 {
@@ -53,54 +50,31 @@ static struct prb_error *receive(struct prb_str *ret)
 static void offer(const char *text, const char *word)
 {
 	prb_auto_str struct prb_str escaped = {};
-	char **place;
-	char *copy;
 
 	prb_text_escape(&escaped, text);
-	if (escaped.failed || strcmp(prb_str_text(&escaped), text) != 0 ||
-	    strncmp(text, word, strlen(word)) != 0)
-		return;
-	copy = strdup(text);
-	place = copy ? prb_vec_push(&candidates) : NULL;
-	if (place)
-		*place = copy;
-	else
-		free(copy);
-}
-
-static char *generate(const char *word, int state)
-{
-	(void)word;
-	if (!state)
-		next_candidate = 0;
-	return next_candidate < candidates.count ? candidates.items[next_candidate++] : NULL;
+	if (!escaped.failed && !strcmp(prb_str_text(&escaped), text) &&
+	    !strncmp(text, word, strlen(word)))
+		prb_prompt_offer(strdup(text));
 }
 
 static char **complete(const char *word, int start, int end)
 {
 	prb_auto_str struct prb_str lines = {};
-	char **matches = NULL, *rest = NULL;
+	char *rest = NULL;
 
 	(void)start;
-	/* Names of files mean nothing here. */
-	rl_attempted_completion_over = 1;
 	rl_completion_append_character = '\0';
 
 	struct prb_error *err = ask(rl_line_buffer, (size_t)end);
 	if (!err)
 		err = receive(&lines);
 	/* An agent that is gone is told of when the line is run. */
-	if (!err && lines.length) {
-		candidates.count = 0;
+	if (!err && lines.length)
 		for (char *line = strtok_r(lines.data, "\n", &rest); line;
 		     line = strtok_r(NULL, "\n", &rest))
 			offer(line, word);
-		/* readline takes over the texts. */
-		matches = rl_completion_matches(word, generate);
-		prb_vec_free(&candidates);
-	}
 	prb_error_destroy(err);
-	return matches;
+	return prb_prompt_matches(word);
 }
 
 /** Tab: names, or at the beginning of a line indentation. */
