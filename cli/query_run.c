@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/interrupt.h"
@@ -51,39 +49,16 @@ static struct prb_error *make_renderer(struct prb_query *query, struct prb_rende
 	return prb_renderer_create(query->format, &look, sink, query, ret);
 }
 
-/** Begins a result with the columns of @p statement. */
-static struct prb_error *begin(struct prb_query *query, struct prb_statement *statement,
-			       struct prb_renderer *renderer)
-{
-	unsigned count = prb_statement_columns(statement);
-	prb_auto_free struct prb_renderer_column *columns = calloc(count, sizeof(*columns));
-
-	if (!columns)
-		return prb_error_nomem();
-	for (unsigned i = 0; i < count; i++)
-		columns[i].name = prb_statement_name(statement, i);
-	if (query->results++ && query->format->apart)
-		PRB_TRY(sink(query, "\n", 1));
-	return prb_renderer_begin(renderer, columns, count);
-}
-
 /** Shows the rows from @p row, which says if there is a first one, on; *more: some are left. */
 static struct prb_error *show_rows(struct prb_query *query, struct prb_statement *statement,
 				   struct prb_renderer *renderer, bool row, bool *more)
 {
-	unsigned count = prb_statement_columns(statement);
-	prb_auto_free struct prb_value *values = calloc(count, sizeof(*values));
-
-	if (!values)
-		return prb_error_nomem();
 	while (row) {
 		if (query->rows && prb_renderer_rows(renderer) == query->rows) {
 			*more = true;
 			return NULL;
 		}
-		for (unsigned i = 0; i < count; i++)
-			prb_statement_value(statement, i, &values[i]);
-		PRB_TRY(prb_renderer_row(renderer, values));
+		PRB_TRY(prb_renderer_row_statement(renderer, statement));
 		PRB_TRY(prb_statement_next(statement, &row));
 	}
 	return NULL;
@@ -123,7 +98,9 @@ static struct prb_error *run_statement(struct prb_query *query, struct prb_state
 	if (!prb_statement_columns(statement))
 		return NULL;
 	PRB_TRY(make_renderer(query, &renderer));
-	PRB_TRY(begin(query, statement, renderer));
+	if (query->results++ && query->format->apart)
+		PRB_TRY(sink(query, "\n", 1));
+	PRB_TRY(prb_renderer_begin_statement(renderer, statement));
 
 	struct prb_error *err = show_rows(query, statement, renderer, row, &more);
 	struct prb_error *ending = prb_renderer_end(renderer);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libprobing: results as text. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "sql/library_private.h"
 #include "sql/renderer.h"
@@ -37,33 +35,11 @@ static struct prb_error *hand_on(void *context, const char *text, size_t length)
 	return NULL;
 }
 
-static struct prb_error *begin(struct printer *printer, struct prb_statement *statement,
-			       struct prb_renderer *renderer)
-{
-	unsigned count = prb_statement_columns(statement);
-	prb_auto_free struct prb_renderer_column *columns = calloc(count, sizeof(*columns));
-
-	if (!columns)
-		return prb_error_nomem();
-	for (unsigned i = 0; i < count; i++)
-		columns[i].name = prb_statement_name(statement, i);
-	if (printer->results++ && printer->format->apart)
-		PRB_TRY(hand_on(printer, "\n", 1));
-	return prb_renderer_begin(renderer, columns, count);
-}
-
 static struct prb_error *print_rows(struct printer *printer, struct prb_statement *statement,
 				    struct prb_renderer *renderer, bool row)
 {
-	unsigned count = prb_statement_columns(statement);
-	prb_auto_free struct prb_value *values = calloc(count, sizeof(*values));
-
-	if (!values)
-		return prb_error_nomem();
 	while (row && !printer->ended) {
-		for (unsigned i = 0; i < count; i++)
-			prb_statement_value(statement, i, &values[i]);
-		PRB_TRY(prb_renderer_row(renderer, values));
+		PRB_TRY(prb_renderer_row_statement(renderer, statement));
 		PRB_TRY(prb_statement_next(statement, &row));
 	}
 	return NULL;
@@ -95,7 +71,9 @@ static struct prb_error *print(struct printer *printer, struct prb_statement *st
 	if (!prb_statement_columns(statement))
 		return NULL;
 	PRB_TRY(prb_renderer_create(printer->format, &printer->look, hand_on, printer, &renderer));
-	PRB_TRY(begin(printer, statement, renderer));
+	if (printer->results++ && printer->format->apart)
+		PRB_TRY(hand_on(printer, "\n", 1));
+	PRB_TRY(prb_renderer_begin_statement(renderer, statement));
 
 	struct prb_error *err = print_rows(printer, statement, renderer, row);
 	struct prb_error *ending = prb_renderer_end(renderer);

@@ -67,6 +67,7 @@ void prb_renderer_destroy(struct prb_renderer *renderer)
 	if (renderer->format->ops->deinit)
 		renderer->format->ops->deinit(renderer);
 	forget_names(renderer);
+	free(renderer->values);
 	prb_str_deinit(&renderer->out);
 	free(renderer->state);
 	free(renderer);
@@ -98,11 +99,34 @@ struct prb_error *prb_renderer_begin(struct prb_renderer *renderer,
 	return NULL;
 }
 
+struct prb_error *prb_renderer_begin_statement(struct prb_renderer *renderer,
+					       struct prb_statement *statement)
+{
+	unsigned count = prb_statement_columns(statement);
+	prb_auto_free struct prb_renderer_column *columns = calloc(count, sizeof(*columns));
+
+	free(renderer->values);
+	renderer->values = calloc(count, sizeof(*renderer->values));
+	if (!columns || !renderer->values)
+		return prb_error_nomem();
+	for (unsigned i = 0; i < count; i++)
+		columns[i].name = prb_statement_name(statement, i);
+	return prb_renderer_begin(renderer, columns, count);
+}
+
 struct prb_error *prb_renderer_row(struct prb_renderer *renderer, const struct prb_value *values)
 {
 	renderer->rows++;
 	PRB_TRY(renderer->format->ops->row(renderer, values));
 	return renderer->out.length < FLUSH_BYTES ? NULL : prb_renderer_flush(renderer);
+}
+
+struct prb_error *prb_renderer_row_statement(struct prb_renderer *renderer,
+					     struct prb_statement *statement)
+{
+	for (size_t i = 0; i < renderer->columns; i++)
+		prb_statement_value(statement, (unsigned)i, &renderer->values[i]);
+	return prb_renderer_row(renderer, renderer->values);
 }
 
 struct prb_error *prb_renderer_end(struct prb_renderer *renderer)

@@ -78,6 +78,12 @@ struct prb_error *prb_renderer_begin(struct prb_renderer *renderer,
 struct prb_error *prb_renderer_row(struct prb_renderer *renderer,
 				   const struct prb_value *values) PRB_MUST_CHECK;
 
+/** The same for the result of @p statement: its columns, and the row that it is at. */
+struct prb_error *prb_renderer_begin_statement(struct prb_renderer *renderer,
+					       struct prb_statement *statement) PRB_MUST_CHECK;
+struct prb_error *prb_renderer_row_statement(struct prb_renderer *renderer,
+					     struct prb_statement *statement) PRB_MUST_CHECK;
+
 /** Ends the result, and hands all of it on. What stopped early is well-formed too. */
 struct prb_error *prb_renderer_end(struct prb_renderer *renderer) PRB_MUST_CHECK;
 

@@ -27,6 +27,7 @@ struct prb_renderer {
 	void *state; /**< of the format */
 	char **names;
 	size_t columns;
+	struct prb_value *values; /**< of a row of a statement; NULL without one */
 	uint64_t rows;
 	bool begun;	    /**< between begin and end */
 	struct prb_str out; /**< what is not handed on yet */
