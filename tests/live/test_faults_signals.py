@@ -33,20 +33,18 @@ def test_children(build, kind):
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Queue(Checked):
-    """Gets numbered signals all the time."""
+class Signalled(Checked):
+    """Gets signals from a thread while it is injected, and has to receive as many."""
 
     sent = 0
     sender = None
 
-    def _send(self, count):
-        for _ in range(count):
-            self.sent += 1
-            while LIBC.sigqueue(self.pid, signal.SIGRTMIN + 1, ctypes.c_void_p(self.sent)):
-                assert ctypes.get_errno() == 11, "sigqueue"  # EAGAIN: as many as may wait
+    def send(self):
+        """What the thread does."""
+        raise NotImplementedError
 
-    def send(self, count):
-        self.sender = threading.Thread(target=self._send, args=(count,))
+    def start(self):
+        self.sender = threading.Thread(target=self.send)
         self.sender.start()
 
     def wait_for_progress(self):
@@ -57,39 +55,33 @@ class Queue(Checked):
     def finish(self):
         super().finish()
         assert self.shared[self.RECEIVED] == self.sent
+
+
+class Queue(Signalled):
+    """Gets numbered signals."""
+
+    def send(self):
+        for _ in range(300):
+            self.sent += 1
+            while LIBC.sigqueue(self.pid, signal.SIGRTMIN + 1, ctypes.c_void_p(self.sent)):
+                assert ctypes.get_errno() == 11, "sigqueue"  # EAGAIN: as many as may wait
 
 
 def test_queued_signals(build):
     program = build.program("fault_signals")
     run_cell("signals: queued", build, lambda: Queue(program, "queue"),
-             between=lambda target: target.send(300)).assert_loaded()
+             between=Queue.start).assert_loaded()
 
 
-class Continued(Checked):
-    """Is stopped, and let go on a little later, while it is injected."""
+class Continued(Signalled):
+    """Is stopped, and let go on a little later."""
 
-    sent = 0
-    sender = None
-
-    def _stop_and_go(self):
+    def send(self):
         time.sleep(random.uniform(0, 0.02))
         os.kill(self.pid, signal.SIGSTOP)
         time.sleep(random.uniform(0, 0.3))
         self.sent += 1
         os.kill(self.pid, signal.SIGCONT)
-
-    def start(self):
-        self.sender = threading.Thread(target=self._stop_and_go)
-        self.sender.start()
-
-    def wait_for_progress(self):
-        if self.sender:
-            self.sender.join()
-        super().wait_for_progress()
-
-    def finish(self):
-        super().finish()
-        assert self.shared[self.RECEIVED] == self.sent
 
 
 def test_stopped_and_continued(build):
