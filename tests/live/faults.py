@@ -105,6 +105,9 @@ class Checked:
         assert code == 0 and not self.shared[self.ERRORS], "exit %d, %d errors, detail %d: %s" % (
             code, self.shared[self.ERRORS], self.shared[self.DETAIL], errors)
 
+    def settle(self):
+        """Waits until nothing is done to it any more but what is tested."""
+
     def wait_for_progress(self):
         """It goes on working."""
         before, end = self.shared[self.ROUNDS], time.monotonic() + 20
@@ -271,10 +274,9 @@ class Cell:
 
 
 def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True, between=None,
-                library=None, settled=True, partly=False):
-    """Injects a target, which must not notice. It may be refused with one of these exit codes, after
-    the library was loaded if it may be done @partly. Where the target is not @settled, descriptors
-    and threads come and go by themselves."""
+                library=None, settled=True):
+    """Injects a target, which must not notice. It may be refused with one of these exit codes. Where
+    the target is not @settled, descriptors and threads come and go by themselves."""
     target.wait_for_progress()
     before, library = look_settled(target.pid), library or build.library()
     if between:
@@ -284,10 +286,11 @@ def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True
     cell.note(code, out, err, time.monotonic() - began)
     assert code == OK or code in refusals, (code, err)
     assert code or out["value"] == 1004
-    by_name = not partly if code else out["way"] == "by its path"
-    assert not by_name or bool(code) != is_mapped(target.pid, library), (out, maps(target.pid))
     assert not code or all(word in err for word in words), err
-    target.wait_for_progress()
+    target.settle()
+    # What stopped meanwhile may have been about to load it, and goes on with that.
+    by_name = "meanwhile" not in err and (code or out["way"] == "by its path")
+    assert not by_name or bool(code) != is_mapped(target.pid, library), (code, err)
     if settled:
         wait_until_same(before, threads)
     look = Look(target.pid)

@@ -47,9 +47,12 @@ class Signalled(Checked):
         self.sender = threading.Thread(target=self.send)
         self.sender.start()
 
-    def wait_for_progress(self):
+    def settle(self):
         if self.sender:
             self.sender.join()
+
+    def wait_for_progress(self):
+        self.settle()
         super().wait_for_progress()
 
     def finish(self):
@@ -82,6 +85,7 @@ class Continued(Signalled):
         time.sleep(random.uniform(0, 0.3))
         self.sent += 1
         os.kill(self.pid, signal.SIGCONT)
+        environment.wait_until(lambda: state(self.pid) != "T")
 
 
 def test_stopped_and_continued(build):
@@ -90,8 +94,7 @@ def test_stopped_and_continued(build):
     program = build.program("fault_signals")
     cell = run_cell("signals: SIGSTOP and SIGCONT meanwhile", build,
                     lambda: Continued(program, "continued"), workers=SLEEPERS,
-                    between=Continued.start, refusals=(FAILED,), words=("stopped by job control",),
-                    partly=True)
+                    between=Continued.start, refusals=(FAILED,), words=("stopped by job control",))
     assert cell.count["loaded"]
 
 
