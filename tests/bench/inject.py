@@ -14,7 +14,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SLOW = 5  # rounds of tools that take seconds
-SETTLE = 0.02  # seconds that a fresh process runs before it is measured
+SETTLE = 0.02  # seconds of processor time that a target gets before it is measured
+QUIET = 0.02  # seconds in which nothing is done to it, to see its own stalls
 EVALS = 5  # in each process
 
 
@@ -44,6 +45,14 @@ class Spinner:
         return gap / 1e3
 
 
+def wait_until_settled(pid):
+    """A target that is ready goes on to its steady work."""
+    clock = ~pid << 3 | 2  # what clock_getcpuclockid() gives
+    end = time.clock_gettime(clock) + SETTLE
+    while time.clock_gettime(clock) < end:
+        time.sleep(0.001)
+
+
 class Tool:
     """One row: how it is called, and what was seen."""
 
@@ -54,11 +63,11 @@ class Tool:
     def run(self):
         """Once, on a fresh process; False if it failed."""
         with self.target() as target:
-            time.sleep(SETTLE)
+            wait_until_settled(target.pid)
             target.longest_gap()
             start = time.perf_counter()
             if not self.command:
-                time.sleep(SETTLE)
+                time.sleep(QUIET)  # that it lasts is what is measured; there is nothing to wait for
                 self.gaps.append(target.longest_gap())
                 return True
             done = subprocess.run(self.command(target.pid), stdin=subprocess.DEVNULL,
