@@ -24,7 +24,7 @@ enum { END_MS = 1000 };
 
 struct prb_agent {
 	int fd;
-	pid_t pid;
+	struct prb_target *target; /**< borrowed */
 	uint16_t requests;
 	struct prb_wire_hello hello;
 	uint8_t greeting[512]; /**< holds the texts of the hello */
@@ -38,6 +38,11 @@ void prb_agent_close(struct prb_agent *agent)
 		return;
 	close(agent->fd);
 	free(agent);
+}
+
+struct prb_target *prb_agent_target(const struct prb_agent *agent)
+{
+	return agent->target;
 }
 
 const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent)
@@ -56,7 +61,8 @@ static double now(void)
 static struct prb_error *ended(const struct prb_agent *agent)
 {
 	return prb_error_create(PRB_ERROR_NO_PROCESS,
-				"the agent of process %d ended the connection", (int)agent->pid);
+				"the agent of process %d ended the connection",
+				(int)agent->target->pid);
 }
 
 /** Waits a little for the end of the process, which comes after that of its connections. */
@@ -72,11 +78,12 @@ static bool process_ended(pid_t pid)
 
 struct prb_error *prb_agent_explain_end(const struct prb_agent *agent, struct prb_error *err)
 {
-	if (!process_ended(agent->pid))
+	if (!process_ended(agent->target->pid))
 		return prb_error_hint(err, "the agent was stopped, or the process runs another "
 					   "program now");
 	prb_error_destroy(err);
-	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)agent->pid);
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
+				(int)agent->target->pid);
 }
 
 uint16_t prb_agent_last_request(const struct prb_agent *agent)
@@ -141,10 +148,9 @@ static struct prb_error *receive_more(struct prb_agent *agent, double by)
 	if (rc < 0)
 		return prb_error_os(errno, "cannot wait for the agent");
 	if (!rc)
-		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-						       "the agent of process %d does not answer",
-						       (int)agent->pid),
-				      "is the process stopped, or held by a debugger?");
+		return prb_error_create(PRB_ERROR_TIMEOUT,
+					"the agent of process %d does not answer",
+					(int)agent->target->pid);
 	got = recv(agent->fd, agent->in + agent->used, sizeof(agent->in) - agent->used, 0);
 	if (got < 0 && errno == EINTR)
 		return NULL;
@@ -169,7 +175,7 @@ struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"the agent of process %d breaks the rules of the protocol: "
 					"a frame of %u bytes",
-					(int)agent->pid, ret->length);
+					(int)agent->target->pid, ret->length);
 	agent->taken = PRB_WIRE_HEADER_SIZE + ret->length;
 	return NULL;
 }
@@ -180,7 +186,9 @@ struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type requ
 {
 	PRB_TRY(prb_agent_send(agent, request, NULL, 0, NULL, 0));
 	do {
-		PRB_TRY(prb_agent_receive(agent, seconds, ret));
+		/* What is to stop may be at work for as long as its code is. */
+		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, seconds, ret)
+						 : prb_agent_await(agent, seconds, ret));
 	} while (ret->type != reply && ret->type != PRB_WIRE_ERROR);
 	if (ret->type == PRB_WIRE_ERROR)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
@@ -200,7 +208,7 @@ struct prb_error *prb_agent_stop(struct prb_agent *agent)
 	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
 					       "the agent of process %d waits for code that it was "
 					       "told to interrupt",
-					       (int)agent->pid),
+					       (int)agent->target->pid),
 			      "it takes no more clients, and ends with that code");
 }
 
@@ -211,10 +219,10 @@ static struct prb_error *greet(struct prb_agent *agent)
 
 	prb_wire_put_hello(hello, PRB_WIRE_VERSION, PRB_WIRE_VERSION);
 	PRB_TRY(prb_agent_send(agent, PRB_WIRE_HELLO, hello, sizeof(hello), NULL, 0));
-	PRB_TRY(prb_agent_receive(agent, GREETING_SECONDS, &frame));
+	PRB_TRY(prb_agent_await(agent, GREETING_SECONDS, &frame));
 	if (frame.type == PRB_WIRE_ERROR)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d: %.*s",
-					(int)agent->pid, (int)PRB_MIN(frame.length, 400u),
+					(int)agent->target->pid, (int)PRB_MIN(frame.length, 400u),
 					(const char *)frame.payload);
 	if (frame.length <= sizeof(agent->greeting)) {
 		memcpy(agent->greeting, frame.payload, frame.length);
@@ -223,7 +231,7 @@ static struct prb_error *greet(struct prb_agent *agent)
 			return NULL;
 	}
 	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens in process %d is no agent",
-				(int)agent->pid);
+				(int)agent->target->pid);
 }
 
 static struct prb_error *connect_once(struct prb_target *t, struct prb_agent **ret)
@@ -236,7 +244,7 @@ static struct prb_error *connect_once(struct prb_target *t, struct prb_agent **r
 	if (!agent)
 		return prb_error_nomem();
 	agent->fd = prb_steal_fd(&fd);
-	agent->pid = t->pid;
+	agent->target = t;
 
 	struct prb_error *err = greet(agent);
 	if (err)

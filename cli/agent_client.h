@@ -17,13 +17,16 @@
 struct prb_agent;
 
 /**
- * Connects to the agent of the live process @p t and greets it. PRB_ERROR_NOT_FOUND if it has
- * none; PRB_ERROR_PERMISSION if we may not; PRB_ERROR_TIMEOUT if it does not answer.
+ * Connects to the agent of the live process @p t, which is borrowed, and greets it.
+ * PRB_ERROR_NOT_FOUND if it has none; PRB_ERROR_PERMISSION if we may not; PRB_ERROR_TIMEOUT if it
+ * does not answer.
  */
 struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret) PRB_MUST_CHECK;
 
 /** Ends the connection; code that it evaluates is interrupted. NULL is allowed. */
 void prb_agent_close(struct prb_agent *agent);
+
+struct prb_target *prb_agent_target(const struct prb_agent *agent);
 
 /** What the agent said of itself; valid as long as the connection. */
 const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent);
@@ -43,6 +46,13 @@ uint16_t prb_agent_last_request(const struct prb_agent *agent);
  */
 struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 				    struct prb_wire_frame *ret) PRB_MUST_CHECK;
+
+/**
+ * The same, but an agent that is late is waited for: one whose threads run, or wait for a
+ * processor. PRB_ERROR_TIMEOUT, after @p seconds and some, says why it does not answer.
+ */
+struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
+				  struct prb_wire_frame *ret) PRB_MUST_CHECK;
 
 /**
  * Asks for something that is answered by one frame of type @p reply within @p seconds. What the

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Telling an agent that is late from one that does not answer. */
+#include <string.h>
+
+#include "cli/agent_client.h"
+#include "dwarf/base/cleanup.h"
+#include "injector/tasks.h"
+
+/** An agent whose threads sleep for so long, and do not answer, will not answer. */
+static const double STILL_SECONDS = 1;
+/** One that comes to run, or would if there were a processor for it, gets so many times that. */
+enum { MOST_WAITS = 60 };
+/** How the names of its threads begin. */
+static const char THREADS[] = "probing-";
+
+/** What its threads do. */
+enum life { STILL, LATE, STOPPED, TRACED };
+
+/** What they did since they were noted. */
+static enum life judge(struct prb_tasks *tasks)
+{
+	enum life life = STILL;
+	const struct prb_task_watch *task;
+
+	prb_vec_each (task, &tasks->list) {
+		if (strncmp(task->name, THREADS, strlen(THREADS)) != 0)
+			continue;
+		if (task->state == 'T' || task->state == 't')
+			return task->state == 'T' ? STOPPED : TRACED;
+		if (!prb_task_slept(tasks, task, false))
+			life = LATE;
+	}
+	return life;
+}
+
+static struct prb_error *explain(enum life life, int pid)
+{
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_TIMEOUT, "the agent of process %d does not answer", pid);
+
+	switch (life) {
+	case STOPPED:
+		return prb_error_hint(err, "the process is stopped by job control: kill -CONT %d",
+				      pid);
+	case TRACED:
+		return prb_error_hint(err, "the process is held by a debugger");
+	case LATE:
+		return prb_error_hint(err,
+				      "it is not stopped, but gets hardly any processor time: is "
+				      "the machine, or the process's control group, overloaded?");
+	case STILL:
+		break;
+	}
+	return prb_error_hint(err,
+			      "it sleeps: is its control group frozen? 'probing %d debug --dump' "
+			      "shows what the process does",
+			      pid);
+}
+
+struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
+				  struct prb_wire_frame *ret)
+{
+	struct prb_target *t = prb_agent_target(agent);
+	struct prb_error *err = prb_agent_receive(agent, seconds, ret);
+	enum life life = LATE;
+
+	for (int waits = 0; life == LATE && waits < MOST_WAITS; waits++) {
+		struct prb_tasks tasks = {};
+
+		if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+			return err;
+		err = prb_tasks_create(t, &tasks);
+		if (!err)
+			err = prb_agent_receive(agent, STILL_SECONDS, ret);
+		life = judge(&tasks);
+		prb_tasks_deinit(&tasks);
+	}
+	return prb_error_catch(&err, PRB_ERROR_TIMEOUT) ? explain(life, (int)t->pid) : err;
+}
