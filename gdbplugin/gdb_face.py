@@ -204,16 +204,33 @@ def run(name, words):
 
 
 class Prefix(gdb.Command):
-    """Look at Python from the inside of gdb."""
+    """The first words of commands; @bare is called with what is none of them."""
 
-    def __init__(self):
-        gdb.Command.__init__(self, "probing", gdb.COMMAND_STACK, prefix=True)
+    def __init__(self, name, doc, bare):
+        self.__doc__ = doc
+        self.bare = bare
+        gdb.Command.__init__(self, name, gdb.COMMAND_STACK, prefix=True)
 
     def invoke(self, words, from_tty):
-        if words:
-            raise gdb.GdbError("probing: there is no command '%s': 'help probing' lists them"
-                               % words.split()[0])
-        gdb.execute("help probing")
+        self.bare(words)
+
+
+def no_command(words):
+    if words:
+        raise gdb.GdbError("probing: there is no command '%s': 'help probing' lists them"
+                           % words.split()[0])
+    gdb.execute("help probing")
+
+
+def no_setting(words):
+    raise gdb.GdbError("probing: 'help set probing' lists what can be set")
+
+
+def show_settings(words):
+    if words:
+        raise gdb.GdbError("probing: there is no setting '%s'" % words)
+    for name in ("color", "format", "max-string"):
+        gdb.write("%-11s %s\n" % (name, gdb.parameter("probing " + name)))
 
 
 def make_command(name):
@@ -229,29 +246,6 @@ def make_command(name):
             run(name, words)
 
     Made()
-
-
-class SetPrefix(gdb.Command):
-    """Settings of probing."""
-
-    def __init__(self):
-        gdb.Command.__init__(self, "set probing", gdb.COMMAND_STACK, prefix=True)
-
-    def invoke(self, words, from_tty):
-        raise gdb.GdbError("probing: 'help set probing' lists what can be set")
-
-
-class ShowPrefix(gdb.Command):
-    """Settings of probing."""
-
-    def __init__(self):
-        gdb.Command.__init__(self, "show probing", gdb.COMMAND_STACK, prefix=True)
-
-    def invoke(self, words, from_tty):
-        if words:
-            raise gdb.GdbError("probing: there is no setting '%s'" % words)
-        for name in ("color", "format", "max-string"):
-            gdb.write("%-11s %s\n" % (name, gdb.parameter("probing " + name)))
 
 
 class Setting(gdb.Parameter):
@@ -281,9 +275,9 @@ class Setting(gdb.Parameter):
 
 def install():
     """Makes the commands known to gdb."""
-    Prefix()
-    SetPrefix()
-    ShowPrefix()
+    Prefix("probing", "Look at Python from the inside of gdb.", no_command)
+    Prefix("set probing", "Settings of probing.", no_setting)
+    Prefix("show probing", "Settings of probing.", show_settings)
     for name in commands.NAMES:
         make_command(name)
     settings = FACE.settings

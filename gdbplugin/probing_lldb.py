@@ -1,19 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What LLDB loads: `command script import …/probing_lldb.py`. Its folder becomes the package
-`probing_debugger`."""
+"""What LLDB loads: `command script import …/probing_lldb.py`, which lets it find what lies beside."""
 
-import importlib.util
-import os
 import sys
+
+from probing_package import face
 
 
 def __lldb_init_module(debugger, _):
-    here = os.path.dirname(os.path.realpath(__file__))
-    name = "probing_debugger"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            name, os.path.join(here, "__init__.py"), submodule_search_locations=[here])
-        package = importlib.util.module_from_spec(spec)
-        sys.modules[name] = package
-        spec.loader.exec_module(package)
-    importlib.import_module(name + ".lldb_face").install(debugger, sys.modules[__name__])
+    face("lldb_face").install(debugger, sys.modules[__name__])

@@ -5,6 +5,7 @@ It is forgotten when the thread runs, which shows in its position: nothing of ou
 the process stops.
 """
 
+from .command import Command, number, open_session
 from .errors import Problem
 from .stacks import frame_name, frame_place, read_stacks
 from .text import safe
@@ -55,6 +56,25 @@ def select(debugger, session, number):
     chosen = debugger.select_native(*native_place(thread, frame))
     debugger.selection = (debugger.position(), number)
     show(debugger, session, frame, chosen)
+
+
+class Move(Command):
+    """Selects a frame some calls away from the selected one."""
+
+    usage = "[COUNT]"
+    description = """
+Goes COUNT frames, 1 if it is not given. The C frame that runs the Python frame becomes the selected
+frame of the debugger."""
+
+    def destination(self, now, count):
+        """Number of the frame, from that of the selected one."""
+        raise NotImplementedError
+
+    def run(self, debugger, words):
+        _, rest = self.parse(words)
+        count = number(rest, "count") if rest else 1
+        with open_session(debugger) as session:
+            select(debugger, session, self.destination(selected(debugger), count))
 
 
 def show(debugger, session, frame, chosen):

@@ -226,7 +226,8 @@ def check_scripts(tree):
 
 
 # What the plugin of debuggers may import: their own Python is what runs it, whichever it is.
-PLUGIN_MODULES = {"contextlib", "ctypes", "importlib", "importlib.util", "json", "os", "re", "sys", "tempfile"}
+PLUGIN_MODULES = {"contextlib", "ctypes", "importlib", "importlib.util", "json", "os", "probing_package",
+                  "re", "sys", "tempfile"}
 PLUGIN_SYNTAX = (3, 6)
 FACES = {"gdb": "gdbplugin/gdb_face.py", "lldb": "gdbplugin/lldb_face.py"}
 

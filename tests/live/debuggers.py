@@ -12,7 +12,9 @@ import subprocess
 
 import pytest
 import support
+import tables
 
+PROGRAMS = support.HERE / "programs"
 PLUGIN = support.ROOT / "gdbplugin"
 # Rows that do not depend on who asks; what differs while a debugger holds a thread is left out.
 QUERIES = {
@@ -30,6 +32,27 @@ needs_gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not insta
 needs_gdbserver = pytest.mark.skipif(not shutil.which("gdbserver"),
                                      reason="gdbserver is not installed")
 needs_lldb = pytest.mark.skipif(not shutil.which("lldb"), reason="lldb is not installed")
+
+
+@pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
+def sleeping(request):
+    """Threads that sleep for good, with calls and variables of many kinds."""
+    with support.Target(request.param, PROGRAMS / "recorded.py") as process:
+        process.line()
+        support.wait_for_all_asleep(process.pid, len(support.thread_ids(process.pid)))
+        process.interpreter = request.param
+        yield process
+
+
+@pytest.fixture
+def known():
+    """An interpreter with symbols."""
+    return next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
+
+
+@pytest.fixture
+def sleeper(target, known):
+    return target("sleeper.py", interpreter=known)
 
 
 class Session:
@@ -86,9 +109,9 @@ def lldb(*commands, arguments=()):
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
     env = environment()
-    places = glob.glob("/usr/lib/llvm-*/lib/python3*/dist-packages/lldb")
+    places = sorted(glob.glob("/usr/lib/llvm-*/lib/python3*/dist-packages/lldb/__init__.py"))
     if places:
-        env["PYTHONPATH"] = os.path.dirname(places[-1])
+        env["PYTHONPATH"] = os.path.dirname(os.path.dirname(places[-1]))
     done = subprocess.run(["lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape")

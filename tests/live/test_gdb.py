@@ -16,31 +16,10 @@ import debuggers
 import pytest
 import support
 import tables
+from debuggers import known, sleeper, sleeping  # noqa: F401 (fixtures)
 from debuggers import gdb, query_commands, same_rows, shell_rows
 
 pytestmark = debuggers.needs_gdb
-PROGRAMS = support.HERE / "programs"
-
-
-@pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
-def sleeping(request):
-    """Threads that sleep for good, with calls and variables of many kinds."""
-    with support.Target(request.param, PROGRAMS / "recorded.py") as process:
-        process.line()
-        support.wait_for_all_asleep(process.pid, len(support.thread_ids(process.pid)))
-        process.interpreter = request.param
-        yield process
-
-
-@pytest.fixture
-def known():
-    """An interpreter with symbols."""
-    return next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
-
-
-@pytest.fixture
-def sleeper(target, known):
-    return target("sleeper.py", interpreter=known)
 
 
 def attached(process, *commands, **options):
@@ -230,7 +209,7 @@ def test_a_process_that_is_no_python(newest):
 
 
 def test_names_that_a_terminal_would_obey(known):
-    with support.Target(known, PROGRAMS / "odd_names.py") as process:
+    with support.Target(known, debuggers.PROGRAMS / "odd_names.py") as process:
         process.line()
         sql = "SELECT func FROM python.stacks"
         session = attached(process, "set probing max-string 20000", ("bt",), "probing backtrace", ("q",),

@@ -10,26 +10,10 @@ import debuggers
 import pytest
 import support
 import tables
+from debuggers import known, sleeper, sleeping  # noqa: F401 (fixtures)
 from debuggers import lldb, query_commands, same_rows, shell_rows
 
 pytestmark = debuggers.needs_lldb
-PROGRAMS = support.HERE / "programs"
-
-
-@pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
-def sleeping(request):
-    """Threads that sleep for good, with calls and variables of many kinds."""
-    with support.Target(request.param, PROGRAMS / "recorded.py") as process:
-        process.line()
-        support.wait_for_all_asleep(process.pid, len(support.thread_ids(process.pid)))
-        process.interpreter = request.param
-        yield process
-
-
-@pytest.fixture
-def sleeper(target):
-    known = next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
-    return target("sleeper.py", interpreter=known)
 
 
 def attached(process, *given):
@@ -67,8 +51,9 @@ def test_behind_a_gdbserver(sleeping):
 
 def test_moving_between_frames(sleeper):
     session = attached(sleeper, ("up",), "probing up", "frame info", ("locals",), "probing locals",
-                       ("list",), "probing list", ("print",), "probing print -t argument", ("marked",), "probing backtrace", ("down",),
-                       "probing down", ("end",), "probing down")
+                       ("list",), "probing list", ("print",), "probing print -t argument",
+                       ("marked",), "probing backtrace", ("down",), "probing down", ("end",),
+                       "probing down")
     assert re.search(r"^#1   outer  .*sleeper.py:16\n16       return sleep\(\)\n.*C frame \d+",
                      session.part("up"), re.M), session
     assert "_PyEval_EvalFrame" in session.part("up").split("C frame", 1)[1].split("\n", 1)[1]

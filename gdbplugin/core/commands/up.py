@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """probing up"""
 
-from ..command import Command, number, open_session
-from ..frames import select, selected
+from ..frames import Move
 
 
-class Up(Command):
+class Up(Move):
     name = "up"
     summary = "Select the Python frame that called the selected one."
-    usage = "[COUNT]"
-    description = """
-Goes COUNT frames, 1 if it is not given. The C frame that runs the Python frame becomes the selected
-frame of the debugger."""
 
-    def run(self, debugger, words):
-        _, rest = self.parse(words)
-        count = number(rest, "count") if rest else 1
-        with open_session(debugger) as session:
-            select(debugger, session, selected(debugger) + count)
+    def destination(self, now, count):
+        return now + count
 
 
 COMMAND = Up
