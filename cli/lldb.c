@@ -25,7 +25,9 @@ static char *find_program(const char *name)
 
 /*
  * Debian's LLDB looks for its Python module in a folder that another version owns: it then says
- * "No module named 'lldb.embedded_interpreter'". The module lies beside the program.
+ * "No module named 'lldb.embedded_interpreter'". The module lies beside the program. What it needs
+ * in turn lies with the system's modules, which are not looked at if another Python of the same
+ * version stands first in $PATH.
  */
 static void python_path(struct prb_str *ret)
 {
@@ -42,6 +44,7 @@ static void python_path(struct prb_str *ret)
 		const char *path = found.gl_pathv[found.gl_pathc - 1];
 
 		prb_str_append(ret, path, strlen(path) - strlen("/lldb/__init__.py"));
+		prb_str_printf(ret, ":%s/../../python3/dist-packages", program);
 	}
 	globfree(&found);
 }

@@ -111,7 +111,8 @@ def lldb(*commands, arguments=()):
     env = environment()
     places = sorted(glob.glob("/usr/lib/llvm-*/lib/python3*/dist-packages/lldb/__init__.py"))
     if places:
-        env["PYTHONPATH"] = os.path.dirname(os.path.dirname(places[-1]))
+        env["PYTHONPATH"] = ":".join((os.path.dirname(os.path.dirname(places[-1])),
+                                      "/usr/lib/python3/dist-packages"))
     done = subprocess.run(["lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape")
