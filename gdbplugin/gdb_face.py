@@ -8,7 +8,7 @@ import sys
 import gdb
 
 from .core import commands, facts
-from .core.debugger import COLORS, FORMATS, Debugger
+from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 
 
@@ -68,6 +68,12 @@ class Gdb(Debugger):
             return None
         frame = gdb.newest_frame()
         return self.pid(), tid_of(thread), frame.pc(), int(frame.read_register("sp"))
+
+    def unchanged(self):
+        # Of what happens meanwhile the printer is told by gdb, see gdb_pretty.py.
+        inferior = gdb.selected_inferior()
+        held = self.settings.pretty == "on" and self.all_stopped()
+        return (inferior.num, inferior.pid, self.settings.max_string) if held else None
 
     def select_native(self, pc, nth):
         thread = gdb.selected_thread()
@@ -229,7 +235,7 @@ def no_setting(words):
 def show_settings(words):
     if words:
         raise gdb.GdbError("probing: there is no setting '%s'" % words)
-    for name in ("color", "format", "max-string"):
+    for name in ("color", "format", "max-string", "pretty"):
         gdb.write("%-11s %s\n" % (name, gdb.parameter("probing " + name)))
 
 
@@ -246,6 +252,16 @@ def make_command(name):
             run(name, words)
 
     Made()
+
+
+PRINTER = []  # made when it is first wanted
+
+
+def switch_pretty(on):
+    from .gdb_pretty import Printer  # here: it is not loaded before it is wanted
+    if not PRINTER:
+        PRINTER.append(Printer(FACE))
+    PRINTER[0].switch(on)
 
 
 class Setting(gdb.Parameter):
@@ -267,6 +283,8 @@ class Setting(gdb.Parameter):
             self.value = FACE.settings.max_string
             raise gdb.GdbError("probing: max-string is a number of bytes from 1 on")
         setattr(FACE.settings, self.attribute, self.value)
+        if self.attribute == "pretty":
+            switch_pretty(self.value == "on")
         return ""
 
     def get_show_string(self, value):
@@ -287,3 +305,5 @@ def install():
             "when colours are used: auto follows 'set style enabled'.")
     Setting("max-string", gdb.PARAM_ZINTEGER, settings.max_string, None,
             "how many bytes of a text are shown.")
+    Setting("pretty", gdb.PARAM_ENUM, settings.pretty, list(SWITCH),
+            "whether gdb's own 'print' shows what pointers to objects point to.")

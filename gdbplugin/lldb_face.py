@@ -5,13 +5,16 @@ import os
 
 import lldb
 
+from . import lldb_pretty
 from .core import commands, facts
-from .core.debugger import COLORS, FORMATS, Debugger
+from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 
 SETTINGS = {"format": "how 'probing query' shows results: " + ", ".join(FORMATS),
             "color": "when colours are used: auto follows LLDB's use-color; on; off",
-            "max-string": "how many bytes of a text are shown"}
+            "max-string": "how many bytes of a text are shown",
+            "pretty": "whether LLDB's own 'frame variable' shows what pointers to objects point "
+                      "to: on, off"}
 
 
 class Lldb(Debugger):
@@ -24,6 +27,10 @@ class Lldb(Debugger):
 
     def begin(self, debugger, result):
         self.debugger, self.result = debugger, result
+
+    def begin_value(self, value):
+        """The same for a value that LLDB shows."""
+        self.debugger = value.GetTarget().GetDebugger()
 
     def target(self):
         return self.debugger.GetSelectedTarget()
@@ -87,6 +94,12 @@ class Lldb(Debugger):
     def position(self):
         frame = self.process().GetSelectedThread().GetFrameAtIndex(0)
         return self.process().GetProcessID(), self.thread(), frame.GetPC(), frame.GetSP()
+
+    def unchanged(self):
+        # LLDB tells nobody when memory is written; that of a core is not.
+        process = self.process()
+        return (process.GetUniqueID(), self.settings.max_string) \
+            if self.core_path() is not None else None
 
     def select_native(self, pc, nth):
         thread = self.process().GetSelectedThread()
@@ -225,7 +238,7 @@ class Set:
             result.SetError("probing: %s" % problem)
 
     def get_short_help(self):
-        return "Set or show format, color or max-string."
+        return "Set or show format, color, max-string or pretty."
 
     def get_long_help(self):
         lines = ["Usage: probing set [NAME [VALUE]]", ""]
@@ -234,13 +247,13 @@ class Set:
 
 def change(name, value):
     settings = FACE.settings
-    if not name:
-        for key in sorted(SETTINGS):
+    if name and name not in SETTINGS:
+        raise Problem("there is no setting '%s': %s" % (name, ", ".join(sorted(SETTINGS))))
+    if not value:
+        for key in [name] if name else sorted(SETTINGS):
             FACE.write("%-11s %s" % (key, getattr(settings, key.replace("-", "_"))))
         return
-    if name not in SETTINGS:
-        raise Problem("there is no setting '%s': %s" % (name, ", ".join(sorted(SETTINGS))))
-    allowed = {"format": FORMATS, "color": COLORS}.get(name)
+    allowed = {"format": FORMATS, "color": COLORS, "pretty": SWITCH}.get(name)
     if allowed and value not in allowed:
         raise Problem("%s is one of %s" % (name, ", ".join(allowed)))
     if not allowed:
@@ -248,6 +261,8 @@ def change(name, value):
             raise Problem("max-string is a number of bytes from 1 on")
         value = int(value)
     setattr(settings, name.replace("-", "_"), value)
+    if name == "pretty":
+        lldb_pretty.switch(FACE.debugger, value == "on")
 
 
 def install(debugger, module):
@@ -261,3 +276,4 @@ def install(debugger, module):
         setattr(module, attribute, cls)
         debugger.HandleCommand("command script add -c %s.%s probing %s"
                                % (module.__name__, attribute, name))
+    lldb_pretty.install(debugger, module, FACE)

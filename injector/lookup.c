@@ -14,6 +14,7 @@ struct lookup {
 	pid_t tid;
 	unsigned depth;
 	const char *expression;
+	uint64_t address; /* of the object, where there is no expression */
 	const struct prb_repr_options *options;
 	struct prb_found_object *found;
 
@@ -26,15 +27,23 @@ struct lookup {
 	unsigned frames; /* of the thread, as far as they were counted */
 };
 
-static struct prb_error *tell(struct lookup *l, struct prb_python *py,
-			      const struct prb_py_frame *frame)
+static struct prb_error *tell(struct lookup *l, struct prb_python *py, uint64_t address)
 {
 	struct prb_found_object *found = l->found;
 
-	PRB_TRY(prb_python_find(py, l->mem, frame, l->expression, &found->address));
+	found->address = address;
 	PRB_TRY(prb_object_type_name(py, l->mem, found->address, &found->type));
 	PRB_TRY(prb_object_repr(py, l->mem, found->address, l->options, &found->value));
 	return found->type.failed || found->value.failed ? prb_error_nomem() : NULL;
+}
+
+static struct prb_error *evaluate(struct lookup *l, struct prb_python *py,
+				  const struct prb_py_frame *frame)
+{
+	uint64_t address;
+
+	PRB_TRY(prb_python_find(py, l->mem, frame, l->expression, &address));
+	return tell(l, py, address);
 }
 
 static struct prb_error *search_frames(struct lookup *l, struct prb_python *py,
@@ -48,7 +57,7 @@ static struct prb_error *search_frames(struct lookup *l, struct prb_python *py,
 			continue;
 		if (depth++ == l->depth) {
 			*done = true;
-			return tell(l, py, frame);
+			return evaluate(l, py, frame);
 		}
 	}
 	if (depth > l->frames)
@@ -95,18 +104,26 @@ static struct prb_error *search_python(struct lookup *l, struct prb_python *py, 
 	return err;
 }
 
-static struct prb_error *search(struct lookup *l)
+static struct prb_error *open_pythons(struct lookup *l)
 {
-	struct prb_python **py;
-	bool done = false;
-
 	PRB_TRY(prb_modules_create(l->target, &l->modules));
 	PRB_TRY(prb_view_create(l->target->mem, &l->view));
 	PRB_TRY(prb_pythons_find(l->modules, l->view, &l->pythons));
+	l->mem = prb_view_mem(l->view);
+	return NULL;
+}
+
+static struct prb_error *search(struct lookup *l)
+{
+	struct prb_python **py;
+	struct prb_mem *own;
+	bool done = false;
+
+	PRB_TRY(open_pythons(l));
 	PRB_TRY(prb_tasks_create(l->target, &l->tasks));
-	l->mem = prb_snapshot_thread_mem(l->target, l->tid);
-	if (!l->mem)
-		l->mem = prb_view_mem(l->view);
+	own = prb_snapshot_thread_mem(l->target, l->tid);
+	if (own)
+		l->mem = own;
 	prb_vec_each (py, &l->pythons.list) {
 		PRB_TRY(search_python(l, *py, &done));
 		if (done)
@@ -119,18 +136,31 @@ static struct prb_error *search(struct lookup *l)
 				l->frames);
 }
 
-struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned depth,
-			     const char *expression, const struct prb_repr_options *options,
-			     struct prb_found_object *ret)
+/* Whichever Python it belongs to takes it for an object. */
+static struct prb_error *find_owner(struct lookup *l)
 {
-	struct lookup l = {.target = target,
-			   .tid = tid,
-			   .depth = depth,
-			   .expression = expression,
-			   .options = options,
-			   .found = ret};
+	prb_auto_error struct prb_error *first = NULL;
+	struct prb_python **py;
 
-	*ret = (struct prb_found_object){};
+	PRB_TRY(open_pythons(l));
+	prb_vec_each (py, &l->pythons.list) {
+		struct prb_error *err = tell(l, *py, l->address);
+
+		if (!err)
+			return NULL;
+		prb_found_object_deinit(l->found);
+		*l->found = (struct prb_found_object){};
+		if (first)
+			prb_error_destroy(err);
+		else
+			first = err;
+	}
+	return prb_error_prefix(prb_steal(&first), "there is no object at %#llx",
+				(unsigned long long)l->address);
+}
+
+static struct prb_error *may_look(struct prb_target *target)
+{
 	if (target->kind == PRB_TARGET_PROCESS && !target->held)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"expressions are looked up only in what does not run: a "
@@ -139,15 +169,45 @@ struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned dept
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"values were left out when this snapshot was made "
 					"(--redact)");
+	return NULL;
+}
 
-	struct prb_error *err = search(&l);
-	prb_tasks_deinit(&l.tasks);
-	prb_pythons_deinit(&l.pythons);
-	prb_view_destroy(l.view);
-	prb_modules_destroy(l.modules);
+static struct prb_error *look(struct lookup *l, struct prb_error *(*how)(struct lookup *l))
+{
+	*l->found = (struct prb_found_object){};
+	PRB_TRY(may_look(l->target));
+
+	struct prb_error *err = how(l);
+	prb_tasks_deinit(&l->tasks);
+	prb_pythons_deinit(&l->pythons);
+	prb_view_destroy(l->view);
+	prb_modules_destroy(l->modules);
 	if (err)
-		prb_found_object_deinit(ret);
+		prb_found_object_deinit(l->found);
 	return err;
+}
+
+struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned depth,
+			     const char *expression, const struct prb_repr_options *options,
+			     struct prb_found_object *ret)
+{
+	return look(&(struct lookup){.target = target,
+				     .tid = tid,
+				     .depth = depth,
+				     .expression = expression,
+				     .options = options,
+				     .found = ret},
+		    search);
+}
+
+struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address,
+				     const struct prb_repr_options *options,
+				     struct prb_found_object *ret)
+{
+	return look(
+		&(struct lookup){
+			.target = target, .address = address, .options = options, .found = ret},
+		find_owner);
 }
 
 void prb_found_object_deinit(struct prb_found_object *object)

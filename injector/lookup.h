@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What an expression means in a frame of a target that does not move: a core file, a
- * snapshot, or a process that a debugger holds. See dwarf/cpython/expression.h for what is
- * understood.
+ * @file What an expression means in a frame of a target that does not move, and what lies at an
+ * address: in a core file, a snapshot, or a process that a debugger holds. See
+ * dwarf/cpython/expression.h for what is understood.
  */
 #ifndef PRB_INJECTOR_LOOKUP_H
 #define PRB_INJECTOR_LOOKUP_H
@@ -24,6 +24,12 @@ struct prb_found_object {
 struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned depth,
 			     const char *expression, const struct prb_repr_options *options,
 			     struct prb_found_object *ret) PRB_MUST_CHECK;
+
+/** The same of the object at @p address; PRB_ERROR_FAULT or BAD_DATA where none is. */
+struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address,
+				     const struct prb_repr_options *options,
+				     struct prb_found_object *ret) PRB_MUST_CHECK;
+
 void prb_found_object_deinit(struct prb_found_object *object);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* libprobing: what an expression means in a frame. */
+/* libprobing: what an expression means in a frame, and what lies at an address. */
 #include <limits.h>
 
 #include "injector/lookup.h"
@@ -8,12 +8,22 @@
 
 enum { MAX_ITEMS = 1000 };
 
+static struct prb_error *tell(struct prb_found_object *object, struct prb_error *err,
+			      probing_object_handler *handler, void *context)
+{
+	if (err)
+		return err;
+	handler(context, prb_str_text(&object->type), prb_str_text(&object->value),
+		object->address);
+	prb_found_object_deinit(object);
+	return NULL;
+}
+
 struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned depth,
 				      const char *expression, probing_object_handler *handler,
 				      void *context)
 {
 	struct prb_found_object object;
-	struct prb_error *err;
 	/* Whoever asks for one value wants to see it whole. */
 	struct prb_repr_options options = {
 		.max_items = MAX_ITEMS,
@@ -24,11 +34,27 @@ struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned d
 	if (p->session->targets.count != 1 || tid < 1 || tid > INT_MAX)
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "an expression is looked up in one thread of one target"));
-	err = prb_lookup(p->session->targets.items[0].target, (pid_t)tid, depth, expression,
-			 &options, &object);
-	if (err)
-		return prb_public_error(err);
-	handler(context, prb_str_text(&object.type), prb_str_text(&object.value), object.address);
-	prb_found_object_deinit(&object);
-	return NULL;
+	return prb_public_error(tell(&object,
+				     prb_lookup(p->session->targets.items[0].target, (pid_t)tid,
+						depth, expression, &options, &object),
+				     handler, context));
+}
+
+struct probing_error *probing_describe(struct probing *p, uint64_t address, unsigned limit,
+				       probing_object_handler *handler, void *context)
+{
+	struct prb_found_object object;
+	struct prb_repr_options options = {
+		.max_items = limit,
+		.max_text = limit,
+		.max_total = (unsigned)p->session->text_max,
+	};
+
+	if (p->session->targets.count != 1)
+		return prb_public_error(
+			prb_error_create(PRB_ERROR_USAGE, "an object is described in one target"));
+	return prb_public_error(tell(
+		&object,
+		prb_lookup_address(p->session->targets.items[0].target, address, &options, &object),
+		handler, context));
 }

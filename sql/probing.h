@@ -227,6 +227,15 @@ PROBING_API struct probing_error *probing_look_up(struct probing *p, int64_t tid
 						  void *context) PROBING_MUST_CHECK;
 
 /**
+ * Tells what the Python object at @p address is; an error if there is none. At most @p limit items
+ * of a container and characters of a text are shown, 0: 20 and 200, and no more bytes in all than
+ * the setting probing.text.max has. Only in what does not run, as probing_look_up().
+ */
+PROBING_API struct probing_error *probing_describe(struct probing *p, uint64_t address,
+						   unsigned limit, probing_object_handler *handler,
+						   void *context) PROBING_MUST_CHECK;
+
+/**
  * Saves all that the tables would read of the session's target, which must be the only one, to the
  * file @p path, for probing_open() on another machine. With @p redact not 0, values of variables
  * are left out.

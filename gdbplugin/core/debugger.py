@@ -13,9 +13,11 @@ class Settings:
         self.format = "table"
         self.max_string = 4096
         self.color = "auto"
+        self.pretty = "off"
 
 
 COLORS = ("auto", "on", "off")
+SWITCH = ("off", "on")
 FORMATS = ("table", "json", "ndjson", "csv", "tsv")
 
 
@@ -67,6 +69,11 @@ class Debugger:
     def position(self):
         """Something that differs when the selected thread has run, or is another one; None while it
         runs."""
+        raise NotImplementedError
+
+    def unchanged(self):
+        """Something that differs when the process has run or its memory was written; None if that
+        is not known."""
         raise NotImplementedError
 
     def select_native(self, pc, nth):

@@ -59,6 +59,7 @@ SIGNATURES = {
     "probing_format": (TEXT, NUMBER),
     "probing_look_up": (POINTER, POINTER, ctypes.c_int64, NUMBER, TEXT, ON_OBJECT,
                         POINTER),
+    "probing_describe": (POINTER, POINTER, ctypes.c_uint64, NUMBER, ON_OBJECT, POINTER),
     "probing_snapshot": (POINTER, POINTER, TEXT, ctypes.c_int),
 }
 

@@ -101,7 +101,7 @@ class Session:
         with self._unraisable():
             error = function(self._pointer, *arguments)
         failure = self._source and self._source.failure
-        if error and (failure or self._interrupted):
+        if error and self.broken():
             LIBRARY.probing_error_destroy(error)
             error = None
         if self._interrupted or isinstance(failure, KeyboardInterrupt):
@@ -115,14 +115,24 @@ class Session:
 
     def look_up(self, tid, depth, expression):
         """(type, value, address) of what the expression means in a frame."""
+        return self._object(LIBRARY.probing_look_up, tid, depth, encode(expression))
+
+    def describe(self, address, limit):
+        """repr() of the object at that address."""
+        return self._object(LIBRARY.probing_describe, address, limit)[1]
+
+    def _object(self, function, *arguments):
         found = []
 
         def on_object(_, type_name, value, address):
             found.extend((library.decode(type_name), library.decode(value), address))
 
-        self._call(LIBRARY.probing_look_up, tid, depth, encode(expression),
-                   library.ON_OBJECT(on_object), None)
+        self._call(function, *arguments, library.ON_OBJECT(on_object), None)
         return found
+
+    def broken(self):
+        """Whether nothing more can be asked, since one of our own functions failed."""
+        return self._interrupted or bool(self._source and self._source.failure)
 
     def snapshot(self, path, redact):
         self._call(LIBRARY.probing_snapshot, encode(path), int(redact))

@@ -229,7 +229,7 @@ def check_scripts(tree):
 PLUGIN_MODULES = {"contextlib", "ctypes", "importlib", "importlib.util", "json", "os", "probing_package",
                   "re", "sys", "tempfile"}
 PLUGIN_SYNTAX = (3, 6)
-FACES = {"gdb": "gdbplugin/gdb_face.py", "lldb": "gdbplugin/lldb_face.py"}
+FACES = {"gdb": "gdbplugin/gdb_", "lldb": "gdbplugin/lldb_"}
 
 
 def imports(syntax):
@@ -259,8 +259,8 @@ def check_plugin(tree):
                 if name.startswith("gdbplugin/core/") and dots > name.count("/") - 1:
                     yield f"{where}: the core may not use the faces"
             elif module in FACES:
-                if name != FACES[module]:
-                    yield f"{where}: {module} is for {FACES[module]} only"
+                if not name.startswith(FACES[module]):
+                    yield f"{where}: {module} is for {FACES[module]}*.py only"
             elif module not in PLUGIN_MODULES:
                 yield f"{where}: {module} is not among what the plugin may import"
 

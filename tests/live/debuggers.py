@@ -168,6 +168,27 @@ def gdbserver(pid):
             server.kill()
 
 
+WAYS = ("attached", "core", "gdbserver")
+
+
+@contextlib.contextmanager
+def opened(debugger, way, process, folder):
+    """A function that runs @debugger (gdb or lldb) on the process, or on its core."""
+    remote = "target remote " if debugger is gdb else "gdb-remote "
+    exe = os.readlink("/proc/%d/exe" % process.pid)
+    if way == "attached":
+        yield lambda *commands: debugger(*commands, arguments=["-p", process.pid])
+    elif way == "core":
+        core = tables.core_of(process.pid, folder)
+        arguments = [exe, core] if debugger is gdb else ["-c", core, exe]
+        yield lambda *commands: debugger(*commands, arguments=arguments)
+    elif not shutil.which("gdbserver"):
+        pytest.skip("gdbserver is not installed")
+    else:
+        with gdbserver(process.pid) as address:
+            yield lambda *commands: debugger(remote + address, *commands, arguments=[exe])
+
+
 def frames_of(text):
     """[(function, place)] of the numbered frames in a backtrace, each as often as it says."""
     found = []

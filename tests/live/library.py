@@ -85,7 +85,7 @@ class Error(Exception):
     """What a call returned."""
 
     def __init__(self, pointer):
-        super().__init__(LIBRARY.probing_error_message(pointer).decode(errors="replace"))
+        super().__init__(LIBRARY.probing_error_message(pointer).decode("utf-8", "replace"))
         self.code = LIBRARY.probing_error_code(pointer)
         hint = LIBRARY.probing_error_hint(pointer)
         self.hint = hint and hint.decode()

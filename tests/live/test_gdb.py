@@ -232,7 +232,7 @@ def test_settings(sleeper):
         "set probing color on", ("color",), "probing query -f table SELECT NULL AS a",
         "set probing color off", ("plain",), "probing query -f table SELECT NULL AS a")
     assert session.part("shown").split() == ["color", "auto", "format", "table", "max-string",
-                                             "4096"]
+                                             "4096", "pretty", "off"]
     assert session.rows("json") in ([{"a": "abc…"}], [{"a": "…"}], [{"a": "abcdef"}])
     assert session.part("one").strip() == "json"
     assert "\x1b[" in session.part("color") and "\x1b[" not in session.part("plain")
@@ -256,7 +256,7 @@ def test_help():
         assert re.search(r"^probing %s -- [A-Z].*\.$" % name, session.part("help"), re.M), session
     assert "--format FORMAT" in session.part("query")
     assert session.part("complete").split() == ["probing", "backtrace"]
-    for name in ("format", "max-string", "color"):
+    for name in ("format", "max-string", "color", "pretty"):
         assert "set probing %s -- Set" % name in session.part("set")
 
 

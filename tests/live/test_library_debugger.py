@@ -11,19 +11,12 @@ import pytest
 import support
 import tables
 from debuggers import QUERIES
+from debuggers import sleeping  # noqa: F401 (fixture)
 from library import LIBRARY, Debugger, Error, Session, check
 
 PROGRAMS = support.HERE / "programs"
 X86_64, AARCH64 = 62, 183
 MACHINE = {"x86_64": X86_64, "aarch64": AARCH64}[os.uname().machine]
-
-@pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
-def sleeping(request):
-    with support.Target(request.param, PROGRAMS / "recorded.py") as process:
-        process.line()
-        support.wait_for_all_asleep(process.pid, len(support.thread_ids(process.pid)))
-        yield process
-
 
 class Through(Debugger):
     """A process that is read by functions, each of which can be made to lie."""

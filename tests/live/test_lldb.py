@@ -80,8 +80,8 @@ def test_settings_and_help(sleeper):
     session = attached(
         sleeper, ("shown",), "probing set", "probing set format json", ("json",),
         "probing query SELECT 1 AS a", ("help",), "help probing", ("query",), "help probing query")
-    assert session.part("shown").split()[-6:] == ["color", "auto", "format", "table", "max-string",
-                                                  "4096"]
+    assert session.part("shown").split()[-8:] == ["color", "auto", "format", "table", "max-string",
+                                                  "4096", "pretty", "off"]
     assert session.rows("json") == [{"a": 1}]
     for name in ("backtrace", "query", "threads", "locals", "up", "down", "frame", "list", "tables",
                  "snapshot", "info", "set"):
