@@ -6,6 +6,7 @@
 #ifndef PRB_INJECTOR_ARCH_H
 #define PRB_INJECTOR_ARCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
@@ -14,13 +15,18 @@
 /** General registers of a stopped thread that we trace. */
 struct prb_error *prb_arch_registers(pid_t tid, struct prb_regs *ret) PRB_MUST_CHECK;
 
-/** True if the stopped thread is about to return EINTR from a system call. */
-bool prb_arch_call_interrupted(pid_t tid);
+/** Is this thread, which we trace, asleep in a system call? Asked before it is interrupted, and
+ * false where nobody needs to know. */
+bool prb_arch_in_call(pid_t tid);
+
+/** True if the stopped thread is about to return EINTR from a system call. @p in_call: what
+ * prb_arch_in_call() said. */
+bool prb_arch_call_interrupted(pid_t tid, bool in_call);
 
 /**
  * Makes that call start again when the thread runs on. (Calls that the kernel restarts by itself
- * do not show as interrupted and are left to it.)
+ * do not show as interrupted and are left to it.) False if that cannot be done.
  */
-void prb_arch_restart_call(pid_t tid);
+bool prb_arch_restart_call(pid_t tid);
 
 #endif

@@ -18,6 +18,7 @@
 enum {
 	SIGNALS_FIRST = 64, /* signals that may come before the stop that was asked for */
 	SYSCALL_STOP = SIGTRAP | 0x80,
+	ERESTART_RESTARTBLOCK = 516, /* result of a call that the kernel has noted how to go on */
 };
 static const double step_timeout = 1.0; /* seconds for what takes microseconds */
 
@@ -148,19 +149,57 @@ static struct prb_error *note_resumed_call(struct prb_borrow *b)
 	return NULL;
 }
 
+/*
+ * Has the thread go on with its call, and be interrupted in it once more before it does anything
+ * else: the result, as it is between, tells whether the kernel has noted how to go on. Each stop
+ * on the way answers what was asked for, so that it is asked for anew.
+ */
+static struct prb_error *ask_kernel(struct prb_borrow *b, long number)
+{
+	double deadline = prb_mail_now() + step_timeout, begin = b->begin;
+	int64_t result = 0;
+	int status;
+
+	for (;;) {
+		PRB_TRY(step(b, PTRACE_SYSCALL, b->stop.signal));
+		PRB_TRY(await(b, deadline, &status));
+		if (is_event(status))
+			break;
+		b->stop.signal = WSTOPSIG(status) == SYSCALL_STOP ? 0 : WSTOPSIG(status);
+		result = 0;
+		if (!b->stop.signal)
+			PRB_TRY(b->arch->syscall_result(b->stop.tid, &result));
+		PRB_TRY(prb_stop_ask(&b->stop));
+	}
+	b->stop.signal = 0;
+	b->stop.group_stop = WSTOPSIG(status) != SIGTRAP;
+	PRB_TRY(look(b));
+	b->begin = begin;
+	b->state.resumed = result == -ERESTART_RESTARTBLOCK ? number : 0;
+	return NULL;
+}
+
+static struct prb_error *note_call(struct prb_borrow *b)
+{
+	if (prb_stop_restart_call(&b->stop))
+		PRB_TRY(read_state(b));
+	PRB_TRY(note_resumed_call(b));
+	long number = b->state.resumed || !b->arch->resumable_call
+			      ? 0
+			      : b->arch->resumable_call(&b->state);
+	return number ? ask_kernel(b, number) : NULL;
+}
+
 /* The way back is laid before the first step away. */
 static struct prb_error *lay_way_back(struct prb_borrow *b)
 {
-	if (b->arch->call_interrupted(&b->state) && !prb_stop_signals_pending(b->stop.tid))
-		b->arch->rewind_call(&b->state);
-	PRB_TRY(note_resumed_call(b));
-	b->arch->frame(&b->state, b->trampoline, &b->frame);
-	PRB_TRY(check_room(b));
-	PRB_TRY(prb_mail_write(b->memory, b->frame.address, b->frame.bytes, b->frame.size));
 	prb_fault_step();
 	if (ptrace(PTRACE_SETOPTIONS, b->stop.tid, NULL, PTRACE_O_TRACESYSGOOD))
 		return prb_error_os(errno, "cannot trace thread %d", b->stop.tid);
-	return NULL;
+	PRB_TRY(note_call(b));
+	b->arch->frame(&b->state, b->trampoline, &b->frame);
+	PRB_TRY(check_room(b));
+	return prb_mail_write(b->memory, b->frame.address, b->frame.bytes, b->frame.size);
 }
 
 /* What arrives although all signals are blocked. False: the thread itself has failed. */

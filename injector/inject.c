@@ -96,8 +96,9 @@ static struct prb_error *check_code(struct injection *in)
 {
 	const struct prb_inject_arch *arch = in->arch;
 	uint8_t gadget[16] = {}, trampoline[16] = {};
-	struct prb_error *err = prb_mail_read(in->memory, in->libc.gadget, gadget,
-					      PRB_MIN(arch->syscall_length, sizeof(gadget)));
+	struct prb_error *err =
+		prb_mail_read(in->memory, in->libc.gadget - arch->syscall_offset, gadget,
+			      PRB_MIN(arch->syscall_length, sizeof(gadget)));
 
 	if (!err)
 		err = prb_mail_read(in->memory, in->libc.trampoline, trampoline,
@@ -290,7 +291,7 @@ static struct prb_error *fill_scratch(struct injection *in)
 	const struct prb_inject_arch *arch = in->arch;
 	struct prb_mailbox box = {
 		.create = in->libc.pthread_create,
-		.frame = in->borrow.frame.address + sizeof(uint64_t),
+		.frame = in->borrow.frame.stack,
 		.munmap = in->libc.munmap,
 		.base = in->base,
 		.size = PRB_SCRATCH_SIZE,

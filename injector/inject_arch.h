@@ -15,12 +15,13 @@
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/mem/mem.h"
 #include "dwarf/unwind/regs.h"
 
 enum {
 	PRB_THREAD_GENERAL_MAX = 512,	 /**< bytes of the general registers */
 	PRB_THREAD_EXTENDED_MAX = 16384, /**< of all others */
-	PRB_CODE_BEFORE = 8, /**< bytes before the program counter that may be asked for */
+	PRB_CODE_BEFORE = 32, /**< bytes before the program counter that may be asked for */
 	PRB_FRAME_MAX = PRB_THREAD_EXTENDED_MAX + 1024,
 };
 
@@ -35,16 +36,19 @@ struct prb_thread_state {
 
 /** A signal frame as the kernel would have written it, which leads back to where a thread was. */
 struct prb_return_frame {
-	uint64_t address; /**< where it has to lie in the target: below the stack's red zone */
+	uint64_t address;    /**< where it has to lie in the target: below the stack's red zone */
+	uint64_t stack;	     /**< the stack pointer for rt_sigreturn() */
+	uint64_t trampoline; /**< code that returns from handlers */
 	size_t size;
 	uint8_t bytes[PRB_FRAME_MAX];
 };
 
 struct prb_inject_arch {
 	/** Instructions that a system call is made by, with a return behind: `code` of `length`
-	 * bytes; and those that return from a signal handler. Searched for in the C library. */
+	 * bytes, to be entered at an offset; and those that return from a signal handler. Searched
+	 * for in the C library, the latter in the vdso too. */
 	const uint8_t *syscall_code, *sigreturn_code;
-	size_t syscall_length, sigreturn_length;
+	size_t syscall_length, syscall_offset, sigreturn_length;
 
 	/** The code for the target, position independent, at most PRB_SCRATCH_CODE bytes, and the
 	 * offsets in it of: the borrowed thread's part with its end, the new thread's, and a
@@ -71,9 +75,9 @@ struct prb_inject_arch {
 	/** The number of the system call that was interrupted, with its arguments, or -1. */
 	long (*call)(const struct prb_thread_state *state, uint64_t arguments[6]);
 
-	/** Is that call about to return EINTR? Makes it start again. */
-	bool (*call_interrupted)(const struct prb_thread_state *state);
-	void (*rewind_call)(struct prb_thread_state *state);
+	/** The number of a call that the kernel may have noted how to go on with, where registers
+	 * do not tell whether it has, else 0. NULL where they tell. */
+	long (*resumable_call)(const struct prb_thread_state *state);
 
 	/** Tells by the @p code just before its program counter which call a thread made that the
 	 * kernel has resumed once already: 0 if it has not, or that cannot be told. May be NULL. */
@@ -96,8 +100,11 @@ struct prb_inject_arch {
 	struct prb_error *(*set_borrow)(pid_t tid, const struct prb_thread_state *state,
 					uint64_t code, uint64_t stack, uint64_t mailbox);
 
-	/** The thread pointer, 0 if unknown. */
-	uint64_t (*thread_pointer)(const struct prb_thread_state *state);
+	/** Address of what the C library notes of this thread, or of a part of that; 0 if it is no
+	 * thread of the library. */
+	struct prb_error *(*thread)(const struct prb_thread_state *state, struct prb_mem *mem,
+				    bool musl, uint64_t *ret);
+	size_t musl_neighbours; /**< where musl's note has the addresses of the two beside it */
 };
 
 /** NULL on a machine that injection is not written for. */

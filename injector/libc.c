@@ -399,7 +399,7 @@ static struct prb_error *add_own_malloc(struct prb_modules *modules, struct prb_
 	return NULL;
 }
 
-/* Searches the code of the C library for instructions. */
+/* Searches the code of the C library for instructions, and the vdso for those that may be there. */
 static struct prb_error *find_code(struct prb_modules *modules, struct prb_libc *libc,
 				   const struct prb_inject_arch *arch)
 {
@@ -410,7 +410,9 @@ static struct prb_error *find_code(struct prb_modules *modules, struct prb_libc 
 	if (!chunk)
 		return prb_error_nomem();
 	prb_vec_each (map, &t->maps.list) {
-		if (!map->exec || !map->read || !prb_libc_holds(libc, map->start))
+		bool part = prb_libc_holds(libc, map->start);
+
+		if (!map->exec || !map->read || (!part && strcmp(map->path, "[vdso]")))
 			continue;
 		for (uint64_t at = map->start; at < map->end; at += CODE_CHUNK - 16) {
 			size_t length = PRB_MIN(CODE_CHUNK, map->end - at);
@@ -418,8 +420,9 @@ static struct prb_error *find_code(struct prb_modules *modules, struct prb_libc 
 
 			PRB_TRY(prb_mem_read(t->mem, at, chunk, length));
 			found = memmem(chunk, length, arch->syscall_code, arch->syscall_length);
-			if (found && !libc->gadget)
-				libc->gadget = at + (uint64_t)(found - chunk);
+			if (found && part && !libc->gadget)
+				libc->gadget =
+					at + (uint64_t)(found - chunk) + arch->syscall_offset;
 			found = memmem(chunk, length, arch->sigreturn_code, arch->sigreturn_length);
 			if (found && !libc->trampoline)
 				libc->trampoline = at + (uint64_t)(found - chunk);

@@ -122,19 +122,28 @@ struct prb_error *prb_libc_musl_add(struct prb_libc *libc, struct prb_module *pa
 	return NULL;
 }
 
-/* struct pthread begins with these since musl 1.2; before it, nothing here is what is asked for. */
+/* The head of struct pthread since musl 1.2; before it, nothing there is what is asked for. */
 struct thread_head {
-	uint64_t self, dtv, previous, next;
+	uint64_t self, previous, next;
 };
 
-struct prb_error *prb_libc_musl_threads(struct prb_mem *mem, uint64_t self, bool *ret)
+static struct prb_error *read_head(struct prb_mem *mem, uint64_t at, size_t neighbours,
+				   struct thread_head *ret)
+{
+	PRB_TRY(prb_mem_read_u64(mem, at, &ret->self));
+	PRB_TRY(prb_mem_read_u64(mem, at + neighbours, &ret->previous));
+	return prb_mem_read_u64(mem, at + neighbours + sizeof(uint64_t), &ret->next);
+}
+
+struct prb_error *prb_libc_musl_threads(struct prb_mem *mem, uint64_t self, size_t neighbours,
+					bool *ret)
 {
 	struct thread_head own, next;
-	struct prb_error *err = prb_mem_read(mem, self, &own, sizeof(own));
+	struct prb_error *err = read_head(mem, self, neighbours, &own);
 
 	*ret = false;
 	if (!err && own.self == self && own.next != self) {
-		err = prb_mem_read(mem, own.next, &next, sizeof(next));
+		err = read_head(mem, own.next, neighbours, &next);
 		*ret = !err && next.self == own.next && next.previous == self;
 	}
 	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;

@@ -26,8 +26,9 @@ struct prb_error *prb_libc_musl_add(struct prb_libc *libc, struct prb_module *pa
 /** Is @p pc in a function of musl that has no name? */
 bool prb_libc_musl_unnamed(const struct prb_libc *libc, uint64_t pc);
 
-/** Does the program have more threads than the one whose thread pointer is @p self? */
-struct prb_error *prb_libc_musl_threads(struct prb_mem *mem, uint64_t self,
+/** Does the program have more threads than the one whose note is at @p self, with the addresses of
+ * its neighbours at that offset? */
+struct prb_error *prb_libc_musl_threads(struct prb_mem *mem, uint64_t self, size_t neighbours,
 					bool *ret) PRB_MUST_CHECK;
 
 #endif

@@ -228,20 +228,6 @@ static struct prb_error *check_rseq(pid_t tid, struct prb_mem *mem, uint64_t pc,
 	return NULL;
 }
 
-/* The thread pointer of both C libraries points to itself; raw threads have none of their own. */
-static struct prb_error *check_thread(const struct walk *w, const struct prb_thread_state *state,
-				      const char **why)
-{
-	uint64_t pointer = w->safe->arch->thread_pointer(state), self = 0;
-	struct prb_error *err = prb_mem_read_u64(w->mem, pointer, &self);
-
-	if ((err && !prb_error_catch(&err, PRB_ERROR_FAULT)) || self != pointer) {
-		*why = "not a thread of the C library";
-		return err;
-	}
-	return NULL;
-}
-
 /* Which lock a thread waits for tells whether it is in the C library. */
 static const char *check_futex(const struct prb_safe_point *safe,
 			       const struct prb_thread_state *state, bool *waits)
@@ -265,7 +251,7 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	struct walk w = {.safe = safe, .mem = safe->modules->target->mem, .verdict = ret};
 	struct prb_regs regs;
 	bool complete = false, waits = false;
-	uint64_t arguments[6], pc, sp;
+	uint64_t arguments[6], pc, sp, thread = 0;
 	long number = safe->arch->call(state, arguments);
 
 	safe->arch->registers(state, &regs);
@@ -273,7 +259,9 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	sp = regs.value[prb_regs_sp(regs.machine)];
 	*ret = (struct prb_verdict){.why = safe->arch->obstacle(tid, state)};
 	if (!ret->why)
-		PRB_TRY(check_thread(&w, state, &ret->why));
+		PRB_TRY(safe->arch->thread(state, w.mem, safe->libc->musl, &thread));
+	if (!ret->why && !thread)
+		ret->why = "not a thread of the C library";
 	ret->lasting = ret->why;
 	if (!ret->why)
 		PRB_TRY(check_rseq(tid, w.mem, regs.pc, &ret->why));
@@ -285,7 +273,7 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	w.waits = prb_call_waits(safe->modules->target->machine, number) &&
 		  (!waits || safe->libc->musl);
 	if (safe->libc->musl)
-		PRB_TRY(prb_libc_musl_threads(w.mem, safe->arch->thread_pointer(state),
+		PRB_TRY(prb_libc_musl_threads(w.mem, thread, safe->arch->musl_neighbours,
 					      &w.company));
 	PRB_TRY(walk(&w, &regs, &complete));
 	if (w.inside)

@@ -153,6 +153,8 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, int *st
 
 struct prb_error *prb_stop_ask(struct prb_stop *stop)
 {
+	if (!stop->stopped)
+		stop->in_call = prb_arch_in_call(stop->tid);
 	stop->begin = now();
 	prb_fault_step();
 	if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
@@ -193,16 +195,16 @@ struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret
 }
 
 /* A call that a real signal has interrupted is to return EINTR, so that it is noticed. */
-static void restart_call(const struct prb_stop *stop)
+bool prb_stop_restart_call(const struct prb_stop *stop)
 {
-	if (stop->stopped && !stop->signal && prb_arch_call_interrupted(stop->tid) &&
-	    !prb_stop_signals_pending(stop->tid))
-		prb_arch_restart_call(stop->tid);
+	return stop->stopped && !stop->signal &&
+	       prb_arch_call_interrupted(stop->tid, stop->in_call) &&
+	       !prb_stop_signals_pending(stop->tid) && prb_arch_restart_call(stop->tid);
 }
 
 struct prb_error *prb_stop_go_on(struct prb_stop *stop)
 {
-	restart_call(stop);
+	prb_stop_restart_call(stop);
 	prb_fault_step();
 	if (ptrace(PTRACE_CONT, stop->tid, NULL, stop->signal))
 		return prb_error_os(errno, "cannot let thread %d go on", stop->tid);
@@ -234,7 +236,7 @@ void prb_stop_end(struct prb_stop *stop, double *pause_us)
 	*pause_us = 0;
 	if (!stop->seized)
 		return;
-	restart_call(stop);
+	prb_stop_restart_call(stop);
 	prb_fault_step();
 	if (ptrace(PTRACE_DETACH, stop->tid, NULL, stop->signal)) {
 		prb_log("stop", 1, "cannot let go of thread %d: %s", stop->tid, strerror(errno));

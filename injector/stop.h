@@ -26,6 +26,7 @@ struct prb_stop {
 	bool seized, stopped;
 	int signal;	 /**< to be delivered when it is let go; 0: none */
 	bool group_stop; /**< it was in a job-control stop, which stays in force */
+	bool in_call;	 /**< it slept in a system call when it was asked to stop (arch.h) */
 	double begin;	 /**< CLOCK_MONOTONIC seconds when the stop was asked for */
 };
 
@@ -61,6 +62,10 @@ bool prb_stop_heeds_signal(pid_t tid, int signal);
 
 /** Lets the stopped thread run, still traced; what came first is delivered. */
 struct prb_error *prb_stop_go_on(struct prb_stop *stop) PRB_MUST_CHECK;
+
+/** Makes a call that would return EINTR because of us start again, in the registers of the stopped
+ * thread. True if they have changed. */
+bool prb_stop_restart_call(const struct prb_stop *stop);
 
 /** General registers of the stopped thread. */
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret) PRB_MUST_CHECK;

@@ -3,9 +3,598 @@
 
 #include "injector/inject_arch.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "injector/fault_step.h"
+#include "injector/mailbox.h"
+
+/*
+ * The code that runs in the target; x19 is the mailbox, whose offsets these are. It does what that
+ * of x86_64 does, which arch/x86_64_inject.c tells.
+ */
+__asm__(".pushsection .rodata\n"
+	".balign 16\n"
+	"prb_aarch64_code:\n"
+	"prb_aarch64_borrow:\n"
+	"	hint	#34\n" /* bti c */
+	"	add	x0, x19, #88\n"
+	"	mov	x1, xzr\n"
+	"	ldr	x2, [x19, #184]\n"
+	"	mov	x3, x19\n"
+	"	mov	x29, xzr\n"
+	"	ldr	x16, [x19, #72]\n"
+	"	blr	x16\n"
+	"	sxtw	x0, w0\n"
+	"	str	x0, [x19, #80]\n"
+	"	add	x2, x19, #4\n"
+	"	mov	w1, #1\n"
+	"	stlr	w1, [x2]\n"
+	"	mov	x0, xzr\n"
+	"	mov	x1, xzr\n"
+	"	add	x2, x19, #136\n"
+	"	mov	x3, xzr\n"
+	"	mov	x4, #8\n"
+	"	mov	x8, #73\n" /* ppoll */
+	"	svc	#0\n"
+	"	add	x2, x19, #4\n"
+	"	mov	w1, #2\n"
+	"	ldr	x0, [x19, #96]\n"
+	"	mov	sp, x0\n"
+	"	stlr	w1, [x2]\n"
+	"	mov	x8, #139\n" /* rt_sigreturn */
+	"	svc	#0\n"
+	"	udf	#0\n"
+	"prb_aarch64_borrow_end:\n"
+	"	.balign 16\n"
+	"prb_aarch64_thread:\n"
+	"	hint	#34\n"
+	"	stp	x29, x30, [sp, #-32]!\n"
+	"	stp	x19, x20, [sp, #16]\n"
+	"	mov	x29, sp\n"
+	"	mov	x19, x0\n"
+	"	mov	x0, #29\n" /* prctl(PR_SET_TIMERSLACK, 1): sleeps as short as asked for */
+	"	mov	x1, #1\n"
+	"	mov	x8, #167\n"
+	"	svc	#0\n"
+	"	ldr	x16, [x19, #200]\n"
+	"	blr	x16\n"
+	"	ldr	x16, [x19, #208]\n"
+	"	blr	x16\n"
+	"	mov	x8, #178\n" /* gettid: from here on it is in this code only */
+	"	svc	#0\n"
+	"	str	x0, [x19, #192]\n"
+	"	mov	w20, wzr\n"
+	"1:	ldar	w0, [x19]\n"
+	"	cmp	w0, #1\n"
+	"	b.eq	3f\n"
+	"	cmp	w0, #3\n"
+	"	b.eq	4f\n"
+	"	add	w20, w20, #1\n"
+	"	mov	w1, #7000\n"
+	"	cmp	w20, w1\n"
+	"	b.hi	4f\n"
+	"	add	x0, x19, #152\n"
+	"	mov	w1, #2000\n"
+	"	cmp	w20, w1\n"
+	"	b.ls	2f\n"
+	"	add	x0, x19, #168\n"
+	"2:	mov	x1, xzr\n"
+	"	mov	x8, #101\n" /* nanosleep */
+	"	svc	#0\n"
+	"	b	1b\n"
+	"3:	mov	w20, wzr\n"
+	"	ldp	x0, x1, [x19, #16]\n"
+	"	ldp	x2, x3, [x19, #32]\n"
+	"	ldp	x4, x5, [x19, #48]\n"
+	"	ldr	x16, [x19, #8]\n"
+	"	blr	x16\n"
+	"	str	x0, [x19, #64]\n"
+	"	mov	w1, #2\n"
+	"	stlr	w1, [x19]\n"
+	"	b	1b\n"
+	"4:	ldr	x0, [x19, #128]\n"
+	"	tbnz	x0, #63, 5f\n"
+	"	mov	x8, #57\n" /* close */
+	"	svc	#0\n"
+	"5:	add	x2, x19, #4\n"
+	"	ldar	w3, [x2]\n"
+	"	ldr	x0, [x19, #112]\n"
+	"	ldr	x1, [x19, #120]\n"
+	"	ldr	x16, [x19, #104]\n"
+	"	ldp	x19, x20, [sp, #16]\n"
+	"	ldp	x29, x30, [sp], #32\n"
+	"	cmp	w3, #2\n"
+	"	b.ne	6f\n"
+	"	br	x16\n"
+	"6:	mov	x0, xzr\n"
+	"	ret\n"
+	"	.balign 16\n"
+	"prb_aarch64_raw_syscall:\n"
+	"	hint	#34\n"
+	"	mov	x8, x0\n"
+	"	mov	x0, x1\n"
+	"	mov	x1, x2\n"
+	"	mov	x2, x3\n"
+	"	mov	x3, x4\n"
+	"	mov	x4, x5\n"
+	"	mov	x5, xzr\n"
+	"	svc	#0\n"
+	"	ret\n"
+	"prb_aarch64_code_end:\n"
+	".popsection\n");
+
+extern const uint8_t prb_aarch64_code[], prb_aarch64_borrow[], prb_aarch64_borrow_end[],
+	prb_aarch64_thread[], prb_aarch64_raw_syscall[], prb_aarch64_code_end[];
+
+#define AT(member, offset) \
+	_Static_assert(offsetof(struct prb_mailbox, member) == (offset), "as the code has it")
+AT(state, 0);
+AT(borrow_state, 4);
+AT(function, 8);
+AT(arguments, 16);
+AT(result, 64);
+AT(create, 72);
+AT(create_result, 80);
+AT(thread, 88);
+AT(frame, 96);
+AT(munmap, 104);
+AT(base, 112);
+AT(size, 120);
+AT(fd, 128);
+AT(nap, 136);
+AT(short_sleep, 152);
+AT(long_sleep, 168);
+AT(entry, 184);
+AT(tid, 192);
+AT(self, 200);
+AT(detach, 208);
+
+enum {
+	NUMBER = 8,   /* register that has the number of a system call */
+	MAILBOX = 19, /* what the code above has the mailbox in */
+	LINK = 30,    /* where functions return to */
+	INSTRUCTION = 4,
+
+	STATE_BTYPE = 3 << 10, /* of an indirect jump, whose target is still to be met */
+	STATE_STEP = 1 << 21,
+};
+
+static const uint32_t code_svc = 0xd4000001;	     /* svc #0 */
+static const uint32_t code_number = 0xd2800008;	     /* mov x8, #0 */
+static const uint32_t code_number_mask = 0xffe0001f; /* all but that number */
+
+/* Regsets by their numbers: headers of older systems lack some. */
+enum { TLS = 0x401, SVE = 0x405, STREAMING = 0x40b, MATRIX = 0x40c, SHADOW_STACK = 0x410 };
+
+/* What `general` holds. */
+struct general {
+	struct user_regs_struct regs;
+	uint64_t tls;
+	uint32_t code[2]; /* the instruction before the program counter, and the one there */
+};
+_Static_assert(sizeof(struct general) <= PRB_THREAD_GENERAL_MAX, "room for registers");
+
+/* The header of the kernel's regsets of registers whose length differs between machines. */
+struct scalable {
+	uint32_t size, max_size;
+	uint16_t length, max_length, flags, reserved;
+};
+enum { FLAG_LONG = 1 }; /* the registers follow in their full length */
+
+/* What `extended` holds: behind it, the rest of that regset, where the machine has it. */
+struct vectors {
+	struct user_fpsimd_struct simd;
+	struct scalable scalable;
+};
+
+static struct general *general(const struct prb_thread_state *state)
+{
+	return (struct general *)state->general;
+}
+
+static struct vectors *vectors(const struct prb_thread_state *state)
+{
+	return (struct vectors *)state->extended;
+}
+
+static struct prb_error *set_general(pid_t tid, const struct user_regs_struct *regs)
+{
+	struct iovec io = {(void *)regs, sizeof(*regs)};
+
+	prb_fault_step();
+	if (ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io))
+		return prb_error_os(errno, "cannot set the registers of thread %d", tid);
+	return NULL;
+}
+
+static struct prb_error *save_vectors(pid_t tid, struct prb_thread_state *ret)
+{
+	struct vectors *v = vectors(ret);
+	const size_t most = sizeof(ret->extended) - offsetof(struct vectors, scalable);
+	struct iovec io = {&v->simd, sizeof(v->simd)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_FPREGSET, &io))
+		return prb_error_os(errno, "cannot read the vector registers of thread %d", tid);
+	ret->extended_size = offsetof(struct vectors, scalable);
+	v->scalable = (struct scalable){};
+	io = (struct iovec){&v->scalable, most};
+	if (ptrace(PTRACE_GETREGSET, tid, SVE, &io))
+		return NULL; /* a machine without them */
+	if (io.iov_len < sizeof(v->scalable) || v->scalable.size > most)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"thread %d has %zu bytes of vector registers", tid,
+					io.iov_len);
+	ret->extended_size += v->scalable.size;
+	return NULL;
+}
+
+static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
+{
+	struct general *g = general(ret);
+	struct iovec io = {&g->regs, sizeof(g->regs)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
+		return prb_error_os(errno, "cannot read the registers of thread %d", tid);
+	io = (struct iovec){&g->tls, sizeof(g->tls)};
+	if (ptrace(PTRACE_GETREGSET, tid, TLS, &io))
+		return prb_error_os(errno, "cannot read the thread pointer of thread %d", tid);
+
+	errno = 0;
+	long code = ptrace(PTRACE_PEEKTEXT, tid, g->regs.pc - INSTRUCTION, NULL);
+	if (errno)
+		code = 0; /* at the beginning of a mapping, say: it makes no call */
+	memcpy(g->code, &code, sizeof(g->code));
+	return save_vectors(tid, ret);
+}
+
+static struct prb_error *restore_extended(pid_t tid, const struct prb_thread_state *state)
+{
+	struct vectors *v = vectors(state);
+	struct iovec io = {&v->simd, sizeof(v->simd)};
+	bool scalable = v->scalable.size;
+
+	if (scalable)
+		io = (struct iovec){&v->scalable, v->scalable.size};
+	prb_fault_step();
+	if (ptrace(PTRACE_SETREGSET, tid, scalable ? SVE : NT_FPREGSET, &io))
+		return prb_error_os(errno, "cannot set the vector registers of thread %d", tid);
+	return NULL;
+}
+
+static struct prb_error *restore_general(pid_t tid, const struct prb_thread_state *state)
+{
+	struct user_regs_struct r = general(state)->regs;
+
+	if (state->resumed)
+		r.regs[NUMBER] = SYS_restart_syscall;
+	return set_general(tid, &r);
+}
+
+static void registers(const struct prb_thread_state *state, struct prb_regs *ret)
+{
+	const struct user_regs_struct *r = &general(state)->regs;
+
+	*ret = (struct prb_regs){.machine = EM_AARCH64, .pc = r->pc};
+	for (unsigned i = 0; i <= LINK; i++)
+		prb_regs_set(ret, i, r->regs[i]);
+	prb_regs_set(ret, PRB_REG_AARCH64_SP, r->sp);
+}
+
+static bool has_regset(pid_t tid, int which, struct scalable *header)
+{
+	struct iovec io = {header, sizeof(*header)};
+
+	*header = (struct scalable){};
+	return !ptrace(PTRACE_GETREGSET, tid, which, &io);
+}
+
+static const char *obstacle(pid_t tid, const struct prb_thread_state *state)
+{
+	struct scalable header;
+	uint64_t shadow[3] = {};
+	struct iovec io = {shadow, sizeof(shadow)};
+
+	(void)state;
+	if ((has_regset(tid, STREAMING, &header) && header.flags & FLAG_LONG) ||
+	    (has_regset(tid, MATRIX, &header) && header.size > sizeof(header)))
+		return "it uses the matrix registers (SME)";
+	if (!ptrace(PTRACE_GETREGSET, tid, SHADOW_STACK, &io) && shadow[0] & 1)
+		return "it has a shadow stack (GCS)";
+	return NULL;
+}
+
+/*
+ * When a stopped thread is seen, the kernel has set it back already to the instruction of a call
+ * that it will repeat, with all arguments.
+ */
+static bool at_call(const struct prb_thread_state *state)
+{
+	return general(state)->code[1] == code_svc;
+}
+
+static long call(const struct prb_thread_state *state, uint64_t arguments[6])
+{
+	const struct general *g = general(state);
+	bool interrupted = g->code[0] == code_svc && (int64_t)g->regs.regs[0] == -EINTR;
+
+	memcpy(arguments, g->regs.regs, 6 * sizeof(*arguments));
+	return at_call(state) || interrupted ? (long)g->regs.regs[NUMBER] : -1;
+}
+
+/* Those of which the kernel notes what is left of their time. */
+static long resumable_call(const struct prb_thread_state *state)
+{
+	const struct user_regs_struct *r = &general(state)->regs;
+
+	if (!at_call(state))
+		return 0;
+	switch (r->regs[NUMBER]) {
+	case SYS_nanosleep:
+		return SYS_nanosleep;
+	case SYS_clock_nanosleep:
+		return r->regs[1] & TIMER_ABSTIME ? 0 : SYS_clock_nanosleep;
+	case SYS_futex:
+		return (r->regs[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && r->regs[3] ? SYS_futex : 0;
+	}
+	return 0;
+}
+
+/* Compilers mostly put the number just before: mov x8, #NUMBER; svc #0. */
+static long resumed_call(const struct prb_thread_state *state, const uint8_t code[PRB_CODE_BEFORE])
+{
+	if (!at_call(state) || general(state)->regs.regs[NUMBER] != SYS_restart_syscall)
+		return 0;
+	for (size_t at = PRB_CODE_BEFORE; at >= INSTRUCTION; at -= INSTRUCTION) {
+		uint32_t instruction;
+
+		memcpy(&instruction, code + at - INSTRUCTION, sizeof(instruction));
+		if ((instruction & code_number_mask) == code_number)
+			return (instruction & ~code_number_mask) >> 5;
+	}
+	return SYS_restart_syscall;
+}
+
+/* struct rt_sigframe of the kernel. */
+struct signal_frame {
+	uint8_t info[128];
+	uint64_t flags, link, stack;
+	uint32_t stack_flags, pad;
+	uint64_t stack_size;
+	uint64_t mask, unused[16];
+	uint64_t fault_address, regs[31], sp, pc, pstate, pad2;
+	uint8_t records[4096];
+};
+_Static_assert(offsetof(struct signal_frame, fault_address) == 304, "as the kernel has it");
+_Static_assert(offsetof(struct signal_frame, records) == 592, "as the kernel has it");
+
+struct record {
+	uint32_t magic, size;
+};
+struct simd_record {
+	struct record head;
+	uint32_t status, control;
+	uint8_t registers[512];
+};
+struct scalable_record {
+	struct record head;
+	uint16_t length, flags, reserved[2];
+};
+struct extra_record {
+	struct record head;
+	uint64_t data;
+	uint32_t size, reserved[3];
+};
+
+enum {
+	MAGIC_SIMD = 0x46508001,
+	MAGIC_SCALABLE = 0x53564501,
+	MAGIC_EXTRA = 0x45585401,
+	END_RECORD = 16,	/* bytes of zero behind the last record */
+	STACK_UNCHANGED = 0x7f, /* flags that make no sense: the alternate stack stays what it is */
+};
+
+/* Bytes of a frame's record of the long registers; 0 if they are not in use. */
+static size_t long_size(const struct vectors *v)
+{
+	size_t length = v->scalable.length;
+
+	if (!(v->scalable.flags & FLAG_LONG))
+		return 0;
+	/* Z0–Z31, then P0–P15 and the first-fault register, which have a bit for each byte */
+	return (sizeof(struct scalable_record) + 32 * length + 17 * length / 8 + 15) & ~15ul;
+}
+
+/* Long registers that do not fit follow behind a record that says so. */
+static uint8_t *add_extra(uint8_t *at, uint64_t address, size_t size)
+{
+	struct extra_record extra = {
+		.head = {MAGIC_EXTRA, sizeof(extra)},
+		.data = address + sizeof(extra) + END_RECORD,
+		.size = (uint32_t)(size + END_RECORD),
+	};
+
+	memcpy(at, &extra, sizeof(extra));
+	return at + sizeof(extra) + END_RECORD;
+}
+
+static void add_records(const struct vectors *v, uint8_t *records, uint64_t address)
+{
+	const size_t size = long_size(v);
+	struct simd_record simd = {{MAGIC_SIMD, sizeof(simd)}, v->simd.fpsr, v->simd.fpcr, {}};
+	struct scalable_record scalable = {{MAGIC_SCALABLE, (uint32_t)size}, v->scalable.length};
+	uint8_t *at = records + sizeof(simd);
+
+	memcpy(simd.registers, v->simd.vregs, sizeof(simd.registers));
+	memcpy(records, &simd, sizeof(simd));
+	if (!size)
+		return;
+	if (sizeof(simd) + size + END_RECORD > sizeof(((struct signal_frame *)NULL)->records))
+		at = add_extra(at, address + sizeof(simd), size);
+	memcpy(at, &scalable, sizeof(scalable));
+	memcpy(at + sizeof(scalable), &v->scalable + 1, size - sizeof(scalable));
+}
+
+static void frame(const struct prb_thread_state *state, uint64_t trampoline,
+		  struct prb_return_frame *ret)
+{
+	const struct user_regs_struct *r = &general(state)->regs;
+	const struct vectors *v = vectors(state);
+	size_t fixed = offsetof(struct signal_frame, records);
+	size_t room = sizeof(struct simd_record) + sizeof(struct extra_record) + 2 * END_RECORD +
+		      long_size(v);
+	struct signal_frame f = {
+		.stack_flags = STACK_UNCHANGED,
+		.mask = state->mask,
+		.sp = r->sp,
+		.pc = r->pc,
+		.pstate = r->pstate,
+	};
+
+	ret->size = PRB_MAX(sizeof(f), fixed + room);
+	ret->address = (r->sp - ret->size) & ~UINT64_C(15);
+	ret->stack = ret->address;
+	ret->trampoline = trampoline;
+	memcpy(f.regs, r->regs, sizeof(f.regs));
+	if (state->resumed)
+		f.regs[NUMBER] = (uint64_t)state->resumed;
+	memset(ret->bytes, 0, ret->size);
+	memcpy(ret->bytes, &f, fixed);
+	add_records(v, ret->bytes + fixed, ret->address + fixed);
+}
+
+/* Nothing of what a jump or a debugger was about to do is left over for other code. */
+static struct user_regs_struct redirected(const struct prb_thread_state *state, uint64_t pc,
+					  uint64_t sp)
+{
+	struct user_regs_struct r = general(state)->regs;
+
+	r.pc = pc;
+	r.sp = sp;
+	r.pstate &= ~(unsigned long long)(STATE_BTYPE | STATE_STEP);
+	return r;
+}
+
+static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *state,
+				     uint64_t gadget, const struct prb_return_frame *way_back,
+				     long number, const uint64_t arguments[6])
+{
+	struct user_regs_struct r = redirected(state, gadget, way_back->stack);
+
+	memcpy(r.regs, arguments, 6 * sizeof(*arguments));
+	r.regs[NUMBER] = (unsigned long long)number;
+	r.regs[LINK] = way_back->trampoline;
+	return set_general(tid, &r);
+}
+
+static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
+{
+	struct user_regs_struct r;
+	struct iovec io = {&r, sizeof(r)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
+		return prb_error_os(errno, "cannot read the registers of thread %d", tid);
+	*ret = (int64_t)r.regs[0];
+	return NULL;
+}
+
+static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *state, uint64_t code,
+				    uint64_t stack, uint64_t mailbox)
+{
+	struct user_regs_struct r = redirected(state, code, stack & ~UINT64_C(15));
+
+	r.regs[0] = 0;
+	r.regs[MAILBOX] = mailbox;
+	r.regs[LINK] = 0;
+	return set_general(tid, &r);
+}
+
+enum {
+	DTV_MOST = 1 << 20, /* libraries with variables of threads */
+	MUSL_LEAST = 128,   /* bytes of its note of a thread, by its version */
+	MUSL_MOST = 512,
+};
+
+/* musl's note of a thread ends where the thread pointer points, and begins with its own address. */
+static struct prb_error *find_musl_thread(struct prb_mem *mem, uint64_t pointer, uint64_t *ret)
+{
+	uint64_t words[MUSL_MOST / 8];
+	struct prb_error *err = prb_mem_read(mem, pointer - sizeof(words), words, sizeof(words));
+
+	for (size_t i = 0; !err && i < PRB_ARRAY_SIZE(words) - MUSL_LEAST / 8; i++)
+		if (words[i] == pointer - sizeof(words) + i * 8)
+			*ret = words[i];
+	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
+}
+
+/*
+ * The thread pointer of glibc points to the address of a table with a length before it, which has
+ * an entry for each library with variables of threads.
+ */
+static struct prb_error *thread(const struct prb_thread_state *state, struct prb_mem *mem,
+				bool musl, uint64_t *ret)
+{
+	uint64_t pointer = general(state)->tls, table, length = 0;
+
+	*ret = 0;
+	if (musl)
+		return find_musl_thread(mem, pointer, ret);
+	struct prb_error *err = prb_mem_read_u64(mem, pointer, &table);
+	if (!err)
+		err = prb_mem_read_u64(mem, table - 16, &length);
+	if (length && length < DTV_MOST)
+		*ret = pointer;
+	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
+}
+
 const struct prb_inject_arch *prb_inject_arch(void)
 {
-	return NULL;
+	/* getuid(): no thread ever sleeps in it. (One that is moved away from a call that it slept
+	 * in must not be moved to the same instruction: the kernel would take it for its own.) */
+	static const uint32_t syscall_code[] = {0xd28015c8, 0xd4000001, 0xd65f03c0};
+	static const uint32_t sigreturn_code[] = {0xd2801168, 0xd4000001};
+	static const struct prb_inject_arch arch = {
+		.syscall_code = (const uint8_t *)syscall_code,
+		.syscall_length = sizeof(syscall_code),
+		.syscall_offset = INSTRUCTION,
+		.sigreturn_code = (const uint8_t *)sigreturn_code,
+		.sigreturn_length = sizeof(sigreturn_code),
+		.code = prb_aarch64_code,
+		.code_end = prb_aarch64_code_end,
+		.borrow_code = prb_aarch64_borrow,
+		.borrow_end = prb_aarch64_borrow_end,
+		.thread_code = prb_aarch64_thread,
+		.raw_syscall_code = prb_aarch64_raw_syscall,
+		.sys_mmap = SYS_mmap,
+		.sys_mprotect = SYS_mprotect,
+		.sys_munmap = SYS_munmap,
+		.sys_memfd_create = SYS_memfd_create,
+		.sys_futex = SYS_futex,
+		.obstacle = obstacle,
+		.save = save,
+		.restore_extended = restore_extended,
+		.restore_general = restore_general,
+		.registers = registers,
+		.call = call,
+		.resumable_call = resumable_call,
+		.resumed_call = resumed_call,
+		.frame = frame,
+		.set_syscall = set_syscall,
+		.syscall_result = syscall_result,
+		.set_borrow = set_borrow,
+		.thread = thread,
+		.musl_neighbours = 8,
+	};
+
+	return &arch;
 }
 
 #endif

@@ -34,26 +34,33 @@ struct prb_error *prb_arch_registers(pid_t tid, struct prb_regs *ret)
 	return NULL;
 }
 
-bool prb_arch_call_interrupted(pid_t tid)
+bool prb_arch_in_call(pid_t tid)
+{
+	(void)tid;
+	return false;
+}
+
+bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 {
 	struct user_regs_struct r;
 
+	(void)in_call;
 	/* orig_rax is negative outside of system calls. */
 	return !get(tid, &r) && (long)r.orig_rax >= 0 && (long)r.rax == -EINTR;
 }
 
-void prb_arch_restart_call(pid_t tid)
+bool prb_arch_restart_call(pid_t tid)
 {
 	enum { SYSCALL_BYTES = 2 };
 	struct user_regs_struct r;
 	struct iovec io = {&r, sizeof(r)};
 
 	if (get(tid, &r))
-		return;
+		return false;
 	r.rax = r.orig_rax;
 	r.rip -= SYSCALL_BYTES;
 	r.orig_rax = (unsigned long long)-1;
-	ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io);
+	return !ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io);
 }
 
 #endif

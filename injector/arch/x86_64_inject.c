@@ -260,22 +260,6 @@ static long call(const struct prb_thread_state *state, uint64_t arguments[6])
 	return (long)r->orig_rax;
 }
 
-static bool call_interrupted(const struct prb_thread_state *state)
-{
-	const struct user_regs_struct *r = general(state);
-
-	return (long)r->orig_rax >= 0 && (long)r->rax == -EINTR;
-}
-
-static void rewind_call(struct prb_thread_state *state)
-{
-	struct user_regs_struct *r = general(state);
-
-	r->rax = r->orig_rax;
-	r->rip -= SYSCALL_BYTES;
-	r->orig_rax = (unsigned long long)-1;
-}
-
 /* Is it in a call that the kernel will start again when it goes on from here? */
 static bool restarts(const struct user_regs_struct *r)
 {
@@ -369,6 +353,8 @@ static void frame(const struct prb_thread_state *state, uint64_t trampoline,
 				      .size = (uint32_t)size};
 
 	ret->address = ((extended - sizeof(struct signal_frame)) & ~UINT64_C(15)) - 8;
+	ret->stack = ret->address + sizeof(trampoline);
+	ret->trampoline = trampoline;
 	if (restarts(&r)) {
 		r.rax = state->resumed ? (unsigned long long)state->resumed : r.orig_rax;
 		r.rip -= SYSCALL_BYTES;
@@ -454,9 +440,16 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	return set_general(tid, &r);
 }
 
-static uint64_t thread_pointer(const struct prb_thread_state *state)
+/* The thread pointer of both C libraries points to itself; raw threads have none of their own. */
+static struct prb_error *thread(const struct prb_thread_state *state, struct prb_mem *mem,
+				bool musl, uint64_t *ret)
 {
-	return general(state)->fs_base;
+	uint64_t pointer = general(state)->fs_base, self = 0;
+	struct prb_error *err = prb_mem_read_u64(mem, pointer, &self);
+
+	(void)musl;
+	*ret = !err && self == pointer ? pointer : 0;
+	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
 }
 
 const struct prb_inject_arch *prb_inject_arch(void)
@@ -487,14 +480,13 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.registers = registers,
 		.sys_futex = SYS_futex,
 		.call = call,
-		.call_interrupted = call_interrupted,
-		.rewind_call = rewind_call,
 		.resumed_call = resumed_call,
 		.frame = frame,
 		.set_syscall = set_syscall,
 		.syscall_result = syscall_result,
 		.set_borrow = set_borrow,
-		.thread_pointer = thread_pointer,
+		.thread = thread,
+		.musl_neighbours = 16,
 	};
 
 	return &arch;

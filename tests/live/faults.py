@@ -24,8 +24,18 @@ SLEEPERS = 5 if RUNS <= 10 else 2  # targets at the same time, where they do nex
 REFUSAL_SECONDS = 2 + 2  # as promised, and what a busy machine adds
 STEPS = os.environ.get("PROBING_FAULT_STEPS", "")  # a build that does something at a chosen step
 MOST_STEPS = 200  # far more than there are
+AARCH64 = os.uname().machine == "aarch64"
+# Kinds of fault_registers, what the kernel calls them, bytes that a register is to have.
+REGISTERS = [("neon", "asimd", ""), ("sve", "sve", ""), ("sve", "sve", "256")] if AARCH64 else [
+    ("ymm", "avx", ""), ("zmm", "avx512f", "")]
+REGISTERS_TOO = "x19 to x26, FPCR" if AARCH64 else "MXCSR, red zone"  # that it checks besides
 COUNTS = {}  # cell -> what happened how often
 _LOCK = threading.Lock()
+
+
+def processor_has(flag):
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        return flag in file.read().split()
 
 
 class Build:

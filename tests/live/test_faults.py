@@ -6,6 +6,7 @@ Each cell of test_faults*.py is run $PROBING_FAULT_RUNS times: ten in `make chec
 `make check-faults`, which also writes the counts into docs/faults.md."""
 import pytest
 
+import faults
 from faults import Checked, run_cell
 
 
@@ -18,15 +19,10 @@ def test_heap_and_loader(build, kind, threads):
              lambda: Checked(program, kind, threads), threads=kind != "threads").assert_loaded()
 
 
-def has(flag):
-    with open("/proc/cpuinfo", encoding="ascii") as file:
-        return flag in file.read().split()
-
-
-@pytest.mark.parametrize("kind, flag", [("ymm", "avx"), ("zmm", "avx512f")])
-def test_registers(build, kind, flag):
-    if not has(flag):
+@pytest.mark.parametrize("kind, flag, length", faults.REGISTERS)
+def test_registers(build, kind, flag, length):
+    if not faults.processor_has(flag):
         pytest.skip("this processor has no " + flag)
     program = build.program("fault_registers")
-    run_cell("registers: %s, MXCSR, red zone" % kind, build,
-             lambda: Checked(program, kind)).assert_loaded()
+    run_cell("registers: %s%s, %s" % (kind, " " * bool(length) + length, faults.REGISTERS_TOO),
+             build, lambda: Checked(program, kind, length)).assert_loaded()

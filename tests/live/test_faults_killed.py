@@ -68,7 +68,7 @@ def killed(cell, build, start, step):
         return stays
 
 
-PROGRAMS = [("fault_registers", ["ymm"]), ("fault_signals", ["timer"]), ("fault_waits", ["read"]),
+PROGRAMS = [("fault_registers", [faults.REGISTERS[0][0]]), ("fault_signals", ["timer"]), ("fault_waits", ["read"]),
             ("fault_calls", ["poll", "200"]), ("fault_places", ["idle"])]
 # In the short form each program is killed at every fifth step, and each step is met by one of them.
 STRIDE = len(PROGRAMS) if faults.RUNS <= 10 else 1
