@@ -10,24 +10,16 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
-#include "dwarf/proc/task.h"
-#include "dwarf/unwind/unwind.h"
-#include "injector/borrow.h"
 #include "injector/inject_private.h"
-#include "injector/safe_point.h"
-#include "injector/seccomp.h"
 
 enum {
-	STOP_TIMEOUT_MS = 400,
 	NAP_NS = 100000000, /* how long a borrowed thread waits for us before it gives us up */
 	SHORT_SLEEP_NS = 20000,
 	LONG_SLEEP_NS = 1000000,
-	WARM_FRAMES = 1000,
 	ENDING_LOOKS = 100,
 	MAIL_OFFSET = PRB_SCRATCH_CODE + PRB_SCRATCH_STACK,
 	TEXT_OFFSET = MAIL_OFFSET + PRB_SCRATCH_DATA - PRB_SCRATCH_TEXT,
 };
-static const double search_timeout = 1.5; /* seconds for finding a safe point */
 static const double create_timeout = 1.0;
 static const double meet_timeout = 5.0; /* no thread of the program stands meanwhile */
 static const double quit_timeout = 1.0;
@@ -41,17 +33,12 @@ struct injection {
 	struct prb_unwinder *unwinder;
 	struct prb_libc libc;
 	struct prb_library library;
-	struct prb_candidates candidates;
 	struct prb_borrow borrow;
 	struct prb_mail mail;
 	struct prb_inject_result *result;
-	int memory;	 /* of the target */
-	uint64_t base;	 /* of the scratch mapping; 0: none */
-	const char *why; /* why the last thread that was looked at could not be borrowed */
-	pid_t why_tid;
-	bool passing;  /* some thread of the round could be borrowed later */
+	int memory;    /* of the target */
+	uint64_t base; /* of the scratch mapping; 0: none */
 	bool filtered; /* by seccomp */
-	bool no_breakpoints;
 };
 
 static void forget(struct injection *in)
@@ -77,202 +64,8 @@ static void injection_deinit(struct injection *in)
 	/* Nothing is left to report to when this fails: the thread finds its own way back. */
 	prb_error_destroy(prb_borrow_give_back(&in->borrow, &pause));
 	prb_mail_release(&in->mail);
-	prb_vec_free(&in->candidates.list);
 	forget(in);
 	prb_target_destroy(in->own);
-}
-
-static struct prb_error *give_back(struct injection *in)
-{
-	double pause = 0;
-	struct prb_error *err = prb_borrow_give_back(&in->borrow, &pause);
-
-	in->result->pause_us += pause;
-	return err;
-}
-
-/* Another program may have been executed since its code was looked up. */
-static struct prb_error *check_code(struct injection *in)
-{
-	const struct prb_inject_arch *arch = in->arch;
-	uint8_t gadget[16] = {}, trampoline[16] = {};
-	struct prb_error *err =
-		prb_mail_read(in->memory, in->libc.gadget - arch->syscall_offset, gadget,
-			      PRB_MIN(arch->syscall_length, sizeof(gadget)));
-
-	if (!err)
-		err = prb_mail_read(in->memory, in->libc.trampoline, trampoline,
-				    PRB_MIN(arch->sigreturn_length, sizeof(trampoline)));
-	if (!err && !memcmp(gadget, arch->syscall_code, arch->syscall_length) &&
-	    !memcmp(trampoline, arch->sigreturn_code, arch->sigreturn_length))
-		return NULL;
-	prb_error_destroy(err);
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "another program was executed"),
-			      "nothing was changed; try again");
-}
-
-/* Has an unsafe thread come out of the functions that make it so, if it does within @patience_ms.
- */
-static struct prb_error *lead_out(struct injection *in, const struct prb_safe_point *safe,
-				  int patience_ms, struct prb_verdict *verdict)
-{
-	pid_t tid = in->borrow.stop.tid;
-	bool reached;
-
-	if (!patience_ms || !in->arch->breakpoints || in->no_breakpoints || !verdict->way_out)
-		return NULL;
-	struct prb_error *err =
-		prb_borrow_follow(&in->borrow, verdict->way_out, patience_ms, &reached);
-	if (err && err->code == PRB_ERROR_UNSUPPORTED) {
-		prb_log("inject", 1, "%s", err->message);
-		in->no_breakpoints = true;
-		prb_error_destroy(err);
-		return NULL;
-	}
-	PRB_TRY(err);
-	prb_log("inject", 3, "thread %d %s %#llx", tid, reached ? "came to" : "did not come to",
-		(unsigned long long)verdict->way_out);
-	in->result->stops++;
-	return prb_safe_point_check(safe, tid, &in->borrow.state, verdict);
-}
-
-/*
- * Stops a thread and keeps it if it may be borrowed where it is, or where it soon comes to; else
- * it runs on. One that was asked to stop has to be waited for: nobody can let go of it before it
- * has.
- */
-static struct prb_error *try_thread(struct injection *in, pid_t tid, double end, int patience_ms,
-				    bool *ret)
-{
-	const struct prb_safe_point safe = {in->modules, in->unwinder, &in->libc, in->arch};
-	struct prb_verdict verdict = {};
-	int timeout_ms = (int)((end - prb_mail_now()) * 1000);
-	struct prb_error *err =
-		prb_borrow_take(&in->borrow, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
-
-	*ret = false;
-	in->result->stops++;
-	if (!err)
-		err = check_code(in);
-	if (!err && in->filtered)
-		err = prb_seccomp_check(tid);
-	if (!err)
-		err = prb_safe_point_check(&safe, tid, &in->borrow.state, &verdict);
-	if (!err && verdict.why)
-		err = lead_out(in, &safe, patience_ms, &verdict);
-	if (!err && !verdict.why) {
-		*ret = true;
-		in->result->borrowed = tid;
-		return NULL;
-	}
-	prb_error_destroy(give_back(in));
-	if (err && err->code != PRB_ERROR_NO_PROCESS)
-		return prb_error_prefix(err, "process %d", in->t->pid);
-	in->passing |= err || !verdict.lasting;
-	in->why = verdict.why ? verdict.why : "it has ended";
-	in->why_tid = tid;
-	prb_log("inject", 2, "thread %d: %s", tid, err ? err->message : verdict.why);
-	prb_error_destroy(err);
-	return NULL;
-}
-
-static struct prb_error *no_thread(struct injection *in)
-{
-	struct prb_task task;
-
-	PRB_TRY(prb_task_read(in->t, in->t->pid, &task));
-	if (strchr("ZX", task.state))
-		return prb_error_os(ESRCH, "process %d has ended", in->t->pid);
-	if (!in->candidates.list.count)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_TIMEOUT,
-					 "process %d: all its threads sleep in the kernel and "
-					 "cannot be stopped",
-					 in->t->pid),
-			"try again when it has left its vfork() or its disk, or a "
-			"frozen control group of it is thawed");
-	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-					       "process %d: no thread could be borrowed safely; "
-					       "thread %d: %s",
-					       in->t->pid, in->why_tid,
-					       in->why ? in->why : "unknown"),
-			      "nothing was changed in it; try again later");
-}
-
-/* No thread will ever be fit. */
-static struct prb_error *no_fit_thread(struct injection *in)
-{
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_UNSUPPORTED,
-				 "process %d: no thread can be borrowed; thread %d: %s", in->t->pid,
-				 in->why_tid, in->why),
-		"nothing was changed in it; dumps and queries need no injection");
-}
-
-/*
- * The unwinder finds and keeps the tables of the code on the stack while the thread still sleeps,
- * as far as its stack pointer alone leads.
- */
-static struct prb_error *warm_up(struct injection *in, pid_t tid)
-{
-	struct prb_task task;
-	struct prb_error *err = prb_task_read(in->t, tid, &task);
-
-	if (err || !task.pc) {
-		prb_error_destroy(err);
-		return NULL;
-	}
-	struct prb_regs regs = {.machine = in->t->machine, .pc = task.pc};
-	struct prb_unwind_step step = {.signal_frame = true};
-
-	prb_regs_set(&regs, prb_regs_sp(regs.machine), task.sp);
-	for (int depth = 0; depth < WARM_FRAMES && !step.end && !step.reason; depth++)
-		PRB_TRY(prb_unwind_step(in->unwinder, in->t->mem, step.signal_frame, &regs, &step));
-	return NULL;
-}
-
-/* How long a round waits for each unsafe thread to come out: many could be asleep there, and one of
- * several may be fit as it is. */
-static int patience_ms(const struct injection *in, int round)
-{
-	static const int patience[] = {0, 2, 10, 50};
-	int at = in->candidates.list.count == 1 ? round + 1 : round;
-
-	return patience[PRB_MIN(at, (int)PRB_ARRAY_SIZE(patience) - 1)];
-}
-
-/*
- * A thread at an unsafe place is let go at once, in the first round; in later ones it is led out
- * where that is possible, else let go and looked at again. The others run on all the time.
- */
-static struct prb_error *find_thread(struct injection *in)
-{
-	double end = prb_mail_now() + search_timeout;
-	unsigned seed = (unsigned)in->t->pid;
-
-	for (int round = 0;; round++) {
-		PRB_TRY(prb_choose(in->t, &in->candidates));
-		in->passing = in->candidates.blocked || !in->candidates.list.count;
-		if (!round && in->candidates.list.count)
-			PRB_TRY(warm_up(in, in->candidates.list.items[0].tid));
-		for (size_t i = 0; i < in->candidates.list.count; i++) {
-			bool found;
-
-			PRB_TRY(try_thread(in, in->candidates.list.items[i].tid, end,
-					   patience_ms(in, round), &found));
-			if (found)
-				return NULL;
-			if (prb_mail_now() > end)
-				return no_thread(in);
-		}
-		if (!in->passing)
-			return no_fit_thread(in);
-		if (prb_mail_now() > end)
-			return no_thread(in);
-		/* What runs leaves its place within microseconds; what sleeps stays there. */
-		long longest = in->candidates.running ? 50000 : 5000000;
-		nanosleep(&(struct timespec){.tv_nsec = 5000 + rand_r(&seed) % longest}, NULL);
-	}
 }
 
 static struct prb_error *remote(struct injection *in, const char *name, long number,
@@ -363,7 +156,7 @@ static struct prb_error *create_thread(struct injection *in)
 }
 
 /* What happens while the borrowed thread stands. */
-static struct prb_error *start_helper(struct injection *in)
+static struct prb_error *start_helper(struct injection *in, const struct prb_search *search)
 {
 	struct prb_error *err = map_scratch(in);
 
@@ -372,10 +165,26 @@ static struct prb_error *start_helper(struct injection *in)
 	if (!err)
 		err = create_thread(in);
 
-	struct prb_error *back = give_back(in);
+	struct prb_error *back = prb_search_give_back(search);
 	if (err)
 		prb_error_destroy(back);
 	return err ? err : back;
+}
+
+static struct prb_error *borrow_thread(struct injection *in)
+{
+	const struct prb_search search = {
+		.t = in->t,
+		.modules = in->modules,
+		.unwinder = in->unwinder,
+		.libc = &in->libc,
+		.borrow = &in->borrow,
+		.result = in->result,
+		.filtered = in->filtered,
+	};
+
+	PRB_TRY(prb_search_thread(&search));
+	return start_helper(in, &search);
 }
 
 /* There is nothing to do. */
@@ -501,9 +310,7 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
 	if (!err)
 		err = prepare_patiently(in, request);
 	if (!err && !is_settled(in))
-		err = find_thread(in);
-	if (!err && !is_settled(in))
-		err = start_helper(in);
+		err = borrow_thread(in);
 	if (!err && !is_settled(in))
 		err = serve(in, request);
 	injection_deinit(in);

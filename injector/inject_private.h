@@ -5,6 +5,8 @@
 
 #include "dwarf/base/vec.h"
 #include "dwarf/elf/module.h"
+#include "dwarf/unwind/unwind.h"
+#include "injector/borrow.h"
 #include "injector/inject.h"
 #include "injector/libc.h"
 #include "injector/mailbox.h"
@@ -39,6 +41,24 @@ struct prb_error *prb_choose_alive(struct prb_target *t, struct prb_target **ret
 
 /** Is it a system call that waits for what others do? @p number may be -1. */
 bool prb_call_waits(uint16_t machine, long number);
+
+/** A search for a thread of the target that may be borrowed. All is borrowed from the caller. */
+struct prb_search {
+	struct prb_target *t;
+	struct prb_modules *modules;
+	struct prb_unwinder *unwinder;
+	const struct prb_libc *libc;
+	struct prb_borrow *borrow; /**< its thread stands there when one was found */
+	struct prb_inject_result *result;
+	bool filtered; /**< system calls are, by seccomp */
+};
+
+/** Finds one and stops it. PRB_ERROR_TIMEOUT if none came to a safe place in time,
+ * PRB_ERROR_UNSUPPORTED if none ever will; nothing was changed then. */
+struct prb_error *prb_search_thread(const struct prb_search *search) PRB_MUST_CHECK;
+
+/** Puts the thread back, and counts for how long it stood. */
+struct prb_error *prb_search_give_back(const struct prb_search *search) PRB_MUST_CHECK;
 
 /** A library file, opened and found fit for the target. */
 struct prb_library {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #ifdef __aarch64__
 
-#include "injector/inject_arch.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <linux/futex.h>
@@ -10,10 +8,10 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/user.h>
 #include <time.h>
 
 #include "dwarf/base/checked.h"
+#include "injector/arch/aarch64_state.h"
 #include "injector/fault_step.h"
 #include "injector/mailbox.h"
 
@@ -159,7 +157,6 @@ AT(self, 200);
 AT(detach, 208);
 
 enum {
-	NUMBER = 8,   /* register that has the number of a system call */
 	MAILBOX = 19, /* what the code above has the mailbox in */
 	LINK = 30,    /* where functions return to */
 	INSTRUCTION = 4,
@@ -175,37 +172,6 @@ static const uint32_t code_number_mask = 0xffe0001f; /* all but that number */
 /* Regsets by their numbers: headers of older systems lack some. */
 enum { TLS = 0x401, SVE = 0x405, STREAMING = 0x40b, MATRIX = 0x40c, SHADOW_STACK = 0x410 };
 
-/* What `general` holds. */
-struct general {
-	struct user_regs_struct regs;
-	uint64_t tls;
-	uint32_t code[2]; /* the instruction before the program counter, and the one there */
-};
-_Static_assert(sizeof(struct general) <= PRB_THREAD_GENERAL_MAX, "room for registers");
-
-/* The header of the kernel's regsets of registers whose length differs between machines. */
-struct scalable {
-	uint32_t size, max_size;
-	uint16_t length, max_length, flags, reserved;
-};
-enum { FLAG_LONG = 1 }; /* the registers follow in their full length */
-
-/* What `extended` holds: behind it, the rest of that regset, where the machine has it. */
-struct vectors {
-	struct user_fpsimd_struct simd;
-	struct scalable scalable;
-};
-
-static struct general *general(const struct prb_thread_state *state)
-{
-	return (struct general *)state->general;
-}
-
-static struct vectors *vectors(const struct prb_thread_state *state)
-{
-	return (struct vectors *)state->extended;
-}
-
 static struct prb_error *set_general(pid_t tid, const struct user_regs_struct *regs)
 {
 	struct iovec io = {(void *)regs, sizeof(*regs)};
@@ -218,14 +184,14 @@ static struct prb_error *set_general(pid_t tid, const struct user_regs_struct *r
 
 static struct prb_error *save_vectors(pid_t tid, struct prb_thread_state *ret)
 {
-	struct vectors *v = vectors(ret);
-	const size_t most = sizeof(ret->extended) - offsetof(struct vectors, scalable);
+	struct prb_aarch64_vectors *v = prb_aarch64_vectors(ret);
+	const size_t most = sizeof(ret->extended) - offsetof(struct prb_aarch64_vectors, scalable);
 	struct iovec io = {&v->simd, sizeof(v->simd)};
 
 	if (ptrace(PTRACE_GETREGSET, tid, NT_FPREGSET, &io))
 		return prb_error_os(errno, "cannot read the vector registers of thread %d", tid);
-	ret->extended_size = offsetof(struct vectors, scalable);
-	v->scalable = (struct scalable){};
+	ret->extended_size = offsetof(struct prb_aarch64_vectors, scalable);
+	v->scalable = (struct prb_aarch64_scalable){};
 	io = (struct iovec){&v->scalable, most};
 	if (ptrace(PTRACE_GETREGSET, tid, SVE, &io))
 		return NULL; /* a machine without them */
@@ -239,7 +205,7 @@ static struct prb_error *save_vectors(pid_t tid, struct prb_thread_state *ret)
 
 static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
 {
-	struct general *g = general(ret);
+	struct prb_aarch64_general *g = prb_aarch64_general(ret);
 	struct iovec io = {&g->regs, sizeof(g->regs)};
 
 	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
@@ -258,7 +224,7 @@ static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
 
 static struct prb_error *restore_extended(pid_t tid, const struct prb_thread_state *state)
 {
-	struct vectors *v = vectors(state);
+	struct prb_aarch64_vectors *v = prb_aarch64_vectors(state);
 	struct iovec io = {&v->simd, sizeof(v->simd)};
 	bool scalable = v->scalable.size;
 
@@ -272,16 +238,16 @@ static struct prb_error *restore_extended(pid_t tid, const struct prb_thread_sta
 
 static struct prb_error *restore_general(pid_t tid, const struct prb_thread_state *state)
 {
-	struct user_regs_struct r = general(state)->regs;
+	struct user_regs_struct r = prb_aarch64_general(state)->regs;
 
 	if (state->resumed)
-		r.regs[NUMBER] = SYS_restart_syscall;
+		r.regs[PRB_AARCH64_NUMBER] = SYS_restart_syscall;
 	return set_general(tid, &r);
 }
 
 static void registers(const struct prb_thread_state *state, struct prb_regs *ret)
 {
-	const struct user_regs_struct *r = &general(state)->regs;
+	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
 
 	*ret = (struct prb_regs){.machine = EM_AARCH64, .pc = r->pc};
 	for (unsigned i = 0; i <= LINK; i++)
@@ -289,22 +255,22 @@ static void registers(const struct prb_thread_state *state, struct prb_regs *ret
 	prb_regs_set(ret, PRB_REG_AARCH64_SP, r->sp);
 }
 
-static bool has_regset(pid_t tid, int which, struct scalable *header)
+static bool has_regset(pid_t tid, int which, struct prb_aarch64_scalable *header)
 {
 	struct iovec io = {header, sizeof(*header)};
 
-	*header = (struct scalable){};
+	*header = (struct prb_aarch64_scalable){};
 	return !ptrace(PTRACE_GETREGSET, tid, which, &io);
 }
 
 static const char *obstacle(pid_t tid, const struct prb_thread_state *state)
 {
-	struct scalable header;
+	struct prb_aarch64_scalable header;
 	uint64_t shadow[3] = {};
 	struct iovec io = {shadow, sizeof(shadow)};
 
 	(void)state;
-	if ((has_regset(tid, STREAMING, &header) && header.flags & FLAG_LONG) ||
+	if ((has_regset(tid, STREAMING, &header) && header.flags & PRB_AARCH64_LONG) ||
 	    (has_regset(tid, MATRIX, &header) && header.size > sizeof(header)))
 		return "it uses the matrix registers (SME)";
 	if (!ptrace(PTRACE_GETREGSET, tid, SHADOW_STACK, &io) && shadow[0] & 1)
@@ -318,26 +284,26 @@ static const char *obstacle(pid_t tid, const struct prb_thread_state *state)
  */
 static bool at_call(const struct prb_thread_state *state)
 {
-	return general(state)->code[1] == code_svc;
+	return prb_aarch64_general(state)->code[1] == code_svc;
 }
 
 static long call(const struct prb_thread_state *state, uint64_t arguments[6])
 {
-	const struct general *g = general(state);
+	const struct prb_aarch64_general *g = prb_aarch64_general(state);
 	bool interrupted = g->code[0] == code_svc && (int64_t)g->regs.regs[0] == -EINTR;
 
 	memcpy(arguments, g->regs.regs, 6 * sizeof(*arguments));
-	return at_call(state) || interrupted ? (long)g->regs.regs[NUMBER] : -1;
+	return at_call(state) || interrupted ? (long)g->regs.regs[PRB_AARCH64_NUMBER] : -1;
 }
 
 /* Those of which the kernel notes what is left of their time. */
 static long resumable_call(const struct prb_thread_state *state)
 {
-	const struct user_regs_struct *r = &general(state)->regs;
+	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
 
 	if (!at_call(state))
 		return 0;
-	switch (r->regs[NUMBER]) {
+	switch (r->regs[PRB_AARCH64_NUMBER]) {
 	case SYS_nanosleep:
 		return SYS_nanosleep;
 	case SYS_clock_nanosleep:
@@ -348,10 +314,11 @@ static long resumable_call(const struct prb_thread_state *state)
 	return 0;
 }
 
-/* Compilers mostly put the number just before: mov x8, #NUMBER; svc #0. */
+/* Compilers mostly put the number just before: mov x8, #PRB_AARCH64_NUMBER; svc #0. */
 static long resumed_call(const struct prb_thread_state *state, const uint8_t code[PRB_CODE_BEFORE])
 {
-	if (!at_call(state) || general(state)->regs.regs[NUMBER] != SYS_restart_syscall)
+	if (!at_call(state) ||
+	    prb_aarch64_general(state)->regs.regs[PRB_AARCH64_NUMBER] != SYS_restart_syscall)
 		return 0;
 	for (size_t at = PRB_CODE_BEFORE; at >= INSTRUCTION; at -= INSTRUCTION) {
 		uint32_t instruction;
@@ -363,119 +330,11 @@ static long resumed_call(const struct prb_thread_state *state, const uint8_t cod
 	return SYS_restart_syscall;
 }
 
-/* struct rt_sigframe of the kernel. */
-struct signal_frame {
-	uint8_t info[128];
-	uint64_t flags, link, stack;
-	uint32_t stack_flags, pad;
-	uint64_t stack_size;
-	uint64_t mask, unused[16];
-	uint64_t fault_address, regs[31], sp, pc, pstate, pad2;
-	uint8_t records[4096];
-};
-_Static_assert(offsetof(struct signal_frame, fault_address) == 304, "as the kernel has it");
-_Static_assert(offsetof(struct signal_frame, records) == 592, "as the kernel has it");
-
-struct record {
-	uint32_t magic, size;
-};
-struct simd_record {
-	struct record head;
-	uint32_t status, control;
-	uint8_t registers[512];
-};
-struct scalable_record {
-	struct record head;
-	uint16_t length, flags, reserved[2];
-};
-struct extra_record {
-	struct record head;
-	uint64_t data;
-	uint32_t size, reserved[3];
-};
-
-enum {
-	MAGIC_SIMD = 0x46508001,
-	MAGIC_SCALABLE = 0x53564501,
-	MAGIC_EXTRA = 0x45585401,
-	END_RECORD = 16,	/* bytes of zero behind the last record */
-	STACK_UNCHANGED = 0x7f, /* flags that make no sense: the alternate stack stays what it is */
-};
-
-/* Bytes of a frame's record of the long registers; 0 if they are not in use. */
-static size_t long_size(const struct vectors *v)
-{
-	size_t length = v->scalable.length;
-
-	if (!(v->scalable.flags & FLAG_LONG))
-		return 0;
-	/* Z0–Z31, then P0–P15 and the first-fault register, which have a bit for each byte */
-	return (sizeof(struct scalable_record) + 32 * length + 17 * length / 8 + 15) & ~15ul;
-}
-
-/* Long registers that do not fit follow behind a record that says so. */
-static uint8_t *add_extra(uint8_t *at, uint64_t address, size_t size)
-{
-	struct extra_record extra = {
-		.head = {MAGIC_EXTRA, sizeof(extra)},
-		.data = address + sizeof(extra) + END_RECORD,
-		.size = (uint32_t)(size + END_RECORD),
-	};
-
-	memcpy(at, &extra, sizeof(extra));
-	return at + sizeof(extra) + END_RECORD;
-}
-
-static void add_records(const struct vectors *v, uint8_t *records, uint64_t address)
-{
-	const size_t size = long_size(v);
-	struct simd_record simd = {{MAGIC_SIMD, sizeof(simd)}, v->simd.fpsr, v->simd.fpcr, {}};
-	struct scalable_record scalable = {{MAGIC_SCALABLE, (uint32_t)size}, v->scalable.length};
-	uint8_t *at = records + sizeof(simd);
-
-	memcpy(simd.registers, v->simd.vregs, sizeof(simd.registers));
-	memcpy(records, &simd, sizeof(simd));
-	if (!size)
-		return;
-	if (sizeof(simd) + size + END_RECORD > sizeof(((struct signal_frame *)NULL)->records))
-		at = add_extra(at, address + sizeof(simd), size);
-	memcpy(at, &scalable, sizeof(scalable));
-	memcpy(at + sizeof(scalable), &v->scalable + 1, size - sizeof(scalable));
-}
-
-static void frame(const struct prb_thread_state *state, uint64_t trampoline,
-		  struct prb_return_frame *ret)
-{
-	const struct user_regs_struct *r = &general(state)->regs;
-	const struct vectors *v = vectors(state);
-	size_t fixed = offsetof(struct signal_frame, records);
-	size_t room = sizeof(struct simd_record) + sizeof(struct extra_record) + 2 * END_RECORD +
-		      long_size(v);
-	struct signal_frame f = {
-		.stack_flags = STACK_UNCHANGED,
-		.mask = state->mask,
-		.sp = r->sp,
-		.pc = r->pc,
-		.pstate = r->pstate,
-	};
-
-	ret->size = PRB_MAX(sizeof(f), fixed + room);
-	ret->address = (r->sp - ret->size) & ~UINT64_C(15);
-	ret->stack = ret->address;
-	ret->trampoline = trampoline;
-	memcpy(f.regs, r->regs, sizeof(f.regs));
-	if (state->resumed)
-		f.regs[NUMBER] = (uint64_t)state->resumed;
-	memset(ret->bytes, 0, ret->size);
-	memcpy(ret->bytes, &f, fixed);
-	add_records(v, ret->bytes + fixed, ret->address + fixed);
-}
-
 /* Nothing of what a jump or a debugger was about to do is left over for other code. */
 static struct user_regs_struct redirected(const struct prb_thread_state *state, uint64_t pc,
 					  uint64_t sp)
 {
-	struct user_regs_struct r = general(state)->regs;
+	struct user_regs_struct r = prb_aarch64_general(state)->regs;
 
 	r.pc = pc;
 	r.sp = sp;
@@ -490,7 +349,7 @@ static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *s
 	struct user_regs_struct r = redirected(state, gadget, way_back->stack);
 
 	memcpy(r.regs, arguments, 6 * sizeof(*arguments));
-	r.regs[NUMBER] = (unsigned long long)number;
+	r.regs[PRB_AARCH64_NUMBER] = (unsigned long long)number;
 	r.regs[LINK] = way_back->trampoline;
 	return set_general(tid, &r);
 }
@@ -542,7 +401,7 @@ static struct prb_error *find_musl_thread(struct prb_mem *mem, uint64_t pointer,
 static struct prb_error *thread(const struct prb_thread_state *state, struct prb_mem *mem,
 				bool musl, uint64_t *ret)
 {
-	uint64_t pointer = general(state)->tls, table, length = 0;
+	uint64_t pointer = prb_aarch64_general(state)->tls, table, length = 0;
 
 	*ret = 0;
 	if (musl)
@@ -586,7 +445,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.call = call,
 		.resumable_call = resumable_call,
 		.resumed_call = resumed_call,
-		.frame = frame,
+		.frame = prb_aarch64_frame,
 		.set_syscall = set_syscall,
 		.syscall_result = syscall_result,
 		.set_borrow = set_borrow,

@@ -20,7 +20,9 @@ from environment import OK, TIMEOUT
 PROGRAMS = support.HERE / "programs"
 RUNS = int(os.environ.get("PROBING_FAULT_RUNS", "10"))  # of each cell
 PER_PROCESS = 10  # of them into one process, each with a library of its own
-SLEEPERS = 5 if RUNS <= 10 else 2  # targets at the same time, where they do next to nothing
+SLOW = os.environ.get("PROBING_FAULT_SLOW", "") not in ("", "0")  # an emulated machine
+# Targets at the same time, where they do next to nothing.
+SLEEPERS = 1 if SLOW else 5 if RUNS <= 10 else 2
 REFUSAL_SECONDS = 2 + 2  # as promised, and what a busy machine adds
 STEPS = os.environ.get("PROBING_FAULT_STEPS", "")  # a build that does something at a chosen step
 MOST_STEPS = 200  # far more than there are

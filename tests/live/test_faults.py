@@ -15,8 +15,11 @@ from faults import Checked, run_cell
     ("threads", 1), ("threads", 3)])
 def test_heap_and_loader(build, kind, threads):
     program = build.program("fault_heap")
-    run_cell("%s, %d thread%s" % (kind, threads, "s" * (threads > 1)), build,
-             lambda: Checked(program, kind, threads), threads=kind != "threads").assert_loaded()
+    cell = run_cell("%s, %d thread%s" % (kind, threads, "s" * (threads > 1)), build,
+                    lambda: Checked(program, kind, threads), threads=kind != "threads")
+    # Without breakpoints a thread that is in the loader nearly always is not met outside of it.
+    if kind != "dlopen" or not faults.AARCH64:
+        cell.assert_loaded()
 
 
 @pytest.mark.parametrize("kind, flag, length", faults.REGISTERS)

@@ -28,13 +28,13 @@ def test_calls_with_a_timeout(build, call):
 def test_calls_that_wait(build, call):
     program = build.program("fault_waits")
     run_cell("system call, waiting: " + call, build, lambda: Checked(program, call),
-             workers=SLEEPERS).assert_loaded()
+             workers=SLEEPERS, settled=call not in ("accept", "connect")).assert_loaded()
 
 
 # The kernel repeats these with the time that is left; the others begin anew (docs/injection.md).
 KEPT = [call for call in TIMED if call not in (
     "epoll", "epoll_pwait2", "recv", "sigtimedwait", "semtimedop")]
-LENGTH = 0.5  # seconds that each waits
+LENGTH = 2 if faults.SLOW else 0.5  # seconds that each waits
 
 
 def inject_in_the_middle(cell, build, target):
@@ -52,6 +52,7 @@ def inject_in_the_middle(cell, build, target):
         assert target.target.alive()
         time.sleep(0.001)
     took = target.shared[target.TOOK] / 1e6
+    print("%.3f s, paused %s" % (took, out))
     assert LENGTH - 0.001 < took < LENGTH * 1.45, took
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
 
@@ -65,4 +66,4 @@ def test_timeouts_kept(build):
                  lambda: Checked(program, call, int(LENGTH * 1000)),
                  each=inject_in_the_middle).assert_loaded()
 
-    faults.in_parallel(one, KEPT, len(KEPT))
+    faults.in_parallel(one, KEPT, 1 if faults.SLOW else len(KEPT))

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file How the state of a thread of aarch64 lies in struct prb_thread_state. */
+#ifndef PRB_INJECTOR_AARCH64_STATE_H
+#define PRB_INJECTOR_AARCH64_STATE_H
+
+#include <stdint.h>
+#include <sys/user.h>
+
+#include "injector/inject_arch.h"
+
+enum { PRB_AARCH64_NUMBER = 8 }; /**< register that has the number of a system call */
+
+/** What `general` holds. */
+struct prb_aarch64_general {
+	struct user_regs_struct regs;
+	uint64_t tls;
+	uint32_t code[2]; /* the instruction before the program counter, and the one there */
+};
+_Static_assert(sizeof(struct prb_aarch64_general) <= PRB_THREAD_GENERAL_MAX, "room for registers");
+
+/** The header of the kernel's regsets of registers whose length differs between machines. */
+struct prb_aarch64_scalable {
+	uint32_t size, max_size;
+	uint16_t length, max_length, flags, reserved;
+};
+enum { PRB_AARCH64_LONG = 1 }; /**< the registers follow in their full length */
+
+/** What `extended` holds: behind it, the rest of that regset, where the machine has it. */
+struct prb_aarch64_vectors {
+	struct user_fpsimd_struct simd;
+	struct prb_aarch64_scalable scalable;
+};
+
+static inline struct prb_aarch64_general *prb_aarch64_general(const struct prb_thread_state *state)
+{
+	return (struct prb_aarch64_general *)state->general;
+}
+
+static inline struct prb_aarch64_vectors *prb_aarch64_vectors(const struct prb_thread_state *state)
+{
+	return (struct prb_aarch64_vectors *)state->extended;
+}
+
+/** `frame` of struct prb_inject_arch. */
+void prb_aarch64_frame(const struct prb_thread_state *state, uint64_t trampoline,
+		       struct prb_return_frame *ret);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for a thread that may be borrowed, where it stands or where it soon comes to. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/log.h"
+#include "dwarf/proc/task.h"
+#include "injector/inject_private.h"
+#include "injector/safe_point.h"
+#include "injector/seccomp.h"
+
+enum {
+	STOP_TIMEOUT_MS = 400,
+	WARM_FRAMES = 1000,
+};
+static const double search_timeout = 1.5; /* seconds for finding a safe point */
+
+struct finding {
+	const struct prb_search *s;
+	struct prb_candidates candidates;
+	const char *why; /* why the last thread that was looked at could not be borrowed */
+	pid_t why_tid;
+	bool passing; /* some thread of the round could be borrowed later */
+	bool no_breakpoints;
+};
+
+struct prb_error *prb_search_give_back(const struct prb_search *s)
+{
+	double pause = 0;
+	struct prb_error *err = prb_borrow_give_back(s->borrow, &pause);
+
+	s->result->pause_us += pause;
+	return err;
+}
+
+/* Another program may have been executed since its code was looked up. */
+static struct prb_error *check_code(struct finding *f)
+{
+	const struct prb_inject_arch *arch = f->s->borrow->arch;
+	uint8_t gadget[16] = {}, trampoline[16] = {};
+	struct prb_error *err =
+		prb_mail_read(f->s->borrow->memory, f->s->libc->gadget - arch->syscall_offset,
+			      gadget, PRB_MIN(arch->syscall_length, sizeof(gadget)));
+
+	if (!err)
+		err = prb_mail_read(f->s->borrow->memory, f->s->libc->trampoline, trampoline,
+				    PRB_MIN(arch->sigreturn_length, sizeof(trampoline)));
+	if (!err && !memcmp(gadget, arch->syscall_code, arch->syscall_length) &&
+	    !memcmp(trampoline, arch->sigreturn_code, arch->sigreturn_length))
+		return NULL;
+	prb_error_destroy(err);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "another program was executed"),
+			      "nothing was changed; try again");
+}
+
+/* Has an unsafe thread come out of the functions that make it so, if it does within @patience_ms.
+ */
+static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point *safe,
+				  int patience_ms, struct prb_verdict *verdict)
+{
+	pid_t tid = f->s->borrow->stop.tid;
+	bool reached;
+
+	if (!patience_ms || !f->s->borrow->arch->breakpoints || f->no_breakpoints ||
+	    !verdict->way_out)
+		return NULL;
+	struct prb_error *err =
+		prb_borrow_follow(f->s->borrow, verdict->way_out, patience_ms, &reached);
+	if (err && err->code == PRB_ERROR_UNSUPPORTED) {
+		prb_log("inject", 1, "%s", err->message);
+		f->no_breakpoints = true;
+		prb_error_destroy(err);
+		return NULL;
+	}
+	PRB_TRY(err);
+	prb_log("inject", 3, "thread %d %s %#llx", tid, reached ? "came to" : "did not come to",
+		(unsigned long long)verdict->way_out);
+	f->s->result->stops++;
+	return prb_safe_point_check(safe, tid, &f->s->borrow->state, verdict);
+}
+
+/*
+ * Stops a thread and keeps it if it may be borrowed where it is, or where it soon comes to; else
+ * it runs on. One that was asked to stop has to be waited for: nobody can let go of it before it
+ * has.
+ */
+static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, int patience_ms,
+				    bool *ret)
+{
+	const struct prb_safe_point safe = {f->s->modules, f->s->unwinder, f->s->libc,
+					    f->s->borrow->arch};
+	struct prb_verdict verdict = {};
+	int timeout_ms = (int)((end - prb_mail_now()) * 1000);
+	struct prb_error *err =
+		prb_borrow_take(f->s->borrow, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
+
+	*ret = false;
+	f->s->result->stops++;
+	if (!err)
+		err = check_code(f);
+	if (!err && f->s->filtered)
+		err = prb_seccomp_check(tid);
+	if (!err)
+		err = prb_safe_point_check(&safe, tid, &f->s->borrow->state, &verdict);
+	if (!err && verdict.why)
+		err = lead_out(f, &safe, patience_ms, &verdict);
+	if (!err && !verdict.why) {
+		*ret = true;
+		f->s->result->borrowed = tid;
+		return NULL;
+	}
+	prb_error_destroy(prb_search_give_back(f->s));
+	if (err && err->code != PRB_ERROR_NO_PROCESS)
+		return prb_error_prefix(err, "process %d", f->s->t->pid);
+	f->passing |= err || !verdict.lasting;
+	f->why = verdict.why ? verdict.why : "it has ended";
+	f->why_tid = tid;
+	prb_log("inject", 2, "thread %d: %s", tid, err ? err->message : verdict.why);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *no_thread(struct finding *f)
+{
+	struct prb_task task;
+
+	PRB_TRY(prb_task_read(f->s->t, f->s->t->pid, &task));
+	if (strchr("ZX", task.state))
+		return prb_error_os(ESRCH, "process %d has ended", f->s->t->pid);
+	if (!f->candidates.list.count)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "process %d: all its threads sleep in the kernel and "
+					 "cannot be stopped",
+					 f->s->t->pid),
+			"try again when it has left its vfork() or its disk, or a "
+			"frozen control group of it is thawed");
+	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+					       "process %d: no thread could be borrowed safely; "
+					       "thread %d: %s",
+					       f->s->t->pid, f->why_tid,
+					       f->why ? f->why : "unknown"),
+			      "nothing was changed in it; try again later");
+}
+
+/* No thread will ever be fit. */
+static struct prb_error *no_fit_thread(struct finding *f)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED,
+				 "process %d: no thread can be borrowed; thread %d: %s",
+				 f->s->t->pid, f->why_tid, f->why),
+		"nothing was changed in it; dumps and queries need no injection");
+}
+
+/*
+ * The unwinder finds and keeps the tables of the code on the stack while the thread still sleeps,
+ * as far as its stack pointer alone leads.
+ */
+static struct prb_error *warm_up(struct finding *f, pid_t tid)
+{
+	struct prb_task task;
+	struct prb_error *err = prb_task_read(f->s->t, tid, &task);
+
+	if (err || !task.pc) {
+		prb_error_destroy(err);
+		return NULL;
+	}
+	struct prb_regs regs = {.machine = f->s->t->machine, .pc = task.pc};
+	struct prb_unwind_step step = {.signal_frame = true};
+
+	prb_regs_set(&regs, prb_regs_sp(regs.machine), task.sp);
+	for (int depth = 0; depth < WARM_FRAMES && !step.end && !step.reason; depth++)
+		PRB_TRY(prb_unwind_step(f->s->unwinder, f->s->t->mem, step.signal_frame, &regs,
+					&step));
+	return NULL;
+}
+
+/* How long a round waits for each unsafe thread to come out: many could be asleep there, and one of
+ * several may be fit as it is. */
+static int patience_ms(const struct finding *f, int round)
+{
+	static const int patience[] = {0, 2, 10, 50};
+	int at = f->candidates.list.count == 1 ? round + 1 : round;
+
+	return patience[PRB_MIN(at, (int)PRB_ARRAY_SIZE(patience) - 1)];
+}
+
+/*
+ * A thread at an unsafe place is let go at once, in the first round; in later ones it is led out
+ * where that is possible, else let go and looked at again. The others run on all the time.
+ */
+static struct prb_error *find(struct finding *f)
+{
+	double end = prb_mail_now() + search_timeout;
+	unsigned seed = (unsigned)f->s->t->pid;
+
+	for (int round = 0;; round++) {
+		PRB_TRY(prb_choose(f->s->t, &f->candidates));
+		f->passing = f->candidates.blocked || !f->candidates.list.count;
+		if (!round && f->candidates.list.count)
+			PRB_TRY(warm_up(f, f->candidates.list.items[0].tid));
+		for (size_t i = 0; i < f->candidates.list.count; i++) {
+			bool found;
+
+			PRB_TRY(try_thread(f, f->candidates.list.items[i].tid, end,
+					   patience_ms(f, round), &found));
+			if (found)
+				return NULL;
+			if (prb_mail_now() > end)
+				return no_thread(f);
+		}
+		if (!f->passing)
+			return no_fit_thread(f);
+		if (prb_mail_now() > end)
+			return no_thread(f);
+		/* What runs leaves its place within microseconds; what sleeps stays there. */
+		long longest = f->candidates.running ? 50000 : 5000000;
+		nanosleep(&(struct timespec){.tv_nsec = 5000 + rand_r(&seed) % longest}, NULL);
+	}
+}
+
+struct prb_error *prb_search_thread(const struct prb_search *s)
+{
+	struct finding f = {.s = s};
+	struct prb_error *err = find(&f);
+
+	prb_vec_free(&f.candidates.list);
+	return err;
+}
