@@ -73,11 +73,11 @@ static uint8_t *add_extra(uint8_t *at, uint64_t address, size_t size)
 static void add_records(const struct prb_aarch64_vectors *v, uint8_t *records, uint64_t address)
 {
 	const size_t size = long_size(v);
-	struct simd_record simd = {{MAGIC_SIMD, sizeof(simd)}, v->simd.fpsr, v->simd.fpcr, {}};
+	struct simd_record simd = {{MAGIC_SIMD, sizeof(simd)}, v->simd.status, v->simd.control, {}};
 	struct scalable_record scalable = {{MAGIC_SCALABLE, (uint32_t)size}, v->scalable.length};
 	uint8_t *at = records + sizeof(simd);
 
-	memcpy(simd.registers, v->simd.vregs, sizeof(simd.registers));
+	memcpy(simd.registers, v->simd.registers, sizeof(simd.registers));
 	memcpy(records, &simd, sizeof(simd));
 	if (!size)
 		return;

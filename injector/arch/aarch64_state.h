@@ -27,7 +27,10 @@ enum { PRB_AARCH64_LONG = 1 }; /**< the registers follow in their full length */
 
 /** What `extended` holds: behind it, the rest of that regset, where the machine has it. */
 struct prb_aarch64_vectors {
-	struct user_fpsimd_struct simd;
+	struct {
+		uint64_t registers[64];
+		uint32_t status, control, reserved[2];
+	} simd;
 	struct prb_aarch64_scalable scalable;
 };
 

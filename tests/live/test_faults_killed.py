@@ -12,7 +12,8 @@ import support
 from environment import OK
 from faults import SLEEPERS, STEPS, Cell, Checked, Look
 
-PATIENCE = 20  # seconds; a helping thread that lost us ends by itself after five, or more if it is busy
+# Seconds; a helping thread that lost us ends by itself after five, or more if it is busy.
+PATIENCE = 120 if faults.SLOW else 20
 SCRATCH = 76 << 10  # what injection maps
 LEAKS_MOST = 10  # steps after which it stays: from its creation to the start of the stub
 
@@ -71,7 +72,7 @@ def killed(cell, build, start, step):
 PROGRAMS = [("fault_registers", [faults.REGISTERS[0][0]]), ("fault_signals", ["timer"]), ("fault_waits", ["read"]),
             ("fault_calls", ["poll", "200"]), ("fault_places", ["idle"])]
 # In the short form each program is killed at every fifth step, and each step is met by one of them.
-STRIDE = len(PROGRAMS) if faults.RUNS <= 10 else 1
+STRIDE = 20 if faults.SLOW else len(PROGRAMS) if faults.RUNS <= 10 else 1
 
 
 @pytest.mark.parametrize("program, arguments", PROGRAMS, ids=lambda value: str(value))
@@ -80,7 +81,7 @@ def test_killed_before_each_step(build, program, arguments):
     cell = Cell("killed before each step: %s %s" % (program, " ".join(arguments)))
     made = build.program(program)
     workers = SLEEPERS if program in ("fault_registers", "fault_signals") else 2 * SLEEPERS
-    step, results = 1 + PROGRAMS.index((program, arguments)) % STRIDE, []
+    step, results = 1 + PROGRAMS.index((program, arguments)) * STRIDE // len(PROGRAMS), []
     while None not in results:
         assert step < faults.MOST_STEPS, "steps without end"
         results += faults.in_parallel(

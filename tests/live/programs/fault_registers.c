@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A target whose registers hold values that nobody else has: fault_registers SHARED KIND [LENGTH],
  * KIND one of ymm, zmm; neon, sve. */
-#include "fault.h"
-
 #ifdef __aarch64__
 #include "fault_registers_aarch64.h"
 #else

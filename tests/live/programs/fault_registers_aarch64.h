@@ -5,6 +5,8 @@
 
 #include <sys/prctl.h>
 
+#include "fault.h"
+
 enum { VECTORS = 32, VECTOR_MOST = 256, PREDICATES = 17, CALLEE_SAVED = 8 };
 
 struct registers {

@@ -3,6 +3,8 @@
 #ifndef PRB_TEST_FAULT_REGISTERS_H
 #define PRB_TEST_FAULT_REGISTERS_H
 
+#include "fault.h"
+
 enum { REGISTERS = 32, BYTES = 64, RED_ZONE_WORDS = 16 };
 
 struct registers {
