@@ -70,6 +70,8 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 {
 	struct prb_wait wait;
 
+	if (c->options->no_waits)
+		return NULL;
 	PRB_TRY(prb_wait_describe(c->waits, mem, &thread->call, &wait));
 
 	struct prb_error *err = set_wait(c, thread, &wait);

@@ -255,7 +255,8 @@ static struct prb_error *read_still(struct maker *m)
 			prb_error_destroy(
 				prb_target_registers(c->target, thread->task->tid, &thread->regs));
 		PRB_TRY(prb_describe_recall(c, thread));
-		PRB_TRY(prb_describe_read_call(c, thread));
+		if (c->native || !c->options->no_waits)
+			PRB_TRY(prb_describe_read_call(c, thread));
 		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
 		if (!thread->frames.list.count)
 			PRB_TRY(prb_capture_walk(thread, mem));
@@ -289,9 +290,11 @@ static struct prb_error *describe(struct maker *m)
 	struct prb_python **py;
 	prb_vec_each (py, &m->pythons.list)
 		PRB_TRY(prb_describe_names(c, *py, m->view));
-	PRB_TRY(prb_waits_gather(c, m->view));
-	prb_vec_each (thread, &c->threads)
-		PRB_TRY(prb_waits_explain(c, thread, prb_view_mem(m->view)));
+	if (!c->options->no_waits) {
+		PRB_TRY(prb_waits_gather(c, m->view));
+		prb_vec_each (thread, &c->threads)
+			PRB_TRY(prb_waits_explain(c, thread, prb_view_mem(m->view)));
+	}
 	return prb_describe_target(c, &m->pythons);
 }
 

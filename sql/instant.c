@@ -109,6 +109,7 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		.locals = plan->needs & PRB_NEED_LOCALS,
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.source = plan->needs & PRB_NEED_SOURCE,
+		.no_waits = !instant->target->recorder && !(plan->needs & PRB_NEED_WAITS),
 		.want_idle = plan->needs & PRB_NEED_IDLE ? NULL : want_no_idle,
 	};
 

@@ -27,6 +27,7 @@ static struct prb_error *save(struct prb_session *session, const char *path, boo
 	PRB_TRY(prb_recorder_create(&recorder));
 	prb_recorder_set_redact(recorder, redact);
 	target->recorder = recorder;
+	target->mem->kept = false; /* a recorder takes the pages of views */
 
 	struct prb_error *err = prb_record(session, !redact, &threads);
 	prb_session_end_instants(session);

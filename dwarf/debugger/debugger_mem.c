@@ -6,15 +6,15 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
-#include "dwarf/mem/view.h"
+#include "dwarf/debugger/line_cache.h"
 
 enum { RUN_MAX = 1 << 18 /* bytes in one call */ };
 
 struct debugger_mem {
-	struct prb_mem mem; /* what is used: through the view, if there is one */
+	struct prb_mem mem; /* what is used: through the cache, if things are kept */
 	struct prb_mem raw; /* the debugger's functions */
 	const struct prb_debugger *debugger;
-	struct prb_view *view;
+	struct prb_line_cache lines;
 };
 
 static const struct debugger_mem *of_raw(const struct prb_mem *raw)
@@ -96,29 +96,7 @@ static const struct prb_mem_ops raw_ops = {
 static struct prb_error *kept_read(struct prb_mem *mem, uint64_t address, void *buffer,
 				   size_t length)
 {
-	struct debugger_mem *m = (struct debugger_mem *)mem;
-
-	return prb_mem_read(prb_view_mem(m->view), address, buffer, length);
-}
-
-static struct prb_error *kept_read_many(struct prb_mem *mem, struct prb_block *blocks, size_t count)
-{
-	struct debugger_mem *m = (struct debugger_mem *)mem;
-
-	for (size_t i = 0, run, length; i < count; i += run) {
-		run = run_length(blocks + i, count - i, &length);
-		if (run > 1)
-			PRB_TRY(prb_view_prefetch_range(m->view, blocks[i].address, length));
-		for (size_t n = i; n < i + run; n++) {
-			struct prb_error *err = kept_read(mem, blocks[n].address, blocks[n].buffer,
-							  blocks[n].length);
-
-			blocks[n].ok = !err;
-			if (err && !prb_error_catch(&err, PRB_ERROR_FAULT))
-				return err;
-		}
-	}
-	return NULL;
+	return prb_line_cache_read(&((struct debugger_mem *)mem)->lines, address, buffer, length);
 }
 
 static struct prb_error *direct_read(struct prb_mem *mem, uint64_t address, void *buffer,
@@ -135,13 +113,12 @@ static struct prb_error *direct_read_many(struct prb_mem *mem, struct prb_block 
 
 static void mem_destroy(struct prb_mem *mem)
 {
-	prb_view_destroy(((struct debugger_mem *)mem)->view);
+	prb_line_cache_deinit(&((struct debugger_mem *)mem)->lines);
 	free(mem);
 }
 
 static const struct prb_mem_ops kept_ops = {
 	.read = kept_read,
-	.read_many = kept_read_many,
 	.destroy = mem_destroy,
 };
 
@@ -161,8 +138,9 @@ struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger, b
 	m->debugger = debugger;
 	m->raw.ops = &raw_ops;
 	m->mem.ops = keep ? &kept_ops : &direct_ops;
+	m->mem.kept = keep;
 
-	struct prb_error *err = keep ? prb_view_create(&m->raw, &m->view) : NULL;
+	struct prb_error *err = keep ? prb_line_cache_init(&m->lines, debugger) : NULL;
 	if (err)
 		free(m);
 	else

@@ -137,6 +137,7 @@ struct prb_error *prb_filled_mem_create(struct prb_mem *base, const struct prb_m
 	if (!m)
 		return prb_error_nomem();
 	*m = (struct filled_mem){.mem.ops = &filled_ops,
+				 .mem.kept = base->kept,
 				 .base = base,
 				 .maps = maps,
 				 .open = open,

@@ -13,6 +13,7 @@
 #ifndef PRB_MEM_MEM_H
 #define PRB_MEM_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,9 @@ struct prb_mem_ops {
 
 struct prb_mem {
 	const struct prb_mem_ops *ops;
+	/** Nothing moves, and what was read is kept: a view of it reads what it is asked for, and
+	 * keeps nothing itself. */
+	bool kept;
 };
 
 static inline void prb_mem_destroy(struct prb_mem *mem)

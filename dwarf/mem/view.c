@@ -218,6 +218,10 @@ static struct prb_error *read_part(struct prb_view *view, uint64_t address, void
 static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *buffer,
 				   size_t length)
 {
+	struct prb_mem *base = ((struct prb_view *)mem)->base;
+
+	if (base->kept)
+		return prb_mem_read(base, address, buffer, length);
 	while (length) {
 		size_t part = PRB_MIN(length, PRB_PAGE_SIZE - address % PRB_PAGE_SIZE);
 
@@ -324,7 +328,7 @@ struct prb_error *prb_view_prefetch_range(struct prb_view *view, uint64_t addres
 	size_t batch[BATCH_PAGES], count = 0;
 	uint64_t end;
 
-	if (!length || !prb_add(address, length, &end))
+	if (view->base->kept || !length || !prb_add(address, length, &end))
 		return NULL;
 	for (uint64_t number = address / PRB_PAGE_SIZE; number <= (end - 1) / PRB_PAGE_SIZE;
 	     number++) {
@@ -375,7 +379,7 @@ size_t prb_view_misses(const struct prb_view *view)
 
 struct prb_error *prb_view_gather(struct prb_view *view, prb_view_attempt *attempt, void *context)
 {
-	for (int level = 0; level < LEVELS; level++) {
+	for (int level = 0; level < LEVELS && !view->base->kept; level++) {
 		prb_view_seal(view, NULL);
 		view->alone = ALONE;
 

@@ -15,6 +15,8 @@
  * Many things that hang on pointers are read in few calls by prb_view_gather(): everything is
  * tried with what is held, what was missing is fetched in one call, and so on, level by level.
  *
+ * A base that keeps everything itself is read through: then nothing is fetched in advance.
+ *
  * Threading: one thread at a time. The view borrows its base, which must outlive it.
  */
 #ifndef PRB_MEM_VIEW_H

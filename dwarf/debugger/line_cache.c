@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/debugger/line_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/mem/view.h"
+
+enum {
+	SLAB_LINES = 128,
+	CALL_LINES = 512, /* most that one call reads: 256 KiB */
+	PAGE_LINES = PRB_PAGE_SIZE / PRB_LINE_SIZE,
+};
+
+struct prb_error *prb_line_cache_init(struct prb_line_cache *cache,
+				      const struct prb_debugger *debugger)
+{
+	*cache = (struct prb_line_cache){
+		.debugger = debugger, .line_ns = INT64_MAX, .page_ns = INT64_MAX};
+	cache->buffer = malloc((size_t)CALL_LINES * PRB_LINE_SIZE);
+	return cache->buffer ? NULL : prb_error_nomem();
+}
+
+static void forget(struct prb_line_cache *cache)
+{
+	char **slab;
+
+	prb_vec_each (slab, &cache->slabs)
+		free(*slab);
+	prb_vec_free(&cache->slabs);
+	prb_number_map_deinit(&cache->index);
+	cache->index = (struct prb_number_map){};
+	cache->count = 0;
+}
+
+void prb_line_cache_deinit(struct prb_line_cache *cache)
+{
+	forget(cache);
+	free(cache->buffer);
+}
+
+/* NULL: it is not there. */
+static char *find(const struct prb_line_cache *cache, uint64_t number)
+{
+	size_t line;
+
+	if (!prb_number_map_get(&cache->index, number, &line))
+		return NULL;
+	return cache->slabs.items[line / SLAB_LINES] + line % SLAB_LINES * PRB_LINE_SIZE;
+}
+
+static bool keep(struct prb_line_cache *cache, uint64_t number, const char *data)
+{
+	if (cache->count == cache->slabs.count * SLAB_LINES) {
+		char **slab = prb_vec_push(&cache->slabs);
+
+		if (!slab)
+			return false;
+		*slab = malloc((size_t)SLAB_LINES * PRB_LINE_SIZE);
+		if (!*slab) {
+			cache->slabs.count--;
+			return false;
+		}
+	}
+	if (!prb_number_map_put(&cache->index, number, cache->count))
+		return false;
+	cache->count++;
+	memcpy(find(cache, number), data, PRB_LINE_SIZE);
+	return true;
+}
+
+static bool on_trial(const struct prb_line_cache *cache)
+{
+	return cache->trials < PRB_LINE_TRIALS * 2;
+}
+
+/* Of most pages some lines are needed. */
+static bool wants_page(const struct prb_line_cache *cache)
+{
+	return on_trial(cache) ? cache->trials % 2 : cache->page_ns < cache->line_ns / 2 * 3;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Whole lines that one call could read; what a debugger claims beyond what was asked is not. */
+static size_t ask(struct prb_line_cache *cache, uint64_t first, size_t count)
+{
+	size_t length = count * PRB_LINE_SIZE;
+	int64_t start = now_ns(), took;
+	size_t done = cache->debugger->read(cache->debugger->context, first * PRB_LINE_SIZE,
+					    cache->buffer, length);
+
+	took = now_ns() - start;
+	if (on_trial(cache)) {
+		int64_t *least = cache->trials++ % 2 ? &cache->page_ns : &cache->line_ns;
+
+		*least = PRB_MIN(*least, took);
+	}
+	return PRB_MIN(done, length) / PRB_LINE_SIZE;
+}
+
+/* How many lines from @p first on, up to @p most, are missing. */
+static size_t missing(const struct prb_line_cache *cache, uint64_t first, uint64_t most)
+{
+	size_t count = 0;
+
+	while (count < most && !find(cache, first + count))
+		count++;
+	return count;
+}
+
+/*
+ * Gets the line @p first, and what else is wanted up to @p last; *got lines are there then. What
+ * cannot be read in one piece may still be read line by line.
+ */
+static struct prb_error *fetch(struct prb_line_cache *cache, uint64_t first, uint64_t last,
+			       size_t *got)
+{
+	uint64_t begin = first, most;
+	size_t count;
+
+	if (wants_page(cache)) {
+		last |= PAGE_LINES - 1;
+		while (begin % PAGE_LINES && !find(cache, begin - 1))
+			begin--;
+	}
+	most = PRB_MIN(last - begin + 1, (uint64_t)CALL_LINES);
+	if (on_trial(cache))
+		most = cache->trials % 2 ? PAGE_LINES : 1;
+	if (cache->count + most > PRB_LINES_MAX)
+		forget(cache);
+	count = ask(cache, begin, missing(cache, begin, most));
+	if (begin + count <= first) {
+		begin = first;
+		count = ask(cache, begin, 1);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!keep(cache, begin + i, cache->buffer + i * PRB_LINE_SIZE))
+			return prb_error_nomem();
+	*got = count ? begin + count - first : 0;
+	return NULL;
+}
+
+/* A line that is not there as a whole may have been asked for in part only. */
+static struct prb_error *read_part(struct prb_line_cache *cache, uint64_t address, void *buffer,
+				   size_t length)
+{
+	size_t done = PRB_MIN(
+		cache->debugger->read(cache->debugger->context, address, buffer, length), length);
+
+	return done == length ? NULL : prb_error_fault(address + done, length - done);
+}
+
+struct prb_error *prb_line_cache_read(struct prb_line_cache *cache, uint64_t address, void *buffer,
+				      size_t length)
+{
+	uint64_t end;
+
+	if (!length)
+		return NULL;
+	if (!prb_add(address, length, &end))
+		return prb_error_fault(address, length);
+	while (length) {
+		uint64_t number = address / PRB_LINE_SIZE;
+		size_t offset = address % PRB_LINE_SIZE, got = 1;
+		size_t part = PRB_MIN(length, PRB_LINE_SIZE - offset);
+		const char *line = find(cache, number);
+
+		if (!line) {
+			PRB_TRY(fetch(cache, number, (end - 1) / PRB_LINE_SIZE, &got));
+			line = got ? find(cache, number) : NULL;
+		}
+		if (line)
+			memcpy(buffer, line + offset, part);
+		else
+			PRB_TRY(read_part(cache, address, buffer, part));
+		buffer = (char *)buffer + part;
+		address += part;
+		length -= part;
+	}
+	return NULL;
+}

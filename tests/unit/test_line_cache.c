@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a debugger read is kept: every byte is right, however reads end, and calls are few. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/debugger/line_cache.h"
+#include "dwarf/mem/view.h"
+
+enum { BASE = 0x10000, PAGES = 64, SIZE = PAGES * PRB_PAGE_SIZE, MANY = 20000 };
+
+/* Memory with a gap; the reader behaves as it is told to. */
+static struct stub {
+	unsigned char bytes[SIZE];
+	size_t gap, gap_end; /* offsets of what is not there */
+	bool whole;	     /* reads all that is asked for, or nothing */
+	bool boasts;	     /* claims to have read more than was asked for */
+	long call_ns;	     /* what each call takes */
+	size_t calls, total;
+} stub;
+
+static size_t read_stub(void *context, uint64_t address, void *buffer, size_t length)
+{
+	size_t offset = (size_t)(address - BASE), there;
+
+	(void)context;
+	stub.calls++;
+	if (stub.call_ns)
+		nanosleep(&(struct timespec){.tv_nsec = stub.call_ns}, NULL);
+	if (address < BASE || offset >= SIZE || (offset >= stub.gap && offset < stub.gap_end))
+		return 0;
+	there = offset < stub.gap ? stub.gap - offset : SIZE - offset;
+	there = PRB_MIN(there, length);
+	if (stub.whole && there < length)
+		return 0;
+	memcpy(buffer, stub.bytes + offset, there);
+	stub.total += there;
+	return stub.boasts && there == length ? length * 3 : there;
+}
+
+static struct prb_debugger debugger = {.read = read_stub};
+static struct prb_line_cache cache;
+
+static int setup(void **state)
+{
+	(void)state;
+	stub = (struct stub){.gap = SIZE, .gap_end = SIZE};
+	srandom(1);
+	for (size_t i = 0; i < SIZE; i++)
+		stub.bytes[i] = (unsigned char)random();
+	assert_null(prb_line_cache_init(&cache, &debugger));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	prb_line_cache_deinit(&cache);
+	return 0;
+}
+
+static bool is_there(size_t offset, size_t length)
+{
+	return offset + length <= SIZE && (offset + length <= stub.gap || offset >= stub.gap_end);
+}
+
+static void check_random_reads(void)
+{
+	static unsigned char buffer[3 * PRB_PAGE_SIZE];
+
+	for (int i = 0; i < MANY; i++) {
+		size_t offset = (size_t)random() % SIZE;
+		size_t length = (size_t)random() % (i % 10 ? 100 : sizeof(buffer));
+		struct prb_error *err = prb_line_cache_read(&cache, BASE + offset, buffer, length);
+
+		if (length && !is_there(offset, length)) {
+			assert_non_null(err);
+			assert_true(prb_error_catch(&err, PRB_ERROR_FAULT));
+			continue;
+		}
+		assert_null(err);
+		assert_memory_equal(buffer, stub.bytes + offset, length);
+	}
+}
+
+static void test_every_byte_is_right(void **state)
+{
+	(void)state;
+	check_random_reads();
+	assert_true(stub.total <= SIZE + PRB_PAGE_SIZE);
+}
+
+/* The gap begins and ends in the middle of lines: what is there of these is read all the same. */
+static void test_around_what_is_not_there(void **state)
+{
+	(void)state;
+	stub.gap = 20 * PRB_PAGE_SIZE + 100;
+	stub.gap_end = 23 * PRB_PAGE_SIZE + 1000;
+	check_random_reads();
+	stub.whole = true;
+	check_random_reads();
+}
+
+static void test_a_reader_that_reads_all_or_nothing(void **state)
+{
+	(void)state;
+	stub.gap = 20 * PRB_PAGE_SIZE;
+	stub.gap_end = 23 * PRB_PAGE_SIZE;
+	stub.whole = true;
+	check_random_reads();
+}
+
+static void test_a_reader_that_claims_too_much(void **state)
+{
+	(void)state;
+	stub.boasts = true;
+	check_random_reads();
+}
+
+static void test_addresses_at_the_end(void **state)
+{
+	struct prb_error *err;
+	char byte[16];
+
+	(void)state;
+	for (uint64_t back = 1; back < 2 * PRB_PAGE_SIZE; back += 7) {
+		err = prb_line_cache_read(&cache, 0 - back, byte, sizeof(byte));
+		assert_true(prb_error_catch(&err, PRB_ERROR_FAULT));
+	}
+	assert_null(prb_line_cache_read(&cache, UINT64_MAX, byte, 0));
+}
+
+static void touch_each_page(void)
+{
+	char byte[8];
+
+	for (size_t offset = 0; offset < SIZE; offset += PRB_PAGE_SIZE / 4)
+		assert_null(prb_line_cache_read(&cache, BASE + offset, byte, sizeof(byte)));
+}
+
+static void test_where_calls_are_dear_pages_are_read(void **state)
+{
+	(void)state;
+	stub.call_ns = 2000000;
+	touch_each_page();
+	assert_true(stub.calls <= PAGES + 2 * PRB_LINE_TRIALS + 2);
+}
+
+static void test_what_is_kept_is_bounded(void **state)
+{
+	size_t before;
+	char byte;
+
+	(void)state;
+	assert_null(prb_line_cache_read(&cache, BASE, &byte, 1));
+	before = stub.calls;
+	assert_null(prb_line_cache_read(&cache, BASE, &byte, 1));
+	assert_int_equal(stub.calls, before);
+	cache.count = PRB_LINES_MAX;
+	assert_null(prb_line_cache_read(&cache, BASE + SIZE / 2, &byte, 1));
+	assert_true(cache.count <= PRB_PAGE_SIZE / PRB_LINE_SIZE);
+	assert_null(prb_line_cache_read(&cache, BASE, &byte, 1));
+	assert_int_equal(byte, (char)stub.bytes[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_every_byte_is_right, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_around_what_is_not_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_reader_that_reads_all_or_nothing, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_reader_that_claims_too_much, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_addresses_at_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_where_calls_are_dear_pages_are_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_kept_is_bounded, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
