@@ -65,6 +65,7 @@ struct prb_target {
 	bool held;	      /**< a debugger keeps all its threads stopped: nothing moves */
 	pid_t pid;	      /**< as the target's tools would say it; 0 if unknown */
 	uint16_t machine;     /**< ELF e_machine: EM_X86_64 or EM_AARCH64 */
+	uint64_t program;     /**< of a live process: a number for what it runs; else 0 */
 	double time;	      /**< seconds since the epoch of what is read; live: opening time */
 	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
 	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
@@ -87,6 +88,14 @@ struct prb_error *prb_target_open_snapshot(const char *path,
 					   struct prb_target **ret) PRB_MUST_CHECK;
 
 void prb_target_destroy(struct prb_target *t);
+
+/**
+ * Asked after reading: a live process that runs another program than when it was opened was read
+ * in parts of both. Gives PRB_ERROR_FAILED then, and else @p err, which is taken over and may be
+ * NULL.
+ */
+struct prb_error *prb_target_same_program(struct prb_target *t,
+					  struct prb_error *err) PRB_MUST_CHECK;
 
 /** Reads "maps" as it is now, for the caller to end with prb_maps_deinit(). */
 struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret) PRB_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -213,6 +214,35 @@ static const struct prb_target_ops process_ops = {
 #error "probing runs on x86_64 and aarch64"
 #endif
 
+/*
+ * A hash of the auxiliary vector: each execve() makes one with other random addresses. 0 if it may
+ * not be read.
+ */
+static uint64_t program_of(struct process *p)
+{
+	prb_auto_str struct prb_str vector = {};
+	prb_auto_error struct prb_error *err = process_read_file(&p->target, "auxv", &vector);
+	uint64_t hash = 14695981039346656037u;
+
+	for (size_t i = 0; i < vector.length; i++)
+		hash = (hash ^ (uint8_t)vector.data[i]) * 1099511628211u;
+	return err || !vector.length ? 0 : hash;
+}
+
+struct prb_error *prb_target_same_program(struct prb_target *t, struct prb_error *err)
+{
+	uint64_t now = t->program ? program_of((struct process *)t) : 0;
+
+	if (!now || now == t->program)
+		return err;
+	prb_error_destroy(err);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "process %d began to run another program while it "
+					       "was read",
+					       (int)t->pid),
+			      "try again");
+}
+
 static struct prb_error *open_proc(struct process *p, pid_t tid)
 {
 	char path[32];
@@ -235,6 +265,7 @@ static struct prb_error *open_proc(struct process *p, pid_t tid)
 	prb_close_guard(&p->proc);
 	p->tasks = -1;
 	p->proc = fd;
+	p->target.program = program_of(p);
 	prb_mem_destroy(prb_steal(&p->target.mem));
 	return prb_mem_live_create(tid, &p->target.mem);
 }
@@ -286,15 +317,30 @@ static struct prb_error *use_other_thread(struct process *p)
 	return err;
 }
 
+/* Its maps, and that they can be read. */
+static struct prb_error *look(struct process *p)
+{
+	PRB_TRY(prb_target_refresh_maps(&p->target));
+	if (!p->target.maps.list.count)
+		PRB_TRY(use_other_thread(p));
+	return try_memory(p);
+}
+
 /* Refuses what can be known to fail, with the rule that forbids it. */
 static struct prb_error *check(struct process *p)
 {
-	struct prb_error *refusal = NULL, *err = prb_target_refresh_maps(&p->target);
+	enum { ATTEMPTS = 5 };
+	struct prb_error *refusal = NULL, *err = look(p);
 
-	if (!err && !p->target.maps.list.count)
-		err = use_other_thread(p);
-	if (!err)
-		err = try_memory(p);
+	/* What begins to run another program has no memory for a moment, and then another one. */
+	for (int n = 0; n < ATTEMPTS && p->target.program &&
+			(prb_error_catch(&err, PRB_ERROR_FAULT) ||
+			 prb_error_catch(&err, PRB_ERROR_UNSUPPORTED));
+	     n++) {
+		poll(NULL, 0, 1 << n);
+		PRB_TRY(open_proc(p, p->target.pid));
+		err = look(p);
+	}
 	if (!err && !is_32_bit(p))
 		return NULL;
 	prb_process_refusal(p->target.pid, &refusal);

@@ -418,7 +418,7 @@ struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_du
 						  "made (--redact)"));
 	}
 	if (!err)
-		err = make(&m);
+		err = prb_target_same_program(target, make(&m));
 	unmake(&m);
 	if (err)
 		prb_dump_destroy(m.capture.dump);

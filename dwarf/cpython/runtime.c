@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finding the CPython runtimes in a target. */
 #include <elf.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -286,9 +287,16 @@ static struct prb_error *consider_all(struct finder *finder, const char *exe)
 	return NULL;
 }
 
-/* What kind of other program it is, for the message. */
-static struct prb_error *no_python(struct finder *finder)
+/* What is read while a process builds it looks like this, and what is damaged does so for ever. */
+static bool is_torn(const struct prb_error *err)
 {
+	return err && (err->code == PRB_ERROR_FAULT || err->code == PRB_ERROR_BAD_DATA);
+}
+
+/* What kind of other program it is, for the message. */
+static struct prb_error *no_python(struct finder *finder, const char *exe)
+{
+	bool moves = finder->modules->target->kind == PRB_TARGET_PROCESS;
 	struct prb_module **module;
 
 	prb_vec_each (module, &finder->modules->list) {
@@ -303,8 +311,16 @@ static struct prb_error *no_python(struct finder *finder)
 							       "this is Python 2 (%s)", name),
 					      "CPython 3.4 to 3.15 can be read");
 	}
+	if (moves && is_torn(finder->reason))
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"Python is not initialised (yet), or cannot be read: %s",
+					finder->reason->message);
 	if (finder->reason && finder->reason->code != PRB_ERROR_NOT_FOUND)
 		return prb_steal(&finder->reason);
+	if (moves && !strncmp(base_name(exe), "python", 6))
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"Python is not initialised (yet): %s has not loaded it",
+					exe);
 	const struct prb_core_info *core = prb_core_info(finder->modules->target);
 	if (core && core->missing_bytes)
 		return prb_error_hint(
@@ -338,12 +354,15 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view 
 		/* It may have been torn: lists change while we walk them. */
 		if (attempt && (!finder.reason || finder.reason->code == PRB_ERROR_NOT_FOUND))
 			break;
+		if (modules->target->kind == PRB_TARGET_PROCESS && is_torn(finder.reason))
+			poll(NULL, 0, 1 << attempt);
 		prb_error_destroy(prb_steal(&finder.reason));
 		prb_view_new_epoch(view);
 		err = consider_all(&finder, prb_str_text(&exe));
 	}
 	if (!err && !ret->list.count)
-		err = no_python(&finder);
+		err = prb_target_same_program(modules->target,
+					      no_python(&finder, prb_str_text(&exe)));
 	for (unsigned i = 0; !err && i < ret->list.count; i++)
 		prb_python_remember(ret->list.items[i], i);
 	prb_error_destroy(finder.reason);
