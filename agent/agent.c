@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/protocol.h"
 #include "agent/python.h"
@@ -27,6 +28,7 @@ static void in_child(void)
 	int error = errno;
 
 	prba_server_forked();
+	prba_debugger_forked();
 	prba_python_forked();
 	prba_thread_forked();
 	atomic_flag_clear(&taken);
@@ -174,6 +176,7 @@ PRBA_EXPORT intptr_t probing_agent_stop(const char *how)
 		return 0;
 	if (atomic_flag_test_and_set(&taken))
 		return PRB_AGENT_STAYS_BUSY;
+	prba_debugger_stop();
 	clean = prba_server_stop();
 	if (how && !strcmp(how, "unload")) {
 		result = why_it_stays(clean);

@@ -71,7 +71,7 @@ static void send_all(struct prba_connection *c, uint16_t type, const char *data,
 		if (prba_connection_send(c, type, c->job.request, data, part) == PRBA_SENT) {
 			data += part;
 			length -= part;
-		} else if (c->job.eval.flags & PRB_WIRE_ON_MAIN) {
+		} else if (c->keeps || (c->job.eval.flags & PRB_WIRE_ON_MAIN)) {
 			/* The program's own thread does not wait for a client. */
 			atomic_fetch_add(&c->job.lost, (uint64_t)length);
 			return;

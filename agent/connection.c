@@ -169,7 +169,9 @@ enum prba_sent prba_connection_send(struct prba_connection *c, uint16_t type, ui
 
 	pthread_mutex_lock(&c->lock);
 	if (!atomic_load(&c->gone)) {
-		uint8_t *at = room(c, PRB_WIRE_HEADER_SIZE + length);
+		/* What has to fit in the end is how it ended. */
+		size_t spare = c->keeps && type != PRB_WIRE_DONE ? PRB_WIRE_MAX_REPLY : 0;
+		uint8_t *at = room(c, PRB_WIRE_HEADER_SIZE + length + spare);
 
 		if (at) {
 			prb_wire_put_header(at, (uint32_t)length, type, request);
@@ -177,7 +179,8 @@ enum prba_sent prba_connection_send(struct prba_connection *c, uint16_t type, ui
 				memcpy(at + PRB_WIRE_HEADER_SIZE, data, length);
 			c->out_end += PRB_WIRE_HEADER_SIZE + length;
 		}
-		flush(c);
+		if (!c->keeps)
+			flush(c);
 		if (!at && !atomic_load(&c->gone))
 			result = PRBA_FULL;
 	}

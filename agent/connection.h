@@ -22,6 +22,7 @@ struct prba_connection {
 	int fd;
 	uint64_t inode;	  /**< of the socket: the program may close what is not its own */
 	atomic_bool gone; /**< the client left, or cannot follow: nothing more is sent */
+	bool keeps;	  /**< there is no socket: what is sent stays in `out`, to be read there */
 	bool greeted;	  /**< its hello was read */
 	bool wants_stop;  /**< it asked for a stop, to be answered when all is over */
 	uint16_t stop_request;

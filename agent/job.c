@@ -193,9 +193,10 @@ void prba_job_finish(struct prba_connection *c, enum prb_wire_outcome outcome, c
 	prb_wire_put32(payload, outcome);
 	if (lost)
 		snprintf(said, MAX_TEXT,
-			 "%llu bytes of output were lost: the client did not "
-			 "follow, and the main thread waits for nobody",
-			 (unsigned long long)lost);
+			 "%llu bytes of output were lost: %s", (unsigned long long)lost,
+			 c->keeps ? "there is no room for more than 192 KiB"
+				  : "the client did not follow, and the main thread waits for "
+				    "nobody");
 	else
 		snprintf(said, MAX_TEXT, "%s", text);
 	/* IDLE comes first: the client may ask for more as soon as it has the answer. */
@@ -214,6 +215,8 @@ bool prba_job_begin(struct prba_connection *c, unsigned long thread)
 	c->job.thread = thread;
 	begun = atomic_compare_exchange_strong(&c->job.state, &waiting, PRBA_RUNNING);
 	pthread_mutex_unlock(&c->job.lock);
+	if (begun && c->job.begins)
+		c->job.begins(c);
 	return begun;
 }
 

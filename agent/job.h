@@ -36,6 +36,7 @@ struct prba_job {
 	/** What else its worker may wait for; lives as long as the agent. */
 	_Atomic(_Atomic uint32_t *) also_wake;
 	_Atomic uint64_t lost; /**< bytes of output that the client was too slow for */
+	void (*begins)(struct prba_connection *c); /**< called when it is RUNNING, or NULL */
 
 	/* set while IDLE by the server's thread */
 	uint8_t *memory; /**< the frame's payload, which the texts point into */

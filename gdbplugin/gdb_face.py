@@ -96,6 +96,10 @@ class Gdb(Debugger):
         frame.select()
         return number, frame.name() or "at %#x" % frame.pc()
 
+    def control(self):
+        from .gdb_run import GdbControl
+        return GdbControl(find_thread)
+
     def is_terminal(self):
         return sys.__stdout__ is not None and os.isatty(1)
 

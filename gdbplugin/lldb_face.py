@@ -116,6 +116,10 @@ class Lldb(Debugger):
         thread.SetSelectedFrame(chosen.GetFrameID())
         return chosen.GetFrameID(), chosen.GetFunctionName() or "at %#x" % chosen.GetPC()
 
+    def control(self):
+        from .lldb_run import LldbControl
+        return LldbControl(self.debugger)
+
     def is_terminal(self):
         return os.isatty(1)
 

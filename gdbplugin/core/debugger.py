@@ -29,6 +29,7 @@ class Debugger:
     def __init__(self):
         self.settings = Settings()
         self.selection = None  # see core/frames.py
+        self.evaluators = {}  # {pid: thread of the agent}, see core/evaluator.py
 
     def pid(self):
         """Of the selected process; Problem if there is none."""
@@ -79,6 +80,10 @@ class Debugger:
     def select_native(self, pc, nth):
         """Selects the C frame that called the @nth (from 0) of those at @pc; None: the innermost
         one. Gives its number and function, or None if there is no such frame."""
+        raise NotImplementedError
+
+    def control(self):
+        """What runs something in the process: a Control (core/control.py)."""
         raise NotImplementedError
 
     def is_terminal(self):

@@ -3,8 +3,8 @@
 
 import importlib
 
-NAMES = ("backtrace", "down", "frame", "info", "list", "locals", "print", "query", "snapshot", "tables",
-         "threads", "up")
+NAMES = ("backtrace", "down", "eval", "frame", "info", "inject", "list", "locals", "print", "query",
+         "snapshot", "tables", "threads", "up")
 
 
 def find(name):

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/debugger.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/python.h"
+
+enum {
+	STACK = 8 << 20,
+	REST_S = 10, /* how long it waits for more code */
+	MS = 1000,
+	NS_OF_MS = 1000000,
+	SIGSET_BYTES = 8, /* of the kernel */
+};
+
+PRBA_EXPORT struct prba_debugger probing_agent_debugger;
+static struct prba_debugger *const shared = &probing_agent_debugger;
+
+static struct {
+	bool has_thread; /* to be joined */
+	pthread_t thread;
+	atomic_bool quit;
+	struct prba_connection *connection; /* without a socket */
+	int timer;			    /* of the kernel */
+} own;
+
+__attribute__((noinline)) PRBA_EXPORT void probing_agent_debugger_stops(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/** Sends us SIGURG each time when that is over; 0: never. */
+static void set_timer(uint32_t ms)
+{
+	struct itimerspec time = {
+		.it_value = {.tv_sec = ms / MS, .tv_nsec = (long)(ms % MS) * NS_OF_MS}};
+
+	time.it_interval = time.it_value;
+	syscall(SYS_timer_settime, own.timer, 0, &time, NULL);
+}
+
+/** That it is not sent to another thread. */
+static bool make_timer(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+	uint64_t urgent = 1ull << (SIGURG - 1);
+
+	event._sigev_un._tid = shared->tid;
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &urgent, NULL, SIGSET_BYTES);
+	return !syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &own.timer);
+}
+
+static void begins(struct prba_connection *c)
+{
+	(void)c;
+	atomic_store(&shared->state, PRBA_DEBUGGER_RUNNING);
+	set_timer(0);
+	probing_agent_debugger_stops();
+	set_timer(shared->total_ms);
+}
+
+static void evaluate(void)
+{
+	struct prba_connection *c = own.connection;
+	struct prba_job *job = &c->job;
+	uint32_t done = PRBA_DEBUGGER_DONE;
+
+	atomic_store(&shared->state, PRBA_DEBUGGER_WAITING);
+	set_timer(shared->start_ms);
+	c->out_start = c->out_end = 0;
+	job->eval = (struct prb_wire_eval){
+		.name = "<probing>",
+		.name_length = sizeof("<probing>") - 1,
+		.code = shared->code,
+		.code_length = (uint32_t)shared->code_length,
+	};
+	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
+	atomic_store(&job->answered, false);
+	atomic_store(&job->interrupted, false);
+	atomic_store(&job->lost, 0);
+	atomic_store(&job->state, PRBA_WAITING);
+	prba_python_do(c);
+	prba_python_forget(c);
+	atomic_store(&job->present, false);
+	set_timer(0);
+	shared->out = (uintptr_t)c->out;
+	shared->out_length = c->out_end;
+	atomic_store(&shared->state, PRBA_DEBUGGER_DONE);
+	probing_agent_debugger_stops();
+	atomic_compare_exchange_strong(&shared->state, &done, PRBA_DEBUGGER_IDLE);
+}
+
+/** False if no code came: a debugger writes the state while we stand, and the wait looks again. */
+static bool wait_for_code(void)
+{
+	static const struct timespec rest = {.tv_sec = REST_S};
+	uint32_t idle = PRBA_DEBUGGER_IDLE;
+
+	syscall(SYS_futex, &shared->state, FUTEX_WAIT_PRIVATE, idle, &rest, NULL, 0);
+	if (atomic_load(&shared->state) == PRBA_DEBUGGER_REQUESTED && !atomic_load(&own.quit))
+		return true;
+	return !atomic_compare_exchange_strong(&shared->state, &idle, PRBA_DEBUGGER_NONE);
+}
+
+static void *work(void *argument)
+{
+	(void)argument;
+	prctl(PR_SET_NAME, PRBA_THREAD "debug");
+	shared->tid = (int32_t)syscall(SYS_gettid);
+	if (make_timer()) {
+		while (wait_for_code())
+			if (atomic_load(&shared->state) == PRBA_DEBUGGER_REQUESTED)
+				evaluate();
+		syscall(SYS_timer_delete, own.timer);
+	}
+	atomic_store(&shared->state, PRBA_DEBUGGER_NONE);
+	return NULL;
+}
+
+PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
+{
+	int rc;
+
+	if (atomic_load(&shared->state) != PRBA_DEBUGGER_NONE)
+		return 1;
+	if (!own.connection) {
+		own.connection = prba_connection_create(-1);
+		if (!own.connection)
+			return -ENOMEM;
+		own.connection->keeps = true;
+		own.connection->job.begins = begins;
+	}
+	/* One that has said that it ends may be stopped before it has. */
+	if (own.has_thread && !syscall(SYS_tgkill, getpid(), shared->tid, 0))
+		return -EAGAIN;
+	if (own.has_thread)
+		pthread_join(own.thread, NULL);
+	own.has_thread = false;
+	shared->version = PRBA_DEBUGGER_VERSION;
+	shared->code_max = PRBA_DEBUGGER_CODE;
+	atomic_store(&own.quit, false);
+	atomic_store(&shared->state, PRBA_DEBUGGER_IDLE);
+	rc = prba_thread_start(&own.thread, STACK, work, NULL);
+	own.has_thread = !rc;
+	if (rc)
+		atomic_store(&shared->state, PRBA_DEBUGGER_NONE);
+	return -rc;
+}
+
+PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void)
+{
+	if (!own.connection)
+		return -ESRCH;
+	if (own.connection->job.has_interrupter)
+		return -EALREADY;
+	prba_job_interrupt(own.connection, PRB_WIRE_OK);
+	return 0;
+}
+
+void prba_debugger_stop(void)
+{
+	if (!own.has_thread)
+		return;
+	atomic_store(&own.quit, true);
+	prba_job_interrupt(own.connection, PRB_WIRE_OK);
+	while (atomic_load(&shared->state) != PRBA_DEBUGGER_NONE) {
+		static const struct timespec moment = {.tv_nsec = NS_OF_MS};
+
+		syscall(SYS_futex, &shared->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, NULL);
+	}
+	pthread_join(own.thread, NULL);
+	own.has_thread = false;
+	if (prba_job_is_over(own.connection)) {
+		prba_connection_destroy(own.connection);
+		own.connection = NULL;
+	}
+}
+
+void prba_debugger_forked(void)
+{
+	own.has_thread = false;
+	own.connection = NULL;
+	atomic_store(&shared->state, PRBA_DEBUGGER_NONE);
+}

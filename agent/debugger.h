@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Evaluating for a debugger, which has stopped all threads and lets only one of ours run.
+ *
+ * A debugger calls probing_agent_debugger_start() on a thread of the program that stands at a safe
+ * place; all that does is to create a thread. From then on it only reads and writes
+ * `probing_agent_debugger` while all threads stand, lets the thread run, and waits for it to come
+ * to probing_agent_debugger_stops(), by a breakpoint there. So no thread of the program ever runs
+ * our code, and whatever the thread has to wait for (the GIL, a lock of the C library) it waits
+ * for as any other thread does.
+ *
+ * So that a debugger gets the process back when the thread waits for what a stopped thread has,
+ * the kernel sends the thread SIGURG when its time is over: a debugger is told of that, and a
+ * program without a debugger ignores it.
+ */
+#ifndef PRB_AGENT_DEBUGGER_H
+#define PRB_AGENT_DEBUGGER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+
+enum {
+	PRBA_DEBUGGER_VERSION = 1,
+	PRBA_DEBUGGER_CODE = 64 << 10, /**< bytes of code at most */
+};
+
+/** What the thread is at. Who changes which is in brackets. */
+enum prba_debugger_state {
+	PRBA_DEBUGGER_NONE,	 /**< there is no thread [thread] */
+	PRBA_DEBUGGER_IDLE,	 /**< it waits for code, and ends if none comes [thread] */
+	PRBA_DEBUGGER_REQUESTED, /**< there is code [debugger, from IDLE or DONE] */
+	PRBA_DEBUGGER_WAITING,	 /**< it waits for the interpreter [thread] */
+	PRBA_DEBUGGER_RUNNING,	 /**< it has it and stops, then runs the code [thread] */
+	PRBA_DEBUGGER_DONE,	 /**< there is a result: it stops, then is IDLE [thread] */
+};
+
+/** As debuggers know it (gdbplugin/core/evaluator.py): changes need a new version. */
+struct prba_debugger {
+	uint32_t version, code_max;
+	_Atomic uint32_t state;
+	int32_t tid; /**< of the thread */
+	uint32_t start_ms, total_ms;
+	uint64_t code_length;
+	uint64_t out, out_length; /**< frames of agent/protocol.h: the result */
+	char code[PRBA_DEBUGGER_CODE];
+};
+
+extern PRBA_EXPORT struct prba_debugger probing_agent_debugger;
+
+/** Starts the thread. 0; 1: there is one; else -errno. */
+PRBA_EXPORT intptr_t probing_agent_debugger_start(void);
+
+/**
+ * Interrupts the code that runs, as soon as threads run: 0, or -errno. For a thread of the program,
+ * as the one above.
+ */
+PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void);
+
+/** Where the thread stops: when it is RUNNING, with the GIL, and when it is DONE, without. */
+PRBA_EXPORT void probing_agent_debugger_stops(void);
+
+/** Ends the thread and waits until it has; what it runs is interrupted. */
+void prba_debugger_stop(void);
+
+/** In a child after fork(). */
+void prba_debugger_forked(void);
+
+#endif

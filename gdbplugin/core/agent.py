@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The agent in the process that a debugger holds: whether it is there, and loading it.
+
+The debugger is the tracer, so `probing inject` of a shell cannot do it. One thread that stands at a
+safe place (core/safe_point.py) is made to call dlopen() and the agent's start; nothing of Python.
+"""
+
+import os
+import re
+
+from . import control as run
+from . import safe_point
+from .command import open_session
+from .debugger import need_process, traced_by_us
+from .errors import Problem
+
+FILE = "libprobing-agent.so"
+PAGE = 4096
+RTLD_NOW = 2
+TRIES = 5  # to find a safe place
+_SYMBOLS = "SELECT name, address, module FROM native.symbols WHERE binding = 'global' AND (%s)"
+_LIBC = re.compile(r"libc[.-]|libdl[.-]|ld-musl|libc\.musl")
+OWN = ("probing_agent_start", "probing_agent_debugger", "probing_agent_debugger_start",
+       "probing_agent_debugger_stops", "probing_agent_debugger_interrupt")
+NEEDED = ("dlopen", "dlsym", "dlclose", "dlerror", "mmap", "munmap")
+
+
+def check(debugger, control, what):
+    """Refuses what can run nothing."""
+    if debugger.core_path() is not None:
+        raise Problem("%s needs a process, and this is a core file, where nothing can run: "
+                      "'probing print' and 'probing query' read it" % what)
+    need_process(debugger.pid())
+    if not debugger.all_stopped():
+        raise Problem("%s needs all threads stopped, and some run: 'interrupt' them first" % what)
+    reason = control.obstacle()
+    if reason:
+        raise Problem("%s: %s" % (what, reason))
+    status = read_status(debugger)
+    if status and re.search(rb"^Seccomp:\s*[12]$", status, re.M):
+        raise Problem("%s: the process has a seccomp filter, which may kill it for the calls that "
+                      "this makes: 'probing print' and 'probing query' need none" % what)
+
+
+def read_status(debugger):
+    if traced_by_us(debugger.pid()):
+        try:
+            with open("/proc/%d/status" % debugger.pid(), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+    return debugger.fact("status")
+
+
+def symbols(session, names):
+    """{name: address}"""
+    # Names of glibc have versions: dlopen@@GLIBC_2.34.
+    rows = session.query(_SYMBOLS % " OR ".join("name = '%s' OR name LIKE '%s@%%'" % (name, name)
+                                                for name in names))
+    found = {}
+    for row in rows:
+        name = row["name"].split("@")[0]
+        if name.startswith("probing_") or _LIBC.match(os.path.basename(row["module"] or "")):
+            found.setdefault(name, row["address"])
+    return found
+
+
+def agent_path():
+    from .library import LIBRARY
+    chosen = os.environ.get("PROBING_AGENT")
+    here = os.path.dirname(os.path.realpath(LIBRARY._name))
+    places = [chosen] if chosen else [os.path.join(here, FILE), os.path.join(here, "probing", FILE)]
+    for path in places:
+        if os.path.exists(path):
+            return os.path.realpath(path)
+    raise Problem("the agent's library is in none of %s: build or install it, or name it in "
+                  "$PROBING_AGENT before the debugger starts" % ", ".join(places))
+
+
+class Borrowed:
+    """A thread that may be made to call functions, and whether alone."""
+
+    def __init__(self, control, tid, alone):
+        self.control, self.tid, self.alone = control, tid, alone
+
+    def call(self, address, *arguments):
+        return self.control.call(self.tid, address, arguments, self.alone)
+
+
+def borrow(debugger, control):
+    """A Borrowed thread; lets threads leave unsafe places, if it has to."""
+    for _ in range(TRIES):
+        with open_session(debugger) as session:
+            stacks = safe_point.read_stacks(session)
+        chosen = safe_point.choose(stacks, debugger.thread())
+        if chosen:
+            # Alone, unless another one may have a lock that is needed.
+            known = {stack.tid for stack in stacks if stack.unsafe() is None}
+            return Borrowed(control, chosen.tid, known.issuperset(debugger.tids()))
+        place = safe_point.way_out(stacks) if stacks else None
+        if place is None:
+            break
+        if control.run(place[0], place[1], False)[0] == run.EXITED:
+            raise Problem("the process has ended")
+    raise safe_point.refusal(stacks)
+
+
+def load(debugger, control):
+    """Loads the agent and starts it."""
+    path = agent_path()
+    if traced_by_us(debugger.pid()) and \
+            not os.path.exists("/proc/%d/root%s" % (debugger.pid(), path)):
+        raise Problem("the process does not see %s, which lies in another mount namespace: run "
+                      "'probing -t %d inject' while no debugger holds it" % (path, debugger.pid()))
+    with open_session(debugger) as session:
+        known = symbols(session, NEEDED)
+    missing = [name for name in NEEDED if name not in known]
+    if missing:
+        raise Problem("the process has no %s: its C library is not dynamic, so nothing can be "
+                      "loaded" % ", ".join(missing))
+    thread = borrow(debugger, control)
+    memory = thread.call(known["mmap"], 0, PAGE, run.PROT_READ_WRITE, run.MAP_PRIVATE_ANONYMOUS,
+                         -1, 0)
+    if -PAGE < memory <= 0:
+        raise Problem("the process is out of memory")
+    try:
+        start(debugger, control, thread, known, memory, path)
+    finally:
+        thread.call(known["munmap"], memory, PAGE)
+
+
+def start(debugger, control, thread, known, memory, path):
+    control.write(memory, path.encode("utf-8", "surrogateescape") + b"\0")
+    handle = thread.call(known["dlopen"], memory, RTLD_NOW)
+    if not handle:
+        text = text_at(debugger, thread.call(known["dlerror"]))
+        raise Problem("the process cannot load %s: %s: on another machine it has to lie at the "
+                      "same path, which $PROBING_AGENT may name" % (path, text))
+    try:
+        control.write(memory, b"probing_agent_start\0")
+        function = thread.call(known["dlsym"], handle, memory)
+        control.write(memory, b"\0")
+        value = thread.call(function, memory)
+    finally:
+        thread.call(known["dlclose"], handle)
+    if value < 0:
+        raise Problem("the agent cannot start: %s" % os.strerror(-value))
+
+
+def text_at(debugger, address):
+    data = debugger.read(address, 512) if address else b""
+    return data.split(b"\0")[0].decode("utf-8", "replace") or "for an unknown reason"
+
+
+def find(debugger):
+    """{name: address} of what the agent exports, {} if it is not there."""
+    with open_session(debugger) as session:
+        return symbols(session, OWN)

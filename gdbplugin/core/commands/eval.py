@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""probing eval"""
+
+from .. import agent, evaluator
+from ..command import Command, Option
+from ..errors import Problem
+
+SECONDS = 10
+
+
+class Eval(Command):
+    name = "eval"
+    summary = "Run Python code in the process, and print what it prints and its value."
+    usage = "[OPTIONS] CODE"
+    description = """
+The code is what follows, to the end of the line, and sees the names of __main__:
+  probing eval len(model.layers)
+  probing eval import gc; gc.get_count()
+It runs on a thread of its own that the agent has, which is loaded first if it is not there, and
+takes the GIL as any other thread does. All other threads stay stopped where they are; only if one
+of them holds the GIL they run until it gives it up. Code that needs another thread is ended."""
+    options = (Option("all", "all threads run while the code does", short="a"),
+               Option("timeout", "how long it may take, %d at first" % SECONDS, "SECONDS", "t"))
+
+    def run(self, debugger, words):
+        options, code = self.parse(words)
+        if not code:
+            raise Problem("there is no code: for example 'probing eval 1 + 1'")
+        seconds = read_seconds(options.get("timeout", str(SECONDS)))
+        control = debugger.control()
+        agent.check(debugger, control, "eval")
+        where = debugger.position()
+        with control:
+            known = agent.find(debugger)
+            if not known:
+                agent.load(debugger, control)
+                known = agent.find(debugger)
+            if not set(agent.OWN) <= set(known):
+                raise Problem("the agent in the process is of another version: 'probing eject' of "
+                              "a shell takes it out")
+            result = evaluator.Evaluation(debugger, control, known, "all" in options).evaluate(
+                code.encode("utf-8", "surrogateescape"), seconds)
+        if debugger.position() != where:
+            debugger.warn("thread %d ran on meanwhile" % debugger.thread())
+        evaluator.show(debugger, result)
+
+
+def read_seconds(text):
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0.001 <= seconds <= 86400:
+        raise Problem("'%s' is no time: a number of seconds is needed" % text)
+    return seconds
+
+
+COMMAND = Eval

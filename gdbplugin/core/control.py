@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a debugger has to do for commands that run something in the process; a face has one of these
+(Debugger.control()), and only these commands use it."""
+
+STOPPED, TIMER, OTHER, EXITED = "stopped", "timer", "other", "exited"
+PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS = 3, 0x22
+SIGURG = 23
+
+
+class Control:
+    """Use as a context manager: what the user selected, his breakpoints, and what happens at
+    signals are put back at its end."""
+
+    def __enter__(self):
+        raise NotImplementedError
+
+    def __exit__(self, *_):
+        raise NotImplementedError
+
+    def obstacle(self):
+        """Why nothing may be run, and what to do: one line; None if it may."""
+        raise NotImplementedError
+
+    def write(self, address, data):
+        """Writes memory of the process."""
+        raise NotImplementedError
+
+    def call(self, tid, address, arguments, alone):
+        """Calls a function of the process on a thread and gives what it returns, as a signed
+        number; @alone: all other threads stay stopped."""
+        raise NotImplementedError
+
+    def run(self, tid, address, alone):
+        """Lets the process run until the thread comes to the address: STOPPED; or SIGURG to it:
+        TIMER; or something else stops it: OTHER with a text; EXITED. Gives (which, text)."""
+        raise NotImplementedError

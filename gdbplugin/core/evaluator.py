@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evaluating code in the process that a debugger holds: agent/debugger.h from the other side.
+
+The code runs on a thread of the agent, and takes the GIL as any other thread does, so it never runs
+in the middle of something. As long as nobody holds the GIL, that thread alone runs. If a thread
+holds it, all run until that one gives it up, which it does at a place where Python allows it; from
+there on only ours.
+"""
+
+import os
+import struct
+import time
+
+from . import agent, safe_point
+from . import control as run
+from .command import open_session
+from .errors import Interrupted, Problem
+
+# struct prba_debugger, up to its code
+_HEAD = struct.Struct("=IIIiIIQQQ")
+VERSION = 1
+STATE_AT, TIMES_AT, LENGTH_AT = 8, 16, 24
+NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
+GIL_MS = 1000  # how long is waited for a GIL that nobody seems to hold
+# agent/protocol.h
+_FRAME = struct.Struct("<IHH")
+FRAME_TRACEBACK, FRAME_DONE = 68, 69
+OK, RAISED = 0, 1
+
+
+class Head:
+    """What the agent says of its thread."""
+
+    def __init__(self, debugger, address):
+        data = debugger.read(address, _HEAD.size)
+        if len(data) != _HEAD.size:
+            raise Problem("the agent's memory cannot be read")
+        (self.version, self.code_max, self.state, self.tid, _, _, _, self.out,
+         self.out_length) = _HEAD.unpack(data)
+
+
+class Result:
+    """What the code gave, in the order in which it came."""
+
+    def __init__(self, data):
+        self.parts = []  # (type of frame, bytes)
+        self.outcome, self.text, at = None, "", 0
+        while at + _FRAME.size <= len(data):
+            length, kind, _ = _FRAME.unpack_from(data, at)
+            payload = data[at + _FRAME.size:at + _FRAME.size + length]
+            at += _FRAME.size + length
+            if kind == FRAME_DONE:
+                self.outcome = struct.unpack_from("<I", payload)[0]
+                self.text = payload[4:].decode("utf-8", "replace")
+            else:
+                self.parts.append((kind, payload.decode("utf-8", "replace")))
+        if self.outcome is None:
+            raise Problem("the agent's answer cannot be read: load plugin and agent of one version")
+
+
+class Evaluation:
+    """One, from its request to its result."""
+
+    def __init__(self, debugger, control, known, everyone):
+        self.debugger, self.control, self.known = debugger, control, known
+        self.everyone = everyone  # all threads run meanwhile
+        self.base = known["probing_agent_debugger"]
+        self.tid = None
+
+    def head(self):
+        return Head(self.debugger, self.base)
+
+    def evaluate(self, code, seconds):
+        self._prepare()
+        self._request(code, seconds)
+        return self._wait(seconds)
+
+    def _prepare(self):
+        """Has a thread of the agent that waits for code."""
+        head = self.head()
+        if head.state in (IDLE, DONE):
+            self.tid = self.debugger.evaluators.get(self.debugger.pid(), head.tid)
+            return
+        if head.state != NONE:
+            raise Problem("the code of an earlier 'probing eval' has not ended: let the process "
+                          "run until it has")
+        before = set(self.debugger.tids())
+        value = self._borrowed("probing_agent_debugger_start")
+        if value < 0:
+            raise Problem("the process can start no thread (%s): let it run for a moment, and try "
+                          "again" % os.strerror(-value))
+        made = sorted(set(self.debugger.tids()) - before)
+        if not made:
+            raise Problem("%s does not see the agent's thread: let the process run for a moment, "
+                          "and try again" % self.debugger.name)
+        # Numbers of the process itself differ where it has a namespace of its own.
+        tid = self.head().tid
+        self.tid = tid if tid in made else made[-1]
+        self.debugger.evaluators[self.debugger.pid()] = self.tid
+
+    def _borrowed(self, name):
+        return agent.borrow(self.debugger, self.control).call(self.known[name])
+
+    def _request(self, code, seconds):
+        head = self.head()
+        if head.version != VERSION:
+            raise Problem("the agent in the process is of another version: 'probing eject' of a "
+                          "shell takes it out")
+        if len(code) > head.code_max:
+            raise Problem("the code has %d bytes, and at most %d can be evaluated here"
+                          % (len(code), head.code_max))
+        self.control.write(self.base + _HEAD.size, code)
+        self.control.write(self.base + LENGTH_AT, struct.pack("=Q", len(code)))
+        self.control.write(self.base + TIMES_AT, struct.pack("=II", GIL_MS, int(seconds * 1000)))
+        self.control.write(self.base + STATE_AT, struct.pack("=I", REQUESTED))
+
+    def _wait(self, seconds):
+        """Lets it run until there is a result."""
+        until = time.monotonic() + seconds
+        with open_session(self.debugger) as session:
+            held = safe_point.holder(safe_point.read_threads(session))
+        alone = held is None and not self.everyone
+        while True:
+            which, text = self.control.run(self.tid, self.known["probing_agent_debugger_stops"],
+                                           alone)
+            if which == run.EXITED:
+                raise Problem("the process ended meanwhile")
+            head = self.head()
+            if which == run.STOPPED and head.state == RUNNING:
+                alone = not self.everyone
+            elif which == run.STOPPED and head.state == DONE:
+                return Result(self.debugger.read(head.out, head.out_length))
+            elif which == run.TIMER and head.state != RUNNING and time.monotonic() < until:
+                alone = False
+            else:
+                self._give_up(which, text, head.state, seconds)
+
+    def _give_up(self, which, text, state, seconds):
+        self._borrowed("probing_agent_debugger_interrupt")
+        if which == run.OTHER and text == "SIGINT":
+            if state == RUNNING:
+                raise Interrupted("interrupted: the code ends as soon as the process runs")
+            raise Interrupted("interrupted: nothing was run")
+        if which == run.OTHER:
+            raise Problem("the process was stopped by %s before the code had ended, which it does "
+                          "as soon as the process runs" % text)
+        if state == RUNNING:
+            raise Problem("the code has not ended within %g s%s; it is interrupted as soon as the "
+                          "process runs" % (seconds, "" if self.everyone else
+                                            ", while all other threads stood: 'probing eval --all' "
+                                            "lets them run"))
+        raise Problem("the interpreter was not free within %g s, and nothing was run: 'probing "
+                      "threads' shows who holds the GIL" % seconds)
+
+
+def show(debugger, result):
+    """Prints what came, and raises what went wrong."""
+    text = "".join(part for _, part in result.parts)
+    if text:
+        debugger.write(text if text.endswith("\n") else text + "\n")
+    if result.outcome == RAISED:
+        trace = "".join(part for kind, part in result.parts if kind == FRAME_TRACEBACK)
+        raise Problem("the code raised " + (trace.strip().splitlines() or ["an exception"])[-1])
+    if result.outcome != OK or result.text:
+        raise Problem(result.text or "the code was interrupted")

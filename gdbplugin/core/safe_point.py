@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which stopped threads may be made to call functions of the C library.
+
+Those that hold none of its locks: a thread that waits in a system call, or is in code that is not
+the C library's, with no function on its stack that takes such a lock. The injector has the same
+rules (injector/safe_point.h); here the stacks come from the library, by SQL.
+"""
+
+import os
+import re
+
+from .errors import Problem
+
+_THREADS = "SELECT tid, waits_for, gil FROM python.threads"
+_FRAMES = "SELECT tid, func, frame_type, module, ip, _error FROM native.backtrace " \
+          "ORDER BY tid, interpreter, depth"
+# Functions that hold a lock of the C library or its allocator while they call others or wait.
+_UNSAFE = re.compile(
+    r"(__libc_|__)?(malloc|calloc|realloc|reallocarray|free|cfree|memalign|aligned_alloc|valloc|"
+    r"pvalloc|posix_memalign|malloc_trim|mallinfo2?|mallopt|fork|vfork|_Fork|posix_spawnp?|"
+    r"pthread_create|pthread_join|pthread_exit|pthread_once|exit|_exit|quick_exit|atexit|"
+    r"__?cxa_\w+|on_exit|dlopen|dlclose|dlsym|dlvsym|dlerror|dladdr1?|dl_iterate_phdr|dlmopen|"
+    r"abort|getaddrinfo|setlocale|system|popen|brk|sbrk)$|"
+    r"_dl_|_int_(malloc|free|realloc|memalign)|sysmalloc|systrim|arena_get|tcache_|"
+    r"operator (new|delete)|__lll_lock_wait|__run_exit_handlers|start_thread$.*pthread_exit")
+_ALLOCATORS = re.compile(r"lib(jemalloc|tcmalloc|mimalloc|hoard|snmalloc)|ld-linux|ld64|ld-2\.|"
+                         r"\[vdso\]")
+_LIBC = re.compile(r"libc[.-]|libpthread[.-]|libdl[.-]|ld-musl|libc\.musl")
+_BEGINNING = re.compile(r"_start$|__libc_start|start_thread$|clone|__clone|thread_start")
+
+
+class Stack:
+    """A thread as the rules see it."""
+
+    def __init__(self, tid, waits, gil):
+        self.tid, self.waits, self.gil = tid, bool(waits), gil
+        self.frames, self.whole = [], True
+
+    def unsafe(self):
+        """Number of the outermost frame that holds a lock, and why; None if there is none."""
+        found = None
+        for number, frame in enumerate(self.frames):
+            why = self._why(number, frame)
+            if why:
+                found = number, why
+        if found is None and (not self.frames or not self.whole):
+            return -1, "its stack cannot be unwound"
+        return found
+
+    def _why(self, number, frame):
+        name = (frame["func"] or "").split("@")[0]
+        module = os.path.basename(frame["module"] or "")
+        if name and _UNSAFE.match(name):
+            return "in " + name
+        if _ALLOCATORS.match(module):
+            return "in " + module
+        if _LIBC.match(module) and not _BEGINNING.match(name) and not self.waits:
+            return "in " + (name or module)
+        return None
+
+
+def read_threads(session):
+    """All threads that run Python, without their stacks."""
+    return [Stack(row["tid"], row["waits_for"], row["gil"]) for row in session.query(_THREADS)]
+
+
+def read_stacks(session):
+    """The same with their stacks."""
+    stacks = {}
+    for stack in read_threads(session):
+        stacks.setdefault(stack.tid, stack)
+    for row in session.query(_FRAMES):
+        stack = stacks.get(row["tid"])
+        if stack is None:
+            continue
+        if row["frame_type"] == "error" or row["_error"]:
+            stack.whole = False
+        elif row["frame_type"] in ("native", "inline"):
+            stack.frames.append(row)
+    return list(stacks.values())
+
+
+def holder(stacks):
+    """The thread that holds the GIL; None if none does."""
+    held = [stack.tid for stack in stacks if stack.gil == "holds"]
+    return held[0] if held else None
+
+
+def choose(stacks, preferred):
+    """A thread that may be borrowed: one that waits rather than one that runs, and then the
+    @preferred one; None if there is none."""
+    safe = [stack for stack in stacks if stack.unsafe() is None]
+    safe.sort(key=lambda stack: (not stack.waits, stack.tid != preferred))
+    return safe[0] if safe else None
+
+
+def way_out(stacks):
+    """(tid, address) of a place to which a thread comes soon, and is safe then; None: unknown."""
+    for stack in stacks:
+        number = stack.unsafe()[0]
+        if not stack.waits and 0 <= number < len(stack.frames) - 1:
+            outer = [f for f in stack.frames[number + 1:] if f["frame_type"] == "native"]
+            if outer:
+                return stack.tid, outer[0]["ip"]
+    return None
+
+
+def refusal(stacks):
+    if not stacks:
+        return Problem("no thread runs Python here")
+    stack = stacks[0]
+    return Problem("no thread is at a place where a function may be called (thread %d is %s): "
+                   "let the process run for a moment, and try again"
+                   % (stack.tid, stack.unsafe()[1]))

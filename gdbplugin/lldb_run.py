@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LLDB: running something in its process, for core/control.py."""
+
+import lldb
+
+from .core import control
+from .core.errors import Problem
+
+PATIENCE_US = 60 * 1000 * 1000  # with a function of the C library that is called
+
+
+class LldbControl(control.Control):
+    def __init__(self, debugger):
+        self._debugger = debugger
+        self._target = debugger.GetSelectedTarget()
+        self._process = self._target.GetProcess()
+
+    def __enter__(self):
+        thread = self._process.GetSelectedThread()
+        self._selected = thread.GetThreadID(), thread.GetSelectedFrame().GetCFA()
+        self._asynchronous = self._debugger.GetAsync()
+        self._debugger.SetAsync(False)
+        self._disabled = [each for each in list(self._target.breakpoint_iter()) +
+                          list(self._target.watchpoint_iter()) if each.IsEnabled()]
+        for each in self._disabled:
+            each.SetEnabled(False)
+        signals = self._process.GetUnixSignals()
+        self._urgent = (signals.GetShouldStop(control.SIGURG),
+                        signals.GetShouldSuppress(control.SIGURG),
+                        signals.GetShouldNotify(control.SIGURG))
+        self._handle(True, True, False)
+        return self
+
+    def __exit__(self, *_):
+        for each in self._disabled:
+            if each.IsValid():
+                each.SetEnabled(True)
+        self._handle(*self._urgent)
+        self._debugger.SetAsync(self._asynchronous)
+        thread = self._process.GetThreadByID(self._selected[0])
+        if not thread.IsValid():
+            return
+        self._process.SetSelectedThread(thread)
+        for frame in thread:
+            if frame.GetCFA() == self._selected[1]:
+                thread.SetSelectedFrame(frame.GetFrameID())
+                break
+
+    def _handle(self, stop, suppress, notify):
+        signals = self._process.GetUnixSignals()
+        signals.SetShouldStop(control.SIGURG, stop)
+        signals.SetShouldSuppress(control.SIGURG, suppress)
+        signals.SetShouldNotify(control.SIGURG, notify)
+
+    def obstacle(self):
+        return None
+
+    def write(self, address, data):
+        error = lldb.SBError()
+        self._process.WriteMemory(address, data, error)
+        if error.Fail():
+            raise Problem("lldb cannot write to the process: %s" % error.GetCString())
+
+    def _thread(self, tid):
+        thread = self._process.GetThreadByID(tid)
+        if not thread.IsValid():
+            raise Problem("thread %d has ended: try again" % tid)
+        self._process.SetSelectedThread(thread)
+        return thread
+
+    def call(self, tid, address, arguments, alone):
+        options = lldb.SBExpressionOptions()
+        options.SetIgnoreBreakpoints(True)
+        options.SetUnwindOnError(False)
+        options.SetTryAllThreads(False)
+        options.SetStopOthers(alone)
+        options.SetTimeoutInMicroSeconds(PATIENCE_US)
+        options.SetLanguage(lldb.eLanguageTypeC)
+        options.SetSuppressPersistentResult(True)
+        types = ", ".join(["long"] * len(arguments)) or "void"
+        given = ", ".join("%dL" % argument for argument in arguments)
+        value = self._thread(tid).GetFrameAtIndex(0).EvaluateExpression(
+            "((long (*)(%s))%#x)(%s)" % (types, address, given), options)
+        if value.GetError().Fail():
+            raise Problem("lldb cannot call a function of the process: %s"
+                          % value.GetError().GetCString())
+        return value.GetValueAsSigned()
+
+    def run(self, tid, address, alone):
+        thread = self._thread(tid)
+        others = [other for other in self._process
+                  if alone and other.GetThreadID() != tid and not other.IsSuspended()]
+        here = self._target.BreakpointCreateByAddress(address)
+        here.SetThreadID(tid)
+        for other in others:
+            other.Suspend()
+        try:
+            error = self._process.Continue()
+        finally:
+            for other in others:
+                other.Resume()
+            self._target.BreakpointDelete(here.GetID())
+        if error.Fail():
+            raise Problem("lldb cannot let the process run: %s" % error.GetCString())
+        return self._reason(thread, address)
+
+    def _reason(self, thread, address):
+        if self._process.GetState() != lldb.eStateStopped:
+            return control.EXITED, ""
+        if thread.GetFrameAtIndex(0).GetPC() == address and \
+                thread.GetStopReason() == lldb.eStopReasonBreakpoint:
+            return control.STOPPED, ""
+        for each in [thread] + list(self._process):
+            if each.GetStopReason() == lldb.eStopReasonSignal:
+                number = each.GetStopReasonDataAtIndex(0)
+                if number == control.SIGURG:
+                    return control.TIMER, ""
+                return control.OTHER, self._process.GetUnixSignals().GetSignalAsCString(number)
+        return control.OTHER, "another stop"
