@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/agent_client.h"
+#include "cli/agent_relay.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "dwarf/base/checked.h"
@@ -13,7 +14,7 @@
 #include "sql/target_spec.h"
 
 struct agent_settings {
-	bool json;
+	bool json, no_inject;
 };
 
 static const double STATUS_SECONDS = 2;
@@ -93,26 +94,42 @@ static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool 
 	return err;
 }
 
+static struct prb_error *relay(const struct prb_cli *cli, bool may_load)
+{
+	struct prb_target *target;
+
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+
+	struct prb_error *err = prb_agent_relay(target, may_load);
+	prb_target_destroy(target);
+	return err;
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct agent_settings *s = settings;
 	const char *verb = cli->argument_count ? cli->arguments[0] : "status";
 
-	if (strcmp(verb, "status") != 0 && strcmp(verb, "stop") != 0)
+	if (strcmp(verb, "status") != 0 && strcmp(verb, "stop") != 0 && strcmp(verb, "relay") != 0)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"the agent can be asked for its 'status' and to 'stop', "
-					"not to '%.100s'",
+					"the agent can be asked for its 'status', to 'stop' and to "
+					"'relay', not to '%.100s'",
 					verb);
 	if (!cli->target)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
 				      "for example 'probing 4242 agent status'");
+	if (!strcmp(verb, "relay"))
+		return relay(cli, !s->no_inject);
 	return with_agent(cli, !strcmp(verb, "stop"), s->json);
 }
 
-static const struct prb_option options[] = {{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
-					     PRB_COMPLETE_NOTHING,
-					     offsetof(struct agent_settings, json)},
-					    {}};
+static const struct prb_option options[] = {
+	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+	 offsetof(struct agent_settings, json)},
+	{"no-inject", 0, PRB_OPTION_FLAG, NULL,
+	 "relay: fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
+	 offsetof(struct agent_settings, no_inject)},
+	{}};
 
 const struct prb_command prb_command_agent = {
 	.name = "agent",
@@ -120,11 +137,13 @@ const struct prb_command prb_command_agent = {
 	.description = "status tells the agent's version, the target's Python, how many clients "
 		       "are connected and where its socket is. stop interrupts the code it "
 		       "evaluates, ends its threads and removes its socket; the library stays "
-		       "loaded, without a thread, and can be started again. eject also unmaps it.",
+		       "loaded, without a thread, and can be started again. eject also unmaps it. "
+		       "relay connects stdin and stdout with the agent's socket, for a client of "
+		       "its protocol elsewhere.",
 	.options = options,
 	.settings_size = sizeof(struct agent_settings),
 	.target_use = PRB_TARGET_ANY,
-	.argument = "[status|stop]",
+	.argument = "[status|stop|relay]",
 	.max_arguments = 1,
 	.examples = (const struct prb_example[]){{"probing 4242 agent status", "What it is doing"},
 						 {"probing 4242 agent stop", "Stop it"},

@@ -44,9 +44,12 @@ static void see(struct prb_target *t, bool main_only, struct prb_str *ret)
 	const struct prb_dump_options options = {
 		.mode = PRB_DUMP_NONBLOCKING, .main_only = main_only, .max_frames = 1};
 	__attribute__((cleanup(dump_guard))) struct prb_dump *dump = NULL;
-	prb_auto_error struct prb_error *err = prb_dump_create(t, &options, &dump);
 	const struct prb_dump_thread *thread;
 
+	if (!t)
+		return;
+
+	prb_auto_error struct prb_error *err = prb_dump_create(t, &options, &dump);
 	if (err)
 		return;
 	prb_vec_each (thread, &dump->threads) {
@@ -58,7 +61,7 @@ static void see(struct prb_target *t, bool main_only, struct prb_str *ret)
 	}
 }
 
-struct prb_error *prb_agent_blame_gil(struct prb_target *t, double seconds)
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds)
 {
 	prb_auto_str struct prb_str who = {};
 	struct prb_error *err = prb_error_create(
@@ -69,7 +72,7 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, double seconds)
 		return prb_error_hint(err,
 				      "the code was not run; 'probing %d debug --dump' shows "
 				      "who is at work",
-				      (int)t->pid);
+				      pid);
 	return prb_error_hint(err, "the GIL is held by %s; the code was not run",
 			      prb_str_text(&who));
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Who is in the way of an evaluation, as read from outside. */
+/**
+ * @file Who is in the way of an evaluation, as read from outside. A target that is NULL is
+ * elsewhere: nothing is read then.
+ */
 #ifndef PRB_CLI_AGENT_BLAME_H
 #define PRB_CLI_AGENT_BLAME_H
 
@@ -9,7 +12,7 @@
 #include "dwarf/target.h"
 
 /** The error for a GIL that was not free for @p seconds: which thread holds it, and where. */
-struct prb_error *prb_agent_blame_gil(struct prb_target *t, double seconds) PRB_MUST_CHECK;
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds) PRB_MUST_CHECK;
 
 /**
  * The error for a main thread that executed no Python code for @p seconds: what it does. It was

@@ -24,7 +24,8 @@ enum { END_MS = 1000 };
 
 struct prb_agent {
 	int fd;
-	struct prb_target *target; /**< borrowed */
+	struct prb_target *target; /**< borrowed; NULL: of another machine */
+	pid_t pid;		   /**< 0 there until it greets */
 	uint16_t requests;
 	struct prb_wire_hello hello;
 	uint8_t greeting[512]; /**< holds the texts of the hello */
@@ -61,8 +62,7 @@ static double now(void)
 static struct prb_error *ended(const struct prb_agent *agent)
 {
 	return prb_error_create(PRB_ERROR_NO_PROCESS,
-				"the agent of process %d ended the connection",
-				(int)agent->target->pid);
+				"the agent of process %d ended the connection", (int)agent->pid);
 }
 
 /** Waits a little for the end of the process, which comes after that of its connections. */
@@ -78,12 +78,11 @@ static bool process_ended(pid_t pid)
 
 struct prb_error *prb_agent_explain_end(const struct prb_agent *agent, struct prb_error *err)
 {
-	if (!process_ended(agent->target->pid))
+	if (!agent->target || !process_ended(agent->pid))
 		return prb_error_hint(err, "the agent was stopped, or the process runs another "
 					   "program now");
 	prb_error_destroy(err);
-	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
-				(int)agent->target->pid);
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)agent->pid);
 }
 
 uint16_t prb_agent_last_request(const struct prb_agent *agent)
@@ -149,8 +148,7 @@ static struct prb_error *receive_more(struct prb_agent *agent, double by)
 		return prb_error_os(errno, "cannot wait for the agent");
 	if (!rc)
 		return prb_error_create(PRB_ERROR_TIMEOUT,
-					"the agent of process %d does not answer",
-					(int)agent->target->pid);
+					"the agent of process %d does not answer", (int)agent->pid);
 	got = recv(agent->fd, agent->in + agent->used, sizeof(agent->in) - agent->used, 0);
 	if (got < 0 && errno == EINTR)
 		return NULL;
@@ -175,7 +173,7 @@ struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"the agent of process %d breaks the rules of the protocol: "
 					"a frame of %u bytes",
-					(int)agent->target->pid, ret->length);
+					(int)agent->pid, ret->length);
 	agent->taken = PRB_WIRE_HEADER_SIZE + ret->length;
 	return NULL;
 }
@@ -208,7 +206,7 @@ struct prb_error *prb_agent_stop(struct prb_agent *agent)
 	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
 					       "the agent of process %d waits for code that it was "
 					       "told to interrupt",
-					       (int)agent->target->pid),
+					       (int)agent->pid),
 			      "it takes no more clients, and ends with that code");
 }
 
@@ -222,7 +220,7 @@ static struct prb_error *greet(struct prb_agent *agent)
 	PRB_TRY(prb_agent_await(agent, GREETING_SECONDS, &frame));
 	if (frame.type == PRB_WIRE_ERROR)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d: %.*s",
-					(int)agent->target->pid, (int)PRB_MIN(frame.length, 400u),
+					(int)agent->pid, (int)PRB_MIN(frame.length, 400u),
 					(const char *)frame.payload);
 	if (frame.length <= sizeof(agent->greeting)) {
 		memcpy(agent->greeting, frame.payload, frame.length);
@@ -231,27 +229,42 @@ static struct prb_error *greet(struct prb_agent *agent)
 			return NULL;
 	}
 	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens in process %d is no agent",
-				(int)agent->target->pid);
+				(int)agent->pid);
 }
 
-static struct prb_error *connect_once(struct prb_target *t, struct prb_agent **ret)
+/** Greets the agent of @p t, or of a process elsewhere if that is NULL, over @p socket. */
+static struct prb_error *attach(int socket, struct prb_target *t, struct prb_agent **ret)
 {
-	prb_auto_close int fd = -1;
-	struct prb_agent *agent;
+	prb_auto_close int fd = socket;
+	struct prb_agent *agent = calloc(1, sizeof(*agent));
 
-	PRB_TRY(prb_agent_socket(t, &fd));
-	agent = calloc(1, sizeof(*agent));
 	if (!agent)
 		return prb_error_nomem();
 	agent->fd = prb_steal_fd(&fd);
 	agent->target = t;
+	agent->pid = t ? t->pid : 0;
 
 	struct prb_error *err = greet(agent);
+	if (!err && !t)
+		agent->pid = (pid_t)agent->hello.pid;
 	if (err)
 		prb_agent_close(agent);
 	else
 		*ret = agent;
 	return err;
+}
+
+struct prb_error *prb_agent_attach(int fd, struct prb_agent **ret)
+{
+	return attach(fd, NULL, ret);
+}
+
+static struct prb_error *connect_once(struct prb_target *t, struct prb_agent **ret)
+{
+	int fd;
+
+	PRB_TRY(prb_agent_socket(t, &fd));
+	return attach(fd, t, ret);
 }
 
 struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret)

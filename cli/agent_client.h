@@ -23,9 +23,16 @@ struct prb_agent;
  */
 struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret) PRB_MUST_CHECK;
 
+/**
+ * Greets an agent at the other end of @p fd, which it owns: somebody passes on what is said.
+ * Its process is elsewhere. PRB_ERROR_NO_PROCESS if the connection ends.
+ */
+struct prb_error *prb_agent_attach(int fd, struct prb_agent **ret) PRB_MUST_CHECK;
+
 /** Ends the connection; code that it evaluates is interrupted. NULL is allowed. */
 void prb_agent_close(struct prb_agent *agent);
 
+/** Its process; NULL if that is elsewhere. */
 struct prb_target *prb_agent_target(const struct prb_agent *agent);
 
 /** What the agent said of itself; valid as long as the connection. */

@@ -165,7 +165,7 @@ struct prb_error *prb_eval_run(struct prb_agent *agent, const struct prb_eval *e
 	return err && err->code == PRB_ERROR_NO_PROCESS ? prb_agent_explain_end(agent, err) : err;
 }
 
-struct prb_error *prb_eval_judge(struct prb_target *t, const struct prb_eval *eval,
+struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb_eval *eval,
 				 const struct prb_eval_result *r)
 {
 	double waited = start_seconds(eval);
@@ -180,7 +180,7 @@ struct prb_error *prb_eval_judge(struct prb_target *t, const struct prb_eval *ev
 	case PRB_WIRE_INTERRUPTED:
 		return prb_error_create(PRB_ERROR_CANCELLED, "the code was interrupted");
 	case PRB_WIRE_NO_GIL:
-		return prb_agent_blame_gil(t, waited);
+		return prb_agent_blame_gil(t, pid, waited);
 	case PRB_WIRE_MAIN_NOT_REACHED:
 		return prb_agent_blame_main(t, waited, eval->flags & PRB_WIRE_ON_MAIN);
 	case PRB_WIRE_TIMED_OUT:
@@ -192,11 +192,11 @@ struct prb_error *prb_eval_judge(struct prb_target *t, const struct prb_eval *ev
 				      "first");
 	case PRB_WIRE_REFUSED:
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"no code can be evaluated in process %d: %.400s",
-					(int)t->pid, prb_str_text(&r->text));
+					"no code can be evaluated in process %d: %.400s", pid,
+					prb_str_text(&r->text));
 	case PRB_WIRE_FAILED:
 		break;
 	}
-	return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d failed: %.400s",
-				(int)t->pid, prb_str_text(&r->text));
+	return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d failed: %.400s", pid,
+				prb_str_text(&r->text));
 }

@@ -49,9 +49,11 @@ struct prb_error *prb_eval_run(struct prb_agent *agent, const struct prb_eval *e
 			       const char *name, const struct prb_str *code,
 			       struct prb_eval_result *ret) PRB_MUST_CHECK;
 
-/** The error that the outcome means, NULL if it ran. One whose message is empty was told already.
+/**
+ * The error that the outcome means, NULL if it ran. One whose message is empty was told already.
+ * @p t is looked at for what holds up the code; NULL if it is elsewhere.
  */
-struct prb_error *prb_eval_judge(struct prb_target *t, const struct prb_eval *eval,
+struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb_eval *eval,
 				 const struct prb_eval_result *result) PRB_MUST_CHECK;
 
 #endif

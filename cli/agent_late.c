@@ -10,6 +10,9 @@
 static const double STILL_SECONDS = 1;
 /** One that comes to run, or would if there were a processor for it, gets so many times that. */
 enum { MOST_WAITS = 60 };
+/** What is added for one elsewhere: it may have to be loaded first, and of its threads nothing is
+ * known. */
+static const double REMOTE_SECONDS = 30;
 /** How the names of its threads begin. */
 static const char THREADS[] = "probing-";
 
@@ -61,8 +64,12 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 				  struct prb_wire_frame *ret)
 {
 	struct prb_target *t = prb_agent_target(agent);
-	struct prb_error *err = prb_agent_receive(agent, seconds, ret);
+	double away = t || seconds < 0 ? 0 : REMOTE_SECONDS;
+	struct prb_error *err = prb_agent_receive(agent, seconds + away, ret);
 	enum life life = LATE;
+
+	if (!t)
+		return err;
 
 	for (int waits = 0; life == LATE && waits < MOST_WAITS; waits++) {
 		struct prb_tasks tasks = {};

@@ -75,6 +75,8 @@ struct prb_cli {
 	const char *target;	  /**< as the user gave it, or NULL */
 	struct prb_texts targets; /**< all of them; `target` is the first */
 	const char *exe;	  /**< executable of a core file, or NULL */
+	const char *token_file;	  /**< of a remote target, or NULL */
+	unsigned verbose;	  /**< how often it was said */
 	const struct prb_command *command;
 	char **arguments; /**< positional arguments, borrowed; ends with NULL */
 	size_t argument_count;
@@ -112,7 +114,7 @@ extern const struct prb_command *const prb_commands[];
 struct prb_global_settings {
 	struct prb_texts targets;
 	int pid;
-	const char *exe;
+	const char *exe, *token_file;
 	unsigned verbose;
 	bool help, version, manual;
 };

@@ -30,12 +30,16 @@ const struct prb_command *const prb_commands[] = {
 /* clang-format on */
 
 const struct prb_option prb_global_options[] = {
-	{"target", 't', PRB_OPTION_TEXTS, "TARGET", "Pid, core file, snapshot, name or /regex/",
+	{"target", 't', PRB_OPTION_TEXTS, "TARGET",
+	 "Pid, core file, snapshot, name, /regex/, host:port or ssh://host/PID",
 	 PRB_COMPLETE_TARGET, offsetof(struct prb_global_settings, targets)},
 	{"pid", 'p', PRB_OPTION_NUMBER, "PID", "The target is the process PID",
 	 PRB_COMPLETE_PROCESS, offsetof(struct prb_global_settings, pid)},
 	{"exe", 0, PRB_OPTION_TEXT, "PATH", "Executable that a core file was made by",
 	 PRB_COMPLETE_FILE, offsetof(struct prb_global_settings, exe)},
+	{"token-file", 0, PRB_OPTION_TEXT, "FILE",
+	 "Where the token of a served process is, without $PROBING_AUTH_TOKEN", PRB_COMPLETE_FILE,
+	 offsetof(struct prb_global_settings, token_file)},
 	{"verbose", 'v', PRB_OPTION_COUNT, NULL,
 	 "Log what is done to stderr; twice and thrice: more", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_global_settings, verbose)},

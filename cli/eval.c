@@ -15,7 +15,7 @@
 #include "sql/target_spec.h"
 
 struct eval_settings {
-	const char *file, *thread;
+	const char *file, *thread, *name;
 	double timeout;
 	bool json, no_inject;
 };
@@ -43,6 +43,8 @@ static struct prb_error *find_code(const struct prb_cli *cli, const struct eval_
 		*name = file;
 		PRB_TRY(prb_query_read(file, code));
 	}
+	if (s->name)
+		*name = s->name;
 	if (code->failed)
 		return prb_error_nomem();
 	if (code->length > PRB_EVAL_MAX_CODE)
@@ -109,7 +111,7 @@ struct prb_error *prb_eval_show(struct prb_target *t, struct prb_agent *agent,
 		fputc('\n', stdout);
 		PRB_TRY(prb_output_flush());
 	}
-	PRB_TRY(prb_eval_judge(t, how, &result));
+	PRB_TRY(prb_eval_judge(t, (int)t->pid, how, &result));
 	if (result.text.length)
 		prb_warn(prb_str_text(&result.text));
 	return NULL;
@@ -154,6 +156,8 @@ const struct prb_command prb_command_eval = {
 		(const struct prb_option[]){
 			{"file", 'f', PRB_OPTION_TEXT, "FILE", "Run a file; '-' is stdin",
 			 PRB_COMPLETE_FILE, offsetof(struct eval_settings, file)},
+			{"name", 0, PRB_OPTION_TEXT, "NAME", "What tracebacks call the code",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, name)},
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
 			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
 			 offsetof(struct eval_settings, thread)},

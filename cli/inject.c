@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
 #include "cli/agent_client.h"
 #include "cli/agent_load.h"
 #include "cli/commands.h"
 #include "cli/eval.h"
+#include "cli/exit.h"
 #include "cli/inject_library.h"
+#include "cli/output.h"
+#include "cli/serve_background.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/json.h"
 #include "sql/target_spec.h"
 
 struct inject_settings {
 	struct prb_inject_settings library;
-	bool pprof, crash, background;
+	bool pprof, crash, background, once;
 	const char *listen, *address, *code;
 	struct prb_texts defines;
 };
@@ -24,9 +30,6 @@ static struct prb_error *check_later(const struct inject_settings *s)
 	} later[] = {
 		{s->pprof, "--pprof", "sampling"},
 		{s->crash, "--crash", "the handler of crashes"},
-		{s->listen, "--listen", "serving remotely"},
-		{s->background, "--background", "serving remotely"},
-		{s->address, "--address", "serving remotely"},
 		{s->defines.count, "--define", "configuring the agent"},
 	};
 
@@ -39,6 +42,14 @@ static struct prb_error *check_later(const struct inject_settings *s)
 	return NULL;
 }
 
+/** Where to serve the process, or NULL. */
+static const char *listen_address(const struct inject_settings *s)
+{
+	if (s->listen || s->address)
+		return s->listen ? s->listen : s->address;
+	return s->background ? PRB_SERVE_ADDRESS : NULL;
+}
+
 static struct prb_error *check_settings(const struct inject_settings *s)
 {
 	PRB_TRY(check_later(s));
@@ -47,6 +58,18 @@ static struct prb_error *check_settings(const struct inject_settings *s)
 			prb_error_create(PRB_ERROR_USAGE, "inject: '--execute' with '--library'"),
 			"code is run by the agent, which is loaded without "
 			"'--library'");
+	if (s->listen && s->address && strcmp(s->listen, s->address) != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"inject: two addresses given: '%.100s' and '%.100s'",
+					s->listen, s->address);
+	if (s->address && !s->listen && !s->background)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"inject: '--address' without '--background'");
+	if (s->once && !listen_address(s))
+		return prb_error_create(PRB_ERROR_USAGE, "inject: '--once' without '--listen'");
+	if (listen_address(s) && (s->library.library || s->code))
+		return prb_error_create(PRB_ERROR_USAGE, "inject: '--listen' with '%s'",
+					s->code ? "--execute" : "--library");
 	return prb_inject_check(&s->library);
 }
 
@@ -101,6 +124,48 @@ static struct prb_error *inject(struct prb_target *t, const struct inject_settin
 	return prb_inject_print(t, &shown, &result);
 }
 
+static struct prb_error *tell_service(const struct prb_target *t,
+				      const struct prb_listener *listener,
+				      const struct prb_token *token, bool json)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json out = {.out = &text};
+
+	if (json) {
+		prb_json_open(&out, NULL, '{');
+		prb_json_integer(&out, "pid", t->pid);
+		prb_json_text(&out, "address", listener->address);
+		prb_json_text(&out, "token", token->known ? NULL : token->text);
+		prb_json_close(&out, '}');
+		prb_str_putc(&text, '\n');
+		return prb_output(&text);
+	}
+	prb_str_printf(&text, "process %d is served at %s until it ends or the agent is stopped\n",
+		       (int)t->pid, listener->address);
+	if (!token->known)
+		prb_str_printf(&text, "PROBING_AUTH_TOKEN=%s\n", token->text);
+	return prb_output(&text);
+}
+
+/** Listens first, so that the process is left alone if that cannot be done. */
+static struct prb_error *serve(struct prb_target *t, const struct inject_settings *s,
+			       const char *token_file)
+{
+	__attribute__((cleanup(prb_listener_close))) struct prb_listener listener = {.fd = -1};
+	struct prb_inject_result result = {};
+	struct prb_token token;
+
+	PRB_TRY(prb_listener_open(listen_address(s), &listener));
+	PRB_TRY(prb_token_choose(token_file, &token));
+	PRB_TRY(inject_agent(t, &result));
+	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once));
+	if (!listener.loopback)
+		prb_warn(
+			"other machines can reach that address, and what is sent is not encrypted: "
+			"use it in a network that you trust, or an ssh://HOST/PID target");
+	return tell_service(t, &listener, &token, s->library.json);
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct inject_settings *s = settings;
@@ -108,7 +173,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 	PRB_TRY(check_settings(s));
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &t));
-	struct prb_error *err = inject(t, s);
+	struct prb_error *err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
 	prb_target_destroy(t);
 	return err;
 }
@@ -124,6 +189,10 @@ const struct prb_command prb_command_inject = {
 		"place where it holds no lock of the C library; a new thread does the rest. Where "
 		"that cannot be done without harm it is refused, with the reason, and nothing is "
 		"changed.\n\n"
+		"With --listen a process of probing is left in the background that serves the "
+		"target: 'probing -t HOST:PORT COMMAND' works wherever the address can be "
+		"reached, with the token that is printed once, or that PROBING_AUTH_TOKEN or "
+		"--token-file gave. It ends with the target, and when the agent is stopped.\n\n"
 		"The code of the library that runs at its loading is its own: if that crashes or "
 		"hangs, so does the program.",
 	.options =
@@ -137,14 +206,17 @@ const struct prb_command prb_command_inject = {
 			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, crash)},
 			{"listen", 'l', PRB_OPTION_TEXT, "ADDR",
-			 "Serve remotely; not in this version", PRB_COMPLETE_NOTHING,
-			 offsetof(struct inject_settings, listen)},
+			 "Serve the process to clients elsewhere at HOST:PORT, or PORT of this "
+			 "machine",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, listen)},
 			{"background", 'b', PRB_OPTION_FLAG, NULL,
-			 "Serve remotely; not in this version", PRB_COMPLETE_NOTHING,
+			 "The same, at --address or " PRB_SERVE_ADDRESS, PRB_COMPLETE_NOTHING,
 			 offsetof(struct inject_settings, background)},
-			{"address", 'a', PRB_OPTION_TEXT, "ADDR",
-			 "Where to, with --background; not in this version", PRB_COMPLETE_NOTHING,
-			 offsetof(struct inject_settings, address)},
+			{"address", 'a', PRB_OPTION_TEXT, "ADDR", "Where to, with --background",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, address)},
+			{"once", 0, PRB_OPTION_FLAG, NULL,
+			 "With --listen: serve one client and end", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, once)},
 			{"define", 'D', PRB_OPTION_TEXTS, "K=V",
 			 "Configure the agent; not in this version", PRB_COMPLETE_NOTHING,
 			 offsetof(struct inject_settings, defines)},
@@ -157,6 +229,8 @@ const struct prb_command prb_command_inject = {
 			{"probing 4242 inject", "Load the agent"},
 			{"probing 4242 inject -e \"import faulthandler; faulthandler.enable()\"",
 			 "Load it and run code"},
+			{"probing 4242 inject --listen 127.0.0.1:9922",
+			 "Let 'probing -t 127.0.0.1:9922 …' reach it, also through a tunnel"},
 			{"probing -t 4242 inject --library ./libhook.so", "Load a library"},
 			{"probing 4242 i -L ./libhook.so -s log --arg yes",
 			 "Load it and call log(\"yes\")"},

@@ -15,6 +15,7 @@
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/remote.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
@@ -144,7 +145,7 @@ static struct prb_error *choose_targets(struct invocation *inv, char pid[16], st
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(more); i++)
 		if (more[i] && ret->count < PRB_MAX_TEXTS)
 			ret->items[ret->count++] = more[i];
-	if (ret->count && !inv->command->target_use)
+	if (ret->count && !inv->command->target_use && !prb_remote_is(ret->items[0]))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"'%s' takes no target, but '%.100s' is given",
 					inv->command->name, ret->items[0]);
@@ -154,7 +155,7 @@ static struct prb_error *choose_targets(struct invocation *inv, char pid[16], st
 						       "'%.100s'",
 						       ret->items[0], ret->items[1]),
 				      "give one, with -t, -p or as a word");
-	if (!ret->count && said && *said)
+	if (!ret->count && said && *said && inv->command->target_use)
 		ret->items[ret->count++] = said;
 	return NULL;
 }
@@ -167,9 +168,35 @@ static struct prb_error *no_target(const struct prb_command *command)
 			      command->examples[0].command);
 }
 
+static bool is_remote(const struct prb_texts *targets)
+{
+	for (size_t i = 0; i < targets->count; i++)
+		if (prb_remote_is(targets->items[i]))
+			return true;
+	return false;
+}
+
+static struct prb_error *run_elsewhere(const struct prb_cli *cli, const void *settings)
+{
+	if (cli->targets.count > 1)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "a target like '%.200s' is read alone, and "
+						       "%zu are given",
+						       cli->target, cli->targets.count),
+				      "the command runs where its target is; run it once for each");
+	if (cli->exe)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--exe is for core files, and '%.200s' is none",
+					cli->target);
+	return prb_remote_command(cli, settings);
+}
+
 static struct prb_error *run_command(struct invocation *inv)
 {
-	struct prb_cli cli = {.command = inv->command, .exe = inv->global.exe};
+	struct prb_cli cli = {.command = inv->command,
+			      .exe = inv->global.exe,
+			      .token_file = inv->global.token_file,
+			      .verbose = inv->global.verbose};
 	char pid[16];
 
 	PRB_TRY(prb_log_start(inv->global.verbose));
@@ -184,6 +211,8 @@ static struct prb_error *run_command(struct invocation *inv)
 				      inv->command->name);
 	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target)
 		return no_target(inv->command);
+	if (is_remote(&cli.targets))
+		return run_elsewhere(&cli, inv->settings);
 	return inv->command->run(&cli, inv->settings);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/prompt.h"
+#include "cli/remote.h"
 #include "cli/term.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/text.h"
@@ -30,7 +31,8 @@ enum { PATIENCE = 3 };
 enum { STOP_MS = 2000, STOP_STEP_MS = 20 };
 
 struct repl {
-	struct prb_target *target;
+	struct prb_target *target; /**< NULL if it is elsewhere */
+	int pid;		   /**< as it is called where it runs */
 	struct prb_agent *agent;
 	struct prb_eval how;
 	struct prb_str text;   /**< the statement so far */
@@ -51,7 +53,7 @@ static bool is_fatal(const struct prb_error *err)
 /** What the outcome of a statement means for the prompt; its error is for who types. */
 static struct prb_error *judge(struct repl *r, const struct prb_eval_result *result)
 {
-	struct prb_error *err = prb_eval_judge(r->target, &r->how, result);
+	struct prb_error *err = prb_eval_judge(r->target, r->pid, &r->how, result);
 
 	r->incomplete = result->outcome == PRB_WIRE_INCOMPLETE;
 	r->over = result->outcome == PRB_WIRE_EXIT;
@@ -153,7 +155,7 @@ static void greet(const struct repl *r)
 	prb_str_printf(&text,
 		       " in process %d, which goes on when you leave by exit or Ctrl-D\n"
 		       "Tab completes names, Ctrl-C interrupts what runs\n",
-		       (int)r->target->pid);
+		       r->pid);
 	fputs(prb_str_text(&text), stderr);
 }
 
@@ -161,10 +163,10 @@ static void greet(const struct repl *r)
 static struct prb_error *make_prompts(struct repl *r)
 {
 	bool colour = prb_term_colour(isatty(STDOUT_FILENO) ? stdout : stderr);
-	int width = snprintf(NULL, 0, "%d", (int)r->target->pid);
+	int width = snprintf(NULL, 0, "%d", r->pid);
 
-	prb_str_printf(&r->prompt, "%s%d%s >>> ", colour ? "\001\033[2m\002" : "",
-		       (int)r->target->pid, colour ? "\001\033[0m\002" : "");
+	prb_str_printf(&r->prompt, "%s%d%s >>> ", colour ? "\001\033[2m\002" : "", r->pid,
+		       colour ? "\001\033[0m\002" : "");
 	prb_str_printf(&r->more, "%*s ... ", width, "");
 	return r->prompt.failed || r->more.failed ? prb_error_nomem() : NULL;
 }
@@ -189,7 +191,7 @@ static struct prb_error *converse(struct repl *r)
 				r->agent, prb_error_create(PRB_ERROR_NO_PROCESS,
 							   "the agent of process %d ended the "
 							   "connection",
-							   (int)r->target->pid));
+							   r->pid));
 		if (read == PRB_PROMPT_END)
 			break;
 		if (read == PRB_PROMPT_GIVEN_UP) {
@@ -240,19 +242,31 @@ static struct prb_error *check_agent(const struct repl *r)
 	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 					       "the agent of process %d is of an earlier version "
 					       "and knows no prompt",
-					       (int)r->target->pid),
-			      "'probing %d eject' stops it; then this one is loaded",
-			      (int)r->target->pid);
+					       r->pid),
+			      "'probing %d eject' stops it; then this one is loaded", r->pid);
 }
 
 static void repl_deinit(struct repl *r)
 {
 	prb_agent_close(r->agent);
-	prb_target_destroy(r->target);
+	if (r->target)
+		prb_target_destroy(r->target);
 	prb_str_deinit(&r->text);
 	prb_str_deinit(&r->prompt);
 	prb_str_deinit(&r->more);
 	prb_interrupt_release();
+}
+
+static struct prb_error *reach(const struct prb_cli *cli, bool may_load, struct repl *r)
+{
+	if (prb_remote_is(cli->target)) {
+		PRB_TRY(prb_remote_agent(cli, may_load, &r->agent));
+		r->pid = (int)prb_agent_hello(r->agent)->pid;
+		return NULL;
+	}
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &r->target));
+	r->pid = (int)r->target->pid;
+	return prb_agent_reach(r->target, may_load, &r->agent);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -265,8 +279,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	};
 
 	PRB_TRY(prb_eval_thread(s->thread, &r.how.flags));
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &r.target));
-	PRB_TRY(prb_agent_reach(r.target, !s->no_inject, &r.agent));
+	PRB_TRY(reach(cli, !s->no_inject, &r));
 	PRB_TRY(check_agent(&r));
 	prb_interrupt_catch(NULL);
 	return isatty(STDIN_FILENO) ? converse(&r) : read_lines(&r);

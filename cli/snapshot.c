@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/exit.h"
@@ -57,6 +61,32 @@ static struct prb_error *record(const struct prb_cli *cli, bool redact, struct r
 	return prb_record(r->session, !redact, &r->threads);
 }
 
+/** Copies the whole file to stdout. */
+static struct prb_error *copy_to_stdout(int fd)
+{
+	char chunk[65536];
+	ssize_t got = 0;
+
+	for (off_t at = 0; (got = pread(fd, chunk, sizeof(chunk), at)) > 0; at += got)
+		fwrite(chunk, 1, (size_t)got, stdout);
+	if (got < 0)
+		return prb_error_os(errno, "cannot read the snapshot back");
+	return prb_output_flush();
+}
+
+/** The file's header is written last, and so not to a pipe. */
+static struct prb_error *write_to_stdout(struct recording *r)
+{
+	prb_auto_close int fd = memfd_create("snapshot", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return prb_error_os(errno, "cannot make a file in memory");
+	PRB_TRY(prb_recorder_write_to(r->recorder, r->target, fd, "the snapshot"));
+	PRB_TRY(copy_to_stdout(fd));
+	fprintf(stderr, "-: %zu threads of %d\n", r->threads, (int)r->target->pid);
+	return NULL;
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct snapshot_settings *s = settings;
@@ -64,6 +94,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_str struct prb_str name = {}, line = {};
 
 	PRB_TRY(record(cli, s->redact, &r));
+	if (s->output && !strcmp(s->output, "-"))
+		return write_to_stdout(&r);
 	if (s->output)
 		prb_str_puts(&name, s->output);
 	else
@@ -90,8 +122,8 @@ const struct prb_command prb_command_snapshot = {
 	.options =
 		(const struct prb_option[]){
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
-			 "Where to; without it probing-PID.snapshot", PRB_COMPLETE_FILE,
-			 offsetof(struct snapshot_settings, output)},
+			 "Where to; without it probing-PID.snapshot; '-' is stdout",
+			 PRB_COMPLETE_FILE, offsetof(struct snapshot_settings, output)},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "Leave values out",
 			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact)},
 			{}},

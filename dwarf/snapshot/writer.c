@@ -9,6 +9,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/new_file.h"
 #include "dwarf/snapshot/format.h"
 #include "dwarf/snapshot/recorder.h"
 #include "dwarf/snapshot/snapshot.h"
@@ -322,49 +323,24 @@ static struct prb_error *write_file(const struct prb_recorder *r, const struct p
 	w->zstd = zstd;
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
 	PRB_TRY(put_body(w));
-	PRB_TRY(put_header(w, target));
-	if (fsync(fd))
-		return prb_error_os(errno, "cannot write %s", path);
-	return NULL;
+	return put_header(w, target);
 }
 
-/* Where to write: behind symbolic links, and never in the place of a device or pipe. */
-static struct prb_error *resolve(const char *path, char **ret)
+struct prb_error *prb_recorder_write_to(struct prb_recorder *r, const struct prb_target *target,
+					int fd, const char *name)
 {
-	struct stat st;
-
-	if (stat(path, &st) == 0) {
-		if (!S_ISREG(st.st_mode))
-			return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
-		*ret = realpath(path, NULL);
-	} else {
-		*ret = strdup(path);
-	}
-	return *ret ? NULL : prb_error_os(errno, "cannot write %s", path);
+	if (r->failure)
+		return prb_error_create(r->failure->code, "cannot make a snapshot: %s",
+					r->failure->message);
+	return write_file(r, target, fd, name);
 }
 
 struct prb_error *prb_recorder_write(struct prb_recorder *r, const struct prb_target *target,
 				     const char *path)
 {
-	prb_auto_free char *final = NULL;
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 
-	if (r->failure)
-		return prb_error_create(r->failure->code, "cannot make a snapshot: %s",
-					r->failure->message);
-	PRB_TRY(resolve(path, &final));
-	/* Beside it, because a rename does not leave a file system. */
-	prb_auto_free char *temporary = prb_format("%s.XXXXXX", final);
-	if (!temporary)
-		return prb_error_nomem();
-
-	prb_auto_close int fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return prb_error_os(errno, "cannot create %s", temporary);
-
-	struct prb_error *err = write_file(r, target, fd, temporary);
-	if (!err && rename(temporary, final))
-		err = prb_error_os(errno, "cannot write %s", final);
-	if (err)
-		unlink(temporary);
-	return err;
+	PRB_TRY(prb_new_file_open(&file, path));
+	PRB_TRY(prb_recorder_write_to(r, target, file.fd, file.temporary));
+	return prb_new_file_finish(&file);
 }

@@ -36,7 +36,7 @@ CONTAINED = {
     r"(libdwarf.*/)?(libdwarf|dwarf)\.h": "dwarf",
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": "dwarf",
     r"(zstd|zlib|lzma)\.h|lzma/.*": "dwarf",
-    r"jansson\.h": "cli",
+    r"jansson\.h|nettle/.*": "cli",
     r"sqlite3(ext)?\.h|pcre2\.h": "sql",
 }
 # Libraries never print, exit or install signal handlers.

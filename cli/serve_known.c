@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/serve_known.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dwarf/base/cleanup.h"
+
+enum { MAX_ADDRESS = 80 };
+
+/** Opens a folder that belongs to @p uid and that nobody else may write to; -1 if it is none. */
+static int open_folder(const char *path, uid_t uid)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_uid != uid || (st.st_mode & 022))
+		return -1;
+	return prb_steal_fd(&fd);
+}
+
+/** The folder of a user; @p make it if there is none. *ret_path is the caller's. */
+static int folder_of(uid_t uid, bool runtime, bool make, char **ret_path)
+{
+	const char *said = getenv("XDG_RUNTIME_DIR");
+	bool ours = uid == geteuid() && said && *said == '/';
+	prb_auto_free char *path = NULL;
+	int fd;
+
+	if (runtime)
+		path = ours ? prb_format("%s/probing", said)
+			    : prb_format("/run/user/%u/probing", (unsigned)uid);
+	else
+		path = prb_format("/tmp/probing-%u", (unsigned)uid);
+	if (!path)
+		return -1;
+	if (make && (!runtime || ours))
+		mkdir(path, 0700);
+	fd = open_folder(path, uid);
+	if (fd >= 0 && ret_path)
+		*ret_path = prb_steal(&path);
+	return fd;
+}
+
+/** What is in the file of a server that runs; false if it does not, or if this is none. */
+static bool read_address(int folder, const char *name, char address[MAX_ADDRESS], bool *dead)
+{
+	prb_auto_close int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t length;
+
+	*dead = false;
+	if (fd < 0)
+		return false;
+	if (!flock(fd, LOCK_SH | LOCK_NB)) {
+		*dead = true;
+		return false;
+	}
+	length = read(fd, address, MAX_ADDRESS - 1);
+	if (length <= 1)
+		return false;
+	address[length] = 0;
+	address[strcspn(address, "\n")] = 0;
+	return true;
+}
+
+/** Appends the addresses of the servers of @p pid in a folder; 0: removes those that are dead. */
+static void look_through(int folder, pid_t pid, struct prb_str *ret)
+{
+	prb_auto_closedir DIR *dir = fdopendir(dup(folder));
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char address[MAX_ADDRESS];
+		int target, server;
+		bool dead;
+
+		if (sscanf(entry->d_name, "serve-%d-%d", &target, &server) != 2 ||
+		    (pid && target != pid))
+			continue;
+		if (read_address(folder, entry->d_name, address, &dead) && pid)
+			prb_str_printf(ret, "%s%s", ret->length ? " " : "", address);
+		if (dead && !pid)
+			unlinkat(folder, entry->d_name, 0);
+	}
+}
+
+struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid, const char *address)
+{
+	prb_auto_free char *path = NULL, *new = NULL;
+	prb_auto_close int folder = folder_of(geteuid(), true, true, &path);
+	int length = (int)strlen(address);
+
+	if (folder < 0)
+		folder = folder_of(geteuid(), false, true, &path);
+	if (folder < 0)
+		return prb_error_create(PRB_ERROR_FAILED,
+					"there is no folder to note the service in");
+	look_through(folder, 0, NULL);
+	known->path = prb_format("%s/serve-%d-%d", path, (int)pid, (int)getpid());
+	new = prb_format("%s/new-%d", path, (int)getpid());
+	if (!known->path || !new)
+		return prb_error_nomem();
+	unlink(new);
+	known->fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	/* It is locked before it has the name that others look for. */
+	if (known->fd >= 0 && !flock(known->fd, LOCK_EX) &&
+	    dprintf(known->fd, "%s\n", address) == length + 1 && !rename(new, known->path))
+		return NULL;
+
+	struct prb_error *err = prb_error_os(errno, "cannot note the service in %s", path);
+	unlink(new);
+	return err;
+}
+
+void prb_serve_known_remove(struct prb_serve_known *known)
+{
+	if (known->fd >= 0) {
+		unlink(known->path);
+		close(known->fd);
+	}
+	free(prb_steal(&known->path));
+	known->fd = -1;
+}
+
+void prb_serve_known_find(pid_t pid, uid_t uid, struct prb_str *ret)
+{
+	const uid_t users[] = {geteuid(), uid};
+
+	for (size_t i = 0; i < (users[0] == uid ? 1u : 2u); i++) {
+		for (int runtime = 0; runtime < 2; runtime++) {
+			prb_auto_close int folder = folder_of(users[i], runtime, false, NULL);
+
+			if (folder >= 0)
+				look_through(folder, pid, ret);
+		}
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dwarf/base/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+
+/* Where to write: behind symbolic links, and never in the place of a device or pipe. */
+static struct prb_error *resolve(const char *path, char **ret)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0) {
+		if (!S_ISREG(st.st_mode))
+			return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
+		*ret = realpath(path, NULL);
+	} else {
+		*ret = strdup(path);
+	}
+	return *ret ? NULL : prb_error_os(errno, "cannot write %s", path);
+}
+
+struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path)
+{
+	PRB_TRY(resolve(path, &file->path));
+	/* Beside it, because a rename does not leave a file system. */
+	prb_auto_free char *temporary = prb_format("%s.XXXXXX", file->path);
+	if (!temporary)
+		return prb_error_nomem();
+	file->fd = mkostemp(temporary, O_CLOEXEC);
+	if (file->fd < 0)
+		return prb_error_os(errno, "cannot create %s", temporary);
+	file->temporary = prb_steal(&temporary);
+	return NULL;
+}
+
+struct prb_error *prb_new_file_rename(struct prb_new_file *file, const char *path)
+{
+	char *other;
+
+	PRB_TRY(resolve(path, &other));
+	free(file->path);
+	file->path = other;
+	return NULL;
+}
+
+struct prb_error *prb_new_file_finish(struct prb_new_file *file)
+{
+	if (fsync(file->fd))
+		return prb_error_os(errno, "cannot write %s", file->temporary);
+	if (rename(file->temporary, file->path))
+		return prb_error_os(errno, "cannot write %s", file->path);
+	free(prb_steal(&file->temporary));
+	return NULL;
+}
+
+void prb_new_file_deinit(struct prb_new_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->temporary)
+		unlink(file->temporary);
+	free(file->temporary);
+	free(file->path);
+}
