@@ -7,6 +7,7 @@
 #include "cli/agent_relay.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/serve_known.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
@@ -55,14 +56,17 @@ static void put_status(const char *text, bool as_json, struct prb_str *ret)
 	}
 }
 
-static struct prb_error *show_status(struct prb_agent *agent, bool json)
+static struct prb_error *show_status(const struct prb_target *t, struct prb_agent *agent, bool json)
 {
-	prb_auto_str struct prb_str raw = {}, text = {};
+	prb_auto_str struct prb_str raw = {}, text = {}, served = {};
 	struct prb_wire_frame frame;
 
 	PRB_TRY(prb_agent_ask(agent, PRB_WIRE_STATUS, PRB_WIRE_STATUS_REPLY, STATUS_SECONDS,
 			      &frame));
 	prb_str_append(&raw, frame.payload, frame.length);
+	prb_serve_known_find(t->pid, &served);
+	if (served.length)
+		prb_str_printf(&raw, "served_at=%s\n", prb_str_text(&served));
 	put_status(prb_str_text(&raw), json, &text);
 	return prb_output(&text);
 }
@@ -88,7 +92,7 @@ static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool 
 
 	struct prb_error *err = prb_agent_connect(target, &agent);
 	if (!err)
-		err = stops ? stop(agent, target->pid, json) : show_status(agent, json);
+		err = stops ? stop(agent, target->pid, json) : show_status(target, agent, json);
 	prb_agent_close(agent);
 	prb_target_destroy(target);
 	return err;

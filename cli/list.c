@@ -6,6 +6,7 @@
 #include "cli/agent_socket.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/serve_known.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
@@ -32,7 +33,9 @@ struct rows {
 	const struct prb_python_processes *all;
 	PRB_VEC(struct row) list;
 	enum prb_agent_state *agents; /**< of each of `all` */
+	struct prb_str *served;	      /**< the same: where clients reach it */
 	bool ranks;		      /**< any process has one */
+	size_t served_width;	      /**< 0: none is served */
 	size_t version_width;
 };
 
@@ -106,17 +109,26 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 		const struct prb_python_process *p = &rows->all->list.items[i];
 
 		rows->ranks |= p->rank >= 0;
+		rows->served_width = PRB_MAX(rows->served_width, rows->served[i].length);
 		rows->version_width =
 			PRB_MAX(rows->version_width, p->version ? strlen(p->version) : 0);
 		if (tree)
 			parents[i] = python_ancestor(rows->all, p);
 	}
+	/* The heading is as wide. */
+	if (rows->served_width)
+		rows->served_width = PRB_MAX(rows->served_width, strlen("SERVED AT"));
 	return add_tree(rows, parents, 0, 0);
 }
 
 static enum prb_agent_state agent_of(const struct rows *rows, const struct row *row)
 {
 	return rows->agents[row->process - rows->all->list.items];
+}
+
+static const struct prb_str *served_at(const struct rows *rows, const struct row *row)
+{
+	return &rows->served[row->process - rows->all->list.items];
 }
 
 static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
@@ -132,6 +144,12 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 	prb_text_column(s, prb_str_text(&version), rows->version_width);
 	prb_str_printf(s, "  %7u  %-*s  ", p->process.threads, AGENT_WIDTH,
 		       agents[agent_of(rows, row)]);
+	if (rows->served_width) {
+		const struct prb_str *served = served_at(rows, row);
+
+		prb_text_column(s, served->length ? served->data : "-", rows->served_width);
+		prb_str_puts(s, "  ");
+	}
 	if (rows->ranks) {
 		if (p->rank >= 0)
 			prb_str_printf(s, "%4ld  ", p->rank);
@@ -158,8 +176,11 @@ static struct prb_error *show_text(const struct rows *rows)
 		fputs("probing: there are no Python processes here\n", stderr);
 		return NULL;
 	}
-	prb_str_printf(&text, "    PID  %-*s  THREADS  %-*s  %sCOMMAND\n", (int)rows->version_width,
-		       "PYTHON", AGENT_WIDTH, "AGENT", rows->ranks ? "RANK  " : "");
+	prb_str_printf(&text, "    PID  %-*s  THREADS  %-*s  ", (int)rows->version_width, "PYTHON",
+		       AGENT_WIDTH, "AGENT");
+	if (rows->served_width)
+		prb_str_printf(&text, "%-*s  ", (int)rows->served_width, "SERVED AT");
+	prb_str_printf(&text, "%sCOMMAND\n", rows->ranks ? "RANK  " : "");
 	prb_vec_each (row, &rows->list)
 		put_row(&text, rows, row);
 	return prb_output(&text);
@@ -198,6 +219,8 @@ static void put_json_row(struct prb_json *json, const struct rows *rows, const s
 		prb_json_null(json, "free_threaded");
 	prb_json_integer(json, "threads", p->process.threads);
 	prb_json_text(json, "agent", agents[agent_of(rows, row)]);
+	prb_json_text(json, "served_at",
+		      served_at(rows, row)->length ? prb_str_text(served_at(rows, row)) : NULL);
 	prb_json_natural(json, "rank", p->rank);
 	prb_json_natural(json, "local_rank", p->local_rank);
 	prb_json_text(json, "exe", p->process.exe);
@@ -245,7 +268,7 @@ static struct prb_error *ask_version(struct prb_target *target, struct prb_pytho
 
 /** Asks each process for its version, and looks for its agent. */
 static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_agent_seeker *seeker,
-				 enum prb_agent_state *agents)
+				 struct rows *rows)
 {
 	for (size_t i = 0; i < all->list.count; i++) {
 		struct prb_python_process *p = &all->list.items[i];
@@ -255,9 +278,11 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 
 		if (!err && !p->refusal) {
 			err = ask_version(target, p);
-			agents[i] = prb_agent_seek(seeker, target);
+			rows->agents[i] = prb_agent_seek(seeker, target);
 			prb_target_destroy(target);
 		}
+		if (rows->agents[i] != PRB_AGENT_NONE)
+			prb_serve_known_find(p->process.pid, &rows->served[i]);
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return err;
 		prb_error_destroy(err); /* then its name must do */
@@ -276,13 +301,20 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	(void)cli;
 	PRB_TRY(prb_process_list(&all));
 	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
-	if (!agents)
+	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
+	if (!agents || !rows.served) {
+		free(rows.served);
 		return prb_error_nomem();
-	PRB_TRY(ask_all(&all, &seeker, agents));
+	}
 
-	struct prb_error *err = arrange(&rows, s->tree);
+	struct prb_error *err = ask_all(&all, &seeker, &rows);
+	if (!err)
+		err = arrange(&rows, s->tree);
 	if (!err)
 		err = s->json ? show_json(&rows, s->tree) : show_text(&rows);
+	for (size_t i = 0; i < all.list.count; i++)
+		prb_str_deinit(&rows.served[i]);
+	free(rows.served);
 	prb_vec_free(&rows.list);
 	return err;
 }
@@ -293,7 +325,8 @@ const struct prb_command prb_command_list = {
 	.summary = "List the Python processes of this machine",
 	.description =
 		"Shows pid, Python version, number of threads, whether the agent is loaded (or was "
-		"stopped), rank in a distributed job (RANK, "
+		"stopped), where it is served to clients elsewhere, rank in a distributed job "
+		"(RANK, "
 		"SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command line of every Python "
 		"process that can be seen; those that may not be read with the reason.",
 	.options =

@@ -127,11 +127,17 @@ void prb_serve_known_remove(struct prb_serve_known *known)
 	known->fd = -1;
 }
 
-void prb_serve_known_find(pid_t pid, uid_t uid, struct prb_str *ret)
+void prb_serve_known_find(pid_t pid, struct prb_str *ret)
 {
-	const uid_t users[] = {geteuid(), uid};
+	prb_auto_free char *process = prb_format("/proc/%d", (int)pid);
+	struct stat st;
 
-	for (size_t i = 0; i < (users[0] == uid ? 1u : 2u); i++) {
+	if (!process || stat(process, &st))
+		return;
+
+	const uid_t users[] = {geteuid(), st.st_uid};
+
+	for (size_t i = 0; i < (users[0] == users[1] ? 1u : 2u); i++) {
 		for (int runtime = 0; runtime < 2; runtime++) {
 			prb_auto_close int folder = folder_of(users[i], runtime, false, NULL);
 

@@ -29,8 +29,7 @@ struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid,
 				      const char *address) PRB_MUST_CHECK;
 void prb_serve_known_remove(struct prb_serve_known *known);
 
-/** Appends the addresses at which @p pid is served by its user @p uid or ours, divided by spaces.
- */
-void prb_serve_known_find(pid_t pid, uid_t uid, struct prb_str *ret);
+/** Appends the addresses at which @p pid is served by its user or ours, divided by spaces. */
+void prb_serve_known_find(pid_t pid, struct prb_str *ret);
 
 #endif
