@@ -163,7 +163,7 @@ static struct prb_error *start(struct prb_target *t, const struct prb_str *code)
 	if (result.has_traceback)
 		return prb_error_create(PRB_ERROR_FAILED, "debugpy failed in process %d: %.2000s",
 					t->pid, prb_str_text(&result.traceback));
-	PRB_TRY(prb_eval_judge(t, &how, &result));
+	PRB_TRY(prb_eval_judge(t, (int)t->pid, &how, &result));
 	return understand(t, &result.out);
 }
 
