@@ -28,7 +28,8 @@ struct link {
 	const char *target;
 	int fd;
 	struct prb_str in, out;
-	size_t taken; /**< of `in`, by the last frame */
+	size_t taken;  /**< of `in`, by the last frame */
+	size_t window; /**< bytes of stdin that may be sent */
 };
 
 static void link_deinit(struct link *link)
@@ -344,6 +345,10 @@ static struct prb_error *take_all(struct link *link, const struct prb_remote_job
 			break;
 		case PRB_REMOTE_ERROR:
 			return told(link, &frame);
+		case PRB_REMOTE_TAKEN:
+			if (frame.length >= 4)
+				link->window += prb_wire_get32(frame.payload);
+			break;
 		case PRB_REMOTE_DONE:
 			if (frame.length < PRB_REMOTE_DONE_SIZE)
 				return ended(link);
@@ -361,13 +366,14 @@ static struct prb_error *take_all(struct link *link, const struct prb_remote_job
 static struct prb_error *feed(struct link *link, int *in)
 {
 	char chunk[CHUNK / 2];
-	ssize_t got = read(*in, chunk, sizeof(chunk));
+	ssize_t got = read(*in, chunk, PRB_MIN(sizeof(chunk), link->window));
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return NULL;
 	if (got < 0)
 		return prb_error_os(errno, "cannot read stdin");
 	put(link, PRB_REMOTE_STDIN, chunk, (size_t)got);
+	link->window -= (size_t)got;
 	if (!got)
 		*in = -1;
 	return send_out(link);
@@ -401,7 +407,7 @@ static struct prb_error *follow(struct link *link, const struct prb_remote_job *
 		struct pollfd waits[] = {
 			{.fd = link->fd,
 			 .events = (short)(POLLIN | (link->out.length ? POLLOUT : 0))},
-			{.fd = link->out.length ? -1 : in, .events = POLLIN}};
+			{.fd = link->out.length || !link->window ? -1 : in, .events = POLLIN}};
 		int rc = ppoll(waits, 2, NULL, &mask);
 
 		if (rc < 0 && errno != EINTR)
@@ -419,7 +425,8 @@ static struct prb_error *follow(struct link *link, const struct prb_remote_job *
 
 struct prb_error *prb_remote_run(const struct prb_remote_job *job, struct prb_remote_end *ret)
 {
-	__attribute__((cleanup(link_deinit))) struct link link = {.target = job->target, .fd = -1};
+	__attribute__((cleanup(link_deinit))) struct link link = {
+		.target = job->target, .fd = -1, .window = PRB_REMOTE_WINDOW};
 	struct prb_token token;
 
 	PRB_TRY(prb_token_find(job->token_file, &token));

@@ -28,6 +28,7 @@ enum {
 	PRB_REMOTE_MAX_REQUEST = 1 << 20,
 	PRB_REMOTE_MAX_REPLY = PRB_WIRE_MAX_REPLY,
 	PRB_REMOTE_MAX_WORDS = 256,
+	PRB_REMOTE_WINDOW = 256 << 10, /**< stdin that may be sent before the command takes any */
 };
 
 /** Begins the payload of both hellos. */
@@ -48,6 +49,7 @@ enum prb_remote_type {
 	PRB_REMOTE_DONE = 69,  /**< the command has ended: exit code, or the signal that ended it */
 	PRB_REMOTE_ERROR = 72, /**< the exit code for it, a message, a line feed and a hint */
 	PRB_REMOTE_WELCOME = 80, /**< the server's proof, then the pid it serves */
+	PRB_REMOTE_TAKEN = 81,	 /**< so many more bytes of stdin (4) may be sent */
 };
 
 /** Flags of run. */

@@ -50,8 +50,7 @@ static void expect_client(struct waits *waits, const struct prb_serve_client *cl
 {
 	const struct prb_serve_child *child = &client->child;
 	bool room = client->out.length < PRB_SERVE_QUEUE;
-	bool reads = client->in.length < PRB_WIRE_HEADER_SIZE + PRB_REMOTE_MAX_REQUEST && room &&
-		     child->input.length < PRB_SERVE_QUEUE;
+	bool reads = client->in.length < PRB_WIRE_HEADER_SIZE + PRB_REMOTE_MAX_REQUEST && room;
 
 	expect(waits, client->fd,
 	       (short)((reads ? POLLIN : 0) | (client->out.length ? POLLOUT : 0) | POLLRDHUP));
@@ -193,6 +192,19 @@ static void attend(struct prb_server *server, struct prb_serve_client *client,
 		prb_serve_client_drop(server, client);
 }
 
+/** Tells the client how much more it may send, but not for each byte. */
+static void ask_for_more(struct prb_serve_client *client)
+{
+	struct prb_serve_child *child = &client->child;
+	uint8_t count[4];
+
+	if (!child->taken || (child->input.length && child->taken < PRB_REMOTE_WINDOW / 4))
+		return;
+	prb_wire_put32(count, (uint32_t)child->taken);
+	child->taken = 0;
+	prb_serve_client_put(client, PRB_REMOTE_TAKEN, count, sizeof(count));
+}
+
 /** Does what a client's state asks for, whether poll() said anything or not. */
 static void advance(struct prb_server *server, struct prb_serve_client *client)
 {
@@ -200,6 +212,7 @@ static void advance(struct prb_server *server, struct prb_serve_client *client)
 	bool failed = client->in.failed || client->out.failed || child->input.failed;
 
 	prb_serve_client_take(server, client);
+	ask_for_more(client);
 	if (child->pid && (client->state >= PRB_SERVE_REFUSED || failed))
 		prb_serve_child_kill(child, server->now);
 	if (child->pid && child->out < 0 && child->err < 0)

@@ -120,14 +120,18 @@ void prb_serve_child_feed(struct prb_serve_child *child)
 	if (child->in >= 0 && child->input.length) {
 		ssize_t written = write(child->in, child->input.data, child->input.length);
 
-		if (written > 0)
+		if (written > 0) {
 			prb_serve_cut(&child->input, (size_t)written);
+			child->taken += (size_t)written;
+		}
 		/* It has no more use for it. */
 		if (written < 0 && errno != EAGAIN && errno != EINTR)
 			close_end(&child->in);
 	}
-	if (child->in < 0 && child->input.length)
+	if (child->in < 0 && child->input.length) {
+		child->taken += child->input.length;
 		prb_str_truncate(&child->input, 0);
+	}
 	if (child->input_ended && !child->input.length)
 		close_end(&child->in);
 }

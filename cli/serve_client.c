@@ -212,6 +212,27 @@ static struct prb_error *run(struct prb_server *server, struct prb_serve_client 
 	return prb_serve_child_start(&client->child, &words, &asked);
 }
 
+/** More for the command to read. It is queued, so there is a bound for it. */
+static void take_input(struct prb_server *server, struct prb_serve_client *client,
+		       const struct prb_wire_frame *frame)
+{
+	struct prb_serve_child *child = &client->child;
+
+	if (!child->pid || child->input_ended)
+		return;
+	if (frame->length > PRB_REMOTE_WINDOW - PRB_MIN(child->input.length + child->taken,
+							(size_t)PRB_REMOTE_WINDOW)) {
+		prb_serve_client_refuse(server, client,
+					prb_error_create(PRB_ERROR_FAILED,
+							 "the client breaks the rules of the "
+							 "protocol: it sends more than is taken"));
+		return;
+	}
+	prb_str_append(&child->input, frame->payload, frame->length);
+	child->input_ended = !frame->length;
+	prb_serve_child_feed(child);
+}
+
 static void take_request(struct prb_server *server, struct prb_serve_client *client,
 			 const struct prb_wire_frame *frame)
 {
@@ -223,11 +244,7 @@ static void take_request(struct prb_server *server, struct prb_serve_client *cli
 		err = run(server, client, frame);
 		break;
 	case PRB_REMOTE_STDIN:
-		if (!client->child.pid || client->child.input_ended)
-			break;
-		prb_str_append(&client->child.input, frame->payload, frame->length);
-		client->child.input_ended = !frame->length;
-		prb_serve_child_feed(&client->child);
+		take_input(server, client, frame);
 		break;
 	case PRB_REMOTE_INTERRUPT:
 		if (client->child.pid && !client->child.killed)
@@ -252,16 +269,10 @@ static void take(struct prb_server *server, struct prb_serve_client *client,
 		take_request(server, client, frame);
 }
 
-/** A client that neither reads nor lets its command read is not listened to meanwhile. */
-static bool is_full(const struct prb_serve_client *client)
-{
-	return client->out.length >= PRB_SERVE_QUEUE ||
-	       client->child.input.length >= PRB_SERVE_QUEUE;
-}
-
 void prb_serve_client_take(struct prb_server *server, struct prb_serve_client *client)
 {
-	while (client->state <= PRB_SERVE_LET_IN && client->in.length && !is_full(client)) {
+	while (client->state <= PRB_SERVE_LET_IN && client->in.length &&
+	       client->out.length < PRB_SERVE_QUEUE) {
 		uint32_t max = client->state == PRB_SERVE_LET_IN ? PRB_REMOTE_MAX_REQUEST
 								 : PRB_REMOTE_MAX_STRANGER;
 		struct prb_wire_frame frame;

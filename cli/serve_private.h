@@ -17,7 +17,7 @@ enum {
 	PRB_SERVE_MAX_CLIENTS = 64,   /**< that were let in */
 	PRB_SERVE_MAX_STRANGERS = 64, /**< that were not yet; then the oldest has to go */
 	PRB_SERVE_MAX_SLOTS = PRB_SERVE_MAX_CLIENTS + PRB_SERVE_MAX_STRANGERS + 1,
-	PRB_SERVE_QUEUE = 256 << 10, /**< bytes that wait for a client, or for its command */
+	PRB_SERVE_QUEUE = 256 << 10, /**< bytes that wait for a client; no more are read then */
 };
 
 /** A command that runs for a client. Starts as PRB_SERVE_NO_CHILD. */
@@ -26,6 +26,7 @@ struct prb_serve_child {
 	int in, out, err;     /**< our ends of its pipes, or -1 */
 	struct prb_str input; /**< what it is to read yet */
 	bool input_ended;
+	size_t taken;  /**< bytes of it that it took, and the client was not told of */
 	double killed; /**< when it was told to end; 0: it was not */
 };
 #define PRB_SERVE_NO_CHILD                     \

@@ -14,7 +14,7 @@ from agent import frame
 from terminal import environment
 
 HELLO, INTERRUPT, PROOF, RUN, STDIN = 1, 3, 16, 17, 18
-HELLO_REPLY, STDOUT, STDERR, DONE, ERROR, WELCOME = 64, 65, 66, 69, 72, 80
+HELLO_REPLY, STDOUT, STDERR, DONE, ERROR, WELCOME, TAKEN = 64, 65, 66, 69, 72, 80, 81
 INPUT, TERMINAL, COLOUR = 1, 2, 4
 TOKEN = "a-token-for-the-tests"
 
@@ -164,8 +164,8 @@ class Client:
         printed = b""
         while text not in printed:
             kind, payload = self.receive()
-            assert kind == STDOUT, (kind, payload, printed)
-            printed += payload
+            assert kind in (STDOUT, TAKEN), (kind, payload, printed)
+            printed += payload if kind == STDOUT else b""
         return printed
 
     def outcome(self):
@@ -175,8 +175,13 @@ class Client:
             kind, payload = self.receive()
             if kind == DONE:
                 return texts, struct.unpack("<II", payload)
-            assert kind in texts, (kind, payload)
-            texts[kind] += payload
+            assert kind in texts or kind == TAKEN, (kind, payload)
+            if kind != TAKEN:
+                texts[kind] += payload
+
+    def outcome_after(self, data):
+        self.send(data)
+        return self.outcome()
 
     def run(self, *words, **options):
         self.send(command(*words, **options))

@@ -292,20 +292,35 @@ def test_a_client_that_does_not_read(process, service):
 
 
 def test_a_command_that_does_not_read(process, service):
-    """What a client sends is not kept either."""
+    """What a client sends is kept up to a bound that it knows, and who sends more has to go."""
+    endless = b"import time\nprint('runs')\nwhile True: time.sleep(0.01)\n\n"
+    chunk = frame(remote.STDIN, b"#" * 60000)
     with Client(service) as client:
-        client.send(remote.command("repl", flags=remote.INPUT))
-        client.send(frame(remote.STDIN, b"import time\nprint('runs')\n"
-                                        b"for _ in range(10 ** 9): time.sleep(0.01)\n\n"))
+        client.send(remote.command("repl", flags=remote.INPUT) + frame(remote.STDIN, endless))
+        client.until(b"runs\n")
+        client.send(chunk * 3)
+        assert_serves_beside(service)
+        # It is heard all the same.
+        client.send(frame(remote.INTERRUPT))
+        texts, end = client.outcome_after(frame(remote.STDIN))
+        assert b"KeyboardInterrupt" in texts[remote.STDERR] and end[0] == OK, (texts, end)
+    with Client(service) as client:
+        client.send(remote.command("repl", flags=remote.INPUT) + frame(remote.STDIN, endless))
         client.until(b"runs\n")
         before = memory(service.server)
-        client.socket.setblocking(False)
-        sent, chunk = 0, frame(remote.STDIN, b"#" * 60000)
-        while sent < 64 << 20 and select.select([], [client.socket], [], 1)[1]:
-            sent += client.socket.send(chunk)
-        assert sent < 64 << 20 and memory(service.server) - before < 8 << 20
-        assert_serves_beside(service)
-    wait_until(lambda: not remote.children(service.server))
+        try:
+            client.send(chunk * 400)
+        except OSError:  # it was cut off
+            pass
+        kind = payload = None
+        while kind != remote.ERROR:
+            frame_of = client.receive()
+            if not frame_of:
+                break
+            kind, payload = frame_of
+        assert payload is None or kind != remote.ERROR or b"more than is taken" in payload
+        assert memory(service.server) - before < 8 << 20
+        wait_until(lambda: not remote.children(service.server))
     assert_serves(service)
 
 
