@@ -65,8 +65,11 @@ static bool scan_process(struct prb_holders *h, int proc, pid_t pid)
 		return true;
 	prb_auto_closedir DIR *dir = fdopendir(fd);
 	if (!dir) {
+		/* It looks at the folder, which is gone with the process. */
+		bool gone = errno != ENOMEM;
+
 		close(fd);
-		return false;
+		return gone;
 	}
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
