@@ -21,7 +21,7 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 $(O)/cli/dap.o: cli/dap.py
 
 # The unit tests of the command line are linked with all of it but main().
-CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_text test_target_spec)
+CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_serve test_text test_target_spec)
 
 $(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c cli/inject_main.c,$(wildcard cli/*.c)))
 	$(call say,AR,$@)rm -f $@ && $(AR) crs $@ $^
@@ -30,6 +30,11 @@ $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %/libreadline.a,$^) \
 		$(TEST_LIBS) $(CLI_LIBS) $(LIBS)
 
+# So is the fuzzer of what clients of a served process send.
+$(O)/fuzz_serve: $(O)/tests/fuzz/fuzz_serve.o $(O)/libprobing-cli.a $(O)/libprobing.a
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter-out %/libreadline.a,$^) \
+		$(CLI_LIBS) $(LIBS)
+
 # readline and libiberty both have a xmalloc(): each keeps its own.
 ifneq ($(READLINE),)
 $(O)/libreadline.a: $(READLINE)
@@ -37,7 +42,7 @@ $(O)/libreadline.a: $(READLINE)
 		--redefine-sym xrealloc=readline_xrealloc $< $@
 
 CLI_LIBS := $(O)/libreadline.a $(CLI_LIBS)
-$(O)/probing $(CLI_TESTS): $(O)/libreadline.a
+$(O)/probing $(O)/fuzz_serve $(CLI_TESTS): $(O)/libreadline.a
 endif
 
 # The man page is printed by the program, from the tables its help comes from.

@@ -111,7 +111,8 @@ static struct prb_error *understand(const struct prb_command *command, const cha
 				{command->options, settings}, {prb_global_options, &global}, {}},
 			command->name},
 		words, count, &positional));
-	if (global.targets.count || global.pid || global.exe || global.help || global.version)
+	if (global.targets.count || global.pid || global.exe || global.token_file || global.help ||
+	    global.version)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"a client's command has no option of the program but "
 					"'--verbose'");

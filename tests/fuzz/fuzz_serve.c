@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Any bytes as what clients of a served process send, in pieces, before or after they are let in;
+ * and as the words of their commands, of which none may come through that is about files or another
+ * target.
+ */
+#include <stdio.h>
+
+#include "cli/serve_private.h"
+#include "cli/serve_words.h"
+#include "tests/fuzz/input.h"
+
+enum { MAX_PIECE = 2000, LET_IN = 1 };
+
+/** A command that comes through has the target that is served, and no file but stdout. */
+static void check(const struct prb_words *words)
+{
+	bool target = false;
+	char *const *word;
+
+	prb_vec_each (word, &words->list) {
+		if (!strcmp(*word, "--"))
+			break;
+		if (!strcmp(*word, "-t"))
+			target = true;
+		if (!strncmp(*word, "--output=", 9) && strcmp(*word, "--output=-") != 0)
+			abort();
+		if (!strncmp(*word, "--input", 7) || !strncmp(*word, "--file", 6) ||
+		    !strncmp(*word, "--library", 9) || !strncmp(*word, "--target", 8) ||
+		    !strncmp(*word, "--exe=", 6) || !strncmp(*word, "--listen", 8))
+			abort();
+	}
+	if (target && strcmp(words->list.items[2], "42") != 0)
+		abort();
+}
+
+/** Nothing is started for a fuzzer: all commands are the caller's. */
+static bool command(void *context, const char *const *words, size_t count,
+		    struct prb_serve_answer *answer)
+{
+	prb_auto_words struct prb_words put = {};
+	struct prb_error *err = prb_serve_words(words, count, "42", &put);
+
+	(void)context;
+	if (!err)
+		check(&put);
+	else
+		prb_str_puts(&answer->err, err->message);
+	prb_error_destroy(err);
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct prb_token token = {.text = "0123456789abcdef"};
+	const struct prb_serve how = {.token = &token, .target = "42", .command = command};
+	struct prb_server server = {.how = &how, .now = 1000};
+	struct prb_serve_client client = {.fd = -1, .child = PRB_SERVE_NO_CHILD};
+	struct input input = {data, size};
+
+	if (input_u8(&input) & LET_IN) {
+		client.state = PRB_SERVE_LET_IN;
+		server.let_in = 1;
+	}
+	while (input.size && client.state <= PRB_SERVE_LET_IN) {
+		uint8_t piece[MAX_PIECE];
+		size_t length = PRB_MIN((size_t)input_u8(&input) * 8 + 1, input.size);
+
+		input_take(&input, piece, length);
+		prb_str_append(&client.in, piece, length);
+		prb_serve_client_take(&server, &client);
+		/* It reads what it is told. */
+		prb_str_truncate(&client.out, 0);
+		if (client.state == PRB_SERVE_LET_IN && !server.let_in)
+			abort();
+	}
+	prb_serve_client_drop(&server, &client);
+	if (server.let_in)
+		abort();
+	prb_str_deinit(&client.in);
+	prb_str_deinit(&client.out);
+	return 0;
+}
