@@ -212,7 +212,7 @@ enum prba_ran prba_bootstrap_run(struct prba_connection *c)
 	object *text = py->PyBytes_FromStringAndSize(eval->code, eval->code_length);
 	long outcome = PRBA_RAN_FAILED;
 
-	if (c->job.completes) {
+	if (c->job.asked == PRBA_COMPLETES) {
 		result = call("complete", 2, job, text, NULL, NULL);
 	} else {
 		object *name = py->PyUnicode_DecodeUTF8(eval->name, eval->name_length, "replace");

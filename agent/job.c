@@ -8,6 +8,7 @@
 
 #include "agent/connection.h"
 #include "agent/libc.h"
+#include "agent/pause.h"
 #include "agent/python.h"
 
 enum {
@@ -54,12 +55,34 @@ static void *work(void *argument)
 	}
 }
 
+static const char malformed[] = "the request is malformed";
+
+/** Those of a few numbers. */
+static const char *keep_short(struct prba_job *job, const struct prb_wire_frame *frame)
+{
+	if (prb_wire_get_pause(frame, &job->eval)) {
+		job->asked = PRBA_PAUSES;
+		job->freezes = job->eval.flags & PRB_WIRE_FREEZES;
+		job->eval.flags = 0; /* those of eval mean something else */
+		return NULL;
+	}
+	if (frame->length < PRB_WIRE_STEP_SIZE)
+		return malformed;
+	job->asked = PRBA_STEPS;
+	job->eval = (struct prb_wire_eval){};
+	job->step_us = prb_wire_get32(frame->payload);
+	return NULL;
+}
+
 static const char *keep(struct prba_job *job, const struct prb_wire_frame *frame)
 {
 	struct prb_wire_frame copy = *frame;
 
+	if (frame->type == PRB_WIRE_PAUSE || frame->type == PRB_WIRE_STEP)
+		return keep_short(job, frame);
 	if (!prb_wire_get_eval(frame, &job->eval))
-		return "the request is malformed";
+		return malformed;
+	job->asked = frame->type == PRB_WIRE_COMPLETE ? PRBA_COMPLETES : PRBA_EVALUATES;
 	job->memory_size = frame->length;
 	job->memory = mmap(NULL, frame->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			   -1, 0);
@@ -91,10 +114,11 @@ const char *prba_job_start(struct prba_connection *c, const struct prb_wire_fram
 		return "this connection evaluates other code still";
 	forget(job);
 	why = keep(job, frame);
+	if (!why && job->asked == PRBA_PAUSES && !prba_pause_claim(c))
+		why = "the process is paused by another client";
 	if (why)
 		return why;
 	job->request = frame->request;
-	job->completes = frame->type == PRB_WIRE_COMPLETE;
 	job->prompts |= (job->eval.flags & PRB_WIRE_INTERACTIVE) != 0;
 	job->interrupt_again = false;
 	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
@@ -113,6 +137,7 @@ const char *prba_job_start(struct prba_connection *c, const struct prb_wire_fram
 	job->quit = false;
 	if (prba_thread_start(&job->worker, WORKER_STACK, work, c)) {
 		atomic_store(&job->state, PRBA_IDLE);
+		prba_pause_disclaim(c);
 		return "the target can start no more threads";
 	}
 	job->has_worker = true;
@@ -257,6 +282,11 @@ void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome
 
 	if (state != PRBA_WAITING && state != PRBA_RUNNING)
 		return;
+	/* No code runs there that could be interrupted; and it has more to tell. */
+	if (job->asked == PRBA_PAUSES && state == PRBA_RUNNING) {
+		prba_pause_end(c, outcome == PRB_WIRE_OK ? PRB_WIRE_INTERRUPTED : outcome);
+		return;
+	}
 	/* Who answers is settled before the worker can see that it is cancelled. */
 	pthread_mutex_lock(&job->lock);
 	state = PRBA_WAITING;

@@ -27,6 +27,14 @@ enum prba_job_state {
 	PRBA_LEAVING,	/**< the worker takes out of the interpreter what is there of it */
 };
 
+/** What a client asked for. */
+enum prba_asked {
+	PRBA_EVALUATES,
+	PRBA_COMPLETES, /**< names are asked for, nothing is run */
+	PRBA_PAUSES,
+	PRBA_STEPS,
+};
+
 struct prba_job {
 	_Atomic int state;
 	atomic_bool answered;	 /**< the client was told the end */
@@ -42,10 +50,18 @@ struct prba_job {
 	uint8_t *memory; /**< the frame's payload, which the texts point into */
 	size_t memory_size;
 	struct prb_wire_eval eval;
-	bool completes; /**< names are asked for, nothing is run */
-	bool prompts;	/**< the client is a prompt, whose worker stays */
+	enum prba_asked asked;
+	bool freezes; /**< the client that pauses can stop threads */
+	uint32_t step_us;
+	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;
 	int64_t start_by, end_by; /**< ms of prba_now_ms(); 0: no limit */
+
+	/* while something is paused; of agent/pause.c, under its lock */
+	struct prba_connection *next_served;
+	int serving;
+	enum prb_wire_outcome outcome; /**< of a job that was served */
+	const char *text;
 
 	/* What of the connection stays in the interpreter between evaluations; the worker's. */
 	atomic_bool present; /**< there is something */
@@ -76,7 +92,7 @@ struct prba_job {
 extern void (*prba_job_notify)(void);
 
 /**
- * Begins to evaluate what @p frame asks for. NULL, or why not (static); the connection's job must
+ * Begins to do what @p frame asks for: to evaluate, complete, pause or step. NULL, or why not (static); the connection's job must
  * be IDLE, else that is why.
  */
 const char *prba_job_start(struct prba_connection *c, const struct prb_wire_frame *frame);

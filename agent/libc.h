@@ -61,6 +61,14 @@ static inline void prba_wait(_Atomic uint32_t *word, uint32_t value)
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
+/** The same for @p us microseconds at most, 0: for as long as it takes. */
+static inline void prba_wait_for(_Atomic uint32_t *word, uint32_t value, uint32_t us)
+{
+	struct timespec timeout = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, us ? &timeout : NULL, NULL, 0);
+}
+
 /** Changes *word and wakes who waits for it. */
 static inline void prba_wake(_Atomic uint32_t *word)
 {

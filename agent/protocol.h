@@ -26,6 +26,10 @@ enum {
 	PRB_WIRE_HELLO_SIZE = 8,	/**< payload of a client's hello */
 	PRB_WIRE_HELLO_REPLY_SIZE = 16, /**< fixed part of the agent's */
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
+	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
+	PRB_WIRE_STEP_SIZE = 4,
+	PRB_WIRE_FROZEN_SIZE = 4,
+	PRB_WIRE_RESUMED_SIZE = 8,
 };
 
 /** Begins the payload of both hellos. */
@@ -50,6 +54,10 @@ enum prb_wire_type {
 	PRB_WIRE_STATUS = 4,
 	PRB_WIRE_STOP = 5,
 	PRB_WIRE_COMPLETE = 6, /**< names for the end of a text; needs PRB_WIRE_CAN_INTERACT */
+	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
+	PRB_WIRE_RESUME = 8,   /**< whoever paused */
+	PRB_WIRE_STEP = 9,     /**< microseconds that the program runs for */
+	PRB_WIRE_FROZEN = 10,  /**< answers freeze: how many threads could not be stopped */
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -62,12 +70,22 @@ enum prb_wire_type {
 	PRB_WIRE_STOPPED = 71,
 	PRB_WIRE_ERROR = 72,	  /**< a text: why a request was not accepted */
 	PRB_WIRE_CANDIDATES = 73, /**< a part of the lines that answer PRB_WIRE_COMPLETE */
+	PRB_WIRE_PAUSED = 74,	  /**< all Python stands */
+	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
+	PRB_WIRE_FREEZE = 76,	  /**< stop all threads but the agent's, then say frozen */
+	PRB_WIRE_THAW = 77,	  /**< let them run */
 };
 
 /** What the agent can do: bits of its hello. */
 enum {
 	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
+	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
+};
+
+/** Flags of pause. */
+enum {
+	PRB_WIRE_FREEZES = 1, /**< the client answers freeze */
 };
 
 /** Flags of eval. */
@@ -130,6 +148,17 @@ static inline void prb_wire_put32(uint8_t *at, uint32_t value)
 {
 	prb_wire_put16(at, (uint16_t)value);
 	prb_wire_put16(at + 2, (uint16_t)(value >> 16));
+}
+
+static inline uint64_t prb_wire_get64(const uint8_t *at)
+{
+	return prb_wire_get32(at) | (uint64_t)prb_wire_get32(at + 4) << 32;
+}
+
+static inline void prb_wire_put64(uint8_t *at, uint64_t value)
+{
+	prb_wire_put32(at, (uint32_t)value);
+	prb_wire_put32(at + 4, (uint32_t)(value >> 32));
 }
 
 static inline void prb_wire_put_header(uint8_t at[PRB_WIRE_HEADER_SIZE], uint32_t length,
@@ -229,6 +258,21 @@ static inline int prb_wire_get_eval(const struct prb_wire_frame *frame, struct p
 		return 0;
 	ret->code = ret->name + ret->name_length;
 	ret->code_length = frame->length - PRB_WIRE_EVAL_SIZE - ret->name_length;
+	return 1;
+}
+
+/**
+ * True if it is a request to pause: its flags, how long to wait for the interpreter, and how long
+ * it may stand, counted from the request, are in the fields of the same meaning.
+ */
+static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct prb_wire_eval *ret)
+{
+	if (frame->type != PRB_WIRE_PAUSE || frame->length < PRB_WIRE_PAUSE_SIZE)
+		return 0;
+	memset(ret, 0, sizeof(*ret));
+	ret->flags = prb_wire_get32(frame->payload);
+	ret->start_ms = prb_wire_get32(frame->payload + 4);
+	ret->total_ms = prb_wire_get32(frame->payload + 8);
 	return 1;
 }
 

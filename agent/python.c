@@ -9,6 +9,7 @@
 #include "agent/bootstrap.h"
 #include "agent/connection.h"
 #include "agent/libc.h"
+#include "agent/pause.h"
 #include "agent/python_table.h"
 
 enum {
@@ -19,6 +20,7 @@ struct prba_python_table prba_python;
 static const struct prba_python_table *const py = &prba_python;
 static char version[32];
 static atomic_bool found, called_ever;
+static bool free_threaded;
 
 /* A pending call has no way to be taken back: what it is told lives on by itself. */
 enum call_state { CALL_FREE, CALL_QUEUED, CALL_TAKEN, CALL_ABANDONED, CALL_DONE };
@@ -40,6 +42,7 @@ bool prba_python_find(void)
 		if (length >= sizeof(version))
 			length = sizeof(version) - 1;
 		memcpy(version, text, length);
+		free_threaded = strstr(text, "free-threading") != NULL;
 		atomic_store(&found, true);
 	}
 	return atomic_load(&found);
@@ -67,6 +70,7 @@ const char *prba_python_refusal(void)
 
 void prba_python_forked(void)
 {
+	prba_pause_forked();
 	prba_bootstrap_forked();
 	for (int i = 0; i < PENDING_MAX; i++)
 		atomic_store(&calls[i].state, CALL_FREE);
@@ -234,7 +238,7 @@ static void detach(struct prba_job *job)
 	job->thread_state = py->PyEval_SaveThread();
 }
 
-void prba_python_forget(struct prba_connection *c)
+static void forget(struct prba_connection *c)
 {
 	struct prba_job *job = &c->job;
 	bool lost = job->thread_state && job->life != prba_bootstrap_life();
@@ -248,6 +252,131 @@ void prba_python_forget(struct prba_connection *c)
 	job->thread_state = NULL;
 }
 
+void prba_python_forget(struct prba_connection *c)
+{
+	/* A thread state is ended by its own thread. */
+	if (c->job.thread_state || prba_pause_serve(c) == PRBA_NOT_PAUSED)
+		forget(c);
+}
+
+bool prba_python_stops_world(void)
+{
+	return free_threaded;
+}
+
+bool prba_python_take(struct prba_connection *c)
+{
+	if (prba_python_refusal())
+		return false;
+	attach(&c->job);
+	if (free_threaded)
+		prba_python_stop_world();
+	return true;
+}
+
+void prba_python_stop_world(void)
+{
+	py->_PyEval_StopTheWorld(py->PyInterpreterState_Main());
+}
+
+void prba_python_start_world(void)
+{
+	py->_PyEval_StartTheWorld(py->PyInterpreterState_Main());
+}
+
+void prba_python_let_go(struct prba_connection *c)
+{
+	if (free_threaded)
+		prba_python_start_world();
+	detach(&c->job);
+}
+
+void prba_python_take_back(struct prba_connection *c)
+{
+	attach(&c->job);
+}
+
+void prba_python_take_turn(struct prba_connection *c)
+{
+	bool first = !c->job.thread_state;
+
+	attach(&c->job);
+	if (first)
+		py->PyGILState_Release(c->job.gil);
+	else
+		detach(&c->job);
+}
+
+/** Why this Python cannot stand still, or NULL (static). */
+static const char *pause_refusal(void)
+{
+	if (free_threaded && !(py->_PyEval_StopTheWorld && py->_PyEval_StartTheWorld &&
+			       py->PyInterpreterState_Main))
+		return "this build without a GIL has no function to stop all its threads (3.13, or "
+		       "one that hides it)";
+	return NULL;
+}
+
+/** Holds all Python until the client has had enough. */
+static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
+{
+	*text = pause_refusal();
+	if (*text || !prba_python_take(c))
+		return;
+	*text = "";
+	*outcome = PRB_WIRE_INTERRUPTED;
+	atomic_store(&c->job.present, true);
+	if (prba_job_begin(c, py->PyThread_get_thread_ident())) {
+		*outcome = prba_pause_hold(c);
+		prba_job_end(c);
+	} else {
+		prba_python_let_go(c);
+	}
+}
+
+/** Runs the job's code on this thread, which holds the GIL. */
+static void run_as_worker(struct prba_connection *c, enum prb_wire_outcome *outcome,
+			  const char **text)
+{
+	atomic_store(&c->job.present, true);
+	prba_thread_runs_code(true);
+	run_here(c, outcome, text);
+	prba_thread_runs_code(false);
+}
+
+void prba_python_serve(struct prba_connection *c)
+{
+	struct prba_job *job = &c->job;
+
+	if (atomic_load(&job->state) == PRBA_LEAVING) {
+		prba_bootstrap_close(c);
+		return;
+	}
+	run_as_worker(c, &job->outcome, &job->text);
+	if (!prba_pause_is_exact() && !*job->text)
+		job->text = "the process is paused, but some of its threads could run while this "
+			    "was evaluated";
+}
+
+/** Runs the job's code, or has it run by who pauses the program. */
+static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
+{
+	switch (prba_pause_serve(c)) {
+	case PRBA_SERVED:
+		*outcome = c->job.outcome;
+		*text = c->job.text;
+		return;
+	case PRBA_NOT_SERVED:
+		*outcome = PRB_WIRE_INTERRUPTED;
+		*text = "";
+		return;
+	case PRBA_NOT_PAUSED:
+		attach(&c->job);
+		run_as_worker(c, outcome, text);
+		detach(&c->job);
+	}
+}
+
 void prba_python_do(struct prba_connection *c)
 {
 	bool on_main = c->job.eval.flags & PRB_WIRE_ON_MAIN;
@@ -256,6 +385,9 @@ void prba_python_do(struct prba_connection *c)
 
 	prba_python_find();
 	text = prba_python_refusal();
+	if (!text && on_main && prba_pause_held_us() >= 0)
+		text = "it is paused, and its main thread with it; without --thread main code can "
+		       "be run";
 	if (text)
 		goto end;
 	if (on_main) {
@@ -265,13 +397,15 @@ void prba_python_do(struct prba_connection *c)
 	if (lacks_gil() && !call_main(c, false, &outcome, &text))
 		goto end;
 	atomic_store(&c->job.needs_main, false);
-	attach(&c->job);
-	atomic_store(&c->job.present, true);
-	prba_thread_runs_code(true);
-	run_here(c, &outcome, &text);
-	prba_thread_runs_code(false);
-	detach(&c->job);
+	if (c->job.asked == PRBA_PAUSES)
+		pause_here(c, &outcome, &text);
+	else if (c->job.asked == PRBA_STEPS)
+		outcome = prba_pause_step(c->job.step_us) ? PRB_WIRE_OK
+								: PRB_WIRE_REFUSED;
+	else
+		evaluate(c, &outcome, &text);
 end:
+	prba_pause_disclaim(c);
 	prba_job_finish(c, outcome, text);
 }
 
@@ -282,6 +416,7 @@ void prba_python_interrupt(struct prba_connection *c)
 
 	if (prba_python_refusal())
 		return;
+	prba_pause_open(c);
 	gil = py->PyGILState_Ensure();
 	pthread_mutex_lock(&job->lock);
 	if (atomic_load(&job->state) == PRBA_RUNNING &&

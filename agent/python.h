@@ -45,6 +45,24 @@ void prba_python_interrupt(struct prba_connection *c);
  */
 bool prba_python_release(void);
 
+/**
+ * For the worker of a connection that pauses: takes all Python, by the GIL or by stopping the
+ * world, and lets go of it. False if the interpreter is shutting down meanwhile.
+ */
+bool prba_python_take(struct prba_connection *c);
+void prba_python_let_go(struct prba_connection *c);
+/** The same within a pause, when no thread of the program can have run. */
+void prba_python_take_back(struct prba_connection *c);
+/** For a worker: takes the GIL in its turn and gives it back at once. */
+void prba_python_take_turn(struct prba_connection *c);
+/** Does the job of another connection on the holder's thread. */
+void prba_python_serve(struct prba_connection *c);
+/** The build has no GIL that could be held. */
+bool prba_python_stops_world(void);
+/** The second half of letting go, from any thread, and of taking. */
+void prba_python_start_world(void);
+void prba_python_stop_world(void);
+
 enum prba_python_left {
 	PRBA_PYTHON_LEFT,  /**< no thread of the interpreter is in our code, nor will be */
 	PRBA_PYTHON_CALLS, /**< a pending call of ours may still be made */

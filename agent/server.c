@@ -10,6 +10,7 @@
 
 #include "agent/connection.h"
 #include "agent/libc.h"
+#include "agent/pause.h"
 #include "agent/python.h"
 #include "agent/socket.h"
 #include "agent/wake.h"
@@ -74,7 +75,9 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 	prb_wire_put16(hello + 4, (uint16_t)version);
 	prb_wire_put32(hello + 8, (uint32_t)getpid());
 	prb_wire_put32(hello + 12,
-		       *prba_python_version() ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT : 0);
+		       *prba_python_version() ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
+							PRB_WIRE_CAN_PAUSE
+					      : 0);
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
 				 PRB_WIRE_HELLO_REPLY_SIZE + (size_t)length + 1) == PRBA_FULL)
@@ -94,10 +97,10 @@ static void tell_status(struct prba_connection *c, uint16_t request)
 	}
 	snprintf(text, sizeof(text),
 		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
-		 "evaluations=%llu\nsocket=%s%s\n",
+		 "evaluations=%llu\npaused_us=%lld\nsocket=%s%s\n",
 		 PRB_VERSION, (int)getpid(), prba_python_version(),
 		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
-		 (unsigned long long)server.evaluations,
+		 (unsigned long long)server.evaluations, (long long)prba_pause_held_us(),
 		 server.socket.address.sun_path[0] ? "" : "@",
 		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
@@ -114,12 +117,18 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 	switch (frame->type) {
 	case PRB_WIRE_EVAL:
 	case PRB_WIRE_COMPLETE:
+	case PRB_WIRE_PAUSE:
+	case PRB_WIRE_STEP:
 		why = atomic_load(&server.stopping) ? "the agent is stopping"
 						    : prba_job_start(c, frame);
 		server.evaluations += !why;
 		break;
 	case PRB_WIRE_INTERRUPT:
 		prba_job_interrupt(c, PRB_WIRE_OK);
+		break;
+	case PRB_WIRE_RESUME:
+	case PRB_WIRE_FROZEN:
+		why = prba_pause_request(c, frame);
 		break;
 	case PRB_WIRE_STATUS:
 		tell_status(c, frame->request);

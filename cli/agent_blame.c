@@ -61,7 +61,7 @@ static void see(struct prb_target *t, bool main_only, struct prb_str *ret)
 	}
 }
 
-struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds)
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds, const char *so)
 {
 	prb_auto_str struct prb_str who = {};
 	struct prb_error *err = prb_error_create(
@@ -69,12 +69,9 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seco
 
 	see(t, false, &who);
 	if (!who.length)
-		return prb_error_hint(err,
-				      "the code was not run; 'probing %d debug --dump' shows "
-				      "who is at work",
+		return prb_error_hint(err, "%s; 'probing %d debug --dump' shows who is at work", so,
 				      pid);
-	return prb_error_hint(err, "the GIL is held by %s; the code was not run",
-			      prb_str_text(&who));
+	return prb_error_hint(err, "the GIL is held by %s; %s", prb_str_text(&who), so);
 }
 
 struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds, bool asked_for)

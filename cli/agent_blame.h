@@ -11,8 +11,12 @@
 #include "dwarf/base/error.h"
 #include "dwarf/target.h"
 
-/** The error for a GIL that was not free for @p seconds: which thread holds it, and where. */
-struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds) PRB_MUST_CHECK;
+/**
+ * The error for a GIL that was not free for @p seconds: which thread holds it, and where; @p so
+ * what that means for who asked.
+ */
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds,
+				      const char *so) PRB_MUST_CHECK;
 
 /**
  * The error for a main thread that executed no Python code for @p seconds: what it does. It was

@@ -180,7 +180,7 @@ struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb
 	case PRB_WIRE_INTERRUPTED:
 		return prb_error_create(PRB_ERROR_CANCELLED, "the code was interrupted");
 	case PRB_WIRE_NO_GIL:
-		return prb_agent_blame_gil(t, pid, waited);
+		return prb_agent_blame_gil(t, pid, waited, "the code was not run");
 	case PRB_WIRE_MAIN_NOT_REACHED:
 		return prb_agent_blame_main(t, waited, eval->flags & PRB_WIRE_ON_MAIN);
 	case PRB_WIRE_TIMED_OUT:

@@ -19,6 +19,8 @@ const struct prb_command *const prb_commands[] = {
 	&prb_command_inject,
 	&prb_command_eval,
 	&prb_command_repl,
+	&prb_command_resume,
+	&prb_command_step,
 	&prb_command_agent,
 	&prb_command_eject,
 	&prb_command_gdb,

@@ -13,6 +13,8 @@ extern const struct prb_command prb_command_list;
 extern const struct prb_command prb_command_query;
 extern const struct prb_command prb_command_tables;
 extern const struct prb_command prb_command_inject;
+extern const struct prb_command prb_command_resume;
+extern const struct prb_command prb_command_step;
 extern const struct prb_command prb_command_snapshot;
 extern const struct prb_command prb_command_eval;
 extern const struct prb_command prb_command_repl;

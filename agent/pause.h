@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file All Python stands still at the request of one client.
+ *
+ * The worker of that client's connection holds the GIL, or has stopped the world of a build
+ * without one, until it is told to end, its deadline passes or the client is gone: the kernel
+ * closes the connection of one that is killed. Nothing of Python runs on that thread.
+ *
+ * Code of other clients that is to be evaluated meanwhile is run by the holding worker itself. But
+ * whoever evaluates gives the GIL away each time it waits for something, and after some
+ * milliseconds to whoever asks, and the program would run. So the client that pauses is asked
+ * to stop all other threads first, which takes another process (ptrace). The world of a build
+ * without a GIL just stays stopped.
+ *
+ * Threading: as said at each function.
+ */
+#ifndef PRB_AGENT_PAUSE_H
+#define PRB_AGENT_PAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/protocol.h"
+
+struct prba_connection;
+
+/**
+ * The server's thread: @p c asks for a pause, and is the only one that may until its worker is
+ * through. False if another one has.
+ */
+bool prba_pause_claim(struct prba_connection *c);
+/** The claim of @p c ends, if it has one. Any thread. */
+void prba_pause_disclaim(struct prba_connection *c);
+
+/**
+ * For the worker of @p c, which has taken all Python: tells the client and holds until it has to
+ * end. It has let go when it returns how it ended.
+ */
+enum prb_wire_outcome prba_pause_hold(struct prba_connection *c);
+
+/** The server's thread: the pause of @p c, or of anyone if NULL, is to end. False: there is none.
+ */
+bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how);
+
+/** How long it stands in all, in µs; -1 if nothing is paused. Any thread. */
+int64_t prba_pause_held_us(void);
+
+/** The server's thread: takes a frame of the types resume or frozen; NULL or why not (static). */
+const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_frame *frame);
+
+/**
+ * For a worker: has the program run for so long and waits until it stands again. False if it is
+ * not paused any more.
+ */
+bool prba_pause_step(uint32_t us);
+
+/** What became of a job that was handed to who holds. */
+enum prba_served {
+	PRBA_NOT_PAUSED, /**< nothing: the worker does it itself */
+	PRBA_SERVED,
+	PRBA_NOT_SERVED, /**< it was cancelled before */
+};
+
+/**
+ * For a worker that is to take the GIL: while something is paused, has the holder do the job by
+ * prba_python_serve() and waits until that is done.
+ */
+enum prba_served prba_pause_serve(struct prba_connection *c);
+
+/**
+ * Before code of @p c is interrupted, which needs the GIL: while the holder runs it, the program's
+ * threads are let go, or it could not be taken. Any thread.
+ */
+void prba_pause_open(const struct prba_connection *c);
+
+/** For the holder: no thread of the program could run while it served the last job. */
+bool prba_pause_is_exact(void);
+
+/** In a child after fork(). */
+void prba_pause_forked(void);
+
+#endif

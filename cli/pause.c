@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/pause.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/agent_blame.h"
+#include "cli/agent_load.h"
+#include "cli/exit.h"
+#include "cli/output.h"
+#include "cli/pause_warn.h"
+#include "cli/still.h"
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/json.h"
+#include "dwarf/base/text.h"
+#include "sql/target_spec.h"
+
+static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
+/** Nothing that happens to this program makes a pause longer than its limit by more. */
+static const double GRACE_SECONDS = 2;
+
+/** What the pause is waited for by: which descriptor. */
+enum { SIGNALS, TARGET, DEADLINE, ENDS };
+
+struct pauser {
+	const struct prb_pause_settings *settings;
+	struct prb_target *target;
+	struct prb_agent *agent; /* NULL: by ptrace */
+	struct prb_still still;
+	int ends[ENDS];
+	double max, within;
+	double asked, paused; /* when; 0: not yet */
+	int64_t held_us;      /* -1: not known */
+	bool told_to_end, over;
+	enum prb_wire_outcome how;
+	struct prb_str text; /* of the agent */
+	struct prb_error *err;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void put_time(struct prb_str *s, const char *key, double seconds)
+{
+	prb_str_puts(s, key);
+	prb_text_duration(s, seconds);
+}
+
+/** Tells that it stands, what can be done with it and how it goes on. */
+static struct prb_error *tell_paused(const struct pauser *p)
+{
+	prb_auto_str struct prb_str s = {};
+	struct prb_json json = {.out = &s};
+	int pid = (int)p->target->pid;
+
+	if (p->settings->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "event", "paused");
+		prb_json_integer(&json, "pid", pid);
+		prb_json_text(&json, "by", p->agent ? "agent" : "ptrace");
+		prb_json_integer(&json, "after_us", (int64_t)((p->paused - p->asked) * 1e6));
+		prb_json_real(&json, "max_seconds", p->max, 3);
+		prb_json_close(&json, '}');
+		prb_str_putc(&s, '\n');
+		return prb_output(&s);
+	}
+	prb_str_printf(&s, "%d stands still%s", pid,
+		       p->agent ? ", as far as it is Python" : ": every thread, by ptrace");
+	put_time(&s, ", for ", p->max);
+	prb_str_puts(&s, " at most\n");
+	if (p->agent)
+		prb_str_printf(&s,
+			       "  look at it   probing -t %d backtrace | query | eval | repl\n"
+			       "  let it run   probing -t %d step --time 10ms\n",
+			       pid, pid);
+	else
+		prb_str_printf(&s, "  look at it   probing -t %d backtrace | query\n", pid);
+	prb_str_printf(&s, "  resume it    Ctrl-C here, or probing -t %d resume\n", pid);
+	return prb_output(&s);
+}
+
+static struct prb_error *tell_resumed(const struct pauser *p)
+{
+	static const char *const reasons[] = {
+		[PRB_WIRE_OK] = "resume",
+		[PRB_WIRE_RAISED] = "",
+		[PRB_WIRE_INTERRUPTED] = "interrupted",
+		[PRB_WIRE_NO_GIL] = "",
+		[PRB_WIRE_MAIN_NOT_REACHED] = "",
+		[PRB_WIRE_TIMED_OUT] = "deadline",
+	};
+	const char *reason =
+		(size_t)p->how < PRB_ARRAY_SIZE(reasons) ? reasons[p->how] : "shutdown";
+	prb_auto_str struct prb_str s = {};
+	struct prb_json json = {.out = &s};
+
+	if (p->settings->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "event", "resumed");
+		prb_json_integer(&json, "pid", p->target->pid);
+		prb_json_natural(&json, "held_us", p->held_us);
+		prb_json_text(&json, "reason", reason);
+		prb_json_close(&json, '}');
+		prb_str_putc(&s, '\n');
+		return prb_output(&s);
+	}
+	prb_str_printf(&s, "%d runs again%s", (int)p->target->pid,
+		       p->how == PRB_WIRE_TIMED_OUT ? ", since the time is up" : "");
+	if (p->held_us >= 0)
+		put_time(&s, ": it stood for ", (double)p->held_us / 1e6);
+	prb_str_putc(&s, '\n');
+	return prb_output(&s);
+}
+
+static void note(struct pauser *p, struct prb_error *err)
+{
+	if (p->err)
+		prb_error_destroy(err);
+	else
+		p->err = err;
+	p->over |= p->err != NULL;
+}
+
+static void freeze(struct pauser *p)
+{
+	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
+
+	prb_wire_put32(payload, prb_still_waiting(&p->still, p->target->pid));
+	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
+}
+
+static void take(struct pauser *p, const struct prb_wire_frame *frame)
+{
+	switch (frame->type) {
+	case PRB_WIRE_PAUSED:
+		p->paused = now();
+		note(p, tell_paused(p));
+		break;
+	case PRB_WIRE_FREEZE:
+		freeze(p);
+		break;
+	case PRB_WIRE_THAW:
+		prb_still_end(&p->still);
+		break;
+	case PRB_WIRE_RESUMED:
+		prb_still_end(&p->still);
+		if (frame->length >= PRB_WIRE_RESUMED_SIZE)
+			p->held_us = (int64_t)prb_wire_get64(frame->payload);
+		break;
+	case PRB_WIRE_DONE:
+		p->over = true;
+		p->how = frame->length >= 4 ? prb_wire_get32(frame->payload) : PRB_WIRE_FAILED;
+		if (frame->length > 4)
+			prb_str_append(&p->text, frame->payload + 4, frame->length - 4);
+		break;
+	case PRB_WIRE_ERROR:
+		note(p, prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
+					 (int)PRB_MIN(frame->length, 400u),
+					 (const char *)frame->payload));
+		break;
+	default: /* of a later version */
+		break;
+	}
+}
+
+/** Takes what the agent has sent. */
+static void listen_to_agent(struct pauser *p)
+{
+	while (!p->over) {
+		struct prb_wire_frame frame;
+		struct prb_error *err = prb_agent_receive(p->agent, 0, &frame);
+
+		if (prb_error_catch(&err, PRB_ERROR_TIMEOUT) ||
+		    prb_error_catch(&err, PRB_ERROR_CANCELLED))
+			return;
+		if (err && err->code == PRB_ERROR_NO_PROCESS)
+			err = prb_agent_explain_end(p->agent, err);
+		if (err)
+			note(p, err);
+		else
+			take(p, &frame);
+	}
+}
+
+/** It is to run again; who asks twice does not wait for the agent to say that it does. */
+static void end(struct pauser *p)
+{
+	if (!p->agent) {
+		p->over = true;
+		p->how = PRB_WIRE_INTERRUPTED;
+	} else if (p->told_to_end) {
+		note(p, prb_error_create(PRB_ERROR_CANCELLED, "interrupted"));
+	} else {
+		note(p, prb_agent_send(p->agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0));
+	}
+	p->told_to_end = true;
+}
+
+/** Something can be read from the descriptor; true if the pause is over. */
+static bool happened(void *context, size_t which)
+{
+	struct pauser *p = context;
+	struct signalfd_siginfo signal;
+
+	if (which == SIGNALS && read(p->ends[SIGNALS], &signal, sizeof(signal)) > 0)
+		end(p);
+	if (which == TARGET && p->agent)
+		listen_to_agent(p);
+	if (which == TARGET && !p->agent)
+		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
+					 (int)p->target->pid));
+	if (which == DEADLINE) {
+		p->over = true;
+		p->how = PRB_WIRE_TIMED_OUT;
+	}
+	return p->over;
+}
+
+static void follow(struct pauser *p)
+{
+	while (!p->over) {
+		struct pollfd fds[ENDS];
+
+		for (size_t i = 0; i < ENDS; i++)
+			fds[i] = (struct pollfd){.fd = p->ends[i], .events = POLLIN};
+		if (poll(fds, ENDS, -1) < 0 && errno != EINTR) {
+			note(p, prb_error_os(errno, "cannot wait"));
+			return;
+		}
+		for (size_t i = 0; i < ENDS && !p->over; i++)
+			if (fds[i].revents)
+				happened(p, i);
+	}
+}
+
+/** Ctrl-C and its like become readable; Ctrl-Z would leave the target standing. */
+static struct prb_error *watch_signals(struct pauser *p)
+{
+	sigset_t set;
+
+	signal(SIGTSTP, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	p->ends[SIGNALS] = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return p->ends[SIGNALS] < 0 ? prb_error_os(errno, "cannot watch for signals") : NULL;
+}
+
+static struct itimerspec after(double seconds)
+{
+	return (struct itimerspec){
+		.it_value = {.tv_sec = (time_t)seconds,
+			     .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) + 1}};
+}
+
+/** Even when we are stopped ourselves, the kernel ends us, and with us what we hold. */
+static struct prb_error *limit_own_life(double seconds)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+	struct itimerspec when = after(seconds + GRACE_SECONDS);
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL))
+		return prb_error_os(errno, "cannot set a limit for the pause");
+	return NULL;
+}
+
+static struct prb_error *check_agent(const struct pauser *p)
+{
+	if (prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_PAUSE)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "the agent of process %d is of an earlier version "
+					       "and cannot pause it",
+					       (int)p->target->pid),
+			      "'probing %d eject' stops it; then this one is loaded",
+			      (int)p->target->pid);
+}
+
+/** Why it did not come to a pause. */
+static struct prb_error *explain_failure(struct pauser *p)
+{
+	int pid = (int)p->target->pid;
+
+	switch (p->how) {
+	case PRB_WIRE_NO_GIL:
+		return prb_agent_blame_gil(p->target, p->target->pid, p->within,
+					   "it was not paused; --hard stops it by ptrace");
+	case PRB_WIRE_INTERRUPTED:
+		return prb_error_create(PRB_ERROR_CANCELLED, "it was not paused yet");
+	case PRB_WIRE_MAIN_NOT_REACHED:
+		return prb_agent_blame_main(p->target, p->within, false);
+	default:
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "process %d cannot be paused: %.400s", pid,
+						       prb_str_text(&p->text)),
+				      "--hard stops it by ptrace");
+	}
+}
+
+static struct prb_error *ask(struct pauser *p)
+{
+	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
+
+	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
+	PRB_TRY(check_agent(p));
+	p->ends[TARGET] = prb_agent_descriptor(p->agent);
+	prb_wire_put32(payload, PRB_WIRE_FREEZES);
+	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
+	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
+	p->asked = now();
+	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
+}
+
+/** By the agent: the connection is what holds it. */
+static struct prb_error *pause_softly(struct pauser *p)
+{
+	PRB_TRY(ask(p));
+	follow(p);
+	if (p->err)
+		return prb_steal(&p->err);
+	if (!p->paused)
+		return explain_failure(p);
+	return tell_resumed(p);
+}
+
+/** By ptrace: our being its tracer is what holds it. */
+static struct prb_error *pause_hard(struct pauser *p)
+{
+	struct itimerspec when = after(p->max);
+
+	p->ends[TARGET] = (int)syscall(SYS_pidfd_open, p->target->pid, 0);
+	p->ends[DEADLINE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (p->ends[TARGET] < 0 || p->ends[DEADLINE] < 0 ||
+	    timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
+		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
+	p->asked = now();
+	PRB_TRY(prb_still_all(&p->still, p->target->pid));
+	p->paused = now();
+	note(p, tell_paused(p));
+	follow(p);
+	prb_still_end(&p->still);
+	p->held_us = (int64_t)((now() - p->paused) * 1e6);
+	return p->err ? prb_steal(&p->err) : tell_resumed(p);
+}
+
+static void pauser_deinit(struct pauser *p)
+{
+	prb_still_end(&p->still);
+	prb_agent_close(p->agent);
+	for (size_t i = 0; i < ENDS; i++)
+		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
+			close(p->ends[i]);
+	prb_target_destroy(p->target);
+	prb_str_deinit(&p->text);
+	prb_error_destroy(p->err);
+}
+
+static struct prb_error *check(const struct prb_pause_settings *s)
+{
+	if (s->once && !s->address)
+		return prb_error_create(PRB_ERROR_USAGE, "--once goes with --address");
+	return NULL;
+}
+
+struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_pause_settings *s)
+{
+	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
+		.settings = s,
+		.ends = {-1, -1, -1},
+		.max = s->max > 0 ? s->max : MAX_SECONDS,
+		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
+		.held_us = -1,
+	};
+
+	PRB_TRY(check(s));
+	PRB_TRY(prb_spec_open(cli->target, cli->exe, &p.target));
+	if (p.target->kind != PRB_TARGET_PROCESS)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
+					prb_target_kind_name(p.target->kind));
+	prb_pause_warn(p.target, p.max, s->hard);
+	PRB_TRY(watch_signals(&p));
+	PRB_TRY(limit_own_life(p.max + p.within));
+	return s->hard ? pause_hard(&p) : pause_softly(&p);
+}

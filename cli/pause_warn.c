@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/pause_warn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/exit.h"
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/str.h"
+#include "dwarf/base/text.h"
+#include "dwarf/cpython/python.h"
+
+/** Who watches, and what shows it. */
+static const struct {
+	const char *variable;
+	double unit; /* seconds that one of its value is; 0: it is no time */
+	const char *what;
+} watchdogs[] = {
+	{"WATCHDOG_USEC", 1e-6, "systemd ends a service that does not report within"},
+	{"TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", 1,
+	 "the NCCL watchdog of torch ends a process that shows no progress for"},
+	{"WORLD_SIZE", 0,
+	 "it is one of a job's processes: the others fail when they wait longer for it than "
+	 "their collectives may take, by default 10 minutes with NCCL"},
+	{"RAY_JOB_ID", 0, "Ray may take it for dead and start its task again"},
+	{"RAY_RAYLET_PID", 0, "Ray may take it for dead and start its task again"},
+	{"TORCHELASTIC_RUN_ID", 0, "torchrun restarts the job's processes if one of them fails"},
+	{"NOTIFY_SOCKET", 0, "systemd waits for what the service tells it, at start and stop"},
+};
+
+static const char *value_of(const struct prb_str *environment, const char *variable)
+{
+	const char *at = prb_str_text(environment), *end = at + environment->length;
+	size_t length = strlen(variable);
+
+	for (; at < end; at += strlen(at) + 1)
+		if (!strncmp(at, variable, length) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
+static void warn_watchdogs(struct prb_target *t, double seconds)
+{
+	prb_auto_str struct prb_str environment = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &environment, "environ");
+	const char *said = NULL;
+
+	for (size_t i = 0; !err && i < PRB_ARRAY_SIZE(watchdogs); i++) {
+		const char *value = value_of(&environment, watchdogs[i].variable);
+		prb_auto_str struct prb_str text = {};
+		double limit = value ? strtod(value, NULL) * watchdogs[i].unit : 0;
+
+		if (!value || watchdogs[i].what == said || (limit > 0 && limit > seconds))
+			continue;
+		said = watchdogs[i].what;
+		prb_str_printf(&text, "%s is set: %s", watchdogs[i].variable, said);
+		if (limit > 0) {
+			prb_str_putc(&text, ' ');
+			prb_text_duration(&text, limit);
+		}
+		prb_str_puts(&text, "; --max limits the pause");
+		prb_warn(prb_str_text(&text));
+	}
+}
+
+/** Interpreters that have what stands for a GIL of their own, which is not taken. */
+static int count_free(struct prb_python *py, struct prb_mem *mem)
+{
+	struct prb_py_threads threads = {};
+	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
+	const struct prb_interp *interp;
+	int count = 0;
+
+	if (!err)
+		prb_vec_each (interp, &threads.interps)
+			count += !interp->main &&
+				 (interp->own_gil == 1 || py->layout.free_threaded);
+	prb_py_threads_deinit(&threads);
+	return count;
+}
+
+static void warn_interpreters(struct prb_target *t)
+{
+	struct prb_modules *modules = NULL;
+	struct prb_pythons pythons = {};
+	struct prb_view *view = NULL;
+	prb_auto_error struct prb_error *err = prb_modules_create(t, &modules);
+	prb_auto_str struct prb_str text = {};
+	int count = 0;
+
+	if (!err)
+		err = prb_view_create(t->mem, &view);
+	if (!err)
+		err = prb_pythons_find(modules, view, &pythons);
+	for (size_t i = 0; !err && i < pythons.list.count; i++)
+		count += count_free(pythons.list.items[i], t->mem);
+	prb_pythons_deinit(&pythons);
+	if (view)
+		prb_view_destroy(view);
+	if (modules)
+		prb_modules_destroy(modules);
+	if (!count)
+		return;
+	prb_str_printf(&text,
+		       "%d subinterpreter%s with a GIL of %s own run%s on; --hard stops all", count,
+		       count == 1 ? "" : "s", count == 1 ? "its" : "their", count == 1 ? "s" : "");
+	prb_warn(prb_str_text(&text));
+}
+
+void prb_pause_warn(struct prb_target *t, double seconds, bool hard)
+{
+	warn_watchdogs(t, seconds);
+	if (!hard)
+		warn_interpreters(t);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/still.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+
+enum {
+	STOP_MS = 2000, /* for one thread; it takes microseconds */
+	ROUNDS = 40,	/* how often threads at work are waited for */
+	NAP_NS = 500000,
+	MAX_ROUNDS_ALL = 1000,
+};
+
+/* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
+static const long waits[] = {
+	SYS_futex,	 SYS_nanosleep,	 SYS_clock_nanosleep, SYS_read,	      SYS_write,
+	SYS_recvfrom,	 SYS_recvmsg,	 SYS_sendto,	      SYS_sendmsg,    SYS_accept,
+	SYS_accept4,	 SYS_connect,	 SYS_ppoll,	      SYS_pselect6,   SYS_epoll_pwait,
+	SYS_wait4,	 SYS_waitid,	 SYS_rt_sigtimedwait, SYS_semop,      SYS_semtimedop,
+	SYS_rt_sigsuspend, SYS_flock,	 SYS_io_getevents,    SYS_msgrcv,     SYS_mq_timedreceive,
+#ifdef SYS_poll
+	SYS_poll,	 SYS_select,	 SYS_epoll_wait,      SYS_pause,
+#endif
+};
+
+/** The system call that the thread is in, -1 if it runs or that cannot be told. */
+static long call_of(pid_t pid, pid_t tid)
+{
+	char path[64], line[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file) || *line < '0' || *line > '9')
+		return -1;
+	return strtol(line, NULL, 10);
+}
+
+static bool waits_in(pid_t pid, pid_t tid)
+{
+	long call = call_of(pid, tid);
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(waits); i++)
+		if (waits[i] == call)
+			return true;
+	return false;
+}
+
+/** The agent's, which begin with the same word. */
+static bool is_ours(pid_t pid, pid_t tid)
+{
+	static const char ours[] = "probing-";
+	char path[64], name[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	return file && fgets(name, sizeof(name), file) && !strncmp(name, ours, strlen(ours));
+}
+
+static struct prb_stop *find(struct prb_still *s, pid_t tid)
+{
+	struct prb_stop *stop;
+
+	prb_vec_each (stop, &s->stops)
+		if (stop->tid == tid)
+			return stop;
+	return NULL;
+}
+
+static bool has_ended(const struct prb_error *err)
+{
+	return err && err->code == PRB_ERROR_NO_PROCESS;
+}
+
+/** Calls @p each for all threads that are not in the list, until one gives an error. */
+static struct prb_error *for_new(struct prb_still *s, unsigned *count,
+				 struct prb_error *(*each)(struct prb_still *, pid_t))
+{
+	char path[32];
+
+	*count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)s->pid);
+
+	DIR *folder = opendir(path);
+	struct prb_error *err = NULL;
+	struct dirent *entry;
+
+	if (!folder)
+		return prb_error_os(errno == ENOENT ? ESRCH : errno,
+				    "cannot list the threads of process %d", (int)s->pid);
+	while (!err && (entry = readdir(folder))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || find(s, tid))
+			continue;
+		*count += 1;
+		err = each(s, tid);
+		if (has_ended(err)) {
+			prb_error_destroy(err);
+			err = NULL;
+			*count -= 1;
+		}
+	}
+	closedir(folder);
+	return err;
+}
+
+static struct prb_error *seize(struct prb_still *s, pid_t tid)
+{
+	struct prb_stop *stop = prb_vec_push(&s->stops);
+
+	if (!stop)
+		return prb_error_nomem();
+
+	struct prb_error *err = prb_stop_seize_in_turn(tid, stop);
+	if (err)
+		s->stops.count--;
+	return err;
+}
+
+static struct prb_error *ask(struct prb_still *s, pid_t tid)
+{
+	PRB_TRY(seize(s, tid));
+	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
+}
+
+struct prb_error *prb_still_all(struct prb_still *s, pid_t pid)
+{
+	struct prb_error *err = NULL;
+	struct prb_stop *stop;
+	unsigned found = 1;
+
+	*s = (struct prb_still){.pid = pid};
+	/* Who runs still may have made another thread before it stood. */
+	for (int round = 0; !err && found && round < MAX_ROUNDS_ALL; round++) {
+		err = for_new(s, &found, ask);
+		prb_vec_each (stop, &s->stops) {
+			if (err || !stop->seized || stop->stopped)
+				continue;
+			struct prb_error *late = prb_stop_wait(stop, STOP_MS);
+
+			if (!has_ended(late) && late && late->code != PRB_ERROR_TIMEOUT)
+				err = late;
+			else
+				prb_error_destroy(late);
+		}
+	}
+	if (!err && !s->stops.count)
+		err = prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)pid);
+	if (err)
+		prb_still_end(s);
+	return err;
+}
+
+/** Stops a thread that waits; one that does not is left alone, or let go at once. */
+static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
+{
+	double pause;
+
+	if (!waits_in(s->pid, tid))
+		return NULL;
+	PRB_TRY(seize(s, tid));
+
+	struct prb_stop *stop = &s->stops.items[s->stops.count - 1];
+	struct prb_error *err = prb_stop_ask(stop);
+	if (!err)
+		err = prb_stop_wait(stop, STOP_MS);
+	/* It may have been woken before it stood. */
+	if (!err && waits_in(s->pid, tid))
+		return NULL;
+	prb_stop_end(stop, &pause);
+	s->stops.count--;
+	return err;
+}
+
+static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
+{
+	return is_ours(s->pid, tid) ? prb_error_create(PRB_ERROR_NO_PROCESS, "it is ours")
+				    : stop_waiting(s, tid);
+}
+
+uint32_t prb_still_waiting(struct prb_still *s, pid_t pid)
+{
+	unsigned found = 0;
+
+	*s = (struct prb_still){.pid = pid};
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t before = s->stops.count;
+		struct prb_error *err = for_new(s, &found, stop_other);
+		bool forbidden = err != NULL;
+
+		prb_error_destroy(err);
+		if (forbidden || found == s->stops.count - before)
+			return forbidden ? PRB_MAX(found, 1u) : 0;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
+	return found;
+}
+
+void prb_still_end(struct prb_still *s)
+{
+	struct prb_stop *stop;
+	double pause;
+
+	prb_vec_each (stop, &s->stops)
+		prb_stop_end(stop, &pause);
+	prb_vec_free(&s->stops);
+}
