@@ -24,6 +24,7 @@ static struct {
 	bool held;
 	bool asked, frozen; /* the client, to stop the other threads; it did what it could */
 	uint32_t running;   /* threads that it could not stop */
+	uint64_t mutex;	    /* that it wants to be held while it stops them; 0: none */
 	bool opened;	    /* they were let go while code ran */
 	bool ends;
 	enum prb_wire_outcome how;
@@ -131,13 +132,14 @@ int64_t prba_pause_held_us(void)
 	return held;
 }
 
-/** The client that pauses has stopped all threads but @p running of them. */
-static void note_frozen(struct prba_connection *c, uint32_t running)
+/** What the client that pauses says of the other threads. */
+static void note_frozen(struct prba_connection *c, const uint8_t *payload)
 {
 	lock();
 	if (pausing.by == c && pausing.asked) {
 		pausing.frozen = true;
-		pausing.running = running;
+		pausing.running = prb_wire_get32(payload);
+		pausing.mutex = prb_wire_get64(payload + 4);
 	}
 	changed();
 }
@@ -158,7 +160,7 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	int64_t held = prba_pause_held_us();
 
 	if (frame->type == PRB_WIRE_FROZEN && frame->length >= PRB_WIRE_FROZEN_SIZE)
-		note_frozen(c, prb_wire_get32(frame->payload));
+		note_frozen(c, frame->payload);
 	if (frame->type != PRB_WIRE_RESUME)
 		return NULL;
 	if (!prba_pause_end(NULL, PRB_WIRE_OK))
@@ -170,20 +172,20 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	return NULL;
 }
 
-/** Has the client stop the other threads. */
-static void freeze(struct prba_connection *c)
+/** Asks the client to stop the other threads, and gives the mutex that it wants to be held. */
+static pthread_mutex_t *ask_to_freeze(struct prba_connection *c, bool held)
 {
+	uint8_t payload[PRB_WIRE_FREEZE_SIZE];
+	pthread_mutex_t *mutex;
 	bool frozen = false;
 
-	if (!c->job.freezes) {
-		pausing.running = 1; /* at least; who knows */
-		return;
-	}
 	lock();
 	pausing.asked = true;
 	pausing.frozen = false;
+	pausing.mutex = 0;
 	unlock();
-	tell(c, PRB_WIRE_FREEZE, NULL, 0);
+	prb_wire_put32(payload, held);
+	tell(c, PRB_WIRE_FREEZE, payload, sizeof(payload));
 	while (!frozen && !has_to_end()) {
 		uint32_t seen = atomic_load(&pausing.wake);
 
@@ -195,7 +197,30 @@ static void freeze(struct prba_connection *c)
 	}
 	lock();
 	pausing.asked = false;
+	mutex = (pthread_mutex_t *)(uintptr_t)pausing.mutex;
 	unlock();
+	return mutex;
+}
+
+/**
+ * Has the client stop the other threads. Those that wait for the GIL are to be stopped where they
+ * wait for its mutex, and not in its condition variable: in glibc before 2.41 who signals waits
+ * for those that were signalled before. While we hold the mutex they go from the one to the other.
+ */
+static void freeze(struct prba_connection *c)
+{
+	pthread_mutex_t *mutex;
+
+	if (!c->job.freezes) {
+		pausing.running = 1; /* at least; who knows */
+		return;
+	}
+	mutex = ask_to_freeze(c, false);
+	if (!mutex)
+		return;
+	pthread_mutex_lock(mutex);
+	(void)ask_to_freeze(c, true);
+	pthread_mutex_unlock(mutex);
 }
 
 static void set_state(struct prba_connection *c, int state)
@@ -222,9 +247,7 @@ static void wait_for_state(struct prba_connection *c, int state)
 
 /**
  * Somebody may have asked for the GIL before it was stopped, and who is asked waits until somebody
- * else has had it. So the worker of the job has it once, before its code runs. At no time do two
- * of us wait for it: the signals of glibc's condition variables wait for those that were woken
- * before, which are stopped.
+ * else has had it. So the worker of the job has it once, before its code runs.
  */
 static void clear_request(struct prba_connection *c)
 {

@@ -28,7 +28,8 @@ enum {
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
 	PRB_WIRE_STEP_SIZE = 4,
-	PRB_WIRE_FROZEN_SIZE = 4,
+	PRB_WIRE_FROZEN_SIZE = 12,
+	PRB_WIRE_FREEZE_SIZE = 4,
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
 
@@ -57,7 +58,9 @@ enum prb_wire_type {
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< microseconds that the program runs for */
-	PRB_WIRE_FROZEN = 10,  /**< answers freeze: how many threads could not be stopped */
+	/** answers freeze: how many threads could not be stopped, and the address of the GIL's mutex
+	 * if that is to be held and then asked again, else 0 */
+	PRB_WIRE_FROZEN = 10,
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -72,7 +75,7 @@ enum prb_wire_type {
 	PRB_WIRE_CANDIDATES = 73, /**< a part of the lines that answer PRB_WIRE_COMPLETE */
 	PRB_WIRE_PAUSED = 74,	  /**< all Python stands */
 	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
-	PRB_WIRE_FREEZE = 76,	  /**< stop all threads but the agent's, then say frozen */
+	PRB_WIRE_FREEZE = 76,	  /**< stop all threads but ours; 1: the GIL's mutex is held */
 	PRB_WIRE_THAW = 77,	  /**< let them run */
 };
 

@@ -36,6 +36,7 @@ struct pauser {
 	struct prb_target *target;
 	struct prb_agent *agent; /* NULL: by ptrace */
 	struct prb_still still;
+	uint64_t gil; /* where it lies in the target; 0: not known */
 	int ends[ENDS];
 	double max, within;
 	double asked, paused; /* when; 0: not yet */
@@ -135,11 +136,15 @@ static void note(struct pauser *p, struct prb_error *err)
 	p->over |= p->err != NULL;
 }
 
-static void freeze(struct pauser *p)
+/** Stops the other threads, or has the agent see to it first that they can be. */
+static void freeze(struct pauser *p, bool mutex_is_held)
 {
 	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
+	pid_t pid = p->target->pid;
+	uint64_t mutex = mutex_is_held ? 0 : prb_still_gil_mutex(pid, p->gil);
 
-	prb_wire_put32(payload, prb_still_waiting(&p->still, p->target->pid));
+	prb_wire_put32(payload, mutex ? 0 : prb_still_waiting(&p->still, pid, p->gil));
+	prb_wire_put64(payload + 4, mutex);
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
 
@@ -151,7 +156,7 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 		note(p, tell_paused(p));
 		break;
 	case PRB_WIRE_FREEZE:
-		freeze(p);
+		freeze(p, frame->length >= PRB_WIRE_FREEZE_SIZE && prb_wire_get32(frame->payload));
 		break;
 	case PRB_WIRE_THAW:
 		prb_still_end(&p->still);
@@ -396,7 +401,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	if (p.target->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
 					prb_target_kind_name(p.target->kind));
-	prb_pause_warn(p.target, p.max, s->hard);
+	prb_pause_look(p.target, p.max, s->hard, &p.gil);
 	PRB_TRY(watch_signals(&p));
 	PRB_TRY(limit_own_life(p.max + p.within));
 	return s->hard ? pause_hard(&p) : pause_softly(&p);

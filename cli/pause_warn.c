@@ -65,7 +65,7 @@ static void warn_watchdogs(struct prb_target *t, double seconds)
 }
 
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */
-static int count_free(struct prb_python *py, struct prb_mem *mem)
+static int count_free(struct prb_python *py, struct prb_mem *mem, uint64_t *gil)
 {
 	struct prb_py_threads threads = {};
 	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
@@ -73,14 +73,17 @@ static int count_free(struct prb_python *py, struct prb_mem *mem)
 	int count = 0;
 
 	if (!err)
-		prb_vec_each (interp, &threads.interps)
+		prb_vec_each (interp, &threads.interps) {
 			count += !interp->main &&
 				 (interp->own_gil == 1 || py->layout.free_threaded);
+			if (interp->main && !py->layout.free_threaded)
+				*gil = interp->gil;
+		}
 	prb_py_threads_deinit(&threads);
 	return count;
 }
 
-static void warn_interpreters(struct prb_target *t)
+static void look_at_interpreters(struct prb_target *t, uint64_t *gil)
 {
 	struct prb_modules *modules = NULL;
 	struct prb_pythons pythons = {};
@@ -94,7 +97,7 @@ static void warn_interpreters(struct prb_target *t)
 	if (!err)
 		err = prb_pythons_find(modules, view, &pythons);
 	for (size_t i = 0; !err && i < pythons.list.count; i++)
-		count += count_free(pythons.list.items[i], t->mem);
+		count += count_free(pythons.list.items[i], t->mem, gil);
 	prb_pythons_deinit(&pythons);
 	if (view)
 		prb_view_destroy(view);
@@ -108,9 +111,10 @@ static void warn_interpreters(struct prb_target *t)
 	prb_warn(prb_str_text(&text));
 }
 
-void prb_pause_warn(struct prb_target *t, double seconds, bool hard)
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, uint64_t *ret_gil)
 {
+	*ret_gil = 0;
 	warn_watchdogs(t, seconds);
 	if (!hard)
-		warn_interpreters(t);
+		look_at_interpreters(t, ret_gil);
 }

@@ -4,13 +4,15 @@
 #define PRB_CLI_PAUSE_WARN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "dwarf/target.h"
 
 /**
  * Warns of who may take @p t for dead when it stands for up to @p seconds, as its environment
- * tells, and of interpreters that do not stand unless it is stopped @p hard.
+ * tells, and of interpreters that do not stand unless it is stopped @p hard. Finds the GIL of the
+ * main interpreter, 0 if there is none, or it cannot be found.
  */
-void prb_pause_warn(struct prb_target *t, double seconds, bool hard);
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, uint64_t *ret_gil);
 
 #endif

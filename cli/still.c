@@ -15,6 +15,7 @@
 enum {
 	STOP_MS = 2000, /* for one thread; it takes microseconds */
 	ROUNDS = 40,	/* how often threads at work are waited for */
+	ROUNDS_GIL = 400, /* and those that wait for the GIL, which ask again each 5 ms */
 	NAP_NS = 500000,
 	MAX_ROUNDS_ALL = 1000,
 };
@@ -31,25 +32,40 @@ static const long waits[] = {
 #endif
 };
 
+/* The GIL since 3.7, with glibc: its condition variable, what who waits for that sleeps on, and the
+ * mutex behind it. */
+enum { GIL_COND = 32, COND_SIGNALS = 40, COND_SIZE = 48 };
+
 /** The system call that the thread is in, -1 if it runs or that cannot be told. */
-static long call_of(pid_t pid, pid_t tid)
+static long call_of(pid_t pid, pid_t tid, unsigned long long *first)
 {
 	char path[64], line[64] = "";
+	long call = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
 	prb_auto_fclose FILE *file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file) || *line < '0' || *line > '9')
+	if (!file || !fgets(line, sizeof(line), file) || *line < '0' || *line > '9' ||
+	    sscanf(line, "%ld %llx", &call, first) != 2)
 		return -1;
-	return strtol(line, NULL, 10);
+	return call;
 }
 
-static bool waits_in(pid_t pid, pid_t tid)
+static bool waits_for_gil(pid_t pid, pid_t tid, uint64_t gil)
 {
-	long call = call_of(pid, tid);
+	unsigned long long at = 0, signals = gil + GIL_COND + COND_SIGNALS;
+
+	return gil && call_of(pid, tid, &at) == SYS_futex &&
+	       (at == signals || at == signals + sizeof(int));
+}
+
+static bool waits_in(const struct prb_still *s, pid_t tid)
+{
+	unsigned long long first;
+	long call = call_of(s->pid, tid, &first);
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(waits); i++)
 		if (waits[i] == call)
-			return true;
+			return !waits_for_gil(s->pid, tid, s->gil);
 	return false;
 }
 
@@ -164,7 +180,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 {
 	double pause;
 
-	if (!waits_in(s->pid, tid))
+	if (!waits_in(s, tid))
 		return NULL;
 	PRB_TRY(seize(s, tid));
 
@@ -173,7 +189,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 	if (!err)
 		err = prb_stop_wait(stop, STOP_MS);
 	/* It may have been woken before it stood. */
-	if (!err && waits_in(s->pid, tid))
+	if (!err && waits_in(s, tid))
 		return NULL;
 	prb_stop_end(stop, &pause);
 	s->stops.count--;
@@ -186,12 +202,28 @@ static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
 				    : stop_waiting(s, tid);
 }
 
-uint32_t prb_still_waiting(struct prb_still *s, pid_t pid)
+/** An error where it does, to end the search. */
+static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
+{
+	return waits_for_gil(s->pid, tid, s->gil) ? prb_error_create(PRB_ERROR_CANCELLED, "found")
+						  : NULL;
+}
+
+uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil)
+{
+	struct prb_still s = {.pid = pid, .gil = gil};
+	unsigned found;
+	prb_auto_error struct prb_error *err = for_new(&s, &found, find_waiting);
+
+	return err && err->code == PRB_ERROR_CANCELLED ? gil + GIL_COND + COND_SIZE : 0;
+}
+
+uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, uint64_t gil)
 {
 	unsigned found = 0;
 
-	*s = (struct prb_still){.pid = pid};
-	for (int round = 0; round < ROUNDS; round++) {
+	*s = (struct prb_still){.pid = pid, .gil = gil};
+	for (int round = 0; round < (gil ? ROUNDS_GIL : ROUNDS); round++) {
 		size_t before = s->stops.count;
 		struct prb_error *err = for_new(s, &found, stop_other);
 		bool forbidden = err != NULL;

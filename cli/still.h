@@ -20,6 +20,7 @@
 
 struct prb_still {
 	pid_t pid;
+	uint64_t gil; /**< that no thread is to be stopped waiting for */
 	PRB_VEC(struct prb_stop) stops;
 };
 
@@ -32,10 +33,17 @@ struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHE
 
 /**
  * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
- * the GIL, and none stands where it holds a lock of the C library that the agent's may need. Gives
- * the number of those that run on: threads at work in C code, and all where ptrace is not allowed.
+ * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
+ * where it waits in the condition variable of the GIL at @p gil (0: not known). Gives the number
+ * of those that run on: threads at work in C code, and all where ptrace is not allowed.
  */
-uint32_t prb_still_waiting(struct prb_still *still, pid_t pid);
+uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, uint64_t gil);
+
+/**
+ * The mutex of the GIL at @p gil of a process whose threads wait for it with glibc, 0 if none does:
+ * that one is seen to wait in its condition variable proves where both are.
+ */
+uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil);
 
 /** Lets all of them go; may be called twice. */
 void prb_still_end(struct prb_still *still);

@@ -3,7 +3,8 @@
 
 Threads: memory (contents of the heap), sleeper (sleeps last long enough), queue and counter (locks),
 echo and talker (a stream of numbered messages), waiter (calls with timeouts end by these, not early
-and not by a signal), signals (counts the queued ones). The main thread gets SIGALRM all the time."""
+and not by a signal), signals (counts the queued ones). The main thread gets SIGALRM all the time.
+With a number as argument, so many more threads never rest, and note for how long none of them ran."""
 import hashlib
 import json
 import os
@@ -17,6 +18,8 @@ import time
 
 KEPT = 100  # objects at a time
 QUEUED = signal.SIGRTMIN + 1
+GAP = 0.05  # seconds
+clock, gaps = [0], []
 wrong = []
 counts = {}
 over = threading.Event()
@@ -132,6 +135,15 @@ def signals():
             counts["signals"] = counts.get("signals", 0) + 1
 
 
+def busy():
+    while not over.is_set():
+        for _ in range(100):
+            now = time.monotonic()
+            if now - clock[0] > GAP:
+                gaps.append(now - clock[0])
+            clock[0] = now
+
+
 def checked(target, *arguments):
     """No thread ends by an exception that it did not reckon with."""
     try:
@@ -157,6 +169,10 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
 signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
 while counts.get("memory", 0) < 10 * KEPT:  # it has as many as it will have
     time.sleep(0.01)
+clock[0] = time.monotonic()
+for number in range(int((sys.argv + ["0"])[1])):
+    threads.append(threading.Thread(target=checked, args=(busy,), name="busy", daemon=True))
+    threads[-1].start()
 os.write(1, b"ready\n")
 while True:
     try:
@@ -177,4 +193,5 @@ for thread in sorted(threads, key=lambda thread: thread.name == "taker"):
     expect(not thread.is_alive(), "thread goes on", thread.name)
 expect(shared[0] == shared[1], "lost steps", shared)
 expect(min(counts.values()) > 0, "nothing done", counts)
+counts["gaps"] = gaps
 os.write(1, (json.dumps([wrong, counts]) + "\n").encode())

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing debug --pause` as tests use it."""
+import json
+import os
+import signal
+import subprocess
+
+import agent
+import support
+
+OPTIONS = ["debug", "--pause", "--json"]
+
+
+class Pause:
+    """The command, running; at its end it is killed."""
+
+    def __init__(self, pid, *options, wait=True, env=None):
+        self.pid = pid
+        self.process = subprocess.Popen(
+            [support.BINARY, "-t", str(pid)] + OPTIONS + list(options), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
+        if wait:
+            self.begun = self.event("paused")
+
+    def event(self, name):
+        line = self.process.stdout.readline()
+        assert line, (self.process.communicate(), self.process.returncode)
+        event = json.loads(line.decode())
+        assert event["event"] == name and event["pid"] == self.pid, event
+        return event
+
+    def interrupt(self):
+        """Ctrl-C; the last event."""
+        self.process.send_signal(signal.SIGINT)
+        return self.end()
+
+    def end(self):
+        """Waits for its own end; the last event."""
+        event = self.event("resumed")
+        out, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0 and not out, (self.process.returncode, out, err)
+        return event
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+def total(shared):
+    return sum(shared[index] for index in range(16))
+
+
+def wait_until_runs(shared):
+    before = total(shared)
+    agent.wait_until(lambda: total(shared) != before, 60)
+
+
+def nobody_traced(pid):
+    for tid in support.thread_ids(pid):
+        try:
+            status = support.thread_status(pid, tid)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        if status["TracerPid"] != "0" or status["State"][0] in "tT":
+            return False
+    return True

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`debug --pause`: all Python of a process stands, can be looked at, and always runs again."""
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import agent
+import pauses
+import support
+from environment import FAILED, OK, TIMEOUT, USAGE
+from pauses import Pause
+
+SOME = support.one_per_version((3, 7)) if support.LONG else [
+    interpreter for interpreter in support.one_per_version()
+    if interpreter.version in ((3, 8), (3, 11), (3, 12), (3, 13), (3, 14))]
+CYCLES = support.count(20, 200)
+QUEUED = signal.SIGRTMIN + 1
+
+
+@pytest.fixture
+def shared():
+    memory = support.Shared()
+    yield memory
+    memory.close()
+
+
+@pytest.fixture
+def counting(target, shared, newest):
+    """A program whose threads never rest."""
+    return target("counting.py", shared.path, "4")
+
+
+@pytest.mark.parametrize("interpreter", SOME, ids=repr)
+def test_nothing_runs_while_it_is_looked_at(interpreter, target, shared, probing):
+    process = target("counting.py", shared.path, "16", interpreter=interpreter)
+    with Pause(process.pid) as pause:
+        assert pause.begun["by"] == "agent"
+        before = pauses.total(shared)
+        for code, value in (("len(counts)", "16"), ("sum(shared[:16])", str(before)),
+                            ("import time; time.sleep(0.05); sum(shared[:16])", str(before)),
+                            ("len([n for n in range(10 ** 6)])", "1000000"),
+                            ("len(''.join(open(os.__file__)) * 2) > 0", "True"),
+                            ("__import__('threading').active_count()", "18")):
+            done = probing(process.pid, "eval", code)
+            assert done.code == OK and done.err == "", done
+            assert done.out == value + "\n" or code.startswith("__import__"), done
+        assert pauses.total(shared) == before
+        done = probing(process.pid, "eval", "1 / 0")
+        assert done.code == FAILED and "ZeroDivisionError" in done.err, done
+        done = probing(process.pid, "eval", "changed = 7")
+        assert probing(process.pid, "eval", "changed").out == "7\n"
+        done = probing(process.pid, "eval", "--thread", "main", "1")
+        assert done.code != OK and "its main thread with it" in done.err, done
+        dump = support.dump(process.pid, "--locals")
+        of = [str(frame.get("locals")) for thread in dump["threads"]
+              for frame in support.python_frames(thread) if frame["func"] == "work"]
+        assert len(of) == 16 and any("of thread 7" in each for each in of), of
+        assert pauses.total(shared) == before
+        ended = pause.interrupt()
+    assert ended["reason"] == "interrupted" and ended["held_us"] > 0, ended
+    pauses.wait_until_runs(shared)
+    assert pauses.nobody_traced(process.pid)
+
+
+def test_every_table_can_be_queried(counting, shared, probing):
+    tables = probing("tables", "--json")
+    assert tables.code == OK, tables
+    with Pause(counting.pid):
+        before = pauses.total(shared)
+        for row in json.loads(tables.out):
+            name = "%s.%s" % (row["schema"], row["name"])
+            done = probing(counting.pid, "query", "-f", "json", "SELECT * FROM %s LIMIT 50" % name)
+            assert done.code == OK or "needs to know where to stop" in done.err, (name, done)
+        assert pauses.total(shared) == before
+
+
+@pytest.mark.parametrize("interpreter", SOME, ids=repr)
+def test_many_pauses_of_a_program_that_checks_itself(interpreter, target, probing):
+    process = target("self_checking.py", "7", interpreter=interpreter)
+    held, begun, sent = [], [], 0
+    for cycle in range(CYCLES):
+        with Pause(process.pid) as pause:
+            begun.append(pause.begun["after_us"])
+            os.kill(process.pid, QUEUED)
+            sent += 1
+            if cycle % 4 == 1:
+                done = probing(process.pid, "eval", "counts['memory'] > 0 and time.sleep(0.01)")
+                assert done.code == OK, done
+            elif cycle % 4 == 2:
+                done = probing(process.pid, "step", "--time", "20ms")
+                assert done.code == OK, done
+            else:
+                time.sleep(0.1)
+            held.append((pause.interrupt()["held_us"], cycle % 4 != 2))
+    process.send(b"x")
+    wrong, counts = json.loads(process.line())
+    assert wrong == [], wrong
+    assert counts["signals"] == sent, counts
+    # By the program's own clock it stood for as long as was told.
+    gaps = sorted(counts["gaps"])
+    for us, whole in held:
+        longer = [gap for gap in gaps if gap >= us / 1e6 - 0.002]
+        assert not whole or us < 50000 or longer, (us, gaps)
+    whole = [us for us, whole in held if whole]
+    support.report("%d pauses of %s begin after %.1f ms (median), %.1f ms (longest)" % (
+        CYCLES, interpreter, sorted(begun)[CYCLES // 2] / 1e3, max(begun) / 1e3))
+    assert sum(gaps) >= sum(us for us in whole if us >= 60000) / 1e6 - 0.002 * len(whole)
+    assert process.wait()[0] == 0
+
+
+def test_the_time_is_up(counting, shared):
+    with Pause(counting.pid, "--max", "300ms") as pause:
+        ended = pause.end()
+    assert ended["reason"] == "deadline", ended
+    assert ended["held_us"] >= 200000, ended
+    pauses.wait_until_runs(shared)
+
+
+def test_resume_from_elsewhere(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        done = probing(counting.pid, "resume", "--json")
+        assert done.code == OK and json.loads(done.out)["held_us"] > 0, done
+        assert pause.end()["reason"] == "resume"
+    pauses.wait_until_runs(shared)
+    done = probing(counting.pid, "resume")
+    assert done.code == FAILED and "not paused" in done.err, done
+    done = probing(counting.pid, "step")
+    assert done.code == FAILED and "not paused" in done.err, done
+
+
+def test_steps(counting, shared, probing):
+    with Pause(counting.pid):
+        before = pauses.total(shared)
+        done = probing(counting.pid, "step", "--time", "100ms")
+        assert done.code == OK and "100 ms" in done.out, done
+        after = pauses.total(shared)
+        assert after > before
+        assert probing(counting.pid, "eval", "sum(shared[:16])").out == "%d\n" % after
+
+
+def test_only_one_pauses(counting, shared):
+    with Pause(counting.pid) as first:
+        with Pause(counting.pid, wait=False) as second:
+            _, err = second.process.communicate(timeout=60)
+            assert second.process.returncode == FAILED and b"another client" in err, err
+        first.interrupt()
+    pauses.wait_until_runs(shared)
+
+
+def test_killed_at_any_moment(counting, shared, probing):
+    """From its start to some time after it stands: the program always runs again."""
+    agent.load(probing, counting.pid)
+    for delay in [0.001 * step for step in range(0, support.count(40, 200), 2)]:
+        with Pause(counting.pid, wait=False) as pause:
+            time.sleep(delay)
+            pause.kill()
+        pauses.wait_until_runs(shared)
+        assert pauses.nobody_traced(counting.pid)
+
+
+def test_killed_while_code_is_evaluated(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        socket = json.loads(probing(counting.pid, "agent", "status", "--json").out)["socket"]
+        with agent.Client(socket) as client:
+            client.send(agent.evaluation("import time\nprint('begun')\ntime.sleep(1)"))
+            assert client.receive()[0] == agent.STDOUT
+            pause.kill()
+            pauses.wait_until_runs(shared)
+            frames = client.until(agent.DONE)
+    assert frames[-1][0] == agent.DONE, frames
+    assert pauses.nobody_traced(counting.pid)
+
+
+def test_code_without_end_is_interrupted(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        done = probing(counting.pid, "eval", "--timeout", "1s", "while True: pass")
+        assert done.code == TIMEOUT, done
+        assert probing(counting.pid, "eval", "1 + 1").out == "2\n"  # when the loop has ended
+        before = pauses.total(shared)
+        assert probing(counting.pid, "eval", "1 + 2").out == "3\n"
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
+
+
+def test_clients_that_come_and_go(counting, shared, probing):
+    """More of them than the agent takes at once."""
+    with Pause(counting.pid):
+        before = pauses.total(shared)
+        for number in range(40):
+            assert probing(counting.pid, "eval", str(number)).out == "%d\n" % number
+        assert pauses.total(shared) == before
+
+
+def test_a_gil_that_is_not_free(target, probing):
+    process = target("env_gil.py")
+    with Pause(process.pid, "--within", "300ms", wait=False) as pause:
+        _, err = pause.process.communicate(timeout=60)
+    assert pause.process.returncode == TIMEOUT and b"--hard" in err, err
+
+
+@pytest.mark.parametrize("interpreter", SOME, ids=repr)
+def test_hard(interpreter, target, shared, probing):
+    process = target("counting.py", shared.path, "16", interpreter=interpreter)
+    with Pause(process.pid, "--hard") as pause:
+        assert pause.begun["by"] == "ptrace"
+        before = pauses.total(shared)
+        dump = support.dump(process.pid, "--locals")
+        stacks = [support.python_frames(thread) for thread in dump["threads"]]
+        assert sum(any(frame["func"] == "work" for frame in stack) for stack in stacks) == 16
+        done = probing(process.pid, "query", "SELECT count(DISTINCT tid) FROM python.stacks")
+        assert done.code == OK, done
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard") as pause:
+        assert probing(process.pid, "resume").code == OK
+        assert pause.end()["reason"] == "interrupted"
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard", "--max", "200ms") as pause:
+        assert pause.end()["reason"] == "deadline"
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard") as pause:
+        pause.kill()
+    pauses.wait_until_runs(shared)
+    assert pauses.nobody_traced(process.pid)
+
+
+def test_stopped_ourselves(counting, shared):
+    """SIGSTOP, which nothing can catch: the kernel ends us when the time is up."""
+    with Pause(counting.pid, "--hard", "--max", "100ms", "--within", "100ms") as pause:
+        pause.process.send_signal(signal.SIGSTOP)
+        pauses.wait_until_runs(shared)
+
+
+def test_watchdogs_are_named(target, shared, newest):
+    process = target("counting.py", shared.path, "1",
+                     env={"WATCHDOG_USEC": "30000000", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "480",
+                          "WORLD_SIZE": "8", "RAY_JOB_ID": "01000000"})
+    with Pause(process.pid) as pause:
+        pause.process.send_signal(signal.SIGINT)
+        err = pause.process.communicate(timeout=60)[1].decode()
+    assert "within 30 s" in err and "8 m" in err and "WORLD_SIZE" in err and "Ray" in err, err
+
+
+def test_words(counting, probing, tmp_path):
+    done = probing(counting.pid, "debug", "--pause", "--dump")
+    assert done.code == USAGE, done
+    snapshot = tmp_path / "one.snap"
+    assert probing(counting.pid, "snapshot", "-o", snapshot).code == OK
+    assert "stands still by itself" in probing(snapshot, "debug", "--pause").err
