@@ -14,7 +14,7 @@
 
 #include "cli/agent_blame.h"
 #include "cli/agent_load.h"
-#include "cli/exit.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/pause_warn.h"
 #include "cli/still.h"
@@ -182,25 +182,6 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 	}
 }
 
-/** Takes what the agent has sent. */
-static void listen_to_agent(struct pauser *p)
-{
-	while (!p->over) {
-		struct prb_wire_frame frame;
-		struct prb_error *err = prb_agent_receive(p->agent, 0, &frame);
-
-		if (prb_error_catch(&err, PRB_ERROR_TIMEOUT) ||
-		    prb_error_catch(&err, PRB_ERROR_CANCELLED))
-			return;
-		if (err && err->code == PRB_ERROR_NO_PROCESS)
-			err = prb_agent_explain_end(p->agent, err);
-		if (err)
-			note(p, err);
-		else
-			take(p, &frame);
-	}
-}
-
 /** It is to run again; who asks twice does not wait for the agent to say that it does. */
 static void end(struct pauser *p)
 {
@@ -213,6 +194,29 @@ static void end(struct pauser *p)
 		note(p, prb_agent_send(p->agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0));
 	}
 	p->told_to_end = true;
+}
+
+/** Takes what the agent has sent. */
+static void listen_to_agent(struct pauser *p)
+{
+	while (!p->over) {
+		struct prb_wire_frame frame;
+		struct prb_error *err = prb_agent_receive(p->agent, 0, &frame);
+
+		if (prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+			return;
+		/* Ctrl-C, which gets through while that waits. */
+		if (prb_error_catch(&err, PRB_ERROR_CANCELLED)) {
+			end(p);
+			continue;
+		}
+		if (err && err->code == PRB_ERROR_NO_PROCESS)
+			err = prb_agent_explain_end(p->agent, err);
+		if (err)
+			note(p, err);
+		else
+			take(p, &frame);
+	}
 }
 
 /** Something can be read from the descriptor; true if the pause is over. */
@@ -257,6 +261,7 @@ static struct prb_error *watch_signals(struct pauser *p)
 {
 	sigset_t set;
 
+	prb_interrupt_catch(NULL);
 	signal(SIGTSTP, SIG_IGN);
 	signal(SIGTTIN, SIG_IGN);
 	signal(SIGTTOU, SIG_IGN);
