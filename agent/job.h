@@ -92,8 +92,8 @@ struct prba_job {
 extern void (*prba_job_notify)(void);
 
 /**
- * Begins to do what @p frame asks for: to evaluate, complete, pause or step. NULL, or why not (static); the connection's job must
- * be IDLE, else that is why.
+ * Begins to do what @p frame asks for: to evaluate, complete, pause or step. NULL, or why not
+ * (static); the connection's job must be IDLE, else that is why.
  */
 const char *prba_job_start(struct prba_connection *c, const struct prb_wire_frame *frame);
 

@@ -58,8 +58,8 @@ enum prb_wire_type {
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< microseconds that the program runs for */
-	/** answers freeze: how many threads could not be stopped, and the address of the GIL's mutex
-	 * if that is to be held and then asked again, else 0 */
+	/** answers freeze: how many threads could not be stopped, and the address of the GIL's
+	 * mutex if that is to be held and then asked again, else 0 */
 	PRB_WIRE_FROZEN = 10,
 
 	/* the agent's */

@@ -310,8 +310,8 @@ void prba_python_take_turn(struct prba_connection *c)
 /** Why this Python cannot stand still, or NULL (static). */
 static const char *pause_refusal(void)
 {
-	if (free_threaded && !(py->_PyEval_StopTheWorld && py->_PyEval_StartTheWorld &&
-			       py->PyInterpreterState_Main))
+	if (free_threaded &&
+	    !(py->_PyEval_StopTheWorld && py->_PyEval_StartTheWorld && py->PyInterpreterState_Main))
 		return "this build without a GIL has no function to stop all its threads (3.13, or "
 		       "one that hides it)";
 	return NULL;
@@ -400,8 +400,7 @@ void prba_python_do(struct prba_connection *c)
 	if (c->job.asked == PRBA_PAUSES)
 		pause_here(c, &outcome, &text);
 	else if (c->job.asked == PRBA_STEPS)
-		outcome = prba_pause_step(c->job.step_us) ? PRB_WIRE_OK
-								: PRB_WIRE_REFUSED;
+		outcome = prba_pause_step(c->job.step_us) ? PRB_WIRE_OK : PRB_WIRE_REFUSED;
 	else
 		evaluate(c, &outcome, &text);
 end:

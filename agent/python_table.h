@@ -55,13 +55,13 @@ struct prba_method {
 
 /* Before 3.7 the GIL is made only when there is a second thread; the next two are of 3.7 to 3.12
  * and of 3.13 on. A build without a GIL stops its world instead. */
-#define PRBA_PYTHON_OPTIONAL(X)                   \
-	X(int, PyEval_ThreadsInitialized, (void)) \
-	X(void, PyEval_InitThreads, (void))       \
-	X(int, _Py_IsFinalizing, (void))          \
-	X(int, Py_IsFinalizing, (void))           \
+#define PRBA_PYTHON_OPTIONAL(X)                    \
+	X(int, PyEval_ThreadsInitialized, (void))  \
+	X(void, PyEval_InitThreads, (void))        \
+	X(int, _Py_IsFinalizing, (void))           \
+	X(int, Py_IsFinalizing, (void))            \
 	X(void *, PyInterpreterState_Main, (void)) \
-	X(void, _PyEval_StopTheWorld, (void *))   \
+	X(void, _PyEval_StopTheWorld, (void *))    \
 	X(void, _PyEval_StartTheWorld, (void *))
 
 struct prba_python_table {

@@ -74,8 +74,8 @@ static int count_free(struct prb_python *py, struct prb_mem *mem, uint64_t *gil)
 
 	if (!err)
 		prb_vec_each (interp, &threads.interps) {
-			count += !interp->main &&
-				 (interp->own_gil == 1 || py->layout.free_threaded);
+			count +=
+				!interp->main && (interp->own_gil == 1 || py->layout.free_threaded);
 			if (interp->main && !py->layout.free_threaded)
 				*gil = interp->gil;
 		}
@@ -105,9 +105,9 @@ static void look_at_interpreters(struct prb_target *t, uint64_t *gil)
 		prb_modules_destroy(modules);
 	if (!count)
 		return;
-	prb_str_printf(&text,
-		       "%d subinterpreter%s with a GIL of %s own run%s on; --hard stops all", count,
-		       count == 1 ? "" : "s", count == 1 ? "its" : "their", count == 1 ? "s" : "");
+	prb_str_printf(&text, "%d subinterpreter%s with a GIL of %s own run%s on; --hard stops all",
+		       count, count == 1 ? "" : "s", count == 1 ? "its" : "their",
+		       count == 1 ? "s" : "");
 	prb_warn(prb_str_text(&text));
 }
 

@@ -32,9 +32,9 @@ static struct prb_error *step(struct prb_target *t, struct prb_agent *agent, dou
 	if (frame.type == PRB_WIRE_DONE && frame.length >= 4 &&
 	    prb_wire_get32(frame.payload) == PRB_WIRE_OK)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "process %d is not paused",
-					       (int)t->pid),
-			      "'probing %d debug --pause' pauses it", (int)t->pid);
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid),
+		"'probing %d debug --pause' pauses it", (int)t->pid);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

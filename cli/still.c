@@ -13,8 +13,8 @@
 #include "dwarf/base/cleanup.h"
 
 enum {
-	STOP_MS = 2000, /* for one thread; it takes microseconds */
-	ROUNDS = 40,	/* how often threads at work are waited for */
+	STOP_MS = 2000,	  /* for one thread; it takes microseconds */
+	ROUNDS = 40,	  /* how often threads at work are waited for */
 	ROUNDS_GIL = 400, /* and those that wait for the GIL, which ask again each 5 ms */
 	NAP_NS = 500000,
 	MAX_ROUNDS_ALL = 1000,
@@ -22,13 +22,13 @@ enum {
 
 /* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
 static const long waits[] = {
-	SYS_futex,	 SYS_nanosleep,	 SYS_clock_nanosleep, SYS_read,	      SYS_write,
-	SYS_recvfrom,	 SYS_recvmsg,	 SYS_sendto,	      SYS_sendmsg,    SYS_accept,
-	SYS_accept4,	 SYS_connect,	 SYS_ppoll,	      SYS_pselect6,   SYS_epoll_pwait,
-	SYS_wait4,	 SYS_waitid,	 SYS_rt_sigtimedwait, SYS_semop,      SYS_semtimedop,
-	SYS_rt_sigsuspend, SYS_flock,	 SYS_io_getevents,    SYS_msgrcv,     SYS_mq_timedreceive,
+	SYS_futex,	   SYS_nanosleep, SYS_clock_nanosleep, SYS_read,     SYS_write,
+	SYS_recvfrom,	   SYS_recvmsg,	  SYS_sendto,	       SYS_sendmsg,  SYS_accept,
+	SYS_accept4,	   SYS_connect,	  SYS_ppoll,	       SYS_pselect6, SYS_epoll_pwait,
+	SYS_wait4,	   SYS_waitid,	  SYS_rt_sigtimedwait, SYS_semop,    SYS_semtimedop,
+	SYS_rt_sigsuspend, SYS_flock,	  SYS_io_getevents,    SYS_msgrcv,   SYS_mq_timedreceive,
 #ifdef SYS_poll
-	SYS_poll,	 SYS_select,	 SYS_epoll_wait,      SYS_pause,
+	SYS_poll,	   SYS_select,	  SYS_epoll_wait,      SYS_pause,
 #endif
 };
 

@@ -10,7 +10,7 @@ import pytest
 import agent
 import pauses
 import support
-from environment import FAILED, OK, TIMEOUT, USAGE
+from environment import FAILED, OK, TIMEOUT, UNSUPPORTED, USAGE
 from pauses import Pause
 
 SOME = support.one_per_version((3, 7)) if support.LONG else [
@@ -252,3 +252,29 @@ def test_words(counting, probing, tmp_path):
     snapshot = tmp_path / "one.snap"
     assert probing(counting.pid, "snapshot", "-o", snapshot).code == OK
     assert "stands still by itself" in probing(snapshot, "debug", "--pause").err
+
+
+@pytest.mark.parametrize("interpreter", [each for each in support.INTERPRETERS if each.free_threaded],
+                         ids=repr)
+def test_builds_without_a_gil(interpreter, target, shared, probing):
+    """From 3.14 on they let their world be stopped; others are stopped by --hard."""
+    process = target("counting.py", shared.path, "8", interpreter=interpreter)
+    with Pause(process.pid, wait=False) as pause:
+        if interpreter.version >= (3, 14):
+            pause.event("paused")
+            before = pauses.total(shared)
+            assert probing(process.pid, "eval", "sum(shared[:16])").out == "%d\n" % before
+            assert pauses.total(shared) == before
+            pause.interrupt()
+        else:
+            _, err = pause.process.communicate(timeout=60)
+            assert pause.process.returncode == UNSUPPORTED and b"--hard" in err, err
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard") as pause:
+        before = pauses.total(shared)
+        dump = support.dump(process.pid)
+        assert sum(any(frame["func"] == "work" for frame in support.python_frames(thread))
+                   for thread in dump["threads"]) == 8
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
