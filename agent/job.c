@@ -217,8 +217,8 @@ void prba_job_finish(struct prba_connection *c, enum prb_wire_outcome outcome, c
 	pthread_mutex_unlock(&job->lock);
 	prb_wire_put32(payload, outcome);
 	if (lost)
-		snprintf(said, MAX_TEXT,
-			 "%llu bytes of output were lost: %s", (unsigned long long)lost,
+		snprintf(said, MAX_TEXT, "%llu bytes of output were lost: %s",
+			 (unsigned long long)lost,
 			 c->keeps ? "there is no room for more than 192 KiB"
 				  : "the client did not follow, and the main thread waits for "
 				    "nobody");
