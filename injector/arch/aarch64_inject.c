@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "dwarf/base/checked.h"
-#include "injector/arch/aarch64_state.h"
+#include "injector/arch/aarch64_inject.h"
 #include "injector/fault_step.h"
 #include "injector/mailbox.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "dwarf/base/checked.h"
-#include "injector/arch/aarch64_state.h"
+#include "injector/arch/aarch64_inject.h"
 
 /* struct rt_sigframe of the kernel. */
 struct signal_frame {
