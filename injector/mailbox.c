@@ -90,23 +90,32 @@ static struct prb_error *stopped(pid_t pid)
 			      "let it go on, and inject again: kill -CONT %d", pid);
 }
 
-/* Our number for a thread that knows itself as @inner: mostly the same. 0 if there is none. */
-static struct prb_error *find_tid(struct prb_target *t, pid_t inner, pid_t *ret)
+/* Looks through a list of the threads, which lacks some if others come and go meanwhile. */
+static struct prb_error *look_for_tid(struct prb_target *t, pid_t inner, pid_t *ret)
 {
 	prb_auto_str struct prb_str tids = {};
 
-	*ret = 0;
 	PRB_TRY(prb_target_list(t, &tids, "task"));
-	for (int others = 0; others < 2 && !*ret; others++) {
-		for (const char *at = prb_str_text(&tids); *at && !*ret;) {
-			char *end;
-			pid_t tid = (pid_t)strtol(at, &end, 10);
+	for (const char *at = prb_str_text(&tids); *at && !*ret;) {
+		char *end;
+		pid_t tid = (pid_t)strtol(at, &end, 10);
 
-			if ((others || tid == inner) && prb_task_inner_tid(t, tid) == inner)
-				*ret = tid;
-			at = *end ? end + 1 : end;
-		}
+		if (prb_task_inner_tid(t, tid) == inner)
+			*ret = tid;
+		at = *end ? end + 1 : end;
 	}
+	return NULL;
+}
+
+/* Our number for a thread that knows itself as @inner: the same in the same namespace. 0 if there
+ * is none. */
+static struct prb_error *find_tid(struct prb_target *t, pid_t inner, pid_t *ret)
+{
+	enum { LOOKS = 20 };
+
+	*ret = prb_task_inner_tid(t, t->pid) == t->pid ? inner : 0;
+	for (int i = 0; i < LOOKS && !*ret; i++)
+		PRB_TRY(look_for_tid(t, inner, ret));
 	return NULL;
 }
 
