@@ -15,6 +15,12 @@
 
 #include "fault.h"
 
+#ifdef __x86_64__
+static const unsigned ARCHITECTURE = AUDIT_ARCH_X86_64;
+#else
+static const unsigned ARCHITECTURE = AUDIT_ARCH_AARCH64;
+#endif
+
 enum {
 	LAST_OLD = 334, /* numbers that each architecture had of its own */
 	FIRST_COMMON = 424,
@@ -25,19 +31,26 @@ enum {
 };
 
 static const int forbidden[] = {
+#ifdef __x86_64__
+	SYS_create_module,
+	SYS_get_kernel_syms,
+	SYS_ioperm,
+	SYS_iopl,
+	SYS_query_module,
+	SYS_sysfs,
+	SYS__sysctl,
+	SYS_uselib,
+	SYS_ustat,
+#endif
 	SYS_acct,
 	SYS_add_key,
 	SYS_bpf,
 	SYS_clock_adjtime,
 	SYS_clock_settime,
-	SYS_create_module,
 	SYS_delete_module,
 	SYS_finit_module,
-	SYS_get_kernel_syms,
 	SYS_get_mempolicy,
 	SYS_init_module,
-	SYS_ioperm,
-	SYS_iopl,
 	SYS_kcmp,
 	SYS_kexec_file_load,
 	SYS_kexec_load,
@@ -49,7 +62,6 @@ static const int forbidden[] = {
 	SYS_nfsservctl,
 	SYS_perf_event_open,
 	SYS_pivot_root,
-	SYS_query_module,
 	SYS_quotactl,
 	SYS_reboot,
 	SYS_request_key,
@@ -58,13 +70,9 @@ static const int forbidden[] = {
 	SYS_settimeofday,
 	SYS_swapon,
 	SYS_swapoff,
-	SYS_sysfs,
-	SYS__sysctl,
 	SYS_umount2,
 	SYS_unshare,
-	SYS_uselib,
 	SYS_userfaultfd,
-	SYS_ustat,
 	SYS_vhangup,
 	SYS_open_by_handle_at,
 	SYS_io_uring_setup,
@@ -141,7 +149,7 @@ int main(int argc, char **argv)
 		return 2;
 	fault_open(argv[1]);
 	load(offsetof(struct seccomp_data, arch));
-	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
+	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
 	give(SECCOMP_RET_KILL_PROCESS);
 	load(offsetof(struct seccomp_data, nr));
 	give_if(BPF_JGE, 0x40000000, no); /* the x32 calls */
