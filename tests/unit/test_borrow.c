@@ -13,14 +13,16 @@
 #include "injector/run_to.h"
 #include "tests/unit/sleeper.h"
 
+enum { TRIES = 20 };
+
 #ifdef __x86_64__
 
 enum {
-	TRIES = 20,
 	MXCSR = 24, /* places in the vector registers */
 	XMM = 160,
 	XMM_SIZE = 256,
 };
+static const uint8_t endless_loop[] = {0xeb, 0xfe};
 
 /* Holds known values in registers and never changes them: every look finds the same. */
 static void stand_still(void *unused)
@@ -48,6 +50,83 @@ static void stand_still(void *unused)
 			 : "r"(values), "m"(mxcsr)
 			 : "memory");
 }
+
+static const struct user_regs_struct *general(const struct prb_thread_state *state)
+{
+	return (const struct user_regs_struct *)state->general;
+}
+
+static void assert_same_registers(const struct prb_thread_state *now_is,
+				  const struct prb_thread_state *before)
+{
+	struct user_regs_struct was = *general(before);
+
+	was.orig_rax = general(now_is)->orig_rax; /* no call is under way in either */
+	assert_memory_equal(&was, general(now_is), sizeof(was));
+	assert_memory_equal(before->extended + XMM, now_is->extended + XMM, XMM_SIZE);
+	assert_memory_equal(before->extended + MXCSR, now_is->extended + MXCSR, 4);
+	assert_int_equal(was.r15, 0x5555666677778888);
+}
+
+static void assert_same_stack(int memory, const struct prb_thread_state *before)
+{
+	uint64_t stack = general(before)->rsp, red_zone;
+
+	ok(prb_mail_read(memory, stack - 8, &red_zone, sizeof(red_zone)));
+	assert_int_equal(red_zone, stack);
+}
+
+#else
+
+enum { VECTORS_SIZE = 512 + 8 }; /* with FPSR and FPCR */
+static const uint8_t endless_loop[] = {0x00, 0x00, 0x00, 0x14};
+
+/* As above. */
+static void stand_still(void *unused)
+{
+	static uint8_t values[512] __attribute__((aligned(16)));
+	uint64_t control = 3 << 22; /* rounds towards zero */
+	sigset_t blocked;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(values); i++)
+		values[i] = (uint8_t)(i * 7 + 1);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	__asm__ volatile("msr fpcr, %1\n"
+			 ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,"
+			 "24,25,26,27,28,29,30,31\n"
+			 "ldr q\\n, [%0, #16 * \\n]\n"
+			 ".endr\n"
+			 "mov x8, #101\n" /* as if for a call */
+			 "mov x20, #0x5555\n"
+			 "cmp x20, x20\n"
+			 "1: b 1b\n"
+			 :
+			 : "r"(values), "r"(control)
+			 : "memory");
+}
+
+static void assert_same_registers(const struct prb_thread_state *now_is,
+				  const struct prb_thread_state *before)
+{
+	const struct user_regs_struct *regs = (const struct user_regs_struct *)now_is->general;
+
+	assert_memory_equal(before->general, now_is->general, sizeof(*regs));
+	assert_memory_equal(before->extended, now_is->extended, VECTORS_SIZE);
+	assert_int_equal(now_is->extended[17], (uint8_t)(17 * 7 + 1));
+	assert_int_equal(regs->regs[20], 0x5555);
+}
+
+/* There is no red zone. */
+static void assert_same_stack(int memory, const struct prb_thread_state *before)
+{
+	(void)memory;
+	(void)before;
+}
+
+#endif
 
 struct borrowing {
 	struct child child;
@@ -93,21 +172,17 @@ static void give_back(struct borrowing *b)
 	assert_true(pause > 0);
 }
 
-static const struct user_regs_struct *general(const struct borrowing *b)
-{
-	return (const struct user_regs_struct *)b->borrow.state.general;
-}
-
 /* It has come to the loop in which nothing changes. */
 static void take_in_loop(struct borrowing *b)
 {
-	static const uint8_t loop[] = {0xeb, 0xfe}; /* jmp to itself */
-	uint8_t code[sizeof(loop)];
+	uint8_t code[sizeof(endless_loop)];
+	struct prb_regs regs;
 
 	for (double late = now() + PATIENCE; now() < late;) {
 		take(b);
-		ok(prb_mail_read(b->borrow.memory, general(b)->rip, code, sizeof(code)));
-		if (!memcmp(code, loop, sizeof(code)))
+		b->borrow.arch->registers(&b->borrow.state, &regs);
+		ok(prb_mail_read(b->borrow.memory, regs.pc, code, sizeof(code)));
+		if (!memcmp(code, endless_loop, sizeof(code)))
 			return;
 		give_back(b);
 	}
@@ -116,18 +191,9 @@ static void take_in_loop(struct borrowing *b)
 
 static void assert_same(const struct borrowing *b, const struct prb_thread_state *before)
 {
-	const struct user_regs_struct *now_is = general(b);
-	struct user_regs_struct was;
-	uint64_t red_zone;
-
-	memcpy(&was, before->general, sizeof(was));
-	was.orig_rax = now_is->orig_rax; /* no call is under way in either */
-	assert_memory_equal(&was, now_is, sizeof(was));
-	assert_memory_equal(before->extended + XMM, b->borrow.state.extended + XMM, XMM_SIZE);
-	assert_memory_equal(before->extended + MXCSR, b->borrow.state.extended + MXCSR, 4);
+	assert_same_registers(&b->borrow.state, before);
 	assert_int_equal(b->borrow.state.mask, before->mask);
-	ok(prb_mail_read(b->borrow.memory, was.rsp - 8, &red_zone, sizeof(red_zone)));
-	assert_int_equal(red_zone, was.rsp);
+	assert_same_stack(b->borrow.memory, before);
 }
 
 static void assert_calls(struct borrowing *b)
@@ -151,7 +217,7 @@ static void test_calls(void **state)
 	take_in_loop(&b);
 	before = b.borrow.state;
 	assert_int_equal(before.mask, 1ull << (SIGUSR1 - 1));
-	assert_int_equal(general(&b)->r15, 0x5555666677778888);
+	assert_same(&b, &before);
 	for (int i = 0; i < TRIES; i++) {
 		assert_calls(&b);
 		give_back(&b);
@@ -228,6 +294,8 @@ static void test_run_to(void **state)
 	struct prb_regs regs;
 
 	(void)state;
+	if (!prb_inject_arch()->breakpoints)
+		skip();
 	start(&child, visit_place, NULL);
 	await(&child, 'R', NULL);
 	stop_child(&child, &stop);
@@ -301,13 +369,3 @@ int main(void)
 
 	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);
 }
-
-#else
-
-/* The program that stands still is written for x86-64; live tests cover the other processors. */
-int main(void)
-{
-	return 0;
-}
-
-#endif

@@ -144,13 +144,13 @@ static int raw_thread(void *unused)
 static void in_raw_thread(void *unused)
 {
 	static char stack[65536] __attribute__((aligned(64)));
-	static uint64_t no_thread[8];
+	static uint64_t no_thread[2048]; /* with room for what lies on both sides of a pointer */
 
 	(void)unused;
 	clone(raw_thread, stack + sizeof(stack),
 	      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
 		      CLONE_SETTLS,
-	      NULL, NULL, no_thread);
+	      NULL, NULL, no_thread + 1024);
 	pause();
 }
 
