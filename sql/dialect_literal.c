@@ -110,17 +110,6 @@ size_t prb_translate_timestamp(struct prb_translation *t, size_t i)
 	return 2;
 }
 
-/** CURRENT_TIMESTAMP - interval …: SQLite's is a text, with which nothing can be calculated */
-size_t prb_translate_current(struct prb_translation *t, size_t i)
-{
-	if (!prb_translation_is(t, i, "current_timestamp") ||
-	    !(prb_translation_is(t, i + 1, "-") || prb_translation_is(t, i + 1, "+")) ||
-	    !prb_translation_is(t, i + 2, "interval"))
-		return 0;
-	prb_translation_put(t, i, "now()");
-	return 1;
-}
-
 /** EXTRACT(hour FROM time) */
 size_t prb_translate_extract(struct prb_translation *t, size_t i)
 {

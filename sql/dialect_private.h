@@ -64,7 +64,6 @@ void prb_translation_refuse(struct prb_translation *t, size_t i, struct prb_erro
  * it stands for; otherwise 0. */
 size_t prb_translate_interval(struct prb_translation *t, size_t i);
 size_t prb_translate_timestamp(struct prb_translation *t, size_t i);
-size_t prb_translate_current(struct prb_translation *t, size_t i);
 size_t prb_translate_extract(struct prb_translation *t, size_t i);
 size_t prb_translate_percentile(struct prb_translation *t, size_t i);
 

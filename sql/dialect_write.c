@@ -210,9 +210,8 @@ static size_t translate_limit(struct prb_translation *t, size_t i)
 static size_t translate_here(struct prb_translation *t, size_t i)
 {
 	static size_t (*const all[])(struct prb_translation *, size_t) = {
-		translate_match,	  translate_limit,	 prb_translate_interval,
-		prb_translate_timestamp,  prb_translate_extract, prb_translate_current,
-		prb_translate_percentile,
+		translate_match,	 translate_limit,	prb_translate_interval,
+		prb_translate_timestamp, prb_translate_extract, prb_translate_percentile,
 	};
 	enum prb_token_kind kind = t->tokens.items[i].kind;
 	size_t length = 0;

@@ -83,6 +83,25 @@ static void call_now(sqlite3_context *context, int count, sqlite3_value **values
 	sqlite3_result_double(context, host->now);
 }
 
+/* SQLite's own are texts, which no time compares with. */
+static void call_current_date(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const struct prb_functions_host *host = sqlite3_user_data(context);
+
+	(void)count;
+	(void)values;
+	sqlite3_result_double(context, floor(host->now / DAY) * DAY);
+}
+
+static void call_current_time(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const struct prb_functions_host *host = sqlite3_user_data(context);
+
+	(void)count;
+	(void)values;
+	sqlite3_result_double(context, host->now - floor(host->now / DAY) * DAY);
+}
+
 enum part {
 	YEAR,
 	QUARTER,
@@ -403,6 +422,9 @@ static void call_time_text(sqlite3_context *context, int count, sqlite3_value **
 
 const struct prb_function prb_time_functions[] = {
 	{"now", 0, call_now},
+	{"current_timestamp", 0, call_now},
+	{"current_date", 0, call_current_date},
+	{"current_time", 0, call_current_time},
 	{"year", 1, call_year},
 	{"month", 1, call_month},
 	{"day", 1, call_day},

@@ -58,6 +58,8 @@ enum {
 	PRB_COLUMN_DEPTH = 1 << 3,
 	/** Dear to read: snapshots do not record it. */
 	PRB_COLUMN_COSTLY = 1 << 4,
+	/** Seconds since the epoch: a text compared with it is refused. */
+	PRB_COLUMN_TIME = 1 << 5,
 
 	/** Rows come from the agent: empty, with a note, while it is not loaded. */
 	PRB_TABLE_AGENT = 1 << 0,

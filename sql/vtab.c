@@ -24,8 +24,7 @@ struct cursor {
 	bool end;
 };
 
-/** Gives an error to SQLite, and keeps it whole for whoever asked. */
-static int fail(struct prb_vtab *table, struct prb_error *err)
+int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err)
 {
 	int code = err->code == PRB_ERROR_NOMEM ? SQLITE_NOMEM
 		   : err->code == PRB_ERROR_CANCELLED || err->code == PRB_ERROR_TIMEOUT
@@ -266,7 +265,7 @@ static int settle(struct prb_vtab *table, struct cursor *cursor, struct prb_erro
 	for (;;) {
 		err = leave_out(table, cursor, err);
 		if (err)
-			return fail(table, err);
+			return prb_vtab_fail(table, err);
 		if (cursor->scan.page && cursor->row < cursor->scan.page->rows)
 			return SQLITE_OK;
 		if (cursor->scan.page && cursor->scan.more) {
@@ -319,12 +318,12 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
 	cursor->rowid = 0;
 	cursor->end = false;
 	if (!(table->spec->flags & PRB_TABLE_GLOBAL) && !table->session->targets.count)
-		return fail(table,
-			    prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-							    "table %s.%s needs a target",
-							    table->spec->schema, table->spec->name),
-					   "give one with -t TARGET; 'probing list' shows which "
-					   "Python processes there are"));
+		return prb_vtab_fail(
+			table, prb_error_hint(prb_error_create(
+						      PRB_ERROR_USAGE, "table %s.%s needs a target",
+						      table->spec->schema, table->spec->name),
+					      "give one with -t TARGET; 'probing list' shows which "
+					      "Python processes there are"));
 	unsigned count = take_keys(cursor, text, argv);
 	return settle(table, cursor, begin(table, cursor, used, count));
 }

@@ -122,6 +122,27 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 	return true;
 }
 
+/** Seconds and a text are never less or more than each other in any useful way. */
+static struct prb_error *check_time(const struct prb_vtab *table, sqlite3_index_info *info,
+				    int index)
+{
+	const struct sqlite3_index_constraint *c = &info->aConstraint[index];
+	const struct prb_column *column = spec_column(table, c->iColumn);
+	sqlite3_value *value = NULL;
+
+	if (!column || !(column->flags & PRB_COLUMN_TIME) ||
+	    c->op >= SQLITE_INDEX_CONSTRAINT_LIMIT ||
+	    sqlite3_vtab_rhs_value(info, index, &value) != SQLITE_OK ||
+	    sqlite3_value_numeric_type(value) != SQLITE_TEXT)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "%s is a number of seconds since the epoch, and "
+					       "'%.60s' a text",
+					       column->name, sqlite3_value_text(value)),
+			      "write TIMESTAMP '2026-01-02 03:04:05', now() or "
+			      "now() - interval '5 minutes'");
+}
+
 /** True if the rows are wanted in no order, or the one in which they come. */
 static bool in_order(const struct prb_vtab *table, const sqlite3_index_info *info)
 {
@@ -187,17 +208,22 @@ int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 	struct prb_vtab *table = prb_vtab_of(vtab);
 	struct choice choice = {.depth = INT64_MAX, .limit = INT64_MAX};
 	uint64_t used = info->colUsed >> table->lead;
+	struct prb_error *err = NULL;
 	bool possible = true;
 
 	/* Bit 63 stands for all columns from there on. */
 	if (table->lead && info->colUsed >> 63)
 		used |= UINT64_MAX << (63 - table->lead);
 	prb_str_printf(&choice.text, "%llx", (unsigned long long)used);
-	for (int i = 0; possible && i < info->nConstraint; i++)
+	for (int i = 0; possible && !err && i < info->nConstraint; i++) {
 		possible = choose(table, info, i, &choice);
-	if (possible && !choice.text.failed)
+		err = check_time(table, info, i);
+	}
+	if (possible && !err && !choice.text.failed)
 		info->idxStr = sqlite3_mprintf("%s", prb_str_text(&choice.text));
 	prb_str_deinit(&choice.text);
+	if (err)
+		return prb_vtab_fail(table, err);
 	if (!possible)
 		return SQLITE_CONSTRAINT;
 	if (!info->idxStr)

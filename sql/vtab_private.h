@@ -33,6 +33,9 @@ static inline struct prb_vtab *prb_vtab_of(sqlite3_vtab *vtab)
 	return (struct prb_vtab *)vtab;
 }
 
+/** Gives an error to SQLite, and keeps it whole for whoever asked. */
+int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err);
+
 /**
  * Chooses the constraints that reach the scan. idxStr becomes the mask of used columns in
  * hexadecimal, and for each key ",COLUMN" (its value is the next argument of the filter) or

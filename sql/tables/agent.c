@@ -37,9 +37,9 @@ static struct prb_error *scan(struct prb_scan *scan)
 		.scan = scan,                                          \
 	}
 
-#define TIMESTAMP                                                               \
-	{                                                                       \
-		"timestamp", REAL, "When it was recorded, since the epoch", "s" \
+#define TIMESTAMP                                                                                \
+	{                                                                                        \
+		"timestamp", REAL, "When it was recorded, since the epoch", "s", PRB_COLUMN_TIME \
 	}
 #define RANK                                                                           \
 	{                                                                              \
@@ -87,8 +87,9 @@ AGENT_TABLE(python_comm_collective, "python", "comm_collective",
 	    {"bytes", INTEGER, "Size of what this rank gives", "bytes"},
 	    {"dtype", TEXT, "Type of the elements"}, {"shape", TEXT, "Shape of the tensor"},
 	    {"async_op", INTEGER, "1 if the call returned before it was done"},
-	    {"start_time", REAL, "When it was called, since the epoch", "s"},
-	    {"end_time", REAL, "When it was done, since the epoch; NULL while it is not", "s"},
+	    {"start_time", REAL, "When it was called, since the epoch", "s", PRB_COLUMN_TIME},
+	    {"end_time", REAL, "When it was done, since the epoch; NULL while it is not", "s",
+	     PRB_COLUMN_TIME},
 	    {"duration_ms", REAL, "How long it took; NULL while it is not done", "ms"},
 	    {"file", TEXT, "Source file that called it"},
 	    {"lineno", INTEGER, "Line that called it"}, );

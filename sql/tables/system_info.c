@@ -48,12 +48,14 @@ static const struct prb_column columns[] = {
 	[SWAP_TOTAL] = {"swap_total", PRB_COLUMN_INTEGER, "Swap space", "bytes"},
 	[SWAP_FREE] = {"swap_free", PRB_COLUMN_INTEGER, "Swap space that is not used", "bytes"},
 	[UPTIME] = {"uptime", PRB_COLUMN_REAL, "Time since the machine was started", "s"},
-	[BOOT_TIME] = {"boot_time", PRB_COLUMN_REAL, "When that was, since the epoch", "s"},
+	[BOOT_TIME] = {"boot_time", PRB_COLUMN_REAL, "When that was, since the epoch", "s",
+		       PRB_COLUMN_TIME},
 	[LOAD_1] = {"load_1", PRB_COLUMN_REAL,
 		    "Threads that ran or wanted to, average of a minute"},
 	[LOAD_5] = {"load_5", PRB_COLUMN_REAL, "The same of five minutes"},
 	[LOAD_15] = {"load_15", PRB_COLUMN_REAL, "The same of fifteen minutes"},
-	[TIME] = {"time", PRB_COLUMN_REAL, "Time of the machine's clock, since the epoch", "s"},
+	[TIME] = {"time", PRB_COLUMN_REAL, "Time of the machine's clock, since the epoch", "s",
+		  PRB_COLUMN_TIME},
 	{},
 };
 

@@ -160,3 +160,30 @@ def test_several_targets(target):
             first.pid, second.pid}
         assert len(tables.run(session, "SELECT * FROM system.info")) == 1
         assert re.match(r"\d+$", rows[0]["_target"])
+
+
+@pytest.mark.parametrize("condition, count", [
+    ("start_time < CURRENT_TIMESTAMP", 1),
+    ("start_time > CURRENT_TIMESTAMP", 0),
+    ("start_time > CURRENT_TIMESTAMP - interval '1 day'", 1),
+    ("start_time BETWEEN CURRENT_DATE - 86400 AND CURRENT_DATE + CURRENT_TIME", 1),
+    ("start_time > TIMESTAMP '2020-01-02 03:04:05'", 1),
+    ("start_time > '1577934245.5'", 1),  # a number
+])
+def test_times_compare(target, probing, condition, count):
+    process = target("evaluated.py", "idle")
+    done = probing(process.pid, "query", "-f", "csv",
+                   "SELECT count(*) AS n FROM process.info WHERE " + condition)
+    assert (done.code, done.out) == (0, "n\n%d\n" % count), done
+
+
+@pytest.mark.parametrize("condition", [
+    "start_time > '2020-01-02 03:04:05'", "'2020-01-02' < start_time", "start_time = 'now'",
+    "start_time BETWEEN '2020-01-02' AND now()"])
+def test_times_do_not_compare_with_texts(target, probing, condition):
+    """SQLite takes any number for less than any text, which nobody means."""
+    process = target("evaluated.py", "idle")
+    done = probing(process.pid, "query", "SELECT * FROM process.info WHERE " + condition)
+    assert done.code == 2 and not done.out, done
+    assert "start_time is a number of seconds since the epoch" in done.err, done
+    assert "write TIMESTAMP '2026-01-02 03:04:05'" in done.err, done

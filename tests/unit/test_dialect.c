@@ -162,7 +162,7 @@ static void test_interval(void **state)
 		{"SELECT * FROM t WHERE timestamp > now() - interval '5 min'",
 		 "SELECT * FROM t WHERE timestamp > now() - 300"},
 		{"x - INTERVAL '1 hour 30 minutes'", "x - 5400"},
-		{"CURRENT_TIMESTAMP - interval '1s'", "now() - 1"},
+		{"CURRENT_TIMESTAMP - interval '1s'", "CURRENT_TIMESTAMP - 1"},
 		{"x - interval'90s'", "x - 90"},
 		{"x - interval '90s'AND y", "x - 90 AND y"},
 		{"x-interval '-5 min'", "x-(-300)"},

@@ -69,6 +69,9 @@ static void check_column(const struct prb_table *table, const struct prb_column 
 	check_doc(table->name, column->name, column->doc);
 	if (column->unit && (!*column->unit || column->type == PRB_COLUMN_TEXT))
 		fail_at(table->name, column->name, "has a unit that makes no sense");
+	/* A text that is compared with a time is refused only where it is known to be one. */
+	if (!strstr(column->doc, "since the epoch") != !(column->flags & PRB_COLUMN_TIME))
+		fail_at(table->name, column->name, "is a time in its doc or its flags only");
 	/* What is asked for by an argument has to reach the scan. */
 	if (column->flags & PRB_COLUMN_HIDDEN && !(column->flags & PRB_COLUMN_KEY))
 		fail_at(table->name, column->name, "is an argument that is no key");
