@@ -117,14 +117,14 @@ struct prb_error *prb_heap_describe(struct prb_heap *h, uint64_t address, const 
 /*
  * How often the collector has begun or ended to run; what cannot be known is no reason for doubt.
  */
-static struct prb_error *count_collections(struct prb_heap *h, int64_t *ret)
+static struct prb_error *count_collections(struct prb_heap *h, uint64_t *ret)
 {
 	struct prb_gc gc;
 
 	PRB_TRY(prb_gc_read(h->py, h->mem, h->interp, &gc));
 	*ret = gc.collecting;
 	for (unsigned i = 0; i < PRB_GC_GENERATIONS; i++)
-		*ret += 2 * gc.generations[i].collections;
+		*ret += 2 * (uint64_t)gc.generations[i].collections;
 	if (gc.collecting)
 		prb_heap_set_doubt(h, "the garbage collector is at work: objects that it looks at "
 				      "may be missing");
@@ -186,7 +186,7 @@ void prb_heap_destroy(struct prb_heap *h)
 
 struct prb_error *prb_heap_next(struct prb_heap *h, struct prb_heap_object *ret, bool *more)
 {
-	int64_t collections;
+	uint64_t collections;
 
 	PRB_TRY(h->py->layout.free_threaded ? prb_heap_pages_next(h, ret, more)
 					    : prb_heap_lists_next(h, ret, more));

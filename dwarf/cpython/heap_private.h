@@ -51,7 +51,7 @@ struct prb_heap {
 	struct prb_blocks *blocks;
 	struct prb_heap_lists lists; /**< but for free-threaded builds */
 	struct prb_heap_pages pages;
-	int64_t collections; /**< of all generations, when the walk began */
+	uint64_t collections; /**< of all generations, when the walk began */
 	const char *doubt;
 	PRB_VEC(struct prb_heap_entry) types;
 	uint32_t *table; /**< index + 1 into types, 0 empty; open addressing */

@@ -5,20 +5,13 @@
  * _Py_DebugOffsets, debug information or a snapshot may claim) and where; the rest is memory,
  * repeated over the whole address space.
  */
-#include "tests/fuzz/input.h"
+#include "tests/fuzz/builds.h"
 
 #include "dwarf/cpython/debug_offsets.h"
 #include "dwarf/cpython/locks.h"
 #include "dwarf/cpython/python.h"
 
-static const struct {
-	uint16_t version;
-	bool free_threaded;
-} builds[] = {{0x0304, false}, {0x0305, false}, {0x0306, false}, {0x0307, false}, {0x0308, false},
-	      {0x0309, false}, {0x030a, false}, {0x030b, false}, {0x030c, false}, {0x030d, false},
-	      {0x030d, true},  {0x030e, false}, {0x030f, false}};
-
-enum { FRAMES_ASKED = 4, THREADS_ASKED = 4, BAD_FIELDS_MAX = 8, DEBUG_OFFSETS = 0x10 };
+enum { FRAMES_ASKED = 4, THREADS_ASKED = 4, DEBUG_OFFSETS = 0x10 };
 
 static void ask_frame(struct prb_python *py, struct prb_mem *mem, const struct prb_py_frame *frame)
 {
@@ -97,29 +90,15 @@ static void ask_threads(struct prb_python *py, struct prb_mem *mem)
 	prb_error_destroy(err);
 }
 
-static void move_fields(struct prb_layout *layout, struct input *input, unsigned count)
-{
-	for (unsigned i = 0; i < PRB_MIN(count, BAD_FIELDS_MAX); i++) {
-		unsigned field = input_u8(input) % prb_layout_field_count;
-
-		*(int32_t *)((char *)layout + prb_layout_fields[field].place) =
-			(int32_t)input_u32(input);
-	}
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	unsigned build = input_u8(&input) % PRB_ARRAY_SIZE(builds), flags = input_u8(&input);
-	struct prb_python py = {
-		.layout = *prb_layout_table(builds[build].version, builds[build].free_threaded,
-					    false),
-		.runtime = (uint64_t)input_u8(&input) * 16,
-		.interp_head = (uint64_t)input_u8(&input) * 16,
-	};
+	struct prb_python py = {.layout = input_layout(&input)};
+	unsigned flags = input_u8(&input);
 
-	py.layout.behaviour = prb_behaviour_find(builds[build].version);
-	move_fields(&py.layout, &input, flags >> 1 & 7);
+	py.runtime = (uint64_t)input_u8(&input) * 16;
+	py.interp_head = (uint64_t)input_u8(&input) * 16;
+	input_move_fields(&input, &py.layout, flags >> 1 & 7);
 
 	struct repeated_memory memory = repeat(&input, flags & 1);
 	struct fact_target facts = fact_target((struct input){}, PRB_TARGET_SNAPSHOT, &memory.mem);

@@ -93,8 +93,12 @@ static inline struct prb_error *repeated_read(struct prb_mem *mem, uint64_t addr
 	    (memory->bounded && !prb_inside(address, length, memory->size)))
 		return prb_error_fault(address, length);
 	memory->reads--;
-	for (size_t i = 0; i < length; i++)
-		to[i] = memory->bytes[(address + i) % memory->size];
+	for (size_t done = 0, part; done < length; done += part) {
+		size_t from = (address + done) % memory->size;
+
+		part = PRB_MIN(length - done, memory->size - from);
+		memcpy(to + done, memory->bytes + from, part);
+	}
 	return NULL;
 }
 
