@@ -15,6 +15,10 @@ $(O)/peers/.stamp: tests/bench/module.mk
 		$(O)/peers/original/bin/libprobing.so || true # where its inject looks for it
 	$(Q)touch $@
 
+.PHONY: bench-debuggers
+bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; writes docs/debuggers.md
+	$(Q)python3 tests/bench/debuggers.py --library $(CURDIR)/$(O)/libprobing.so
+
 .PHONY: bench
 bench: $(O)/probing $(O)/peers/.stamp ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
