@@ -235,6 +235,21 @@ PROBING_API struct probing_error *probing_describe(struct probing *p, uint64_t a
 						   unsigned limit, probing_object_handler *handler,
 						   void *context) PROBING_MUST_CHECK;
 
+/** What a dump shall have besides Python frames; bits. */
+enum probing_part {
+	PROBING_LOCALS = 1, /**< variables of each frame */
+	PROBING_NATIVE = 2, /**< C frames in between */
+	PROBING_SOURCE = 4, /**< text of the lines */
+};
+
+/**
+ * Gives the stack of thread @p tid, 0: of all, as one JSON object, which docs/json.md describes.
+ * @p what has bits of enum probing_part.
+ */
+PROBING_API struct probing_error *probing_dump(struct probing *p, int64_t tid, unsigned what,
+					       probing_text_handler *handler,
+					       void *context) PROBING_MUST_CHECK;
+
 /**
  * Saves all that the tables would read of the session's target, which must be the only one, to the
  * file @p path, for probing_open() on another machine. With @p redact not 0, values of variables

@@ -13,6 +13,7 @@ except ImportError:
 
 CANCELLED = 7
 TERMINAL, COLOUR = 1, 2
+LOCALS, NATIVE = 1, 2
 
 POINTER, TEXT, NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
 WARNING = ctypes.CFUNCTYPE(None, POINTER, TEXT)
@@ -60,6 +61,7 @@ SIGNATURES = {
     "probing_look_up": (POINTER, POINTER, ctypes.c_int64, NUMBER, TEXT, ON_OBJECT,
                         POINTER),
     "probing_describe": (POINTER, POINTER, ctypes.c_uint64, NUMBER, ON_OBJECT, POINTER),
+    "probing_dump": (POINTER, POINTER, ctypes.c_int64, NUMBER, ON_TEXT, POINTER),
     "probing_snapshot": (POINTER, POINTER, TEXT, ctypes.c_int),
 }
 

@@ -156,13 +156,20 @@ class Session:
             if pieces:
                 debugger.write(library.decode(b"".join(pieces)))
 
+    def dump(self, tid, what):
+        """The stack of a thread, 0: of all, as JSON."""
+        return library.decode(b"".join(self._pieces(LIBRARY.probing_dump, tid, what)))
+
     def _text(self, sql, output_format, look, width, pieces=None):
+        return self._pieces(LIBRARY.probing_print, encode(sql), output_format.encode(), look, width,
+                            pieces=pieces)
+
+    def _pieces(self, function, *arguments, pieces=None):
         pieces = [] if pieces is None else pieces
 
         def on_text(_, text, length):
             pieces.append(ctypes.string_at(text, length))
             return 0
 
-        self._call(LIBRARY.probing_print, encode(sql), output_format.encode(), look, width,
-                   library.ON_TEXT(on_text), None)
+        self._call(function, *arguments, library.ON_TEXT(on_text), None)
         return pieces

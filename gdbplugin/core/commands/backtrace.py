@@ -13,7 +13,8 @@ class Backtrace(Command):
     usage = "[OPTIONS]"
     description = """
 The innermost call comes first. Numbers are those that 'probing frame' takes. Calls of a recursion
-are shown once."""
+are shown once. With 'set probing format json' it is what 'probing backtrace --json' prints in a
+shell."""
     options = (Option("all", "all threads", short="a"),
                Option("tid", "this thread, by the number that the kernel gave it", "TID"),
                Option("locals", "with the variables of each frame", short="l"),
@@ -28,11 +29,21 @@ are shown once."""
         if "tid" in options:
             tid = number(options["tid"], "thread")
         with open_session(debugger) as session:
+            if debugger.settings.format == "json":
+                show_json(debugger, session, tid, options)
+                return
             threads = read_stacks(session, tid, "native" in options, "locals" in options)
             mark = selected(debugger) if tid is not None and "tid" not in options else None
             show_threads(debugger, threads, tid is None, mark)
             for text in session.warnings:
                 debugger.warn(text)
+
+
+def show_json(debugger, session, tid, options):
+    """What `probing backtrace --json` prints in a shell."""
+    from ..library import LOCALS, NATIVE
+    what = (LOCALS if "locals" in options else 0) | (NATIVE if "native" in options else 0)
+    debugger.write(session.dump(tid or 0, what) + "\n")
 
 
 COMMAND = Backtrace

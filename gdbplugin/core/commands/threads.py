@@ -10,13 +10,17 @@ class Threads(Command):
     name = "threads"
     summary = "List the threads that run Python, and where each is."
     description = """
-The number is the kernel's, as 'probing backtrace --tid' takes it. The selected thread is marked."""
+The number is the kernel's, as 'probing backtrace --tid' takes it. The selected thread is marked.
+With 'set probing format json' it is the table python.threads."""
 
     def run(self, debugger, words):
         _, rest = self.parse(words)
         self.no_more(rest)
         here, paint = debugger.thread(), Painter(debugger)
         with open_session(debugger) as session:
+            if debugger.settings.format == "json":
+                session.print("SELECT * FROM python.threads", "json")
+                return
             threads = read_stacks(session, None)
         names = [safe(t.row["name"] or t.row["os_name"] or "") for t in threads]
         width = min(24, max(len(name) for name in names))
