@@ -13,7 +13,7 @@
 enum {
 	STACK = 8 << 20,
 	REST_S = 10, /* how long it waits for more code */
-	MS = 1000,
+	SOON_MS = 100,
 	NS_OF_MS = 1000000,
 	SIGSET_BYTES = 8, /* of the kernel */
 };
@@ -34,14 +34,15 @@ __attribute__((noinline)) PRBA_EXPORT void probing_agent_debugger_stops(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/** Sends us SIGURG each time when that is over; 0: never. */
-static void set_timer(uint32_t ms)
+/** Sends us SIGURG soon, and each second from then on; or never. */
+static void set_timer(bool on)
 {
-	struct itimerspec time = {
-		.it_value = {.tv_sec = ms / MS, .tv_nsec = (long)(ms % MS) * NS_OF_MS}};
+	static const struct itimerspec regular = {.it_value.tv_nsec = SOON_MS * NS_OF_MS,
+						  .it_interval.tv_sec = 1};
+	static const struct itimerspec never;
+	const struct itimerspec *time = on ? &regular : &never;
 
-	time.it_interval = time.it_value;
-	syscall(SYS_timer_settime, own.timer, 0, &time, NULL);
+	syscall(SYS_timer_settime, own.timer, 0, time, NULL);
 }
 
 /** That it is not sent to another thread. */
@@ -59,9 +60,9 @@ static void begins(struct prba_connection *c)
 {
 	(void)c;
 	atomic_store(&shared->state, PRBA_DEBUGGER_RUNNING);
-	set_timer(0);
+	set_timer(false);
 	probing_agent_debugger_stops();
-	set_timer(shared->total_ms);
+	set_timer(true);
 }
 
 static void evaluate(void)
@@ -71,7 +72,7 @@ static void evaluate(void)
 	uint32_t done = PRBA_DEBUGGER_DONE;
 
 	atomic_store(&shared->state, PRBA_DEBUGGER_WAITING);
-	set_timer(shared->start_ms);
+	set_timer(true);
 	c->out_start = c->out_end = 0;
 	job->eval = (struct prb_wire_eval){
 		.name = "<probing>",
@@ -87,7 +88,7 @@ static void evaluate(void)
 	prba_python_do(c);
 	prba_python_forget(c);
 	atomic_store(&job->present, false);
-	set_timer(0);
+	set_timer(false);
 	shared->out = (uintptr_t)c->out;
 	shared->out_length = c->out_end;
 	atomic_store(&shared->state, PRBA_DEBUGGER_DONE);

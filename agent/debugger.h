@@ -10,8 +10,8 @@
  * for as any other thread does.
  *
  * So that a debugger gets the process back when the thread waits for what a stopped thread has,
- * the kernel sends the thread SIGURG when its time is over: a debugger is told of that, and a
- * program without a debugger ignores it.
+ * the kernel sends the thread SIGURG from time to time: a debugger is told of that, and a program
+ * without a debugger ignores it.
  */
 #ifndef PRB_AGENT_DEBUGGER_H
 #define PRB_AGENT_DEBUGGER_H
@@ -42,7 +42,6 @@ struct prba_debugger {
 	uint32_t version, code_max;
 	_Atomic uint32_t state;
 	int32_t tid; /**< of the thread */
-	uint32_t start_ms, total_ms;
 	uint64_t code_length;
 	uint64_t out, out_length; /**< frames of agent/protocol.h: the result */
 	char code[PRBA_DEBUGGER_CODE];

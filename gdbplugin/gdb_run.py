@@ -9,11 +9,13 @@ from .core import control
 from .core.errors import Problem
 
 LOCKING = "scheduler-locking"
+SILENCE = "suppress-cli-notifications"
 
 
 class GdbControl(control.Control):
     def __init__(self, find_thread):
         self._find_thread = find_thread
+        self._called = {}  # {thread: function}, the last one
 
     def __enter__(self):
         self._thread = gdb.selected_thread()
@@ -27,16 +29,48 @@ class GdbControl(control.Control):
         self._signal = self._how_urgent()
         for breakpoint in self._disabled:
             breakpoint.enabled = False
+        self._silence = None
+        try:
+            self._silence = gdb.parameter(SILENCE)
+            quiet("set %s on" % SILENCE)
+        except RuntimeError:
+            pass  # before gdb 12 the stops at signals are told
         quiet("set language c")
         quiet("handle SIGURG stop print nopass")
         return self
 
     def __exit__(self, *_):
+        try:
+            self._forget_faults()
+        finally:
+            self._put_back()
+
+    def _forget_faults(self):
+        """gdb has functions return to the stack, where nothing may be executed: the fault shows that
+        they have. A gdbserver keeps that signal for the thread until it stops once more, and would
+        kill the program with it at 'detach'."""
+        connection = getattr(gdb.selected_inferior(), "connection", None)
+        if getattr(connection, "type", None) == "native" or not gdb.selected_inferior().pid:
+            return
+        for tid, address in self._called.items():
+            here = self._breakpoint(self._select(tid, True), address)
+            try:
+                quiet("call ((long (*)(void))%#x)()" % address)
+            except gdb.error:
+                pass  # it has not returned, since it stopped
+            finally:
+                here.delete()
+            if gdb.newest_frame().pc() == address:
+                quiet("with confirm off -- return")
+
+    def _put_back(self):
         for breakpoint in self._disabled:
             if breakpoint.is_valid():
                 breakpoint.enabled = True
         quiet("handle SIGURG %s" % self._signal)
         quiet("set language %s" % self._language)
+        if self._silence is not None:
+            quiet("set %s %s" % (SILENCE, "on" if self._silence else "off"))
         quiet("set %s %s" % (LOCKING, self._locking))
         if self._thread and self._thread.is_valid():
             self._thread.switch()
@@ -70,6 +104,7 @@ class GdbControl(control.Control):
 
     def call(self, tid, address, arguments, alone):
         self._select(tid, alone)
+        self._called[tid] = address
         types = ", ".join(["long"] * len(arguments)) or "void"
         given = ", ".join("%dL" % argument for argument in arguments)
         try:
@@ -81,10 +116,8 @@ class GdbControl(control.Control):
 
     def run(self, tid, address, alone):
         thread, events = self._select(tid, alone), []
-        here = gdb.Breakpoint("*%#x" % address, internal=True)
+        here = self._breakpoint(thread, address)
         try:
-            here.silent = True
-            here.thread = thread.global_num
             gdb.events.stop.connect(events.append)
             try:
                 quiet("continue")
@@ -96,6 +129,13 @@ class GdbControl(control.Control):
         if not gdb.selected_inferior().pid:
             return control.EXITED, ""
         return self._reason(tid, address, events[-1] if events else None)
+
+    @staticmethod
+    def _breakpoint(thread, address):
+        made = gdb.Breakpoint("*%#x" % address, internal=True)
+        made.silent = True
+        made.thread = thread.global_num
+        return made
 
     def _reason(self, tid, address, event):
         now = gdb.selected_thread()

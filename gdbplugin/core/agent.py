@@ -91,7 +91,7 @@ def borrow(debugger, control):
     """A Borrowed thread; lets threads leave unsafe places, if it has to."""
     for _ in range(TRIES):
         with open_session(debugger) as session:
-            stacks = safe_point.read_stacks(session)
+            stacks = safe_point.read_stacks(debugger, session)
         chosen = safe_point.choose(stacks, debugger.thread())
         if chosen:
             # Alone, unless another one may have a lock that is needed.
@@ -100,8 +100,12 @@ def borrow(debugger, control):
         place = safe_point.way_out(stacks) if stacks else None
         if place is None:
             break
-        if control.run(place[0], place[1], False)[0] == run.EXITED:
-            raise Problem("the process has ended")
+        which, text = control.run(place[0], place[1], False)
+        if which == run.EXITED:
+            raise Problem("the process ended meanwhile")
+        if which == run.OTHER:
+            raise Problem("the process was stopped by %s on the way to a place where a function "
+                          "may be called: try again" % text)
     raise safe_point.refusal(stacks)
 
 

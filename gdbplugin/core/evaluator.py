@@ -17,11 +17,10 @@ from .command import open_session
 from .errors import Interrupted, Problem
 
 # struct prba_debugger, up to its code
-_HEAD = struct.Struct("=IIIiIIQQQ")
+_HEAD = struct.Struct("=IIIiQQQ")
 VERSION = 1
-STATE_AT, TIMES_AT, LENGTH_AT = 8, 16, 24
+STATE_AT, LENGTH_AT = 8, 16
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
-GIL_MS = 1000  # how long is waited for a GIL that nobody seems to hold
 # agent/protocol.h
 _FRAME = struct.Struct("<IHH")
 FRAME_TRACEBACK, FRAME_DONE = 68, 69
@@ -35,7 +34,7 @@ class Head:
         data = debugger.read(address, _HEAD.size)
         if len(data) != _HEAD.size:
             raise Problem("the agent's memory cannot be read")
-        (self.version, self.code_max, self.state, self.tid, _, _, _, self.out,
+        (self.version, self.code_max, self.state, self.tid, _, self.out,
          self.out_length) = _HEAD.unpack(data)
 
 
@@ -72,7 +71,7 @@ class Evaluation:
 
     def evaluate(self, code, seconds):
         self._prepare()
-        self._request(code, seconds)
+        self._request(code)
         return self._wait(seconds)
 
     def _prepare(self):
@@ -101,7 +100,7 @@ class Evaluation:
     def _borrowed(self, name):
         return agent.borrow(self.debugger, self.control).call(self.known[name])
 
-    def _request(self, code, seconds):
+    def _request(self, code):
         head = self.head()
         if head.version != VERSION:
             raise Problem("the agent in the process is of another version: 'probing eject' of a "
@@ -111,15 +110,28 @@ class Evaluation:
                           % (len(code), head.code_max))
         self.control.write(self.base + _HEAD.size, code)
         self.control.write(self.base + LENGTH_AT, struct.pack("=Q", len(code)))
-        self.control.write(self.base + TIMES_AT, struct.pack("=II", GIL_MS, int(seconds * 1000)))
         self.control.write(self.base + STATE_AT, struct.pack("=I", REQUESTED))
+
+    def _nobody_is_needed(self):
+        """Whether the interpreter is free without any other thread's doing."""
+        with open_session(self.debugger) as session:
+            threads = safe_point.read_threads(session)
+            if safe_point.is_free_threaded(session) and not all(t.waits for t in threads):
+                # What stops all threads for a moment waits for each that is attached.
+                self.everyone = True
+        return safe_point.holder(threads) is None
+
+    def _waits_for_gil(self):
+        """It does if another thread asked for the GIL just before that was stopped: then ours lets
+        go of it, and goes on only when that one has had it."""
+        with open_session(self.debugger) as session:
+            return any(thread.tid == self.tid and thread.gil == "waits"
+                       for thread in safe_point.read_threads(session))
 
     def _wait(self, seconds):
         """Lets it run until there is a result."""
         until = time.monotonic() + seconds
-        with open_session(self.debugger) as session:
-            held = safe_point.holder(safe_point.read_threads(session))
-        alone = held is None and not self.everyone
+        alone = self._nobody_is_needed() and not self.everyone
         while True:
             which, text = self.control.run(self.tid, self.known["probing_agent_debugger_stops"],
                                            alone)
@@ -130,8 +142,8 @@ class Evaluation:
                 alone = not self.everyone
             elif which == run.STOPPED and head.state == DONE:
                 return Result(self.debugger.read(head.out, head.out_length))
-            elif which == run.TIMER and head.state != RUNNING and time.monotonic() < until:
-                alone = False
+            elif which == run.TIMER and time.monotonic() < until:
+                alone = not self.everyone and not self._waits_for_gil()
             else:
                 self._give_up(which, text, head.state, seconds)
 

@@ -11,6 +11,7 @@ import re
 
 from .errors import Problem
 
+_PYTHON = "SELECT free_threaded FROM process.info"
 _THREADS = "SELECT tid, waits_for, gil FROM python.threads"
 _FRAMES = "SELECT tid, func, frame_type, module, ip, _error FROM native.backtrace " \
           "ORDER BY tid, interpreter, depth"
@@ -27,6 +28,9 @@ _ALLOCATORS = re.compile(r"lib(jemalloc|tcmalloc|mimalloc|hoard|snmalloc)|ld-lin
                          r"\[vdso\]")
 _LIBC = re.compile(r"libc[.-]|libpthread[.-]|libdl[.-]|ld-musl|libc\.musl")
 _BEGINNING = re.compile(r"_start$|__libc_start|start_thread$|clone|__clone|thread_start")
+
+
+_ENTERS = {"x86_64": b"\x0f\x05", "aarch64": b"\x01\x00\x00\xd4"}
 
 
 class Stack:
@@ -64,7 +68,11 @@ def read_threads(session):
     return [Stack(row["tid"], row["waits_for"], row["gil"]) for row in session.query(_THREADS)]
 
 
-def read_stacks(session):
+def is_free_threaded(session):
+    return any(row["free_threaded"] for row in session.query(_PYTHON))
+
+
+def read_stacks(debugger, session):
     """The same with their stacks."""
     stacks = {}
     for stack in read_threads(session):
@@ -77,7 +85,17 @@ def read_stacks(session):
             stack.whole = False
         elif row["frame_type"] in ("native", "inline"):
             stack.frames.append(row)
+    for stack in stacks.values():
+        # What it waits for is not known behind a gdbserver; that it is in the kernel shows.
+        if not stack.waits and stack.frames:
+            stack.waits = behind_a_call(debugger, stack.frames[0]["ip"])
     return list(stacks.values())
+
+
+def behind_a_call(debugger, pc):
+    """Whether the instruction before enters the kernel."""
+    code = _ENTERS.get(debugger.machine())
+    return bool(code) and debugger.read(pc - len(code), len(code)) == code
 
 
 def holder(stacks):

@@ -5,12 +5,9 @@ says; and it behaves as users of gdb expect."""
 import json
 import os
 import re
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import debuggers
 import pytest
@@ -289,56 +286,7 @@ def test_commands_are_fast(sleeper):
         assert times[0] <= 50, session
 
 
-# Ctrl-C, start, installation
-
-class Interactive:
-    """gdb with its commands from a pipe."""
-
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen(
-            ["gdb", "-nx", "-q", *map(str, arguments)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-            env=debuggers.environment())
-        self.printed = ""
-
-    def say(self, line):
-        self.process.stdin.write(line.encode() + b"\n")
-        self.process.stdin.flush()
-
-    def expect(self, text, timeout=60):
-        end = time.monotonic() + timeout
-        while text not in self.printed:
-            assert select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0], \
-                self.printed
-            chunk = os.read(self.process.stdout.fileno(), 65536)
-            assert chunk, self.printed
-            self.printed += chunk.decode(errors="replace")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
-
-
-def test_ctrl_c_ends_a_query_and_nothing_else(sleeper):
-    with Interactive("-p", sleeper.pid) as session:
-        session.say("source %s" % (debuggers.PLUGIN / "probing-gdb.py"))
-        session.say("echo begin\\n")
-        session.expect("begin\n")
-        session.say("probing query SELECT count(*) FROM generate_series(1, 1000000000) AS a")
-        time_used = float(open("/proc/%d/schedstat" % session.process.pid).read().split()[0])
-        while float(open("/proc/%d/schedstat" % session.process.pid).read().split()[0]) < \
-                time_used + 2e8:  # it computes
-            assert session.process.poll() is None
-        os.kill(session.process.pid, signal.SIGINT)
-        session.expect("probing: interrupted")
-        session.say("probing query SELECT 'still ' || 'here' AS a")
-        session.expect("still here")
-        session.say("probing backtrace")
-        session.expect("sleeper.py:13")
-
+# Start, installation
 
 def test_starting_gdb(sleeper, tmp_path):
     line = subprocess.run([support.BINARY, "gdb", "--print"], stdout=subprocess.PIPE,

@@ -18,7 +18,8 @@ The code is what follows, to the end of the line, and sees the names of __main__
   probing eval import gc; gc.get_count()
 It runs on a thread of its own that the agent has, which is loaded first if it is not there, and
 takes the GIL as any other thread does. All other threads stay stopped where they are; only if one
-of them holds the GIL they run until it gives it up. Code that needs another thread is ended."""
+of them holds the GIL they run until it gives it up, and in a free-threaded build if one computes.
+Code that needs another thread is ended."""
     options = (Option("all", "all threads run while the code does", short="a"),
                Option("timeout", "how long it may take, %d at first" % SECONDS, "SECONDS", "t"))
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ctrl-C in gdb and LLDB ends the command of ours that runs, and nothing else."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+
+import debuggers
+import pytest
+import support
+import tables
+
+GDB = pytest.param("gdb", marks=debuggers.needs_gdb)
+LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
+START = {"gdb": ["gdb", "-nx", "-q"], "lldb": ["lldb", "--no-use-colors", "-x"]}
+LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
+        "lldb": "command script import %s" % (debuggers.PLUGIN / "probing_lldb.py")}
+NUMBERS = "SELECT count(*) FROM generate_series(1, 1000000000) AS a"
+
+
+class Interactive:
+    """A debugger with its commands from a pipe."""
+
+    def __init__(self, name, pid):
+        self.process = subprocess.Popen(
+            [*START[name], "-p", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True, env=debuggers.environment())
+        self.printed = ""
+        self.say(LOAD[name])
+
+    def say(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def expect(self, text, timeout=60):
+        end = time.monotonic() + timeout
+        while text not in self.printed:
+            assert select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0], \
+                self.printed
+            chunk = os.read(self.process.stdout.fileno(), 65536)
+            assert chunk, self.printed
+            self.printed += chunk.decode(errors="replace")
+
+    def computes(self, pid):
+        """Waits until a process has used some time of a processor."""
+        def used():
+            with open("/proc/%d/schedstat" % pid) as file:
+                return float(file.read().split()[0])
+        before = used()
+        while used() < before + 2e8:
+            assert self.process.poll() is None, self.printed
+            time.sleep(0.01)
+
+    def press(self):
+        os.kill(self.process.pid, signal.SIGINT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def sleeper(target):
+    known = next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
+    process = target("sleeper.py", interpreter=known)
+    support.wait_for_sleep(process.pid, "pipe_read")
+    return process
+
+
+@pytest.mark.parametrize("name", [GDB, LLDB])
+def test_a_query(name, sleeper):
+    with Interactive(name, sleeper.pid) as session:
+        session.say("probing query SELECT 'beg' || 'un' AS a")
+        session.expect("begun")
+        session.say("probing query " + NUMBERS)
+        session.computes(session.process.pid)
+        session.press()
+        session.expect("probing: interrupted")
+        session.say("probing query SELECT 'still ' || 'here' AS a")
+        session.expect("still here")
+        session.say("probing backtrace")
+        session.expect("sleeper.py:13")
+    assert sleeper.alive()
+
+
+@debuggers.needs_gdb
+def test_code_that_is_evaluated(sleeper):
+    with Interactive("gdb", sleeper.pid) as session:
+        session.say("probing eval -t 600 while True: pass")
+        session.computes(sleeper.pid)
+        session.press()
+        session.expect("probing: interrupted: the code ends as soon as the process runs")
+        session.say("probing backtrace")
+        session.expect("sleeper.py:13")
+        session.say("detach")
+        session.expect("detached")
+    assert sleeper.alive()

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing eval` and `probing inject` in gdb and LLDB: code runs in the process that the debugger holds,
+or is refused; the process and what the user of the debugger had selected stay as they were."""
+
+import os
+import re
+import subprocess
+
+import debuggers
+import pytest
+import support
+import tables
+
+PROGRAMS = support.HERE / "programs"
+GDB = pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb)
+LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
+both = pytest.mark.parametrize("start", [GDB, LLDB])
+
+
+def known():
+    """An interpreter with symbols."""
+    return next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
+
+
+@pytest.fixture(params=tables.chosen_interpreters(), ids=repr)
+def sleeping(request):
+    """Threads that sleep for good."""
+    with support.Target(request.param, PROGRAMS / "recorded.py") as process:
+        process.line()
+        support.wait_for_all_asleep(process.pid, len(support.thread_ids(process.pid)))
+        yield process
+
+
+@pytest.fixture
+def sleeper(target):
+    process = target("sleeper.py", interpreter=known())
+    support.wait_for_sleep(process.pid, "pipe_read")
+    return process
+
+
+def attached(start, process, *commands):
+    return start(*commands, arguments=["-p", process.pid])
+
+
+def problem(session):
+    """The line that a command failed with."""
+    lines = [line for line in session.err.splitlines() if re.match(r"(error: )?probing: ", line)]
+    lines = [line for line in lines if not line.endswith("ran on meanwhile")]
+    assert len(lines) == 1 and "Traceback" not in session.err, session
+    return lines[0].split("probing: ", 1)[1]
+
+
+def printed(session, name):
+    """A part, without what the debugger tells of threads and files."""
+    lines = session.part(name).splitlines()
+    return "\n".join(line for line in lines
+                     if not re.match(r"\[(New|Inferior) |Reading |Thread .* SIGURG|$|Process \d+ detached", line)).strip()
+
+
+def shell(process, code):
+    return subprocess.run([support.BINARY, "-p", str(process.pid), "eval", "--no-inject", code],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+# Evaluating
+
+@both
+def test_what_is_printed_and_the_value(start, sleeping):
+    session = attached(start, sleeping, ("first",), "probing eval print('shown'); 6 * 7",
+                       ("second",), "probing eval __import__('threading').current_thread().name",
+                       ("none",), "probing eval x = 1", ("kept",), "probing eval x + 1",
+                       ("end",), "probing eval [][1]")
+    assert printed(session, "first") == "shown\n42", session
+    assert printed(session, "second").startswith("'Dummy-"), session
+    assert printed(session, "none") == "" and printed(session, "kept") == "2", session
+    assert "IndexError: list index out of range" in session.part("end")
+    assert problem(session) == "the code raised IndexError: list index out of range"
+    assert "ran on" not in session.err
+    assert sleeping.alive() and shell(sleeping, "x").stdout == "1\n"
+
+
+@both
+@pytest.mark.parametrize("interpreter", tables.chosen_interpreters(), ids=repr)
+def test_while_a_thread_computes(start, target, interpreter):
+    process = target("threads.py", interpreter=interpreter)
+    session = attached(start, process, ("one",), "probing eval 'a' * 3", ("two",),
+                       "probing eval 'b' * 3", ("threads",), "probing threads")
+    assert "'aaa'" in session.part("one") and "'bbb'" in session.part("two"), session
+    assert "rec_busy" in session.part("threads") and not session.code
+    assert process.alive() and shell(process, "'c' * 3").stdout == "'ccc'\n"
+
+
+@both
+def test_while_all_threads_allocate(start, target):
+    """Wherever it is stopped: in malloc() most of the time."""
+    process = target("allocates.py", interpreter=known())
+    for _ in range(support.count(3, 50)):
+        session = attached(start, process, "probing eval len(broken)")
+        assert not session.code and re.search(r"^0$", session.out, re.M), session
+    assert process.alive() and shell(process, "broken").stdout == "[]\n"
+
+
+@debuggers.needs_gdb
+def test_in_malloc(target):
+    process = target("allocates.py", interpreter=known())
+    session = attached(debuggers.gdb, process, "break malloc", "continue", ("stack",), "backtrace 1",
+                       ("first",), "probing eval len(broken)", ("points",), "info breakpoints")
+    assert "malloc" in session.part("stack") and printed(session, "first") == "0", session
+    assert re.search(r"^1 .* keep y ", session.part("points"), re.M)
+    assert process.alive() and shell(process, "broken").stdout == "[]\n"
+
+
+@both
+def test_what_was_selected_stays(start, sleeper):
+    session = attached(start, sleeper, "probing up", ("before",), "probing backtrace",
+                       ("eval",), "probing eval sys.argv", ("after",), "probing backtrace", "probing locals")
+    assert "\n* #1" in session.part("before"), session
+    assert printed(session, "after").startswith(printed(session, "before")), session
+    assert "shared" in session.part("after")
+
+
+@debuggers.needs_gdb
+def test_settings_of_gdb_stay(sleeper):
+    session = attached(
+        debuggers.gdb, sleeper, "break write", "set scheduler-locking step", "set language ada",
+        "handle SIGURG nostop print nopass", ("before",), "show language",
+        "show scheduler-locking", "info signals SIGURG", "info breakpoints",
+        "frame function _PyEval_EvalFrameDefault", "frame", ("eval",), "probing eval print(1)",
+        ("after",), "show language", "show scheduler-locking", "info signals SIGURG",
+        "info breakpoints", "frame")
+    before = session.part("before").splitlines()
+    for line in printed(session, "after").splitlines():
+        assert line in before, session
+    assert printed(session, "eval") == "1" and sleeper.alive()
+
+
+@both
+def test_a_lock_that_a_stopped_thread_has(start, target):
+    process = target("allocates.py", interpreter=known())
+    session = attached(start, process, "probing eval -t 0.5 lock.acquire()")
+    said = problem(session)
+    assert "not ended within 0.5 s, while all other threads stood" in said and "--all" in said
+    assert process.alive()
+    # The debugger has gone, so the code was interrupted: once the lock is free, it takes it.
+    assert shell(process, "lock.release()").returncode == 0
+
+
+@both
+def test_an_endless_loop(start, sleeper):
+    session = attached(start, sleeper, "probing eval -t 0.5 while True: pass")
+    assert "is interrupted as soon as the process runs" in problem(session)
+    assert shell(sleeper, "1 + 1").stdout == "2\n"
+    assert sleeper.alive()
+
+
+@both
+def test_with_all_threads(start, sleeper):
+    code = "import threading; t = threading.Thread(target=print); t.start(); t.join(); t.is_alive()"
+    session = attached(start, sleeper, "probing eval --all " + code)
+    assert re.search(r"^False$", session.out, re.M), session
+
+
+@both
+def test_a_core_is_refused(start, sleeper, tmp_path):
+    core = tables.core_of(sleeper.pid, tmp_path)
+    exe = os.readlink("/proc/%d/exe" % sleeper.pid)
+    for command in ("probing eval 1", "probing inject"):
+        session = start(command, arguments=[exe, core] if start is debuggers.gdb else
+                        ["-c", core, exe])
+        assert "needs a process, and this is a core file" in problem(session), session
+        assert "probing print" in problem(session)
+
+
+@both
+@pytest.mark.parametrize("command, said", [
+    ("probing eval 1", "there is no process: attach to one"),
+    ("probing inject", "there is no process: attach to one"),
+    ("probing inject now", "what does 'now' mean"),
+    ("probing eval", "there is no code: for example"),
+    ("probing eval --timeout x 1", "'x' is no time"),
+])
+def test_without_a_process(start, command, said):
+    assert said in problem(start(command))
+
+
+@both
+@debuggers.needs_gdbserver
+def test_behind_a_gdbserver(start, sleeper):
+    connect = "target remote " if start is debuggers.gdb else "gdb-remote "
+    with debuggers.gdbserver(sleeper.pid) as address:
+        session = start(connect + address, ("one",), "probing eval print('far'); 2 ** 10",
+                        arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
+    assert printed(session, "one") == "far\n1024", session
+    assert sleeper.alive()
+
+
+@debuggers.needs_gdb
+def test_what_is_recorded_is_refused(sleeper):
+    session = attached(debuggers.gdb, sleeper, "record full", "probing eval 1")
+    assert "'record stop' first" in problem(session)
+
+
+@debuggers.needs_gdb
+def test_non_stop_mode_is_refused(sleeper):
+    session = debuggers.gdb("set non-stop on", "attach %d" % sleeper.pid, "probing eval 1")
+    assert "in non-stop mode" in problem(session)
+
+
+# Injecting
+
+@both
+def test_injecting(start, sleeping):
+    session = attached(start, sleeping, ("first",), "probing inject", ("second",), "probing inject")
+    assert "the agent is loaded; once the process runs" in session.part("first"), session
+    assert "the agent was there already" in session.part("second")
+    assert shell(sleeping, "40 + 2").stdout == "42\n"
+    done = subprocess.run([support.BINARY, "-p", str(sleeping.pid), "eject"], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done
+    assert sleeping.alive()
+
+
+@debuggers.needs_gdb
+def test_injecting_without_the_file(sleeper):
+    session = debuggers.gdb("probing inject", arguments=["-p", sleeper.pid],
+                            env={"PROBING_AGENT": "/nonexistent/agent.so"})
+    assert "/nonexistent/agent.so" in problem(session) and "PROBING_AGENT" in problem(session)
+
+
+@debuggers.needs_gdb
+@debuggers.needs_gdbserver
+def test_injecting_behind_a_gdbserver_that_has_no_file(sleeper, tmp_path):
+    file = tmp_path / "agent.so"
+    file.write_bytes(b"not a library")
+    with debuggers.gdbserver(sleeper.pid) as address:
+        session = debuggers.gdb("target remote " + address, "probing inject",
+                                arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)],
+                                env={"PROBING_AGENT": str(file)})
+    assert "the process cannot load %s" % file in problem(session)
+    assert "same path" in problem(session) and sleeper.alive()
+
+
+@both
+def test_the_agent_can_go_after_evaluating(start, sleeper):
+    session = attached(start, sleeper, "probing eval 1", "probing eval 2")
+    assert not session.code, session
+    done = subprocess.run([support.BINARY, "-p", str(sleeper.pid), "eject"], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0 and b"reason" not in done.stdout, done
+    assert len(support.thread_ids(sleeper.pid)) == 1
+    with open("/proc/%d/maps" % sleeper.pid) as maps:
+        assert "libprobing-agent" not in maps.read()
