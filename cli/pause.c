@@ -139,11 +139,19 @@ static void note(struct pauser *p, struct prb_error *err)
 /** Stops the other threads, or has the agent see to it first that they can be. */
 static void freeze(struct pauser *p, bool mutex_is_held)
 {
+	enum { TRIES = 5 }; /* who runs for an instant is not seen to wait */
 	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
 	pid_t pid = p->target->pid;
-	uint64_t mutex = mutex_is_held ? 0 : prb_still_gil_mutex(pid, p->gil);
+	uint64_t mutex = 0;
+	uint32_t running = 1;
 
-	prb_wire_put32(payload, mutex ? 0 : prb_still_waiting(&p->still, pid, p->gil));
+	for (int i = 0; running && !mutex && i < TRIES; i++) {
+		prb_still_end(&p->still);
+		mutex = mutex_is_held ? 0 : prb_still_gil_mutex(pid, p->gil);
+		if (!mutex)
+			running = prb_still_waiting(&p->still, pid, p->gil, mutex_is_held);
+	}
+	prb_wire_put32(payload, running);
 	prb_wire_put64(payload + 4, mutex);
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
@@ -384,13 +392,6 @@ static void pauser_deinit(struct pauser *p)
 	prb_error_destroy(p->err);
 }
 
-static struct prb_error *check(const struct prb_pause_settings *s)
-{
-	if (s->once && !s->address)
-		return prb_error_create(PRB_ERROR_USAGE, "--once goes with --address");
-	return NULL;
-}
-
 struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_pause_settings *s)
 {
 	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
@@ -401,7 +402,6 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 		.held_us = -1,
 	};
 
-	PRB_TRY(check(s));
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &p.target));
 	if (p.target->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",

@@ -10,8 +10,7 @@
 
 struct prb_pause_settings {
 	double max, within; /**< seconds; 0: not given */
-	bool hard, once;
-	const char *address;
+	bool hard;
 	bool json;
 };
 

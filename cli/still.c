@@ -218,12 +218,12 @@ uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil)
 	return err && err->code == PRB_ERROR_CANCELLED ? gil + GIL_COND + COND_SIZE : 0;
 }
 
-uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, uint64_t gil)
+uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, uint64_t gil, bool mutex_is_held)
 {
 	unsigned found = 0;
 
 	*s = (struct prb_still){.pid = pid, .gil = gil};
-	for (int round = 0; round < (gil ? ROUNDS_GIL : ROUNDS); round++) {
+	for (int round = 0; round < (mutex_is_held ? ROUNDS_GIL : ROUNDS); round++) {
 		size_t before = s->stops.count;
 		struct prb_error *err = for_new(s, &found, stop_other);
 		bool forbidden = err != NULL;

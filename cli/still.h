@@ -34,10 +34,11 @@ struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHE
 /**
  * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
  * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
- * where it waits in the condition variable of the GIL at @p gil (0: not known). Gives the number
+ * where it waits in the condition variable of the GIL at @p gil (0: not known), which it leaves
+ * soon while its mutex is held. Gives the number
  * of those that run on: threads at work in C code, and all where ptrace is not allowed.
  */
-uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, uint64_t gil);
+uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, uint64_t gil, bool mutex_is_held);
 
 /**
  * The mutex of the GIL at @p gil of a process whose threads wait for it with glibc, 0 if none does:

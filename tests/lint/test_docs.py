@@ -31,7 +31,7 @@ from terminal import Terminal  # noqa: E402
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
-            "agent", "eject", "gdb", "lldb", "completion", "help"]
+            "resume", "step", "agent", "eject", "gdb", "lldb", "completion", "help"]
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
 TRIES = 50  # a busy thread is not at the same place each time
