@@ -5,7 +5,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "sql/command_line.h"
 #include "dwarf/base/cleanup.h"
@@ -37,7 +39,7 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 		return PRB_SPEC_REGEX;
 	if (!stat(text, &st)) {
 		if (S_ISSOCK(st.st_mode))
-			return PRB_SPEC_REMOTE;
+			return PRB_SPEC_SOCKET;
 		if (S_ISREG(st.st_mode) && prb_snapshot_probe(text))
 			return PRB_SPEC_SNAPSHOT;
 		if (S_ISREG(st.st_mode) && prb_core_probe(text))
@@ -92,6 +94,32 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 				text);
 }
 
+/** The kernel knows who listens. */
+static struct prb_error *open_socket(const char *path, struct prb_target **ret)
+{
+	prb_auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"the path '%.200s' is too long for a "
+					"socket's",
+					path);
+	strcpy(address.sun_path, path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		return errno == ECONNREFUSED
+			       ? prb_error_create(PRB_ERROR_NO_PROCESS,
+						  "nobody listens at '%.200s'", path)
+			       : prb_error_os(errno, "cannot connect to %.200s", path);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) || peer.pid <= 0)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"who listens at '%.200s' is not to be seen from here",
+					path);
+	return prb_target_open_process(peer.pid, ret);
+}
+
 struct prb_error *prb_spec_open(const char *text, const char *exe, struct prb_target **ret)
 {
 	enum prb_spec_kind kind = prb_spec_kind(text);
@@ -112,16 +140,17 @@ struct prb_error *prb_spec_open(const char *text, const char *exe, struct prb_ta
 		return open_other_file(text, ret);
 	case PRB_SPEC_NAME:
 		return open_match(text, false, ret);
+	case PRB_SPEC_SOCKET:
+		return open_socket(text, ret);
 	case PRB_SPEC_REMOTE:
 		break;
 	}
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED,
-				 "remote targets such as '%.200s' are not supported by "
-				 "this version",
+				 "'%.200s' is a process that is served elsewhere: only "
+				 "'probing -t' reaches it",
 				 text),
-		"run probing on that machine, or make a snapshot there and read it "
-		"here");
+		"or make a snapshot of it and read that here");
 }
 
 struct prb_error *prb_spec_find_all(const char *text, struct prb_pids *ret)

@@ -175,15 +175,23 @@ def test_permission(probing, target):
 
 @pytest.mark.parametrize("form", ["localhost:9922", "10.0.0.3:29500", "[::1]:80"])
 def test_remote_targets(probing, form):
-    fails(probing(form, "backtrace"), UNSUPPORTED, "not supported by this version")
+    fails(probing(form, "backtrace"), PERMISSION, "a served process needs its token")
 
 
-def test_socket(probing, tmp_path):
+def test_socket(probing, target, tmp_path):
+    """The process that listens there, as the agent does."""
     import socket
     path = str(tmp_path / "agent.sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
-        fails(probing("-t", path, "backtrace"), UNSUPPORTED, "not supported by this version")
+        fails(probing("-t", path, "backtrace"), NO_PROCESS, "nobody listens at")
+        listener.listen()
+        result = probing("-t", path, "list")
+        fails(result, USAGE, "takes no target")
+    process = target("evaluated.py", "idle")
+    assert probing(process.pid, "inject").code == OK
+    path = json.loads(probing(process.pid, "agent", "status", "--json").out)["socket"]
+    assert probing("-t", path, "eval", "numbers").out == "[1, 2, 3]\n"
 
 
 def test_other_files(probing, tmp_path):

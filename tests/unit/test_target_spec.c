@@ -114,7 +114,7 @@ static void test_socket(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(prb_spec_kind("agent"), PRB_SPEC_REMOTE);
+	assert_int_equal(prb_spec_kind("agent"), PRB_SPEC_SOCKET);
 	unlink("agent");
 }
 
