@@ -8,55 +8,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/address.h"
 #include "cli/serve.h"
 #include "dwarf/base/cleanup.h"
 
-enum { BACKLOG = 128, MAX_PORT = 65535 };
-
-static struct prb_error *no_address(const char *text)
-{
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no address", text),
-			      "for example 127.0.0.1:9922, [::1]:9922, or 9922 alone, which is of "
-			      "this machine only");
-}
-
-/** Divides it at its last colon; brackets around an address of IPv6 are taken off. */
-static struct prb_error *divide(const char *text, char host[256], const char **port)
-{
-	const char *colon = strrchr(text, ':');
-	size_t length = colon ? (size_t)(colon - text) : 0;
-
-	*port = colon ? colon + 1 : text;
-	if (!**port || strspn(*port, "0123456789") != strlen(*port) || strlen(*port) > 5 ||
-	    strtol(*port, NULL, 10) > MAX_PORT)
-		return no_address(text);
-	if (length > 2 && text[0] == '[' && text[length - 1] == ']') {
-		text++;
-		length -= 2;
-	} else if (memchr(text, ':', length) || memchr(text, '[', length)) {
-		return no_address(text);
-	}
-	if (length > 255)
-		return no_address(text);
-	memcpy(host, length ? text : "127.0.0.1", length ? length : sizeof("127.0.0.1"));
-	if (length)
-		host[length] = 0;
-	return NULL;
-}
+enum { BACKLOG = 128 };
 
 struct prb_error *prb_address_resolve(const char *text, bool passive, struct addrinfo **ret)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0)};
-	char host[256];
-	const char *port;
+	struct prb_address address;
+	char port[8];
 	int rc;
 
-	PRB_TRY(divide(text, host, &port));
-	rc = getaddrinfo(host, port, &hints, ret);
+	PRB_TRY(prb_address_parse(text, &address));
+	snprintf(port, sizeof(port), "%d", address.port);
+	rc = getaddrinfo(address.host, port, &hints, ret);
 	if (rc)
 		return prb_error_hint(
-			prb_error_create(PRB_ERROR_FAILED, "there is no host '%.100s': %s", host,
+			prb_error_create(PRB_ERROR_FAILED, "there is no host '%.100s': %s",
+					 address.host,
 					 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)),
 			"is it spelt as the name service of this machine knows it?");
 	return NULL;

@@ -348,7 +348,7 @@ struct prb_error *prb_serve(const struct prb_serve *how)
 	if (!server || !waits)
 		return prb_error_nomem();
 	if (how->end_count > PRB_SERVE_MAX_ENDS)
-		return prb_error_create(PRB_ERROR_USAGE, "at most %d things end a service",
+		return prb_error_create(PRB_ERROR_FAILED, "at most %d things end a service",
 					PRB_SERVE_MAX_ENDS);
 	server->how = how;
 	server->now = seconds_now();

@@ -36,7 +36,7 @@ struct prb_listener {
 };
 
 /**
- * Listens at @p address: "HOST:PORT", "[ADDRESS]:PORT", or "PORT", which is of 127.0.0.1; port 0
+ * Listens at @p address: "HOST:PORT", "[ADDRESS]:PORT", or ":PORT", which is of 127.0.0.1; port 0
  * has the kernel choose one. PRB_ERROR_USAGE if it is none; the hint says what else to try.
  */
 struct prb_error *prb_listener_open(const char *address, struct prb_listener *ret) PRB_MUST_CHECK;

@@ -10,7 +10,7 @@
 #include "cli/serve_words.h"
 #include "tests/fuzz/input.h"
 
-enum { MAX_PIECE = 2000, LET_IN = 1 };
+enum { MAX_PIECE = 255 * 8 + 1, LET_IN = 1 };
 
 /** A command that comes through has the target that is served, and no file but stdout. */
 static void check(const struct prb_words *words)

@@ -260,7 +260,7 @@ def test_a_client_that_leaves_ends_its_command(process, service):
     (("query", "--all", "SELECT 1"), "'query --all' is not for clients"),
     (("debug", "--dap=5678"), "'debug --dap' is not for clients"),
     (("gdb",), "'gdb' is not a command that is run for clients"),
-    (("inject", "-l", "0"), "'inject --listen' is not for clients"),
+    (("inject", "-l", ":0"), "'inject --listen' is not for clients"),
 ])
 def test_refused(service, words, says):
     done = service.run(*words)
@@ -324,7 +324,7 @@ def test_no_such_host():
     assert done.returncode == FAILED and b"there is no host 'no-such-host.invalid'" in done.stderr
 
 
-@pytest.mark.parametrize("address", ["x:99999", "[1:2", "127.0.0.1:", "1:2:3:4", "x y:1"])
+@pytest.mark.parametrize("address", ["x:99999", "[1:2", "127.0.0.1:", "1:2:3:4", "x y:1", "9922"])
 def test_no_address(process, address):
     done = run(process.pid, "inject", "-l", address)
     assert done.returncode in (USAGE, FAILED) and (
@@ -372,7 +372,7 @@ def test_a_fresh_token_is_printed_once(process):
 
 
 def test_a_known_token_is_not_printed(process):
-    done = run(process.pid, "inject", "-l", "0")
+    done = run(process.pid, "inject", "-l", ":0")
     assert done.returncode == OK and remote.TOKEN.encode() not in done.stdout + done.stderr, done
     assert b"TOKEN" not in done.stdout
     os.kill(remote.servers(process.pid)[0], signal.SIGTERM)
@@ -389,7 +389,7 @@ def test_token_file(process, tmp_path):
         # What others may read is refused at both ends.
         file.chmod(0o644)
         for done in (service.run("--token-file", file, "eval", "1", token=None),
-                     run(process.pid, "inject", "-l", "0", "--token-file", file, token=None)):
+                     run(process.pid, "inject", "-l", ":0", "--token-file", file, token=None)):
             assert done.returncode == PERMISSION and b"other users may read" in done.stderr, done
         file.chmod(0o600)
     with Service(process.pid, "--token-file", file, token=None) as service:
@@ -498,7 +498,7 @@ def test_nothing_is_inherited(process, tmp_path):
     """The server keeps none of its parent's descriptors or folders, and is in nobody's session."""
     with open(tmp_path / "held", "w", encoding="ascii") as held:
         done = subprocess.run(
-            [support.BINARY, str(process.pid), "inject", "-l", "0"], pass_fds=[held.fileno()],
+            [support.BINARY, str(process.pid), "inject", "-l", ":0"], pass_fds=[held.fileno()],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, timeout=60,
             env=dict(os.environ, PROBING_AUTH_TOKEN=remote.TOKEN), cwd=tmp_path)
     assert b"served" in done.stdout  # which its end shows was let go
@@ -512,10 +512,10 @@ def test_nothing_is_inherited(process, tmp_path):
 
 
 def test_what_contradicts_itself(process):
-    for words, says in [(("-a", "1"), "'--address' without '--background'"),
+    for words, says in [(("-a", ":1"), "'--address' without '--background'"),
                         (("--once",), "'--once' without '--listen'"),
-                        (("-l", "1", "-b", "-a", "2"), "two addresses"),
-                        (("-l", "0", "-e", "1"), "'--listen' with '--execute'")]:
+                        (("-l", ":1", "-b", "-a", ":2"), "two addresses"),
+                        (("-l", ":0", "-e", "1"), "'--listen' with '--execute'")]:
         done = run(process.pid, "inject", *words)
         assert done.returncode == USAGE and says.encode() in done.stderr, done
     assert run(process.pid, "agent", "status").returncode == FAILED
