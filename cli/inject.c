@@ -206,8 +206,7 @@ const struct prb_command prb_command_inject = {
 			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, crash)},
 			{"listen", 'l', PRB_OPTION_TEXT, "ADDR",
-			 "Serve the process to clients elsewhere at HOST:PORT, or :PORT of this "
-			 "machine",
+			 "Serve the process to clients elsewhere at HOST:PORT, or :PORT here",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, listen)},
 			{"background", 'b', PRB_OPTION_FLAG, NULL,
 			 "The same, at --address or " PRB_SERVE_ADDRESS, PRB_COMPLETE_NOTHING,

@@ -126,7 +126,11 @@ def test_ssh_is_missing(tmp_path):
     assert done.returncode == FAILED and b"cannot run ssh" in done.stderr, done
 
 
-@pytest.mark.skipif(not shutil.which("sshd", path="/usr/sbin:/usr/bin"), reason="there is no sshd here")
+# The server of ssh is mostly in no user's PATH.
+SSHD = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+
+
+@pytest.mark.skipif(not SSHD, reason="there is no sshd here")
 def test_a_real_one(process, tmp_path):
     """A server of ssh of our own, on this machine."""
     for name in ("host", "user"):
@@ -140,7 +144,7 @@ def test_a_real_one(process, tmp_path):
     client.write_text(
         "#!/bin/sh\nexec %s -F /dev/null -i %s/user -o StrictHostKeyChecking=no "
         "-o UserKnownHostsFile=/dev/null -o BatchMode=yes -o \"ProxyCommand=%s -i -f %s\" \"$@\"\n"
-        % (shutil.which("ssh"), tmp_path, shutil.which("sshd", path="/usr/sbin:/usr/bin"), config))
+        % (shutil.which("ssh"), tmp_path, SSHD, config))
     client.chmod(0o755)
     os.makedirs("/run/sshd", exist_ok=True)
     done = subprocess.run(
