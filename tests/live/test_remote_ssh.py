@@ -115,6 +115,7 @@ def test_terminal(process, other, tmp_path):
         assert other.told()[0] == "-t"
         terminal.send("numbers\r")
         terminal.until("[1, 2, 3]")
+        terminal.until("%d >>> " % process.pid)
         terminal.send("\x04")
         assert terminal.end()[1] == OK
 
