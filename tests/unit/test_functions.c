@@ -492,7 +492,8 @@ static void test_hostile_regexes(void **state)
 		struct prb_error *err =
 			prb_regex_compile(cases[i].pattern, strlen(cases[i].pattern), 0, &regex);
 
-		assert_true(seconds_of_processor() - start < 3);
+		/* Without limits it were hours; an emulated machine takes some seconds. */
+		assert_true(seconds_of_processor() - start < 60);
 		if (err) {
 			assert_int_equal(err->code, PRB_ERROR_USAGE);
 			print_message("%-40.40s %7.1f ms  %.80s\n", cases[i].pattern,

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include "dwarf/base/cleanup.h"
 #include "injector/inject_private.h"
@@ -163,7 +164,11 @@ static void describe_order(struct child *child, struct prb_candidates *candidate
 
 static void test_order(void **state)
 {
+#ifdef SYS_epoll_wait
 	static const char wanted[] = "read running epoll_wait epoll_wait ";
+#else
+	static const char wanted[] = "read running epoll_pwait epoll_pwait ";
+#endif
 	struct prb_candidates candidates = {};
 	prb_auto_str struct prb_str order = {};
 	struct child child;
