@@ -3,6 +3,7 @@
 #include "cli/dap.h"
 #include "cli/dump_command.h"
 #include "cli/pause.h"
+#include "cli/serve.h"
 
 struct debug_settings {
 	struct prb_dump_settings dump;
@@ -70,6 +71,13 @@ const struct prb_command prb_command_debug = {
 			{"hard", 0, PRB_OPTION_FLAG, NULL,
 			 "Pause: stop every thread by ptrace, whatever it does",
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.hard)},
+			{"address", 'a', PRB_OPTION_TEXT, "[ADDR]",
+			 "Pause: serve clients elsewhere; ADDR is " PRB_SERVE_ADDRESS,
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.address),
+			 PRB_SERVE_ADDRESS},
+			{"once", 0, PRB_OPTION_FLAG, NULL,
+			 "Pause: with --address, until the client has left", PRB_COMPLETE_NOTHING,
+			 offsetof(struct debug_settings, pause.once)},
 			PRB_DUMP_OPTIONS,
 			{"dap", 0, PRB_OPTION_TEXT, "[ADDR]",
 			 "Start debugpy in the target, for VS Code; ADDR is " PRB_DAP_ADDRESS,

@@ -14,9 +14,11 @@
 
 #include "cli/agent_blame.h"
 #include "cli/agent_load.h"
+#include "cli/exit.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/pause_warn.h"
+#include "cli/serve.h"
 #include "cli/still.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -36,6 +38,8 @@ struct pauser {
 	struct prb_target *target;
 	struct prb_agent *agent; /* NULL: by ptrace */
 	struct prb_still still;
+	struct prb_listener listener; /* fd -1: not served */
+	struct prb_token token;
 	uint64_t gil; /* where it lies in the target; 0: not known */
 	int ends[ENDS];
 	double max, within;
@@ -67,6 +71,7 @@ static struct prb_error *tell_paused(const struct pauser *p)
 	prb_auto_str struct prb_str s = {};
 	struct prb_json json = {.out = &s};
 	int pid = (int)p->target->pid;
+	bool served = p->listener.fd >= 0;
 
 	if (p->settings->json) {
 		prb_json_open(&json, NULL, '{');
@@ -75,6 +80,8 @@ static struct prb_error *tell_paused(const struct pauser *p)
 		prb_json_text(&json, "by", p->agent ? "agent" : "ptrace");
 		prb_json_integer(&json, "after_us", (int64_t)((p->paused - p->asked) * 1e6));
 		prb_json_real(&json, "max_seconds", p->max, 3);
+		prb_json_text(&json, "address", served ? p->listener.address : NULL);
+		prb_json_text(&json, "token", served && !p->token.known ? p->token.text : NULL);
 		prb_json_close(&json, '}');
 		prb_str_putc(&s, '\n');
 		return prb_output(&s);
@@ -91,6 +98,10 @@ static struct prb_error *tell_paused(const struct pauser *p)
 	else
 		prb_str_printf(&s, "  look at it   probing -t %d backtrace | query\n", pid);
 	prb_str_printf(&s, "  resume it    Ctrl-C here, or probing -t %d resume\n", pid);
+	if (served)
+		prb_str_printf(&s, "  elsewhere    probing -t %s ...\n", p->listener.address);
+	if (served && !p->token.known)
+		prb_str_printf(&s, "PROBING_AUTH_TOKEN=%s\n", p->token.text);
 	return prb_output(&s);
 }
 
@@ -247,9 +258,10 @@ static bool happened(void *context, size_t which)
 	return p->over;
 }
 
-static void follow(struct pauser *p)
+/** Until the pause is over, or @p begun has been set. */
+static void follow(struct pauser *p, const double *begun)
 {
-	while (!p->over) {
+	while (!p->over && !*begun) {
 		struct pollfd fds[ENDS];
 
 		for (size_t i = 0; i < ENDS; i++)
@@ -262,6 +274,47 @@ static void follow(struct pauser *p)
 			if (fds[i].revents)
 				happened(p, i);
 	}
+}
+
+/** Waits for the end of the pause, and serves clients meanwhile. */
+static void wait_for_end(struct pauser *p)
+{
+	static const double never;
+
+	if (!p->over && p->listener.fd >= 0) {
+		prb_auto_free char *target = prb_format("%d", (int)p->target->pid);
+
+		note(p, !target ? prb_error_nomem()
+				: prb_serve(&(struct prb_serve){.listener = &p->listener,
+								.token = &p->token,
+								.pid = p->target->pid,
+								.target = target,
+								.once = p->settings->once,
+								.ends = p->ends,
+								.end_count = ENDS,
+								.ended = happened,
+								.context = p}));
+		if (!p->over)
+			end(p);
+	}
+	follow(p, &never);
+}
+
+/** The address is had before the target stands. */
+static struct prb_error *listen_at(struct pauser *p, const char *token_file)
+{
+	const struct prb_pause_settings *s = p->settings;
+
+	if (s->once && !s->address)
+		return prb_error_create(PRB_ERROR_USAGE, "--once goes with --address");
+	if (!s->address)
+		return NULL;
+	PRB_TRY(prb_listener_open(s->address, &p->listener));
+	PRB_TRY(prb_token_choose(token_file, &p->token));
+	if (!p->listener.loopback)
+		prb_warn("other machines can reach that address, and what is sent is not "
+			 "encrypted: use it in a network that you trust");
+	return NULL;
 }
 
 /** Ctrl-C and its like become readable; Ctrl-Z would leave the target standing. */
@@ -352,7 +405,8 @@ static struct prb_error *ask(struct pauser *p)
 static struct prb_error *pause_softly(struct pauser *p)
 {
 	PRB_TRY(ask(p));
-	follow(p);
+	follow(p, &p->paused);
+	wait_for_end(p);
 	if (p->err)
 		return prb_steal(&p->err);
 	if (!p->paused)
@@ -374,7 +428,7 @@ static struct prb_error *pause_hard(struct pauser *p)
 	PRB_TRY(prb_still_all(&p->still, p->target->pid));
 	p->paused = now();
 	note(p, tell_paused(p));
-	follow(p);
+	wait_for_end(p);
 	prb_still_end(&p->still);
 	p->held_us = (int64_t)((now() - p->paused) * 1e6);
 	return p->err ? prb_steal(&p->err) : tell_resumed(p);
@@ -387,6 +441,7 @@ static void pauser_deinit(struct pauser *p)
 	for (size_t i = 0; i < ENDS; i++)
 		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
 			close(p->ends[i]);
+	prb_listener_close(&p->listener);
 	prb_target_destroy(p->target);
 	prb_str_deinit(&p->text);
 	prb_error_destroy(p->err);
@@ -397,6 +452,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
 		.settings = s,
 		.ends = {-1, -1, -1},
+		.listener = {.fd = -1},
 		.max = s->max > 0 ? s->max : MAX_SECONDS,
 		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
 		.held_us = -1,
@@ -407,6 +463,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
 					prb_target_kind_name(p.target->kind));
 	prb_pause_look(p.target, p.max, s->hard, &p.gil);
+	PRB_TRY(listen_at(&p, cli->token_file));
 	PRB_TRY(watch_signals(&p));
 	PRB_TRY(limit_own_life(p.max + p.within));
 	return s->hard ? pause_hard(&p) : pause_softly(&p);

@@ -10,7 +10,8 @@
 
 struct prb_pause_settings {
 	double max, within; /**< seconds; 0: not given */
-	bool hard;
+	bool hard, once;
+	const char *address; /**< to be served at meanwhile, or NULL */
 	bool json;
 };
 

@@ -30,6 +30,8 @@ static const struct {
 	{"eval", {"thread", "timeout", "json", "no-inject", "name"}},
 	{"repl", {"thread", "timeout", "no-inject"}},
 	{"inject", {"execute", "timeout", "json"}},
+	{"resume", {"json"}},
+	{"step", {"time"}},
 	{"agent", {"json", "no-inject"}},
 	{"eject", {"json"}},
 };

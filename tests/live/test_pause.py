@@ -245,6 +245,34 @@ def test_stopped_ourselves(counting, shared):
         pauses.wait_until_runs(shared)
 
 
+@pytest.mark.parametrize("options", [[], ["--hard"]], ids=["agent", "hard"])
+def test_served_elsewhere(options, counting, shared, probing):
+    with Pause(counting.pid, "--address=127.0.0.1:0", *options) as pause:
+        at, env = pause.begun["address"], {"PROBING_AUTH_TOKEN": pause.begun["token"]}
+        before = pauses.total(shared)
+        done = probing("-t", at, "query", "-f", "json", "SELECT count(*) AS n FROM python.stacks", env=env)
+        assert done.code == OK and json.loads(done.out)[0]["n"] > 0, done
+        if not options:
+            done = probing("-t", at, "eval", "sum(shared[:16])", env=env)
+            assert done.out == "%d\n" % before, done
+        assert pauses.total(shared) == before
+        if not options:
+            assert probing("-t", at, "step", "--time", "50ms", env=env).code == OK
+            assert pauses.total(shared) > before
+        done = probing("-t", at, "resume", env=env)
+        assert done.code == OK or options, done
+        assert pause.end()["reason"] in ("resume", "interrupted")
+    pauses.wait_until_runs(shared)
+
+
+def test_until_the_client_has_left(counting, shared, probing):
+    with Pause(counting.pid, "--address=127.0.0.1:0", "--once") as pause:
+        env = {"PROBING_AUTH_TOKEN": pause.begun["token"]}
+        assert probing("-t", pause.begun["address"], "eval", "1 + 1", env=env).out == "2\n"
+        assert pause.end()["reason"] == "interrupted"
+    pauses.wait_until_runs(shared)
+
+
 def test_watchdogs_are_named(target, shared, newest):
     process = target("counting.py", shared.path, "1",
                      env={"WATCHDOG_USEC": "30000000", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "480",
