@@ -123,7 +123,9 @@ const char *prba_job_start(struct prba_connection *c, const struct prb_wire_fram
 	job->interrupt_again = false;
 	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
 	job->start_by = job->eval.start_ms ? now + job->eval.start_ms : 0;
-	job->end_by = job->eval.total_ms ? now + job->eval.total_ms : 0;
+	/* That of a pause begins with it. */
+	job->end_by =
+		job->eval.total_ms && job->asked != PRBA_PAUSES ? now + job->eval.total_ms : 0;
 	atomic_store(&job->answered, false);
 	atomic_store(&job->interrupted, false);
 	atomic_store(&job->needs_main, false);
@@ -319,7 +321,7 @@ int64_t prba_job_check(struct prba_connection *c, int64_t now)
 {
 	struct prba_job *job = &c->job;
 	int state = atomic_load(&job->state);
-	int64_t by = job->end_by;
+	int64_t by = atomic_load(&job->end_by);
 
 	if (job->interrupt_again && no_interrupter(job))
 		prba_job_interrupt(c, PRB_WIRE_OK);

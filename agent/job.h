@@ -55,7 +55,8 @@ struct prba_job {
 	uint32_t step_us;
 	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;
-	int64_t start_by, end_by; /**< ms of prba_now_ms(); 0: no limit */
+	int64_t start_by;	/**< ms of prba_now_ms(); 0: no limit */
+	_Atomic int64_t end_by; /**< the same; a pause's is set by its worker */
 
 	/* while something is paused; of agent/pause.c, under its lock */
 	struct prba_connection *next_served;

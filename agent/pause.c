@@ -386,6 +386,9 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	pausing.since_us = now_us();
 	pausing.ran_us = pausing.until_us = 0;
 	unlock();
+	if (c->job.eval.total_ms)
+		atomic_store(&c->job.end_by, prba_now_ms() + c->job.eval.total_ms);
+	prba_job_notify();
 	tell(c, PRB_WIRE_PAUSED, NULL, 0);
 	taken = stand(c);
 	lock();

@@ -266,7 +266,7 @@ static inline int prb_wire_get_eval(const struct prb_wire_frame *frame, struct p
 
 /**
  * True if it is a request to pause: its flags, how long to wait for the interpreter, and how long
- * it may stand, counted from the request, are in the fields of the same meaning.
+ * it may stand are in the fields of the same meaning.
  */
 static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct prb_wire_eval *ret)
 {
