@@ -198,7 +198,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 
 static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
 {
-	return is_ours(s->pid, tid) ? prb_error_create(PRB_ERROR_NO_PROCESS, "it is ours")
+	return is_ours(s->pid, tid) ? prb_error_os(ESRCH, "thread %d", (int)tid)
 				    : stop_waiting(s, tid);
 }
 

@@ -202,6 +202,25 @@ def mappings(target):
 FACE = Lldb()
 
 
+class CtrlC:
+    """Ctrl-C is KeyboardInterrupt in a command of ours, which LLDB keeps for itself; its own handler
+    is C, which only C can put back."""
+
+    def __enter__(self):
+        import ctypes
+        import signal
+        self._libc, self._number = ctypes.CDLL(None), int(signal.SIGINT)
+        self._before = ctypes.create_string_buffer(256)  # struct sigaction
+        self._libc.sigaction(self._number, None, self._before)
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        except ValueError:
+            pass  # not on the main thread, to which Ctrl-C goes
+
+    def __exit__(self, *_):
+        self._libc.sigaction(self._number, self._before, None)
+
+
 def make_command(name):
     cls = commands.find(name)
 
@@ -212,7 +231,8 @@ def make_command(name):
         def __call__(self, debugger, words, exe_ctx, result):
             FACE.begin(debugger, result)
             try:
-                cls().run(FACE, words)
+                with CtrlC():
+                    cls().run(FACE, words)
             except Problem as problem:
                 result.SetError("probing: %s" % problem)
             except KeyboardInterrupt:

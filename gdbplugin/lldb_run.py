@@ -82,8 +82,9 @@ class LldbControl(control.Control):
         value = self._thread(tid).GetFrameAtIndex(0).EvaluateExpression(
             "((long (*)(%s))%#x)(%s)" % (types, address, given), options)
         if value.GetError().Fail():
-            raise Problem("lldb cannot call a function of the process: %s"
-                          % value.GetError().GetCString())
+            raise Problem("lldb cannot call functions of this process (%s): behind a gdbserver gdb "
+                          "can, and 'probing eval' in a shell of its machine"
+                          % value.GetError().GetCString().replace("error: ", "").strip())
         return value.GetValueAsSigned()
 
     def run(self, tid, address, alone):

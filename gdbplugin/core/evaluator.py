@@ -133,8 +133,11 @@ class Evaluation:
         until = time.monotonic() + seconds
         alone = self._nobody_is_needed() and not self.everyone
         while True:
-            which, text = self.control.run(self.tid, self.known["probing_agent_debugger_stops"],
-                                           alone)
+            try:
+                which, text = self.control.run(
+                    self.tid, self.known["probing_agent_debugger_stops"], alone)
+            except KeyboardInterrupt:
+                which, text = run.OTHER, "SIGINT"
             if which == run.EXITED:
                 raise Problem("the process ended meanwhile")
             head = self.head()

@@ -237,7 +237,8 @@ def normal(text):
     for line in text.rstrip("\n").split("\n"):
         for pattern, same in SAME:
             line = re.sub(pattern, same, line)
-        lines.append(line.rstrip())
+        # Where a column of numbers begins depends on how long they are.
+        lines.append(line.strip())
     return lines
 
 

@@ -84,6 +84,16 @@ def environment():
     return dict(os.environ, **changed)
 
 
+def lldb_environment():
+    """Debian's LLDB does not find its own module."""
+    env = environment()
+    places = sorted(glob.glob("/usr/lib/llvm-*/lib/python3*/dist-packages/lldb/__init__.py"))
+    if places:
+        env["PYTHONPATH"] = ":".join((os.path.dirname(os.path.dirname(places[-1])),
+                                      "/usr/lib/python3/dist-packages"))
+    return env
+
+
 def gdb(*commands, arguments=(), env=None):
     """Runs gdb on a script: commands, among which (NAME,) is a mark in the output."""
     lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
@@ -108,11 +118,7 @@ def lldb(*commands, arguments=()):
     for command in commands:
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
-    env = environment()
-    places = sorted(glob.glob("/usr/lib/llvm-*/lib/python3*/dist-packages/lldb/__init__.py"))
-    if places:
-        env["PYTHONPATH"] = ":".join((os.path.dirname(os.path.dirname(places[-1])),
-                                      "/usr/lib/python3/dist-packages"))
+    env = lldb_environment()
     done = subprocess.run(["lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape")

@@ -17,6 +17,7 @@ LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
 START = {"gdb": ["gdb", "-nx", "-q"], "lldb": ["lldb", "--no-use-colors", "-x"]}
 LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
         "lldb": "command script import %s" % (debuggers.PLUGIN / "probing_lldb.py")}
+ENVIRONMENT = {"gdb": debuggers.environment, "lldb": debuggers.lldb_environment}
 NUMBERS = "SELECT count(*) FROM generate_series(1, 1000000000) AS a"
 
 
@@ -26,7 +27,7 @@ class Interactive:
     def __init__(self, name, pid):
         self.process = subprocess.Popen(
             [*START[name], "-p", str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True, env=debuggers.environment())
+            stderr=subprocess.STDOUT, start_new_session=True, env=ENVIRONMENT[name]())
         self.printed = ""
         self.say(LOAD[name])
 
@@ -46,10 +47,10 @@ class Interactive:
     def computes(self, pid):
         """Waits until a process has used some time of a processor."""
         def used():
-            with open("/proc/%d/schedstat" % pid) as file:
-                return float(file.read().split()[0])
+            with open("/proc/%d/stat" % pid) as file:
+                return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
         before = used()
-        while used() < before + 2e8:
+        while used() < before + 20:  # hundredths of a second, of all threads
             assert self.process.poll() is None, self.printed
             time.sleep(0.01)
 

@@ -183,15 +183,25 @@ def test_without_a_process(start, command, said):
     assert said in problem(start(command))
 
 
-@both
+@debuggers.needs_gdb
 @debuggers.needs_gdbserver
-def test_behind_a_gdbserver(start, sleeper):
-    connect = "target remote " if start is debuggers.gdb else "gdb-remote "
+def test_behind_a_gdbserver(sleeper):
     with debuggers.gdbserver(sleeper.pid) as address:
-        session = start(connect + address, ("one",), "probing eval print('far'); 2 ** 10",
-                        arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
-    assert printed(session, "one") == "far\n1024", session
-    assert sleeper.alive()
+        session = debuggers.gdb("target remote " + address, ("one",),
+                                "probing eval print('far'); 2 ** 10", ("two",), "probing eval 2",
+                                arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
+    assert printed(session, "one") == "far\n1024" and printed(session, "two") == "2", session
+    assert shell(sleeper, "3").stdout == "3\n" and sleeper.alive()
+
+
+@debuggers.needs_lldb
+@debuggers.needs_gdbserver
+def test_behind_a_gdbserver_lldb_cannot_call(sleeper):
+    with debuggers.gdbserver(sleeper.pid) as address:
+        session = debuggers.lldb("gdb-remote " + address, "probing eval 1",
+                                 arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
+    assert "lldb cannot call functions of this process" in problem(session)
+    assert "gdb can" in problem(session) and sleeper.alive()
 
 
 @debuggers.needs_gdb
