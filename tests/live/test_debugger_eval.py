@@ -201,7 +201,8 @@ def test_behind_a_gdbserver_lldb_cannot_call(sleeper):
         session = debuggers.lldb("gdb-remote " + address, "probing eval 1",
                                  arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
     assert "lldb cannot call functions of this process" in problem(session)
-    assert "gdb can" in problem(session) and sleeper.alive()
+    # LLDB itself kills what is behind a gdbserver when it ends.
+    assert "gdb can" in problem(session)
 
 
 @debuggers.needs_gdb
