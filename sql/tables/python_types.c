@@ -25,6 +25,8 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_interpreter
 {
 	const struct prb_heap_type *type;
 
+	if (!types->list.count && types->doubt)
+		prb_scan_note(scan, "python.types: %s", types->doubt);
 	prb_vec_each (type, &types->list) {
 		PRB_TRY(prb_scan_row(scan));
 		prb_put_text(scan, TYPE, type->name);
