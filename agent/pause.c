@@ -111,7 +111,8 @@ bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how)
 	bool ends;
 
 	lock();
-	ends = pausing.held && (!c || pausing.by == c);
+	/* Its own client may be tired of it before it stands. */
+	ends = c ? pausing.by == c : pausing.held;
 	if (ends && !pausing.ends) {
 		pausing.ends = true;
 		pausing.how = how;
@@ -172,20 +173,32 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	return NULL;
 }
 
-/** Asks the client to stop the other threads, and gives the mutex that it wants to be held. */
-static pthread_mutex_t *ask_to_freeze(struct prba_connection *c, bool held)
+/** Under the lock, so that the client hears of a thaw after this, if one comes. */
+static bool send_freeze(struct prba_connection *c, bool held)
 {
 	uint8_t payload[PRB_WIRE_FREEZE_SIZE];
-	pthread_mutex_t *mutex;
-	bool frozen = false;
 
-	lock();
+	if (pausing.ends || pausing.opened)
+		return false;
 	pausing.asked = true;
 	pausing.frozen = false;
 	pausing.mutex = 0;
-	unlock();
 	prb_wire_put32(payload, held);
 	tell(c, PRB_WIRE_FREEZE, payload, sizeof(payload));
+	return true;
+}
+
+/** Asks the client to stop the other threads, and gives the mutex that it wants to be held. */
+static pthread_mutex_t *ask_to_freeze(struct prba_connection *c, bool held)
+{
+	pthread_mutex_t *mutex;
+	bool frozen = false, sent;
+
+	lock();
+	sent = send_freeze(c, held);
+	unlock();
+	if (!sent)
+		return NULL;
 	while (!frozen && !has_to_end()) {
 		uint32_t seen = atomic_load(&pausing.wake);
 
@@ -396,6 +409,10 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	if (!taken)
 		pausing.how = PRB_WIRE_REFUSED;
 	changed();
+	/* Who gives the GIL away may wait until another thread has it, which must not stand then.
+	 */
+	if (taken && c->job.freezes)
+		tell(c, PRB_WIRE_THAW, NULL, 0);
 	if (taken)
 		prba_python_let_go(c);
 	held = (pausing.until_us ? pausing.until_us : now_us()) - pausing.since_us - pausing.ran_us;

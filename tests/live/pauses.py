@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 
 import agent
 import support
@@ -23,7 +24,11 @@ class Pause:
             self.begun = self.event("paused")
 
     def event(self, name):
+        """The next thing that it tells, which has to come within two minutes."""
+        killer = threading.Timer(120, self.process.kill)
+        killer.start()
         line = self.process.stdout.readline()
+        killer.cancel()
         assert line, (self.process.communicate(), self.process.returncode)
         event = json.loads(line.decode())
         assert event["event"] == name and event["pid"] == self.pid, event

@@ -3,7 +3,10 @@
 import json
 import os
 import signal
+import struct
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +142,58 @@ def test_steps(counting, shared, probing):
         after = pauses.total(shared)
         assert after > before
         assert probing(counting.pid, "eval", "sum(shared[:16])").out == "%d\n" % after
+
+
+def test_ended_at_any_moment_of_an_evaluation(counting, shared):
+    """Also while the other threads are about to be stopped for it, or let go."""
+    for cycle in range(support.count(40, 400)):
+        with Pause(counting.pid) as pause:
+            with subprocess.Popen([support.BINARY, "-t", str(counting.pid), "eval", "1 + 1"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as code:
+                time.sleep(0.0005 * (cycle % 60))
+                ended = pause.interrupt()
+                assert code.communicate(timeout=60)[0] == b"2\n" and code.returncode == OK
+        assert ended["held_us"] < 60 * 10 ** 6, ended
+        pauses.wait_until_runs(shared)
+        assert pauses.nobody_traced(counting.pid)
+
+
+PAUSE, FROZEN, PAUSED, FREEZE, THAW = 7, 10, 74, 76, 77  # frames of the agent's protocol
+FREEZES = 1
+MUTEX = 32  # where one lies in what is shared; its first word says that it is locked
+
+
+def waits_for(pid, address):
+    calls = [Path("/proc/%d/task/%d/syscall" % (pid, tid)).read_text()
+             for tid in support.thread_ids(pid)]
+    return any(" %#x " % address in call for call in calls)
+
+
+def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
+    """We are the client that pauses. Who was let go is not stopped again, or the GIL could not be
+    given away."""
+    agent.load(probing, counting.pid)
+    path = json.loads(probing(counting.pid, "agent", "status", "--json").out)["socket"]
+    address = int(probing(counting.pid, "eval", "import ctypes\n"
+                          "ctypes.addressof(ctypes.c_char.from_buffer(memory))").out) + 8 * MUTEX
+    with agent.Client(path) as by, agent.Client(path) as other:
+        by.send(agent.frame(PAUSE, struct.pack("<III", FREEZES, 60000, 600000)))
+        by.until(PAUSED)
+        other.send(agent.evaluation("1"))
+        by.until(FREEZE)
+        shared[MUTEX] = 2  # locked, and somebody waits for it
+        by.send(agent.frame(FROZEN, struct.pack("<IQ", 1, address)))
+        agent.wait_until(lambda: waits_for(counting.pid, address))
+        by.send(agent.frame(agent.INTERRUPT))
+        assert by.until(THAW)[-1][0] == THAW
+        shared[MUTEX] = 0
+        os.kill(counting.pid, signal.SIGSTOP)  # who waits looks again after that
+        agent.wait_until(lambda: support.thread_status(counting.pid)["State"][0] == "T")
+        os.kill(counting.pid, signal.SIGCONT)
+        kinds = [kind for kind, _ in by.until(agent.DONE)]
+        assert FREEZE not in kinds and kinds[-1] == agent.DONE, kinds
+        assert other.until(agent.DONE)[-1][0] == agent.DONE
+    pauses.wait_until_runs(shared)
 
 
 def test_only_one_pauses(counting, shared):
