@@ -168,7 +168,7 @@ def test_refusals(probing, program, tmp_path):
     for options, words in [(["--dap=localhost"], "is no address"),
                            (["--dap=localhost:99999"], "is no address"),
                            (["--dap=::1:5678"], "is no address"),
-                           (["--dap", "--dump"], "two commands")]:
+                           (["--dap", "--dump"], "different commands")]:
         done = probing("-t", program.pid, "debug", *options)
         assert done.code == USAGE and words in done.err and not done.out, done
 
