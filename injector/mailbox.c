@@ -15,6 +15,30 @@
 #include "injector/fault_step.h"
 #include "injector/tasks.h"
 
+/* The comments of the struct say where what lies; all code of arch/ has it so. */
+#define AT(member, offset) \
+	_Static_assert(offsetof(struct prb_mailbox, member) == (offset), "as the code has it")
+AT(state, 0);
+AT(borrow_state, 4);
+AT(function, 8);
+AT(arguments, 16);
+AT(result, 64);
+AT(create, 72);
+AT(create_result, 80);
+AT(thread, 88);
+AT(frame, 96);
+AT(munmap, 104);
+AT(base, 112);
+AT(size, 120);
+AT(fd, 128);
+AT(nap, 136);
+AT(short_sleep, 152);
+AT(long_sleep, 168);
+AT(entry, 184);
+AT(tid, 192);
+AT(self, 200);
+AT(detach, 208);
+
 /* Nothing of the program waits while its helping thread comes to a stop, on a busy machine too. */
 enum { HOLD_TIMEOUT_MS = 5000 };
 static const double STOPPED_SECONDS = 1; /* a target that is stopped may go on at once */

@@ -136,29 +136,6 @@ __asm__(".pushsection .rodata\n"
 extern const uint8_t prb_x86_64_code[], prb_x86_64_borrow[], prb_x86_64_borrow_end[],
 	prb_x86_64_thread[], prb_x86_64_raw_syscall[], prb_x86_64_code_end[];
 
-#define AT(member, offset) \
-	_Static_assert(offsetof(struct prb_mailbox, member) == (offset), "as the code has it")
-AT(state, 0);
-AT(borrow_state, 4);
-AT(function, 8);
-AT(arguments, 16);
-AT(result, 64);
-AT(create, 72);
-AT(create_result, 80);
-AT(thread, 88);
-AT(frame, 96);
-AT(munmap, 104);
-AT(base, 112);
-AT(size, 120);
-AT(fd, 128);
-AT(nap, 136);
-AT(short_sleep, 152);
-AT(long_sleep, 168);
-AT(entry, 184);
-AT(tid, 192);
-AT(self, 200);
-AT(detach, 208);
-
 enum {
 	RED_ZONE = 128,
 	SYSCALL_BYTES = 2,

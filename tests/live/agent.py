@@ -31,21 +31,8 @@ def completion(text, request=1):
     return frame(COMPLETE, struct.pack("<IIII", 0, 5000, 10000, 0) + text.encode(), request)
 
 
-class Client:
-    """A connection to the agent of a process."""
-
-    def __init__(self, path, greet=True):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(60)
-        self.socket.connect(path)
-        self.rest = b""
-        if greet:
-            self.send(greeting())
-            kind, payload = self.receive()
-            assert kind == HELLO_REPLY and payload[:4] == b"PRBA", (kind, payload)
-            self.version, self.pid, self.capabilities = struct.unpack("<HxxII", payload[4:16])
-            self.agent, self.python = (
-                text.decode() for text in payload[16:].rstrip(b"\0").split(b"\0"))
+class Frames:
+    """What goes over a connected socket, self.socket; self.rest is what was received too much."""
 
     def send(self, data):
         self.socket.sendall(data)
@@ -63,6 +50,23 @@ class Client:
         length, kind, _ = struct.unpack("<IHH", self.rest[:8])
         payload, self.rest = self.rest[8:8 + length], self.rest[8 + length:]
         return kind, payload
+
+
+class Client(Frames):
+    """A connection to the agent of a process."""
+
+    def __init__(self, path, greet=True):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(path)
+        self.rest = b""
+        if greet:
+            self.send(greeting())
+            kind, payload = self.receive()
+            assert kind == HELLO_REPLY and payload[:4] == b"PRBA", (kind, payload)
+            self.version, self.pid, self.capabilities = struct.unpack("<HxxII", payload[4:16])
+            self.agent, self.python = (
+                text.decode() for text in payload[16:].rstrip(b"\0").split(b"\0"))
 
     def until(self, kind):
         """All frames up to one of that type, which is the last."""

@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import support
-from agent import frame
+from agent import Frames, frame
 from terminal import environment
 
 HELLO, INTERRUPT, PROOF, RUN, STDIN = 1, 3, 16, 17, 18
@@ -122,7 +122,7 @@ def command(*words, flags=0, columns=0, rows=0):
     return frame(RUN, struct.pack("<IIII", flags, columns, rows, len(words)) + text)
 
 
-class Client:
+class Client(Frames):
     """A connection to a server, let in if a token is given."""
 
     def __init__(self, service, token=TOKEN):
@@ -141,23 +141,6 @@ class Client:
         assert kind == WELCOME, (kind, payload)
         assert payload[:32] == proof(token, b"server", nonce, self.nonce)
         self.pid = struct.unpack("<I", payload[32:])[0]
-
-    def send(self, data):
-        self.socket.sendall(data)
-
-    def receive(self):
-        """The next frame as (type, payload); None at the end of the connection."""
-        while len(self.rest) < 8 or len(self.rest) < 8 + struct.unpack("<I", self.rest[:4])[0]:
-            try:
-                chunk = self.socket.recv(1 << 20)
-            except ConnectionResetError:
-                chunk = b""
-            if not chunk:
-                return None
-            self.rest += chunk
-        length, kind, _ = struct.unpack("<IHH", self.rest[:8])
-        payload, self.rest = self.rest[8:8 + length], self.rest[8 + length:]
-        return kind, payload
 
     def until(self, text):
         """All of stdout up to this text."""
