@@ -2,6 +2,7 @@
 """libprobing through ctypes, as a program of the user's would have it."""
 
 import ctypes
+import json
 from pathlib import Path
 
 import support
@@ -49,6 +50,8 @@ _SIGNATURES = {
     "probing_format": (_TEXT, _NUMBER),
     "probing_look_up": (_POINTER, _POINTER, ctypes.c_int64, _NUMBER, _TEXT, ON_OBJECT,
                         _POINTER),
+    "probing_describe": (_POINTER, _POINTER, ctypes.c_uint64, _NUMBER, ON_OBJECT, _POINTER),
+    "probing_dump": (_POINTER, _POINTER, ctypes.c_int64, _NUMBER, ON_TEXT, _POINTER),
     "probing_snapshot": (_POINTER, _POINTER, _TEXT, ctypes.c_int),
     "probing_on_poll": (None, _POINTER, ON_POLL, _POINTER),
     "probing_set": (_POINTER, _POINTER, _TEXT, _TEXT),
@@ -140,6 +143,17 @@ class Session:
         finally:
             self.printed = b"".join(pieces).decode()
         return self.printed
+
+    def dump(self, tid=0, what=0):
+        """What probing_dump() gives, parsed."""
+        pieces = []
+
+        def take(_, text, length):
+            pieces.append(ctypes.string_at(text, length))
+            return 0
+
+        check(LIBRARY.probing_dump(self.pointer, tid, what, ON_TEXT(take), None))
+        return json.loads(b"".join(pieces).decode())
 
     def query(self, sql, on_row=None):
         """All rows of all statements, as tuples."""

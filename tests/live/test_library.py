@@ -188,6 +188,18 @@ def test_only_its_own_symbols_are_seen():
     assert names - {"PROBING_0.1"} == {"%s@@PROBING_0.1" % name for name in library._SIGNATURES}
 
 
+def test_dump_is_that_of_the_command(target):
+    process = target("asleep.py", "3")
+    locals_and_source = 5
+    there = support.dump(process.pid, "--locals", "--source")
+    with Session(process.pid) as session:
+        dump = session.dump(what=locals_and_source)
+        one = session.dump(tid=dump["threads"][-1]["tid"])
+    assert [(each["tid"], each["frames"]) for each in dump["threads"]] == [
+        (each["tid"], each["frames"]) for each in there["threads"]]
+    assert [each["tid"] for each in one["threads"]] == [dump["threads"][-1]["tid"]]
+
+
 def test_no_growth(target):
     """A session that is used for long does not collect memory."""
     process = target("threads.py")
