@@ -217,8 +217,9 @@ static pthread_mutex_t *ask_to_freeze(struct prba_connection *c, bool held)
 
 /**
  * Has the client stop the other threads. Those that wait for the GIL are to be stopped where they
- * wait for its mutex, and not in its condition variable: in glibc before 2.41 who signals waits
- * for those that were signalled before. While we hold the mutex they go from the one to the other.
+ * wait for its mutex, and not in a condition variable: in glibc before 2.41 who signals waits for
+ * those that were signalled before. While we hold the mutex they go from the one to the other:
+ * those that want the GIL look for it each 5 ms, and those that gave it away are woken.
  */
 static void freeze(struct prba_connection *c)
 {
@@ -232,6 +233,8 @@ static void freeze(struct prba_connection *c)
 	if (!mutex)
 		return;
 	pthread_mutex_lock(mutex);
+	/* What lies behind it: the condition variable of those that gave the GIL away. */
+	pthread_cond_broadcast((pthread_cond_t *)(mutex + 1));
 	(void)ask_to_freeze(c, true);
 	pthread_mutex_unlock(mutex);
 }

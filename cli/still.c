@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,13 @@ static const long waits[] = {
 #endif
 };
 
-/* The GIL since 3.7, with glibc: its condition variable, what who waits for that sleeps on, and the
- * mutex behind it. */
-enum { GIL_COND = 32, COND_SIGNALS = 40, COND_SIZE = 48 };
+/* The GIL since 3.7, with glibc: the condition variable of those that want it, its mutex, and the
+ * same of those that gave it away and wait until somebody has it. */
+enum {
+	GIL_COND = 32,
+	GIL_MUTEX = GIL_COND + sizeof(pthread_cond_t),
+	GIL_END = GIL_MUTEX + 2 * sizeof(pthread_mutex_t) + sizeof(pthread_cond_t),
+};
 
 /** The system call that the thread is in, -1 if it runs or that cannot be told. */
 static long call_of(pid_t pid, pid_t tid, unsigned long long *first)
@@ -50,12 +55,13 @@ static long call_of(pid_t pid, pid_t tid, unsigned long long *first)
 	return call;
 }
 
-static bool waits_for_gil(pid_t pid, pid_t tid, uint64_t gil)
+/** In the middle of giving or taking the GIL: others would wait for one that stands there. */
+static bool handles_gil(pid_t pid, pid_t tid, uint64_t gil)
 {
-	unsigned long long at = 0, signals = gil + GIL_COND + COND_SIGNALS;
+	unsigned long long at = 0;
 
-	return gil && call_of(pid, tid, &at) == SYS_futex &&
-	       (at == signals || at == signals + sizeof(int));
+	return gil && call_of(pid, tid, &at) == SYS_futex && at >= gil + GIL_COND &&
+	       at < gil + GIL_END && at != gil + GIL_MUTEX;
 }
 
 static bool waits_in(const struct prb_still *s, pid_t tid)
@@ -65,7 +71,7 @@ static bool waits_in(const struct prb_still *s, pid_t tid)
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(waits); i++)
 		if (waits[i] == call)
-			return !waits_for_gil(s->pid, tid, s->gil);
+			return !handles_gil(s->pid, tid, s->gil);
 	return false;
 }
 
@@ -205,8 +211,8 @@ static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
 /** An error where it does, to end the search. */
 static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 {
-	return waits_for_gil(s->pid, tid, s->gil) ? prb_error_create(PRB_ERROR_CANCELLED, "found")
-						  : NULL;
+	return handles_gil(s->pid, tid, s->gil) ? prb_error_create(PRB_ERROR_CANCELLED, "found")
+						: NULL;
 }
 
 uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil)
@@ -215,7 +221,7 @@ uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil)
 	unsigned found;
 	prb_auto_error struct prb_error *err = for_new(&s, &found, find_waiting);
 
-	return err && err->code == PRB_ERROR_CANCELLED ? gil + GIL_COND + COND_SIZE : 0;
+	return err && err->code == PRB_ERROR_CANCELLED ? gil + GIL_MUTEX : 0;
 }
 
 uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, uint64_t gil, bool mutex_is_held)
