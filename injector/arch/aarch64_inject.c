@@ -11,8 +11,10 @@
 #include <time.h>
 
 #include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
 #include "injector/arch/aarch64_inject.h"
 #include "injector/fault_step.h"
+#include "injector/general.h"
 #include "injector/mailbox.h"
 
 /*
@@ -149,16 +151,6 @@ static const uint32_t code_number_mask = 0xffe0001f; /* all but that number */
 /* Regsets by their numbers: headers of older systems lack some. */
 enum { TLS = 0x401, SVE = 0x405, STREAMING = 0x40b, MATRIX = 0x40c, SHADOW_STACK = 0x410 };
 
-static struct prb_error *set_general(pid_t tid, const struct user_regs_struct *regs)
-{
-	struct iovec io = {(void *)regs, sizeof(*regs)};
-
-	prb_fault_step();
-	if (ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io))
-		return prb_error_os(errno, "cannot set the registers of thread %d", tid);
-	return NULL;
-}
-
 static struct prb_error *save_vectors(pid_t tid, struct prb_thread_state *ret)
 {
 	struct prb_aarch64_vectors *v = prb_aarch64_vectors(ret);
@@ -183,11 +175,9 @@ static struct prb_error *save_vectors(pid_t tid, struct prb_thread_state *ret)
 static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
 {
 	struct prb_aarch64_general *g = prb_aarch64_general(ret);
-	struct iovec io = {&g->regs, sizeof(g->regs)};
+	struct iovec io = {&g->tls, sizeof(g->tls)};
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
-		return prb_error_os(errno, "cannot read the registers of thread %d", tid);
-	io = (struct iovec){&g->tls, sizeof(g->tls)};
+	PRB_TRY(prb_general_read(tid, &g->regs));
 	if (ptrace(PTRACE_GETREGSET, tid, TLS, &io))
 		return prb_error_os(errno, "cannot read the thread pointer of thread %d", tid);
 
@@ -219,7 +209,7 @@ static struct prb_error *restore_general(pid_t tid, const struct prb_thread_stat
 
 	if (state->resumed)
 		r.regs[PRB_AARCH64_NUMBER] = SYS_restart_syscall;
-	return set_general(tid, &r);
+	return prb_general_write(tid, &r);
 }
 
 static void registers(const struct prb_thread_state *state, struct prb_regs *ret)
@@ -328,16 +318,14 @@ static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *s
 	memcpy(r.regs, arguments, 6 * sizeof(*arguments));
 	r.regs[PRB_AARCH64_NUMBER] = (unsigned long long)number;
 	r.regs[LINK] = way_back->trampoline;
-	return set_general(tid, &r);
+	return prb_general_write(tid, &r);
 }
 
 static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
 {
 	struct user_regs_struct r;
-	struct iovec io = {&r, sizeof(r)};
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
-		return prb_error_os(errno, "cannot read the registers of thread %d", tid);
+	PRB_TRY(prb_general_read(tid, &r));
 	*ret = (int64_t)r.regs[0];
 	return NULL;
 }
@@ -350,7 +338,7 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	r.regs[0] = 0;
 	r.regs[MAILBOX] = mailbox;
 	r.regs[LINK] = 0;
-	return set_general(tid, &r);
+	return prb_general_write(tid, &r);
 }
 
 enum {

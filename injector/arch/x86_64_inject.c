@@ -11,7 +11,9 @@
 #include <sys/user.h>
 
 #include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
 #include "injector/fault_step.h"
+#include "injector/general.h"
 #include "injector/inject_arch.h"
 #include "injector/mailbox.h"
 
@@ -161,23 +163,11 @@ static struct user_regs_struct *general(const struct prb_thread_state *state)
 
 _Static_assert(sizeof(struct user_regs_struct) <= PRB_THREAD_GENERAL_MAX, "room for registers");
 
-static struct prb_error *set_general(pid_t tid, const struct user_regs_struct *regs)
-{
-	struct iovec io = {(void *)regs, sizeof(*regs)};
-
-	prb_fault_step();
-	if (ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &io))
-		return prb_error_os(errno, "cannot set the registers of thread %d", tid);
-	return NULL;
-}
-
 static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
 {
-	struct iovec io = {ret->general, sizeof(struct user_regs_struct)};
+	struct iovec io = {ret->extended, sizeof(ret->extended)};
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
-		return prb_error_os(errno, "cannot read the registers of thread %d", tid);
-	io = (struct iovec){ret->extended, sizeof(ret->extended)};
+	PRB_TRY(prb_general_read(tid, general(ret)));
 	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io))
 		return prb_error_os(errno, "cannot read the vector registers of thread %d", tid);
 	if (io.iov_len < XSAVE_LEGACY + XSAVE_HEADER || io.iov_len >= sizeof(ret->extended))
@@ -200,7 +190,7 @@ static struct prb_error *restore_extended(pid_t tid, const struct prb_thread_sta
 
 static struct prb_error *restore_general(pid_t tid, const struct prb_thread_state *state)
 {
-	return set_general(tid, general(state));
+	return prb_general_write(tid, general(state));
 }
 
 static void registers(const struct prb_thread_state *state, struct prb_regs *ret)
@@ -389,16 +379,14 @@ static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *s
 	r.r10 = arguments[3];
 	r.r8 = arguments[4];
 	r.r9 = arguments[5];
-	return set_general(tid, &r);
+	return prb_general_write(tid, &r);
 }
 
 static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
 {
 	struct user_regs_struct r;
-	struct iovec io = {&r, sizeof(r)};
 
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &io))
-		return prb_error_os(errno, "cannot read the registers of thread %d", tid);
+	PRB_TRY(prb_general_read(tid, &r));
 	*ret = (int64_t)r.rax;
 	return NULL;
 }
@@ -414,7 +402,7 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	r.rax = 0;
 	r.orig_rax = (unsigned long long)-1;
 	r.eflags &= ~UINT64_C(0x400); /* functions expect the direction flag to be clear */
-	return set_general(tid, &r);
+	return prb_general_write(tid, &r);
 }
 
 /* The thread pointer of both C libraries points to itself; raw threads have none of their own. */

@@ -51,6 +51,16 @@ class Frames:
         payload, self.rest = self.rest[8:8 + length], self.rest[8 + length:]
         return kind, payload
 
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
 
 class Client(Frames):
     """A connection to the agent of a process."""
@@ -92,15 +102,6 @@ class Client(Frames):
         assert frames[-1] and frames[-1] == (DONE, struct.pack("<I", OK)), frames[-1]
         return b"".join(text for kind, text in frames if kind == CANDIDATES).decode().split("\n") \
             if len(frames) > 1 else []
-
-    def close(self):
-        self.socket.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
 
 def tasks(pid):

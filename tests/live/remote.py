@@ -9,6 +9,8 @@ import socket
 import struct
 import subprocess
 
+import pytest
+
 import support
 from agent import Frames, frame
 from terminal import environment
@@ -177,11 +179,13 @@ class Client(Frames):
         message, _, hint = payload[4:].decode().partition("\n")
         return struct.unpack("<I", payload[:4])[0], message, hint
 
-    def close(self):
-        self.socket.close()
 
-    def __enter__(self):
-        return self
+@pytest.fixture
+def process(target):
+    return target("evaluated.py", "idle")
 
-    def __exit__(self, *_):
-        self.close()
+
+@pytest.fixture
+def service(process):
+    with Service(process.pid) as served:
+        yield served

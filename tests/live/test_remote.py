@@ -14,22 +14,12 @@ import remote
 import support
 from agent import wait_until
 from environment import FAILED, NO_PROCESS, OK, PERMISSION, UNSUPPORTED, USAGE
+from remote import process, service  # noqa: F401 (fixtures)
 from remote import Client, Service, run
 from terminal import Terminal
 
 
 RUNS = "import time\nprint('runs')\nwhile True: time.sleep(0.01)"
-
-
-@pytest.fixture
-def process(target):
-    return target("evaluated.py", "idle")
-
-
-@pytest.fixture
-def service(process):
-    with Service(process.pid) as served:
-        yield served
 
 
 def without_times(data):

@@ -16,19 +16,9 @@ import remote
 import support
 from agent import frame, memory, wait_until
 from environment import FAILED, OK, PERMISSION, TIMEOUT, UNSUPPORTED
+from remote import process, service  # noqa: F401 (fixtures)
 from remote import Client, Service, run
 from support import count
-
-
-@pytest.fixture
-def process(target):
-    return target("evaluated.py", "idle")
-
-
-@pytest.fixture
-def service(process):
-    with Service(process.pid) as served:
-        yield served
 
 
 def assert_serves(service):
