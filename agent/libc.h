@@ -83,11 +83,15 @@ static inline void prba_wake(_Atomic uint32_t *word)
 int prba_thread_start(pthread_t *ret, size_t stack, void *(*run)(void *), void *argument);
 
 /**
- * The calling thread of ours begins or ends to run code of a client. That blocks what the main
- * thread blocks, as a thread of the program would: processes that it starts inherit it, and not by
- * fork() alone. The kernel still prefers the main thread for signals of the process.
+ * The calling thread of ours begins to run code of a client. That blocks what the main thread
+ * blocks, as a thread of the program would: processes that it starts inherit it, and not by fork()
+ * alone. The kernel still prefers the main thread for signals of the process. What our thread does
+ * not block, it does not block now either. Gives what it blocks, for prba_thread_ran_code().
  */
-void prba_thread_runs_code(bool runs);
+uint64_t prba_thread_runs_code(void);
+
+/** That code has ended: @blocked are the signals that the thread blocks from now on. */
+void prba_thread_ran_code(uint64_t blocked);
 
 /** Begins the names of our threads. */
 #define PRBA_THREAD "probing-"

@@ -338,10 +338,11 @@ static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome
 static void run_as_worker(struct prba_connection *c, enum prb_wire_outcome *outcome,
 			  const char **text)
 {
+	uint64_t blocked = prba_thread_runs_code();
+
 	atomic_store(&c->job.present, true);
-	prba_thread_runs_code(true);
 	run_here(c, outcome, text);
-	prba_thread_runs_code(false);
+	prba_thread_ran_code(blocked);
 }
 
 void prba_python_serve(struct prba_connection *c)

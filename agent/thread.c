@@ -50,11 +50,19 @@ static void block(uint64_t signals, uint64_t *before)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, before, SIGSET_BYTES);
 }
 
-void prba_thread_runs_code(bool runs)
+uint64_t prba_thread_runs_code(void)
 {
-	if (runs)
-		read_usual();
-	block(runs ? atomic_load(&usual) : ours(), NULL);
+	uint64_t before;
+
+	read_usual();
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, SIGSET_BYTES);
+	block(atomic_load(&usual) & before, NULL);
+	return before;
+}
+
+void prba_thread_ran_code(uint64_t blocked)
+{
+	block(blocked, NULL);
 }
 
 int prba_thread_start(pthread_t *ret, size_t stack, void *(*run)(void *), void *argument)

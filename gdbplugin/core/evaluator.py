@@ -121,12 +121,14 @@ class Evaluation:
                 self.everyone = True
         return safe_point.holder(threads) is None
 
-    def _waits_for_gil(self):
-        """It does if another thread asked for the GIL just before that was stopped: then ours lets
-        go of it, and goes on only when that one has had it."""
+    def _needs_others(self):
+        """It waits for the GIL, if another thread asked for that just before it was stopped: then
+        ours lets go of it, and goes on only when that one has had it. Or it has the GIL, so that
+        nothing of Python can run, or has left Python for good, and waits for one that was stopped
+        in the middle of a wait."""
         with open_session(self.debugger) as session:
-            return any(thread.tid == self.tid and thread.gil == "waits"
-                       for thread in safe_point.read_threads(session))
+            ours = [t for t in safe_point.read_threads(session) if t.tid == self.tid]
+        return not ours or any(t.gil == "waits" or t.gil == "holds" and t.waits for t in ours)
 
     def _wait(self, seconds):
         """Lets it run until there is a result."""
@@ -146,7 +148,7 @@ class Evaluation:
             elif which == run.STOPPED and head.state == DONE:
                 return Result(self.debugger.read(head.out, head.out_length))
             elif which == run.TIMER and time.monotonic() < until:
-                alone = not self.everyone and not self._waits_for_gil()
+                alone = head.state == RUNNING and not self.everyone and not self._needs_others()
             else:
                 self._give_up(which, text, head.state, seconds)
 

@@ -154,6 +154,21 @@ def test_an_endless_loop(start, sleeper):
 
 
 @both
+def test_the_debugger_gets_the_process_back(start, target):
+    """Though the GIL is held for minutes of processor time."""
+    process = target("evaluated.py", "gil", str(10 ** 10), interpreter=known())
+    session = attached(start, process, "probing eval 6 * 7")
+    assert re.search("^42$", session.out, re.M), session
+    process.send(b"x")
+    assert process.line() == "holds"
+    session = attached(start, process, "probing eval -t 0.5 print('late')")
+    assert "the interpreter was not free within 0.5 s" in problem(session), session
+    session = attached(start, process, "probing eval 1")
+    assert "has not ended: let the process run" in problem(session), session
+    assert process.alive()
+
+
+@both
 def test_with_all_threads(start, sleeper):
     code = "import threading; t = threading.Thread(target=print); t.start(); t.join(); t.is_alive()"
     session = attached(start, sleeper, "probing eval --all " + code)
