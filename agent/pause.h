@@ -9,8 +9,7 @@
  * Code of other clients that is to be evaluated meanwhile is run by the holding worker itself. But
  * whoever evaluates gives the GIL away each time it waits for something, and after some
  * milliseconds to whoever asks, and the program would run. So the client that pauses is asked
- * to stop all other threads first, which takes another process (ptrace). The world of a build
- * without a GIL just stays stopped.
+ * to stop all other threads first, which takes another process (ptrace).
  *
  * Threading: as said at each function.
  */
@@ -68,8 +67,8 @@ enum prba_served {
 enum prba_served prba_pause_serve(struct prba_connection *c);
 
 /**
- * Before code of @p c is interrupted, which needs the GIL: while the holder runs it, the program's
- * threads are let go, or it could not be taken. Any thread.
+ * Before code of @p c is interrupted, which needs the GIL and what the code waits for: while the
+ * holder runs it, the program's threads are let go. Any thread.
  */
 void prba_pause_open(const struct prba_connection *c);
 

@@ -28,7 +28,7 @@ enum {
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
 	PRB_WIRE_STEP_SIZE = 4,
-	PRB_WIRE_FROZEN_SIZE = 12,
+	PRB_WIRE_FROZEN_SIZE = 20,
 	PRB_WIRE_FREEZE_SIZE = 4,
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
@@ -58,8 +58,9 @@ enum prb_wire_type {
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< microseconds that the program runs for */
-	/** answers freeze: how many threads could not be stopped, and the address of the GIL's
-	 * mutex if that is to be held and then asked again, else 0 */
+	/** answers freeze: how many threads could not be stopped, and, if the GIL's mutex is to be
+	 * held and then asked again, the addresses of it and of the condition variable of those
+	 * that gave the GIL away, else 0 */
 	PRB_WIRE_FROZEN = 10,
 
 	/* the agent's */

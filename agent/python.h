@@ -59,7 +59,7 @@ void prba_python_take_turn(struct prba_connection *c);
 void prba_python_serve(struct prba_connection *c);
 /** The build has no GIL that could be held. */
 bool prba_python_stops_world(void);
-/** The second half of letting go, from any thread, and of taking. */
+/** For the holder: the second half of letting go, and of taking. */
 void prba_python_start_world(void);
 void prba_python_stop_world(void);
 

@@ -40,7 +40,7 @@ struct pauser {
 	struct prb_still still;
 	struct prb_listener listener; /* fd -1: not served */
 	struct prb_token token;
-	uint64_t gil; /* where it lies in the target; 0: not known */
+	struct prb_still_gil gil;
 	int ends[ENDS];
 	double max, within;
 	double asked, paused; /* when; 0: not yet */
@@ -153,17 +153,18 @@ static void freeze(struct pauser *p, bool mutex_is_held)
 	enum { TRIES = 5 }; /* who runs for an instant is not seen to wait */
 	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
 	pid_t pid = p->target->pid;
-	uint64_t mutex = 0;
+	bool hold = false;
 	uint32_t running = 1;
 
-	for (int i = 0; running && !mutex && i < TRIES; i++) {
+	for (int i = 0; running && !hold && i < TRIES; i++) {
 		prb_still_end(&p->still);
-		mutex = mutex_is_held ? 0 : prb_still_gil_mutex(pid, p->gil);
-		if (!mutex)
-			running = prb_still_waiting(&p->still, pid, p->gil, mutex_is_held);
+		hold = !mutex_is_held && prb_still_waits_for_gil(pid, &p->gil);
+		if (!hold)
+			running = prb_still_waiting(&p->still, pid, &p->gil, mutex_is_held);
 	}
 	prb_wire_put32(payload, running);
-	prb_wire_put64(payload + 4, mutex);
+	prb_wire_put64(payload + 4, hold ? p->gil.mutex : 0);
+	prb_wire_put64(payload + 12, hold ? p->gil.switch_condition : 0);
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/pause_warn.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,8 +65,29 @@ static void warn_watchdogs(struct prb_target *t, double seconds)
 	}
 }
 
+/** Since 3.7 it is one structure; before that, static variables that only symbols tell of. */
+static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
+{
+	enum {
+		CONDITION = 32,
+		MUTEX = CONDITION + sizeof(pthread_cond_t),
+		SWITCH_CONDITION = MUTEX + sizeof(pthread_mutex_t),
+		SWITCH_MUTEX = SWITCH_CONDITION + sizeof(pthread_cond_t),
+	};
+
+	if (py->layout.free_threaded)
+		return (struct prb_still_gil){.known = true};
+	if (gil)
+		return (struct prb_still_gil){true, gil + CONDITION, gil + MUTEX,
+					      gil + SWITCH_CONDITION, gil + SWITCH_MUTEX};
+	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
+		return (struct prb_still_gil){};
+	return (struct prb_still_gil){true, py->gil_cond, py->gil_mutex, py->switch_cond,
+				      py->switch_mutex};
+}
+
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */
-static int count_free(struct prb_python *py, struct prb_mem *mem, uint64_t *gil)
+static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_still_gil *gil)
 {
 	struct prb_py_threads threads = {};
 	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
@@ -76,14 +98,14 @@ static int count_free(struct prb_python *py, struct prb_mem *mem, uint64_t *gil)
 		prb_vec_each (interp, &threads.interps) {
 			count +=
 				!interp->main && (interp->own_gil == 1 || py->layout.free_threaded);
-			if (interp->main && !py->layout.free_threaded)
-				*gil = interp->gil;
+			if (interp->main)
+				*gil = find_gil(py, interp->gil);
 		}
 	prb_py_threads_deinit(&threads);
 	return count;
 }
 
-static void look_at_interpreters(struct prb_target *t, uint64_t *gil)
+static void look_at_interpreters(struct prb_target *t, struct prb_still_gil *gil)
 {
 	struct prb_modules *modules = NULL;
 	struct prb_pythons pythons = {};
@@ -111,9 +133,9 @@ static void look_at_interpreters(struct prb_target *t, uint64_t *gil)
 	prb_warn(prb_str_text(&text));
 }
 
-void prb_pause_look(struct prb_target *t, double seconds, bool hard, uint64_t *ret_gil)
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_still_gil *ret_gil)
 {
-	*ret_gil = 0;
+	*ret_gil = (struct prb_still_gil){};
 	warn_watchdogs(t, seconds);
 	if (!hard)
 		look_at_interpreters(t, ret_gil);

@@ -4,15 +4,15 @@
 #define PRB_CLI_PAUSE_WARN_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
+#include "cli/still.h"
 #include "dwarf/target.h"
 
 /**
  * Warns of who may take @p t for dead when it stands for up to @p seconds, as its environment
  * tells, and of interpreters that do not stand unless it is stopped @p hard. Finds the GIL of the
- * main interpreter, 0 if there is none, or it cannot be found.
+ * main interpreter, if it can be found.
  */
-void prb_pause_look(struct prb_target *t, double seconds, bool hard, uint64_t *ret_gil);
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_still_gil *ret_gil);
 
 #endif

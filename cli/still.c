@@ -33,14 +33,6 @@ static const long waits[] = {
 #endif
 };
 
-/* The GIL since 3.7, with glibc: the condition variable of those that want it, its mutex, and the
- * same of those that gave it away and wait until somebody has it. */
-enum {
-	GIL_COND = 32,
-	GIL_MUTEX = GIL_COND + sizeof(pthread_cond_t),
-	GIL_END = GIL_MUTEX + 2 * sizeof(pthread_mutex_t) + sizeof(pthread_cond_t),
-};
-
 /** The system call that the thread is in, -1 if it runs or that cannot be told. */
 static long call_of(pid_t pid, pid_t tid, unsigned long long *first)
 {
@@ -55,13 +47,20 @@ static long call_of(pid_t pid, pid_t tid, unsigned long long *first)
 	return call;
 }
 
+static bool is_within(uint64_t address, uint64_t start, size_t size)
+{
+	return start && address >= start && address < start + size;
+}
+
 /** In the middle of giving or taking the GIL: others would wait for one that stands there. */
-static bool handles_gil(pid_t pid, pid_t tid, uint64_t gil)
+static bool handles_gil(pid_t pid, pid_t tid, const struct prb_still_gil *gil)
 {
 	unsigned long long at = 0;
 
-	return gil && call_of(pid, tid, &at) == SYS_futex && at >= gil + GIL_COND &&
-	       at < gil + GIL_END && at != gil + GIL_MUTEX;
+	return gil->mutex && call_of(pid, tid, &at) == SYS_futex &&
+	       (is_within(at, gil->condition, sizeof(pthread_cond_t)) ||
+		is_within(at, gil->switch_condition, sizeof(pthread_cond_t)) ||
+		is_within(at, gil->switch_mutex, sizeof(pthread_mutex_t)));
 }
 
 static bool waits_in(const struct prb_still *s, pid_t tid)
@@ -215,20 +214,23 @@ static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 						: NULL;
 }
 
-uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil)
+bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
 {
 	struct prb_still s = {.pid = pid, .gil = gil};
 	unsigned found;
 	prb_auto_error struct prb_error *err = for_new(&s, &found, find_waiting);
 
-	return err && err->code == PRB_ERROR_CANCELLED ? gil + GIL_MUTEX : 0;
+	return err && err->code == PRB_ERROR_CANCELLED;
 }
 
-uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, uint64_t gil, bool mutex_is_held)
+uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil,
+			   bool mutex_is_held)
 {
-	unsigned found = 0;
+	unsigned found = 1;
 
 	*s = (struct prb_still){.pid = pid, .gil = gil};
+	if (!gil->known)
+		return found;
 	for (int round = 0; round < (mutex_is_held ? ROUNDS_GIL : ROUNDS); round++) {
 		size_t before = s->stops.count;
 		struct prb_error *err = for_new(s, &found, stop_other);

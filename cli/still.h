@@ -18,9 +18,18 @@
 #include "dwarf/base/vec.h"
 #include "injector/stop.h"
 
+/**
+ * Where threads wait for the GIL, with glibc; the addresses are 0 in a build that has none. Those
+ * that gave it away and wait until somebody has had it do so in the second pair.
+ */
+struct prb_still_gil {
+	bool known;
+	uint64_t condition, mutex, switch_condition, switch_mutex;
+};
+
 struct prb_still {
 	pid_t pid;
-	uint64_t gil; /**< that no thread is to be stopped waiting for */
+	const struct prb_still_gil *gil; /**< that no thread is to be stopped waiting for */
 	PRB_VEC(struct prb_stop) stops;
 };
 
@@ -34,17 +43,18 @@ struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHE
 /**
  * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
  * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
- * where it waits in the condition variable of the GIL at @p gil (0: not known), which it leaves
- * soon while its mutex is held. Gives the number
+ * where it waits in a condition variable of the GIL @p gil, which it leaves soon while its mutex is
+ * held. Where that is not known none is stopped, for who waits there must not be. Gives the number
  * of those that run on: threads at work in C code, and all where ptrace is not allowed.
  */
-uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, uint64_t gil, bool mutex_is_held);
+uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil,
+			   bool mutex_is_held);
 
 /**
- * The mutex of the GIL at @p gil of a process whose threads wait for it with glibc, 0 if none does:
- * that one is seen to wait in its condition variable proves where both are.
+ * Whether a thread is seen to wait in a condition variable of the GIL, which proves where they are,
+ * and its mutex.
  */
-uint64_t prb_still_gil_mutex(pid_t pid, uint64_t gil);
+bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
 
 /** Lets all of them go; may be called twice. */
 void prb_still_end(struct prb_still *still);

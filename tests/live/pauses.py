@@ -59,6 +59,13 @@ class Pause:
         self.process.communicate()
 
 
+def agent_holds(interpreter):
+    """By the GIL; a build without one lets its world be stopped, if the function for that is found."""
+    return not interpreter.free_threaded or not subprocess.run(
+        [interpreter.exe, "-c", "import ctypes; ctypes.pythonapi._PyEval_StopTheWorld"],
+        env=interpreter.env, stderr=subprocess.DEVNULL, check=False).returncode
+
+
 def total(shared):
     return sum(shared[index] for index in range(16))
 

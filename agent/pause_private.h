@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the halves of a pause share: pause.c, which begins, holds and ends it, and
+ * pause_serve.c, which has code of other clients run meanwhile.
+ *
+ * Threading: all of `prba_pausing` under its lock, but for `wake`.
+ */
+#ifndef PRB_AGENT_PAUSE_PRIVATE_H
+#define PRB_AGENT_PAUSE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/protocol.h"
+
+struct prba_connection;
+
+struct prba_pausing {
+	_Atomic uint32_t wake; /**< changes with all that follows */
+	pthread_mutex_t lock;
+	struct prba_connection *by;	/**< who pauses, or is about to */
+	struct prba_connection *first;	/**< of those that wait to be served */
+	struct prba_connection *served; /**< the one that is */
+	bool held;
+	bool asked;	    /**< the client, to stop the other threads */
+	bool frozen;	    /**< it did what it could */
+	uint32_t running;   /**< threads that it could not stop */
+	uint64_t mutex;	    /**< that it wants to be held while it stops them; 0: none */
+	uint64_t condition; /**< to be signalled then, or those that wait there stay; 0: none */
+	bool opened;	    /**< they were let go while code ran */
+	bool ends;
+	enum prb_wire_outcome how;
+	uint32_t step_us;
+	uint32_t steps; /**< so many are through */
+	int64_t since_us, ran_us, until_us;
+};
+
+extern struct prba_pausing prba_pausing;
+
+static inline void prba_pause_lock(void)
+{
+	pthread_mutex_lock(&prba_pausing.lock);
+}
+
+static inline void prba_pause_unlock(void)
+{
+	pthread_mutex_unlock(&prba_pausing.lock);
+}
+
+/** Unlocks and wakes who waits for a change. */
+void prba_pause_changed(void);
+
+/** Whether the pause has to end; not under the lock. */
+bool prba_pause_has_to_end(void);
+
+/** Tells the client that pauses. */
+void prba_pause_tell(struct prba_connection *by, uint16_t type, const void *data, size_t length);
+
+/** Under the lock: the program may run although the holder is at work. */
+void prba_pause_open_up(void);
+
+/** What the client that pauses says of the other threads. */
+void prba_pause_note_frozen(struct prba_connection *by, const uint8_t *payload);
+
+/** For the holder: does the jobs that wait, with the other threads stopped. */
+void prba_pause_serve_all(struct prba_connection *by);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/pause.h"
+#include "agent/pause_private.h"
+#include "agent/python.h"
+
+enum { TURN_US = 200 };
+
+/** How far a job is that was handed over. */
+enum { NOT_HANDED, QUEUED, TAKES_TURN, TOOK_TURN, RUNS, SERVED };
+
+static struct prba_pausing *const pausing = &prba_pausing;
+
+void prba_pause_open(const struct prba_connection *c)
+{
+	prba_pause_lock();
+	if (pausing->served == c)
+		prba_pause_open_up();
+	prba_pause_unlock();
+}
+
+void prba_pause_note_frozen(struct prba_connection *c, const uint8_t *payload)
+{
+	prba_pause_lock();
+	if (pausing->by == c && pausing->asked) {
+		pausing->frozen = true;
+		pausing->running = prb_wire_get32(payload);
+		pausing->mutex = prb_wire_get64(payload + 4);
+		pausing->condition = prb_wire_get64(payload + 12);
+	}
+	prba_pause_changed();
+}
+
+/** Under the lock, so that the client hears of a thaw after this, if one comes. */
+static bool send_freeze(struct prba_connection *c, bool held)
+{
+	uint8_t payload[PRB_WIRE_FREEZE_SIZE];
+
+	if (pausing->ends || pausing->opened)
+		return false;
+	pausing->asked = true;
+	pausing->frozen = false;
+	pausing->mutex = pausing->condition = 0;
+	prb_wire_put32(payload, held);
+	prba_pause_tell(c, PRB_WIRE_FREEZE, payload, sizeof(payload));
+	return true;
+}
+
+/** Asks the client to stop the other threads. */
+static void ask_to_freeze(struct prba_connection *c, bool held)
+{
+	bool frozen = false, sent;
+
+	prba_pause_lock();
+	sent = send_freeze(c, held);
+	prba_pause_unlock();
+	while (sent && !frozen && !prba_pause_has_to_end()) {
+		uint32_t seen = atomic_load(&pausing->wake);
+
+		prba_pause_lock();
+		frozen = pausing->frozen;
+		prba_pause_unlock();
+		if (!frozen && !prba_pause_has_to_end())
+			prba_wait(&pausing->wake, seen);
+	}
+	prba_pause_lock();
+	pausing->asked = false;
+	prba_pause_unlock();
+}
+
+/**
+ * Has the client stop the other threads. Those that wait for the GIL are to be stopped where they
+ * wait for its mutex, and not in a condition variable: in glibc before 2.41 who signals waits for
+ * those that were signalled before. While we hold the mutex they go from the one to the other:
+ * those that want the GIL look for it each 5 ms, and those that gave it away are woken.
+ */
+static void freeze(struct prba_connection *c)
+{
+	pthread_mutex_t *mutex;
+	pthread_cond_t *condition;
+
+	prba_pause_lock();
+	pausing->running = 1; /* at least, until it is known */
+	pausing->mutex = pausing->condition = 0;
+	prba_pause_unlock();
+	if (!c->job.freezes)
+		return;
+	ask_to_freeze(c, false);
+	prba_pause_lock();
+	mutex = (pthread_mutex_t *)(uintptr_t)pausing->mutex;
+	condition = (pthread_cond_t *)(uintptr_t)pausing->condition;
+	prba_pause_unlock();
+	if (!mutex)
+		return;
+	pthread_mutex_lock(mutex);
+	if (condition)
+		pthread_cond_broadcast(condition);
+	ask_to_freeze(c, true);
+	pthread_mutex_unlock(mutex);
+}
+
+static void set_state(struct prba_connection *c, int state)
+{
+	prba_pause_lock();
+	c->job.serving = state;
+	prba_pause_changed();
+}
+
+static void wait_for_state(struct prba_connection *c, int state)
+{
+	bool reached = false;
+
+	while (!reached) {
+		uint32_t seen = atomic_load(&pausing->wake);
+
+		prba_pause_lock();
+		reached = c->job.serving == state;
+		prba_pause_unlock();
+		if (!reached)
+			prba_wait(&pausing->wake, seen);
+	}
+}
+
+/**
+ * Somebody may have asked for the GIL before it was stopped, and who is asked waits until somebody
+ * else has had it. So the worker of the job has it once, before its code runs.
+ */
+static void clear_request(struct prba_connection *c)
+{
+	set_state(c, TAKES_TURN);
+	prba_python_let_go(pausing->by);
+	wait_for_state(c, TOOK_TURN);
+	prba_python_take_back(pausing->by);
+}
+
+/** The first job that waits; one that was cancelled meanwhile has left by itself. */
+static struct prba_connection *next_job(void)
+{
+	struct prba_connection *c;
+
+	prba_pause_lock();
+	c = pausing->ends ? NULL : pausing->first;
+	if (c) {
+		pausing->first = c->job.next_served;
+		c->job.serving = RUNS;
+	}
+	pausing->served = c;
+	pausing->opened = false;
+	prba_pause_unlock();
+	return c;
+}
+
+static bool was_opened(void)
+{
+	bool opened;
+
+	prba_pause_lock();
+	opened = pausing->opened;
+	prba_pause_unlock();
+	return opened;
+}
+
+bool prba_pause_is_exact(void)
+{
+	bool exact;
+
+	prba_pause_lock();
+	exact = !pausing->opened && !pausing->running;
+	prba_pause_unlock();
+	return exact;
+}
+
+/**
+ * Without a GIL the world is started for it, which the stopped threads do not notice: code that
+ * stops the world itself, as the garbage collector does, would wait for its own thread else.
+ */
+static void serve(struct prba_connection *c)
+{
+	if (prba_python_stops_world())
+		prba_python_start_world();
+	prba_python_serve(c);
+	if (prba_python_stops_world())
+		prba_python_stop_world();
+	prba_pause_lock();
+	pausing->served = NULL;
+	c->job.serving = SERVED;
+	prba_pause_changed();
+}
+
+void prba_pause_serve_all(struct prba_connection *c)
+{
+	struct prba_connection *job;
+	bool frozen = false;
+
+	while ((job = next_job())) {
+		if (!frozen)
+			freeze(c);
+		if (!frozen && !prba_python_stops_world())
+			clear_request(job);
+		serve(job);
+		frozen = !was_opened();
+	}
+	if (frozen)
+		prba_pause_tell(c, PRB_WIRE_THAW, NULL, 0);
+}
+
+/** Under the lock. */
+static void enqueue(struct prba_connection *c)
+{
+	struct prba_connection **at = &pausing->first;
+
+	while (*at)
+		at = &(*at)->job.next_served;
+	*at = c;
+	c->job.next_served = NULL;
+	c->job.serving = QUEUED;
+}
+
+/** Under the lock: takes it out of the queue, where it still is. */
+static void dequeue(struct prba_connection *c)
+{
+	struct prba_connection **at = &pausing->first;
+
+	while (*at && *at != c)
+		at = &(*at)->job.next_served;
+	if (*at)
+		*at = c->job.next_served;
+	c->job.serving = NOT_HANDED;
+}
+
+static void take_turn(struct prba_connection *c)
+{
+	/* The holder lets go first, or both would wait. */
+	prba_wait_for(&pausing->wake, atomic_load(&pausing->wake), TURN_US);
+	prba_python_take_turn(c);
+	set_state(c, TOOK_TURN);
+}
+
+enum prba_served prba_pause_serve(struct prba_connection *c)
+{
+	atomic_store(&c->job.also_wake, &pausing->wake);
+	prba_pause_lock();
+	if (!pausing->held || pausing->ends) {
+		prba_pause_unlock();
+		return PRBA_NOT_PAUSED;
+	}
+	enqueue(c);
+	prba_pause_changed();
+	for (;;) {
+		uint32_t seen = atomic_load(&pausing->wake);
+		bool cancelled = atomic_load(&c->job.state) == PRBA_CANCELLED;
+		int state;
+
+		prba_pause_lock();
+		state = c->job.serving;
+		if (state == SERVED || (state == QUEUED && (cancelled || !pausing->held))) {
+			dequeue(c);
+			prba_pause_unlock();
+			return state == SERVED ? PRBA_SERVED
+			       : cancelled     ? PRBA_NOT_SERVED
+					       : PRBA_NOT_PAUSED;
+		}
+		prba_pause_unlock();
+		if (state == TAKES_TURN)
+			take_turn(c);
+		else
+			prba_wait(&pausing->wake, seen);
+	}
+}

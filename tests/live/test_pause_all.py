@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`debug --pause`: all Python of a process stands, can be looked at, and always runs again."""
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import agent
+import pauses
+import support
+from environment import FAILED, OK, TIMEOUT, UNSUPPORTED, USAGE
+from pauses import Pause
+
+SOME = [i for i in support.INTERPRETERS if not i.free_threaded]
+CYCLES = support.count(20, 200)
+QUEUED = signal.SIGRTMIN + 1
+
+
+@pytest.fixture
+def shared():
+    memory = support.Shared()
+    yield memory
+    memory.close()
+
+
+@pytest.fixture
+def counting(target, shared, newest):
+    """A program whose threads never rest."""
+    return target("counting.py", shared.path, "4")
+
+
+@pytest.mark.parametrize("interpreter", SOME, ids=repr)
+def test_nothing_runs_while_it_is_looked_at(interpreter, target, shared, probing):
+    process = target("counting.py", shared.path, "16", interpreter=interpreter)
+    with Pause(process.pid) as pause:
+        assert pause.begun["by"] == "agent"
+        before = pauses.total(shared)
+        for code, value in (("len(counts)", "16"), ("sum(shared[:16])", str(before)),
+                            ("import time; time.sleep(0.05); sum(shared[:16])", str(before)),
+                            ("len([n for n in range(10 ** 6)])", "1000000"),
+                            ("len(''.join(open(os.__file__)) * 2) > 0", "True"),
+                            ("__import__('threading').active_count()", "18")):
+            done = probing(process.pid, "eval", code)
+            assert done.code == OK and done.err == "", done
+            assert done.out == value + "\n" or code.startswith("__import__"), done
+        assert pauses.total(shared) == before
+        done = probing(process.pid, "eval", "1 / 0")
+        assert done.code == FAILED and "ZeroDivisionError" in done.err, done
+        done = probing(process.pid, "eval", "changed = 7")
+        assert probing(process.pid, "eval", "changed").out == "7\n"
+        done = probing(process.pid, "eval", "--thread", "main", "1")
+        assert done.code != OK and "its main thread with it" in done.err, done
+        dump = support.dump(process.pid, "--locals")
+        of = [str(frame.get("locals")) for thread in dump["threads"]
+              for frame in support.python_frames(thread) if frame["func"] == "work"]
+        assert len(of) == 16 and any("of thread 7" in each for each in of), of
+        assert pauses.total(shared) == before
+        ended = pause.interrupt()
+    assert ended["reason"] == "interrupted" and ended["held_us"] > 0, ended
+    pauses.wait_until_runs(shared)
+    assert pauses.nobody_traced(process.pid)
+
+
+def test_every_table_can_be_queried(counting, shared, probing):
+    tables = probing("tables", "--json")
+    assert tables.code == OK, tables
+    with Pause(counting.pid):
+        before = pauses.total(shared)
+        for row in json.loads(tables.out):
+            name = "%s.%s" % (row["schema"], row["name"])
+            done = probing(counting.pid, "query", "-f", "json", "SELECT * FROM %s LIMIT 50" % name)
+            assert done.code == OK or "needs to know where to stop" in done.err, (name, done)
+        assert pauses.total(shared) == before
+
+
+@pytest.mark.parametrize("interpreter", SOME, ids=repr)
+def test_many_pauses_of_a_program_that_checks_itself(interpreter, target, probing):
+    process = target("self_checking.py", "7", interpreter=interpreter)
+    held, begun, sent = [], [], 0
+    for cycle in range(CYCLES):
+        with Pause(process.pid) as pause:
+            begun.append(pause.begun["after_us"])
+            os.kill(process.pid, QUEUED)
+            sent += 1
+            if cycle % 4 == 1:
+                done = probing(process.pid, "eval", "counts['memory'] > 0 and time.sleep(0.01)")
+                assert done.code == OK, done
+            elif cycle % 4 == 2:
+                done = probing(process.pid, "step", "--time", "20ms")
+                assert done.code == OK, done
+            else:
+                time.sleep(0.1)
+            held.append((pause.interrupt()["held_us"], cycle % 4 != 2))
+    process.send(b"x")
+    wrong, counts = json.loads(process.line())
+    assert wrong == [], wrong
+    assert counts["signals"] == sent, counts
+    # By the program's own clock it stood for as long as was told.
+    gaps = sorted(counts["gaps"])
+    for us, whole in held:
+        longer = [gap for gap in gaps if gap >= us / 1e6 - 0.002]
+        assert not whole or us < 50000 or longer, (us, gaps)
+    whole = [us for us, whole in held if whole]
+    support.report("%d pauses of %s begin after %.1f ms (median), %.1f ms (longest)" % (
+        CYCLES, interpreter, sorted(begun)[CYCLES // 2] / 1e3, max(begun) / 1e3))
+    assert sum(gaps) >= sum(us for us in whole if us >= 60000) / 1e6 - 0.002 * len(whole)
+    assert process.wait()[0] == 0
+
+
+def test_the_time_is_up(counting, shared):
+    with Pause(counting.pid, "--max", "300ms") as pause:
+        ended = pause.end()
+    assert ended["reason"] == "deadline", ended
+    assert ended["held_us"] >= 200000, ended
+    pauses.wait_until_runs(shared)
+
+
+def test_resume_from_elsewhere(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        done = probing(counting.pid, "resume", "--json")
+        assert done.code == OK and json.loads(done.out)["held_us"] > 0, done
+        assert pause.end()["reason"] == "resume"
+    pauses.wait_until_runs(shared)
+    done = probing(counting.pid, "resume")
+    assert done.code == FAILED and "not paused" in done.err, done
+    done = probing(counting.pid, "step")
+    assert done.code == FAILED and "not paused" in done.err, done
+
+
+def test_steps(counting, shared, probing):
+    with Pause(counting.pid):
+        before = pauses.total(shared)
+        done = probing(counting.pid, "step", "--time", "100ms")
+        assert done.code == OK and "100 ms" in done.out, done
+        after = pauses.total(shared)
+        assert after > before
+        assert probing(counting.pid, "eval", "sum(shared[:16])").out == "%d\n" % after
+
+
+def test_ended_at_any_moment_of_an_evaluation(counting, shared):
+    """Also while the other threads are about to be stopped for it, or let go."""
+    for cycle in range(support.count(40, 400)):
+        with Pause(counting.pid) as pause:
+            with subprocess.Popen([support.BINARY, "-t", str(counting.pid), "eval", "1 + 1"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as code:
+                time.sleep(0.0005 * (cycle % 60))
+                ended = pause.interrupt()
+                assert code.communicate(timeout=60)[0] == b"2\n" and code.returncode == OK
+        assert ended["held_us"] < 60 * 10 ** 6, ended
+        pauses.wait_until_runs(shared)
+        assert pauses.nobody_traced(counting.pid)
+
+
+PAUSE, FROZEN, PAUSED, FREEZE, THAW = 7, 10, 74, 76, 77  # frames of the agent's protocol
+FREEZES = 1
+MUTEX = 32  # where one lies in what is shared; its first word says that it is locked
+
+
+def waits_for(pid, address):
+    calls = [Path("/proc/%d/task/%d/syscall" % (pid, tid)).read_text()
+             for tid in support.thread_ids(pid)]
+    return any(" %#x " % address in call for call in calls)
+
+
+def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
+    """We are the client that pauses. Who was let go is not stopped again, or the GIL could not be
+    given away."""
+    agent.load(probing, counting.pid)
+    path = json.loads(probing(counting.pid, "agent", "status", "--json").out)["socket"]
+    address = int(probing(counting.pid, "eval", "import ctypes\n"
+                          "ctypes.addressof(ctypes.c_char.from_buffer(memory))").out) + 8 * MUTEX
+    with agent.Client(path) as by, agent.Client(path) as other:
+        by.send(agent.frame(PAUSE, struct.pack("<III", FREEZES, 60000, 600000)))
+        by.until(PAUSED)
+        other.send(agent.evaluation("1"))
+        by.until(FREEZE)
+        shared[MUTEX] = 2  # locked, and somebody waits for it
+        by.send(agent.frame(FROZEN, struct.pack("<IQ", 1, address)))
+        agent.wait_until(lambda: waits_for(counting.pid, address))
+        by.send(agent.frame(agent.INTERRUPT))
+        assert by.until(THAW)[-1][0] == THAW
+        shared[MUTEX] = 0
+        os.kill(counting.pid, signal.SIGSTOP)  # who waits looks again after that
+        agent.wait_until(lambda: support.thread_status(counting.pid)["State"][0] == "T")
+        os.kill(counting.pid, signal.SIGCONT)
+        kinds = [kind for kind, _ in by.until(agent.DONE)]
+        assert FREEZE not in kinds and kinds[-1] == agent.DONE, kinds
+        assert other.until(agent.DONE)[-1][0] == agent.DONE
+    pauses.wait_until_runs(shared)
+
+
+def test_only_one_pauses(counting, shared):
+    with Pause(counting.pid) as first:
+        with Pause(counting.pid, wait=False) as second:
+            _, err = second.process.communicate(timeout=60)
+            assert second.process.returncode == FAILED and b"another client" in err, err
+        first.interrupt()
+    pauses.wait_until_runs(shared)
+
+
+def test_killed_at_any_moment(counting, shared, probing):
+    """From its start to some time after it stands: the program always runs again."""
+    agent.load(probing, counting.pid)
+    for delay in [0.001 * step for step in range(0, support.count(40, 200), 2)]:
+        with Pause(counting.pid, wait=False) as pause:
+            time.sleep(delay)
+            pause.kill()
+        pauses.wait_until_runs(shared)
+        assert pauses.nobody_traced(counting.pid)
+
+
+def test_killed_while_code_is_evaluated(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        socket = json.loads(probing(counting.pid, "agent", "status", "--json").out)["socket"]
+        with agent.Client(socket) as client:
+            client.send(agent.evaluation("import time\nprint('begun')\ntime.sleep(1)"))
+            assert client.receive()[0] == agent.STDOUT
+            pause.kill()
+            pauses.wait_until_runs(shared)
+            frames = client.until(agent.DONE)
+    assert frames[-1][0] == agent.DONE, frames
+    assert pauses.nobody_traced(counting.pid)
+
+
+def test_code_without_end_is_interrupted(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        done = probing(counting.pid, "eval", "--timeout", "1s", "while True: pass")
+        assert done.code == TIMEOUT, done
+        assert probing(counting.pid, "eval", "1 + 1").out == "2\n"  # when the loop has ended
+        before = pauses.total(shared)
+        assert probing(counting.pid, "eval", "1 + 2").out == "3\n"
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
+
+
+def test_clients_that_come_and_go(counting, shared, probing):
+    """More of them than the agent takes at once."""
+    with Pause(counting.pid):
+        before = pauses.total(shared)
+        for number in range(40):
+            assert probing(counting.pid, "eval", str(number)).out == "%d\n" % number
+        assert pauses.total(shared) == before
+
+
+def test_a_gil_that_is_not_free(target, newest, probing):
+    """One call in C that holds it, for seconds."""
+    process = target("evaluated.py", "gil", "400000000")
+    agent.load(probing, process.pid)
+    process.send(b"x")
+    assert process.line() == "holds"
+    with Pause(process.pid, "--within", "300ms", wait=False) as pause:
+        _, err = pause.process.communicate(timeout=60)
+        if pause.process.returncode == OK:
+            pytest.skip("the call was over already")
+        assert pause.process.returncode == TIMEOUT and b"--hard" in err, err
+    with Pause(process.pid, "--hard") as pause:
+        pause.interrupt()
+    assert process.line() == "held"
+
+
+@pytest.mark.parametrize("interpreter", SOME, ids=repr)
+def test_hard(interpreter, target, shared, probing):
+    process = target("counting.py", shared.path, "16", interpreter=interpreter)
+    with Pause(process.pid, "--hard") as pause:
+        assert pause.begun["by"] == "ptrace"
+        before = pauses.total(shared)
+        dump = support.dump(process.pid, "--locals")
+        stacks = [support.python_frames(thread) for thread in dump["threads"]]
+        assert sum(any(frame["func"] == "work" for frame in stack) for stack in stacks) == 16
+        done = probing(process.pid, "query", "SELECT count(DISTINCT tid) FROM python.stacks")
+        assert done.code == OK, done
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard") as pause:
+        assert probing(process.pid, "resume").code == OK
+        assert pause.end()["reason"] == "interrupted"
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard", "--max", "200ms") as pause:
+        assert pause.end()["reason"] == "deadline"
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard") as pause:
+        pause.kill()
+    pauses.wait_until_runs(shared)
+    assert pauses.nobody_traced(process.pid)
+
+
+def test_stopped_ourselves(counting, shared):
+    """SIGSTOP, which nothing can catch: the kernel ends us when the time is up."""
+    with Pause(counting.pid, "--hard", "--max", "100ms", "--within", "100ms") as pause:
+        pause.process.send_signal(signal.SIGSTOP)
+        pauses.wait_until_runs(shared)
+
+
+@pytest.mark.parametrize("options", [[], ["--hard"]], ids=["agent", "hard"])
+def test_served_elsewhere(options, counting, shared, probing):
+    with Pause(counting.pid, "--address=127.0.0.1:0", *options) as pause:
+        at, env = pause.begun["address"], {"PROBING_AUTH_TOKEN": pause.begun["token"]}
+        before = pauses.total(shared)
+        done = probing("-t", at, "query", "-f", "json", "SELECT count(*) AS n FROM python.stacks", env=env)
+        assert done.code == OK and json.loads(done.out)[0]["n"] > 0, done
+        if not options:
+            done = probing("-t", at, "eval", "sum(shared[:16])", env=env)
+            assert done.out == "%d\n" % before, done
+        assert pauses.total(shared) == before
+        if not options:
+            assert probing("-t", at, "step", "--time", "50ms", env=env).code == OK
+            assert pauses.total(shared) > before
+        done = probing("-t", at, "resume", env=env)
+        assert done.code == OK or options, done
+        assert pause.end()["reason"] in ("resume", "interrupted")
+    pauses.wait_until_runs(shared)
+
+
+def test_until_the_client_has_left(counting, shared, probing):
+    with Pause(counting.pid, "--address=127.0.0.1:0", "--once") as pause:
+        env = {"PROBING_AUTH_TOKEN": pause.begun["token"]}
+        assert probing("-t", pause.begun["address"], "eval", "1 + 1", env=env).out == "2\n"
+        assert pause.end()["reason"] == "interrupted"
+    pauses.wait_until_runs(shared)
+
+
+def test_watchdogs_are_named(target, shared, newest):
+    process = target("counting.py", shared.path, "1",
+                     env={"WATCHDOG_USEC": "30000000", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "480",
+                          "WORLD_SIZE": "8", "RAY_JOB_ID": "01000000"})
+    with Pause(process.pid) as pause:
+        pause.process.send_signal(signal.SIGINT)
+        err = pause.process.communicate(timeout=60)[1].decode()
+    assert "within 30 s" in err and "8 m" in err and "WORLD_SIZE" in err and "Ray" in err, err
+
+
+def test_words(counting, probing, tmp_path):
+    done = probing(counting.pid, "debug", "--pause", "--dump")
+    assert done.code == USAGE, done
+    snapshot = tmp_path / "one.snap"
+    assert probing(counting.pid, "snapshot", "-o", snapshot).code == OK
+    assert "stands still by itself" in probing(snapshot, "debug", "--pause").err
+
+
+@pytest.mark.parametrize("interpreter", [each for each in support.INTERPRETERS if each.free_threaded],
+                         ids=repr)
+def test_builds_without_a_gil(interpreter, target, shared, probing):
+    """From 3.14 on they let their world be stopped; others are stopped by --hard."""
+    process = target("counting.py", shared.path, "8", interpreter=interpreter)
+    with Pause(process.pid, wait=False) as pause:
+        if interpreter.version >= (3, 14):
+            pause.event("paused")
+            before = pauses.total(shared)
+            assert probing(process.pid, "eval", "sum(shared[:16])").out == "%d\n" % before
+            assert pauses.total(shared) == before
+            pause.interrupt()
+        else:
+            _, err = pause.process.communicate(timeout=60)
+            assert pause.process.returncode == UNSUPPORTED and b"--hard" in err, err
+    pauses.wait_until_runs(shared)
+    with Pause(process.pid, "--hard") as pause:
+        before = pauses.total(shared)
+        dump = support.dump(process.pid)
+        assert sum(any(frame["func"] == "work" for frame in support.python_frames(thread))
+                   for thread in dump["threads"]) == 8
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
