@@ -2,7 +2,6 @@
 #include "agent/pause.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "agent/connection.h"
 #include "agent/libc.h"
@@ -11,14 +10,6 @@
 
 struct prba_pausing prba_pausing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct prba_pausing *const pausing = &prba_pausing;
-
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 void prba_pause_changed(void)
 {
@@ -60,6 +51,7 @@ void prba_pause_open_up(void)
 	if (!pausing->served || pausing->opened)
 		return;
 	pausing->opened = true;
+	pausing->opened_us = prba_pause_now_us();
 	prba_pause_tell(pausing->by, PRB_WIRE_THAW, NULL, 0);
 }
 
@@ -73,8 +65,8 @@ bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how)
 	if (ends && !pausing->ends) {
 		pausing->ends = true;
 		pausing->how = how;
-		pausing->until_us = pausing->served ? now_us() : 0;
 		prba_pause_open_up();
+		pausing->until_us = pausing->served ? pausing->opened_us : 0;
 	}
 	prba_pause_changed();
 	return ends;
@@ -85,7 +77,7 @@ int64_t prba_pause_held_us(void)
 	int64_t held;
 
 	prba_pause_lock();
-	held = pausing->held ? now_us() - pausing->since_us - pausing->ran_us : -1;
+	held = pausing->held ? prba_pause_now_us() - pausing->since_us - pausing->ran_us : -1;
 	prba_pause_unlock();
 	return held;
 }
@@ -121,7 +113,7 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 /** Lets the program run for a while. */
 static bool step(struct prba_connection *c, uint32_t us)
 {
-	int64_t begin = now_us(), end = begin + us, now = begin;
+	int64_t begin = prba_pause_now_us(), end = begin + us, now = begin;
 	bool taken;
 
 	prba_python_let_go(c);
@@ -131,13 +123,13 @@ static bool step(struct prba_connection *c, uint32_t us)
 		if (prba_pause_has_to_end())
 			break;
 		prba_wait_for(&pausing->wake, seen, (uint32_t)(end - now));
-		now = now_us();
+		now = prba_pause_now_us();
 	}
 	taken = prba_python_take(c);
 	prba_pause_lock();
 	pausing->step_us = 0;
 	pausing->steps++;
-	pausing->ran_us += now_us() - begin;
+	pausing->ran_us += prba_pause_now_us() - begin;
 	prba_pause_changed();
 	return taken;
 }
@@ -175,7 +167,8 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 
 	prba_pause_lock();
 	pausing->held = true;
-	pausing->since_us = now_us();
+	pausing->holder = (pid_t)syscall(SYS_gettid);
+	pausing->since_us = prba_pause_now_us();
 	pausing->ran_us = pausing->until_us = 0;
 	prba_pause_unlock();
 	if (c->job.eval.total_ms)
@@ -192,10 +185,10 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	 */
 	if (taken && c->job.freezes)
 		prba_pause_tell(c, PRB_WIRE_THAW, NULL, 0);
+	held = (pausing->until_us ? pausing->until_us : prba_pause_now_us()) - pausing->since_us -
+	       pausing->ran_us;
 	if (taken)
 		prba_python_let_go(c);
-	held = (pausing->until_us ? pausing->until_us : now_us()) - pausing->since_us -
-	       pausing->ran_us;
 	prb_wire_put64(payload, (uint64_t)held);
 	prba_pause_tell(c, PRB_WIRE_RESUMED, payload, sizeof(payload));
 	return pausing->how;

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "agent/protocol.h"
 
@@ -30,7 +32,9 @@ struct prba_pausing {
 	uint32_t running;   /**< threads that it could not stop */
 	uint64_t mutex;	    /**< that it wants to be held while it stops them; 0: none */
 	uint64_t condition; /**< to be signalled then, or those that wait there stay; 0: none */
-	bool opened;	    /**< they were let go while code ran */
+	bool opened;	    /**< they were let go while code ran, */
+	int64_t opened_us;  /**< and when */
+	pid_t holder;	    /**< its thread */
 	bool ends;
 	enum prb_wire_outcome how;
 	uint32_t step_us;
@@ -39,6 +43,14 @@ struct prba_pausing {
 };
 
 extern struct prba_pausing prba_pausing;
+
+static inline int64_t prba_pause_now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static inline void prba_pause_lock(void)
 {

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
 #include "agent/pause_private.h"
 #include "agent/python.h"
 
-enum { TURN_US = 200 };
+enum { TURN_US = 200, LOOK_US = 50000, CALL_SIZE = 200 };
 
 /** How far a job is that was handed over. */
 enum { NOT_HANDED, QUEUED, TAKES_TURN, TOOK_TURN, RUNS, SERVED };
@@ -183,6 +188,8 @@ static void serve(struct prba_connection *c)
 	if (prba_python_stops_world())
 		prba_python_stop_world();
 	prba_pause_lock();
+	if (pausing->opened && !pausing->ends)
+		pausing->ran_us += prba_pause_now_us() - pausing->opened_us;
 	pausing->served = NULL;
 	c->job.serving = SERVED;
 	prba_pause_changed();
@@ -237,6 +244,41 @@ static void take_turn(struct prba_connection *c)
 	set_state(c, TOOK_TURN);
 }
 
+/** The system call that the holder waits in for a lock, "" if it does not. */
+static void look_at_wait(char call[CALL_SIZE])
+{
+	char path[64], futex[16];
+	ssize_t length = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)pausing->holder);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, call, CALL_SIZE - 1);
+		close(fd);
+	}
+	call[length > 0 ? length : 0] = '\0';
+	snprintf(futex, sizeof(futex), "%d ", (int)SYS_futex);
+	if (strncmp(call, futex, strlen(futex)) != 0)
+		*call = '\0';
+}
+
+/**
+ * Waits while the code of @p c runs. A thread of a build without a GIL may stand still with a lock
+ * of an object, such as a dict that all use. Code that waits for it would do so until the program
+ * runs, so it is let go.
+ */
+static void watch(struct prba_connection *c, uint32_t seen)
+{
+	char before[CALL_SIZE], now[CALL_SIZE];
+
+	look_at_wait(before);
+	prba_wait_for(&pausing->wake, seen, LOOK_US);
+	look_at_wait(now);
+	if (*now && !strcmp(before, now))
+		prba_pause_open(c);
+}
+
 enum prba_served prba_pause_serve(struct prba_connection *c)
 {
 	atomic_store(&c->job.also_wake, &pausing->wake);
@@ -264,6 +306,8 @@ enum prba_served prba_pause_serve(struct prba_connection *c)
 		prba_pause_unlock();
 		if (state == TAKES_TURN)
 			take_turn(c);
+		else if (state == RUNS && prba_python_stops_world())
+			watch(c, seen);
 		else
 			prba_wait(&pausing->wake, seen);
 	}

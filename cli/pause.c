@@ -430,8 +430,8 @@ static struct prb_error *pause_hard(struct pauser *p)
 	p->paused = now();
 	note(p, tell_paused(p));
 	wait_for_end(p);
-	prb_still_end(&p->still);
 	p->held_us = (int64_t)((now() - p->paused) * 1e6);
+	prb_still_end(&p->still);
 	return p->err ? prb_steal(&p->err) : tell_resumed(p);
 }
 

@@ -75,6 +75,12 @@ def wait_until_runs(shared):
     agent.wait_until(lambda: total(shared) != before, 60)
 
 
+def busy_seconds(pid, tid=None):
+    """For how long a thread ran or waited for a processor."""
+    with open("/proc/%d/task/%d/schedstat" % (pid, tid or pid), encoding="ascii") as file:
+        return sum(int(word) for word in file.read().split()[:2]) / 1e9
+
+
 def nobody_traced(pid):
     for tid in support.thread_ids(pid):
         try:

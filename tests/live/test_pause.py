@@ -113,6 +113,42 @@ def test_many_pauses_of_a_program_that_checks_itself(interpreter, target, probin
     assert process.wait()[0] == 0
 
 
+def lost(process):
+    """Seconds that a program has lost by now, but for waiting for a processor."""
+    process.send(b"x")
+    now, ran, waited = json.loads(process.line())
+    return now - ran - waited
+
+
+@pytest.mark.parametrize("options", [[], ["--hard"]], ids=["agent", "hard"])
+@pytest.mark.parametrize("interpreter", ALL, ids=repr)
+def test_a_program_loses_what_is_told(interpreter, options, target, probing):
+    """No more and no less, by its own clock and what the kernel says of its thread. What who stops
+    it does itself, and waits for a processor, may come on top of that."""
+    process = target("clocked.py", interpreter=interpreter)
+    agent.load(probing, process.pid)
+    before, held, asks, pausing = lost(process), 0, 0, 0
+    for number in range(3):
+        with Pause(process.pid, *options) as pause:
+            asks -= pauses.busy_seconds(process.pid)  # for the GIL, each 5 ms, while it stands
+            if number == 1 and not options:
+                asks += pauses.busy_seconds(process.pid)
+                assert probing(process.pid, "step", "--time", "100ms").code == OK
+                asks -= pauses.busy_seconds(process.pid)
+            if number == 2 and not options:
+                assert probing(process.pid, "eval", "__import__('time').sleep(0.1)").code == OK
+            time.sleep(0.3)
+            asks += pauses.busy_seconds(process.pid)
+            pausing += pauses.busy_seconds(pause.process.pid) + sum(
+                pauses.busy_seconds(process.pid, tid)
+                for tid, name in agent.tasks(process.pid).items() if name == "probing-eval")
+            held += pause.interrupt()["held_us"] / 1e6
+    after = lost(process) - before + asks
+    assert held - 3 * 0.01 <= after <= held + pausing + 3 * 0.05, (held, after, pausing)
+    support.report("%s, %s: it was told that %.1f ms were lost, and %.1f were" % (
+        interpreter, "by ptrace" if options else "by the agent", held * 1e3, after * 1e3))
+
+
 def test_the_time_is_up(counting, shared):
     with Pause(counting.pid, "--max", "300ms") as pause:
         ended = pause.end()
