@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -87,7 +88,7 @@ static struct prb_error *look(struct prb_borrow *b)
 
 struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_ms)
 {
-	b->changed = b->at_event = b->stop_signal = false;
+	b->changed = b->left = b->at_event = b->stop_signal = false;
 	b->earlier_us = 0;
 	b->mailbox = 0;
 	PRB_TRY(prb_stop_seize_in_turn(tid, &b->stop));
@@ -197,7 +198,7 @@ static struct prb_error *lay_way_back(struct prb_borrow *b)
 	if (ptrace(PTRACE_SETOPTIONS, b->stop.tid, NULL, PTRACE_O_TRACESYSGOOD))
 		return prb_error_os(errno, "cannot trace thread %d", b->stop.tid);
 	PRB_TRY(note_call(b));
-	b->arch->frame(&b->state, b->trampoline, &b->frame);
+	b->arch->frame(&b->state, &b->code, &b->frame);
 	PRB_TRY(check_room(b));
 	return prb_mail_write(b->memory, b->frame.address, b->frame.bytes, b->frame.size);
 }
@@ -233,21 +234,52 @@ static struct prb_error *to_syscall_stop(struct prb_borrow *b)
 	}
 }
 
-struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const uint64_t arguments[6],
-				     int64_t *ret)
+static struct prb_error *make_call(struct prb_borrow *b, long number, const uint64_t arguments[6],
+				   int64_t *ret, bool maps)
 {
 	bool first = !b->changed;
 
 	if (first)
 		PRB_TRY(lay_way_back(b));
+	if (maps && b->frame.store)
+		b->frame.next = b->frame.store;
 	b->changed = true;
-	PRB_TRY(b->arch->set_syscall(b->stop.tid, &b->state, b->gadget, &b->frame, number,
+	PRB_TRY(b->arch->set_syscall(b->stop.tid, &b->state, b->code.gadget, &b->frame, number,
 				     arguments));
 	if (first)
 		PRB_TRY(set_mask(b, UINT64_MAX));
 	PRB_TRY(to_syscall_stop(b));
 	PRB_TRY(to_syscall_stop(b));
 	return b->arch->syscall_result(b->stop.tid, ret);
+}
+
+struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const uint64_t arguments[6],
+				     int64_t *ret)
+{
+	return make_call(b, number, arguments, ret, false);
+}
+
+/* As long as it stands where it has made the call, it would put the address there itself. */
+struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret)
+{
+	const uint64_t arguments[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX};
+
+	PRB_TRY(make_call(b, b->arch->sys_mmap, arguments, ret, true));
+	b->frame.next = b->frame.back;
+	if (*ret < 0 || !b->frame.unmap)
+		return NULL;
+	PRB_TRY(prb_mail_write(b->memory, b->frame.slot, ret, sizeof(*ret)));
+	b->frame.next = b->frame.unmap;
+	return NULL;
+}
+
+struct prb_error *prb_borrow_unmap(struct prb_borrow *b, uint64_t address, int64_t *ret)
+{
+	const uint64_t arguments[6] = {address, PRB_SCRATCH_SIZE};
+
+	b->frame.next = b->frame.back;
+	return make_call(b, b->arch->sys_munmap, arguments, ret, false);
 }
 
 /* Looks whether it stopped by itself; then it goes on, unless it has failed. */
@@ -280,6 +312,7 @@ static struct prb_error *until_through(struct prb_borrow *b, uint64_t mailbox, d
 		PRB_TRY(prb_mail_read(b->memory,
 				      mailbox + offsetof(struct prb_mailbox, borrow_state),
 				      &through, sizeof(through)));
+		b->left = through == PRB_BORROW_BACK;
 		if (through)
 			return NULL;
 		PRB_TRY(look_after(b));
@@ -311,14 +344,12 @@ static struct prb_error *to_event(struct prb_borrow *b, bool running)
 }
 
 /* It has slept until it gave us up, and is where it was before. */
-static struct prb_error *note_whether_back(struct prb_borrow *b, uint64_t code)
+static struct prb_error *note_whether_back(struct prb_borrow *b, uint64_t mailbox)
 {
 	struct prb_regs regs;
-	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
-	uint64_t length = (uint64_t)(b->arch->borrow_end - b->arch->borrow_code);
 
 	PRB_TRY(prb_stop_registers(&b->stop, &regs));
-	b->changed = regs.pc >= start && regs.pc - start < length;
+	b->changed = regs.value[b->arch->mailbox_register] == mailbox;
 	return NULL;
 }
 
@@ -340,7 +371,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 		b->changed = false; /* in the middle of pthread_create(): it goes on alone */
 		return prb_steal(&late);
 	}
-	return note_whether_back(b, code);
+	return note_whether_back(b, mailbox);
 }
 
 /* Until then the new thread leaves the code mapped in which the borrowed one stands. */
@@ -359,7 +390,7 @@ static struct prb_error *restore(struct prb_borrow *b)
 	PRB_TRY(b->arch->restore_extended(b->stop.tid, &b->state));
 	PRB_TRY(set_mask(b, b->state.mask));
 	PRB_TRY(b->arch->restore_general(b->stop.tid, &b->state));
-	return b->mailbox ? tell_back(b) : NULL;
+	return b->mailbox && !b->left ? tell_back(b) : NULL;
 }
 
 struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)

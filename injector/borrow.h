@@ -28,13 +28,14 @@ struct prb_borrow {
 	const struct prb_inject_arch *arch;
 	struct prb_target *target;   /**< borrowed */
 	int memory;		     /**< of prb_mail_open(); set by the caller like these */
-	uint64_t gadget, trampoline; /**< code in the target */
+	struct prb_target_code code;
 	struct prb_stop stop;
 	double begin;		       /**< when it was last seen running */
 	double earlier_us;	       /**< how long it stood before that, since it was taken */
 	struct prb_thread_state state; /**< as it was; calls to be repeated are rewound */
 	struct prb_return_frame frame;
 	uint64_t mailbox; /**< to be told when it is back; 0: nobody waits for that */
+	bool left;	  /**< it has left the code that it was given, for good */
 	bool changed;	  /**< its registers are no longer those in `state` */
 	bool at_event;	  /**< it is in a stop from which the kernel restarts calls */
 	bool stop_signal; /**< SIGSTOP came meanwhile: to be sent again */
@@ -52,6 +53,14 @@ struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_m
  */
 struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int timeout_ms,
 				    bool *reached) PRB_MUST_CHECK;
+
+/**
+ * Maps PRB_SCRATCH_SIZE bytes for reading and writing. Where the machine can, a thread that finds
+ * back alone unmaps them, from now on until prb_borrow_run(). *ret as of prb_borrow_syscall().
+ */
+struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret) PRB_MUST_CHECK;
+struct prb_error *prb_borrow_unmap(struct prb_borrow *b, uint64_t address,
+				   int64_t *ret) PRB_MUST_CHECK;
 
 /** Makes a system call on it. *ret is what the kernel returned: a negative errno value if failed.
  */

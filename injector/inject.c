@@ -13,7 +13,6 @@
 #include "injector/inject_private.h"
 
 enum {
-	NAP_NS = 100000000, /* how long a borrowed thread waits for us before it gives us up */
 	SHORT_SLEEP_NS = 20000,
 	LONG_SLEEP_NS = 1000000,
 	ENDING_LOOKS = 100,
@@ -68,33 +67,35 @@ static void injection_deinit(struct injection *in)
 	prb_target_destroy(in->own);
 }
 
-static struct prb_error *remote(struct injection *in, const char *name, long number,
-				const uint64_t arguments[6], int64_t *ret)
+static struct prb_error *check_result(struct injection *in, const char *name, int64_t result)
 {
-	PRB_TRY(prb_borrow_syscall(&in->borrow, number, arguments, ret));
-	prb_log("inject", 3, "%s in the target: %lld", name, (long long)*ret);
-	if (*ret < 0 && *ret > -4096)
+	prb_log("inject", 3, "%s in the target: %lld", name, (long long)result);
+	if (result < 0 && result > -4096)
 		return prb_error_create(PRB_ERROR_FAILED, "%s() in process %d: %s", name,
-					in->t->pid, strerror((int)-*ret));
+					in->t->pid, strerror((int)-result));
 	return NULL;
 }
 
 static struct prb_error *fill_scratch(struct injection *in)
 {
 	const struct prb_inject_arch *arch = in->arch;
+	const struct prb_return_frame *frame = &in->borrow.frame;
 	struct prb_mailbox box = {
 		.create = in->libc.pthread_create,
-		.frame = in->borrow.frame.stack,
+		.frame = frame->back,
 		.munmap = in->libc.munmap,
 		.base = in->base,
 		.size = PRB_SCRATCH_SIZE,
 		.fd = -1,
-		.nap = {0, NAP_NS},
+		.nap = {0, PRB_BORROW_NAP_NS},
 		.short_sleep = {0, SHORT_SLEEP_NS},
 		.long_sleep = {0, LONG_SLEEP_NS},
 		.entry = in->base + (uint64_t)(arch->thread_code - arch->code),
 		.self = in->libc.pthread_self,
 		.detach = in->libc.pthread_detach,
+		.unmap = frame->unmap ? frame->unmap : frame->back,
+		.gadget = in->libc.code.gadget,
+		.own_nap = frame->nap,
 	};
 
 	PRB_TRY(prb_mail_write(in->memory, in->base, arch->code,
@@ -114,25 +115,26 @@ static struct prb_error *fill_scratch(struct injection *in)
 
 static struct prb_error *map_scratch(struct injection *in)
 {
-	const uint64_t map[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX};
 	int64_t result;
 
-	PRB_TRY(remote(in, "mmap", in->arch->sys_mmap, map, &result));
+	PRB_TRY(prb_borrow_map(&in->borrow, &result));
+	PRB_TRY(check_result(in, "mmap", result));
 	in->base = (uint64_t)result;
 	PRB_TRY(fill_scratch(in));
 	const uint64_t protect[6] = {in->base, PRB_SCRATCH_CODE, PROT_READ | PROT_EXEC};
-	return remote(in, "mprotect", in->arch->sys_mprotect, protect, &result);
+	PRB_TRY(prb_borrow_syscall(&in->borrow, in->arch->sys_mprotect, protect, &result));
+	return check_result(in, "mprotect", result);
 }
 
 /* The thread is not there to do it, so that the borrowed one has to. */
 static struct prb_error *unmap_scratch(struct injection *in)
 {
-	const uint64_t arguments[6] = {in->base, PRB_SCRATCH_SIZE};
+	uint64_t base = in->base;
 	int64_t result;
 
 	in->base = 0;
-	return remote(in, "munmap", in->arch->sys_munmap, arguments, &result);
+	PRB_TRY(prb_borrow_unmap(&in->borrow, base, &result));
+	return check_result(in, "munmap", result);
 }
 
 static struct prb_error *create_thread(struct injection *in)
@@ -212,8 +214,7 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 	in->borrow.memory = in->memory;
 	in->borrow.arch = in->arch;
 	in->borrow.target = t;
-	in->borrow.gadget = in->libc.gadget;
-	in->borrow.trampoline = in->libc.trampoline;
+	in->borrow.code = in->libc.code;
 	return NULL;
 }
 
@@ -251,7 +252,7 @@ static struct prb_error *name_end(struct injection *in, struct prb_error *err)
 	prb_error_destroy(err);
 	/* What ends loses its threads a moment before its memory. */
 	for (int i = 0; i < ENDING_LOOKS; i++) {
-		err = prb_mail_read(in->memory, in->libc.gadget, &byte, sizeof(byte));
+		err = prb_mail_read(in->memory, in->libc.code.gadget, &byte, sizeof(byte));
 		if (err)
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = LONG_SLEEP_NS}, NULL);

@@ -22,7 +22,22 @@ enum {
 	PRB_THREAD_GENERAL_MAX = 512,	 /**< bytes of the general registers */
 	PRB_THREAD_EXTENDED_MAX = 16384, /**< of all others */
 	PRB_CODE_BEFORE = 32, /**< bytes before the program counter that may be asked for */
-	PRB_FRAME_MAX = PRB_THREAD_EXTENDED_MAX + 1024,
+	PRB_FRAME_MAX = PRB_THREAD_EXTENDED_MAX + 2048,
+};
+
+/** Code that stores the result of a call at an address in a register, and returns. */
+struct prb_store_code {
+	uint64_t address; /**< 0: none */
+	uint8_t base;	  /**< the register, by its DWARF number */
+	int8_t offset;	  /**< added to it */
+	uint8_t words;	  /**< that it takes from the stack before it returns */
+};
+
+/** Code of the target by which a borrowed thread makes calls and finds back. */
+struct prb_target_code {
+	uint64_t gadget;     /**< makes a system call and returns */
+	uint64_t trampoline; /**< returns from signal handlers */
+	struct prb_store_code store;
 };
 
 /** All that a thread has in registers. */
@@ -34,11 +49,23 @@ struct prb_thread_state {
 	long resumed;  /**< number of the call that restart_syscall() goes on with; 0: none */
 };
 
-/** A signal frame as the kernel would have written it, which leads back to where a thread was. */
+/**
+ * Signal frames as the kernel would have written them, which lead back to where a thread was: at
+ * once, or by way of a munmap() of the memory at the address in `slot`.
+ *
+ * `back`, `unmap` and `store` are stack pointers for code that ends in a return: to the first or
+ * the second way, or to the second with what a call has returned put into the slot before. 0: not
+ * to be had.
+ */
 struct prb_return_frame {
-	uint64_t address;    /**< where it has to lie in the target: below the stack's red zone */
+	uint64_t address;    /**< where all this has to lie in the target: below the red zone */
 	uint64_t stack;	     /**< the stack pointer for rt_sigreturn() */
 	uint64_t trampoline; /**< code that returns from handlers */
+	uint64_t back, unmap, store;
+	uint64_t next; /**< the one of them that the next call takes */
+	uint64_t slot;
+	uint64_t nap; /**< address of a time: how long a borrowed thread waits for us */
+	struct prb_store_code store_code;
 	size_t size;
 	uint8_t bytes[PRB_FRAME_MAX];
 };
@@ -50,11 +77,16 @@ struct prb_inject_arch {
 	const uint8_t *syscall_code, *sigreturn_code;
 	size_t syscall_length, syscall_offset, sigreturn_length;
 
+	/** Looks for code that stores a result; false if there is none. NULL where frames have no
+	 * use for it. */
+	bool (*find_store)(const uint8_t *code, size_t length, struct prb_store_code *ret);
+
 	/** The code for the target, position independent, at most PRB_SCRATCH_CODE bytes, and the
 	 * offsets in it of: the borrowed thread's part with its end, the new thread's, and a
 	 * function that makes a system call. */
 	const uint8_t *code, *code_end;
 	const uint8_t *borrow_code, *borrow_end, *thread_code, *raw_syscall_code;
+	unsigned mailbox_register; /**< DWARF number of the one that holds it in borrow_code */
 
 	/** Numbers of system calls. */
 	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_futex;
@@ -84,13 +116,13 @@ struct prb_inject_arch {
 	long (*resumed_call)(const struct prb_thread_state *state,
 			     const uint8_t code[PRB_CODE_BEFORE]);
 
-	/** Builds the frame that brings back @p state, calls that were interrupted from their
-	 * start. @p trampoline: address of the code that returns from handlers. */
-	void (*frame)(const struct prb_thread_state *state, uint64_t trampoline,
+	/** Builds the frames that bring back @p state, calls that were interrupted from their
+	 * start. */
+	void (*frame)(const struct prb_thread_state *state, const struct prb_target_code *code,
 		      struct prb_return_frame *ret);
 
 	/** Sets a stopped thread up to make a system call by the code at @p gadget, and to go back
-	 * by the frame after it. */
+	 * by the frame's `next` after it. */
 	struct prb_error *(*set_syscall)(pid_t tid, const struct prb_thread_state *state,
 					 uint64_t gadget, const struct prb_return_frame *frame,
 					 long number, const uint64_t arguments[6]);

@@ -399,6 +399,29 @@ static struct prb_error *add_own_malloc(struct prb_modules *modules, struct prb_
 	return NULL;
 }
 
+/* Looks for what is still lacking in a piece of code; true if nothing is any more. */
+static bool find_code_in(const struct prb_inject_arch *arch, const uint8_t *code, size_t length,
+			 uint64_t address, bool part, struct prb_target_code *ret)
+{
+	const uint8_t *found = NULL;
+
+	if (part && !ret->gadget)
+		found = memmem(code, length, arch->syscall_code, arch->syscall_length);
+	if (found)
+		ret->gadget = address + (uint64_t)(found - code) + arch->syscall_offset;
+	found = NULL;
+	if (!ret->trampoline)
+		found = memmem(code, length, arch->sigreturn_code, arch->sigreturn_length);
+	if (found)
+		ret->trampoline = address + (uint64_t)(found - code);
+	bool stores = ret->store.address || !arch->find_store;
+	if (part && !stores && arch->find_store(code, length, &ret->store)) {
+		ret->store.address += address;
+		stores = true;
+	}
+	return ret->gadget && ret->trampoline && stores;
+}
+
 /* Searches the code of the C library for instructions, and the vdso for those that may be there. */
 static struct prb_error *find_code(struct prb_modules *modules, struct prb_libc *libc,
 				   const struct prb_inject_arch *arch)
@@ -416,22 +439,16 @@ static struct prb_error *find_code(struct prb_modules *modules, struct prb_libc 
 			continue;
 		for (uint64_t at = map->start; at < map->end; at += CODE_CHUNK - 16) {
 			size_t length = PRB_MIN(CODE_CHUNK, map->end - at);
-			const uint8_t *found;
 
 			PRB_TRY(prb_mem_read(t->mem, at, chunk, length));
-			found = memmem(chunk, length, arch->syscall_code, arch->syscall_length);
-			if (found && part && !libc->gadget)
-				libc->gadget =
-					at + (uint64_t)(found - chunk) + arch->syscall_offset;
-			found = memmem(chunk, length, arch->sigreturn_code, arch->sigreturn_length);
-			if (found && !libc->trampoline)
-				libc->trampoline = at + (uint64_t)(found - chunk);
-			if (libc->gadget && libc->trampoline)
+			if (find_code_in(arch, chunk, length, at, part, &libc->code))
 				return NULL;
 			if (length < CODE_CHUNK)
 				break;
 		}
 	}
+	if (libc->code.gadget && libc->code.trampoline)
+		return NULL;
 	return prb_error_create(PRB_ERROR_UNSUPPORTED,
 				"the C library of process %d has no plain system call", t->pid);
 }

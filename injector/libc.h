@@ -31,7 +31,7 @@ struct prb_libc {
 	uint64_t dlopen, dlsym, dlerror;
 	uint64_t dlclose;     /**< 0 if there is none */
 	bool internal_dlopen; /**< the one inside libc of glibc before 2.34: no dlerror() */
-	uint64_t gadget, trampoline;
+	struct prb_target_code code;
 	uint64_t join; /**< pthread_join(), with its end; 0 if there is none */
 	uint64_t join_end;
 	PRB_VEC(struct prb_unsafe_range) unsafe;  /**< sorted by start */

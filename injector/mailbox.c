@@ -38,6 +38,9 @@ AT(entry, 184);
 AT(tid, 192);
 AT(self, 200);
 AT(detach, 208);
+AT(unmap, 216);
+AT(gadget, 224);
+AT(own_nap, 232);
 
 /* Nothing of the program waits while its helping thread comes to a stop, on a busy machine too. */
 enum { HOLD_TIMEOUT_MS = 5000 };

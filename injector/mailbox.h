@@ -28,7 +28,9 @@ enum {
 	PRB_MAIL_QUIT,	  /**< set by us */
 
 	PRB_BORROW_THROUGH = 1, /**< pthread_create() has returned */
-	PRB_BORROW_BACK = 2,	/**< the borrowed thread has left this memory */
+	PRB_BORROW_BACK = 2,	/**< the same, and the borrowed thread has left this memory */
+
+	PRB_BORROW_NAP_NS = 100000000, /**< after that it gives us up */
 
 	PRB_MAIL_ARGUMENTS = 6,
 	PRB_SCRATCH_CODE = 4096,
@@ -48,7 +50,7 @@ struct prb_mailbox {
 	uint64_t create;			/* 72: pthread_create() */
 	int64_t create_result;			/* 80 */
 	uint64_t thread;			/* 88: its pthread_t */
-	uint64_t frame;				/* 96: stack pointer for rt_sigreturn */
+	uint64_t frame;				/* 96: stack pointer that leads back */
 	uint64_t munmap;			/* 104 */
 	uint64_t base, size;			/* 112, 120: of the mapping */
 	int64_t fd;		/* 128: descriptor that the thread closes at its end, or -1 */
@@ -58,6 +60,9 @@ struct prb_mailbox {
 	uint64_t entry;		/* 184: where the new thread begins */
 	uint64_t tid;		/* 192: of the new thread, as the target's namespace numbers it */
 	uint64_t self, detach;	/* 200, 208: pthread_self(), pthread_detach() */
+	uint64_t unmap;		/* 216: as frame, where there is no new thread to unmap this */
+	uint64_t gadget;	/* 224: code that makes a system call and returns */
+	uint64_t own_nap;	/* 232: address of such a nap outside of this memory */
 };
 
 /** A mailbox in the target, as we use it. */

@@ -43,11 +43,11 @@ static struct prb_error *check_code(struct finding *f)
 	const struct prb_inject_arch *arch = f->s->borrow->arch;
 	uint8_t gadget[16] = {}, trampoline[16] = {};
 	struct prb_error *err =
-		prb_mail_read(f->s->borrow->memory, f->s->libc->gadget - arch->syscall_offset,
+		prb_mail_read(f->s->borrow->memory, f->s->libc->code.gadget - arch->syscall_offset,
 			      gadget, PRB_MIN(arch->syscall_length, sizeof(gadget)));
 
 	if (!err)
-		err = prb_mail_read(f->s->borrow->memory, f->s->libc->trampoline, trampoline,
+		err = prb_mail_read(f->s->borrow->memory, f->s->libc->code.trampoline, trampoline,
 				    PRB_MIN(arch->sigreturn_length, sizeof(trampoline)));
 	if (!err && !memcmp(gadget, arch->syscall_code, arch->syscall_length) &&
 	    !memcmp(trampoline, arch->sigreturn_code, arch->sigreturn_length))

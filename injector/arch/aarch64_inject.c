@@ -395,6 +395,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.code_end = prb_aarch64_code_end,
 		.borrow_code = prb_aarch64_borrow,
 		.borrow_end = prb_aarch64_borrow_end,
+		.mailbox_register = MAILBOX,
 		.thread_code = prb_aarch64_thread,
 		.raw_syscall_code = prb_aarch64_raw_syscall,
 		.sys_mmap = SYS_mmap,

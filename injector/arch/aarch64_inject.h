@@ -45,7 +45,7 @@ static inline struct prb_aarch64_vectors *prb_aarch64_vectors(const struct prb_t
 }
 
 /** `frame` of struct prb_inject_arch. */
-void prb_aarch64_frame(const struct prb_thread_state *state, uint64_t trampoline,
+void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		       struct prb_return_frame *ret);
 
 #endif

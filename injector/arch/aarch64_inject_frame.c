@@ -87,7 +87,7 @@ static void add_records(const struct prb_aarch64_vectors *v, uint8_t *records, u
 	memcpy(at + sizeof(scalable), &v->scalable + 1, size - sizeof(scalable));
 }
 
-void prb_aarch64_frame(const struct prb_thread_state *state, uint64_t trampoline,
+void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		       struct prb_return_frame *ret)
 {
 	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
@@ -103,10 +103,10 @@ void prb_aarch64_frame(const struct prb_thread_state *state, uint64_t trampoline
 		.pstate = r->pstate,
 	};
 
+	*ret = (struct prb_return_frame){.trampoline = code->trampoline};
 	ret->size = PRB_MAX(sizeof(f), fixed + room);
 	ret->address = (r->sp - ret->size) & ~UINT64_C(15);
-	ret->stack = ret->address;
-	ret->trampoline = trampoline;
+	ret->stack = ret->back = ret->next = ret->address;
 	memcpy(f.regs, r->regs, sizeof(f.regs));
 	if (state->resumed)
 		f.regs[PRB_AARCH64_NUMBER] = (uint64_t)state->resumed;

@@ -15,7 +15,8 @@ from faults import SLEEPERS, STEPS, Cell, Checked, Look
 # Seconds; a helping thread that lost us ends by itself after five, or more if it is busy.
 PATIENCE = 120 if faults.SLOW else 20
 SCRATCH = 76 << 10  # what injection maps
-LEAKS_MOST = 10  # steps after which it stays: from its creation to the start of the stub
+# Steps after which it stays: none, but on aarch64 from its creation to the start of the stub.
+LEAKS_MOST = 10 if faults.AARCH64 else 0
 
 pytestmark = pytest.mark.skipif(
     not STEPS, reason="no build with fault steps: $PROBING_FAULT_STEPS")
@@ -90,7 +91,7 @@ def test_killed_before_each_step(build, program, arguments):
         step += workers * STRIDE
     assert (len(results) - results.count(None)) * STRIDE > 15
     leaks = [number for number, stays in enumerate(results) if stays]
-    assert len(leaks) <= LEAKS_MOST, leaks
+    assert len(leaks) <= LEAKS_MOST, [1 + STRIDE * each for each in leaks]
     cell.passed()
 
 

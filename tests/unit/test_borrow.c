@@ -145,8 +145,7 @@ static void begin(struct borrowing *b, sleeper *run)
 	b->borrow = (struct prb_borrow){
 		.arch = prb_inject_arch(),
 		.target = b->child.target,
-		.gadget = b->libc.gadget,
-		.trampoline = b->libc.trampoline,
+		.code = b->libc.code,
 	};
 	ok(prb_mail_open(b->child.pid, &b->borrow.memory));
 }
@@ -228,6 +227,12 @@ static void test_calls(void **state)
 	end(&b);
 }
 
+static void let_go(struct borrowing *b)
+{
+	assert_int_equal(ptrace(PTRACE_DETACH, b->child.pid, NULL, NULL), 0);
+	b->borrow.stop.seized = false;
+}
+
 /* As when we are killed: it is let go in the middle, and nobody puts anything back. */
 static void test_way_back(void **state)
 {
@@ -240,10 +245,53 @@ static void test_way_back(void **state)
 	before = b.borrow.state;
 	for (int i = 0; i < TRIES; i++) {
 		assert_calls(&b);
-		assert_int_equal(ptrace(PTRACE_DETACH, b.child.pid, NULL, NULL), 0);
-		b.borrow.stop.seized = false;
+		let_go(&b);
 		take_in_loop(&b);
 		assert_same(&b, &before);
+	}
+	give_back(&b);
+	end(&b);
+}
+
+static bool is_mapped(const struct borrowing *b, uint64_t address)
+{
+	uint8_t byte;
+	struct prb_error *err = prb_mail_read(b->borrow.memory, address, &byte, sizeof(byte));
+
+	prb_error_destroy(err);
+	return !err;
+}
+
+/* The same after a mapping was made: before its address was noted, after that, and after one more
+ * call. It is gone by the time that the thread is back. */
+static void test_way_back_unmaps(void **state)
+{
+	static struct prb_thread_state before;
+	const uint64_t none[6] = {};
+	struct borrowing b;
+	int64_t address, result;
+
+	(void)state;
+	begin(&b, stand_still);
+	if (!b.libc.code.store.address) {
+		end(&b);
+		skip();
+	}
+	take_in_loop(&b);
+	before = b.borrow.state;
+	for (int i = 0; i < 3 * TRIES; i++) {
+		ok(prb_borrow_map(&b.borrow, &address));
+		assert_true(is_mapped(&b, (uint64_t)address));
+		result = 0;
+		if (i % 3 == 0)
+			ok(prb_mail_write(b.borrow.memory, b.borrow.frame.slot, &result,
+					  sizeof(result)));
+		if (i % 3 == 2)
+			ok(prb_borrow_syscall(&b.borrow, SYS_getpid, none, &result));
+		let_go(&b);
+		take_in_loop(&b);
+		assert_same(&b, &before);
+		assert_false(is_mapped(&b, (uint64_t)address));
 	}
 	give_back(&b);
 	end(&b);
@@ -360,11 +408,9 @@ static void test_signals_on_the_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_way_back),
-		cmocka_unit_test(test_run_to),
-		cmocka_unit_test(test_no_signal_left),
-		cmocka_unit_test(test_signals_on_the_way),
+		cmocka_unit_test(test_calls),		cmocka_unit_test(test_way_back),
+		cmocka_unit_test(test_way_back_unmaps), cmocka_unit_test(test_run_to),
+		cmocka_unit_test(test_no_signal_left),	cmocka_unit_test(test_signals_on_the_way),
 	};
 
 	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);
