@@ -29,9 +29,11 @@ static struct {
 	int timer;			    /* of the kernel */
 } own;
 
-__attribute__((noinline)) PRBA_EXPORT void probing_agent_debugger_stops(void)
+/** Stops us: a debugger is told of the signal, and without one the kernel drops it. */
+static void stop(void)
 {
-	__asm__ volatile("" ::: "memory");
+	atomic_fetch_add(&shared->stops, 1);
+	syscall(SYS_tgkill, getpid(), shared->tid, SIGURG);
 }
 
 /** Sends us SIGURG soon, and each second from then on; or never. */
@@ -61,7 +63,7 @@ static void begins(struct prba_connection *c)
 	(void)c;
 	atomic_store(&shared->state, PRBA_DEBUGGER_RUNNING);
 	set_timer(false);
-	probing_agent_debugger_stops();
+	stop();
 	set_timer(true);
 }
 
@@ -92,7 +94,7 @@ static void evaluate(void)
 	shared->out = (uintptr_t)c->out;
 	shared->out_length = c->out_end;
 	atomic_store(&shared->state, PRBA_DEBUGGER_DONE);
-	probing_agent_debugger_stops();
+	stop();
 	atomic_compare_exchange_strong(&shared->state, &done, PRBA_DEBUGGER_IDLE);
 }
 
@@ -155,12 +157,21 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
 
 PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void)
 {
+	struct prba_job *job;
+
 	if (!own.connection)
 		return -ESRCH;
-	if (own.connection->job.has_interrupter)
-		return -EALREADY;
+	job = &own.connection->job;
+	/* One that waits for the GIL still interrupts what runs when it has it. */
+	if (job->has_interrupter && !atomic_load(&job->interrupter_done)) {
+		job->interrupts = job->serial;
+		return 0;
+	}
+	/* To join one that was stopped just before its end would be to wait for good. */
+	if (job->has_interrupter && !syscall(SYS_tgkill, getpid(), job->interrupter_tid, 0))
+		return -EAGAIN;
 	prba_job_interrupt(own.connection, PRB_WIRE_OK);
-	return 0;
+	return atomic_load(&job->state) != PRBA_RUNNING || job->has_interrupter ? 0 : -EAGAIN;
 }
 
 void prba_debugger_stop(void)

@@ -4,14 +4,14 @@
  *
  * A debugger calls probing_agent_debugger_start() on a thread of the program that stands at a safe
  * place; all that does is to create a thread. From then on it only reads and writes
- * `probing_agent_debugger` while all threads stand, lets the thread run, and waits for it to come
- * to probing_agent_debugger_stops(), by a breakpoint there. So no thread of the program ever runs
- * our code, and whatever the thread has to wait for (the GIL, a lock of the C library) it waits
- * for as any other thread does.
+ * `probing_agent_debugger` while all threads stand, lets the thread run, and waits for it to stop.
+ * So no thread of the program ever runs our code, and whatever the thread has to wait for (the GIL,
+ * a lock of the C library) it waits for as any other thread does.
  *
- * So that a debugger gets the process back when the thread waits for what a stopped thread has,
- * the kernel sends the thread SIGURG from time to time: a debugger is told of that, and a program
- * without a debugger ignores it.
+ * The thread stops by sending itself SIGURG: a debugger is told of that, and a program without a
+ * debugger ignores it. So there is no breakpoint, of which the program would die if the debugger
+ * is killed meanwhile. The kernel sends it the same signal from time to time, so that a debugger
+ * gets the process back when the thread waits for what a stopped thread has.
  */
 #ifndef PRB_AGENT_DEBUGGER_H
 #define PRB_AGENT_DEBUGGER_H
@@ -23,7 +23,7 @@
 #include "agent/agent.h"
 
 enum {
-	PRBA_DEBUGGER_VERSION = 1,
+	PRBA_DEBUGGER_VERSION = 2,
 	PRBA_DEBUGGER_CODE = 64 << 10, /**< bytes of code at most */
 };
 
@@ -41,7 +41,9 @@ enum prba_debugger_state {
 struct prba_debugger {
 	uint32_t version, code_max;
 	_Atomic uint32_t state;
-	int32_t tid; /**< of the thread */
+	int32_t tid;	       /**< of the thread */
+	_Atomic uint32_t stops; /**< how often it has stopped: when RUNNING, with the GIL; when DONE */
+	uint32_t unused;
 	uint64_t code_length;
 	uint64_t out, out_length; /**< frames of agent/protocol.h: the result */
 	char code[PRBA_DEBUGGER_CODE];
@@ -57,9 +59,6 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void);
  * as the one above.
  */
 PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void);
-
-/** Where the thread stops: when it is RUNNING, with the GIL, and when it is DONE, without. */
-PRBA_EXPORT void probing_agent_debugger_stops(void);
 
 /** Ends the thread and waits until it has; what it runs is interrupted. */
 void prba_debugger_stop(void);

@@ -260,6 +260,7 @@ static void *interrupt(void *argument)
 	struct prba_connection *c = argument;
 
 	prctl(PR_SET_NAME, PRBA_THREAD "int");
+	c->job.interrupter_tid = (int32_t)syscall(SYS_gettid);
 	prba_python_interrupt(c);
 	atomic_store(&c->job.interrupter_done, true);
 	prba_job_notify();

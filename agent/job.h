@@ -82,6 +82,7 @@ struct prba_job {
 	bool interrupt_again; /**< asked for while the thread was still at work */
 	atomic_bool interrupter_done;
 	bool has_interrupter;
+	int32_t interrupter_tid;
 	pthread_t interrupter;
 
 	pthread_mutex_t lock; /**< of what follows, and of the step from RUNNING to ENDING */

@@ -9,13 +9,19 @@ from .core import control
 from .core.errors import Problem
 
 LOCKING = "scheduler-locking"
-SILENCE = "suppress-cli-notifications"
+# With it gdb 16 lets only a thread that is new run on, not the one that made it, behind a gdbserver
+# of before gdb 15.
+EVENTS = "remote thread-events-packet"
+# What is changed meanwhile, as far as this gdb has it, and to what.
+SETTINGS = ((LOCKING, None), ("language", "c"), ("suppress-cli-notifications", "on"),
+            ("print thread-events", "off"), (EVENTS, "off"))
 
 
 class GdbControl(control.Control):
     def __init__(self, find_thread):
         self._find_thread = find_thread
         self._called = {}  # {thread: function}, the last one
+        self._catch = None  # number of the catchpoint that stops at SIGURG
 
     def __enter__(self):
         self._thread = gdb.selected_thread()
@@ -23,20 +29,19 @@ class GdbControl(control.Control):
             self._frame = gdb.selected_frame()
         except gdb.error:
             self._frame = None
-        self._locking = gdb.parameter(LOCKING)
-        self._language = gdb.parameter("language")
         self._disabled = [b for b in gdb.breakpoints() if b.enabled]
         self._signal = self._how_urgent()
         for breakpoint in self._disabled:
             breakpoint.enabled = False
-        self._silence = None
-        try:
-            self._silence = gdb.parameter(SILENCE)
-            quiet("set %s on" % SILENCE)
-        except RuntimeError:
-            pass  # before gdb 12 the stops at signals are told
-        quiet("set language c")
-        quiet("handle SIGURG stop print nopass")
+        self._before = []
+        for name, value in SETTINGS:
+            try:
+                self._before.append((name, gdb.parameter(name)))
+            except RuntimeError:
+                continue  # this gdb has none
+            if value:
+                quiet("set %s %s" % (name, value))
+        quiet("handle SIGURG nostop noprint nopass")  # or it would end calls
         return self
 
     def __exit__(self, *_):
@@ -64,14 +69,14 @@ class GdbControl(control.Control):
                 quiet("with confirm off -- return")
 
     def _put_back(self):
+        if self._catch:
+            quiet("delete %s" % self._catch)
         for breakpoint in self._disabled:
             if breakpoint.is_valid():
                 breakpoint.enabled = True
         quiet("handle SIGURG %s" % self._signal)
-        quiet("set language %s" % self._language)
-        if self._silence is not None:
-            quiet("set %s %s" % (SILENCE, "on" if self._silence else "off"))
-        quiet("set %s %s" % (LOCKING, self._locking))
+        for name, value in self._before:
+            quiet("set %s %s" % (name, {None: "auto", True: "on", False: "off"}.get(value, value)))
         if self._thread and self._thread.is_valid():
             self._thread.switch()
             if self._frame and self._frame.is_valid():
@@ -116,7 +121,8 @@ class GdbControl(control.Control):
 
     def run(self, tid, address, alone):
         thread, events = self._select(tid, alone), []
-        here = self._breakpoint(thread, address)
+        here = self._breakpoint(thread, address) if address else None
+        self._stop_when_urgent(True)
         try:
             gdb.events.stop.connect(events.append)
             try:
@@ -124,11 +130,20 @@ class GdbControl(control.Control):
             finally:
                 gdb.events.stop.disconnect(events.append)
         finally:
-            if here.is_valid():
+            self._stop_when_urgent(False)
+            if here and here.is_valid():
                 here.delete()
         if not gdb.selected_inferior().pid:
             return control.EXITED, ""
         return self._reason(tid, address, events[-1] if events else None)
+
+    def _stop_when_urgent(self, on):
+        """gdb tells of a signal, whatever is said to be silent, unless a catchpoint stops at it."""
+        if self._catch is None:
+            self._catch = quiet("catch signal SIGURG").split()[1]
+            quiet("commands %s\nsilent\nend" % self._catch)
+        quiet("%s %s" % ("enable" if on else "disable", self._catch))
+        quiet("handle SIGURG %s nopass" % ("stop print" if on else "nostop noprint"))
 
     @staticmethod
     def _breakpoint(thread, address):
@@ -143,6 +158,7 @@ class GdbControl(control.Control):
             return control.STOPPED, ""
         if isinstance(event, gdb.SignalEvent):
             if event.stop_signal == "SIGURG":
+                quiet("queue-signal 0")  # the user's next command is not to pass it on
                 return control.TIMER, ""
             return control.OTHER, event.stop_signal
         return control.OTHER, "another stop"

@@ -28,7 +28,7 @@ class LldbControl(control.Control):
         self._urgent = (signals.GetShouldStop(control.SIGURG),
                         signals.GetShouldSuppress(control.SIGURG),
                         signals.GetShouldNotify(control.SIGURG))
-        self._handle(True, True, False)
+        self._handle(False, True, False)  # or it would end calls
         return self
 
     def __exit__(self, *_):
@@ -91,19 +91,26 @@ class LldbControl(control.Control):
         thread = self._thread(tid)
         others = [other for other in self._process
                   if alone and other.GetThreadID() != tid and not other.IsSuspended()]
-        here = self._target.BreakpointCreateByAddress(address)
-        here.SetThreadID(tid)
+        here = self._breakpoint(tid, address) if address else None
         for other in others:
             other.Suspend()
+        self._handle(True, True, False)
         try:
             error = self._process.Continue()
         finally:
+            self._handle(False, True, False)
             for other in others:
                 other.Resume()
-            self._target.BreakpointDelete(here.GetID())
+            if here:
+                self._target.BreakpointDelete(here.GetID())
         if error.Fail():
             raise Problem("lldb cannot let the process run: %s" % error.GetCString())
         return self._reason(thread, address)
+
+    def _breakpoint(self, tid, address):
+        made = self._target.BreakpointCreateByAddress(address)
+        made.SetThreadID(tid)
+        return made
 
     def _reason(self, thread, address):
         if self._process.GetState() != lldb.eStateStopped:

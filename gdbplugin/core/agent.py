@@ -21,7 +21,7 @@ TRIES = 5  # to find a safe place
 _SYMBOLS = "SELECT name, address, module FROM native.symbols WHERE binding = 'global' AND (%s)"
 _LIBC = re.compile(r"libc[.-]|libdl[.-]|ld-musl|libc\.musl")
 OWN = ("probing_agent_start", "probing_agent_debugger", "probing_agent_debugger_start",
-       "probing_agent_debugger_stops", "probing_agent_debugger_interrupt")
+       "probing_agent_debugger_interrupt")
 NEEDED = ("dlopen", "dlsym", "dlclose", "dlerror", "mmap", "munmap")
 
 

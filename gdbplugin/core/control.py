@@ -31,6 +31,8 @@ class Control:
         raise NotImplementedError
 
     def run(self, tid, address, alone):
-        """Lets the process run until the thread comes to the address: STOPPED; or SIGURG to it:
-        TIMER; or something else stops it: OTHER with a text; EXITED. Gives (which, text)."""
+        """Lets the process run until the thread comes to the address, if there is one: STOPPED; or
+        SIGURG to it: TIMER; or something else stops it: OTHER with a text; EXITED. Gives (which,
+        text). A breakpoint is made for an address only: a process whose debugger is killed while
+        it has one dies of it."""
         raise NotImplementedError

@@ -17,9 +17,9 @@ from .command import open_session
 from .errors import Interrupted, Problem
 
 # struct prba_debugger, up to its code
-_HEAD = struct.Struct("=IIIiQQQ")
-VERSION = 1
-STATE_AT, LENGTH_AT = 8, 16
+_HEAD = struct.Struct("=IIIiIIQQQ")
+VERSION = 2
+STATE_AT, LENGTH_AT = 8, 24
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
 # agent/protocol.h
 _FRAME = struct.Struct("<IHH")
@@ -34,7 +34,7 @@ class Head:
         data = debugger.read(address, _HEAD.size)
         if len(data) != _HEAD.size:
             raise Problem("the agent's memory cannot be read")
-        (self.version, self.code_max, self.state, self.tid, _, self.out,
+        (self.version, self.code_max, self.state, self.tid, self.stops, _, _, self.out,
          self.out_length) = _HEAD.unpack(data)
 
 
@@ -134,26 +134,31 @@ class Evaluation:
         """Lets it run until there is a result."""
         until = time.monotonic() + seconds
         alone = self._nobody_is_needed() and not self.everyone
+        stops = self.head().stops
         while True:
             try:
-                which, text = self.control.run(
-                    self.tid, self.known["probing_agent_debugger_stops"], alone)
+                which, text = self.control.run(self.tid, None, alone)
             except KeyboardInterrupt:
                 which, text = run.OTHER, "SIGINT"
             if which == run.EXITED:
                 raise Problem("the process ended meanwhile")
             head = self.head()
-            if which == run.STOPPED and head.state == RUNNING:
-                alone = not self.everyone
-            elif which == run.STOPPED and head.state == DONE:
+            if which == run.TIMER and head.state == DONE:
                 return Result(self.debugger.read(head.out, head.out_length))
+            if which == run.TIMER and head.stops != stops:
+                stops = head.stops
+                alone = not self.everyone
             elif which == run.TIMER and time.monotonic() < until:
                 alone = head.state == RUNNING and not self.everyone and not self._needs_others()
             else:
                 self._give_up(which, text, head.state, seconds)
 
     def _give_up(self, which, text, state, seconds):
-        self._borrowed("probing_agent_debugger_interrupt")
+        value = self._borrowed("probing_agent_debugger_interrupt")
+        if value < 0:
+            raise Problem("the code has not ended and cannot be interrupted now (%s): let the "
+                          "process run for a moment; 'probing eject' of a shell ends it"
+                          % os.strerror(-value))
         if which == run.OTHER and text == "SIGINT":
             if state == RUNNING:
                 raise Interrupted("interrupted: the code ends as soon as the process runs")

@@ -89,9 +89,9 @@ def test_a_query(name, sleeper):
     assert sleeper.alive()
 
 
-@debuggers.needs_gdb
-def test_code_that_is_evaluated(sleeper):
-    with Interactive("gdb", sleeper.pid) as session:
+@pytest.mark.parametrize("name", [GDB, LLDB])
+def test_code_that_is_evaluated(name, sleeper):
+    with Interactive(name, sleeper.pid) as session:
         session.say("probing eval -t 600 while True: pass")
         session.computes(sleeper.pid)
         session.press()
