@@ -91,6 +91,7 @@ struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_m
 	b->changed = b->left = b->at_event = b->stop_signal = false;
 	b->earlier_us = 0;
 	b->mailbox = 0;
+	prb_unstopped_begin(&b->unstopped);
 	PRB_TRY(prb_stop_seize_in_turn(tid, &b->stop));
 	PRB_TRY(stop_at_event(b, timeout_ms));
 	return look(b);
@@ -101,6 +102,7 @@ struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int 
 {
 	b->earlier_us += (prb_mail_now() - b->begin) * 1e6;
 	PRB_TRY(prb_run_to(&b->stop, address, timeout_ms, reached));
+	prb_unstopped_extend(&b->unstopped);
 	return look(b);
 }
 
@@ -244,6 +246,7 @@ static struct prb_error *make_call(struct prb_borrow *b, long number, const uint
 	if (maps && b->frame.store)
 		b->frame.next = b->frame.store;
 	b->changed = true;
+	prb_unstopped_extend(&b->unstopped);
 	PRB_TRY(b->arch->set_syscall(b->stop.tid, &b->state, b->code.gadget, &b->frame, number,
 				     arguments));
 	if (first)
@@ -358,6 +361,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 {
 	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
 
+	prb_unstopped_extend(&b->unstopped);
 	PRB_TRY(b->arch->set_borrow(b->stop.tid, &b->state, start, stack, mailbox));
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
@@ -399,8 +403,11 @@ struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)
 	bool again = b->stop_signal;
 
 	*pause_us = 0;
-	if (!b->stop.seized)
+	if (!b->stop.seized) {
+		prb_unstopped_end(&b->unstopped);
 		return NULL;
+	}
+	prb_unstopped_extend(&b->unstopped);
 	if (b->changed) {
 		err = restore(b);
 		if (err)
@@ -409,6 +416,7 @@ struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)
 	}
 	b->stop.begin = b->begin;
 	prb_stop_end(&b->stop, pause_us);
+	prb_unstopped_end(&b->unstopped);
 	*pause_us += b->earlier_us;
 	if (again)
 		kill(b->target->pid, SIGSTOP);

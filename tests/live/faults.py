@@ -331,15 +331,22 @@ def run_cell(name, build, start, runs=RUNS, workers=1, each=inject_once, **optio
     return cell
 
 
-def at_step(step, pid, build, number=signal.SIGKILL, victim=None, timeout=60):
-    """An injection that, before its @step, sends a signal to @victim, or else to itself; None once
-    there is no such step, else how it ended and what it said."""
+def start_at_step(step, pid, library, number=signal.SIGKILL, victim=None):
+    """A command that injects and, before its @step, sends a signal to @victim, or else to itself."""
     env = dict(os.environ, PROBING_FAULT_STEP=str(step), PROBING_FAULT_SIGNAL=str(int(number)))
     if victim:
         env["PROBING_FAULT_PID"] = str(victim)
-    done = subprocess.run(
-        [STEPS, "-v", "-t", str(pid), "inject", "--library", build.library(), "--symbol",
-         "fault_touch"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=timeout, check=False)
-    err = done.stderr.decode(errors="replace")
-    return (done.returncode, err) if "this is fault step" in err else None
+    return subprocess.Popen(
+        [STEPS, "-v", "-t", str(pid), "inject", "--library", library, "--symbol", "fault_touch"],
+        env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end_at_step(command, timeout=60):
+    """None if the command had no such step, else how it ended and what it said."""
+    err = command.communicate(timeout=timeout)[1].decode(errors="replace")
+    return (command.returncode, err) if "this is fault step" in err else None
+
+
+def at_step(step, pid, build, number=signal.SIGKILL, victim=None):
+    """An injection in which a signal is sent, from begin to end."""
+    return end_at_step(start_at_step(step, pid, build.library(), number, victim))
