@@ -50,7 +50,8 @@ static struct prb_error *check_type(struct prb_python *py, struct prb_mem *mem, 
 	prb_auto_str struct prb_str name = {};
 	uint64_t type = pointer_at(data, py->layout.object_type), text;
 
-	if (type && type == py->code_type)
+	/* While a snapshot is made, each view has to hold the type's name for itself. */
+	if (type && type == py->code_type && !py->target->recorder)
 		return NULL;
 	PRB_TRY(prb_mem_read_u64(mem, type + (uint64_t)py->layout.type_name, &text));
 	PRB_TRY(prb_mem_read_cstr(mem, text, 256, &name));

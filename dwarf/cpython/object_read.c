@@ -54,12 +54,10 @@ struct prb_error *prb_repr_walk(struct prb_repr *r, uint64_t entries)
 struct prb_error *prb_repr_cstr(struct prb_repr *r, uint64_t address, char *ret, size_t size)
 {
 	for (size_t done = 0; done < size - 1;) {
-		/* Never across a page's end in one read: the next page may not exist. */
-		size_t page = PRB_PAGE_SIZE - (address + done) % PRB_PAGE_SIZE;
-		size_t length = PRB_MIN(size - 1 - done, page);
+		size_t length = size - 1 - done;
 
-		PRB_TRY(prb_mem_read(r->mem, address + done, ret + done, length));
-		if (memchr(ret + done, '\0', length))
+		PRB_TRY(prb_mem_read_text(r->mem, address + done, ret + done, &length));
+		if (!ret[done + length - 1])
 			return NULL;
 		done += length;
 	}

@@ -37,24 +37,41 @@ struct prb_error *prb_mem_read_u64(struct prb_mem *mem, uint64_t address, uint64
 	return prb_mem_read(mem, address, ret, sizeof(*ret));
 }
 
+struct prb_error *prb_mem_read_text(struct prb_mem *mem, uint64_t address, char *ret,
+				    size_t *length)
+{
+	enum { PAGE = 4096, LINE = 64 /* what a redacted snapshot holds at least */ };
+	size_t wanted = PRB_MIN(*length, PAGE - (size_t)(address % PAGE));
+	struct prb_error *err = prb_mem_peek(mem, address, ret, wanted);
+
+	if (wanted > LINE - address % LINE && prb_error_catch(&err, PRB_ERROR_FAULT)) {
+		wanted = LINE - (size_t)(address % LINE);
+		err = prb_mem_peek(mem, address, ret, wanted);
+	}
+	PRB_TRY(err);
+
+	const char *nul = memchr(ret, '\0', wanted);
+	*length = nul ? (size_t)(nul - ret) + 1 : wanted;
+	return mem->ops->peek ? prb_mem_read(mem, address, ret, *length) : NULL;
+}
+
 struct prb_error *prb_mem_read_cstr(struct prb_mem *mem, uint64_t address, size_t max,
 				    struct prb_str *ret)
 {
 	char chunk[256];
 
 	for (size_t done = 0; done < max;) {
-		/* Never across a page's end in one read: the next page may not exist. */
-		size_t length = PRB_MIN(sizeof(chunk), 4096 - (size_t)((address + done) % 4096));
+		size_t length = sizeof(chunk);
 
-		PRB_TRY(prb_mem_read(mem, address + done, chunk, length));
+		PRB_TRY(prb_mem_read_text(mem, address + done, chunk, &length));
 
-		const char *nul = memchr(chunk, '\0', length);
-		size_t used = nul ? (size_t)(nul - chunk) : length;
+		bool end = !chunk[length - 1];
+		size_t used = length - end;
 
 		if (done + used > max)
 			break;
 		prb_str_append(ret, chunk, used);
-		if (nul)
+		if (end)
 			return ret->failed ? prb_error_nomem() : NULL;
 		done += length;
 	}

@@ -34,6 +34,9 @@ struct prb_mem_ops {
 	/** Reads exactly @p length bytes. */
 	struct prb_error *(*read)(struct prb_mem *mem, uint64_t address, void *buffer,
 				  size_t length);
+	/** Optional, see prb_mem_peek(). */
+	struct prb_error *(*peek)(struct prb_mem *mem, uint64_t address, void *buffer,
+				  size_t length);
 	/** Optional: reads many blocks in as few system calls as it can; sets each `ok`. */
 	struct prb_error *(*read_many)(struct prb_mem *mem, struct prb_block *blocks, size_t count);
 	void (*destroy)(struct prb_mem *mem);
@@ -58,6 +61,16 @@ static inline struct prb_error *PRB_MUST_CHECK prb_mem_read(struct prb_mem *mem,
 	return mem->ops->read(mem, address, buffer, length);
 }
 
+/**
+ * Reads what is only looked through, like a stack in search of something: it is not counted among
+ * what was needed, so that a redacted snapshot does not come to hold it.
+ */
+static inline struct prb_error *PRB_MUST_CHECK prb_mem_peek(struct prb_mem *mem, uint64_t address,
+							    void *buffer, size_t length)
+{
+	return (mem->ops->peek ? mem->ops->peek : mem->ops->read)(mem, address, buffer, length);
+}
+
 /** Batched read; a block that cannot be read has ok == false, which is not an error. */
 struct prb_error *prb_mem_read_many(struct prb_mem *mem, struct prb_block *blocks,
 				    size_t count) PRB_MUST_CHECK;
@@ -68,6 +81,13 @@ struct prb_error *prb_mem_read_u32(struct prb_mem *mem, uint64_t address,
 				   uint32_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_mem_read_u64(struct prb_mem *mem, uint64_t address,
 				   uint64_t *ret) PRB_MUST_CHECK;
+
+/**
+ * Reads a piece of text: *length bytes, or fewer, then set, up to and with the first NUL or the end
+ * of what can be read at once. Memory behind the NUL is another's and does not count as needed.
+ */
+struct prb_error *prb_mem_read_text(struct prb_mem *mem, uint64_t address, char *ret,
+				    size_t *length) PRB_MUST_CHECK;
 
 /** Appends the NUL-terminated string at @p address; PRB_ERROR_BAD_DATA if over @p max bytes. */
 struct prb_error *prb_mem_read_cstr(struct prb_mem *mem, uint64_t address, size_t max,

@@ -199,7 +199,7 @@ static void mark(struct prb_page_marks *marks, size_t offset, size_t length)
 /* One part of a read, within one page. A redacted snapshot holds pages only in part: what cannot
  * be had as a page may still be there by itself. */
 static struct prb_error *read_part(struct prb_view *view, uint64_t address, void *buffer,
-				   size_t length)
+				   size_t length, bool needed)
 {
 	struct page *page;
 	size_t offset = address % PRB_PAGE_SIZE;
@@ -207,7 +207,8 @@ static struct prb_error *read_part(struct prb_view *view, uint64_t address, void
 
 	if (!err) {
 		memcpy(buffer, page->data + offset, length);
-		mark(&page->read, offset, length);
+		if (needed)
+			mark(&page->read, offset, length);
 		return NULL;
 	}
 	if (view->sealed || !prb_error_catch(&err, PRB_ERROR_FAULT))
@@ -215,8 +216,8 @@ static struct prb_error *read_part(struct prb_view *view, uint64_t address, void
 	return prb_mem_read(view->base, address, buffer, length);
 }
 
-static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *buffer,
-				   size_t length)
+static struct prb_error *read_parts(struct prb_mem *mem, uint64_t address, void *buffer,
+				    size_t length, bool needed)
 {
 	struct prb_mem *base = ((struct prb_view *)mem)->base;
 
@@ -225,7 +226,7 @@ static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *
 	while (length) {
 		size_t part = PRB_MIN(length, PRB_PAGE_SIZE - address % PRB_PAGE_SIZE);
 
-		PRB_TRY(read_part((struct prb_view *)mem, address, buffer, part));
+		PRB_TRY(read_part((struct prb_view *)mem, address, buffer, part, needed));
 		buffer = (char *)buffer + part;
 		address += part;
 		length -= part;
@@ -233,8 +234,21 @@ static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *
 	return NULL;
 }
 
+static struct prb_error *view_read(struct prb_mem *mem, uint64_t address, void *buffer,
+				   size_t length)
+{
+	return read_parts(mem, address, buffer, length, true);
+}
+
+static struct prb_error *view_peek(struct prb_mem *mem, uint64_t address, void *buffer,
+				   size_t length)
+{
+	return read_parts(mem, address, buffer, length, false);
+}
+
 static const struct prb_mem_ops view_ops = {
 	.read = view_read,
+	.peek = view_peek,
 };
 
 struct prb_error *prb_view_create(struct prb_mem *base, struct prb_view **ret)

@@ -8,7 +8,7 @@
 
 enum { MACHINE_X86_64 = 62, MACHINE_AARCH64 = 183 };
 
-/* Saved registers that lie closer together than this are read at once. */
+/* Saved registers that lie one behind the other are read at once, up to so many bytes. */
 enum { MAX_BLOCK = 256 };
 
 /* What functions must preserve: rbx rbp r12–r15; x19–x29. */
@@ -29,6 +29,8 @@ struct block {
 static void read_block(const struct prb_cfi_memory *memory, const struct prb_cfi_row *row,
 		       uint64_t cfa, struct block *block)
 {
+	int64_t saved = 0;
+
 	block->low = INT64_MAX;
 	block->high = INT64_MIN;
 	block->ok = false;
@@ -37,12 +39,14 @@ static void read_block(const struct prb_cfi_memory *memory, const struct prb_cfi
 
 		if (row->rules[i].kind != PRB_CFI_OFFSET)
 			continue;
+		saved += 8;
 		if (offset < block->low)
 			block->low = offset;
 		if (offset + 8 > block->high)
 			block->high = offset + 8;
 	}
-	if (block->low < block->high && block->high - block->low <= MAX_BLOCK)
+	/* What lies in gaps is not needed, and may be anybody's value. */
+	if (saved && saved <= MAX_BLOCK && block->high - block->low == saved)
 		block->ok = memory->read(memory->context, cfa + (uint64_t)block->low, block->bytes,
 					 (size_t)(block->high - block->low));
 }

@@ -2,6 +2,7 @@
 #include "dwarf/unwind/unwind.h"
 
 #include <elf.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,11 +81,8 @@ struct reading {
 	struct prb_error *err;
 };
 
-static bool read_memory(void *context, uint64_t address, void *buffer, size_t length)
+static bool was_read(struct reading *reading, struct prb_error *err)
 {
-	struct reading *reading = context;
-	struct prb_error *err = prb_mem_read(reading->mem, address, buffer, length);
-
 	if (!err)
 		return true;
 	if (err->code == PRB_ERROR_FAULT || reading->err)
@@ -92,6 +90,20 @@ static bool read_memory(void *context, uint64_t address, void *buffer, size_t le
 	else
 		reading->err = err;
 	return false;
+}
+
+static bool read_memory(void *context, uint64_t address, void *buffer, size_t length)
+{
+	struct reading *reading = context;
+
+	return was_read(reading, prb_mem_read(reading->mem, address, buffer, length));
+}
+
+static bool peek_memory(void *context, uint64_t address, void *buffer, size_t length)
+{
+	struct reading *reading = context;
+
+	return was_read(reading, prb_mem_peek(reading->mem, address, buffer, length));
 }
 
 static struct prb_error *module_tables(struct prb_unwinder *unwinder, struct prb_module *module,
@@ -233,10 +245,13 @@ static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status st
 	     status == PRB_CFI_UNKNOWN_REGISTER && asleep ? "; --freeze reads the registers" : "");
 }
 
-/* What recovery needs to know of the unwinder. */
+/*
+ * What recovery needs to know of the unwinder. It looks through stacks, which may hold anything:
+ * that is peeked at. Call frame information is read as ever, since rows are kept for later.
+ */
 struct recovering {
 	struct prb_unwinder *unwinder;
-	const struct prb_cfi_memory *memory;
+	const struct prb_cfi_memory *memory, *peek;
 	uint16_t machine;
 	struct prb_error *err;
 };
@@ -268,10 +283,48 @@ static bool leave_call(void *context, struct prb_regs *regs, uint64_t *cfa, bool
 	r->err = find_row(r->unwinder, r->memory, r->machine, regs->pc - 1, &found, &status);
 	if (r->err || status != PRB_CFI_OK)
 		return false;
-	status = prb_cfi_apply(found.section, r->memory, found.row, r->unwinder->pac_mask, regs,
-			       cfa);
+	status = prb_cfi_apply(found.section, r->peek, found.row, r->unwinder->pac_mask, regs, cfa);
 	*end = status == PRB_CFI_END || (status == PRB_CFI_OK && regs->pc == 0);
 	return status == PRB_CFI_OK || *end;
+}
+
+/*
+ * The frame pointer that a frame at @pc must have. A snapshot keeps the answer, "-" if there is
+ * none: what it was found from may not be in there.
+ */
+static struct prb_error *recover_frame_pointer(struct prb_unwinder *unwinder,
+					       const struct prb_cfi_memory *memory, uint64_t pc,
+					       const struct prb_cfi_row *row, struct prb_regs *regs,
+					       enum prb_cfi_status *status)
+{
+	struct prb_cfi_memory peek = {.read = peek_memory, .context = memory->context};
+	struct recovering recovering = {unwinder, memory, &peek, regs->machine, NULL};
+	struct prb_recovery recovery = {&peek, unwinder->pac_mask, &recovering, find_function,
+					leave_call};
+	struct prb_target *target = unwinder->modules->target;
+	unsigned number = prb_regs_frame_pointer(regs->machine);
+	prb_auto_str struct prb_str known = {};
+	uint64_t sp = 0, value = 0;
+	char key[64], text[32], *end;
+
+	prb_regs_get(regs, prb_regs_sp(regs->machine), &sp);
+	snprintf(key, sizeof(key), "frame-pointer:%" PRIx64 ":%" PRIx64, pc, sp);
+	if (prb_target_recall(target, key, &known)) {
+		value = strtoull(prb_str_text(&known), &end, 16);
+		*status = end == prb_str_text(&known) ? PRB_CFI_UNKNOWN_REGISTER : PRB_CFI_OK;
+		if (*status == PRB_CFI_OK)
+			prb_regs_set(regs, number, value);
+		return NULL;
+	}
+
+	*status = prb_recover_frame_pointer(&recovery, row, pc, regs);
+	PRB_TRY(recovering.err);
+	if (*status == PRB_CFI_OK && prb_regs_get(regs, number, &value))
+		snprintf(text, sizeof(text), "%" PRIx64, value);
+	else
+		snprintf(text, sizeof(text), "-");
+	prb_target_remember(target, key, text, strlen(text));
+	return NULL;
 }
 
 /* Applies a row; where only the frame pointer of a sleeping thread is missing, with what it must
@@ -281,9 +334,6 @@ static struct prb_error *apply_row(struct prb_unwinder *unwinder,
 				   const struct found_row *found, struct prb_regs *caller,
 				   uint64_t *cfa, enum prb_cfi_status *status)
 {
-	struct recovering recovering = {unwinder, memory, caller->machine, NULL};
-	struct prb_recovery recovery = {memory, unwinder->pac_mask, &recovering, find_function,
-					leave_call};
 	struct prb_cfi_row row;
 
 	*status =
@@ -291,11 +341,11 @@ static struct prb_error *apply_row(struct prb_unwinder *unwinder,
 	if (*status != PRB_CFI_UNKNOWN_REGISTER)
 		return NULL;
 	row = *found->row; /* looking for others may move it */
-	*status = prb_recover_frame_pointer(&recovery, &row, pc, caller);
+	PRB_TRY(recover_frame_pointer(unwinder, memory, pc, &row, caller, status));
 	if (*status == PRB_CFI_OK)
 		*status = prb_cfi_apply(found->section, memory, &row, unwinder->pac_mask, caller,
 					cfa);
-	return recovering.err;
+	return NULL;
 }
 
 /* The registers of the caller into @caller, or a status that tells why there are none. */

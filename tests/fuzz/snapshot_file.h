@@ -121,7 +121,7 @@ static inline void content_mutate_record(struct content *content, size_t at,
 	}
 
 	size_t size = record.length - head;
-	if (size > sizeof(bytes))
+	if (size > sizeof(bytes) || (fixed && !size))
 		return;
 	memcpy(bytes, content->bytes + at + head, size);
 

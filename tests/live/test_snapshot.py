@@ -61,6 +61,10 @@ def test_replay_is_what_was_live(probing, bare, asleep, tmp_path):
         assert without_times(there) == without_times(live), options
 
 
+def functions(dump):
+    return [frame["func"] for thread in dump["threads"] for frame in thread["frames"]]
+
+
 def content(file):
     """What is compressed in a snapshot, and all the rest."""
     body = file.read_bytes()
@@ -100,6 +104,41 @@ def test_redacted_tells_no_values(probing, bare, interpreter, tmp_path):
             for frame in there["frames"]:
                 assert not [each for each in frame.pop("locals", []) if each["value"]]
             assert (there["name"], there["frames"]) == (thread["name"], frames)
+
+
+@pytest.fixture(scope="module")
+def stack_text(tmp_path_factory):
+    library = tmp_path_factory.mktemp("stack_text") / "stack_text.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-g", "-o", library,
+                    PROGRAMS / "stack_text.c"], check=True)
+    return library
+
+
+@pytest.mark.parametrize("leaf", ["sleep", "spin"])
+def test_redacted_has_no_text_of_c_stacks(probing, bare, interpreter, stack_text, tmp_path, leaf):
+    """Of a C stack stays what unwinding needs, and that is enough for the same stacks."""
+    if not interpreter.has_ctypes:
+        pytest.skip("it has no ctypes")
+    text = "on-the-c-stack-5b07e1"
+    command = [interpreter.exe, PROGRAMS / "stack_text.py", stack_text, leaf, text]
+    with support.Program(command, env=interpreter.env) as program:
+        program.line()
+        while "stack_text" not in functions(support.dump(program.pid, "--native")):
+            assert program.alive()
+        if leaf == "sleep":
+            support.wait_for_all_asleep(program.pid, 1)
+        plain = take(probing, program.pid, tmp_path / "plain")
+        redacted = take(probing, program.pid, tmp_path / "redacted", "--redact")
+    assert text.encode() in content(plain) and text.encode() not in content(redacted)
+    dumps = [json.loads(bare.replay(file, "debug", "--dump", "--json", "--native"))
+             for file in (plain, redacted)]
+    assert {"stack_text", "stack_text_below", "<module>"} <= set(functions(dumps[0]))
+    for dump in dumps:  # each at another instruction of its loop
+        dump["threads"][0].pop("pause_us")
+        [frame] = [f for f in dump["threads"][0]["frames"] if f["func"] == "stack_text"]
+        for name in ("ip", "offset", "line"):
+            frame.pop(name)
+    assert without_times(dumps[0])["threads"] == without_times(dumps[1])["threads"]
 
 
 @pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")

@@ -203,6 +203,46 @@ static void test_reads_cross_pages(void **state)
 	assert_int_equal(source.singles, 0);
 }
 
+static void note_words(void *context, uint64_t address, const void *data,
+		       const struct prb_page_marks *read)
+{
+	size_t *words = context;
+
+	(void)address;
+	(void)data;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(read->bits); i++)
+		*words += (size_t)__builtin_popcountll(read->bits[i]);
+}
+
+static size_t words_needed(const struct prb_view *view)
+{
+	size_t words = 0;
+
+	prb_view_each_page(view, note_words, &words);
+	return words;
+}
+
+/* What is peeked at and what lies behind the end of a text do not count as needed. */
+static void test_only_what_is_needed_is_noted(void **state)
+{
+	struct prb_mem *mem = prb_view_mem(*state);
+	prb_auto_str struct prb_str text = {};
+	char bytes[1024];
+	size_t length = 3;
+
+	memset(source.words[20], 'a', PRB_PAGE_SIZE);
+	memcpy(source.words[20], "a name of 18 bytes", 19);
+	assert_null(prb_mem_peek(mem, page_address(20), bytes, sizeof(bytes)));
+	assert_string_equal(bytes, "a name of 18 bytes");
+	assert_int_equal(words_needed(*state), 0);
+	assert_null(prb_mem_read_text(mem, page_address(20), bytes, &length));
+	assert_int_equal(length, 3);
+	assert_int_equal(words_needed(*state), 1);
+	assert_null(prb_mem_read_cstr(mem, page_address(20), sizeof(bytes), &text));
+	assert_string_equal(text.data, "a name of 18 bytes");
+	assert_int_equal(words_needed(*state), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +253,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_view_stays_with_its_epoch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sealed_view_fetches_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reads_cross_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_what_is_needed_is_noted, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
