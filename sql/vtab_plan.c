@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "dwarf/base/checked.h"
+#include "sql/time_check.h"
 #include "sql/vtab_private.h"
 
 enum {
@@ -28,8 +29,7 @@ struct choice {
 	bool filtered;	/**< rows may be dropped for other reasons than thread and depth */
 };
 
-/** The spec's column that column @p index of the declaration is; NULL if it is one of ours. */
-static const struct prb_column *spec_column(const struct prb_vtab *table, int index)
+const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index)
 {
 	int own = index - (int)table->lead;
 
@@ -97,7 +97,7 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 
 	if (note_limit(info, index, choice))
 		return true;
-	const struct prb_column *column = spec_column(table, c->iColumn);
+	const struct prb_column *column = prb_vtab_column(table, c->iColumn);
 	unsigned flags = column ? column->flags : 0;
 	bool equality = c->op == SQLITE_INDEX_CONSTRAINT_EQ;
 	bool thread = flags & PRB_COLUMN_THREAD;
@@ -127,7 +127,7 @@ static struct prb_error *check_time(const struct prb_vtab *table, sqlite3_index_
 				    int index)
 {
 	const struct sqlite3_index_constraint *c = &info->aConstraint[index];
-	const struct prb_column *column = spec_column(table, c->iColumn);
+	const struct prb_column *column = prb_vtab_column(table, c->iColumn);
 	sqlite3_value *value = NULL;
 
 	if (!column || !(column->flags & PRB_COLUMN_TIME) ||
@@ -135,12 +135,7 @@ static struct prb_error *check_time(const struct prb_vtab *table, sqlite3_index_
 	    sqlite3_vtab_rhs_value(info, index, &value) != SQLITE_OK ||
 	    sqlite3_value_numeric_type(value) != SQLITE_TEXT)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-					       "%s is a number of seconds since the epoch, and "
-					       "'%.60s' a text",
-					       column->name, sqlite3_value_text(value)),
-			      "write TIMESTAMP '2026-01-02 03:04:05', now() or "
-			      "now() - interval '5 minutes'");
+	return prb_time_complaint(column, (const char *)sqlite3_value_text(value));
 }
 
 /** True if the rows are wanted in no order, or the one in which they come. */
@@ -150,7 +145,7 @@ static bool in_order(const struct prb_vtab *table, const sqlite3_index_info *inf
 
 	if (!info->nOrderBy)
 		return true;
-	column = spec_column(table, info->aOrderBy[0].iColumn);
+	column = prb_vtab_column(table, info->aOrderBy[0].iColumn);
 	return info->nOrderBy == 1 && !info->aOrderBy[0].desc && column &&
 	       column->flags & PRB_COLUMN_DEPTH;
 }

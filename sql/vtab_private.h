@@ -33,6 +33,12 @@ static inline struct prb_vtab *prb_vtab_of(sqlite3_vtab *vtab)
 	return (struct prb_vtab *)vtab;
 }
 
+/** The same of a table that may be another module's: NULL then. */
+struct prb_vtab *prb_vtab_if_ours(sqlite3_vtab *vtab);
+
+/** The spec's column that column @p index of the declaration is; NULL if it is one of ours. */
+const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index);
+
 /** Gives an error to SQLite, and keeps it whole for whoever asked. */
 int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err);
 

@@ -169,6 +169,14 @@ def test_several_targets(target):
     ("start_time BETWEEN CURRENT_DATE - 86400 AND CURRENT_DATE + CURRENT_TIME", 1),
     ("start_time > TIMESTAMP '2020-01-02 03:04:05'", 1),
     ("start_time > '1577934245.5'", 1),  # a number
+    ("start_time IN ('1577934245.5', 5) OR upper(exe) = 'A'", 0),
+    # Texts that are made of times, or stand beside them.
+    ("time_text(start_time) > '2020-01-02' OR exe = 'x'", 1),
+    ("exe IN ('a', 'b', 'c') OR start_time > 5", 1),
+    ("CASE WHEN start_time > 5 THEN 'x' ELSE 'y' END = 'x'", 1),
+    ("CASE WHEN start_time < 5 THEN 'none' ELSE start_time END = 'none'", 0),
+    ("coalesce(exe, start_time) = 'none'", 0),
+    ("1 IN (SELECT s > '2020' OR s = 'x' FROM (SELECT time_text(start_time) AS s))", 1),
 ])
 def test_times_compare(target, probing, condition, count):
     process = target("evaluated.py", "idle")
@@ -179,7 +187,17 @@ def test_times_compare(target, probing, condition, count):
 
 @pytest.mark.parametrize("condition", [
     "start_time > '2020-01-02 03:04:05'", "'2020-01-02' < start_time", "start_time = 'now'",
-    "start_time BETWEEN '2020-01-02' AND now()"])
+    "start_time BETWEEN '2020-01-02' AND now()",
+    # Where no constraint of a table tells of it.
+    "start_time = 'now' OR pid = 1", "start_time = 'now' OR upper(exe) = 'A'",
+    "start_time IN ('now')", "start_time IN ('2020-01-02', '2020-01-03', 'now')",
+    "start_time NOT IN ('2020-01-02', '2020-01-03', 'now')", "NOT (start_time > '2020-01-02')",
+    "start_time NOT BETWEEN '2020-01-02' AND '2020-01-03'", "start_time > (SELECT '2020-01-02')",
+    "start_time IN (SELECT 'now')", "start_time - 60 > '2020-01-02'",
+    "start_time > CASE WHEN pid > 1 THEN 'now' ELSE '2020-01-02' END",
+    "CASE WHEN start_time > '2020-01-02' THEN 1 ELSE 0 END",
+    "pid IN (SELECT pid FROM process.info WHERE start_time > '2020-01-02' OR upper(exe) = 'A')",
+    "start_time || '' = 'x' OR start_time IS 'x' OR upper(exe) = 'A'"])
 def test_times_do_not_compare_with_texts(target, probing, condition):
     """SQLite takes any number for less than any text, which nobody means."""
     process = target("evaluated.py", "idle")
