@@ -51,7 +51,12 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters
 	$(Q)tests/tools/test-interpreters --free-threaded
 	$(Q)tests/tools/test-interpreters --debug-build
+	$(Q)tests/tools/test-debuggers
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
+
+.PHONY: test-debuggers
+test-debuggers: ## fetch the versions of gdb that tests run beside this machine's own
+	$(Q)tests/tools/test-debuggers
 
 .PHONY: test-interpreters
 test-interpreters: ## fetch the interpreters that tests run on

@@ -94,7 +94,7 @@ def lldb_environment():
     return env
 
 
-def gdb(*commands, arguments=(), env=None):
+def gdb(*commands, arguments=(), env=None, program="gdb"):
     """Runs gdb on a script: commands, among which (NAME,) is a mark in the output."""
     lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
     for command in commands:
@@ -105,7 +105,7 @@ def gdb(*commands, arguments=(), env=None):
         with open(script, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
         return Session(subprocess.run(
-            ["gdb", "-nx", "-q", "-batch", "-x", script, *map(str, arguments)], text=True,
+            [program, "-nx", "-q", "-batch", "-x", script, *map(str, arguments)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
             check=False, env=dict(environment(), **(env or {})), errors="surrogateescape"))
     finally:
@@ -157,9 +157,9 @@ def same_rows(session, expected, but=()):
 
 
 @contextlib.contextmanager
-def gdbserver(pid):
+def gdbserver(pid, program="gdbserver"):
     """A gdbserver that holds the process; its address."""
-    with subprocess.Popen(["gdbserver", "--once", "--attach", "localhost:0", str(pid)],
+    with subprocess.Popen([program, "--once", "--attach", "localhost:0", str(pid)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as server:
         try:
