@@ -41,8 +41,9 @@ enum prba_debugger_state {
 struct prba_debugger {
 	uint32_t version, code_max;
 	_Atomic uint32_t state;
-	int32_t tid;	       /**< of the thread */
-	_Atomic uint32_t stops; /**< how often it has stopped: when RUNNING, with the GIL; when DONE */
+	int32_t tid; /**< of the thread */
+	_Atomic uint32_t
+		stops; /**< how often it has stopped: when RUNNING, with the GIL; when DONE */
 	uint32_t unused;
 	uint64_t code_length;
 	uint64_t out, out_length; /**< frames of agent/protocol.h: the result */
