@@ -3,6 +3,7 @@
 #include "cli/prompt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include "cli/interrupt.h"
 
 static int watched_fd = -1;
+static int terminal_fd = STDIN_FILENO;
 static bool lost;
 
 bool prb_prompt_is_lost(void)
@@ -53,14 +55,18 @@ static bool wait_for(int fd)
  */
 static int get_char(FILE *stream)
 {
+	(void)stream;
 	for (;;) {
 		unsigned char c;
 		ssize_t got = -1;
 
-		if (wait_for(fileno(stream)))
-			got = read(fileno(stream), &c, 1);
+		if (wait_for(terminal_fd))
+			got = read(terminal_fd, &c, 1);
 		if (got == 1)
 			return c;
+		/* Ctrl-C has the kernel forget what was there to be read. */
+		if (got < 0 && errno == EAGAIN)
+			continue;
 		if (got == 0 || errno != EINTR)
 			return EOF;
 		rl_check_signals();
@@ -69,6 +75,17 @@ static int get_char(FILE *stream)
 			return '\n';
 		}
 	}
+}
+
+/**
+ * The terminal, opened once more so that reading it never blocks; others who have stdin would
+ * notice if that were told not to. What cannot be opened is read as it is.
+ */
+static int open_terminal(void)
+{
+	int fd = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? STDIN_FILENO : fd;
 }
 
 void prb_prompt_begin(const char *history, int watched)
@@ -82,6 +99,7 @@ void prb_prompt_begin(const char *history, int watched)
 	rl_outstream = isatty(STDOUT_FILENO) ? stdout : stderr;
 	rl_getc_function = get_char;
 	watched_fd = watched;
+	terminal_fd = open_terminal();
 	prb_prompt_history_begin(history);
 }
 
