@@ -13,11 +13,13 @@ enum { MAX_SCRIPT = 16 * 1024 * 1024 };
 
 struct prb_error *prb_query_format(const char *name, const struct prb_renderer_format **ret)
 {
+	const struct prb_renderer_format *format = prb_renderer_find(name);
 	prb_auto_str struct prb_str names = {};
 
-	*ret = prb_renderer_find(name);
-	if (*ret)
+	if (format) {
+		*ret = format;
 		return NULL;
+	}
 	for (const struct prb_renderer_format *f = prb_renderer_formats; f->name; f++)
 		prb_str_printf(&names, "%s%s", names.length ? ", " : "", f->name);
 	return prb_error_hint(
