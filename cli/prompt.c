@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `probing query` without a query: statements are typed. */
+/* The prompt of SQL: statements are typed, and run by who knows how. */
 #include "cli/prompt.h"
 
 #include <stdio.h>
@@ -7,11 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/exit.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/query.h"
-#include "cli/tables.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 
@@ -24,9 +21,9 @@ const struct prb_prompt_command prb_prompt_commands[] = {
 	{},
 };
 
-static void begin(void)
+static void begin(int watched)
 {
-	prb_prompt_begin("history", -1);
+	prb_prompt_begin("history", watched);
 	prb_prompt_complete_begin();
 	if (isatty(STDERR_FILENO))
 		fputs("SQL, ended by a semicolon; .help lists what else there is\n", stderr);
@@ -80,47 +77,6 @@ static struct prb_error *show_help(void)
 	return prb_output(&text);
 }
 
-static struct prb_error *show_tables(const char *pattern)
-{
-	prb_auto_str struct prb_str text = {};
-
-	PRB_TRY(prb_tables_text(pattern, &text));
-	return prb_output(&text);
-}
-
-static struct prb_error *change_format(struct prb_query *query, const char *name)
-{
-	prb_auto_str struct prb_str text = {};
-
-	if (name)
-		return prb_query_format(name, &query->format);
-	prb_str_printf(&text, "%s\n", query->format->name);
-	return prb_output(&text);
-}
-
-/** One of the prompt's own commands; *quit: it was the last one. */
-static struct prb_error *run_command(struct prb_query *query, char *line, bool *quit)
-{
-	char *rest;
-	const char *name = strtok_r(line, " \t\n;", &rest);
-	const char *argument = strtok_r(NULL, " \t\n;", &rest);
-
-	if (!strcmp(name, ".quit") || !strcmp(name, ".exit")) {
-		*quit = true;
-		return NULL;
-	}
-	if (!strcmp(name, ".help"))
-		return show_help();
-	if (!strcmp(name, ".tables"))
-		return show_tables(argument);
-	if (!strcmp(name, ".schema"))
-		return show_tables(argument ? argument : "*");
-	if (!strcmp(name, ".format"))
-		return change_format(query, argument);
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "there is no '%.100s'", name),
-			      ".help lists what there is");
-}
-
 static bool is_blank(const char *text)
 {
 	return !text[strspn(text, " \t\r\n\f")];
@@ -137,46 +93,68 @@ static char *plain_word(const char *line)
 	return NULL;
 }
 
-/** Runs what is complete; an error is told, and ends nothing. */
-static bool run_line(struct prb_query *query, struct prb_str *sql, const char *line)
+/** ".quit" and ".help" are ours; false for what is not. */
+static bool run_own(const char *command, bool *quit, struct prb_error **err)
 {
-	prb_auto_free char *command = NULL;
-	struct prb_error *err = NULL;
-	bool quit = false;
+	size_t length = strcspn(command, " \t\n;");
+	prb_auto_free char *name = strndup(command, length);
 
-	if (!sql->length && is_blank(line))
+	*quit = name && (!strcmp(name, ".quit") || !strcmp(name, ".exit"));
+	if (*quit)
 		return true;
-	if (!sql->length)
-		command = line[0] == '.' ? prb_format("%s", line) : plain_word(line);
-	if (command) {
-		prb_prompt_history_add(line);
-		err = run_command(query, command, &quit);
-	} else {
-		prb_str_printf(sql, "%s%s", sql->length ? "\n" : "", line);
-		if (!prb_prompt_is_complete(prb_str_text(sql)))
-			return true;
-		/* On one line, a comment would take the rest with it. */
-		if (!strstr(prb_str_text(sql), "--") || !strchr(prb_str_text(sql), '\n'))
-			prb_prompt_history_add(prb_str_text(sql));
-		query->results = 0;
-		err = prb_query_run(query, prb_str_text(sql), sql->length);
-		prb_str_truncate(sql, 0);
-	}
-	if (err && err->code == PRB_ERROR_CANCELLED && prb_interrupted())
-		fputc('\n', stderr);
-	prb_exit_report(err);
-	return !quit;
+	if (!name || strcmp(name, ".help") != 0)
+		return false;
+	*err = show_help();
+	return true;
 }
 
-struct prb_error *prb_query_prompt(struct prb_query *query)
+/** A command of the prompt, which is one line. */
+static struct prb_error *run_command(const struct prb_prompt_runner *runner, const char *line,
+				     const char *command, bool *quit)
+{
+	struct prb_error *err = NULL;
+
+	prb_prompt_history_add(line);
+	if (run_own(command, quit, &err))
+		return err;
+	return runner->run(runner->context, command, strlen(command));
+}
+
+/** Runs what is complete. */
+static struct prb_error *run_line(const struct prb_prompt_runner *runner, struct prb_str *sql,
+				  const char *line, bool *quit)
+{
+	prb_auto_free char *command = NULL;
+
+	if (!sql->length && is_blank(line))
+		return NULL;
+	if (!sql->length)
+		command = line[0] == '.' ? prb_format("%s", line) : plain_word(line);
+	if (command)
+		return run_command(runner, line, command, quit);
+	prb_str_printf(sql, "%s%s", sql->length ? "\n" : "", line);
+	if (sql->failed)
+		return prb_error_nomem();
+	if (!prb_prompt_is_complete(prb_str_text(sql)))
+		return NULL;
+	/* On one line, a comment would take the rest with it. */
+	if (!strstr(prb_str_text(sql), "--") || !strchr(prb_str_text(sql), '\n'))
+		prb_prompt_history_add(prb_str_text(sql));
+
+	struct prb_error *err = runner->run(runner->context, prb_str_text(sql), sql->length);
+
+	prb_str_truncate(sql, 0);
+	return err;
+}
+
+struct prb_error *prb_prompt_sql(const struct prb_prompt_runner *runner)
 {
 	prb_auto_str struct prb_str sql = {};
-	bool go_on = true;
+	bool quit = false;
 
-	begin();
-	while (go_on) {
+	begin(runner->watched);
+	while (!quit) {
 		/* What ends the line does not end the next query too. */
-		prb_interrupt_aim(NULL);
 		prb_interrupt_forget();
 		prb_prompt_complete_after(prb_str_text(&sql));
 
@@ -184,15 +162,14 @@ struct prb_error *prb_query_prompt(struct prb_query *query)
 		enum prb_prompt_read read =
 			prb_prompt_read(sql.length ? "    ...> " : "probing> ", &line);
 
-		prb_interrupt_aim(query->session);
-		if (read == PRB_PROMPT_END)
+		if (prb_prompt_is_lost())
+			PRB_TRY(runner->look(runner->context));
+		else if (read == PRB_PROMPT_END)
 			break;
-		if (read == PRB_PROMPT_GIVEN_UP)
+		else if (read == PRB_PROMPT_GIVEN_UP)
 			prb_str_truncate(&sql, 0);
 		else
-			go_on = run_line(query, &sql, line);
-		if (sql.failed)
-			return prb_error_nomem();
+			PRB_TRY(run_line(runner, &sql, line, &quit));
 	}
 	return prb_output_flush();
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "dwarf/base/error.h"
+
 struct prb_agent;
 
 /** The prompt's own commands, with what they do; ends with a NULL name. */
@@ -13,6 +15,22 @@ struct prb_prompt_command {
 	const char *name, *argument, *does;
 };
 extern const struct prb_prompt_command prb_prompt_commands[];
+
+/** What runs what is typed at the prompt of SQL. */
+struct prb_prompt_runner {
+	/**
+	 * Runs statements, or one of the prompt's own commands. What is wrong with them is told by
+	 * it; its error ends the prompt.
+	 */
+	struct prb_error *(*run)(void *context, const char *text, size_t length);
+	/** Told that there is something to read at `watched`; its error ends the prompt. */
+	struct prb_error *(*look)(void *context);
+	void *context;
+	int watched; /**< or -1 */
+};
+
+/** Reads statements from the terminal and has them run until the user ends it. */
+struct prb_error *prb_prompt_sql(const struct prb_prompt_runner *runner) PRB_MUST_CHECK;
 
 /** Offers a candidate for the word that Tab completes; takes over @p text, which may be NULL. */
 void prb_prompt_offer(char *text);

@@ -12,7 +12,7 @@
 #include "dwarf/base/cleanup.h"
 
 struct query_settings {
-	const char *format, *input;
+	const char *format, *input, *relay;
 	bool wide, all, nonblocking, freeze;
 	int limit;
 	double timeout, watch;
@@ -53,6 +53,13 @@ static struct prb_error *choose_source(const struct query_settings *s, const str
 	const char *word = cli->argument_count ? cli->arguments[0] : NULL;
 	bool from_stdin = word ? !strcmp(word, "-") : !isatty(STDIN_FILENO);
 
+	if (s->relay && (s->input || word))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--relay reads its queries from stdin, and another one is "
+					"given");
+	*prompt = s->relay || (!s->input && !word && !from_stdin);
+	if (s->relay)
+		return NULL;
 	if (s->input && word)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--input and a query on the command line contradict each "
@@ -63,7 +70,6 @@ static struct prb_error *choose_source(const struct query_settings *s, const str
 		return prb_query_read(NULL, script);
 	if (word)
 		prb_str_puts(script, word);
-	*prompt = !word;
 	return script->failed ? prb_error_nomem() : NULL;
 }
 
@@ -99,6 +105,8 @@ static struct prb_error *run_query(const struct prb_cli *cli, const struct query
 	PRB_TRY(check(s, prompt));
 	PRB_TRY(query_init(&query, s, cli));
 	prb_interrupt_catch(query.session);
+	if (s->relay)
+		return prb_query_relay(&query, s->relay);
 	if (prompt)
 		return prb_query_prompt(&query);
 	if (s->watch > 0)
@@ -155,6 +163,9 @@ const struct prb_command prb_command_query = {
 			{"all", 0, PRB_OPTION_FLAG, NULL,
 			 "All Python processes that the target matches, or all",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, all)},
+			{"relay", 0, PRB_OPTION_TEXT, "MARK",
+			 "For a prompt elsewhere: run what stdin has up to each NUL, then say MARK",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, relay)},
 			{"nonblocking", 0, PRB_OPTION_FLAG, NULL, "Stop no thread, ever",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, nonblocking)},
 			{"freeze", 0, PRB_OPTION_FLAG, NULL,

@@ -27,7 +27,7 @@ struct prb_query {
 	const char *target;	   /**< the first one as the user named it, or NULL */
 };
 
-/** The format of a name; PRB_ERROR_USAGE with the names there are. */
+/** The format of a name; PRB_ERROR_USAGE with the names there are, and *ret as it was. */
 struct prb_error *prb_query_format(const char *name,
 				   const struct prb_renderer_format **ret) PRB_MUST_CHECK;
 
@@ -52,7 +52,16 @@ struct prb_error *prb_query_run(struct prb_query *query, const char *sql,
 struct prb_error *prb_query_watch(struct prb_query *query, const char *sql, size_t length,
 				  double seconds) PRB_MUST_CHECK;
 
-/** Reads statements from the terminal and runs them until the user ends it (prompt.c). */
+/** Runs what was typed at a prompt: statements, or one of its commands. What is wrong is told. */
+void prb_query_typed(struct prb_query *query, const char *text, size_t length);
+
+/** Reads statements from the terminal and runs them until the user ends it. */
 struct prb_error *prb_query_prompt(struct prb_query *query) PRB_MUST_CHECK;
+
+/**
+ * The same for a prompt elsewhere: each text of stdin, ended by a NUL, is run, and @p mark printed
+ * on both streams behind what it gave. The empty text is not run, but ends what Ctrl-C began.
+ */
+struct prb_error *prb_query_relay(struct prb_query *query, const char *mark) PRB_MUST_CHECK;
 
 #endif

@@ -69,7 +69,7 @@ static void tell_rest(const struct prb_query *query, const struct prb_renderer *
 {
 	prb_auto_str struct prb_str left_out = {}, text = {};
 	uint64_t rows = prb_renderer_rows(renderer);
-	bool people = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && query->format->apart;
+	bool people = prb_term_is(stdout) && prb_term_is(stderr) && query->format->apart;
 
 	prb_renderer_left_out(renderer, &left_out);
 	if (!more && !left_out.length && (!people || query->capture))

@@ -37,6 +37,7 @@ struct plan {
 	int input;	    /**< a file that is open, or -1 */
 	const char *output; /**< the file that a snapshot goes to, or NULL */
 	bool streams;	    /**< a snapshot is for stdout */
+	bool prompts;	    /**< SQL is typed here */
 };
 
 static void plan_deinit(struct plan *plan)
@@ -101,8 +102,11 @@ static struct prb_error *plan_options(struct plan *plan, const struct prb_comman
 /** Whether the command reads our stdin is told by its words. */
 static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli, bool reads)
 {
-	bool query = cli->command == &prb_command_query;
+	bool asks = cli->command == &prb_command_query && !cli->argument_count && !reads;
 
+	plan->prompts = asks && isatty(STDIN_FILENO) && !is_ssh(cli->target);
+	if (plan->prompts)
+		return NULL;
 	PRB_TRY(prb_words_add(&plan->job.words, "--"));
 	for (size_t i = 0; i < cli->argument_count; i++) {
 		PRB_TRY(prb_words_add(&plan->job.words, "%s", cli->arguments[i]));
@@ -111,16 +115,8 @@ static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli
 	}
 	if (reads)
 		return prb_words_add(&plan->job.words, "-");
-	if (cli->command == &prb_command_repl || (query && !cli->argument_count))
+	if (cli->command == &prb_command_repl || asks)
 		plan->job.in = STDIN_FILENO;
-	if (query && !cli->argument_count && isatty(STDIN_FILENO) && !is_ssh(cli->target))
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "there is no prompt of SQL for a target "
-					 "like '%.200s'",
-					 cli->target),
-			"give the SQL as a word, or on stdin; an ssh://HOST/PID target "
-			"has the prompt");
 	return NULL;
 }
 
@@ -248,6 +244,8 @@ struct prb_error *prb_remote_command(const struct prb_cli *cli, const void *sett
 	if (cli->command == &prb_command_repl && isatty(STDIN_FILENO) && !is_ssh(cli->target))
 		return cli->command->run(cli, settings);
 	PRB_TRY(make_plan(&plan, cli, settings));
+	if (plan.prompts)
+		return prb_remote_prompt(&plan.job);
 	if (cli->command == &prb_command_snapshot && !plan.streams)
 		return save(&plan);
 	return run(&plan.job);

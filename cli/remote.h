@@ -7,6 +7,7 @@
 #define PRB_CLI_REMOTE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "cli/agent_client.h"
 #include "cli/command.h"
@@ -29,6 +30,7 @@ struct prb_remote_job {
 	struct prb_words words; /**< the command and what follows it */
 	int in;			/**< its stdin, or -1: it is empty */
 	int out, err;		/**< where its output goes */
+	const char *mark;	/**< of prb_remote_talk_begin(), or NULL */
 };
 
 /** How it ended. */
@@ -40,12 +42,40 @@ struct prb_remote_end {
 struct prb_error *prb_remote_run(const struct prb_remote_job *job,
 				 struct prb_remote_end *ret) PRB_MUST_CHECK;
 
+/**
+ * A command at "host:port" that answers texts, each ended by a NUL on its stdin, one after the
+ * other: what it prints for one ends, on both streams, with the job's mark. The empty text is
+ * answered by nothing.
+ */
+struct prb_remote_talk;
+
+/** Starts it and waits until it answers. @p job is needed no more then, but for its texts. */
+struct prb_error *prb_remote_talk_begin(const struct prb_remote_job *job,
+					struct prb_remote_talk **ret) PRB_MUST_CHECK;
+
+/**
+ * Says a text without a NUL; its answer is printed. Ctrl-C is handed on, for this text alone. The
+ * error is one after which nothing more can be said; it has no message if the command told why.
+ */
+struct prb_error *prb_remote_talk_say(struct prb_remote_talk *talk, const char *text,
+				      size_t length) PRB_MUST_CHECK;
+
+/** What can be read while nothing was said: mostly the end of the connection, as an error. */
+int prb_remote_talk_descriptor(const struct prb_remote_talk *talk);
+struct prb_error *prb_remote_talk_look(struct prb_remote_talk *talk) PRB_MUST_CHECK;
+
+/** Ends the command. NULL is none. */
+void prb_remote_talk_end(struct prb_remote_talk *talk);
+
 /** Runs it at "ssh://[user@]host[:port]/TARGET". */
 struct prb_error *prb_remote_ssh(const struct prb_remote_job *job,
 				 struct prb_remote_end *ret) PRB_MUST_CHECK;
 
 /** What the end of a command means for us. */
 struct prb_error *prb_remote_judge(const struct prb_remote_end *end) PRB_MUST_CHECK;
+
+/** The prompt of SQL for the target: lines are edited here, and run there with these words. */
+struct prb_error *prb_remote_prompt(struct prb_remote_job *job) PRB_MUST_CHECK;
 
 /** Starts `agent relay` there and gives a connection to the agent, whose process it is a child of.
  */

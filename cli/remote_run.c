@@ -1,276 +1,51 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A client of a server: it says who it is, and passes on what the command reads and prints. */
+/* A command at a server: what it reads and prints is passed on. */
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/interrupt.h"
 #include "cli/remote.h"
-#include "cli/remote_address.h"
-#include "cli/remote_token.h"
+#include "cli/remote_link.h"
 #include "cli/term.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 
-static const double CONNECT_SECONDS = 10, ANSWER_SECONDS = 10;
 /** A server that does not answer so many Ctrl-C is left. */
-enum { PATIENCE = 3, CHUNK = 64 << 10 };
+enum { PATIENCE = 3, CHUNK = 32 << 10 };
 
-struct link {
-	const char *target;
+/** Where a part of what the command prints goes. */
+struct stream {
 	int fd;
-	struct prb_str in, out;
-	size_t taken;  /**< of `in`, by the last frame */
-	size_t window; /**< bytes of stdin that may be sent */
+	struct prb_str held; /**< what may be the beginning of a mark */
+	bool marked;	     /**< the answer has ended */
 };
 
-static void link_deinit(struct link *link)
+struct prb_remote_talk {
+	struct prb_link link;
+	const char *mark;    /**< ends an answer; NULL: only the command's end does */
+	int in;		     /**< what it reads is read there; -1: from nowhere, or no more */
+	struct prb_str text; /**< what it is to read, of which `sent` bytes are sent */
+	size_t sent;
+	struct stream out, err;
+	unsigned handed; /**< Ctrl-C that were handed on */
+	bool done;
+	struct prb_remote_end end;
+};
+
+static void talk_deinit(struct prb_remote_talk *talk)
 {
-	if (link->fd >= 0)
-		close(link->fd);
-	prb_str_deinit(&link->in);
-	prb_str_deinit(&link->out);
+	prb_link_close(&talk->link);
+	prb_str_deinit(&talk->text);
+	prb_str_deinit(&talk->out.held);
+	prb_str_deinit(&talk->err.held);
 }
 
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static int milliseconds_to(double by)
-{
-	return (int)(PRB_MAX(by - seconds_now(), 0) * 1000) + 1;
-}
-
-/** Connects to one of the addresses of a host; -1 with errno. */
-static int connect_to(const struct addrinfo *info, double by)
-{
-	prb_auto_close int fd =
-		socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct pollfd wait = {.fd = fd, .events = POLLOUT};
-	socklen_t length = sizeof(int);
-	int why = 0, yes = 1;
-
-	if (fd < 0)
-		return -1;
-	if (connect(fd, info->ai_addr, info->ai_addrlen)) {
-		if (errno != EINPROGRESS)
-			return -1;
-		if (poll(&wait, 1, milliseconds_to(by)) < 1) {
-			errno = ETIMEDOUT;
-			return -1;
-		}
-		getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &length);
-		errno = why;
-		if (why)
-			return -1;
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	return prb_steal_fd(&fd);
-}
-
-static struct prb_error *cannot_connect(int why, const char *target)
-{
-	if (why == ECONNREFUSED)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_NO_PROCESS, "nobody listens at %.200s", target),
-			"'probing PID inject -l ADDRESS' at that machine serves a "
-			"process; the service ends with it");
-	if (why == ETIMEDOUT)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_TIMEOUT, "%.200s does not answer", target),
-			"a firewall may keep us away; an ssh://HOST/PID target goes "
-			"around it");
-	return prb_error_os(why, "cannot connect to %.200s", target);
-}
-
-static struct prb_error *connect_link(struct link *link)
-{
-	double by = seconds_now() + CONNECT_SECONDS;
-	struct addrinfo *list;
-	int why = 0;
-
-	PRB_TRY(prb_address_resolve(link->target, false, &list));
-	for (const struct addrinfo *info = list; info && link->fd < 0; info = info->ai_next) {
-		link->fd = connect_to(info, by);
-		why = errno;
-	}
-	freeaddrinfo(list);
-	return link->fd < 0 ? cannot_connect(why, link->target) : NULL;
-}
-
-static struct prb_error *ended(const struct link *link)
-{
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_FAILED, "the server at %.200s is gone", link->target),
-		"it ends with the process that it serves, and when the agent is "
-		"stopped; the process is not harmed by that");
-}
-
-static void put(struct link *link, enum prb_remote_type type, const void *payload, size_t length)
-{
-	uint8_t header[PRB_WIRE_HEADER_SIZE];
-
-	prb_wire_put_header(header, (uint32_t)length, (uint16_t)type, 1);
-	prb_str_append(&link->out, header, sizeof(header));
-	prb_str_append(&link->out, payload, length);
-}
-
-static struct prb_error *send_out(struct link *link)
-{
-	while (link->out.length) {
-		ssize_t sent = send(link->fd, link->out.data, link->out.length, MSG_NOSIGNAL);
-
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0 && errno == EAGAIN)
-			return NULL;
-		/* What it said before it went comes first, and may tell why. */
-		if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
-			prb_str_truncate(&link->out, 0);
-			return NULL;
-		}
-		if (sent < 0)
-			return prb_error_os(errno, "cannot send to %.200s", link->target);
-		memmove(link->out.data, link->out.data + sent, link->out.length - (size_t)sent);
-		prb_str_truncate(&link->out, link->out.length - (size_t)sent);
-	}
-	return NULL;
-}
-
-static struct prb_error *receive(struct link *link)
-{
-	char chunk[CHUNK];
-	ssize_t got = recv(link->fd, chunk, sizeof(chunk), 0);
-
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return NULL;
-	if (got < 0 && errno != ECONNRESET)
-		return prb_error_os(errno, "cannot receive from %.200s", link->target);
-	if (got <= 0)
-		return ended(link);
-	prb_str_append(&link->in, chunk, (size_t)got);
-	return link->in.failed ? prb_error_nomem() : NULL;
-}
-
-/** The next frame if it is there whole, in *whole. It is valid until the next call. */
-static struct prb_error *next(struct link *link, struct prb_wire_frame *frame, bool *whole)
-{
-	int rc;
-
-	if (link->taken) {
-		memmove(link->in.data, link->in.data + link->taken, link->in.length - link->taken);
-		prb_str_truncate(&link->in, link->in.length - link->taken);
-		link->taken = 0;
-	}
-	rc = prb_wire_next((const uint8_t *)prb_str_text(&link->in), link->in.length,
-			   PRB_REMOTE_MAX_REPLY, frame);
-	if (rc < 0)
-		return prb_error_create(PRB_ERROR_BAD_DATA,
-					"what listens at %.200s is no probing, or is broken",
-					link->target);
-	*whole = rc;
-	if (rc)
-		link->taken = PRB_WIRE_HEADER_SIZE + frame->length;
-	return NULL;
-}
-
-/** An error that the server tells: its exit code, a message, a line feed and a hint. */
-static struct prb_error *told(const struct link *link, const struct prb_wire_frame *frame)
-{
-	static const enum prb_error_code codes[] = {
-		PRB_ERROR_FAILED,     PRB_ERROR_FAILED,	 PRB_ERROR_USAGE,     PRB_ERROR_UNSUPPORTED,
-		PRB_ERROR_PERMISSION, PRB_ERROR_TIMEOUT, PRB_ERROR_NO_PROCESS};
-	prb_auto_str struct prb_str text = {};
-	uint32_t code = frame->length >= 4 ? prb_wire_get32(frame->payload) : 0;
-	const char *hint;
-
-	if (frame->length > 4)
-		prb_str_append(&text, frame->payload + 4, frame->length - 4);
-	hint = strchr(prb_str_text(&text), '\n');
-
-	struct prb_error *err = prb_error_create(
-		codes[code < PRB_ARRAY_SIZE(codes) ? code : 0], "%.200s: %.*s", link->target,
-		(int)strcspn(prb_str_text(&text), "\n"), prb_str_text(&text));
-	return hint && hint[1] ? prb_error_hint(err, "%s", hint + 1) : err;
-}
-
-/** Waits for a frame of that type while we become known to each other. */
-static struct prb_error *await(struct link *link, enum prb_remote_type type,
-			       struct prb_wire_frame *frame)
-{
-	double by = seconds_now() + ANSWER_SECONDS;
-	bool whole = false;
-
-	PRB_TRY(send_out(link));
-	for (;;) {
-		struct pollfd wait = {.fd = link->fd, .events = POLLIN};
-
-		PRB_TRY(next(link, frame, &whole));
-		if (whole && frame->type == PRB_REMOTE_ERROR)
-			return told(link, frame);
-		if (whole)
-			break;
-		if (!poll(&wait, 1, milliseconds_to(by)) || seconds_now() > by)
-			return prb_error_create(PRB_ERROR_TIMEOUT,
-						"what listens at %.200s does not answer as a "
-						"probing",
-						link->target);
-		PRB_TRY(receive(link));
-	}
-	if (frame->type == (uint16_t)type)
-		return NULL;
-	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens at %.200s is no probing",
-				link->target);
-}
-
-/** Both sides prove that they know the token; neither tells it. */
-static struct prb_error *introduce(struct link *link, const struct prb_token *token)
-{
-	struct prb_remote_hello hello = {.lowest = PRB_REMOTE_VERSION,
-					 .highest = PRB_REMOTE_VERSION},
-				reply;
-	uint8_t payload[PRB_REMOTE_HELLO_SIZE], proof[PRB_REMOTE_PROOF_SIZE];
-	struct prb_wire_frame frame;
-
-	PRB_TRY(prb_token_nonce(hello.nonce));
-	prb_remote_put_hello(payload, &hello);
-	put(link, PRB_REMOTE_HELLO, payload, sizeof(payload));
-	PRB_TRY(await(link, PRB_REMOTE_HELLO_REPLY, &frame));
-	if (!prb_remote_get_hello(&frame, PRB_REMOTE_HELLO_REPLY, &reply))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "what listens at %.200s is no probing",
-					link->target);
-	if (reply.lowest != PRB_REMOTE_VERSION)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"the server at %.200s speaks version %u of the protocol, "
-					"and this probing %d",
-					link->target, reply.lowest, PRB_REMOTE_VERSION);
-	prb_token_prove(token, PRB_TOKEN_CLIENT, hello.nonce, reply.nonce, proof);
-	put(link, PRB_REMOTE_PROOF, proof, sizeof(proof));
-	PRB_TRY(await(link, PRB_REMOTE_WELCOME, &frame));
-	prb_token_prove(token, PRB_TOKEN_SERVER, hello.nonce, reply.nonce, proof);
-	if (frame.length < PRB_REMOTE_WELCOME_SIZE || !prb_token_equal(proof, frame.payload))
-		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
-						       "what listens at %.200s does not know the "
-						       "token",
-						       link->target),
-				      "somebody else may listen there in the server's place");
-	return NULL;
-}
-
-static struct prb_error *ask(struct link *link, const struct prb_remote_job *job)
+static struct prb_error *ask(struct prb_link *link, const struct prb_remote_job *job)
 {
 	struct prb_remote_run run = {.count = job->words.list.count};
 	prb_auto_str struct prb_str payload = {};
@@ -278,11 +53,12 @@ static struct prb_error *ask(struct link *link, const struct prb_remote_job *job
 	size_t columns, rows;
 	char *const *word;
 
-	if (job->in >= 0)
+	if (job->in >= 0 || job->mark)
 		run.flags |= PRB_REMOTE_INPUT;
 	if (job->out == STDOUT_FILENO && prb_term_size(stdout, &columns, &rows)) {
 		run.flags |= PRB_REMOTE_TERMINAL;
 		run.flags |= prb_term_colour(stdout) ? PRB_REMOTE_COLOUR : 0;
+		run.flags |= prb_term_is(stderr) ? PRB_REMOTE_TERMINALS : 0;
 		run.columns = (uint32_t)columns;
 		run.rows = (uint32_t)rows;
 	}
@@ -296,18 +72,17 @@ static struct prb_error *ask(struct link *link, const struct prb_remote_job *job
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "the command is too long to be sent"),
 			"give it on stdin, with '-'");
-	put(link, PRB_REMOTE_RUN, payload.data, payload.length);
-	return send_out(link);
+	prb_link_put(link, PRB_REMOTE_RUN, payload.data, payload.length);
+	return prb_link_send(link);
 }
 
 /** Writes a part of the output, whole. */
-static struct prb_error *print(int fd, const struct prb_wire_frame *frame)
+static struct prb_error *print(int fd, const void *data, size_t length)
 {
-	const uint8_t *at = frame->payload;
-	size_t left = frame->length;
+	const char *at = data;
 
-	while (left) {
-		ssize_t written = write(fd, at, left);
+	while (length) {
+		ssize_t written = write(fd, at, length);
 
 		if (written < 0 && errno == EAGAIN) {
 			struct pollfd wait = {.fd = fd, .events = POLLOUT};
@@ -320,124 +95,273 @@ static struct prb_error *print(int fd, const struct prb_wire_frame *frame)
 		if (written < 0)
 			return prb_error_os(errno, "cannot write the output");
 		at += written;
-		left -= (size_t)written;
+		length -= (size_t)written;
 	}
 	return NULL;
 }
 
+/** Prints up to the mark. What may be its beginning is held back. */
+static struct prb_error *print_to_mark(struct stream *stream, const char *mark,
+				       const struct prb_wire_frame *frame)
+{
+	struct prb_str *held = &stream->held;
+	size_t length = strlen(mark), keep = 0;
+	char *at;
+
+	prb_str_append(held, frame->payload, frame->length);
+	if (held->failed)
+		return prb_error_nomem();
+	if (!held->length)
+		return NULL;
+	at = memmem(held->data, held->length, mark, length);
+	if (at) {
+		struct prb_error *err = print(stream->fd, held->data, (size_t)(at - held->data));
+
+		prb_str_truncate(held, 0);
+		stream->marked = true;
+		return err;
+	}
+	for (keep = PRB_MIN(length - 1, held->length); keep; keep--)
+		if (!memcmp(held->data + held->length - keep, mark, keep))
+			break;
+	PRB_TRY(print(stream->fd, held->data, held->length - keep));
+	memmove(held->data, held->data + held->length - keep, keep);
+	prb_str_truncate(held, keep);
+	return NULL;
+}
+
+static struct prb_error *take_output(struct prb_remote_talk *talk, struct stream *stream,
+				     const struct prb_wire_frame *frame)
+{
+	return talk->mark ? print_to_mark(stream, talk->mark, frame)
+			  : print(stream->fd, frame->payload, frame->length);
+}
+
+static struct prb_error *take_done(struct prb_remote_talk *talk, const struct prb_wire_frame *frame)
+{
+	if (frame->length < PRB_REMOTE_DONE_SIZE)
+		return prb_link_ended(&talk->link);
+	talk->end.code = (int)prb_wire_get32(frame->payload);
+	talk->end.signal = (int)prb_wire_get32(frame->payload + 4);
+	talk->done = true;
+	/* No mark came of what looked like one. */
+	PRB_TRY(print(talk->out.fd, talk->out.held.data, talk->out.held.length));
+	return print(talk->err.fd, talk->err.held.data, talk->err.held.length);
+}
+
 /** Handles all frames that are there. */
-static struct prb_error *take_all(struct link *link, const struct prb_remote_job *job,
-				  struct prb_remote_end *ret, bool *done)
+static struct prb_error *take_all(struct prb_remote_talk *talk)
 {
 	struct prb_wire_frame frame;
 	bool whole = false;
 
-	for (;;) {
-		PRB_TRY(next(link, &frame, &whole));
+	while (!talk->done) {
+		PRB_TRY(prb_link_next(&talk->link, &frame, &whole));
 		if (!whole)
 			return NULL;
 		switch (frame.type) {
 		case PRB_REMOTE_STDOUT:
-			PRB_TRY(print(job->out, &frame));
+			PRB_TRY(take_output(talk, &talk->out, &frame));
 			break;
 		case PRB_REMOTE_STDERR:
-			PRB_TRY(print(job->err, &frame));
+			PRB_TRY(take_output(talk, &talk->err, &frame));
 			break;
 		case PRB_REMOTE_ERROR:
-			return told(link, &frame);
+			return prb_link_told(&talk->link, &frame);
 		case PRB_REMOTE_TAKEN:
 			if (frame.length >= 4)
-				link->window += prb_wire_get32(frame.payload);
+				talk->link.window += prb_wire_get32(frame.payload);
 			break;
 		case PRB_REMOTE_DONE:
-			if (frame.length < PRB_REMOTE_DONE_SIZE)
-				return ended(link);
-			ret->code = (int)prb_wire_get32(frame.payload);
-			ret->signal = (int)prb_wire_get32(frame.payload + 4);
-			*done = true;
-			return NULL;
+			PRB_TRY(take_done(talk, &frame));
+			break;
 		default: /* of a later version */
 			break;
 		}
 	}
+	return NULL;
 }
 
-/** Reads what the command is to read, and queues it; *in is -1 after its end. */
-static struct prb_error *feed(struct link *link, int *in)
+/** Reads what the command is to read, and queues it; `in` is -1 after its end. */
+static struct prb_error *feed_from_in(struct prb_remote_talk *talk)
 {
-	char chunk[CHUNK / 2];
-	ssize_t got = read(*in, chunk, PRB_MIN(sizeof(chunk), link->window));
+	char chunk[CHUNK];
+	ssize_t got = read(talk->in, chunk, PRB_MIN(sizeof(chunk), talk->link.window));
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return NULL;
 	if (got < 0)
 		return prb_error_os(errno, "cannot read stdin");
-	put(link, PRB_REMOTE_STDIN, chunk, (size_t)got);
-	link->window -= (size_t)got;
+	prb_link_put(&talk->link, PRB_REMOTE_STDIN, chunk, (size_t)got);
+	talk->link.window -= (size_t)got;
 	if (!got)
-		*in = -1;
-	return send_out(link);
+		talk->in = -1;
+	return prb_link_send(&talk->link);
+}
+
+/** Queues of the text what may be sent. */
+static void feed_text(struct prb_remote_talk *talk)
+{
+	size_t length = PRB_MIN(talk->text.length - talk->sent, talk->link.window);
+
+	for (size_t part; length; length -= part) {
+		part = PRB_MIN(length, (size_t)CHUNK);
+		prb_link_put(&talk->link, PRB_REMOTE_STDIN, talk->text.data + talk->sent, part);
+		talk->sent += part;
+		talk->link.window -= part;
+	}
 }
 
 /** Hands a Ctrl-C on. The command ends by it, or not; we wait, unless the user insists. */
-static struct prb_error *hand_on(struct link *link, unsigned *handed)
+static struct prb_error *hand_on(struct prb_remote_talk *talk)
 {
 	unsigned count = prb_interrupt_count();
 
 	if (count > PATIENCE)
 		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
-	while (*handed < count) {
-		put(link, PRB_REMOTE_INTERRUPT, NULL, 0);
-		++*handed;
+	while (talk->handed < count) {
+		prb_link_put(&talk->link, PRB_REMOTE_INTERRUPT, NULL, 0);
+		++talk->handed;
 	}
-	return send_out(link);
+	return prb_link_send(&talk->link);
 }
 
-static struct prb_error *follow(struct link *link, const struct prb_remote_job *job,
-				struct prb_remote_end *ret)
+static bool is_answered(const struct prb_remote_talk *talk)
 {
-	unsigned handed = 0;
-	int in = job->in;
-	bool done = false;
+	return talk->done || (talk->out.marked && talk->err.marked);
+}
+
+/** Until the command has ended, or the answer has. Ctrl-C is held. */
+static struct prb_error *follow(struct prb_remote_talk *talk)
+{
+	struct prb_link *link = &talk->link;
 	sigset_t mask;
 
 	sigprocmask(SIG_BLOCK, NULL, &mask);
 	sigdelset(&mask, SIGINT);
-	while (!done) {
+	while (!is_answered(talk)) {
+		feed_text(talk);
+		PRB_TRY(hand_on(talk));
+
 		struct pollfd waits[] = {
 			{.fd = link->fd,
 			 .events = (short)(POLLIN | (link->out.length ? POLLOUT : 0))},
-			{.fd = link->out.length || !link->window ? -1 : in, .events = POLLIN}};
+			{.fd = link->out.length || !link->window ? -1 : talk->in,
+			 .events = POLLIN}};
 		int rc = ppoll(waits, 2, NULL, &mask);
 
 		if (rc < 0 && errno != EINTR)
 			return prb_error_os(errno, "cannot wait for %.200s", link->target);
-		PRB_TRY(hand_on(link, &handed));
 		if (rc > 0 && waits[1].revents)
-			PRB_TRY(feed(link, &in));
-		PRB_TRY(send_out(link));
+			PRB_TRY(feed_from_in(talk));
+		PRB_TRY(prb_link_send(link));
 		if (rc > 0 && (waits[0].revents & (POLLIN | POLLHUP | POLLERR)))
-			PRB_TRY(receive(link));
-		PRB_TRY(take_all(link, job, ret, &done));
+			PRB_TRY(prb_link_receive(link));
+		PRB_TRY(take_all(talk));
 	}
 	return NULL;
 }
 
+static struct prb_error *begin(struct prb_remote_talk *talk, const struct prb_remote_job *job)
+{
+	talk->mark = job->mark;
+	talk->in = job->in;
+	talk->out.fd = job->out;
+	talk->err.fd = job->err;
+	PRB_TRY(prb_link_open(&talk->link, job->target, job->token_file));
+	return ask(&talk->link, job);
+}
+
 struct prb_error *prb_remote_run(const struct prb_remote_job *job, struct prb_remote_end *ret)
 {
-	__attribute__((cleanup(link_deinit))) struct link link = {
-		.target = job->target, .fd = -1, .window = PRB_REMOTE_WINDOW};
-	struct prb_token token;
+	__attribute__((cleanup(talk_deinit))) struct prb_remote_talk talk = {.link.fd = -1};
 
-	PRB_TRY(prb_token_find(job->token_file, &token));
-	PRB_TRY(connect_link(&link));
-	PRB_TRY(introduce(&link, &token));
+	PRB_TRY(begin(&talk, job));
 	prb_interrupt_catch(NULL);
 	prb_interrupt_hold(true);
-	PRB_TRY(ask(&link, job));
 
-	struct prb_error *err = follow(&link, job, ret);
+	struct prb_error *err = follow(&talk);
 	prb_interrupt_hold(false);
 	prb_interrupt_release();
+	*ret = talk.end;
 	return err;
+}
+
+struct prb_error *prb_remote_talk_begin(const struct prb_remote_job *job,
+					struct prb_remote_talk **ret)
+{
+	struct prb_remote_talk *talk = calloc(1, sizeof(*talk));
+	struct prb_error *err;
+
+	if (!talk)
+		return prb_error_nomem();
+	talk->link.fd = -1;
+	err = begin(talk, job);
+	if (!err)
+		err = prb_remote_talk_say(talk, "", 0);
+	if (err)
+		prb_remote_talk_end(talk);
+	else
+		*ret = talk;
+	return err;
+}
+
+/** It did not answer, but ended. */
+static struct prb_error *judge_end(const struct prb_remote_talk *talk)
+{
+	struct prb_error *err = prb_remote_judge(&talk->end);
+
+	return err ? err
+		   : prb_error_create(PRB_ERROR_FAILED, "the command at %.200s has ended",
+				      talk->link.target);
+}
+
+/** Says one text, and waits for the answer to it. */
+static struct prb_error *say(struct prb_remote_talk *talk, const char *text, size_t length)
+{
+	prb_str_truncate(&talk->text, 0);
+	prb_str_append(&talk->text, text, length);
+	prb_str_putc(&talk->text, '\0');
+	if (talk->text.failed)
+		return prb_error_nomem();
+	talk->sent = 0;
+	talk->handed = 0;
+	talk->out.marked = talk->err.marked = false;
+	prb_interrupt_hold(true);
+
+	struct prb_error *err = follow(talk);
+	prb_interrupt_hold(false);
+	if (err)
+		return err;
+	return talk->done ? judge_end(talk) : NULL;
+}
+
+struct prb_error *prb_remote_talk_say(struct prb_remote_talk *talk, const char *text, size_t length)
+{
+	PRB_TRY(say(talk, text, length));
+	/* A Ctrl-C may have come there after the answer; it is not meant for the next text. */
+	while (talk->handed) {
+		prb_interrupt_forget();
+		PRB_TRY(say(talk, "", 0));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_remote_talk_look(struct prb_remote_talk *talk)
+{
+	PRB_TRY(prb_link_receive(&talk->link));
+	PRB_TRY(take_all(talk));
+	return talk->done ? judge_end(talk) : NULL;
+}
+
+int prb_remote_talk_descriptor(const struct prb_remote_talk *talk)
+{
+	return talk->link.fd;
+}
+
+void prb_remote_talk_end(struct prb_remote_talk *talk)
+{
+	if (talk)
+		talk_deinit(talk);
+	free(talk);
 }

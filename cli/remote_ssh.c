@@ -75,6 +75,9 @@ static struct prb_error *write_line(const struct prb_remote_job *job, const stru
 	const struct prb_command *command = prb_command_find(job->words.list.items[0]);
 	char *const *word;
 
+	/* No shell is to stay: it would take a Ctrl-C, which is for the program, for its own end.
+	 */
+	prb_str_puts(line, "exec");
 	quote(line, program && *program ? program : "probing");
 	if (!command || command->target_use != PRB_TARGET_NONE) {
 		quote(line, "-t");

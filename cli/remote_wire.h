@@ -54,9 +54,10 @@ enum prb_remote_type {
 
 /** Flags of run. */
 enum {
-	PRB_REMOTE_INPUT = 1,	 /**< stdin frames follow; else the command's stdin is empty */
-	PRB_REMOTE_TERMINAL = 2, /**< the client's stdout is a terminal of that size */
-	PRB_REMOTE_COLOUR = 4,	 /**< which shows colours */
+	PRB_REMOTE_INPUT = 1,	  /**< stdin frames follow; else the command's stdin is empty */
+	PRB_REMOTE_TERMINAL = 2,  /**< the client's stdout is a terminal of that size */
+	PRB_REMOTE_COLOUR = 4,	  /**< which shows colours */
+	PRB_REMOTE_TERMINALS = 8, /**< and so is its stderr */
 };
 
 struct prb_remote_hello {

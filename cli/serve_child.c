@@ -54,7 +54,8 @@ static void set_environment(const struct prb_remote_run *run)
 	unsetenv(PRB_TERM_REMOTE);
 	if (!(run->flags & PRB_REMOTE_TERMINAL))
 		return;
-	prb_term_remote_text(run->columns, run->rows, run->flags & PRB_REMOTE_COLOUR, text);
+	prb_term_remote_text(run->columns, run->rows, run->flags & PRB_REMOTE_COLOUR,
+			     run->flags & PRB_REMOTE_TERMINALS, text);
 	setenv(PRB_TERM_REMOTE, text, 1);
 }
 

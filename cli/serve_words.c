@@ -23,7 +23,8 @@ static const struct {
 } allowed[] = {
 	{"debug", {"dump", DUMP_OPTIONS}},
 	{"backtrace", {DUMP_OPTIONS}},
-	{"query", {"format", "wide", "limit", "timeout", "watch", "nonblocking", "freeze"}},
+	{"query",
+	 {"format", "wide", "limit", "timeout", "watch", "nonblocking", "freeze", "relay"}},
 	{"tables", {"json"}},
 	{"list", {"tree", "json"}},
 	{"snapshot", {"redact", "output"}},

@@ -8,7 +8,7 @@
 
 enum { MAX_SIZE = 10000 };
 
-/** "80x24" or "80x24 colour", if the stream is passed on to a terminal elsewhere; else NULL. */
+/** "80x24", maybe with words, if the stream is passed on to a terminal elsewhere; else NULL. */
 static const char *remote_terminal(FILE *stream)
 {
 	const char *text = getenv(PRB_TERM_REMOTE);
@@ -16,9 +16,20 @@ static const char *remote_terminal(FILE *stream)
 	return stream == stdout && text && *text ? text : NULL;
 }
 
-void prb_term_remote_text(size_t columns, size_t rows, bool colour, char ret[PRB_TERM_REMOTE_SIZE])
+void prb_term_remote_text(size_t columns, size_t rows, bool colour, bool both,
+			  char ret[PRB_TERM_REMOTE_SIZE])
 {
-	snprintf(ret, PRB_TERM_REMOTE_SIZE, "%zux%zu%s", columns, rows, colour ? " colour" : "");
+	snprintf(ret, PRB_TERM_REMOTE_SIZE, "%zux%zu%s%s", columns, rows, colour ? " colour" : "",
+		 both ? " both" : "");
+}
+
+bool prb_term_is(FILE *stream)
+{
+	const char *remote = remote_terminal(stdout);
+
+	if (remote && (stream == stdout || strstr(remote, " both")))
+		return true;
+	return isatty(fileno(stream));
 }
 
 bool prb_term_colour(FILE *stream)

@@ -15,10 +15,10 @@ import time
 import pytest
 
 import support
+from sql_prompt import ENDLESS, enter, interrupt_at_any_time, prompt, until_it_computes
 from terminal import Terminal, environment
 from test_cli import FAILED, NO_PROCESS, OK, TIMEOUT, USAGE, fails, free_pid
 
-ENDLESS = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT count(*) FROM c"
 COUNT = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) "
 
 
@@ -353,23 +353,11 @@ def test_count_of_rows_only_on_terminals(probing):
 
 def test_interrupt():
     with Terminal("query", ENDLESS) as terminal:
-        used = until_it_computes(terminal.process.pid)
+        until_it_computes(terminal.process.pid)
         start = time.monotonic()
         terminal.send("\x03")
-        assert terminal.process.wait(20) == -signal.SIGINT, used
+        assert terminal.process.wait(20) == -signal.SIGINT
         assert time.monotonic() - start < 1
-
-
-def until_it_computes(pid):
-    """Waits until the process used 0.1 s of processor time."""
-    deadline = time.monotonic() + 30
-    while True:
-        assert time.monotonic() < deadline, "process %d does not compute" % pid
-        with open("/proc/%d/stat" % pid, encoding="ascii") as file:
-            used = int(file.read().rpartition(")")[2].split()[11]) / os.sysconf("SC_CLK_TCK")
-        if used >= 0.1:
-            return used
-        time.sleep(0.001)
 
 
 def test_interrupted_rows_are_shown():
@@ -436,20 +424,6 @@ def test_watch_in_a_pipe_ends_by_interrupt():
 
 # The prompt
 
-def prompt(tmp_path, *words, **variables):
-    terminal = Terminal("query", *words, HOME=str(tmp_path), XDG_STATE_HOME="",
-                        INPUTRC="/dev/null", **variables)
-    terminal.until("probing> ")
-    return terminal
-
-
-def enter(terminal, line):
-    """What a line prints."""
-    terminal.send(line + "\r")
-    terminal.until(line[-10:])
-    return terminal.until("probing> ")
-
-
 @pytest.mark.parametrize("locale", ["", "C.UTF-8"])
 def test_prompt(tmp_path, locale):
     with prompt(tmp_path, LC_ALL=locale) as terminal:
@@ -462,6 +436,7 @@ def test_prompt(tmp_path, locale):
         assert "there is no '.nope'" in enter(terminal, ".nope")
         assert "no such column: nope" in enter(terminal, "SELECT nope;")
         enter(terminal, ".format json")
+        assert "there is no format 'nope'" in enter(terminal, ".format nope")
         assert '[{"n":5}]' in enter(terminal, "SELECT 5 n;")
         assert "idle_seconds" in enter(terminal, ".schema python.threads")
         assert "python.stacks" in enter(terminal, ".tables")
@@ -510,6 +485,11 @@ def test_prompt_interrupts(tmp_path):
         assert "\n78\n" in enter(terminal, "SELECT 78;")
         terminal.send("\x04")
         assert terminal.end()[1] == OK
+
+
+def test_prompt_interrupts_at_any_time(tmp_path):
+    with prompt(tmp_path) as terminal:
+        interrupt_at_any_time(terminal)
 
 
 def test_prompt_remembers(tmp_path):

@@ -188,9 +188,6 @@ def test_terminal(target, process, service):
                           PROBING_AUTH_TOKEN=remote.TOKEN, **variables) as terminal:
                 said = terminal.end()[0]
                 assert ("\x1b[" in said) == coloured, said
-    with Terminal("-t", service.address, "query", PROBING_AUTH_TOKEN=remote.TOKEN) as terminal:
-        said, code = terminal.end()
-        assert code == UNSUPPORTED and "no prompt of SQL" in said, said
 
 
 def test_snapshot(process, service, tmp_path):

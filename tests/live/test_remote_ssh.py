@@ -11,6 +11,8 @@ import pytest
 import support
 from conftest import PROGRAMS
 from environment import FAILED, OK, USAGE
+from remote import children
+from sql_prompt import ENDLESS, enter, prompt, until_it_computes
 from terminal import Terminal, environment
 
 
@@ -53,7 +55,7 @@ def test_words(process, other):
     done = other.run("-t", "ssh://me@node7:2222/%d" % process.pid, "-v", "eval", "numbers")
     assert done.stdout == b"[1, 2, 3]\n", done
     assert other.told() == ["-T", "-oLogLevel=ERROR", "-p", "2222", "--", "me@node7",
-                            "'probing' '-t' '%d' 'eval' '--verbose' '--' 'numbers'" % process.pid]
+                            "exec 'probing' '-t' '%d' 'eval' '--verbose' '--' 'numbers'" % process.pid]
     assert other.run("ssh://[::1]/%d" % process.pid, "eval", "1").stdout == b"1\n"
     assert other.told()[:4] == ["-T", "-oLogLevel=ERROR", "--", "::1"]
 
@@ -116,6 +118,25 @@ def test_terminal(process, other, tmp_path):
         terminal.send("numbers\r")
         terminal.until("[1, 2, 3]")
         terminal.until("%d >>> " % process.pid)
+        terminal.send("\x04")
+        assert terminal.end()[1] == OK
+
+
+def test_prompt_of_sql(process, other, tmp_path):
+    """The same for SQL, with a Ctrl-C in a query."""
+    with prompt(tmp_path, "-t", "ssh://node7/%d" % process.pid, TERM="dumb",
+                **other.variables) as terminal:
+        for _ in range(2):
+            assert "\n%d\n" % process.pid in enter(terminal, "SELECT tid FROM python.threads;")
+        there = terminal.process.pid
+        while children(there):
+            there, = children(there)
+        terminal.send(ENDLESS + ";\r")
+        until_it_computes(there)
+        terminal.send("\x03")
+        assert "the query was cancelled" in terminal.until("probing> ")
+        enter(terminal, "SET probing.query.timeout = 5;")
+        assert "\nprobing.query.timeout  5 " in enter(terminal, "SHOW probing.query.timeout;")
         terminal.send("\x04")
         assert terminal.end()[1] == OK
 
