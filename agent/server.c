@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "agent/clients.h"
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
@@ -16,10 +17,8 @@
 #include "agent/wake.h"
 
 enum {
-	MAX_CONNECTIONS = 16,
 	STACK = 256 << 10,
 	MAX_HELLO = 128,
-	INTERRUPT_AGAIN_MS = 1000,
 	LOST_MS = 100, /* how often it is looked after things when nothing can wake the thread */
 };
 
@@ -34,7 +33,7 @@ static struct {
 	struct prba_wake wake;
 	struct prba_socket socket;
 	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* that was asked for, or "" */
-	struct prba_connection *connections[MAX_CONNECTIONS];
+	struct prba_clients clients;
 	int64_t started_ms;
 	uint64_t evaluations;
 	bool clean; /* nothing of it was left in the interpreter */
@@ -86,15 +85,10 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 
 static void tell_status(struct prba_connection *c, uint16_t request)
 {
-	unsigned clients = 0, busy = 0;
+	unsigned clients, busy;
 	char text[512];
 
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		struct prba_connection *other = server.connections[i];
-
-		clients += other && !atomic_load(&other->gone);
-		busy += other && atomic_load(&other->job.state) != PRBA_IDLE;
-	}
+	prba_clients_count(&server.clients, &clients, &busy);
 	snprintf(text, sizeof(text),
 		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
 		 "evaluations=%llu\npaused_us=%lld\nsocket=%s%s\n",
@@ -177,82 +171,10 @@ static void accept_client(void)
 		close(fd);
 		return;
 	}
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		if (!server.connections[i]) {
-			server.connections[i] = c;
-			return;
-		}
-	}
+	if (prba_clients_add(&server.clients, c))
+		return;
 	say(c, PRB_WIRE_ERROR, 0, "the agent has as many clients as it takes");
 	prba_connection_destroy(c);
-}
-
-/** Looks after one connection; gives the deadline of its job, 0 if there is none. */
-static int64_t look_after(int i, int64_t now)
-{
-	struct prba_connection *c = server.connections[i];
-
-	int64_t again = 0;
-
-	/* Nobody waits for it any more. Code may catch the exception, and then gets another. */
-	if ((atomic_load(&server.stopping) || atomic_load(&c->gone)) && !prba_job_is_over(c)) {
-		if (now >= c->interrupt_at) {
-			prba_job_leave(c);
-			c->interrupt_at = now + INTERRUPT_AGAIN_MS;
-		}
-		again = c->interrupt_at;
-	}
-	if (prba_job_is_over(c) && atomic_load(&c->gone)) {
-		server.connections[i] = NULL;
-		prba_job_deinit(c);
-		prba_connection_destroy(c);
-		return 0;
-	}
-	return again ? again : prba_job_check(c, now);
-}
-
-/**
- * One worker may rest for as long as its client stays, so that what belongs to a thread is there
- * for its next request; when several rest, those go that rested for longest.
- */
-static void end_surplus_workers(void)
-{
-	for (;;) {
-		struct prba_connection *oldest = NULL;
-		int64_t since = 0;
-		int resting = 0;
-
-		for (int i = 0; i < MAX_CONNECTIONS; i++) {
-			struct prba_connection *c = server.connections[i];
-			int64_t rests = c ? prba_job_rests_since(c) : 0;
-
-			resting += rests != 0;
-			if (rests && (!oldest || rests < since)) {
-				oldest = c;
-				since = rests;
-			}
-		}
-		if (resting < 2)
-			return;
-		prba_job_end_worker(oldest);
-	}
-}
-
-/** Milliseconds until the first deadline, -1 if there is none. */
-static int look_after_all(void)
-{
-	int64_t now = prba_now_ms(), first = 0;
-
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		int64_t by = server.connections[i] ? look_after(i, now) : 0;
-
-		if (by && (!first || by < first))
-			first = by;
-	}
-	end_surplus_workers();
-	if (!first)
-		return -1;
-	return first <= now ? 0 : first - now > 60000 ? 60000 : (int)(first - now);
 }
 
 static bool wake_is_ours(void)
@@ -287,8 +209,8 @@ static bool mend(void)
 
 /** Descriptors to be polled, and the connections that they are of. */
 struct polled {
-	struct pollfd fds[2 + MAX_CONNECTIONS];
-	struct prba_connection *of[2 + MAX_CONNECTIONS];
+	struct pollfd fds[2 + PRBA_CLIENTS];
+	struct prba_connection *of[2 + PRBA_CLIENTS];
 	nfds_t count;
 };
 
@@ -304,17 +226,22 @@ static void add_polled(struct polled *p, int fd, struct prba_connection *c)
 		p->count++;
 }
 
+static int look_after(void)
+{
+	return prba_clients_look_after(&server.clients, atomic_load(&server.stopping));
+}
+
 /** Sleeps until something happens and does what it asks for. */
 static void serve_once(void)
 {
 	struct polled polled = {};
-	int timeout = look_after_all();
+	int timeout = look_after();
 	bool accepts = false;
 
 	add_polled(&polled, server.socket.fd, NULL);
 	add_polled(&polled, server.wake.fd, NULL);
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		struct prba_connection *c = server.connections[i];
+	for (int i = 0; i < PRBA_CLIENTS; i++) {
+		struct prba_connection *c = server.clients.list[i];
 
 		if (c && !atomic_load(&c->gone))
 			add_polled(&polled, c->fd, c);
@@ -342,27 +269,14 @@ static void serve_once(void)
 	}
 }
 
-static bool all_over(void)
+/** Answers those who asked for the end. */
+static void tell_stopped(void)
 {
-	bool over = true;
+	for (int i = 0; i < PRBA_CLIENTS; i++) {
+		struct prba_connection *c = server.clients.list[i];
 
-	for (int i = 0; i < MAX_CONNECTIONS; i++)
-		over &= !server.connections[i] || prba_job_is_over(server.connections[i]);
-	return over;
-}
-
-static void end_connections(void)
-{
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		struct prba_connection *c = server.connections[i];
-
-		if (!c)
-			continue;
-		if (c->wants_stop)
+		if (c && c->wants_stop)
 			say(c, PRB_WIRE_STOPPED, c->stop_request, "");
-		server.connections[i] = NULL;
-		prba_job_deinit(c);
-		prba_connection_destroy(c);
 	}
 }
 
@@ -379,10 +293,11 @@ static void *serve(void *argument)
 	/* Nobody comes any more; what runs is interrupted and waited for. */
 	atomic_store(&server.stopping, true);
 	prba_socket_close(&server.socket);
-	while (look_after_all(), !all_over())
+	while (look_after(), !prba_clients_are_over(&server.clients))
 		serve_once();
 	server.clean = prba_python_release();
-	end_connections();
+	tell_stopped();
+	prba_clients_end(&server.clients);
 	pthread_mutex_lock(&server.wake_lock);
 	prba_wake_close(&server.wake);
 	pthread_mutex_unlock(&server.wake_lock);
@@ -488,15 +403,7 @@ void prba_server_forked(void)
 	prba_wake_close(&server.wake);
 	if (socket_is_ours())
 		close(server.socket.fd);
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		struct prba_connection *c = server.connections[i];
-
-		if (c && prba_inode(c->fd) == c->inode)
-			close(c->fd);
-		if (c)
-			atomic_store(&c->gone, true);
-		server.connections[i] = NULL;
-	}
+	prba_clients_forked(&server.clients);
 	server.socket.fd = -1;
 	server.socket.address.sun_path[0] = 0;
 	server.wake_lock = fresh;
