@@ -38,6 +38,7 @@ struct plan {
 	const char *output; /**< the file that a snapshot goes to, or NULL */
 	bool streams;	    /**< a snapshot is for stdout */
 	bool prompts;	    /**< SQL is typed here */
+	bool stays;	    /**< what it tells is of use while it lasts, or after it, there */
 };
 
 static void plan_deinit(struct plan *plan)
@@ -69,12 +70,16 @@ static struct prb_error *plan_file(struct plan *plan, const struct prb_command *
 		plan->streams = !strcmp(path, "-");
 		return NULL;
 	}
-	if (command != &prb_command_query && command != &prb_command_eval)
+	if (command != &prb_command_query && command != &prb_command_eval) {
+		if (is_ssh(plan->job.target))
+			return prb_words_add(&plan->job.words, "--%s=%s", option, path);
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "'%s --%s' is about a file of the machine "
 						       "where the target runs",
 						       command->name, option),
-				      "run it there, or with an ssh:// target");
+				      "run it there, or with an ssh:// target; eval can have the "
+				      "process load a library: __import__('ctypes').CDLL(PATH)");
+	}
 	*reads = true;
 	if (command == &prb_command_eval && strcmp(path, "-") != 0)
 		PRB_TRY(prb_words_add(&plan->job.words, "--name=%s", path));
@@ -87,6 +92,8 @@ static struct prb_error *plan_options(struct plan *plan, const struct prb_comman
 	for (const struct prb_option *o = command->options; o && o->name; o++) {
 		if (!prb_option_is_set(o, settings))
 			continue;
+		plan->stays |= command == &prb_command_debug &&
+			       (!strcmp(o->name, "pause") || !strcmp(o->name, "dap"));
 		if (o->complete == PRB_COMPLETE_FILE)
 			PRB_TRY(plan_file(plan, command, o->name,
 					  *(char *const *)((const char *)settings + o->place),
@@ -244,6 +251,11 @@ struct prb_error *prb_remote_command(const struct prb_cli *cli, const void *sett
 	if (cli->command == &prb_command_repl && isatty(STDIN_FILENO) && !is_ssh(cli->target))
 		return cli->command->run(cli, settings);
 	PRB_TRY(make_plan(&plan, cli, settings));
+	if (plan.stays)
+		fprintf(stderr,
+			"Pids and addresses are named as they are at the other end; the process is "
+			"-t %s here.\n",
+			cli->target);
 	if (plan.prompts)
 		return prb_remote_prompt(&plan.job);
 	if (cli->command == &prb_command_snapshot && !plan.streams)

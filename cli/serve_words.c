@@ -21,7 +21,7 @@ static const struct {
 	const char *command;
 	const char *options[MAX_OPTIONS];
 } allowed[] = {
-	{"debug", {"dump", DUMP_OPTIONS}},
+	{"debug", {"dump", "pause", "max", "within", "hard", "dap", DUMP_OPTIONS}},
 	{"backtrace", {DUMP_OPTIONS}},
 	{"query",
 	 {"format", "wide", "limit", "timeout", "watch", "nonblocking", "freeze", "relay"}},
@@ -64,10 +64,12 @@ static struct prb_error *check_options(const struct prb_command *command,
 		if (!prb_option_is_set(o, settings))
 			continue;
 		if (!is_allowed(options, o->name))
-			return prb_error_create(PRB_ERROR_USAGE,
-						"'%s --%s' is not for clients: it is about files "
-						"or processes of the server",
-						command->name, o->name);
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_USAGE,
+						 "'%s --%s' is not for clients: it is about files "
+						 "or processes of the server",
+						 command->name, o->name),
+				"run it there, or with an ssh:// target");
 		/* A file that a client names is the client's, which gets what would be in it. */
 		if (o->complete == PRB_COMPLETE_FILE &&
 		    strcmp(*(char *const *)((const char *)settings + o->place), "-") != 0)

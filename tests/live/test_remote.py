@@ -245,7 +245,7 @@ def test_a_client_that_leaves_ends_its_command(process, service):
 
 @pytest.mark.parametrize("words, says", [
     (("query", "--all", "SELECT 1"), "'query --all' is not for clients"),
-    (("debug", "--dap=5678"), "'debug --dap' is not for clients"),
+    (("debug", "--pause", "--address=:0"), "'debug --address' is not for clients"),
     (("gdb",), "'gdb' is not a command that is run for clients"),
     (("inject", "-l", ":0"), "'inject --listen' is not for clients"),
 ])

@@ -103,6 +103,15 @@ def test_files_are_here(process, other, tmp_path):
     assert other.run("-t", place, "repl", stdin=b"numbers\n").stdout == b"[1, 2, 3]\n"
 
 
+def test_files_that_are_there(process, other):
+    """A library, or a debugpy, is of the machine where the process runs."""
+    for words in ("inject", "-L", "/no/such.so"), ("debug", "--dap", "--debugpy", "/no/such"):
+        here = other.run("-t", process.pid, *words)
+        there = other.run("-t", "ssh://node7/%d" % process.pid, *words)
+        assert there.returncode == here.returncode != OK, there
+        assert there.stderr.endswith(here.stderr) and b"/no/such" in here.stderr, (there, here)
+
+
 def test_list_and_names(process, other):
     rows = json.loads(other.run("-t", "ssh://node7/-", "list", "--json").stdout.decode())
     assert process.pid in [row["pid"] for row in rows]
