@@ -8,7 +8,18 @@
 #define sigev_notify_thread_id _sigev_un._tid /* C libraries that have no name for it */
 #endif
 
-enum { PATIENCE_NS = 100000000 };
+enum {
+	PATIENCE_MS = 100,
+	GROWTH = 4, /* of the patience, from timer to timer */
+};
+
+static void set(timer_t timer, long ms)
+{
+	const struct itimerspec once = {
+		.it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}};
+
+	timer_settime(timer, 0, &once, NULL);
+}
 
 /*
  * SIGCONT continues a process when it is sent, blocked or not. Blocked and sent to this thread it
@@ -31,16 +42,18 @@ void prb_unstopped_begin(struct prb_unstopped *u)
 	pthread_sigmask(SIG_BLOCK, &held, &u->mask);
 	event.sigev_notify_thread_id = gettid();
 	u->begun = true;
-	u->timed = !timer_create(CLOCK_MONOTONIC, &event, &u->timer);
-	prb_unstopped_extend(u);
+	/* One that has fired fires again only when its signal is taken: so there are several. */
+	for (long ms = PATIENCE_MS; u->count < PRB_UNSTOPPED_TIMERS; u->count++, ms *= GROWTH) {
+		if (timer_create(CLOCK_MONOTONIC, &event, &u->timers[u->count]))
+			return;
+		set(u->timers[u->count], ms);
+	}
 }
 
 void prb_unstopped_extend(struct prb_unstopped *u)
 {
-	static const struct itimerspec once = {.it_value = {.tv_nsec = PATIENCE_NS}};
-
-	if (u->timed)
-		timer_settime(u->timer, 0, &once, NULL);
+	if (u->count)
+		set(u->timers[0], PATIENCE_MS);
 }
 
 /* Ours is not for the program; one that somebody else has sent meanwhile is. */
@@ -62,8 +75,8 @@ void prb_unstopped_end(struct prb_unstopped *u)
 {
 	if (!u->begun)
 		return;
-	if (u->timed)
-		timer_delete(u->timer);
+	while (u->count)
+		timer_delete(u->timers[--u->count]);
 	if (!sigismember(&u->mask, SIGCONT))
 		take_signal();
 	pthread_sigmask(SIG_SETMASK, &u->mask, NULL);
