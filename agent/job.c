@@ -66,11 +66,10 @@ static const char *keep_short(struct prba_job *job, const struct prb_wire_frame 
 		job->eval.flags = 0; /* those of eval mean something else */
 		return NULL;
 	}
-	if (frame->length < PRB_WIRE_STEP_SIZE)
+	if (!prb_wire_get_number32(frame, PRB_WIRE_STEP, &job->step_us))
 		return malformed;
 	job->asked = PRBA_STEPS;
 	job->eval = (struct prb_wire_eval){};
-	job->step_us = prb_wire_get32(frame->payload);
 	return NULL;
 }
 

@@ -95,10 +95,11 @@ bool prba_pause_has_to_end(void)
 const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	uint8_t payload[PRB_WIRE_RESUMED_SIZE];
+	struct prb_wire_frozen said;
 	int64_t held = prba_pause_held_us();
 
-	if (frame->type == PRB_WIRE_FROZEN && frame->length >= PRB_WIRE_FROZEN_SIZE)
-		prba_pause_note_frozen(c, frame->payload);
+	if (prb_wire_get_frozen(frame, &said))
+		prba_pause_note_frozen(c, &said);
 	if (frame->type != PRB_WIRE_RESUME)
 		return NULL;
 	if (!prba_pause_end(NULL, PRB_WIRE_OK))

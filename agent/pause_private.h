@@ -27,14 +27,12 @@ struct prba_pausing {
 	struct prba_connection *first;	/**< of those that wait to be served */
 	struct prba_connection *served; /**< the one that is */
 	bool held;
-	bool asked;	    /**< the client, to stop the other threads */
-	bool frozen;	    /**< it did what it could */
-	uint32_t running;   /**< threads that it could not stop */
-	uint64_t mutex;	    /**< that it wants to be held while it stops them; 0: none */
-	uint64_t condition; /**< to be signalled then, or those that wait there stay; 0: none */
-	bool opened;	    /**< they were let go while code ran, */
-	int64_t opened_us;  /**< and when */
-	pid_t holder;	    /**< its thread */
+	bool asked;		     /**< the client, to stop the other threads */
+	bool frozen;		     /**< it did what it could */
+	struct prb_wire_frozen said; /**< then */
+	bool opened;		     /**< they were let go while code ran, */
+	int64_t opened_us;	     /**< and when */
+	pid_t holder;		     /**< its thread */
 	bool ends;
 	enum prb_wire_outcome how;
 	uint32_t step_us;
@@ -75,7 +73,7 @@ void prba_pause_tell(struct prba_connection *by, uint16_t type, const void *data
 void prba_pause_open_up(void);
 
 /** What the client that pauses says of the other threads. */
-void prba_pause_note_frozen(struct prba_connection *by, const uint8_t *payload);
+void prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
 
 /** For the holder: does the jobs that wait, with the other threads stopped. */
 void prba_pause_serve_all(struct prba_connection *by);

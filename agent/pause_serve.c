@@ -25,14 +25,12 @@ void prba_pause_open(const struct prba_connection *c)
 	prba_pause_unlock();
 }
 
-void prba_pause_note_frozen(struct prba_connection *c, const uint8_t *payload)
+void prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_frozen *said)
 {
 	prba_pause_lock();
 	if (pausing->by == c && pausing->asked) {
 		pausing->frozen = true;
-		pausing->running = prb_wire_get32(payload);
-		pausing->mutex = prb_wire_get64(payload + 4);
-		pausing->condition = prb_wire_get64(payload + 12);
+		pausing->said = *said;
 	}
 	prba_pause_changed();
 }
@@ -46,7 +44,6 @@ static bool send_freeze(struct prba_connection *c, bool held)
 		return false;
 	pausing->asked = true;
 	pausing->frozen = false;
-	pausing->mutex = pausing->condition = 0;
 	prb_wire_put32(payload, held);
 	prba_pause_tell(c, PRB_WIRE_FREEZE, payload, sizeof(payload));
 	return true;
@@ -86,15 +83,14 @@ static void freeze(struct prba_connection *c)
 	pthread_cond_t *condition;
 
 	prba_pause_lock();
-	pausing->running = 1; /* at least, until it is known */
-	pausing->mutex = pausing->condition = 0;
+	pausing->said = (struct prb_wire_frozen){.running = 1}; /* at least, until it is known */
 	prba_pause_unlock();
 	if (!c->job.freezes)
 		return;
 	ask_to_freeze(c, false);
 	prba_pause_lock();
-	mutex = (pthread_mutex_t *)(uintptr_t)pausing->mutex;
-	condition = (pthread_cond_t *)(uintptr_t)pausing->condition;
+	mutex = (pthread_mutex_t *)(uintptr_t)pausing->said.mutex;
+	condition = (pthread_cond_t *)(uintptr_t)pausing->said.condition;
 	prba_pause_unlock();
 	if (!mutex)
 		return;
@@ -171,7 +167,7 @@ bool prba_pause_is_exact(void)
 	bool exact;
 
 	prba_pause_lock();
-	exact = !pausing->opened && !pausing->running;
+	exact = !pausing->opened && !pausing->said.running;
 	prba_pause_unlock();
 	return exact;
 }

@@ -280,6 +280,51 @@ static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct 
 	return 1;
 }
 
+/** The number that a frame of that type consists of, or 0 if it is another one or too short. */
+static inline int prb_wire_get_number32(const struct prb_wire_frame *frame, uint16_t type,
+					uint32_t *ret)
+{
+	if (frame->type != type || frame->length < 4)
+		return 0;
+	*ret = prb_wire_get32(frame->payload);
+	return 1;
+}
+
+static inline int prb_wire_get_number64(const struct prb_wire_frame *frame, uint16_t type,
+					uint64_t *ret)
+{
+	if (frame->type != type || frame->length < 8)
+		return 0;
+	*ret = prb_wire_get64(frame->payload);
+	return 1;
+}
+
+/** What the client that pauses says of the program's threads. */
+struct prb_wire_frozen {
+	uint32_t running;   /**< so many could not be stopped */
+	uint64_t mutex;	    /**< that is to be held when it is asked again; 0: none */
+	uint64_t condition; /**< to be signalled then; 0: none */
+};
+
+static inline int prb_wire_get_frozen(const struct prb_wire_frame *frame,
+				      struct prb_wire_frozen *ret)
+{
+	if (frame->type != PRB_WIRE_FROZEN || frame->length < PRB_WIRE_FROZEN_SIZE)
+		return 0;
+	ret->running = prb_wire_get32(frame->payload);
+	ret->mutex = prb_wire_get64(frame->payload + 4);
+	ret->condition = prb_wire_get64(frame->payload + 12);
+	return 1;
+}
+
+static inline void prb_wire_put_frozen(uint8_t at[PRB_WIRE_FROZEN_SIZE],
+				       const struct prb_wire_frozen *frozen)
+{
+	prb_wire_put32(at, frozen->running);
+	prb_wire_put64(at + 4, frozen->mutex);
+	prb_wire_put64(at + 12, frozen->condition);
+}
+
 /** Writes the fixed part of such a request; name and code follow it. */
 static inline void prb_wire_put_eval(uint8_t at[PRB_WIRE_EVAL_SIZE],
 				     const struct prb_wire_eval *eval)

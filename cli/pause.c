@@ -24,6 +24,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
 #include "dwarf/base/text.h"
+#include "injector/fault_step.h"
 #include "sql/target_spec.h"
 
 static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
@@ -162,33 +163,37 @@ static void freeze(struct pauser *p, bool mutex_is_held)
 		if (!hold)
 			running = prb_still_waiting(&p->still, pid, &p->gil, mutex_is_held);
 	}
-	prb_wire_put32(payload, running);
-	prb_wire_put64(payload + 4, hold ? p->gil.mutex : 0);
-	prb_wire_put64(payload + 12, hold ? p->gil.switch_condition : 0);
+	prb_wire_put_frozen(payload, &(struct prb_wire_frozen){running, hold ? p->gil.mutex : 0,
+							       hold ? p->gil.switch_condition : 0});
+	prb_fault_step();
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
 
 static void take(struct pauser *p, const struct prb_wire_frame *frame)
 {
+	uint32_t held, how;
+	uint64_t held_us;
+
+	prb_fault_step();
 	switch (frame->type) {
 	case PRB_WIRE_PAUSED:
 		p->paused = now();
 		note(p, tell_paused(p));
 		break;
 	case PRB_WIRE_FREEZE:
-		freeze(p, frame->length >= PRB_WIRE_FREEZE_SIZE && prb_wire_get32(frame->payload));
+		freeze(p, prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &held) && held);
 		break;
 	case PRB_WIRE_THAW:
 		prb_still_end(&p->still);
 		break;
 	case PRB_WIRE_RESUMED:
 		prb_still_end(&p->still);
-		if (frame->length >= PRB_WIRE_RESUMED_SIZE)
-			p->held_us = (int64_t)prb_wire_get64(frame->payload);
+		if (prb_wire_get_number64(frame, PRB_WIRE_RESUMED, &held_us))
+			p->held_us = (int64_t)held_us;
 		break;
 	case PRB_WIRE_DONE:
 		p->over = true;
-		p->how = frame->length >= 4 ? prb_wire_get32(frame->payload) : PRB_WIRE_FAILED;
+		p->how = prb_wire_get_number32(frame, PRB_WIRE_DONE, &how) ? how : PRB_WIRE_FAILED;
 		if (frame->length > 4)
 			prb_str_append(&p->text, frame->payload + 4, frame->length - 4);
 		break;
@@ -205,6 +210,7 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 /** It is to run again; who asks twice does not wait for the agent to say that it does. */
 static void end(struct pauser *p)
 {
+	prb_fault_step();
 	if (!p->agent) {
 		p->over = true;
 		p->how = PRB_WIRE_INTERRUPTED;
@@ -398,6 +404,7 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload, PRB_WIRE_FREEZES);
 	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
+	prb_fault_step();
 	p->asked = now();
 	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
 }

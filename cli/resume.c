@@ -72,6 +72,7 @@ static struct prb_error *ask_agent(struct prb_target *t, int64_t *held_us)
 {
 	struct prb_agent *agent = NULL;
 	struct prb_wire_frame frame;
+	uint64_t us;
 	struct prb_error *err = prb_agent_connect(t, &agent);
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
@@ -79,8 +80,8 @@ static struct prb_error *ask_agent(struct prb_target *t, int64_t *held_us)
 	if (!err)
 		err = prb_agent_ask(agent, PRB_WIRE_RESUME, PRB_WIRE_RESUMED, ANSWER_SECONDS,
 				    &frame);
-	if (!err && frame.length >= PRB_WIRE_RESUMED_SIZE)
-		*held_us = (int64_t)prb_wire_get64(frame.payload);
+	if (!err && prb_wire_get_number64(&frame, PRB_WIRE_RESUMED, &us))
+		*held_us = (int64_t)us;
 	prb_agent_close(agent);
 	return err;
 }

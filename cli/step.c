@@ -19,6 +19,7 @@ static struct prb_error *step(struct prb_target *t, struct prb_agent *agent, dou
 {
 	uint8_t payload[PRB_WIRE_STEP_SIZE];
 	struct prb_wire_frame frame;
+	uint32_t how;
 
 	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_PAUSE))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
@@ -29,8 +30,7 @@ static struct prb_error *step(struct prb_target *t, struct prb_agent *agent, dou
 	do {
 		PRB_TRY(prb_agent_receive(agent, seconds + PATIENCE_SECONDS, &frame));
 	} while (frame.type != PRB_WIRE_DONE && frame.type != PRB_WIRE_ERROR);
-	if (frame.type == PRB_WIRE_DONE && frame.length >= 4 &&
-	    prb_wire_get32(frame.payload) == PRB_WIRE_OK)
+	if (prb_wire_get_number32(&frame, PRB_WIRE_DONE, &how) && how == PRB_WIRE_OK)
 		return NULL;
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid),

@@ -19,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (prb_wire_next(data, size, PRB_WIRE_MAX_REQUEST, &frame) == 1) {
 		struct prb_wire_hello hello;
 		struct prb_wire_eval eval;
+		struct prb_wire_frozen frozen, again;
+		uint32_t number;
+		uint64_t wide;
 
 		if (frame.length > size - PRB_WIRE_HEADER_SIZE)
 			abort();
@@ -31,6 +34,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			read_all(eval.name, eval.name_length);
 			read_all(eval.code, eval.code_length);
 		}
+		if (prb_wire_get_pause(&frame, &eval) && (eval.name_length || eval.code_length))
+			abort();
+		if (prb_wire_get_frozen(&frame, &frozen)) {
+			uint8_t payload[PRB_WIRE_FROZEN_SIZE];
+			const struct prb_wire_frame same = {.type = PRB_WIRE_FROZEN,
+							    .length = sizeof(payload),
+							    .payload = payload};
+
+			prb_wire_put_frozen(payload, &frozen);
+			if (!prb_wire_get_frozen(&same, &again) || frozen.mutex != again.mutex ||
+			    frozen.condition != again.condition || frozen.running != again.running)
+				abort();
+		}
+		(void)prb_wire_get_number32(&frame, frame.type, &number);
+		(void)prb_wire_get_number64(&frame, frame.type, &wide);
 		data += PRB_WIRE_HEADER_SIZE + frame.length;
 		size -= PRB_WIRE_HEADER_SIZE + frame.length;
 	}

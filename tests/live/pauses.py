@@ -15,10 +15,10 @@ OPTIONS = ["debug", "--pause", "--json"]
 class Pause:
     """The command, running; at its end it is killed."""
 
-    def __init__(self, pid, *options, wait=True, env=None):
+    def __init__(self, pid, *options, wait=True, env=None, binary=support.BINARY):
         self.pid = pid
         self.process = subprocess.Popen(
-            [support.BINARY, "-t", str(pid)] + OPTIONS + list(options), stdin=subprocess.DEVNULL,
+            [binary, "-t", str(pid)] + OPTIONS + list(options), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, **(env or {})))
         if wait:
             self.begun = self.event("paused")

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -193,7 +194,7 @@ def test_ended_at_any_moment_of_an_evaluation(counting, shared):
         assert pauses.nobody_traced(counting.pid)
 
 
-PAUSE, FROZEN, PAUSED, FREEZE, THAW = 7, 10, 74, 76, 77  # frames of the agent's protocol
+PAUSE, RESUME, STEP, FROZEN, PAUSED, FREEZE, THAW = 7, 8, 9, 10, 74, 76, 77  # frames of the agent's protocol
 FREEZES = 1
 MUTEX = 32  # where one lies in what is shared; its first word says that it is locked
 
@@ -228,6 +229,39 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
         kinds = [kind for kind, _ in by.until(agent.DONE)]
         assert FREEZE not in kinds and kinds[-1] == agent.DONE, kinds
         assert other.until(agent.DONE)[-1][0] == agent.DONE
+    pauses.wait_until_runs(shared)
+
+
+def hostile_frames(random):
+    """Any of the frames about a pause, whole or not; no client of such a pause stops threads."""
+    kind = random.choice([PAUSE, RESUME, STEP, FROZEN, agent.INTERRUPT, agent.EVAL])
+    if kind == agent.EVAL:
+        return agent.evaluation("sum(range(1000))", total_ms=random.choice([0, 1, 50]))
+    whole = {PAUSE: struct.pack("<III", random.choice([0, 2, 1 << 31]), 2000, random.randrange(1, 40)),
+             STEP: struct.pack("<I", random.choice([0, 1, 5000])),
+             FROZEN: struct.pack("<IQQ", random.getrandbits(32), 0, random.getrandbits(64))}
+    payload = whole.get(kind, b"") + bytes(random.randrange(3))
+    return agent.frame(kind, payload[:random.choice([len(payload), random.randrange(len(payload) + 1)])])
+
+
+@pytest.mark.parametrize("seed", range(support.count(4, 100)))
+def test_any_frames_at_any_time(seed, counting, shared, probing):
+    """From some clients at once, that leave without a word: nothing of that keeps the program."""
+    path, random = agent.load(probing, counting.pid), Random(seed)
+    for _ in range(20):
+        clients = [agent.Client(path) for _ in range(3)]
+        for _ in range(random.randrange(1, 12)):
+            try:
+                random.choice(clients).send(hostile_frames(random))
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # the agent has ended that connection
+        for client in clients:
+            client.close()
+        pauses.wait_until_runs(shared)
+    agent.wait_until(lambda: probing(counting.pid, "eval", "1 + 1").out == "2\n", 60)
+    with Pause(counting.pid) as pause:
+        assert probing(counting.pid, "eval", "1 + 1").out == "2\n"
+        pause.interrupt()
     pauses.wait_until_runs(shared)
 
 
