@@ -50,6 +50,7 @@ check-faults: $(O)/probing fault-steps ## the fault matrix of injection, 200 run
 check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests, and builds no package provides
 	$(Q)tests/tools/test-interpreters
 	$(Q)tests/tools/test-interpreters --free-threaded
+	$(Q)tests/tools/test-interpreters --free-threaded --exported
 	$(Q)tests/tools/test-interpreters --debug-build
 	$(Q)tests/tools/test-debuggers
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live

@@ -34,7 +34,7 @@ struct prb_python {
 	uint64_t gil_cond, gil_mutex; /**< what threads that wait for the GIL sleep on */
 	/** The same of those that gave it away; not known of a recorded process. */
 	uint64_t switch_cond, switch_mutex;
-	uint64_t gc_generation0;      /**< the variable that points to the youngest generation */
+	uint64_t gc_generation0; /**< the variable that points to the youngest generation */
 	uint64_t gc_enabled, gc_stats;
 };
 

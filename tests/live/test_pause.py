@@ -2,6 +2,7 @@
 """`debug --pause`: all Python of a process stands, can be looked at, and always runs again."""
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 import agent
 import pauses
 import support
-from environment import FAILED, OK, TIMEOUT, UNSUPPORTED, USAGE
+from environment import FAILED, OK, TIMEOUT, UNSUPPORTED, USAGE, strip
 from pauses import Pause
 
 ALL = [each for each in support.INTERPRETERS if pauses.agent_holds(each)]
@@ -413,6 +414,31 @@ def test_words(counting, probing, tmp_path):
     snapshot = tmp_path / "one.snap"
     assert probing(counting.pid, "snapshot", "-o", snapshot).code == OK
     assert "stands still by itself" in probing(snapshot, "debug", "--pause").err
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6), (3, 6)), ids=repr)
+def test_threads_whose_gil_is_not_known(interpreter, shared, probing, tmp_path):
+    """Before 3.7 only symbols tell where threads wait for it: then none is stopped, and that is told."""
+    exe = Path(interpreter.exe).resolve()
+    home = exe.parent.parent
+    libraries = list(home.glob("lib/libpython3.6*.so.1.0"))
+    stripped = tmp_path / (libraries + [exe])[0].name
+    shutil.copy((libraries + [exe])[0], stripped)
+    strip(stripped)
+    env = dict(interpreter.env, PYTHONHOME=str(home),
+               **({"LD_PRELOAD": str(stripped)} if libraries else {}))
+    with support.Program([exe if libraries else stripped,
+                          support.HERE / "programs" / "counting.py", shared.path, "4"],
+                         env=env) as process:
+        assert process.line() == "ready"
+        with Pause(process.pid) as pause:
+            for _ in range(10):
+                done = probing(process.pid, "eval", "1 + 1")
+                assert (done.code, done.out) == (OK, "2\n"), done
+                assert "some of its threads could run" in done.err, done
+            pause.interrupt()
+        pauses.wait_until_runs(shared)
+        assert pauses.nobody_traced(process.pid)
 
 
 @pytest.mark.parametrize("interpreter", [each for each in support.INTERPRETERS if each not in ALL],
