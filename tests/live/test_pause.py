@@ -129,14 +129,16 @@ def test_a_program_loses_what_is_told(interpreter, options, target, probing):
     it does itself, and waits for a processor, may come on top of that."""
     process = target("clocked.py", interpreter=interpreter)
     agent.load(probing, process.pid)
-    before, held, asks, pausing = lost(process), 0, 0, 0
+    before, held, asks, pausing, unsure = lost(process), 0, 0, 0, 0
     for number in range(3):
         with Pause(process.pid, *options) as pause:
             asks -= pauses.busy_seconds(process.pid)  # for the GIL, each 5 ms, while it stands
             if number == 1 and not options:
-                asks += pauses.busy_seconds(process.pid)
+                start = pauses.busy_seconds(process.pid)
                 assert probing(process.pid, "step", "--time", "100ms").code == OK
-                asks -= pauses.busy_seconds(process.pid)
+                stepped = pauses.busy_seconds(process.pid) - start
+                asks -= stepped
+                unsure = max(stepped - 0.1, 0)  # it asked for it while the command came and went
             if number == 2 and not options:
                 assert probing(process.pid, "eval", "__import__('time').sleep(0.1)").code == OK
             time.sleep(0.3)
@@ -146,7 +148,8 @@ def test_a_program_loses_what_is_told(interpreter, options, target, probing):
                 for tid, name in agent.tasks(process.pid).items() if name == "probing-eval")
             held += pause.interrupt()["held_us"] / 1e6
     after = lost(process) - before + asks
-    assert held - 3 * 0.01 <= after <= held + pausing + 3 * 0.05, (held, after, pausing)
+    assert held - 3 * 0.01 - unsure <= after <= held + pausing + 3 * 0.05, (held, after, pausing,
+                                                                            unsure)
     support.report("%s, %s: it was told that %.1f ms were lost, and %.1f were" % (
         interpreter, "by ptrace" if options else "by the agent", held * 1e3, after * 1e3))
 
