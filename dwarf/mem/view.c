@@ -19,6 +19,7 @@ enum {
 	BATCH_PAGES = 512, /* pages of one batched read */
 	REMEMBERED = 8,	   /* epochs for which an untouched page is still expected: a program that
 			      alternates between call chains needs the pages of all of them */
+	RECENT = 64,	   /* a power of two */
 	LEVELS = 12,	   /* of pointers that are followed in batches */
 	ALONE = 8,	   /* pages that are fetched one by one at each level: a chain that begins
 			      the way to many things (a module, its dict) is no level each */
@@ -45,7 +46,7 @@ struct prb_view {
 	size_t slab_pages, slab_used; /* of the newest slab */
 	uint32_t *table;	      /* index + 1 into pages, 0 empty; open addressing */
 	size_t table_size;
-	size_t last; /* index of the page found last */
+	uint32_t recent[RECENT]; /* by the number of a page: index of the one found last */
 };
 
 static size_t hash(uint64_t number, size_t size)
@@ -76,23 +77,28 @@ static bool table_grow(struct prb_view *view)
 /* The entry for a page, made if there is none; NULL when out of memory. */
 static struct page *page_entry(struct prb_view *view, uint64_t number)
 {
-	if (view->last < view->pages.count && view->pages.items[view->last].number == number)
-		return &view->pages.items[view->last];
+	uint32_t *recent = &view->recent[number % RECENT];
+
+	if (*recent < view->pages.count && view->pages.items[*recent].number == number)
+		return &view->pages.items[*recent];
 	if (view->pages.count * 2 >= view->table_size && !table_grow(view))
 		return NULL;
 
 	size_t slot = hash(number, view->table_size);
 	for (; view->table[slot]; slot = (slot + 1) & (view->table_size - 1)) {
-		view->last = view->table[slot] - 1;
-		if (view->pages.items[view->last].number == number)
-			return &view->pages.items[view->last];
+		struct page *page = &view->pages.items[view->table[slot] - 1];
+
+		if (page->number == number) {
+			*recent = view->table[slot] - 1;
+			return page;
+		}
 	}
 
 	struct page *page = prb_vec_push(&view->pages);
 	if (!page)
 		return NULL;
 	page->number = number;
-	view->last = view->pages.count - 1;
+	*recent = (uint32_t)view->pages.count - 1;
 	view->table[slot] = (uint32_t)view->pages.count;
 	return page;
 }
@@ -188,12 +194,23 @@ static void mark(struct prb_page_marks *marks, size_t offset, size_t length)
 {
 	size_t first = offset / PRB_WORD_SIZE, last = (offset + length - 1) / PRB_WORD_SIZE;
 
+	if (first / 64 == last / 64) { /* nearly always */
+		marks->bits[first / 64] |= UINT64_MAX >> (63 - (last - first)) << first % 64;
+		return;
+	}
 	for (size_t i = first / 64; i <= last / 64; i++) {
 		size_t low = i == first / 64 ? first % 64 : 0;
 		size_t high = i == last / 64 ? last % 64 : 63;
 
 		marks->bits[i] |= UINT64_MAX >> (63 - high + low) << low;
 	}
+}
+
+static void take(struct page *page, size_t offset, void *buffer, size_t length, bool needed)
+{
+	memcpy(buffer, page->data + offset, length);
+	if (needed)
+		mark(&page->read, offset, length);
 }
 
 /* One part of a read, within one page. A redacted snapshot holds pages only in part: what cannot
@@ -206,9 +223,7 @@ static struct prb_error *read_part(struct prb_view *view, uint64_t address, void
 	struct prb_error *err = hold(view, address / PRB_PAGE_SIZE, &page);
 
 	if (!err) {
-		memcpy(buffer, page->data + offset, length);
-		if (needed)
-			mark(&page->read, offset, length);
+		take(page, offset, buffer, length, needed);
 		return NULL;
 	}
 	if (view->sealed || !prb_error_catch(&err, PRB_ERROR_FAULT))
@@ -219,14 +234,28 @@ static struct prb_error *read_part(struct prb_view *view, uint64_t address, void
 static struct prb_error *read_parts(struct prb_mem *mem, uint64_t address, void *buffer,
 				    size_t length, bool needed)
 {
-	struct prb_mem *base = ((struct prb_view *)mem)->base;
+	struct prb_view *view = (struct prb_view *)mem;
+	struct prb_mem *base = view->base;
+	size_t offset = address % PRB_PAGE_SIZE;
 
+	/* Most reads are of a page that was read not long ago. */
+	uint32_t recent = view->recent[address / PRB_PAGE_SIZE % RECENT];
+
+	if (recent < view->pages.count && length && length <= PRB_PAGE_SIZE - offset) {
+		struct page *page = &view->pages.items[recent];
+
+		if (page->number == address / PRB_PAGE_SIZE && page->held == view->epoch) {
+			page->wanted = view->epoch;
+			take(page, offset, buffer, length, needed);
+			return NULL;
+		}
+	}
 	if (base->kept)
 		return prb_mem_read(base, address, buffer, length);
 	while (length) {
 		size_t part = PRB_MIN(length, PRB_PAGE_SIZE - address % PRB_PAGE_SIZE);
 
-		PRB_TRY(read_part((struct prb_view *)mem, address, buffer, part, needed));
+		PRB_TRY(read_part(view, address, buffer, part, needed));
 		buffer = (char *)buffer + part;
 		address += part;
 		length -= part;
