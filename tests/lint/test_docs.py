@@ -4,7 +4,8 @@
 A block of a page is run again if a comment in front of it says "replay: docs/demo.py": its commands
 are about that program, which is started for the page, and what they print must be what the page
 shows, but for pids, addresses, times and the like. With "type: docs/demo.py" it is one command,
-on a terminal, and what is typed at its prompts.
+on a terminal, and what is typed at its prompts. With "gdb: docs/demo.py" they are commands of gdb, which
+holds that program.
 
 Run as a program, writes what the commands print now into the pages, and the figures of
 docs/benchmarks.md into the README. In a new block, PID stands for the program's pid and TID:name
@@ -26,6 +27,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/live"))
 
+import debuggers  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
@@ -38,6 +40,7 @@ TRIES = 50  # a busy thread is not at the same place each time
 
 REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 TYPED = re.compile(r"<!-- type: (\S+) -->\n```console\n\$ (.*?)\n(.*?)^```$", re.S | re.M)
+IN_GDB = re.compile(r"<!-- gdb: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 PROMPT = re.compile(r"^(\d+ >>> | +\.\.\. ?)(.*)$", re.M)
 FIGURES = re.compile(r"(<!-- figures of docs/benchmarks.md -->\n)(.*?)(?=\n\n|\Z)", re.S)
 
@@ -352,6 +355,33 @@ def test_conversations_are_as_shown(page):
     for script, line, shown in TYPED.findall(page.read_text()):
         with Program(script) as program:
             assert normal(conversation(program, line, shown)) == normal(shown)
+
+
+def in_gdb(program, lines):
+    """What gdb prints for each line, errors too."""
+    commands = ["set print thread-events off"]
+    for number, line in enumerate(lines):
+        commands += [("line%d" % number,), "python\ntry:\n  gdb.execute(%r)\nexcept gdb.error as error:"
+                     "\n  print(error)\nend" % line]
+    session = debuggers.gdb(*commands, ("end",), arguments=["-p", program.pid])
+    return [session.part("line%d" % number) for number in range(len(lines))]
+
+
+@needs_binary
+@debuggers.needs_gdb
+@pytest.mark.parametrize("page", [p for p in PAGES if IN_GDB.search(p.read_text())], ids=name_of)
+def test_sessions_of_gdb_are_as_shown(page):
+    skip_other_python()
+    for script, block in IN_GDB.findall(page.read_text()):
+        parts = re.split(r"^\(gdb\) (.*)\n", block, flags=re.M)
+        lines, shown = parts[1::2], [normal(text) for text in parts[2::2]]
+        # Another process each time: code that was evaluated before is counted.
+        for _ in range(10):  # a busy thread may hold the GIL, which is told
+            with Program(script) as program:
+                printed = [normal(text) for text in in_gdb(program, lines)]
+            if printed == shown:
+                break
+        assert printed == shown
 
 
 def test_readme_has_a_transcript():

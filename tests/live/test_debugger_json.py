@@ -55,6 +55,8 @@ def test_json_is_that_of_the_command(several, tool, setting, way, tmp_path):
     everything = shell(several, "backtrace", "--all", "--json", "--locals")
     one = shell(several, "backtrace", "--json", "--native")
     rows = shell(several, "query", "-f", "json", "SELECT * FROM python.threads")
+    assert len(everything["threads"]) == len(rows) > 1 and support.python_frames(one["threads"][0])
+    assert all(row["name"] for row in rows)
     with opened(tool, way, several, tmp_path) as run:
         session = run(setting, ("all",), "probing backtrace --all --locals", ("one",),
                       "probing backtrace --native --tid %d" % several.pid, ("threads",),

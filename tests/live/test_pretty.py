@@ -206,3 +206,25 @@ def test_lldb(one, way, tmp_path):
     assert session.part("set").split() == ["pretty", "on"]
     assert "Traceback" not in session.err
     assert way == "gdbserver" or one.alive()  # LLDB ends what it has not started nor attached to
+
+
+@debuggers.needs_lldb
+@pytest.mark.parametrize(
+    "interpreter", [each for each in support.one_per_version((3, 8))
+                    if each.version in ((3, 8), (3, 12), (3, 13), (3, 14))], ids=repr)
+def test_lldb_on_other_versions(interpreter, types):
+    """Objects of several types, with the types known or added."""
+    with Objects(interpreter) as process:
+        held_in = [name for name in process.truth if process.at[name]]
+        assert "self.items" in held_in and len(held_in) > 3
+        look = ["expression (PyObject *) %d" % process.at[name] for name in held_in]
+        session = lldb("target modules add " + types.split()[1], ("before",), *look,
+                       "probing set pretty on", ("on",), *look, ("end",),
+                       arguments=["-p", process.pid])
+        # The part of a line behind the address is what we show.
+        behind = [re.search(r" = 0x[0-9a-f]+(.*)$", line) for line in
+                  session.part("on").splitlines() if " = 0x" in line]
+        assert [match.group(1) for match in behind] == \
+            [" " + process.truth[name] for name in held_in], session
+        assert process.truth["self.items"] not in session.part("before")
+        assert process.alive() and "Traceback" not in session.err

@@ -58,6 +58,12 @@ COMMANDS = [
 ]
 
 
+NOTHING = ("", "numbers")  # code that prints nothing
+LOOKS = ("backtrace", "bt", "debug")
+KEYS = {"backtrace": {"target", "threads"}, "debug": {"target", "threads"}, "q": {"func", "lineno"},
+        "tables": {"schema", "name", "columns"}, "eval": {"outcome"}}
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:40])
 def test_the_same_as_here(process, service, words):
     target = () if words[0] == "tables" else (process.pid,)
@@ -65,6 +71,13 @@ def test_the_same_as_here(process, service, words):
     assert without_times(there.stderr) == without_times(here.stderr)
     assert there.returncode == here.returncode
     assert without_times(there.stdout) == without_times(here.stdout)
+    if here.returncode != OK or words[-1] in NOTHING:
+        return
+    assert here.stdout.strip(), here
+    assert words[0] not in LOOKS or b"evaluated.py" in here.stdout, here
+    if "json" in words or "--json" in words:
+        found = json.loads(there.stdout.decode())
+        assert found and KEYS[words[0]] <= set(found[0] if isinstance(found, list) else found), found
 
 
 def test_list(process, service):
