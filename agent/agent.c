@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "agent/breaks.h"
 #include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/protocol.h"
@@ -29,6 +30,7 @@ static void in_child(void)
 
 	prba_server_forked();
 	prba_debugger_forked();
+	prba_breaks_forked();
 	prba_python_forked();
 	prba_thread_forked();
 	atomic_flag_clear(&taken);
@@ -127,6 +129,7 @@ static intptr_t start(const char *config)
 	watch_fork();
 	if (!keep_open())
 		return -ELIBACC;
+	prba_breaks_remember();
 	prba_python_find();
 	rc = prba_server_start(chosen);
 	if (rc < 0 && opened && own) {

@@ -6,13 +6,16 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agent/breaks.h"
 #include "agent/connection.h"
 #include "agent/python_table.h"
 
-/* The files as text. */
+/* The files as text, one behind the other. */
 __asm__(".pushsection .rodata\n"
-	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text, prba_texts_end\n"
-	".hidden prba_bootstrap_text, prba_prompt_text, prba_complete_text, prba_texts_end\n"
+	".hidden prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
+	".hidden prba_breaks_text, prba_texts_end\n"
+	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
+	".global prba_breaks_text, prba_texts_end\n"
 	"prba_bootstrap_text:\n"
 	".incbin \"agent/bootstrap.py\"\n"
 	".byte 0\n"
@@ -20,10 +23,12 @@ __asm__(".pushsection .rodata\n"
 	".incbin \"agent/prompt.py\"\n"
 	"prba_complete_text:\n"
 	".incbin \"agent/complete.py\"\n"
+	"prba_breaks_text:\n"
+	".incbin \"agent/breaks.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
-extern const char prba_texts_end[];
+extern const char prba_breaks_text[], prba_texts_end[];
 
 enum {
 	FILE_INPUT = 257, /* Py_file_input */
@@ -121,16 +126,16 @@ static object *finalize(object *self, object *arguments)
 	return py->PyBool_FromLong(1);
 }
 
-/** part(number): the text of 1 agent/prompt.py, 2 agent/complete.py. */
+/** part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py. */
 static object *part(object *self, object *arguments)
 {
 	object *number = py->PyTuple_GetItem(arguments, 0);
-	bool prompt = number && py->PyLong_AsLong(number) == 1;
-	const char *from = prompt ? prba_prompt_text : prba_complete_text;
-	const char *to = prompt ? prba_complete_text : prba_texts_end;
+	const char *texts[] = {prba_prompt_text, prba_complete_text, prba_breaks_text,
+			       prba_texts_end};
+	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;
-	return number ? py->PyBytes_FromStringAndSize(from, to - from) : NULL;
+	return number ? py->PyBytes_FromStringAndSize(texts[i], texts[i + 1] - texts[i]) : NULL;
 }
 
 static bool put_function(object *into, struct prba_method *method)
@@ -154,6 +159,8 @@ static object *load(void)
 
 	for (size_t i = 0; put && i < sizeof(methods) / sizeof(*methods); i++)
 		put = put_function(fresh, &methods[i]);
+	for (size_t i = 0; put && i < PRBA_BREAKS_METHODS; i++)
+		put = put_function(fresh, &prba_breaks_methods[i]);
 	if (put)
 		code = py->Py_CompileString(prba_bootstrap_text, "<probing agent>", FILE_INPUT);
 	if (code)
@@ -214,6 +221,8 @@ enum prba_ran prba_bootstrap_run(struct prba_connection *c)
 
 	if (c->job.asked == PRBA_COMPLETES) {
 		result = call("complete", 2, job, text, NULL, NULL);
+	} else if (c->job.asked == PRBA_BREAKS) {
+		result = call("breakpoints", 2, job, text, NULL, NULL);
 	} else {
 		object *name = py->PyUnicode_DecodeUTF8(eval->name, eval->name_length, "replace");
 		object *flags = py->PyLong_FromVoidPtr((void *)(uintptr_t)eval->flags);

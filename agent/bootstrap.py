@@ -2,7 +2,7 @@
 # Runs in the target, for Python 3.4 and later. The agent puts functions in front:
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
-#   part(number)            the text of 1 prompt.py, 2 complete.py, which join this
+#   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, which join this
 #   finalize()              says that the interpreter begins to end
 import _thread
 import posix
@@ -364,6 +364,11 @@ def complete(job, text):
     return DONE
 
 
+def breakpoints(job, text):
+    """What a debugger asks about those at lines, see breaks.py."""
+    return load(3, "answer")(job, text)
+
+
 def forget_thread():
     """threading makes an object for each thread that asks for its own, and keeps it for ever."""
     threading = sys.modules.get("threading")
@@ -401,6 +406,8 @@ def release():
 
     atexit.unregister(ended)
     names = globals()
+    if "forget_breaks" in names:
+        forget_breaks()
     native = [name for name in names
               if type(names[name]) is type(len) and names[name].__module__ is None]
     left = 0

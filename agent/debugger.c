@@ -83,6 +83,7 @@ static void evaluate(void)
 		.code_length = (uint32_t)shared->code_length,
 	};
 	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
+	job->asked = shared->asks == PRBA_DEBUGGER_BREAKS ? PRBA_BREAKS : PRBA_EVALUATES;
 	atomic_store(&job->answered, false);
 	atomic_store(&job->interrupted, false);
 	atomic_store(&job->lost, 0);

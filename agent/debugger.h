@@ -23,7 +23,7 @@
 #include "agent/agent.h"
 
 enum {
-	PRBA_DEBUGGER_VERSION = 2,
+	PRBA_DEBUGGER_VERSION = 3,
 	PRBA_DEBUGGER_CODE = 64 << 10, /**< bytes of code at most */
 };
 
@@ -37,6 +37,11 @@ enum prba_debugger_state {
 	PRBA_DEBUGGER_DONE,	 /**< there is a result: it stops, then is IDLE [thread] */
 };
 
+enum prba_debugger_asks {
+	PRBA_DEBUGGER_EVALUATES, /**< Python, to be run */
+	PRBA_DEBUGGER_BREAKS,	 /**< a request to agent/breaks.py */
+};
+
 /** As debuggers know it (gdbplugin/core/evaluator.py): changes need a new version. */
 struct prba_debugger {
 	uint32_t version, code_max;
@@ -44,7 +49,7 @@ struct prba_debugger {
 	int32_t tid; /**< of the thread */
 	_Atomic uint32_t
 		stops; /**< how often it has stopped: when RUNNING, with the GIL; when DONE */
-	uint32_t unused;
+	uint32_t asks; /**< enum prba_debugger_asks: what the code is */
 	uint64_t code_length;
 	uint64_t out, out_length; /**< frames of agent/protocol.h: the result */
 	char code[PRBA_DEBUGGER_CODE];

@@ -33,6 +33,7 @@ enum prba_asked {
 	PRBA_COMPLETES, /**< names are asked for, nothing is run */
 	PRBA_PAUSES,
 	PRBA_STEPS,
+	PRBA_BREAKS, /**< a debugger, about breakpoints */
 };
 
 struct prba_job {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/bootstrap.h"
+#include "agent/breaks.h"
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
@@ -470,9 +471,11 @@ enum prba_python_left prba_python_leave(void)
 	for (int i = 0; i < PENDING_MAX; i++)
 		if (atomic_load(&calls[i].state) != CALL_FREE)
 			return PRBA_PYTHON_CALLS;
+	if (prba_breaks_called())
+		return PRBA_PYTHON_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_PYTHON_ENDS;
-	if (!refusal && atomic_load(&called_ever))
+	if (!refusal && (atomic_load(&called_ever) || prba_breaks_called_ever()))
 		see_it_off();
 	return PRBA_PYTHON_LEFT;
 }

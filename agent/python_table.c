@@ -23,6 +23,8 @@ static const struct {
 #undef PRBA_ROW
 			{"PyExc_KeyboardInterrupt",
 			 offsetof(struct prba_python_table, PyExc_KeyboardInterrupt), false},
+	{"PyExc_MemoryError", offsetof(struct prba_python_table, PyExc_MemoryError), false},
+	{"PyExc_RecursionError", offsetof(struct prba_python_table, PyExc_RecursionError), true},
 };
 
 /** All functions, from one library and what it needs. */

@@ -69,8 +69,9 @@ struct prba_python_table {
 	PRBA_PYTHON_REQUIRED(PRBA_MEMBER)
 	PRBA_PYTHON_OPTIONAL(PRBA_MEMBER)
 #undef PRBA_MEMBER
-	object **PyExc_KeyboardInterrupt;
-	const char *missing; /**< what a Python that was found lacks, or NULL */
+	object **PyExc_KeyboardInterrupt, **PyExc_MemoryError;
+	object **PyExc_RecursionError; /**< from 3.5 on, else NULL */
+	const char *missing;	       /**< what a Python that was found lacks, or NULL */
 };
 
 /** The one that was found; filled in once, before any of it is called. */

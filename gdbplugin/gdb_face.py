@@ -100,6 +100,14 @@ class Gdb(Debugger):
         from .gdb_run import GdbControl
         return GdbControl(find_thread)
 
+    def stop_at(self, address):
+        from .gdb_break import stop_at
+        stop_at(self, address)
+
+    def stop_no_more(self):
+        from .gdb_break import stop_no_more
+        stop_no_more()
+
     def is_terminal(self):
         return sys.__stdout__ is not None and os.isatty(1)
 

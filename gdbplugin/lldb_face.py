@@ -5,7 +5,7 @@ import os
 
 import lldb
 
-from . import lldb_pretty
+from . import lldb_break, lldb_pretty
 from .core import commands, facts
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
@@ -119,6 +119,12 @@ class Lldb(Debugger):
     def control(self):
         from .lldb_run import LldbControl
         return LldbControl(self.debugger)
+
+    def stop_at(self, address):
+        lldb_break.stop_at(self.target(), address)
+
+    def stop_no_more(self):
+        lldb_break.stop_no_more(self.target())
 
     def is_terminal(self):
         return os.isatty(1)
@@ -296,8 +302,9 @@ def install(debugger, module):
     classes = {name: make_command(name) for name in commands.NAMES}
     classes["set"] = Set
     for name, cls in classes.items():
-        attribute = "Command_" + name
+        attribute = "Command_" + name.replace("-", "_")
         setattr(module, attribute, cls)
         debugger.HandleCommand("command script add -c %s.%s probing %s"
                                % (module.__name__, attribute, name))
+    lldb_break.install(module, FACE)
     lldb_pretty.install(debugger, module, FACE)

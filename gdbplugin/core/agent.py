@@ -20,8 +20,9 @@ RTLD_NOW = 2
 TRIES = 5  # to find a safe place
 _SYMBOLS = "SELECT name, address, module FROM native.symbols WHERE binding = 'global' AND (%s)"
 _LIBC = re.compile(r"libc[.-]|libdl[.-]|ld-musl|libc\.musl")
+BREAK_STOPS = "probing_agent_break_stops"
 OWN = ("probing_agent_start", "probing_agent_debugger", "probing_agent_debugger_start",
-       "probing_agent_debugger_interrupt")
+       "probing_agent_debugger_interrupt", "probing_agent_break_quiet", BREAK_STOPS)
 NEEDED = ("dlopen", "dlsym", "dlclose", "dlerror", "mmap", "munmap")
 
 
@@ -154,6 +155,18 @@ def start(debugger, control, thread, known, memory, path):
 def text_at(debugger, address):
     data = debugger.read(address, 512) if address else b""
     return data.split(b"\0")[0].decode("utf-8", "replace") or "for an unknown reason"
+
+
+def need(debugger, control):
+    """The same as find(); it is loaded if it is not there."""
+    known = find(debugger)
+    if not known:
+        load(debugger, control)
+        known = find(debugger)
+    if not set(OWN) <= set(known):
+        raise Problem("the agent in the process is of another version: 'probing eject' of a shell "
+                      "takes it out")
+    return known
 
 
 def find(debugger):

@@ -86,6 +86,15 @@ class Debugger:
         """What runs something in the process: a Control (core/control.py)."""
         raise NotImplementedError
 
+    def stop_at(self, address):
+        """From now on, a thread of the process that comes to the address is at a breakpoint of
+        Python: it stops, and core/breaks.py shows it. May be called again."""
+        raise NotImplementedError
+
+    def stop_no_more(self):
+        """The end of that."""
+        raise NotImplementedError
+
     def is_terminal(self):
         raise NotImplementedError
 

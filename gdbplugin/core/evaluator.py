@@ -18,8 +18,9 @@ from .errors import Interrupted, Problem
 
 # struct prba_debugger, up to its code
 _HEAD = struct.Struct("=IIIiIIQQQ")
-VERSION = 2
-STATE_AT, LENGTH_AT = 8, 24
+VERSION = 3
+STATE_AT, ASKS_AT, LENGTH_AT = 8, 20, 24
+EVALUATES, BREAKS = 0, 1
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
 # agent/protocol.h
 _FRAME = struct.Struct("<IHH")
@@ -69,10 +70,20 @@ class Evaluation:
     def head(self):
         return Head(self.debugger, self.base)
 
-    def evaluate(self, code, seconds):
-        self._prepare()
-        self._request(code)
-        return self._wait(seconds)
+    def evaluate(self, code, seconds, asks=EVALUATES):
+        """What the @code is: Python, or a request about breakpoints (core/breaks.py)."""
+        self._hush(True)
+        try:
+            self._prepare()
+            self._request(code, asks)
+            return self._wait(seconds)
+        finally:
+            self._hush(False)
+
+    def _hush(self, quiet):
+        """Whether breakpoints of Python do not count: what runs, runs for us."""
+        if self.debugger.pid():
+            self.control.write(self.known["probing_agent_break_quiet"], struct.pack("=I", quiet))
 
     def _prepare(self):
         """Has a thread of the agent that waits for code."""
@@ -100,7 +111,7 @@ class Evaluation:
     def _borrowed(self, name):
         return agent.borrow(self.debugger, self.control).call(self.known[name])
 
-    def _request(self, code):
+    def _request(self, code, asks):
         head = self.head()
         if head.version != VERSION:
             raise Problem("the agent in the process is of another version: 'probing eject' of a "
@@ -109,6 +120,7 @@ class Evaluation:
             raise Problem("the code has %d bytes, and at most %d can be evaluated here"
                           % (len(code), head.code_max))
         self.control.write(self.base + _HEAD.size, code)
+        self.control.write(self.base + ASKS_AT, struct.pack("=I", asks))
         self.control.write(self.base + LENGTH_AT, struct.pack("=Q", len(code)))
         self.control.write(self.base + STATE_AT, struct.pack("=I", REQUESTED))
 

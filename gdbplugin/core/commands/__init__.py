@@ -3,11 +3,11 @@
 
 import importlib
 
-NAMES = ("backtrace", "down", "eval", "frame", "info", "inject", "list", "locals", "print", "query",
-         "snapshot", "tables", "threads", "up")
+NAMES = ("backtrace", "break-py", "down", "eval", "frame", "info", "inject", "list", "locals",
+         "print", "query", "snapshot", "tables", "threads", "up")
 
 
 def find(name):
     """The class of a command."""
-    module = importlib.import_module("." + name, __name__)
+    module = importlib.import_module("." + name.replace("-", "_"), __name__)
     return module.COMMAND

@@ -4,6 +4,7 @@
 from .. import agent, evaluator
 from ..command import Command, Option
 from ..errors import Problem
+from ..frames import selected
 
 SECONDS = 10
 
@@ -30,19 +31,17 @@ Code that needs another thread is ended."""
         seconds = read_seconds(options.get("timeout", str(SECONDS)))
         control = debugger.control()
         agent.check(debugger, control, "eval")
-        where = debugger.position()
+        where, frame = debugger.position(), selected(debugger)
         with control:
-            known = agent.find(debugger)
-            if not known:
-                agent.load(debugger, control)
-                known = agent.find(debugger)
-            if not set(agent.OWN) <= set(known):
-                raise Problem("the agent in the process is of another version: 'probing eject' of "
-                              "a shell takes it out")
+            known = agent.need(debugger, control)
             result = evaluator.Evaluation(debugger, control, known, "all" in options).evaluate(
                 code.encode("utf-8", "surrogateescape"), seconds)
         if debugger.position() != where:
-            debugger.warn("thread %d ran on meanwhile" % debugger.thread())
+            if where and where[2] == known[agent.BREAK_STOPS]:
+                # It has not gone on: the agent holds it there.
+                debugger.selection = debugger.position(), frame
+            else:
+                debugger.warn("thread %d ran on meanwhile" % debugger.thread())
         evaluator.show(debugger, result)
 
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/breaks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/debugger.h"
+#include "agent/libc.h"
+
+enum {
+	METH_VARARGS = 1,
+	CODE = 16, /* bytes of the function, within which debuggers set their breakpoint */
+	STATUS = 4096,
+	LOOK_US = 100000, /* how often who is held looks for the debugger */
+};
+
+/** What listener() gives, as agent/breaks.py knows it. */
+enum listener { NOBODY, LISTENS, NOT_NOW };
+
+/** What it is asked. */
+enum { GLANCE, SURE, BEGINS };
+
+static const struct prba_python_table *const py = &prba_python;
+PRBA_EXPORT _Atomic uint32_t probing_agent_break_quiet;
+static uint8_t original[CODE];
+static bool remembers, sees_tracer;
+static atomic_int inside;
+static atomic_bool ever;
+
+__attribute__((noinline, aligned(CODE))) PRBA_EXPORT void probing_agent_break_stops(
+	const char *what)
+{
+	__asm__ volatile("nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n"
+			 "nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n"
+			 :
+			 : "r"(what)
+			 : "memory");
+}
+
+void prba_breaks_remember(void)
+{
+	if (!remembers)
+		memcpy(original, (const void *)probing_agent_break_stops, CODE);
+	remembers = true;
+}
+
+/** Whether somebody traces us: 1; 0: nobody, or who is in no namespace of ours; -1: unknown. */
+static int tracer(void)
+{
+	static const char key[] = "\nTracerPid:\t";
+	int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t length = -1;
+	char text[STATUS], *found;
+
+	if (file >= 0) {
+		length = read(file, text, sizeof(text) - 1);
+		close(file);
+	}
+	text[length > 0 ? length : 0] = 0;
+	found = strstr(text, key);
+	return found ? found[strlen(key)] != '0' : -1;
+}
+
+/** Whether it was seen to trace us, and does not any more. */
+static bool tracer_left(void)
+{
+	int now = tracer();
+
+	sees_tracer |= now == 1;
+	return sees_tracer && now == 0;
+}
+
+/** Whether the debugger has its breakpoint in our function; @p sure: and lives. */
+static bool is_heard(bool sure)
+{
+	return memcmp(original, (const void *)probing_agent_break_stops, CODE) &&
+	       !(sure && tracer_left());
+}
+
+/**
+ * A thread that is at a breakpoint stays while the debugger makes threads run for itself. False if
+ * it would stay for good, since nobody is there.
+ */
+static bool stay(void)
+{
+	while (atomic_load(&probing_agent_break_quiet)) {
+		if (tracer_left() || !sees_tracer)
+			return false;
+		prba_wait_for(&probing_agent_break_quiet, 1, LOOK_US);
+	}
+	return true;
+}
+
+/** For who holds the GIL, which it does not have meanwhile. */
+static void stop_here(const char *what)
+{
+	void *state = py->PyEval_SaveThread();
+
+	if (stay() && is_heard(true)) {
+		probing_agent_break_stops(what);
+		stay();
+	}
+	py->PyEval_RestoreThread(state);
+}
+
+/** listener(how): whether a hit would stop us. */
+static object *listener(object *self, object *arguments)
+{
+	object *how = py->PyTuple_GetItem(arguments, 0);
+	long asked = how ? py->PyLong_AsLong(how) : BEGINS;
+	enum listener found = LISTENS;
+	int error = errno;
+
+	(void)self;
+	if (!how)
+		return NULL;
+	if (asked == BEGINS)
+		sees_tracer = tracer() == 1;
+	else if (atomic_load(&probing_agent_break_quiet))
+		found = tracer_left() ? NOBODY : NOT_NOW;
+	else if (!is_heard(asked == SURE))
+		found = NOBODY;
+	errno = error;
+	return py->PyLong_FromVoidPtr((void *)(uintptr_t)found);
+}
+
+static bool no_room(void)
+{
+	return py->PyErr_ExceptionMatches(*py->PyExc_MemoryError) ||
+	       (py->PyExc_RecursionError && py->PyErr_ExceptionMatches(*py->PyExc_RecursionError));
+}
+
+/** Called by the interpreter: (code, line or offset). @self is a function of agent/breaks.py. */
+static object *called(object *self, object *arguments)
+{
+	object *code = py->PyTuple_GetItem(arguments, 0), *at = py->PyTuple_GetItem(arguments, 1);
+	object *result = NULL;
+	int error = errno;
+	intptr_t length;
+	char *what;
+
+	atomic_store(&ever, true);
+	atomic_fetch_add(&inside, 1);
+	if (code && at)
+		result = py->PyObject_CallFunctionObjArgs(self, code, at, NULL);
+	if (!result && no_room()) {
+		/* The program has room for its own call, and not for ours: it goes on. */
+		py->PyErr_Clear();
+		result = py->PyBool_FromLong(0);
+	} else if (result && !py->PyBytes_AsStringAndSize(result, &what, &length)) {
+		stop_here(what);
+	} else if (result) {
+		py->PyErr_Clear(); /* it is no text: the line is none of ours */
+	}
+	atomic_fetch_sub(&inside, 1);
+	errno = error;
+	return result;
+}
+
+/** guard(function): what the interpreter may call in its place. */
+static object *guard(object *self, object *arguments)
+{
+	static struct prba_method method = {"called", called, METH_VARARGS, NULL};
+	object *function = py->PyTuple_GetItem(arguments, 0);
+
+	(void)self;
+	return function ? py->PyCFunction_NewEx(&method, function, NULL) : NULL;
+}
+
+struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS] = {
+	{"guard", guard, METH_VARARGS, NULL},
+	{"listener", listener, METH_VARARGS, NULL},
+};
+
+bool prba_breaks_called(void)
+{
+	return atomic_load(&inside) > 0;
+}
+
+bool prba_breaks_called_ever(void)
+{
+	return atomic_load(&ever);
+}
+
+void prba_breaks_forked(void)
+{
+	atomic_store(&inside, 0);
+	atomic_store(&probing_agent_break_quiet, 0);
+}

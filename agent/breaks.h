@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Breakpoints at lines of Python, for a debugger that holds the process.
+ *
+ * Python code of the agent (agent/breaks.py) has the interpreter call us at the lines in question;
+ * there we call probing_agent_break_stops(), an empty function at which the debugger has a
+ * breakpoint of its own. It is called without the GIL, so that the debugger can evaluate meanwhile.
+ *
+ * A debugger that has left, or died, must not cost the program anything for long, nor its life: a
+ * breakpoint that nobody holds any more would kill it. So at each hit we look whether our own
+ * function has a breakpoint in it, and whether somebody traces us; if not, all is taken back. While
+ * the debugger evaluates, and other threads may have to run for that, threads at a breakpoint stay
+ * in our code.
+ *
+ * Threading: as said at each function.
+ */
+#ifndef PRB_AGENT_BREAKS_H
+#define PRB_AGENT_BREAKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "agent/python_table.h"
+
+enum { PRBA_BREAKS_METHODS = 2 };
+
+/** For the names of agent/breaks.py: guard(function), listener(how). */
+extern struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS];
+
+/** Not 0 while the debugger makes threads run for itself: who comes to a breakpoint stays there. */
+extern PRBA_EXPORT _Atomic uint32_t probing_agent_break_quiet;
+
+/** Where a thread stops at a breakpoint: @p what is its number and what went wrong, if anything. */
+PRBA_EXPORT void probing_agent_break_stops(const char *what);
+
+/** Keeps what the function looks like without a breakpoint. Before one can be set. */
+void prba_breaks_remember(void);
+
+/** A thread is in one of our functions, on behalf of the interpreter. For who holds the GIL. */
+bool prba_breaks_called(void);
+/** One was, since the process began. */
+bool prba_breaks_called_ever(void);
+
+/** In a child after fork(): its threads that were there are gone. */
+void prba_breaks_forked(void);
+
+#endif

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Joins bootstrap.py when a debugger first asks for a breakpoint: those at lines, by sys.monitoring. The
+# interpreter calls only at lines of code that has one, and once for each function that it first
+# starts from then on. The agent adds:
+#   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
+#   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
+#                    sure, 2 to be told once that the debugger is there
+NOBODY, LISTENS, NOT_NOW = range(3)
+GLANCE, SURE, BEGINS = range(3)
+MAX_CODES = 1000  # of a breakpoint
+NEAR = 4  # lines that are proposed
+FROZEN = 1000  # objects, which 3.12 itself freezes when it starts
+TOOLS = (4, 3, 5)  # of sys.monitoring: those that no kind of tool has for itself, first
+Code, Function = type(ended.__code__), type(ended)
+breaks = {}  # {number: Break}
+counted = [0]
+tool = []
+
+
+class Break:
+    def __init__(self, file, line, condition):
+        import posixpath
+
+        self.file, self.line, self.text = posixpath.normpath(file), line, condition
+        self.normal = posixpath.normpath
+        self.base = posixpath.basename(file)
+        self.condition = compile(condition, AGENT, "eval") if condition else None
+        self.codes, self.lost, self.hits = [], 0, 0
+
+    def is_of(self, code):
+        """Whether it is code of that file, which may be given by the end of its path."""
+        if not code.co_filename.endswith(self.base):
+            return False
+        name = self.normal(code.co_filename)
+        return name == self.file or name.endswith("/" + self.file) or (
+            not name.startswith("/") and self.file.endswith("/" + name))
+
+    def has(self, code):
+        return any(each is code for each in self.codes)
+
+    def add(self, code):
+        """This and what is defined in it, as far as it has the line."""
+        for each in nested(code):
+            if self.line in lines_of(each) and not self.has(each):
+                if len(self.codes) < MAX_CODES:
+                    self.codes.append(each)
+                    watch(each)
+                else:
+                    self.lost += 1
+
+    def stops(self, frame):
+        """What to tell the debugger, None: it goes on."""
+        problem = ""
+        if self.condition:
+            try:
+                if not eval(self.condition, frame.f_globals, frame.f_locals):
+                    return None
+            except Exception as error:
+                problem = describe(error)
+        return ("%d %s" % (self.number, problem)).encode("utf-8", "backslashreplace")
+
+    def told(self):
+        return {"number": self.number, "file": self.file, "line": self.line,
+                "condition": self.text, "hits": self.hits, "lost": self.lost,
+                "places": [(each.co_filename, each.co_qualname) for each in self.codes]}
+
+
+def describe(error):
+    try:
+        return "%s: %s" % (type(error).__name__, error)
+    except Exception:
+        return type(error).__name__
+
+
+def nested(code):
+    yield code
+    for each in code.co_consts:
+        if type(each) is Code:
+            yield from nested(each)
+
+
+def lines_of(code):
+    """Where it may stop: behind what each call begins with."""
+    import opcode
+
+    text, at = code.co_code, 0
+    while at < len(text) and text[at] != opcode.opmap["RESUME"]:
+        at += 2
+    return {line for _, end, line in code.co_lines() if line and end > at + 2}
+
+
+def watch(code):
+    """Again, if it is: lines that were none are looked at once more."""
+    sys.monitoring.set_local_events(tool[0], code, 0)
+    sys.monitoring.set_local_events(tool[0], code, sys.monitoring.events.LINE)
+
+
+def on_line(code, line):
+    points = [each for each in list(breaks.values()) if each.line == line and each.has(code)]
+    if not points:
+        return sys.monitoring.DISABLE
+    heard = listener(GLANCE)
+    if heard == NOT_NOW and evaluating():
+        return None
+    for point in points if heard != NOBODY else ():
+        text = point.stops(sys._getframe(1))
+        if text:
+            heard = listener(SURE)
+            if heard != NOBODY:
+                point.hits += 1
+                return text
+    if heard == NOBODY:
+        forget_breaks()
+        return sys.monitoring.DISABLE
+    return None
+
+
+def on_start(code, _):
+    if listener(GLANCE) == NOBODY:
+        forget_breaks()
+    for point in list(breaks.values()):
+        if point.is_of(code):
+            point.add(code)
+    return sys.monitoring.DISABLE
+
+
+line_reached, code_started = guard(on_line), guard(on_start)
+
+
+def begin():
+    """Why nothing can be watched, None if it can."""
+    if tool:
+        return None
+    monitoring = sys.monitoring
+    for number in TOOLS:
+        if monitoring.get_tool(number) is None:
+            monitoring.use_tool_id(number, "probing")
+            tool.append(number)
+            monitoring.register_callback(number, monitoring.events.LINE, line_reached)
+            monitoring.register_callback(number, monitoring.events.PY_START, code_started)
+            monitoring.set_events(number, monitoring.events.PY_START)
+            return None
+    return "sys.monitoring has no place left: %s have them" % ", ".join(
+        str(monitoring.get_tool(number)) for number in TOOLS)
+
+
+def forget(number):
+    """Takes back what is there of one; of the last one, all."""
+    monitoring = sys.monitoring
+    point = breaks.pop(number)
+    left = list(breaks.values())
+    for code in point.codes:
+        if not any(each.has(code) for each in left):
+            monitoring.set_local_events(tool[0], code, 0)
+    if not breaks:
+        number = tool.pop()
+        monitoring.set_events(number, 0)
+        monitoring.register_callback(number, monitoring.events.LINE, None)
+        monitoring.register_callback(number, monitoring.events.PY_START, None)
+        monitoring.free_tool_id(number)
+
+
+def forget_breaks():
+    for number in list(breaks):
+        forget(number)
+
+
+def loaded():
+    """The code of all functions there are, of what was suspended, and of what runs."""
+    import gc
+    import types
+
+    have = {Function: "__code__", types.GeneratorType: "gi_code", types.CoroutineType: "cr_code",
+            types.AsyncGeneratorType: "ag_code"}
+    for each in gc.get_objects():
+        name = have.get(type(each))
+        if name:
+            yield getattr(each, name)
+    for frame in sys._current_frames().values():
+        while frame:
+            yield frame.f_code
+            frame = frame.f_back
+
+
+def add(file, line, condition):
+    import gc
+
+    point = Break(file, line, condition)
+    ours = {id(code): code for code in loaded() if type(code) is Code and point.is_of(code)}
+    lines = set()
+    for code in list(ours.values()):
+        for each in nested(code):
+            lines |= lines_of(each)
+    # What was frozen is not listed, and shows when it is called.
+    if lines and line not in lines and gc.get_freeze_count() < FROZEN:
+        near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
+        return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
+    problem = begin()
+    if problem:
+        return {"problem": problem}
+    listener(BEGINS)
+    counted[0] += 1
+    point.number = counted[0]
+    breaks[point.number] = point
+    for code in ours.values():
+        point.add(code)
+    return point.told()
+
+
+def answer(job, text):
+    """To lines: add, FILE, LINE, CONDITION; delete, NUMBER; list."""
+    words = text.decode("utf-8", "surrogateescape").split("\n")
+    if words[0] == "add":
+        told = add(words[1], int(words[2]), words[3])
+    elif words[0] == "delete":
+        told = breaks[int(words[1])].told() if int(words[1]) in breaks else None
+        if told:
+            forget(int(words[1]))
+    else:
+        told = [each.told() for each in breaks.values()]
+    send(job, 3, repr(told))
+    return DONE

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Breakpoints at lines of Python: agent/breaks.py from the other side.
+
+The agent has the interpreter call it at these lines, and calls an empty function of its own then,
+at which the debugger has a real breakpoint. So the debugger does nothing at lines without one.
+"""
+
+import ast
+
+from . import agent, evaluator
+from .command import open_session
+from .errors import Problem
+from .frames import find_frame, read_selected, source_line
+from .stacks import frame_name, frame_place
+from .text import safe
+
+SECONDS = 60  # all objects of the process are looked at
+FIRST = (3, 12)  # version of Python
+FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
+SHOWN = 3  # places of a breakpoint
+TEXT_MAX = 4096
+_VERSION = "SELECT python_version FROM process.info"
+
+
+def check(debugger, control):
+    """Refuses what can have none."""
+    agent.check(debugger, control, "break-py")
+    with open_session(debugger) as session:
+        rows = session.query(_VERSION)
+    text = rows[0]["python_version"] if rows else None
+    if not text:
+        raise Problem("break-py: there is no Python in this process")
+    if tuple(int(part) for part in text.split(".")[:2]) < FIRST:
+        raise Problem("break-py needs Python 3.12 or later, and this is %s, which could only be "
+                      "stopped by tracing each of its lines: 'probing -t %d debug --dap' of a shell "
+                      "has breakpoints that do so, from 3.8 on" % (text, debugger.pid()))
+
+
+class Breaks:
+    """Those of the process; use within its Control."""
+
+    def __init__(self, debugger, control):
+        self.debugger, self.control = debugger, control
+
+    def _ask(self, known, *words):
+        request = "\n".join(words).encode("utf-8", "surrogateescape")
+        result = evaluator.Evaluation(self.debugger, self.control, known, False).evaluate(
+            request, SECONDS, evaluator.BREAKS)
+        if result.outcome != evaluator.OK or not result.parts:
+            raise Problem("break-py: %s" % (result.text or "the agent gave no answer"))
+        return ast.literal_eval("".join(text for _, text in result.parts))
+
+    def add(self, file, line, condition):
+        known = agent.need(self.debugger, self.control)
+        told = self._ask(known, "add", file, str(line), condition)
+        if "near" in told:
+            raise Problem("line %d of %s has no code that can be reached any more; lines nearby "
+                          "that have: %s" % (line, ", ".join(map(safe, told["files"])),
+                                             ", ".join(map(str, told["near"]))))
+        if "problem" in told:
+            raise Problem("break-py: %s" % told["problem"])
+        self.debugger.stop_at(known[agent.BREAK_STOPS])
+        return told
+
+    def delete(self, number):
+        known = agent.find(self.debugger)
+        told = self._ask(known, "delete", str(number)) if known else None
+        if told is None:
+            raise Problem("there is no breakpoint %d: 'probing break-py' lists them" % number)
+        if not self._ask(known, "list"):
+            self.debugger.stop_no_more()
+        return told
+
+    def list(self):
+        """All that are in the process, which an earlier debugger may have left."""
+        known = agent.find(self.debugger)
+        found = self._ask(known, "list") if known else []
+        if found:
+            self.debugger.stop_at(known[agent.BREAK_STOPS])
+        return found
+
+
+def described(told):
+    """Lines about a breakpoint."""
+    text = "%s:%d" % (safe(told["file"]), told["line"])
+    if told["condition"]:
+        text += " if " + safe(told["condition"])
+    places, files = told["places"], sorted({file for file, _ in told["places"]})
+    if not places:
+        text += ", of which no code was found so far"
+    names = [safe(name) for _, name in places[:SHOWN]]
+    if len(places) > SHOWN:
+        names.append("%d more" % (len(places) - SHOWN))
+    if places:
+        text += " in %s" % ", ".join(names)
+    lines = [text]
+    if len(files) > 1:
+        lines[0] += ", of %d files" % len(files)
+        lines += ["  " + safe(file) for file in files]
+    if told["lost"]:
+        lines.append("  and %d more of this line's code, in which it does not stop" % told["lost"])
+    return lines
+
+
+def what_stopped(debugger, tid):
+    """What the agent says of the stop of this thread."""
+    name = FIRST_ARGUMENT[debugger.machine()]
+    address = debugger.registers(tid, [name]).get(name, 0)
+    data = debugger.read(address, TEXT_MAX) or debugger.read(address, 64)
+    return data.split(b"\0")[0].decode("utf-8", "replace")
+
+
+def show_stop(debugger):
+    """What is printed when the selected thread has come to one."""
+    number, _, problem = what_stopped(debugger, debugger.thread()).partition(" ")
+    lines = []
+    with open_session(debugger) as session:
+        frame = find_frame(read_selected(session, debugger), 0)
+        lines.append("Python breakpoint %s, %s  %s" % (safe(number), frame_name(frame),
+                                                       frame_place(frame)))
+        text = source_line(session, frame)
+        if text:
+            lines.append("%-4d %s" % (frame["lineno"], safe(text)))
+    if problem:
+        lines.append("its condition raised %s" % safe(problem))
+    return "\n".join(lines) + "\n"

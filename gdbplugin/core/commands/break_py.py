@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""probing break-py"""
+
+import re
+
+from .. import breaks
+from ..command import Command, Option, number
+from ..errors import Problem
+
+
+class BreakPy(Command):
+    name = "break-py"
+    summary = "Stop when a line of Python is reached; without FILE, list where."
+    usage = "[FILE:LINE [if CONDITION]] [OPTIONS]"
+    description = """
+FILE is a path, or the end of one:
+  probing break-py train.py:22
+  probing break-py models/layers.py:140 if len(batch) > 8
+The process goes on as ever until a thread comes to the line; it is stopped as at any breakpoint
+then, and 'probing backtrace', 'probing locals' and 'probing eval' show where. CONDITION is Python,
+evaluated in the process with the variables of that line; if it raises, the process is stopped, too.
+Code of the file that is loaded later counts.
+
+The agent is loaded first if it is not there, and has the interpreter (3.12 or later) call it at
+these lines; other code runs as fast as before. Those left when the debugger goes are taken back by
+the process itself when it comes to one."""
+    options = (Option("delete", "delete the one with that number", "NUMBER", "d"),)
+
+    def run(self, debugger, words):
+        options, rest = self.parse(words)
+        place = None
+        if "delete" in options:
+            self.no_more(rest)
+            chosen = number(options["delete"], "breakpoint")
+        elif rest:
+            place = read_place(rest)
+        control = debugger.control()
+        breaks.check(debugger, control)
+        with control:
+            known = breaks.Breaks(debugger, control)
+            if "delete" in options:
+                lines = ["breakpoint %d deleted" % known.delete(chosen)["number"]]
+            elif place:
+                lines = told_lines(known.add(*place), "Python breakpoint %d at ")
+            else:
+                lines = [line for each in known.list() for line in listed(each)]
+        debugger.write("\n".join(lines or ["no breakpoints of Python"]) + "\n")
+
+
+def read_place(text):
+    """(file, line, condition)"""
+    match = re.match(r"(.+?):(\d+)(?:\s+if\s+(\S.*?))?\s*$", text)
+    if not match or not int(match.group(2)):
+        raise Problem("'%s' is no place: for example 'probing break-py train.py:22' or 'probing "
+                      "break-py train.py:22 if step > 100'" % text)
+    condition = match.group(3) or ""
+    if condition:
+        try:
+            compile(condition, "<condition>", "eval")
+        except SyntaxError as error:
+            raise Problem("'%s' is no condition: %s" % (condition, error.msg))
+    return match.group(1), int(match.group(2)), condition
+
+
+def told_lines(told, beginning):
+    lines = breaks.described(told)
+    return [beginning % told["number"] + lines[0]] + lines[1:]
+
+
+def listed(told):
+    hits = "reached %d time%s" % (told["hits"], "" if told["hits"] == 1 else "s")
+    lines = told_lines(told, "%-3d ")
+    return [lines[0] + "; " + hits] + lines[1:]
+
+
+COMMAND = BreakPy

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing break-py` in gdb and LLDB: the process stops at lines of Python, goes on unharmed, and takes
+breakpoints back that nobody listens to any more."""
+
+import os
+import re
+import subprocess
+import time
+
+import debuggers
+import pytest
+import support
+import tables
+
+PROGRAM = support.HERE / "programs" / "breaks.py"
+GDB = pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb)
+LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
+both = pytest.mark.parametrize("start", [GDB, LLDB])
+VERSIONS = [i for i in support.one_per_version((3, 12))] + \
+    [i for i in support.INTERPRETERS if i.free_threaded and i.version >= (3, 12)][:1]
+LATE = "def late(number):\n    done = number\n    return done\n\n\nloaded = True\n"
+
+
+def line_of(text):
+    """Number of the line of the program that has the text."""
+    lines = PROGRAM.read_text().splitlines()
+    found = [number for number, line in enumerate(lines, 1) if text in line]
+    assert len(found) == 1, text
+    return found[0]
+
+
+RESULT, VALUE, DEPTH = map(line_of, ("result = double", "value += 1", "depth = left"))
+
+
+class Counting(support.Target):
+    """The program, and what it says of itself."""
+
+    def __init__(self, interpreter, folder):
+        self.shared = support.Shared()
+        self.late = folder / "late"
+        super().__init__(interpreter, PROGRAM, self.shared.path, self.late)
+        self.interpreter = interpreter
+
+    def goes_on(self):
+        """Until the main thread has come by twice more."""
+        wanted = self.shared[0] + 2
+        wait_until(lambda: self.shared[0] >= wanted or not self.alive())
+        assert self.alive(), self.errors()
+
+    def shell(self, code):
+        done = subprocess.run([support.BINARY, "-p", str(self.pid), "eval", code], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert not done.returncode, done
+        return done.stdout.strip()
+
+    def has_none(self):
+        """Nothing of ours is in the interpreter."""
+        return self.shell("[sys.monitoring.get_tool(i) for i in range(6)]") == str([None] * 6)
+
+
+def wait_until(true):
+    end = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.002)
+
+
+@pytest.fixture(params=VERSIONS, ids=repr)
+def each(request, tmp_path):
+    with Counting(request.param, tmp_path) as process:
+        process.line()
+        yield process
+
+
+@pytest.fixture
+def one(tmp_path):
+    with Counting(VERSIONS[0], tmp_path) as process:
+        process.line()
+        yield process
+
+
+def attached(start, process, *commands):
+    return start(*commands, arguments=["-p", process.pid])
+
+
+def problem(session):
+    """The line that a command failed with."""
+    lines = [line for line in session.err.splitlines() if re.match(r"(error: )?probing: ", line)]
+    assert len(lines) == 1 and "Traceback" not in session.err, session
+    return lines[0].split("probing: ", 1)[1]
+
+
+def place(line):
+    return "%s:%d" % (PROGRAM, line)
+
+
+# Stopping
+
+@both
+def test_it_stops_with_the_line_selected(start, each):
+    session = attached(
+        start, each, ("set",), "probing break-py breaks.py:%d" % RESULT, ("stop",), "continue",
+        ("stack",), "probing backtrace", ("locals",), "probing locals", ("eval",),
+        "probing eval 6 * 7", ("again",), "probing backtrace", ("list",), "probing break-py",
+        ("delete",), "probing break-py --delete 1", ("none",), "probing break-py")
+    assert "Python breakpoint 1 at breaks.py:%d in work" % RESULT in session.part("set"), session
+    assert "Python breakpoint 1, work  " + place(RESULT) in session.part("stop"), session
+    assert "result = double + 1" in session.part("stop")
+    assert debuggers.frames_of(session.part("stack"))[0] == ("work", place(RESULT)), session
+    number = int(re.search(r"argument number = (\d+)", session.part("locals")).group(1))
+    assert "double = %d" % (2 * number) in re.sub(" +", " ", session.part("locals"))
+    assert "result = (unbound)" in re.sub(" +", " ", session.part("locals"))
+    # Evaluating moves nobody.
+    assert re.search("^42$", session.part("eval"), re.M) and "ran on" not in session.err, session
+    assert debuggers.frames_of(session.part("again")) == debuggers.frames_of(session.part("stack"))
+    assert "in work; reached 1 time\n" in session.part("list"), session
+    assert "breakpoint 1 deleted" in session.part("delete")
+    assert "no breakpoints of Python" in session.part("none")
+    each.goes_on()
+    assert each.has_none()
+
+
+@both
+def test_each_call_stops_and_a_condition_chooses(start, each):
+    session = attached(
+        start, each, "probing break-py breaks.py:%d if number %% 5 == 2" % RESULT, "continue",
+        ("one",), "probing print number", "continue", ("two",), "probing print number",
+        ("list",), "probing break-py", "probing break-py -d 1",
+        "probing break-py %s" % place(RESULT), "continue", ("three",), "probing print number",
+        "continue", ("four",), "probing print number")
+    one, two, three, four = (int(re.search(r"^(\d+)$", session.part(name), re.M).group(1))
+                             for name in ("one", "two", "three", "four"))
+    assert one % 5 == 2 and two == one + 5 and three == two + 1 and four == three + 1, session
+    assert "if number % 5 == 2 in work; reached 2 times" in session.part("list"), session
+    each.goes_on()
+
+
+@both
+def test_code_that_is_running_or_suspended(start, each):
+    """Main has the loop since before; the generator waits at its yield."""
+    loop = line_of("work(shared[0])")
+    session = attached(
+        start, each, "probing break-py breaks.py:%d" % loop, "continue", ("loop",),
+        "probing backtrace", "probing break-py --delete 1", "probing break-py breaks.py:%d" % VALUE,
+        "continue", ("generator",), "probing backtrace")
+    assert debuggers.frames_of(session.part("loop")) == [("<module>", place(loop))], session
+    frames = debuggers.frames_of(session.part("generator"))
+    assert frames[:2] == [("numbers", place(VALUE)),
+                          ("others", place(line_of("for value in numbers")))], session
+    each.goes_on()
+
+
+@both
+def test_code_that_is_loaded_later(start, each):
+    text = each.late.with_name("text")
+    text.write_text(LATE)
+    move = "shell mv %s %s" % (text, each.late)
+    session = attached(
+        start, each, ("set",), "probing break-py late.py:2", ("one",), "probing break-py late.py:6",
+        move if start is debuggers.gdb else "platform " + move, ("module",), "continue",
+        ("function",), "continue", ("stack",), "probing backtrace", ("list",), "probing break-py")
+    assert "late.py:2, of which no code was found so far" in session.part("set"), session
+    assert "Python breakpoint 2, <module>  /nowhere/late.py:6" in session.part("module"), session
+    assert "Python breakpoint 1, late  /nowhere/late.py:2" in session.part("function")
+    assert [name for name, _ in debuggers.frames_of(session.part("stack"))] == [
+        "late", "load", "<module>"]
+    assert "late.py:2 in late; reached 1 time" in session.part("list")
+    each.goes_on()
+
+
+@both
+def test_two_in_one_function(start, one):
+    """A line that was passed before it had one is looked at again."""
+    other = line_of("return result")
+    session = attached(
+        start, one, "probing break-py breaks.py:%d" % RESULT, "continue",
+        "probing break-py breaks.py:%d" % other, ("second",), "continue", ("first",), "continue",
+        "probing break-py -d 1", ("only",), "continue", "probing break-py -d 2")
+    assert "Python breakpoint 2, work  " + place(other) in session.part("second"), session
+    assert "Python breakpoint 1, work  " + place(RESULT) in session.part("first"), session
+    assert "Python breakpoint 2, work  " + place(other) in session.part("only"), session
+    one.goes_on()
+    assert one.has_none()
+
+
+@both
+def test_a_condition_that_raises_stops(start, one):
+    session = attached(start, one, "probing break-py breaks.py:%d if nothing > 1" % RESULT,
+                       ("stop",), "continue")
+    assert "its condition raised NameError: name 'nothing' is not defined" in session.part("stop")
+    one.goes_on()
+
+
+@both
+def test_what_is_evaluated_does_not_stop(start, one):
+    session = attached(start, one, "probing break-py breaks.py:%d" % RESULT, ("inside",),
+                       "probing eval unseen()", ("stop",), "continue", ("outside",),
+                       "probing eval work(20)")
+    assert re.search("^-1$", session.part("inside"), re.M), session
+    assert "Python breakpoint 1, work" in session.part("stop")
+    assert re.search("^41$", session.part("outside"), re.M), session
+
+
+@debuggers.needs_gdb
+def test_a_recursion_goes_as_deep_as_before(each):
+    """Though nothing of ours has room at its end."""
+    def deepest():
+        before = each.shared[0]
+        wait_until(lambda: each.shared[0] >= before + 3)
+        return each.shared[1]
+
+    depth = deepest()
+    assert depth > 100
+    with holding(each, "probing break-py breaks.py:%d if left < 0" % DEPTH):
+        assert deepest() == depth
+
+
+# Refusals
+
+@both
+def test_a_line_without_code(start, one):
+    empty = RESULT + 1
+    session = attached(start, one, "probing break-py breaks.py:%d" % empty)
+    said = problem(session)
+    assert said.startswith("line %d of %s has no code that can be reached" % (empty, PROGRAM)), said
+    assert said.endswith(", %d, %d, %d" % (RESULT - 1, RESULT, RESULT + 2)), said
+    one.goes_on()
+    assert one.has_none()
+
+
+@both
+@pytest.mark.parametrize("command, said", [
+    ("probing break-py here", "'here' is no place: for example"),
+    ("probing break-py a.py:0", "'a.py:0' is no place"),
+    ("probing break-py a.py:1 if )", "')' is no condition"),
+    ("probing break-py --delete x", "'x' is no breakpoint"),
+    ("probing break-py a.py:1", "there is no process: attach to one"),
+])
+def test_what_is_no_breakpoint(start, command, said):
+    assert said in problem(start(command))
+
+
+@both
+def test_one_that_is_not_there(start, one):
+    session = attached(start, one, "probing break-py --delete 7")
+    assert "there is no breakpoint 7: 'probing break-py' lists them" in problem(session)
+
+
+@both
+def test_before_3_12(start, target):
+    interpreter = next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
+    process = target("sleeper.py", interpreter=interpreter)
+    said = problem(attached(start, process, "probing break-py sleeper.py:3"))
+    assert "needs Python 3.12 or later, and this is 3.11" in said and "debug --dap" in said
+
+
+@both
+def test_a_core(start, one, tmp_path):
+    core = tables.core_of(one.pid, tmp_path)
+    exe = os.readlink("/proc/%d/exe" % one.pid)
+    session = start("probing break-py breaks.py:1", arguments=[exe, core] if start is debuggers.gdb
+                    else ["-c", core, exe])
+    assert "break-py needs a process, and this is a core file" in problem(session), session
+
+
+@debuggers.needs_gdb
+@debuggers.needs_gdbserver
+def test_behind_a_gdbserver(one):
+    with debuggers.gdbserver(one.pid) as address:
+        session = debuggers.gdb(
+            "target remote " + address, "probing break-py breaks.py:%d" % RESULT, ("stop",),
+            "continue", ("locals",), "probing locals",
+            arguments=[os.readlink("/proc/%d/exe" % one.pid)])
+    assert "Python breakpoint 1, work" in session.part("stop"), session
+    assert "argument number" in session.part("locals")
+    one.goes_on()
+
+
+# The end
+
+@both
+def test_a_debugger_that_left(start, each):
+    """The process takes its breakpoints back by itself."""
+    session = attached(start, each, "probing break-py breaks.py:%d" % RESULT, "continue")
+    assert "Python breakpoint 1, work" in session.out, session
+    each.goes_on()
+    wait_until(each.has_none)
+    session = attached(start, each, ("list",), "probing break-py")
+    assert "no breakpoints of Python" in session.part("list"), session
+
+
+class holding:
+    """gdb, in which the process runs on after the command."""
+
+    def __init__(self, process, command):
+        self.process, self.command = process, command
+
+    def __enter__(self):
+        before = self.process.shared[0]
+        self.gdb = subprocess.Popen(
+            ["gdb", "-nx", "-q", "-batch", "-ex", "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
+             "-ex", self.command, "-ex", "echo set\\n", "-ex", "continue", "-p", str(self.process.pid)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=debuggers.environment())
+        said = ""
+        for line in self.gdb.stdout:
+            said += line
+            if line == "set\n":
+                break
+        assert "Python breakpoint 1 at" in said, said
+        wait_until(lambda: self.process.shared[0] > before + 2)
+        return self.gdb
+
+    def __exit__(self, *_):
+        self.gdb.kill()
+        self.gdb.communicate()
+
+
+@debuggers.needs_gdb
+def test_a_debugger_that_died(each):
+    """Its own breakpoint stays in the process, and is never run into."""
+    with holding(each, "probing break-py breaks.py:%d if ready" % RESULT) as gdb:
+        gdb.kill()
+        gdb.wait()
+    assert support.thread_status(each.pid)["TracerPid"] == "0"
+    each.shell("ready = True")
+    each.goes_on()
+    wait_until(each.has_none)
+    each.goes_on()
+
+
+@debuggers.needs_gdb
+def test_the_agent_can_go(each):
+    session = attached(debuggers.gdb, each, "probing break-py breaks.py:%d if 0" % RESULT,
+                       "probing break-py breaks.py:%d" % VALUE, "continue")
+    assert "Python breakpoint 2, numbers" in session.out, session
+    done = subprocess.run([support.BINARY, "-p", str(each.pid), "eject"], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0 and b"reason" not in done.stdout, done
+    with open("/proc/%d/maps" % each.pid) as maps:
+        assert "libprobing-agent" not in maps.read()
+    each.goes_on()
+    assert each.has_none()
+
+
+@debuggers.needs_gdb
+def test_running_it_again(tmp_path):
+    """The breakpoint does not hinder the next process of the debugger."""
+    shared = support.Shared()
+    interpreter = VERSIONS[0]
+    session = debuggers.gdb(
+        "set breakpoint pending on", "tbreak clock_nanosleep", "run", ("set",), "probing break-py breaks.py:%d" % RESULT,
+        ("stop",), "continue", "kill", "tbreak clock_nanosleep", ("again",), "run",
+        "probing break-py", "kill",
+        arguments=["--args", interpreter.exe, PROGRAM, shared.path, tmp_path / "late"],
+        env=interpreter.env)
+    assert "Python breakpoint 1 at" in session.part("set"), session
+    assert "Python breakpoint 1, work" in session.part("stop"), session
+    assert "Cannot" not in session.err + session.out, session
+    assert "no breakpoints of Python" in session.part("again"), session
+    shared.close()
+
+
+@debuggers.needs_gdb
+def test_another_debugger_in_its_place(one):
+    """debugpy or coverage may have some of the places: all others are taken."""
+    one.shell("sys.monitoring.use_tool_id(4, 'theirs')")
+    session = attached(debuggers.gdb, one, "probing break-py breaks.py:%d" % RESULT, ("stop",),
+                       "continue")
+    assert "Python breakpoint 1, work" in session.part("stop"), session
+    one.shell("[sys.monitoring.use_tool_id(i, 'theirs') for i in (3, 5)]")
+    wait_until(lambda: one.shell("sys.monitoring.get_tool(3)") == "'theirs'")
+    session = attached(debuggers.gdb, one, "probing break-py breaks.py:%d" % RESULT)
+    assert "sys.monitoring has no place left: theirs, theirs, theirs" in problem(session), session
+
+
+@debuggers.needs_gdb
+def test_a_child_does_not_stop(one):
+    """It inherits the lines, and nobody listens to it."""
+    one.shell("def forks():\n"
+              "    child = os.fork()\n"
+              "    if not child:\n"
+              "        work(1)\n"
+              "        os._exit(7)\n"
+              "    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n")
+    with holding(one, "probing break-py breaks.py:%d if number == 1" % RESULT):
+        assert one.shell("forks()") == "7"
+    one.goes_on()
+
