@@ -13,7 +13,8 @@ enum {
 	METH_VARARGS = 1,
 	CODE = 16, /* bytes of the function, within which debuggers set their breakpoint */
 	STATUS = 4096,
-	LOOK_US = 100000, /* how often who is held looks for the debugger */
+	LOOK_MS = 100, /* how often it is looked for the debugger, at least */
+	US_OF_MS = 1000,
 };
 
 /** What listener() gives, as agent/breaks.py knows it. */
@@ -75,6 +76,14 @@ static bool tracer_left(void)
 /** Whether the debugger has its breakpoint in our function; @p sure: and lives. */
 static bool is_heard(bool sure)
 {
+	static _Atomic int64_t looked;
+	int64_t now = prba_now_ms();
+
+	/* Conditions may be false for ever. */
+	if (now - atomic_load(&looked) >= LOOK_MS) {
+		atomic_store(&looked, now);
+		sure = true;
+	}
 	return memcmp(original, (const void *)probing_agent_break_stops, CODE) &&
 	       !(sure && tracer_left());
 }
@@ -88,7 +97,7 @@ static bool stay(void)
 	while (atomic_load(&probing_agent_break_quiet)) {
 		if (tracer_left() || !sees_tracer)
 			return false;
-		prba_wait_for(&probing_agent_break_quiet, 1, LOOK_US);
+		prba_wait_for(&probing_agent_break_quiet, 1, LOOK_MS * US_OF_MS);
 	}
 	return true;
 }

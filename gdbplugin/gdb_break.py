@@ -44,6 +44,6 @@ def on_stop(event):
         if made.is_valid() and any(each is made for each in event.breakpoints):
             try:
                 face.write(breaks.show_stop(face))
-            except Problem as problem:
+            except (Problem, gdb.error) as problem:
                 face.warn("a breakpoint of Python was reached; where cannot be shown: %s" % problem)
             return

@@ -19,6 +19,10 @@ $(O)/peers/.stamp: tests/bench/module.mk
 bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; writes docs/debuggers.md
 	$(Q)python3 tests/bench/debuggers.py --library $(CURDIR)/$(O)/libprobing.so
 
+.PHONY: bench-breaks
+bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/debuggers.md
+	$(Q)python3 tests/bench/breaks.py --library $(CURDIR)/$(O)/libprobing.so
+
 .PHONY: bench
 bench: $(O)/probing $(O)/peers/.stamp ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \

@@ -330,6 +330,15 @@ def test_a_debugger_that_died(each):
 
 
 @debuggers.needs_gdb
+def test_a_debugger_that_died_and_a_condition_that_stays_false(each):
+    with holding(each, "probing break-py breaks.py:%d if ready" % RESULT) as gdb:
+        gdb.kill()
+        gdb.wait()
+    wait_until(each.has_none)
+    each.goes_on()
+
+
+@debuggers.needs_gdb
 def test_the_agent_can_go(each):
     session = attached(debuggers.gdb, each, "probing break-py breaks.py:%d if 0" % RESULT,
                        "probing break-py breaks.py:%d" % VALUE, "continue")
