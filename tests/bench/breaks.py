@@ -86,11 +86,11 @@ def row(args, name, python):
         with subprocess.Popen([python, file, str(args.rounds)], stdin=subprocess.PIPE, text=True,
                               stdout=subprocess.PIPE) as process:
             # In turns, since other programs change how fast a processor is.
-            before, never, unreached = (min(times) for times in zip(*(
-                (ask(process),
-                 with_breakpoint(args, process, 2 * turn + 1, "measured.py:%d" % NEVER),
-                 with_breakpoint(args, process, 2 * turn + 2, "measured.py:%d" % UNREACHED))
-                for turn in range(TURNS))))
+            turns = [(ask(process),
+                      with_breakpoint(args, process, 2 * turn + 1, "measured.py:%d" % NEVER),
+                      with_breakpoint(args, process, 2 * turn + 2, "measured.py:%d" % UNREACHED))
+                     for turn in range(TURNS)]
+            before, never, unreached = (min(times) for times in zip(*turns))
             reached = with_breakpoint(args, process, 2 * TURNS + 1,
                                       "measured.py:%d if number < 0" % REACHED, kill=True)
             after = min(ask(process) for _ in range(TURNS))

@@ -22,7 +22,7 @@ evaluated in the process with the variables of that line; if it raises, the proc
 Code of the file that is loaded later counts.
 
 The agent is loaded first if it is not there, and has the interpreter (3.12 or later) call it at
-these lines; other code runs as fast as before. Those left when the debugger goes are taken back by
+these lines only. Those left when the debugger goes are taken back by
 the process itself when it comes to one."""
     options = (Option("delete", "delete the one with that number", "NUMBER", "d"),)
 
