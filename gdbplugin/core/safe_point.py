@@ -31,6 +31,7 @@ _BEGINNING = re.compile(r"_start$|__libc_start|start_thread$|clone|__clone|threa
 
 
 _ENTERS = {"x86_64": b"\x0f\x05", "aarch64": b"\x01\x00\x00\xd4"}
+_ENOSYS = 38
 
 
 class Stack:
@@ -39,9 +40,12 @@ class Stack:
     def __init__(self, tid, waits, gil):
         self.tid, self.waits, self.gil = tid, bool(waits), gil
         self.frames, self.whole = [], True
+        self.enters = False  # a system call that the kernel has not begun
 
     def unsafe(self):
         """Number of the outermost frame that holds a lock, and why; None if there is none."""
+        if self.enters:
+            return -1, "at the entry of a system call, which would fail"
         found = None
         for number, frame in enumerate(self.frames):
             why = self._why(number, frame)
@@ -89,7 +93,15 @@ def read_stacks(debugger, session):
         # What it waits for is not known behind a gdbserver; that it is in the kernel shows.
         if not stack.waits and stack.frames:
             stack.waits = behind_a_call(debugger, stack.frames[0]["ip"])
+        stack.enters = stack.waits and at_entry(debugger, stack.tid)
     return list(stacks.values())
+
+
+def at_entry(debugger, tid):
+    """Whether it stands there by the debugger's catchpoint: the kernel has set what an unknown call
+    returns, and goes on with the call from registers that a call of a function would change."""
+    result = debugger.registers(tid, ["rax"]).get("rax", 0)
+    return (result + _ENOSYS) % 2 ** 64 == 0
 
 
 def behind_a_call(debugger, pc):

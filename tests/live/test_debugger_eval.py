@@ -111,6 +111,17 @@ def test_in_malloc(target):
     assert process.alive() and shell(process, "broken").stdout == "[]\n"
 
 
+@debuggers.needs_gdb
+def test_at_the_entry_of_a_system_call(target):
+    """gdb's call of a function there would have the program's own call fail."""
+    process = target("sleeper.py", interpreter=known())
+    session = attached(debuggers.gdb, process, "catch syscall read", "continue", ("at",),
+                       "probing threads", "probing inject")
+    assert "at the entry of a system call" in problem(session), session
+    assert "let the process run for a moment" in problem(session)
+    assert process.wait() == (0, "")
+
+
 @both
 def test_what_was_selected_stays(start, sleeper):
     session = attached(start, sleeper, "probing up", ("before",), "probing backtrace",
