@@ -164,8 +164,8 @@ static void test_damaged_libc(void **state)
 	assert_true(results[PRB_CFI_UNSUPPORTED] > LOOKUPS / 100);
 	assert_memory_equal(frames, (const void *)(uintptr_t)original.frames.address,
 			    original.frames.size);
-	/* A lookup takes some 0.3 µs; even the worst of them must not take a thousand times that, and
-	 * not on an emulated machine either.
+	/* A lookup takes some 0.3 µs; even the worst of them must not take a thousand times that,
+	 * on an emulated machine neither.
 	 */
 	assert_true(end.tv_sec - start.tv_sec < 60);
 }
