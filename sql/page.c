@@ -143,11 +143,19 @@ void prb_put_real(struct prb_scan *scan, unsigned column, double value)
 		*c = (struct prb_cell){.kind = PRB_CELL_REAL, .real = value};
 }
 
+/** Bytes of a text that are kept. Tables of ourselves say what can be asked for: all of it. */
+static size_t text_max(const struct prb_scan *scan)
+{
+	bool ours = !strcmp(scan->table->schema, "information_schema");
+
+	return ours ? PRB_TEXT_MAX : scan->session->text_max;
+}
+
 /** Cuts text that is too long, not within a character, and shows that it was cut. */
 static void cut(struct prb_scan *scan, size_t offset)
 {
 	struct prb_str *s = &scan->page->text;
-	size_t length = scan->session->text_max;
+	size_t length = text_max(scan);
 
 	if (s->length - offset <= length)
 		return;
@@ -173,7 +181,7 @@ void prb_put_bytes(struct prb_scan *scan, unsigned column, const char *text, siz
 	if (!c)
 		return;
 	/* One byte more than is kept, so that it shows. */
-	prb_str_append(&scan->page->text, text, PRB_MIN(length, scan->session->text_max + 1));
+	prb_str_append(&scan->page->text, text, PRB_MIN(length, text_max(scan) + 1));
 	set_text(scan, c, offset);
 }
 
@@ -186,11 +194,11 @@ void prb_put_text(struct prb_scan *scan, unsigned column, const char *text)
 void prb_put_static(struct prb_scan *scan, unsigned column, const char *text)
 {
 	struct prb_cell *c = cell(scan, column);
-	size_t length = c && text ? strnlen(text, scan->session->text_max + 1) : 0;
+	size_t length = c && text ? strnlen(text, text_max(scan) + 1) : 0;
 
 	if (!c || !text)
 		return;
-	if (length > scan->session->text_max)
+	if (length > text_max(scan))
 		prb_put_bytes(scan, column, text, length);
 	else
 		*c = (struct prb_cell){

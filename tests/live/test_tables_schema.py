@@ -148,6 +148,7 @@ def test_long_texts_are_cut(target):
         assert session.query(sql) == [("é" * 40,)]
         session.set("probing.text.max", "4")
         assert session.query("SELECT kind FROM process.info") == [("proc…",)]
+        assert session.query("SHOW probing.text.max")[0][:2] == ("probing.text.max", "4")
 
 
 def test_several_targets(target):
