@@ -45,7 +45,7 @@ def test_library_is_small_and_needs_only_an_old_libc():
     assert versions and max(versions) <= (2, 17), versions
     exported = [line.split()[-1] for line in text.split("\n") if " g " in line and ".text" in line]
     assert sorted(exported) == ["probing_agent" + end for end in (
-        "_debugger_interrupt", "_debugger_start", "_start", "_stop")]
+        "_break_stops", "_debugger_interrupt", "_debugger_start", "_start", "_stop")]
 
 
 def test_status_stop_and_start_again(loaded, probing):
