@@ -137,9 +137,12 @@ class Evaluation:
         """It waits for the GIL, if another thread asked for that just before it was stopped: then
         ours lets go of it, and goes on only when that one has had it. Or it has the GIL, so that
         nothing of Python can run, or has left Python for good, and waits for one that was stopped
-        in the middle of a wait."""
+        in the middle of a wait. In a free-threaded build it may wait until all stand where Python
+        stops them."""
         with open_session(self.debugger) as session:
             ours = [t for t in safe_point.read_threads(session) if t.tid == self.tid]
+            if safe_point.is_free_threaded(session) and any(t.waits for t in ours):
+                self.everyone = True
         return not ours or any(t.gil == "waits" or t.gil == "holds" and t.waits for t in ours)
 
     def _wait(self, seconds):
@@ -161,7 +164,8 @@ class Evaluation:
                 stops = head.stops
                 alone = not self.everyone
             elif which == run.TIMER and time.monotonic() < until:
-                alone = head.state == RUNNING and not self.everyone and not self._needs_others()
+                needed = head.state != RUNNING or self._needs_others()
+                alone = not needed and not self.everyone
             else:
                 self._give_up(which, text, head.state, seconds)
 
