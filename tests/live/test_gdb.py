@@ -246,10 +246,10 @@ def test_width(sleeper):
 
 def test_help():
     session = gdb(("bare",), "probing", ("help",), "help probing", ("query",), "help probing query",
-                  ("complete",), "complete probing b", ("set",), "help set probing")
+                  ("complete",), "complete probing ba", ("set",), "help set probing")
     assert session.part("bare") == session.part("help")
     for name in ("backtrace", "query", "threads", "locals", "up", "down", "frame", "list", "print",
-                 "tables", "snapshot", "info"):
+                 "tables", "snapshot", "info", "break-py", "eval", "inject"):
         assert re.search(r"^probing %s -- [A-Z].*\.$" % name, session.part("help"), re.M), session
     assert "--format FORMAT" in session.part("query")
     assert session.part("complete").split() == ["probing", "backtrace"]
