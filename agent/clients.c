@@ -21,6 +21,19 @@ bool prba_clients_add(struct prba_clients *clients, struct prba_connection *c)
 	return false;
 }
 
+bool prba_clients_expect_room(const struct prba_clients *clients)
+{
+	int64_t now = prba_now_ms();
+	bool expected = false;
+
+	for (int i = 0; i < PRBA_CLIENTS; i++) {
+		if (!clients->list[i])
+			return false;
+		expected |= now < clients->list[i]->ends_by;
+	}
+	return expected;
+}
+
 void prba_clients_count(const struct prba_clients *clients, unsigned *present, unsigned *busy)
 {
 	*present = *busy = 0;
@@ -42,6 +55,8 @@ static int64_t look_after(struct prba_clients *clients, int i, int64_t now, bool
 	if ((stopping || atomic_load(&c->gone)) && !prba_job_is_over(c)) {
 		if (now >= c->interrupt_at) {
 			prba_job_leave(c);
+			if (!c->ends_by)
+				c->ends_by = now + INTERRUPT_AGAIN_MS;
 			c->interrupt_at = now + INTERRUPT_AGAIN_MS;
 		}
 		again = c->interrupt_at;

@@ -20,6 +20,9 @@ struct prba_clients {
 /** Takes a connection over; false, and it stays the caller's, if there are too many. */
 bool prba_clients_add(struct prba_clients *clients, struct prba_connection *c);
 
+/** True if there is no place for another one, but the code of one that has left is about to end. */
+bool prba_clients_expect_room(const struct prba_clients *clients);
+
 /** How many there are that have not left, and for how many code runs. */
 void prba_clients_count(const struct prba_clients *clients, unsigned *present, unsigned *busy);
 

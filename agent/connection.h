@@ -27,6 +27,7 @@ struct prba_connection {
 	bool wants_stop;  /**< it asked for a stop, to be answered when all is over */
 	uint16_t stop_request;
 	int64_t interrupt_at; /**< when code without a client is interrupted again */
+	int64_t ends_by;      /**< until then such code is expected to end, in its first second */
 
 	uint8_t *in; /**< server's thread only */
 	size_t in_used, in_size;

@@ -238,7 +238,9 @@ static void serve_once(void)
 	int timeout = look_after();
 	bool accepts = false;
 
-	add_polled(&polled, server.socket.fd, NULL);
+	/* Who comes waits meanwhile, rather than being sent away. */
+	if (!prba_clients_expect_room(&server.clients))
+		add_polled(&polled, server.socket.fd, NULL);
 	add_polled(&polled, server.wake.fd, NULL);
 	for (int i = 0; i < PRBA_CLIENTS; i++) {
 		struct prba_connection *c = server.clients.list[i];
