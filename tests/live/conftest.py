@@ -118,6 +118,14 @@ def run(*arguments, env=None, cwd=None, **options):
     return Result(arguments, done.returncode, (done.stdout or b"").decode(), done.stderr.decode())
 
 
+@pytest.fixture
+def shared():
+    """Memory that the target and the test both see."""
+    memory = support.Shared()
+    yield memory
+    memory.close()
+
+
 @pytest.fixture(scope="session")
 def probing():
     """probing(*arguments): runs the command; .code, .out, .err."""

@@ -11,6 +11,7 @@ import debuggers
 import pytest
 import support
 import tables
+from test_debugger_ctrl_c import sleeper  # noqa: F401 (fixture)
 
 PROGRAMS = support.HERE / "programs"
 
@@ -31,14 +32,6 @@ def sleeping(request):
         process.line()
         support.wait_for_all_asleep(process.pid, len(support.thread_ids(process.pid)))
         yield process
-
-
-@pytest.fixture
-def sleeper(target):
-    known = next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
-    process = target("sleeper.py", interpreter=known)
-    support.wait_for_sleep(process.pid, "pipe_read")
-    return process
 
 
 def answers(session, name):

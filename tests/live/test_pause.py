@@ -24,13 +24,6 @@ QUEUED = signal.SIGRTMIN + 1
 
 
 @pytest.fixture
-def shared():
-    memory = support.Shared()
-    yield memory
-    memory.close()
-
-
-@pytest.fixture
 def counting(target, shared, newest):
     """A program whose threads never rest."""
     return target("counting.py", shared.path, "4")

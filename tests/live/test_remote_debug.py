@@ -30,13 +30,6 @@ class Pause(pauses.Pause):
 
 
 @pytest.fixture
-def shared():
-    memory = support.Shared()
-    yield memory
-    memory.close()
-
-
-@pytest.fixture
 def service(target, shared, newest):
     with Service(target("counting.py", shared.path, "4").pid) as served:
         yield served
