@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What code is evaluated in. The main thread, after "ready": idle reads stdin, busy counts, gil is in a
-call that holds the GIL for seconds each time stdin says so; prints lets another thread print lines."""
+call that holds the GIL each time stdin says so, while it counts to a number, or without one until
+stdin says more; prints lets another thread print lines."""
 import os
 import sys
 import threading
@@ -20,8 +21,12 @@ def printing():
 
 
 def hold():
-    """One call in C that lets nobody else run; it ends after some seconds."""
-    sum(range(int(sys.argv[2])))
+    """One call in C that lets nobody else run."""
+    if len(sys.argv) > 2:
+        sum(range(int(sys.argv[2])))
+    else:
+        import ctypes
+        ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(1), 1)
 
 
 if mode != "alone":  # before 3.7, the GIL is made with the first thread
