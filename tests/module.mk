@@ -5,8 +5,14 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/
 PYTHON := $(shell for p in python3 /usr/bin/python3; do \
 	$$p -c 'import pytest, jsonschema, psutil' 2>/dev/null && echo $$p && break; done)
 PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
+# On how many interpreters a live test runs, at most, in `make check`.
+SAMPLE ?= 4
+# Live tests wait for much: files of them run side by side where pytest-xdist is there.
+BESIDE := $(shell $(PYTHON) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
 # Real processes on a busy machine: a test that fails is told, and has to fail again to count.
-LIVE = $(or $(PYTHON),python3) -m pytest -q -o cache_dir=$(abspath $(O)/pytest-cache)
+LIVE = PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
+	PROBING_SAMPLE=$(SAMPLE) $(or $(PYTHON),python3) -m pytest -q \
+	-o cache_dir=$(abspath $(O)/pytest-cache)
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
@@ -28,10 +34,8 @@ check-unit: $(UNIT_TESTS) ## unit tests
 
 .PHONY: check-live
 check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-steps test-interpreters ## tests on real interpreters and processes
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
-		$(LIVE) tests/live || { \
+	$(Q)$(LIVE) $(BESIDE) tests/live || { \
 		echo "check-live: what failed is run once more; a second failure counts" >&2; \
-		PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
 		$(LIVE) --last-failed tests/live; }
 
 # A build whose injector kills itself before a chosen step.

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,53 @@ import support  # noqa: E402
 
 PROGRAMS = HERE / "programs"
 VERSIONS = [(3, minor) for minor in range(4, 16)]
+# On how many interpreters a test runs, at most; 0: on all that it is meant for.
+SAMPLE = int(os.environ.get("PROBING_SAMPLE", "0"))
 
 
 def pytest_configure(config):
     # Started in the background, we and all our children would ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.addinivalue_line("markers", "every_interpreter: runs on all, also in a sample")
     if not os.access(support.BINARY, os.X_OK):
         pytest.exit("%s is missing: run make first" % support.BINARY, 2)
+
+
+def _without_interpreter(item):
+    """What a test does, whatever it runs on; and the name of what that is."""
+    callspec = getattr(item, "callspec", None)
+    names = [key for key, value in callspec.params.items()
+             if isinstance(value, support.Interpreter)] if callspec else []
+    if len(names) != 1:
+        return None, None
+    others = sorted((key, str(index)) for key, index in callspec.indices.items()
+                    if key not in names)
+    return (str(item.fspath), item.originalname, str(others)), repr(callspec.params[names[0]])
+
+
+def sample(names, key):
+    """SAMPLE of the interpreters, far from each other; which ones depends on what is done with
+    them, so that all are used by some tests, and by the same ones each time."""
+    names = list(dict.fromkeys(names))
+    first = zlib.crc32(repr(key).encode())
+    return {names[(first + i * len(names) // SAMPLE) % len(names)] for i in range(SAMPLE)}
+
+
+def pytest_collection_modifyitems(config, items):
+    """Takes away, of each test that runs on many interpreters, all but a sample of them."""
+    if not SAMPLE:
+        return
+    groups = {}
+    for item in items:
+        key, name = _without_interpreter(item)
+        if key and not item.get_closest_marker("every_interpreter"):
+            groups.setdefault(key, []).append((name, item))
+    dropped = set()
+    for key, members in groups.items():
+        kept = sample([name for name, _ in members], key)
+        dropped.update(item for name, item in members if name not in kept)
+    items[:] = [item for item in items if item not in dropped]
+    config.hook.pytest_deselected(items=dropped)
 
 
 def missing_interpreters():
@@ -41,6 +82,17 @@ def missing_interpreters():
             yield "%d.%d" % version
     if not any(interpreter.free_threaded for interpreter in support.INTERPRETERS):
         yield "a free-threaded build"
+
+
+def pytest_sessionfinish(session):
+    """One of pytest-xdist's workers prints nothing itself."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["reported"] = support.REPORTED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    support.REPORTED.extend(getattr(node, "workeroutput", {}).get("reported", []))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -79,6 +79,7 @@ class Tally:
         self.deep += any(WHERE.fullmatch(frame["func"]) for frame in frames)
 
 
+@pytest.mark.every_interpreter
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 8)) + [
     i for i in support.INTERPRETERS if i.free_threaded and not i.debug_build], ids=repr)

@@ -2,6 +2,8 @@
 """`debug --locals`: names, kinds and values of variables as the target itself says them."""
 import json
 
+import pytest
+
 import support
 from conftest import PROGRAMS
 
@@ -10,6 +12,7 @@ def found(frame):
     return {each["name"]: [each["kind"], each["value"]] for each in frame["locals"]}
 
 
+@pytest.mark.every_interpreter
 def test_locals(interpreter):
     command = [interpreter.exe, PROGRAMS / "values.py"]
     with support.Program(command, env=interpreter.env) as program:

@@ -30,6 +30,7 @@ def check(thread, told, values):
             assert (name, found.get(name)) == (name, value)
 
 
+@pytest.mark.every_interpreter
 def test_dump(probing, asleep):
     for options in WAYS:
         dump = support.dump(asleep.pid, *options)

@@ -25,6 +25,7 @@ def options_of(interpreter, seed):
     return ("-X", "no_debug_ranges") if seed % 5 == 4 and interpreter.version >= (3, 11) else ()
 
 
+@pytest.mark.every_interpreter
 @pytest.mark.parametrize("interpreter", support.INTERPRETERS, ids=repr)
 def test_stacks_are_what_python_says(interpreter):
     for seed in SEEDS:
