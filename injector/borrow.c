@@ -13,6 +13,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
 #include "injector/fault_step.h"
+#include "injector/unstopped.h"
 #include "injector/mailbox.h"
 #include "injector/run_to.h"
 
@@ -33,11 +34,11 @@ static struct prb_error *step(struct prb_borrow *b, int request, int signal)
 
 static struct prb_error *await(struct prb_borrow *b, double deadline, int *status)
 {
-	PRB_TRY(prb_stop_await(&b->stop, deadline, status));
-	if (WIFSTOPPED(*status))
-		return NULL;
-	b->stop.seized = b->stop.stopped = b->changed = false;
-	return prb_error_os(ESRCH, "thread %d is gone", b->stop.tid);
+	struct prb_error *err = prb_stop_await(&b->stop, deadline, status);
+
+	if (!b->stop.seized)
+		b->changed = false;
+	return err;
 }
 
 static bool is_event(int status)
@@ -91,7 +92,6 @@ struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_m
 	b->changed = b->left = b->at_event = b->stop_signal = false;
 	b->earlier_us = 0;
 	b->mailbox = 0;
-	prb_unstopped_begin(&b->unstopped);
 	PRB_TRY(prb_stop_seize_in_turn(tid, &b->stop));
 	PRB_TRY(stop_at_event(b, timeout_ms));
 	return look(b);
@@ -102,7 +102,7 @@ struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int 
 {
 	b->earlier_us += (prb_mail_now() - b->begin) * 1e6;
 	PRB_TRY(prb_run_to(&b->stop, address, timeout_ms, reached));
-	prb_unstopped_extend(&b->unstopped);
+	prb_unstopped_extend();
 	return look(b);
 }
 
@@ -246,7 +246,7 @@ static struct prb_error *make_call(struct prb_borrow *b, long number, const uint
 	if (maps && b->frame.store)
 		b->frame.next = b->frame.store;
 	b->changed = true;
-	prb_unstopped_extend(&b->unstopped);
+	prb_unstopped_extend();
 	PRB_TRY(b->arch->set_syscall(b->stop.tid, &b->state, b->code.gadget, &b->frame, number,
 				     arguments));
 	if (first)
@@ -294,8 +294,8 @@ static struct prb_error *look_after(struct prb_borrow *b)
 	if (!got)
 		return NULL;
 	if (got < 0 || !WIFSTOPPED(status)) {
-		b->stop.seized = b->stop.stopped = b->changed = false;
-		return prb_error_os(ESRCH, "thread %d is gone", b->stop.tid);
+		b->changed = false;
+		return prb_stop_lose(&b->stop);
 	}
 	b->at_event = true;
 	if (!set_aside(b, status))
@@ -361,7 +361,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 {
 	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
 
-	prb_unstopped_extend(&b->unstopped);
+	prb_unstopped_extend();
 	PRB_TRY(b->arch->set_borrow(b->stop.tid, &b->state, start, stack, mailbox));
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
@@ -403,11 +403,9 @@ struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)
 	bool again = b->stop_signal;
 
 	*pause_us = 0;
-	if (!b->stop.seized) {
-		prb_unstopped_end(&b->unstopped);
+	if (!b->stop.seized)
 		return NULL;
-	}
-	prb_unstopped_extend(&b->unstopped);
+	prb_unstopped_extend();
 	if (b->changed) {
 		err = restore(b);
 		if (err)
@@ -416,7 +414,6 @@ struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)
 	}
 	b->stop.begin = b->begin;
 	prb_stop_end(&b->stop, pause_us);
-	prb_unstopped_end(&b->unstopped);
 	*pause_us += b->earlier_us;
 	if (again)
 		kill(b->target->pid, SIGSTOP);

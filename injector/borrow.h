@@ -23,7 +23,6 @@
 #include "dwarf/target.h"
 #include "injector/inject_arch.h"
 #include "injector/stop.h"
-#include "injector/unstopped.h"
 
 struct prb_borrow {
 	const struct prb_inject_arch *arch;
@@ -31,10 +30,9 @@ struct prb_borrow {
 	int memory;		   /**< of prb_mail_open(); set by the caller like these */
 	struct prb_target_code code;
 	struct prb_stop stop;
-	struct prb_unstopped unstopped; /**< while it stands */
-	double begin;			/**< when it was last seen running */
-	double earlier_us;		/**< how long it stood before that, since it was taken */
-	struct prb_thread_state state;	/**< as it was; calls to be repeated are rewound */
+	double begin;		       /**< when it was last seen running */
+	double earlier_us;	       /**< how long it stood before that, since it was taken */
+	struct prb_thread_state state; /**< as it was; calls to be repeated are rewound */
 	struct prb_return_frame frame;
 	uint64_t mailbox; /**< to be told when it is back; 0: nobody waits for that */
 	bool left;	  /**< it has left the code that it was given, for good */

@@ -183,7 +183,6 @@ struct prb_error *prb_mail_hold(struct prb_mail *mail)
 {
 	if (mail->stop.seized)
 		return NULL;
-	prb_unstopped_begin(&mail->unstopped);
 
 	struct prb_error *err = prb_stop_seize_in_turn(mail->tid, &mail->stop);
 	if (!err)
@@ -198,7 +197,6 @@ void prb_mail_release(struct prb_mail *mail)
 	double pause_us;
 
 	prb_stop_end(&mail->stop, &pause_us);
-	prb_unstopped_end(&mail->unstopped);
 }
 
 struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char *text,

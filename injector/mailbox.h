@@ -20,7 +20,6 @@
 #include "dwarf/base/error.h"
 #include "dwarf/target.h"
 #include "injector/stop.h"
-#include "injector/unstopped.h"
 
 enum {
 	PRB_MAIL_IDLE,
@@ -76,7 +75,6 @@ struct prb_mail {
 	uint64_t raw_syscall;	   /**< code that makes a system call: (number, five arguments) */
 	pid_t tid;		   /**< of the thread; 0 before prb_mail_meet() */
 	struct prb_stop stop;	   /**< of it, while it is held */
-	struct prb_unstopped unstopped; /**< meanwhile: what ends would wait for us */
 };
 
 /**

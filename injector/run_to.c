@@ -101,10 +101,6 @@ static struct prb_error *take_stop(struct run *run, int status, bool *done)
 {
 	struct prb_stop *stop = run->stop;
 
-	if (!WIFSTOPPED(status)) {
-		stop->seized = stop->stopped = false;
-		return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
-	}
 	stop->stopped = true;
 	if (status >> 16 == PTRACE_EVENT_STOP) {
 		stop->group_stop = WSTOPSIG(status) != SIGTRAP;

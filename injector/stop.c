@@ -16,6 +16,7 @@
 #include "dwarf/base/log.h"
 #include "injector/arch.h"
 #include "injector/fault_step.h"
+#include "injector/unstopped.h"
 
 enum { NAP_NS = 500000 };
 
@@ -66,6 +67,7 @@ static struct status read_status(pid_t tid)
 struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 {
 	*ret = (struct prb_stop){.tid = tid};
+	prb_unstopped_begin();
 	prb_fault_step();
 	if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		ret->seized = true;
@@ -73,6 +75,7 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 	}
 
 	int os_errno = errno;
+	prb_unstopped_end();
 	if (os_errno != EPERM)
 		return prb_error_os(os_errno, "cannot stop thread %d", tid);
 
@@ -105,6 +108,13 @@ struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret)
 		prb_error_destroy(err);
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	}
+}
+
+struct prb_error *prb_stop_lose(struct prb_stop *stop)
+{
+	*stop = (struct prb_stop){.tid = stop->tid};
+	prb_unstopped_end();
+	return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
 }
 
 /*
@@ -148,7 +158,7 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, int *st
 			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = nap});
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
+	return err || WIFSTOPPED(*status) ? err : prb_stop_lose(stop);
 }
 
 struct prb_error *prb_stop_ask(struct prb_stop *stop)
@@ -167,10 +177,6 @@ struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms)
 	int status;
 
 	PRB_TRY(prb_stop_await(stop, stop->begin + timeout_ms / 1e3, &status));
-	if (!WIFSTOPPED(status)) {
-		stop->seized = false;
-		return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
-	}
 	stop->stopped = true;
 	if (status >> 16 == PTRACE_EVENT_STOP)
 		stop->group_stop = WSTOPSIG(status) != SIGTRAP;
@@ -246,4 +252,5 @@ void prb_stop_end(struct prb_stop *stop, double *pause_us)
 		*pause_us = (now() - stop->begin) * 1e6;
 	prb_log("stop", 2, "thread %d stopped for %.1f µs", stop->tid, *pause_us);
 	*stop = (struct prb_stop){.tid = stop->tid};
+	prb_unstopped_end();
 }

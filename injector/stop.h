@@ -6,6 +6,8 @@
  * was) and interrupted; when it is let go, or when we die at any moment, the kernel lets it run on
  * where it was. A signal that arrives meanwhile is delivered when the thread is let go.
  *
+ * We do not stand still ourselves meanwhile (unstopped.h), which a Ctrl-Z would make us.
+ *
  * Only threads that run should be stopped: interrupting a thread in epoll_wait() and the like
  * would make the call return EINTR. prb_stop_end() makes such a call start again.
  *
@@ -48,11 +50,14 @@ struct prb_error *prb_stop_ask(struct prb_stop *stop) PRB_MUST_CHECK;
 struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms) PRB_MUST_CHECK;
 
 /**
- * Waits for the thread's next stop, or its end, and gives the status as waitpid() does.
- * PRB_ERROR_TIMEOUT after @p deadline (CLOCK_MONOTONIC seconds).
+ * Waits for the thread's next stop, and gives the status as waitpid() does. PRB_ERROR_TIMEOUT after
+ * @p deadline (CLOCK_MONOTONIC seconds); PRB_ERROR_NO_PROCESS if it has ended.
  */
 struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline,
 				 int *status) PRB_MUST_CHECK;
+
+/** What to say of a seized thread that has ended; there is nothing to let go of any more. */
+struct prb_error *prb_stop_lose(struct prb_stop *stop) PRB_MUST_CHECK;
 
 /** True if signals wait for this thread or its process that it does not block. */
 bool prb_stop_signals_pending(pid_t tid);

@@ -2,6 +2,9 @@
 #include "injector/unstopped.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef sigev_notify_thread_id
@@ -11,7 +14,15 @@
 enum {
 	PATIENCE_MS = 100,
 	GROWTH = 4, /* of the patience, from timer to timer */
+	TIMERS = 4,
 };
+
+static _Thread_local struct {
+	int begun; /* how often */
+	timer_t timers[TIMERS];
+	size_t count;  /* of those that there are */
+	sigset_t mask; /* of before */
+} own;
 
 static void set(timer_t timer, long ms)
 {
@@ -25,13 +36,13 @@ static void set(timer_t timer, long ms)
  * SIGCONT continues a process when it is sent, blocked or not. Blocked and sent to this thread it
  * comes to no handler that the program may have for it.
  */
-void prb_unstopped_begin(struct prb_unstopped *u)
+void prb_unstopped_begin(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGCONT};
 	sigset_t held;
 
-	if (u->begun) {
-		prb_unstopped_extend(u);
+	if (own.begun++) {
+		prb_unstopped_extend();
 		return;
 	}
 	sigemptyset(&held);
@@ -39,46 +50,44 @@ void prb_unstopped_begin(struct prb_unstopped *u)
 	sigaddset(&held, SIGTTIN);
 	sigaddset(&held, SIGTTOU);
 	sigaddset(&held, SIGCONT);
-	pthread_sigmask(SIG_BLOCK, &held, &u->mask);
+	pthread_sigmask(SIG_BLOCK, &held, &own.mask);
 	event.sigev_notify_thread_id = gettid();
-	u->begun = true;
 	/* One that has fired fires again only when its signal is taken: so there are several. */
-	for (long ms = PATIENCE_MS; u->count < PRB_UNSTOPPED_TIMERS; u->count++, ms *= GROWTH) {
-		if (timer_create(CLOCK_MONOTONIC, &event, &u->timers[u->count]))
+	for (long ms = PATIENCE_MS; own.count < TIMERS; own.count++, ms *= GROWTH) {
+		if (timer_create(CLOCK_MONOTONIC, &event, &own.timers[own.count]))
 			return;
-		set(u->timers[u->count], ms);
+		set(own.timers[own.count], ms);
 	}
 }
 
-void prb_unstopped_extend(struct prb_unstopped *u)
+void prb_unstopped_extend(void)
 {
-	if (u->count)
-		set(u->timers[0], PATIENCE_MS);
+	if (own.count)
+		set(own.timers[0], PATIENCE_MS);
 }
 
 /* Ours is not for the program; one that somebody else has sent meanwhile is. */
 static void take_signal(void)
 {
-	sigset_t own;
+	sigset_t cont;
 	siginfo_t info;
 
-	sigemptyset(&own);
-	sigaddset(&own, SIGCONT);
-	while (sigtimedwait(&own, &info, &(struct timespec){}) == SIGCONT)
+	sigemptyset(&cont);
+	sigaddset(&cont, SIGCONT);
+	while (sigtimedwait(&cont, &info, &(struct timespec){}) == SIGCONT)
 		if (info.si_code != SI_TIMER) {
 			kill(getpid(), SIGCONT);
 			return;
 		}
 }
 
-void prb_unstopped_end(struct prb_unstopped *u)
+void prb_unstopped_end(void)
 {
-	if (!u->begun)
+	if (--own.begun)
 		return;
-	while (u->count)
-		timer_delete(u->timers[--u->count]);
-	if (!sigismember(&u->mask, SIGCONT))
+	while (own.count)
+		timer_delete(own.timers[--own.count]);
+	if (!sigismember(&own.mask, SIGCONT))
 		take_signal();
-	pthread_sigmask(SIG_SETMASK, &u->mask, NULL);
-	*u = (struct prb_unstopped){};
+	pthread_sigmask(SIG_SETMASK, &own.mask, NULL);
 }

@@ -331,14 +331,19 @@ def run_cell(name, build, start, runs=RUNS, workers=1, each=inject_once, **optio
     return cell
 
 
-def start_at_step(step, pid, library, number=signal.SIGKILL, victim=None):
-    """A command that injects and, before its @step, sends a signal to @victim, or else to itself."""
+def command_at_step(step, arguments, number=signal.SIGKILL, victim=None):
+    """A command that before its @step sends a signal to @victim, or else to itself."""
     env = dict(os.environ, PROBING_FAULT_STEP=str(step), PROBING_FAULT_SIGNAL=str(int(number)))
     if victim:
         env["PROBING_FAULT_PID"] = str(victim)
-    return subprocess.Popen(
-        [STEPS, "-v", "-t", str(pid), "inject", "--library", library, "--symbol", "fault_touch"],
-        env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen([STEPS, "-v", *arguments], env=env, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def start_at_step(step, pid, library, number=signal.SIGKILL, victim=None):
+    """The same, of one that injects."""
+    return command_at_step(step, ["-t", str(pid), "inject", "--library", library, "--symbol",
+                                  "fault_touch"], number, victim)
 
 
 def end_at_step(command, timeout=60):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fault matrix: the command itself is stopped by SIGSTOP before each of its steps. The target
-works on meanwhile, whatever becomes of the command."""
+"""The command itself is stopped by SIGSTOP before each of its steps: of injection, in the fault matrix,
+and of a dump. The target works on meanwhile, whatever becomes of the command."""
 import signal
 import time
 
 import pytest
 
 import faults
+import pauses
+from agent import wait_until
 from environment import OK
 from faults import SLEEPERS, STEPS, Cell, Checked
 
@@ -74,3 +76,22 @@ def test_stopped_before_each_step(build, program, then):
         first += workers * STRIDE
     assert cell.count["runs"] * STRIDE > 15
     cell.passed()
+
+
+@pytest.mark.parametrize("option", ["--locals", "--native", "--freeze"])
+def test_a_dump_too(option, target):
+    process = target("evaluated.py", "busy")
+    for step in range(1, faults.MOST_STEPS):
+        command = faults.command_at_step(
+            step, ["-t", str(process.pid), "debug", "--dump", option], signal.SIGSTOP)
+        try:
+            wait_until_stopped(command)
+            before = pauses.busy_seconds(process.pid)
+            wait_until(lambda: pauses.busy_seconds(process.pid) > before + 0.02, PATIENCE)
+        finally:
+            command.send_signal(signal.SIGCONT)
+        said = faults.end_at_step(command)
+        if said is None:
+            break
+        assert said[0] == OK, said
+    assert step > 3
