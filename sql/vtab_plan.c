@@ -225,10 +225,12 @@ int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 		return SQLITE_NOMEM;
 	info->needToFreeIdxStr = 1;
 	plan(table, info, used, &choice);
+	/* Each key must make it cheaper: of two plans that cost the same SQLite takes the one that
+	 * asks less of other tables, and would drop the key. */
 	double rows = PRB_MAX(table->spec->rows, 1);
-	if (choice.count)
+	for (unsigned i = 0; i < choice.count; i++)
 		rows = PRB_MAX(rows / 20, 1);
 	info->estimatedRows = (sqlite3_int64)rows;
-	info->estimatedCost = rows + 10;
+	info->estimatedCost = rows + 10.0 / (1 + choice.count);
 	return SQLITE_OK;
 }

@@ -70,12 +70,19 @@ const char *prb_read_name(enum prb_read_kind read)
 	return read == PRB_READ_IDLE ? "idle" : read == PRB_READ_STOPPED ? "stopped" : "unstable";
 }
 
-bool prb_thread_wanted(const struct prb_scan *scan, unsigned column,
-		       const struct prb_dump_thread *thread)
+const struct prb_dump_thread *prb_threads_next(struct prb_scan *scan, const struct prb_dump *dump,
+					       unsigned column)
 {
 	int64_t tid;
+	bool one = prb_scan_key_integer(scan, column, &tid);
 
-	return !prb_scan_key_integer(scan, column, &tid) || tid == thread->tid;
+	while (scan->position < dump->threads.count) {
+		const struct prb_dump_thread *thread = &dump->threads.items[scan->position++];
+
+		if (!one || thread->tid == tid)
+			return thread;
+	}
+	return NULL;
 }
 
 static void put_thread(struct prb_scan *scan, const struct prb_dump_thread *thread, int64_t depth)
@@ -134,23 +141,30 @@ static struct prb_error *thread_rows(struct prb_scan *scan, const struct prb_dum
 	return NULL;
 }
 
+static bool wanted(const struct prb_scan *scan, const struct prb_dump *dump,
+		   const struct prb_dump_thread *thread, bool main_thread)
+{
+	int64_t tid;
+
+	if (main_thread && !prb_scan_keyed(scan, TID) && !prb_scan_keyed(scan, WANTED))
+		return thread->tid == dump->main_tid;
+	return !prb_scan_key_integer(scan, WANTED, &tid) || tid == thread->tid;
+}
+
 struct prb_error *prb_frames_scan(struct prb_scan *scan, enum prb_frame_rows which,
 				  bool main_thread)
 {
+	const struct prb_dump_thread *thread;
 	const struct prb_dump *dump;
 
 	PRB_TRY(prb_instant_dump(scan->instant, &dump));
-	bool all = !main_thread || prb_scan_keyed(scan, TID) || prb_scan_keyed(scan, WANTED);
-	for (; scan->position < dump->threads.count; scan->position++) {
-		const struct prb_dump_thread *thread = &dump->threads.items[scan->position];
-
-		if (prb_scan_full(scan)) {
-			scan->more = true;
+	while (!prb_scan_full(scan)) {
+		thread = prb_threads_next(scan, dump, TID);
+		if (!thread)
 			return NULL;
-		}
-		if ((all || thread->tid == dump->main_tid) &&
-		    prb_thread_wanted(scan, TID, thread) && prb_thread_wanted(scan, WANTED, thread))
+		if (wanted(scan, dump, thread, main_thread))
 			PRB_TRY(thread_rows(scan, thread, which));
 	}
+	scan->more = true;
 	return NULL;
 }

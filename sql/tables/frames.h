@@ -19,9 +19,12 @@ enum prb_frame_rows { PRB_PYTHON_FRAMES, PRB_ALL_FRAMES };
 struct prb_error *prb_frames_scan(struct prb_scan *scan, enum prb_frame_rows which,
 				  bool main_thread) PRB_MUST_CHECK;
 
-/** True if the thread is one that the keys of column @p column ask for; all are without a key. */
-bool prb_thread_wanted(const struct prb_scan *scan, unsigned column,
-		       const struct prb_dump_thread *thread);
+/**
+ * The thread at scan->position or the first behind it that the key of @p column asks for, any
+ * without a key; NULL: none is left. The position becomes that behind it.
+ */
+const struct prb_dump_thread *prb_threads_next(struct prb_scan *scan, const struct prb_dump *dump,
+					       unsigned column);
 
 /** "idle", "stopped" or "unstable". */
 const char *prb_read_name(enum prb_read_kind read);

@@ -62,19 +62,17 @@ static struct prb_error *thread_rows(struct prb_scan *scan, const struct prb_dum
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
+	const struct prb_dump_thread *thread;
 	const struct prb_dump *dump;
 
 	PRB_TRY(prb_instant_dump(scan->instant, &dump));
-	for (; scan->position < dump->threads.count; scan->position++) {
-		const struct prb_dump_thread *thread = &dump->threads.items[scan->position];
-
-		if (prb_scan_full(scan)) {
-			scan->more = true;
+	while (!prb_scan_full(scan)) {
+		thread = prb_threads_next(scan, dump, TID);
+		if (!thread)
 			return NULL;
-		}
-		if (prb_thread_wanted(scan, TID, thread))
-			PRB_TRY(thread_rows(scan, thread));
+		PRB_TRY(thread_rows(scan, thread));
 	}
+	scan->more = true;
 	return NULL;
 }
 

@@ -83,9 +83,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	const struct prb_dump *dump;
 
 	PRB_TRY(prb_instant_dump(scan->instant, &dump));
-	prb_vec_each (thread, &dump->threads) {
-		if (!prb_thread_wanted(scan, TID, thread))
-			continue;
+	while ((thread = prb_threads_next(scan, dump, TID))) {
 		PRB_TRY(prb_scan_row(scan));
 		put(scan, dump, thread);
 	}
