@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/map.h"
 #include "dwarf/base/pool.h"
 #include "dwarf/cpython/lines.h"
-#include "dwarf/cpython/object.h"
+#include "injector/decode_locals.h"
 
 struct known_code {
 	uint64_t address;
@@ -24,8 +25,8 @@ struct prb_decoder {
 	const struct prb_dump_options *options;
 	struct prb_pool *pool;
 	PRB_VEC(struct known_code) codes;
-	uint32_t *table; /* index + 1 into codes; open addressing */
-	size_t table_size;
+	struct prb_number_map numbers; /* of them, by their addresses */
+	struct prb_local_decoder *locals;
 };
 
 struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
@@ -40,8 +41,14 @@ struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 	decoder->mem = mem;
 	decoder->options = options;
 	decoder->pool = pool;
-	*ret = decoder;
-	return NULL;
+
+	struct prb_error *err =
+		options->locals ? prb_local_decoder_create(py, mem, pool, &decoder->locals) : NULL;
+	if (err)
+		prb_decoder_destroy(decoder);
+	else
+		*ret = decoder;
+	return err;
 }
 
 void prb_decoder_destroy(struct prb_decoder *decoder)
@@ -53,37 +60,9 @@ void prb_decoder_destroy(struct prb_decoder *decoder)
 	prb_vec_each (known, &decoder->codes)
 		free(known->error);
 	prb_vec_free(&decoder->codes);
-	free(decoder->table);
+	prb_number_map_deinit(&decoder->numbers);
+	prb_local_decoder_destroy(decoder->locals);
 	free(decoder);
-}
-
-static size_t slot_of(const struct prb_decoder *d, uint64_t address)
-{
-	size_t slot = (size_t)(address * 0x9e3779b97f4a7c15u >> 24) & (d->table_size - 1);
-
-	while (d->table[slot] && d->codes.items[d->table[slot] - 1].address != address)
-		slot = (slot + 1) & (d->table_size - 1);
-	return slot;
-}
-
-static bool grow_table(struct prb_decoder *d)
-{
-	if (d->codes.count * 2 < d->table_size)
-		return true;
-
-	uint32_t *old = d->table;
-	size_t old_size = d->table_size;
-	d->table_size = old_size ? old_size * 2 : 128;
-	d->table = calloc(d->table_size, sizeof(*d->table));
-	if (!d->table) {
-		d->table = old;
-		d->table_size = old_size;
-		return false;
-	}
-	for (size_t i = 0; i < d->codes.count; i++)
-		d->table[slot_of(d, d->codes.items[i].address)] = (uint32_t)i + 1;
-	free(old);
-	return true;
 }
 
 /* A name that cannot be found out is none; what concerns ourselves is an error. */
@@ -93,17 +72,6 @@ static struct prb_error *optional(struct prb_error *err)
 		return err;
 	prb_error_destroy(err);
 	return NULL;
-}
-
-/* An error becomes that of a frame or code; only what concerns ourselves goes further. */
-static struct prb_error *keep_error(struct prb_error *err, char **ret)
-{
-	if (!err || err->code == PRB_ERROR_NOMEM)
-		return err;
-	if (!*ret)
-		*ret = strdup(err->message);
-	prb_error_destroy(err);
-	return *ret ? NULL : prb_error_nomem();
 }
 
 /* The name of the module whose globals the frame has, or NULL. */
@@ -136,7 +104,7 @@ static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_f
 	struct prb_error *err = prb_python_code(d->py, d->mem, known->address, &code);
 
 	if (err)
-		return keep_error(err, &known->error);
+		return prb_decode_keep_error(err, &known->error);
 	if (!code.qualname)
 		err = optional(prb_python_qualname(d->py, d->mem, raw, &code, &code.qualname));
 	if (!err)
@@ -149,61 +117,19 @@ static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_f
 static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_frame *raw,
 				 struct known_code **ret)
 {
-	if (!grow_table(d))
-		return prb_error_nomem();
+	size_t number;
 
-	size_t slot = slot_of(d, raw->code);
-	if (!d->table[slot]) {
+	if (!prb_number_map_get(&d->numbers, raw->code, &number)) {
 		struct known_code *known = prb_vec_push(&d->codes);
 
-		if (!known)
+		number = d->codes.count - 1;
+		if (!known || !prb_number_map_put(&d->numbers, raw->code, number))
 			return prb_error_nomem();
 		known->address = raw->code;
-		d->table[slot] = (uint32_t)d->codes.count;
 		PRB_TRY(read_names(d, raw, known));
 	}
-	*ret = &d->codes.items[d->table[slot] - 1];
+	*ret = &d->codes.items[number];
 	return NULL;
-}
-
-static struct prb_error *add_local(struct prb_decoder *d, const struct prb_py_local *local,
-				   struct prb_dump_frame *frame)
-{
-	struct prb_dump_local *slot = prb_vec_push(&frame->locals);
-	prb_auto_str struct prb_str value = {}, type = {};
-
-	if (!slot)
-		return prb_error_nomem();
-	slot->kind = local->kind;
-	PRB_TRY(prb_pool_share(d->pool, local->name, &slot->name));
-	if (!local->object)
-		return NULL;
-	PRB_TRY(keep_error(prb_object_repr(d->py, d->mem, local->object, NULL, &value),
-			   &frame->error));
-	PRB_TRY(keep_error(prb_object_type_name(d->py, d->mem, local->object, &type),
-			   &frame->error));
-	slot->value = prb_str_take(&value);
-	if (!slot->value || type.failed)
-		return prb_error_nomem();
-	return prb_pool_share(d->pool, prb_str_text(&type), &slot->type);
-}
-
-static struct prb_error *decode_locals(struct prb_decoder *d, const struct prb_py_frame *raw,
-				       struct prb_dump_frame *frame)
-{
-	struct prb_py_locals locals;
-	struct prb_py_local *local;
-	struct prb_error *err = prb_python_locals(d->py, d->mem, raw, &locals);
-
-	if (err)
-		return keep_error(err, &frame->error);
-	prb_vec_each (local, &locals.list) {
-		err = add_local(d, local, frame);
-		if (err)
-			break;
-	}
-	prb_py_locals_deinit(&locals);
-	return err;
 }
 
 /* Recursion and threads that do the same stand at the same position. */
@@ -248,8 +174,8 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 	frame->qualname = known->qualname;
 	frame->file = known->file;
 	frame->module = known->module;
-	PRB_TRY(keep_error(decode_position(d, raw, known, frame), &frame->error));
-	return d->options->locals ? decode_locals(d, raw, frame) : NULL;
+	PRB_TRY(prb_decode_keep_error(decode_position(d, raw, known, frame), &frame->error));
+	return d->locals ? prb_local_decode(d->locals, raw, frame) : NULL;
 }
 
 struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct prb_py_frames *frames,

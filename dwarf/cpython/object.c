@@ -6,30 +6,53 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/object_handlers.h"
 
-enum { DEPTH = 4, ITEMS = 20, TEXT = 200, TOTAL = 2000 };
+enum {
+	DEPTH = 4,
+	ITEMS = 20,
+	TEXT = 200,
+	TOTAL = 2000,
+	TYPES_KEPT = 1024, /* from one object to the next */
+};
 
-void prb_repr_init(struct prb_repr *r, struct prb_python *py, struct prb_mem *mem,
-		   const struct prb_repr_options *options, struct prb_str *out)
+struct prb_objects {
+	struct prb_repr repr;
+};
+
+static void set_limits(struct prb_repr_options *max, const struct prb_repr_options *options)
 {
 	static const struct prb_repr_options defaults = {};
 
 	if (!options)
 		options = &defaults;
+	*max = (struct prb_repr_options){
+		.max_depth = options->max_depth ? options->max_depth : DEPTH,
+		.max_items = options->max_items ? options->max_items : ITEMS,
+		.max_text = options->max_text ? options->max_text : TEXT,
+		.max_total = options->max_total ? options->max_total : TOTAL,
+	};
+}
+
+void prb_repr_init(struct prb_repr *r, struct prb_python *py, struct prb_mem *mem,
+		   const struct prb_repr_options *options, struct prb_str *out)
+{
 	*r = (struct prb_repr){
 		.py = py,
 		.mem = mem,
 		.layout = &py->layout,
 		.traits = prb_object_traits_find(py->layout.version),
-		.max =
-			{
-				.max_depth = options->max_depth ? options->max_depth : DEPTH,
-				.max_items = options->max_items ? options->max_items : ITEMS,
-				.max_text = options->max_text ? options->max_text : TEXT,
-				.max_total = options->max_total ? options->max_total : TOTAL,
-			},
-		.out = out,
-		.start = out ? out->length : 0,
 	};
+	prb_repr_again(r, options, out);
+}
+
+void prb_repr_again(struct prb_repr *r, const struct prb_repr_options *options, struct prb_str *out)
+{
+	set_limits(&r->max, options);
+	r->out = out;
+	r->start = out ? out->length : 0;
+	r->walked = 0;
+	r->level = r->depth = 0;
+	if (r->types.count > TYPES_KEPT)
+		prb_repr_deinit(r);
 }
 
 void prb_repr_deinit(struct prb_repr *r)
@@ -39,6 +62,7 @@ void prb_repr_deinit(struct prb_repr *r)
 	prb_vec_each (type, &r->types)
 		free(*type);
 	prb_vec_free(&r->types);
+	memset(r->recent, 0, sizeof(r->recent));
 }
 
 /* Some room is kept for closing what is open and for counting what is left out. */
@@ -193,25 +217,67 @@ static void cut(struct prb_repr *r)
 	prb_str_puts(r->out, "…");
 }
 
+static struct prb_error *put_repr(struct prb_repr *r, uint64_t object)
+{
+	PRB_TRY(prb_repr_object(r, object));
+	cut(r);
+	return r->out->failed ? prb_error_nomem() : NULL;
+}
+
+static struct prb_error *put_type_name(struct prb_repr *r, uint64_t object)
+{
+	struct prb_type *type;
+
+	PRB_TRY(prb_repr_type_of(r, object, &type));
+	PRB_TRY(prb_repr_put_name(r, type));
+	return r->out->failed ? prb_error_nomem() : NULL;
+}
+
 struct prb_error *prb_object_repr(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				  const struct prb_repr_options *options, struct prb_str *ret)
 {
 	prb_auto_repr struct prb_repr r;
 
 	prb_repr_init(&r, py, mem, options, ret);
-	PRB_TRY(prb_repr_object(&r, object));
-	cut(&r);
-	return ret->failed ? prb_error_nomem() : NULL;
+	return put_repr(&r, object);
 }
 
 struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				       struct prb_str *ret)
 {
 	prb_auto_repr struct prb_repr r;
-	struct prb_type *type;
 
 	prb_repr_init(&r, py, mem, NULL, ret);
-	PRB_TRY(prb_repr_type_of(&r, object, &type));
-	PRB_TRY(prb_repr_put_name(&r, type));
-	return ret->failed ? prb_error_nomem() : NULL;
+	return put_type_name(&r, object);
+}
+
+struct prb_error *prb_objects_create(struct prb_python *py, struct prb_mem *mem,
+				     struct prb_objects **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return prb_error_nomem();
+	prb_repr_init(&(*ret)->repr, py, mem, NULL, NULL);
+	return NULL;
+}
+
+void prb_objects_destroy(struct prb_objects *objects)
+{
+	if (objects)
+		prb_repr_deinit(&objects->repr);
+	free(objects);
+}
+
+struct prb_error *prb_objects_repr(struct prb_objects *objects, uint64_t object,
+				   struct prb_str *ret)
+{
+	prb_repr_again(&objects->repr, NULL, ret);
+	return put_repr(&objects->repr, object);
+}
+
+struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t object,
+					struct prb_str *ret)
+{
+	prb_repr_again(&objects->repr, NULL, ret);
+	return put_type_name(&objects->repr, object);
 }

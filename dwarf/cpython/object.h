@@ -40,6 +40,20 @@ struct prb_error *prb_object_repr(struct prb_python *py, struct prb_mem *mem, ui
 struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				       struct prb_str *ret) PRB_MUST_CHECK;
 
+/**
+ * The same two for many objects of one instant, whose types are read only once: for as long as
+ * @p mem is the same epoch of a view, or memory that does not change. With the default limits.
+ */
+struct prb_objects;
+struct prb_error *prb_objects_create(struct prb_python *py, struct prb_mem *mem,
+				     struct prb_objects **ret) PRB_MUST_CHECK;
+/** NULL is allowed. */
+void prb_objects_destroy(struct prb_objects *objects);
+struct prb_error *prb_objects_repr(struct prb_objects *objects, uint64_t object,
+				   struct prb_str *ret) PRB_MUST_CHECK;
+struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t object,
+					struct prb_str *ret) PRB_MUST_CHECK;
+
 /* Building blocks that others need too. */
 
 /** Text of a str object, as UTF-8 with lone surrogates as \udXXX. At most @p max characters. */

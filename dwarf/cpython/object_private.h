@@ -80,7 +80,7 @@ struct prb_type;
 typedef struct prb_error *prb_repr_handler(struct prb_repr *r, uint64_t object,
 					   struct prb_type *type);
 
-/** A type as read from the target; lives as long as the repr. */
+/** A type as read from the target; lives as long as the repr, and it may be of many objects. */
 struct prb_type {
 	uint64_t address;
 	char name[128]; /**< tp_name, cut off if longer */
@@ -92,6 +92,7 @@ struct prb_type {
 enum {
 	PRB_REPR_NEST = 64, /* objects within objects, whatever max_depth says */
 	PRB_MRO_MAX = 256,
+	PRB_REPR_RECENT = 32, /* a power of two */
 };
 
 struct prb_repr {
@@ -103,15 +104,19 @@ struct prb_repr {
 	struct prb_str *out;
 	size_t start; /**< length of *out when we began */
 	PRB_VEC(struct prb_type *) types;
-	uint64_t walked;	      /**< entries of tables looked at */
-	unsigned level;		      /**< objects that are being printed */
-	unsigned depth;		      /**< those of them that are containers */
-	uint64_t nest[PRB_REPR_NEST]; /**< these containers */
+	struct prb_type *recent[PRB_REPR_RECENT]; /**< by their addresses: some of the types */
+	uint64_t walked;			  /**< entries of tables looked at */
+	unsigned level;				  /**< objects that are being printed */
+	unsigned depth;				  /**< those of them that are containers */
+	uint64_t nest[PRB_REPR_NEST];		  /**< these containers */
 };
 
 /* object.c: state, dispatch, containers */
 void prb_repr_init(struct prb_repr *r, struct prb_python *py, struct prb_mem *mem,
 		   const struct prb_repr_options *options, struct prb_str *out);
+/** Begins another object of the same instant, whose types are known already. */
+void prb_repr_again(struct prb_repr *r, const struct prb_repr_options *options,
+		    struct prb_str *out);
 void prb_repr_deinit(struct prb_repr *r);
 #define prb_auto_repr __attribute__((cleanup(prb_repr_deinit)))
 

@@ -73,11 +73,15 @@ static void type_guard(struct prb_type **type)
 struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
 {
 	__attribute__((cleanup(type_guard))) struct prb_type *type = NULL;
-	struct prb_type **known;
+	struct prb_type **recent = &r->recent[address / 16 % PRB_REPR_RECENT], **known;
 
+	if (*recent && (*recent)->address == address) {
+		*ret = *recent;
+		return NULL;
+	}
 	prb_vec_each (known, &r->types)
 		if ((*known)->address == address) {
-			*ret = *known;
+			*ret = *recent = *known;
 			return NULL;
 		}
 	if (r->types.count >= TYPES_MAX)
@@ -89,7 +93,7 @@ struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb
 	known = prb_vec_push(&r->types);
 	if (!known)
 		return prb_error_nomem();
-	*ret = *known = prb_steal(&type);
+	*ret = *recent = *known = prb_steal(&type);
 	return NULL;
 }
 

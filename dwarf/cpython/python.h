@@ -171,15 +171,43 @@ enum prb_local_kind {
 };
 
 struct prb_py_local {
-	char *name;
+	const char *name;
 	enum prb_local_kind kind;
 	uint64_t object; /**< 0: unbound */
 };
 
-struct prb_py_locals {
-	PRB_VEC(struct prb_py_local) list;
+/** A variable of a code object: it has a slot in each of the code's frames. */
+struct prb_py_variable {
+	char *name;
+	enum prb_local_kind kind;
+	bool cell;   /**< its value may lie in a cell */
+	bool hidden; /**< nobody's but Python's own while it is unbound */
 };
 
+struct prb_py_variables {
+	PRB_VEC(struct prb_py_variable) list; /**< in the order of the slots */
+	bool namespace; /**< others are in a dict: this is the body of a module or class */
+};
+
+struct prb_py_locals {
+	PRB_VEC(struct prb_py_local) list;
+	PRB_VEC(char *) names;		   /**< of a namespace: the list's */
+	struct prb_py_variables variables; /**< the list's names, if nobody else has them */
+};
+
+/** What variables frames of the code object at @p address have; @p code is what it says itself. */
+struct prb_error *prb_python_variables(struct prb_python *py, struct prb_mem *mem, uint64_t address,
+				       const struct prb_py_code *code,
+				       struct prb_py_variables *ret) PRB_MUST_CHECK;
+void prb_py_variables_deinit(struct prb_py_variables *variables);
+
+/** The values of a frame, whose code has @p variables: their names are borrowed. */
+struct prb_error *prb_python_values(struct prb_python *py, struct prb_mem *mem,
+				    const struct prb_py_frame *frame,
+				    const struct prb_py_variables *variables,
+				    struct prb_py_locals *ret) PRB_MUST_CHECK;
+
+/** Both, for a frame whose code is not met again. */
 struct prb_error *prb_python_locals(struct prb_python *py, struct prb_mem *mem,
 				    const struct prb_py_frame *frame,
 				    struct prb_py_locals *ret) PRB_MUST_CHECK;
