@@ -68,7 +68,8 @@ void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
 		sqlite3_result_double(context, cell->real);
 		break;
 	case PRB_CELL_STATIC:
-		sqlite3_result_text(context, cell->text, (int)cell->length, SQLITE_STATIC);
+		/* With its length SQLite would not see that it ends in a zero, and copy it. */
+		sqlite3_result_text(context, cell->text, -1, SQLITE_STATIC);
 		break;
 	case PRB_CELL_TEXT:
 		sqlite3_result_text(context, prb_str_text(&page->text) + cell->offset,

@@ -297,7 +297,8 @@ static unsigned take_keys(struct cursor *cursor, const char *text, sqlite3_value
 			cursor->values[count] = sqlite3_value_dup(argv[next++]);
 			key->value = cursor->values[count];
 			const unsigned char *value = sqlite3_value_text(cursor->values[count]);
-			prb_str_printf(&cursor->key_text, "\n%s", value ? (const char *)value : "");
+			prb_str_putc(&cursor->key_text, '\n');
+			prb_str_puts(&cursor->key_text, value ? (const char *)value : "");
 		}
 		count++;
 	}
