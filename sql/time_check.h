@@ -4,7 +4,8 @@
  *
  * SQLite takes any number for less than any text, so that such a comparison gives nothing, or all.
  * Constraints that reach a table are looked at when it is planned; those inside of expressions (OR,
- * NOT, CASE, lists) only show in the program that SQLite makes of the statement. It is read here.
+ * NOT, CASE, lists) and of what is made of the rows (aggregates, subqueries, UNION) only show in
+ * the program that SQLite makes of the statement. It is read here.
  */
 #ifndef PRB_SQL_TIME_CHECK_H
 #define PRB_SQL_TIME_CHECK_H
