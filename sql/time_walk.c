@@ -102,7 +102,11 @@ static bool is_other_arm(const struct walk *w, const struct content *old)
 {
 	const struct prb_operation *next = &w->program->list.items[old->at + 1];
 
-	return old->at && old->at + 1 < w->now && next->p2 > (int)w->now &&
+	if (!old->at || old->at + 2 >= w->program->list.count)
+		return false;
+	if (is_any(next->name, " RealAffinity "))
+		next++;
+	return old->at + 1 < w->now && next->p2 > (int)w->now &&
 	       is_any(next->name, " Goto NotNull ");
 }
 
@@ -379,26 +383,6 @@ static void put_text(struct walk *w, const struct prb_operation *op)
 	set(w, op->p2, (struct content){.kind = TEXT, .text = op});
 }
 
-static void put_number(struct walk *w, const struct prb_operation *op)
-{
-	set_kind(w, op->p2, NUMBER);
-}
-
-static void put_other_1(struct walk *w, const struct prb_operation *op)
-{
-	set_kind(w, op->p1, OTHER);
-}
-
-static void put_other_2(struct walk *w, const struct prb_operation *op)
-{
-	set_kind(w, op->p2, OTHER);
-}
-
-static void put_other_3(struct walk *w, const struct prb_operation *op)
-{
-	set_kind(w, op->p3, OTHER);
-}
-
 /* The value of an aggregate so far, and in the end (which stays where it is). */
 static void end_aggregate(struct walk *w, const struct prb_operation *op)
 {
@@ -410,6 +394,8 @@ static void end_aggregate(struct walk *w, const struct prb_operation *op)
 static const struct rule {
 	const char *names;
 	void (*follow)(struct walk *w, const struct prb_operation *op);
+	int output; /* without `follow`: the parameter that is a register, which becomes */
+	enum kind kind;
 } rules[] = {
 	{" VOpen OpenEphemeral OpenAutoindex OpenPseudo SorterOpen OpenDup OpenRead OpenWrite ",
 	 open_cursor},
@@ -424,30 +410,37 @@ static const struct rule {
 	{" Copy SCopy Move ", copy},
 	{" String8 ", put_text},
 	{" Null ", put_null},
-	{" Integer Int64 Real ", put_number},
+	{" Integer Int64 Real ", NULL, 2, NUMBER},
 	{" Add Subtract ", add},
 	{" AggFinal AggValue ", end_aggregate},
 	{" Function PureFunc AggStep AggStep1 ", call},
 	{" Cast ", cast},
-	{" SoftNull AddImm Gosub InitCoroutine MemMax ", put_other_1},
+	{" SoftNull AddImm Gosub InitCoroutine MemMax ", NULL, 1, OTHER},
 	{" Blob String Variable Rowid Not BitNot Sequence NewRowid Count IntCopy IdxRowid "
 	 "IsTrue Param ZeroOrNull OffsetLimit BeginSubrtn ",
-	 put_other_2},
+	 NULL, 2, OTHER},
 	{" Multiply Divide Remainder Concat And Or BitAnd BitOr ShiftLeft ShiftRight IfNullRow "
 	 "Offset RowSetRead ",
-	 put_other_3},
+	 NULL, 3, OTHER},
 };
 
 static void follow(struct walk *w, size_t at)
 {
 	const struct prb_operation *op = &w->program->list.items[at];
+	const int parameters[] = {0, op->p1, op->p2, op->p3};
 
 	w->now = at;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(rules); i++)
-		if (is_any(op->name, rules[i].names)) {
-			rules[i].follow(w, op);
-			return;
-		}
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(rules); i++) {
+		const struct rule *rule = &rules[i];
+
+		if (!is_any(op->name, rule->names))
+			continue;
+		if (rule->follow)
+			rule->follow(w, op);
+		else
+			set_kind(w, parameters[rule->output], rule->kind);
+		return;
+	}
 }
 
 static void walk_once(struct walk *w)

@@ -135,6 +135,8 @@ WRONG = [
     "60, n + 1 FROM r WHERE n < 3) SELECT * FROM r WHERE t < '2024-01-01'",
     "SELECT EXISTS (SELECT tid FROM process.threads GROUP BY tid HAVING max(start_time) > "
     "'2024-01-01')",
+    "SELECT max(t) > '2024-01-01' FROM (SELECT name, max(coalesce(start_time, 0)) AS t "
+    "FROM process.threads GROUP BY name)",
     "SELECT max(timestamp) > '2024-01-01' FROM memory_usage",
     "SELECT max(timestamp) AS newest FROM memory_usage HAVING newest > '2024-01-01'",
 ]
