@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "dwarf/base/cleanup.h"
-#include "dwarf/cpython/object.h"
+#include "dwarf/cpython/object_private.h"
 #include "dwarf/cpython/python.h"
 
 enum { MAX_NAME = 1000, MAX_NAMED = 262144 };
@@ -17,6 +17,7 @@ struct entry {
 struct reading {
 	struct prb_python *py;
 	struct prb_mem *mem;
+	struct prb_repr repr; /* which knows the types of what was read already */
 	uint64_t interp;
 	PRB_VEC(struct entry) entries;
 	bool failed;	       /* memory of ours ran out */
@@ -67,9 +68,10 @@ static struct prb_error *read_name(struct reading *r, struct entry *entry)
 	int64_t ident;
 	uint64_t object;
 
-	PRB_TRY(prb_object_int(r->py, r->mem, entry->key, &ident));
-	PRB_TRY(prb_object_attribute(r->py, r->mem, entry->thread, "_name", &object));
-	PRB_TRY(prb_object_str(r->py, r->mem, object, MAX_NAME, &name));
+	prb_repr_again(&r->repr, NULL, NULL);
+	PRB_TRY(prb_repr_int(&r->repr, entry->key, &ident));
+	PRB_TRY(prb_repr_attribute(&r->repr, entry->thread, "_name", &object));
+	PRB_TRY(prb_repr_text(&r->repr, object, MAX_NAME, &name));
 	slot = prb_vec_push(&r->names->list);
 	if (!slot)
 		return prb_error_nomem();
@@ -118,8 +120,10 @@ struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_view
 	struct reading r = {.py = py, .mem = prb_view_mem(view), .interp = interp, .names = ret};
 
 	*ret = (struct prb_py_thread_names){};
+	prb_repr_init(&r.repr, py, r.mem, NULL, NULL);
 
 	struct prb_error *err = read_all(&r, view);
+	prb_repr_deinit(&r.repr);
 	prb_error_destroy(r.err);
 	prb_vec_free(&r.entries);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))

@@ -31,7 +31,7 @@ const struct prb_column prb_frame_columns[] = {
 		 .flags = PRB_COLUMN_KEY | PRB_COLUMN_THREAD},
 	[THREAD] = {"thread", PRB_COLUMN_TEXT, "Name of the thread, as threading has it"},
 	[DEPTH] = {"depth", PRB_COLUMN_INTEGER, "Place in the stack; 0 is the innermost frame",
-		   .flags = PRB_COLUMN_DEPTH},
+		   .flags = PRB_COLUMN_KEY | PRB_COLUMN_DEPTH},
 	[FUNC] = {"func", PRB_COLUMN_TEXT, "Name of the function"},
 	[QUALNAME] =
 		{"qualname", PRB_COLUMN_TEXT,
@@ -118,6 +118,22 @@ static void put_frame(struct prb_scan *scan, const struct prb_dump_frame *frame)
 	prb_put_static(scan, ERROR, frame->error);
 }
 
+static bool depth_wanted(const struct prb_scan *scan, int64_t depth)
+{
+	int64_t wanted;
+
+	return !prb_scan_key_integer(scan, DEPTH, &wanted) || wanted == depth;
+}
+
+static struct prb_error *frame_row(struct prb_scan *scan, const struct prb_dump_thread *thread,
+				   const struct prb_dump_frame *frame, int64_t depth)
+{
+	PRB_TRY(prb_scan_row(scan));
+	put_thread(scan, thread, depth);
+	put_frame(scan, frame);
+	return NULL;
+}
+
 static struct prb_error *thread_rows(struct prb_scan *scan, const struct prb_dump_thread *thread,
 				     enum prb_frame_rows which)
 {
@@ -127,11 +143,12 @@ static struct prb_error *thread_rows(struct prb_scan *scan, const struct prb_dum
 	prb_vec_each (frame, &thread->frames) {
 		if (which == PRB_PYTHON_FRAMES && frame->kind != PRB_FRAME_PYTHON)
 			continue;
-		PRB_TRY(prb_scan_row(scan));
-		put_thread(scan, thread, depth++);
-		put_frame(scan, frame);
+		if (depth_wanted(scan, depth))
+			PRB_TRY(frame_row(scan, thread, frame, depth));
+		depth++;
 	}
-	if (!thread->error || (which == PRB_PYTHON_FRAMES && thread->interpreter < 0))
+	if (!thread->error || (which == PRB_PYTHON_FRAMES && thread->interpreter < 0) ||
+	    !depth_wanted(scan, depth))
 		return NULL;
 	/* The stack goes on, but nobody knows how: a row of its own, never silence. */
 	PRB_TRY(prb_scan_row(scan));

@@ -161,3 +161,15 @@ def test_several_targets(target):
             first.pid, second.pid}
         assert len(tables.run(session, "SELECT * FROM system.info")) == 1
         assert re.match(r"\d+$", rows[0]["_target"])
+
+
+@pytest.mark.parametrize("table", ["locals", "stacks", "backtrace"])
+def test_joins_ask_for_one_frame_of_one_thread(table):
+    """The plan names the columns that reach the table by their places: those of tid and depth."""
+    columns = [row["column_name"] for row in COLUMNS
+               if (row["table_schema"], row["table_name"]) == ("python", table)]
+    plan = tables.query(None, "EXPLAIN QUERY PLAN SELECT x.func FROM python.threads t "
+                              "CROSS JOIN python.stacks s USING (tid) CROSS JOIN python.%s x "
+                              "ON x.tid = t.tid AND x.depth = s.depth" % table)
+    scan, = (row["detail"] for row in plan if "SCAN x" in row["detail"])
+    assert {columns[int(place)] for place in scan.split(",")[1:]} == {"tid", "depth"}
