@@ -208,12 +208,28 @@ static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_py
 	return NULL;
 }
 
+struct nameless {
+	struct prb_capture *capture;
+	struct prb_python *py;
+	uint64_t interp;
+};
+
+static bool has_no_name(void *context, uint64_t pthread)
+{
+	const struct nameless *n = context;
+	const struct prb_dump_thread *out = find_pthread(n->capture, n->py, n->interp, pthread);
+
+	return out && !out->name;
+}
+
 static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *py,
 				      struct prb_view *view, uint64_t interp)
 {
+	struct nameless nameless = {c, py, interp};
 	struct prb_py_thread_names names;
 	struct prb_py_thread_name *name;
-	struct prb_error *err = prb_python_thread_names(py, view, interp, &names);
+	struct prb_error *err =
+		prb_python_thread_names(py, view, interp, has_no_name, &nameless, &names);
 
 	/* threading's own table may be in the middle of a change: then threads have no names. */
 	if (err) {
@@ -264,6 +280,30 @@ static struct prb_error *name_again(struct prb_capture *c, struct prb_python *py
 	}
 	prb_view_destroy(view);
 	return err;
+}
+
+static bool is_same(void *context, uint64_t pthread)
+{
+	return *(const uint64_t *)context == pthread;
+}
+
+struct prb_error *prb_describe_name(struct prb_python *py, struct prb_view *view, uint64_t interp,
+				    uint64_t pthread, char **ret)
+{
+	struct prb_py_thread_names names;
+	struct prb_error *err =
+		prb_python_thread_names(py, view, interp, is_same, &pthread, &names);
+
+	*ret = NULL;
+	if (err && err->code != PRB_ERROR_NOMEM) {
+		prb_error_destroy(err);
+		return NULL;
+	}
+	PRB_TRY(err);
+	if (names.list.count)
+		*ret = prb_steal(&names.list.items[0].name);
+	prb_py_thread_names_deinit(&names);
+	return NULL;
 }
 
 /* A snapshot keeps the names, whichever look at the table found them. */

@@ -34,6 +34,10 @@ struct prb_error *prb_describe_recall(struct prb_capture *c,
 struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
 				     struct prb_view *view) PRB_MUST_CHECK;
 
+/** The name of a thread that is none of the dump's; *ret is NULL if it has none; caller frees. */
+struct prb_error *prb_describe_name(struct prb_python *py, struct prb_view *view, uint64_t interp,
+				    uint64_t pthread, char **ret) PRB_MUST_CHECK;
+
 /** Fills the target part of the dump. */
 struct prb_error *prb_describe_target(struct prb_capture *c,
 				      struct prb_pythons *pythons) PRB_MUST_CHECK;

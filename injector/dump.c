@@ -293,7 +293,7 @@ static struct prb_error *describe(struct maker *m)
 	if (!c->options->no_waits) {
 		PRB_TRY(prb_waits_gather(c, m->view));
 		prb_vec_each (thread, &c->threads)
-			PRB_TRY(prb_waits_explain(c, thread, prb_view_mem(m->view)));
+			PRB_TRY(prb_waits_explain(c, thread, m->view));
 	}
 	return prb_describe_target(c, &m->pythons);
 }
@@ -361,9 +361,8 @@ static struct prb_error *make(struct maker *m)
 {
 	struct prb_capture *c = &m->capture;
 
-	PRB_TRY(prb_modules_create(c->target, &c->modules));
 	PRB_TRY(prb_view_create(c->target->mem, &m->view));
-	PRB_TRY(prb_pythons_find(c->modules, m->view, &m->pythons));
+	PRB_TRY(prb_pythons_open(c->target, m->view, c->options->native, &c->modules, &m->pythons));
 	if (c->options->native)
 		PRB_TRY(prb_native_create(c->modules, c->dump->pool, &c->native));
 	/* Counters are noted before anything is read (see tasks.h): of what was read to find

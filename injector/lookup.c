@@ -106,9 +106,8 @@ static struct prb_error *search_python(struct lookup *l, struct prb_python *py, 
 
 static struct prb_error *open_pythons(struct lookup *l)
 {
-	PRB_TRY(prb_modules_create(l->target, &l->modules));
 	PRB_TRY(prb_view_create(l->target->mem, &l->view));
-	PRB_TRY(prb_pythons_find(l->modules, l->view, &l->pythons));
+	PRB_TRY(prb_pythons_open(l->target, l->view, false, &l->modules, &l->pythons));
 	l->mem = prb_view_mem(l->view);
 	return NULL;
 }

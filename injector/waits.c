@@ -42,37 +42,48 @@ static const struct prb_dump_frame *library_call(const struct prb_dump_thread *o
 	return call;
 }
 
-/* The owner's number and, if it is one of the threads that are shown, its name. */
-static pid_t find_owner(struct prb_capture *c, struct prb_mem *mem, uint64_t pthread,
-			const char **name)
+/* The number and name of the thread that holds it; 0 and NULL if they are not known. */
+static struct prb_error *find_owner(struct prb_capture *c, const struct prb_capture_thread *waiting,
+				    struct prb_view *view, uint64_t pthread, pid_t *ret,
+				    char **name)
 {
 	struct prb_capture_thread *thread;
 
 	*name = NULL;
 	prb_vec_each (thread, &c->threads) {
+		const struct prb_dump_thread *out = prb_capture_out(c, thread);
+
 		if (!thread->py || thread->state.pthread != pthread)
 			continue;
-		*name = prb_capture_out(c, thread)->name;
-		return prb_capture_out(c, thread)->tid;
+		*ret = out->tid;
+		return prb_str_copy(out->name, name);
 	}
 
-	pid_t inner = prb_describe_tid(mem, &c->tasks, pthread);
+	pid_t inner = prb_describe_tid(prb_view_mem(view), &c->tasks, pthread);
 	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&c->tasks, inner) : NULL;
-	return task ? task->tid : 0;
+
+	*ret = task ? task->tid : 0;
+	return prb_describe_name(waiting->py, view, waiting->state.interp, pthread, name);
 }
 
-static char *describe_lock(struct prb_capture *c, struct prb_mem *mem,
-			   const struct prb_py_lock *lock)
+static struct prb_error *describe_lock(struct prb_capture *c,
+				       const struct prb_capture_thread *thread,
+				       struct prb_view *view, const struct prb_py_lock *lock,
+				       char **ret)
 {
-	const char *name = NULL;
-	pid_t owner = lock->owner ? find_owner(c, mem, lock->owner, &name) : 0;
+	prb_auto_free char *name = NULL;
+	pid_t owner = 0;
 
+	if (lock->owner)
+		PRB_TRY(find_owner(c, thread, view, lock->owner, &owner, &name));
 	if (!owner)
-		return prb_format("futex: waiting for %s %s at %#llx",
+		*ret = prb_format("futex: waiting for %s %s at %#llx",
 				  lock->type[0] == 'R' ? "an" : "a", lock->type,
 				  (unsigned long long)lock->address);
-	return prb_format("futex: waiting for an RLock held by %d%s%s", owner, name ? " " : "",
-			  name ? name : "");
+	else
+		*ret = prb_format("futex: waiting for an RLock held by %d%s%s", owner,
+				  name ? " " : "", name ? name : "");
+	return NULL;
 }
 
 /* Whether its waiting has to do with a Python object, and the object may be looked for. */
@@ -112,9 +123,10 @@ struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view)
 }
 
 struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
-				    struct prb_mem *mem)
+				    struct prb_view *view)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_mem *mem = prb_view_mem(view);
 	struct prb_py_lock lock = {};
 	char *text = NULL;
 
@@ -134,7 +146,7 @@ struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_th
 			text = prb_format("futex: waiting in %s",
 					  call->qualname ? call->qualname : call->func);
 		else if (lock.type)
-			text = describe_lock(c, mem, &lock);
+			PRB_TRY(describe_lock(c, thread, view, &lock, &text));
 		else
 			return NULL;
 	}

@@ -13,6 +13,6 @@ struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view)
 
 /** Replaces waits_for where more is known than the kernel tells. Needs frames and thread names. */
 struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
-				    struct prb_mem *mem) PRB_MUST_CHECK;
+				    struct prb_view *view) PRB_MUST_CHECK;
 
 #endif

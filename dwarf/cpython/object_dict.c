@@ -11,58 +11,57 @@ enum { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
 enum {
 	CHUNK_WORDS = 192, /* a multiple of 3 and 2: whole entries */
 	ORDER_MAX = 256,   /* entries of a table whose order lies in bytes */
-	VALUES_HEADER = 8, /* 3.13+: capacity, size, embedded, valid */
 };
 
 /* No dict has more entries than this; it bounds a walk through garbage. */
 static const uint64_t entries_max = UINT64_C(1) << 32;
 
-/* A hash table as its header describes it. */
-struct table {
-	uint64_t entries, count; /* address; how many entries to look at */
-	unsigned words;		 /* per entry: (hash,) key, value */
-};
-
 /* 3.4–3.5: refcnt, size, lookup, usable, entries[size]. */
-static struct prb_error *read_open(struct prb_repr *r, uint64_t keys, struct table *ret)
+static struct prb_error *read_open(struct prb_repr *r, uint64_t keys, struct prb_dict_table *ret)
 {
 	uint64_t header[2];
 
 	PRB_TRY(prb_repr_words(r, keys, PRB_ARRAY_SIZE(header), header));
-	*ret = (struct table){.entries = keys + 32, .count = header[1], .words = 3};
+	*ret = (struct prb_dict_table){.entries = keys + 32, .count = header[1], .words = 3};
 	return NULL;
 }
 
 /* 3.6–3.10: refcnt, size, lookup, usable, nentries, indices[size], entries[nentries]. */
-static struct prb_error *read_compact(struct prb_repr *r, uint64_t keys, struct table *ret)
+static struct prb_error *read_compact(struct prb_repr *r, uint64_t keys, struct prb_dict_table *ret)
 {
 	uint64_t header[5];
 
 	PRB_TRY(prb_repr_words(r, keys, PRB_ARRAY_SIZE(header), header));
 
-	uint64_t size = header[1], width = size <= 0xff		? 1
-					   : size <= 0xffff	? 2
-					   : size <= UINT32_MAX ? 4
-								: 8;
+	uint64_t size = header[1];
 
 	if (size > entries_max)
 		return prb_repr_bad(keys, "a hash table of impossible size");
-	*ret = (struct table){.entries = keys + 40 + size * width, .count = header[4], .words = 3};
+	*ret = (struct prb_dict_table){
+		.indices = keys + 40,
+		.size = size,
+		.entries = keys + 40 + size * prb_dict_index_width(size),
+		.count = header[4],
+		.words = 3,
+	};
 	return NULL;
 }
 
 /* 3.11+: refcnt, log2 of size and of the bytes of indices, kind, version, usable, nentries. */
-static struct prb_error *read_kinds(struct prb_repr *r, uint64_t keys, struct table *ret)
+static struct prb_error *read_kinds(struct prb_repr *r, uint64_t keys, struct prb_dict_table *ret)
 {
 	uint64_t header[4];
 
 	PRB_TRY(prb_repr_words(r, keys, PRB_ARRAY_SIZE(header), header));
 
-	unsigned index_bits = header[1] >> 8 & 0xff, kind = header[1] >> 16 & 0xff;
+	unsigned bits = header[1] & 0xff, index_bits = header[1] >> 8 & 0xff,
+		 kind = header[1] >> 16 & 0xff;
 
-	if (index_bits > 40 || kind > KEYS_SPLIT)
+	if (bits > 40 || index_bits > 40 || kind > KEYS_SPLIT)
 		return prb_repr_bad(keys, "a hash table of unknown kind");
-	*ret = (struct table){
+	*ret = (struct prb_dict_table){
+		.indices = keys + 32,
+		.size = UINT64_C(1) << bits,
 		.entries = keys + 32 + (UINT64_C(1) << index_bits),
 		.count = header[3],
 		.words = kind == KEYS_GENERAL ? 3 : 2,
@@ -70,7 +69,7 @@ static struct prb_error *read_kinds(struct prb_repr *r, uint64_t keys, struct ta
 	return NULL;
 }
 
-static struct prb_error *read_header(struct prb_repr *r, uint64_t keys, struct table *ret)
+static struct prb_error *read_header(struct prb_repr *r, uint64_t keys, struct prb_dict_table *ret)
 {
 	switch (r->traits->keys) {
 	case PRB_KEYS_OPEN:
@@ -83,7 +82,12 @@ static struct prb_error *read_header(struct prb_repr *r, uint64_t keys, struct t
 	return prb_repr_bad(keys, "a hash table of unknown kind");
 }
 
-static struct prb_error *read_table(struct prb_repr *r, uint64_t keys, struct table *ret)
+unsigned prb_dict_index_width(uint64_t size)
+{
+	return size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= UINT32_MAX ? 4 : 8;
+}
+
+struct prb_error *prb_dict_table_read(struct prb_repr *r, uint64_t keys, struct prb_dict_table *ret)
 {
 	PRB_TRY(read_header(r, keys, ret));
 	if (ret->count > entries_max)
@@ -92,8 +96,8 @@ static struct prb_error *read_table(struct prb_repr *r, uint64_t keys, struct ta
 }
 
 /* Entries that hold their values: all of them in turn, those without a value left out. */
-static struct prb_error *each_combined(struct prb_repr *r, const struct table *table, uint64_t used,
-				       prb_dict_visit *visit, void *context)
+static struct prb_error *each_combined(struct prb_repr *r, const struct prb_dict_table *table,
+				       uint64_t used, prb_dict_visit *visit, void *context)
 {
 	uint64_t chunk[CHUNK_WORDS];
 	uint64_t per_chunk = CHUNK_WORDS / table->words;
@@ -121,12 +125,12 @@ static struct prb_error *each_combined(struct prb_repr *r, const struct table *t
 static struct prb_error *read_order(struct prb_repr *r, uint64_t *values, uint8_t *order,
 				    uint64_t *count)
 {
-	uint8_t header[VALUES_HEADER];
+	uint8_t header[PRB_VALUES_HEADER];
 
 	if (r->traits->values == PRB_VALUES_HEADED) {
 		PRB_TRY(prb_mem_read(r->mem, *values, header, sizeof(header)));
 		*count = header[1];
-		*values += VALUES_HEADER;
+		*values += PRB_VALUES_HEADER;
 		return prb_mem_read(r->mem, *values + header[0] * 8, order, *count);
 	}
 	PRB_TRY(prb_mem_read(r->mem, *values - 2, header, 1));
@@ -142,8 +146,9 @@ static struct prb_error *read_order(struct prb_repr *r, uint64_t *values, uint8_
 	return NULL;
 }
 
-static struct prb_error *each_split(struct prb_repr *r, const struct table *table, uint64_t values,
-				    uint64_t used, prb_dict_visit *visit, void *context)
+static struct prb_error *each_split(struct prb_repr *r, const struct prb_dict_table *table,
+				    uint64_t values, uint64_t used, prb_dict_visit *visit,
+				    void *context)
 {
 	bool plain = r->traits->values == PRB_VALUES_PLAIN;
 	uint64_t count = table->count;
@@ -174,9 +179,9 @@ static struct prb_error *each_split(struct prb_repr *r, const struct table *tabl
 struct prb_error *prb_repr_table_each(struct prb_repr *r, uint64_t keys, uint64_t values,
 				      uint64_t used, prb_dict_visit *visit, void *context)
 {
-	struct table table;
+	struct prb_dict_table table;
 
-	PRB_TRY(read_table(r, keys, &table));
+	PRB_TRY(prb_dict_table_read(r, keys, &table));
 	if (values)
 		return each_split(r, &table, values, used, visit, context);
 	return each_combined(r, &table, used, visit, context);
@@ -201,8 +206,8 @@ struct prb_error *prb_repr_dict_size(struct prb_repr *r, uint64_t dict, uint64_t
 	return NULL;
 }
 
-static struct prb_error *open_dict(struct prb_repr *r, uint64_t dict, uint64_t *used,
-				   uint64_t *keys, uint64_t *values)
+struct prb_error *prb_repr_dict_open(struct prb_repr *r, uint64_t dict, uint64_t *used,
+				     uint64_t *keys, uint64_t *values)
 {
 	PRB_TRY(prb_repr_dict_size(r, dict, used));
 	PRB_TRY(prb_repr_word(r, dict + (uint64_t)r->layout->dict_keys, keys));
@@ -214,56 +219,8 @@ struct prb_error *prb_repr_dict_each(struct prb_repr *r, uint64_t dict, prb_dict
 {
 	uint64_t used, keys, values;
 
-	PRB_TRY(open_dict(r, dict, &used, &keys, &values));
+	PRB_TRY(prb_repr_dict_open(r, dict, &used, &keys, &values));
 	return prb_repr_table_each(r, keys, values, used, visit, context);
-}
-
-struct search {
-	struct prb_repr *r;
-	const char *name;
-	uint64_t value; /* 0 until found */
-	struct prb_error *err;
-};
-
-static bool compare_key(void *context, uint64_t key, uint64_t value)
-{
-	enum { COST = 16 }; /* of a key that is read, in entries that are not */
-	struct search *search = context;
-	bool same = false;
-
-	search->err = prb_repr_walk(search->r, COST);
-	if (search->err)
-		return false;
-	search->err = prb_repr_text_is(search->r, key, search->name, &same);
-	if (same)
-		search->value = value;
-	/* A key that cannot be read is not the one we look for. */
-	if (search->err && !prb_error_catch(&search->err, PRB_ERROR_FAULT) &&
-	    !prb_error_catch(&search->err, PRB_ERROR_BAD_DATA))
-		return false;
-	return !same;
-}
-
-struct prb_error *prb_repr_table_get(struct prb_repr *r, uint64_t keys, uint64_t values,
-				     uint64_t used, const char *name, uint64_t *ret)
-{
-	struct search search = {.r = r, .name = name};
-
-	PRB_TRY(prb_repr_table_each(r, keys, values, used, compare_key, &search));
-	PRB_TRY(search.err);
-	if (!search.value)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "there is no key '%s'", name);
-	*ret = search.value;
-	return NULL;
-}
-
-struct prb_error *prb_repr_dict_get(struct prb_repr *r, uint64_t dict, const char *name,
-				    uint64_t *ret)
-{
-	uint64_t used, keys, values;
-
-	PRB_TRY(open_dict(r, dict, &used, &keys, &values));
-	return prb_repr_table_get(r, keys, values, used, name, ret);
 }
 
 struct prb_error *prb_object_dict_each(struct prb_python *py, struct prb_mem *mem, uint64_t object,
@@ -273,13 +230,4 @@ struct prb_error *prb_object_dict_each(struct prb_python *py, struct prb_mem *me
 
 	prb_repr_init(&r, py, mem, NULL, NULL);
 	return prb_repr_dict_each(&r, object, visit, context);
-}
-
-struct prb_error *prb_object_dict_get(struct prb_python *py, struct prb_mem *mem, uint64_t object,
-				      const char *name, uint64_t *ret)
-{
-	prb_auto_repr struct prb_repr r;
-
-	prb_repr_init(&r, py, mem, NULL, NULL);
-	return prb_repr_dict_get(&r, object, name, ret);
 }

@@ -55,6 +55,7 @@ struct prb_object_traits {
 	enum prb_dict_keys keys;
 	enum prb_dict_values values;
 	enum prb_managed_dict managed;
+	bool hash_long;		 /**< the hash of a str is SipHash-2-4 unless chosen otherwise */
 	bool int_tag;		 /**< lv_tag instead of the signed size */
 	bool exception_comma;	 /**< ValueError('x',) */
 	bool odict_as_dict;	 /**< OrderedDict({…}) instead of OrderedDict([…]) */
@@ -188,6 +189,7 @@ struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
 				struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends the text of a str as it is (for names), bounded by the limits. */
 struct prb_error *prb_repr_put_text(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+bool prb_is_ascii(const char *text);
 /** Whether the object is a str of exactly this ASCII text. */
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text,
 				   bool *ret) PRB_MUST_CHECK;
@@ -202,7 +204,25 @@ void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count);
 /* object_printable.c */
 bool prb_py_printable(uint32_t code_point, uint16_t version);
 
-/* object_dict.c, object_instance.c */
+/* object_dict.c, object_dict_get.c, object_instance.c */
+
+enum { PRB_VALUES_HEADER = 8 /* PRB_VALUES_HEADED: capacity, size, embedded, valid */ };
+
+/** A hash table as its header describes it. */
+struct prb_dict_table {
+	uint64_t entries, count; /**< address; how many entries to look at */
+	uint64_t indices, size;	 /**< address of the slots, how many; 0 if entries are the slots */
+	unsigned words;		 /**< per entry: (hash,) key, value */
+};
+
+struct prb_error *prb_dict_table_read(struct prb_repr *r, uint64_t keys,
+				      struct prb_dict_table *ret) PRB_MUST_CHECK;
+/** Bytes of one slot. */
+unsigned prb_dict_index_width(uint64_t size);
+/** Of a dict: how many values it has, its table, and the values (0: they are in the entries). */
+struct prb_error *prb_repr_dict_open(struct prb_repr *r, uint64_t dict, uint64_t *used,
+				     uint64_t *keys, uint64_t *values) PRB_MUST_CHECK;
+
 typedef bool prb_dict_visit(void *context, uint64_t key, uint64_t value);
 /** The entries of a hash table with its values outside (or 0), at most @p used. */
 struct prb_error *prb_repr_table_each(struct prb_repr *r, uint64_t keys, uint64_t values,

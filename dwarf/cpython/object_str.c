@@ -148,7 +148,7 @@ static struct prb_error *wide_text_is(struct prb_repr *r, uint64_t object, const
 	return NULL;
 }
 
-static bool is_ascii(const char *text)
+bool prb_is_ascii(const char *text)
 {
 	while (*text && !(*text & 0x80))
 		text++;
@@ -165,7 +165,7 @@ struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const ch
 	struct prb_type *type;
 
 	*ret = false;
-	if (length > sizeof(bytes) || header > sizeof(bytes) || !is_ascii(text))
+	if (length > sizeof(bytes) || header > sizeof(bytes) || !prb_is_ascii(text))
 		return wide_text_is(r, object, text, ret);
 	if (l->unicode_state < 0 || l->unicode_length < 0 ||
 	    header < (size_t)l->unicode_state + sizeof(state) ||

@@ -29,6 +29,7 @@ static const struct prb_object_traits traits[] = {
 	{
 		.since = 0x0306,
 		.keys = PRB_KEYS_COMPACT,
+		.hash_long = true,
 		.exception_comma = true,
 		.module_repr = true,
 		.fold = true,
@@ -40,6 +41,7 @@ static const struct prb_object_traits traits[] = {
 	{
 		.since = 0x0307,
 		.keys = PRB_KEYS_COMPACT,
+		.hash_long = true,
 		.module_repr = true,
 		.fold = true,
 		.timedelta_names = true,
@@ -50,6 +52,7 @@ static const struct prb_object_traits traits[] = {
 	{
 		.since = 0x0309,
 		.keys = PRB_KEYS_COMPACT,
+		.hash_long = true,
 		.module_repr = true,
 		.fold = true,
 		.timedelta_names = true,
@@ -59,6 +62,7 @@ static const struct prb_object_traits traits[] = {
 	{
 		.since = 0x030a,
 		.keys = PRB_KEYS_COMPACT,
+		.hash_long = true,
 		.module_repr = true,
 		.fold = true,
 		.timedelta_names = true,

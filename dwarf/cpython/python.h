@@ -20,6 +20,14 @@
 #include "dwarf/mem/mem.h"
 #include "dwarf/mem/view.h"
 
+/** Whether the hashes of a process's dicts can be told. */
+enum prb_hash_trust {
+	PRB_HASH_UNTRIED,
+	PRB_HASH_ASSUMED, /**< what its version does, with its secret; no key has shown it yet */
+	PRB_HASH_PROVEN,
+	PRB_HASH_UNKNOWN,
+};
+
 struct prb_python {
 	struct prb_target *target; /**< borrowed */
 	struct prb_module *module; /**< borrowed: the module that holds the interpreter */
@@ -28,6 +36,9 @@ struct prb_python {
 	char version[32]; /**< "3.12.1", "3.13.0rc2+" as the target says it */
 
 	uint64_t code_type; /**< PyCode_Type, learnt at the first code object; 0 until then */
+
+	enum prb_hash_trust hash_trust;
+	uint64_t hash_secret[2]; /**< chosen when the process began */
 
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
 	uint64_t interp_head, tstate_current, gc_collecting;
@@ -53,6 +64,15 @@ struct prb_pythons {
 struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view *view,
 				   struct prb_pythons *ret) PRB_MUST_CHECK;
 void prb_pythons_deinit(struct prb_pythons *pythons);
+
+/**
+ * The modules of @p target, and the runtimes in them. Unless @p all are needed, those in which no
+ * Python is expected may be left out, where reading their headers takes long. What is set of both
+ * is to be ended also after an error.
+ */
+struct prb_error *prb_pythons_open(struct prb_target *target, struct prb_view *view, bool all,
+				   struct prb_modules **ret,
+				   struct prb_pythons *ret_pythons) PRB_MUST_CHECK;
 
 /** What a list of processes says of each. */
 struct prb_python_identity {
@@ -223,9 +243,16 @@ struct prb_py_thread_names {
 	PRB_VEC(struct prb_py_thread_name) list;
 };
 
-/** Reads threading._active of one interpreter; an empty list if threading was never imported. */
+/** Whether the name of a thread is wanted. */
+typedef bool prb_py_name_wanted(void *context, uint64_t pthread);
+
+/**
+ * Reads threading._active of one interpreter; an empty list if threading was never imported. Only
+ * names that are wanted are read.
+ */
 struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_view *view,
-					  uint64_t interp,
+					  uint64_t interp, prb_py_name_wanted *wanted,
+					  void *context,
 					  struct prb_py_thread_names *ret) PRB_MUST_CHECK;
 void prb_py_thread_names_deinit(struct prb_py_thread_names *names);
 

@@ -219,15 +219,15 @@ static struct prb_error *try_module(struct prb_modules *modules, struct prb_modu
 }
 
 /* Modules that are worth opening first: the executable and whatever is called python. */
-static bool likely(const struct prb_module *module, const char *exe)
+static bool likely(const char *path, const char *exe)
 {
-	return strstr(base_name(module->path), "python") || !strcmp(module->path, exe);
+	return strstr(base_name(path), "python") || !strcmp(path, exe);
 }
 
 /* An extension module (x.cpython-312-….so) is called python but is none. */
-static bool is_extension(const struct prb_module *module)
+static bool is_extension(const char *path)
 {
-	return strstr(base_name(module->path), ".cpython-") != NULL;
+	return strstr(base_name(path), ".cpython-") != NULL;
 }
 
 struct finder {
@@ -235,6 +235,7 @@ struct finder {
 	struct prb_mem *mem;
 	struct prb_pythons *found;
 	struct prb_error *reason; /* the most telling failure so far */
+	bool cheap;		  /* nothing else is tried than the cheapest */
 };
 
 static struct prb_error *consider(struct finder *finder, struct prb_module *module, bool may_scan)
@@ -279,11 +280,14 @@ static struct prb_error *consider_all(struct finder *finder, const char *exe)
 		bool likely, scan;
 	} passes[] = {{true, false}, {false, false}, {true, true}};
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(passes) && !finder->found->list.count; i++) {
+	size_t count = finder->cheap ? 1 : PRB_ARRAY_SIZE(passes);
+
+	for (size_t i = 0; i < count && !finder->found->list.count; i++) {
 		struct prb_module **module;
 
 		prb_vec_each (module, &finder->modules->list)
-			if (likely(*module, exe) == passes[i].likely && !is_extension(*module))
+			if (likely((*module)->path, exe) == passes[i].likely &&
+			    !is_extension((*module)->path))
 				PRB_TRY(consider(finder, *module, passes[i].scan));
 	}
 	return NULL;
@@ -336,8 +340,8 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 			      "'probing list' shows the Python processes");
 }
 
-struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view *view,
-				   struct prb_pythons *ret)
+static struct prb_error *find(struct prb_modules *modules, struct prb_view *view, bool cheap,
+			      struct prb_pythons *ret)
 {
 	prb_auto_str struct prb_str exe = {};
 
@@ -350,7 +354,8 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view 
 	}
 	prb_error_destroy(prb_target_read_link(modules->target, &exe, "exe"));
 
-	struct finder finder = {.modules = modules, .mem = prb_view_mem(view), .found = ret};
+	struct finder finder = {
+		.modules = modules, .mem = prb_view_mem(view), .found = ret, .cheap = cheap};
 	struct prb_error *err = NULL;
 	for (int attempt = 0; !err && !ret->list.count && attempt < ATTEMPTS; attempt++) {
 		/* It may have been torn: lists change while we walk them. */
@@ -373,6 +378,52 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view 
 	return err;
 }
 
+struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view *view,
+				   struct prb_pythons *ret)
+{
+	return find(modules, view, false, ret);
+}
+
+static bool may_be_python(const void *exe, const char *path)
+{
+	return likely(path, exe) && !is_extension(path);
+}
+
+/* By the names of files alone; *ret stays NULL if none of them holds a Python. */
+static struct prb_error *open_likely(struct prb_target *target, struct prb_view *view,
+				     struct prb_modules **ret, struct prb_pythons *ret_pythons)
+{
+	prb_auto_str struct prb_str exe = {};
+	struct prb_modules *modules;
+
+	prb_error_destroy(prb_target_read_link(target, &exe, "exe"));
+	PRB_TRY(prb_modules_create_some(target, may_be_python, prb_str_text(&exe), &modules));
+
+	struct prb_error *err = find(modules, view, true, ret_pythons);
+
+	if (!err) {
+		*ret = modules;
+		return NULL;
+	}
+	prb_modules_destroy(modules);
+	if (err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+struct prb_error *prb_pythons_open(struct prb_target *target, struct prb_view *view, bool all,
+				   struct prb_modules **ret, struct prb_pythons *ret_pythons)
+{
+	*ret = NULL;
+	if (!all && target->mem->kept && !target->recorder)
+		PRB_TRY(open_likely(target, view, ret, ret_pythons));
+	if (*ret)
+		return NULL;
+	PRB_TRY(prb_modules_create(target, ret));
+	return prb_pythons_find(*ret, view, ret_pythons);
+}
+
 struct prb_error *prb_python_identify(struct prb_modules *modules, struct prb_python_identity *ret)
 {
 	prb_auto_str struct prb_str exe = {};
@@ -385,7 +436,7 @@ struct prb_error *prb_python_identify(struct prb_modules *modules, struct prb_py
 		uint64_t runtime, flag = 0;
 		uint32_t version, ignored;
 
-		if (!likely(*slot, prb_str_text(&exe)) || is_extension(*slot))
+		if (!likely((*slot)->path, prb_str_text(&exe)) || is_extension((*slot)->path))
 			continue;
 		runtime = find_runtime(*slot);
 		version = runtime ? find_version(modules, *slot, mem, runtime) : 0;

@@ -19,6 +19,8 @@ struct reading {
 	struct prb_mem *mem;
 	struct prb_repr repr; /* which knows the types of what was read already */
 	uint64_t interp;
+	prb_py_name_wanted *wanted;
+	void *context;
 	PRB_VEC(struct entry) entries;
 	bool failed;	       /* memory of ours ran out */
 	struct prb_error *err; /* why there are none, or not all */
@@ -70,6 +72,8 @@ static struct prb_error *read_name(struct reading *r, struct entry *entry)
 
 	prb_repr_again(&r->repr, NULL, NULL);
 	PRB_TRY(prb_repr_int(&r->repr, entry->key, &ident));
+	if (!r->wanted(r->context, (uint64_t)ident))
+		return NULL;
 	PRB_TRY(prb_repr_attribute(&r->repr, entry->thread, "_name", &object));
 	PRB_TRY(prb_repr_text(&r->repr, object, MAX_NAME, &name));
 	slot = prb_vec_push(&r->names->list);
@@ -115,9 +119,17 @@ static struct prb_error *read_all(struct reading *r, struct prb_view *view)
 }
 
 struct prb_error *prb_python_thread_names(struct prb_python *py, struct prb_view *view,
-					  uint64_t interp, struct prb_py_thread_names *ret)
+					  uint64_t interp, prb_py_name_wanted *wanted,
+					  void *context, struct prb_py_thread_names *ret)
 {
-	struct reading r = {.py = py, .mem = prb_view_mem(view), .interp = interp, .names = ret};
+	struct reading r = {
+		.py = py,
+		.mem = prb_view_mem(view),
+		.interp = interp,
+		.wanted = wanted,
+		.context = context,
+		.names = ret,
+	};
 
 	*ret = (struct prb_py_thread_names){};
 	prb_repr_init(&r.repr, py, r.mem, NULL, NULL);

@@ -13,6 +13,7 @@ enum {
 	SLAB_LINES = 128,
 	CALL_LINES = 512, /* most that one call reads: 256 KiB */
 	PAGE_LINES = PRB_PAGE_SIZE / PRB_LINE_SIZE,
+	AHEAD_LINES = PAGE_LINES, /* most that are read because their neighbours were */
 };
 
 struct prb_error *prb_line_cache_init(struct prb_line_cache *cache,
@@ -118,6 +119,32 @@ static size_t missing(const struct prb_line_cache *cache, uint64_t first, uint64
 	return count;
 }
 
+/* How many lines are there from @p line on, in steps of @p step; not more than matter. */
+static uint64_t held(const struct prb_line_cache *cache, uint64_t line, uint64_t step)
+{
+	uint64_t count = 0;
+
+	while (count < AHEAD_LINES && find(cache, line + count * step))
+		count++;
+	return count;
+}
+
+/*
+ * Who reads next to lines that are there goes on in that direction, as through the frames of a
+ * stack: as many lines more are read as there are already.
+ */
+static void read_ahead(const struct prb_line_cache *cache, uint64_t *first, uint64_t *last)
+{
+	uint64_t more = held(cache, *first - 1, UINT64_MAX);
+
+	if (more) {
+		*last += PRB_MIN(more, UINT64_MAX / PRB_LINE_SIZE - *last);
+		return;
+	}
+	for (more = held(cache, *last + 1, 1); more && *first && !find(cache, *first - 1); more--)
+		--*first;
+}
+
 /*
  * Gets the line @p first, and what else is wanted up to @p last; *got lines are there then. What
  * cannot be read in one piece may still be read line by line.
@@ -128,6 +155,8 @@ static struct prb_error *fetch(struct prb_line_cache *cache, uint64_t first, uin
 	uint64_t begin = first, most;
 	size_t count;
 
+	if (!on_trial(cache))
+		read_ahead(cache, &begin, &last);
 	if (wants_page(cache)) {
 		last |= PAGE_LINES - 1;
 		while (begin % PAGE_LINES && !find(cache, begin - 1))

@@ -33,6 +33,8 @@ struct headers {
 struct discovery {
 	struct prb_modules *modules;
 	struct prb_target *target;
+	prb_module_wanted *wanted; /* NULL: all are */
+	const void *context;
 	const struct prb_map *maps, *end;	 /* NULL if there are none */
 	const struct prb_map *candidates[BATCH]; /* whose headers are read next */
 	size_t candidate_count;
@@ -84,10 +86,15 @@ static bool touches_anonymous_code(const struct discovery *d, const struct prb_m
 						   next->exec && is_anonymous(next)));
 }
 
+static bool is_wanted(const struct discovery *d, const struct prb_map *map)
+{
+	return !d->wanted || d->wanted(d->context, map->path);
+}
+
 /** May an ELF file begin at @p map? */
 static bool is_candidate(const struct discovery *d, const struct prb_map *map)
 {
-	if (!map->read || map->offset || is_device(map))
+	if (!map->read || map->offset || is_device(map) || !is_wanted(d, map))
 		return false;
 	if (map->inode)
 		return leads_to_code(d, map);
@@ -392,7 +399,8 @@ static struct prb_error *consider_rest(struct discovery *d)
 	for (const struct prb_map *map = d->maps; map < d->end && count < MAX_OPENED; map++) {
 		bool known = false;
 
-		if (!map->exec || !map->inode || map->path[0] != '/' || is_device(map))
+		if (!map->exec || !map->inode || map->path[0] != '/' || is_device(map) ||
+		    !is_wanted(d, map))
 			continue;
 		for (size_t i = 0; i < count && !known; i++)
 			known = same_file(opened[i], map);
@@ -404,7 +412,8 @@ static struct prb_error *consider_rest(struct discovery *d)
 	return NULL;
 }
 
-struct prb_error *prb_modules_discover(struct prb_modules *modules)
+struct prb_error *prb_modules_discover(struct prb_modules *modules, prb_module_wanted *wanted,
+				       const void *context)
 {
 	struct prb_target *target = modules->target;
 	prb_auto_free struct discovery *d = malloc(sizeof(*d));
@@ -413,6 +422,8 @@ struct prb_error *prb_modules_discover(struct prb_modules *modules)
 		return prb_error_nomem();
 	d->modules = modules;
 	d->target = target;
+	d->wanted = wanted;
+	d->context = context;
 	d->maps = target->maps.list.items;
 	d->end = d->maps ? d->maps + target->maps.list.count : NULL;
 	d->candidate_count = 0;

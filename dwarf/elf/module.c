@@ -91,6 +91,12 @@ static struct prb_error *order(struct prb_modules *modules)
 
 struct prb_error *prb_modules_create(struct prb_target *target, struct prb_modules **ret)
 {
+	return prb_modules_create_some(target, NULL, NULL, ret);
+}
+
+struct prb_error *prb_modules_create_some(struct prb_target *target, prb_module_wanted *wanted,
+					  const void *context, struct prb_modules **ret)
+{
 	struct prb_modules *modules = calloc(1, sizeof(*modules));
 	struct prb_error *err;
 	bool recalled;
@@ -100,7 +106,7 @@ struct prb_error *prb_modules_create(struct prb_target *target, struct prb_modul
 	modules->target = target;
 	err = prb_modules_recall(modules, &recalled);
 	if (!err && !recalled)
-		err = prb_modules_discover(modules);
+		err = prb_modules_discover(modules, wanted, context);
 	if (!err)
 		err = order(modules);
 	if (err) {

@@ -72,6 +72,14 @@ struct prb_modules {
 /** Finds the modules of @p target from its maps. */
 struct prb_error *prb_modules_create(struct prb_target *target,
 				     struct prb_modules **ret) PRB_MUST_CHECK;
+
+/** Says of the path of a mapping whether a module may be looked for there. */
+typedef bool prb_module_wanted(const void *context, const char *path);
+
+/** Only those that are wanted, where each header may be a request to another machine. */
+struct prb_error *prb_modules_create_some(struct prb_target *target, prb_module_wanted *wanted,
+					  const void *context,
+					  struct prb_modules **ret) PRB_MUST_CHECK;
 void prb_modules_destroy(struct prb_modules *modules);
 
 /** Notes the modules for the snapshot being recorded, if there is one. */

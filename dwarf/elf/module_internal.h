@@ -8,8 +8,9 @@
 #include "dwarf/elf/elf.h"
 #include "dwarf/elf/module.h"
 
-/** Fills modules->list, unsorted. */
-struct prb_error *prb_modules_discover(struct prb_modules *modules) PRB_MUST_CHECK;
+/** Fills modules->list, unsorted, with what is wanted (NULL: all). */
+struct prb_error *prb_modules_discover(struct prb_modules *modules, prb_module_wanted *wanted,
+				       const void *context) PRB_MUST_CHECK;
 
 /** Fills modules->list from a snapshot; *ret is false if the target does not tell. */
 struct prb_error *prb_modules_recall(struct prb_modules *modules, bool *ret) PRB_MUST_CHECK;

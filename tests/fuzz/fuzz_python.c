@@ -61,6 +61,13 @@ static void ask_frames(struct prb_python *py, struct prb_mem *mem, uint64_t tsta
 	prb_py_frames_deinit(&frames);
 }
 
+static bool all_names(void *context, uint64_t pthread)
+{
+	(void)context;
+	(void)pthread;
+	return true;
+}
+
 static void ask_threads(struct prb_python *py, struct prb_mem *mem)
 {
 	struct prb_py_thread_names names;
@@ -82,7 +89,7 @@ static void ask_threads(struct prb_python *py, struct prb_mem *mem)
 
 	err = prb_view_create(mem, &view);
 	if (!err) {
-		err = prb_python_thread_names(py, view, 0, &names);
+		err = prb_python_thread_names(py, view, 0, all_names, NULL, &names);
 		if (!err)
 			prb_py_thread_names_deinit(&names);
 		prb_view_destroy(view);

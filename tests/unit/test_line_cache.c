@@ -153,6 +153,59 @@ static void test_where_calls_are_dear_pages_are_read(void **state)
 	assert_true(stub.calls <= PAGES + 2 * PRB_LINE_TRIALS + 2);
 }
 
+/* From @p start on, @p step bytes further each time; says how many calls that took. */
+static size_t walk(size_t start, long step, size_t count)
+{
+	size_t before = stub.calls;
+	unsigned char bytes[8];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t offset = start + (size_t)step * i;
+
+		assert_null(prb_line_cache_read(&cache, BASE + offset, bytes, sizeof(bytes)));
+		assert_memory_equal(bytes, stub.bytes + offset, sizeof(bytes));
+	}
+	return stub.calls - before;
+}
+
+static void end_trials(void)
+{
+	for (int i = 0; i < 2 * PRB_LINE_TRIALS; i++)
+		walk(SIZE - (size_t)(2 * i + 1) * PRB_PAGE_SIZE, 0, 1);
+	cache.line_ns = 1;
+	cache.page_ns = 4;
+}
+
+static void test_who_goes_on_to_neighbours_gets_more_with_each_call(void **state)
+{
+	(void)state;
+	end_trials();
+	assert_true(walk(0, 100, 4 * PRB_PAGE_SIZE / 100) <= 8);
+	assert_true(walk(12 * PRB_PAGE_SIZE - 8, -100, 4 * PRB_PAGE_SIZE / 100) <= 8);
+	stub.total = 0;
+	assert_int_equal(walk(13 * PRB_PAGE_SIZE, 3 * PRB_LINE_SIZE, 8), 8);
+	assert_int_equal(stub.total, 8 * PRB_LINE_SIZE);
+}
+
+/* What lies ahead may not be there. */
+static void test_what_goes_on_may_end(void **state)
+{
+	(void)state;
+	end_trials();
+	stub.gap = 10 * PRB_PAGE_SIZE + PRB_LINE_SIZE;
+	stub.gap_end = 12 * PRB_PAGE_SIZE - PRB_LINE_SIZE;
+	for (int whole = 0; whole < 2; whole++) {
+		stub.whole = whole;
+		walk(stub.gap - 8, -100, 40);
+		walk(stub.gap - PRB_PAGE_SIZE, 100, 40);
+		walk(stub.gap_end + PRB_PAGE_SIZE - 8, -100, 40);
+		prb_line_cache_deinit(&cache);
+		assert_null(prb_line_cache_init(&cache, &debugger));
+		stub.whole = false;
+		end_trials();
+	}
+}
+
 static void test_what_is_kept_is_bounded(void **state)
 {
 	size_t before;
@@ -182,6 +235,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_addresses_at_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_where_calls_are_dear_pages_are_read, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_who_goes_on_to_neighbours_gets_more_with_each_call, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_goes_on_may_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_kept_is_bounded, setup, teardown),
 	};
 
