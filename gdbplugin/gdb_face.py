@@ -10,15 +10,22 @@ import gdb
 from .core import commands, facts
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
+from .gdb_files import Files
 
 
 class Gdb(Debugger):
     name = "gdb"
+    _threads = ()
 
     def pid(self):
         return gdb.selected_inferior().pid
 
     def core_path(self):
+        # Which files gdb has takes it long to say: with their sections, of which there are
+        # thousands. From gdb 12 on the kind of connection tells whether one is a core.
+        connection = getattr(gdb.selected_inferior(), "connection", None)
+        if hasattr(connection, "type") and connection.type != "core":
+            return None
         # gdb tells no Python code what its core file is called.
         text = gdb.execute("info files", False, True)
         match = re.search(r"[Cc]ore dump file:\n\t`(.*)', file type", text)
@@ -32,7 +39,9 @@ class Gdb(Debugger):
         return [tid_of(thread) for thread in gdb.selected_inferior().threads()]
 
     def all_stopped(self):
-        return all(thread.is_stopped() for thread in gdb.selected_inferior().threads())
+        # Each list of threads is a request to a gdbserver: facts() goes on with this one.
+        self._threads = gdb.selected_inferior().threads()
+        return all(thread.is_stopped() for thread in self._threads)
 
     def read(self, address, length):
         try:
@@ -48,15 +57,15 @@ class Gdb(Debugger):
             thread.switch()
             return frame_registers(gdb.newest_frame(), names)
 
-    def fact(self, name):
-        if name == "task":
-            return facts.numbers_text(self.tids())
-        if name == "exe":
-            return exe_path()
-        data = remote_file("/proc/%d/%s" % (self.pid(), name))
-        if data is None and name == "maps":
-            return mappings()
-        return data
+    def facts(self):
+        files = Files(gdb.selected_inferior())
+
+        def fact(name):
+            if name == "task":
+                return facts.numbers_text(map(tid_of, self._threads))
+            return exe_path() if name == "exe" else files.read(name)
+
+        return fact
 
     def thread(self):
         thread = gdb.selected_thread()
@@ -168,75 +177,6 @@ def exe_path():
         return None
     prefix = "target:"
     return (path[len(prefix):] if path.startswith(prefix) else path).encode()
-
-
-CHUNK = 8192  # bytes: what comes fits a packet, also when half of it has to be escaped
-
-
-def packet(connection, text):
-    """(number, data) that a stub answers to a request about files; a negative number is an error."""
-    answer = connection.send_packet(text.encode())
-    head, _, data = (answer or b"").partition(b";")
-    try:
-        return int(head[1:].split(b",")[0], 16) if head[:1] == b"F" else -1, data
-    except ValueError:
-        return -1, b""
-
-
-def packets_file(connection, path):
-    """A file by the requests themselves, some times faster than gdb's own command; None: no luck."""
-    if packet(connection, "vFile:setfs:0")[0] < 0:
-        return None
-    file, _ = packet(connection, "vFile:open:%s,0,0" % path.encode().hex())
-    if file < 0:
-        return None
-    pieces, at = [], 0
-    while True:
-        length, data = packet(connection, "vFile:pread:%x,%x,%x" % (file, CHUNK, at))
-        if length <= 0 or length != len(data):
-            break
-        pieces.append(data)
-        at += length
-    packet(connection, "vFile:close:%x" % file)
-    return b"".join(pieces) if length == 0 else None
-
-
-def remote_file(path):
-    """A file of the machine that a gdbserver is on; None if it cannot be had."""
-    connection = getattr(gdb.selected_inferior(), "connection", None)
-    if hasattr(connection, "send_packet"):  # from gdb 12 on
-        try:
-            data = packets_file(connection, path)
-        except gdb.error:
-            data = None
-        if data is not None:
-            return data
-    import tempfile  # here: loading it takes as long as all of ours
-    with tempfile.TemporaryDirectory(prefix="probing-") as folder:
-        copy = os.path.join(folder, "fact")
-        try:
-            gdb.execute("remote get %s %s" % (path, copy), False, True)
-            with open(copy, "rb") as file:
-                return file.read()
-        except (gdb.error, OSError):
-            return None
-
-
-def mappings():
-    """What gdb itself can find out of what is mapped."""
-    regions = []
-    try:
-        text = gdb.execute("info proc mappings", False, True)
-    except gdb.error:
-        return None
-    for line in text.splitlines():
-        match = re.match(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+"
-                         r"([r-][w-][x-])\S\s*(.*)", line)
-        if match:
-            start, end, offset = (int(match.group(i), 16) for i in (1, 2, 3))
-            regions.append(facts.Region(start, end, match.group(4), offset,
-                                        match.group(5).strip()))
-    return facts.maps_text(regions) if regions else None
 
 
 def tid_of(thread):

@@ -72,7 +72,10 @@ class Lldb(Debugger):
                 found[name] = register.GetValueAsUnsigned()
         return found
 
-    def fact(self, name):
+    def facts(self):
+        return self._fact
+
+    def _fact(self, name):
         if name == "task":
             return facts.numbers_text(self.tids())
         if name == "exe":

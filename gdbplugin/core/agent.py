@@ -50,7 +50,7 @@ def read_status(debugger):
                 return file.read()
         except OSError:
             return None
-    return debugger.fact("status")
+    return debugger.facts()("status")
 
 
 def symbols(session, names):

@@ -55,8 +55,9 @@ class Debugger:
         """{name: value} of a thread, as far as they are known."""
         raise NotImplementedError
 
-    def fact(self, name):
-        """What /proc/PID/NAME holds where the process runs, as bytes; None if it cannot be had."""
+    def facts(self):
+        """A function that tells what /proc/PID/NAME holds where the process runs, as bytes; None if
+        it cannot be had. For as long as one command reads."""
         raise NotImplementedError
 
     def all_stopped(self):

@@ -29,6 +29,7 @@ class Source:
             raise Problem("the process is one of %s, and probing reads x86_64 and aarch64"
                           % machine)
         self.debugger = debugger
+        self.tell = debugger.facts()
         self.names = REGISTERS[machine]
         self.failure = None
         self.struct = library.DebuggerStruct(
@@ -56,7 +57,7 @@ class Source:
 
     def _fact(self, _, name, put, to):
         def fact():
-            data = self.debugger.fact(name.decode())
+            data = self.tell(name.decode())
             if data is None:
                 return 1
             return put(to, data, len(data))

@@ -9,7 +9,7 @@ SELECT t.tid, t.name, t.os_name, t.state, t.idle_seconds, t.waits_for, t.gil, t.
        t.interpreter AS interpreter, t.read, t._error AS thread_error,
        f.depth, f.func, f.qualname, f.file, f.lineno, f.frame_type, f.module, f.ip, f.offset,
        f._error AS frame_error
-FROM python.threads AS t LEFT JOIN %s AS f ON f.tid = t.tid AND f.interpreter IS t.interpreter
+FROM python.threads AS t LEFT JOIN %s AS f ON f.tid = %s AND f.interpreter IS t.interpreter
 %s ORDER BY t.main DESC, t.tid, t.interpreter, f.depth"""
 _LOCALS = "SELECT tid, depth, name, value, kind FROM python.locals %s"
 
@@ -25,10 +25,11 @@ class Thread:
 
 def read_stacks(session, tid, native=False, with_locals=False):
     """The threads, or the one with that number."""
-    where = "" if tid is None else "WHERE t.tid = %d" % tid
     table = "native.backtrace" if native else "python.stacks"
+    # A number in both places, so that no other thread is read.
+    where, same = ("", "t.tid") if tid is None else ("WHERE t.tid = %d" % tid, tid)
     threads = []
-    for row in session.query(_STACKS % (table, where)):
+    for row in session.query(_STACKS % (table, same, where)):
         if not threads or (row["tid"], row["interpreter"]) != (
                 threads[-1].row["tid"], threads[-1].row["interpreter"]):
             threads.append(Thread(row))

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+import agent
 import debuggers
 import pytest
 import support
@@ -56,6 +57,29 @@ def test_behind_a_gdbserver(sleeping):
                       arguments=[os.readlink("/proc/%d/exe" % sleeping.pid)])
     same_rows(session, expected)
     assert "through gdb" in session.part("info") and "directly" not in session.part("info")
+
+
+@debuggers.needs_gdbserver
+def test_a_stack_takes_few_requests_to_a_gdbserver(sleeper):
+    with debuggers.gdbserver(sleeper.pid) as address:
+        session = gdb("target remote " + address, "set debug remote 1", "probing backtrace",
+                      "set debug remote 0", arguments=[os.readlink("/proc/%d/exe" % sleeper.pid)])
+    sent = re.findall(r"Sending packet: \$(\w+)", session.out + session.err)
+    # It took 480 when keys of dicts were compared one by one and all files looked at.
+    assert any(packet.startswith("m7f") for packet in sent) and len(sent) < 220, len(sent)
+
+
+def test_the_name_of_a_thread_that_is_not_shown(target, known):
+    """One thread is read, and the one that holds what it waits for is named all the same."""
+    process = target(support.ROOT / "docs" / "demo.py", interpreter=known)
+    query = "SELECT tid, waits_for FROM python.threads WHERE waits_for LIKE '%RLock held by%'"
+    agent.wait_until(lambda: tables.query(process.pid, query))
+    row = tables.query(process.pid, query)[0]
+    assert re.search(r"held by \d+ [a-z]+$", row["waits_for"]), row
+    assert tables.query(process.pid, "SELECT waits_for FROM python.threads WHERE tid = %d"
+                        % row["tid"]) == [{"waits_for": row["waits_for"]}]
+    session = attached(process, "probing backtrace --tid %d" % row["tid"])
+    assert "%d evaluate  in %s\n" % (row["tid"], row["waits_for"]) in session.out, session
 
 
 def test_a_program_that_gdb_started(known):

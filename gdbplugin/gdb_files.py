@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""gdb: files of the machine that a gdbserver is on."""
+
+import os
+import re
+
+import gdb
+
+from .core import facts
+
+CHUNK = 8192  # bytes: what comes fits a packet, also when half of it has to be escaped
+# Of one line, with which they end.
+LINES = re.compile("(task/[0-9]+/)?(stat|syscall|schedstat)$")
+
+
+class Files:
+    """Those in /proc/PID of an inferior; for as long as nobody else asks gdb for files."""
+
+    def __init__(self, inferior):
+        self._folder = "/proc/%d/" % inferior.pid
+        connection = getattr(inferior, "connection", None)
+        # From gdb 12 on the requests themselves can be sent, some times faster than gdb's command.
+        self._connection = connection if hasattr(connection, "send_packet") else None
+        self._chosen = False  # whose files
+
+    def read(self, name):
+        """None if it cannot be had."""
+        data = None
+        if self._connection:
+            try:
+                data = self._requests(name)
+            except gdb.error:
+                pass
+        if data is None:
+            data = copied(self._folder + name)
+        if data is None and name == "maps":
+            data = mappings()
+        return data
+
+    def _packet(self, text):
+        """(number, data) that is answered; a negative number is an error."""
+        answer = self._connection.send_packet(text.encode())
+        head, _, data = (answer or b"").partition(b";")
+        try:
+            return int(head[1:].split(b",")[0], 16) if head[:1] == b"F" else -1, data
+        except ValueError:
+            return -1, b""
+
+    def _requests(self, name):
+        """The file, by as few requests as it takes."""
+        if not self._chosen and self._packet("vFile:setfs:0")[0] < 0:
+            return None
+        self._chosen = True
+        file, _ = self._packet("vFile:open:%s,0,0" % (self._folder + name).encode().hex())
+        if file < 0:
+            return None
+        pieces, at = [], 0
+        while True:
+            length, data = self._packet("vFile:pread:%x,%x,%x" % (file, CHUNK, at))
+            if length <= 0 or length != len(data):
+                break
+            pieces.append(data)
+            at += length
+            if data.endswith(b"\n") and LINES.match(name):
+                length = 0
+                break
+        self._packet("vFile:close:%x" % file)
+        return b"".join(pieces) if length == 0 else None
+
+
+def copied(path):
+    """A file by gdb's own command."""
+    import tempfile  # here: loading it takes as long as all of ours
+    with tempfile.TemporaryDirectory(prefix="probing-") as folder:
+        copy = os.path.join(folder, "fact")
+        try:
+            gdb.execute("remote get %s %s" % (path, copy), False, True)
+            with open(copy, "rb") as file:
+                return file.read()
+        except (gdb.error, OSError):
+            return None
+
+
+def mappings():
+    """What gdb itself can find out of what is mapped."""
+    regions = []
+    try:
+        text = gdb.execute("info proc mappings", False, True)
+    except gdb.error:
+        return None
+    for line in text.splitlines():
+        match = re.match(r"\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+"
+                         r"([r-][w-][x-])\S\s*(.*)", line)
+        if match:
+            start, end, offset = (int(match.group(i), 16) for i in (1, 2, 3))
+            regions.append(facts.Region(start, end, match.group(4), offset,
+                                        match.group(5).strip()))
+    return facts.maps_text(regions) if regions else None
