@@ -130,7 +130,13 @@ PRBA_EXPORT intptr_t probing_agent_debugger_start(void)
 {
 	int rc;
 
-	if (atomic_load(&shared->state) != PRBA_DEBUGGER_NONE)
+	uint32_t state = atomic_load(&shared->state);
+
+	/* From Linux 6.13 on a timer stands still once its signal was dropped, as it is while there
+	 * is no debugger. */
+	if (state != PRBA_DEBUGGER_NONE && state != PRBA_DEBUGGER_IDLE)
+		set_timer(true);
+	if (state != PRBA_DEBUGGER_NONE)
 		return 1;
 	if (!own.connection) {
 		own.connection = prba_connection_create(-1);

@@ -57,7 +57,7 @@ struct prba_debugger {
 
 extern PRBA_EXPORT struct prba_debugger probing_agent_debugger;
 
-/** Starts the thread. 0; 1: there is one; else -errno. */
+/** Starts the thread. 0; 1: there is one, whose timer goes on if it has code; else -errno. */
 PRBA_EXPORT intptr_t probing_agent_debugger_start(void);
 
 /**

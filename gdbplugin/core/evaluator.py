@@ -74,7 +74,7 @@ class Evaluation:
         """What the @code is: Python, or a request about breakpoints (core/breaks.py)."""
         self._hush(True)
         try:
-            self._prepare()
+            self._prepare(seconds)
             self._request(code, asks)
             return self._wait(seconds)
         finally:
@@ -85,15 +85,13 @@ class Evaluation:
         if self.debugger.pid():
             self.control.write(self.known["probing_agent_break_quiet"], struct.pack("=I", quiet))
 
-    def _prepare(self):
+    def _prepare(self, seconds):
         """Has a thread of the agent that waits for code."""
         head = self.head()
-        if head.state in (IDLE, DONE):
-            self.tid = self.debugger.evaluators.get(self.debugger.pid(), head.tid)
-            return
         if head.state != NONE:
-            raise Problem("the code of an earlier 'probing eval' has not ended: let the process "
-                          "run until it has")
+            self.tid = self.debugger.evaluators.get(self.debugger.pid(), head.tid)
+            self._let_earlier_code_end(seconds)
+            return
         before = set(self.debugger.tids())
         value = self._borrowed("probing_agent_debugger_start")
         if value < 0:
@@ -107,6 +105,28 @@ class Evaluation:
         tid = self.head().tid
         self.tid = tid if tid in made else made[-1]
         self.debugger.evaluators[self.debugger.pid()] = self.tid
+
+    def _let_earlier_code_end(self, seconds):
+        """What was given up was interrupted, too, but ends only when the process runs: its own
+        thread, and one that interrupts it and for that needs the GIL. So all do."""
+        until = time.monotonic() + seconds
+        if self.head().state not in (IDLE, DONE):
+            self._borrowed("probing_agent_debugger_start")  # its timer may stand
+        while self.head().state not in (IDLE, DONE):
+            try:
+                which, text = self.control.run(self.tid, None, False)
+            except KeyboardInterrupt:
+                which, text = run.OTHER, "SIGINT"
+            if which == run.EXITED:
+                raise Problem("the process ended meanwhile")
+            if which == run.OTHER and text == "SIGINT":
+                raise Interrupted("interrupted: nothing was run")
+            if which == run.OTHER:
+                raise Problem("the process was stopped by %s before the code of an earlier "
+                              "'probing eval' had ended, and nothing was run" % text)
+            if time.monotonic() > until and self.head().state not in (IDLE, DONE):
+                raise Problem("the code of an earlier 'probing eval' has not ended within %g s, and "
+                              "nothing was run: let the process run until it has" % seconds)
 
     def _borrowed(self, name):
         return agent.borrow(self.debugger, self.control).call(self.known[name])

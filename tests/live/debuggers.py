@@ -128,6 +128,15 @@ def lldb(*commands, arguments=()):
     return Session(done)
 
 
+def tried(debugger, command):
+    """The command, of which an error is printed and does not end the session."""
+    if debugger is gdb:
+        return "python\ntry:\n    gdb.execute(%r)\nexcept gdb.error as error:\n" \
+               "    print(error)\nend" % command
+    return "script result = lldb.SBCommandReturnObject(); lldb.debugger.GetCommandInterpreter()." \
+           "HandleCommand(%r, result) and None; print(result.GetError())" % command
+
+
 def query_commands():
     """The queries as commands, each behind a mark of its name."""
     commands = []

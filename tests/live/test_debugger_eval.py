@@ -168,6 +168,30 @@ def test_an_endless_loop(start, sleeper):
     assert sleeper.alive()
 
 
+def special():
+    """Builds in which an interruption takes longer, and one in which it does not."""
+    found = {(i.version, i.debug_build, i.free_threaded): i for i in support.INTERPRETERS
+             if i.debug_build or i.free_threaded}
+    return [known()] + list(found.values())
+
+
+@both
+@pytest.mark.parametrize("interpreter", special(), ids=repr)
+def test_directly_after_code_that_was_given_up(start, target, interpreter):
+    process = target("sleeper.py", interpreter=interpreter)
+    support.wait_for_sleep(process.pid, "pipe_read")
+    session = attached(start, process, ("given_up",),
+                       debuggers.tried(start, "probing eval -t 0.5 while True: pass"),
+                       ("next",), "probing eval 1 + 1", ("last",), "probing eval 2 + 2")
+    assert "is interrupted as soon as the process runs" in session.part("given_up"), session
+    assert printed(session, "next") == "2" and printed(session, "last") == "4", session
+    session = attached(start, process, "probing eval -t 0.5 while True: pass")
+    assert "is interrupted as soon as the process runs" in problem(session), session
+    session = attached(start, process, ("next",), "probing eval 3 + 3")
+    assert printed(session, "next") == "6", session
+    assert process.alive()
+
+
 def names_of_python_threads(process):
     return [row["name"] for row in tables.query(process.pid, "SELECT name FROM python.threads")]
 
@@ -182,8 +206,8 @@ def test_the_debugger_gets_the_process_back(start, target):
     assert process.line() == "holds"
     session = attached(start, process, "probing eval -t 0.5 print('late')")
     assert "the interpreter was not free within 0.5 s" in problem(session), session
-    session = attached(start, process, "probing eval 1")
-    assert "has not ended: let the process run" in problem(session), session
+    session = attached(start, process, "probing eval -t 0.5 1")
+    assert "has not ended within 0.5 s, and nothing was run: let" in problem(session), session
     assert process.alive()
 
 
