@@ -8,6 +8,7 @@
 
 #include "agent/breaks.h"
 #include "agent/connection.h"
+#include "agent/life.h"
 #include "agent/python_table.h"
 
 /* The files as text, one behind the other. */
@@ -37,18 +38,7 @@ enum {
 
 static const struct prba_python_table *const py = &prba_python;
 static object *names; /* of the bootstrap */
-static atomic_bool ending;
-static atomic_int life, forks;
-
-bool prba_bootstrap_is_ending(void)
-{
-	return atomic_load(&ending);
-}
-
-int prba_bootstrap_life(void)
-{
-	return atomic_load(&life);
-}
+static atomic_int names_life, forks;
 
 int prba_bootstrap_forks(void)
 {
@@ -61,12 +51,6 @@ void prba_bootstrap_forked(void)
 	atomic_fetch_add(&forks, 1);
 }
 
-void prba_bootstrap_lost(void)
-{
-	names = NULL;
-	atomic_store(&ending, false);
-}
-
 /** Sends what was printed, or waits until the client follows. */
 static void send_all(struct prba_connection *c, uint16_t type, const char *data, size_t length)
 {
@@ -76,8 +60,9 @@ static void send_all(struct prba_connection *c, uint16_t type, const char *data,
 		if (prba_connection_send(c, type, c->job.request, data, part) == PRBA_SENT) {
 			data += part;
 			length -= part;
-		} else if (c->keeps || (c->job.eval.flags & PRB_WIRE_ON_MAIN)) {
-			/* The program's own thread does not wait for a client. */
+		} else if (c->keeps || (c->job.eval.flags & PRB_WIRE_ON_MAIN) ||
+			   prba_life_is_ending()) {
+			/* The program's own thread does not wait for a client, nor does its end. */
 			atomic_fetch_add(&c->job.lost, (uint64_t)length);
 			return;
 		} else {
@@ -116,16 +101,6 @@ static object *emit(object *self, object *arguments)
 	return py->PyBool_FromLong(1);
 }
 
-/** finalize(): the interpreter begins to end. */
-static object *finalize(object *self, object *arguments)
-{
-	(void)self;
-	(void)arguments;
-	atomic_store(&ending, true);
-	atomic_fetch_add(&life, 1);
-	return py->PyBool_FromLong(1);
-}
-
 /** part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py. */
 static object *part(object *self, object *arguments)
 {
@@ -151,7 +126,6 @@ static bool put_function(object *into, struct prba_method *method)
 static object *load(void)
 {
 	static struct prba_method methods[] = {{"emit", emit, METH_VARARGS, NULL},
-					       {"finalize", finalize, METH_VARARGS, NULL},
 					       {"part", part, METH_VARARGS, NULL}};
 	object *fresh = py->PyDict_New(), *code = NULL, *result = NULL;
 	object *builtins = py->PyEval_GetBuiltins();
@@ -176,16 +150,35 @@ static object *load(void)
 	return NULL;
 }
 
+/** Borrowed; NULL if this interpreter has none. */
+static object *known_names(void)
+{
+	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST);
+
+	/* Those of one that has ended are gone with it. */
+	if (known && atomic_load(&names_life) != prba_life_number() &&
+	    __atomic_compare_exchange_n(&names, &known, NULL, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		known = NULL;
+	return known;
+}
+
 /** The bootstrap's function @p name, borrowed; NULL with an exception. */
 static object *function(const char *name)
 {
-	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST), *fresh;
+	object *known = known_names(), *fresh;
 
+	if (!known && !py->Py_IsInitialized()) {
+		/* The interpreter did not wait for us. */
+		py->PyErr_SetNone(*py->PyExc_KeyboardInterrupt);
+		return NULL;
+	}
 	if (!known) {
 		/* It runs Python, so another worker may come in between. */
 		fresh = load();
 		if (!fresh)
 			return NULL;
+		atomic_store(&names_life, prba_life_number());
 		if (__atomic_compare_exchange_n(&names, &known, fresh, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST))
 			known = fresh;
@@ -267,7 +260,7 @@ void prba_bootstrap_close(struct prba_connection *c)
 {
 	object *result;
 
-	if (!__atomic_load_n(&names, __ATOMIC_SEQ_CST))
+	if (!known_names())
 		return;
 	result = call("close", 1, py->PyLong_FromVoidPtr(c), NULL, NULL, NULL);
 	if (result)
@@ -278,17 +271,18 @@ void prba_bootstrap_close(struct prba_connection *c)
 
 bool prba_bootstrap_release(void)
 {
-	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST), *result;
-	bool released;
+	object *known = known_names(), *result;
+	bool released = true;
 
-	if (!known)
-		return true;
-	result = call("release", 0, NULL, NULL, NULL, NULL);
-	released = result && py->PyLong_AsLong(result) == 1;
-	if (result)
-		py->Py_DecRef(result);
-	py->PyErr_Clear();
-	names = NULL;
-	py->Py_DecRef(known);
+	if (known) {
+		result = call("release", 0, NULL, NULL, NULL, NULL);
+		released = result && py->PyLong_AsLong(result) == 1;
+		if (result)
+			py->Py_DecRef(result);
+		py->PyErr_Clear();
+		names = NULL;
+		py->Py_DecRef(known);
+	}
+	prba_life_part();
 	return released;
 }

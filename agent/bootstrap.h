@@ -37,17 +37,8 @@ bool prba_bootstrap_leave(void);
 /** Forgets what the connection's evaluations left, but for what they did to the program. */
 void prba_bootstrap_close(struct prba_connection *c);
 
-/** Takes all of it out of the interpreter; false if some of our functions stay in use there. */
+/** Takes all of it out of the interpreter, which then is not greeted any more; false if some of our functions stay in use there. */
 bool prba_bootstrap_release(void);
-
-/** The interpreter it was loaded into is gone. */
-void prba_bootstrap_lost(void);
-
-/** True since an interpreter began to end, until prba_bootstrap_lost(). Any thread. */
-bool prba_bootstrap_is_ending(void);
-
-/** How many interpreters ended so far. Any thread. */
-int prba_bootstrap_life(void);
 
 /** Of this process, so that a child does not talk to the clients of its parent. Any thread. */
 int prba_bootstrap_forks(void);

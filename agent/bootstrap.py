@@ -3,7 +3,6 @@
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, which join this
-#   finalize()              says that the interpreter begins to end
 import _thread
 import posix
 import sys
@@ -392,19 +391,12 @@ def gone(*_):
     return False
 
 
-def ended():
-    finalize()
-
-
 def release():
     """Takes the agent out of the interpreter: 1 if none of its functions is left there.
 
     Who kept a stream or a frame of ours keeps these names alive, but not what is called in C. The others
     go at once, and do not wait for the program's garbage collection."""
     import _weakref
-    import atexit
-
-    atexit.unregister(ended)
     names = globals()
     if "forget_breaks" in names:
         forget_breaks()
@@ -424,8 +416,3 @@ def release():
     for name in [name for name in names if name not in needed]:
         del names[name]
     return 0 if left else 1
-
-
-import atexit
-
-atexit.register(ended)

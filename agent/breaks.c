@@ -2,17 +2,16 @@
 #include "agent/breaks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "agent/debugger.h"
 #include "agent/libc.h"
+#include "agent/status.h"
 
 enum {
 	METH_VARARGS = 1,
 	CODE = 16, /* bytes of the function, within which debuggers set their breakpoint */
-	STATUS = 4096,
 	LOOK_MS = 100, /* how often it is looked for the debugger, at least */
 	US_OF_MS = 1000,
 };
@@ -50,18 +49,9 @@ void prba_breaks_remember(void)
 /** Whether somebody traces us: 1; 0: nobody, or who is in no namespace of ours; -1: unknown. */
 static int tracer(void)
 {
-	static const char key[] = "\nTracerPid:\t";
-	int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t length = -1;
-	char text[STATUS], *found;
+	char by[PRBA_STATUS_VALUE];
 
-	if (file >= 0) {
-		length = read(file, text, sizeof(text) - 1);
-		close(file);
-	}
-	text[length > 0 ? length : 0] = 0;
-	found = strstr(text, key);
-	return found ? found[strlen(key)] != '0' : -1;
+	return prba_status_read(PRBA_STATUS_PROCESS, "TracerPid", by) ? *by != '0' : -1;
 }
 
 /** Whether it was seen to trace us, and does not any more. */

@@ -130,7 +130,7 @@ static void wait_for_state(struct prba_connection *c, int state)
 static void clear_request(struct prba_connection *c)
 {
 	set_state(c, TAKES_TURN);
-	prba_python_let_go(pausing->by);
+	prba_python_lend(pausing->by);
 	wait_for_state(c, TOOK_TURN);
 	prba_python_take_back(pausing->by);
 }

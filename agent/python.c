@@ -10,29 +10,17 @@
 #include "agent/breaks.h"
 #include "agent/connection.h"
 #include "agent/libc.h"
+#include "agent/life.h"
+#include "agent/main_thread.h"
 #include "agent/pause.h"
 #include "agent/python_table.h"
-
-enum {
-	PENDING_MAX = 32,
-};
 
 struct prba_python_table prba_python;
 static const struct prba_python_table *const py = &prba_python;
 static char version[32];
-static atomic_bool found, called_ever;
+static atomic_bool found;
 static bool free_threaded;
-
-/* A pending call has no way to be taken back: what it is told lives on by itself. */
-enum call_state { CALL_FREE, CALL_QUEUED, CALL_TAKEN, CALL_ABANDONED, CALL_DONE };
-
-static struct call {
-	_Atomic int state;
-	_Atomic uint32_t wake;
-	struct prba_connection *connection; /* NULL: only makes the GIL */
-	enum prb_wire_outcome outcome;
-	const char *text;
-} calls[PENDING_MAX];
+static const char ending[] = "Python is shutting down";
 
 bool prba_python_find(void)
 {
@@ -58,14 +46,11 @@ const char *prba_python_refusal(void)
 {
 	if (!atomic_load(&found))
 		return "there is no Python in this process";
-	if (!py->Py_IsInitialized()) {
-		/* One that ended may be started again, and knows nothing of us. */
-		prba_bootstrap_lost();
+	if (!prba_life_look())
 		return "Python is not initialised (yet)";
-	}
-	if (prba_bootstrap_is_ending() || (py->Py_IsFinalizing && py->Py_IsFinalizing()) ||
+	if (prba_life_is_ending() || (py->Py_IsFinalizing && py->Py_IsFinalizing()) ||
 	    (py->_Py_IsFinalizing && py->_Py_IsFinalizing()))
-		return "Python is shutting down";
+		return ending;
 	return NULL;
 }
 
@@ -73,8 +58,8 @@ void prba_python_forked(void)
 {
 	prba_pause_forked();
 	prba_bootstrap_forked();
-	for (int i = 0; i < PENDING_MAX; i++)
-		atomic_store(&calls[i].state, CALL_FREE);
+	prba_main_forked();
+	prba_life_forked();
 }
 
 /** Runs the job on this thread, which holds the GIL. True if the program's own Ctrl-C came. */
@@ -129,126 +114,64 @@ static bool run_here(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 	return prba_bootstrap_leave() || pressed;
 }
 
-/** Before 3.7 there may be no GIL yet; it can only be made by the one who would hold it. */
-static bool lacks_gil(void)
+/** Takes the GIL and has the interpreter know of us. */
+static void take_gil(struct prba_job *job)
 {
-	return py->PyEval_ThreadsInitialized && py->PyEval_InitThreads &&
-	       !py->PyEval_ThreadsInitialized();
+	int now = prba_life_number();
+
+	if (job->thread_state && job->life == now) {
+		py->PyEval_RestoreThread(job->thread_state);
+	} else {
+		job->life = now;
+		job->gil = py->PyGILState_Ensure();
+	}
+	if (!prba_life_greet())
+		py->PyErr_Clear();
 }
 
-/** A pending call, on the main thread, which holds the GIL. */
-static int called(void *argument)
+/** Without the thread state, what belongs to the thread is gone. */
+static void give_up_gil(struct prba_job *job)
 {
-	struct call *call = argument;
-	int queued = CALL_QUEUED, error = errno;
-	bool pressed = false;
-
-	/* The GIL is of use to the next one who asks, and to the worker when its client leaves. */
-	if (lacks_gil())
-		py->PyEval_InitThreads();
-	if (!atomic_compare_exchange_strong(&call->state, &queued, CALL_TAKEN)) {
-		atomic_store(&call->state, CALL_FREE);
-		errno = error;
-		return 0;
-	}
-	if (call->connection)
-		pressed = run_here(call->connection, &call->outcome, &call->text);
-	atomic_store(&call->state, CALL_DONE);
-	prba_wake(&call->wake);
-	errno = error;
-	if (!pressed)
-		return 0;
-	py->PyErr_SetNone(*py->PyExc_KeyboardInterrupt);
-	return -1;
-}
-
-static struct call *new_call(void)
-{
-	for (int i = 0; i < PENDING_MAX; i++) {
-		int free = CALL_FREE;
-
-		if (atomic_compare_exchange_strong(&calls[i].state, &free, CALL_QUEUED))
-			return &calls[i];
-	}
-	return NULL;
-}
-
-/**
- * Has the main thread run the job, or only make the GIL. False if it did not come by before the
- * job was cancelled, or cannot be asked.
- */
-static bool call_main(struct prba_connection *c, bool run, enum prb_wire_outcome *outcome,
-		      const char **text)
-{
-	struct call *call = new_call();
-	uint32_t seen;
-	int state;
-
-	*outcome = PRB_WIRE_FAILED;
-	*text = "the main thread has too many calls to make already";
-	if (!call)
-		return false;
-	call->connection = run ? c : NULL;
-	atomic_store(&c->job.needs_main, true);
-	atomic_store(&c->job.also_wake, &call->wake);
-	atomic_store(&called_ever, true);
-	if (py->Py_AddPendingCall(called, call)) {
-		atomic_store(&call->state, CALL_FREE);
-		return false;
-	}
-	/* From 3.9 to 3.12 a busy thread learns of a pending call only when it gives up the GIL. */
-	if (run && !lacks_gil())
-		py->PyGILState_Release(py->PyGILState_Ensure());
-	for (;;) {
-		seen = atomic_load(&call->wake);
-		state = atomic_load(&call->state);
-		if (state == CALL_DONE)
-			break;
-		if (state == CALL_QUEUED && atomic_load(&c->job.state) == PRBA_CANCELLED &&
-		    atomic_compare_exchange_strong(&call->state, &state, CALL_ABANDONED)) {
-			*outcome = PRB_WIRE_INTERRUPTED;
-			*text = "";
-			return false;
-		}
-		prba_wait(&call->wake, seen);
-	}
-	*outcome = call->outcome;
-	*text = call->text;
-	atomic_store(&call->state, CALL_FREE);
-	return true;
+	py->PyGILState_Release(job->gil);
+	job->thread_state = NULL;
+	prba_life_leave();
 }
 
 /**
  * Takes the GIL on the worker's thread, whose thread state lives as long as the connection, and
- * with it what threading.local has.
+ * with it what threading.local has. False if the interpreter ends.
  */
-static void attach(struct prba_job *job)
+static bool attach(struct prba_job *job)
 {
-	int now = prba_bootstrap_life();
-
-	if (job->thread_state && job->life == now) {
-		py->PyEval_RestoreThread(job->thread_state);
-		return;
-	}
-	job->life = now;
-	job->gil = py->PyGILState_Ensure();
+	if (!prba_life_enter())
+		return false;
+	take_gil(job);
+	if (!prba_life_is_ending())
+		return true;
+	give_up_gil(job);
+	return false;
 }
 
 static void detach(struct prba_job *job)
 {
+	/* One that does not tell us when it ends takes the thread state with it. */
+	if (!prba_life_is_known()) {
+		give_up_gil(job);
+		return;
+	}
 	job->thread_state = py->PyEval_SaveThread();
+	prba_life_leave();
 }
 
 static void forget(struct prba_connection *c)
 {
 	struct prba_job *job = &c->job;
-	bool lost = job->thread_state && job->life != prba_bootstrap_life();
+	bool lost = job->thread_state && job->life != prba_life_number();
 
 	/* What is gone with its interpreter is not touched. */
-	if (!lost && !prba_python_refusal()) {
-		attach(job);
+	if (!lost && prba_life_is_known() && !prba_python_refusal() && attach(job)) {
 		prba_bootstrap_close(c);
-		py->PyGILState_Release(job->gil);
+		give_up_gil(job);
 	}
 	job->thread_state = NULL;
 }
@@ -267,9 +190,8 @@ bool prba_python_stops_world(void)
 
 bool prba_python_take(struct prba_connection *c)
 {
-	if (prba_python_refusal())
+	if (prba_python_refusal() || !attach(&c->job))
 		return false;
-	attach(&c->job);
 	if (free_threaded)
 		prba_python_stop_world();
 	return true;
@@ -292,18 +214,24 @@ void prba_python_let_go(struct prba_connection *c)
 	detach(&c->job);
 }
 
+void prba_python_lend(struct prba_connection *c)
+{
+	c->job.thread_state = py->PyEval_SaveThread();
+}
+
 void prba_python_take_back(struct prba_connection *c)
 {
-	attach(&c->job);
+	take_gil(&c->job);
 }
 
 void prba_python_take_turn(struct prba_connection *c)
 {
 	bool first = !c->job.thread_state;
 
-	attach(&c->job);
+	if (!attach(&c->job))
+		return;
 	if (first)
-		py->PyGILState_Release(c->job.gil);
+		give_up_gil(&c->job);
 	else
 		detach(&c->job);
 }
@@ -321,8 +249,12 @@ static const char *pause_refusal(void)
 /** Holds all Python until the client has had enough. */
 static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
 {
+	*outcome = PRB_WIRE_REFUSED;
 	*text = pause_refusal();
-	if (*text || !prba_python_take(c))
+	if (*text)
+		return;
+	*text = ending;
+	if (!prba_python_take(c))
 		return;
 	*text = "";
 	*outcome = PRB_WIRE_INTERRUPTED;
@@ -339,10 +271,15 @@ static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome
 static void run_as_worker(struct prba_connection *c, enum prb_wire_outcome *outcome,
 			  const char **text)
 {
+	unsigned long thread = py->PyThread_get_thread_ident();
 	uint64_t blocked = prba_thread_runs_code();
 
 	atomic_store(&c->job.present, true);
+	prba_life_runs(thread);
 	run_here(c, outcome, text);
+	prba_life_ran(thread);
+	if (*outcome == PRB_WIRE_INTERRUPTED && prba_life_is_ending())
+		*text = ending;
 	prba_thread_ran_code(blocked);
 }
 
@@ -373,7 +310,10 @@ static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 		*text = "";
 		return;
 	case PRBA_NOT_PAUSED:
-		attach(&c->job);
+		*outcome = PRB_WIRE_REFUSED;
+		*text = ending;
+		if (!attach(&c->job))
+			return;
 		run_as_worker(c, outcome, text);
 		detach(&c->job);
 	}
@@ -385,18 +325,19 @@ void prba_python_do(struct prba_connection *c)
 	enum prb_wire_outcome outcome = PRB_WIRE_REFUSED;
 	const char *text;
 
-	prba_python_find();
-	text = prba_python_refusal();
+	text = prba_python_find() ? prba_main_greet(c) : NULL;
+	if (!text)
+		text = prba_python_refusal();
 	if (!text && on_main && prba_pause_held_us() >= 0)
 		text = "it is paused, and its main thread with it; without --thread main code can "
 		       "be run";
 	if (text)
 		goto end;
 	if (on_main) {
-		call_main(c, true, &outcome, &text);
+		prba_main_call(c, run_here, &outcome, &text);
 		goto end;
 	}
-	if (lacks_gil() && !call_main(c, false, &outcome, &text))
+	if (prba_main_lacks_gil() && !prba_main_call(c, NULL, &outcome, &text))
 		goto end;
 	atomic_store(&c->job.needs_main, false);
 	if (c->job.asked == PRBA_PAUSES)
@@ -418,6 +359,8 @@ void prba_python_interrupt(struct prba_connection *c)
 	if (prba_python_refusal())
 		return;
 	prba_pause_open(c);
+	if (!prba_life_enter())
+		return;
 	gil = py->PyGILState_Ensure();
 	pthread_mutex_lock(&job->lock);
 	if (atomic_load(&job->state) == PRBA_RUNNING &&
@@ -427,6 +370,7 @@ void prba_python_interrupt(struct prba_connection *c)
 	}
 	pthread_mutex_unlock(&job->lock);
 	py->PyGILState_Release(gil);
+	prba_life_leave();
 }
 
 bool prba_python_release(void)
@@ -434,12 +378,13 @@ bool prba_python_release(void)
 	bool released;
 	int gil;
 
-	/* One that is shutting down, or has ended, calls nothing; without a GIL none was run. */
-	if (prba_python_refusal() || lacks_gil())
+	/* One that is shutting down, or has ended, calls nothing; nor does one that we are not in. */
+	if (prba_python_refusal() || !prba_life_is_known() || !prba_life_enter())
 		return true;
 	gil = py->PyGILState_Ensure();
 	released = prba_bootstrap_release();
 	py->PyGILState_Release(gil);
+	prba_life_leave();
 	return released;
 }
 
@@ -451,8 +396,11 @@ bool prba_python_release(void)
 static void see_it_off(void)
 {
 	object *frames, *result = NULL;
-	int gil = py->PyGILState_Ensure();
+	int gil;
 
+	if (!prba_life_enter())
+		return;
+	gil = py->PyGILState_Ensure();
 	frames = py->PySys_GetObject("_current_frames");
 	if (frames)
 		result = py->PyObject_CallFunctionObjArgs(frames, NULL);
@@ -460,6 +408,7 @@ static void see_it_off(void)
 		py->Py_DecRef(result);
 	py->PyErr_Clear();
 	py->PyGILState_Release(gil);
+	prba_life_leave();
 }
 
 enum prba_python_left prba_python_leave(void)
@@ -468,14 +417,11 @@ enum prba_python_left prba_python_leave(void)
 
 	if (!atomic_load(&found))
 		return PRBA_PYTHON_LEFT;
-	for (int i = 0; i < PENDING_MAX; i++)
-		if (atomic_load(&calls[i].state) != CALL_FREE)
-			return PRBA_PYTHON_CALLS;
-	if (prba_breaks_called())
+	if (prba_main_is_called() || prba_breaks_called())
 		return PRBA_PYTHON_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_PYTHON_ENDS;
-	if (!refusal && (atomic_load(&called_ever) || prba_breaks_called_ever()))
+	if (!refusal && (prba_main_was_called() || prba_breaks_called_ever()))
 		see_it_off();
 	return PRBA_PYTHON_LEFT;
 }

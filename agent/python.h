@@ -51,7 +51,8 @@ bool prba_python_release(void);
  */
 bool prba_python_take(struct prba_connection *c);
 void prba_python_let_go(struct prba_connection *c);
-/** The same within a pause, when no thread of the program can have run. */
+/** The same within a pause, when no thread of the program can have run; not without a GIL. */
+void prba_python_lend(struct prba_connection *c);
 void prba_python_take_back(struct prba_connection *c);
 /** For a worker: takes the GIL in its turn and gives it back at once. */
 void prba_python_take_turn(struct prba_connection *c);

@@ -47,6 +47,11 @@ struct prba_method {
 	X(long, PyLong_AsLong, (object *))                                         \
 	X(object *, PyBool_FromLong, (long))                                       \
 	X(object *, PySys_GetObject, (const char *))                               \
+	X(int, PySys_SetObject, (const char *, object *))                          \
+	X(object *, PyImport_ImportModule, (const char *))                         \
+	X(object *, PyObject_GetAttrString, (object *, const char *))              \
+	X(void *, PyThreadState_Get, (void))                                       \
+	X(void *, PyGILState_GetThisThreadState, (void))                           \
 	X(object *, PyErr_Occurred, (void))                                        \
 	X(int, PyErr_ExceptionMatches, (object *))                                 \
 	X(void, PyErr_SetNone, (object *))                                         \

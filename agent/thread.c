@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "agent/libc.h"
+#include "agent/status.h"
 
 enum { SIGSET_BYTES = 8 }; /* of the kernel; that of libc is larger */
 
@@ -15,20 +15,12 @@ static bool has_usual;
 /** The injector's thread, which starts us, blocks all; so the kernel is asked. */
 static void read_usual(void)
 {
-	static const char field[] = "\nSigBlk:\t";
-	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	char text[PRBA_STATUS_VALUE];
 	uint64_t blocked = 0;
-	const char *at;
 
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = 0;
-	at = strstr(text, field);
-	if (!at)
+	if (!prba_status_read(PRBA_STATUS_PROCESS, "SigBlk", text))
 		return;
-	for (at += sizeof(field) - 1; *at && *at != '\n'; at++)
+	for (const char *at = text; *at; at++)
 		blocked = blocked << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
 	atomic_store(&usual, blocked);
 }

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/life.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/libc.h"
+#include "agent/python_table.h"
+
+/** Of the state; what is above counts the interpreters. */
+enum { ENDING = 1, KNOWN = 2, ONE = 4 };
+
+enum {
+	METH_VARARGS = 1,
+	RUNNERS = 32,
+	WAITERS_MS = 5000, /* for those that only want the GIL, which they are given */
+	GRACE_MS = 200,	   /* for code, before it is interrupted, */
+	RUNNERS_MS = 1000, /* and in all */
+	LOOK_US = 10000,
+};
+
+static const struct prba_python_table *const py = &prba_python;
+static const char mark[] = "_probing_ending"; /* in sys, of an interpreter that has called us */
+static _Atomic uint32_t life;
+static atomic_bool lives, returns;
+static object *hook; /* under the GIL; of the interpreter that is known */
+static _Atomic int inside;
+static _Atomic unsigned long runners[RUNNERS]; /* 0: nobody */
+static _Atomic uint32_t moved;		       /* changes when one of these does while it ends */
+
+int prba_life_number(void)
+{
+	return (int)(atomic_load(&life) / ONE);
+}
+
+bool prba_life_is_known(void)
+{
+	return atomic_load(&life) & KNOWN;
+}
+
+bool prba_life_is_ending(void)
+{
+	return atomic_load(&life) & ENDING;
+}
+
+bool prba_life_returns(void)
+{
+	return atomic_load(&returns);
+}
+
+/** What follows @p seen, unless that has changed meanwhile. */
+static bool begin_next(uint32_t seen)
+{
+	return atomic_compare_exchange_strong(&life, &seen, (seen / ONE + 1) * ONE);
+}
+
+bool prba_life_look(void)
+{
+	uint32_t seen = atomic_load(&life);
+
+	if (py->Py_IsInitialized()) {
+		atomic_store(&lives, true);
+		return true;
+	}
+	/* One that ended may be started again, and knows nothing of us. */
+	if (seen & (KNOWN | ENDING))
+		begin_next(seen);
+	if (atomic_exchange(&lives, false))
+		atomic_store(&returns, true);
+	return false;
+}
+
+bool prba_life_is_embedded(void)
+{
+	static const char name[] = "python";
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const char *base;
+
+	if (length <= 0)
+		return true;
+	path[length] = '\0';
+	base = strrchr(path, '/');
+	return !base || strncmp(base + 1, name, sizeof(name) - 1) != 0;
+}
+
+bool prba_life_enter(void)
+{
+	atomic_fetch_add(&inside, 1);
+	if (!prba_life_is_ending())
+		return true;
+	prba_life_leave();
+	return false;
+}
+
+/** Tells who waits for our threads. */
+static void tell(void)
+{
+	if (prba_life_is_ending())
+		prba_wake(&moved);
+}
+
+void prba_life_leave(void)
+{
+	atomic_fetch_sub(&inside, 1);
+	tell();
+}
+
+static void replace_runner(unsigned long old, unsigned long fresh)
+{
+	for (int i = 0; i < RUNNERS; i++) {
+		unsigned long known = old;
+
+		if (atomic_compare_exchange_strong(&runners[i], &known, fresh))
+			break;
+	}
+	tell();
+}
+
+void prba_life_runs(unsigned long thread)
+{
+	replace_runner(0, thread);
+}
+
+void prba_life_ran(unsigned long thread)
+{
+	replace_runner(thread, 0);
+}
+
+/** How many of our threads run code, but for the calling one, and whether it does. */
+static int count_runners(bool *self)
+{
+	unsigned long own = py->PyThread_get_thread_ident();
+	int others = 0;
+
+	*self = false;
+	for (int i = 0; i < RUNNERS; i++) {
+		unsigned long runner = atomic_load(&runners[i]);
+
+		others += runner && runner != own;
+		*self |= runner == own;
+	}
+	return others;
+}
+
+/** Who has to leave before the interpreter may end: those that wait, and those that run code. */
+static void count_inside(int *waiters, int *others)
+{
+	bool self;
+
+	*others = count_runners(&self);
+	*waiters = atomic_load(&inside) - *others - self;
+}
+
+/** For who holds the GIL. */
+static void interrupt_runners(void)
+{
+	unsigned long own = py->PyThread_get_thread_ident();
+
+	for (int i = 0; i < RUNNERS; i++) {
+		unsigned long runner = atomic_load(&runners[i]);
+
+		if (runner && runner != own)
+			py->PyThreadState_SetAsyncExc(runner, *py->PyExc_KeyboardInterrupt);
+	}
+}
+
+/** For who holds the GIL, and gives it away meanwhile. */
+static void wait_until_out(bool all)
+{
+	int64_t begun = prba_now_ms();
+	void *state = py->PyEval_SaveThread();
+	bool told = false;
+
+	for (;;) {
+		uint32_t seen = atomic_load(&moved);
+		int64_t past = prba_now_ms() - begun;
+		int waiters, others;
+
+		count_inside(&waiters, &others);
+		if (waiters <= 0 && (!all || !others))
+			break;
+		if (past >= (waiters > 0 ? WAITERS_MS : RUNNERS_MS))
+			break;
+		if (all && others && !told && past >= GRACE_MS) {
+			py->PyEval_RestoreThread(state);
+			interrupt_runners();
+			state = py->PyEval_SaveThread();
+			told = true;
+		}
+		prba_wait_for(&moved, seen, LOOK_US);
+	}
+	py->PyEval_RestoreThread(state);
+}
+
+/** Called by the interpreter that is about to end. */
+static object *end(object *self, object *arguments)
+{
+	object *yes = py->PyBool_FromLong(1);
+	bool all = prba_life_is_embedded();
+	int error = errno, waiters, others;
+
+	(void)self;
+	(void)arguments;
+	atomic_fetch_or(&life, ENDING);
+	if (py->PySys_SetObject(mark, yes))
+		py->PyErr_Clear();
+	count_inside(&waiters, &others);
+	if (waiters > 0 || (all && others))
+		wait_until_out(all);
+	errno = error;
+	return yes;
+}
+
+/** Calls a function of atexit. */
+static bool call_atexit(const char *name, object *argument)
+{
+	object *module = py->PyImport_ImportModule("atexit"), *function = NULL, *result = NULL;
+
+	if (module)
+		function = py->PyObject_GetAttrString(module, name);
+	if (function)
+		result = py->PyObject_CallFunctionObjArgs(function, argument, NULL);
+	if (module)
+		py->Py_DecRef(module);
+	if (function)
+		py->Py_DecRef(function);
+	if (result)
+		py->Py_DecRef(result);
+	return result;
+}
+
+bool prba_life_greet(void)
+{
+	static struct prba_method method = {"ending", end, METH_VARARGS, NULL};
+	uint32_t now = atomic_load(&life);
+	object *fresh;
+	bool first;
+
+	/* Its functions at exit are still called, or else it is another one by now. */
+	if (now & ENDING && (py->PySys_GetObject(mark) || !begin_next(now)))
+		return false;
+	now = atomic_load(&life);
+	if (now & (ENDING | KNOWN))
+		return now & KNOWN;
+	/* Subinterpreters have exit functions of their own. */
+	if (py->PyThreadState_Get() != py->PyGILState_GetThisThreadState())
+		return false;
+	fresh = py->PyCFunction_NewEx(&method, NULL, NULL);
+	if (!fresh)
+		return false;
+	if (!call_atexit("register", fresh)) {
+		py->Py_DecRef(fresh);
+		return false;
+	}
+	first = atomic_compare_exchange_strong(&life, &now, now | KNOWN);
+	if (first) {
+		hook = fresh;
+		return true;
+	}
+	/* Python ran for it, and somebody else was faster. */
+	call_atexit("unregister", fresh);
+	py->Py_DecRef(fresh);
+	return prba_life_is_known();
+}
+
+void prba_life_part(void)
+{
+	object *known = hook;
+
+	if (!prba_life_is_known() || !known)
+		return;
+	hook = NULL;
+	atomic_fetch_and(&life, ~(uint32_t)KNOWN);
+	call_atexit("unregister", known);
+	py->PyErr_Clear();
+	py->Py_DecRef(known);
+}
+
+void prba_life_forked(void)
+{
+	atomic_store(&inside, 0);
+	for (int i = 0; i < RUNNERS; i++)
+		atomic_store(&runners[i], 0);
+}

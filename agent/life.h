@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The lives of the interpreter, and how our threads are out of it before one ends.
+ *
+ * A program of C may end its Python and start it again. Which frees all thread states and makes a
+ * new GIL, whoever waits for the old one. So the interpreter is greeted first: it calls us before
+ * it ends, and then waits until those threads of ours are out that entered. Who comes later is
+ * turned away.
+ *
+ * Threading: as said at each function.
+ */
+#ifndef PRB_AGENT_LIFE_H
+#define PRB_AGENT_LIFE_H
+
+#include <stdbool.h>
+
+/** Whether there is one now, which also notes that one has ended. Any thread. */
+bool prba_life_look(void);
+
+/** Of two interpreters, one after the other, that we were in: not the same. Any thread. */
+int prba_life_number(void);
+
+/** It was greeted, and will call us before it ends. Any thread. */
+bool prba_life_is_known(void);
+
+/** It has called us, and it is not known that another one was started since. Any thread. */
+bool prba_life_is_ending(void);
+
+/** An interpreter of this process was seen to end, and not the process with it. Any thread. */
+bool prba_life_returns(void);
+
+/**
+ * Has the interpreter call us before it ends, if it does not yet. False if it can not, or not any
+ * more, maybe with an exception. For who holds the GIL.
+ */
+bool prba_life_greet(void);
+
+/** It calls us no more. For who holds the GIL. */
+void prba_life_part(void);
+
+/**
+ * For a thread of ours that is about to take the GIL, or to wait for it; false if it must not. From
+ * then on the interpreter, if it was greeted, does not end before prba_life_leave(), which is
+ * called without the GIL.
+ */
+bool prba_life_enter(void);
+void prba_life_leave(void);
+
+/**
+ * Between these two a thread that entered runs code of a client, which may take for ever: programs
+ * that end with their Python do not wait for it, others interrupt it and wait for a second.
+ * @p thread: as Python calls it.
+ */
+void prba_life_runs(unsigned long thread);
+void prba_life_ran(unsigned long thread);
+
+/** The program is one of its own that has Python inside, or it is unknown whether. Any thread. */
+bool prba_life_is_embedded(void);
+
+/** In a child after fork(). */
+void prba_life_forked(void);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/main_thread.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/life.h"
+#include "agent/python_table.h"
+#include "agent/status.h"
+
+enum {
+	PENDING_MAX = 32,
+	LOOK_US = 1000,
+	RESTS_MS = 5,	      /* who did not run for so long is in a call that waits */
+	BUSY_US = 30000,      /* of the main thread's time: it runs, and does not come */
+	PATIENCE_MS = 500,    /* for one that runs little */
+	RETURNS_US = 300000,  /* the same where one interpreter follows the other */
+	RETURNS_MS = 1500,
+	US_OF_MS = 1000,
+};
+
+/* A pending call has no way to be taken back: what it is told lives on by itself. */
+enum call_state {
+	CALL_FREE,
+	CALL_QUEUED,
+	CALL_TAKEN,
+	CALL_ABANDONED, /* nobody waits for it any more */
+	CALL_DONE,
+	CALL_LOST, /* its interpreter ended, and the next one does not know of it */
+};
+
+static struct call {
+	_Atomic int state;
+	_Atomic uint32_t wake;
+	uint64_t order; /* of the queue */
+	int life;
+	struct prba_connection *connection;
+	prba_main_run *run; /* NULL: it only greets and makes the GIL */
+	enum prb_wire_outcome outcome;
+	const char *text;
+} calls[PENDING_MAX];
+
+static const struct prba_python_table *const py = &prba_python;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t added; /* while `adding` */
+static atomic_bool called_ever;
+static _Atomic int main_tid; /* who came to the last call; 0: nobody did */
+
+bool prba_main_lacks_gil(void)
+{
+	return py->PyEval_ThreadsInitialized && py->PyEval_InitThreads &&
+	       !py->PyEval_ThreadsInitialized();
+}
+
+/** The calls of an interpreter that has ended are forgotten, unless they came before this one. */
+static void drop_lost(const struct call *made)
+{
+	for (int i = 0; i < PENDING_MAX; i++) {
+		struct call *call = &calls[i];
+		int queued = CALL_QUEUED, abandoned = CALL_ABANDONED;
+
+		if (call->order >= made->order || call->life == made->life)
+			continue;
+		atomic_compare_exchange_strong(&call->state, &abandoned, CALL_FREE);
+		if (atomic_compare_exchange_strong(&call->state, &queued, CALL_LOST))
+			prba_wake(&call->wake);
+	}
+}
+
+/** Greets the interpreter; true if that left the program's own Ctrl-C. */
+static bool greet(void)
+{
+	bool pressed = !prba_life_greet() && py->PyErr_Occurred() &&
+		       py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
+
+	py->PyErr_Clear();
+	return pressed;
+}
+
+/** A pending call, on the main thread, which holds the GIL. */
+static int called(void *argument)
+{
+	struct call *call = argument;
+	int queued = CALL_QUEUED, error = errno;
+	bool pressed;
+
+	/* The GIL is of use to the next one who asks, and to the worker when its client leaves. */
+	if (prba_main_lacks_gil())
+		py->PyEval_InitThreads();
+	atomic_store(&main_tid, (int)syscall(SYS_gettid));
+	drop_lost(call);
+	if (!atomic_compare_exchange_strong(&call->state, &queued, CALL_TAKEN)) {
+		atomic_store(&call->state, CALL_FREE);
+		errno = error;
+		return 0;
+	}
+	pressed = greet();
+	if (call->run)
+		pressed |= call->run(call->connection, &call->outcome, &call->text);
+	atomic_store(&call->state, CALL_DONE);
+	prba_wake(&call->wake);
+	errno = error;
+	if (!pressed)
+		return 0;
+	py->PyErr_SetNone(*py->PyExc_KeyboardInterrupt);
+	return -1;
+}
+
+/** NULL if there is no room. */
+static struct call *queue(struct prba_connection *c, prba_main_run *run)
+{
+	struct call *call = NULL;
+
+	pthread_mutex_lock(&adding);
+	for (int i = 0; i < PENDING_MAX && !call; i++)
+		if (atomic_load(&calls[i].state) == CALL_FREE)
+			call = &calls[i];
+	if (call) {
+		call->order = ++added;
+		call->life = prba_life_number();
+		call->connection = c;
+		call->run = run;
+		atomic_store(&call->state, CALL_QUEUED);
+		atomic_store(&called_ever, true);
+		if (py->Py_AddPendingCall(called, call)) {
+			atomic_store(&call->state, CALL_FREE);
+			call = NULL;
+		}
+	}
+	pthread_mutex_unlock(&adding);
+	return call;
+}
+
+/** It is not waited for any more, unless it is just made: CALL_DONE, CALL_LOST or CALL_ABANDONED. */
+static enum call_state withdraw(struct call *call)
+{
+	for (;;) {
+		uint32_t seen = atomic_load(&call->wake);
+		int state = atomic_load(&call->state);
+
+		if (state == CALL_DONE || state == CALL_LOST) {
+			atomic_store(&call->state, CALL_FREE);
+			return state;
+		}
+		if (state == CALL_QUEUED &&
+		    atomic_compare_exchange_strong(&call->state, &state, CALL_ABANDONED))
+			return CALL_ABANDONED;
+		prba_wait(&call->wake, seen);
+	}
+}
+
+static bool is_open(struct call *call)
+{
+	int state = atomic_load(&call->state);
+
+	return state == CALL_QUEUED || state == CALL_TAKEN;
+}
+
+bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire_outcome *outcome,
+		    const char **text)
+{
+	struct call *call = queue(c, run);
+	enum call_state ended;
+
+	*outcome = PRB_WIRE_FAILED;
+	*text = "the main thread has too many calls to make already";
+	if (!call)
+		return false;
+	atomic_store(&c->job.needs_main, true);
+	atomic_store(&c->job.also_wake, &call->wake);
+	/* From 3.9 to 3.12 a busy thread learns of a pending call only when it gives up the GIL. */
+	if (run && !prba_main_lacks_gil() && prba_life_enter()) {
+		py->PyGILState_Release(py->PyGILState_Ensure());
+		prba_life_leave();
+	}
+	for (;;) {
+		uint32_t seen = atomic_load(&call->wake);
+
+		if (!is_open(call) || atomic_load(&c->job.state) == PRBA_CANCELLED)
+			break;
+		prba_wait(&call->wake, seen);
+	}
+	ended = withdraw(call);
+	if (ended == CALL_DONE) {
+		*outcome = call->outcome;
+		*text = call->text;
+	} else if (ended == CALL_LOST) {
+		*outcome = PRB_WIRE_REFUSED;
+		*text = "Python ended before its main thread came to it";
+	} else {
+		*outcome = PRB_WIRE_INTERRUPTED;
+		*text = "";
+	}
+	return ended == CALL_DONE;
+}
+
+/** How the main thread is followed. */
+struct watch {
+	int64_t begun_ms, rests_ms, begun_us, last_us; /* since, and its time on processors */
+};
+
+/** Its time on processors in µs; -1 if there is no such thread. */
+static int64_t time_of(int tid)
+{
+	enum { PER_THREAD = 4, SCHED = 2, BITS = 3 };
+	struct timespec used;
+
+	if (clock_gettime((clockid_t)(~(unsigned)tid << BITS | PER_THREAD | SCHED), &used))
+		return -1;
+	return used.tv_sec * US_OF_MS * US_OF_MS + used.tv_nsec / US_OF_MS;
+}
+
+/** Whether the main thread waits in a call, for long. */
+static bool rests(struct watch *w)
+{
+	int known = atomic_load(&main_tid), tid = known ? known : (int)getpid();
+	int64_t now = prba_now_ms(), used = time_of(tid);
+	char state[PRBA_STATUS_VALUE];
+
+	if (used < 0)
+		return true;
+	if (!w->begun_ms) {
+		w->begun_ms = now;
+		w->begun_us = used;
+	}
+	if (used != w->last_us || !prba_status_read(tid, "State", state) || *state == 'R') {
+		w->last_us = used;
+		w->rests_ms = now;
+	}
+	return now - w->rests_ms >= RESTS_MS;
+}
+
+/** Whether the main thread had time enough to come. */
+static bool is_over(const struct watch *w, bool returns)
+{
+	return w->last_us - w->begun_us >= (returns ? RETURNS_US : BUSY_US) ||
+	       prba_now_ms() - w->begun_ms >= (returns ? RETURNS_MS : PATIENCE_MS);
+}
+
+/**
+ * Python 3.8 cannot be given calls while it calls its functions at exit: it would say so on our
+ * thread, with the state of another. So it only is where another interpreter follows soon.
+ */
+static bool may_be_called(void)
+{
+	return py->Py_IsInitialized() &&
+	       (strncmp(py->Py_GetVersion(), "3.8.", 4) != 0 ||
+		(prba_life_returns() && !prba_life_is_ending()));
+}
+
+/** Nothing is known of the interpreter that there is, or is to be expected. */
+static bool is_strange(void)
+{
+	return (prba_life_look() || prba_life_returns()) &&
+	       (!prba_life_is_known() || prba_life_is_ending());
+}
+
+const char *prba_main_greet(struct prba_connection *c)
+{
+	static _Atomic uint32_t nobody;
+	struct watch watch = {};
+	struct call *call = NULL;
+	bool over = false, resting = false;
+
+	if (prba_main_lacks_gil() || !prba_life_is_embedded())
+		return NULL;
+	while (is_strange() && !over && !resting && !(call && !is_open(call)) &&
+	       atomic_load(&c->job.state) != PRBA_CANCELLED) {
+		resting = rests(&watch);
+		over = is_over(&watch, prba_life_returns());
+		if (!call && !resting && may_be_called())
+			call = queue(NULL, NULL);
+		prba_wait_for(call ? &call->wake : &nobody, call ? atomic_load(&call->wake) : 0,
+			      LOOK_US);
+	}
+	if (call)
+		withdraw(call);
+	if (over && prba_life_returns() && prba_life_look() && !prba_life_is_known())
+		return "Python is ended and started again and again in this program, and did not "
+		       "let us in meanwhile";
+	return NULL;
+}
+
+bool prba_main_is_called(void)
+{
+	bool any = false;
+
+	for (int i = 0; i < PENDING_MAX; i++)
+		any |= atomic_load(&calls[i].state) != CALL_FREE;
+	return any;
+}
+
+bool prba_main_was_called(void)
+{
+	return atomic_load(&called_ever);
+}
+
+void prba_main_forked(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	adding = fresh;
+	for (int i = 0; i < PENDING_MAX; i++)
+		atomic_store(&calls[i].state, CALL_FREE);
+}
