@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "agent/libc.h"
 #include "agent/python_table.h"
@@ -75,15 +76,17 @@ bool prba_life_look(void)
 bool prba_life_is_embedded(void)
 {
 	static const char name[] = "python";
-	char path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	const char *base;
+	const char *path = (const char *)getauxval(AT_EXECFN), *base;
+	char link[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", link, sizeof(link) - 1);
 
-	if (length <= 0)
-		return true;
-	path[length] = '\0';
-	base = strrchr(path, '/');
-	return !base || strncmp(base + 1, name, sizeof(name) - 1) != 0;
+	/* Without /proc, what was executed: a link to it, or a script. */
+	if (length > 0) {
+		link[length] = '\0';
+		path = link;
+	}
+	base = path ? strrchr(path, '/') : NULL;
+	return !path || strncmp(base ? base + 1 : path, name, sizeof(name) - 1) != 0;
 }
 
 bool prba_life_enter(void)

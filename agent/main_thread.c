@@ -198,10 +198,12 @@ bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire
 	return ended == CALL_DONE;
 }
 
-/** How the main thread is followed. */
+/** How the main thread is followed: since when, when it ran last, and its time on processors. */
 struct watch {
-	int64_t begun_ms, rests_ms, begun_us, last_us; /* since, and its time on processors */
+	int64_t begun_ms, ran_ms, begun_us, last_us;
 };
+
+enum activity { UNSURE, RUNS, RESTS };
 
 /** Its time on processors in µs; -1 if there is no such thread. */
 static int64_t time_of(int tid)
@@ -214,24 +216,26 @@ static int64_t time_of(int tid)
 	return used.tv_sec * US_OF_MS * US_OF_MS + used.tv_nsec / US_OF_MS;
 }
 
-/** Whether the main thread waits in a call, for long. */
-static bool rests(struct watch *w)
+/** Whether the main thread waits in a call, for long; the first look does not tell. */
+static enum activity look_at_main(struct watch *w)
 {
 	int known = atomic_load(&main_tid), tid = known ? known : (int)getpid();
 	int64_t now = prba_now_ms(), used = time_of(tid);
 	char state[PRBA_STATUS_VALUE];
+	bool ran;
 
 	if (used < 0)
-		return true;
+		return RESTS;
+	prba_status_read(tid, "State", state);
+	ran = *state == 'R' || (w->begun_ms && used != w->last_us);
 	if (!w->begun_ms) {
-		w->begun_ms = now;
+		w->begun_ms = w->ran_ms = now;
 		w->begun_us = used;
 	}
-	if (used != w->last_us || !prba_status_read(tid, "State", state) || *state == 'R') {
-		w->last_us = used;
-		w->rests_ms = now;
-	}
-	return now - w->rests_ms >= RESTS_MS;
+	w->last_us = used;
+	if (ran)
+		w->ran_ms = now;
+	return ran ? RUNS : now - w->ran_ms >= RESTS_MS ? RESTS : UNSURE;
 }
 
 /** Whether the main thread had time enough to come. */
@@ -264,15 +268,16 @@ const char *prba_main_greet(struct prba_connection *c)
 	static _Atomic uint32_t nobody;
 	struct watch watch = {};
 	struct call *call = NULL;
-	bool over = false, resting = false;
+	enum activity main = UNSURE;
+	bool over = false;
 
 	if (prba_main_lacks_gil() || !prba_life_is_embedded())
 		return NULL;
-	while (is_strange() && !over && !resting && !(call && !is_open(call)) &&
+	while (is_strange() && !over && main != RESTS && !(call && !is_open(call)) &&
 	       atomic_load(&c->job.state) != PRBA_CANCELLED) {
-		resting = rests(&watch);
+		main = look_at_main(&watch);
 		over = is_over(&watch, prba_life_returns());
-		if (!call && !resting && may_be_called())
+		if (!call && main == RUNS && may_be_called())
 			call = queue(NULL, NULL);
 		prba_wait_for(call ? &call->wake : &nobody, call ? atomic_load(&call->wake) : 0,
 			      LOOK_US);
