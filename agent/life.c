@@ -17,8 +17,8 @@ enum {
 	METH_VARARGS = 1,
 	RUNNERS = 32,
 	WAITERS_MS = 5000, /* for those that only want the GIL, which they are given */
-	GRACE_MS = 200,	   /* for code, before it is interrupted, */
-	RUNNERS_MS = 1000, /* and in all */
+	GRACE_MS = 200,	   /* for code, before each time that it is interrupted, */
+	RUNNERS_MS = 2000, /* and in all */
 	LOOK_US = 10000,
 };
 
@@ -66,10 +66,12 @@ bool prba_life_look(void)
 		return true;
 	}
 	/* One that ended may be started again, and knows nothing of us. */
-	if (seen & (KNOWN | ENDING))
-		begin_next(seen);
-	if (atomic_exchange(&lives, false))
+	if (atomic_exchange(&lives, false)) {
 		atomic_store(&returns, true);
+		begin_next(seen);
+	} else if (seen & (KNOWN | ENDING)) {
+		begin_next(seen);
+	}
 	return false;
 }
 
@@ -173,25 +175,24 @@ static void interrupt_runners(void)
 /** For who holds the GIL, and gives it away meanwhile. */
 static void wait_until_out(bool all)
 {
-	int64_t begun = prba_now_ms();
+	int64_t begun = prba_now_ms(), told = begun;
 	void *state = py->PyEval_SaveThread();
-	bool told = false;
 
 	for (;;) {
 		uint32_t seen = atomic_load(&moved);
-		int64_t past = prba_now_ms() - begun;
+		int64_t now = prba_now_ms();
 		int waiters, others;
 
 		count_inside(&waiters, &others);
 		if (waiters <= 0 && (!all || !others))
 			break;
-		if (past >= (waiters > 0 ? WAITERS_MS : RUNNERS_MS))
+		if (now - begun >= (waiters > 0 ? WAITERS_MS : RUNNERS_MS))
 			break;
-		if (all && others && !told && past >= GRACE_MS) {
+		if (all && others && now - told >= GRACE_MS) {
 			py->PyEval_RestoreThread(state);
 			interrupt_runners();
 			state = py->PyEval_SaveThread();
-			told = true;
+			told = now;
 		}
 		prba_wait_for(&moved, seen, LOOK_US);
 	}
@@ -215,6 +216,30 @@ static object *end(object *self, object *arguments)
 		wait_until_out(all);
 	errno = error;
 	return yes;
+}
+
+/**
+ * The calling thread is where importlib notes that it waits for the lock of a module. Before 3.12
+ * that fails if another module is imported just then, as by a pending call.
+ */
+static bool is_importing(void)
+{
+	object *modules = py->PySys_GetObject("modules"), *importlib = NULL, *noted = NULL;
+	object *own = py->PyLong_FromVoidPtr((void *)py->PyThread_get_thread_ident());
+	bool is = true;
+
+	if (modules)
+		importlib = py->PyDict_GetItemString(modules, "_frozen_importlib");
+	if (importlib)
+		noted = py->PyObject_GetAttrString(importlib, "_blocking_on");
+	if (noted && own)
+		is = py->PyDict_GetItem(noted, own);
+	if (noted)
+		py->Py_DecRef(noted);
+	if (own)
+		py->Py_DecRef(own);
+	py->PyErr_Clear();
+	return is;
 }
 
 /** Calls a function of atexit. */
@@ -250,6 +275,8 @@ bool prba_life_greet(void)
 		return now & KNOWN;
 	/* Subinterpreters have exit functions of their own. */
 	if (py->PyThreadState_Get() != py->PyGILState_GetThisThreadState())
+		return false;
+	if (is_importing())
 		return false;
 	fresh = py->PyCFunction_NewEx(&method, NULL, NULL);
 	if (!fresh)

@@ -40,6 +40,7 @@ static struct call {
 	int life;
 	struct prba_connection *connection;
 	prba_main_run *run; /* NULL: it only greets and makes the GIL */
+	bool entered;	    /* who waits for it may take the GIL, and is waited for */
 	enum prb_wire_outcome outcome;
 	const char *text;
 } calls[PENDING_MAX];
@@ -71,10 +72,10 @@ static void drop_lost(const struct call *made)
 	}
 }
 
-/** Greets the interpreter; true if that left the program's own Ctrl-C. */
+/** Greets the interpreter once it is complete; true if that left the program's own Ctrl-C. */
 static bool greet(void)
 {
-	bool pressed = !prba_life_greet() && py->PyErr_Occurred() &&
+	bool pressed = py->PySys_GetObject("__stdout__") && !prba_life_greet() && py->PyErr_Occurred() &&
 		       py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
 
 	py->PyErr_Clear();
@@ -99,6 +100,7 @@ static int called(void *argument)
 		return 0;
 	}
 	pressed = greet();
+	call->entered = !call->run && prba_life_is_known() && prba_life_enter();
 	if (call->run)
 		pressed |= call->run(call->connection, &call->outcome, &call->text);
 	atomic_store(&call->state, CALL_DONE);
@@ -124,6 +126,7 @@ static struct call *queue(struct prba_connection *c, prba_main_run *run)
 		call->life = prba_life_number();
 		call->connection = c;
 		call->run = run;
+		call->entered = false;
 		atomic_store(&call->state, CALL_QUEUED);
 		atomic_store(&called_ever, true);
 		if (py->Py_AddPendingCall(called, call)) {
@@ -135,14 +138,18 @@ static struct call *queue(struct prba_connection *c, prba_main_run *run)
 	return call;
 }
 
-/** It is not waited for any more, unless it is just made: CALL_DONE, CALL_LOST or CALL_ABANDONED. */
-static enum call_state withdraw(struct call *call)
+/**
+ * It is not waited for any more by the worker of @p c, unless it is just made: CALL_DONE, CALL_LOST
+ * or CALL_ABANDONED.
+ */
+static enum call_state withdraw(struct prba_connection *c, struct call *call)
 {
 	for (;;) {
 		uint32_t seen = atomic_load(&call->wake);
 		int state = atomic_load(&call->state);
 
 		if (state == CALL_DONE || state == CALL_LOST) {
+			c->job.entered = call->entered;
 			atomic_store(&call->state, CALL_FREE);
 			return state;
 		}
@@ -184,7 +191,7 @@ bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire
 			break;
 		prba_wait(&call->wake, seen);
 	}
-	ended = withdraw(call);
+	ended = withdraw(c, call);
 	if (ended == CALL_DONE) {
 		*outcome = call->outcome;
 		*text = call->text;
@@ -256,11 +263,12 @@ static bool may_be_called(void)
 		(prba_life_returns() && !prba_life_is_ending()));
 }
 
-/** Nothing is known of the interpreter that there is, or is to be expected. */
+/** Nothing is known of the interpreter; or there is none, and one may come. */
 static bool is_strange(void)
 {
-	return (prba_life_look() || prba_life_returns()) &&
-	       (!prba_life_is_known() || prba_life_is_ending());
+	/* Without a GIL it has to be called anyway. */
+	return !prba_life_look() || (!prba_main_lacks_gil() &&
+				     (!prba_life_is_known() || prba_life_is_ending()));
 }
 
 const char *prba_main_greet(struct prba_connection *c)
@@ -271,10 +279,16 @@ const char *prba_main_greet(struct prba_connection *c)
 	enum activity main = UNSURE;
 	bool over = false;
 
-	if (prba_main_lacks_gil() || !prba_life_is_embedded())
+	if (!prba_life_is_embedded())
 		return NULL;
-	while (is_strange() && !over && main != RESTS && !(call && !is_open(call)) &&
+	while (!c->job.entered && is_strange() && !over && main != RESTS &&
 	       atomic_load(&c->job.state) != PRBA_CANCELLED) {
+		/* It came at a bad moment, or did not while its interpreter lived. */
+		if (call && (!is_open(call) || !py->Py_IsInitialized())) {
+			withdraw(c, call);
+			call = NULL;
+			continue;
+		}
 		main = look_at_main(&watch);
 		over = is_over(&watch, prba_life_returns());
 		if (!call && main == RUNS && may_be_called())
@@ -283,8 +297,8 @@ const char *prba_main_greet(struct prba_connection *c)
 			      LOOK_US);
 	}
 	if (call)
-		withdraw(call);
-	if (over && prba_life_returns() && prba_life_look() && !prba_life_is_known())
+		withdraw(c, call);
+	if (!c->job.entered && over && prba_life_returns() && prba_life_look() && !prba_life_is_known())
 		return "Python is ended and started again and again in this program, and did not "
 		       "let us in meanwhile";
 	return NULL;

@@ -143,10 +143,13 @@ static void give_up_gil(struct prba_job *job)
  */
 static bool attach(struct prba_job *job)
 {
-	if (!prba_life_enter())
+	bool expected = job->entered;
+
+	if (!expected && !prba_life_enter())
 		return false;
+	job->entered = false;
 	take_gil(job);
-	if (!prba_life_is_ending())
+	if (expected || !prba_life_is_ending())
 		return true;
 	give_up_gil(job);
 	return false;
@@ -190,7 +193,7 @@ bool prba_python_stops_world(void)
 
 bool prba_python_take(struct prba_connection *c)
 {
-	if (prba_python_refusal() || !attach(&c->job))
+	if ((!c->job.entered && prba_python_refusal()) || !attach(&c->job))
 		return false;
 	if (free_threaded)
 		prba_python_stop_world();
@@ -319,26 +322,48 @@ static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 	}
 }
 
+/** The GIL is not taken, although it was entered for it. */
+static void leave_place(struct prba_job *job)
+{
+	if (job->entered)
+		prba_life_leave();
+	job->entered = false;
+}
+
+/** Why the interpreter cannot be entered, or NULL: it may be tried (static). */
+static const char *approach(struct prba_connection *c)
+{
+	const char *text = atomic_load(&found) ? prba_main_greet(c) : NULL;
+
+	return text || c->job.entered ? text : prba_python_refusal();
+}
+
 void prba_python_do(struct prba_connection *c)
 {
 	bool on_main = c->job.eval.flags & PRB_WIRE_ON_MAIN;
 	enum prb_wire_outcome outcome = PRB_WIRE_REFUSED;
 	const char *text;
 
-	text = prba_python_find() ? prba_main_greet(c) : NULL;
-	if (!text)
-		text = prba_python_refusal();
+	prba_python_find();
+	text = approach(c);
 	if (!text && on_main && prba_pause_held_us() >= 0)
 		text = "it is paused, and its main thread with it; without --thread main code can "
 		       "be run";
 	if (text)
 		goto end;
 	if (on_main) {
+		leave_place(&c->job);
 		prba_main_call(c, run_here, &outcome, &text);
 		goto end;
 	}
-	if (prba_main_lacks_gil() && !prba_main_call(c, NULL, &outcome, &text))
-		goto end;
+	if (prba_main_lacks_gil()) {
+		if (!prba_main_call(c, NULL, &outcome, &text))
+			goto end;
+		text = approach(c);
+		outcome = PRB_WIRE_REFUSED;
+		if (text)
+			goto end;
+	}
 	atomic_store(&c->job.needs_main, false);
 	if (c->job.asked == PRBA_PAUSES)
 		pause_here(c, &outcome, &text);
@@ -347,6 +372,7 @@ void prba_python_do(struct prba_connection *c)
 	else
 		evaluate(c, &outcome, &text);
 end:
+	leave_place(&c->job);
 	prba_pause_disclaim(c);
 	prba_job_finish(c, outcome, text);
 }

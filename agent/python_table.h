@@ -33,6 +33,7 @@ struct prba_method {
 	X(object *, PyDict_New, (void))                                            \
 	X(int, PyDict_SetItemString, (object *, const char *, object *))           \
 	X(object *, PyDict_GetItemString, (object *, const char *))                \
+	X(object *, PyDict_GetItem, (object *, object *))                          \
 	X(object *, PyCFunction_NewEx, (struct prba_method *, object *, object *)) \
 	X(object *, PyEval_GetBuiltins, (void))                                    \
 	X(object *, Py_CompileString, (const char *, const char *, int))           \

@@ -178,7 +178,8 @@ struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb
 	case PRB_WIRE_RAISED: /* its traceback says it all */
 		return prb_error_create(PRB_ERROR_FAILED, "%s", "");
 	case PRB_WIRE_INTERRUPTED:
-		return prb_error_create(PRB_ERROR_CANCELLED, "the code was interrupted");
+		return prb_error_create(PRB_ERROR_CANCELLED, "the code was interrupted%s%.400s",
+					r->text.length ? ": " : "", prb_str_text(&r->text));
 	case PRB_WIRE_NO_GIL:
 		return prb_agent_blame_gil(t, pid, waited, "the code was not run");
 	case PRB_WIRE_MAIN_NOT_REACHED:

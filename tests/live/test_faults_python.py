@@ -154,14 +154,28 @@ def test_initialised_again_and_again(build, interpreter):
     begin = embed(build, interpreter, "again")
     name = "python initialised again and again"
     run_cell(name + ": library", build, begin, runs=SHARE, settled=False).assert_loaded()
-    try:
-        run_cell(name + ": agent and eval", build, begin, runs=SHARE, each=evaluate_once,
-                 refusals=(FAILED, UNSUPPORTED, TIMEOUT, NO_PROCESS), settled=False)
-    except AssertionError:
-        if interpreter.version == (3, 7):
-            pytest.xfail("open, in docs/faults.md: this Python cannot be initialised again while "
-                         "a thread waits for its GIL")
-        raise
+    run_cell(name + ": agent and eval", build, begin, runs=SHARE, each=evaluate_once,
+             refusals=(FAILED, UNSUPPORTED, TIMEOUT, NO_PROCESS), settled=False)
+
+
+ENDLESS = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.001)"
+
+
+@EACH
+def test_code_that_runs_when_python_ends(build, interpreter):
+    """It is interrupted, so that the interpreter may be started again; its client is told why."""
+    cell = Cell("python initialised again and again: code that does not end")
+    with embed(build, interpreter, "again")() as target:
+        interrupted = 0
+        while interrupted < SHARE:
+            target.wait_for_progress()
+            code, out, err, _ = command(target.pid, "eval", "--timeout", "20", ENDLESS)
+            assert code not in (OK, TIMEOUT), (code, out, err)
+            interrupted += out == "begun\n"
+            assert not out or "KeyboardInterrupt" in err and "shutting down" in err, (out, err)
+            cell.run("loaded" if out else "refused", err)
+            target.wait_for_progress()
+    cell.passed()
 
 
 @EACH
