@@ -37,7 +37,10 @@ bool prba_bootstrap_leave(void);
 /** Forgets what the connection's evaluations left, but for what they did to the program. */
 void prba_bootstrap_close(struct prba_connection *c);
 
-/** Takes all of it out of the interpreter, which then is not greeted any more; false if some of our functions stay in use there. */
+/**
+ * Takes all of it out of the interpreter, which then is not greeted any more (life.h); false if
+ * some of our functions stay in use there.
+ */
 bool prba_bootstrap_release(void);
 
 /** Of this process, so that a child does not talk to the clients of its parent. Any thread. */

@@ -11,7 +11,7 @@
 
 enum {
 	METH_VARARGS = 1,
-	CODE = 16, /* bytes of the function, within which debuggers set their breakpoint */
+	CODE = 16,     /* bytes of the function, within which debuggers set their breakpoint */
 	LOOK_MS = 100, /* how often it is looked for the debugger, at least */
 	US_OF_MS = 1000,
 };

@@ -17,7 +17,8 @@ enum {
 	METH_VARARGS = 1,
 	RUNNERS = 32,
 	WAITERS_MS = 5000, /* for those that only want the GIL, which they are given */
-	GRACE_MS = 200,	   /* for code, before each time that it is interrupted, */
+	GRACE_MS = 200,	   /* for code, before it is interrupted, */
+	AGAIN_MS = 800,	   /* before each time after that, */
 	RUNNERS_MS = 2000, /* and in all */
 	LOOK_US = 10000,
 };
@@ -175,7 +176,7 @@ static void interrupt_runners(void)
 /** For who holds the GIL, and gives it away meanwhile. */
 static void wait_until_out(bool all)
 {
-	int64_t begun = prba_now_ms(), told = begun;
+	int64_t begun = prba_now_ms(), next = begun + GRACE_MS;
 	void *state = py->PyEval_SaveThread();
 
 	for (;;) {
@@ -188,11 +189,11 @@ static void wait_until_out(bool all)
 			break;
 		if (now - begun >= (waiters > 0 ? WAITERS_MS : RUNNERS_MS))
 			break;
-		if (all && others && now - told >= GRACE_MS) {
+		if (all && others && now >= next) {
 			py->PyEval_RestoreThread(state);
 			interrupt_runners();
 			state = py->PyEval_SaveThread();
-			told = now;
+			next = now + AGAIN_MS;
 		}
 		prba_wait_for(&moved, seen, LOOK_US);
 	}

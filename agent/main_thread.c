@@ -15,10 +15,10 @@
 enum {
 	PENDING_MAX = 32,
 	LOOK_US = 1000,
-	RESTS_MS = 5,	      /* who did not run for so long is in a call that waits */
-	BUSY_US = 30000,      /* of the main thread's time: it runs, and does not come */
-	PATIENCE_MS = 500,    /* for one that runs little */
-	RETURNS_US = 300000,  /* the same where one interpreter follows the other */
+	RESTS_MS = 5,	     /* who did not run for so long is in a call that waits */
+	BUSY_US = 30000,     /* of the main thread's time: it runs, and does not come */
+	PATIENCE_MS = 500,   /* for one that runs little */
+	RETURNS_US = 300000, /* the same where one interpreter follows the other */
 	RETURNS_MS = 1500,
 	US_OF_MS = 1000,
 };
@@ -75,7 +75,8 @@ static void drop_lost(const struct call *made)
 /** Greets the interpreter once it is complete; true if that left the program's own Ctrl-C. */
 static bool greet(void)
 {
-	bool pressed = py->PySys_GetObject("__stdout__") && !prba_life_greet() && py->PyErr_Occurred() &&
+	bool pressed = py->PySys_GetObject("__stdout__") && !prba_life_greet() &&
+		       py->PyErr_Occurred() &&
 		       py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
 
 	py->PyErr_Clear();
@@ -258,17 +259,16 @@ static bool is_over(const struct watch *w, bool returns)
  */
 static bool may_be_called(void)
 {
-	return py->Py_IsInitialized() &&
-	       (strncmp(py->Py_GetVersion(), "3.8.", 4) != 0 ||
-		(prba_life_returns() && !prba_life_is_ending()));
+	return py->Py_IsInitialized() && (strncmp(py->Py_GetVersion(), "3.8.", 4) != 0 ||
+					  (prba_life_returns() && !prba_life_is_ending()));
 }
 
 /** Nothing is known of the interpreter; or there is none, and one may come. */
 static bool is_strange(void)
 {
 	/* Without a GIL it has to be called anyway. */
-	return !prba_life_look() || (!prba_main_lacks_gil() &&
-				     (!prba_life_is_known() || prba_life_is_ending()));
+	return !prba_life_look() ||
+	       (!prba_main_lacks_gil() && (!prba_life_is_known() || prba_life_is_ending()));
 }
 
 const char *prba_main_greet(struct prba_connection *c)
@@ -298,7 +298,8 @@ const char *prba_main_greet(struct prba_connection *c)
 	}
 	if (call)
 		withdraw(c, call);
-	if (!c->job.entered && over && prba_life_returns() && prba_life_look() && !prba_life_is_known())
+	if (!c->job.entered && over && prba_life_returns() && prba_life_look() &&
+	    !prba_life_is_known())
 		return "Python is ended and started again and again in this program, and did not "
 		       "let us in meanwhile";
 	return NULL;

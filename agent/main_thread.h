@@ -23,16 +23,16 @@ typedef bool prba_main_run(struct prba_connection *c, enum prb_wire_outcome *out
 bool prba_main_lacks_gil(void);
 
 /**
- * Has the main thread run the job, or only make the GIL and greet if @p run is NULL. False if it did not come
- * by before the job was cancelled, or cannot be asked.
+ * Has the main thread run the job, or only make the GIL and greet if @p run is NULL. False if it
+ * did not come by before the job was cancelled, or cannot be asked.
  */
 bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire_outcome *outcome,
 		    const char **text);
 
 /**
  * Before the GIL of an interpreter is taken that was not greeted (life.h) by a thread of ours,
- * which it would not wait for if it ended just then: has the main thread greet it, and enter for the
- * job. NULL if the GIL may be taken, or it will be seen that it may not; else why not (static).
+ * which it would not wait for if it ended just then: has the main thread greet it, and enter for
+ * the job. NULL if the GIL may be taken, or it will be seen that it may not; else why not (static).
  *
  * Only programs that have Python inside can start another one. Their main thread may be unable to
  * come, as in a call that does not return: while it rests it ends nothing either.

@@ -404,7 +404,8 @@ bool prba_python_release(void)
 	bool released;
 	int gil;
 
-	/* One that is shutting down, or has ended, calls nothing; nor does one that we are not in. */
+	/* One that is shutting down, or has ended, calls nothing; nor does one that we are not in.
+	 */
 	if (prba_python_refusal() || !prba_life_is_known() || !prba_life_enter())
 		return true;
 	gil = py->PyGILState_Ensure();
