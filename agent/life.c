@@ -19,7 +19,7 @@ enum {
 	WAITERS_MS = 5000, /* for those that only want the GIL, which they are given */
 	GRACE_MS = 200,	   /* for code, before it is interrupted, */
 	AGAIN_MS = 800,	   /* before each time after that, */
-	RUNNERS_MS = 2000, /* and in all */
+	RUNNERS_MS = 3000, /* and in all */
 	LOOK_US = 10000,
 };
 

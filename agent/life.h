@@ -48,7 +48,7 @@ void prba_life_leave(void);
 
 /**
  * Between these two a thread that entered runs code of a client, which may take for ever: programs
- * that end with their Python do not wait for it, others interrupt it and wait for a second.
+ * that end with their Python do not wait for it, others interrupt it and wait for three seconds.
  * @p thread: as Python calls it.
  */
 void prba_life_runs(unsigned long thread);

@@ -148,6 +148,11 @@ static bool attach(struct prba_job *job)
 	if (!expected && !prba_life_enter())
 		return false;
 	job->entered = false;
+	/* Another interpreter by now: its thread would not hold us back, nor we it. */
+	if (!expected && prba_main_lacks_gil()) {
+		prba_life_leave();
+		return false;
+	}
 	take_gil(job);
 	if (expected || !prba_life_is_ending())
 		return true;
@@ -356,7 +361,7 @@ void prba_python_do(struct prba_connection *c)
 		prba_main_call(c, run_here, &outcome, &text);
 		goto end;
 	}
-	if (prba_main_lacks_gil()) {
+	while (prba_main_lacks_gil() && !c->job.entered) {
 		if (!prba_main_call(c, NULL, &outcome, &text))
 			goto end;
 		text = approach(c);
