@@ -347,7 +347,7 @@ def test_the_agent_can_go(each):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0 and b"reason" not in done.stdout, done
     with open("/proc/%d/maps" % each.pid) as maps:
-        assert "libprobing-agent" not in maps.read()
+        assert "libprobing-agent" not in maps.read(), done
     each.goes_on()
     assert each.has_none()
 
