@@ -412,6 +412,8 @@ def release():
         else:
             names[name] = gone
             left += ref() is not None
+    if "forget_breaks" in names:
+        return 0 if left else 1  # a thread may be in what it calls
     needed = set(native) | {"__builtins__", "Bytes", "evaluating", "get_ident", "threads"}
     for name in [name for name in names if name not in needed]:
         del names[name]

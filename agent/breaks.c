@@ -27,7 +27,7 @@ PRBA_EXPORT _Atomic uint32_t probing_agent_break_quiet;
 static uint8_t original[CODE];
 static bool remembers, sees_tracer;
 static atomic_int inside;
-static atomic_bool ever;
+static _Atomic uint32_t entered;
 
 __attribute__((noinline, aligned(CODE))) PRBA_EXPORT void probing_agent_break_stops(
 	const char *what)
@@ -140,8 +140,8 @@ static object *called(object *self, object *arguments)
 	intptr_t length;
 	char *what;
 
-	atomic_store(&ever, true);
 	atomic_fetch_add(&inside, 1);
+	atomic_fetch_add(&entered, 1);
 	if (code && at)
 		result = py->PyObject_CallFunctionObjArgs(self, code, at, NULL);
 	if (!result && no_room()) {
@@ -178,9 +178,9 @@ bool prba_breaks_called(void)
 	return atomic_load(&inside) > 0;
 }
 
-bool prba_breaks_called_ever(void)
+uint32_t prba_breaks_calls(void)
 {
-	return atomic_load(&ever);
+	return atomic_load(&entered);
 }
 
 void prba_breaks_forked(void)

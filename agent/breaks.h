@@ -39,8 +39,8 @@ void prba_breaks_remember(void);
 
 /** A thread is in one of our functions, on behalf of the interpreter. For who holds the GIL. */
 bool prba_breaks_called(void);
-/** One was, since the process began. */
-bool prba_breaks_called_ever(void);
+/** How often one was, since the process began. */
+uint32_t prba_breaks_calls(void);
 
 /** In a child after fork(): its threads that were there are gone. */
 void prba_breaks_forked(void);

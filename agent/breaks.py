@@ -8,10 +8,12 @@
 NOBODY, LISTENS, NOT_NOW = range(3)
 GLANCE, SURE, BEGINS = range(3)
 MAX_CODES = 1000  # of a breakpoint
+NAMES = 10000  # of a dict that is looked through
 NEAR = 4  # lines that are proposed
 FROZEN = 1000  # objects, which 3.12 itself freezes when it starts
 TOOLS = (4, 3, 5)  # of sys.monitoring: those that no kind of tool has for itself, first
 Code, Function = type(gone.__code__), type(gone)
+FREE_THREADED = "free-threading" in sys.version
 breaks = {}  # {number: Break}
 counted = [0]
 tool = []
@@ -91,8 +93,20 @@ def lines_of(code):
 
 def watch(code):
     """Again, if it is: lines that were none are looked at once more."""
-    sys.monitoring.set_local_events(tool[0], code, 0)
-    sys.monitoring.set_local_events(tool[0], code, sys.monitoring.events.LINE)
+    line = sys.monitoring.events.LINE
+    for number in list(tool):
+        set_events(number, code, 0)
+        set_events(number, code, line)
+        if number not in tool:
+            set_events(number, code, 0)
+
+
+def set_events(number, code, events):
+    """What raised here would be raised in the program, where another thread may take all back."""
+    try:
+        sys.monitoring.set_local_events(number, code, events)
+    except ValueError:
+        pass
 
 
 def on_line(code, line):
@@ -146,36 +160,98 @@ def begin():
 
 def forget(number):
     """Takes back what is there of one; of the last one, all."""
-    monitoring = sys.monitoring
-    point = breaks.pop(number)
+    point = breaks.pop(number, None)
     left = list(breaks.values())
-    for code in point.codes:
+    if not left:
+        forget_breaks(point)
+    for code in point.codes if point and left else ():
         if not any(each.has(code) for each in left):
-            monitoring.set_local_events(tool[0], code, 0)
-    if not breaks:
+            for holder in list(tool):
+                set_events(holder, code, 0)
+
+
+def forget_breaks(*more):
+    """All of them, and of what @more was just forgotten; by the first thread that does."""
+    monitoring = sys.monitoring
+    try:
         number = tool.pop()
-        monitoring.set_events(number, 0)
-        monitoring.register_callback(number, monitoring.events.LINE, None)
-        monitoring.register_callback(number, monitoring.events.PY_START, None)
-        monitoring.free_tool_id(number)
-
-
-def forget_breaks():
-    for number in list(breaks):
-        forget(number)
+    except IndexError:
+        return
+    points = list(breaks.values()) + [each for each in more if each]
+    breaks.clear()
+    # First what is called: without a GIL, the change of events waits for who is about to call it.
+    monitoring.register_callback(number, monitoring.events.LINE, None)
+    monitoring.register_callback(number, monitoring.events.PY_START, None)
+    monitoring.set_events(number, 0)
+    for point in points:
+        for code in list(point.codes):
+            monitoring.set_local_events(number, code, 0)
+    monitoring.free_tool_id(number)
 
 
 def loaded():
     """The code of all functions there are, of what was suspended, and of what runs."""
     import gc
+
+    objects = gc.get_objects()
+    yield from suspended(objects)
+    if FREE_THREADED:
+        # Other threads run on, and free the frames that we would look at. What runs is listed: 3.14
+        # has all code, and 3.13 functions but those from before its second thread, which last.
+        yield from defined([each for each in objects if type(each) is dict and len(each) < NAMES] +
+                           list(sys.modules.values()))
+    else:
+        yield from running()
+
+
+def suspended(objects):
     import types
 
     have = {Function: "__code__", types.GeneratorType: "gi_code", types.CoroutineType: "cr_code",
             types.AsyncGeneratorType: "ag_code"}
-    for each in gc.get_objects():
+    for each in objects:
         name = have.get(type(each))
         if name:
             yield getattr(each, name)
+        elif type(each) is Code:
+            yield each
+
+
+def defined(left):
+    """In modules, classes and dicts, and what they wrap. Nothing of theirs is called."""
+    Module = type(sys)
+    of_module, of_class = (each.__dict__["__dict__"].__get__ for each in (Module, type))
+    seen = set()
+    while left:
+        each = left.pop()
+        kind = type(each)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if kind is Function:
+            yield each.__code__
+            left += [value for cell in each.__closure__ or () for value in content(cell)]
+        elif kind in (staticmethod, classmethod):
+            left.append(each.__func__)
+        elif kind is property:
+            left += [each.fget, each.fset, each.fdel]
+        elif kind is dict:
+            left += [value for value in list(each.values()) if type(value) is Function]
+        elif issubclass(kind, Module):
+            left += list((of_module(each) or {}).values())
+        elif issubclass(kind, type):
+            left += list(of_class(each).values())
+
+
+def content(cell):
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+def running():
+    """For who holds the GIL."""
     for frame in sys._current_frames().values():
         while frame:
             yield frame.f_code

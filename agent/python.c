@@ -446,6 +446,7 @@ static void see_it_off(void)
 enum prba_python_left prba_python_leave(void)
 {
 	const char *refusal = prba_python_refusal();
+	uint32_t calls_before = prba_breaks_calls();
 
 	if (!atomic_load(&found))
 		return PRBA_PYTHON_LEFT;
@@ -453,7 +454,8 @@ enum prba_python_left prba_python_leave(void)
 		return PRBA_PYTHON_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_PYTHON_ENDS;
-	if (!refusal && (prba_main_was_called() || prba_breaks_called_ever()))
+	if (!refusal && (prba_main_was_called() || calls_before))
 		see_it_off();
-	return PRBA_PYTHON_LEFT;
+	/* Without a GIL one may have been about to call us, and have come in only now. */
+	return prba_breaks_calls() == calls_before ? PRBA_PYTHON_LEFT : PRBA_PYTHON_CALLS;
 }

@@ -16,10 +16,11 @@ from .text import safe
 
 SECONDS = 60  # all objects of the process are looked at
 FIRST = (3, 12)  # version of Python
+LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-threaded build
 FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
 SHOWN = 3  # places of a breakpoint
 TEXT_MAX = 4096
-_VERSION = "SELECT python_version FROM process.info"
+_VERSION = "SELECT python_version, free_threaded FROM process.info"
 
 
 def check(debugger, control):
@@ -34,6 +35,9 @@ def check(debugger, control):
         raise Problem("break-py needs Python 3.12 or later, and this is %s, which could only be "
                       "stopped by tracing each of its lines: 'probing -t %d debug --dap' of a shell "
                       "has breakpoints that do so, from 3.8 on" % (text, debugger.pid()))
+    if rows[0]["free_threaded"] and text in LISTS_BADLY:
+        raise Problem("break-py: free-threaded Python %s may die when its objects are listed, which "
+                      "3.13.1 has mended: run the program with that" % text)
 
 
 class Breaks:

@@ -13,6 +13,8 @@ import support
 import tables
 
 PROGRAM = support.HERE / "programs" / "breaks.py"
+BUSY = PROGRAM.with_name("breaks_busy.py")
+THREADS = 4  # of that one
 GDB = pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
 both = pytest.mark.parametrize("start", [GDB, LLDB])
@@ -21,24 +23,25 @@ VERSIONS = [i for i in support.one_per_version((3, 12))] + \
 LATE = "def late(number):\n    done = number\n    return done\n\n\nloaded = True\n"
 
 
-def line_of(text):
+def line_of(text, program=PROGRAM):
     """Number of the line of the program that has the text."""
-    lines = PROGRAM.read_text().splitlines()
+    lines = program.read_text().splitlines()
     found = [number for number, line in enumerate(lines, 1) if text in line]
     assert len(found) == 1, text
     return found[0]
 
 
 RESULT, VALUE, DEPTH = map(line_of, ("result = double", "value += 1", "depth = left"))
+BUSY_RESULT = line_of("result = double", BUSY)
 
 
 class Counting(support.Target):
     """The program, and what it says of itself."""
 
-    def __init__(self, interpreter, folder):
+    def __init__(self, interpreter, folder, program=PROGRAM):
         self.shared = support.Shared()
         self.late = folder / "late"
-        super().__init__(interpreter, PROGRAM, self.shared.path, self.late)
+        super().__init__(interpreter, program, self.shared.path, self.late)
         self.interpreter = interpreter
 
     def goes_on(self):
@@ -70,6 +73,18 @@ def each(request, tmp_path):
     with Counting(request.param, tmp_path) as process:
         process.line()
         yield process
+
+
+@pytest.fixture(params=VERSIONS, ids=repr)
+def busy(request, tmp_path):
+    """All of its threads run all the time."""
+    with Counting(request.param, tmp_path, BUSY) as process:
+        process.line()
+        yield process
+        before = [process.shared[2 + each] for each in range(THREADS)]
+        wait_until(lambda: not process.alive() or process.errors() or all(
+            process.shared[2 + each] > before[each] + 1 for each in range(THREADS)))
+        assert process.alive() and not process.errors(), process.errors()
 
 
 @pytest.fixture
@@ -307,7 +322,7 @@ class holding:
             said += line
             if line == "set\n":
                 break
-        assert "Python breakpoint 1 at" in said, said
+        assert re.search(r"^Python breakpoint \d+ at", said, re.M), said
         wait_until(lambda: self.process.shared[0] > before + 2)
         return self.gdb
 
@@ -350,6 +365,46 @@ def test_the_agent_can_go(each):
         assert "libprobing-agent" not in maps.read(), done
     each.goes_on()
     assert each.has_none()
+
+
+def ejected(process):
+    """Whether the agent could go; one of its calls may be under way."""
+    done = subprocess.run([support.BINARY, "-p", str(process.pid), "eject"], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done
+    return "reason" not in done.stdout
+
+
+@debuggers.needs_gdb
+def test_the_agent_goes_while_its_lines_are_reached(busy):
+    for _ in range(support.count(2, 40)):
+        attached(debuggers.gdb, busy, "probing break-py breaks_busy.py:%d if ready" % BUSY_RESULT)
+        wait_until(lambda: ejected(busy))
+
+
+# Threads that run all the time
+
+@debuggers.needs_gdb
+@pytest.mark.every_interpreter
+def test_frames_that_come_and_go(busy):
+    """Where there is no GIL to hold them, the agent looks at none of them."""
+    turns = support.count(10, 100)
+    condition = "probing break-py breaks_busy.py:%d if ready"
+    session = attached(debuggers.gdb, busy, *[condition % BUSY_RESULT] * turns, ("running",),
+                       condition % line_of("shared[0] += 1", BUSY))
+    assert "Python breakpoint %d at" % turns in session.out, session
+    assert "in <module>" in session.part("running"), session
+    assert not busy.interpreter.free_threaded or busy.shared[1] == 0
+
+
+@debuggers.needs_gdb
+def test_all_threads_see_that_the_debugger_died(busy):
+    """One of them takes the breakpoints back; nothing is raised in the others."""
+    for _ in range(support.count(3, 50)):
+        with holding(busy, "probing break-py breaks_busy.py:%d if ready" % BUSY_RESULT) as gdb:
+            gdb.kill()
+            gdb.wait()
+        wait_until(busy.has_none)
 
 
 @debuggers.needs_gdb

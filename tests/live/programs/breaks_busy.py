@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads whose frames come and go all the time, and functions that are new. Each thread counts its
+turns in a number of the shared ARGV[1], from the third on; the first is the main thread's, and the
+second counts the frames that anybody looked at."""
+import mmap
+import os
+import sys
+import threading
+import time
+
+THREADS = 4
+ready = False
+
+
+def work(number):
+    double = number * 2
+    result = double + 1
+    return result
+
+
+def deep(left):
+    if left:
+        deep(left - 1)
+
+
+def busy(at):
+    while True:
+        for _ in range(20):
+            work(at)
+            deep(200)
+        names = {}
+        exec("def fresh():\n return 1", names)
+        names["fresh"]()
+        shared[at] += 1
+
+
+def audit(event, arguments):
+    if event == "object.__getattr__" and arguments[1] == "f_code":
+        shared[1] += 1
+
+
+with open(sys.argv[1], "r+b") as file:
+    shared = memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
+sys.addaudithook(audit)
+for at in range(THREADS):
+    thread = threading.Thread(target=busy, args=(2 + at,))
+    thread.daemon = True
+    thread.start()
+os.write(1, b"ready\n")
+while True:
+    shared[0] += 1
+    time.sleep(0.001)
