@@ -6,7 +6,7 @@ PYTHON := $(shell for p in python3 /usr/bin/python3; do \
 	$$p -c 'import pytest, jsonschema, psutil' 2>/dev/null && echo $$p && break; done)
 PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
 # On how many interpreters a live test runs, at most, in `make check`.
-SAMPLE ?= 4
+SAMPLE ?= 3
 # Live tests wait for much: files of them run side by side where pytest-xdist is there.
 BESIDE := $(shell $(PYTHON) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
 # Real processes on a busy machine: a test that fails is told, and has to fail again to count.

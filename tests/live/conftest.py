@@ -40,13 +40,11 @@ def pytest_configure(config):
 def _without_interpreter(item):
     """What a test does, whatever it runs on; and the name of what that is."""
     callspec = getattr(item, "callspec", None)
-    names = [key for key, value in callspec.params.items()
+    names = [repr(value) for value in callspec.params.values()
              if isinstance(value, support.Interpreter)] if callspec else []
     if len(names) != 1:
         return None, None
-    others = sorted((key, str(index)) for key, index in callspec.indices.items()
-                    if key not in names)
-    return (str(item.fspath), item.originalname, str(others)), repr(callspec.params[names[0]])
+    return (item.nodeid.split("[")[0], callspec.id.replace(names[0], "", 1)), names[0]
 
 
 def sample(names, key):

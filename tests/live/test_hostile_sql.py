@@ -131,7 +131,7 @@ sys.path.insert(0, %r)
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 from library import Error, Session
 with Session() as session:
-    session.set("probing.query.timeout", "1.5")
+    session.set("probing.query.timeout", "0.5")
     session.set("probing.query.memory", "256")
     for statement in sys.stdin.read().split("\\0"):
         try:

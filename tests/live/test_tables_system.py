@@ -37,6 +37,7 @@ def test_info():
 
 def test_processes_are_those_of_psutil(target):
     process = target("sleeper.py")
+    support.wait_for_sleep(process.pid, "pipe_read")
     before = set(psutil.pids())
     rows = tables.query(None, "SELECT * FROM system.process").by("pid")
     assert before & set(psutil.pids()) <= set(rows)

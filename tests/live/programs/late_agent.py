@@ -49,6 +49,8 @@ def serve():
 
 
 listener = socket.socket(socket.AF_UNIX)
+if os.path.exists(path % os.getpid()):  # of an agent that was killed, when this number was another's
+    os.unlink(path % os.getpid())
 listener.bind(path % os.getpid())
 listener.listen(4)
 thread = threading.Thread(target=serve)
