@@ -233,14 +233,14 @@ def test_target_forms(probing, target):
         assert dumped(probing("--json", *words, env=variables))["target"]["pid"] == pid, words
 
 
-def test_name_of_a_script_in_this_folder(probing, target):
+def test_name_of_a_script_in_this_folder(probing, target, tmp_path):
     """A file that is no core is still a part of a command line."""
-    process = target("sleeper.py", "unique-%d" % os.getpid())
-    folder = support.ROOT / "tests" / "live" / "programs"
-    found = probing("-t", "/sleeper.py unique-%d/" % os.getpid(), "bt", "--json", cwd=folder)
-    assert dumped(found)["target"]["pid"] == process.pid
-    found = probing(folder / "sleeper.py", "bt", "--json", cwd=folder)
-    assert dumped(found)["target"]["pid"] == process.pid
+    script = tmp_path / "sleeper.py"
+    shutil.copy(support.HERE / "programs" / "sleeper.py", script)
+    process = target(script)
+    for name in ("/%s.sleeper.py/" % tmp_path.name, script):
+        found = probing("-t", name, "bt", "--json", cwd=tmp_path)
+        assert dumped(found)["target"]["pid"] == process.pid
 
 
 def test_ambiguous(probing, target):
