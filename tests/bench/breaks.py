@@ -21,7 +21,7 @@ from debuggers import interpreters
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- made by tests/bench/breaks.py -->", "<!-- end of what breaks.py made -->"
-CALLS, TURNS = 4000, 3
+CALLS, TURNS = 4000, 5
 # Prints microseconds of processor time of CALLS calls, for each line that it is sent.
 PROGRAM = """import sys, time
 def never():
@@ -106,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--library", required=True)
     parser.add_argument("--page", default=ROOT / "docs" / "debuggers.md", type=Path)
-    parser.add_argument("--rounds", default=200, type=int)
+    parser.add_argument("--rounds", default=600, type=int)
     args = parser.parse_args()
 
     lines = ["", "| CPython | ns of a call | breakpoint in another function | in this function, not "
