@@ -11,6 +11,8 @@ import tables
 from conftest import PROGRAMS
 from support import Program, wait_for_all_asleep
 
+pytestmark = pytest.mark.every_interpreter  # of the few that tables.py chooses
+
 Asleep = collections.namedtuple("Asleep", "pid targets")
 
 

@@ -17,6 +17,8 @@ import tables
 from conftest import PROGRAMS
 from library import NO_PROCESS, Error, Session
 
+pytestmark = pytest.mark.every_interpreter  # of the few that tables.py chooses
+
 Held = collections.namedtuple("Held", "process truth targets")
 RANKS = {"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "EMPTY": "", "ODD": "a=b\nc ü"}
 

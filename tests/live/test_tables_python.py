@@ -10,6 +10,8 @@ import pytest
 import support
 import tables
 
+pytestmark = pytest.mark.every_interpreter  # of the few that tables.py chooses
+
 WORKERS = 6
 
 

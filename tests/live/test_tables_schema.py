@@ -11,6 +11,8 @@ from conftest import PROGRAMS
 from library import Error, Session
 from support import Program, wait_for_all_asleep
 
+pytestmark = pytest.mark.every_interpreter  # of the few that tables.py chooses
+
 TABLES = tables.query(None, "SELECT * FROM information_schema.tables")
 COLUMNS = tables.query(None, "SELECT * FROM information_schema.columns")
 NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
