@@ -121,7 +121,9 @@ class LldbControl(control.Control):
         for each in [thread] + list(self._process):
             if each.GetStopReason() == lldb.eStopReasonSignal:
                 number = each.GetStopReasonDataAtIndex(0)
-                if number == control.SIGURG:
+                # LLDB stops threads by SIGSTOP when it comes, and may tell of one only now; it
+                # passes none on.
+                if number in (control.SIGURG, control.SIGSTOP):
                     return control.TIMER, ""
                 return control.OTHER, self._process.GetUnixSignals().GetSignalAsCString(number)
         return control.OTHER, "another stop"

@@ -4,7 +4,7 @@
 
 STOPPED, TIMER, OTHER, EXITED = "stopped", "timer", "other", "exited"
 PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS = 3, 0x22
-SIGURG = 23
+SIGSTOP, SIGURG = 19, 23
 
 
 class Control:
