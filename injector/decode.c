@@ -14,6 +14,8 @@ struct known_code {
 	const char *name, *qualname, *file; /* the pool's, like `module` */
 	const char *module; /* __name__ of the globals it was first met with, or NULL */
 	char *error;
+	struct prb_py_variables variables; /* if locals are asked for */
+	char *variables_error;
 	bool located; /* `location` is that of `position`, where it was met last */
 	int64_t position;
 	struct prb_py_location location;
@@ -57,8 +59,11 @@ void prb_decoder_destroy(struct prb_decoder *decoder)
 
 	if (!decoder)
 		return;
-	prb_vec_each (known, &decoder->codes)
+	prb_vec_each (known, &decoder->codes) {
 		free(known->error);
+		prb_py_variables_deinit(&known->variables);
+		free(known->variables_error);
+	}
 	prb_vec_free(&decoder->codes);
 	prb_number_map_deinit(&decoder->numbers);
 	prb_local_decoder_destroy(decoder->locals);
@@ -96,9 +101,19 @@ static struct prb_error *share_names(struct prb_decoder *d, const struct prb_py_
 	return prb_pool_share(d->pool, code->file, &known->file);
 }
 
+static struct prb_error *read_variables(struct prb_decoder *d, const struct prb_py_code *code,
+					struct known_code *known)
+{
+	if (!d->locals)
+		return NULL;
+	return prb_decode_keep_error(
+		prb_python_variables(d->py, d->mem, known->address, code, &known->variables),
+		&known->variables_error);
+}
+
 /* Before 3.11 only a frame can tell the qualified name of its code. */
-static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_frame *raw,
-				    struct known_code *known)
+static struct prb_error *read_code(struct prb_decoder *d, const struct prb_py_frame *raw,
+				   struct known_code *known)
 {
 	struct prb_py_code code;
 	struct prb_error *err = prb_python_code(d->py, d->mem, known->address, &code);
@@ -109,6 +124,8 @@ static struct prb_error *read_names(struct prb_decoder *d, const struct prb_py_f
 		err = optional(prb_python_qualname(d->py, d->mem, raw, &code, &code.qualname));
 	if (!err)
 		err = share_names(d, &code, known);
+	if (!err)
+		err = read_variables(d, &code, known);
 	prb_py_code_deinit(&code);
 	PRB_TRY(err);
 	return read_module(d, raw, &known->module);
@@ -126,7 +143,7 @@ static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_fram
 		if (!known || !prb_number_map_put(&d->numbers, raw->code, number))
 			return prb_error_nomem();
 		known->address = raw->code;
-		PRB_TRY(read_names(d, raw, known));
+		PRB_TRY(read_code(d, raw, known));
 	}
 	*ret = &d->codes.items[number];
 	return NULL;
@@ -175,7 +192,11 @@ static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py
 	frame->file = known->file;
 	frame->module = known->module;
 	PRB_TRY(prb_decode_keep_error(decode_position(d, raw, known, frame), &frame->error));
-	return d->locals ? prb_local_decode(d->locals, raw, frame) : NULL;
+	if (!d->locals)
+		return NULL;
+	if (known->variables_error)
+		return frame->error ? NULL : prb_str_copy(known->variables_error, &frame->error);
+	return prb_local_decode(d->locals, raw, &known->variables, frame);
 }
 
 struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct prb_py_frames *frames,

@@ -10,11 +10,6 @@
 /* A program may have as many objects as it likes; those met first are shared most. */
 enum { VALUES_KEPT = 65536 };
 
-struct known_code {
-	struct prb_py_variables variables;
-	char *error;
-};
-
 struct known_value {
 	char *text;
 	const char *type; /* the pool's */
@@ -25,9 +20,8 @@ struct prb_local_decoder {
 	struct prb_mem *mem;
 	struct prb_pool *pool;
 	struct prb_objects *objects;
-	PRB_VEC(struct known_code) codes;
 	PRB_VEC(struct known_value) values;
-	struct prb_number_map code_numbers, value_numbers; /* by addresses */
+	struct prb_number_map numbers; /* of them, by addresses */
 };
 
 struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem *mem,
@@ -50,20 +44,13 @@ struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem
 void prb_local_decoder_destroy(struct prb_local_decoder *decoder)
 {
 	struct known_value *value;
-	struct known_code *code;
 
 	if (!decoder)
 		return;
-	prb_vec_each (code, &decoder->codes) {
-		prb_py_variables_deinit(&code->variables);
-		free(code->error);
-	}
 	prb_vec_each (value, &decoder->values)
 		free(value->text);
-	prb_vec_free(&decoder->codes);
 	prb_vec_free(&decoder->values);
-	prb_number_map_deinit(&decoder->code_numbers);
-	prb_number_map_deinit(&decoder->value_numbers);
+	prb_number_map_deinit(&decoder->numbers);
 	prb_objects_destroy(decoder->objects);
 	free(decoder);
 }
@@ -78,37 +65,6 @@ struct prb_error *prb_decode_keep_error(struct prb_error *err, char **ret)
 	return *ret ? NULL : prb_error_nomem();
 }
 
-static struct prb_error *read_variables(struct prb_local_decoder *d, uint64_t address,
-					struct prb_py_variables *ret)
-{
-	struct prb_py_code code;
-
-	PRB_TRY(prb_python_code(d->py, d->mem, address, &code));
-
-	struct prb_error *err = prb_python_variables(d->py, d->mem, address, &code, ret);
-
-	prb_py_code_deinit(&code);
-	return err;
-}
-
-static struct prb_error *find_code(struct prb_local_decoder *d, uint64_t address,
-				   const struct known_code **ret)
-{
-	size_t number;
-
-	if (!prb_number_map_get(&d->code_numbers, address, &number)) {
-		struct known_code *known = prb_vec_push(&d->codes);
-
-		number = d->codes.count - 1;
-		if (!known || !prb_number_map_put(&d->code_numbers, address, number))
-			return prb_error_nomem();
-		PRB_TRY(prb_decode_keep_error(read_variables(d, address, &known->variables),
-					      &known->error));
-	}
-	*ret = &d->codes.items[number];
-	return NULL;
-}
-
 static struct prb_error *remember(struct prb_local_decoder *d, uint64_t object,
 				  const struct prb_dump_local *local)
 {
@@ -121,7 +77,7 @@ static struct prb_error *remember(struct prb_local_decoder *d, uint64_t object,
 		return prb_error_nomem();
 	known->type = local->type;
 	known->text = strdup(local->value);
-	return known->text && prb_number_map_put(&d->value_numbers, object, d->values.count - 1)
+	return known->text && prb_number_map_put(&d->numbers, object, d->values.count - 1)
 		       ? NULL
 		       : prb_error_nomem();
 }
@@ -157,24 +113,20 @@ static struct prb_error *add_local(struct prb_local_decoder *d, const struct prb
 	PRB_TRY(prb_pool_share(d->pool, local->name, &slot->name));
 	if (!local->object)
 		return NULL;
-	if (!prb_number_map_get(&d->value_numbers, local->object, &number))
+	if (!prb_number_map_get(&d->numbers, local->object, &number))
 		return read_value(d, local->object, slot, &frame->error);
 	slot->type = d->values.items[number].type;
 	return prb_str_copy(d->values.items[number].text, &slot->value);
 }
 
 struct prb_error *prb_local_decode(struct prb_local_decoder *d, const struct prb_py_frame *raw,
+				   const struct prb_py_variables *variables,
 				   struct prb_dump_frame *frame)
 {
-	const struct known_code *code;
 	const struct prb_py_local *local;
 	struct prb_py_locals locals;
-	struct prb_error *err;
+	struct prb_error *err = prb_python_values(d->py, d->mem, raw, variables, &locals);
 
-	PRB_TRY(find_code(d, raw->code, &code));
-	if (code->error)
-		return frame->error ? NULL : prb_str_copy(code->error, &frame->error);
-	err = prb_python_values(d->py, d->mem, raw, &code->variables, &locals);
 	if (err)
 		return prb_decode_keep_error(err, &frame->error);
 	if (!prb_vec_reserve(&frame->locals, locals.list.count))

@@ -2,9 +2,8 @@
 /**
  * @file The variables of frames, with their values as text. Private to the decoding of frames.
  *
- * Frames of the same code have the same variables, and many hold the same objects: the `self` of
- * methods that call each other, what all threads of a pool share. Each is read once. That holds
- * for as long as the decoder does: for one instant.
+ * Many frames hold the same objects: the `self` of methods that call each other, what all threads
+ * of a pool share. Each is read once. That holds for as long as the decoder does: for one instant.
  */
 #ifndef PRB_INJECTOR_DECODE_LOCALS_H
 #define PRB_INJECTOR_DECODE_LOCALS_H
@@ -23,9 +22,11 @@ struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem
 /** NULL is allowed. */
 void prb_local_decoder_destroy(struct prb_local_decoder *decoder);
 
-/** Appends to frame->locals. What cannot be read is said in frame->error. */
+/** Appends those of the frame's code to frame->locals. What cannot be read is said in frame->error.
+ */
 struct prb_error *prb_local_decode(struct prb_local_decoder *decoder,
 				   const struct prb_py_frame *raw,
+				   const struct prb_py_variables *variables,
 				   struct prb_dump_frame *frame) PRB_MUST_CHECK;
 
 /** An error becomes that of a frame or code; only what concerns ourselves goes further. */
