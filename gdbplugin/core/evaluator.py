@@ -113,12 +113,7 @@ class Evaluation:
         if self.head().state not in (IDLE, DONE):
             self._borrowed("probing_agent_debugger_start")  # its timer may stand
         while self.head().state not in (IDLE, DONE):
-            try:
-                which, text = self.control.run(self.tid, None, False)
-            except KeyboardInterrupt:
-                which, text = run.OTHER, "SIGINT"
-            if which == run.EXITED:
-                raise Problem("the process ended meanwhile")
+            which, text = self._run(False)
             if which == run.OTHER and text == "SIGINT":
                 raise Interrupted("interrupted: nothing was run")
             if which == run.OTHER:
@@ -127,6 +122,16 @@ class Evaluation:
             if time.monotonic() > until and self.head().state not in (IDLE, DONE):
                 raise Problem("the code of an earlier 'probing eval' has not ended within %g s, and "
                               "nothing was run: let the process run until it has" % seconds)
+
+    def _run(self, alone):
+        """Until something stops it; a Ctrl-C of ours does so as SIGINT."""
+        try:
+            which, text = self.control.run(self.tid, None, alone)
+        except KeyboardInterrupt:
+            return run.OTHER, "SIGINT"
+        if which == run.EXITED:
+            raise Problem("the process ended meanwhile")
+        return which, text
 
     def _borrowed(self, name):
         return agent.borrow(self.debugger, self.control).call(self.known[name])
@@ -171,12 +176,7 @@ class Evaluation:
         alone = self._nobody_is_needed() and not self.everyone
         stops = self.head().stops
         while True:
-            try:
-                which, text = self.control.run(self.tid, None, alone)
-            except KeyboardInterrupt:
-                which, text = run.OTHER, "SIGINT"
-            if which == run.EXITED:
-                raise Problem("the process ended meanwhile")
+            which, text = self._run(alone)
             head = self.head()
             if which == run.TIMER and head.state == DONE:
                 return Result(self.debugger.read(head.out, head.out_length))
