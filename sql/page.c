@@ -202,8 +202,7 @@ void prb_put_static(struct prb_scan *scan, unsigned column, const char *text)
 	if (length > text_max(scan))
 		prb_put_bytes(scan, column, text, length);
 	else
-		*c = (struct prb_cell){
-			.kind = PRB_CELL_STATIC, .length = (uint32_t)length, .text = text};
+		*c = (struct prb_cell){.kind = PRB_CELL_STATIC, .text = text};
 }
 
 void prb_put_format(struct prb_scan *scan, unsigned column, const char *format, ...)

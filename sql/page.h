@@ -30,7 +30,7 @@ enum prb_cell_kind {
 
 struct prb_cell {
 	enum prb_cell_kind kind;
-	uint32_t length; /**< of text, bytes */
+	uint32_t length; /**< of text in the page, bytes */
 	union {
 		int64_t integer;
 		double real;

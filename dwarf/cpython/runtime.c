@@ -230,6 +230,11 @@ static bool is_extension(const char *path)
 	return strstr(base_name(path), ".cpython-") != NULL;
 }
 
+static bool may_be_python(const void *exe, const char *path)
+{
+	return likely(path, exe) && !is_extension(path);
+}
+
 struct finder {
 	struct prb_modules *modules;
 	struct prb_mem *mem;
@@ -384,11 +389,6 @@ struct prb_error *prb_pythons_find(struct prb_modules *modules, struct prb_view 
 	return find(modules, view, false, ret);
 }
 
-static bool may_be_python(const void *exe, const char *path)
-{
-	return likely(path, exe) && !is_extension(path);
-}
-
 /* By the names of files alone; *ret stays NULL if none of them holds a Python. */
 static struct prb_error *open_likely(struct prb_target *target, struct prb_view *view,
 				     struct prb_modules **ret, struct prb_pythons *ret_pythons)
@@ -436,7 +436,7 @@ struct prb_error *prb_python_identify(struct prb_modules *modules, struct prb_py
 		uint64_t runtime, flag = 0;
 		uint32_t version, ignored;
 
-		if (!likely((*slot)->path, prb_str_text(&exe)) || is_extension((*slot)->path))
+		if (!may_be_python(prb_str_text(&exe), (*slot)->path))
 			continue;
 		runtime = find_runtime(*slot);
 		version = runtime ? find_version(modules, *slot, mem, runtime) : 0;
