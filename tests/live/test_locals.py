@@ -12,14 +12,19 @@ def found(frame):
     return {each["name"]: [each["kind"], each["value"]] for each in frame["locals"]}
 
 
-@pytest.mark.every_interpreter
-def test_locals(interpreter):
-    command = [interpreter.exe, PROGRAMS / "values.py"]
-    with support.Program(command, env=interpreter.env) as program:
-        expected = json.loads(program.line())
+def told_and_read(interpreter, name):
+    """What a program says of its variables, and the frames of its main thread in a dump."""
+    with support.Program([interpreter.exe, PROGRAMS / name], env=interpreter.env) as program:
+        told = json.loads(program.line())
         support.wait_for_sleep(program.pid, "pipe_read")
         dump = support.dump(program.pid, "--locals")
-    frames = {frame["func"]: frame for frame in support.python_frames(dump["threads"][0])}
+    return told, support.python_frames(dump["threads"][0])
+
+
+@pytest.mark.every_interpreter
+def test_locals(interpreter):
+    expected, read = told_and_read(interpreter, "values.py")
+    frames = {frame["func"]: frame for frame in read}
     for function, variables in expected.items():
         seen = found(frames[function])
         for name, (kind, value) in variables.items():
@@ -30,12 +35,7 @@ def test_locals(interpreter):
 
 
 def test_frames_of_the_same_code_have_their_own_values(interpreter):
-    command = [interpreter.exe, PROGRAMS / "shared_values.py"]
-    with support.Program(command, env=interpreter.env) as program:
-        expected = json.loads(program.line())
-        support.wait_for_sleep(program.pid, "pipe_read")
-        dump = support.dump(program.pid, "--locals")
-    frames = support.python_frames(dump["threads"][0])
+    expected, frames = told_and_read(interpreter, "shared_values.py")
     assert (frames[0]["func"], frames[-1]["func"]) == ("say", "<module>")
     assert len(frames) == len(expected) + 2
     for frame, (function, variables) in zip(frames[1:], expected):
