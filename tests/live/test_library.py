@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import shutil
 import subprocess
 import threading
 
@@ -179,6 +180,28 @@ def test_the_example_compiles_and_runs(compiler, target, tmp_path):
     refused = subprocess.run([str(program), "4194305"], check=False, text=True,
                              stderr=subprocess.PIPE)
     assert refused.returncode == 1 and "4194305" in refused.stderr
+
+
+def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
+    """Each time it is installed: for the folder that was asked for then."""
+    process, program = target("threads.py"), tmp_path / "stacks"
+    folder = tmp_path / "lib" / "pkgconfig"
+    for prefix in ("/elsewhere", tmp_path):
+        subprocess.run(["make", "-s", "-C", support.ROOT, "O=%s/build" % tmp_path,
+                        "prefix=%s" % prefix, "%s/build/probing.pc" % tmp_path], check=True)
+    folder.mkdir(parents=True)
+    (tmp_path / "include").mkdir()
+    shutil.copy(tmp_path / "build" / "probing.pc", folder)
+    shutil.copy(support.ROOT / "sql" / "probing.h", tmp_path / "include")
+    for name in ("libprobing.so", "libprobing.so.0"):
+        shutil.copy(library.PATH, tmp_path / "lib" / name)
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "probing"], check=True, text=True,
+                           stdout=subprocess.PIPE, env=dict(os.environ, PKG_CONFIG_PATH=str(folder)))
+    subprocess.run(["gcc", str(EXAMPLE), "-o", str(program), *flags.stdout.split()], check=True)
+    result = subprocess.run([str(program), str(process.pid)], check=True, text=True,
+                            stdout=subprocess.PIPE,
+                            env=dict(os.environ, LD_LIBRARY_PATH=str(tmp_path / "lib")))
+    assert "MainThread" in result.stdout
 
 
 def test_only_its_own_symbols_are_seen():
