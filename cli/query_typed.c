@@ -63,6 +63,7 @@ void prb_query_typed(struct prb_query *query, const char *text, size_t length)
 	query->results = 0;
 	err = *text == '.' ? run_command(query, text) : prb_query_run(query, text, length);
 	prb_interrupt_aim(NULL);
+	prb_session_settle(query->session);
 	if (err && err->code == PRB_ERROR_CANCELLED && prb_interrupted())
 		fputc('\n', stderr);
 	prb_exit_report(err);

@@ -90,8 +90,11 @@ double prb_statement_real(struct prb_statement *statement, unsigned column);
 const char *prb_statement_text(struct prb_statement *statement, unsigned column, size_t *length);
 void prb_statement_value(struct prb_statement *statement, unsigned column, struct prb_value *ret);
 
-/** Ends the running statement as soon as it looks, with PRB_ERROR_CANCELLED. */
+/** Ends the statement that runs, or the next one that does, as soon as it looks, with
+ * PRB_ERROR_CANCELLED. */
 void prb_session_cancel(struct prb_session *session);
+/** After a statement's end: one that was cancelled too late does not end the next. */
+void prb_session_settle(struct prb_session *session);
 /** Statements end with PRB_ERROR_TIMEOUT this many seconds after their first row; 0: never. */
 void prb_session_set_timeout(struct prb_session *session, double seconds);
 /** How threads are read; see injector/dump.h. */

@@ -59,11 +59,8 @@ void prb_session_warn(struct prb_session *session, const char *text);
 struct prb_error *prb_session_instant(struct prb_session *session, size_t index,
 				      struct prb_instant **ret) PRB_MUST_CHECK;
 
-/** Begins a statement's time: deadline, now(), no cancellation. */
+/** Begins a statement's time: deadline, now(). */
 void prb_session_begin(struct prb_session *session);
-
-/** Ends it after an error: no cancellation, no deadline. */
-void prb_session_settle(struct prb_session *session);
 
 /** Ends the instants: the next read begins a new one. */
 void prb_session_end_instants(struct prb_session *session);

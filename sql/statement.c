@@ -147,7 +147,6 @@ struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row)
 	struct prb_error *err =
 		rc == SQLITE_DONE ? NULL : take_error(session, sqlite3_sql(statement->stmt));
 	prb_statement_reset(statement);
-	prb_session_settle(session);
 	return err;
 }
 

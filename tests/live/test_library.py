@@ -118,6 +118,15 @@ def test_cancel_from_another_thread():
         assert session.query("SELECT 2") == [(2,)]
 
 
+def test_a_cancellation_between_statements_ends_the_next():
+    with Session() as session:
+        session.set("probing.query.timeout", "5")
+        with pytest.raises(Error) as caught:
+            session.query("SELECT 1; " + FOREVER, on_row=lambda row: session.cancel() or 0)
+        assert caught.value.code == library.CANCELLED
+        assert session.query("SELECT 2") == [(2,)]
+
+
 def test_timeout():
     with Session() as session:
         session.set("probing.query.timeout", "0.2")
