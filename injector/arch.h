@@ -19,6 +19,10 @@ struct prb_error *prb_arch_registers(pid_t tid, struct prb_regs *ret) PRB_MUST_C
  * false where nobody needs to know. */
 bool prb_arch_in_call(pid_t tid);
 
+/** Was the stopped thread asleep in a system call, which the stop ended or will start again? @p
+ * in_call: what prb_arch_in_call() said. */
+bool prb_arch_slept(pid_t tid, bool in_call);
+
 /** True if the stopped thread is about to return EINTR from a system call. @p in_call: what
  * prb_arch_in_call() said. */
 bool prb_arch_call_interrupted(pid_t tid, bool in_call);

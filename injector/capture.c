@@ -137,6 +137,7 @@ static struct prb_error *copy_stopped(struct prb_capture *c, struct prb_capture_
 {
 	PRB_TRY(prb_view_prefetch(view));
 	PRB_TRY(prb_capture_check_owner(thread, prb_view_mem(view)));
+	PRB_TRY(prb_describe_moment(c, thread, stop));
 	if (c->native) {
 		PRB_TRY(prb_stop_registers(stop, &thread->regs));
 		PRB_TRY(prb_capture_fetch_stack(c, view, &thread->regs));
@@ -232,10 +233,8 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 		prb_task_note(&c->tasks, thread->task);
 		thread->regs.known = 0;
 		/* Registers come with what it waits for, and native frames from them. */
-		if (thread->task->state != 'R') {
-			PRB_TRY(prb_describe_read_call(c, thread));
-			PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
-		}
+		PRB_TRY(prb_describe_read_call(c, thread));
+		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
 		PRB_TRY(read_once(c, thread, view));
 		if (thread->task->state == 'R')
 			return NULL;

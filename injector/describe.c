@@ -79,6 +79,29 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 	return err;
 }
 
+static bool same_call(const struct prb_task *a, const struct prb_task *b)
+{
+	return a->state == b->state && a->in_syscall == b->in_syscall && a->syscall == b->syscall &&
+	       a->sp == b->sp && !memcmp(a->args, b->args, sizeof(a->args));
+}
+
+struct prb_error *prb_describe_moment(struct prb_capture *c, struct prb_capture_thread *thread,
+				      const struct prb_stop *stop)
+{
+	struct prb_task before = thread->call;
+
+	/* One that SIGSTOP has stopped stays so. */
+	if (stop && !stop->group_stop)
+		thread->task->state = prb_stop_slept(stop) ? 'S' : 'R';
+	thread->call = (struct prb_task){
+		.tid = thread->task->tid, .state = thread->task->state, .syscall = -1};
+	if (c->options->no_waits)
+		return NULL;
+	PRB_TRY(prb_task_read_call(c->target, &thread->call));
+	return same_call(&thread->call, &before) ? NULL
+						 : prb_describe_wait(c, thread, c->target->mem);
+}
+
 static bool is_within(uint64_t address, uint64_t start, size_t size)
 {
 	return start && address >= start && address - start < size;

@@ -7,6 +7,7 @@
 #define PRB_INJECTOR_DESCRIBE_H
 
 #include "injector/capture.h"
+#include "injector/stop.h"
 
 /** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
 pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
@@ -21,6 +22,14 @@ struct prb_error *prb_describe_read_call(struct prb_capture *c,
  */
 struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread,
 				    struct prb_mem *mem) PRB_MUST_CHECK;
+
+/**
+ * The two together, where the thread's state is newer than the call that was read: of a thread that
+ * sleeps (or, in the registers of @p stop, slept) in the same one, nothing is read twice. @p stop:
+ * NULL if it is not stopped.
+ */
+struct prb_error *prb_describe_moment(struct prb_capture *c, struct prb_capture_thread *thread,
+				      const struct prb_stop *stop) PRB_MUST_CHECK;
 
 /** Fills state, os_name and idle_seconds; notes for a snapshot how the thread was read. */
 struct prb_error *prb_describe_thread(struct prb_capture *c,

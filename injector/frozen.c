@@ -144,6 +144,7 @@ static struct prb_error *copy_all(struct frozen *f)
 	prb_vec_each (thread, &c->threads) {
 		struct prb_stop *stop = &f->stops.items[thread->task - c->tasks.list.items];
 
+		PRB_TRY(prb_describe_moment(c, thread, stop->stopped ? stop : NULL));
 		if (c->native && stop->stopped) {
 			PRB_TRY(prb_stop_registers(stop, &thread->regs));
 			PRB_TRY(prb_capture_fetch_stack(c, f->view, &thread->regs));

@@ -195,6 +195,11 @@ bool prb_stop_heeds_signal(pid_t tid, int signal)
 	return read_status(tid).heeded >> (signal - 1) & 1;
 }
 
+bool prb_stop_slept(const struct prb_stop *stop)
+{
+	return stop->stopped && prb_arch_slept(stop->tid, stop->in_call);
+}
+
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret)
 {
 	return prb_arch_registers(stop->tid, ret);

@@ -72,6 +72,9 @@ struct prb_error *prb_stop_go_on(struct prb_stop *stop) PRB_MUST_CHECK;
  * thread. True if they have changed. */
 bool prb_stop_restart_call(const struct prb_stop *stop);
 
+/** True if the stopped thread was asleep in a system call; it is as long as it stands. */
+bool prb_stop_slept(const struct prb_stop *stop);
+
 /** General registers of the stopped thread. */
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret) PRB_MUST_CHECK;
 

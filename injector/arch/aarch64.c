@@ -77,6 +77,18 @@ static bool handler_returned(pid_t tid, const struct user_regs_struct *r)
 	return true;
 }
 
+/* A call that starts again has its arguments back, and stands at its instruction. */
+bool prb_arch_slept(pid_t tid, bool in_call)
+{
+	struct user_regs_struct r;
+
+	if (!in_call || get(tid, &r))
+		return false;
+	bool ended = (long)r.regs[0] == -EINTR;
+	long code = ptrace(PTRACE_PEEKTEXT, tid, ended ? r.pc - INSTRUCTION : r.pc, NULL);
+	return (uint32_t)code == SVC;
+}
+
 /*
  * That a call was interrupted shows in its result only. Where the thread slept in it after we began
  * to trace it, no handler has run since; else one may have, whose interruption is not ours.

@@ -40,12 +40,39 @@ bool prb_arch_in_call(pid_t tid)
 	return false;
 }
 
-bool prb_arch_call_interrupted(pid_t tid, bool in_call)
+/* The results that waits end with when something comes in between (include/linux/errno.h). */
+enum {
+	ERESTARTSYS = 512,
+	ERESTARTNOINTR = 513,
+	ERESTARTNOHAND = 514,
+	ERESTART_RESTARTBLOCK = 516,
+};
+
+bool prb_arch_slept(pid_t tid, bool in_call)
 {
 	struct user_regs_struct r;
 
 	(void)in_call;
 	/* orig_rax is negative outside of system calls. */
+	if (get(tid, &r) || (long)r.orig_rax < 0)
+		return false;
+	switch (-(long)r.rax) {
+	case EINTR:
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+	case ERESTART_RESTARTBLOCK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool prb_arch_call_interrupted(pid_t tid, bool in_call)
+{
+	struct user_regs_struct r;
+
+	(void)in_call;
 	return !get(tid, &r) && (long)r.orig_rax >= 0 && (long)r.rax == -EINTR;
 }
 

@@ -261,6 +261,30 @@ def steady_state(pid):
         yield status["State"][0], status["TracerPid"]
 
 
+# Now asleep, now not
+
+@pytest.mark.parametrize("options", [(), ("--native",), ("--freeze",), ("--freeze", "--native")],
+                         ids="-".join)
+@ONE_EACH
+def test_restless(interpreter, options, read, target):
+    """What a thread waits for belongs to the moment of its stack, whenever that was."""
+    process = target("restless.py", interpreter=interpreter)
+    seen = set()
+    for _ in range(support.count(30, 1000)):
+        for thread in read(process.pid, *options)["threads"]:
+            if thread["name"] != "worker":
+                continue
+            innermost = support.python_frames(thread)[0]["func"]
+            wait = thread["waits_for"]
+            assert thread["state"] in ("running", "idle"), thread
+            assert (thread["state"] == "idle") == (wait is not None), thread
+            if wait and not wait.startswith("futex"):  # that is the GIL
+                assert "sleep" in wait and innermost == "rest", thread
+            seen.add((thread["read"], thread["state"]))
+    assert {state for _, state in seen} == {"running", "idle"}, seen
+    assert "stopped" in {how for how, _ in seen}, seen
+
+
 # The GIL and the collector
 
 @EACH
