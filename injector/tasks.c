@@ -8,6 +8,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/text.h"
 
 enum { MAX_TASKS = 262144 /* a snapshot may claim any number */ };
 
@@ -124,14 +125,11 @@ pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid)
 	prb_auto_str struct prb_str status = {};
 	prb_auto_error struct prb_error *err =
 		prb_target_read_file(t, &status, "task/%d/status", tid);
-	const char *line = err ? NULL : strstr(prb_str_text(&status), "\nNSpid:");
-	pid_t inner = tid;
+	int64_t inner = tid;
 
-	if (!line)
-		return tid;
-	for (char *p = (char *)line + 7; *p == '\t' || *p == ' ';)
-		inner = (pid_t)strtol(p, &p, 10);
-	return inner;
+	if (!err)
+		prb_text_last_number(prb_str_text(&status), "NSpid", &inner);
+	return (pid_t)inner;
 }
 
 /* Files of 2 × threads stay open, up to what the descriptor limit lets us have. */

@@ -21,15 +21,11 @@ struct children {
 static pid_t innermost_pid(pid_t pid)
 {
 	prb_auto_str struct prb_str status = {};
-	pid_t inner = 0;
+	int64_t inner = 0;
 
-	if (!prb_proc_read(pid, "status", &status))
-		return 0;
-
-	char *end = (char *)prb_text_field(prb_str_text(&status), "NSpid");
-	for (const char *at = end; at && *at >= '0' && *at <= '9'; at = end + strspn(end, "\t "))
-		inner = (pid_t)strtol(at, &end, 10);
-	return inner;
+	if (prb_proc_read(pid, "status", &status))
+		prb_text_last_number(prb_str_text(&status), "NSpid", &inner);
+	return (pid_t)inner;
 }
 
 static void add_children(struct prb_wait_context *c, pid_t tid, struct children *children,

@@ -27,15 +27,10 @@ struct mutex { /* the beginning of glibc's struct __pthread_mutex_s on 64-bit ma
 static pid_t innermost_pid(struct prb_wait_context *c, const char *folder, struct prb_str *s)
 {
 	prb_auto_str struct prb_str status = {};
-	const char *field;
-	char *end;
-	long pid = 0;
+	int64_t pid = 0;
 
-	if (!prb_wait_ok(s, prb_target_read_file(c->target, &status, "%sstatus", folder)))
-		return 0;
-	field = prb_text_field(prb_str_text(&status), "NSpid");
-	for (; field && *field >= '0' && *field <= '9'; field = end + strspn(end, "\t "))
-		pid = strtol(field, &end, 10);
+	if (prb_wait_ok(s, prb_target_read_file(c->target, &status, "%sstatus", folder)))
+		prb_text_last_number(prb_str_text(&status), "NSpid", &pid);
 	return (pid_t)pid;
 }
 

@@ -150,6 +150,24 @@ const char *prb_text_field(const char *text, const char *name)
 	return NULL;
 }
 
+bool prb_text_last_number(const char *text, const char *name, int64_t *ret)
+{
+	const char *at = prb_text_field(text, name);
+	bool found = false;
+
+	while (at && *at && *at != '\n') {
+		char *end;
+		int64_t number = strtoll(at, &end, 10);
+
+		if (end == at)
+			break;
+		*ret = number;
+		found = true;
+		at = end + strspn(end, " \t");
+	}
+	return found;
+}
+
 const char *prb_state_name(char state)
 {
 	switch (state) {

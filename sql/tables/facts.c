@@ -215,17 +215,10 @@ void prb_put_field(struct prb_scan *scan, unsigned column, const char *text, con
 
 void prb_put_last_number(struct prb_scan *scan, unsigned column, const char *text, const char *name)
 {
-	const char *value = prb_text_field(text, name);
+	int64_t number;
 
-	while (value) {
-		char *end;
-		long long number = strtoll(value, &end, 10);
-
-		if (end == value)
-			return;
+	if (prb_text_last_number(text, name, &number))
 		prb_put_integer(scan, column, number);
-		value = *end && *end != '\n' ? end : NULL;
-	}
 }
 
 void prb_put_field_text(struct prb_scan *scan, unsigned column, const char *text, const char *name)

@@ -301,6 +301,21 @@ static void test_fields(void **state)
 	assert_string_equal(prb_text_field("\n\nx:", "x"), "");
 }
 
+static void test_last_number(void **state)
+{
+	static const char *const none[] = {"", "a:\n7", "a:\t \t\n7", "a: x 7", "b: 7"};
+	int64_t number = -1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_false(prb_text_last_number(none[i], "a", &number));
+	assert_int_equal(number, -1);
+	assert_true(prb_text_last_number("b: 1\na:\t4242\t7 \n8", "a", &number));
+	assert_int_equal(number, 7);
+	assert_true(prb_text_last_number("a: 4242 7x", "a", &number));
+	assert_int_equal(number, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,7 +323,7 @@ int main(void)
 		cmocka_unit_test(test_syscall_text),	cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_real_child),	cmocka_unit_test(test_call_names),
 		cmocka_unit_test(test_restarted_calls), cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_fields),		cmocka_unit_test(test_last_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
