@@ -6,7 +6,7 @@ import os
 import lldb
 
 from . import lldb_break, lldb_pretty
-from .core import commands, facts
+from .core import commands, facts, link_map
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 
@@ -82,7 +82,7 @@ class Lldb(Debugger):
             path = self.target().GetExecutable().fullpath
             return path.encode("utf-8", "surrogateescape") if path else None
         if name == "maps":
-            return mappings(self.target())
+            return mappings(self.target(), self.read)
         parts = name.split("/")
         if len(parts) == 3 and parts[0] == "task" and parts[2] == "stat":
             thread = self.process().GetThreadByID(int(parts[1]))
@@ -194,9 +194,21 @@ def told_regions(target):
                                region.GetName() or "")
 
 
-def mappings(target):
+def unknown_regions(target, read):
+    """Files that LLDB has not found: behind a gdbserver, versions after 14 know the program alone."""
+    loaded = [module for module in target.module_iter()
+              if module.GetObjectFileHeaderAddress().GetLoadAddress(target) !=
+              lldb.LLDB_INVALID_ADDRESS]
+    if len(loaded) != 1:
+        return []
+    return link_map.loaded_regions(
+        read, loaded[0].GetObjectFileHeaderAddress().GetLoadAddress(target))
+
+
+def mappings(target, read):
     """The text of "maps". A core leaves out what is unchanged in its file: that is added."""
     parts, regions = file_regions(target), list(told_regions(target))
+    parts += unknown_regions(target, read)
     for region in regions:
         for part in parts:
             if part.start < region.end and region.start < part.end:

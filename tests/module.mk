@@ -60,7 +60,7 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 
 .PHONY: test-debuggers
-test-debuggers: ## fetch the versions of gdb that tests run beside this machine's own
+test-debuggers: ## fetch the versions of gdb and LLDB that tests run beside this machine's own
 	$(Q)tests/tools/test-debuggers
 
 .PHONY: test-interpreters

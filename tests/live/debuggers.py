@@ -9,6 +9,7 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 
 import pytest
 import support
@@ -52,7 +53,9 @@ def known():
 
 @pytest.fixture
 def sleeper(target, known):
-    return target("sleeper.py", interpreter=known)
+    process = target("sleeper.py", interpreter=known)
+    support.wait_for_sleep(process.pid, "pipe_read")
+    return process
 
 
 class Session:
@@ -94,6 +97,16 @@ def lldb_environment():
     return env
 
 
+def others(kind):
+    """Parameters of tests: the other versions of gdb or of lldb that are here."""
+    done = subprocess.run([sys.executable, support.ROOT / "tests/tools/test-debuggers", "--json"],
+                          stdout=subprocess.PIPE, check=True)
+    found = [pytest.param(each, id=each["name"]) for each in json.loads(done.stdout.decode())
+             if kind in each]
+    return found or [pytest.param(None, marks=pytest.mark.skip(
+        reason="no other version of %s is here: 'make test-debuggers' gets some" % kind))]
+
+
 def gdb(*commands, arguments=(), env=None, program="gdb"):
     """Runs gdb on a script: commands, among which (NAME,) is a mark in the output."""
     lines = ["set confirm off", "source %s" % (PLUGIN / "probing-gdb.py")]
@@ -112,14 +125,14 @@ def gdb(*commands, arguments=(), env=None, program="gdb"):
         os.unlink(script)
 
 
-def lldb(*commands, arguments=()):
-    """The same with LLDB."""
+def lldb(*commands, arguments=(), program=None):
+    """The same with LLDB: this machine's, or another that knows where its module is."""
     lines = ["-O", "command script import %s" % (PLUGIN / "probing_lldb.py")]
     for command in commands:
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
-    env = lldb_environment()
-    done = subprocess.run(["lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
+    env = environment() if program else lldb_environment()
+    done = subprocess.run([program or "lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape")
     # LLDB repeats what it is told.
@@ -169,7 +182,7 @@ def same_rows(session, expected, but=()):
             assert rows and all(row[key] is not None for row in rows for key in KEYS[name]), \
                 (name, rows)
             for ours, theirs in zip(session.rows(name), rows):
-                assert ours == theirs, name
+                assert ours == theirs, (name, ours, theirs)
             assert len(session.rows(name)) == len(rows), name
 
 
@@ -221,3 +234,15 @@ def frames_of(text):
             assert int(match.group(1)) == len(found), text
             found += [(match.group(2), match.group(3))] * int(match.group(4) or 1)
     return found
+
+
+def answers(session, name):
+    """What the last line of a part says: a debugger may tell of threads before."""
+    return session.part(name).strip().splitlines()[-1]
+
+
+def shell(process, code):
+    """What the command's own eval prints, which needs an agent that is there."""
+    return subprocess.run([support.BINARY, "-p", str(process.pid), "eval", "--no-inject", code],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False).stdout

@@ -9,8 +9,7 @@ import time
 
 import debuggers
 import pytest
-import support
-import tables
+from debuggers import known, sleeper  # noqa: F401 (fixtures)
 
 GDB = pytest.param("gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param("lldb", marks=debuggers.needs_lldb)
@@ -63,14 +62,6 @@ class Interactive:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
-
-
-@pytest.fixture
-def sleeper(target):
-    known = next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
-    process = target("sleeper.py", interpreter=known)
-    support.wait_for_sleep(process.pid, "pipe_read")
-    return process
 
 
 @pytest.mark.parametrize("name", [GDB, LLDB])

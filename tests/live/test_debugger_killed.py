@@ -9,7 +9,8 @@ import subprocess
 import agent
 import pytest
 import support
-from test_debugger_ctrl_c import GDB, LLDB, Interactive, sleeper  # noqa: F401 (fixture)
+from debuggers import known, sleeper  # noqa: F401 (fixtures)
+from test_debugger_ctrl_c import GDB, LLDB, Interactive
 
 CODE = "import os, time; open({begun!r}, 'w').close(); " \
     "[time.sleep(0.001) for _ in iter(lambda: os.path.exists({end!r}), True)]; ended = 1"

@@ -1,27 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The plugin in other versions of gdb than this machine's own: `make test-debuggers` gets them."""
 
-import json
 import os
 import re
-import subprocess
-import sys
 
 import debuggers
 import pytest
 import support
 import tables
-from test_debugger_ctrl_c import sleeper  # noqa: F401 (fixture)
+from debuggers import answers, shell
+from debuggers import known, sleeper  # noqa: F401 (fixtures)
 
 PROGRAMS = support.HERE / "programs"
-
-
-def others():
-    done = subprocess.run([sys.executable, support.ROOT / "tests/tools/test-debuggers", "--json"],
-                          stdout=subprocess.PIPE, check=True)
-    found = [pytest.param(each, id=each["name"]) for each in json.loads(done.stdout.decode())]
-    return found or [pytest.param(None, marks=pytest.mark.skip(
-        reason="no other version of gdb is here: 'make test-debuggers' gets some"))]
 
 
 @pytest.fixture(params=[i for i in tables.chosen_interpreters() if i.version in ((3, 11), (3, 13))],
@@ -34,18 +24,7 @@ def sleeping(request):
         yield process
 
 
-def answers(session, name):
-    """What the last line of a part says: gdb may tell of threads before."""
-    return session.part(name).strip().splitlines()[-1]
-
-
-def shell(process, code):
-    return subprocess.run([support.BINARY, "-p", str(process.pid), "eval", "--no-inject", code],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False).stdout
-
-
-@pytest.mark.parametrize("version", others())
+@pytest.mark.parametrize("version", debuggers.others("gdb"))
 def test_the_same_as_the_command_says(version, sleeping, tmp_path):
     expected = debuggers.shell_rows(sleeping.pid)
     saved = tmp_path / "saved.snapshot"
@@ -63,7 +42,7 @@ def test_the_same_as_the_command_says(version, sleeping, tmp_path):
     assert sleeping.alive() and shell(sleeping, "40 + 2") == "42\n"
 
 
-@pytest.mark.parametrize("version", others())
+@pytest.mark.parametrize("version", debuggers.others("gdb"))
 def test_moving_between_frames(version, sleeper):
     session = debuggers.gdb(
         ("threads",), "probing threads", ("up",), "probing up", ("down",), "probing down",
@@ -88,7 +67,7 @@ def test_moving_between_frames(version, sleeper):
 
 
 @pytest.mark.parametrize("server", ["its own", "this machine's"])
-@pytest.mark.parametrize("version", others())
+@pytest.mark.parametrize("version", debuggers.others("gdb"))
 def test_behind_a_gdbserver(version, server, sleeper):
     program = version["gdbserver"] if server == "its own" else "gdbserver"
     expected = debuggers.shell_rows(sleeper.pid)
@@ -103,7 +82,7 @@ def test_behind_a_gdbserver(version, server, sleeper):
     assert sleeper.alive() and shell(sleeper, "3") == "3\n"
 
 
-@pytest.mark.parametrize("version", others())
+@pytest.mark.parametrize("version", debuggers.others("gdb"))
 def test_code_that_does_not_end(version, sleeper):
     session = debuggers.gdb(("eval",), "probing eval -t 0.5 while True: pass",
                             arguments=["-p", sleeper.pid], program=version["gdb"])
