@@ -52,7 +52,8 @@ struct prba_job {
 	size_t memory_size;
 	struct prb_wire_eval eval;
 	enum prba_asked asked;
-	bool freezes; /**< the client that pauses can stop threads */
+	bool freezes; /**< the client that pauses can stop threads, */
+	uint64_t gil_mutex, gil_condition; /**< also where they wait for the GIL; 0: not so */
 	uint32_t step_us;
 	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;
@@ -62,6 +63,7 @@ struct prba_job {
 	/* while something is paused; of agent/pause.c, under its lock */
 	struct prba_connection *next_served;
 	int serving;
+	unsigned unanswered; /**< requests to stop threads, which the client answers one by one */
 	enum prb_wire_outcome outcome; /**< of a job that was served */
 	const char *text;
 

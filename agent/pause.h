@@ -37,6 +37,13 @@ void prba_pause_disclaim(struct prba_connection *c);
  */
 enum prb_wire_outcome prba_pause_hold(struct prba_connection *c);
 
+/**
+ * For the worker of a connection that pauses, before it takes the GIL: has the client stop the
+ * threads that wait for it, so that nobody else is given it. And after that: lets them go.
+ */
+void prba_pause_make_way(struct prba_connection *c);
+void prba_pause_end_way(struct prba_connection *c);
+
 /** The server's thread: the pause of @p c, or of anyone if NULL, is to end. False: there is none.
  */
 bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how);

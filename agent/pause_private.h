@@ -75,6 +75,13 @@ void prba_pause_open_up(void);
 /** What the client that pauses says of the other threads. */
 void prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
 
+/**
+ * Has the client that pauses stop threads, and waits for its answer in `said` and `frozen`; for so
+ * long at most, 0: until the pause has to end. False if it was not asked.
+ */
+bool prba_pause_ask_to_freeze(struct prba_connection *by, enum prb_wire_freeze which,
+			      uint32_t limit_us);
+
 /** For the holder: does the jobs that wait, with the other threads stopped. */
 void prba_pause_serve_all(struct prba_connection *by);
 

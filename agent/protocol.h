@@ -13,6 +13,7 @@
 #ifndef PRB_AGENT_PROTOCOL_H
 #define PRB_AGENT_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -27,6 +28,7 @@ enum {
 	PRB_WIRE_HELLO_REPLY_SIZE = 16, /**< fixed part of the agent's */
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
+	PRB_WIRE_PAUSE_GIL_SIZE = 28,	/**< one that tells where threads wait for the GIL */
 	PRB_WIRE_STEP_SIZE = 4,
 	PRB_WIRE_FROZEN_SIZE = 20,
 	PRB_WIRE_FREEZE_SIZE = 4,
@@ -76,7 +78,7 @@ enum prb_wire_type {
 	PRB_WIRE_CANDIDATES = 73, /**< a part of the lines that answer PRB_WIRE_COMPLETE */
 	PRB_WIRE_PAUSED = 74,	  /**< all Python stands */
 	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
-	PRB_WIRE_FREEZE = 76,	  /**< stop all threads but ours; 1: the GIL's mutex is held */
+	PRB_WIRE_FREEZE = 76,	  /**< stop threads: enum prb_wire_freeze */
 	PRB_WIRE_THAW = 77,	  /**< let them run */
 };
 
@@ -90,6 +92,13 @@ enum {
 /** Flags of pause. */
 enum {
 	PRB_WIRE_FREEZES = 1, /**< the client answers freeze */
+};
+
+/** Which threads are to be stopped, none of them ours. */
+enum prb_wire_freeze {
+	PRB_WIRE_FREEZE_ALL,
+	PRB_WIRE_FREEZE_ALL_HELD,    /**< the GIL's mutex is held */
+	PRB_WIRE_FREEZE_WAITING = 2, /**< those that wait for that mutex, which is held */
 };
 
 /** Flags of eval. */
@@ -278,6 +287,19 @@ static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct 
 	ret->start_ms = prb_wire_get32(frame->payload + 4);
 	ret->total_ms = prb_wire_get32(frame->payload + 8);
 	return 1;
+}
+
+/**
+ * Where the threads of the process wait for the GIL, as such a request tells: addresses of its
+ * mutex and its condition variable. 0 if the client does not know, or stops no threads there.
+ */
+static inline void prb_wire_get_pause_gil(const struct prb_wire_frame *frame, uint64_t *mutex,
+					  uint64_t *condition)
+{
+	bool told = frame->length >= PRB_WIRE_PAUSE_GIL_SIZE;
+
+	*mutex = told ? prb_wire_get64(frame->payload + PRB_WIRE_PAUSE_SIZE) : 0;
+	*condition = told ? prb_wire_get64(frame->payload + PRB_WIRE_PAUSE_SIZE + 8) : 0;
 }
 
 /** The number that a frame of that type consists of, or 0 if it is another one or too short. */

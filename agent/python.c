@@ -137,27 +137,41 @@ static void give_up_gil(struct prba_job *job)
 	prba_life_leave();
 }
 
+/** From here on the interpreter waits for us before it ends. False if it ends already. */
+static bool enter(struct prba_job *job)
+{
+	bool expected = job->entered;
+
+	if (!expected && !prba_life_enter())
+		return false;
+	/* Another interpreter by now: its thread would not hold us back, nor we it. */
+	if (!expected && prba_main_lacks_gil()) {
+		prba_life_leave();
+		return false;
+	}
+	return true;
+}
+
+/** The second half of attach(). */
+static bool attach_entered(struct prba_job *job)
+{
+	bool expected = job->entered;
+
+	job->entered = false;
+	take_gil(job);
+	if (expected || !prba_life_is_ending())
+		return true;
+	give_up_gil(job);
+	return false;
+}
+
 /**
  * Takes the GIL on the worker's thread, whose thread state lives as long as the connection, and
  * with it what threading.local has. False if the interpreter ends.
  */
 static bool attach(struct prba_job *job)
 {
-	bool expected = job->entered;
-
-	if (!expected && !prba_life_enter())
-		return false;
-	job->entered = false;
-	/* Another interpreter by now: its thread would not hold us back, nor we it. */
-	if (!expected && prba_main_lacks_gil()) {
-		prba_life_leave();
-		return false;
-	}
-	take_gil(job);
-	if (expected || !prba_life_is_ending())
-		return true;
-	give_up_gil(job);
-	return false;
+	return enter(job) && attach_entered(job);
 }
 
 static void detach(struct prba_job *job)
@@ -198,7 +212,14 @@ bool prba_python_stops_world(void)
 
 bool prba_python_take(struct prba_connection *c)
 {
-	if ((!c->job.entered && prba_python_refusal()) || !attach(&c->job))
+	bool taken;
+
+	if ((!c->job.entered && prba_python_refusal()) || !enter(&c->job))
+		return false;
+	prba_pause_make_way(c);
+	taken = attach_entered(&c->job);
+	prba_pause_end_way(c);
+	if (!taken)
 		return false;
 	if (free_threaded)
 		prba_python_stop_world();

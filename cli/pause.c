@@ -15,6 +15,7 @@
 #include "cli/agent_blame.h"
 #include "cli/agent_load.h"
 #include "cli/exit.h"
+#include "cli/freeze.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/pause_warn.h"
@@ -32,16 +33,16 @@ static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 static const double GRACE_SECONDS = 2;
 
 /** What the pause is waited for by: which descriptor. */
-enum { SIGNALS, TARGET, DEADLINE, ENDS };
+enum { SIGNALS, TARGET, DEADLINE, ASIDE, ENDS };
 
 struct pauser {
 	const struct prb_pause_settings *settings;
 	struct prb_target *target;
 	struct prb_agent *agent; /* NULL: by ptrace */
-	struct prb_still still;
+	struct prb_still still; /* by ptrace */
 	struct prb_listener listener; /* fd -1: not served */
 	struct prb_token token;
-	struct prb_still_gil gil;
+	struct prb_freeze freeze;
 	int ends[ENDS];
 	double max, within;
 	double asked, paused; /* when; 0: not yet */
@@ -148,30 +149,19 @@ static void note(struct pauser *p, struct prb_error *err)
 	p->over |= p->err != NULL;
 }
 
-/** Stops the other threads, or has the agent see to it first that they can be. */
-static void freeze(struct pauser *p, bool mutex_is_held)
+/** Does for the agent what it asks for. */
+static void freeze(struct pauser *p, enum prb_wire_freeze which)
 {
-	enum { TRIES = 5 }; /* who runs for an instant is not seen to wait */
 	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
-	pid_t pid = p->target->pid;
-	bool hold = false;
-	uint32_t running = 1;
 
-	for (int i = 0; running && !hold && i < TRIES; i++) {
-		prb_still_end(&p->still);
-		hold = !mutex_is_held && prb_still_waits_for_gil(pid, &p->gil);
-		if (!hold)
-			running = prb_still_waiting(&p->still, pid, &p->gil, mutex_is_held);
-	}
-	prb_wire_put_frozen(payload, &(struct prb_wire_frozen){running, hold ? p->gil.mutex : 0,
-							       hold ? p->gil.switch_condition : 0});
+	prb_freeze_stop(&p->freeze, which, payload);
 	prb_fault_step();
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
 
 static void take(struct pauser *p, const struct prb_wire_frame *frame)
 {
-	uint32_t held, how;
+	uint32_t which, how;
 	uint64_t held_us;
 
 	prb_fault_step();
@@ -181,13 +171,15 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 		note(p, tell_paused(p));
 		break;
 	case PRB_WIRE_FREEZE:
-		freeze(p, prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &held) && held);
+		freeze(p, prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which)
+				  ? which
+				  : PRB_WIRE_FREEZE_ALL);
 		break;
 	case PRB_WIRE_THAW:
-		prb_still_end(&p->still);
+		prb_freeze_thaw(&p->freeze);
 		break;
 	case PRB_WIRE_RESUMED:
-		prb_still_end(&p->still);
+		prb_freeze_thaw(&p->freeze);
 		if (prb_wire_get_number64(frame, PRB_WIRE_RESUMED, &held_us))
 			p->held_us = (int64_t)held_us;
 		break;
@@ -258,6 +250,8 @@ static bool happened(void *context, size_t which)
 	if (which == TARGET && !p->agent)
 		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
 					 (int)p->target->pid));
+	if (which == ASIDE)
+		prb_freeze_thaw(&p->freeze);
 	if (which == DEADLINE) {
 		p->over = true;
 		p->how = PRB_WIRE_TIMED_OUT;
@@ -396,7 +390,7 @@ static struct prb_error *explain_failure(struct pauser *p)
 
 static struct prb_error *ask(struct pauser *p)
 {
-	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
+	uint8_t payload[PRB_WIRE_PAUSE_GIL_SIZE];
 
 	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
 	PRB_TRY(check_agent(p));
@@ -404,8 +398,10 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload, PRB_WIRE_FREEZES);
 	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
-	prb_fault_step();
 	p->asked = now();
+	PRB_TRY(prb_freeze_offer(&p->freeze, payload + PRB_WIRE_PAUSE_SIZE));
+	p->ends[ASIDE] = p->freeze.limit;
+	prb_fault_step();
 	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
 }
 
@@ -445,8 +441,9 @@ static struct prb_error *pause_hard(struct pauser *p)
 static void pauser_deinit(struct pauser *p)
 {
 	prb_still_end(&p->still);
+	prb_freeze_deinit(&p->freeze);
 	prb_agent_close(p->agent);
-	for (size_t i = 0; i < ENDS; i++)
+	for (size_t i = 0; i < ASIDE; i++)
 		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
 			close(p->ends[i]);
 	prb_listener_close(&p->listener);
@@ -459,7 +456,8 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 {
 	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
 		.settings = s,
-		.ends = {-1, -1, -1},
+		.ends = {-1, -1, -1, -1},
+		.freeze.limit = -1,
 		.listener = {.fd = -1},
 		.max = s->max > 0 ? s->max : MAX_SECONDS,
 		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
@@ -470,7 +468,8 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	if (p.target->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
 					prb_target_kind_name(p.target->kind));
-	prb_pause_look(p.target, p.max, s->hard, &p.gil);
+	prb_pause_look(p.target, p.max, s->hard, &p.freeze.gil);
+	p.freeze.target = p.target;
 	PRB_TRY(listen_at(&p, cli->token_file));
 	PRB_TRY(watch_signals(&p));
 	PRB_TRY(limit_own_life(p.max + p.within));

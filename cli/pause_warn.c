@@ -78,12 +78,16 @@ static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
 	if (py->layout.free_threaded)
 		return (struct prb_still_gil){.known = true};
 	if (gil)
-		return (struct prb_still_gil){true, gil + CONDITION, gil + MUTEX,
-					      gil + SWITCH_CONDITION, gil + SWITCH_MUTEX};
+		return (struct prb_still_gil){true,
+					      gil + CONDITION,
+					      gil + MUTEX,
+					      gil + SWITCH_CONDITION,
+					      gil + SWITCH_MUTEX,
+					      prb_gil_words(py, gil)};
 	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
 		return (struct prb_still_gil){};
-	return (struct prb_still_gil){true, py->gil_cond, py->gil_mutex, py->switch_cond,
-				      py->switch_mutex};
+	return (struct prb_still_gil){
+		true, py->gil_cond, py->gil_mutex, py->switch_cond, py->switch_mutex, {}};
 }
 
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */

@@ -19,6 +19,9 @@ enum {
 	ROUNDS_GIL = 400, /* and those that wait for the GIL, which ask again each 5 ms */
 	NAP_NS = 500000,
 	MAX_ROUNDS_ALL = 1000,
+	ROUNDS_ASIDE = 20,
+	ROUNDS_AT_WORK = 4, /* for those that run, and may come to wait */
+	NAP_ASIDE_NS = 200000,
 };
 
 /* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
@@ -242,6 +245,88 @@ uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_stil
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	}
 	return found;
+}
+
+static bool waits_for_mutex(const struct prb_still *s, pid_t tid)
+{
+	unsigned long long at = 0;
+
+	return call_of(s->pid, tid, &at) == SYS_futex &&
+	       is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
+}
+
+/** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
+static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
+{
+	unsigned long long at = 0;
+	long call = call_of(s->pid, tid, &at);
+	bool wants = call == SYS_futex && is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
+	bool sleeps = call == SYS_futex &&
+		     is_within(at, s->gil->condition, sizeof(pthread_cond_t));
+
+	if (tid == s->holder || (call != -1 && !wants && !sleeps) || is_ours(s->pid, tid))
+		return NULL;
+	s->on_way += wants || sleeps;
+	s->at_work += call == -1;
+	return wants ? ask(s, tid) : NULL;
+}
+
+/** A thread that was woken is expected to take the mutex: nobody else would be woken for it. */
+static bool was_woken(struct prb_stop *stop)
+{
+	enum { RESULT = 0 }; /* of a system call, on x86_64 as on aarch64 */
+	struct prb_regs regs;
+	prb_auto_error struct prb_error *err = prb_stop_registers(stop, &regs);
+	uint64_t result;
+
+	return err || !prb_regs_get(&regs, RESULT, &result) || !result;
+}
+
+static bool stands_aside(struct prb_still *s, struct prb_stop *stop)
+{
+	prb_auto_error struct prb_error *err =
+		stop->stopped ? NULL : prb_stop_wait(stop, STOP_MS);
+	pid_t holder;
+
+	return !err && waits_for_mutex(s, stop->tid) && !was_woken(stop) &&
+	       prb_gil_holder(&s->gil->words, s->target, s->tasks, &holder) && holder != stop->tid;
+}
+
+/** Lets those go that stand elsewhere. */
+static void end_aside(struct prb_still *s, size_t from)
+{
+	size_t kept = from;
+	double pause;
+
+	for (size_t i = from; i < s->stops.count; i++) {
+		if (stands_aside(s, &s->stops.items[i]))
+			s->stops.items[kept++] = s->stops.items[i];
+		else
+			prb_stop_end(&s->stops.items[i], &pause);
+	}
+	s->stops.count = kept;
+}
+
+void prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks *tasks,
+		     const struct prb_still_gil *gil)
+{
+	struct prb_error *err = NULL;
+	unsigned found;
+
+	*s = (struct prb_still){.pid = t->pid, .gil = gil, .target = t, .tasks = tasks};
+	for (int round = 0; !err && round < ROUNDS_ASIDE; round++) {
+		size_t before = s->stops.count;
+
+		s->on_way = s->at_work = 0;
+		if (!prb_gil_holder(&gil->words, t, tasks, &s->holder))
+			break;
+		err = for_new(s, &found, begin_aside);
+		end_aside(s, before);
+		if (!s->on_way && (!s->at_work || round >= ROUNDS_AT_WORK))
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_ASIDE_NS}, NULL);
+	}
+	prb_error_destroy(err);
 }
 
 void prb_still_end(struct prb_still *s)

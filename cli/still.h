@@ -16,6 +16,7 @@
 
 #include "dwarf/base/error.h"
 #include "dwarf/base/vec.h"
+#include "injector/gil_holder.h"
 #include "injector/stop.h"
 
 /**
@@ -25,12 +26,19 @@
 struct prb_still_gil {
 	bool known;
 	uint64_t condition, mutex, switch_condition, switch_mutex;
+	struct prb_gil_words words; /**< who has it */
 };
 
 struct prb_still {
 	pid_t pid;
 	const struct prb_still_gil *gil; /**< that no thread is to be stopped waiting for */
 	PRB_VEC(struct prb_stop) stops;
+
+	/* What follows is that of prb_still_aside(). */
+	struct prb_target *target;
+	struct prb_tasks *tasks;
+	pid_t holder;
+	unsigned on_way, at_work;
 };
 
 /**
@@ -55,6 +63,15 @@ uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_
  * and its mutex.
  */
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
+
+/**
+ * Stops the threads, not the agent's, that wait for the mutex of the GIL, which is held, so that
+ * none of them is given the GIL; nor one that has it, has the mutex or was just woken for it. Those
+ * that wait in its condition variable are expected to come to wait for the mutex. @p tasks: as
+ * prb_gil_holder() has them.
+ */
+void prb_still_aside(struct prb_still *still, struct prb_target *t, struct prb_tasks *tasks,
+		     const struct prb_still_gil *gil);
 
 /** Lets all of them go; may be called twice. */
 void prb_still_end(struct prb_still *still);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "injector/gil_holder.h"
+
+#include "dwarf/base/cleanup.h"
+#include "injector/describe.h"
+
+struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil)
+{
+	const struct prb_layout *l = &py->layout;
+
+	if (!gil || l->gil_locked == PRB_ABSENT || l->gil_holder == PRB_ABSENT || l->thread_id < 0)
+		return (struct prb_gil_words){};
+	return (struct prb_gil_words){.locked = gil + (uint64_t)l->gil_locked,
+				      .holder = gil + (uint64_t)l->gil_holder,
+				      .thread_id = l->thread_id,
+				      .native_tid = l->thread_native_id};
+}
+
+/** The number of a thread by its state, as it knows it itself, or as the list has it; 0: none. */
+static struct prb_error *read_tid(const struct prb_gil_words *words, struct prb_mem *mem,
+				  struct prb_tasks *tasks, uint64_t state, pid_t *ret)
+{
+	uint64_t pthread, native;
+
+	if (words->native_tid != PRB_ABSENT) {
+		PRB_TRY(prb_mem_read_u64(mem, state + (uint64_t)words->native_tid, &native));
+		*ret = native < INT32_MAX ? (pid_t)native : 0;
+		return NULL;
+	}
+	PRB_TRY(prb_mem_read_u64(mem, state + (uint64_t)words->thread_id, &pthread));
+	*ret = prb_describe_tid(mem, tasks, pthread);
+	return NULL;
+}
+
+/** The same, found in the list; 0 if nobody has it. */
+static struct prb_error *find(const struct prb_gil_words *words, struct prb_target *t,
+			      struct prb_tasks *tasks, pid_t *ret)
+{
+	const struct prb_task_watch *task;
+	uint32_t locked;
+	uint64_t state;
+	pid_t inner;
+
+	*ret = 0;
+	PRB_TRY(prb_mem_read_u32(t->mem, words->locked, &locked));
+	if (!locked)
+		return NULL;
+	PRB_TRY(prb_mem_read_u64(t->mem, words->holder, &state));
+	PRB_TRY(read_tid(words, t->mem, tasks, state, &inner));
+	task = inner ? prb_tasks_find_inner(tasks, inner) : NULL;
+	if (!task)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "no thread has that state");
+	*ret = task->tid;
+	return NULL;
+}
+
+static struct prb_error *list_anew(struct prb_target *t, struct prb_tasks *tasks)
+{
+	prb_tasks_deinit(tasks);
+	return prb_tasks_create(t, tasks);
+}
+
+bool prb_gil_holder(const struct prb_gil_words *words, struct prb_target *t,
+		    struct prb_tasks *tasks, pid_t *ret)
+{
+	struct prb_error *err;
+
+	*ret = 0;
+	if (!words->locked)
+		return false;
+	err = find(words, t, tasks, ret);
+	/* One that was not there yet, or whose state is gone by now. */
+	if (err) {
+		prb_error_destroy(err);
+		err = list_anew(t, tasks);
+		if (!err)
+			err = find(words, t, tasks, ret);
+	}
+	prb_error_destroy(err);
+	return !err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Which thread has the GIL by the GIL's own words, which tell it also while that thread is
+ * about to give it away, or has just got it. (A dump says who runs Python: dwarf/cpython/threads.c.)
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_INJECTOR_GIL_HOLDER_H
+#define PRB_INJECTOR_GIL_HOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dwarf/cpython/python.h"
+#include "dwarf/target.h"
+#include "injector/tasks.h"
+
+/** Where that is to be read. */
+struct prb_gil_words {
+	uint64_t locked, holder;       /**< addresses; 0: not known, as before 3.7 */
+	int32_t thread_id, native_tid; /**< offsets in a thread state */
+};
+
+struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil);
+
+/**
+ * The thread that has the GIL; 0 if none has. False if that is not known. A thread that is stopped
+ * and not given here does not have it. @p tasks: those of @p t, which are listed anew if need be.
+ */
+bool prb_gil_holder(const struct prb_gil_words *words, struct prb_target *t,
+		    struct prb_tasks *tasks, pid_t *ret);
+
+#endif
