@@ -7,13 +7,16 @@
 struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil)
 {
 	const struct prb_layout *l = &py->layout;
-
-	if (!gil || l->gil_locked == PRB_ABSENT || l->gil_holder == PRB_ABSENT || l->thread_id < 0)
-		return (struct prb_gil_words){};
-	return (struct prb_gil_words){.locked = gil + (uint64_t)l->gil_locked,
-				      .holder = gil + (uint64_t)l->gil_holder,
+	struct prb_gil_words words = {.locked = py->gil_locked,
+				      .holder = py->gil_last_holder,
 				      .thread_id = l->thread_id,
 				      .native_tid = l->thread_native_id};
+
+	if (gil && l->gil_locked != PRB_ABSENT && l->gil_holder != PRB_ABSENT) {
+		words.locked = gil + (uint64_t)l->gil_locked;
+		words.holder = gil + (uint64_t)l->gil_holder;
+	}
+	return words.locked && words.holder && l->thread_id >= 0 ? words : (struct prb_gil_words){};
 }
 
 /** The number of a thread by its state, as it knows it itself, or as the list has it; 0: none. */

@@ -18,10 +18,11 @@
 
 /** Where that is to be read. */
 struct prb_gil_words {
-	uint64_t locked, holder;       /**< addresses; 0: not known, as before 3.7 */
+	uint64_t locked, holder;       /**< addresses; 0: not known */
 	int32_t thread_id, native_tid; /**< offsets in a thread state */
 };
 
+/** @p gil: its structure, 0 before 3.7, where symbols tell, if there are any. */
 struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil);
 
 /**

@@ -43,8 +43,8 @@ struct prb_python {
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
 	uint64_t interp_head, tstate_current, gc_collecting;
 	uint64_t gil_cond, gil_mutex; /**< what threads that wait for the GIL sleep on */
-	/** The same of those that gave it away; not known of a recorded process. */
-	uint64_t switch_cond, switch_mutex;
+	/** The same of those that gave it away; who has it. Not known of a recorded process. */
+	uint64_t switch_cond, switch_mutex, gil_locked, gil_last_holder;
 	uint64_t gc_generation0; /**< the variable that points to the youngest generation */
 	uint64_t gc_enabled, gc_stats;
 };
