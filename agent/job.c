@@ -63,7 +63,6 @@ static const char *keep_short(struct prba_job *job, const struct prb_wire_frame 
 	if (prb_wire_get_pause(frame, &job->eval)) {
 		job->asked = PRBA_PAUSES;
 		job->freezes = job->eval.flags & PRB_WIRE_FREEZES;
-		prb_wire_get_pause_gil(frame, &job->gil_mutex, &job->gil_condition);
 		job->eval.flags = 0; /* those of eval mean something else */
 		return NULL;
 	}

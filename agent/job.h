@@ -52,8 +52,7 @@ struct prba_job {
 	size_t memory_size;
 	struct prb_wire_eval eval;
 	enum prba_asked asked;
-	bool freezes; /**< the client that pauses can stop threads, */
-	uint64_t gil_mutex, gil_condition; /**< also where they wait for the GIL; 0: not so */
+	bool freezes; /**< the client that pauses can stop threads */
 	uint32_t step_us;
 	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;

@@ -98,8 +98,11 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	struct prb_wire_frozen said;
 	int64_t held = prba_pause_held_us();
 
-	if (prb_wire_get_frozen(frame, &said))
+	if (prb_wire_get_frozen(frame, &said)) {
+		prba_pause_end_hold();
 		prba_pause_note_frozen(c, &said);
+	}
+	prba_pause_hold_mutex(c, frame);
 	if (frame->type != PRB_WIRE_RESUME)
 		return NULL;
 	if (!prba_pause_end(NULL, PRB_WIRE_OK))
@@ -225,5 +228,6 @@ void prba_pause_forked(void)
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	memset(pausing, 0, sizeof(*pausing));
+	prba_pause_forget_hold();
 	pausing->lock = fresh;
 }

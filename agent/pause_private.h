@@ -27,6 +27,7 @@ struct prba_pausing {
 	struct prba_connection *first;	/**< of those that wait to be served */
 	struct prba_connection *served; /**< the one that is */
 	bool held;
+	bool wants;		     /**< its worker waits for the GIL */
 	bool asked;		     /**< the client, to stop the other threads */
 	bool frozen;		     /**< it did what it could */
 	struct prb_wire_frozen said; /**< then */
@@ -75,12 +76,14 @@ void prba_pause_open_up(void);
 /** What the client that pauses says of the other threads. */
 void prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
 
-/**
- * Has the client that pauses stop threads, and waits for its answer in `said` and `frozen`; for so
- * long at most, 0: until the pause has to end. False if it was not asked.
- */
-bool prba_pause_ask_to_freeze(struct prba_connection *by, enum prb_wire_freeze which,
-			      uint32_t limit_us);
+/** Under the lock: asks the client that pauses to stop threads. */
+void prba_pause_send_freeze(struct prba_connection *by, enum prb_wire_freeze which);
+
+/** The server's thread: @p c asks for the GIL's mutex to be held, and has answered what follows. */
+void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame);
+void prba_pause_end_hold(void);
+/** In a child after fork(), whose interpreter makes its GIL anew. */
+void prba_pause_forget_hold(void);
 
 /** For the holder: does the jobs that wait, with the other threads stopped. */
 void prba_pause_serve_all(struct prba_connection *by);

@@ -36,47 +36,41 @@ void prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_fro
 	prba_pause_changed();
 }
 
-/** Under the lock, so that the client hears of a thaw after this, if one comes. */
-static bool send_freeze(struct prba_connection *c, enum prb_wire_freeze which)
+void prba_pause_send_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 {
 	uint8_t payload[PRB_WIRE_FREEZE_SIZE];
 
-	if (pausing->ends || (pausing->served && pausing->opened))
-		return false;
-	pausing->asked = true;
-	pausing->frozen = false;
 	c->job.unanswered++;
 	prb_wire_put32(payload, which);
 	prba_pause_tell(c, PRB_WIRE_FREEZE, payload, sizeof(payload));
-	return true;
 }
 
-/** Under the lock: there is nothing to wait for any more. */
-static bool is_answered(const struct prba_connection *c)
+/** Asks the client to stop the other threads. */
+static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 {
-	return pausing->frozen || pausing->ends || atomic_load(&c->gone) ||
-	       atomic_load(&c->job.state) == PRBA_CANCELLED;
-}
-
-bool prba_pause_ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which,
-			      uint32_t limit_us)
-{
-	int64_t until = prba_pause_now_us() + limit_us, left = limit_us;
-	bool sent;
+	bool frozen = false, sent;
 
 	prba_pause_lock();
-	sent = send_freeze(c, which);
-	while (sent && !is_answered(c) && (!limit_us || left > 0)) {
+	sent = !pausing->ends && !pausing->opened;
+	if (sent) {
+		pausing->asked = true;
+		pausing->frozen = false;
+		/* Under the lock: the client hears of a thaw after this, if one comes. */
+		prba_pause_send_freeze(c, which);
+	}
+	prba_pause_unlock();
+	while (sent && !frozen && !prba_pause_has_to_end()) {
 		uint32_t seen = atomic_load(&pausing->wake);
 
-		prba_pause_unlock();
-		prba_wait_for(&pausing->wake, seen, limit_us ? (uint32_t)left : 0);
-		left = until - prba_pause_now_us();
 		prba_pause_lock();
+		frozen = pausing->frozen;
+		prba_pause_unlock();
+		if (!frozen && !prba_pause_has_to_end())
+			prba_wait(&pausing->wake, seen);
 	}
+	prba_pause_lock();
 	pausing->asked = false;
 	prba_pause_unlock();
-	return sent;
 }
 
 /**
@@ -95,7 +89,7 @@ static void freeze(struct prba_connection *c)
 	prba_pause_unlock();
 	if (!c->job.freezes)
 		return;
-	prba_pause_ask_to_freeze(c, PRB_WIRE_FREEZE_ALL, 0);
+	ask_to_freeze(c, PRB_WIRE_FREEZE_ALL);
 	prba_pause_lock();
 	mutex = (pthread_mutex_t *)(uintptr_t)pausing->said.mutex;
 	condition = (pthread_cond_t *)(uintptr_t)pausing->said.condition;
@@ -105,7 +99,7 @@ static void freeze(struct prba_connection *c)
 	pthread_mutex_lock(mutex);
 	if (condition)
 		pthread_cond_broadcast(condition);
-	prba_pause_ask_to_freeze(c, PRB_WIRE_FREEZE_ALL_HELD, 0);
+	ask_to_freeze(c, PRB_WIRE_FREEZE_ALL_HELD);
 	pthread_mutex_unlock(mutex);
 }
 

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How who pauses is the next one to have the GIL, of many that want it. */
+/*
+ * How who pauses is the next one to have the GIL, of many that want it.
+ *
+ * Python gives it to any of those that wait for it, each time that one of them has waited for 5 ms:
+ * of 16 that never rest, each has it after 80 ms, if it is lucky. So the client stops them while
+ * our worker waits, too. They wait in a condition variable, where none may be stopped: in glibc
+ * before 2.41 who signals waits for those that were signalled before. While its mutex is held,
+ * those that are woken come to wait for that, and nobody gets or gives away the GIL, so that the
+ * client can tell who has it.
+ */
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/life.h"
@@ -8,13 +17,17 @@
 #include "agent/python.h"
 
 enum {
-	LOCK_US = 10000,
+	LOCK_US = 2000,
 	HOLD_US = 20000, /* who has the GIL may want to give it away, and cannot meanwhile */
 	FREE = 0,
 	CONTENDED = 2,
 };
 
 static struct prba_pausing *const pausing = &prba_pausing;
+
+/* The server's thread: the mutex that is held, NULL: none, and until when at most. */
+static _Atomic uint32_t *held;
+static int64_t held_until_us;
 
 /**
  * Locks a mutex of glibc by its first word alone, within some time. It has no owner then, so that
@@ -41,33 +54,75 @@ static void unlock(_Atomic uint32_t *word)
 		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/**
- * Python gives the GIL to any of those that wait for it, each time that one has waited for 5 ms: of
- * 16 that never rest, one has it after 80 ms, if it is lucky. So they are stopped meanwhile. They
- * wait in a condition variable, where none may be stopped: in glibc before 2.41 who signals waits
- * for those that were signalled before. While we hold its mutex those that we wake come to wait for
- * that, and nobody gets or gives away the GIL, so that the client can tell who has it.
- */
-void prba_pause_make_way(struct prba_connection *c)
+static void set_wants(struct prba_connection *c, bool wants)
 {
-	_Atomic uint32_t *mutex = (_Atomic uint32_t *)(uintptr_t)c->job.gil_mutex;
-	pthread_cond_t *condition = (pthread_cond_t *)(uintptr_t)c->job.gil_condition;
-
-	if (!mutex || !condition || prba_python_refusal())
+	if (!c->job.freezes)
 		return;
-	/* Another one may begin in the same place while we hold what was the last one's. */
-	if (!prba_life_is_known() && prba_life_is_embedded())
-		return;
-	atomic_store(&c->job.also_wake, &pausing->wake);
-	if (!lock(mutex))
-		return;
-	pthread_cond_broadcast(condition);
-	prba_pause_ask_to_freeze(c, PRB_WIRE_FREEZE_WAITING, HOLD_US);
-	unlock(mutex);
+	prba_pause_lock();
+	pausing->wants = wants;
+	prba_pause_tell(c, wants ? PRB_WIRE_WANTS : PRB_WIRE_THAW, NULL, 0);
+	prba_pause_unlock();
 }
 
-void prba_pause_end_way(struct prba_connection *c)
+void prba_pause_want(struct prba_connection *c)
 {
-	if (c->job.gil_mutex)
-		prba_pause_tell(c, PRB_WIRE_THAW, NULL, 0);
+	set_wants(c, true);
+}
+
+void prba_pause_got(struct prba_connection *c)
+{
+	set_wants(c, false);
+}
+
+/** While the worker is about to take it, the interpreter that it is of does not end. */
+static bool may_hold(const struct prba_connection *c)
+{
+	bool wants;
+
+	prba_pause_lock();
+	wants = pausing->by == c && pausing->wants;
+	prba_pause_unlock();
+	/* If that is not known, it is gone with its program, unless that may begin another one. */
+	return wants && !held && (prba_life_is_known() || !prba_life_is_embedded()) &&
+	       !prba_python_refusal();
+}
+
+void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	_Atomic uint32_t *mutex;
+	uint64_t word, condition;
+
+	if (!prb_wire_get_hold(frame, &word, &condition) || !word || !condition || !may_hold(c))
+		return;
+	mutex = (_Atomic uint32_t *)(uintptr_t)word;
+	if (!lock(mutex))
+		return;
+	held = mutex;
+	held_until_us = prba_pause_now_us() + HOLD_US;
+	pthread_cond_broadcast((pthread_cond_t *)(uintptr_t)condition);
+	prba_pause_lock();
+	prba_pause_send_freeze(c, PRB_WIRE_FREEZE_WAITING);
+	prba_pause_unlock();
+}
+
+void prba_pause_end_hold(void)
+{
+	if (held)
+		unlock(held);
+	held = NULL;
+}
+
+int prba_pause_look_after(void)
+{
+	enum { US_OF_MS = 1000 };
+	int64_t left = held ? held_until_us - prba_pause_now_us() : -1;
+
+	if (held && left <= 0)
+		prba_pause_end_hold();
+	return held ? (int)(left / US_OF_MS) + 1 : -1;
+}
+
+void prba_pause_forget_hold(void)
+{
+	held = NULL;
 }

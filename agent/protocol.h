@@ -13,7 +13,6 @@
 #ifndef PRB_AGENT_PROTOCOL_H
 #define PRB_AGENT_PROTOCOL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -28,10 +27,10 @@ enum {
 	PRB_WIRE_HELLO_REPLY_SIZE = 16, /**< fixed part of the agent's */
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
-	PRB_WIRE_PAUSE_GIL_SIZE = 28,	/**< one that tells where threads wait for the GIL */
 	PRB_WIRE_STEP_SIZE = 4,
 	PRB_WIRE_FROZEN_SIZE = 20,
 	PRB_WIRE_FREEZE_SIZE = 4,
+	PRB_WIRE_HOLD_SIZE = 16,
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
 
@@ -64,6 +63,9 @@ enum prb_wire_type {
 	 * held and then asked again, the addresses of it and of the condition variable of those
 	 * that gave the GIL away, else 0 */
 	PRB_WIRE_FROZEN = 10,
+	/** after wants: addresses of the GIL's mutex, to be held until frozen comes, and of the
+	 * condition variable of those that wait for it, to be signalled; answered by freeze */
+	PRB_WIRE_HOLD = 11,
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -80,6 +82,7 @@ enum prb_wire_type {
 	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
 	PRB_WIRE_FREEZE = 76,	  /**< stop threads: enum prb_wire_freeze */
 	PRB_WIRE_THAW = 77,	  /**< let them run */
+	PRB_WIRE_WANTS = 78,	  /**< to who pauses: the GIL is waited for, until thaw comes */
 };
 
 /** What the agent can do: bits of its hello. */
@@ -289,19 +292,6 @@ static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct 
 	return 1;
 }
 
-/**
- * Where the threads of the process wait for the GIL, as such a request tells: addresses of its
- * mutex and its condition variable. 0 if the client does not know, or stops no threads there.
- */
-static inline void prb_wire_get_pause_gil(const struct prb_wire_frame *frame, uint64_t *mutex,
-					  uint64_t *condition)
-{
-	bool told = frame->length >= PRB_WIRE_PAUSE_GIL_SIZE;
-
-	*mutex = told ? prb_wire_get64(frame->payload + PRB_WIRE_PAUSE_SIZE) : 0;
-	*condition = told ? prb_wire_get64(frame->payload + PRB_WIRE_PAUSE_SIZE + 8) : 0;
-}
-
 /** The number that a frame of that type consists of, or 0 if it is another one or too short. */
 static inline int prb_wire_get_number32(const struct prb_wire_frame *frame, uint16_t type,
 					uint32_t *ret)
@@ -319,6 +309,24 @@ static inline int prb_wire_get_number64(const struct prb_wire_frame *frame, uint
 		return 0;
 	*ret = prb_wire_get64(frame->payload);
 	return 1;
+}
+
+/** True if it is hold, with the addresses. */
+static inline int prb_wire_get_hold(const struct prb_wire_frame *frame, uint64_t *mutex,
+				    uint64_t *condition)
+{
+	if (frame->type != PRB_WIRE_HOLD || frame->length < PRB_WIRE_HOLD_SIZE)
+		return 0;
+	*mutex = prb_wire_get64(frame->payload);
+	*condition = prb_wire_get64(frame->payload + 8);
+	return 1;
+}
+
+static inline void prb_wire_put_hold(uint8_t at[PRB_WIRE_HOLD_SIZE], uint64_t mutex,
+				     uint64_t condition)
+{
+	prb_wire_put64(at, mutex);
+	prb_wire_put64(at + 8, condition);
 }
 
 /** What the client that pauses says of the program's threads. */

@@ -216,9 +216,9 @@ bool prba_python_take(struct prba_connection *c)
 
 	if ((!c->job.entered && prba_python_refusal()) || !enter(&c->job))
 		return false;
-	prba_pause_make_way(c);
+	prba_pause_want(c);
 	taken = attach_entered(&c->job);
-	prba_pause_end_way(c);
+	prba_pause_got(c);
 	if (!taken)
 		return false;
 	if (free_threaded)

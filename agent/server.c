@@ -122,6 +122,7 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 		break;
 	case PRB_WIRE_RESUME:
 	case PRB_WIRE_FROZEN:
+	case PRB_WIRE_HOLD:
 		why = prba_pause_request(c, frame);
 		break;
 	case PRB_WIRE_STATUS:
@@ -235,7 +236,7 @@ static int look_after(void)
 static void serve_once(void)
 {
 	struct polled polled = {};
-	int timeout = look_after();
+	int timeout = look_after(), held = prba_pause_look_after();
 	bool accepts = false;
 
 	/* Who comes waits meanwhile, rather than being sent away. */
@@ -250,6 +251,8 @@ static void serve_once(void)
 	}
 	if (!wake_is_ours() && (timeout < 0 || timeout > LOST_MS))
 		timeout = LOST_MS;
+	if (held >= 0 && (timeout < 0 || timeout > held))
+		timeout = held;
 	if (poll(polled.fds, polled.count, timeout) < 0) {
 		/* More descriptors than the program's limit allows, or no memory: not for ever. */
 		if (errno != EINTR)

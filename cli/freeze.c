@@ -2,36 +2,64 @@
 #include "cli/freeze.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
-/* For how long threads are set aside: if it takes longer, they may be what is waited for. */
-enum { ASIDE_NS = 250000000 };
+#include "dwarf/base/checked.h"
 
-static void limit(struct prb_freeze *f, long ns)
+/* When it is looked again: soon while nobody was seen to wait. Who is woken begins anew to wait for
+ * 5 ms before it asks for the GIL, so later once some were stopped, and each time by more. */
+enum { SOON_NS = 1000000, LATER_NS = 8000000, LATEST_NS = 100000000 };
+
+/* For how long threads stand aside: if it takes longer, they may be what is waited for. */
+static const double ASIDE_SECONDS = 0.25;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/** 0: not at all. */
+static void look_after(struct prb_freeze *f, long ns)
 {
 	struct itimerspec when = {.it_value.tv_nsec = ns};
 
-	if (f->limit >= 0)
-		timerfd_settime(f->limit, 0, &when, NULL);
+	if (f->timer >= 0)
+		timerfd_settime(f->timer, 0, &when, NULL);
 }
 
-struct prb_error *
-prb_freeze_offer(struct prb_freeze *f, uint8_t at[PRB_WIRE_PAUSE_GIL_SIZE - PRB_WIRE_PAUSE_SIZE])
+struct prb_error *prb_freeze_open(struct prb_freeze *f)
+{
+	f->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return f->timer < 0 ? prb_error_os(errno, "cannot make a timer") : NULL;
+}
+
+void prb_freeze_want(struct prb_freeze *f)
+{
+	f->wanted = now();
+	f->delay_ns = SOON_NS;
+}
+
+bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 {
 	pid_t holder;
 
-	memset(at, 0, PRB_WIRE_PAUSE_GIL_SIZE - PRB_WIRE_PAUSE_SIZE);
-	if (!prb_still_waits_for_gil(f->target->pid, &f->gil) ||
+	if (f->wanted == 0 || now() - f->wanted > ASIDE_SECONDS) {
+		prb_freeze_thaw(f);
+		return false;
+	}
+	look_after(f, f->delay_ns);
+	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
+	if (!prb_still_others_wait(&f->still, f->target->pid, &f->gil) ||
 	    !prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder))
-		return NULL;
-	f->limit = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (f->limit < 0)
-		return prb_error_os(errno, "cannot set a limit for stopped threads");
-	prb_wire_put64(at, f->gil.mutex);
-	prb_wire_put64(at + 8, f->gil.condition);
-	return NULL;
+		return false;
+	look_after(f, LATER_NS);
+	prb_wire_put_hold(at, f->gil.mutex, f->gil.condition);
+	return true;
 }
 
 /** Stops the other threads, or has the agent see to it first that they can be. */
@@ -58,9 +86,9 @@ void prb_freeze_stop(struct prb_freeze *f, enum prb_wire_freeze which,
 	struct prb_wire_frozen frozen = {};
 
 	if (which == PRB_WIRE_FREEZE_WAITING) {
-		prb_still_end(&f->still);
-		limit(f, ASIDE_NS);
 		prb_still_aside(&f->still, f->target, &f->tasks, &f->gil);
+		f->delay_ns = PRB_MAX(f->delay_ns, LATER_NS);
+		look_after(f, f->delay_ns);
 	} else {
 		frozen = stop_all(f, which == PRB_WIRE_FREEZE_ALL_HELD);
 	}
@@ -69,7 +97,8 @@ void prb_freeze_stop(struct prb_freeze *f, enum prb_wire_freeze which,
 
 void prb_freeze_thaw(struct prb_freeze *f)
 {
-	limit(f, 0);
+	f->wanted = 0;
+	look_after(f, 0);
 	prb_still_end(&f->still);
 }
 
@@ -77,7 +106,7 @@ void prb_freeze_deinit(struct prb_freeze *f)
 {
 	prb_still_end(&f->still);
 	prb_tasks_deinit(&f->tasks);
-	if (f->limit >= 0)
-		close(f->limit);
-	f->limit = -1;
+	if (f->timer >= 0)
+		close(f->timer);
+	f->timer = -1;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file What who pauses a program does for its agent, which cannot: it stops threads, by ptrace,
- * before the agent takes the GIL and before it runs code (docs/protocol.md).
+ * while the agent waits for the GIL and before it runs code (docs/protocol.md).
  *
  * Threading: one thread.
  */
 #ifndef PRB_CLI_FREEZE_H
 #define PRB_CLI_FREEZE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/protocol.h"
@@ -19,28 +20,33 @@
 struct prb_freeze {
 	struct prb_target *target; /**< borrowed */
 	struct prb_still_gil gil;
-	int limit; /**< readable when those that wait for the GIL have stood for long; or -1 */
+	int timer; /**< readable when prb_freeze_look() is to be called; -1: none yet */
 
 	/* The rest belongs to freeze.c. */
 	struct prb_still still;
 	struct prb_tasks tasks;
+	double wanted; /* since when; 0: it is not */
+	long delay_ns; /* until the next look */
 };
 
+/** From here on there is a timer. */
+struct prb_error *prb_freeze_open(struct prb_freeze *f) PRB_MUST_CHECK;
+void prb_freeze_deinit(struct prb_freeze *f);
+
+/** The agent waits for the GIL, and prb_freeze_look() is to be called now. */
+void prb_freeze_want(struct prb_freeze *f);
+
 /**
- * Writes where threads wait for the GIL into the last part of a request to pause, if there are any,
- * and they can be told from the one that has it; else 0.
+ * Whether other threads wait for it, too, and it is known where and which thread has it. Then a
+ * request to hold its mutex was written.
  */
-struct prb_error *
-prb_freeze_offer(struct prb_freeze *f,
-		 uint8_t at[PRB_WIRE_PAUSE_GIL_SIZE - PRB_WIRE_PAUSE_SIZE]) PRB_MUST_CHECK;
+bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE]);
 
 /** Stops threads as the agent asked for, and writes the answer. */
 void prb_freeze_stop(struct prb_freeze *f, enum prb_wire_freeze which,
 		     uint8_t at[PRB_WIRE_FROZEN_SIZE]);
 
-/** Lets them go; may be called at any time, and again. */
+/** Lets them go, and ends the wait for the GIL; may be called at any time, and again. */
 void prb_freeze_thaw(struct prb_freeze *f);
-
-void prb_freeze_deinit(struct prb_freeze *f);
 
 #endif

@@ -33,7 +33,7 @@ static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 static const double GRACE_SECONDS = 2;
 
 /** What the pause is waited for by: which descriptor. */
-enum { SIGNALS, TARGET, DEADLINE, ASIDE, ENDS };
+enum { SIGNALS, TARGET, DEADLINE, LOOK, ENDS };
 
 struct pauser {
 	const struct prb_pause_settings *settings;
@@ -159,6 +159,17 @@ static void freeze(struct pauser *p, enum prb_wire_freeze which)
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
 
+/** Sees to it that the agent is the next one to have the GIL. */
+static void make_way(struct pauser *p)
+{
+	uint8_t payload[PRB_WIRE_HOLD_SIZE];
+
+	if (!prb_freeze_look(&p->freeze, payload))
+		return;
+	prb_fault_step();
+	note(p, prb_agent_send(p->agent, PRB_WIRE_HOLD, payload, sizeof(payload), NULL, 0));
+}
+
 static void take(struct pauser *p, const struct prb_wire_frame *frame)
 {
 	uint32_t which, how;
@@ -174,6 +185,10 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 		freeze(p, prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which)
 				  ? which
 				  : PRB_WIRE_FREEZE_ALL);
+		break;
+	case PRB_WIRE_WANTS:
+		prb_freeze_want(&p->freeze);
+		make_way(p);
 		break;
 	case PRB_WIRE_THAW:
 		prb_freeze_thaw(&p->freeze);
@@ -250,8 +265,8 @@ static bool happened(void *context, size_t which)
 	if (which == TARGET && !p->agent)
 		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
 					 (int)p->target->pid));
-	if (which == ASIDE)
-		prb_freeze_thaw(&p->freeze);
+	if (which == LOOK)
+		make_way(p);
 	if (which == DEADLINE) {
 		p->over = true;
 		p->how = PRB_WIRE_TIMED_OUT;
@@ -390,7 +405,7 @@ static struct prb_error *explain_failure(struct pauser *p)
 
 static struct prb_error *ask(struct pauser *p)
 {
-	uint8_t payload[PRB_WIRE_PAUSE_GIL_SIZE];
+	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
 
 	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
 	PRB_TRY(check_agent(p));
@@ -398,10 +413,10 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload, PRB_WIRE_FREEZES);
 	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
-	p->asked = now();
-	PRB_TRY(prb_freeze_offer(&p->freeze, payload + PRB_WIRE_PAUSE_SIZE));
-	p->ends[ASIDE] = p->freeze.limit;
+	PRB_TRY(prb_freeze_open(&p->freeze));
+	p->ends[LOOK] = p->freeze.timer;
 	prb_fault_step();
+	p->asked = now();
 	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
 }
 
@@ -443,7 +458,7 @@ static void pauser_deinit(struct pauser *p)
 	prb_still_end(&p->still);
 	prb_freeze_deinit(&p->freeze);
 	prb_agent_close(p->agent);
-	for (size_t i = 0; i < ASIDE; i++)
+	for (size_t i = 0; i < LOOK; i++)
 		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
 			close(p->ends[i]);
 	prb_listener_close(&p->listener);
@@ -457,7 +472,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
 		.settings = s,
 		.ends = {-1, -1, -1, -1},
-		.freeze.limit = -1,
+		.freeze.timer = -1,
 		.listener = {.fd = -1},
 		.max = s->max > 0 ? s->max : MAX_SECONDS,
 		.within = s->within > 0 ? s->within : WITHIN_SECONDS,

@@ -217,11 +217,29 @@ static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 						: NULL;
 }
 
+/** The same but for the agent's and those that are stopped. */
+static struct prb_error *find_other(struct prb_still *s, pid_t tid)
+{
+	return handles_gil(s->pid, tid, s->gil) && !is_ours(s->pid, tid) ? find_waiting(s, tid)
+									: NULL;
+}
+
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
 {
 	struct prb_still s = {.pid = pid, .gil = gil};
 	unsigned found;
 	prb_auto_error struct prb_error *err = for_new(&s, &found, find_waiting);
+
+	return err && err->code == PRB_ERROR_CANCELLED;
+}
+
+bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil)
+{
+	unsigned found;
+
+	s->pid = pid;
+	s->gil = gil;
+	prb_auto_error struct prb_error *err = for_new(s, &found, find_other);
 
 	return err && err->code == PRB_ERROR_CANCELLED;
 }
@@ -313,7 +331,10 @@ void prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks
 	struct prb_error *err = NULL;
 	unsigned found;
 
-	*s = (struct prb_still){.pid = t->pid, .gil = gil, .target = t, .tasks = tasks};
+	s->pid = t->pid;
+	s->gil = gil;
+	s->target = t;
+	s->tasks = tasks;
 	for (int round = 0; !err && round < ROUNDS_ASIDE; round++) {
 		size_t before = s->stops.count;
 

@@ -64,11 +64,14 @@ uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_
  */
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
 
+/** The same of one that is neither stopped nor the agent's. */
+bool prb_still_others_wait(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil);
+
 /**
  * Stops the threads, not the agent's, that wait for the mutex of the GIL, which is held, so that
  * none of them is given the GIL; nor one that has it, has the mutex or was just woken for it. Those
- * that wait in its condition variable are expected to come to wait for the mutex. @p tasks: as
- * prb_gil_holder() has them.
+ * in its condition variable are expected to come to wait for the mutex. To be called again for
+ * those that came since. @p tasks: as prb_gil_holder() has them.
  */
 void prb_still_aside(struct prb_still *still, struct prb_target *t, struct prb_tasks *tasks,
 		     const struct prb_still_gil *gil);
