@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct prb_wire_eval eval;
 		struct prb_wire_frozen frozen, again;
 		uint32_t number;
-		uint64_t wide;
+		uint64_t wide, other;
 
 		if (frame.length > size - PRB_WIRE_HEADER_SIZE)
 			abort();
@@ -45,6 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			prb_wire_put_frozen(payload, &frozen);
 			if (!prb_wire_get_frozen(&same, &again) || frozen.mutex != again.mutex ||
 			    frozen.condition != again.condition || frozen.running != again.running)
+				abort();
+		}
+		if (prb_wire_get_hold(&frame, &wide, &other)) {
+			uint8_t payload[PRB_WIRE_HOLD_SIZE];
+
+			prb_wire_put_hold(payload, wide, other);
+			if (memcmp(payload, frame.payload, sizeof(payload)) != 0)
 				abort();
 		}
 		(void)prb_wire_get_number32(&frame, frame.type, &number);

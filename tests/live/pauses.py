@@ -59,6 +59,22 @@ class Pause:
         self.process.communicate()
 
 
+def pause_when_free(pid):
+    """A pause, once no client that has left is served any more."""
+    begun = []
+
+    def begins():
+        pause = Pause(pid, wait=False)
+        if pause.process.stdout.readline():
+            begun.append(pause)
+        else:
+            assert b"another client" in pause.process.communicate()[1]
+        return begun
+
+    agent.wait_until(begins, 60)
+    return begun[0]
+
+
 def agent_holds(interpreter):
     """By the GIL; a build without one lets its world be stopped, if the function for that is found."""
     return not interpreter.free_threaded or not subprocess.run(

@@ -191,7 +191,7 @@ def test_ended_at_any_moment_of_an_evaluation(counting, shared):
         assert pauses.nobody_traced(counting.pid)
 
 
-PAUSE, RESUME, STEP, FROZEN, PAUSED, FREEZE, THAW = 7, 8, 9, 10, 74, 76, 77  # frames of the agent's protocol
+PAUSE, RESUME, STEP, FROZEN, HOLD, PAUSED, FREEZE, THAW = 7, 8, 9, 10, 11, 74, 76, 77  # frames of the agent
 FREEZES = 1
 MUTEX = 32  # where one lies in what is shared; its first word says that it is locked
 
@@ -231,30 +231,15 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
 
 def hostile_frames(random):
     """Any of the frames about a pause, whole or not; no client of such a pause stops threads."""
-    kind = random.choice([PAUSE, RESUME, STEP, FROZEN, agent.INTERRUPT, agent.EVAL])
+    kind = random.choice([PAUSE, RESUME, STEP, FROZEN, HOLD, agent.INTERRUPT, agent.EVAL])
     if kind == agent.EVAL:
         return agent.evaluation("sum(range(1000))", total_ms=random.choice([0, 1, 50]))
     whole = {PAUSE: struct.pack("<III", random.choice([0, 2, 1 << 31]), 2000, random.randrange(1, 40)),
              STEP: struct.pack("<I", random.choice([0, 1, 5000])),
-             FROZEN: struct.pack("<IQQ", random.getrandbits(32), 0, random.getrandbits(64))}
+             FROZEN: struct.pack("<IQQ", random.getrandbits(32), 0, random.getrandbits(64)),
+             HOLD: struct.pack("<QQ", 0, random.getrandbits(64))}
     payload = whole.get(kind, b"") + bytes(random.randrange(3))
     return agent.frame(kind, payload[:random.choice([len(payload), random.randrange(len(payload) + 1)])])
-
-
-def pause_when_free(pid):
-    """A pause, once no client that has left is served any more."""
-    begun = []
-
-    def begins():
-        pause = Pause(pid, wait=False)
-        if pause.process.stdout.readline():
-            begun.append(pause)
-        else:
-            assert b"another client" in pause.process.communicate()[1]
-        return begun
-
-    agent.wait_until(begins, 60)
-    return begun[0]
 
 
 @pytest.mark.parametrize("seed", range(support.count(4, 100)))
@@ -272,7 +257,7 @@ def test_any_frames_at_any_time(seed, counting, shared, probing):
             client.close()
         pauses.wait_until_runs(shared)
     agent.wait_until(lambda: probing(counting.pid, "eval", "1 + 1").out == "2\n", 60)
-    with pause_when_free(counting.pid) as pause:
+    with pauses.pause_when_free(counting.pid) as pause:
         assert probing(counting.pid, "eval", "1 + 1").out == "2\n"
         pause.interrupt()
     pauses.wait_until_runs(shared)

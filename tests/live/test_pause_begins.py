@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pause begins next, however many threads want the GIL, and nobody stands for it any longer."""
+import contextlib
+import signal
+import struct
+
+import pytest
+
+import agent
+import faults
+import pauses
+import support
+from environment import OK
+from pauses import Pause
+
+TURNS = 1  # in what programs/turns.py shares
+PAUSE, FROZEN, HOLD, PAUSED, FREEZE, WANTS = 7, 10, 11, 74, 76, 78  # frames of the agent
+FREEZES, WAITING = 1, 2
+MUTEX, CONDITION = 32, 40  # where one of each lies in what is shared
+
+
+def turns_of_who_only_waits(path, shared):
+    """How many others had the GIL before an ordinary client that pauses, which stops nobody."""
+    with agent.Client(path) as client:
+        before = shared[TURNS]
+        client.send(agent.frame(PAUSE, struct.pack("<III", 0, 60000, 60000)))
+        assert client.until(PAUSED)[-1][0] == PAUSED
+        turns = shared[TURNS] - before
+        client.send(agent.frame(agent.INTERRUPT))
+        assert client.until(agent.DONE)[-1][0] == agent.DONE
+    return turns
+
+
+def turns_of_the_command(pid, shared):
+    """The same of the command, from when it asks for the pause: it is stopped before that."""
+    env = {"PROBING_FAULT_STEP": "1", "PROBING_FAULT_SIGNAL": str(int(signal.SIGSTOP))}
+    with Pause(pid, wait=False, env=env, binary=faults.STEPS) as pause:
+        agent.wait_until(lambda: support.thread_status(pause.process.pid)["State"][0] == "T", 60)
+        before = shared[TURNS]
+        pause.process.send_signal(signal.SIGCONT)
+        pause.event("paused")
+        turns = shared[TURNS] - before
+        assert pauses.nobody_traced(pid)  # while it stands: who waits for the GIL cannot run
+        pause.interrupt()
+    return turns
+
+
+@pytest.mark.skipif(not faults.STEPS, reason="no build with fault steps: $PROBING_FAULT_STEPS")
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
+def test_others_have_few_turns(interpreter, target, shared, probing):
+    process = target("turns.py", shared.path, "16", interpreter=interpreter)
+    path = agent.load(probing, process.pid)
+    rounds = support.count(8, 40)
+    waits = [turns_of_who_only_waits(path, shared) for _ in range(rounds)]
+    command = [turns_of_the_command(process.pid, shared) for _ in range(rounds)]
+    support.report("%s: others have %.1f turns before a pause of 16 threads, %.1f if none is stopped" % (
+        interpreter, sum(command) / rounds, sum(waits) / rounds))
+    assert sum(command) * 2 < sum(waits), (command, waits)
+    before = shared[TURNS]
+    agent.wait_until(lambda: shared[TURNS] > before + 20, 60)
+
+
+def test_steps_of_a_busy_program(target, shared, probing, newest):
+    """It stands again after each of them, next."""
+    process = target("turns.py", shared.path, "16")
+    with Pause(process.pid):
+        for _ in range(5):
+            assert probing(process.pid, "step", "--time", "1ms").code == OK
+            before = shared[TURNS]
+            agent.wait_until(lambda: pauses.nobody_traced(process.pid))
+            assert shared[TURNS] == before
+
+
+@contextlib.contextmanager
+def gil_kept(process, client):
+    """A call in C keeps the GIL, for as long as that lasts."""
+    client.send(agent.evaluation(
+        "import ctypes\nends = os.pipe()\nprint(ends[1])\n"
+        "ctypes.PyDLL(None).read(ends[0], ctypes.create_string_buffer(1), 1)"))
+    kind, text = client.receive()
+    assert kind == agent.STDOUT, (kind, text)
+    with open("/proc/%d/fd/%d" % (process.pid, int(text)), "wb", buffering=0) as end:
+        yield
+        end.write(b"x")
+    assert client.until(agent.DONE)[-1][0] == agent.DONE
+
+
+def begin_pause(client, hold):
+    """It waits for the GIL, and nothing was held before."""
+    client.send(hold + agent.frame(PAUSE, struct.pack("<III", FREEZES, 60000, 60000)))
+    assert [kind for kind, _ in client.until(WANTS)] == [WANTS]
+
+
+def shared_hold(process, probing):
+    """A request to hold a mutex in what we share with the program."""
+    address = int(probing(process.pid, "eval", "import ctypes\n"
+                          "ctypes.addressof(ctypes.c_char.from_buffer(memory))").out)
+    return agent.frame(HOLD, struct.pack("<QQ", address + 8 * MUTEX, address + 8 * CONDITION))
+
+
+def test_a_mutex_is_not_held_for_long(target, shared, probing):
+    """We are the client that pauses: it answers, does not, names one that is locked, or is gone."""
+    process = target("counting.py", shared.path, "4")
+    path, hold = agent.load(probing, process.pid), shared_hold(process, probing)
+    with agent.Client(path) as keeper, agent.Client(path) as by, gil_kept(process, keeper):
+        begin_pause(by, hold)
+        for word in (1, 2, 77):  # locked, waited for, none at all
+            shared[MUTEX] = word
+            by.send(hold + agent.frame(agent.STATUS))
+            assert FREEZE not in [kind for kind, _ in by.until(agent.STATUS_REPLY)]
+        shared[MUTEX] = 0
+        for answer in (agent.frame(FROZEN, struct.pack("<IQQ", 0, 0, 0)), b"", None):
+            by.send(hold)
+            assert by.until(FREEZE)[-1] == (FREEZE, struct.pack("<I", WAITING))
+            if answer is None:
+                by.close()
+            elif answer:
+                by.send(answer)
+            agent.wait_until(lambda: shared[MUTEX] == 0)
+    pauses.wait_until_runs(shared)
+    with pauses.pause_when_free(process.pid) as pause:
+        pause.interrupt()
+
+
+def test_a_late_answer_is_not_that_to_a_later_question(target, shared, probing):
+    """Of two that are due, the first one says nothing of what was asked for last."""
+    process = target("counting.py", shared.path, "4")
+    path, hold = agent.load(probing, process.pid), shared_hold(process, probing)
+    with agent.Client(path) as other, agent.Client(path) as by:
+        with gil_kept(process, other):
+            begin_pause(by, hold)
+            by.send(hold)
+            assert by.until(FREEZE)[-1][0] == FREEZE
+            agent.wait_until(lambda: shared[MUTEX] == 0)
+        assert by.until(PAUSED)[-1][0] == PAUSED
+        other.send(agent.evaluation("1"))
+        assert by.until(FREEZE)[-1] == (FREEZE, struct.pack("<I", 0))
+        for running in (0, 7):
+            by.send(agent.frame(FROZEN, struct.pack("<IQQ", running, 0, 0)))
+        text = other.until(agent.DONE)[-1][1][4:].decode()
+        assert "some of its threads could run" in text, text
+        by.send(agent.frame(agent.INTERRUPT))
+        assert by.until(agent.DONE)[-1][0] == agent.DONE
