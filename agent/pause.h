@@ -57,7 +57,8 @@ bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how);
 /** How long it stands in all, in µs; -1 if nothing is paused. Any thread. */
 int64_t prba_pause_held_us(void);
 
-/** The server's thread: takes a frame of the types resume, frozen or hold; NULL or why not (static). */
+/** The server's thread: takes a frame of the types resume, frozen or hold; NULL or why not
+ * (static). */
 const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_frame *frame);
 
 /**

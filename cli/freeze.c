@@ -86,9 +86,10 @@ void prb_freeze_stop(struct prb_freeze *f, enum prb_wire_freeze which,
 	struct prb_wire_frozen frozen = {};
 
 	if (which == PRB_WIRE_FREEZE_WAITING) {
-		prb_still_aside(&f->still, f->target, &f->tasks, &f->gil);
 		f->delay_ns = PRB_MAX(f->delay_ns, LATER_NS);
 		look_after(f, f->delay_ns);
+		if (!prb_still_aside(&f->still, f->target, &f->tasks, &f->gil))
+			prb_freeze_thaw(f); /* as it is without us */
 	} else {
 		frozen = stop_all(f, which == PRB_WIRE_FREEZE_ALL_HELD);
 	}

@@ -38,8 +38,8 @@ enum { SIGNALS, TARGET, DEADLINE, LOOK, ENDS };
 struct pauser {
 	const struct prb_pause_settings *settings;
 	struct prb_target *target;
-	struct prb_agent *agent; /* NULL: by ptrace */
-	struct prb_still still; /* by ptrace */
+	struct prb_agent *agent;      /* NULL: by ptrace */
+	struct prb_still still;	      /* by ptrace */
 	struct prb_listener listener; /* fd -1: not served */
 	struct prb_token token;
 	struct prb_freeze freeze;

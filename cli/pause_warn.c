@@ -86,13 +86,12 @@ static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
 					      prb_gil_words(py, gil)};
 	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
 		return (struct prb_still_gil){};
-	return (struct prb_still_gil){
-		true,
-		py->gil_cond,
-		py->gil_mutex,
-		py->switch_cond,
-		py->switch_mutex,
-		prb_gil_words(py, gil)};
+	return (struct prb_still_gil){true,
+				      py->gil_cond,
+				      py->gil_mutex,
+				      py->switch_cond,
+				      py->switch_mutex,
+				      prb_gil_words(py, gil)};
 }
 
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */

@@ -136,14 +136,16 @@ static struct prb_error *for_new(struct prb_still *s, unsigned *count,
 	return err;
 }
 
-static struct prb_error *seize(struct prb_still *s, pid_t tid)
+/** Becomes the tracer of one more, by @p how. */
+static struct prb_error *seize(struct prb_still *s, pid_t tid,
+			       struct prb_error *(*how)(pid_t, struct prb_stop *))
 {
 	struct prb_stop *stop = prb_vec_push(&s->stops);
 
 	if (!stop)
 		return prb_error_nomem();
 
-	struct prb_error *err = prb_stop_seize_in_turn(tid, stop);
+	struct prb_error *err = how(tid, stop);
 	if (err)
 		s->stops.count--;
 	return err;
@@ -151,7 +153,7 @@ static struct prb_error *seize(struct prb_still *s, pid_t tid)
 
 static struct prb_error *ask(struct prb_still *s, pid_t tid)
 {
-	PRB_TRY(seize(s, tid));
+	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
 	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
 }
 
@@ -190,7 +192,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 
 	if (!waits_in(s, tid))
 		return NULL;
-	PRB_TRY(seize(s, tid));
+	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
 
 	struct prb_stop *stop = &s->stops.items[s->stops.count - 1];
 	struct prb_error *err = prb_stop_ask(stop);
@@ -221,7 +223,7 @@ static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 static struct prb_error *find_other(struct prb_still *s, pid_t tid)
 {
 	return handles_gil(s->pid, tid, s->gil) && !is_ours(s->pid, tid) ? find_waiting(s, tid)
-									: NULL;
+									 : NULL;
 }
 
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
@@ -279,14 +281,16 @@ static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
 	unsigned long long at = 0;
 	long call = call_of(s->pid, tid, &at);
 	bool wants = call == SYS_futex && is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
-	bool sleeps = call == SYS_futex &&
-		     is_within(at, s->gil->condition, sizeof(pthread_cond_t));
+	bool sleeps = call == SYS_futex && is_within(at, s->gil->condition, sizeof(pthread_cond_t));
 
 	if (tid == s->holder || (call != -1 && !wants && !sleeps) || is_ours(s->pid, tid))
 		return NULL;
 	s->on_way += wants || sleeps;
 	s->at_work += call == -1;
-	return wants ? ask(s, tid) : NULL;
+	if (!wants)
+		return NULL;
+	PRB_TRY(seize(s, tid, prb_stop_seize));
+	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
 }
 
 /** A thread that was woken is expected to take the mutex: nobody else would be woken for it. */
@@ -302,8 +306,7 @@ static bool was_woken(struct prb_stop *stop)
 
 static bool stands_aside(struct prb_still *s, struct prb_stop *stop)
 {
-	prb_auto_error struct prb_error *err =
-		stop->stopped ? NULL : prb_stop_wait(stop, STOP_MS);
+	prb_auto_error struct prb_error *err = stop->stopped ? NULL : prb_stop_wait(stop, STOP_MS);
 	pid_t holder;
 
 	return !err && waits_for_mutex(s, stop->tid) && !was_woken(stop) &&
@@ -325,11 +328,12 @@ static void end_aside(struct prb_still *s, size_t from)
 	s->stops.count = kept;
 }
 
-void prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks *tasks,
+bool prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks *tasks,
 		     const struct prb_still_gil *gil)
 {
 	struct prb_error *err = NULL;
 	unsigned found;
+	bool can = true;
 
 	s->pid = t->pid;
 	s->gil = gil;
@@ -339,15 +343,17 @@ void prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks
 		size_t before = s->stops.count;
 
 		s->on_way = s->at_work = 0;
-		if (!prb_gil_holder(&gil->words, t, tasks, &s->holder))
-			break;
-		err = for_new(s, &found, begin_aside);
+		can = prb_gil_holder(&gil->words, t, tasks, &s->holder);
+		if (can)
+			err = for_new(s, &found, begin_aside);
 		end_aside(s, before);
-		if (!s->on_way && (!s->at_work || round >= ROUNDS_AT_WORK))
+		if (!can || (!s->on_way && (!s->at_work || round >= ROUNDS_AT_WORK)))
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = NAP_ASIDE_NS}, NULL);
 	}
+	can = can && !err;
 	prb_error_destroy(err);
+	return can;
 }
 
 void prb_still_end(struct prb_still *s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Which thread has the GIL by the GIL's own words, which tell it also while that thread is
- * about to give it away, or has just got it. (A dump says who runs Python: dwarf/cpython/threads.c.)
+ * about to give it away, or has just got it. (A dump says who runs Python:
+ * dwarf/cpython/threads.c.)
  *
  * Threading: one thread at a time.
  */
