@@ -18,7 +18,7 @@
 
 enum {
 	LOCK_US = 2000,
-	HOLD_US = 20000, /* who has the GIL may want to give it away, and cannot meanwhile */
+	HOLD_US = 50000, /* who has the GIL may want to give it away, and cannot meanwhile */
 	FREE = 0,
 	CONTENDED = 2,
 };

@@ -13,7 +13,7 @@
 enum { SOON_NS = 1000000, LATER_NS = 8000000, LATEST_NS = 100000000 };
 
 /* For how long threads stand aside: if it takes longer, they may be what is waited for. */
-static const double ASIDE_SECONDS = 0.25;
+static const double ASIDE_SECONDS = 0.5;
 
 static double now(void)
 {
