@@ -8,10 +8,10 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
 #include "dwarf/elf/elf.h"
+#include "injector/libc_code.h"
 #include "injector/libc_musl.h"
 
 enum {
-	CODE_CHUNK = 64 << 10,	/* what is searched for is mostly near the beginning */
 	MALLOC_MAX = 128 << 10, /* bytes of code that one allocator of libc has at most */
 };
 
@@ -354,28 +354,7 @@ static struct prb_error *add_malloc(struct prb_libc *libc)
 	return add_brief(libc, start, end, "in malloc() or free()");
 }
 
-/* What takes the place of libc's function is exported, so that libc itself finds it. */
-static struct prb_error *look_up_exported(struct prb_module *module, const char *name,
-					  uint64_t *address, uint64_t *size)
-{
-	struct prb_elf *elf;
-	struct prb_elf_symbol symbol = {};
-	struct prb_error *err = prb_module_elf(module, &elf);
-
-	*address = *size = 0;
-	if (err) {
-		prb_error_destroy(err);
-		err = prb_module_symbol(module, name, address, size);
-		return err && !prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? err : NULL;
-	}
-	if (prb_elf_exported_symbol(elf, name, &symbol)) {
-		*address = symbol.address + module->bias;
-		*size = symbol.size;
-	}
-	return NULL;
-}
-
-/* The program may bring an allocator of its own. */
+/* The program may bring an allocator of its own, and exports it, so that libc itself finds it. */
 static struct prb_error *add_own_malloc(struct prb_modules *modules, struct prb_libc *libc)
 {
 	prb_auto_str struct prb_str exe = {};
@@ -390,67 +369,14 @@ static struct prb_error *add_own_malloc(struct prb_modules *modules, struct prb_
 		for (size_t n = 0; n < PRB_ARRAY_SIZE(malloc_names); n++) {
 			uint64_t address, size;
 
-			PRB_TRY(look_up_exported(module, malloc_names[n], &address, &size));
+			PRB_TRY(prb_module_exported_symbol(module, malloc_names[n], &address,
+							   &size));
 			if (address)
 				PRB_TRY(add_unsafe(libc, address, address + size,
 						   "in the program's own malloc() or free()"));
 		}
 	}
 	return NULL;
-}
-
-/* Looks for what is still lacking in a piece of code; true if nothing is any more. */
-static bool find_code_in(const struct prb_inject_arch *arch, const uint8_t *code, size_t length,
-			 uint64_t address, bool part, struct prb_target_code *ret)
-{
-	const uint8_t *found = NULL;
-
-	if (part && !ret->gadget)
-		found = memmem(code, length, arch->syscall_code, arch->syscall_length);
-	if (found)
-		ret->gadget = address + (uint64_t)(found - code) + arch->syscall_offset;
-	found = NULL;
-	if (!ret->trampoline)
-		found = memmem(code, length, arch->sigreturn_code, arch->sigreturn_length);
-	if (found)
-		ret->trampoline = address + (uint64_t)(found - code);
-	bool stores = ret->store.address || !arch->find_store;
-	if (part && !stores && arch->find_store(code, length, &ret->store)) {
-		ret->store.address += address;
-		stores = true;
-	}
-	return ret->gadget && ret->trampoline && stores;
-}
-
-/* Searches the code of the C library for instructions, and the vdso for those that may be there. */
-static struct prb_error *find_code(struct prb_modules *modules, struct prb_libc *libc,
-				   const struct prb_inject_arch *arch)
-{
-	struct prb_target *t = modules->target;
-	const struct prb_map *map;
-	prb_auto_free uint8_t *chunk = malloc(CODE_CHUNK);
-
-	if (!chunk)
-		return prb_error_nomem();
-	prb_vec_each (map, &t->maps.list) {
-		bool part = prb_libc_holds(libc, map->start);
-
-		if (!map->exec || !map->read || (!part && strcmp(map->path, "[vdso]")))
-			continue;
-		for (uint64_t at = map->start; at < map->end; at += CODE_CHUNK - 16) {
-			size_t length = PRB_MIN(CODE_CHUNK, map->end - at);
-
-			PRB_TRY(prb_mem_read(t->mem, at, chunk, length));
-			if (find_code_in(arch, chunk, length, at, part, &libc->code))
-				return NULL;
-			if (length < CODE_CHUNK)
-				break;
-		}
-	}
-	if (libc->code.gadget && libc->code.trampoline)
-		return NULL;
-	return prb_error_create(PRB_ERROR_UNSUPPORTED,
-				"the C library of process %d has no plain system call", t->pid);
 }
 
 static int by_start(const void *a, const void *b)
@@ -470,7 +396,7 @@ struct prb_error *prb_libc_find(struct prb_modules *modules, const struct prb_in
 	PRB_TRY(add_own_malloc(modules, ret));
 	for (size_t i = 0; i < ret->parts.count; i++)
 		PRB_TRY(prb_libc_musl_add(ret, (struct prb_module *)ret->parts.items[i]));
-	PRB_TRY(find_code(modules, ret, arch));
+	PRB_TRY(prb_libc_find_code(modules, arch, ret));
 	qsort(ret->unsafe.items, ret->unsafe.count, sizeof(*ret->unsafe.items), by_start);
 	return NULL;
 }

@@ -99,11 +99,13 @@ struct prb_error *prb_libc_musl_add(struct prb_libc *libc, struct prb_module *pa
 	struct prb_elf_symbol symbol;
 	struct prb_unsafe_range *range;
 	struct prb_elf *elf;
-	struct prb_error *err = prb_module_symbol(part, "__dls2b", NULL, NULL);
+	struct prb_error *err;
+	uint64_t mark, size;
 
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+	/* musl looks it up in itself when it starts. */
+	PRB_TRY(prb_module_exported_symbol(part, "__dls2b", &mark, &size));
+	if (!mark)
 		return NULL;
-	PRB_TRY(err);
 	libc->musl = true;
 	prb_vec_each (range, &libc->unsafe)
 		range->lone = range->brief && prb_libc_holds(libc, range->start);

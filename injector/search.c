@@ -157,6 +157,17 @@ static struct prb_error *no_fit_thread(struct finding *f)
 		"nothing was changed in it; dumps and queries need no injection");
 }
 
+/* A thread that runs may stop anywhere, most likely in what has been opened anyway. */
+static struct prb_error *open_tables(struct finding *f)
+{
+	struct prb_module **module;
+
+	prb_vec_each (module, &f->s->modules->list)
+		if ((*module)->elf || !strcmp((*module)->path, "[vdso]"))
+			PRB_TRY(prb_unwinder_use_file(f->s->unwinder, (*module)->start));
+	return NULL;
+}
+
 /*
  * The unwinder finds and keeps the tables of the code on the stack while the thread still sleeps,
  * as far as its stack pointer alone leads.
@@ -168,15 +179,17 @@ static struct prb_error *warm_up(struct finding *f, pid_t tid)
 
 	if (err || !task.pc) {
 		prb_error_destroy(err);
-		return NULL;
+		return open_tables(f);
 	}
 	struct prb_regs regs = {.machine = f->s->t->machine, .pc = task.pc};
 	struct prb_unwind_step step = {.signal_frame = true};
 
 	prb_regs_set(&regs, prb_regs_sp(regs.machine), task.sp);
-	for (int depth = 0; depth < WARM_FRAMES && !step.end && !step.reason; depth++)
+	for (int depth = 0; depth < WARM_FRAMES && !step.end && !step.reason; depth++) {
+		PRB_TRY(prb_unwinder_use_file(f->s->unwinder, regs.pc));
 		PRB_TRY(prb_unwind_step(f->s->unwinder, f->s->t->mem, step.signal_frame, &regs,
 					&step));
+	}
 	return NULL;
 }
 

@@ -355,6 +355,26 @@ struct prb_error *prb_module_symbol(struct prb_module *module, const char *name,
 	return NULL;
 }
 
+struct prb_error *prb_module_exported_symbol(struct prb_module *module, const char *name,
+					     uint64_t *address, uint64_t *size)
+{
+	struct prb_elf_symbol symbol;
+	struct prb_elf *elf;
+	struct prb_error *err = prb_module_elf(module, &elf);
+
+	*address = *size = 0;
+	if (!err) {
+		if (prb_elf_exported_symbol(elf, name, &symbol)) {
+			*address = symbol.address + module->bias;
+			*size = symbol.size;
+		}
+		return NULL;
+	}
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = prb_module_memory_symbol(module, name, address, size);
+	return prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? NULL : err;
+}
+
 /** A stripped file knows only what it exports: its debug file is asked first. */
 static struct prb_error *find_symbol_at(struct prb_module *module, struct prb_elf *elf,
 					uint64_t address, struct prb_elf_symbol *ret)

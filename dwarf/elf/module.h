@@ -124,6 +124,13 @@ struct prb_error *prb_module_symbol(struct prb_module *module, const char *name,
 				    uint64_t *size) PRB_MUST_CHECK;
 
 /**
+ * The same among its dynamic symbols alone, which is fast for names that are not there either. No
+ * debug file is opened; *address is 0 if there is none.
+ */
+struct prb_error *prb_module_exported_symbol(struct prb_module *module, const char *name,
+					     uint64_t *address, uint64_t *size) PRB_MUST_CHECK;
+
+/**
  * Name of the function symbol that covers @p address, appended to @p ret (mangled, as in the
  * file), with the symbol's run-time start (may be NULL). PRB_ERROR_NOT_FOUND if none covers it.
  */

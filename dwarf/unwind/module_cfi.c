@@ -139,6 +139,8 @@ static struct prb_error *open_source(struct prb_module_cfi *cfi, unsigned source
 	struct prb_error *err;
 
 	*found = false;
+	if (cfi->file_first && source < 2)
+		source = 1 - source;
 	if (source == 0)
 		return open_memory(module, memory, table, found);
 	err = source == 3 ? prb_module_debug(module, &elf) : prb_module_elf(module, &elf);
@@ -202,24 +204,43 @@ static enum prb_cfi_status look_up(const struct prb_cfi_table *table, struct wan
 	return status;
 }
 
+/* Opens the next of the sources. */
+static struct prb_error *open_next(struct prb_module_cfi *cfi, const struct prb_cfi_memory *memory)
+{
+	struct prb_cfi_table *table = &cfi->tables[cfi->count];
+	bool found;
+
+	*table = (struct prb_cfi_table){};
+	struct prb_error *err = open_source(cfi, cfi->tried++, memory, table, &found);
+	if (!found || err)
+		prb_vec_free(&table->ranges);
+	else
+		cfi->count++;
+	return err;
+}
+
+struct prb_error *prb_module_cfi_use_file(struct prb_module_cfi *cfi,
+					  const struct prb_cfi_memory *memory)
+{
+	struct prb_elf *elf;
+
+	if (cfi->tried)
+		return NULL;
+	struct prb_error *err = prb_module_elf(cfi->module, &elf);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	PRB_TRY(err);
+	cfi->file_first = *prb_module_build_id(cfi->module);
+	return cfi->file_first ? open_next(cfi, memory) : NULL;
+}
+
 static struct prb_error *look_up_all(struct prb_module_cfi *cfi, struct wanted *wanted,
 				     enum prb_cfi_status *status)
 {
 	*status = PRB_CFI_NOT_FOUND;
 	for (unsigned i = 0;; i++) {
-		while (i == cfi->count && cfi->tried < PRB_CFI_SOURCES) {
-			struct prb_cfi_table *table = &cfi->tables[cfi->count];
-			bool found;
-
-			*table = (struct prb_cfi_table){};
-			struct prb_error *err =
-				open_source(cfi, cfi->tried++, wanted->memory, table, &found);
-			if (!found || err)
-				prb_vec_free(&table->ranges);
-			if (err)
-				return err;
-			cfi->count += found;
-		}
+		while (i == cfi->count && cfi->tried < PRB_CFI_SOURCES)
+			PRB_TRY(open_next(cfi, wanted->memory));
 		if (i == cfi->count)
 			return NULL;
 

@@ -31,13 +31,22 @@ enum { PRB_CFI_SOURCES = 4 };
 
 struct prb_module_cfi {
 	struct prb_module *module;
-	unsigned tried; /**< how many of the sources were looked at */
+	bool file_first; /**< `.eh_frame` of the file before that in memory */
+	unsigned tried;	 /**< how many of the sources were looked at */
 	unsigned count;
 	struct prb_cfi_table tables[PRB_CFI_SOURCES];
 };
 
 void prb_module_cfi_init(struct prb_module_cfi *cfi, struct prb_module *module);
 void prb_module_cfi_deinit(struct prb_module_cfi *cfi);
+
+/**
+ * Opens the file, unless one of the sources was opened before, and its `.eh_frame` as the first of
+ * them. Nothing is done where there is no file that must be the one that is mapped, by its
+ * build-id. PRB_ERROR_NOMEM only.
+ */
+struct prb_error *prb_module_cfi_use_file(struct prb_module_cfi *cfi,
+					  const struct prb_cfi_memory *memory) PRB_MUST_CHECK;
 
 /**
  * The row that holds at @p pc and the section it came from (valid as long as @p cfi).

@@ -130,6 +130,21 @@ static struct prb_error *module_tables(struct prb_unwinder *unwinder, struct prb
 	return NULL;
 }
 
+struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder, uint64_t address)
+{
+	struct prb_module *module = prb_modules_find(unwinder->modules, address);
+	struct reading reading = {.mem = unwinder->modules->target->mem};
+	struct prb_cfi_memory memory = {.read = read_memory, .context = &reading};
+	struct prb_module_cfi *cfi;
+
+	if (!module)
+		return NULL;
+	PRB_TRY(module_tables(unwinder, module, &cfi));
+	struct prb_error *err = prb_module_cfi_use_file(cfi, &memory);
+	prb_error_destroy(reading.err);
+	return err;
+}
+
 /* A row, from the cache or the tables of its module, and what its expressions lie in. */
 struct found_row {
 	const struct prb_cfi_row *row;

@@ -37,6 +37,14 @@ void prb_unwinder_destroy(struct prb_unwinder *unwinder);
  */
 void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask);
 
+/**
+ * Has the CFI of the module at @p address read from its file, which is opened for that, if it has
+ * one with a build-id: later steps there then read nothing of the target but the stack. For who
+ * has time now and none later; without it memory is asked first. PRB_ERROR_NOMEM only.
+ */
+struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder,
+					uint64_t address) PRB_MUST_CHECK;
+
 struct prb_unwind_step {
 	uint64_t cfa;	    /**< canonical frame address of the frame that was left, if it was */
 	bool signal_frame;  /**< the frame left was a signal trampoline: the caller's pc is exact,

@@ -243,22 +243,31 @@ static bool is_end(const uint8_t *at, const uint8_t *end, uint8_t *words)
 }
 
 /* mov %rax, (%rbx) or OFFSET(%rbx) or OFFSET(%rbp), at the end of a function. */
-bool prb_x86_64_find_store(const uint8_t *code, size_t length, struct prb_store_code *ret)
+static bool is_store(const uint8_t *at, const uint8_t *end, struct prb_store_code *ret)
 {
 	enum { LONGEST = 4 }; /* bytes of it */
-	static const uint8_t move[] = {0x48, 0x89};
+	bool plain = at[2] == 0x03;
+
+	if (at[0] != 0x48 || at[1] != 0x89 || (!plain && at[2] != 0x43 && at[2] != 0x45) ||
+	    !is_end(at + LONGEST - plain, end, &ret->words))
+		return false;
+	ret->base = at[2] == 0x45 ? PRB_X86_64_RBP : PRB_X86_64_RBX;
+	ret->offset = plain ? 0 : (int8_t)at[LONGEST - 1];
+	return true;
+}
+
+/* Returns are far rarer than moves: it is looked for before each of them. */
+bool prb_x86_64_find_store(const uint8_t *code, size_t length, struct prb_store_code *ret)
+{
+	enum { RETURN = 0xc3, SHORTEST = 3, FARTHEST = 32 };
 	const uint8_t *end = code + length, *at = code;
 
-	while (end - at > 2 * LONGEST &&
-	       (at = memmem(at, (size_t)(end - at) - LONGEST, move, sizeof(move)))) {
-		bool plain = at[2] == 0x03;
-
-		if ((plain || at[2] == 0x43 || at[2] == 0x45) &&
-		    is_end(at + LONGEST - plain, end, &ret->words)) {
-			ret->address = (uint64_t)(at - code);
-			ret->base = at[2] == 0x45 ? PRB_X86_64_RBP : PRB_X86_64_RBX;
-			ret->offset = plain ? 0 : (int8_t)at[LONGEST - 1];
-			return true;
+	while ((at = memchr(at, RETURN, (size_t)(end - at)))) {
+		for (ptrdiff_t back = SHORTEST; back <= FARTHEST && back <= at - code; back++) {
+			if (is_store(at - back, end, ret)) {
+				ret->address = (uint64_t)(at - back - code);
+				return true;
+			}
 		}
 		at++;
 	}

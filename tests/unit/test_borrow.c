@@ -405,12 +405,69 @@ static void test_signals_on_the_way(void **state)
 	prb_target_destroy(child.target);
 }
 
+#ifdef __x86_64__
+/* Whatever lies around it, and nowhere beyond what is there. */
+static void test_find_store(void **state)
+{
+	static const struct {
+		uint8_t code[20];
+		size_t length, at; /* at == length: there is none */
+		uint8_t base, words;
+		int8_t offset;
+	} list[] = {
+		/* mov %rax, (%rbx); pop %rbx; ret */
+		{{0x90, 0x48, 0x89, 0x03, 0x5b, 0xc3, 0x90, 0x90, 0x90}, 9, 1, 3, 1, 0},
+		/* ret before; mov %rax, -8(%rbp); xor %eax, %eax; add $16, %rsp; pop %r12; ret */
+		{{0xc3, 0x48, 0x89, 0x45, 0xf8, 0x31, 0xc0, 0x48, 0x83, 0xc4, 0x10, 0x41, 0x5c,
+		  0xc3, 0x90, 0x90, 0x90},
+		 17,
+		 1,
+		 6,
+		 3,
+		 -8},
+		/* mov %rax, -61(%rbx), whose last byte is that of a return */
+		{{0x48, 0x89, 0x43, 0xc3, 0x5b, 0xc3, 0x90, 0x90, 0x90}, 9, 0, 3, 1, -61},
+		/* mov %rax, %rbx; ret: nothing is stored */
+		{{0x48, 0x89, 0xc3, 0xc3, 0x90, 0x90, 0x90, 0x90}, 8, 8, 0, 0, 0},
+		/* something else before the return, or the end of what is there */
+		{{0x48, 0x89, 0x03, 0xff, 0xc3, 0x90, 0x90, 0x90}, 8, 8, 0, 0, 0},
+		{{0x48, 0x89, 0x03, 0x5b}, 4, 4, 0, 0, 0},
+		{{0xc3}, 1, 1, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(list); i++) {
+		struct prb_store_code found = {};
+		uint8_t *code = malloc(list[i].length); /* of just that size, for sanitizers */
+
+		assert_non_null(code);
+		memcpy(code, list[i].code, list[i].length);
+		bool is_there = prb_inject_arch()->find_store(code, list[i].length, &found);
+		assert_int_equal(is_there, list[i].at < list[i].length);
+		if (is_there) {
+			assert_int_equal(found.address, list[i].at);
+			assert_int_equal(found.base, list[i].base);
+			assert_int_equal(found.offset, list[i].offset);
+			assert_int_equal(found.words, list[i].words);
+		}
+		free(code);
+	}
+}
+#else
+static void test_find_store(void **state)
+{
+	(void)state;
+	assert_null(prb_inject_arch()->find_store);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls),		cmocka_unit_test(test_way_back),
 		cmocka_unit_test(test_way_back_unmaps), cmocka_unit_test(test_run_to),
 		cmocka_unit_test(test_no_signal_left),	cmocka_unit_test(test_signals_on_the_way),
+		cmocka_unit_test(test_find_store),
 	};
 
 	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);

@@ -344,6 +344,35 @@ static void test_file_instead_of_memory(void **state)
 	assert_memory_equal(first.pc, second.pc, sizeof(first.pc));
 }
 
+/* What was told to use its file is not asked for in memory. */
+static void test_file_beforehand(void **state)
+{
+	struct stack_only mem = {.mem = {.ops = &stack_only_ops}, .base = self.target->mem};
+	struct prb_unwinder *before = self.unwinder;
+	struct walk first, second;
+	struct prb_regs regs, again;
+	ucontext_t context;
+
+	(void)state;
+	getcontext(&context);
+	regs_from_context(&context, &regs);
+	again = regs;
+	walk_from(&self, self.target->mem, &regs, &first);
+	assert_true(first.end);
+
+	assert_null(prb_unwinder_create(self.modules, &self.unwinder));
+	assert_null(prb_unwinder_use_file(self.unwinder, 1)); /* no module is there */
+	for (size_t i = 0; i < first.count; i++)
+		assert_null(prb_unwinder_use_file(self.unwinder, first.pc[i]));
+	walk_from(&self, &mem.mem, &again, &second);
+	prb_unwinder_destroy(self.unwinder);
+	self.unwinder = before;
+	assert_true(second.end);
+	assert_int_equal(mem.refused, 0);
+	assert_int_equal(first.count, second.count);
+	assert_memory_equal(first.pc, second.pc, sizeof(first.pc));
+}
+
 /* A stack with one frame whose caller is itself, as a damaged or malicious one may be. */
 struct circle {
 	struct prb_mem mem;
@@ -685,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_signal_on_stack_below),
 		cmocka_unit_test(test_signal_on_stack_elsewhere),
 		cmocka_unit_test(test_file_instead_of_memory),
+		cmocka_unit_test(test_file_beforehand),
 		cmocka_unit_test(test_no_progress),
 		cmocka_unit_test(test_unknown_registers),
 		cmocka_unit_test(test_generated_code),
