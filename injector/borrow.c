@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "dwarf/base/cleanup.h"
@@ -139,9 +140,10 @@ static struct prb_error *note_resumed_call(struct prb_borrow *b)
 {
 	uint8_t code[PRB_CODE_BEFORE];
 	struct prb_regs regs;
+	uint64_t arguments[6];
 
 	b->state.resumed = 0;
-	if (!b->arch->resumed_call)
+	if (!b->arch->resumed_call || b->arch->call(&b->state, arguments) != SYS_restart_syscall)
 		return NULL;
 	b->arch->registers(&b->state, &regs);
 	struct prb_error *err =
@@ -196,9 +198,6 @@ static struct prb_error *note_call(struct prb_borrow *b)
 /* The way back is laid before the first step away. */
 static struct prb_error *lay_way_back(struct prb_borrow *b)
 {
-	prb_fault_step();
-	if (ptrace(PTRACE_SETOPTIONS, b->stop.tid, NULL, PTRACE_O_TRACESYSGOOD))
-		return prb_error_os(errno, "cannot trace thread %d", b->stop.tid);
 	PRB_TRY(note_call(b));
 	b->arch->frame(&b->state, &b->code, &b->frame);
 	PRB_TRY(check_room(b));

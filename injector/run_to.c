@@ -29,7 +29,6 @@ struct run {
 	int signal; /* that it sends */
 	bool asked; /* to stop, wherever it is */
 	bool reached;
-	double begin; /* of the stop there */
 	double deadline;
 };
 
@@ -109,13 +108,11 @@ static struct prb_error *take_stop(struct run *run, int status, bool *done)
 	}
 	stop->signal = WSTOPSIG(status);
 	if (is_ours(run, stop->signal)) {
-		/* Without the signal it goes no further than to the stop that is asked for. */
 		stop->signal = 0;
 		run->reached = true;
-		run->begin = stop->begin;
-		PRB_TRY(ask(run));
+		*done = !run->asked; /* else it goes no further than to the stop asked for */
 	}
-	return prb_stop_go_on(stop);
+	return *done ? NULL : prb_stop_go_on(stop);
 }
 
 /* Whatever happens, the thread stands in the end, if it is still there. */
@@ -151,8 +148,6 @@ struct prb_error *prb_run_to(struct prb_stop *stop, uint64_t address, int timeou
 	if (run.fd >= 0)
 		close(run.fd);
 	*reached = run.reached && !stop->group_stop;
-	if (run.reached)
-		stop->begin = run.begin;
 	if (late)
 		prb_error_destroy(err);
 	return late ? late : err;

@@ -21,8 +21,9 @@
 
 /**
  * Has the thread, stopped and without a signal to deliver, run until it comes to @p address or
- * @p timeout_ms pass; *reached tells which. It stands then in an event stop, or a group stop; all
- * signals that came meanwhile were delivered. PRB_ERROR_UNSUPPORTED where there is no such
+ * @p timeout_ms pass; *reached tells which. It stands then in the stop of the breakpoint's signal,
+ * outside of any system call, or in an event stop, or a group stop; all signals that came before
+ * were delivered. PRB_ERROR_UNSUPPORTED where there is no such
  * breakpoint (permission, a processor without, all signals blocked): it stands too.
  * PRB_ERROR_TIMEOUT: it does not stop any more; PRB_ERROR_NO_PROCESS: it has ended.
  */

@@ -69,7 +69,7 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 	*ret = (struct prb_stop){.tid = tid};
 	prb_unstopped_begin();
 	prb_fault_step();
-	if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+	if (!ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACESYSGOOD)) {
 		ret->seized = true;
 		return NULL;
 	}
@@ -117,48 +117,57 @@ struct prb_error *prb_stop_lose(struct prb_stop *stop)
 	return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
 }
 
+/* Asks once; 0 and no error as long as it runs. */
+static struct prb_error *look(struct prb_stop *stop, double *deadline, pid_t *got, int *status)
+{
+	double last = stop->begin;
+
+	*got = waitpid(stop->tid, status, __WALL | WNOHANG);
+	if (*got == stop->tid)
+		return NULL;
+	if (*got < 0 && errno != EINTR)
+		return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
+	*got = 0;
+	stop->begin = now(); /* still running at this moment: the pause is not longer */
+	if (stop->begin - last > standstill)
+		*deadline += stop->begin - last;
+	if (stop->begin > *deadline)
+		return prb_error_create(PRB_ERROR_TIMEOUT,
+					"thread %d does not stop: it sleeps in the kernel",
+					stop->tid);
+	return NULL;
+}
+
 /*
  * Waits for the stop: a few polls, since a thread on another processor stops within microseconds;
- * then SIGCHLD, blocked in this thread and taken from the queue, so that nobody's handler runs.
+ * then SIGCHLD, which is blocked in this thread (unstopped.h) and taken from the queue, so that
+ * nobody's handler runs. A thread that is to run where we do waits for us to sleep, the next time
+ * too.
  */
 struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, int *status)
 {
 	enum { POLLS = 64, SHORT = 1000 };
-	sigset_t chld, before;
+	/* Seconds: it was not for want of our processor, if it took longer. */
+	static const double polled = 200e-6, unpolled = 30e-6;
+	int polls_most = stop->shares ? 0 : POLLS;
+	double begin = now(), longest = stop->shares ? unpolled : polled;
+	sigset_t chld;
+	pid_t got;
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
-	pthread_sigmask(SIG_BLOCK, &chld, &before);
-
-	struct prb_error *err = NULL;
 	for (int polls = 0;; polls++) {
-		pid_t got = waitpid(stop->tid, status, __WALL | WNOHANG);
-
-		if (got == stop->tid)
+		PRB_TRY(look(stop, &deadline, &got, status));
+		if (got)
 			break;
-		if (got < 0 && errno != EINTR) {
-			err = prb_error_os(ESRCH, "thread %d is gone", stop->tid);
-			break;
-		}
-		double last = stop->begin;
-
-		stop->begin = now(); /* still running at this moment: the pause is not longer */
-		if (stop->begin - last > standstill)
-			deadline += stop->begin - last;
-		if (stop->begin > deadline) {
-			err = prb_error_create(PRB_ERROR_TIMEOUT,
-					       "thread %d does not stop: it sleeps in the kernel",
-					       stop->tid);
-			break;
-		}
 		/* Somebody else's thread may have taken the signal: look again from time to time.
 		 * The shorter that is, the better is known when it stopped. */
 		long nap = polls < SHORT ? 100000 : 1000000;
-		if (polls >= POLLS)
+		if (polls >= polls_most)
 			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = nap});
+		stop->shares = polls >= polls_most && now() - begin < longest;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err || WIFSTOPPED(*status) ? err : prb_stop_lose(stop);
+	return WIFSTOPPED(*status) ? NULL : prb_stop_lose(stop);
 }
 
 struct prb_error *prb_stop_ask(struct prb_stop *stop)

@@ -29,6 +29,7 @@ struct prb_stop {
 	int signal;	 /**< to be delivered when it is let go; 0: none */
 	bool group_stop; /**< it was in a job-control stop, which stays in force */
 	bool in_call;	 /**< it slept in a system call when it was asked to stop (arch.h) */
+	bool shares;	 /**< it seems to run on our processor, when we let it */
 	double begin;	 /**< CLOCK_MONOTONIC seconds when the stop was asked for */
 };
 

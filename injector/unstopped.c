@@ -50,6 +50,7 @@ void prb_unstopped_begin(void)
 	sigaddset(&held, SIGTTIN);
 	sigaddset(&held, SIGTTOU);
 	sigaddset(&held, SIGCONT);
+	sigaddset(&held, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &held, &own.mask);
 	event.sigev_notify_thread_id = gettid();
 	/* One that has fired fires again only when its signal is taken: so there are several. */

@@ -11,8 +11,8 @@
 #ifndef PRB_INJECTOR_UNSTOPPED_H
 #define PRB_INJECTOR_UNSTOPPED_H
 
-/** Holds job control off, until it is ended as often. Where there is no timer to be had, SIGSTOP is
- * not. Begun already, it is extended. */
+/** Holds job control off, and SIGCHLD for who waits for stops, until it is ended as often. Where
+ * there is no timer to be had, SIGSTOP is not. Begun already, it is extended. */
 void prb_unstopped_begin(void);
 
 /** We are continued a tenth of a second from now; and 0.4, 1.6 and 6.4 seconds after the begin, for
