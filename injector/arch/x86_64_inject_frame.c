@@ -70,13 +70,20 @@ static const uint32_t magic_begin = 0x46505853, magic_end = 0x46505845;
 
 /*
  * Bytes of the vector registers that this thread may have in a frame: the kernel refuses what is
- * larger than the thread's own. Tile registers need a permission, which shows when they are used.
+ * larger than the thread's own. Tile registers need a permission, which shows when they are used;
+ * all others every thread has. The processor is asked only if there are tiles: in a virtual machine
+ * each answer takes as long as a stop.
  */
-static size_t frame_extended_size(uint64_t *features, uint64_t used)
+static size_t frame_extended_size(const struct prb_thread_state *state, uint64_t *features)
 {
 	const uint64_t tiles = UINT64_C(3) << 17;
 	size_t size = PRB_XSAVE_LEGACY + PRB_XSAVE_HEADER;
+	uint64_t used;
 
+	memcpy(features, state->extended + XSAVE_SOFTWARE, sizeof(*features));
+	memcpy(&used, state->extended + PRB_XSAVE_LEGACY, sizeof(used));
+	if (!(*features & tiles & ~used))
+		return state->extended_size;
 	*features &= ~tiles | used;
 	for (unsigned i = 2; i < 63; i++) {
 		unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -86,7 +93,7 @@ static size_t frame_extended_size(uint64_t *features, uint64_t used)
 		__cpuid_count(0xd, i, eax, ebx, ecx, edx);
 		size = PRB_MAX(size, (size_t)eax + ebx);
 	}
-	return size;
+	return PRB_MIN(size, state->extended_size);
 }
 
 static void put(struct prb_return_frame *ret, uint64_t address, const void *data, size_t size)
@@ -165,12 +172,8 @@ void prb_x86_64_frame(const struct prb_thread_state *state, const struct prb_tar
 		      struct prb_return_frame *ret)
 {
 	static const uint64_t nap[2] = {0, PRB_BORROW_NAP_NS};
-	uint64_t sp = prb_x86_64_general(state)->rsp, features, used;
-
-	memcpy(&features, state->extended + XSAVE_SOFTWARE, sizeof(features));
-	memcpy(&used, state->extended + PRB_XSAVE_LEGACY, sizeof(used));
-
-	size_t size = PRB_MIN(frame_extended_size(&features, used), state->extended_size);
+	uint64_t sp = prb_x86_64_general(state)->rsp, features;
+	size_t size = frame_extended_size(state, &features);
 	uint64_t extended = (sp - RED_ZONE - size - sizeof(magic_end)) & ~UINT64_C(63);
 	struct software_bytes note = {.magic = magic_begin,
 				      .extended_size = (uint32_t)(size + sizeof(magic_end)),
