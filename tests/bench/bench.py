@@ -32,9 +32,9 @@ IN_A_ROW = 5
 class Target:
     """A Python process with threads of known depth, ready when it says so."""
 
-    def __init__(self, python, threads, depth):
+    def __init__(self, python, threads, depth, *how):
         self.process = subprocess.Popen(
-            [python, str(HERE / "stacks.py"), str(threads), str(depth)],
+            [python, str(HERE / "stacks.py"), str(threads), str(depth), *how],
             stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         self.pid = self.process.pid

@@ -166,7 +166,7 @@ def agents(args, python, bench, folder):
     return table("Load an agent into a Python process of 4 threads, one busy", tools)
 
 
-def evals(args, python, bench):
+def evals(args, python, bench, title, *how):
     """1 + 1 in a process that has the agent."""
     original = Path(args.peers) / "original" / "bin"
     times = {"probing eval": [], "original probing eval": []}
@@ -175,7 +175,7 @@ def evals(args, python, bench):
         command["original probing eval"] = (str(original / "probing"), str(original / "python"))
     for _ in range(max(4, args.rounds // EVALS)):
         for name, (binary, interpreter) in command.items():
-            with bench.Target(interpreter, 4, 20) as target:
+            with bench.Target(interpreter, 4, 20, *how) as target:
                 where = [binary, "-t", str(target.pid)]
                 if bench.run_once(where + ["inject"])[1]:
                     continue
@@ -183,8 +183,7 @@ def evals(args, python, bench):
                     took, status = bench.run_once(where + ["eval", "1+1"])
                     if not status:
                         times[name].append(took)
-    return bench.table("eval 1+1 in a process that has the agent",
-                       {name: (found, None) for name, found in times.items() if found})
+    return bench.table(title, {name: (found, None) for name, found in times.items() if found})
 
 
 def page(args, python, bench):
@@ -192,4 +191,8 @@ def page(args, python, bench):
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
         return (libraries(args, Path(name)) + agents(args, python, bench, Path(name)) +
-                evals(args, python, bench))
+                evals(args, python, bench, "eval 1+1 in a process whose threads all wait", "idle") +
+                # A thread that never rests keeps the GIL for as long as Python lets it.
+                evals(args, python, bench,
+                      "eval 1+1 in a process of which a thread computes all the time, and gives "
+                      "the GIL away after 5 ms"))

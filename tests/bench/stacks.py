@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A target for measuring: THREADS threads, each DEPTH frames deep; all sleep but the main one.
+"""A target for measuring: THREADS threads, each DEPTH frames deep; all sleep but the main one, which
+with a third argument, "idle", sleeps too.
 
 The main thread runs all the time and notes the longest gap between two of its steps; SIGUSR1 makes
 it print that, in microseconds, and begin anew.
@@ -43,7 +44,7 @@ def main():
     for _ in range(threads - 1):
         threading.Thread(target=deeper, args=(depth - 4, sleep), daemon=True).start()
     print("ready", flush=True)
-    deeper(depth - 3, busy.run)
+    deeper(depth - 3, sleep if sys.argv[3:] == ["idle"] else busy.run)
 
 
 main()
