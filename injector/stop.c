@@ -233,19 +233,47 @@ struct prb_error *prb_stop_go_on(struct prb_stop *stop)
 	return NULL;
 }
 
+static int let_go(struct prb_stop *stop)
+{
+	prb_stop_restart_call(stop);
+	prb_fault_step();
+	return ptrace(PTRACE_DETACH, stop->tid, NULL, stop->signal);
+}
+
+/* Has it stopped after all, as it was asked to? */
+static bool has_stopped(struct prb_stop *stop)
+{
+	siginfo_t info = {};
+
+	if (waitid(P_PID, (id_t)stop->tid, &info, WSTOPPED | __WALL | WNOHANG) || !info.si_pid)
+		return false;
+	stop->stopped = true;
+	stop->begin = now();
+	/* What is more than a number of a signal is an event, or a system call. */
+	stop->signal = info.si_status >> 7 ? 0 : info.si_status;
+	return true;
+}
+
 /*
- * What dies while we trace it is ours to bury: until then an exec of its program waits, or its
- * process cannot end. A child of our own program is waited for by that.
+ * Neither stopped nor let go: it dies, or has not come to its stop yet. What dies while we trace it
+ * is ours to bury: until then an exec of its program waits, or its process cannot end. (A child of
+ * our own program is waited for by that.) What stops is let go.
  */
-static void bury(pid_t tid)
+static void part_late(struct prb_stop *stop)
 {
 	double end = now() + burial_timeout;
 
 	while (now() < end) {
-		struct status status = read_status(tid);
+		struct status status = read_status(stop->tid);
+		siginfo_t info = {};
 
-		if (!status.state || status.parent == getpid() ||
-		    waitpid(tid, NULL, __WALL | WNOHANG) || status.state == 'Z')
+		if (!status.state || (has_stopped(stop) && !let_go(stop)))
+			return;
+		if (status.parent != getpid() &&
+		    (waitid(P_PID, (id_t)stop->tid, &info, WEXITED | __WALL | WNOHANG) ||
+		     info.si_pid))
+			return;
+		if (status.state == 'Z')
 			return;
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	}
@@ -256,11 +284,9 @@ void prb_stop_end(struct prb_stop *stop, double *pause_us)
 	*pause_us = 0;
 	if (!stop->seized)
 		return;
-	prb_stop_restart_call(stop);
-	prb_fault_step();
-	if (ptrace(PTRACE_DETACH, stop->tid, NULL, stop->signal)) {
+	if (let_go(stop)) {
 		prb_log("stop", 1, "cannot let go of thread %d: %s", stop->tid, strerror(errno));
-		bury(stop->tid);
+		part_late(stop);
 	}
 	if (stop->stopped)
 		*pause_us = (now() - stop->begin) * 1e6;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Borrowed threads do what they are told and are as before, also when they find back alone. */
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -405,6 +406,53 @@ static void test_signals_on_the_way(void **state)
 	prb_target_destroy(child.target);
 }
 
+/* Does not stop as long as its child waits for the end of a pipe. */
+static void wait_in_vfork(void *pipe_ends)
+{
+	const int *ends = pipe_ends;
+	char byte;
+
+	close(ends[1]);
+	if (!vfork()) {
+		if (read(ends[0], &byte, 1))
+			_exit(1);
+		_exit(0);
+	}
+	pause();
+}
+
+static void *close_later(void *fd)
+{
+	/* Nothing tells when prb_stop_end() waits; earlier or later is harmless. */
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* What stops only after it was given up is let go nevertheless. */
+static void test_stops_too_late(void **state)
+{
+	struct child child;
+	struct prb_stop stop;
+	pthread_t thread;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	start(&child, wait_in_vfork, ends);
+	await(&child, 'D', NULL);
+	close(ends[0]);
+	ok(prb_stop_seize(child.pid, &stop));
+	ok(prb_stop_ask(&stop));
+	struct prb_error *err = prb_stop_wait(&stop, 1);
+	assert_true(prb_error_catch(&err, PRB_ERROR_TIMEOUT));
+	assert_int_equal(pthread_create(&thread, NULL, close_later, &ends[1]), 0);
+	prb_stop_end(&stop, &(double){0});
+	pthread_join(thread, NULL);
+	await(&child, 'S', "pause");
+	finish(&child);
+}
+
 #ifdef __x86_64__
 /* Whatever lies around it, and nowhere beyond what is there. */
 static void test_find_store(void **state)
@@ -467,7 +515,7 @@ int main(void)
 		cmocka_unit_test(test_calls),		cmocka_unit_test(test_way_back),
 		cmocka_unit_test(test_way_back_unmaps), cmocka_unit_test(test_run_to),
 		cmocka_unit_test(test_no_signal_left),	cmocka_unit_test(test_signals_on_the_way),
-		cmocka_unit_test(test_find_store),
+		cmocka_unit_test(test_stops_too_late),	cmocka_unit_test(test_find_store),
 	};
 
 	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);
