@@ -35,7 +35,7 @@ static struct prb_error *step(struct prb_borrow *b, int request, int signal)
 
 static struct prb_error *await(struct prb_borrow *b, double deadline, int *status)
 {
-	struct prb_error *err = prb_stop_await(&b->stop, deadline, status);
+	struct prb_error *err = prb_stop_await(&b->stop, deadline, true, status);
 
 	if (!b->stop.seized)
 		b->changed = false;

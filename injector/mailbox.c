@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,7 +84,7 @@ struct prb_error *prb_mail_write(int memory, uint64_t address, const void *data,
 	return check_done(pwrite(memory, data, length, (off_t)address), address, length);
 }
 
-enum { STOPPED_POLLS = 1000 }; /* after so many it is asked whether it is stopped */
+enum { LOOK_POLLS = 1000 }; /* after so many it is asked why nothing comes */
 
 /* Short waits at first: most calls take microseconds. */
 static void wait_a_little(unsigned polls)
@@ -115,6 +116,22 @@ static struct prb_error *stopped(pid_t pid)
 					       "process %d was stopped by job control meanwhile",
 					       pid),
 			      "let it go on, and inject again: kill -CONT %d", pid);
+}
+
+/*
+ * Why nothing comes of a call, if that can be seen: everything is stopped, or the thread has died
+ * while we traced it. An exec of its program waits until we have buried it, however late that is on
+ * a busy machine; until then its memory is there, and silent.
+ */
+static struct prb_error *look_why(struct prb_mail *mail)
+{
+	siginfo_t info = {};
+
+	if (is_stopped(mail->target->pid))
+		return stopped(mail->target->pid);
+	if (!waitid(P_PID, (id_t)mail->tid, &info, WEXITED | __WALL | WNOHANG) && info.si_pid)
+		return prb_error_os(ESRCH, "thread %d is gone", mail->tid);
+	return NULL;
 }
 
 /* Looks through a list of the threads, which lacks some if others come and go meanwhile. */
@@ -249,8 +266,8 @@ struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
 			break;
 		if (prb_mail_now() > deadline)
 			return prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
-		if (polls % STOPPED_POLLS == STOPPED_POLLS - 1 && is_stopped(mail->target->pid))
-			return stopped(mail->target->pid);
+		if (polls % LOOK_POLLS == LOOK_POLLS - 1)
+			PRB_TRY(look_why(mail));
 		wait_a_little(polls);
 	}
 	return prb_mail_read(mail->memory, mail->address + offsetof(struct prb_mailbox, result),

@@ -122,7 +122,8 @@ static struct prb_error *wait_for_it(struct run *run)
 	int status;
 
 	for (int stops = 0; !done; stops++) {
-		struct prb_error *err = prb_stop_await(run->stop, run->deadline, &status);
+		struct prb_error *err =
+			prb_stop_await(run->stop, run->deadline, run->asked, &status);
 		bool late = !run->asked && prb_error_catch(&err, PRB_ERROR_TIMEOUT);
 
 		PRB_TRY(err);

@@ -22,8 +22,9 @@ enum { NAP_NS = 500000 };
 
 /* Seconds: we stood still ourselves, which does not count as waiting. */
 static const double standstill = 0.1;
-static const double burial_timeout = 1.0; /* for a thread that was killed to end */
-static const double turn_timeout = 1.0;	  /* for another command that has the thread */
+static const double burial_timeout = 1.0;   /* for a thread that was killed to end */
+static const double runnable_timeout = 1.0; /* more, for a thread that waits for a processor */
+static const double turn_timeout = 1.0;	    /* for another command that has the thread */
 
 static double now(void)
 {
@@ -117,8 +118,33 @@ struct prb_error *prb_stop_lose(struct prb_stop *stop)
 	return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
 }
 
-/* Asks once; 0 and no error as long as it runs. */
-static struct prb_error *look(struct prb_stop *stop, double *deadline, pid_t *got, int *status)
+struct waiting {
+	double deadline;
+	bool patient; /* may be extended once */
+};
+
+/*
+ * What waits for a processor stops when it gets one, which on a busy machine takes its time; what
+ * sleeps in the kernel may do so for ever.
+ */
+static struct prb_error *late(const struct prb_stop *stop, struct waiting *w)
+{
+	char state = read_status(stop->tid).state;
+	bool runs = state == 'R' || state == 't'; /* or has stopped since it was asked */
+
+	if (runs && w->patient) {
+		w->patient = false;
+		w->deadline += runnable_timeout;
+		return NULL;
+	}
+	return prb_error_create(PRB_ERROR_TIMEOUT,
+				runs ? "thread %d does not stop: it gets no processor"
+				     : "thread %d does not stop: it sleeps in the kernel",
+				stop->tid);
+}
+
+/* Asks once; *got is 0 as long as it runs. */
+static struct prb_error *look(struct prb_stop *stop, struct waiting *w, pid_t *got, int *status)
 {
 	double last = stop->begin;
 
@@ -130,12 +156,8 @@ static struct prb_error *look(struct prb_stop *stop, double *deadline, pid_t *go
 	*got = 0;
 	stop->begin = now(); /* still running at this moment: the pause is not longer */
 	if (stop->begin - last > standstill)
-		*deadline += stop->begin - last;
-	if (stop->begin > *deadline)
-		return prb_error_create(PRB_ERROR_TIMEOUT,
-					"thread %d does not stop: it sleeps in the kernel",
-					stop->tid);
-	return NULL;
+		w->deadline += stop->begin - last;
+	return stop->begin > w->deadline ? late(stop, w) : NULL;
 }
 
 /*
@@ -144,20 +166,21 @@ static struct prb_error *look(struct prb_stop *stop, double *deadline, pid_t *go
  * nobody's handler runs. A thread that is to run where we do waits for us to sleep, the next time
  * too.
  */
-struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, int *status)
+struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool patient, int *status)
 {
 	enum { POLLS = 64, SHORT = 1000 };
 	/* Seconds: it was not for want of our processor, if it took longer. */
 	static const double polled = 200e-6, unpolled = 30e-6;
 	int polls_most = stop->shares ? 0 : POLLS;
 	double begin = now(), longest = stop->shares ? unpolled : polled;
+	struct waiting waiting = {deadline, patient};
 	sigset_t chld;
 	pid_t got;
 
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	for (int polls = 0;; polls++) {
-		PRB_TRY(look(stop, &deadline, &got, status));
+		PRB_TRY(look(stop, &waiting, &got, status));
 		if (got)
 			break;
 		/* Somebody else's thread may have taken the signal: look again from time to time.
@@ -185,7 +208,7 @@ struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms)
 {
 	int status;
 
-	PRB_TRY(prb_stop_await(stop, stop->begin + timeout_ms / 1e3, &status));
+	PRB_TRY(prb_stop_await(stop, stop->begin + timeout_ms / 1e3, true, &status));
 	stop->stopped = true;
 	if (status >> 16 == PTRACE_EVENT_STOP)
 		stop->group_stop = WSTOPSIG(status) != SIGTRAP;

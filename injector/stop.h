@@ -46,15 +46,17 @@ struct prb_error *prb_stop_ask(struct prb_stop *stop) PRB_MUST_CHECK;
 
 /**
  * Waits until it has. PRB_ERROR_TIMEOUT if it does not stop within @p timeout_ms of being asked
- * (it sleeps uninterruptibly in the kernel); PRB_ERROR_NO_PROCESS if it has ended.
+ * (it sleeps uninterruptibly in the kernel), or a second later if it waits for a processor;
+ * PRB_ERROR_NO_PROCESS if it has ended.
  */
 struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms) PRB_MUST_CHECK;
 
 /**
  * Waits for the thread's next stop, and gives the status as waitpid() does. PRB_ERROR_TIMEOUT after
- * @p deadline (CLOCK_MONOTONIC seconds); PRB_ERROR_NO_PROCESS if it has ended.
+ * @p deadline (CLOCK_MONOTONIC seconds), @p patient: or a second later if it waits for a processor
+ * then; PRB_ERROR_NO_PROCESS if it has ended.
  */
-struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline,
+struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool patient,
 				 int *status) PRB_MUST_CHECK;
 
 /** What to say of a seized thread that has ended; there is nothing to let go of any more. */

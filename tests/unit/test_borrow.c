@@ -453,6 +453,46 @@ static void test_stops_too_late(void **state)
 	finish(&child);
 }
 
+static void run_on_one_processor(void *niceness)
+{
+	cpu_set_t where;
+
+	CPU_ZERO(&where);
+	sched_getaffinity(0, sizeof(where), &where);
+	for (int i = 0, found = 0; i < CPU_SETSIZE; i++) {
+		if (CPU_ISSET(i, &where) && found++)
+			CPU_CLR(i, &where);
+	}
+	sched_setaffinity(0, sizeof(where), &where);
+	if (nice(*(int *)niceness) == -1)
+		_exit(98);
+	for (;;)
+		;
+}
+
+/* One that wants to run, but others have its processor, is no thread that does not stop. */
+static void test_stops_late(void **state)
+{
+	struct child others[2], child;
+	struct prb_stop stop;
+	int low = 10, as_ever = 0;
+
+	(void)state;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(others); i++)
+		start(&others[i], run_on_one_processor, &as_ever);
+	start(&child, run_on_one_processor, &low);
+	await(&child, 'R', NULL);
+	for (int i = 0; i < TRIES; i++) {
+		ok(prb_stop_seize(child.pid, &stop));
+		ok(prb_stop_ask(&stop));
+		ok(prb_stop_wait(&stop, 0));
+		prb_stop_end(&stop, &(double){0});
+	}
+	finish(&child);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(others); i++)
+		finish(&others[i]);
+}
+
 #ifdef __x86_64__
 /* Whatever lies around it, and nowhere beyond what is there. */
 static void test_find_store(void **state)
@@ -515,7 +555,8 @@ int main(void)
 		cmocka_unit_test(test_calls),		cmocka_unit_test(test_way_back),
 		cmocka_unit_test(test_way_back_unmaps), cmocka_unit_test(test_run_to),
 		cmocka_unit_test(test_no_signal_left),	cmocka_unit_test(test_signals_on_the_way),
-		cmocka_unit_test(test_stops_too_late),	cmocka_unit_test(test_find_store),
+		cmocka_unit_test(test_stops_too_late),	cmocka_unit_test(test_stops_late),
+		cmocka_unit_test(test_find_store),
 	};
 
 	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);
