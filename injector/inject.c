@@ -14,7 +14,8 @@
 
 enum {
 	SHORT_SLEEP_NS = 20000,
-	LONG_SLEEP_NS = 1000000,
+	LONG_SLEEP_NS = 10000000, /* few, since each takes longer on a busy machine */
+	WAIT_NS = 1000000,
 	ENDING_LOOKS = 100,
 	MAIL_OFFSET = PRB_SCRATCH_CODE + PRB_SCRATCH_STACK,
 	TEXT_OFFSET = MAIL_OFFSET + PRB_SCRATCH_DATA - PRB_SCRATCH_TEXT,
@@ -237,7 +238,7 @@ static struct prb_error *prepare_patiently(struct injection *in,
 			return err;
 		prb_error_destroy(err);
 		forget(in);
-		nanosleep(&(struct timespec){.tv_nsec = LONG_SLEEP_NS}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 		PRB_TRY(prb_target_refresh_maps(in->t));
 	}
 }
@@ -255,7 +256,7 @@ static struct prb_error *name_end(struct injection *in, struct prb_error *err)
 		err = prb_mail_read(in->memory, in->libc.code.gadget, &byte, sizeof(byte));
 		if (err)
 			break;
-		nanosleep(&(struct timespec){.tv_nsec = LONG_SLEEP_NS}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 	}
 	if (!err)
 		return prb_error_hint(

@@ -4,7 +4,7 @@
  *
  * One mapping: a page of code, a stack for the borrowed thread, and the mailbox. The new thread
  * waits at the mailbox for a function to call and leaves its result there. It waits without being
- * woken (a few thousand short sleeps), and when nothing comes any more, because we were killed or
+ * woken (some hundred short sleeps), and when nothing comes any more, because we were killed or
  * told it to end, it closes the descriptor, unmaps all of this and ends. (It unmaps nothing if it
  * is not known that the borrowed thread has left the code.)
  *
