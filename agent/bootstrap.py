@@ -2,7 +2,8 @@
 # Runs in the target, for Python 3.4 and later. The agent puts functions in front:
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
-#   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, which join this
+#   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
+#                           5 tracing.py, which join this
 import _thread
 import posix
 import sys

@@ -8,6 +8,7 @@
 #include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/status.h"
+#include "agent/tracing.h"
 
 enum {
 	METH_VARARGS = 1,
@@ -131,19 +132,21 @@ static bool no_room(void)
 	       (py->PyExc_RecursionError && py->PyErr_ExceptionMatches(*py->PyExc_RecursionError));
 }
 
-/** Called by the interpreter: (code, line or offset). @self is a function of agent/breaks.py. */
-static object *called(object *self, object *arguments)
+bool prba_breaks_heard(void)
 {
-	object *code = py->PyTuple_GetItem(arguments, 0), *at = py->PyTuple_GetItem(arguments, 1);
-	object *result = NULL;
+	return is_heard(false);
+}
+
+object *prba_breaks_call(object *function, object *first, object *second)
+{
+	object *result;
 	int error = errno;
 	intptr_t length;
 	char *what;
 
 	atomic_fetch_add(&inside, 1);
 	atomic_fetch_add(&entered, 1);
-	if (code && at)
-		result = py->PyObject_CallFunctionObjArgs(self, code, at, NULL);
+	result = py->PyObject_CallFunctionObjArgs(function, first, second, NULL);
 	if (!result && no_room()) {
 		/* The program has room for its own call, and not for ours: it goes on. */
 		py->PyErr_Clear();
@@ -156,6 +159,14 @@ static object *called(object *self, object *arguments)
 	atomic_fetch_sub(&inside, 1);
 	errno = error;
 	return result;
+}
+
+/** Called by the interpreter: (code, line or offset). @self is a function of agent/breaks.py. */
+static object *called(object *self, object *arguments)
+{
+	object *code = py->PyTuple_GetItem(arguments, 0), *at = py->PyTuple_GetItem(arguments, 1);
+
+	return code && at ? prba_breaks_call(self, code, at) : NULL;
 }
 
 /** guard(function): what the interpreter may call in its place. */
@@ -187,4 +198,5 @@ void prba_breaks_forked(void)
 {
 	atomic_store(&inside, 0);
 	atomic_store(&probing_agent_break_quiet, 0);
+	prba_tracing_forked();
 }

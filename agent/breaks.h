@@ -37,6 +37,16 @@ PRBA_EXPORT void probing_agent_break_stops(const char *what);
 /** Keeps what the function looks like without a breakpoint. Before one can be set. */
 void prba_breaks_remember(void);
 
+/** Whether a debugger has its breakpoint in our function; it is looked for now and then. */
+bool prba_breaks_heard(void);
+
+/**
+ * Calls a function of agent/breaks.py with up to two arguments; the thread stops if it gives text.
+ * False if the program left no room for the call. NULL with an exception, which is the program's. A
+ * new reference. For who holds the GIL.
+ */
+object *prba_breaks_call(object *function, object *first, object *second);
+
 /** A thread is in one of our functions, on behalf of the interpreter. For who holds the GIL. */
 bool prba_breaks_called(void);
 /** How often one was, since the process began. */

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Joins bootstrap.py when a debugger first asks for a breakpoint: those at lines, by sys.monitoring. The
-# interpreter calls only at lines of code that has one, and once for each function that it first
-# starts from then on. The agent adds:
+# Joins bootstrap.py when a debugger first asks for a breakpoint: those at lines, which monitoring.py has
+# the interpreter call us at from 3.12 on, and tracing.py before. The agent adds:
 #   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
 #   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
 #                    sure, 2 to be told once that the debugger is there
+# Both files have:
+#   begin()          why nothing can be watched, None if it can
+#   watch(code), unwatch(codes)   those that have a breakpoint
+#   apply()          once all is known that is to be watched
+#   deaf()           how many threads cannot stop
+#   forget_breaks(*more)   all breakpoints, and those of @more that were just forgotten
 NOBODY, LISTENS, NOT_NOW = range(3)
 GLANCE, SURE, BEGINS = range(3)
 MAX_CODES = 1000  # of a breakpoint
 NAMES = 10000  # of a dict that is looked through
 NEAR = 4  # lines that are proposed
 FROZEN = 1000  # objects, which 3.12 itself freezes when it starts
-TOOLS = (4, 3, 5)  # of sys.monitoring: those that no kind of tool has for itself, first
 Code, Function = type(gone.__code__), type(gone)
+GONE = object()
 FREE_THREADED = "free-threading" in sys.version
 breaks = {}  # {number: Break}
 counted = [0]
-tool = []
 
 
 class Break:
@@ -64,7 +68,9 @@ class Break:
     def told(self):
         return {"number": self.number, "file": self.file, "line": self.line,
                 "condition": self.text, "hits": self.hits, "lost": self.lost,
-                "places": [(each.co_filename, each.co_qualname) for each in self.codes]}
+                "places": [(each.co_filename, getattr(each, "co_qualname", each.co_name))
+                           for each in self.codes],
+                "deaf": deaf()}
 
 
 def describe(error):
@@ -83,6 +89,10 @@ def nested(code):
 
 def lines_of(code):
     """Where it may stop: behind what each call begins with."""
+    if sys.version_info < (3, 11):
+        import dis
+
+        return {line for _, line in dis.findlinestarts(code)}
     import opcode
 
     text, at = code.co_code, 0
@@ -91,33 +101,13 @@ def lines_of(code):
     return {line for _, end, line in code.co_lines() if line and end > at + 2}
 
 
-def watch(code):
-    """Again, if it is: lines that were none are looked at once more."""
-    line = sys.monitoring.events.LINE
-    for number in list(tool):
-        set_events(number, code, 0)
-        set_events(number, code, line)
-        if number not in tool:
-            set_events(number, code, 0)
-
-
-def set_events(number, code, events):
-    """What raised here would be raised in the program, where another thread may take all back."""
-    try:
-        sys.monitoring.set_local_events(number, code, events)
-    except ValueError:
-        pass
-
-
-def on_line(code, line):
-    points = [each for each in list(breaks.values()) if each.line == line and each.has(code)]
-    if not points:
-        return sys.monitoring.DISABLE
+def reached(points, frame):
+    """A line that has these, in that frame: the text to stop with, None, GONE: nobody would hear it."""
     heard = listener(GLANCE)
     if heard == NOT_NOW and evaluating():
         return None
     for point in points if heard != NOBODY else ():
-        text = point.stops(sys._getframe(1))
+        text = point.stops(frame)
         if text:
             heard = listener(SURE)
             if heard != NOBODY:
@@ -125,37 +115,18 @@ def on_line(code, line):
                 return text
     if heard == NOBODY:
         forget_breaks()
-        return sys.monitoring.DISABLE
+        return GONE
     return None
 
 
-def on_start(code, _):
+def started(code):
+    """Code that was not seen before: the breakpoints of its file, which may be in it from now on."""
     if listener(GLANCE) == NOBODY:
         forget_breaks()
-    for point in list(breaks.values()):
-        if point.is_of(code):
-            point.add(code)
-    return sys.monitoring.DISABLE
-
-
-line_reached, code_started = guard(on_line), guard(on_start)
-
-
-def begin():
-    """Why nothing can be watched, None if it can."""
-    if tool:
-        return None
-    monitoring = sys.monitoring
-    for number in TOOLS:
-        if monitoring.get_tool(number) is None:
-            monitoring.use_tool_id(number, "probing")
-            tool.append(number)
-            monitoring.register_callback(number, monitoring.events.LINE, line_reached)
-            monitoring.register_callback(number, monitoring.events.PY_START, code_started)
-            monitoring.set_events(number, monitoring.events.PY_START)
-            return None
-    return "sys.monitoring has no place left: %s have them" % ", ".join(
-        str(monitoring.get_tool(number)) for number in TOOLS)
+    points = [point for point in list(breaks.values()) if point.is_of(code)]
+    for point in points:
+        point.add(code)
+    return points
 
 
 def forget(number):
@@ -164,29 +135,8 @@ def forget(number):
     left = list(breaks.values())
     if not left:
         forget_breaks(point)
-    for code in point.codes if point and left else ():
-        if not any(each.has(code) for each in left):
-            for holder in list(tool):
-                set_events(holder, code, 0)
-
-
-def forget_breaks(*more):
-    """All of them, and of what @more was just forgotten; by the first thread that does."""
-    monitoring = sys.monitoring
-    try:
-        number = tool.pop()
-    except IndexError:
-        return
-    points = list(breaks.values()) + [each for each in more if each]
-    breaks.clear()
-    # First what is called: without a GIL, the change of events waits for who is about to call it.
-    monitoring.register_callback(number, monitoring.events.LINE, None)
-    monitoring.register_callback(number, monitoring.events.PY_START, None)
-    monitoring.set_events(number, 0)
-    for point in points:
-        for code in list(point.codes):
-            monitoring.set_local_events(number, code, 0)
-    monitoring.free_tool_id(number)
+    elif point:
+        unwatch([code for code in point.codes if not any(each.has(code) for each in left)])
 
 
 def loaded():
@@ -268,7 +218,7 @@ def add(file, line, condition):
         for each in nested(code):
             lines |= lines_of(each)
     # What was frozen is not listed, and shows when it is called.
-    if lines and line not in lines and gc.get_freeze_count() < FROZEN:
+    if lines and line not in lines and getattr(gc, "get_freeze_count", int)() < FROZEN:
         near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
         return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
     problem = begin()
@@ -280,6 +230,7 @@ def add(file, line, condition):
     breaks[point.number] = point
     for code in ours.values():
         point.add(code)
+    apply()
     return point.told()
 
 
@@ -296,3 +247,6 @@ def answer(job, text):
         told = [each.told() for each in breaks.values()]
     send(job, 3, repr(told))
     return DONE
+
+
+load(4 if sys.version_info >= (3, 12) else 5, "begin")

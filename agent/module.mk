@@ -11,7 +11,8 @@ $(O)/agent/%.o: agent/%.c GNUmakefile agent/module.mk
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) -U_FORTIFY_SOURCE $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) \
 		-fno-stack-protector -MMD -MP -c -o $@ $<
 
-$(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py agent/breaks.py
+$(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py agent/breaks.py \
+	agent/monitoring.py agent/tracing.py
 
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \

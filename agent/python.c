@@ -14,6 +14,7 @@
 #include "agent/main_thread.h"
 #include "agent/pause.h"
 #include "agent/python_table.h"
+#include "agent/tracing.h"
 
 struct prba_python_table prba_python;
 static const struct prba_python_table *const py = &prba_python;
@@ -471,11 +472,11 @@ enum prba_python_left prba_python_leave(void)
 
 	if (!atomic_load(&found))
 		return PRBA_PYTHON_LEFT;
-	if (prba_main_is_called() || prba_breaks_called())
+	if (prba_main_is_called() || prba_breaks_called() || prba_tracing_stays())
 		return PRBA_PYTHON_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_PYTHON_ENDS;
-	if (!refusal && (prba_main_was_called() || calls_before))
+	if (!refusal && (prba_main_was_called() || calls_before || prba_tracing_was_on()))
 		see_it_off();
 	/* Without a GIL one may have been about to call us, and have come in only now. */
 	return prba_breaks_calls() == calls_before ? PRBA_PYTHON_LEFT : PRBA_PYTHON_CALLS;

@@ -19,6 +19,9 @@ struct prba_method {
 	const char *doc;
 };
 
+/** What the interpreter calls for an event. */
+typedef int prba_tracer(object *self, object *frame, int event, object *argument);
+
 /* X(result, name, arguments) */
 #define PRBA_PYTHON_REQUIRED(X)                                                    \
 	X(int, Py_IsInitialized, (void))                                           \
@@ -60,15 +63,28 @@ struct prba_method {
 	X(void, Py_DecRef, (object *))
 
 /* Before 3.7 the GIL is made only when there is a second thread; the next two are of 3.7 to 3.12
- * and of 3.13 on. A build without a GIL stops its world instead. */
-#define PRBA_PYTHON_OPTIONAL(X)                    \
-	X(int, PyEval_ThreadsInitialized, (void))  \
-	X(void, PyEval_InitThreads, (void))        \
-	X(int, _Py_IsFinalizing, (void))           \
-	X(int, Py_IsFinalizing, (void))            \
-	X(void *, PyInterpreterState_Main, (void)) \
-	X(void, _PyEval_StopTheWorld, (void *))    \
-	X(void, _PyEval_StartTheWorld, (void *))
+ * and of 3.13 on. A build without a GIL stops its world instead. The others trace, before 3.12. */
+#define PRBA_PYTHON_OPTIONAL(X)                                                                    \
+	X(int, PyEval_ThreadsInitialized, (void))                                                  \
+	X(void, PyEval_InitThreads, (void))                                                        \
+	X(int, _Py_IsFinalizing, (void))                                                           \
+	X(int, Py_IsFinalizing, (void))                                                            \
+	X(void *, PyInterpreterState_Main, (void))                                                 \
+	X(void, _PyEval_StopTheWorld, (void *))                                                    \
+	X(void, _PyEval_StartTheWorld, (void *))                                                   \
+	X(void *, PyInterpreterState_Head, (void))                                                 \
+	X(void *, PyInterpreterState_Next, (void *))                                               \
+	X(void *, PyInterpreterState_ThreadHead, (void *))                                         \
+	X(void *, PyThreadState_Next, (void *))                                                    \
+	X(void *, PyThreadState_Swap, (void *))                                                    \
+	X(void, PyEval_SetTrace, (prba_tracer *, object *))                                        \
+	X(void, PyEval_SetProfile, (prba_tracer *, object *))                                      \
+	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))                                \
+	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *))                              \
+	X(int, PyFrame_GetLineNumber, (object *))                                                  \
+	X(int, Py_GetRecursionLimit, (void))                                                       \
+	X(void, Py_SetRecursionLimit, (int))                                                       \
+	X(void, Py_IncRef, (object *))
 
 struct prba_python_table {
 #define PRBA_MEMBER(result, name, arguments) result(*name) arguments;

@@ -2,7 +2,8 @@
 """Breakpoints at lines of Python: agent/breaks.py from the other side.
 
 The agent has the interpreter call it at these lines, and calls an empty function of its own then,
-at which the debugger has a real breakpoint. So the debugger does nothing at lines without one.
+at which the debugger has a real breakpoint. So the debugger does nothing at lines without one. Before
+Python 3.12 the interpreter has to trace for that, which costs time.
 """
 
 import ast
@@ -15,7 +16,18 @@ from .stacks import frame_name, frame_place
 from .text import safe
 
 SECONDS = 60  # all objects of the process are looked at
-FIRST = (3, 12)  # version of Python
+FIRST = (3, 6)  # version of Python
+UNTRACED = (3, 12)  # the first that need not be
+# How many times as long it takes: recursive calls, a loop, calls of functions of C, lines of a function
+# that has one. From the table in docs/debuggers.md, which `make bench-breaks` makes.
+COSTS = {
+    (3, 6): (1, 1, 1, 1),
+    (3, 7): (1, 1, 1, 1),
+    (3, 8): (1, 1, 1, 1),
+    (3, 9): (1, 1, 1, 1),
+    (3, 10): (1, 1, 1, 1),
+    (3, 11): (1, 1, 1, 1),
+}
 LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-threaded build
 FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
 SHOWN = 3  # places of a breakpoint
@@ -23,21 +35,36 @@ TEXT_MAX = 4096
 _VERSION = "SELECT python_version, free_threaded FROM process.info"
 
 
+def version_of(text):
+    """(3, 11) of 3.11.2."""
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
 def check(debugger, control):
-    """Refuses what can have none."""
+    """Refuses what can have none. The version."""
     agent.check(debugger, control, "break-py")
     with open_session(debugger) as session:
         rows = session.query(_VERSION)
     text = rows[0]["python_version"] if rows else None
     if not text:
         raise Problem("break-py: there is no Python in this process")
-    if tuple(int(part) for part in text.split(".")[:2]) < FIRST:
-        raise Problem("break-py needs Python 3.12 or later, and this is %s, which could only be "
-                      "stopped by tracing each of its lines: 'probing -t %d debug --dap' of a shell "
-                      "has breakpoints that do so, from 3.8 on" % (text, debugger.pid()))
+    if version_of(text) < FIRST:
+        raise Problem("break-py needs Python 3.6 or later, and this is %s, whose code cannot be traced "
+                      "in this way" % text)
     if rows[0]["free_threaded"] and text in LISTS_BADLY:
         raise Problem("break-py: free-threaded Python %s may die when its objects are listed, which "
                       "3.13.1 has mended: run the program with that" % text)
+    return version_of(text)
+
+
+def cost(version):
+    """Lines about what a breakpoint costs the program in that version, none: next to nothing."""
+    if version >= UNTRACED:
+        return []
+    return ["  Python %d.%d has to be traced for this: until it is deleted, calls take about %.1f times as "
+            "long," % (*version, COSTS[version][0]),
+            "  loops %.1f times, calls of functions of C %.1f times, and lines of a function that has it "
+            "%.0f times" % COSTS[version][1:]]
 
 
 class Breaks:
@@ -101,6 +128,9 @@ def described(told):
     if len(files) > 1:
         lines[0] += ", of %d files" % len(files)
         lines += ["  " + safe(file) for file in files]
+    if told["deaf"]:
+        lines.append("  %d thread%s a tracer or profiler of the program's own, and may not stop"
+                     % (told["deaf"], " has" if told["deaf"] == 1 else "s have"))
     if told["lost"]:
         lines.append("  and %d more of this line's code, in which it does not stop" % told["lost"])
     return lines

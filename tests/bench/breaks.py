@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a breakpoint of Python (`probing break-py` in gdb) costs a program that does not come to it.
 
-For each interpreter from 3.12 on a program measures the processor time of loops and calls: before,
-while a gdb lets it run with a breakpoint at a line of another function, at a line of the same
-function that is not reached, and at one that is, with a condition that is false; and after that gdb
-was killed. Each time is the least of some hundred. Writes the table between the marks of the page.
+For each interpreter a program measures the processor time of loops and calls: before, while a gdb
+lets it run with a breakpoint at a line of another function, at a line of the same function that is
+not reached, and at one that is, with a condition that is false; and after that gdb was killed. From
+3.12 on, a work load is enough; before, code is slowed down that has no breakpoint, so recursive
+calls, a loop without any and calls of functions of C are measured one by one. Each time is the
+least of some hundred. Writes the tables between the marks of the page.
 
 Usage: breaks.py --library LIBRARY [--page FILE] [--rounds N]
 """
@@ -20,9 +22,12 @@ from pathlib import Path
 from debuggers import interpreters
 
 ROOT = Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- made by tests/bench/breaks.py -->", "<!-- end of what breaks.py made -->"
+MARKS = "<!-- made by tests/bench/breaks.py -->", "<!-- end of what breaks.py made -->"
+TRACED_MARKS = ("<!-- made by tests/bench/breaks.py, before 3.12 -->",
+                "<!-- end of what breaks.py made, before 3.12 -->")
 CALLS, TURNS = 4000, 5
-# Prints microseconds of processor time of CALLS calls, for each line that it is sent.
+FIRST_TRACED, FIRST = (3, 6), (3, 12)  # of tracing, of sys.monitoring
+# Prints microseconds of processor time of each kind of work, for each line that it is sent.
 PROGRAM = """import sys, time
 def never():
     return 1
@@ -33,27 +38,42 @@ def work(number):
     for step in (1, 2, 3):
         total += step
     return total
-def measured():
-    best = 1e9
-    for _ in range(int(sys.argv[1])):
-        start = time.thread_time()
-        for number in range(%d):
-            work(number)
-        best = min(best, time.thread_time() - start)
-    return best
+def mixed():
+    for number in range(%d):
+        work(number)
+def fibonacci(number=16):
+    return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
+def loop():
+    total = 0
+    for number in range(20000):
+        total += number * 2
+        if total < 0:
+            total = 1
+def of_c():
+    list = []
+    for number in range(4000):
+        list.append(abs(number))
 for line in sys.stdin:
-    print(measured() * 1e6, flush=True)
+    kinds = [globals()[name] for name in line.split()]
+    best = [1e9] * len(kinds)
+    for _ in range(int(sys.argv[1])):
+        for at, kind in enumerate(kinds):
+            start = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
+            kind()
+            best[at] = min(best[at], time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) - start)
+    print(*[each * 1e6 for each in best], flush=True)
 """ % CALLS
 NEVER, UNREACHED, REACHED = 3, 6, 7
+MIXED, ALONE = ["mixed"], ["fibonacci", "loop", "of_c"]
 
 
-def ask(process):
-    process.stdin.write("go\n")
+def ask(process, kinds):
+    process.stdin.write(" ".join(kinds) + "\n")
     process.stdin.flush()
-    return float(process.stdout.readline())
+    return [float(each) for each in process.stdout.readline().split()]
 
 
-def with_breakpoint(args, process, number, place, kill=False):
+def with_breakpoint(args, process, kinds, number, place, kill=False):
     """The same while gdb has it, the one with that number, and deletes it or is killed."""
     commands = ["source %s" % (ROOT / "gdbplugin" / "probing-gdb.py"),
                 "probing break-py %s" % place, "echo set\\n", "continue"]
@@ -69,7 +89,7 @@ def with_breakpoint(args, process, number, place, kill=False):
                 said.append(gdb.stdout.readline())
                 if not said[-1]:
                     raise SystemExit("gdb failed:\n" + "".join(said))
-            taken = ask(process)
+            taken = ask(process, kinds)
             if not kill:
                 gdb.send_signal(signal.SIGINT)
                 gdb.communicate(timeout=60)
@@ -78,27 +98,69 @@ def with_breakpoint(args, process, number, place, kill=False):
             gdb.kill()
 
 
-def row(args, name, python):
-    """A line of the table."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "measured.py"
+class Measured:
+    """The program, on a Python."""
+
+    def __init__(self, args, python):
+        self.args, self.number = args, 0
+        self.folder = tempfile.TemporaryDirectory()
+        file = Path(self.folder.name) / "measured.py"
         file.write_text(PROGRAM)
-        with subprocess.Popen([python, file, str(args.rounds)], stdin=subprocess.PIPE, text=True,
-                              stdout=subprocess.PIPE) as process:
-            # In turns, since other programs change how fast a processor is.
-            turns = [(ask(process),
-                      with_breakpoint(args, process, 2 * turn + 1, "measured.py:%d" % NEVER),
-                      with_breakpoint(args, process, 2 * turn + 2, "measured.py:%d" % UNREACHED))
-                     for turn in range(TURNS)]
-            before, never, unreached = (min(times) for times in zip(*turns))
-            reached = with_breakpoint(args, process, 2 * TURNS + 1,
-                                      "measured.py:%d if number < 0" % REACHED, kill=True)
-            after = min(ask(process) for _ in range(TURNS))
-            process.stdin.close()
+        self.process = subprocess.Popen([python, file, str(args.rounds)], stdin=subprocess.PIPE,
+                                        text=True, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+    def without(self, kinds):
+        return ask(self.process, kinds)
+
+    def having(self, kinds, line, condition="", kill=False):
+        self.number += 1
+        return with_breakpoint(self.args, self.process, kinds, self.number,
+                               "measured.py:%d%s" % (line, condition), kill)
+
+    def false(self):
+        """A breakpoint that is reached, of which the debugger is killed: (then, afterwards)"""
+        reached = self.having(MIXED, REACHED, " if number < 0", kill=True)
+        return reached[0], min(self.without(MIXED)[0] for _ in range(TURNS))
+
+
+def least(turns):
+    return [min(times) for times in zip(*turns)]
+
+
+def row(args, name, python):
+    """A line of the table of sys.monitoring."""
+    with Measured(args, python) as measured:
+        # In turns, since other programs change how fast a processor is.
+        before, never, unreached = least(
+            measured.without(MIXED) + measured.having(MIXED, NEVER) +
+            measured.having(MIXED, UNREACHED) for _ in range(TURNS))
+        reached, after = measured.false()
     cells = ["%.0f" % (before * 1000 / CALLS)]
     cells += ["%+.1f %%" % ((each / before - 1) * 100) for each in (never, unreached)]
     cells += ["%+.1f µs" % ((reached - before) / CALLS),
               "%+.1f %%" % ((after / before - 1) * 100)]
+    return "| " + " | ".join([name, *cells]) + " |"
+
+
+def traced_row(args, name, python):
+    """A line of the table of tracing: how many times as long each takes."""
+    with Measured(args, python) as measured:
+        turns = [(measured.without(ALONE + MIXED), measured.having(ALONE, NEVER),
+                  measured.having(MIXED, UNREACHED)) for _ in range(TURNS)]
+        before, alone, unreached = (least(each) for each in zip(*turns))
+        reached, after = measured.false()
+    cells = ["%.1f" % (each / base) for each, base in zip(alone + unreached, before)]
+    cells += ["%+.1f µs" % ((reached - before[-1]) / CALLS),
+              "%+.1f %%" % ((after / before[-1] - 1) * 100)]
     return "| " + " | ".join([name, *cells]) + " |"
 
 
@@ -107,18 +169,31 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--page", default=ROOT / "docs" / "debuggers.md", type=Path)
     parser.add_argument("--rounds", default=600, type=int)
+    parser.add_argument("--only", default="", help="versions that begin so")
     args = parser.parse_args()
 
     lines = ["", "| CPython | ns of a call | breakpoint in another function | in this function, not "
              "reached | a condition that is false, each time | after gdb was killed |",
              "|---|---|---|---|---|---|"]
-    for name, (python, _, _) in interpreters().items():
-        if tuple(map(int, name.split(",")[0].split("."))) >= (3, 12):
-            print(name, file=sys.stderr)
+    before = ["", "| CPython | recursive calls | a loop without calls | calls of functions of C | in "
+              "the function that has it | a condition that is false, each time | after gdb was "
+              "killed |", "|---|---|---|---|---|---|---|"]
+    for name, (python, _, _) in interpreters(FIRST_TRACED).items():
+        if not name.startswith(args.only):
+            continue
+        print(name, file=sys.stderr)
+        if tuple(map(int, name.split(",")[0].split("."))) >= FIRST:
             lines.append(row(args, name, python))
+        else:
+            before.append(traced_row(args, name, python))
+    if args.only:
+        print("\n".join(lines + before))
+        return
     text = args.page.read_text()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    args.page.write_text(text[:begin] + "\n".join(lines) + "\n" + text[end:])
+    for (begin, end), made in ((MARKS, lines), (TRACED_MARKS, before)):
+        start = text.index(begin) + len(begin)
+        text = text[:start] + "\n".join(made) + "\n" + text[text.index(end):]
+    args.page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ THEIRS = ["thread apply all py-bt", "thread 2; py-up; py-up; py-locals",
           "thread 2; py-up; py-locals"]
 
 
-def interpreters():
+def interpreters(first=(3, 8)):
     """{name: (program, its script for gdb or None, commands before it is attached to)}"""
     tool = ROOT / "tests" / "tools" / "test-interpreters"
     entries = json.loads(subprocess.run([sys.executable, tool, "--json"], stdout=subprocess.PIPE,
@@ -66,7 +66,7 @@ def interpreters():
                                % (folder, *version)))
         script = next((place for place in places if place.is_file()), None)
         scripts.setdefault(version, script)
-        if version < (3, 8) or entry["debug_build"] or entry["free_threaded"]:
+        if version < first or entry["debug_build"] or entry["free_threaded"]:
             continue
         name = "%d.%d, " % version + ("with debug information" if "pyenv" in entry["name"]
                                       else "Debian's, stripped")

@@ -18,7 +18,7 @@ THREADS = 4  # of that one
 GDB = pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb)
 LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
 both = pytest.mark.parametrize("start", [GDB, LLDB])
-VERSIONS = [i for i in support.one_per_version((3, 12))] + \
+VERSIONS = [i for i in support.one_per_version((3, 6))] + \
     [i for i in support.INTERPRETERS if i.free_threaded and i.version >= (3, 12)][:1]
 LATE = "def late(number):\n    done = number\n    return done\n\n\nloaded = True\n"
 
@@ -29,6 +29,31 @@ def line_of(text, program=PROGRAM):
     found = [number for number, line in enumerate(lines, 1) if text in line]
     assert len(found) == 1, text
     return found[0]
+
+
+# Words of thread states: of all that have a profile or trace function, or are told to call some.
+TRACED = """
+import ctypes, sys
+api, version = ctypes.pythonapi, sys.version_info[:2]
+for name in "PyInterpreterState_Head", "PyInterpreterState_ThreadHead", "PyThreadState_Next":
+    getattr(api, name).restype = ctypes.c_void_p
+    getattr(api, name).argtypes = [ctypes.c_void_p] if name != "PyInterpreterState_Head" else []
+def read(at, kind=ctypes.c_size_t):
+    return kind.from_address(at).value
+def used(state):
+    first = 48 if version < (3, 7) else 64 if version == (3, 11) else 56
+    if version < (3, 10):
+        told = read(state + (44 if version < (3, 7) else 48), ctypes.c_int)
+    else:
+        told = read(read(state + first - 8), ctypes.c_uint8)
+    return [read(state + first), read(state + first + 8), told]
+found, state = [], api.PyInterpreterState_ThreadHead(api.PyInterpreterState_Head())
+while state:
+    if any(used(state)):
+        found.append(used(state))
+    state = api.PyThreadState_Next(state)
+found
+"""
 
 
 RESULT, VALUE, DEPTH = map(line_of, ("result = double", "value += 1", "depth = left"))
@@ -58,6 +83,8 @@ class Counting(support.Target):
 
     def has_none(self):
         """Nothing of ours is in the interpreter."""
+        if self.interpreter.version < (3, 12):
+            return self.shell(TRACED) == "[]"
         return self.shell("[sys.monitoring.get_tool(i) for i in range(6)]") == str([None] * 6)
 
 

@@ -21,9 +21,10 @@ then, and 'probing backtrace', 'probing locals' and 'probing eval' show where. C
 evaluated in the process with the variables of that line; if it raises, the process is stopped, too.
 Code of the file that is loaded later counts.
 
-The agent is loaded first if it is not there, and has the interpreter (3.12 or later) call it at
-these lines only. Those left when the debugger goes are taken back by
-the process itself when it comes to one."""
+The agent is loaded first if it is not there, and has the interpreter call it at these lines only.
+Before Python 3.12 it has to trace all threads for that, which slows them down until the last one is
+deleted; the command says how much. Those left when the debugger goes are taken back by the process
+itself, at the latest when it comes to one."""
     options = (Option("delete", "delete the one with that number", "NUMBER", "d"),)
 
     def run(self, debugger, words):
@@ -35,13 +36,14 @@ the process itself when it comes to one."""
         elif rest:
             place = read_place(rest)
         control = debugger.control()
-        breaks.check(debugger, control)
+        version = breaks.check(debugger, control)
         with control:
             known = breaks.Breaks(debugger, control)
             if "delete" in options:
                 lines = ["breakpoint %d deleted" % known.delete(chosen)["number"]]
             elif place:
                 lines = told_lines(known.add(*place), "Python breakpoint %d at ")
+                lines += breaks.cost(version)
             else:
                 lines = [line for each in known.list() for line in listed(each)]
         debugger.write("\n".join(lines or ["no breakpoints of Python"]) + "\n")

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A small table of objects that are known, for what is called very often.
+ *
+ * Each is held, so that no other object can come to be where it was. One that is full is emptied.
+ *
+ * Threading: for who holds the GIL.
+ */
+#ifndef PRB_AGENT_KNOWN_H
+#define PRB_AGENT_KNOWN_H
+
+#include "agent/python_table.h"
+
+enum { PRBA_KNOWN = 4096 };
+
+struct prba_known {
+	int used;
+	struct prba_known_row {
+		object *key;
+		int value;
+	} rows[PRBA_KNOWN];
+};
+
+/** What is known of the object, 0: nothing. */
+int prba_known_get(const struct prba_known *table, const object *key);
+/** Notes it; @p value is not 0. */
+void prba_known_put(struct prba_known *table, object *key, int value);
+/** Frees objects, and so may run code of the program, which finds the table empty. */
+void prba_known_clear(struct prba_known *table);
+
+#endif

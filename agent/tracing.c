@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/tracing.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/breaks.h"
+#include "agent/known.h"
+#include "agent/life.h"
+#include "agent/tracing_places.h"
+
+/** Events, as the interpreter has them. */
+enum { STARTS, RAISES, LINE, RETURNS, C_STARTS, C_RAISES, C_RETURNS };
+
+/** What agent/tracing.py says of code, 0: nothing. */
+enum kind { FAILED = -1, OTHER = 1, PLAIN, HAS };
+
+enum {
+	METH_VARARGS = 1,
+	LINES = 1024,
+	BYTE = 8,
+	LOOK_EACH = 1024, /* starts of functions */
+	ROOM = 200,	  /* calls of ours */
+};
+
+static const struct prba_python_table *const py = &prba_python;
+
+static struct {
+	bool on, makes_room;
+	int life;
+	object *on_trace, *on_code;
+	object *starts[2]; /* functions that start a thread; only compared */
+	struct prba_places at;
+	uint32_t started, asked_anew;
+	int rooms, limit; /* of recursion, while there are rooms */
+	uint8_t lines[LINES / BYTE];
+	struct prba_known known; /* code, and names of files that are OTHER */
+} now;
+
+static atomic_bool was_on, stays;
+
+/**
+ * Before 3.10 a RecursionError of ours, which the program does not see, would have the interpreter
+ * end the process if the program goes a little deeper.
+ */
+static void make_room(void)
+{
+	if (!now.makes_room || now.rooms++)
+		return;
+	now.limit = py->Py_GetRecursionLimit();
+	py->Py_SetRecursionLimit(now.limit + ROOM);
+}
+
+static void leave_room(void)
+{
+	/* Or the program has set it. */
+	if (now.makes_room && !--now.rooms && py->Py_GetRecursionLimit() == now.limit + ROOM)
+		py->Py_SetRecursionLimit(now.limit);
+}
+
+static object *ask(object *function, object *first, object *second)
+{
+	object *result;
+
+	/* It may be forgotten meanwhile. */
+	py->Py_IncRef(function);
+	make_room();
+	result = prba_breaks_call(function, first, second);
+	leave_room();
+	py->Py_DecRef(function);
+	return result;
+}
+
+/** FAILED: with an exception. */
+static enum kind ask_of(object *code)
+{
+	uint32_t asked = now.asked_anew;
+	object *result = ask(now.on_code, code, NULL);
+	long kind;
+
+	if (!result)
+		return FAILED;
+	kind = py->PyLong_AsLong(result);
+	py->Py_DecRef(result);
+	if (kind < OTHER || kind > HAS)
+		return PLAIN; /* there was no room to ask */
+	if (now.on && asked == now.asked_anew)
+		prba_known_put(&now.known, kind == OTHER ? prba_places_file(&now.at, code) : code,
+			       (int)kind);
+	return (enum kind)kind;
+}
+
+static enum kind kind_of(object *code)
+{
+	int kind = prba_known_get(&now.known, prba_places_file(&now.at, code));
+
+	if (!kind)
+		kind = prba_known_get(&now.known, code);
+	return kind ? (enum kind)kind : ask_of(code);
+}
+
+/** Has our function called in that thread, unless there is another one; or not any more. */
+static void set_trace(void *state, bool on);
+static void set_profile(void *state, bool on);
+
+/** Turns lines on or off for the calling thread, which goes on in that code. */
+static int follow(object *code)
+{
+	enum kind kind = kind_of(code);
+
+	if (kind == FAILED)
+		return -1;
+	if (now.on)
+		set_trace(py->PyThreadState_Get(), kind == HAS);
+	return 0;
+}
+
+/**
+ * Hooks for audits would run in the middle of what we do to the threads of others, which may end
+ * meanwhile. sys.audit() looks at its arguments only if there are any.
+ */
+static bool is_audited(void)
+{
+	object *audit = py->PySys_GetObject("audit"), *number, *result = NULL;
+
+	if (!audit)
+		return false;
+	number = py->PyLong_FromVoidPtr(NULL);
+	if (number) {
+		result = py->PyObject_CallFunctionObjArgs(audit, number, NULL);
+		py->Py_DecRef(number);
+	}
+	py->PyErr_Clear();
+	if (result)
+		py->Py_DecRef(result);
+	return !result;
+}
+
+/** Also threads that began meanwhile. */
+static void cover_all(void)
+{
+	if (is_audited())
+		return;
+	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
+		set_profile(state, true);
+}
+
+/** What is looked for from time to time; 0, or -1 with an exception. */
+static int look(object *code)
+{
+	int error = errno;
+	bool heard;
+
+	cover_all();
+	heard = prba_breaks_heard();
+	errno = error;
+	return heard || ask_of(code) != FAILED ? 0 : -1;
+}
+
+/** The profile function of each thread. */
+static int profiled(object *self, object *frame, int event, object *argument)
+{
+	const void *inner, *caller;
+
+	(void)self;
+	if (!now.on) {
+		py->PyEval_SetProfile(NULL, NULL);
+		return 0;
+	}
+	if (event == C_RETURNS && (argument == now.starts[0] || argument == now.starts[1]))
+		cover_all();
+	if (event != STARTS && event != RETURNS)
+		return 0;
+	inner = prba_places_frame(&now.at, frame);
+	if (event == STARTS) {
+		object *code = prba_places_code(&now.at, inner);
+
+		if (++now.started % LOOK_EACH == 0 && look(code))
+			return -1;
+		return now.on ? follow(code) : 0;
+	}
+	caller = prba_places_caller(&now.at, inner);
+	if (caller)
+		return follow(prba_places_code(&now.at, caller));
+	set_trace(py->PyThreadState_Get(), false);
+	return 0;
+}
+
+/** The trace function of a thread that is in code with a breakpoint, or just was. */
+static int traced(object *self, object *frame, int event, object *argument)
+{
+	object *code, *number, *result;
+	enum kind kind;
+	unsigned line;
+
+	(void)self, (void)argument;
+	if (!now.on) {
+		py->PyEval_SetTrace(NULL, NULL);
+		return 0;
+	}
+	if (event != LINE)
+		return 0;
+	code = prba_places_code(&now.at, prba_places_frame(&now.at, frame));
+	kind = kind_of(code);
+	if (kind != HAS) {
+		if (kind != FAILED && now.on)
+			set_trace(py->PyThreadState_Get(), false);
+		return kind == FAILED ? -1 : 0;
+	}
+	line = (unsigned)py->PyFrame_GetLineNumber(frame);
+	if (!(now.lines[line % LINES / BYTE] & 1u << line % BYTE))
+		return 0;
+	number = py->PyLong_FromVoidPtr((void *)(uintptr_t)line);
+	result = number && now.on ? ask(now.on_trace, frame, number) : NULL;
+	if (number)
+		py->Py_DecRef(number);
+	if (result)
+		py->Py_DecRef(result);
+	return result || !now.on ? 0 : -1;
+}
+
+static void set_trace(void *state, bool on)
+{
+	prba_places_set(&now.at, state, PRBA_TRACES, traced, on);
+}
+
+static void set_profile(void *state, bool on)
+{
+	prba_places_set(&now.at, state, PRBA_PROFILES, profiled, on);
+}
+
+/** Threads that have a function of others. */
+static intptr_t deaf(void)
+{
+	intptr_t found = 0;
+
+	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
+		found += prba_places_is_foreign(&now.at, state, PRBA_TRACES, traced) ||
+			 prba_places_is_foreign(&now.at, state, PRBA_PROFILES, profiled);
+	return found;
+}
+
+/** Why there can be no breakpoints; NULL if there can. */
+static const char *refusal(object *frame)
+{
+	const char *problem = prba_places_refusal();
+
+	if (problem)
+		return problem;
+	if (is_audited())
+		return "the program has hooks for audits (sys.addaudithook()), which would be "
+		       "called while its threads are changed: Python 3.12 needs no such change";
+	problem = prba_places_find(&now.at, frame, traced, profiled);
+	if (!problem && deaf())
+		problem = "the program has a tracer or profiler of its own in some thread "
+			  "(sys.settrace(), sys.setprofile(): coverage, cProfile or another "
+			  "debugger), which leaves no place for ours before Python 3.12: end it, "
+			  "or run the program without it";
+	return problem;
+}
+
+/** trace_begin(on_trace, on_code, frame, start, start, makes_room) */
+static object *trace_begin(object *self, object *arguments)
+{
+	object *given[6];
+	const char *problem;
+
+	(void)self;
+	for (int i = 0; i < 6; i++) {
+		given[i] = py->PyTuple_GetItem(arguments, i);
+		if (!given[i])
+			return NULL;
+	}
+	if (now.on && now.life == prba_life_number())
+		return py->PyUnicode_DecodeUTF8("", 0, NULL);
+	/* Objects of an interpreter that has ended are gone with it. */
+	memset(&now, 0, sizeof(now));
+	problem = refusal(given[2]);
+	if (problem)
+		return py->PyUnicode_DecodeUTF8(problem, (intptr_t)strlen(problem), NULL);
+	now.on_trace = given[0];
+	now.on_code = given[1];
+	now.starts[0] = given[3];
+	now.starts[1] = given[4];
+	now.makes_room = py->PyLong_AsLong(given[5]) != 0;
+	now.life = prba_life_number();
+	py->Py_IncRef(now.on_trace);
+	py->Py_IncRef(now.on_code);
+	now.on = true;
+	atomic_store(&was_on, true);
+	cover_all();
+	return py->PyUnicode_DecodeUTF8("", 0, NULL);
+}
+
+/** trace_lines(bits, codes...): those that have a breakpoint, as far as they are known. */
+static object *trace_lines(object *self, object *arguments)
+{
+	object *bits = py->PyTuple_GetItem(arguments, 0), *code;
+	intptr_t length;
+	char *data;
+
+	(void)self;
+	if (!bits || py->PyBytes_AsStringAndSize(bits, &data, &length))
+		return NULL;
+	if (!now.on)
+		return py->PyBool_FromLong(0);
+	if ((size_t)length == sizeof(now.lines))
+		memcpy(now.lines, data, sizeof(now.lines));
+	now.asked_anew++;
+	prba_known_clear(&now.known);
+	for (int i = 1; (code = py->PyTuple_GetItem(arguments, i)) != NULL; i++)
+		prba_known_put(&now.known, code, HAS);
+	py->PyErr_Clear();
+	/* Who is in the middle of such code comes by no start of it. */
+	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
+		object *top = prba_places_top(&now.at, state);
+
+		if (top && prba_known_get(&now.known, top) == HAS)
+			set_trace(state, true);
+	}
+	return py->PyBool_FromLong(1);
+}
+
+static object *trace_deaf(object *self, object *arguments)
+{
+	(void)self, (void)arguments;
+	return py->PyLong_FromVoidPtr((void *)(now.on ? deaf() : 0));
+}
+
+static object *trace_end(object *self, object *arguments)
+{
+	object *used[] = {now.on_trace, now.on_code};
+
+	(void)self, (void)arguments;
+	if (!now.on || now.life != prba_life_number())
+		return py->PyBool_FromLong(0);
+	now.on = false;
+	now.on_trace = now.on_code = NULL;
+	/* Else each thread takes its own out when it comes to it. */
+	if (is_audited())
+		atomic_store(&stays, true);
+	for (void *state = atomic_load(&stays) ? NULL : prba_places_first(); state;
+	     state = py->PyThreadState_Next(state)) {
+		set_trace(state, false);
+		set_profile(state, false);
+	}
+	prba_known_clear(&now.known);
+	py->Py_DecRef(used[0]);
+	py->Py_DecRef(used[1]);
+	return py->PyBool_FromLong(1);
+}
+
+struct prba_method prba_tracing_methods[PRBA_TRACING_METHODS] = {
+	{"trace_begin", trace_begin, METH_VARARGS, NULL},
+	{"trace_lines", trace_lines, METH_VARARGS, NULL},
+	{"trace_deaf", trace_deaf, METH_VARARGS, NULL},
+	{"trace_end", trace_end, METH_VARARGS, NULL},
+};
+
+bool prba_tracing_was_on(void)
+{
+	return atomic_load(&was_on);
+}
+
+bool prba_tracing_stays(void)
+{
+	return atomic_load(&stays);
+}
+
+void prba_tracing_forked(void)
+{
+	now.started = LOOK_EACH - 1;
+}

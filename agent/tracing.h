@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Breakpoints at lines of Python before 3.12, which has no sys.monitoring: by its tracing.
+ *
+ * All threads have a profile function of ours, which is called when functions start and return, and
+ * a trace function only while code that has a breakpoint is what runs: that one is called at each
+ * line, and makes everything slower. Both are functions of C, without an object, so the program's
+ * own sys.gettrace() and sys.getprofile() do not show them. Of most code they only look up its file
+ * name; agent/tracing.py is asked about what is not known yet.
+ *
+ * The thread states of others are changed by functions of the interpreter, and where our functions
+ * are in one is found, not known: see prove() in agent/tracing.c. A thread of the program that has
+ * a trace or profile function of its own is left alone.
+ *
+ * Threading: all is called by who holds the GIL, but for what is said at a function.
+ */
+#ifndef PRB_AGENT_TRACING_H
+#define PRB_AGENT_TRACING_H
+
+#include <stdbool.h>
+
+#include "agent/python_table.h"
+
+enum { PRBA_TRACING_METHODS = 4 };
+
+/** For the names of agent/tracing.py, which says what they are. */
+extern struct prba_method prba_tracing_methods[PRBA_TRACING_METHODS];
+
+/** The interpreter had a function of ours, and may be in it still. Any thread. */
+bool prba_tracing_was_on(void);
+/** It has one, and will for as long as some thread does not run. Any thread. */
+bool prba_tracing_stays(void);
+
+/** In a child after fork(). */
+void prba_tracing_forked(void);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/tracing_places.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/** Words of structs, as they are in 3.6 to 3.11: from where to where is looked. */
+enum {
+	CODE_FIRST = 2,
+	CODE_END = 16,
+	STATE_FIRST = 3,
+	STATE_END = 24,
+	OUTER_CALLER = 3, /* of a frame object */
+	OUTER_INNER = 3,  /* the same, in 3.11 */
+	INNER_CALLER = 6,
+	FRAME_CODE = 4, /* of both */
+	STATE_OUTER = 3,
+	STATE_CALLS = 7, /* 3.11: what has the inner frame in its second word */
+	CALLS_INNER = 1,
+};
+
+static const struct prba_python_table *const py = &prba_python;
+static const char strange[] = "this build of Python does not have its structs where they are "
+			      "elsewhere, so nothing was changed";
+
+static void *word(const void *of, size_t at)
+{
+	void *value;
+
+	memcpy(&value, (const char *)of + at * sizeof(value), sizeof(value));
+	return value;
+}
+
+const void *prba_places_frame(const struct prba_places *places, const object *frame)
+{
+	return places->is_inner ? word(frame, OUTER_INNER) : frame;
+}
+
+const void *prba_places_caller(const struct prba_places *places, const void *inner)
+{
+	return word(inner, places->is_inner ? INNER_CALLER : OUTER_CALLER);
+}
+
+object *prba_places_code(const struct prba_places *places, const void *inner)
+{
+	(void)places;
+	return word(inner, FRAME_CODE);
+}
+
+object *prba_places_file(const struct prba_places *places, const object *code)
+{
+	return word(code, places->file);
+}
+
+void *prba_places_first(void)
+{
+	void *interpreter, *next;
+
+	if (py->PyInterpreterState_Main)
+		return py->PyInterpreterState_ThreadHead(py->PyInterpreterState_Main());
+	/* Newer ones are in front. */
+	interpreter = py->PyInterpreterState_Head();
+	while ((next = py->PyInterpreterState_Next(interpreter)) != NULL)
+		interpreter = next;
+	return py->PyInterpreterState_ThreadHead(interpreter);
+}
+
+/** What runs in a thread, NULL: nothing does. */
+static const void *running(const struct prba_places *places, const void *state)
+{
+	const void *calls;
+
+	if (!places->is_inner)
+		return word(state, STATE_OUTER);
+	calls = word(state, STATE_CALLS);
+	return calls ? word(calls, CALLS_INNER) : NULL;
+}
+
+object *prba_places_top(const struct prba_places *places, const void *state)
+{
+	const void *frame = running(places, state);
+
+	return frame ? prba_places_code(places, frame) : NULL;
+}
+
+static uintptr_t function_of(const struct prba_places *places, const void *state,
+			     enum prba_traces which)
+{
+	return (uintptr_t)word(state, places->functions[which]);
+}
+
+bool prba_places_is_foreign(const struct prba_places *places, const void *state,
+			    enum prba_traces which, prba_tracer *ours)
+{
+	uintptr_t found = function_of(places, state, which);
+
+	return found && found != (uintptr_t)ours;
+}
+
+/** By the interpreter's own function for other threads, or by its own for the one that runs. */
+static void change(void *state, enum prba_traces which, prba_tracer *function)
+{
+	void *own;
+
+	if (py->_PyEval_SetTrace && py->_PyEval_SetProfile) {
+		if (which == PRBA_TRACES ? py->_PyEval_SetTrace(state, function, NULL)
+					 : py->_PyEval_SetProfile(state, function, NULL))
+			py->PyErr_Clear();
+		return;
+	}
+	own = py->PyThreadState_Swap(state);
+	if (which == PRBA_TRACES)
+		py->PyEval_SetTrace(function, NULL);
+	else
+		py->PyEval_SetProfile(function, NULL);
+	py->PyThreadState_Swap(own);
+}
+
+void prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
+		     prba_tracer *ours, bool on)
+{
+	if (function_of(places, state, which) == (on ? 0 : (uintptr_t)ours))
+		change(state, which, on ? ours : NULL);
+}
+
+const char *prba_places_refusal(void)
+{
+	bool others = py->_PyEval_SetTrace && py->_PyEval_SetProfile;
+
+	if (!py->PyEval_SetTrace || !py->PyEval_SetProfile || !py->PyThreadState_Next ||
+	    !py->PyInterpreterState_ThreadHead || !py->PyInterpreterState_Head ||
+	    !py->PyInterpreterState_Next || !py->PyFrame_GetLineNumber || !py->Py_IncRef ||
+	    !py->Py_GetRecursionLimit || !py->Py_SetRecursionLimit ||
+	    (!others && !py->PyThreadState_Swap))
+		return "this build of Python hides the functions by which threads are traced";
+	/* It checks that each thread is itself. */
+	if (!others && py->PySys_GetObject("gettotalrefcount"))
+		return "a debug build of Python before 3.9 lets no thread set the tracer of "
+		       "another: use a release build";
+	return NULL;
+}
+
+/** The only word in [from, to) with that value; 0: there is none, or are several. */
+static size_t find(const void *of, size_t from, size_t to, uintptr_t value)
+{
+	size_t found = 0, count = 0;
+
+	for (size_t at = from; at < to; at++) {
+		if ((uintptr_t)word(of, at) == value) {
+			found = at;
+			count++;
+		}
+	}
+	return count == 1 ? found : 0;
+}
+
+/** Our thread state has no function now, gets one, and has none again. */
+static bool find_function(struct prba_places *ret, enum prba_traces which, prba_tracer *ours)
+{
+	void *state = py->PyThreadState_Get();
+	size_t at;
+
+	change(state, which, ours);
+	at = find(state, STATE_FIRST, STATE_END, (uintptr_t)ours);
+	change(state, which, NULL);
+	ret->functions[which] = at;
+	return at && !word(state, at);
+}
+
+/** Whether frame.name is that; @p ret, if not NULL, gets a new reference. */
+static object *member(object *of, const char *name)
+{
+	object *value = of ? py->PyObject_GetAttrString(of, name) : NULL;
+
+	if (!value)
+		py->PyErr_Clear();
+	/* What has it keeps it. */
+	if (value)
+		py->Py_DecRef(value);
+	return value;
+}
+
+static bool find_frames(struct prba_places *ret, object *frame)
+{
+	object *code = member(frame, "f_code"), *back = member(frame, "f_back");
+	object *caller = member(back, "f_code"), *file = member(code, "co_filename");
+	const void *inner;
+
+	if (!code || !back || !caller || !file)
+		return false;
+	ret->is_inner = word(frame, FRAME_CODE) != code;
+	inner = prba_places_frame(ret, frame);
+	if (!inner || prba_places_code(ret, inner) != code || !prba_places_caller(ret, inner) ||
+	    prba_places_code(ret, prba_places_caller(ret, inner)) != caller)
+		return false;
+	ret->file = find(code, CODE_FIRST, CODE_END, (uintptr_t)file);
+	return ret->file && running(ret, py->PyThreadState_Get()) == inner;
+}
+
+const char *prba_places_find(struct prba_places *ret, object *frame, prba_tracer *traced,
+			     prba_tracer *profiled)
+{
+	return find_frames(ret, frame) && find_function(ret, PRBA_TRACES, traced) &&
+			       find_function(ret, PRBA_PROFILES, profiled)
+		       ? NULL
+		       : strange;
+}

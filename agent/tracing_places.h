@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Where an interpreter before 3.12 has what its tracing needs, and has no function for.
+ *
+ * Nothing is assumed of its build: each place is found by an object that is known to be there, or
+ * by a function of ours that the interpreter was just given, and all are looked at again before
+ * they are used. They are only read; thread states are changed by functions of the interpreter.
+ *
+ * Threading: for who holds the GIL.
+ */
+#ifndef PRB_AGENT_TRACING_PLACES_H
+#define PRB_AGENT_TRACING_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/python_table.h"
+
+enum prba_traces { PRBA_TRACES, PRBA_PROFILES };
+
+/** In words. */
+struct prba_places {
+	size_t functions[2]; /**< ours in a thread state, by enum prba_traces */
+	size_t file;	     /**< name of it in code */
+	bool is_inner;	     /**< what runs is not the frame object, but what it points to (3.11) */
+};
+
+/** Why it cannot be done in this build, whatever runs; NULL: it may be. */
+const char *prba_places_refusal(void);
+
+/** From the frame of the caller, in Python. Why it cannot be done, NULL: all was found. */
+const char *prba_places_find(struct prba_places *ret, object *frame, prba_tracer *traced,
+			     prba_tracer *profiled);
+
+/** What a frame object stands for, who called it (NULL: nobody) and its code. Borrowed. */
+const void *prba_places_frame(const struct prba_places *places, const object *frame);
+const void *prba_places_caller(const struct prba_places *places, const void *inner);
+object *prba_places_code(const struct prba_places *places, const void *inner);
+/** Name of the file of code. Borrowed. */
+object *prba_places_file(const struct prba_places *places, const object *code);
+
+/** The first thread state of the main interpreter; PyThreadState_Next() gives the others. */
+void *prba_places_first(void);
+/** Code that a thread is in, NULL: in none. */
+object *prba_places_top(const struct prba_places *places, const void *state);
+/** Whether that thread has another function than ours. */
+bool prba_places_is_foreign(const struct prba_places *places, const void *state,
+			    enum prba_traces which, prba_tracer *ours);
+/** Gives a thread ours if it has none, or takes it back; another function stays. */
+void prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
+		     prba_tracer *ours, bool on);
+
+#endif
