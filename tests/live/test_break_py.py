@@ -20,6 +20,9 @@ LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
 both = pytest.mark.parametrize("start", [GDB, LLDB])
 VERSIONS = [i for i in support.one_per_version((3, 6))] + \
     [i for i in support.INTERPRETERS if i.free_threaded and i.version >= (3, 12)][:1]
+TRACED_VERSIONS = [i for i in VERSIONS if i.version < (3, 12)]
+# For what is the same in all versions that trace, and in all that need not.
+ONES = [i for i in VERSIONS if i.version in ((3, 11), (3, 12))]
 LATE = "def late(number):\n    done = number\n    return done\n\n\nloaded = True\n"
 
 
@@ -81,6 +84,16 @@ class Counting(support.Target):
         assert not done.returncode, done
         return done.stdout.strip()
 
+    def on_main(self, code):
+        with self.starting_on_main(code) as command:
+            said = command.communicate()
+        assert not command.returncode, said
+
+    def starting_on_main(self, code):
+        return subprocess.Popen(
+            [support.BINARY, "-p", str(self.pid), "eval", "--thread", "main", code],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
     def has_none(self):
         """Nothing of ours is in the interpreter."""
         if self.interpreter.version < (3, 12):
@@ -114,9 +127,16 @@ def busy(request, tmp_path):
         assert process.alive() and not process.errors(), process.errors()
 
 
-@pytest.fixture
-def one(tmp_path):
-    with Counting(VERSIONS[0], tmp_path) as process:
+@pytest.fixture(params=ONES, ids=repr)
+def one(request, tmp_path):
+    with Counting(request.param, tmp_path) as process:
+        process.line()
+        yield process
+
+
+@pytest.fixture(params=TRACED_VERSIONS, ids=repr)
+def traced(request, tmp_path):
+    with Counting(request.param, tmp_path) as process:
         process.line()
         yield process
 
@@ -257,6 +277,53 @@ def test_a_recursion_goes_as_deep_as_before(each):
         assert deepest() == depth
 
 
+@debuggers.needs_gdb
+def test_tracing_says_what_it_costs_and_ends_with_the_last(traced):
+    session = attached(
+        debuggers.gdb, traced, ("set",), "probing break-py breaks.py:%d" % RESULT, "continue",
+        "probing break-py breaks.py:%d" % VALUE, ("one",), "probing break-py --delete 1", "continue",
+        ("both",), "probing break-py --delete 2")
+    assert re.search(r"Python %d\.%d has to be traced for this: until it is deleted, calls take about "
+                     r"\d\.\d times as long,\n  loops \d\.\d times" % traced.interpreter.version,
+                     session.part("set")), session
+    assert "Python breakpoint 2, numbers" in session.part("one"), session
+    traced.goes_on()
+    assert traced.has_none()
+
+
+@debuggers.needs_gdb
+def test_tracing_is_seen_where_it_is(traced):
+    """That the other tests would notice what is left."""
+    with holding(traced, "probing break-py breaks.py:%d if ready" % RESULT):
+        assert not traced.has_none()
+        assert traced.shell("sys.gettrace(), sys.getprofile()") == "(None, None)"
+
+
+STARTS = {
+    "threading": "import threading; threading.Thread(target=work, args=(-7,)).start()",
+    "_thread": "import _thread; _thread.start_new_thread(work, (-7,))",
+    "pool": "import concurrent.futures as f; pool = f.ThreadPoolExecutor(1); pool.submit(work, -7)",
+}
+
+
+@debuggers.needs_gdb
+@pytest.mark.parametrize("how", STARTS)
+def test_a_thread_that_begins_later(each, how):
+    """Its first call counts already."""
+    each.shell("started = False")
+    with holding(each, "probing break-py breaks.py:%d if number == -7" % RESULT) as gdb:
+        starter = each.starting_on_main(STARTS[how])
+        said = ""
+        while "Python breakpoint 1, work" not in said:
+            line = gdb.stdout.readline()
+            assert line, said
+            said += line
+        gdb.kill()
+        gdb.wait()
+        starter.communicate()
+    each.goes_on()
+
+
 # Refusals
 
 @both
@@ -289,11 +356,42 @@ def test_one_that_is_not_there(start, one):
 
 
 @both
-def test_before_3_12(start, target):
-    interpreter = next(i for i in tables.chosen_interpreters() if i.version == (3, 11))
-    process = target("sleeper.py", interpreter=interpreter)
+def test_before_3_6(start, target):
+    old = [i for i in tables.chosen_interpreters() if i.version < (3, 6)]
+    if not old:
+        pytest.skip("no interpreter of 3.4 or 3.5 here")
+    process = target("sleeper.py", interpreter=old[0])
     said = problem(attached(start, process, "probing break-py sleeper.py:3"))
-    assert "needs Python 3.12 or later, and this is 3.11" in said and "debug --dap" in said
+    assert "needs Python 3.6 or later, and this is 3." in said
+
+
+@debuggers.needs_gdb
+@pytest.mark.parametrize("code", [
+    "sys.settrace(lambda *_: None)", "sys.setprofile(lambda *_: None)",
+    "import threading; threading.setprofile(lambda *_: None)\n"
+    "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()",
+], ids=["tracer", "profiler", "thread"])
+def test_a_tracer_of_the_program_itself(traced, code):
+    """It is not replaced, whichever thread has it."""
+    traced.shell("recurses = False")  # in a function of Python, which would be taken out
+    traced.on_main(code)
+    said = problem(attached(debuggers.gdb, traced, "probing break-py breaks.py:%d" % RESULT))
+    assert "a tracer or profiler of its own in some thread" in said and "end it, or run" in said
+    traced.goes_on()
+    traced.on_main("sys.settrace(None), sys.setprofile(None)")
+    assert "thread" in code or traced.has_none()
+
+
+@debuggers.needs_gdb
+def test_hooks_for_audits(traced):
+    """They would run while threads are changed, which may end meanwhile."""
+    if traced.interpreter.version < (3, 8):
+        pytest.skip("hooks for audits came with 3.8")
+    traced.shell("heard = []; sys.addaudithook(lambda event, _: heard.append(event))")
+    said = problem(attached(debuggers.gdb, traced, "probing break-py breaks.py:%d" % RESULT))
+    assert "hooks for audits (sys.addaudithook())" in said
+    assert traced.shell("[each for each in heard if 'trace' in each or 'profile' in each]") == "[]"
+    assert traced.has_none()
 
 
 @both
@@ -455,6 +553,8 @@ def test_running_it_again(tmp_path):
 @debuggers.needs_gdb
 def test_another_debugger_in_its_place(one):
     """debugpy or coverage may have some of the places: all others are taken."""
+    if one.interpreter.version < (3, 12):
+        pytest.skip("it has no sys.monitoring")
     one.shell("sys.monitoring.use_tool_id(4, 'theirs')")
     session = attached(debuggers.gdb, one, "probing break-py breaks.py:%d" % RESULT, ("stop",),
                        "continue")

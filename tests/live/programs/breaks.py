@@ -10,6 +10,7 @@ import threading
 import time
 
 ready = False
+recurses = True
 depth = 0
 
 
@@ -64,7 +65,8 @@ while True:
     work(shared[0])
     load(late)
     try:
-        deep(0)
+        if recurses:
+            deep(0)
     except RecursionError:
         shared[1] = depth
     time.sleep(0.001)
