@@ -134,7 +134,8 @@ static bool no_room(void)
 
 bool prba_breaks_heard(void)
 {
-	return is_heard(false);
+	/* Its breakpoint is out while it makes threads run for itself. */
+	return atomic_load(&probing_agent_break_quiet) ? !tracer_left() : is_heard(false);
 }
 
 object *prba_breaks_call(object *function, object *first, object *second)

@@ -31,7 +31,7 @@ static const struct prba_python_table *const py = &prba_python;
 static struct {
 	bool on, makes_room;
 	int life;
-	object *on_trace, *on_code;
+	object *on_trace, *on_code, *on_gone;
 	object *starts[2]; /* functions that start a thread; only compared */
 	struct prba_places at;
 	uint32_t started, asked_anew;
@@ -149,15 +149,21 @@ static void cover_all(void)
 }
 
 /** What is looked for from time to time; 0, or -1 with an exception. */
-static int look(object *code)
+static int look(void)
 {
 	int error = errno;
+	object *result;
 	bool heard;
 
 	cover_all();
 	heard = prba_breaks_heard();
 	errno = error;
-	return heard || ask_of(code) != FAILED ? 0 : -1;
+	if (heard)
+		return 0;
+	result = ask(now.on_gone, NULL, NULL);
+	if (result)
+		py->Py_DecRef(result);
+	return result ? 0 : -1;
 }
 
 /** The profile function of each thread. */
@@ -176,11 +182,9 @@ static int profiled(object *self, object *frame, int event, object *argument)
 		return 0;
 	inner = prba_places_frame(&now.at, frame);
 	if (event == STARTS) {
-		object *code = prba_places_code(&now.at, inner);
-
-		if (++now.started % LOOK_EACH == 0 && look(code))
+		if (++now.started % LOOK_EACH == 0 && look())
 			return -1;
-		return now.on ? follow(code) : 0;
+		return now.on ? follow(prba_places_code(&now.at, inner)) : 0;
 	}
 	caller = prba_places_caller(&now.at, inner);
 	if (caller)
@@ -262,14 +266,14 @@ static const char *refusal(object *frame)
 	return problem;
 }
 
-/** trace_begin(on_trace, on_code, frame, start, start, makes_room) */
+/** trace_begin(on_trace, on_code, on_gone, frame, start, start, makes_room) */
 static object *trace_begin(object *self, object *arguments)
 {
-	object *given[6];
+	object *given[7];
 	const char *problem;
 
 	(void)self;
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		given[i] = py->PyTuple_GetItem(arguments, i);
 		if (!given[i])
 			return NULL;
@@ -278,17 +282,19 @@ static object *trace_begin(object *self, object *arguments)
 		return py->PyUnicode_DecodeUTF8("", 0, NULL);
 	/* Objects of an interpreter that has ended are gone with it. */
 	memset(&now, 0, sizeof(now));
-	problem = refusal(given[2]);
+	problem = refusal(given[3]);
 	if (problem)
 		return py->PyUnicode_DecodeUTF8(problem, (intptr_t)strlen(problem), NULL);
 	now.on_trace = given[0];
 	now.on_code = given[1];
-	now.starts[0] = given[3];
-	now.starts[1] = given[4];
-	now.makes_room = py->PyLong_AsLong(given[5]) != 0;
+	now.on_gone = given[2];
+	now.starts[0] = given[4];
+	now.starts[1] = given[5];
+	now.makes_room = py->PyLong_AsLong(given[6]) != 0;
 	now.life = prba_life_number();
 	py->Py_IncRef(now.on_trace);
 	py->Py_IncRef(now.on_code);
+	py->Py_IncRef(now.on_gone);
 	now.on = true;
 	atomic_store(&was_on, true);
 	cover_all();
@@ -332,13 +338,13 @@ static object *trace_deaf(object *self, object *arguments)
 
 static object *trace_end(object *self, object *arguments)
 {
-	object *used[] = {now.on_trace, now.on_code};
+	object *used[] = {now.on_trace, now.on_code, now.on_gone};
 
 	(void)self, (void)arguments;
 	if (!now.on || now.life != prba_life_number())
 		return py->PyBool_FromLong(0);
 	now.on = false;
-	now.on_trace = now.on_code = NULL;
+	now.on_trace = now.on_code = now.on_gone = NULL;
 	/* Else each thread takes its own out when it comes to it. */
 	if (is_audited())
 		atomic_store(&stays, true);
@@ -348,8 +354,8 @@ static object *trace_end(object *self, object *arguments)
 		set_profile(state, false);
 	}
 	prba_known_clear(&now.known);
-	py->Py_DecRef(used[0]);
-	py->Py_DecRef(used[1]);
+	for (size_t i = 0; i < sizeof(used) / sizeof(*used); i++)
+		py->Py_DecRef(used[i]);
 	return py->PyBool_FromLong(1);
 }
 

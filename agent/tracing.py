@@ -2,8 +2,9 @@
 # Joins breaks.py before 3.12: a function of agent/tracing.c is called when any function starts or
 # returns, and at lines where code that has a breakpoint runs. It asks here what it does not know yet.
 # The agent adds:
-#   trace_begin(on_trace, on_code, frame, start, start, room)  why threads cannot be traced, "": they are;
-#                 frame is that of the caller, each start() begins a thread; room: calls of ours need some
+#   trace_begin(on_trace, on_code, on_gone, frame, start, start, room)  why threads cannot be traced, "":
+#                 they are; on_gone() is called when the debugger has gone, frame is that of the caller,
+#                 each start() begins a thread; room: calls of ours need some
 #   trace_lines(bits, codes...)   what was said of code is asked again; bits has the lines that may have a
 #                 breakpoint, and codes are known to have one
 #   trace_deaf()  how many threads have a tracer or profiler of the program's own
@@ -26,7 +27,7 @@ def on_code(code):
 
 
 def begin():
-    return trace_begin(on_trace, on_code, sys._getframe(), _thread.start_new_thread,
+    return trace_begin(on_trace, on_code, forget_breaks, sys._getframe(), _thread.start_new_thread,
                        _thread.start_new, sys.version_info < (3, 10)) or None
 
 

@@ -28,7 +28,7 @@ TRACED_MARKS = ("<!-- made by tests/bench/breaks.py, before 3.12 -->",
 CALLS, TURNS = 4000, 5
 FIRST_TRACED, FIRST = (3, 6), (3, 12)  # of tracing, of sys.monitoring
 # Prints microseconds of processor time of each kind of work, for each line that it is sent.
-PROGRAM = """import sys, time
+PROGRAM = """import sys, threading, time
 def never():
     return 1
 def work(number):
@@ -53,6 +53,9 @@ def of_c():
     list = []
     for number in range(4000):
         list.append(abs(number))
+thread = threading.Thread(target=never)  # before 3.7 there is no GIL without one
+thread.start()
+thread.join()
 for line in sys.stdin:
     kinds = [globals()[name] for name in line.split()]
     best = [1e9] * len(kinds)
@@ -87,7 +90,7 @@ def with_breakpoint(args, process, kinds, number, place, kill=False):
             said = []
             while "set\n" not in said:
                 said.append(gdb.stdout.readline())
-                if not said[-1]:
+                if not said[-1] or said[-1].startswith(("Error", "probing: ")):
                     raise SystemExit("gdb failed:\n" + "".join(said))
             taken = ask(process, kinds)
             if not kill:

@@ -479,6 +479,17 @@ def test_a_debugger_that_died_and_a_condition_that_stays_false(each):
 
 
 @debuggers.needs_gdb
+def test_a_debugger_that_died_and_a_line_that_is_not_reached(traced):
+    """What slows all calls down does not wait for the line."""
+    with holding(traced, "probing break-py breaks.py:%d" % line_of("return work(-1)")) as gdb:
+        assert not traced.has_none()
+        gdb.kill()
+        gdb.wait()
+    wait_until(traced.has_none)
+    traced.goes_on()
+
+
+@debuggers.needs_gdb
 def test_the_agent_can_go(each):
     session = attached(debuggers.gdb, each, "probing break-py breaks.py:%d if 0" % RESULT,
                        "probing break-py breaks.py:%d" % VALUE, "continue")
