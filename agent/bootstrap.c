@@ -114,8 +114,8 @@ static object *emit(object *self, object *arguments)
 static object *part(object *self, object *arguments)
 {
 	object *number = py->PyTuple_GetItem(arguments, 0);
-	const char *texts[] = {prba_prompt_text, prba_complete_text, prba_breaks_text,
-			       prba_monitoring_text, prba_tracing_text, prba_texts_end};
+	const char *texts[] = {prba_prompt_text,     prba_complete_text, prba_breaks_text,
+			       prba_monitoring_text, prba_tracing_text,	 prba_texts_end};
 	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;

@@ -64,26 +64,26 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 
 /* Before 3.7 the GIL is made only when there is a second thread; the next two are of 3.7 to 3.12
  * and of 3.13 on. A build without a GIL stops its world instead. The others trace, before 3.12. */
-#define PRBA_PYTHON_OPTIONAL(X)                                                                    \
-	X(int, PyEval_ThreadsInitialized, (void))                                                  \
-	X(void, PyEval_InitThreads, (void))                                                        \
-	X(int, _Py_IsFinalizing, (void))                                                           \
-	X(int, Py_IsFinalizing, (void))                                                            \
-	X(void *, PyInterpreterState_Main, (void))                                                 \
-	X(void, _PyEval_StopTheWorld, (void *))                                                    \
-	X(void, _PyEval_StartTheWorld, (void *))                                                   \
-	X(void *, PyInterpreterState_Head, (void))                                                 \
-	X(void *, PyInterpreterState_Next, (void *))                                               \
-	X(void *, PyInterpreterState_ThreadHead, (void *))                                         \
-	X(void *, PyThreadState_Next, (void *))                                                    \
-	X(void *, PyThreadState_Swap, (void *))                                                    \
-	X(void, PyEval_SetTrace, (prba_tracer *, object *))                                        \
-	X(void, PyEval_SetProfile, (prba_tracer *, object *))                                      \
-	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))                                \
-	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *))                              \
-	X(int, PyFrame_GetLineNumber, (object *))                                                  \
-	X(int, Py_GetRecursionLimit, (void))                                                       \
-	X(void, Py_SetRecursionLimit, (int))                                                       \
+#define PRBA_PYTHON_OPTIONAL(X)                                       \
+	X(int, PyEval_ThreadsInitialized, (void))                     \
+	X(void, PyEval_InitThreads, (void))                           \
+	X(int, _Py_IsFinalizing, (void))                              \
+	X(int, Py_IsFinalizing, (void))                               \
+	X(void *, PyInterpreterState_Main, (void))                    \
+	X(void, _PyEval_StopTheWorld, (void *))                       \
+	X(void, _PyEval_StartTheWorld, (void *))                      \
+	X(void *, PyInterpreterState_Head, (void))                    \
+	X(void *, PyInterpreterState_Next, (void *))                  \
+	X(void *, PyInterpreterState_ThreadHead, (void *))            \
+	X(void *, PyThreadState_Next, (void *))                       \
+	X(void *, PyThreadState_Swap, (void *))                       \
+	X(void, PyEval_SetTrace, (prba_tracer *, object *))           \
+	X(void, PyEval_SetProfile, (prba_tracer *, object *))         \
+	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))   \
+	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *)) \
+	X(int, PyFrame_GetLineNumber, (object *))                     \
+	X(int, Py_GetRecursionLimit, (void))                          \
+	X(void, Py_SetRecursionLimit, (int))                          \
 	X(void, Py_IncRef, (object *))
 
 struct prba_python_table {

@@ -21,12 +21,12 @@ UNTRACED = (3, 12)  # the first that need not be
 # How many times as long it takes: recursive calls, a loop, calls of functions of C, lines of a function
 # that has one. From the table in docs/debuggers.md, which `make bench-breaks` makes.
 COSTS = {
-    (3, 6): (1, 1, 1, 1),
-    (3, 7): (1, 1, 1, 1),
-    (3, 8): (1, 1, 1, 1),
-    (3, 9): (1, 1, 1, 1),
-    (3, 10): (1, 1, 1, 1),
-    (3, 11): (1, 1, 1, 1),
+    (3, 6): (1.4, 1.0, 1.1, 3),
+    (3, 7): (1.5, 1.0, 1.2, 3),
+    (3, 8): (1.6, 1.0, 1.4, 3),
+    (3, 9): (1.6, 1.0, 1.6, 3),
+    (3, 10): (2.0, 1.4, 2.1, 4),
+    (3, 11): (4.5, 2.0, 5.6, 5),
 }
 LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-threaded build
 FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
@@ -61,10 +61,11 @@ def cost(version):
     """Lines about what a breakpoint costs the program in that version, none: next to nothing."""
     if version >= UNTRACED:
         return []
-    return ["  Python %d.%d has to be traced for this: until it is deleted, calls take about %.1f times as "
-            "long," % (*version, COSTS[version][0]),
-            "  loops %.1f times, calls of functions of C %.1f times, and lines of a function that has it "
-            "%.0f times" % COSTS[version][1:]]
+    return ["  Python %d.%d is traced for this, which slows all threads down until the last breakpoint is "
+            "deleted:" % version,
+            "  calls take about %.1f times as long, calls of functions of C %.1f times, loops %.1f times, "
+            "lines of" % (COSTS[version][0], COSTS[version][2], COSTS[version][1]),
+            "  a function that has a breakpoint %d times" % COSTS[version][3]]
 
 
 class Breaks:

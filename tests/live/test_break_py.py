@@ -283,9 +283,11 @@ def test_tracing_says_what_it_costs_and_ends_with_the_last(traced):
         debuggers.gdb, traced, ("set",), "probing break-py breaks.py:%d" % RESULT, "continue",
         "probing break-py breaks.py:%d" % VALUE, ("one",), "probing break-py --delete 1", "continue",
         ("both",), "probing break-py --delete 2")
-    assert re.search(r"Python %d\.%d has to be traced for this: until it is deleted, calls take about "
-                     r"\d\.\d times as long,\n  loops \d\.\d times" % traced.interpreter.version,
-                     session.part("set")), session
+    said = session.part("set")
+    assert "Python %d.%d is traced for this, which slows" % traced.interpreter.version in said, session
+    assert re.search(r"calls take about \d\.\d times as long, calls of functions of C \d\.\d times, "
+                     r"loops \d\.\d times, lines of\n  a function that has a breakpoint \d times\n",
+                     said), session
     assert "Python breakpoint 2, numbers" in session.part("one"), session
     traced.goes_on()
     assert traced.has_none()
@@ -297,6 +299,20 @@ def test_tracing_is_seen_where_it_is(traced):
     with holding(traced, "probing break-py breaks.py:%d if ready" % RESULT):
         assert not traced.has_none()
         assert traced.shell("sys.gettrace(), sys.getprofile()") == "(None, None)"
+
+
+@debuggers.needs_gdb
+def test_a_profiler_that_comes_later(traced):
+    """It takes our place in its thread, which is told."""
+    traced.shell("recurses = deafened = False")
+    session = attached(
+        debuggers.gdb, traced, "probing break-py breaks.py:%d if sys.setprofile(lambda *_: None) or "
+        "globals().update(deafened=True)" % RESULT, "probing break-py breaks.py:%d if deafened" % VALUE,
+        "continue", ("list",), "probing break-py")
+    assert "Python breakpoint 2, numbers" in session.out, session
+    assert "1 thread has a tracer or profiler of the program's own, and may not stop" in \
+        session.part("list"), session
+    traced.goes_on()
 
 
 STARTS = {
