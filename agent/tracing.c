@@ -184,11 +184,11 @@ static int profiled(object *self, object *frame, int event, object *argument)
 	if (event == STARTS) {
 		if (++now.started % LOOK_EACH == 0 && look())
 			return -1;
-		return now.on ? follow(prba_places_code(&now.at, inner)) : 0;
+		return now.on ? follow(prba_places_code(inner)) : 0;
 	}
 	caller = prba_places_caller(&now.at, inner);
 	if (caller)
-		return follow(prba_places_code(&now.at, caller));
+		return follow(prba_places_code(caller));
 	set_trace(py->PyThreadState_Get(), false);
 	return 0;
 }
@@ -207,7 +207,7 @@ static int traced(object *self, object *frame, int event, object *argument)
 	}
 	if (event != LINE)
 		return 0;
-	code = prba_places_code(&now.at, prba_places_frame(&now.at, frame));
+	code = prba_places_code(prba_places_frame(&now.at, frame));
 	kind = kind_of(code);
 	if (kind != HAS) {
 		if (kind != FAILED && now.on)
@@ -280,8 +280,9 @@ static object *trace_begin(object *self, object *arguments)
 	}
 	if (now.on && now.life == prba_life_number())
 		return py->PyUnicode_DecodeUTF8("", 0, NULL);
-	/* Objects of an interpreter that has ended are gone with it. */
-	memset(&now, 0, sizeof(now));
+	/* Objects of an interpreter that has ended are gone with it, and so is who had room. */
+	if (now.life != prba_life_number())
+		memset(&now, 0, sizeof(now));
 	problem = refusal(given[3]);
 	if (problem)
 		return py->PyUnicode_DecodeUTF8(problem, (intptr_t)strlen(problem), NULL);
@@ -344,6 +345,7 @@ static object *trace_end(object *self, object *arguments)
 	if (!now.on || now.life != prba_life_number())
 		return py->PyBool_FromLong(0);
 	now.on = false;
+	now.asked_anew++;
 	now.on_trace = now.on_code = now.on_gone = NULL;
 	/* Else each thread takes its own out when it comes to it. */
 	if (is_audited())

@@ -41,9 +41,8 @@ const void *prba_places_caller(const struct prba_places *places, const void *inn
 	return word(inner, places->is_inner ? INNER_CALLER : OUTER_CALLER);
 }
 
-object *prba_places_code(const struct prba_places *places, const void *inner)
+object *prba_places_code(const void *inner)
 {
-	(void)places;
 	return word(inner, FRAME_CODE);
 }
 
@@ -80,7 +79,7 @@ object *prba_places_top(const struct prba_places *places, const void *state)
 {
 	const void *frame = running(places, state);
 
-	return frame ? prba_places_code(places, frame) : NULL;
+	return frame ? prba_places_code(frame) : NULL;
 }
 
 static uintptr_t function_of(const struct prba_places *places, const void *state,
@@ -167,14 +166,13 @@ static bool find_function(struct prba_places *ret, enum prba_traces which, prba_
 	return at && !word(state, at);
 }
 
-/** Whether frame.name is that; @p ret, if not NULL, gets a new reference. */
+/** Borrowed from @p of, which keeps it; NULL if it has none, also of NULL. */
 static object *member(object *of, const char *name)
 {
 	object *value = of ? py->PyObject_GetAttrString(of, name) : NULL;
 
 	if (!value)
 		py->PyErr_Clear();
-	/* What has it keeps it. */
 	if (value)
 		py->Py_DecRef(value);
 	return value;
@@ -190,8 +188,8 @@ static bool find_frames(struct prba_places *ret, object *frame)
 		return false;
 	ret->is_inner = word(frame, FRAME_CODE) != code;
 	inner = prba_places_frame(ret, frame);
-	if (!inner || prba_places_code(ret, inner) != code || !prba_places_caller(ret, inner) ||
-	    prba_places_code(ret, prba_places_caller(ret, inner)) != caller)
+	if (!inner || prba_places_code(inner) != code || !prba_places_caller(ret, inner) ||
+	    prba_places_code(prba_places_caller(ret, inner)) != caller)
 		return false;
 	ret->file = find(code, CODE_FIRST, CODE_END, (uintptr_t)file);
 	return ret->file && running(ret, py->PyThreadState_Get()) == inner;

@@ -35,7 +35,7 @@ const char *prba_places_find(struct prba_places *ret, object *frame, prba_tracer
 /** What a frame object stands for, who called it (NULL: nobody) and its code. Borrowed. */
 const void *prba_places_frame(const struct prba_places *places, const object *frame);
 const void *prba_places_caller(const struct prba_places *places, const void *inner);
-object *prba_places_code(const struct prba_places *places, const void *inner);
+object *prba_places_code(const void *inner);
 /** Name of the file of code. Borrowed. */
 object *prba_places_file(const struct prba_places *places, const object *code);
 

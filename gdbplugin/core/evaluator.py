@@ -64,6 +64,7 @@ class Evaluation:
     def __init__(self, debugger, control, known, everyone):
         self.debugger, self.control, self.known = debugger, control, known
         self.everyone = everyone  # all threads run meanwhile
+        self.waits_by_itself = True  # code of the user may
         self.base = known["probing_agent_debugger"]
         self.tid = None
 
@@ -72,6 +73,7 @@ class Evaluation:
 
     def evaluate(self, code, seconds, asks=EVALUATES):
         """What the @code is: Python, or a request about breakpoints (core/breaks.py)."""
+        self.waits_by_itself = asks == EVALUATES
         self._hush(True)
         try:
             self._prepare(seconds)
@@ -162,13 +164,14 @@ class Evaluation:
         """It waits for the GIL, if another thread asked for that just before it was stopped: then
         ours lets go of it, and goes on only when that one has had it. Or it has the GIL, so that
         nothing of Python can run, or has left Python for good, and waits for one that was stopped
-        in the middle of a wait. In a free-threaded build it may wait until all stand where Python
+        in the middle of a wait. What runs no code of the user waits for nothing else. In a free-threaded build it may wait until all stand where Python
         stops them."""
         with open_session(self.debugger) as session:
             ours = [t for t in safe_point.read_threads(session) if t.tid == self.tid]
             if safe_point.is_free_threaded(session) and any(t.waits for t in ours):
                 self.everyone = True
-        return not ours or any(t.gil == "waits" or t.gil == "holds" and t.waits for t in ours)
+        return not ours or any(t.gil == "waits" or t.waits and
+                               (t.gil == "holds" or not self.waits_by_itself) for t in ours)
 
     def _wait(self, seconds):
         """Lets it run until there is a result."""
