@@ -17,6 +17,7 @@ $(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py age
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \
 		-Wl,-soname,libprobing-agent.so -Wl,--version-script=agent/agent.map \
-		-Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,--hash-style=both -o $@ $(AGENT_OBJECTS)
+		-Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,--hash-style=both \
+		-Wl,--compress-debug-sections=zlib -o $@ $(AGENT_OBJECTS)
 
 -include $(AGENT_OBJECTS:.o=.d)
