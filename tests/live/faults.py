@@ -163,9 +163,11 @@ class Look:
 
     def __init__(self, pid, tids=None):
         self.pid = pid
-        # A program may have a new socket each time by itself.
+        # A program may have a new socket each time by itself, and its malloc() has a look at that
+        # file when it gives memory back.
         self.descriptors = [re.sub(r"\[\d+\]$", "", each)
-                            for each in read_alive(pid, list_descriptors)]
+                            for each in read_alive(pid, list_descriptors)
+                            if not each.endswith("/vm/overcommit_memory")]
         self.threads = support.thread_ids(pid)
         status = support.thread_status(pid)
         # The first thread of a program makes the C library handle two signals of its own.
