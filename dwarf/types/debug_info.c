@@ -286,7 +286,7 @@ void prb_die_free(Dwarf_Die die)
 }
 
 /* Frees *die, the one before, and puts the one that follows it there. */
-static bool step(struct prb_debug_info *info, Dwarf_Die parent, Dwarf_Die *die)
+static int step(struct prb_debug_info *info, Dwarf_Die parent, Dwarf_Die *die)
 {
 	Dwarf_Die next = NULL;
 	Dwarf_Error error = NULL;
@@ -299,7 +299,7 @@ static bool step(struct prb_debug_info *info, Dwarf_Die parent, Dwarf_Die *die)
 	bool found = ok(info, rc, &error);
 	prb_die_free(*die);
 	*die = found ? next : NULL;
-	return found;
+	return rc;
 }
 
 /* Whether libdwarf comes to the end of it. To pass a DIE that does not tell its sibling it goes
@@ -314,16 +314,17 @@ static bool can_be_passed(struct prb_debug_info *info, Dwarf_Die die, unsigned d
 	if (prb_die_has(info, die, DW_AT_sibling))
 		return prb_die_reference(info, die, DW_AT_sibling, &sibling) &&
 		       sibling > prb_die_offset(info, die);
-	while (passed && step(info, die, &inner))
+	int rc = DW_DLV_OK;
+	while (passed && (rc = step(info, die, &inner)) == DW_DLV_OK)
 		passed = can_be_passed(info, inner, depth + 1);
 	prb_die_free(inner);
-	return passed;
+	return passed && rc == DW_DLV_NO_ENTRY;
 }
 
 bool prb_die_next_child(struct prb_debug_info *info, Dwarf_Die parent, Dwarf_Die *die)
 {
 	if (!*die || can_be_passed(info, *die, 0))
-		return step(info, parent, die);
+		return step(info, parent, die) == DW_DLV_OK;
 	prb_die_free(*die);
 	*die = NULL;
 	return false;
