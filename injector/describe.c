@@ -56,10 +56,15 @@ static struct prb_error *set_wait(struct prb_capture *c, struct prb_capture_thre
 	return out->waits_for ? NULL : prb_error_nomem();
 }
 
+/* As prb_task_read_call() wants it: a thread outside of any system call. */
+static struct prb_task no_call(const struct prb_task_watch *task)
+{
+	return (struct prb_task){.tid = task->tid, .state = task->state, .syscall = -1};
+}
+
 struct prb_error *prb_describe_read_call(struct prb_capture *c, struct prb_capture_thread *thread)
 {
-	thread->call = (struct prb_task){
-		.tid = thread->task->tid, .state = thread->task->state, .syscall = -1};
+	thread->call = no_call(thread->task);
 	PRB_TRY(prb_task_read_call(c->target, &thread->call));
 	take_registers(c, thread, &thread->call);
 	return NULL;
@@ -93,8 +98,7 @@ struct prb_error *prb_describe_moment(struct prb_capture *c, struct prb_capture_
 	/* One that SIGSTOP has stopped stays so. */
 	if (stop && !stop->group_stop)
 		thread->task->state = prb_stop_slept(stop) ? 'S' : 'R';
-	thread->call = (struct prb_task){
-		.tid = thread->task->tid, .state = thread->task->state, .syscall = -1};
+	thread->call = no_call(thread->task);
 	if (c->options->no_waits)
 		return NULL;
 	PRB_TRY(prb_task_read_call(c->target, &thread->call));

@@ -9,6 +9,7 @@
 #include <sys/user.h>
 
 #include "injector/arch.h"
+#include "injector/arch/x86_64_inject.h"
 
 static int get(pid_t tid, struct user_regs_struct *regs)
 {
@@ -40,7 +41,7 @@ bool prb_arch_in_call(pid_t tid)
 	return false;
 }
 
-/* The results that waits end with when something comes in between (include/linux/errno.h). */
+/* Results of system calls that the kernel turns into a restart (include/linux/errno.h). */
 enum {
 	ERESTARTSYS = 512,
 	ERESTARTNOINTR = 513,
@@ -48,24 +49,32 @@ enum {
 	ERESTART_RESTARTBLOCK = 516,
 };
 
-bool prb_arch_slept(pid_t tid, bool in_call)
+/* orig_rax is negative outside of system calls. */
+bool prb_x86_64_restarts(const struct user_regs_struct *r)
 {
-	struct user_regs_struct r;
-
-	(void)in_call;
-	/* orig_rax is negative outside of system calls. */
-	if (get(tid, &r) || (long)r.orig_rax < 0)
+	if ((long)r->orig_rax < 0)
 		return false;
-	switch (-(long)r.rax) {
-	case EINTR:
+	switch (-(long)r->rax) {
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
 	case ERESTART_RESTARTBLOCK:
 		return true;
-	default:
-		return false;
 	}
+	return false;
+}
+
+static bool is_interrupted(const struct user_regs_struct *r)
+{
+	return (long)r->orig_rax >= 0 && (long)r->rax == -EINTR;
+}
+
+bool prb_arch_slept(pid_t tid, bool in_call)
+{
+	struct user_regs_struct r;
+
+	(void)in_call;
+	return !get(tid, &r) && (prb_x86_64_restarts(&r) || is_interrupted(&r));
 }
 
 bool prb_arch_call_interrupted(pid_t tid, bool in_call)
@@ -73,7 +82,7 @@ bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 	struct user_regs_struct r;
 
 	(void)in_call;
-	return !get(tid, &r) && (long)r.orig_rax >= 0 && (long)r.rax == -EINTR;
+	return !get(tid, &r) && is_interrupted(&r);
 }
 
 bool prb_arch_restart_call(pid_t tid)

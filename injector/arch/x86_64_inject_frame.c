@@ -18,29 +18,6 @@ enum {
 	STORE_WORDS_MAX = 16, /* of the stack that code which stores may take away */
 };
 
-/* Results of system calls that the kernel turns into a restart. */
-enum {
-	ERESTARTSYS = 512,
-	ERESTARTNOINTR = 513,
-	ERESTARTNOHAND = 514,
-	ERESTART_RESTARTBLOCK = 516,
-};
-
-/* Is it in a call that the kernel will start again when it goes on from here? */
-static bool restarts(const struct user_regs_struct *r)
-{
-	if ((long)r->orig_rax < 0)
-		return false;
-	switch (-(long)r->rax) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
-	case ERESTART_RESTARTBLOCK:
-		return true;
-	}
-	return false;
-}
-
 /* struct rt_sigframe of the kernel, as far as it is read on the way back. */
 struct signal_frame {
 	uint64_t trampoline;
@@ -107,7 +84,7 @@ static struct signal_frame last_frame(const struct prb_thread_state *state, uint
 {
 	struct user_regs_struct r = *prb_x86_64_general(state);
 
-	if (restarts(&r)) {
+	if (prb_x86_64_restarts(&r)) {
 		r.rax = state->resumed ? (unsigned long long)state->resumed : r.orig_rax;
 		r.rip -= SYSCALL_BYTES;
 	}
