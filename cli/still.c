@@ -267,12 +267,17 @@ uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_stil
 	return found;
 }
 
+static bool is_for_mutex(const struct prb_still *s, long call, uint64_t at)
+{
+	return call == SYS_futex && is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
+}
+
 static bool waits_for_mutex(const struct prb_still *s, pid_t tid)
 {
 	unsigned long long at = 0;
+	long call = call_of(s->pid, tid, &at);
 
-	return call_of(s->pid, tid, &at) == SYS_futex &&
-	       is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
+	return is_for_mutex(s, call, at);
 }
 
 /** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
@@ -280,7 +285,7 @@ static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
 {
 	unsigned long long at = 0;
 	long call = call_of(s->pid, tid, &at);
-	bool wants = call == SYS_futex && is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
+	bool wants = is_for_mutex(s, call, at);
 	bool sleeps = call == SYS_futex && is_within(at, s->gil->condition, sizeof(pthread_cond_t));
 
 	if (tid == s->holder || (call != -1 && !wants && !sleeps) || is_ours(s->pid, tid))

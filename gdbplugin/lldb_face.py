@@ -157,13 +157,6 @@ def physical_frames(thread):
     return found
 
 
-PAGE = 4096
-
-
-def flags_of(readable, writable, executable):
-    return ("r" if readable else "-") + ("w" if writable else "-") + ("x" if executable else "-")
-
-
 def file_regions(target):
     """The parts of files that are mapped, by what LLDB has loaded."""
     found = []
@@ -175,12 +168,10 @@ def file_regions(target):
                     not (section.GetName() or "").startswith("PT_LOAD"):
                 continue
             allowed = section.GetPermissions()
-            flags = flags_of(allowed & lldb.ePermissionsReadable,
-                             allowed & lldb.ePermissionsWritable,
-                             allowed & lldb.ePermissionsExecutable)
-            offset = section.GetFileOffset() - start % PAGE
-            found.append(facts.Region(start - start % PAGE, (start + size + PAGE - 1) // PAGE * PAGE,
-                                      flags, max(0, offset), path))
+            flags = facts.flags_of(allowed & lldb.ePermissionsReadable,
+                                   allowed & lldb.ePermissionsWritable,
+                                   allowed & lldb.ePermissionsExecutable)
+            found.append(facts.part_of_file(start, size, flags, section.GetFileOffset(), path))
     return found
 
 
@@ -189,20 +180,17 @@ def told_regions(target):
     listed, region = target.GetProcess().GetMemoryRegions(), lldb.SBMemoryRegionInfo()
     for index in range(listed.GetSize()):
         if listed.GetMemoryRegionAtIndex(index, region) and region.IsMapped():
-            flags = flags_of(region.IsReadable(), region.IsWritable(), region.IsExecutable())
+            flags = facts.flags_of(region.IsReadable(), region.IsWritable(), region.IsExecutable())
             yield facts.Region(region.GetRegionBase(), region.GetRegionEnd(), flags, 0,
                                region.GetName() or "")
 
 
 def unknown_regions(target, read):
     """Files that LLDB has not found: behind a gdbserver, versions after 14 know the program alone."""
-    loaded = [module for module in target.module_iter()
-              if module.GetObjectFileHeaderAddress().GetLoadAddress(target) !=
-              lldb.LLDB_INVALID_ADDRESS]
-    if len(loaded) != 1:
-        return []
-    return link_map.loaded_regions(
-        read, loaded[0].GetObjectFileHeaderAddress().GetLoadAddress(target))
+    headers = [module.GetObjectFileHeaderAddress().GetLoadAddress(target)
+               for module in target.module_iter()]
+    loaded = [address for address in headers if address != lldb.LLDB_INVALID_ADDRESS]
+    return link_map.loaded_regions(read, loaded[0]) if len(loaded) == 1 else []
 
 
 def mappings(target, read):

@@ -2,12 +2,25 @@
 """Facts that a debugger knows by itself, written as /proc would have them."""
 
 
+PAGE = 4096
+
+
 class Region:
     """A mapping of memory."""
 
     def __init__(self, start, end, flags, offset=0, path=""):
         self.start, self.end, self.offset, self.path = start, end, offset, path
         self.flags = flags  # "r-x"
+
+
+def flags_of(readable, writable, executable):
+    return ("r" if readable else "-") + ("w" if writable else "-") + ("x" if executable else "-")
+
+
+def part_of_file(start, size, flags, offset, path):
+    """The mapping of a part of a file that is not as long as pages are."""
+    return Region(start - start % PAGE, (start + size + PAGE - 1) // PAGE * PAGE, flags,
+                  max(0, offset - start % PAGE), path)
 
 
 def maps_text(regions):

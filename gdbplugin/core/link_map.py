@@ -3,11 +3,11 @@
 
 import struct
 
-from .facts import Region
+from .facts import PAGE, flags_of, part_of_file
 
 PT_LOAD, PT_DYNAMIC, DT_DEBUG = 1, 2, 21
+PF_X, PF_W, PF_R = 1, 2, 4
 MOST_HEADERS, MOST_ENTRIES, MOST_FILES, LONGEST_NAME = 64, 512, 4096, 4096
-PAGE = 4096
 
 
 def _words(data):
@@ -29,12 +29,9 @@ def _program_headers(read, base):
 
 def _regions(headers, bias, path):
     for kind, flags, offset, address, length in headers:
-        start, end = bias + address, bias + address + length
-        if kind != PT_LOAD or not length or end >= 1 << 64:
-            continue
-        yield Region(start // PAGE * PAGE, (end + PAGE - 1) // PAGE * PAGE,
-                     ("r" if flags & 4 else "-") + ("w" if flags & 2 else "-") +
-                     ("x" if flags & 1 else "-"), offset // PAGE * PAGE, path)
+        if kind == PT_LOAD and length and bias + address + length < 1 << 64:
+            yield part_of_file(bias + address, length,
+                               flags_of(flags & PF_R, flags & PF_W, flags & PF_X), offset, path)
 
 
 def _first_link(read, base):
