@@ -246,3 +246,20 @@ def shell(process, code):
     return subprocess.run([support.BINARY, "-p", str(process.pid), "eval", "--no-inject", code],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False).stdout
+
+
+def says_what_the_command_says(run, name, process, saved):
+    """@run, of the debugger of that name, has all our commands in a process, which lives on."""
+    expected = shell_rows(process.pid)
+    session = run(
+        *query_commands(), ("info",), "probing info", ("tables",), "probing tables",
+        "probing snapshot %s" % saved, ("eval",), "probing eval print('shown'); 6 * 7", ("inject",),
+        "probing inject", ("end",))
+    same_rows(session, expected)
+    assert not session.code and "Traceback" not in session.err, session
+    assert "memory directly, registers through " + name in session.part("info")
+    assert re.search(r"^python +stacks ", session.part("tables"), re.M)
+    assert shell_rows(saved)["stacks"] == expected["stacks"]
+    assert session.part("eval").strip().endswith("shown\n42"), session
+    assert "the agent was there already" in answers(session, "inject")
+    assert process.alive() and shell(process, "40 + 2") == "42\n"

@@ -108,11 +108,16 @@ def wait_until(true):
         time.sleep(0.002)
 
 
-@pytest.fixture(params=VERSIONS, ids=repr)
-def each(request, tmp_path):
-    with Counting(request.param, tmp_path) as process:
-        process.line()
-        yield process
+def counting(params):
+    """A fixture: the program, in each of these interpreters."""
+    def started(request, tmp_path):
+        with Counting(request.param, tmp_path) as process:
+            process.line()
+            yield process
+    return pytest.fixture(params=params, ids=repr)(started)
+
+
+each, one, traced = counting(VERSIONS), counting(ONES), counting(TRACED_VERSIONS)
 
 
 @pytest.fixture(params=VERSIONS, ids=repr)
@@ -125,20 +130,6 @@ def busy(request, tmp_path):
         wait_until(lambda: not process.alive() or process.errors() or all(
             process.shared[2 + each] > before[each] + 1 for each in range(THREADS)))
         assert process.alive() and not process.errors(), process.errors()
-
-
-@pytest.fixture(params=ONES, ids=repr)
-def one(request, tmp_path):
-    with Counting(request.param, tmp_path) as process:
-        process.line()
-        yield process
-
-
-@pytest.fixture(params=TRACED_VERSIONS, ids=repr)
-def traced(request, tmp_path):
-    with Counting(request.param, tmp_path) as process:
-        process.line()
-        yield process
 
 
 def attached(start, process, *commands):

@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import support
 import tables
+from agent import wait_until
 from pauses import Pause
 
 PYTHON = os.environ.get("PROBING_TORCH_PYTHON", sys.executable)
@@ -54,13 +54,6 @@ def process_fixture():
         yield program
 
 
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def query(sql):
     answer = tables.query(None, sql)
     assert answer.notes == [], answer.notes
@@ -89,7 +82,7 @@ def test_utilization(process):
         row, = query("SELECT * FROM gpu.utilization WHERE gpu = 0")
         assert row["_error"] is None, row
         return row["gpu_util"] > 0 and row
-    wait_until(works)
+    wait_until(works, 60)
     row = works() or query("SELECT * FROM gpu.utilization WHERE gpu = 0")[0]
     truth = driver_says("gpu", "memory.total", "memory.used", "temperature.gpu", "clocks.mem")[0]
     assert process.alive()
@@ -149,7 +142,7 @@ def test_eval_and_pause(process, probing):
 
     def goes_on():
         return int(probing(process.pid, "eval", "len(losses)").out) > int(before)
-    wait_until(goes_on)
+    wait_until(goes_on, 60)
 
 
 def test_training_learns_the_same(probing):

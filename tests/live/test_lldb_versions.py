@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The plugin in other versions of LLDB than this machine's own: `make test-debuggers` gets them."""
 
+import functools
 import os
 import re
 
@@ -14,20 +15,8 @@ VERSIONS = debuggers.others("lldb")
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_as_the_command_says(version, sleeping, tmp_path):
-    expected = debuggers.shell_rows(sleeping.pid)
-    saved = tmp_path / "saved.snapshot"
-    session = debuggers.lldb(
-        *debuggers.query_commands(), ("info",), "probing info", ("tables",), "probing tables",
-        "probing snapshot %s" % saved, ("eval",), "probing eval print('shown'); 6 * 7", ("inject",),
-        "probing inject", ("end",), arguments=["-p", sleeping.pid], program=version["lldb"])
-    debuggers.same_rows(session, expected)
-    assert not session.code and "Traceback" not in session.err, session
-    assert "memory directly, registers through lldb" in session.part("info")
-    assert re.search(r"^python +stacks ", session.part("tables"), re.M)
-    assert debuggers.shell_rows(saved)["stacks"] == expected["stacks"]
-    assert session.part("eval").strip().endswith("shown\n42"), session
-    assert "the agent was there already" in answers(session, "inject")
-    assert sleeping.alive() and shell(sleeping, "40 + 2") == "42\n"
+    run = functools.partial(debuggers.lldb, arguments=["-p", sleeping.pid], program=version["lldb"])
+    debuggers.says_what_the_command_says(run, "lldb", sleeping, tmp_path / "saved.snapshot")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

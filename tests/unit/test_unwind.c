@@ -319,7 +319,9 @@ static struct prb_error *read_stack_only(struct prb_mem *mem, uint64_t address, 
 
 static const struct prb_mem_ops stack_only_ops = {.read = read_stack_only};
 
-static void test_file_instead_of_memory(void **state)
+/* Walks the test's own stack, and again by a new unwinder for which the modules are not in memory,
+ * which gives the same; how often they were asked for there. */
+static size_t walk_without_modules(void (*prepare)(const struct walk *walk))
 {
 	struct stack_only mem = {.mem = {.ops = &stack_only_ops}, .base = self.target->mem};
 	struct prb_unwinder *before = self.unwinder;
@@ -327,7 +329,6 @@ static void test_file_instead_of_memory(void **state)
 	struct prb_regs regs, again;
 	ucontext_t context;
 
-	(void)state;
 	getcontext(&context);
 	regs_from_context(&context, &regs);
 	again = regs;
@@ -335,42 +336,35 @@ static void test_file_instead_of_memory(void **state)
 	assert_true(first.end);
 
 	assert_null(prb_unwinder_create(self.modules, &self.unwinder));
+	if (prepare)
+		prepare(&first);
 	walk_from(&self, &mem.mem, &again, &second);
 	prb_unwinder_destroy(self.unwinder);
 	self.unwinder = before;
 	assert_true(second.end);
-	assert_true(mem.refused > 0);
 	assert_int_equal(first.count, second.count);
 	assert_memory_equal(first.pc, second.pc, sizeof(first.pc));
+	return mem.refused;
+}
+
+static void test_file_instead_of_memory(void **state)
+{
+	(void)state;
+	assert_true(walk_without_modules(NULL) > 0);
+}
+
+static void use_files(const struct walk *walk)
+{
+	assert_null(prb_unwinder_use_file(self.unwinder, 1)); /* no module is there */
+	for (size_t i = 0; i < walk->count; i++)
+		assert_null(prb_unwinder_use_file(self.unwinder, walk->pc[i]));
 }
 
 /* What was told to use its file is not asked for in memory. */
 static void test_file_beforehand(void **state)
 {
-	struct stack_only mem = {.mem = {.ops = &stack_only_ops}, .base = self.target->mem};
-	struct prb_unwinder *before = self.unwinder;
-	struct walk first, second;
-	struct prb_regs regs, again;
-	ucontext_t context;
-
 	(void)state;
-	getcontext(&context);
-	regs_from_context(&context, &regs);
-	again = regs;
-	walk_from(&self, self.target->mem, &regs, &first);
-	assert_true(first.end);
-
-	assert_null(prb_unwinder_create(self.modules, &self.unwinder));
-	assert_null(prb_unwinder_use_file(self.unwinder, 1)); /* no module is there */
-	for (size_t i = 0; i < first.count; i++)
-		assert_null(prb_unwinder_use_file(self.unwinder, first.pc[i]));
-	walk_from(&self, &mem.mem, &again, &second);
-	prb_unwinder_destroy(self.unwinder);
-	self.unwinder = before;
-	assert_true(second.end);
-	assert_int_equal(mem.refused, 0);
-	assert_int_equal(first.count, second.count);
-	assert_memory_equal(first.pc, second.pc, sizeof(first.pc));
+	assert_int_equal(walk_without_modules(use_files), 0);
 }
 
 /* A stack with one frame whose caller is itself, as a damaged or malicious one may be. */
