@@ -75,16 +75,47 @@ static struct prb_error *add_brief(struct prb_libc *libc, uint64_t start, uint64
 	return NULL;
 }
 
+/*
+ * Functions of the vdso that read a clock or the processor's number: they take no lock, and handlers
+ * of signals interrupt them anywhere. They are where a program that looks at the clock all the time
+ * is met.
+ */
+static const char *const readers[] = {
+	"__vdso_clock_gettime",	  "__vdso_gettimeofday",   "__vdso_time",
+	"__vdso_clock_getres",	  "__vdso_getcpu",	   "__kernel_clock_gettime",
+	"__kernel_gettimeofday", "__kernel_clock_getres",
+};
+
+/* The first of them that begins at or after @from; none: @end. */
+static struct prb_error *next_reader(struct prb_module *vdso, uint64_t from, uint64_t end,
+				     uint64_t *start, uint64_t *reader_end)
+{
+	*start = *reader_end = end;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(readers); i++) {
+		uint64_t address, size;
+
+		PRB_TRY(prb_module_exported_symbol(vdso, readers[i], &address, &size));
+		if (!size || address < from || address >= *start || size > end - address)
+			continue;
+		*start = address;
+		*reader_end = address + size;
+	}
+	return NULL;
+}
+
 /* Its names and tables, which lie in executable memory too, are pointed to from many stacks. */
 static struct prb_error *add_vdso(struct prb_libc *libc, struct prb_module *module)
 {
-	uint64_t start, size;
+	uint64_t start = module->start, size = module->end - module->start, reader, reader_end;
 	struct prb_error *err = prb_module_section(module, ".text", &start, &size);
 
-	if (!err)
-		return add_brief(libc, start, start + size, "in the vdso");
 	prb_error_destroy(err);
-	return add_brief(libc, module->start, module->end, "in the vdso");
+	for (uint64_t at = start; at < start + size; at = reader_end) {
+		PRB_TRY(next_reader(module, at, start + size, &reader, &reader_end));
+		if (reader > at)
+			PRB_TRY(add_brief(libc, at, reader, "in the vdso"));
+	}
+	return NULL;
 }
 
 static struct prb_error *find_parts(struct prb_modules *modules, struct prb_libc *libc)

@@ -12,7 +12,7 @@ from faults import Checked, run_cell
 
 @pytest.mark.parametrize("kind, threads", [
     ("heap", 1), ("heap", 5), ("malloc", 1), ("malloc", 5), ("dlopen", 1), ("dlopen", 3),
-    ("threads", 1), ("threads", 3)])
+    ("threads", 1), ("threads", 3), ("clocks", 1), ("clocks", 3)])
 def test_heap_and_loader(build, kind, threads):
     program = build.program("fault_heap")
     cell = run_cell("%s, %d thread%s" % (kind, threads, "s" * (threads > 1)), build,

@@ -190,6 +190,13 @@ def test_without_breakpoints(build):
         target.wait_for_progress()
 
 
+def test_in_the_vdso(build):
+    """A thread that reads a clock is borrowed where it stands: it holds nothing."""
+    with Checked(build.program("fault_heap"), "clocks") as target:
+        for _ in range(5):
+            assert assert_loads(target, build.library())["stops"] == 1
+
+
 def test_vfork_parent(build):
     with Checked(build.program("fault_places"), "vfork") as target:
         environment.wait_until(lambda: state(target.pid) == "D")

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Targets that are nearly always inside the C library: fault_heap SHARED KIND [THREADS] */
+/* Targets that are nearly always inside the C library or the vdso: fault_heap SHARED KIND [THREADS] */
 #include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "fault.h"
 
@@ -86,6 +88,30 @@ static void *churn_threads(void *unused)
 	return NULL;
 }
 
+/* Nothing but questions that the vdso answers. */
+static void *read_clocks(void *unused)
+{
+	struct timespec last = {}, now, unit;
+	struct timeval day;
+
+	(void)unused;
+	while (!shared->stop) {
+		for (int i = 0; i < 100; i++) {
+			if (clock_gettime(CLOCK_MONOTONIC, &now) || gettimeofday(&day, NULL) ||
+			    clock_getres(CLOCK_MONOTONIC, &unit))
+				fault_wrong(5);
+			if (now.tv_sec < last.tv_sec ||
+			    (now.tv_sec == last.tv_sec && now.tv_nsec < last.tv_nsec))
+				fault_wrong(6);
+			if (unit.tv_sec || !unit.tv_nsec || day.tv_usec >= 1000000)
+				fault_wrong(7);
+			last = now;
+		}
+		fault_round();
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -94,7 +120,8 @@ int main(int argc, char **argv)
 	} kinds[] = {{"heap", churn_heap},
 		     {"malloc", only_malloc},
 		     {"dlopen", churn_libraries},
-		     {"threads", churn_threads}};
+		     {"threads", churn_threads},
+		     {"clocks", read_clocks}};
 	int threads = argc > 3 ? atoi(argv[3]) : 1;
 	pthread_t others[64];
 
