@@ -107,21 +107,41 @@ struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int 
 	return look(b);
 }
 
-/* There must be room below the red zone in the same mapping, or the frame would lie elsewhere. */
-static struct prb_error *check_room(struct prb_borrow *b)
+/*
+ * Is there room below the red zone in the same mapping? The frame would lie elsewhere if not. The
+ * kernel extends the stack of the first thread when it is written to, and keeps a gap of 256 pages
+ * (Documentation/admin-guide/kernel-parameters, stack_guard_gap) to what lies below.
+ */
+static bool has_room(const struct prb_borrow *b, const struct prb_maps *maps)
 {
 	struct prb_regs regs;
-	uint64_t sp;
 
 	b->arch->registers(&b->state, &regs);
-	sp = regs.value[prb_regs_sp(regs.machine)];
+	const struct prb_map *map = prb_maps_find(maps, regs.value[prb_regs_sp(regs.machine)]);
 
-	const struct prb_map *map = prb_maps_find(&b->target->maps, sp);
-	if (map && map->write && map->start <= b->frame.address)
+	return map && map->write &&
+	       (map->start <= b->frame.address || !strcmp(map->path, "[stack]"));
+}
+
+static struct prb_error *no_room(const struct prb_borrow *b)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "the stack of thread %d has no room for %zu bytes",
+					       b->stop.tid, b->frame.size),
+			      "nothing was changed in it; try again when it is less deep");
+}
+
+/* The maps were read before it stood: threads and their stacks may have come since. */
+static struct prb_error *check_room(struct prb_borrow *b)
+{
+	struct prb_maps maps;
+
+	if (has_room(b, &b->target->maps))
 		return NULL;
-	return prb_error_create(PRB_ERROR_FAILED,
-				"the stack of thread %d has no room for %zu bytes", b->stop.tid,
-				b->frame.size);
+	PRB_TRY(prb_target_read_maps(b->target, &maps));
+	bool room = has_room(b, &maps);
+	prb_maps_deinit(&maps);
+	return room ? NULL : no_room(b);
 }
 
 static struct prb_error *set_mask(struct prb_borrow *b, uint64_t mask)
@@ -201,7 +221,9 @@ static struct prb_error *lay_way_back(struct prb_borrow *b)
 	PRB_TRY(note_call(b));
 	b->arch->frame(&b->state, &b->code, &b->frame);
 	PRB_TRY(check_room(b));
-	return prb_mail_write(b->memory, b->frame.address, b->frame.bytes, b->frame.size);
+	struct prb_error *err =
+		prb_mail_write(b->memory, b->frame.address, b->frame.bytes, b->frame.size);
+	return prb_error_catch(&err, PRB_ERROR_FAULT) ? no_room(b) : err;
 }
 
 /* What arrives although all signals are blocked. False: the thread itself has failed. */

@@ -76,13 +76,13 @@ static struct prb_error *add_brief(struct prb_libc *libc, uint64_t start, uint64
 }
 
 /*
- * Functions of the vdso that read a clock or the processor's number: they take no lock, and handlers
- * of signals interrupt them anywhere. They are where a program that looks at the clock all the time
- * is met.
+ * Functions of the vdso that read a clock or the processor's number: they take no lock, and
+ * handlers of signals interrupt them anywhere. They are where a program that looks at the clock all
+ * the time is met.
  */
 static const char *const readers[] = {
-	"__vdso_clock_gettime",	  "__vdso_gettimeofday",   "__vdso_time",
-	"__vdso_clock_getres",	  "__vdso_getcpu",	   "__kernel_clock_gettime",
+	"__vdso_clock_gettime",	 "__vdso_gettimeofday",	  "__vdso_time",
+	"__vdso_clock_getres",	 "__vdso_getcpu",	  "__kernel_clock_gettime",
 	"__kernel_gettimeofday", "__kernel_clock_getres",
 };
 

@@ -190,6 +190,26 @@ def test_without_breakpoints(build):
         target.wait_for_progress()
 
 
+def test_at_the_end_of_its_stack(build):
+    """The kernel extends it, as it does for the handler of a signal."""
+    with Checked(build.program("fault_places"), "deep") as target:
+        target.wait_for_progress()
+        for _ in range(3):
+            assert_loads(target, build.library())
+
+
+def test_no_room_on_its_stack(build):
+    """How far a stack is extended is a limit of whoever writes to it."""
+    with Checked(build.program("fault_places"), "deep") as target:
+        target.wait_for_progress()
+        before = Look(target.pid)
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -s 64; exec "$@"', "sh", support.BINARY, "-t", str(target.pid),
+             "inject", "--library", build.library()], stderr=subprocess.PIPE, timeout=60, check=False)
+        assert done.returncode == FAILED and b"has no room for" in done.stderr, done.stderr
+        assert not Look(target.pid).differences(before)
+
+
 def test_in_the_vdso(build):
     """A thread that reads a clock is borrowed where it stands: it holds nothing."""
     with Checked(build.program("fault_heap"), "clocks") as target:

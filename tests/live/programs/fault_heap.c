@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Targets that are nearly always inside the C library or the vdso: fault_heap SHARED KIND [THREADS] */
+/* Targets that are nearly always in the C library, or the vdso: fault_heap SHARED KIND [THREADS] */
 #include <dlfcn.h>
 #include <sys/time.h>
 #include <time.h>

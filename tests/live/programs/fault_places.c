@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Targets in unusual states: fault_places SHARED
- * idle|leader|vfork|vfork-thread|unload LIBRARY|filter CALL kill|trap|errno
+ * idle|deep|leader|vfork|vfork-thread|unload LIBRARY|filter CALL kill|trap|errno
  */
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -23,6 +23,35 @@ static void work(void)
 		nanosleep(&(struct timespec){0, 5000000}, NULL);
 		fault_round();
 	}
+}
+
+/* Where the mapping of the stack begins. */
+static uintptr_t stack_start(void)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	unsigned long start = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "[stack]"))
+			sscanf(line, "%lx", &start);
+	if (file)
+		fclose(file);
+	return start;
+}
+
+/* Works so near to the end of its stack, which the kernel extends, that a page is too much. */
+static void work_deep(void)
+{
+	enum { ROOM = 1500 };
+
+	/* Now: printing, and looking up a function for the first time, need more than that. */
+	fault_ready();
+	nanosleep(&(struct timespec){}, NULL);
+	volatile char *down = alloca((uintptr_t)__builtin_frame_address(0) - stack_start() - ROOM);
+
+	*down = 1;
+	work();
 }
 
 static void *work_and_end(void *unused)
@@ -122,7 +151,9 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	fault_open(argv[1]);
-	if (!strcmp(kind, "leader")) {
+	if (!strcmp(kind, "deep")) {
+		work_deep();
+	} else if (!strcmp(kind, "leader")) {
 		leave_leader();
 	} else if (!strcmp(kind, "vfork")) {
 		stand_in_vfork();
