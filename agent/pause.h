@@ -86,8 +86,11 @@ enum prba_served prba_pause_serve(struct prba_connection *c);
  */
 void prba_pause_open(const struct prba_connection *c);
 
-/** For the holder: no thread of the program could run while it served the last job. */
-bool prba_pause_is_exact(void);
+/**
+ * For the holder: the code of @p c has run, and from now on no thread is let go for it. True if
+ * none could run until now.
+ */
+bool prba_pause_note_ran(struct prba_connection *c);
 
 /** In a child after fork(). */
 void prba_pause_forked(void);

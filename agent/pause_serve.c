@@ -13,14 +13,14 @@
 enum { TURN_US = 200, LOOK_US = 50000, CALL_SIZE = 200 };
 
 /** How far a job is that was handed over. */
-enum { NOT_HANDED, QUEUED, TAKES_TURN, TOOK_TURN, RUNS, SERVED };
+enum { NOT_HANDED, QUEUED, TAKEN, TAKES_TURN, TOOK_TURN, RUNS, RAN, SERVED };
 
 static struct prba_pausing *const pausing = &prba_pausing;
 
 void prba_pause_open(const struct prba_connection *c)
 {
 	prba_pause_lock();
-	if (pausing->served == c)
+	if (pausing->served == c && c->job.serving != RAN)
 		prba_pause_open_up();
 	prba_pause_unlock();
 }
@@ -146,7 +146,7 @@ static struct prba_connection *next_job(void)
 	c = pausing->ends ? NULL : pausing->first;
 	if (c) {
 		pausing->first = c->job.next_served;
-		c->job.serving = RUNS;
+		c->job.serving = TAKEN;
 	}
 	pausing->served = c;
 	pausing->opened = false;
@@ -164,13 +164,14 @@ static bool was_opened(void)
 	return opened;
 }
 
-bool prba_pause_is_exact(void)
+bool prba_pause_note_ran(struct prba_connection *c)
 {
 	bool exact;
 
 	prba_pause_lock();
+	c->job.serving = RAN;
 	exact = !pausing->opened && !pausing->said.running;
-	prba_pause_unlock();
+	prba_pause_changed();
 	return exact;
 }
 
@@ -182,6 +183,7 @@ static void serve(struct prba_connection *c)
 {
 	if (prba_python_stops_world())
 		prba_python_start_world();
+	set_state(c, RUNS);
 	prba_python_serve(c);
 	if (prba_python_stops_world())
 		prba_python_stop_world();
@@ -264,7 +266,7 @@ static void look_at_wait(char call[CALL_SIZE])
 /**
  * Waits while the code of @p c runs. A thread of a build without a GIL may stand still with a lock
  * of an object, such as a dict that all use. Code that waits for it would do so until the program
- * runs, so it is let go.
+ * runs, so it is let go. (Before the code and after it the holder waits for others than these.)
  */
 static void watch(struct prba_connection *c, uint32_t seen)
 {

@@ -316,13 +316,13 @@ static void run_as_worker(struct prba_connection *c, enum prb_wire_outcome *outc
 void prba_python_serve(struct prba_connection *c)
 {
 	struct prba_job *job = &c->job;
+	bool leaves = atomic_load(&job->state) == PRBA_LEAVING;
 
-	if (atomic_load(&job->state) == PRBA_LEAVING) {
+	if (leaves)
 		prba_bootstrap_close(c);
-		return;
-	}
-	run_as_worker(c, &job->outcome, &job->text);
-	if (!prba_pause_is_exact() && !*job->text)
+	else
+		run_as_worker(c, &job->outcome, &job->text);
+	if (!prba_pause_note_ran(c) && !leaves && !*job->text)
 		job->text = "the process is paused, but some of its threads could run while this "
 			    "was evaluated";
 }

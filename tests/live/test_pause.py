@@ -62,6 +62,18 @@ def test_nothing_runs_while_it_is_looked_at(interpreter, target, shared, probing
     assert pauses.nobody_traced(process.pid)
 
 
+@pytest.mark.parametrize("interpreter", ALL, ids=repr)
+def test_no_thread_runs_untold(interpreter, target, shared, probing):
+    """Before, in and after code: on a busy machine all of that takes its time."""
+    process = target("counting.py", shared.path, "16", interpreter=interpreter)
+    with Pause(process.pid):
+        for _ in range(support.count(20, 300)):
+            before = pauses.total(shared)
+            done = probing(process.pid, "eval", "len(counts)")
+            assert done.code == OK and done.out == "16\n", done
+            assert "could run while" in done.err or pauses.total(shared) == before, done
+
+
 def test_every_table_can_be_queried(counting, shared, probing):
     tables = probing("tables", "--json")
     assert tables.code == OK, tables
