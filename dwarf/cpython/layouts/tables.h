@@ -27,8 +27,10 @@
 	X(3_13_free_threaded_debug) \
 	X(3_14)                     \
 	X(3_14_debug)               \
+	X(3_14_free_threaded)       \
 	X(3_15)                     \
-	X(3_15_debug)
+	X(3_15_debug)               \
+	X(3_15_free_threaded)
 
 #define PRB_LAYOUT_DECLARE(name) extern const struct prb_layout prb_layout_##name;
 PRB_LAYOUT_TABLES(PRB_LAYOUT_DECLARE)
