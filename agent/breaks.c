@@ -138,6 +138,17 @@ bool prba_breaks_heard(void)
 	return atomic_load(&probing_agent_break_quiet) ? !tracer_left() : is_heard(false);
 }
 
+void prba_breaks_enter(void)
+{
+	atomic_fetch_add(&inside, 1);
+	atomic_fetch_add(&entered, 1);
+}
+
+void prba_breaks_exit(void)
+{
+	atomic_fetch_sub(&inside, 1);
+}
+
 object *prba_breaks_call(object *function, object *first, object *second)
 {
 	object *result;
@@ -145,8 +156,7 @@ object *prba_breaks_call(object *function, object *first, object *second)
 	intptr_t length;
 	char *what;
 
-	atomic_fetch_add(&inside, 1);
-	atomic_fetch_add(&entered, 1);
+	prba_breaks_enter();
 	result = py->PyObject_CallFunctionObjArgs(function, first, second, NULL);
 	if (!result && no_room()) {
 		/* The program has room for its own call, and not for ours: it goes on. */
@@ -157,7 +167,7 @@ object *prba_breaks_call(object *function, object *first, object *second)
 	} else if (result) {
 		py->PyErr_Clear(); /* it is no text: the line is none of ours */
 	}
-	atomic_fetch_sub(&inside, 1);
+	prba_breaks_exit();
 	errno = error;
 	return result;
 }

@@ -47,6 +47,10 @@ bool prba_breaks_heard(void);
  */
 object *prba_breaks_call(object *function, object *first, object *second);
 
+/** Each call of the interpreter begins and ends with these; the one above does so itself. */
+void prba_breaks_enter(void);
+void prba_breaks_exit(void);
+
 /** A thread is in one of our functions, on behalf of the interpreter. For who holds the GIL. */
 bool prba_breaks_called(void);
 /** How often one was, since the process began. */

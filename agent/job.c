@@ -66,7 +66,7 @@ static const char *keep_short(struct prba_job *job, const struct prb_wire_frame 
 		job->eval.flags = 0; /* those of eval mean something else */
 		return NULL;
 	}
-	if (!prb_wire_get_number32(frame, PRB_WIRE_STEP, &job->step_us))
+	if (!prb_wire_get_step(frame, &job->step))
 		return malformed;
 	job->asked = PRBA_STEPS;
 	job->eval = (struct prb_wire_eval){};

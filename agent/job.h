@@ -53,7 +53,7 @@ struct prba_job {
 	struct prb_wire_eval eval;
 	enum prba_asked asked;
 	bool freezes; /**< the client that pauses can stop threads */
-	uint32_t step_us;
+	struct prb_wire_step step;
 	bool prompts; /**< the client is a prompt, whose worker stays */
 	uint16_t request;
 	int64_t start_by;	/**< ms of prba_now_ms(); 0: no limit */

@@ -26,7 +26,6 @@ bool prba_pause_claim(struct prba_connection *c)
 	if (claimed) {
 		pausing->by = c;
 		pausing->ends = false;
-		pausing->step_us = 0;
 	}
 	prba_pause_unlock();
 	return claimed;
@@ -114,46 +113,22 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	return NULL;
 }
 
-/** Lets the program run for a while. */
-static bool step(struct prba_connection *c, uint32_t us)
-{
-	int64_t begin = prba_pause_now_us(), end = begin + us, now = begin;
-	bool taken;
-
-	prba_python_let_go(c);
-	while (now < end) {
-		uint32_t seen = atomic_load(&pausing->wake);
-
-		if (prba_pause_has_to_end())
-			break;
-		prba_wait_for(&pausing->wake, seen, (uint32_t)(end - now));
-		now = prba_pause_now_us();
-	}
-	taken = prba_python_take(c);
-	prba_pause_lock();
-	pausing->step_us = 0;
-	pausing->steps++;
-	pausing->ran_us += prba_pause_now_us() - begin;
-	prba_pause_changed();
-	return taken;
-}
-
 /** Does what is asked for until it has to end; false if Python could not be taken again. */
 static bool stand(struct prba_connection *c)
 {
 	for (;;) {
-		uint32_t seen = atomic_load(&pausing->wake), us;
-		bool ends, wanted, taken = true;
+		uint32_t seen = atomic_load(&pausing->wake);
+		bool ends, steps, wanted, taken = true;
 
 		prba_pause_lock();
 		ends = pausing->ends;
-		us = pausing->step_us;
+		steps = pausing->steps && !pausing->stepped;
 		wanted = pausing->first != NULL;
 		prba_pause_unlock();
 		if (ends)
 			return true;
-		if (us)
-			taken = step(c, us);
+		if (steps)
+			taken = prba_pause_make_step(c);
 		else if (wanted)
 			prba_pause_serve_all(c);
 		else
@@ -196,31 +171,6 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	prb_wire_put64(payload, (uint64_t)held);
 	prba_pause_tell(c, PRB_WIRE_RESUMED, payload, sizeof(payload));
 	return pausing->how;
-}
-
-bool prba_pause_step(uint32_t us)
-{
-	uint32_t before = 0, seen;
-	bool held, through;
-
-	prba_pause_lock();
-	held = pausing->held && !pausing->ends && !pausing->step_us;
-	if (held) {
-		pausing->step_us = us ? us : 1;
-		before = pausing->steps;
-	}
-	prba_pause_changed();
-	through = !held;
-	while (!through) {
-		seen = atomic_load(&pausing->wake);
-		prba_pause_lock();
-		held = pausing->held && !pausing->ends;
-		through = pausing->steps != before || !held;
-		prba_pause_unlock();
-		if (!through)
-			prba_wait(&pausing->wake, seen);
-	}
-	return held;
 }
 
 void prba_pause_forked(void)

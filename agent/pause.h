@@ -62,10 +62,10 @@ int64_t prba_pause_held_us(void);
 const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_frame *frame);
 
 /**
- * For a worker: has the program run for so long and waits until it stands again. False if it is
- * not paused any more.
+ * For the worker of @p c: has the program make its step and waits until it stands again. How that
+ * ended, and what is to be said of it (static): PRB_WIRE_REFUSED with "" if nothing is paused.
  */
-bool prba_pause_step(uint32_t us);
+enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **text);
 
 /** What became of a job that was handed to who holds. */
 enum prba_served {

@@ -36,8 +36,10 @@ struct prba_pausing {
 	pid_t holder;		     /**< its thread */
 	bool ends;
 	enum prb_wire_outcome how;
-	uint32_t step_us;
-	uint32_t steps; /**< so many are through */
+	struct prba_connection *steps; /**< whose step is wanted, or made; NULL: none is */
+	bool stepped;		       /**< it is through, */
+	enum prb_wire_outcome step_how;
+	const char *step_text;
 	int64_t since_us, ran_us, until_us;
 };
 
@@ -84,6 +86,12 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 void prba_pause_end_hold(void);
 /** In a child after fork(), whose interpreter makes its GIL anew. */
 void prba_pause_forget_hold(void);
+
+/** For the holder: has the other threads stopped; prba_pausing.said is what came of that. */
+void prba_pause_freeze(struct prba_connection *by);
+
+/** For the holder: the step that is wanted. False if Python could not be taken again. */
+bool prba_pause_make_step(struct prba_connection *by);
 
 /** For the holder: does the jobs that wait, with the other threads stopped. */
 void prba_pause_serve_all(struct prba_connection *by);

@@ -79,7 +79,7 @@ static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
  * those that were signalled before. While we hold the mutex they go from the one to the other:
  * those that want the GIL look for it each 5 ms, and those that gave it away are woken.
  */
-static void freeze(struct prba_connection *c)
+void prba_pause_freeze(struct prba_connection *c)
 {
 	pthread_mutex_t *mutex;
 	pthread_cond_t *condition;
@@ -202,7 +202,7 @@ void prba_pause_serve_all(struct prba_connection *c)
 
 	while ((job = next_job())) {
 		if (!frozen)
-			freeze(c);
+			prba_pause_freeze(c);
 		if (!frozen && !prba_python_stops_world())
 			clear_request(job);
 		serve(job);

@@ -27,7 +27,7 @@ enum {
 	PRB_WIRE_HELLO_REPLY_SIZE = 16, /**< fixed part of the agent's */
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
-	PRB_WIRE_STEP_SIZE = 4,
+	PRB_WIRE_STEP_SIZE = 16,
 	PRB_WIRE_FROZEN_SIZE = 20,
 	PRB_WIRE_FREEZE_SIZE = 4,
 	PRB_WIRE_HOLD_SIZE = 16,
@@ -58,7 +58,7 @@ enum prb_wire_type {
 	PRB_WIRE_COMPLETE = 6, /**< names for the end of a text; needs PRB_WIRE_CAN_INTERACT */
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
-	PRB_WIRE_STEP = 9,     /**< microseconds that the program runs for */
+	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
 	/** answers freeze: how many threads could not be stopped, and, if the GIL's mutex is to be
 	 * held and then asked again, the addresses of it and of the condition variable of those
 	 * that gave the GIL away, else 0 */
@@ -90,6 +90,7 @@ enum {
 	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
+	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
 };
 
 /** Flags of pause. */
@@ -102,6 +103,21 @@ enum prb_wire_freeze {
 	PRB_WIRE_FREEZE_ALL,
 	PRB_WIRE_FREEZE_ALL_HELD,    /**< the GIL's mutex is held */
 	PRB_WIRE_FREEZE_WAITING = 2, /**< those that wait for that mutex, which is held */
+};
+
+/** How far a step goes. */
+enum prb_wire_stride {
+	PRB_WIRE_STRIDE_TIME, /**< for its time */
+	PRB_WIRE_STRIDE_INTO, /**< to the next line of the thread, */
+	PRB_WIRE_STRIDE_OVER, /**< of its function, or of who called that, */
+	PRB_WIRE_STRIDE_OUT,  /**< or only of who called it */
+};
+
+/** A request to let the paused program run; of an earlier client only the first is there. */
+struct prb_wire_step {
+	uint32_t us;	 /**< for so many microseconds at most */
+	uint32_t stride; /**< enum prb_wire_stride */
+	uint64_t thread; /**< Python's name of the thread, pthread_self() */
 };
 
 /** Flags of eval. */
@@ -290,6 +306,28 @@ static inline int prb_wire_get_pause(const struct prb_wire_frame *frame, struct 
 	ret->start_ms = prb_wire_get32(frame->payload + 4);
 	ret->total_ms = prb_wire_get32(frame->payload + 8);
 	return 1;
+}
+
+/** True if it is a request for a step. */
+static inline int prb_wire_get_step(const struct prb_wire_frame *frame, struct prb_wire_step *ret)
+{
+	if (frame->type != PRB_WIRE_STEP || frame->length < 4)
+		return 0;
+	memset(ret, 0, sizeof(*ret));
+	ret->us = prb_wire_get32(frame->payload);
+	if (frame->length < PRB_WIRE_STEP_SIZE)
+		return 1;
+	ret->stride = prb_wire_get32(frame->payload + 4);
+	ret->thread = prb_wire_get64(frame->payload + 8);
+	return ret->stride <= PRB_WIRE_STRIDE_OUT;
+}
+
+static inline void prb_wire_put_step(uint8_t at[PRB_WIRE_STEP_SIZE],
+				     const struct prb_wire_step *step)
+{
+	prb_wire_put32(at, step->us);
+	prb_wire_put32(at + 4, step->stride);
+	prb_wire_put64(at + 8, step->thread);
 }
 
 /** The number that a frame of that type consists of, or 0 if it is another one or too short. */

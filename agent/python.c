@@ -14,6 +14,7 @@
 #include "agent/main_thread.h"
 #include "agent/pause.h"
 #include "agent/python_table.h"
+#include "agent/stepping.h"
 #include "agent/tracing.h"
 
 struct prba_python_table prba_python;
@@ -58,6 +59,7 @@ const char *prba_python_refusal(void)
 void prba_python_forked(void)
 {
 	prba_pause_forked();
+	prba_stepping_forked();
 	prba_bootstrap_forked();
 	prba_main_forked();
 	prba_life_forked();
@@ -222,6 +224,8 @@ bool prba_python_take(struct prba_connection *c)
 	prba_pause_got(c);
 	if (!taken)
 		return false;
+	/* Which takes a world that runs, where there is no GIL. */
+	prba_stepping_end();
 	if (free_threaded)
 		prba_python_stop_world();
 	return true;
@@ -395,7 +399,7 @@ void prba_python_do(struct prba_connection *c)
 	if (c->job.asked == PRBA_PAUSES)
 		pause_here(c, &outcome, &text);
 	else if (c->job.asked == PRBA_STEPS)
-		outcome = prba_pause_step(c->job.step_us) ? PRB_WIRE_OK : PRB_WIRE_REFUSED;
+		outcome = prba_pause_step(c, &text);
 	else
 		evaluate(c, &outcome, &text);
 end:
@@ -476,7 +480,8 @@ enum prba_python_left prba_python_leave(void)
 		return PRBA_PYTHON_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_PYTHON_ENDS;
-	if (!refusal && (prba_main_was_called() || calls_before || prba_tracing_was_on()))
+	if (!refusal && (prba_main_was_called() || calls_before || prba_tracing_was_on() ||
+			 prba_stepping_was_on()))
 		see_it_off();
 	/* Without a GIL one may have been about to call us, and have come in only now. */
 	return prba_breaks_calls() == calls_before ? PRBA_PYTHON_LEFT : PRBA_PYTHON_CALLS;

@@ -82,6 +82,8 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))   \
 	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *)) \
 	X(int, PyFrame_GetLineNumber, (object *))                     \
+	X(object *, PyThreadState_GetFrame, (void *))                 \
+	X(object *, PyEval_GetFrame, (void))                          \
 	X(int, Py_GetRecursionLimit, (void))                          \
 	X(void, Py_SetRecursionLimit, (int))                          \
 	X(void, Py_IncRef, (object *))

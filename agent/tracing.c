@@ -118,31 +118,10 @@ static int follow(object *code)
 	return 0;
 }
 
-/**
- * Hooks for audits would run in the middle of what we do to the threads of others, which may end
- * meanwhile. sys.audit() looks at its arguments only if there are any.
- */
-static bool is_audited(void)
-{
-	object *audit = py->PySys_GetObject("audit"), *number, *result = NULL;
-
-	if (!audit)
-		return false;
-	number = py->PyLong_FromVoidPtr(NULL);
-	if (number) {
-		result = py->PyObject_CallFunctionObjArgs(audit, number, NULL);
-		py->Py_DecRef(number);
-	}
-	py->PyErr_Clear();
-	if (result)
-		py->Py_DecRef(result);
-	return !result;
-}
-
 /** Also threads that began meanwhile. */
 static void cover_all(void)
 {
-	if (is_audited())
+	if (prba_places_is_audited())
 		return;
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
 		set_profile(state, true);
@@ -254,7 +233,7 @@ static const char *refusal(object *frame)
 
 	if (problem)
 		return problem;
-	if (is_audited())
+	if (prba_places_is_audited())
 		return "the program has hooks for audits (sys.addaudithook()), which would be "
 		       "called while its threads are changed: Python 3.12 needs no such change";
 	problem = prba_places_find(&now.at, frame, traced, profiled);
@@ -348,7 +327,7 @@ static object *trace_end(object *self, object *arguments)
 	now.asked_anew++;
 	now.on_trace = now.on_code = now.on_gone = NULL;
 	/* Else each thread takes its own out when it comes to it. */
-	if (is_audited())
+	if (prba_places_is_audited())
 		atomic_store(&stays, true);
 	for (void *state = atomic_load(&stays) ? NULL : prba_places_first(); state;
 	     state = py->PyThreadState_Next(state)) {

@@ -64,6 +64,21 @@ void *prba_places_first(void)
 	return py->PyInterpreterState_ThreadHead(interpreter);
 }
 
+void *prba_places_state_of(const object *frame)
+{
+	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
+		/* From 3.9 on. */
+		object *top = py->PyThreadState_GetFrame ? py->PyThreadState_GetFrame(state)
+							 : word(state, STATE_OUTER);
+
+		if (top && py->PyThreadState_GetFrame)
+			py->Py_DecRef(top);
+		if (top == frame)
+			return state;
+	}
+	return NULL;
+}
+
 /** What runs in a thread, NULL: nothing does. */
 static const void *running(const struct prba_places *places, const void *state)
 {
@@ -122,6 +137,24 @@ void prba_places_set(const struct prba_places *places, void *state, enum prba_tr
 		change(state, which, on ? ours : NULL);
 }
 
+/** sys.audit() looks at its arguments only if there are hooks. */
+bool prba_places_is_audited(void)
+{
+	object *audit = py->PySys_GetObject("audit"), *number, *result = NULL;
+
+	if (!audit)
+		return false;
+	number = py->PyLong_FromVoidPtr(NULL);
+	if (number) {
+		result = py->PyObject_CallFunctionObjArgs(audit, number, NULL);
+		py->Py_DecRef(number);
+	}
+	py->PyErr_Clear();
+	if (result)
+		py->Py_DecRef(result);
+	return !result;
+}
+
 const char *prba_places_refusal(void)
 {
 	bool others = py->_PyEval_SetTrace && py->_PyEval_SetProfile;
@@ -154,7 +187,7 @@ static size_t find(const void *of, size_t from, size_t to, uintptr_t value)
 }
 
 /** Our thread state has no function now, gets one, and has none again. */
-static bool find_function(struct prba_places *ret, enum prba_traces which, prba_tracer *ours)
+bool prba_places_find_function(struct prba_places *ret, enum prba_traces which, prba_tracer *ours)
 {
 	void *state = py->PyThreadState_Get();
 	size_t at;
@@ -198,8 +231,8 @@ static bool find_frames(struct prba_places *ret, object *frame)
 const char *prba_places_find(struct prba_places *ret, object *frame, prba_tracer *traced,
 			     prba_tracer *profiled)
 {
-	return find_frames(ret, frame) && find_function(ret, PRBA_TRACES, traced) &&
-			       find_function(ret, PRBA_PROFILES, profiled)
+	return find_frames(ret, frame) && prba_places_find_function(ret, PRBA_TRACES, traced) &&
+			       prba_places_find_function(ret, PRBA_PROFILES, profiled)
 		       ? NULL
 		       : strange;
 }

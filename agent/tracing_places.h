@@ -32,6 +32,18 @@ const char *prba_places_refusal(void);
 const char *prba_places_find(struct prba_places *ret, object *frame, prba_tracer *traced,
 			     prba_tracer *profiled);
 
+/** Where a thread state has the function of that kind; false if that cannot be told. */
+bool prba_places_find_function(struct prba_places *ret, enum prba_traces which, prba_tracer *ours);
+
+/** The thread state that is in the frame, which is one of an object; NULL: none is. */
+void *prba_places_state_of(const object *frame);
+
+/**
+ * Hooks for audits would run in the middle of what we do to the threads of others, which may end
+ * meanwhile.
+ */
+bool prba_places_is_audited(void);
+
 /** What a frame object stands for, who called it (NULL: nobody) and its code. Borrowed. */
 const void *prba_places_frame(const struct prba_places *places, const object *frame);
 const void *prba_places_caller(const struct prba_places *places, const void *inner);

@@ -38,11 +38,13 @@ static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
 		prb_str_printf(ret, ", in %.300s", thread->waits_for);
 }
 
-/** Looks at the target; what cannot be seen is not told. */
-static void see(struct prb_target *t, bool main_only, struct prb_str *ret)
+/**
+ * Looks at the target, for one thread or who holds the GIL; what cannot be seen is not told.
+ */
+static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str *ret)
 {
 	const struct prb_dump_options options = {
-		.mode = PRB_DUMP_NONBLOCKING, .main_only = main_only, .max_frames = 1};
+		.mode = PRB_DUMP_NONBLOCKING, .main_only = main_only, .tid = tid, .max_frames = 1};
 	__attribute__((cleanup(dump_guard))) struct prb_dump *dump = NULL;
 	const struct prb_dump_thread *thread;
 
@@ -54,6 +56,7 @@ static void see(struct prb_target *t, bool main_only, struct prb_str *ret)
 		return;
 	prb_vec_each (thread, &dump->threads) {
 		if (main_only ? thread->tid == dump->main_tid
+		    : tid     ? thread->tid == tid
 			      : thread->gil && !strcmp(thread->gil, "holds")) {
 			describe(thread, ret);
 			return;
@@ -67,7 +70,7 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seco
 	struct prb_error *err = prb_error_create(
 		PRB_ERROR_TIMEOUT, "the interpreter was not free within %g s", seconds);
 
-	see(t, false, &who);
+	see(t, false, 0, &who);
 	if (!who.length)
 		return prb_error_hint(err, "%s; 'probing %d debug --dump' shows who is at work", so,
 				      pid);
@@ -80,10 +83,21 @@ struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds, boo
 	struct prb_error *err = prb_error_create(
 		PRB_ERROR_TIMEOUT, "the main thread executed no Python code within %g s", seconds);
 
-	see(t, true, &who);
+	see(t, true, 0, &who);
 	return prb_error_hint(err, "%s%sthe code was not run; %s", prb_str_text(&who),
 			      who.length ? "; " : "",
 			      asked_for ? "without --thread main it need not wait for that thread"
 					: "before Python 3.7, a program without threads has no GIL "
 					  "until that thread makes it");
+}
+
+struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double seconds)
+{
+	prb_auto_str struct prb_str who = {};
+	struct prb_error *err = prb_error_create(
+		PRB_ERROR_TIMEOUT, "thread %d came to no such line within %g s", (int)tid, seconds);
+
+	see(t, false, tid, &who);
+	return prb_error_hint(err, "it is paused again: %s",
+			      who.length ? prb_str_text(&who) : "that thread has ended");
 }

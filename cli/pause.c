@@ -95,7 +95,7 @@ static struct prb_error *tell_paused(const struct pauser *p)
 	if (p->agent)
 		prb_str_printf(&s,
 			       "  look at it   probing -t %d backtrace | query | eval | repl\n"
-			       "  let it run   probing -t %d step --time 10ms\n",
+			       "  let it run   probing -t %d step | step --time 10ms\n",
 			       pid, pid);
 	else
 		prb_str_printf(&s, "  look at it   probing -t %d backtrace | query\n", pid);

@@ -32,7 +32,7 @@ static const struct {
 	{"repl", {"thread", "timeout", "no-inject"}},
 	{"inject", {"execute", "timeout", "json"}},
 	{"resume", {"json"}},
-	{"step", {"time"}},
+	{"step", {"time", "over", "out", "tid", "timeout", "json"}},
 	{"agent", {"json", "no-inject"}},
 	{"eject", {"json"}},
 };

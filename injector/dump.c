@@ -71,6 +71,7 @@ static struct prb_error *add_thread(struct maker *m, struct prb_python *py,
 	if (state) {
 		thread->state = *state;
 		out->interpreter = state->interp_id;
+		out->ident = state->pthread;
 		out->gc = state->gc;
 		out->gil = state->holds_gil ? "holds" : NULL;
 	}

@@ -72,6 +72,7 @@ enum prb_read_kind {
 
 struct prb_dump_thread {
 	pid_t tid;	     /**< as we see it; for a core as it was */
+	uint64_t ident;	     /**< Python's name of it, pthread_self(); 0 if Python has none */
 	char *name;	     /**< from threading; NULL if it has none */
 	char *os_name;	     /**< comm */
 	int64_t interpreter; /**< id; -1 for threads that no interpreter knows */

@@ -12,6 +12,19 @@ static void read_all(const char *text, size_t length)
 	(void)last;
 }
 
+/** Read and written again, a whole request for a step is the same. */
+static void check_step(const struct prb_wire_frame *frame)
+{
+	uint8_t payload[PRB_WIRE_STEP_SIZE];
+	struct prb_wire_step step;
+
+	if (!prb_wire_get_step(frame, &step))
+		return;
+	prb_wire_put_step(payload, &step);
+	if (memcmp(payload, frame->payload, frame->length < sizeof(payload) ? 4 : sizeof(payload)))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct prb_wire_frame frame;
@@ -54,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (memcmp(payload, frame.payload, sizeof(payload)) != 0)
 				abort();
 		}
+		check_step(&frame);
 		(void)prb_wire_get_number32(&frame, frame.type, &number);
 		(void)prb_wire_get_number64(&frame, frame.type, &wide);
 		data += PRB_WIRE_HEADER_SIZE + frame.length;

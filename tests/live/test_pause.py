@@ -241,13 +241,14 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
     pauses.wait_until_runs(shared)
 
 
-def hostile_frames(random):
-    """Any of the frames about a pause, whole or not; no client of such a pause stops threads."""
+def hostile_frames(random, main):
+    """Any of the frames about a pause, whole or not, and of steps of that thread; no client of such a pause stops threads."""
     kind = random.choice([PAUSE, RESUME, STEP, FROZEN, HOLD, agent.INTERRUPT, agent.EVAL])
     if kind == agent.EVAL:
         return agent.evaluation("sum(range(1000))", total_ms=random.choice([0, 1, 50]))
     whole = {PAUSE: struct.pack("<III", random.choice([0, 2, 1 << 31]), 2000, random.randrange(1, 40)),
-             STEP: struct.pack("<I", random.choice([0, 1, 5000])),
+             STEP: struct.pack("<IIQ", random.choice([0, 1, 5000]), random.randrange(5),
+                               random.choice([main, random.getrandbits(64)])),
              FROZEN: struct.pack("<IQQ", random.getrandbits(32), 0, random.getrandbits(64)),
              HOLD: struct.pack("<QQ", 0, random.getrandbits(64))}
     payload = whole.get(kind, b"") + bytes(random.randrange(3))
@@ -258,11 +259,12 @@ def hostile_frames(random):
 def test_any_frames_at_any_time(seed, counting, shared, probing):
     """From some clients at once, that leave without a word: nothing of that keeps the program."""
     path, random = agent.load(probing, counting.pid), Random(seed)
+    main = int(probing(counting.pid, "eval", "threading.main_thread().ident").out)
     for _ in range(20):
         clients = [agent.Client(path) for _ in range(3)]
         for _ in range(random.randrange(1, 12)):
             try:
-                random.choice(clients).send(hostile_frames(random))
+                random.choice(clients).send(hostile_frames(random, main))
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the agent has ended that connection
         for client in clients:

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps: a paused program runs for a time, or until one of its threads comes to a line. */
+#include <string.h>
+
+#include "agent/connection.h"
+#include "agent/libc.h"
+#include "agent/pause.h"
+#include "agent/pause_private.h"
+#include "agent/python.h"
+#include "agent/stepping.h"
+
+static struct prba_pausing *const pausing = &prba_pausing;
+static const char too_late[] = "the pause has ended";
+
+/** Whose step it is has left, or does not want it any more. */
+static bool is_given_up(const struct prba_connection *c)
+{
+	return atomic_load(&c->job.state) == PRBA_CANCELLED;
+}
+
+/**
+ * Sees to it that the thread stops at its line. Without a GIL that takes a world that runs, and
+ * threads that do not: they are stopped one by one.
+ */
+static const char *begin(struct prba_connection *by, const struct prb_wire_step *step)
+{
+	const char *problem;
+
+	if (!prba_python_stops_world())
+		return prba_stepping_begin(step);
+	prba_pause_lock();
+	pausing->opened = false;
+	prba_pause_unlock();
+	prba_pause_freeze(by);
+	prba_python_start_world();
+	problem = prba_stepping_begin(step);
+	prba_python_stop_world();
+	prba_pause_tell(by, PRB_WIRE_THAW, NULL, 0);
+	return problem;
+}
+
+/** Lets the program run until the step is through; false if Python could not be taken again. */
+static bool let_run(struct prba_connection *by, const struct prba_connection *c)
+{
+	int64_t started = prba_pause_now_us(), end = started + c->job.step.us, now = started;
+	bool taken;
+
+	prba_python_let_go(by);
+	while (now < end) {
+		uint32_t seen = atomic_load(&pausing->wake);
+
+		if (prba_pause_has_to_end() || is_given_up(c) || prba_stepping_arrived())
+			break;
+		prba_wait_for(&pausing->wake, seen, (uint32_t)(end - now));
+		now = prba_pause_now_us();
+	}
+	taken = prba_python_take(by);
+	prba_pause_lock();
+	pausing->ran_us += prba_pause_now_us() - started;
+	prba_pause_unlock();
+	return taken;
+}
+
+bool prba_pause_make_step(struct prba_connection *by)
+{
+	const struct prba_connection *c;
+	enum prb_wire_outcome how = PRB_WIRE_REFUSED;
+	const char *problem = NULL;
+	bool to_line, taken = true, arrived;
+
+	prba_pause_lock();
+	c = pausing->steps;
+	prba_pause_unlock();
+	to_line = c->job.step.stride != PRB_WIRE_STRIDE_TIME;
+	if (to_line)
+		problem = begin(by, &c->job.step);
+	if (!problem) {
+		taken = let_run(by, c);
+		arrived = prba_stepping_release();
+		how = !taken || (to_line && !arrived && prba_pause_has_to_end())
+			      ? PRB_WIRE_INTERRUPTED
+		      : to_line && !arrived ? PRB_WIRE_TIMED_OUT
+					    : PRB_WIRE_OK;
+	}
+	prba_pause_lock();
+	pausing->stepped = true;
+	pausing->step_how = how;
+	pausing->step_text = problem ? problem : how == PRB_WIRE_INTERRUPTED ? too_late : "";
+	prba_pause_changed();
+	return taken;
+}
+
+/** Tells the holder; else why there is no step. */
+static enum prb_wire_outcome ask(struct prba_connection *c, const char **text)
+{
+	enum prb_wire_outcome how = PRB_WIRE_OK;
+
+	*text = "";
+	prba_pause_lock();
+	if (!pausing->held || pausing->ends) {
+		how = PRB_WIRE_REFUSED;
+	} else if (pausing->steps) {
+		how = PRB_WIRE_FAILED;
+		*text = "a step of another client is not over";
+	} else {
+		pausing->steps = c;
+		pausing->stepped = false;
+	}
+	prba_pause_changed();
+	return how;
+}
+
+enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **text)
+{
+	enum prb_wire_outcome how;
+	bool through = false;
+
+	if (!c->job.step.us)
+		c->job.step.us = 1;
+	atomic_store(&c->job.also_wake, &pausing->wake);
+	how = ask(c, text);
+	if (how != PRB_WIRE_OK)
+		return how;
+	while (!through) {
+		uint32_t seen = atomic_load(&pausing->wake);
+
+		prba_pause_lock();
+		through = pausing->stepped || !pausing->held;
+		if (through) {
+			how = pausing->stepped ? pausing->step_how : PRB_WIRE_INTERRUPTED;
+			*text = pausing->stepped ? pausing->step_text : too_late;
+			pausing->steps = NULL;
+		}
+		prba_pause_unlock();
+		if (!through)
+			prba_wait(&pausing->wake, seen);
+	}
+	return how;
+}

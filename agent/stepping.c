@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/stepping.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/breaks.h"
+#include "agent/libc.h"
+#include "agent/life.h"
+#include "agent/pause_private.h"
+#include "agent/stepping_private.h"
+
+enum state {
+	OFF,
+	ON,
+	ARRIVED, /* the thread waits at its line */
+};
+
+enum { MOMENT_US = 100 };
+
+static const struct prba_python_table *const py = &prba_python;
+const char prba_stepping_tracer[] =
+	"the program has a tracer of its own (a debugger, coverage or sys.settrace()), which steps "
+	"would disturb: end it, or run the program without it";
+
+static struct {
+	_Atomic int state;
+	_Atomic uint32_t gate;			      /* changes when the thread may go on */
+	_Atomic(const struct prba_stepper *) stepper; /* what the interpreter calls, or NULL */
+	int life;
+	unsigned long thread;
+	atomic_bool busy;   /* the thread changes what is called; */
+	atomic_bool closed; /* it may not any more */
+
+	/* the thread's, once it runs */
+	const object *limit; /* frame that it may stop in; only compared */
+	bool into, out;	     /* it stops in each; not in the limit, before that was left */
+} now;
+
+static atomic_bool was_on;
+
+bool prba_stepping_is_mine(void)
+{
+	return atomic_load(&now.state) == ON && py->PyThread_get_thread_ident() == now.thread;
+}
+
+bool prba_stepping_is_over(void)
+{
+	return atomic_load(&now.state) == OFF;
+}
+
+bool prba_stepping_into(void)
+{
+	return now.into;
+}
+
+bool prba_stepping_busy(void)
+{
+	atomic_store(&now.busy, true);
+	if (!atomic_load(&now.closed))
+		return true;
+	atomic_store(&now.busy, false);
+	return false;
+}
+
+void prba_stepping_idle(void)
+{
+	atomic_store(&now.busy, false);
+}
+
+/** Stands until Python was taken, and then for as long as that lasts. */
+static void stand(void)
+{
+	int on = ON, error = errno;
+	void *state;
+
+	if (!atomic_compare_exchange_strong(&now.state, &on, ARRIVED))
+		return;
+	prba_wake(&prba_pausing.wake);
+	state = py->PyEval_SaveThread();
+	while (atomic_load(&now.state) == ARRIVED) {
+		uint32_t seen = atomic_load(&now.gate);
+
+		if (atomic_load(&now.state) == ARRIVED)
+			prba_wait(&now.gate, seen);
+	}
+	py->PyEval_RestoreThread(state);
+	errno = error;
+}
+
+void prba_stepping_line(const object *frame)
+{
+	if (now.into || (frame == now.limit && !now.out))
+		stand();
+}
+
+object *prba_stepping_left(object *frame)
+{
+	object *caller, *code;
+
+	if (frame != now.limit)
+		return NULL;
+	caller = py->PyObject_GetAttrString(frame, "f_back");
+	if (!caller) {
+		py->PyErr_Clear();
+		return NULL;
+	}
+	/* None has no code. */
+	code = py->PyObject_GetAttrString(caller, "f_code");
+	if (code)
+		py->Py_DecRef(code);
+	else
+		py->PyErr_Clear();
+	now.limit = code ? caller : NULL;
+	now.into |= !code;
+	now.out = false;
+	return caller;
+}
+
+/** Where the thread is, a new reference; NULL: it runs no Python. */
+static object *frame_of(unsigned long thread)
+{
+	object *current = py->PySys_GetObject("_current_frames"), *number, *all = NULL,
+	       *found = NULL;
+
+	number = py->PyLong_FromVoidPtr((void *)thread);
+	if (current && number)
+		all = py->PyObject_CallFunctionObjArgs(current, NULL);
+	if (all)
+		found = py->PyDict_GetItem(all, number);
+	if (found)
+		py->Py_IncRef(found);
+	if (all)
+		py->Py_DecRef(all);
+	if (number)
+		py->Py_DecRef(number);
+	py->PyErr_Clear();
+	return found;
+}
+
+const char *prba_stepping_begin(const struct prb_wire_step *step)
+{
+	const struct prba_stepper *stepper =
+		py->PySys_GetObject("monitoring") ? &prba_stepper_monitored : &prba_stepper_traced;
+	const char *problem;
+	object *frame;
+
+	if (!py->Py_IncRef || !py->PyEval_GetFrame)
+		return "this build of Python hides functions that steps need";
+	now.life = prba_life_number();
+	now.thread = step->thread;
+	now.into = step->stride == PRB_WIRE_STRIDE_INTO;
+	now.out = step->stride == PRB_WIRE_STRIDE_OUT;
+	atomic_store(&was_on, true);
+	problem = stepper->prepare(now.into);
+	if (problem)
+		return problem;
+	atomic_store(&now.stepper, stepper);
+	atomic_store(&now.closed, false);
+	frame = frame_of(step->thread);
+	now.limit = frame;
+	if (frame) {
+		/* Before it is called anything. */
+		atomic_store(&now.state, ON);
+		problem = stepper->begin(frame);
+		py->Py_DecRef(frame);
+	} else {
+		problem = "that thread runs no Python code, so it has no next line";
+	}
+	if (problem) {
+		prba_stepping_end();
+		prba_stepping_release();
+	}
+	return problem;
+}
+
+bool prba_stepping_arrived(void)
+{
+	return atomic_load(&now.state) == ARRIVED;
+}
+
+void prba_stepping_end(void)
+{
+	static _Atomic uint32_t never;
+	const struct prba_stepper *stepper = atomic_exchange(&now.stepper, NULL);
+
+	/* What an interpreter had that has ended is gone with it. */
+	if (!stepper || now.life != prba_life_number())
+		return;
+	atomic_store(&now.closed, true);
+	while (atomic_load(&now.busy)) {
+		void *state = py->PyEval_SaveThread();
+
+		prba_wait_for(&never, 0, MOMENT_US);
+		py->PyEval_RestoreThread(state);
+	}
+	stepper->end();
+}
+
+bool prba_stepping_release(void)
+{
+	bool arrived = atomic_exchange(&now.state, OFF) == ARRIVED;
+
+	prba_wake(&now.gate);
+	return arrived;
+}
+
+bool prba_stepping_was_on(void)
+{
+	return atomic_load(&was_on);
+}
+
+void prba_stepping_forked(void)
+{
+	atomic_store(&now.state, OFF);
+	atomic_store(&now.busy, false);
+}

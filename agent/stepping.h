@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A paused program runs until one of its threads comes to its next line.
+ *
+ * Who pauses (agent/pause.h) begins a step and gives Python away. The interpreter calls us at the
+ * lines of that thread: before 3.12 by a trace function of it alone, from then on by
+ * sys.monitoring, for the code that it is in, and for what is called where that matters. There the
+ * thread says that it has come, and waits until who pauses has taken Python again. Whatever became
+ * of the step, all is taken out of the interpreter when Python is taken; a child after fork() does
+ * so by itself, when it is first called.
+ *
+ * All of it is C, so nothing of ours is on the stack that is looked at then, and who pauses does
+ * not give Python away while it begins.
+ *
+ * Threading: for who pauses, but for what is said at a function.
+ */
+#ifndef PRB_AGENT_STEPPING_H
+#define PRB_AGENT_STEPPING_H
+
+#include <stdbool.h>
+
+#include "agent/protocol.h"
+
+/**
+ * Sees to it that the thread will stop; NULL, or why not (static). By who holds the GIL, or,
+ * without one, while the world runs and the program's threads are stopped.
+ */
+const char *prba_stepping_begin(const struct prb_wire_step *step);
+
+/** The thread has come to its line, and wakes prba_pausing then. Any thread. */
+bool prba_stepping_arrived(void);
+
+/** Takes out of the interpreter what is there of a step, if there is one. As the beginning. */
+void prba_stepping_end(void);
+
+/**
+ * Python was taken, or cannot be: the thread that waits at its line goes on, as far as it can.
+ * Whether one did.
+ */
+bool prba_stepping_release(void);
+
+/** There was a step: the interpreter may be in a function of ours still. Any thread. */
+bool prba_stepping_was_on(void);
+
+/** In a child after fork(). */
+void prba_stepping_forked(void);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What stepping.c, which decides where a thread stops, shares with who has the interpreter
+ * call it: stepping_traced.c before 3.12, stepping_monitored.c from then on.
+ *
+ * Threading: by the thread that steps, as the interpreter calls it, but for what is said.
+ */
+#ifndef PRB_AGENT_STEPPING_PRIVATE_H
+#define PRB_AGENT_STEPPING_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "agent/python_table.h"
+
+/** How one has the interpreter call. */
+struct prba_stepper {
+	/** What may run code of the program; NULL or why not (static). For who pauses. */
+	const char *(*prepare)(bool into);
+	/** For the thread that is in that frame now; the same. */
+	const char *(*begin)(object *frame);
+	/** For who pauses, or in a child after fork() for any thread. */
+	void (*end)(void);
+};
+
+extern const struct prba_stepper prba_stepper_traced, prba_stepper_monitored;
+
+extern const char prba_stepping_tracer[]; /**< why not: the program has one */
+
+/** The calling thread is the one that steps, which is on. Any thread. */
+bool prba_stepping_is_mine(void);
+/** There is nothing to be called for. Any thread. */
+bool prba_stepping_is_over(void);
+
+/** Stops if the step ends at a line of that frame. */
+void prba_stepping_line(const object *frame);
+
+/**
+ * A frame is being left: what the step goes on in, if it was of that, else NULL. A new reference;
+ * None: nothing, so it ends with whatever begins next.
+ */
+object *prba_stepping_left(object *frame);
+
+/** It ends in all that begins. */
+bool prba_stepping_into(void);
+
+/**
+ * The calling thread of the program is about to change what is called, and was. False: the step is
+ * over, nothing is to be changed.
+ */
+bool prba_stepping_busy(void);
+void prba_stepping_idle(void);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps before 3.12: the thread has a trace function of ours, and no other thread has. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/breaks.h"
+#include "agent/stepping_private.h"
+#include "agent/stepping.h"
+#include "agent/tracing_places.h"
+
+enum { LINE = 2, RETURNS }; /* as the interpreter has them */
+
+static const struct prba_python_table *const py = &prba_python;
+static struct {
+	struct prba_places at;
+	const void *state; /* of the thread; only compared, and it may be another's by now */
+} now;
+
+static int traced(object *self, object *frame, int event, object *argument)
+{
+	object *next = NULL;
+	int error = errno;
+
+	(void)self, (void)argument;
+	prba_breaks_enter();
+	if (prba_stepping_is_over())
+		py->PyEval_SetTrace(NULL, NULL);
+	else if (event == LINE && prba_stepping_is_mine())
+		prba_stepping_line(frame);
+	else if (event == RETURNS && prba_stepping_is_mine())
+		next = prba_stepping_left(frame);
+	if (next)
+		py->Py_DecRef(next);
+	prba_breaks_exit();
+	errno = error;
+	return 0;
+}
+
+static const char *prepare(bool into)
+{
+	const char *problem = prba_places_refusal();
+
+	(void)into;
+	memset(&now, 0, sizeof(now));
+	if (problem)
+		return problem;
+	return prba_places_is_audited()
+		       ? "the program has hooks for audits (sys.addaudithook()), which would be "
+			 "called while its thread is changed: Python 3.12 needs no such change"
+		       : NULL;
+}
+
+static const char *begin(object *frame)
+{
+	void *state = prba_places_state_of(frame);
+
+	if (!state || !prba_places_find_function(&now.at, PRBA_TRACES, traced))
+		return "this build of Python does not have its structs where they are elsewhere, "
+		       "so nothing was changed";
+	if (prba_places_is_foreign(&now.at, state, PRBA_TRACES, traced))
+		return prba_stepping_tracer;
+	now.state = state;
+	prba_places_set(&now.at, state, PRBA_TRACES, traced, true);
+	return NULL;
+}
+
+static void end(void)
+{
+	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
+		if (state == now.state)
+			prba_places_set(&now.at, state, PRBA_TRACES, traced, false);
+}
+
+const struct prba_stepper prba_stepper_traced = {.prepare = prepare, .begin = begin, .end = end};

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is special about a step, by its first argument; lines on stdout tell what came of it."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+
+def say(text):
+    os.write(1, ("%s\n" % text).encode())
+
+
+def sleeps():
+    say("ready")
+    while True:
+        time.sleep(3600)
+
+
+def reads():
+    """Until the test has it go on."""
+    say("ready")
+    while True:
+        got = sys.stdin.readline()
+        say("read " + got.strip())
+
+
+def traced():
+    sys.settrace(lambda *_: None)
+    sleeps()
+
+
+def covered():
+    sys.monitoring.use_tool_id(sys.monitoring.COVERAGE_ID, "coverage")
+    sleeps()
+
+
+def debugged():
+    sys.monitoring.use_tool_id(sys.monitoring.DEBUGGER_ID, "debugger")
+    sleeps()
+
+
+def full():
+    for number in range(6):
+        if number not in (sys.monitoring.COVERAGE_ID, sys.monitoring.DEBUGGER_ID):
+            sys.monitoring.use_tool_id(number, "other")
+    sleeps()
+
+
+def audited():
+    sys.addaudithook(lambda *_: None)
+    sleeps()
+
+
+def forks():
+    say("ready")
+    while True:
+        child = os.fork()
+        if not child:
+            os._exit(childs_work())
+        status = os.waitpid(child, 0)[1]
+        say("child %d" % status)
+
+
+def childs_work():
+    """In the child of a thread that steps: it is neither stopped nor called for."""
+    total = 0
+    for number in range(100):
+        total += number
+    if sys.version_info >= (3, 12):
+        return sum(sys.monitoring.get_tool(each) is not None for each in range(6))
+    return 0
+
+
+def spawns():
+    say("ready")
+    while True:
+        done = subprocess.call([sys.executable, "-c", "print('child 0')"])
+        time.sleep(done)
+
+
+def thread_ends():
+    """Once the test says so."""
+    threading.Thread(target=sys.stdin.readline).start()
+    sleeps()
+
+
+def program_ends():
+    say("ready")
+    sys.stdin.readline()
+
+
+def frees():
+    """Objects are freed where the program would free them, by the thread that would."""
+    class Local:
+        def __del__(self):
+            freed.append(threading.get_ident())
+
+    def has():
+        local = Local()
+        return id(local)
+
+    freed = []
+    say("ready")
+    while True:
+        has()
+        assert freed == [threading.get_ident()], freed
+        freed.clear()
+
+
+threading.Thread(target=int).start()  # before 3.7, a GIL is made for it
+globals()[sys.argv[1]]()
