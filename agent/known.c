@@ -28,11 +28,12 @@ int prba_known_get(const struct prba_known *table, const object *key)
 
 void prba_known_put(struct prba_known *table, object *key, int value)
 {
-	struct prba_known_row *row;
+	struct prba_known_row *row = &table->rows[place(table, key)];
 
-	if (table->used >= FULL)
+	if (!row->key && table->used >= FULL) {
 		prba_known_clear(table);
-	row = &table->rows[place(table, key)];
+		row = &table->rows[place(table, key)];
+	}
 	if (!row->key) {
 		prba_python.Py_IncRef(key);
 		row->key = key;

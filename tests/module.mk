@@ -17,6 +17,9 @@ LIVE = PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FA
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
+# What is loaded into the target is no part of the library.
+$(O)/tests/unit/test_known: $(O)/agent/known.o
+
 -include $(UNIT_TESTS:=.d)
 
 include tests/lint/module.mk tests/tools/module.mk tests/fuzz/module.mk tests/bench/module.mk
