@@ -5,7 +5,7 @@ A block of a page is run again if a comment in front of it says "replay: docs/de
 are about that program, which is started for the page, and what they print must be what the page
 shows, but for pids, addresses, times and the like. With "type: docs/demo.py" it is one command,
 on a terminal, and what is typed at its prompts. With "gdb: docs/demo.py" they are commands of gdb, which
-holds that program.
+holds that program, and with "lldb: docs/demo.py" of LLDB.
 
 Run as a program, writes what the commands print now into the pages, and the figures of
 docs/benchmarks.md into the README. In a new block, PID stands for the program's pid and TID:name
@@ -40,7 +40,7 @@ TRIES = 50  # a busy thread is not at the same place each time
 
 REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 TYPED = re.compile(r"<!-- type: (\S+) -->\n```console\n\$ (.*?)\n(.*?)^```$", re.S | re.M)
-IN_GDB = re.compile(r"<!-- gdb: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
+IN_DEBUGGER = re.compile(r"<!-- (gdb|lldb): (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 PROMPT = re.compile(r"^(\d+ >>> | +\.\.\. ?)(.*)$", re.M)
 FIGURES = re.compile(r"(<!-- figures of docs/benchmarks.md -->\n)(.*?)(?=\n\n|\Z)", re.S)
 
@@ -357,31 +357,54 @@ def test_conversations_are_as_shown(page):
             assert normal(conversation(program, line, shown)) == normal(shown)
 
 
-def in_gdb(program, lines):
-    """What gdb prints for each line, errors too."""
-    commands = ["set print thread-events off"]
+def in_debugger(start, program, lines):
+    """What gdb or LLDB prints for each line, errors too."""
+    commands = ["set print thread-events off"] if start is debuggers.gdb else []
     for number, line in enumerate(lines):
-        commands += [("line%d" % number,), "python\ntry:\n  gdb.execute(%r)\nexcept gdb.error as error:"
-                     "\n  print(error)\nend" % line]
-    session = debuggers.gdb(*commands, ("end",), arguments=["-p", program.pid])
-    return [session.part("line%d" % number) for number in range(len(lines))]
+        commands += [("line%d" % number,), debuggers.tried(start, line)]
+    session = start(*commands, ("end",), arguments=["-p", program.pid])
+    # Whether the busy thread has the GIL just then is chance.
+    return [re.sub(r"^warning: probing: thread \d+ ran on meanwhile\n", "", session.part(
+        "line%d" % number), flags=re.M) for number in range(len(lines))]
+
+
+def sessions(name):
+    """[(script, block)] of that debugger."""
+    return [pytest.param(script, block, id="%s-%d" % (name_of(page), number))
+            for page in PAGES
+            for number, (which, script, block) in enumerate(IN_DEBUGGER.findall(page.read_text()))
+            if which == name]
+
+
+def session_is_as_shown(start, script, block):
+    skip_other_python()
+    parts = re.split(r"^\(\w+\) (.*)\n", block, flags=re.M)
+    lines, shown = parts[1::2], [normal(text) for text in parts[2::2]]
+    # Another process each time: code that was evaluated before is counted.
+    for _ in range(10):  # a busy thread may hold the GIL, which is told
+        with Program(script) as program:
+            printed = [normal(text) for text in in_debugger(start, program, lines)]
+        if printed == shown:
+            break
+    assert printed == shown
 
 
 @needs_binary
 @debuggers.needs_gdb
-@pytest.mark.parametrize("page", [p for p in PAGES if IN_GDB.search(p.read_text())], ids=name_of)
-def test_sessions_of_gdb_are_as_shown(page):
-    skip_other_python()
-    for script, block in IN_GDB.findall(page.read_text()):
-        parts = re.split(r"^\(gdb\) (.*)\n", block, flags=re.M)
-        lines, shown = parts[1::2], [normal(text) for text in parts[2::2]]
-        # Another process each time: code that was evaluated before is counted.
-        for _ in range(10):  # a busy thread may hold the GIL, which is told
-            with Program(script) as program:
-                printed = [normal(text) for text in in_gdb(program, lines)]
-            if printed == shown:
-                break
-        assert printed == shown
+@pytest.mark.parametrize("script, block", sessions("gdb"))
+def test_sessions_of_gdb_are_as_shown(script, block):
+    session_is_as_shown(debuggers.gdb, script, block)
+
+
+@needs_binary
+@debuggers.needs_lldb
+@pytest.mark.parametrize("script, block", sessions("lldb"))
+def test_sessions_of_lldb_are_as_shown(script, block):
+    session_is_as_shown(debuggers.lldb, script, block)
+
+
+def test_both_debuggers_have_a_session():
+    assert sessions("gdb") and sessions("lldb")
 
 
 def test_readme_has_a_transcript():

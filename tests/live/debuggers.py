@@ -142,12 +142,12 @@ def lldb(*commands, arguments=(), program=None):
 
 
 def tried(debugger, command):
-    """The command, of which an error is printed and does not end the session."""
+    """The command, of which an error is printed, too, and does not end the session."""
     if debugger is gdb:
         return "python\ntry:\n    gdb.execute(%r)\nexcept gdb.error as error:\n" \
                "    print(error)\nend" % command
     return "script result = lldb.SBCommandReturnObject(); lldb.debugger.GetCommandInterpreter()." \
-           "HandleCommand(%r, result) and None; print(result.GetError())" % command
+           "HandleCommand(%r, result) and None; print(result.GetOutput() + result.GetError())" % command
 
 
 def query_commands():
