@@ -11,6 +11,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
 #include "injector/inject_private.h"
+#include "injector/traps.h"
 
 enum {
 	SHORT_SLEEP_NS = 20000,
@@ -210,6 +211,7 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 	if (is_settled(in))
 		return NULL;
 	PRB_TRY(prb_libc_find(in->modules, in->arch, &in->libc));
+	PRB_TRY(prb_traps_check(in->modules, in->arch, &in->libc));
 	PRB_TRY(prb_unwinder_create(in->modules, &in->unwinder));
 	PRB_TRY(prb_mail_open(t->pid, &in->memory));
 	in->borrow.memory = in->memory;

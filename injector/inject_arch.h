@@ -77,6 +77,10 @@ struct prb_inject_arch {
 	const uint8_t *syscall_code, *sigreturn_code;
 	size_t syscall_length, syscall_offset, sigreturn_length;
 
+	/** The instruction that debuggers set as a breakpoint. */
+	const uint8_t *trap;
+	size_t trap_length;
+
 	/** Looks for code that stores a result; false if there is none. NULL where frames have no
 	 * use for it. */
 	bool (*find_store)(const uint8_t *code, size_t length, struct prb_store_code *ret);

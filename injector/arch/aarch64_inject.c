@@ -385,12 +385,15 @@ const struct prb_inject_arch *prb_inject_arch(void)
 	 * in must not be moved to the same instruction: the kernel would take it for its own.) */
 	static const uint32_t syscall_code[] = {0xd28015c8, 0xd4000001, 0xd65f03c0};
 	static const uint32_t sigreturn_code[] = {0xd2801168, 0xd4000001};
+	static const uint32_t trap[] = {0xd4200000}; /* brk #0 */
 	static const struct prb_inject_arch arch = {
 		.syscall_code = (const uint8_t *)syscall_code,
 		.syscall_length = sizeof(syscall_code),
 		.syscall_offset = INSTRUCTION,
 		.sigreturn_code = (const uint8_t *)sigreturn_code,
 		.sigreturn_length = sizeof(sigreturn_code),
+		.trap = (const uint8_t *)trap,
+		.trap_length = sizeof(trap),
 		.code = prb_aarch64_code,
 		.code_end = prb_aarch64_code_end,
 		.borrow_code = prb_aarch64_borrow,

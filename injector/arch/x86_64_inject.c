@@ -281,11 +281,14 @@ const struct prb_inject_arch *prb_inject_arch(void)
 	static const uint8_t syscall_code[] = {0x0f, 0x05, 0xc3};
 	static const uint8_t sigreturn_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
 						 0x00, 0x00, 0x0f, 0x05};
+	static const uint8_t trap[] = {0xcc};
 	static const struct prb_inject_arch arch = {
 		.syscall_code = syscall_code,
 		.syscall_length = sizeof(syscall_code),
 		.sigreturn_code = sigreturn_code,
 		.sigreturn_length = sizeof(sigreturn_code),
+		.trap = trap,
+		.trap_length = sizeof(trap),
 		.find_store = prb_x86_64_find_store,
 		.code = prb_x86_64_code,
 		.code_end = prb_x86_64_code_end,
