@@ -9,7 +9,7 @@ import os
 import re
 
 from . import control as run
-from . import safe_point
+from . import safe_point, traps
 from .command import open_session
 from .debugger import need_process, traced_by_us
 from .errors import Problem
@@ -117,6 +117,7 @@ def load(debugger, control):
             not os.path.exists("/proc/%d/root%s" % (debugger.pid(), path)):
         raise Problem("the process does not see %s, which lies in another mount namespace: run "
                       "'probing -t %d inject' while no debugger holds it" % (path, debugger.pid()))
+    traps.check(debugger)
     with open_session(debugger) as session:
         known = symbols(session, NEEDED)
     missing = [name for name in NEEDED if name not in known]

@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import agent
+import debuggers
 import pytest
 import support
 from debuggers import known, sleeper  # noqa: F401 (fixtures)
@@ -62,10 +63,11 @@ def changed(pid):
     return found
 
 
-@pytest.mark.parametrize("name", [GDB, LLDB])
-def test_what_a_killed_debugger_left_in_the_loader(name, sleeper):  # noqa: F811
-    """The next library that is loaded would end the process: that is not ours."""
-    with Interactive(name, sleeper.pid) as session:
+@pytest.fixture(params=[GDB, LLDB])
+def left(request, sleeper):  # noqa: F811
+    """A process in whose loader a debugger, which was killed, has left its breakpoint: the next
+    library that is loaded would end it."""
+    with Interactive(request.param, sleeper.pid) as session:
         session.say("continue")
         agent.wait_until(lambda: support.thread_status(sleeper.pid)["State"][0] == "S" and
                          changed(sleeper.pid), 60)
@@ -73,15 +75,40 @@ def test_what_a_killed_debugger_left_in_the_loader(name, sleeper):  # noqa: F811
         os.kill(int(support.thread_status(sleeper.pid)["TracerPid"]), signal.SIGKILL)
         agent.wait_until(lambda: support.thread_status(sleeper.pid)["TracerPid"] == "0", 60)
     assert changed(sleeper.pid)
+    return sleeper
+
+
+SAYS = "a breakpoint that a debugger has left"
+
+
+def mend(process, message):
+    """As the message says."""
+    command = re.search("'(gdb .*\")' puts it back", message).group(1)
+    done = subprocess.run(shlex.split(command), check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    assert not changed(process.pid), done
+
+
+def test_a_breakpoint_that_was_left_in_the_loader(left):
     for words in (["inject"], ["eval", "1 + 1"], ["debug", "--pause"]):
-        done = subprocess.run([support.BINARY, "-p", str(sleeper.pid), *words], check=False,
+        done = subprocess.run([support.BINARY, "-p", str(left.pid), *words], check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
         assert done.returncode == UNSUPPORTED and done.stdout == "", done
-        assert "a breakpoint that a debugger has left" in done.stderr, done
-        assert sleeper.alive()
-    command = re.search("'(gdb .*\")' puts it back", done.stderr).group(1)
-    mended = subprocess.run(shlex.split(command), check=False, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
-    assert not changed(sleeper.pid), mended
-    assert shell(sleeper, "__import__('_ctypes') and 6 * 7") == "42\n"
-    assert sleeper.alive()
+        assert SAYS in done.stderr, done
+        assert left.alive()
+    mend(left, done.stderr)
+    assert shell(left, "__import__('_ctypes') and 6 * 7") == "42\n"
+    assert left.alive()
+
+
+@pytest.mark.parametrize("start", [pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb),
+                                   pytest.param(debuggers.lldb, id="lldb",
+                                                marks=debuggers.needs_lldb)])
+def test_a_breakpoint_that_was_left_for_the_next_debugger(start, left):
+    session = start("probing eval 6 * 7", arguments=["-p", left.pid])
+    assert SAYS in session.err and "Traceback" not in session.err, session
+    assert left.alive()
+    mend(left, session.err)
+    session = start("probing eval 6 * 7", arguments=["-p", left.pid])
+    assert re.search("^42$", session.out, re.M), session
+    assert left.alive() and not changed(left.pid)
