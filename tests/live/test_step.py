@@ -156,7 +156,7 @@ def test_says_where_it_stands(stepped, shared, probing):
 
 
 @on_ones
-def test_everything_stands_but_for_the_step(interpreter, target, shared, step):
+def test_everything_stands_but_for_the_step(interpreter, target, shared, step, probing):
     process = target("stepped.py", shared.path, interpreter=interpreter)
     with Pause(process.pid):
         for _ in range(5):
@@ -164,7 +164,7 @@ def test_everything_stands_but_for_the_step(interpreter, target, shared, step):
             step(process.pid)
             assert pauses.total(shared) >= before
             before = pauses.total(shared)
-            support.dump(process.pid)
+            assert probing(process.pid, "eval", "sum(shared[:16])").out == "%d\n" % before
             assert pauses.total(shared) == before
 
 
