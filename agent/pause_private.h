@@ -20,6 +20,18 @@
 
 struct prba_connection;
 
+/** How far a job is that was handed over. */
+enum {
+	PRBA_JOB_NOT_HANDED,
+	PRBA_JOB_QUEUED,
+	PRBA_JOB_TAKEN,
+	PRBA_JOB_TAKES_TURN,
+	PRBA_JOB_TOOK_TURN,
+	PRBA_JOB_RUNS,
+	PRBA_JOB_RAN,
+	PRBA_JOB_SERVED,
+};
+
 struct prba_pausing {
 	_Atomic uint32_t wake; /**< changes with all that follows */
 	pthread_mutex_t lock;
@@ -89,6 +101,16 @@ void prba_pause_forget_hold(void);
 
 /** For the holder: has the other threads stopped; prba_pausing.said is what came of that. */
 void prba_pause_freeze(struct prba_connection *by);
+
+void prba_pause_set_state(struct prba_connection *c, int state);
+
+/**
+ * Waits while the holder runs Python for @p c. A thread of a build without a GIL may stand still
+ * with a lock of an object, such as a dict that all use. Code that waits for it would do so until
+ * the program runs, so it is let go. (Before the code and after it the holder waits for others than
+ * these.)
+ */
+void prba_pause_watch(struct prba_connection *c, uint32_t seen);
 
 /** For the holder: the step that is wanted. False if Python could not be taken again. */
 bool prba_pause_make_step(struct prba_connection *by);

@@ -12,15 +12,12 @@
 
 enum { TURN_US = 200, LOOK_US = 50000, CALL_SIZE = 200 };
 
-/** How far a job is that was handed over. */
-enum { NOT_HANDED, QUEUED, TAKEN, TAKES_TURN, TOOK_TURN, RUNS, RAN, SERVED };
-
 static struct prba_pausing *const pausing = &prba_pausing;
 
 void prba_pause_open(const struct prba_connection *c)
 {
 	prba_pause_lock();
-	if (pausing->served == c && c->job.serving != RAN)
+	if (pausing->served == c && c->job.serving != PRBA_JOB_RAN)
 		prba_pause_open_up();
 	prba_pause_unlock();
 }
@@ -103,7 +100,7 @@ void prba_pause_freeze(struct prba_connection *c)
 	pthread_mutex_unlock(mutex);
 }
 
-static void set_state(struct prba_connection *c, int state)
+void prba_pause_set_state(struct prba_connection *c, int state)
 {
 	prba_pause_lock();
 	c->job.serving = state;
@@ -131,9 +128,9 @@ static void wait_for_state(struct prba_connection *c, int state)
  */
 static void clear_request(struct prba_connection *c)
 {
-	set_state(c, TAKES_TURN);
+	prba_pause_set_state(c, PRBA_JOB_TAKES_TURN);
 	prba_python_lend(pausing->by);
-	wait_for_state(c, TOOK_TURN);
+	wait_for_state(c, PRBA_JOB_TOOK_TURN);
 	prba_python_take_back(pausing->by);
 }
 
@@ -146,7 +143,7 @@ static struct prba_connection *next_job(void)
 	c = pausing->ends ? NULL : pausing->first;
 	if (c) {
 		pausing->first = c->job.next_served;
-		c->job.serving = TAKEN;
+		c->job.serving = PRBA_JOB_TAKEN;
 	}
 	pausing->served = c;
 	pausing->opened = false;
@@ -169,7 +166,7 @@ bool prba_pause_note_ran(struct prba_connection *c)
 	bool exact;
 
 	prba_pause_lock();
-	c->job.serving = RAN;
+	c->job.serving = PRBA_JOB_RAN;
 	exact = !pausing->opened && !pausing->said.running;
 	prba_pause_changed();
 	return exact;
@@ -183,7 +180,7 @@ static void serve(struct prba_connection *c)
 {
 	if (prba_python_stops_world())
 		prba_python_start_world();
-	set_state(c, RUNS);
+	prba_pause_set_state(c, PRBA_JOB_RUNS);
 	prba_python_serve(c);
 	if (prba_python_stops_world())
 		prba_python_stop_world();
@@ -191,7 +188,7 @@ static void serve(struct prba_connection *c)
 	if (pausing->opened && !pausing->ends)
 		pausing->ran_us += prba_pause_now_us() - pausing->opened_us;
 	pausing->served = NULL;
-	c->job.serving = SERVED;
+	c->job.serving = PRBA_JOB_SERVED;
 	prba_pause_changed();
 }
 
@@ -221,7 +218,7 @@ static void enqueue(struct prba_connection *c)
 		at = &(*at)->job.next_served;
 	*at = c;
 	c->job.next_served = NULL;
-	c->job.serving = QUEUED;
+	c->job.serving = PRBA_JOB_QUEUED;
 }
 
 /** Under the lock: takes it out of the queue, where it still is. */
@@ -233,7 +230,7 @@ static void dequeue(struct prba_connection *c)
 		at = &(*at)->job.next_served;
 	if (*at)
 		*at = c->job.next_served;
-	c->job.serving = NOT_HANDED;
+	c->job.serving = PRBA_JOB_NOT_HANDED;
 }
 
 static void take_turn(struct prba_connection *c)
@@ -241,7 +238,7 @@ static void take_turn(struct prba_connection *c)
 	/* The holder lets go first, or both would wait. */
 	prba_wait_for(&pausing->wake, atomic_load(&pausing->wake), TURN_US);
 	prba_python_take_turn(c);
-	set_state(c, TOOK_TURN);
+	prba_pause_set_state(c, PRBA_JOB_TOOK_TURN);
 }
 
 /** The system call that the holder waits in for a lock, "" if it does not. */
@@ -263,12 +260,7 @@ static void look_at_wait(char call[CALL_SIZE])
 		*call = '\0';
 }
 
-/**
- * Waits while the code of @p c runs. A thread of a build without a GIL may stand still with a lock
- * of an object, such as a dict that all use. Code that waits for it would do so until the program
- * runs, so it is let go. (Before the code and after it the holder waits for others than these.)
- */
-static void watch(struct prba_connection *c, uint32_t seen)
+void prba_pause_watch(struct prba_connection *c, uint32_t seen)
 {
 	char before[CALL_SIZE], now[CALL_SIZE];
 
@@ -296,18 +288,19 @@ enum prba_served prba_pause_serve(struct prba_connection *c)
 
 		prba_pause_lock();
 		state = c->job.serving;
-		if (state == SERVED || (state == QUEUED && (cancelled || !pausing->held))) {
+		if (state == PRBA_JOB_SERVED ||
+		    (state == PRBA_JOB_QUEUED && (cancelled || !pausing->held))) {
 			dequeue(c);
 			prba_pause_unlock();
-			return state == SERVED ? PRBA_SERVED
-			       : cancelled     ? PRBA_NOT_SERVED
-					       : PRBA_NOT_PAUSED;
+			return state == PRBA_JOB_SERVED ? PRBA_SERVED
+			       : cancelled		? PRBA_NOT_SERVED
+							: PRBA_NOT_PAUSED;
 		}
 		prba_pause_unlock();
-		if (state == TAKES_TURN)
+		if (state == PRBA_JOB_TAKES_TURN)
 			take_turn(c);
-		else if (state == RUNS && prba_python_stops_world())
-			watch(c, seen);
+		else if (state == PRBA_JOB_RUNS && prba_python_stops_world())
+			prba_pause_watch(c, seen);
 		else
 			prba_wait(&pausing->wake, seen);
 	}

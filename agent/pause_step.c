@@ -18,23 +18,33 @@ static bool is_given_up(const struct prba_connection *c)
 	return atomic_load(&c->job.state) == PRBA_CANCELLED;
 }
 
+/** Without a GIL a step is served as a job is. */
+static void set_served(struct prba_connection *c)
+{
+	prba_pause_lock();
+	pausing->served = c;
+	pausing->opened = false;
+	prba_pause_unlock();
+}
+
 /**
  * Sees to it that the thread stops at its line. Without a GIL that takes a world that runs, and
  * threads that do not: they are stopped one by one.
  */
-static const char *begin(struct prba_connection *by, const struct prb_wire_step *step)
+static const char *begin(struct prba_connection *by, struct prba_connection *c)
 {
 	const char *problem;
 
 	if (!prba_python_stops_world())
-		return prba_stepping_begin(step);
-	prba_pause_lock();
-	pausing->opened = false;
-	prba_pause_unlock();
+		return prba_stepping_begin(&c->job.step);
+	set_served(c);
 	prba_pause_freeze(by);
 	prba_python_start_world();
-	problem = prba_stepping_begin(step);
+	prba_pause_set_state(c, PRBA_JOB_RUNS);
+	problem = prba_stepping_begin(&c->job.step);
+	prba_pause_set_state(c, PRBA_JOB_RAN);
 	prba_python_stop_world();
+	set_served(NULL);
 	prba_pause_tell(by, PRB_WIRE_THAW, NULL, 0);
 	return problem;
 }
@@ -63,7 +73,7 @@ static bool let_run(struct prba_connection *by, const struct prba_connection *c)
 
 bool prba_pause_make_step(struct prba_connection *by)
 {
-	const struct prba_connection *c;
+	struct prba_connection *c;
 	enum prb_wire_outcome how = PRB_WIRE_REFUSED;
 	const char *problem = NULL;
 	bool to_line, taken = true, arrived;
@@ -73,7 +83,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 	prba_pause_unlock();
 	to_line = c->job.step.stride != PRB_WIRE_STRIDE_TIME;
 	if (to_line)
-		problem = begin(by, &c->job.step);
+		problem = begin(by, c);
 	if (!problem) {
 		taken = let_run(by, c);
 		arrived = prba_stepping_release();
@@ -123,16 +133,21 @@ enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **te
 		return how;
 	while (!through) {
 		uint32_t seen = atomic_load(&pausing->wake);
+		bool begins;
 
 		prba_pause_lock();
+		begins = c->job.serving == PRBA_JOB_RUNS;
 		through = pausing->stepped || !pausing->held;
 		if (through) {
 			how = pausing->stepped ? pausing->step_how : PRB_WIRE_INTERRUPTED;
 			*text = pausing->stepped ? pausing->step_text : too_late;
 			pausing->steps = NULL;
+			c->job.serving = PRBA_JOB_NOT_HANDED;
 		}
 		prba_pause_unlock();
-		if (!through)
+		if (!through && begins)
+			prba_pause_watch(c, seen);
+		else if (!through)
 			prba_wait(&pausing->wake, seen);
 	}
 	return how;

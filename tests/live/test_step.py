@@ -285,7 +285,7 @@ def test_no_longer_than_the_pause_may_last(newest, case, probing, clean):
 @on_ones
 def test_children_are_left_alone(interpreter, name, case, step, clean):
     process = case(interpreter, name)
-    with Pause(process.pid) as pause:
+    with Pause(process.pid, "--within", "60s") as pause:  # it begins processes all the time
         for number in range(30):
             step(process.pid, *[["--over"], []][name == "forks" and number % 2])
         pause.interrupt()
