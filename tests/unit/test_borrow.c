@@ -418,7 +418,7 @@ static void wait_in_vfork(void *pipe_ends)
 			_exit(1);
 		_exit(0);
 	}
-	pause();
+	sigsuspend(&(sigset_t){});
 }
 
 static void *close_later(void *fd)
@@ -449,7 +449,7 @@ static void test_stops_too_late(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, close_later, &ends[1]), 0);
 	prb_stop_end(&stop, &(double){0});
 	pthread_join(thread, NULL);
-	await(&child, 'S', "pause");
+	await(&child, 'S', "rt_sigsuspend");
 	finish(&child);
 }
 
