@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ enum {
 };
 
 /* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
-static const long waits[] = {
+static const long waiting[] = {
 	SYS_futex,	   SYS_nanosleep, SYS_clock_nanosleep, SYS_read,     SYS_write,
 	SYS_recvfrom,	   SYS_recvmsg,	  SYS_sendto,	       SYS_sendmsg,  SYS_accept,
 	SYS_accept4,	   SYS_connect,	  SYS_ppoll,	       SYS_pselect6, SYS_epoll_pwait,
@@ -36,18 +37,37 @@ static const long waits[] = {
 #endif
 };
 
-/** The system call that the thread is in, -1 if it runs or that cannot be told. */
-static long call_of(pid_t pid, pid_t tid, unsigned long long *first)
+/** What a thread waits in: number and first argument of a system call. */
+struct call {
+	long number; /**< -1: it runs, or that cannot be told */
+	uint64_t first;
+};
+
+static struct call call_of(pid_t pid, pid_t tid)
 {
 	char path[64], line[64] = "";
-	long call = -1;
+	struct call call;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
 	prb_auto_fclose FILE *file = fopen(path, "re");
 	if (!file || !fgets(line, sizeof(line), file) || *line < '0' || *line > '9' ||
-	    sscanf(line, "%ld %llx", &call, first) != 2)
-		return -1;
+	    sscanf(line, "%ld %" SCNx64, &call.number, &call.first) != 2)
+		return (struct call){-1, 0};
 	return call;
+}
+
+/** The same of a stopped thread: the one that it makes again when it goes on. */
+static struct call call_of_stopped(const struct prb_stop *stop)
+{
+	struct prb_task task = {};
+
+	return prb_stop_call(stop, &task) ? (struct call){task.syscall, task.args[0]}
+					  : (struct call){-1, 0};
+}
+
+static bool is_futex(struct call call)
+{
+	return call.number == SYS_futex;
 }
 
 static bool is_within(uint64_t address, uint64_t start, size_t size)
@@ -56,25 +76,21 @@ static bool is_within(uint64_t address, uint64_t start, size_t size)
 }
 
 /** In the middle of giving or taking the GIL: others would wait for one that stands there. */
-static bool handles_gil(pid_t pid, pid_t tid, const struct prb_still_gil *gil)
+static bool handles_gil(struct call call, const struct prb_still_gil *gil)
 {
-	unsigned long long at = 0;
-
-	return gil->mutex && call_of(pid, tid, &at) == SYS_futex &&
-	       (is_within(at, gil->condition, sizeof(pthread_cond_t)) ||
-		is_within(at, gil->switch_condition, sizeof(pthread_cond_t)) ||
-		is_within(at, gil->switch_mutex, sizeof(pthread_mutex_t)));
+	return gil->mutex && is_futex(call) &&
+	       (is_within(call.first, gil->condition, sizeof(pthread_cond_t)) ||
+		is_within(call.first, gil->switch_condition, sizeof(pthread_cond_t)) ||
+		is_within(call.first, gil->switch_mutex, sizeof(pthread_mutex_t)));
 }
 
-static bool waits_in(const struct prb_still *s, pid_t tid)
+static bool can_stand_in(struct call call, const struct prb_still_gil *gil)
 {
-	unsigned long long first;
-	long call = call_of(s->pid, tid, &first);
+	bool waits = false;
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(waits); i++)
-		if (waits[i] == call)
-			return !handles_gil(s->pid, tid, s->gil);
-	return false;
+	for (size_t i = 0; !waits && i < PRB_ARRAY_SIZE(waiting); i++)
+		waits = waiting[i] == call.number;
+	return waits && !handles_gil(call, gil);
 }
 
 /** The agent's, which begin with the same word. */
@@ -190,7 +206,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 {
 	double pause;
 
-	if (!waits_in(s, tid))
+	if (!can_stand_in(call_of(s->pid, tid), s->gil))
 		return NULL;
 	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
 
@@ -199,7 +215,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 	if (!err)
 		err = prb_stop_wait(stop, STOP_MS);
 	/* It may have been woken before it stood. */
-	if (!err && waits_in(s, tid))
+	if (!err && can_stand_in(call_of_stopped(stop), s->gil))
 		return NULL;
 	prb_stop_end(stop, &pause);
 	s->stops.count--;
@@ -212,18 +228,21 @@ static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
 				    : stop_waiting(s, tid);
 }
 
-/** An error where it does, to end the search. */
+static struct prb_error *end_search(void)
+{
+	return prb_error_create(PRB_ERROR_CANCELLED, "found");
+}
+
 static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 {
-	return handles_gil(s->pid, tid, s->gil) ? prb_error_create(PRB_ERROR_CANCELLED, "found")
-						: NULL;
+	return handles_gil(call_of(s->pid, tid), s->gil) ? end_search() : NULL;
 }
 
 /** The same but for the agent's and those that are stopped. */
 static struct prb_error *find_other(struct prb_still *s, pid_t tid)
 {
-	return handles_gil(s->pid, tid, s->gil) && !is_ours(s->pid, tid) ? find_waiting(s, tid)
-									 : NULL;
+	return handles_gil(call_of(s->pid, tid), s->gil) && !is_ours(s->pid, tid) ? end_search()
+										  : NULL;
 }
 
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
@@ -267,54 +286,37 @@ uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_stil
 	return found;
 }
 
-static bool is_for_mutex(const struct prb_still *s, long call, uint64_t at)
+static bool is_for_mutex(struct call call, const struct prb_still_gil *gil)
 {
-	return call == SYS_futex && is_within(at, s->gil->mutex, sizeof(pthread_mutex_t));
-}
-
-static bool waits_for_mutex(const struct prb_still *s, pid_t tid)
-{
-	unsigned long long at = 0;
-	long call = call_of(s->pid, tid, &at);
-
-	return is_for_mutex(s, call, at);
+	return is_futex(call) && is_within(call.first, gil->mutex, sizeof(pthread_mutex_t));
 }
 
 /** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
 static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
 {
-	unsigned long long at = 0;
-	long call = call_of(s->pid, tid, &at);
-	bool wants = is_for_mutex(s, call, at);
-	bool sleeps = call == SYS_futex && is_within(at, s->gil->condition, sizeof(pthread_cond_t));
+	struct call call = call_of(s->pid, tid);
+	bool wants = is_for_mutex(call, s->gil), runs = call.number == -1;
+	bool sleeps =
+		is_futex(call) && is_within(call.first, s->gil->condition, sizeof(pthread_cond_t));
 
-	if (tid == s->holder || (call != -1 && !wants && !sleeps) || is_ours(s->pid, tid))
+	if (tid == s->holder || !(wants || sleeps || runs) || is_ours(s->pid, tid))
 		return NULL;
 	s->on_way += wants || sleeps;
-	s->at_work += call == -1;
+	s->at_work += runs;
 	if (!wants)
 		return NULL;
 	PRB_TRY(seize(s, tid, prb_stop_seize));
 	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
 }
 
-/** A thread that was woken is expected to take the mutex: nobody else would be woken for it. */
-static bool was_woken(struct prb_stop *stop)
-{
-	enum { RESULT = 0 }; /* of a system call, on x86_64 as on aarch64 */
-	struct prb_regs regs;
-	prb_auto_error struct prb_error *err = prb_stop_registers(stop, &regs);
-	uint64_t result;
-
-	return err || !prb_regs_get(&regs, RESULT, &result) || !result;
-}
-
+/** Not one that was just woken, which is in no call: it is expected to take the mutex, nobody else
+ * would be woken for it. */
 static bool stands_aside(struct prb_still *s, struct prb_stop *stop)
 {
 	prb_auto_error struct prb_error *err = stop->stopped ? NULL : prb_stop_wait(stop, STOP_MS);
 	pid_t holder;
 
-	return !err && waits_for_mutex(s, stop->tid) && !was_woken(stop) &&
+	return !err && is_for_mutex(call_of_stopped(stop), s->gil) &&
 	       prb_gil_holder(&s->gil->words, s->target, s->tasks, &holder) && holder != stop->tid;
 }
 

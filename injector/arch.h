@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/proc/task.h"
 #include "dwarf/unwind/regs.h"
 
 /** General registers of a stopped thread that we trace. */
@@ -22,6 +23,13 @@ bool prb_arch_in_call(pid_t tid);
 /** Was the stopped thread asleep in a system call, which the stop ended or will start again? @p
  * in_call: what prb_arch_in_call() said. */
 bool prb_arch_slept(pid_t tid, bool in_call);
+
+/**
+ * Fills, as task/TID/syscall tells of a thread that sleeps, the call that the stopped thread was
+ * asleep in, which the kernel does not show of a stopped one everywhere. False if it was in none,
+ * or its arguments are lost. @p in_call: what prb_arch_in_call() said.
+ */
+bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret);
 
 /** True if the stopped thread is about to return EINTR from a system call. @p in_call: what
  * prb_arch_in_call() said. */

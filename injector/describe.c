@@ -102,6 +102,9 @@ struct prb_error *prb_describe_moment(struct prb_capture *c, struct prb_capture_
 	if (c->options->no_waits)
 		return NULL;
 	PRB_TRY(prb_task_read_call(c->target, &thread->call));
+	/* Some kernels show no call of a thread that stands. */
+	if (stop && !thread->call.in_syscall)
+		prb_stop_call(stop, &thread->call);
 	return same_call(&thread->call, &before) ? NULL
 						 : prb_describe_wait(c, thread, c->target->mem);
 }

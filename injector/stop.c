@@ -232,6 +232,11 @@ bool prb_stop_slept(const struct prb_stop *stop)
 	return stop->stopped && prb_arch_slept(stop->tid, stop->in_call);
 }
 
+bool prb_stop_call(const struct prb_stop *stop, struct prb_task *ret)
+{
+	return stop->stopped && prb_arch_call(stop->tid, stop->in_call, ret);
+}
+
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret)
 {
 	return prb_arch_registers(stop->tid, ret);

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/proc/task.h"
 #include "dwarf/unwind/regs.h"
 
 struct prb_stop {
@@ -77,6 +78,10 @@ bool prb_stop_restart_call(const struct prb_stop *stop);
 
 /** True if the stopped thread was asleep in a system call; it is as long as it stands. */
 bool prb_stop_slept(const struct prb_stop *stop);
+
+/** Fills the call that the stopped thread was asleep in, which it makes again when it goes on, as
+ * prb_task_read_call() does of one that sleeps. False if there is none, or it is not known. */
+bool prb_stop_call(const struct prb_stop *stop, struct prb_task *ret);
 
 /** General registers of the stopped thread. */
 struct prb_error *prb_stop_registers(struct prb_stop *stop, struct prb_regs *ret) PRB_MUST_CHECK;

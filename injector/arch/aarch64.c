@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -77,16 +78,37 @@ static bool handler_returned(pid_t tid, const struct user_regs_struct *r)
 	return true;
 }
 
-/* A call that starts again has its arguments back, and stands at its instruction. */
+static bool is_call(pid_t tid, uint64_t address)
+{
+	return (uint32_t)ptrace(PTRACE_PEEKTEXT, tid, address, NULL) == SVC;
+}
+
+/* A call that returns what it would if a signal had come has lost its first argument. */
+static bool is_interrupted(pid_t tid, const struct user_regs_struct *r)
+{
+	return (long)r->regs[0] == -EINTR && is_call(tid, r->pc - INSTRUCTION);
+}
+
 bool prb_arch_slept(pid_t tid, bool in_call)
 {
 	struct user_regs_struct r;
 
-	if (!in_call || get(tid, &r))
+	return in_call && !get(tid, &r) && (is_call(tid, r.pc) || is_interrupted(tid, &r));
+}
+
+/* One that starts again has its arguments back, and stands at its instruction. */
+bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret)
+{
+	struct user_regs_struct r;
+
+	if (!in_call || get(tid, &r) || !is_call(tid, r.pc))
 		return false;
-	bool ended = (long)r.regs[0] == -EINTR;
-	long code = ptrace(PTRACE_PEEKTEXT, tid, ended ? r.pc - INSTRUCTION : r.pc, NULL);
-	return (uint32_t)code == SVC;
+	ret->in_syscall = true;
+	ret->syscall = (long)r.regs[NUMBER];
+	memcpy(ret->args, r.regs, sizeof(ret->args));
+	ret->sp = r.sp;
+	ret->pc = r.pc + INSTRUCTION;
+	return true;
 }
 
 /*
@@ -97,10 +119,7 @@ bool prb_arch_call_interrupted(pid_t tid, bool in_call)
 {
 	struct user_regs_struct r;
 
-	if (get(tid, &r) || (long)r.regs[0] != -EINTR)
-		return false;
-	long code = ptrace(PTRACE_PEEKTEXT, tid, r.pc - INSTRUCTION, NULL);
-	return (uint32_t)code == SVC && (in_call || !handler_returned(tid, &r));
+	return !get(tid, &r) && is_interrupted(tid, &r) && (in_call || !handler_returned(tid, &r));
 }
 
 static void set_number(pid_t tid, int number)

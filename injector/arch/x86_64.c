@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -75,6 +76,24 @@ bool prb_arch_slept(pid_t tid, bool in_call)
 
 	(void)in_call;
 	return !get(tid, &r) && (prb_x86_64_restarts(&r) || is_interrupted(&r));
+}
+
+bool prb_arch_call(pid_t tid, bool in_call, struct prb_task *ret)
+{
+	struct user_regs_struct r;
+
+	(void)in_call;
+	if (get(tid, &r) || !(prb_x86_64_restarts(&r) || is_interrupted(&r)))
+		return false;
+
+	const uint64_t arguments[] = {r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9};
+
+	ret->in_syscall = true;
+	ret->syscall = (long)r.orig_rax;
+	memcpy(ret->args, arguments, sizeof(ret->args));
+	ret->sp = r.rsp;
+	ret->pc = r.rip;
+	return true;
 }
 
 bool prb_arch_call_interrupted(pid_t tid, bool in_call)
