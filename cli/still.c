@@ -65,9 +65,10 @@ static struct call call_of_stopped(const struct prb_stop *stop)
 					  : (struct call){-1, 0};
 }
 
+/** With a timeout it has another number once it was stopped. */
 static bool is_futex(struct call call)
 {
-	return call.number == SYS_futex;
+	return call.number == SYS_futex || call.number == SYS_restart_syscall;
 }
 
 static bool is_within(uint64_t address, uint64_t start, size_t size)
@@ -86,7 +87,8 @@ static bool handles_gil(struct call call, const struct prb_still_gil *gil)
 
 static bool can_stand_in(struct call call, const struct prb_still_gil *gil)
 {
-	bool waits = false;
+	/* What becomes of those that have a timeout when they were stopped. */
+	bool waits = call.number == SYS_restart_syscall;
 
 	for (size_t i = 0; !waits && i < PRB_ARRAY_SIZE(waiting); i++)
 		waits = waiting[i] == call.number;

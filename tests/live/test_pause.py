@@ -74,6 +74,25 @@ def test_no_thread_runs_untold(interpreter, target, shared, probing):
             assert "could run while" in done.err or pauses.total(shared) == before, done
 
 
+WAITING = """
+import select, threading
+lock, poll, ends = threading.Lock(), select.poll(), os.pipe()
+lock.acquire()
+poll.register(ends[0], select.POLLIN)
+for wait in (lambda: lock.acquire(timeout=600)), (lambda: poll.poll(600000)):
+    threading.Thread(target=wait, daemon=True).start()
+"""
+
+
+def test_code_again_and_again(counting, probing):
+    """What waits with a timeout does so in another call once it was stopped, and is stopped again."""
+    assert probing(counting.pid, "eval", WAITING).code == OK
+    with Pause(counting.pid):
+        for number in range(4):
+            done = probing(counting.pid, "eval", str(number))
+            assert done.code == OK and done.err == "" and done.out == "%d\n" % number, done
+
+
 def test_every_table_can_be_queried(counting, shared, probing):
     tables = probing("tables", "--json")
     assert tables.code == OK, tables
