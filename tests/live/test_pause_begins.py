@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -71,15 +72,24 @@ def test_steps_of_a_busy_program(target, shared, probing, newest):
             assert shared[TURNS] == before
 
 
+def reads(pid, number):
+    """Whether a thread of the agent sleeps in a call with that descriptor."""
+    calls = [Path("/proc/%d/task/%d/syscall" % (pid, tid)).read_text().split()
+             for tid, name in agent.tasks(pid).items() if name == "probing-eval"]
+    return any(call[1:2] == [hex(number)] for call in calls)
+
+
 @contextlib.contextmanager
 def gil_kept(process, client):
     """A call in C keeps the GIL, for as long as that lasts."""
     client.send(agent.evaluation(
-        "import ctypes\nends = os.pipe()\nprint(ends[1])\n"
+        "import ctypes\nends = os.pipe()\nprint('%d %d' % ends)\n"
         "ctypes.PyDLL(None).read(ends[0], ctypes.create_string_buffer(1), 1)"))
     kind, text = client.receive()
     assert kind == agent.STDOUT, (kind, text)
-    with open("/proc/%d/fd/%d" % (process.pid, int(text)), "wb", buffering=0) as end:
+    number, other = map(int, text.split())
+    agent.wait_until(lambda: reads(process.pid, number))
+    with open("/proc/%d/fd/%d" % (process.pid, other), "wb", buffering=0) as end:
         yield
         end.write(b"x")
 
