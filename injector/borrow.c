@@ -90,9 +90,8 @@ static struct prb_error *look(struct prb_borrow *b)
 
 struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_ms)
 {
-	b->changed = b->left = b->at_event = b->stop_signal = false;
+	b->changed = b->at_event = b->stop_signal = false;
 	b->earlier_us = 0;
-	b->mailbox = 0;
 	PRB_TRY(prb_stop_seize_in_turn(tid, &b->stop));
 	PRB_TRY(stop_at_event(b, timeout_ms));
 	return look(b);
@@ -291,7 +290,7 @@ struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret)
 
 	PRB_TRY(make_call(b, b->arch->sys_mmap, arguments, ret, true));
 	b->frame.next = b->frame.back;
-	if (*ret < 0 || !b->frame.unmap)
+	if (*ret < 0)
 		return NULL;
 	PRB_TRY(prb_mail_write(b->memory, b->frame.slot, ret, sizeof(*ret)));
 	b->frame.next = b->frame.unmap;
@@ -328,16 +327,15 @@ static struct prb_error *look_after(struct prb_borrow *b)
 	return NULL;
 }
 
-static struct prb_error *until_through(struct prb_borrow *b, uint64_t mailbox, double deadline)
+static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, double deadline)
 {
-	uint32_t through = 0;
+	uint32_t left = 0;
 
 	for (;;) {
 		PRB_TRY(prb_mail_read(b->memory,
-				      mailbox + offsetof(struct prb_mailbox, borrow_state),
-				      &through, sizeof(through)));
-		b->left = through == PRB_BORROW_BACK;
-		if (through)
+				      mailbox + offsetof(struct prb_mailbox, borrow_state), &left,
+				      sizeof(left)));
+		if (left)
 			return NULL;
 		PRB_TRY(look_after(b));
 		if (prb_mail_now() > deadline)
@@ -387,7 +385,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
 
-	struct prb_error *err = until_through(b, mailbox, prb_mail_now() + timeout);
+	struct prb_error *err = until_left(b, mailbox, prb_mail_now() + timeout);
 	if (err && (!b->stop.seized || b->at_event))
 		return err;
 	prb_auto_error struct prb_error *late = err;
@@ -399,23 +397,13 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 	return note_whether_back(b, mailbox);
 }
 
-/* Until then the new thread leaves the code mapped in which the borrowed one stands. */
-static struct prb_error *tell_back(struct prb_borrow *b)
-{
-	static const uint32_t back = PRB_BORROW_BACK;
-
-	return prb_mail_write(b->memory, b->mailbox + offsetof(struct prb_mailbox, borrow_state),
-			      &back, sizeof(back));
-}
-
 /* What may be seen of the thread comes back in an order in which each step may be the last. */
 static struct prb_error *restore(struct prb_borrow *b)
 {
 	PRB_TRY(to_event(b, false));
 	PRB_TRY(b->arch->restore_extended(b->stop.tid, &b->state));
 	PRB_TRY(set_mask(b, b->state.mask));
-	PRB_TRY(b->arch->restore_general(b->stop.tid, &b->state));
-	return b->mailbox && !b->left ? tell_back(b) : NULL;
+	return b->arch->restore_general(b->stop.tid, &b->state);
 }
 
 struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)

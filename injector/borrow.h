@@ -34,8 +34,6 @@ struct prb_borrow {
 	double earlier_us;	       /**< how long it stood before that, since it was taken */
 	struct prb_thread_state state; /**< as it was; calls to be repeated are rewound */
 	struct prb_return_frame frame;
-	uint64_t mailbox; /**< to be told when it is back; 0: nobody waits for that */
-	bool left;	  /**< it has left the code that it was given, for good */
 	bool changed;	  /**< its registers are no longer those in `state` */
 	bool at_event;	  /**< it is in a stop from which the kernel restarts calls */
 	bool stop_signal; /**< SIGSTOP came meanwhile: to be sent again */
@@ -55,8 +53,8 @@ struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int 
 				    bool *reached) PRB_MUST_CHECK;
 
 /**
- * Maps PRB_SCRATCH_SIZE bytes for reading and writing. Where the machine can, a thread that finds
- * back alone unmaps them, from now on until prb_borrow_run(). *ret as of prb_borrow_syscall().
+ * Maps PRB_SCRATCH_SIZE bytes for reading and writing. A thread that finds back alone unmaps
+ * them, from now on until prb_borrow_run(). *ret as of prb_borrow_syscall().
  */
 struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_borrow_unmap(struct prb_borrow *b, uint64_t address,
@@ -68,7 +66,7 @@ struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const ui
 				     int64_t *ret) PRB_MUST_CHECK;
 
 /**
- * Runs the borrowed thread's code at @p code until it says in the mailbox that it is through.
+ * Runs the borrowed thread's code at @p code until it says in the mailbox that it has left that.
  * PRB_ERROR_TIMEOUT after @p timeout seconds: it goes on, has been let go, and will find its way
  * back.
  */

@@ -89,15 +89,15 @@ static struct prb_error *fill_scratch(struct injection *in)
 		.base = in->base,
 		.size = PRB_SCRATCH_SIZE,
 		.fd = -1,
-		.nap = {0, PRB_BORROW_NAP_NS},
+		.trampoline = frame->trampoline,
+		.nap = frame->nap,
 		.short_sleep = {0, SHORT_SLEEP_NS},
 		.long_sleep = {0, LONG_SLEEP_NS},
 		.entry = in->base + (uint64_t)(arch->thread_code - arch->code),
 		.self = in->libc.pthread_self,
 		.detach = in->libc.pthread_detach,
-		.unmap = frame->unmap ? frame->unmap : frame->back,
+		.unmap = frame->unmap,
 		.gadget = in->libc.code.gadget,
-		.own_nap = frame->nap,
 	};
 
 	PRB_TRY(prb_mail_write(in->memory, in->base, arch->code,
@@ -148,10 +148,8 @@ static struct prb_error *create_thread(struct injection *in)
 	PRB_TRY(prb_mail_read(in->memory,
 			      in->mail.address + offsetof(struct prb_mailbox, create_result),
 			      &result, sizeof(result)));
-	if (!result) {
-		in->borrow.mailbox = in->mail.address;
+	if (!result)
 		return NULL;
-	}
 	/* It may be back already where it was, and is not to be taken away again for this. */
 	if (in->borrow.changed)
 		PRB_TRY(unmap_scratch(in));

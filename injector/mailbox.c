@@ -32,7 +32,8 @@ AT(munmap, 104);
 AT(base, 112);
 AT(size, 120);
 AT(fd, 128);
-AT(nap, 136);
+AT(trampoline, 136);
+AT(nap, 144);
 AT(short_sleep, 152);
 AT(long_sleep, 168);
 AT(entry, 184);
@@ -41,7 +42,6 @@ AT(self, 200);
 AT(detach, 208);
 AT(unmap, 216);
 AT(gadget, 224);
-AT(own_nap, 232);
 
 /* Nothing of the program waits while its helping thread comes to a stop, on a busy machine too. */
 enum { HOLD_TIMEOUT_MS = 5000 };

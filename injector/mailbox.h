@@ -27,8 +27,7 @@ enum {
 	PRB_MAIL_DONE,	  /**< set by the thread: `result` is there */
 	PRB_MAIL_QUIT,	  /**< set by us */
 
-	PRB_BORROW_THROUGH = 1, /**< pthread_create() has returned */
-	PRB_BORROW_BACK = 2,	/**< the same, and the borrowed thread has left this memory */
+	PRB_BORROW_LEFT = 1, /**< pthread_create() has returned, and the thread left this memory */
 
 	PRB_BORROW_NAP_NS = 100000000, /**< after that it gives us up */
 
@@ -54,7 +53,8 @@ struct prb_mailbox {
 	uint64_t munmap;			/* 104 */
 	uint64_t base, size;			/* 112, 120: of the mapping */
 	int64_t fd;		/* 128: descriptor that the thread closes at its end, or -1 */
-	int64_t nap[2];		/* 136: how long the borrowed thread waits for us */
+	uint64_t trampoline;	/* 136: code that returns from handlers */
+	uint64_t nap;		/* 144: address of how long the borrowed thread waits for us */
 	int64_t short_sleep[2]; /* 152 */
 	int64_t long_sleep[2];	/* 168 */
 	uint64_t entry;		/* 184: where the new thread begins */
@@ -62,7 +62,6 @@ struct prb_mailbox {
 	uint64_t self, detach;	/* 200, 208: pthread_self(), pthread_detach() */
 	uint64_t unmap;		/* 216: as frame, where there is no new thread to unmap this */
 	uint64_t gadget;	/* 224: code that makes a system call and returns */
-	uint64_t own_nap;	/* 232: address of such a nap outside of this memory */
 };
 
 /** A mailbox in the target, as we use it. */

@@ -35,24 +35,23 @@ __asm__(".pushsection .rodata\n"
 	"	blr	x16\n"
 	"	sxtw	x0, w0\n"
 	"	str	x0, [x19, #80]\n"
-	"	add	x2, x19, #4\n"
-	"	mov	w1, #1\n"
-	"	stlr	w1, [x2]\n"
+	"	ldr	x1, [x19, #96]\n"
+	"	ldr	x2, [x19, #216]\n"
+	"	cmp	x0, xzr\n"
+	"	csel	x1, x1, x2, eq\n"
+	"	mov	sp, x1\n"
 	"	mov	x0, xzr\n"
 	"	mov	x1, xzr\n"
-	"	add	x2, x19, #136\n"
+	"	ldr	x2, [x19, #144]\n"
 	"	mov	x3, xzr\n"
 	"	mov	x4, #8\n"
 	"	mov	x8, #73\n" /* ppoll */
-	"	svc	#0\n"
-	"	add	x2, x19, #4\n"
-	"	mov	w1, #2\n"
-	"	ldr	x0, [x19, #96]\n"
-	"	mov	sp, x0\n"
-	"	stlr	w1, [x2]\n"
-	"	mov	x8, #139\n" /* rt_sigreturn */
-	"	svc	#0\n"
-	"	udf	#0\n"
+	"	ldr	x30, [x19, #136]\n"
+	"	ldr	x16, [x19, #224]\n"
+	"	add	x5, x19, #4\n"
+	"	mov	w6, #1\n"
+	"	stlr	w6, [x5]\n"
+	"	ret	x16\n" /* no jump, which would have to meet a bti */
 	"prb_aarch64_borrow_end:\n"
 	"	.balign 16\n"
 	"prb_aarch64_thread:\n"
@@ -112,7 +111,7 @@ __asm__(".pushsection .rodata\n"
 	"	ldr	x16, [x19, #104]\n"
 	"	ldp	x19, x20, [sp, #16]\n"
 	"	ldp	x29, x30, [sp], #32\n"
-	"	cmp	w3, #2\n"
+	"	cmp	w3, #1\n"
 	"	b.ne	6f\n"
 	"	br	x16\n"
 	"6:	mov	x0, xzr\n"
@@ -137,11 +136,7 @@ extern const uint8_t prb_aarch64_code[], prb_aarch64_borrow[], prb_aarch64_borro
 
 enum {
 	MAILBOX = 19, /* what the code above has the mailbox in */
-	LINK = 30,    /* where functions return to */
 	INSTRUCTION = 4,
-
-	STATE_BTYPE = 3 << 10, /* of an indirect jump, whose target is still to be met */
-	STATE_STEP = 1 << 21,
 };
 
 static const uint32_t code_svc = 0xd4000001;	     /* svc #0 */
@@ -217,7 +212,7 @@ static void registers(const struct prb_thread_state *state, struct prb_regs *ret
 	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
 
 	*ret = (struct prb_regs){.machine = EM_AARCH64, .pc = r->pc};
-	for (unsigned i = 0; i <= LINK; i++)
+	for (unsigned i = 0; i <= PRB_AARCH64_LINK; i++)
 		prb_regs_set(ret, i, r->regs[i]);
 	prb_regs_set(ret, PRB_REG_AARCH64_SP, r->sp);
 }
@@ -297,7 +292,6 @@ static long resumed_call(const struct prb_thread_state *state, const uint8_t cod
 	return SYS_restart_syscall;
 }
 
-/* Nothing of what a jump or a debugger was about to do is left over for other code. */
 static struct user_regs_struct redirected(const struct prb_thread_state *state, uint64_t pc,
 					  uint64_t sp)
 {
@@ -305,7 +299,7 @@ static struct user_regs_struct redirected(const struct prb_thread_state *state, 
 
 	r.pc = pc;
 	r.sp = sp;
-	r.pstate &= ~(unsigned long long)(STATE_BTYPE | STATE_STEP);
+	r.pstate = prb_aarch64_plain(r.pstate);
 	return r;
 }
 
@@ -313,11 +307,16 @@ static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *s
 				     uint64_t gadget, const struct prb_return_frame *way_back,
 				     long number, const uint64_t arguments[6])
 {
-	struct user_regs_struct r = redirected(state, gadget, way_back->stack);
+	struct user_regs_struct r = redirected(state, gadget, way_back->next);
+	const struct prb_store_code *store = &way_back->store_code;
 
 	memcpy(r.regs, arguments, 6 * sizeof(*arguments));
 	r.regs[PRB_AARCH64_NUMBER] = (unsigned long long)number;
-	r.regs[LINK] = way_back->trampoline;
+	r.regs[PRB_AARCH64_LINK] = way_back->trampoline;
+	if (way_back->next == way_back->store) {
+		r.regs[PRB_AARCH64_LINK] = store->address;
+		r.regs[store->base] = way_back->slot - (uint64_t)store->offset;
+	}
 	return prb_general_write(tid, &r);
 }
 
@@ -337,7 +336,7 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 
 	r.regs[0] = 0;
 	r.regs[MAILBOX] = mailbox;
-	r.regs[LINK] = 0;
+	r.regs[PRB_AARCH64_LINK] = 0;
 	return prb_general_write(tid, &r);
 }
 
@@ -394,6 +393,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.sigreturn_length = sizeof(sigreturn_code),
 		.trap = (const uint8_t *)trap,
 		.trap_length = sizeof(trap),
+		.find_store = prb_aarch64_find_store,
 		.code = prb_aarch64_code,
 		.code_end = prb_aarch64_code_end,
 		.borrow_code = prb_aarch64_borrow,

@@ -8,7 +8,10 @@
 
 #include "injector/inject_arch.h"
 
-enum { PRB_AARCH64_NUMBER = 8 }; /**< register that has the number of a system call */
+enum {
+	PRB_AARCH64_NUMBER = 8, /**< register that has the number of a system call */
+	PRB_AARCH64_LINK = 30,	/**< and where functions return to */
+};
 
 /** What `general` holds. */
 struct prb_aarch64_general {
@@ -44,7 +47,11 @@ static inline struct prb_aarch64_vectors *prb_aarch64_vectors(const struct prb_t
 	return (struct prb_aarch64_vectors *)state->extended;
 }
 
-/** `frame` of struct prb_inject_arch. */
+/** The processor's state without what a jump or a debugger was about to do: for other code. */
+uint64_t prb_aarch64_plain(uint64_t state);
+
+/** `find_store` and `frame` of struct prb_inject_arch. */
+bool prb_aarch64_find_store(const uint8_t *code, size_t length, struct prb_store_code *ret);
 void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		       struct prb_return_frame *ret);
 

@@ -3,9 +3,11 @@
 #ifdef __aarch64__
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "dwarf/base/checked.h"
 #include "injector/arch/aarch64_inject.h"
+#include "injector/mailbox.h"
 
 /* struct rt_sigframe of the kernel. */
 struct signal_frame {
@@ -39,6 +41,9 @@ struct extra_record {
 };
 
 enum {
+	WORD = 8,
+	NAP_SIZE = 16,
+	STORE_WORDS_MAX = 16, /* of the stack that code which stores may take away */
 	MAGIC_SIMD = 0x46508001,
 	MAGIC_SCALABLE = 0x53564501,
 	MAGIC_EXTRA = 0x45585401,
@@ -87,9 +92,78 @@ static void add_records(const struct prb_aarch64_vectors *v, uint8_t *records, u
 	memcpy(at + sizeof(scalable), &v->scalable + 1, size - sizeof(scalable));
 }
 
+uint64_t prb_aarch64_plain(uint64_t state)
+{
+	enum {
+		BTYPE = 3 << 10, /* of an indirect jump, whose target is still to be met */
+		STEP = 1 << 21,
+	};
+
+	return state & ~(uint64_t)(BTYPE | STEP);
+}
+
+/* A frame that makes a munmap() and comes to the last frame after it. No signal may come between;
+ * the vector registers, without which the kernel takes no frame, are nobody's until then. */
+struct unmapping_frame {
+	uint8_t fixed[offsetof(struct signal_frame, records)];
+	struct simd_record simd;
+	uint8_t end[END_RECORD];
+};
+_Static_assert(sizeof(struct unmapping_frame) % 16 == 0, "what follows may be a stack pointer");
+_Static_assert(sizeof(struct unmapping_frame) + STORE_WORDS_MAX * WORD + NAP_SIZE +
+			       offsetof(struct signal_frame, records) + sizeof(struct simd_record) +
+			       sizeof(struct extra_record) + 4 * END_RECORD +
+			       PRB_THREAD_EXTENDED_MAX - sizeof(struct prb_aarch64_vectors) <=
+		       PRB_FRAME_MAX,
+	       "room for all of it");
+
+static struct unmapping_frame unmapping_frame(const struct prb_thread_state *state,
+					      const struct prb_target_code *code, uint64_t back)
+{
+	struct signal_frame f = {
+		.stack_flags = STACK_UNCHANGED,
+		.mask = UINT64_MAX,
+		.sp = back,
+		.pc = code->gadget,
+		.pstate = prb_aarch64_plain(prb_aarch64_general(state)->regs.pstate),
+	};
+	struct unmapping_frame ret = {.simd.head = {MAGIC_SIMD, sizeof(ret.simd)}};
+
+	f.regs[1] = PRB_SCRATCH_SIZE;
+	f.regs[PRB_AARCH64_NUMBER] = SYS_munmap;
+	f.regs[PRB_AARCH64_LINK] = code->trampoline;
+	memcpy(ret.fixed, &f, sizeof(ret.fixed));
+	return ret;
+}
+
+static void put(struct prb_return_frame *ret, uint64_t address, const void *data, size_t size)
+{
+	memcpy(ret->bytes + (address - ret->address), data, size);
+}
+
+/*
+ * From the stack pointer of the thread downwards: the last frame, a time, the frame that unmaps,
+ * and what code that stores takes from the stack, among which is where it returns to.
+ */
+static void place(uint64_t sp, size_t last_size, const struct prb_target_code *code,
+		  struct prb_return_frame *ret)
+{
+	*ret = (struct prb_return_frame){.trampoline = code->trampoline, .store_code = code->store};
+	ret->back = ret->next = ret->stack = (sp - last_size) & ~UINT64_C(15);
+	ret->nap = ret->back - NAP_SIZE;
+	ret->unmap = ret->nap - sizeof(struct unmapping_frame);
+	ret->slot = ret->unmap + offsetof(struct signal_frame, regs);
+	ret->address = ret->unmap;
+	if (code->store.address)
+		ret->address = ret->store = ret->unmap - (uint64_t)code->store.words * WORD;
+	ret->size = ret->back + last_size - ret->address;
+	memset(ret->bytes, 0, ret->size);
+}
+
 void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		       struct prb_return_frame *ret)
 {
+	static const uint64_t nap[NAP_SIZE / WORD] = {0, PRB_BORROW_NAP_NS};
 	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
 	const struct prb_aarch64_vectors *v = prb_aarch64_vectors(state);
 	size_t fixed = offsetof(struct signal_frame, records);
@@ -103,16 +177,63 @@ void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_ta
 		.pstate = r->pstate,
 	};
 
-	*ret = (struct prb_return_frame){.trampoline = code->trampoline};
-	ret->size = PRB_MAX(sizeof(f), fixed + room);
-	ret->address = (r->sp - ret->size) & ~UINT64_C(15);
-	ret->stack = ret->back = ret->next = ret->address;
 	memcpy(f.regs, r->regs, sizeof(f.regs));
 	if (state->resumed)
 		f.regs[PRB_AARCH64_NUMBER] = (uint64_t)state->resumed;
-	memset(ret->bytes, 0, ret->size);
-	memcpy(ret->bytes, &f, fixed);
-	add_records(v, ret->bytes + fixed, ret->address + fixed);
+	place(r->sp, PRB_MAX(sizeof(f), fixed + room), code, ret);
+
+	struct unmapping_frame unmapping = unmapping_frame(state, code, ret->back);
+	if (ret->store)
+		put(ret, ret->store + WORD, &code->trampoline, WORD);
+	put(ret, ret->unmap, &unmapping, sizeof(unmapping));
+	put(ret, ret->nap, nap, sizeof(nap));
+	put(ret, ret->back, &f, fixed);
+	add_records(v, ret->bytes + (ret->back - ret->address) + fixed, ret->back + fixed);
+}
+
+/* The end of a function: it may set its result, takes registers from the stack and returns. */
+static bool is_end(const uint32_t *at, const uint32_t *end, uint8_t *words)
+{
+	const uint32_t code_return = 0xd65f03c0;
+
+	for (; end - at >= 2; at++) {
+		if ((*at & 0xffe07fff) == 0xa8c07bfd) { /* ldp x29, x30, [sp], #… */
+			*words = *at >> 15 & 0x3f;
+			return at[1] == code_return && *words && *words % 2 == 0 &&
+			       *words <= STORE_WORDS_MAX;
+		}
+		if ((*at & 0xffc003e0) != 0xa94003e0 && /* ldp x…, x…, [sp, #…] */
+		    (*at & 0xffc003e0) != 0xf94003e0 && /* ldr x…, [sp, #…] */
+		    (*at & 0xffe0001f) != 0x52800000)	/* mov w0, #… */
+			break;
+	}
+	return false;
+}
+
+/*
+ * str x0, [x19 to x28, #…] at the end of a function. (One that authenticates where it returns to
+ * is of no use: only the kernel knows how that is signed.)
+ */
+bool prb_aarch64_find_store(const uint8_t *code, size_t length, struct prb_store_code *ret)
+{
+	enum { LONGEST = 8 };
+	uint32_t words[LONGEST];
+
+	for (size_t at = 0; at + sizeof(*words) <= length; at += sizeof(*words)) {
+		size_t size = PRB_MIN(sizeof(words), length - at);
+
+		memcpy(words, code + at, size);
+		unsigned base = *words >> 5 & 31, offset = (*words >> 10 & 0xfff) * WORD;
+		if ((*words & 0xffc0001f) != 0xf9000000 || base < 19 || base > 28 ||
+		    offset > INT8_MAX ||
+		    !is_end(words + 1, words + size / sizeof(*words), &ret->words))
+			continue;
+		ret->address = at;
+		ret->base = (uint8_t)base;
+		ret->offset = (int8_t)offset;
+		return true;
+	}
+	return false;
 }
 
 #endif

@@ -493,61 +493,73 @@ static void test_stops_late(void **state)
 		finish(&others[i]);
 }
 
+static const struct {
+	size_t length, at; /* at == length: there is none */
+	uint8_t base, words;
+	int8_t offset;
+	uint8_t code[20];
+} stores[] = {
 #ifdef __x86_64__
+	/* mov %rax, (%rbx); pop %rbx; ret */
+	{9, 1, 3, 1, 0, {0x90, 0x48, 0x89, 0x03, 0x5b, 0xc3, 0x90, 0x90, 0x90}},
+	/* ret before; mov %rax, -8(%rbp); xor %eax, %eax; add $16, %rsp; pop %r12; ret */
+	{17,
+	 1,
+	 6,
+	 3,
+	 -8,
+	 {0xc3, 0x48, 0x89, 0x45, 0xf8, 0x31, 0xc0, 0x48, 0x83, 0xc4, 0x10, 0x41, 0x5c, 0xc3, 0x90,
+	  0x90, 0x90}},
+	/* mov %rax, -61(%rbx), whose last byte is that of a return */
+	{9, 0, 3, 1, -61, {0x48, 0x89, 0x43, 0xc3, 0x5b, 0xc3, 0x90, 0x90, 0x90}},
+	/* mov %rax, %rbx; ret: nothing is stored */
+	{8, 8, 0, 0, 0, {0x48, 0x89, 0xc3, 0xc3, 0x90, 0x90, 0x90, 0x90}},
+	/* something else before the return, or the end of what is there */
+	{8, 8, 0, 0, 0, {0x48, 0x89, 0x03, 0xff, 0xc3, 0x90, 0x90, 0x90}},
+	{4, 4, 0, 0, 0, {0x48, 0x89, 0x03, 0x5b}},
+	{1, 1, 0, 0, 0, {0xc3}},
+#else
+	/* nop; str x0, [x19]; ldr x19, [sp, #16]; ldp x29, x30, [sp], #32; ret */
+	{20, 4, 19, 4, 0, {0x1f, 0x20, 0x03, 0xd5, 0x60, 0x02, 0x00, 0xf9, 0xf3, 0x0b,
+			   0x40, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
+	/* str x0, [x20, #24]; mov w0, #0; ldp x19, x20, [sp, #16]; ldp x29, x30, [sp], #48; ret */
+	{20, 0, 20, 6, 24, {0x80, 0x0e, 0x00, 0xf9, 0x00, 0x00, 0x80, 0x52, 0xf3, 0x53,
+			    0x41, 0xa9, 0xfd, 0x7b, 0xc3, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
+	/* one that authenticates where it returns to (autiasp) */
+	{20, 20, 0, 0, 0, {0x60, 0x02, 0x00, 0xf9, 0xf3, 0x0b, 0x40, 0xf9, 0xfd, 0x7b,
+			   0xc2, 0xa8, 0xbf, 0x23, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6}},
+	/* str x0, [x0], str x0, [x19, #128] and str x1, [x19]; ldp x29, x30, [sp], #32; ret */
+	{12, 12, 0, 0, 0, {0x00, 0x00, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
+	{12, 12, 0, 0, 0, {0x60, 0x42, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
+	{12, 12, 0, 0, 0, {0x61, 0x02, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}},
+	/* str x0, [x19]; ldp x29, x30, [sp], #32, and no return, or the end of what is there */
+	{12, 12, 0, 0, 0, {0x60, 0x02, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8, 0x1f, 0x20, 0x03, 0xd5}},
+	{8, 8, 0, 0, 0, {0x60, 0x02, 0x00, 0xf9, 0xfd, 0x7b, 0xc2, 0xa8}},
+	{3, 3, 0, 0, 0, {0x60, 0x02, 0x00}},
+#endif
+};
+
 /* Whatever lies around it, and nowhere beyond what is there. */
 static void test_find_store(void **state)
 {
-	static const struct {
-		uint8_t code[20];
-		size_t length, at; /* at == length: there is none */
-		uint8_t base, words;
-		int8_t offset;
-	} list[] = {
-		/* mov %rax, (%rbx); pop %rbx; ret */
-		{{0x90, 0x48, 0x89, 0x03, 0x5b, 0xc3, 0x90, 0x90, 0x90}, 9, 1, 3, 1, 0},
-		/* ret before; mov %rax, -8(%rbp); xor %eax, %eax; add $16, %rsp; pop %r12; ret */
-		{{0xc3, 0x48, 0x89, 0x45, 0xf8, 0x31, 0xc0, 0x48, 0x83, 0xc4, 0x10, 0x41, 0x5c,
-		  0xc3, 0x90, 0x90, 0x90},
-		 17,
-		 1,
-		 6,
-		 3,
-		 -8},
-		/* mov %rax, -61(%rbx), whose last byte is that of a return */
-		{{0x48, 0x89, 0x43, 0xc3, 0x5b, 0xc3, 0x90, 0x90, 0x90}, 9, 0, 3, 1, -61},
-		/* mov %rax, %rbx; ret: nothing is stored */
-		{{0x48, 0x89, 0xc3, 0xc3, 0x90, 0x90, 0x90, 0x90}, 8, 8, 0, 0, 0},
-		/* something else before the return, or the end of what is there */
-		{{0x48, 0x89, 0x03, 0xff, 0xc3, 0x90, 0x90, 0x90}, 8, 8, 0, 0, 0},
-		{{0x48, 0x89, 0x03, 0x5b}, 4, 4, 0, 0, 0},
-		{{0xc3}, 1, 1, 0, 0, 0},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(list); i++) {
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(stores); i++) {
 		struct prb_store_code found = {};
-		uint8_t *code = malloc(list[i].length); /* of just that size, for sanitizers */
+		uint8_t *code = malloc(stores[i].length); /* of just that size, for sanitizers */
 
 		assert_non_null(code);
-		memcpy(code, list[i].code, list[i].length);
-		bool is_there = prb_inject_arch()->find_store(code, list[i].length, &found);
-		assert_int_equal(is_there, list[i].at < list[i].length);
+		memcpy(code, stores[i].code, stores[i].length);
+		bool is_there = prb_inject_arch()->find_store(code, stores[i].length, &found);
+		assert_int_equal(is_there, stores[i].at < stores[i].length);
 		if (is_there) {
-			assert_int_equal(found.address, list[i].at);
-			assert_int_equal(found.base, list[i].base);
-			assert_int_equal(found.offset, list[i].offset);
-			assert_int_equal(found.words, list[i].words);
+			assert_int_equal(found.address, stores[i].at);
+			assert_int_equal(found.base, stores[i].base);
+			assert_int_equal(found.offset, stores[i].offset);
+			assert_int_equal(found.words, stores[i].words);
 		}
 		free(code);
 	}
 }
-#else
-static void test_find_store(void **state)
-{
-	(void)state;
-	assert_null(prb_inject_arch()->find_store);
-}
-#endif
 
 int main(void)
 {
