@@ -27,10 +27,9 @@ _UNSAFE = re.compile(
 _ALLOCATORS = re.compile(r"lib(jemalloc|tcmalloc|mimalloc|hoard|snmalloc)|ld-linux|ld64|ld-2\.|"
                          r"\[vdso\]")
 _LIBC = re.compile(r"libc[.-]|libpthread[.-]|libdl[.-]|ld-musl|libc\.musl")
-_BEGINNING = re.compile(r"_start$|__libc_start|start_thread$|clone|__clone|thread_start")
-
 
 _ENTERS = {"x86_64": b"\x0f\x05", "aarch64": b"\x01\x00\x00\xd4"}
+_SETS_BACK = ("aarch64",)  # whose kernel has a stopped thread make its call again from there
 _ENOSYS = 38
 
 
@@ -46,25 +45,39 @@ class Stack:
         """Number of the outermost frame that holds a lock, and why; None if there is none."""
         if self.enters:
             return -1, "at the entry of a system call, which would fail"
-        found = None
+        found, beginning = None, self._beginning()
         for number, frame in enumerate(self.frames):
-            why = self._why(number, frame)
+            why = self._why(frame, number >= beginning)
             if why:
                 found = number, why
         if found is None and (not self.frames or not self.whole):
             return -1, "its stack cannot be unwound"
         return found
 
-    def _why(self, number, frame):
+    def _beginning(self):
+        """Number of the first frame of the thread's beginning: two of the C library, and what called
+        them if it has its own. Their names do not tell: most have none without debug information."""
+        number, left = len(self.frames), 2
+        if number and not in_libc(self.frames[-1]):
+            number -= 1
+        while left and number > 1 and in_libc(self.frames[number - 1]):
+            number, left = number - 1, left - 1
+        return number
+
+    def _why(self, frame, begins):
         name = (frame["func"] or "").split("@")[0]
         module = os.path.basename(frame["module"] or "")
         if name and _UNSAFE.match(name):
             return "in " + name
         if _ALLOCATORS.match(module):
             return "in " + module
-        if _LIBC.match(module) and not _BEGINNING.match(name) and not self.waits:
+        if in_libc(frame) and not begins and not self.waits:
             return "in " + (name or module)
         return None
+
+
+def in_libc(frame):
+    return bool(_LIBC.match(os.path.basename(frame["module"] or "")))
 
 
 def read_threads(session):
@@ -105,9 +118,11 @@ def at_entry(debugger, tid):
 
 
 def behind_a_call(debugger, pc):
-    """Whether the instruction before enters the kernel."""
-    code = _ENTERS.get(debugger.machine())
-    return bool(code) and debugger.read(pc - len(code), len(code)) == code
+    """Whether the instruction before enters the kernel, or the one there, to which it was set back."""
+    machine = debugger.machine()
+    code = _ENTERS.get(machine, b"")
+    places = (pc - len(code), pc) if machine in _SETS_BACK else (pc - len(code),)
+    return bool(code) and any(debugger.read(at, len(code)) == code for at in places)
 
 
 def holder(stacks):

@@ -319,3 +319,24 @@ def test_the_agent_can_go_after_evaluating(start, sleeper):
     assert len(support.thread_ids(sleeper.pid)) == 1
     with open("/proc/%d/maps" % sleeper.pid) as maps:
         assert "libprobing-agent" not in maps.read()
+
+
+BUSY = "print('ready', flush=True)\nwhile True:\n    pass\n"
+
+
+@debuggers.needs_gdb
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide files")
+def test_a_thread_that_runs_and_no_debug_files(tmp_path):
+    """Where functions of the C library have no names, it is known nevertheless where a thread begins."""
+    interpreter = known()
+    hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /usr/lib/debug && exec "$@"', "sh"]
+    with support.Program([*hidden, interpreter.exe, "-c", BUSY], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        there = tmp_path / "gdb"
+        there.write_text('#!/bin/sh\nexec nsenter -m -w -t %d gdb "$@"\n' % process.pid)
+        there.chmod(0o755)
+        session = debuggers.gdb(("eval",), "probing eval 6 * 7", ("next",), program=str(there),
+                                arguments=["-p", process.pid],
+                                env={"XDG_CACHE_HOME": str(tmp_path)})
+        assert printed(session, "eval") == "42", session
+        assert process.alive()
