@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/proc/task.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/proc/text.h"
 
@@ -51,6 +53,32 @@ static void set_name(struct prb_task *task, const char *comm, size_t length)
 	snprintf(task->name, sizeof(task->name), "%s", prb_str_text(&name));
 }
 
+/*
+ * The kernel of aarch64 shows no call of a thread that a debugger has stopped: it has set it back
+ * to the instruction of the call, with all arguments.
+ */
+static struct prb_error *read_set_back(struct prb_target *t, struct prb_task *task)
+{
+	enum { INSTRUCTION = 4, NUMBER = 8 /* register */ };
+	const uint32_t code_svc = 0xd4000001; /* svc #0 */
+	struct prb_regs regs;
+	uint64_t number;
+	uint32_t code;
+
+	if (!t->held || t->machine != EM_AARCH64 || task->in_syscall || !task->pc)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(t->mem, task->pc, &code));
+	if (code != code_svc)
+		return NULL;
+	PRB_TRY(prb_target_registers(t, task->tid, &regs));
+	task->in_syscall = prb_regs_get(&regs, NUMBER, &number);
+	for (unsigned i = 0; i < PRB_ARRAY_SIZE(task->args); i++)
+		task->in_syscall &= prb_regs_get(&regs, i, &task->args[i]);
+	task->syscall = task->in_syscall ? (long)number : -1;
+	task->pc += INSTRUCTION;
+	return NULL;
+}
+
 struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task)
 {
 	prb_auto_str struct prb_str text = {};
@@ -59,8 +87,10 @@ struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task
 	if (strchr("RXZ", task->state))
 		return NULL;
 	err = prb_target_read_file(t, &text, "task/%d/syscall", task->tid);
-	if (!err)
+	if (!err) {
 		parse_syscall(prb_str_text(&text), task);
+		err = read_set_back(t, task);
+	}
 	/* Not permitted, or gone by now: then there is less to tell. */
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return err;
