@@ -35,8 +35,8 @@ check-aarch64: ## build for aarch64 and test it in an emulated machine
 	$(Q)+$(AARCH64_MAKE) all unit-tests
 	$(Q)+$(AARCH64_MAKE)' -DPRB_FAULT_STEPS' O=$(AARCH64_O)/fault-steps $(AARCH64_O)/fault-steps/probing
 	$(Q)rm -rf $(AARCH64_ROOT) && mkdir -p $(AARCH64_ROOT)/build/tests/unit $(AARCH64_ROOT)/build/fault-steps
-	$(Q)cp -r tests docs $(AARCH64_ROOT)
-	$(Q)cp $(AARCH64_O)/probing $(AARCH64_O)/libprobing-agent.so $(AARCH64_ROOT)/build
+	$(Q)cp -r tests docs gdbplugin $(AARCH64_ROOT)
+	$(Q)cp $(addprefix $(AARCH64_O)/,probing libprobing.so libprobing-agent.so) $(AARCH64_ROOT)/build
 	$(Q)cp $(AARCH64_O)/fault-steps/probing $(AARCH64_ROOT)/build/fault-steps
 	$(Q)cp $(UNIT_TESTS:$(O)/%=$(AARCH64_O)/%) $(AARCH64_ROOT)/build/tests/unit
 	$(Q)tests/tools/aarch64-vm --timeout 1800 --with $(AARCH64_ROOT) -- tests/tools/check-in-vm
