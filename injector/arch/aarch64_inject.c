@@ -380,8 +380,9 @@ static struct prb_error *thread(const struct prb_thread_state *state, struct prb
 
 const struct prb_inject_arch *prb_inject_arch(void)
 {
-	/* getuid(): no thread ever sleeps in it. (One that is moved away from a call that it slept
-	 * in must not be moved to the same instruction: the kernel would take it for its own.) */
+	/* getuid(): no thread of the program ever sleeps in it. (One that is moved away from a call
+	 * that it slept in must not be moved to the same instruction: the kernel would take it for
+	 * its own, if that is one that it resumes, which the borrowed thread's ppoll() is not.) */
 	static const uint32_t syscall_code[] = {0xd28015c8, 0xd4000001, 0xd65f03c0};
 	static const uint32_t sigreturn_code[] = {0xd2801168, 0xd4000001};
 	static const uint32_t trap[] = {0xd4200000}; /* brk #0 */
