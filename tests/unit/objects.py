@@ -7,10 +7,14 @@ import sys
 
 # Each part is run by itself, so that a version leaves out only what it cannot have.
 DEFINITIONS = r"""
-import array, collections, collections.abc, datetime, decimal, functools, importlib, itertools, os
+import array, collections, collections.abc, datetime, functools, importlib, itertools, os
 import fractions, pathlib, re, signal, socket, struct, sys, threading, time, types, weakref
 import zipimport
 import importlib._bootstrap
+
+# Without the module in C they are objects as those of any class.
+import _decimal, decimal
+class DecimalSub(decimal.Decimal): pass
 
 import enum
 
@@ -57,7 +61,6 @@ class SetSub(set): pass
 class FrozenSub(frozenset): pass
 class ODSub(collections.OrderedDict): pass
 class DequeSub(collections.deque): pass
-class DecimalSub(decimal.Decimal): pass
 class DateSub(datetime.date): pass
 class MyError(RuntimeError): pass
 class EmptyMixin(object): pass
