@@ -45,9 +45,17 @@ def assert_unharmed(target, before):
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
 
 
+def look_between_execs(target):
+    """Each program has the shared file open for a moment, when it begins."""
+    while True:
+        look = faults.look_settled(target.pid)
+        if not any(target.shared.path in each for each in look.descriptors):
+            return look
+
+
 def inject_what_may_vanish(cell, build, target):
     target.wait_for_progress()
-    before, began = faults.look_settled(target.pid), time.monotonic()
+    before, began = look_between_execs(target), time.monotonic()
     code, out, err = faults.inject(target.pid, build.library(), "--symbol", "fault_touch")
     cell.note(code, out, err, time.monotonic() - began)
     assert code in (OK, FAILED, TIMEOUT, NO_PROCESS) or "has no memory" in err, (code, err)
