@@ -59,6 +59,7 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters --free-threaded
 	$(Q)tests/tools/test-interpreters --free-threaded --exported
 	$(Q)tests/tools/test-interpreters --debug-build
+	$(Q)tests/tools/test-interpreters --musl
 	$(Q)tests/tools/test-debuggers
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 

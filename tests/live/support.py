@@ -62,10 +62,14 @@ def _all_interpreters():
     listing = subprocess.run(
         [sys.executable, str(tool), "--json"], stdout=subprocess.PIPE, check=True
     )
-    return [Interpreter(entry) for entry in json.loads(listing.stdout.decode())]
+    musl, others = [], []
+    for entry in json.loads(listing.stdout.decode()):
+        (musl if entry.get("libc") == "musl" else others).append(Interpreter(entry))
+    return others, musl
 
 
-INTERPRETERS = _all_interpreters()
+# What is different on musl has tests of its own.
+INTERPRETERS, ON_MUSL = _all_interpreters()
 
 
 def one_per_version(first=(3, 4), last=(3, 99)):
