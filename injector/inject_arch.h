@@ -81,8 +81,7 @@ struct prb_inject_arch {
 	const uint8_t *trap;
 	size_t trap_length;
 
-	/** Looks for code that stores a result; false if there is none. NULL where frames have no
-	 * use for it. */
+	/** Looks for code that stores a result; false if there is none. */
 	bool (*find_store)(const uint8_t *code, size_t length, struct prb_store_code *ret);
 
 	/** The code for the target, position independent, at most PRB_SCRATCH_CODE bytes, and the

@@ -22,8 +22,7 @@ struct search {
 
 static bool is_complete(const struct search *s)
 {
-	return s->code->gadget && s->code->trampoline &&
-	       (s->code->store.address || !s->arch->find_store);
+	return s->code->gadget && s->code->trampoline && s->code->store.address;
 }
 
 /* Looks for what is still lacking in a piece of code, of a part of the C library or the vdso. */
@@ -42,8 +41,7 @@ static void search_piece(const struct search *s, const uint8_t *bytes, size_t le
 		found = memmem(bytes, length, arch->sigreturn_code, arch->sigreturn_length);
 	if (found)
 		s->code->trampoline = address + (uint64_t)(found - bytes);
-	if (part && arch->find_store && !s->code->store.address &&
-	    arch->find_store(bytes, length, &s->code->store))
+	if (part && !s->code->store.address && arch->find_store(bytes, length, &s->code->store))
 		s->code->store.address += address;
 }
 
