@@ -285,7 +285,7 @@ struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const ui
 /* As long as it stands where it has made the call, it would put the address there itself. */
 struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret)
 {
-	const uint64_t arguments[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_WRITE,
+	const uint64_t arguments[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_EXEC,
 				       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX};
 
 	PRB_TRY(make_call(b, b->arch->sys_mmap, arguments, ret, true));
@@ -327,11 +327,17 @@ static struct prb_error *look_after(struct prb_borrow *b)
 	return NULL;
 }
 
-static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, double deadline)
+/* Until it has left our code: *refused is why it could not do anything there, or 0. */
+static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, double deadline,
+				    int64_t *refused)
 {
 	uint32_t left = 0;
 
 	for (;;) {
+		PRB_TRY(prb_mail_read(b->memory, b->frame.nap + offsetof(struct prb_nap, refused),
+				      refused, sizeof(*refused)));
+		if (*refused)
+			return NULL;
 		PRB_TRY(prb_mail_read(b->memory,
 				      mailbox + offsetof(struct prb_mailbox, borrow_state), &left,
 				      sizeof(left)));
@@ -376,7 +382,7 @@ static struct prb_error *note_whether_back(struct prb_borrow *b, uint64_t mailbo
 }
 
 struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t stack,
-				 uint64_t mailbox, double timeout)
+				 uint64_t mailbox, double timeout, int64_t *refused)
 {
 	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
 
@@ -385,7 +391,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
 
-	struct prb_error *err = until_left(b, mailbox, prb_mail_now() + timeout);
+	struct prb_error *err = until_left(b, mailbox, prb_mail_now() + timeout, refused);
 	if (err && (!b->stop.seized || b->at_event))
 		return err;
 	prb_auto_error struct prb_error *late = err;

@@ -53,7 +53,7 @@ struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int 
 				    bool *reached) PRB_MUST_CHECK;
 
 /**
- * Maps PRB_SCRATCH_SIZE bytes for reading and writing. A thread that finds back alone unmaps
+ * Maps PRB_SCRATCH_SIZE bytes for reading and execution. A thread that finds back alone unmaps
  * them, from now on until prb_borrow_run(). *ret as of prb_borrow_syscall().
  */
 struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret) PRB_MUST_CHECK;
@@ -67,11 +67,12 @@ struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const ui
 
 /**
  * Runs the borrowed thread's code at @p code until it says in the mailbox that it has left that.
- * PRB_ERROR_TIMEOUT after @p timeout seconds: it goes on, has been let go, and will find its way
- * back.
+ * *refused: the negative errno value with which the kernel would not make what lies behind the code
+ * writable, so that it has done nothing else, and unmaps all of it; else 0. PRB_ERROR_TIMEOUT after
+ * @p timeout seconds: it goes on, has been let go, and will find its way back.
  */
 struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t stack,
-				 uint64_t mailbox, double timeout) PRB_MUST_CHECK;
+				 uint64_t mailbox, double timeout, int64_t *refused) PRB_MUST_CHECK;
 
 /** Puts everything back and lets it go; *pause_us: how long it was stopped. */
 struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us) PRB_MUST_CHECK;

@@ -115,6 +115,30 @@ static struct prb_error *fill_scratch(struct injection *in)
 	return NULL;
 }
 
+static struct prb_error *protect_scratch(struct injection *in, size_t size, int protection)
+{
+	const uint64_t arguments[6] = {in->base, size, (uint64_t)protection};
+	int64_t result;
+
+	PRB_TRY(prb_borrow_syscall(&in->borrow, in->arch->sys_mprotect, arguments, &result));
+	return check_result(in, "mprotect", result);
+}
+
+/*
+ * What may be executed is never writable. The kernel lets who traces a program write to that as
+ * well, unless it was told not to (proc_mem.force_override).
+ */
+static struct prb_error *fill_protected(struct injection *in)
+{
+	struct prb_error *err = fill_scratch(in);
+
+	if (!prb_error_catch(&err, PRB_ERROR_FAULT))
+		return err;
+	PRB_TRY(protect_scratch(in, PRB_SCRATCH_SIZE, PROT_READ | PROT_WRITE));
+	PRB_TRY(fill_scratch(in));
+	return protect_scratch(in, PRB_SCRATCH_CODE, PROT_READ | PROT_EXEC);
+}
+
 static struct prb_error *map_scratch(struct injection *in)
 {
 	int64_t result;
@@ -122,10 +146,7 @@ static struct prb_error *map_scratch(struct injection *in)
 	PRB_TRY(prb_borrow_map(&in->borrow, &result));
 	PRB_TRY(check_result(in, "mmap", result));
 	in->base = (uint64_t)result;
-	PRB_TRY(fill_scratch(in));
-	const uint64_t protect[6] = {in->base, PRB_SCRATCH_CODE, PROT_READ | PROT_EXEC};
-	PRB_TRY(prb_borrow_syscall(&in->borrow, in->arch->sys_mprotect, protect, &result));
-	return check_result(in, "mprotect", result);
+	return fill_protected(in);
 }
 
 /* The thread is not there to do it, so that the borrowed one has to. */
@@ -141,18 +162,20 @@ static struct prb_error *unmap_scratch(struct injection *in)
 
 static struct prb_error *create_thread(struct injection *in)
 {
-	int64_t result;
+	int64_t result = 0, refused = 0;
 
 	PRB_TRY(prb_borrow_run(&in->borrow, in->base, in->base + MAIL_OFFSET, in->mail.address,
-			       create_timeout));
-	PRB_TRY(prb_mail_read(in->memory,
-			      in->mail.address + offsetof(struct prb_mailbox, create_result),
-			      &result, sizeof(result)));
-	if (!result)
+			       create_timeout, &refused));
+	if (!refused)
+		PRB_TRY(prb_mail_read(
+			in->memory, in->mail.address + offsetof(struct prb_mailbox, create_result),
+			&result, sizeof(result)));
+	if (!refused && !result)
 		return NULL;
 	/* It may be back already where it was, and is not to be taken away again for this. */
 	if (in->borrow.changed)
 		PRB_TRY(unmap_scratch(in));
+	PRB_TRY(check_result(in, "mprotect", refused));
 	return prb_error_create(PRB_ERROR_FAILED, "process %d cannot create a thread: %s",
 				in->t->pid, strerror((int)result));
 }

@@ -49,6 +49,13 @@ struct prb_thread_state {
 	long resumed;  /**< number of the call that restart_syscall() goes on with; 0: none */
 };
 
+/** What a borrowed thread has on its own stack while it is in the code for it. */
+struct prb_nap {
+	int64_t seconds, nanoseconds; /**< for how long it waits for us */
+	int64_t refused; /**< the error with which memory could not be made writable; else 0 */
+	uint64_t pad;	 /**< to a multiple of 16, as stacks are */
+};
+
 /**
  * Signal frames as the kernel would have written them, which lead back to where a thread was: at
  * once, or by way of a munmap() of the memory at the address in `slot`.
@@ -64,7 +71,7 @@ struct prb_return_frame {
 	uint64_t back, unmap, store;
 	uint64_t next; /**< the one of them that the next call takes */
 	uint64_t slot;
-	uint64_t nap; /**< address of a time: how long a borrowed thread waits for us */
+	uint64_t nap; /**< address of struct prb_nap */
 	struct prb_store_code store_code;
 	size_t size;
 	uint8_t bytes[PRB_FRAME_MAX];

@@ -54,7 +54,7 @@ struct prb_mailbox {
 	uint64_t base, size;			/* 112, 120: of the mapping */
 	int64_t fd;		/* 128: descriptor that the thread closes at its end, or -1 */
 	uint64_t trampoline;	/* 136: code that returns from handlers */
-	uint64_t nap;		/* 144: address of how long the borrowed thread waits for us */
+	uint64_t nap;		/* 144: address of struct prb_nap */
 	int64_t short_sleep[2]; /* 152 */
 	int64_t long_sleep[2];	/* 168 */
 	uint64_t entry;		/* 184: where the new thread begins */

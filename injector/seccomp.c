@@ -32,9 +32,10 @@ static const struct {
 	uint64_t args[6];
 } calls[] = {
 	{"mmap", SYS_mmap, false, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}},
+	{"mmap", SYS_mmap, false, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS}},
 	{"mmap", SYS_mmap, false, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE}},
 	{"mmap", SYS_mmap, false, {0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK}},
-	{"mprotect", SYS_mprotect, false, {0, 4096, PROT_READ | PROT_EXEC}},
+	{"mprotect", SYS_mprotect, true, {0, 4096, PROT_READ | PROT_EXEC}},
 	{"mprotect", SYS_mprotect, false, {0, 4096, PROT_READ | PROT_WRITE}},
 	{"munmap", SYS_munmap, false, {}},
 	{"ppoll", SYS_ppoll, false, {}},

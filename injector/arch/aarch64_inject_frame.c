@@ -42,7 +42,6 @@ struct extra_record {
 
 enum {
 	WORD = 8,
-	NAP_SIZE = 16,
 	STORE_WORDS_MAX = 16, /* of the stack that code which stores may take away */
 	MAGIC_SIMD = 0x46508001,
 	MAGIC_SCALABLE = 0x53564501,
@@ -110,7 +109,7 @@ struct unmapping_frame {
 	uint8_t end[END_RECORD];
 };
 _Static_assert(sizeof(struct unmapping_frame) % 16 == 0, "what follows may be a stack pointer");
-_Static_assert(sizeof(struct unmapping_frame) + STORE_WORDS_MAX * WORD + NAP_SIZE +
+_Static_assert(sizeof(struct unmapping_frame) + STORE_WORDS_MAX * WORD + sizeof(struct prb_nap) +
 			       offsetof(struct signal_frame, records) + sizeof(struct simd_record) +
 			       sizeof(struct extra_record) + 4 * END_RECORD +
 			       PRB_THREAD_EXTENDED_MAX - sizeof(struct prb_aarch64_vectors) <=
@@ -150,7 +149,7 @@ static void place(uint64_t sp, size_t last_size, const struct prb_target_code *c
 {
 	*ret = (struct prb_return_frame){.trampoline = code->trampoline, .store_code = code->store};
 	ret->back = ret->next = ret->stack = (sp - last_size) & ~UINT64_C(15);
-	ret->nap = ret->back - NAP_SIZE;
+	ret->nap = ret->back - sizeof(struct prb_nap);
 	ret->unmap = ret->nap - sizeof(struct unmapping_frame);
 	ret->slot = ret->unmap + offsetof(struct signal_frame, regs);
 	ret->address = ret->unmap;
@@ -163,7 +162,7 @@ static void place(uint64_t sp, size_t last_size, const struct prb_target_code *c
 void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		       struct prb_return_frame *ret)
 {
-	static const uint64_t nap[NAP_SIZE / WORD] = {0, PRB_BORROW_NAP_NS};
+	static const struct prb_nap nap = {.nanoseconds = PRB_BORROW_NAP_NS};
 	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
 	const struct prb_aarch64_vectors *v = prb_aarch64_vectors(state);
 	size_t fixed = offsetof(struct signal_frame, records);
@@ -186,7 +185,7 @@ void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_ta
 	if (ret->store)
 		put(ret, ret->store + WORD, &code->trampoline, WORD);
 	put(ret, ret->unmap, &unmapping, sizeof(unmapping));
-	put(ret, ret->nap, nap, sizeof(nap));
+	put(ret, ret->nap, &nap, sizeof(nap));
 	put(ret, ret->back, &f, fixed);
 	add_records(v, ret->bytes + (ret->back - ret->address) + fixed, ret->back + fixed);
 }

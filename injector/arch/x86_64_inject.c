@@ -19,10 +19,12 @@
 /*
  * The code that runs in the target; rbx is the mailbox, whose offsets these are.
  *
- * borrow: calls pthread_create(&thread, NULL, entry, mailbox), notes the result, says that it
- * leaves, and sleeps in the C library's code until we come. ppoll() is the one sleep that leaves
- * the kernel's note of how to restart an earlier call alone. If nobody comes, the call returns to
- * what leads back, with all of this unmapped if there is no new thread to do that.
+ * borrow: makes what lies behind the code writable, calls pthread_create(&thread, NULL, entry,
+ * mailbox), notes the result, says that it leaves, and sleeps in the C library's code until we
+ * come. Where nothing was made writable it notes why on its own stack, and sleeps at once. ppoll()
+ * is the one sleep that leaves the kernel's note of how to restart an earlier call alone. If nobody
+ * comes, the call returns to what leads back, with all of this unmapped if there is no new thread
+ * to do that.
  *
  * thread: detaches itself, then serves the mailbox. At its end it jumps to munmap(), which
  * returns to the C library's own code; not if the borrowed thread may still be in here.
@@ -32,6 +34,15 @@ __asm__(".pushsection .rodata\n"
 	"prb_x86_64_code:\n"
 	"prb_x86_64_borrow:\n"
 	"	endbr64\n"
+	"	movq	112(%rbx), %rdi\n"
+	"	movq	120(%rbx), %rsi\n"
+	"	addq	$4096, %rdi\n"
+	"	subq	$4096, %rsi\n"
+	"	movl	$3, %edx\n"  /* PROT_READ | PROT_WRITE */
+	"	movl	$10, %eax\n" /* mprotect */
+	"	syscall\n"
+	"	testq	%rax, %rax\n"
+	"	jne	3f\n"
 	"	leaq	88(%rbx), %rdi\n"
 	"	xorl	%esi, %esi\n"
 	"	movq	184(%rbx), %rdx\n"
@@ -43,15 +54,21 @@ __asm__(".pushsection .rodata\n"
 	"	movq	96(%rbx), %rsp\n"
 	"	testl	%eax, %eax\n"
 	"	cmovneq	216(%rbx), %rsp\n"
-	"	xorl	%edi, %edi\n"
+	"1:	xorl	%edi, %edi\n"
 	"	xorl	%esi, %esi\n"
 	"	movq	144(%rbx), %rdx\n"
 	"	xorl	%r10d, %r10d\n"
 	"	movl	$8, %r8d\n"
 	"	movl	$271, %eax\n" /* ppoll */
 	"	movq	224(%rbx), %r11\n"
+	"	cmpq	$0, 16(%rdx)\n"
+	"	jne	2f\n"
 	"	movl	$1, 4(%rbx)\n"
-	"	jmp	*%r11\n"
+	"2:	jmp	*%r11\n"
+	"3:	movq	144(%rbx), %rdx\n"
+	"	movq	216(%rbx), %rsp\n"
+	"	movq	%rax, 16(%rdx)\n"
+	"	jmp	1b\n"
 	"prb_x86_64_borrow_end:\n"
 	"	.balign 16\n"
 	"prb_x86_64_thread:\n"

@@ -148,7 +148,7 @@ static uint64_t below(uint64_t end)
 void prb_x86_64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		      struct prb_return_frame *ret)
 {
-	static const uint64_t nap[2] = {0, PRB_BORROW_NAP_NS};
+	static const struct prb_nap nap = {.nanoseconds = PRB_BORROW_NAP_NS};
 	uint64_t sp = prb_x86_64_general(state)->rsp, features;
 	size_t size = frame_extended_size(state, &features);
 	uint64_t extended = (sp - RED_ZONE - size - sizeof(magic_end)) & ~UINT64_C(63);
@@ -175,7 +175,7 @@ void prb_x86_64_frame(const struct prb_thread_state *state, const struct prb_tar
 	if (ret->store)
 		put(ret, ret->store, &code->store.address, WORD);
 	put(ret, ret->unmap, &unmapping, sizeof(unmapping));
-	put(ret, ret->nap, nap, sizeof(nap));
+	put(ret, ret->nap, &nap, sizeof(nap));
 	put(ret, ret->back, &last, sizeof(last));
 	put(ret, extended, state->extended, size);
 	put(ret, extended + XSAVE_SOFTWARE, &note, sizeof(note));

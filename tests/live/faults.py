@@ -288,7 +288,7 @@ class Cell:
 
 
 def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True, between=None,
-                library=None, settled=True):
+                library=None, settled=True, env=None):
     """Injects a target, which must not notice. It may be refused with one of these exit codes. Where
     the target is not @settled, descriptors and threads come and go by themselves."""
     target.wait_for_progress()
@@ -296,7 +296,8 @@ def inject_once(cell, build, target, refusals=(TIMEOUT,), words=(), threads=True
     if between:
         between(target)
     began = time.monotonic()
-    code, out, err = inject(target.pid, library, "--symbol", "fault_touch", "--arg", "four")
+    code, out, err = inject(target.pid, library, "--symbol", "fault_touch", "--arg", "four",
+                            env=env)
     cell.note(code, out, err, time.monotonic() - began)
     assert code == OK or code in refusals, (code, err)
     assert code or out["value"] == 1004

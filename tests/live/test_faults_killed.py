@@ -9,7 +9,7 @@ import pytest
 
 import faults
 import support
-from environment import OK
+from environment import FAILED, OK
 from faults import SLEEPERS, STEPS, Cell, Checked, Look
 
 # Seconds; a helping thread that lost us ends by itself after five, or more if it is busy.
@@ -37,12 +37,12 @@ def wait_for(condition, what):
         time.sleep(0.02)
 
 
-def killed(cell, build, start, step):
-    """False if there is no such step."""
+def killed(cell, build, start, step, wanted=OK):
+    """False if there is no such step. @wanted: how injection into this target ends."""
     with start() as target:
         target.wait_for_progress()
         code, _, err = faults.inject(target.pid, build.library(), "--symbol", "fault_touch")
-        assert code == OK, err
+        assert code == wanted, err
         before = faults.look_settled(target.pid)
         wait_for(lambda: not Look(target.pid).code, "code of the first injection")
         size = anonymous(target.pid)
@@ -61,9 +61,21 @@ def killed(cell, build, start, step):
         assert not target.shared[target.ERRORS], "step %d: %d\n%s" % (
             step, target.shared[target.DETAIL], said[1])
         code, _, err = faults.inject(target.pid, build.library())
-        assert code == OK, err
+        assert code == wanted, err
         target.wait_for_progress()
         return True
+
+
+def killed_at_steps(cell, build, start, step=1, stride=1, workers=SLEEPERS, wanted=OK):
+    """Each in a target of its own, from @step on."""
+    results = []
+    while False not in results:
+        assert step < faults.MOST_STEPS, "steps without end"
+        results += faults.in_parallel(lambda step: killed(cell, build, start, step, wanted),
+                                      range(step, step + workers * stride, stride), workers)
+        step += workers * stride
+    assert results.count(True) * stride > 15
+    cell.passed()
 
 
 PROGRAMS = [("fault_registers", [faults.REGISTERS[0][0]]), ("fault_signals", ["timer"]), ("fault_waits", ["read"]),
@@ -74,19 +86,29 @@ STRIDE = 20 if faults.SLOW else len(PROGRAMS) if faults.RUNS <= 10 else 1
 
 @pytest.mark.parametrize("program, arguments", PROGRAMS, ids=lambda value: str(value))
 def test_killed_before_each_step(build, program, arguments):
-    """Each in a target of its own."""
     cell = Cell("killed before each step: %s %s" % (program, " ".join(arguments)))
     made = build.program(program)
     workers = SLEEPERS if program in ("fault_registers", "fault_signals") else 2 * SLEEPERS
-    step, results = 1 + PROGRAMS.index((program, arguments)) * STRIDE // len(PROGRAMS), []
-    while False not in results:
-        assert step < faults.MOST_STEPS, "steps without end"
-        results += faults.in_parallel(
-            lambda step: killed(cell, build, lambda: Checked(made, *arguments), step),
-            range(step, step + workers * STRIDE, STRIDE), workers)
-        step += workers * STRIDE
-    assert results.count(True) * STRIDE > 15
-    cell.passed()
+    first = 1 + PROGRAMS.index((program, arguments)) * STRIDE // len(PROGRAMS)
+    killed_at_steps(cell, build, lambda: Checked(made, *arguments), first, STRIDE, workers)
+
+
+# Also in the short form as many as tell: there are some twenty before it is refused.
+REFUSED_STRIDE = 4 if faults.SLOW else 1
+
+
+def test_killed_where_it_is_refused(build):
+    """The borrowed thread finds out itself that it cannot do its work, and leaves all as it was."""
+    made = build.program("fault_memory")
+    killed_at_steps(Cell("killed before each step: fault_memory full"), build,
+                    lambda: Checked(made, "full"), 1, REFUSED_STRIDE, wanted=FAILED)
+
+
+def test_killed_without_forced_writes(build, monkeypatch):
+    made = build.program("fault_places")
+    monkeypatch.setenv("LD_PRELOAD", str(build.program("unforced", "-shared", "-fPIC")))
+    killed_at_steps(Cell("killed before each step: no forced writes"), build,
+                    lambda: Checked(made, "idle"), 1, STRIDE, 2 * SLEEPERS)
 
 
 @pytest.mark.parametrize("arguments", [

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The fault matrix: where a target lives, what it may do, and how it was made."""
+import ctypes
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 import environment
 import faults
 import support
-from environment import OK, UNSUPPORTED, TIMEOUT, needs
+from environment import FAILED, OK, UNSUPPORTED, TIMEOUT, needs
 from faults import SLEEPERS, Checked, inject_once, run_cell
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="most of this only root can set up")
@@ -71,6 +72,33 @@ def test_filters(build, call, action, allowed):
     cell(build, "seccomp: %s %s" % (action, call), idle(build, kind=("filter", call, action)),
          () if allowed else (UNSUPPORTED,),
          () if allowed else ("its seccomp filter does not allow %s()" % call,))
+
+
+PR_GET_MDWE = 66
+
+
+@pytest.mark.parametrize("kind, refused, words", [
+    ("kernel", (), ()), ("errno", (), ()),
+    ("kill", (UNSUPPORTED,), ("its seccomp filter does not allow mprotect()",)),
+    ("full", (FAILED,), ("mprotect() in process", "Cannot allocate memory"))])
+def test_restricted_memory(build, kind, refused, words):
+    if kind == "kernel" and ctypes.CDLL(None).prctl(PR_GET_MDWE, 0, 0, 0, 0) < 0:
+        pytest.skip("this kernel lets all memory be made executable")
+    names = {"full": "as many mappings as there may be",
+             "kernel": "nothing executable that was writable"}
+    cell(build, names.get(kind, "seccomp: %s executable that was writable" % kind),
+         lambda: Checked(build.program("fault_memory"), kind), refused, words)
+
+
+@pytest.mark.parametrize("program, kind, refused, words", [
+    ("fault_places", "idle", (), ()),
+    ("fault_memory", "errno", (FAILED,), ("mprotect() in process", "Operation not permitted"))])
+def test_writes_are_not_forced(build, program, kind, refused, words):
+    """The kernel lets nobody write to what the target may only execute."""
+    env = {"LD_PRELOAD": str(build.program("unforced", "-shared", "-fPIC"))}
+
+    cell(build, "no forced writes: " + kind, lambda: Checked(build.program(program), kind),
+         refused, words, env=env)
 
 
 def test_filter_of_containers(build):
