@@ -32,7 +32,11 @@ enum {
 	PRB_BORROW_NAP_NS = 100000000, /**< after that it gives us up */
 
 	PRB_MAIL_ARGUMENTS = 6,
-	PRB_SCRATCH_CODE = 4096,
+#ifdef __aarch64__
+	PRB_SCRATCH_CODE = 64 << 10, /**< whole pages, which have up to 64 KiB there */
+#else
+	PRB_SCRATCH_CODE = 4096, /**< a page */
+#endif
 	PRB_SCRATCH_STACK = 64 << 10,
 	PRB_SCRATCH_DATA = 8192,
 	PRB_SCRATCH_SIZE = PRB_SCRATCH_CODE + PRB_SCRATCH_STACK + PRB_SCRATCH_DATA,

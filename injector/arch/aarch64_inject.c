@@ -27,8 +27,8 @@ __asm__(".pushsection .rodata\n"
 	"prb_aarch64_borrow:\n"
 	"	hint	#34\n" /* bti c */
 	"	ldp	x0, x1, [x19, #112]\n"
-	"	add	x0, x0, #4096\n"
-	"	sub	x1, x1, #4096\n"
+	"	add	x0, x0, #16, lsl #12\n"
+	"	sub	x1, x1, #16, lsl #12\n"
 	"	mov	x2, #3\n"   /* PROT_READ | PROT_WRITE */
 	"	mov	x8, #226\n" /* mprotect */
 	"	svc	#0\n"
@@ -147,6 +147,8 @@ __asm__(".pushsection .rodata\n"
 
 extern const uint8_t prb_aarch64_code[], prb_aarch64_borrow[], prb_aarch64_borrow_end[],
 	prb_aarch64_thread[], prb_aarch64_raw_syscall[], prb_aarch64_code_end[];
+
+_Static_assert(PRB_SCRATCH_CODE == 16 << 12, "as the code has it");
 
 enum {
 	MAILBOX = 19, /* what the code above has the mailbox in */

@@ -154,6 +154,8 @@ __asm__(".pushsection .rodata\n"
 extern const uint8_t prb_x86_64_code[], prb_x86_64_borrow[], prb_x86_64_borrow_end[],
 	prb_x86_64_thread[], prb_x86_64_raw_syscall[], prb_x86_64_code_end[];
 
+_Static_assert(PRB_SCRATCH_CODE == 4096, "as the code has it");
+
 enum {
 	SYSCALL_BYTES = 2,
 	CODE_SEGMENT_64 = 0x33,
