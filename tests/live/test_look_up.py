@@ -52,9 +52,9 @@ def test_values_are_those_of_the_program(asleep):
     ("self" + ".items" * 1000, "over 4096 bytes"), ("self" + "[0]" * 300, "without running code"),
 ])
 def test_what_does_not_exist_or_is_not_understood(newest, expression, said):
-    with support.Target(newest, PROGRAM) as process, held(process) as session:
+    with support.Target(newest, PROGRAM) as process:
         process.line()
-        with pytest.raises(Error) as error:
+        with held(process) as session, pytest.raises(Error) as error:
             look_up(session, process.pid, expression)
         assert said in str(error.value), error.value
 
