@@ -69,13 +69,25 @@ static void injection_deinit(struct injection *in)
 	prb_target_destroy(in->own);
 }
 
+static struct prb_error *hint_why(struct injection *in, int os_errno, struct prb_error *err)
+{
+	if (os_errno == EPERM || os_errno == EACCES)
+		return prb_error_hint(err, "nothing was changed in it; a security module (SELinux, "
+					   "AppArmor) or a filter keeps it from that");
+	return prb_error_hint(err,
+			      "nothing was changed in it; see what it may have in /proc/%d/limits, "
+			      "/proc/sys/vm/max_map_count and its control group",
+			      in->t->pid);
+}
+
 static struct prb_error *check_result(struct injection *in, const char *name, int64_t result)
 {
 	prb_log("inject", 3, "%s in the target: %lld", name, (long long)result);
-	if (result < 0 && result > -4096)
-		return prb_error_create(PRB_ERROR_FAILED, "%s() in process %d: %s", name,
-					in->t->pid, strerror((int)-result));
-	return NULL;
+	if (result >= 0 || result <= -4096)
+		return NULL;
+	return hint_why(in, (int)-result,
+			prb_error_create(PRB_ERROR_FAILED, "%s() in process %d: %s", name,
+					 in->t->pid, strerror((int)-result)));
 }
 
 static struct prb_error *fill_scratch(struct injection *in)
@@ -176,8 +188,9 @@ static struct prb_error *create_thread(struct injection *in)
 	if (in->borrow.changed)
 		PRB_TRY(unmap_scratch(in));
 	PRB_TRY(check_result(in, "mprotect", refused));
-	return prb_error_create(PRB_ERROR_FAILED, "process %d cannot create a thread: %s",
-				in->t->pid, strerror((int)result));
+	return hint_why(in, (int)result,
+			prb_error_create(PRB_ERROR_FAILED, "process %d cannot create a thread: %s",
+					 in->t->pid, strerror((int)result)));
 }
 
 /* What happens while the borrowed thread stands. */

@@ -80,19 +80,25 @@ PR_GET_MDWE = 66
 @pytest.mark.parametrize("kind, refused, words", [
     ("kernel", (), ()), ("errno", (), ()),
     ("kill", (UNSUPPORTED,), ("its seccomp filter does not allow mprotect()",)),
-    ("full", (FAILED,), ("mprotect() in process", "Cannot allocate memory"))])
-def test_restricted_memory(build, kind, refused, words):
+    ("full", (FAILED,), ("mprotect() in process", "Cannot allocate memory", "max_map_count")),
+    ("40", (FAILED,), ("mmap() in process", "Cannot allocate memory", "/limits")),
+    ("200", (FAILED,), ("cannot create a thread", "/limits")),
+    ("8300", (FAILED,), ("failed to map segment",)),
+    ("descriptors", (FAILED,), ("Too many open files",))])
+def test_limits(build, kind, refused, words):
     if kind == "kernel" and ctypes.CDLL(None).prctl(PR_GET_MDWE, 0, 0, 0, 0) < 0:
         pytest.skip("this kernel lets all memory be made executable")
-    names = {"full": "as many mappings as there may be",
-             "kernel": "nothing executable that was writable"}
-    cell(build, names.get(kind, "seccomp: %s executable that was writable" % kind),
-         lambda: Checked(build.program("fault_memory"), kind), refused, words)
+    names = {"kernel": "nothing executable that was writable",
+             "errno": "the same by seccomp: errno", "kill": "the same by seccomp: kill",
+             "full": "as many mappings as there may be",
+             "descriptors": "as many descriptors as there may be"}
+    cell(build, "limits: " + names.get(kind, "%s KiB of memory" % kind),
+         lambda: Checked(build.program("fault_limits"), kind), refused, words)
 
 
 @pytest.mark.parametrize("program, kind, refused, words", [
     ("fault_places", "idle", (), ()),
-    ("fault_memory", "errno", (FAILED,), ("mprotect() in process", "Operation not permitted"))])
+    ("fault_limits", "errno", (FAILED,), ("mprotect() in process", "Operation not permitted", "security module"))])
 def test_writes_are_not_forced(build, program, kind, refused, words):
     """The kernel lets nobody write to what the target may only execute."""
     env = {"LD_PRELOAD": str(build.program("unforced", "-shared", "-fPIC"))}

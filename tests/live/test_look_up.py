@@ -74,8 +74,9 @@ def test_where_it_cannot_be_looked_up(newest):
 
 
 def test_how_much_is_shown(newest):
-    with support.Target(newest, PROGRAM) as process, held(process) as session:
+    with support.Target(newest, PROGRAM) as process:
         process.line()
-        session.set("probing.text.max", "10")
-        shown = look_up(session, process.pid, "self.named")[1]
+        with held(process) as session:
+            session.set("probing.text.max", "10")
+            shown = look_up(session, process.pid, "self.named")[1]
         assert len(shown.encode()) < 30 and "…" in shown

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Targets that may not do everything with memory: fault_memory SHARED kernel|kill|errno|full
+ * Targets that may not do everything: fault_limits SHARED kernel|kill|errno|full|descriptors|KIB
  *
  * The first three never have what can be written and executed, now or later: the kernel sees to it,
  * or a filter like that of systemd's MemoryDenyWriteExecute=, with what it does to those who try.
- * The last has as many mappings as there may be.
+ * "full" has as many mappings as there may be, "descriptors" as many open files, and with a number
+ * it may have that much more memory.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "fault.h"
@@ -56,12 +58,41 @@ static int fill(void)
 	return errno != ENOMEM || munmap(last, page);
 }
 
-static int restrict_memory(const char *kind)
+static int open_all(void)
+{
+	const struct rlimit few = {64, 64};
+
+	if (setrlimit(RLIMIT_NOFILE, &few))
+		return 1;
+	while (dup(0) >= 0)
+		;
+	return errno != EMFILE;
+}
+
+/* Nothing more is mapped than so many KiB. */
+static int limit(long more)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages;
+
+	if (!file || fscanf(file, "%lu", &pages) != 1 || fclose(file))
+		return 1;
+	unsigned long most =
+		pages * (unsigned long)sysconf(_SC_PAGESIZE) + (unsigned long)more * 1024;
+
+	return setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+}
+
+static int restrict_to(const char *kind)
 {
 	if (!strcmp(kind, "kernel"))
 		return prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0);
 	if (!strcmp(kind, "full"))
 		return fill();
+	if (!strcmp(kind, "descriptors"))
+		return open_all();
+	if (*kind >= '0' && *kind <= '9')
+		return limit(atol(kind));
 	return filter(strcmp(kind, "kill") ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS);
 }
 
@@ -71,7 +102,7 @@ int main(int argc, char **argv)
 		return 2;
 	fault_open(argv[1]);
 	setbuf(stdout, NULL); /* which would need memory */
-	if (restrict_memory(argv[2])) {
+	if (restrict_to(argv[2])) {
 		perror(argv[2]);
 		return 1;
 	}
