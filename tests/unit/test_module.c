@@ -229,7 +229,8 @@ static void test_hole(void **state)
 	struct prb_module *module = prb_modules_find(modules, code);
 	assert_non_null(module);
 	assert_in_range(module->range_count, 2, PRB_MODULE_RANGES_MAX);
-	uint64_t hole = module->ranges[0].end, bias = module->bias;
+	uint64_t bias = module->bias, pages = (uint64_t)page - 1;
+	uint64_t hole = (module->ranges[0].end + pages) & ~pages;
 	assert_true(hole + (uint64_t)page < module->ranges[1].start);
 	assert_null(prb_modules_find(modules, hole));
 	prb_modules_destroy(modules);
