@@ -295,7 +295,9 @@ void prba_job_interrupt(struct prba_connection *c, enum prb_wire_outcome outcome
 	if (atomic_compare_exchange_strong(&job->state, &state, PRBA_CANCELLED) &&
 	    outcome == PRB_WIRE_OK)
 		outcome = PRB_WIRE_INTERRUPTED;
-	if ((state == PRBA_WAITING || state == PRBA_RUNNING) && outcome != PRB_WIRE_OK)
+	/* A step is over when the program stands again, which its worker tells. */
+	if ((state == PRBA_WAITING || state == PRBA_RUNNING) && outcome != PRB_WIRE_OK &&
+	    job->asked != PRBA_STEPS)
 		to_tell = !atomic_exchange(&job->answered, true);
 	pthread_mutex_unlock(&job->lock);
 

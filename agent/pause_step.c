@@ -10,7 +10,8 @@
 #include "agent/stepping.h"
 
 static struct prba_pausing *const pausing = &prba_pausing;
-static const char too_late[] = "the pause has ended";
+static const char too_late[] = "the pause has ended",
+		  interpreter_ends[] = "the pause has ended, since the interpreter does";
 
 /** Whose step it is has left, or does not want it any more. */
 static bool is_given_up(const struct prba_connection *c)
@@ -95,7 +96,10 @@ bool prba_pause_make_step(struct prba_connection *by)
 	prba_pause_lock();
 	pausing->stepped = true;
 	pausing->step_how = how;
-	pausing->step_text = problem ? problem : how == PRB_WIRE_INTERRUPTED ? too_late : "";
+	pausing->step_text = problem			   ? problem
+			     : !taken			   ? interpreter_ends
+			     : how == PRB_WIRE_INTERRUPTED ? too_late
+							   : "";
 	prba_pause_changed();
 	return taken;
 }

@@ -99,5 +99,6 @@ struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double s
 
 	see(t, false, tid, &who);
 	return prb_error_hint(err, "it is paused again: %s",
-			      who.length ? prb_str_text(&who) : "that thread has ended");
+			      who.length ? prb_str_text(&who)
+					 : "that thread runs no Python any more");
 }

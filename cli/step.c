@@ -19,6 +19,8 @@ struct step_settings {
 static const double LINE_SECONDS = 5, MAX_STEP_SECONDS = 3600;
 /** It stands again as soon as the GIL is free. */
 static const double PATIENCE_SECONDS = 60;
+/** How often it is looked whether the thread is there still. */
+static const double LOOK_SECONDS = 0.01;
 
 static struct prb_error *not_paused(const struct prb_target *t)
 {
@@ -55,9 +57,33 @@ static struct prb_error *connect(struct prb_target *t, struct prb_agent **ret)
 	return err;
 }
 
+/**
+ * Waits for the agent's answer. A thread that has ended comes to no line: the step of one is ended,
+ * and the answer comes when all stands again.
+ */
+static struct prb_error *await(struct prb_agent *agent, double seconds,
+			       struct prb_step_thread *thread, struct prb_wire_frame *frame)
+{
+	bool ended = !thread;
+
+	for (double waited = 0;; waited += LOOK_SECONDS) {
+		struct prb_error *err = prb_agent_receive(agent, LOOK_SECONDS, frame);
+
+		if (!err && (frame->type == PRB_WIRE_DONE || frame->type == PRB_WIRE_ERROR))
+			return NULL;
+		if (err && (err->code != PRB_ERROR_TIMEOUT || waited >= seconds))
+			return err;
+		prb_error_destroy(err);
+		if (ended || !prb_step_has_ended(thread))
+			continue;
+		ended = true;
+		PRB_TRY(prb_agent_send(agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0));
+	}
+}
+
 /** Has the agent make the step: how that ended, and what it says of it. */
 static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step *step,
-			     uint32_t *how, struct prb_str *text)
+			     struct prb_step_thread *thread, uint32_t *how, struct prb_str *text)
 {
 	uint8_t payload[PRB_WIRE_STEP_SIZE];
 	struct prb_wire_frame frame;
@@ -65,9 +91,7 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 
 	prb_wire_put_step(payload, step);
 	PRB_TRY(prb_agent_send(agent, PRB_WIRE_STEP, payload, sizeof(payload), NULL, 0));
-	do {
-		err = prb_agent_receive(agent, step->us / 1e6 + PATIENCE_SECONDS, &frame);
-	} while (!err && frame.type != PRB_WIRE_DONE && frame.type != PRB_WIRE_ERROR);
+	err = await(agent, step->us / 1e6 + PATIENCE_SECONDS, thread, &frame);
 	if (err)
 		return err->code == PRB_ERROR_NO_PROCESS ? prb_agent_explain_end(agent, err) : err;
 	if (!prb_wire_get_number32(&frame, PRB_WIRE_DONE, how))
@@ -78,17 +102,20 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 	return text->failed ? prb_error_nomem() : NULL;
 }
 
+/** @p thread: whose step it is to a line, or NULL. */
 static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
-			      const struct prb_wire_step *step, pid_t tid)
+			      const struct prb_wire_step *step, struct prb_step_thread *thread)
 {
 	prb_auto_str struct prb_str text = {};
 	uint32_t how;
 
-	PRB_TRY(ask(agent, step, &how, &text));
+	PRB_TRY(ask(agent, step, thread, &how, &text));
 	if (how == PRB_WIRE_OK)
 		return NULL;
 	if (how == PRB_WIRE_TIMED_OUT)
-		return prb_agent_blame_line(t, tid, step->us / 1e6);
+		return prb_step_has_ended(thread)
+			       ? prb_step_blame_end(t, thread)
+			       : prb_agent_blame_line(t, thread->tid, step->us / 1e6);
 	if (!text.length)
 		return not_paused(t);
 	return prb_error_create(how == PRB_WIRE_REFUSED ? PRB_ERROR_UNSUPPORTED : PRB_ERROR_FAILED,
@@ -99,17 +126,18 @@ static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
 static struct prb_error *step_to_line(struct prb_target *t, struct prb_agent *agent,
 				      const struct step_settings *s)
 {
+	__attribute__((cleanup(prb_step_thread_deinit))) struct prb_step_thread thread = {};
 	struct prb_wire_step step = {
 		.us = (uint32_t)((s->timeout > 0 ? s->timeout : LINE_SECONDS) * 1e6),
 		.stride = s->over  ? PRB_WIRE_STRIDE_OVER
 			  : s->out ? PRB_WIRE_STRIDE_OUT
 				   : PRB_WIRE_STRIDE_INTO,
 	};
-	pid_t tid = s->tid;
 
-	PRB_TRY(prb_step_thread(t, &tid, &step.thread));
-	PRB_TRY(make(t, agent, &step, tid));
-	return prb_step_tell(t, tid, s->json);
+	PRB_TRY(prb_step_find(t, s->tid, &thread));
+	step.thread = thread.ident;
+	PRB_TRY(make(t, agent, &step, &thread));
+	return prb_step_tell(t, thread.tid, s->json);
 }
 
 static struct prb_error *step_for_time(struct prb_target *t, struct prb_agent *agent,
@@ -118,7 +146,7 @@ static struct prb_error *step_for_time(struct prb_target *t, struct prb_agent *a
 	struct prb_wire_step step = {.us = (uint32_t)(s->time * 1e6)};
 	prb_auto_str struct prb_str text = {};
 
-	PRB_TRY(make(t, agent, &step, 0));
+	PRB_TRY(make(t, agent, &step, NULL));
 	if (s->json) {
 		prb_str_printf(&text, "{\"pid\":%d}", (int)t->pid);
 	} else {
@@ -160,7 +188,7 @@ const struct prb_command prb_command_step = {
 		"then it stands again, and what is printed is where. Its other threads run "
 		"meanwhile, too. If the thread comes to no line within --timeout, the target "
 		"stands "
-		"again where it is, and the exit code is 5.\n\n"
+		"again where it is, and the exit code is 5; 6 if the thread ends before.\n\n"
 		"A program that has a tracer of its own, as coverage or another debugger, makes no "
 		"steps by lines. One that is stopped by --hard makes no steps.",
 	.options =

@@ -31,24 +31,82 @@ static const struct prb_dump_thread *find(const struct prb_dump *dump, pid_t tid
 	return NULL;
 }
 
-struct prb_error *prb_step_thread(struct prb_target *t, pid_t *tid, uint64_t *ret)
+/** "in count at prog.py:12". */
+static void put_place(struct prb_str *s, const struct prb_dump_frame *frame)
+{
+	const char *name = frame->qualname ? frame->qualname : frame->func;
+
+	prb_str_puts(s, "in ");
+	prb_text_escape(s, name ? name : "?");
+	prb_str_puts(s, " at ");
+	prb_text_escape(s, frame->file ? prb_path_last(frame->file) : "?");
+	prb_str_printf(s, ":%d", frame->line);
+}
+
+static struct prb_error *keep(struct prb_step_thread *ret, const struct prb_dump_thread *thread)
+{
+	ret->ident = thread->ident;
+	prb_str_printf(&ret->who, "thread %d", (int)thread->tid);
+	if (thread->name) {
+		prb_str_puts(&ret->who, " (");
+		prb_text_escape(&ret->who, thread->name);
+		prb_str_putc(&ret->who, ')');
+	}
+	if (thread->frames.count)
+		put_place(&ret->at, &thread->frames.items[0]);
+	return ret->who.failed || ret->at.failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_step_find(struct prb_target *t, pid_t tid, struct prb_step_thread *ret)
 {
 	const struct prb_dump_options options = {
-		.main_only = !*tid, .tid = *tid, .no_waits = true, .max_frames = 1};
+		.main_only = !tid, .tid = tid, .no_waits = true, .max_frames = 1};
 	const struct prb_dump_thread *thread;
 	auto_dump struct prb_dump *dump = NULL;
 
 	PRB_TRY(prb_dump_create(t, &options, &dump));
-	if (!*tid)
-		*tid = dump->main_tid;
-	thread = find(dump, *tid);
+	ret->tid = tid ? tid : dump->main_tid;
+	thread = find(dump, ret->tid);
 	if (!thread || !thread->ident)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no Python thread %d",
-					 (int)t->pid, (int)*tid),
+					 (int)t->pid, (int)ret->tid),
 			"'probing %d debug --dump' shows those that it has", (int)t->pid);
-	*ret = thread->ident;
-	return NULL;
+	PRB_TRY(keep(ret, thread));
+	return prb_tasks_create(t, &ret->tasks);
+}
+
+void prb_step_thread_deinit(struct prb_step_thread *thread)
+{
+	prb_str_deinit(&thread->who);
+	prb_str_deinit(&thread->at);
+	prb_tasks_deinit(&thread->tasks);
+}
+
+bool prb_step_has_ended(struct prb_step_thread *thread)
+{
+	struct prb_task_watch *task;
+
+	prb_vec_each (task, &thread->tasks.list) {
+		if (task->tid != thread->tid)
+			continue;
+		prb_task_note(&thread->tasks, task);
+		return prb_task_has_ended(task);
+	}
+	return true;
+}
+
+struct prb_error *prb_step_blame_end(const struct prb_target *t,
+				     const struct prb_step_thread *thread)
+{
+	struct prb_error *err = prb_error_create(PRB_ERROR_NO_PROCESS,
+						 "%s has ended, and came to no such line before",
+						 prb_str_text(&thread->who));
+
+	return prb_error_hint(err, "%s%s%sprocess %d is paused again",
+			      thread->at.length ? "it was last seen " : "",
+			      prb_str_text(&thread->at), thread->at.length ? "; " : "",
+			      (int)t->pid);
 }
 
 static void put_json(struct prb_str *s, const struct prb_target *t,
@@ -72,18 +130,15 @@ static void put_text(struct prb_str *s, const struct prb_target *t,
 		     const struct prb_dump_thread *thread, const struct prb_dump_frame *frame)
 {
 	struct prb_dump_frame plain = *frame;
-	const char *name = frame->qualname ? frame->qualname : frame->func;
 
 	/* All of the line is to run, so nothing of it is marked. */
 	plain.col = plain.end_col = -1;
 	prb_str_printf(s, "%d stands", (int)t->pid);
 	if (thread->tid != t->pid)
 		prb_str_printf(s, ", thread %d", (int)thread->tid);
-	prb_str_puts(s, " in ");
-	prb_text_escape(s, name ? name : "?");
-	prb_str_puts(s, " at ");
-	prb_text_escape(s, frame->file ? prb_path_last(frame->file) : "?");
-	prb_str_printf(s, ":%d\n", frame->line);
+	prb_str_putc(s, ' ');
+	put_place(s, frame);
+	prb_str_putc(s, '\n');
 	prb_render_source(s, &plain, INDENT);
 }
 

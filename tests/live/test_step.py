@@ -26,6 +26,7 @@ BEGINS = next(number for number, line in enumerate(PROGRAM.read_text().splitline
 
 ONES = [each for each in ALL if not each.debug_build and each.version in ((3, 6), (3, 9), (3, 11), (3, 12))
         or each is ALL[-1] or each.free_threaded]
+on_all = pytest.mark.parametrize("interpreter", ALL, ids=repr)
 on_ones = pytest.mark.parametrize("interpreter", ONES, ids=repr)
 # What the interpreter has of tools: their names, and events of all functions that one finds.
 MONITORED = """
@@ -36,7 +37,7 @@ found += monitoring._all_events()
 for number in (3, 4, 5):
     if monitoring.get_tool(number) is None:
         monitoring.use_tool_id(number, "test")
-        found += [each for each in gc.get_objects() if hasattr(each, "__code__") and
+        found += [each for each in gc.get_objects() if type(each) is type(lambda: 0) and
                   monitoring.get_local_events(number, each.__code__)]
         monitoring.free_tool_id(number)
 found
@@ -50,7 +51,7 @@ def stepped(target, shared, newest):
 
 @pytest.fixture
 def case(target):
-    return lambda interpreter, name: target("step_cases.py", name, interpreter=interpreter)
+    return lambda interpreter, *words: target("step_cases.py", *words, interpreter=interpreter)
 
 
 @pytest.fixture
@@ -305,36 +306,84 @@ def test_objects_live_as_long_as_ever(interpreter, case, step):
     assert process.alive(), process.errors()
 
 
-@on_ones
-def test_the_thread_ends(interpreter, case, probing, clean):
-    process = case(interpreter, "thread_ends")
-    tid, = [each["tid"] for each in support.dump(process.pid)["threads"]
-            if each["tid"] != process.pid and support.python_frames(each)]
+def thread_in(pid, function):
+    """The thread that has come to that function."""
+    found = []
+
+    def came():
+        found.extend(each["tid"] for each in support.dump(pid)["threads"]
+                     if any(frame["func"] == function for frame in support.python_frames(each)))
+        return found
+
+    agent.wait_until(came)
+    return found[0]
+
+
+def step_until_it_fails(probing, pid, *options):
+    """What a step says that comes to no line, long before its time."""
+    into = 0
+    while True:
+        # Not through all that is imported to tell of an exception.
+        done = probing(pid, "step", "--timeout", "1h", *options, *["--out"] * (into > 5))
+        into += 1
+        if done.code != OK:
+            return done
+
+
+@pytest.mark.parametrize("how", ["returns", "raises", "exits", None], ids=lambda how: how or "of_c")
+@on_all
+def test_the_thread_ends(interpreter, how, case, probing, clean):
+    process = case(interpreter, *["thread_ends", how] if how else ["thread_of_c_ends"])
+    tid = thread_in(process.pid, how or "returns")
     with Pause(process.pid) as pause:
         process.send(b"x\n")
-        for _ in range(100):
-            done = probing(process.pid, "step", "--tid", tid, "--timeout", "1s")
-            if done.code != OK:
-                break
-        assert done.code == TIMEOUT and "that thread has ended" in done.err, done
-        done = probing(process.pid, "step", "--tid", tid)
+        done = step_until_it_fails(probing, process.pid, "--tid", str(tid))
+        assert done.code == NO_PROCESS and re.search(
+            "thread %d .*has ended, and came to no such line before" % tid, done.err), done
+        assert re.search(r"it was last seen in \S+ at .+:\d+; process %d is paused again" %
+                         process.pid, done.err), done
+        assert probing(process.pid, "eval", "1").out == "1\n"
+        done = probing(process.pid, "step", "--tid", str(tid))
         assert done.code == NO_PROCESS and "no Python thread" in done.err, done
         pause.interrupt()
     clean(interpreter, process.pid)
 
 
-@on_ones
-def test_the_program_ends(interpreter, case, probing):
-    """By its own, whatever it was about to step to."""
-    process = case(interpreter, "program_ends")
+@pytest.mark.parametrize("interpreter", [each for each in ALL if each.has_ctypes], ids=repr)
+def test_the_first_thread_ends(interpreter, case, probing):
+    """It stays in the list, as what waits to be buried."""
+    process = case(interpreter, "first_thread_ends")
     with Pause(process.pid) as pause:
         process.send(b"x\n")
-        for _ in range(300):
-            done = probing(process.pid, "step")
-            if done.code != OK:
-                break
+        done = step_until_it_fails(probing, process.pid)
+        assert done.code == NO_PROCESS and "thread %d (MainThread) has ended" % process.pid in done.err, done
+        pause.interrupt()
+
+
+@pytest.mark.parametrize("how", ["returns", "raises", "exits", "ends_all"])
+@on_all
+def test_the_program_ends(interpreter, how, case, probing):
+    """By its own, whatever it was about to step to; the last lines may be of what is called at exit."""
+    process = case(interpreter, "program_ends", how)
+    with Pause(process.pid) as pause:
+        process.send(b"x\n")
+        done = step_until_it_fails(probing, process.pid)
+        assert ((done.code, "process %d has ended" % process.pid in done.err) == (NO_PROCESS, True) or
+                (done.code, "since the interpreter does" in done.err) == (FAILED, True)), done
         pause.process.communicate(timeout=60)
-    assert process.wait() == (0, ""), done
+    assert process.wait()[0] == (how == "raises"), done
+
+
+@on_all
+def test_another_thread_ends_the_program(interpreter, case, probing):
+    process = case(interpreter, "thread_ends", "ends_all")
+    with Pause(process.pid) as pause:
+        with stepping(process.pid, "--timeout", "1h") as client:
+            process.send(b"x\n")
+            _, err = client.communicate(timeout=60)
+        assert client.returncode == NO_PROCESS and b"process %d has ended" % process.pid in err, err
+        pause.process.communicate(timeout=60)
+    assert process.wait() == (0, "")
 
 
 @on_ones

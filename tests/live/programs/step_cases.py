@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is special about a step, by its first argument; lines on stdout tell what came of it."""
+import _thread
 import os
 import subprocess
 import sys
@@ -79,15 +80,49 @@ def spawns():
         time.sleep(done)
 
 
-def thread_ends():
+def returns():
+    sys.stdin.readline()
+
+
+def raises():
+    sys.stdin.readline()
+    raise ValueError("by the program")
+
+
+def exits():
+    sys.stdin.readline()
+    sys.exit()
+
+
+def ends_all():
+    sys.stdin.readline()
+    os._exit(0)
+
+
+def thread_ends(how):
     """Once the test says so."""
-    threading.Thread(target=sys.stdin.readline).start()
+    sys.stderr = open(os.devnull, "w")
+    threading.Thread(target=globals()[how]).start()
     sleeps()
 
 
-def program_ends():
+def thread_of_c_ends():
+    """One that Python's own module for threads does not know."""
+    _thread.start_new_thread(returns, ())
+    sleeps()
+
+
+def program_ends(how):
+    say("ready")
+    globals()[how]()
+
+
+def first_thread_ends():
+    """The others go on."""
+    threading.Thread(target=time.sleep, args=(3600,)).start()
     say("ready")
     sys.stdin.readline()
+    __import__("ctypes").CDLL(None).pthread_exit(None)
 
 
 def frees():
@@ -109,4 +144,4 @@ def frees():
 
 
 threading.Thread(target=int).start()  # before 3.7, a GIL is made for it
-globals()[sys.argv[1]]()
+globals()[sys.argv[1]](*sys.argv[2:])
