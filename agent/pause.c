@@ -167,7 +167,7 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	held = (pausing->until_us ? pausing->until_us : prba_pause_now_us()) - pausing->since_us -
 	       pausing->ran_us;
 	if (taken)
-		prba_python_let_go(c);
+		prba_python_end_pause(c);
 	prb_wire_put64(payload, (uint64_t)held);
 	prba_pause_tell(c, PRB_WIRE_RESUMED, payload, sizeof(payload));
 	return pausing->how;

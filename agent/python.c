@@ -248,6 +248,20 @@ void prba_python_let_go(struct prba_connection *c)
 	detach(&c->job);
 }
 
+void prba_python_end_pause(struct prba_connection *c)
+{
+	bool only = __atomic_load_n(&c->job.serial, __ATOMIC_SEQ_CST) == 1;
+
+	if (!only) {
+		prba_python_let_go(c);
+		return;
+	}
+	if (free_threaded)
+		prba_python_start_world();
+	give_up_gil(&c->job);
+	atomic_store(&c->job.present, false);
+}
+
 void prba_python_lend(struct prba_connection *c)
 {
 	c->job.thread_state = py->PyEval_SaveThread();

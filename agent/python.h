@@ -51,7 +51,14 @@ bool prba_python_release(void);
  */
 bool prba_python_take(struct prba_connection *c);
 void prba_python_let_go(struct prba_connection *c);
-/** The same within a pause, when no thread of the program can have run; not without a GIL. */
+/**
+ * Lets go at the end of a pause. A connection that did nothing else has nothing left in the
+ * interpreter then: it would have to take the GIL again for that, in the way of a pause that
+ * begins.
+ */
+void prba_python_end_pause(struct prba_connection *c);
+/** Lets go and takes within a pause, when no thread of the program can have run; not without a GIL.
+ */
 void prba_python_lend(struct prba_connection *c);
 void prba_python_take_back(struct prba_connection *c);
 /** For a worker: takes the GIL in its turn and gives it back at once. */
