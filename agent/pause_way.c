@@ -74,13 +74,19 @@ void prba_pause_got(struct prba_connection *c)
 	set_wants(c, false);
 }
 
+/** Under the lock. */
+static bool is_wanted(const struct prba_connection *c)
+{
+	return pausing->by == c && pausing->wants;
+}
+
 /** While the worker is about to take it, the interpreter that it is of does not end. */
 static bool may_hold(const struct prba_connection *c)
 {
 	bool wants;
 
 	prba_pause_lock();
-	wants = pausing->by == c && pausing->wants;
+	wants = is_wanted(c);
 	prba_pause_unlock();
 	/* If that is not known, it is gone with its program, unless that may begin another one. */
 	return wants && !held && (prba_life_is_known() || !prba_life_is_embedded()) &&
@@ -91,6 +97,7 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 {
 	_Atomic uint32_t *mutex;
 	uint64_t word, condition;
+	bool wants;
 
 	if (!prb_wire_get_hold(frame, &word, &condition) || !word || !condition || !may_hold(c))
 		return;
@@ -101,8 +108,13 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 	held_until_us = prba_pause_now_us() + HOLD_US;
 	pthread_cond_broadcast((pthread_cond_t *)(uintptr_t)condition);
 	prba_pause_lock();
-	prba_pause_send_freeze(c, PRB_WIRE_FREEZE_WAITING);
+	/* It may have come to its turn meanwhile, and the client has let all go. */
+	wants = is_wanted(c);
+	if (wants)
+		prba_pause_send_freeze(c, PRB_WIRE_FREEZE_WAITING);
 	prba_pause_unlock();
+	if (!wants)
+		prba_pause_end_hold();
 }
 
 void prba_pause_end_hold(void)

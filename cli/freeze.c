@@ -88,7 +88,8 @@ void prb_freeze_stop(struct prb_freeze *f, enum prb_wire_freeze which,
 	if (which == PRB_WIRE_FREEZE_WAITING) {
 		f->delay_ns = PRB_MAX(f->delay_ns, LATER_NS);
 		look_after(f, f->delay_ns);
-		if (!prb_still_aside(&f->still, f->target, &f->tasks, &f->gil))
+		/* The agent may have it by now: who is stopped then would stand for nothing. */
+		if (f->wanted == 0 || !prb_still_aside(&f->still, f->target, &f->tasks, &f->gil))
 			prb_freeze_thaw(f); /* as it is without us */
 	} else {
 		frozen = stop_all(f, which == PRB_WIRE_FREEZE_ALL_HELD);
