@@ -46,6 +46,30 @@ def turns_of_the_command(pid, shared):
     return turns
 
 
+def pause_and_end(client):
+    client.send(agent.frame(PAUSE, struct.pack("<III", 0, 60000, 60000)))
+    assert client.until(PAUSED)[-1][0] == PAUSED
+    client.send(agent.frame(agent.INTERRUPT))
+    assert client.until(agent.DONE)[-1][0] == agent.DONE
+
+
+def test_a_pause_that_ended_wants_nothing(target, shared, probing):
+    """Its thread is none of Python's any more, so it is not in the way of the next one; code's is."""
+    process = target("turns.py", shared.path, "4")
+    path = agent.load(probing, process.pid)
+    with agent.Client(path) as pauses_only, agent.Client(path) as evaluates:
+        evaluates.send(agent.evaluation("import threading; local = threading.local(); local.x = 7",
+                                        agent.INTERACTIVE))  # which keeps its thread
+        assert evaluates.until(agent.DONE)[-1][0] == agent.DONE
+        for client in (pauses_only, evaluates):
+            pause_and_end(client)
+        names = [each["os_name"] for each in support.dump(process.pid)["threads"]]
+        assert names.count("probing-eval") == 1, names
+        evaluates.send(agent.evaluation("local.x", agent.INTERACTIVE))
+        assert (agent.VALUE, b"7") in [(kind, text.strip()) for kind, text in evaluates.until(agent.DONE)]
+        pause_and_end(pauses_only)
+
+
 @pytest.mark.skipif(not faults.STEPS, reason="no build with fault steps: $PROBING_FAULT_STEPS")
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
 def test_others_have_few_turns(interpreter, target, shared, probing):
