@@ -119,9 +119,9 @@ class GdbControl(control.Control):
             if not all(thread.is_stopped() for thread in gdb.selected_inferior().threads()):
                 quiet("stepi 0")
 
-    def run(self, tid, address, alone):
+    def run(self, tid, addresses, alone):
         thread, events = self._select(tid, alone), []
-        here = self._breakpoint(thread, address) if address else None
+        here = [self._breakpoint(thread, address) for address in addresses]
         self._stop_when_urgent(True)
         try:
             gdb.events.stop.connect(events.append)
@@ -131,11 +131,12 @@ class GdbControl(control.Control):
                 gdb.events.stop.disconnect(events.append)
         finally:
             self._stop_when_urgent(False)
-            if here and here.is_valid():
-                here.delete()
+            for each in here:
+                if each.is_valid():
+                    each.delete()
         if not gdb.selected_inferior().pid:
             return control.EXITED, ""
-        return self._reason(tid, address, events[-1] if events else None)
+        return self._reason(tid, addresses, events[-1] if events else None)
 
     def _stop_when_urgent(self, on):
         """gdb tells of a signal, whatever is said to be silent, unless a catchpoint stops at it."""
@@ -152,9 +153,9 @@ class GdbControl(control.Control):
         made.thread = thread.global_num
         return made
 
-    def _reason(self, tid, address, event):
+    def _reason(self, tid, addresses, event):
         now = gdb.selected_thread()
-        if (now.ptid[1] or now.ptid[0]) == tid and gdb.newest_frame().pc() == address:
+        if (now.ptid[1] or now.ptid[0]) == tid and gdb.newest_frame().pc() in addresses:
             return control.STOPPED, ""
         if isinstance(event, gdb.SignalEvent):
             if event.stop_signal == "SIGURG":

@@ -87,11 +87,11 @@ class LldbControl(control.Control):
                           % value.GetError().GetCString().replace("error: ", "").strip())
         return value.GetValueAsSigned()
 
-    def run(self, tid, address, alone):
+    def run(self, tid, addresses, alone):
         thread = self._thread(tid)
         others = [other for other in self._process
                   if alone and other.GetThreadID() != tid and not other.IsSuspended()]
-        here = self._breakpoint(tid, address) if address else None
+        here = [self._breakpoint(tid, address) for address in addresses]
         for other in others:
             other.Suspend()
         self._handle(True, True, False)
@@ -101,21 +101,21 @@ class LldbControl(control.Control):
             self._handle(False, True, False)
             for other in others:
                 other.Resume()
-            if here:
-                self._target.BreakpointDelete(here.GetID())
+            for each in here:
+                self._target.BreakpointDelete(each.GetID())
         if error.Fail():
             raise Problem("lldb cannot let the process run: %s" % error.GetCString())
-        return self._reason(thread, address)
+        return self._reason(thread, addresses)
 
     def _breakpoint(self, tid, address):
         made = self._target.BreakpointCreateByAddress(address)
         made.SetThreadID(tid)
         return made
 
-    def _reason(self, thread, address):
+    def _reason(self, thread, addresses):
         if self._process.GetState() != lldb.eStateStopped:
             return control.EXITED, ""
-        if thread.GetFrameAtIndex(0).GetPC() == address and \
+        if thread.GetFrameAtIndex(0).GetPC() in addresses and \
                 thread.GetStopReason() == lldb.eStopReasonBreakpoint:
             return control.STOPPED, ""
         for each in [thread] + list(self._process):

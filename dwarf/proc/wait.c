@@ -238,7 +238,9 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 	snprintf(key, sizeof(key), "task-wait:%d", task->tid);
 	c->mem = mem;
 	c->state = task->state;
-	if (!live)
+	if (c->target->kind == PRB_TARGET_DEBUGGER)
+		number = task->syscall; /* what it is about, on that machine, would take requests */
+	else if (!live)
 		recall(c, key, &number, ret, &s);
 	else if (stopped)
 		describe_stop(c, task, &s);

@@ -89,7 +89,17 @@ class Borrowed:
 
 
 def borrow(debugger, control):
-    """A Borrowed thread; lets threads leave unsafe places, if it has to."""
+    """A Borrowed thread; lets threads leave unsafe places, if it has to. One that has run alone
+    stands where it stood, though a gdbserver's /proc shows that only once it runs on."""
+    if not control.borrowed:
+        found = find_borrowed(debugger, control)
+        if not found.alone:
+            return found
+        control.borrowed = found
+    return control.borrowed
+
+
+def find_borrowed(debugger, control):
     for _ in range(TRIES):
         with open_session(debugger) as session:
             stacks = safe_point.read_stacks(debugger, session)

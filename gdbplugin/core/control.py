@@ -11,6 +11,8 @@ class Control:
     """Use as a context manager: what the user selected, his breakpoints, and what happens at
     signals are put back at its end."""
 
+    borrowed = None  # see agent.borrow(); until anything but its calls runs
+
     def __enter__(self):
         raise NotImplementedError
 
@@ -30,9 +32,9 @@ class Control:
         number; @alone: all other threads stay stopped."""
         raise NotImplementedError
 
-    def run(self, tid, address, alone):
-        """Lets the process run until the thread comes to the address, if there is one: STOPPED; or
-        SIGURG to it: TIMER; or something else stops it: OTHER with a text; EXITED. Gives (which,
-        text). A breakpoint is made for an address only: a process whose debugger is killed while
-        it has one dies of it."""
+    def run(self, tid, addresses, alone):
+        """Lets the process run until the thread comes to one of the addresses, if there are any:
+        STOPPED; or SIGURG to it: TIMER; or something else stops it: OTHER with a text; EXITED.
+        Gives (which, text). A breakpoint is made for an address only: a process whose debugger is
+        killed while it has one dies of it."""
         raise NotImplementedError

@@ -127,8 +127,9 @@ class Evaluation:
 
     def _run(self, alone):
         """Until something stops it; a Ctrl-C of ours does so as SIGINT."""
+        self.control.borrowed = None
         try:
-            which, text = self.control.run(self.tid, None, alone)
+            which, text = self.control.run(self.tid, (), alone)
         except KeyboardInterrupt:
             return run.OTHER, "SIGINT"
         if which == run.EXITED:

@@ -10,6 +10,7 @@ import os
 import re
 
 from .errors import Problem
+from .musl import Musl
 
 _PYTHON = "SELECT free_threaded FROM process.info"
 _THREADS = "SELECT tid, waits_for, gil FROM python.threads"
@@ -27,6 +28,7 @@ _UNSAFE = re.compile(
 _ALLOCATORS = re.compile(r"lib(jemalloc|tcmalloc|mimalloc|hoard|snmalloc)|ld-linux|ld64|ld-2\.|"
                          r"\[vdso\]")
 _LIBC = re.compile(r"libc[.-]|libpthread[.-]|libdl[.-]|ld-musl|libc\.musl")
+_UNKNOWN = "on a stack that cannot be unwound"
 
 _ENTERS = {"x86_64": b"\x0f\x05", "aarch64": b"\x01\x00\x00\xd4"}
 _SETS_BACK = ("aarch64",)  # whose kernel has a stopped thread make its call again from there
@@ -38,7 +40,10 @@ class Stack:
 
     def __init__(self, tid, waits, gil):
         self.tid, self.waits, self.gil = tid, bool(waits), gil
-        self.frames, self.whole = [], True
+        self.call = (waits or "").split(":")[0]
+        self.frames = []
+        self.rest = None  # why what could not be unwound may hold a lock
+        self.exits = ()  # where the innermost function may return to, if that could not be unwound
         self.enters = False  # a system call that the kernel has not begun
 
     def unsafe(self):
@@ -50,8 +55,8 @@ class Stack:
             why = self._why(frame, number >= beginning)
             if why:
                 found = number, why
-        if found is None and (not self.frames or not self.whole):
-            return -1, "its stack cannot be unwound"
+        if found is None and (self.rest or not self.frames):
+            return -1, self.rest or _UNKNOWN
         return found
 
     def _beginning(self):
@@ -99,7 +104,7 @@ def read_stacks(debugger, session):
         if stack is None:
             continue
         if row["frame_type"] == "error" or row["_error"]:
-            stack.whole = False
+            stack.rest = _UNKNOWN
         elif row["frame_type"] in ("native", "inline"):
             stack.frames.append(row)
     for stack in stacks.values():
@@ -107,7 +112,15 @@ def read_stacks(debugger, session):
         if not stack.waits and stack.frames:
             stack.waits = behind_a_call(debugger, stack.frames[0]["ip"])
         stack.enters = stack.waits and at_entry(debugger, stack.tid)
+    search_rest(debugger, session, [s for s in stacks.values() if s.rest and s.frames])
     return list(stacks.values())
+
+
+def search_rest(debugger, session, stacks):
+    """Looks at what could not be unwound, where it is known how."""
+    musl = Musl(debugger, session, _UNSAFE.match, _ALLOCATORS.match) if stacks else None
+    for stack in stacks if musl and musl.is_there() else ():
+        musl.judge(stack)
 
 
 def at_entry(debugger, tid):
@@ -140,13 +153,15 @@ def choose(stacks, preferred):
 
 
 def way_out(stacks):
-    """(tid, address) of a place to which a thread comes soon, and is safe then; None: unknown."""
+    """(tid, addresses) of places to one of which a thread comes soon, and is safe then; None:
+    unknown."""
     for stack in stacks:
         number = stack.unsafe()[0]
-        if not stack.waits and 0 <= number < len(stack.frames) - 1:
-            outer = [f for f in stack.frames[number + 1:] if f["frame_type"] == "native"]
-            if outer:
-                return stack.tid, outer[0]["ip"]
+        if stack.waits or number < 0:
+            continue
+        outer = [f["ip"] for f in stack.frames[number + 1:] if f["frame_type"] == "native"]
+        if outer or stack.exits:
+            return stack.tid, outer[:1] or stack.exits
     return None
 
 

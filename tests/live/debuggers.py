@@ -150,6 +150,29 @@ def tried(debugger, command):
            "HandleCommand(%r, result) and None; print(result.GetOutput() + result.GetError())" % command
 
 
+both = pytest.mark.parametrize("start", [pytest.param(gdb, id="gdb", marks=needs_gdb),
+                                         pytest.param(lldb, id="lldb", marks=needs_lldb)])
+
+
+def attached(start, process, *commands):
+    return start(*commands, arguments=["-p", process.pid])
+
+
+def problem(session):
+    """The line that a command failed with."""
+    lines = [line for line in session.err.splitlines() if re.match(r"(error: )?probing: ", line)]
+    lines = [line for line in lines if not line.endswith("ran on meanwhile")]
+    assert len(lines) == 1 and "Traceback" not in session.err, session
+    return lines[0].split("probing: ", 1)[1]
+
+
+def printed(session, name):
+    """A part, without what the debugger tells of threads and files."""
+    lines = session.part(name).splitlines()
+    return "\n".join(line for line in lines
+                     if not re.match(r"\[(New|Inferior) |Reading |$|Process \d+ detached", line)).strip()
+
+
 def query_commands():
     """The queries as commands, each behind a mark of its name."""
     commands = []

@@ -11,13 +11,11 @@ import debuggers
 import pytest
 import support
 import tables
+from debuggers import attached, both, problem
 
 PROGRAM = support.HERE / "programs" / "breaks.py"
 BUSY = PROGRAM.with_name("breaks_busy.py")
 THREADS = 4  # of that one
-GDB = pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb)
-LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
-both = pytest.mark.parametrize("start", [GDB, LLDB])
 VERSIONS = [i for i in support.one_per_version((3, 6))] + \
     [i for i in support.INTERPRETERS if i.free_threaded and i.version >= (3, 12)][:1]
 TRACED_VERSIONS = [i for i in VERSIONS if i.version < (3, 12)]
@@ -130,17 +128,6 @@ def busy(request, tmp_path):
         wait_until(lambda: not process.alive() or process.errors() or all(
             process.shared[2 + each] > before[each] + 1 for each in range(THREADS)))
         assert process.alive() and not process.errors(), process.errors()
-
-
-def attached(start, process, *commands):
-    return start(*commands, arguments=["-p", process.pid])
-
-
-def problem(session):
-    """The line that a command failed with."""
-    lines = [line for line in session.err.splitlines() if re.match(r"(error: )?probing: ", line)]
-    assert len(lines) == 1 and "Traceback" not in session.err, session
-    return lines[0].split("probing: ", 1)[1]
 
 
 def place(line):

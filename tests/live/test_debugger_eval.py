@@ -11,11 +11,9 @@ import debuggers
 import pytest
 import support
 import tables
+from debuggers import attached, both, printed, problem
 
 PROGRAMS = support.HERE / "programs"
-GDB = pytest.param(debuggers.gdb, id="gdb", marks=debuggers.needs_gdb)
-LLDB = pytest.param(debuggers.lldb, id="lldb", marks=debuggers.needs_lldb)
-both = pytest.mark.parametrize("start", [GDB, LLDB])
 
 
 def known():
@@ -37,25 +35,6 @@ def sleeper(target):
     process = target("sleeper.py", interpreter=known())
     support.wait_for_sleep(process.pid, "pipe_read")
     return process
-
-
-def attached(start, process, *commands):
-    return start(*commands, arguments=["-p", process.pid])
-
-
-def problem(session):
-    """The line that a command failed with."""
-    lines = [line for line in session.err.splitlines() if re.match(r"(error: )?probing: ", line)]
-    lines = [line for line in lines if not line.endswith("ran on meanwhile")]
-    assert len(lines) == 1 and "Traceback" not in session.err, session
-    return lines[0].split("probing: ", 1)[1]
-
-
-def printed(session, name):
-    """A part, without what the debugger tells of threads and files."""
-    lines = session.part(name).splitlines()
-    return "\n".join(line for line in lines
-                     if not re.match(r"\[(New|Inferior) |Reading |$|Process \d+ detached", line)).strip()
 
 
 def shell(process, code):
