@@ -165,14 +165,16 @@ class Evaluation:
         """It waits for the GIL, if another thread asked for that just before it was stopped: then
         ours lets go of it, and goes on only when that one has had it. Or it has the GIL, so that
         nothing of Python can run, or has left Python for good, and waits for one that was stopped
-        in the middle of a wait. What runs no code of the user waits for nothing else. In a free-threaded build it may wait until all stand where Python
-        stops them."""
+        in the middle of a wait, or does so when it wakes that one up to give it the GIL. What runs
+        no code of the user waits for nothing else. In a free-threaded build it may wait until all
+        stand where Python stops them."""
         with open_session(self.debugger) as session:
             ours = [t for t in safe_point.read_threads(session) if t.tid == self.tid]
             if safe_point.is_free_threaded(session) and any(t.waits for t in ours):
                 self.everyone = True
         return not ours or any(t.gil == "waits" or t.waits and
-                               (t.gil == "holds" or not self.waits_by_itself) for t in ours)
+                               (t.gil == "holds" or t.waits_in_c or not self.waits_by_itself)
+                               for t in ours)
 
     def _wait(self, seconds):
         """Lets it run until there is a result."""

@@ -40,6 +40,9 @@ _SIGRETURN = {"x86_64": b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05",
               "aarch64": b"\x68\x11\x80\xd2\x01\0\0\xd4"}
 _STACK_POINTER = {"x86_64": "rsp", "aarch64": "sp"}
 _FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
+_RESULT = {"x86_64": "rax"}
+# What that is of a call that was interrupted: EINTR, and what the kernel will make it again for.
+_INTERRUPTED = frozenset(2 ** 64 - number for number in (4, 512, 513, 514, 516))
 _LINK = {"aarch64": "x30"}  # has a return address
 
 
@@ -75,7 +78,8 @@ class Musl:
 
     def judge(self, stack):
         """Completes what is known of a stack that was not unwound to its end."""
-        stack.waits = stack.waits and stack.call not in _SHORT
+        if stack.call in _SHORT or not stack.call and self._has_returned(stack):
+            stack.waits = False
         words = self._words(stack)
         stack.rest = self._why_unsafe(stack, words)
         if not stack.waits and stack.frames[-1]["ip"] == stack.frames[0]["ip"]:
@@ -106,6 +110,11 @@ class Musl:
         return [word for word in dict.fromkeys((link,) + words[:_NEAR])
                 if any(start <= word < end for start, end in parts) and not self._is_own(word) and
                 follows_a_call(machine, self._debugger.read(word - 8, 8))]
+
+    def _has_returned(self, stack):
+        """Whether a thread behind the instruction of a system call does not wait in it any more."""
+        return self._debugger.machine() in _RESULT and \
+            self._register(stack, _RESULT) not in _INTERRUPTED
 
     def _register(self, stack, names):
         name = names.get(self._debugger.machine())

@@ -41,6 +41,8 @@ class Stack:
     def __init__(self, tid, waits, gil):
         self.tid, self.waits, self.gil = tid, bool(waits), gil
         self.call = (waits or "").split(":")[0]
+        # For a lock of C, which no object of Python explains.
+        self.waits_in_c = (waits or "").startswith("futex: a lock or condition")
         self.frames = []
         self.rest = None  # why what could not be unwound may hold a lock
         self.exits = ()  # where the innermost function may return to, if that could not be unwound
