@@ -11,6 +11,7 @@ from .core import facts
 CHUNK = 8192  # bytes: what comes fits a packet, also when half of it has to be escaped
 # Of one line, with which they end.
 LINES = re.compile("(task/[0-9]+/)?(stat|syscall|schedstat)$")
+ESCAPED = re.compile(b"}(.)", re.DOTALL)
 
 
 class Files:
@@ -41,6 +42,7 @@ class Files:
         """(number, data) that is answered; a negative number is an error."""
         answer = self._connection.send_packet(text.encode())
         head, _, data = (answer or b"").partition(b";")
+        data = ESCAPED.sub(lambda found: bytes((found.group(1)[0] ^ 0x20,)), data)
         try:
             return int(head[1:].split(b",")[0], 16) if head[:1] == b"F" else -1, data
         except ValueError:

@@ -2,6 +2,7 @@
 /* Walking the frames of a thread state: one strategy per way that frames hang together. */
 #include "dwarf/cpython/python.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/base/checked.h"
@@ -9,8 +10,11 @@
 #include "dwarf/cpython/lines.h"
 
 enum {
-	MAX_FRAMES = 4000000, /* 3.11+ has no limit of its own; this one is 400 MB of frames */
-	MAX_STRUCT = 256,     /* we read at most so much of one frame */
+	MAX_FRAMES = 4000000,	/* 3.11+ has no limit of its own; this one is 400 MB of frames */
+	MAX_STRUCT = 256,	/* we read at most so much of one frame */
+	LEAST_CHUNK = 16 << 10, /* what CPython allocates for frames */
+	MAX_CHUNK = 256 << 10,
+	MAX_CHUNKS = 1 << 10,
 };
 
 struct walk {
@@ -249,6 +253,39 @@ static struct prb_error *check_end(struct walk *w)
 				"the chain of frames ends in a generator after %zu frames", count);
 }
 
+/* Reads the chunks in which frames lie: the last one up to @end, and each one before it. */
+static struct prb_error *fetch_chunks(struct prb_mem *mem, uint64_t chunk, uint64_t end)
+{
+	prb_auto_free uint64_t *buffer = malloc(MAX_CHUNK);
+
+	if (!buffer)
+		return prb_error_nomem();
+	for (size_t n = 0; n < MAX_CHUNKS; n++) {
+		size_t length = (size_t)(end - chunk);
+
+		if (chunk >= end || length > MAX_CHUNK || length < sizeof(*buffer))
+			break;
+		PRB_TRY(prb_mem_read(mem, chunk, buffer, length));
+		chunk = buffer[0]; /* struct _stack_chunk: previous */
+		end = chunk + LEAST_CHUNK;
+	}
+	return NULL;
+}
+
+/* Where each call has a price, frames are read many at once. Those that are elsewhere are not. */
+static struct prb_error *read_ahead(const struct walk *w, uint64_t tstate, uint64_t first)
+{
+	int64_t offset = w->py->layout.thread_datastack_chunk;
+	uint64_t chunk;
+
+	if (!w->mem->kept || offset < 0)
+		return NULL;
+	struct prb_error *err = prb_mem_read_u64(w->mem, tstate + (uint64_t)offset, &chunk);
+	if (!err && chunk)
+		err = fetch_chunks(w->mem, chunk, first);
+	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
+}
+
 struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, uint64_t tstate,
 				    struct prb_py_frames *ret)
 {
@@ -259,6 +296,7 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 	if (!w.size)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is odd");
 	PRB_TRY(first_frame(&w, tstate, &first));
+	PRB_TRY(read_ahead(&w, tstate, first));
 
 	struct prb_error *err = walk_chain(&w, first);
 	mark_entries(&w);

@@ -287,6 +287,7 @@ struct prb_error *prb_view_create(struct prb_mem *base, struct prb_view **ret)
 	if (!view)
 		return prb_error_nomem();
 	view->mem.ops = &view_ops;
+	view->mem.kept = base->kept;
 	view->base = base;
 	view->epoch = 1;
 	*ret = view;
