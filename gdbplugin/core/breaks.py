@@ -10,6 +10,7 @@ import ast
 
 from . import agent, evaluator
 from .command import open_session
+from .debugger import FIRST_ARGUMENT
 from .errors import Problem
 from .frames import find_frame, read_selected, source_line
 from .stacks import frame_name, frame_place
@@ -29,7 +30,6 @@ COSTS = {
     (3, 11): (4.5, 2.0, 5.6, 5),
 }
 LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-threaded build
-FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
 SHOWN = 3  # places of a breakpoint
 TEXT_MAX = 4096
 _VERSION = "SELECT python_version, free_threaded FROM process.info"

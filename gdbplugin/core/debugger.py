@@ -18,6 +18,7 @@ class Settings:
 
 COLORS = ("auto", "on", "off")
 SWITCH = ("off", "on")
+FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}  # register of a call, by machine
 FORMATS = ("table", "json", "ndjson", "csv", "tsv")
 
 

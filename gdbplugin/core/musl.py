@@ -7,6 +7,8 @@ thread that waits, or runs elsewhere, unless a signal came there."""
 
 import struct
 
+from .debugger import FIRST_ARGUMENT
+
 _MOST = 1 << 20  # bytes of a stack that are searched
 _NEAR = 64  # words in which a function's return address is looked for
 _UNSIZED = 256  # bytes taken for a function that tells no size
@@ -39,7 +41,6 @@ _SHORT = frozenset(("mmap", "munmap", "mremap", "madvise", "mprotect", "brk"))
 _SIGRETURN = {"x86_64": b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05",
               "aarch64": b"\x68\x11\x80\xd2\x01\0\0\xd4"}
 _STACK_POINTER = {"x86_64": "rsp", "aarch64": "sp"}
-_FIRST_ARGUMENT = {"x86_64": "rdi", "aarch64": "x0"}
 _RESULT = {"x86_64": "rax"}
 # What that is of a call that was interrupted: EINTR, and what the kernel will make it again for.
 _INTERRUPTED = frozenset(2 ** 64 - number for number in (4, 512, 513, 514, 516))
@@ -89,7 +90,7 @@ class Musl:
         """What may hold a lock there; None: nothing."""
         if stack.waits and stack.call not in _WAITING:
             return "in a system call in which it may hold a lock"
-        if stack.call == "futex" and self._is_own(self._register(stack, _FIRST_ARGUMENT)):
+        if stack.call == "futex" and self._is_own(self._register(stack, FIRST_ARGUMENT)):
             return "waiting for a lock of the C library"
         if not words:
             return "on a stack that cannot be read to its end"
