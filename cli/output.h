@@ -8,6 +8,9 @@
 #include "dwarf/base/error.h"
 #include "dwarf/base/str.h"
 
+/** Writes @p length bytes to stdout, where they may wait for more. */
+struct prb_error *prb_output_bytes(const char *text, size_t length) PRB_MUST_CHECK;
+
 /** Writes @p text to stdout, whole. */
 struct prb_error *prb_output(const struct prb_str *text) PRB_MUST_CHECK;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Running the statements of a script, and showing what they give. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -31,10 +30,7 @@ static struct prb_error *sink(void *context, const char *text, size_t length)
 		prb_str_append(query->capture, text, length);
 		return query->capture->failed ? prb_error_nomem() : NULL;
 	}
-	errno = 0;
-	if (fwrite(text, 1, length, stdout) == length)
-		return NULL;
-	return prb_error_os(errno ? errno : EIO, "cannot write the output");
+	return prb_output_bytes(text, length);
 }
 
 static struct prb_error *make_renderer(struct prb_query *query, struct prb_renderer **ret)

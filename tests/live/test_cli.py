@@ -202,8 +202,8 @@ def test_other_files(probing, tmp_path):
 def test_full_disk(probing, target):
     process = target("sleeper.py")
     with open("/dev/full", "w", encoding="ascii") as full:
-        for words in (["--help"], [process.pid, "backtrace"], [process.pid, "backtrace", "--json"],
-                      ["list"], ["list", "--json"]):
+        for words in (["--help"], ["tables"], [process.pid, "backtrace"],
+                      [process.pid, "backtrace", "--json"], ["list"], ["list", "--json"]):
             result = probing(*words, stdout=full)
             assert result.code == FAILED and "No space left on device" in result.err, result
 

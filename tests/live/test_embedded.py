@@ -44,7 +44,7 @@ def main_of(found):
 def test_server(interpreter, static, read):
     """Python's main thread is not that of the process, which has no Python state at all."""
     server, env = embed(interpreter, "env_embed.c", static)
-    with Started([server, SCRIPT], env=dict(env, BUSY="1")) as process:
+    with Started([server, SCRIPT], rest=3, env=dict(env, BUSY="1")) as process:
         for options in (), ("--nonblocking",), ("--freeze",):
             found = read(process.python, *options)
             assert_read(found, busy=True, reads=("idle", "stopped"))
