@@ -224,6 +224,7 @@ def test_rows_before_an_error_are_well_formed(probing):
 
 def test_one_target(probing, target):
     process = target("sleeper.py")
+    support.wait_for_sleep(process.pid, "pipe_read")
     rows = json.loads(ask(probing, "-p", process.pid, "SELECT tid, state FROM python.threads"))
     assert rows == [{"tid": process.pid, "state": "idle"}]
     assert list(json.loads(ask(probing, "-p", process.pid, "SELECT * FROM python.threads"))[0])[0] \
