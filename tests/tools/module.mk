@@ -7,6 +7,7 @@ $(O)/gen-layout: $(O)/tests/tools/gen-layout.o $(O)/libprobing.a
 
 # In an emulated machine, which has a kernel and a Python of its own.
 AARCH64_O := $(O)/aarch64
+AARCH64_PAGES ?= 4k# or 16k: of the kernel
 AARCH64_ROOT := $(AARCH64_O)/machine
 AARCH64_SYSROOT := $(or $(PROBING_TEST_INTERPRETERS),/var/cache/probing-test-interpreters)/aarch64/sysroot
 # Return addresses are signed, as distributions begin to do.
@@ -39,4 +40,4 @@ check-aarch64: ## build for aarch64 and test it in an emulated machine
 	$(Q)cp $(addprefix $(AARCH64_O)/,probing libprobing.so libprobing-agent.so) $(AARCH64_ROOT)/build
 	$(Q)cp $(AARCH64_O)/fault-steps/probing $(AARCH64_ROOT)/build/fault-steps
 	$(Q)cp $(UNIT_TESTS:$(O)/%=$(AARCH64_O)/%) $(AARCH64_ROOT)/build/tests/unit
-	$(Q)tests/tools/aarch64-vm --timeout 1800 --with $(AARCH64_ROOT) -- tests/tools/check-in-vm
+	$(Q)tests/tools/aarch64-vm --timeout 1800 --pages $(AARCH64_PAGES) --with $(AARCH64_ROOT) -- tests/tools/check-in-vm
