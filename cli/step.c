@@ -112,7 +112,7 @@ static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
 	PRB_TRY(ask(agent, step, thread, &how, &text));
 	if (how == PRB_WIRE_OK)
 		return NULL;
-	if (how == PRB_WIRE_TIMED_OUT)
+	if (thread && how == PRB_WIRE_TIMED_OUT)
 		return prb_step_has_ended(thread)
 			       ? prb_step_blame_end(t, thread)
 			       : prb_agent_blame_line(t, thread->tid, step->us / 1e6);
