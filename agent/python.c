@@ -250,9 +250,7 @@ void prba_python_let_go(struct prba_connection *c)
 
 void prba_python_end_pause(struct prba_connection *c)
 {
-	bool only = __atomic_load_n(&c->job.serial, __ATOMIC_SEQ_CST) == 1;
-
-	if (!only) {
+	if (__atomic_load_n(&c->job.serial, __ATOMIC_SEQ_CST) != 1) {
 		prba_python_let_go(c);
 		return;
 	}

@@ -53,6 +53,15 @@ static inline void fault_round(void)
 	__atomic_add_fetch(&shared->rounds, 1, __ATOMIC_RELAXED);
 }
 
+/* Rests and counts until it is told to stop. */
+static inline void fault_work(long rest_ns)
+{
+	while (!shared->stop) {
+		nanosleep(&(struct timespec){0, rest_ns}, NULL);
+		fault_round();
+	}
+}
+
 static inline double fault_now(void)
 {
 	struct timespec t;

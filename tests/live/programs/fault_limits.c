@@ -107,9 +107,6 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	fault_ready();
-	while (!shared->stop) {
-		nanosleep(&(struct timespec){0, 5000000}, NULL);
-		fault_round();
-	}
+	fault_work(5000000);
 	return fault_end();
 }

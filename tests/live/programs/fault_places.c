@@ -19,10 +19,7 @@
 
 static void work(void)
 {
-	while (!shared->stop) {
-		nanosleep(&(struct timespec){0, 5000000}, NULL);
-		fault_round();
-	}
+	fault_work(5000000);
 }
 
 /* Where the mapping of the stack begins. */
