@@ -50,21 +50,16 @@ static struct prb_error *find_library(char **ret)
 }
 
 /** Only a process whose Python runs is given an agent. */
-static struct prb_error *check_python(struct prb_target *t)
+static struct prb_error *check_python(struct prb_modules *modules)
 {
-	struct prb_modules *modules;
 	struct prb_pythons pythons = {};
-	struct prb_view *view = NULL;
+	struct prb_view *view;
 
-	PRB_TRY(prb_modules_create(t, &modules));
+	PRB_TRY(prb_view_create(modules->target->mem, &view));
 
-	struct prb_error *err = prb_view_create(t->mem, &view);
-	if (!err)
-		err = prb_pythons_find(modules, view, &pythons);
+	struct prb_error *err = prb_pythons_find(modules, view, &pythons);
 	prb_pythons_deinit(&pythons);
-	if (view)
-		prb_view_destroy(view);
-	prb_modules_destroy(modules);
+	prb_view_destroy(view);
 	return err;
 }
 
@@ -104,10 +99,14 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 	prb_auto_free char *library = NULL;
 
 	PRB_TRY(find_library(&library));
-	PRB_TRY(check_python(t));
 	request.library = library;
-	PRB_TRY(inject(t, &request, ret));
-	return started(t, ret->value);
+	PRB_TRY(prb_modules_create(t, &request.modules));
+
+	struct prb_error *err = check_python(request.modules);
+	if (!err)
+		err = inject(t, &request, ret);
+	prb_modules_destroy(request.modules);
+	return err ? err : started(t, ret->value);
 }
 
 /** What probing_agent_stop("unload") answered, in words. */

@@ -31,6 +31,7 @@ struct injection {
 	struct prb_target *own; /* the same by another thread, where the first one has ended */
 	const struct prb_inject_arch *arch;
 	struct prb_modules *modules;
+	struct prb_modules *listed; /* the same, where it is ours to destroy */
 	struct prb_unwinder *unwinder;
 	struct prb_libc libc;
 	struct prb_library library;
@@ -48,14 +49,14 @@ static void forget(struct injection *in)
 	prb_libc_deinit(&in->libc);
 	if (in->unwinder)
 		prb_unwinder_destroy(in->unwinder);
-	prb_modules_destroy(in->modules);
+	prb_modules_destroy(in->listed);
 	if (in->memory >= 0)
 		close(in->memory);
 	in->memory = -1;
 	in->library = (struct prb_library){.fd = -1};
 	in->libc = (struct prb_libc){};
 	in->unwinder = NULL;
-	in->modules = NULL;
+	in->modules = in->listed = NULL;
 }
 
 static void injection_deinit(struct injection *in)
@@ -231,13 +232,22 @@ static bool is_settled(const struct injection *in)
 	return in->result->already || in->result->absent;
 }
 
-static struct prb_error *prepare(struct injection *in, const struct prb_inject_request *request)
+static struct prb_error *list_modules(struct injection *in, struct prb_modules *known)
+{
+	if (!known || known->target != in->t)
+		PRB_TRY(prb_modules_create(in->t, &in->listed));
+	in->modules = in->listed ? in->listed : known;
+	return NULL;
+}
+
+static struct prb_error *prepare(struct injection *in, const struct prb_inject_request *request,
+				 struct prb_modules *known)
 {
 	struct prb_target *t = in->t;
 
 	in->arch = prb_inject_arch();
 	PRB_TRY(prb_library_open(request->library, request->symbol, t->machine, &in->library));
-	PRB_TRY(prb_modules_create(t, &in->modules));
+	PRB_TRY(list_modules(in, known));
 	bool loaded = prb_library_loaded(&in->library, in->modules);
 
 	in->result->already = loaded && !request->again && !request->unload;
@@ -264,8 +274,8 @@ static struct prb_error *prepare_patiently(struct injection *in,
 {
 	double begin = prb_mail_now();
 
-	for (;;) {
-		struct prb_error *err = prepare(in, request);
+	for (struct prb_modules *known = request->modules;; known = NULL) {
+		struct prb_error *err = prepare(in, request, known);
 		size_t parts = in->libc.parts.count;
 		double patience = parts ? start_timeout : start_timeout / 10;
 

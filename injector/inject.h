@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/elf/module.h"
 #include "dwarf/target.h"
 
 struct prb_inject_request {
@@ -29,6 +30,7 @@ struct prb_inject_request {
 				 NULL */
 	const char *argument; /**< given to it; NULL for "" */
 	double timeout;	      /**< seconds for loading and calling; 0: ten */
+	struct prb_modules *modules; /**< of the target, where the caller has them; or NULL */
 	/** Also call the symbol of a library that is there already; the library keeps itself open
 	 * if it is to stay. */
 	bool again;

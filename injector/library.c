@@ -22,9 +22,6 @@ enum {
 	NOW = 2,	    /* RTLD_NOW */
 	INTERNAL = 1 << 31, /* __RTLD_DLOPEN: what the dlopen() inside of libc wants */
 
-	TEXT_PATH = 0, /* places in the text of the mailbox; the path is used up first */
-	TEXT_SYMBOL = 0,
-	TEXT_ARGUMENT = 1024,
 	MESSAGE_MAX = 4096,
 };
 
@@ -105,9 +102,21 @@ struct loading {
 	struct prb_target *t;
 	const struct prb_libc *libc;
 	struct prb_mail *mail;
+	const struct prb_inject_request *request;
+	struct prb_inject_result *result;
 	double deadline;
 	uint64_t handle;
+	bool uses; /* the symbol was found, and is called */
+	bool done; /* all that is to be done with it */
 	char *why; /* what the loader said first */
+};
+
+/* The calls that make up a request, which the target makes in one go. */
+struct plan {
+	struct prb_mail_call calls[PRB_MAIL_CALLS];
+	size_t count;
+	size_t text;					 /* used of the mailbox's */
+	struct prb_mail_call *open, *find, *use, *close; /* NULL: not planned */
 };
 
 #define ARGUMENTS(...) ((const uint64_t[PRB_MAIL_ARGUMENTS]){__VA_ARGS__})
@@ -135,16 +144,103 @@ static struct prb_error *note_error(struct loading *l)
 	return NULL;
 }
 
-static struct prb_error *load_path(struct loading *l, const char *path)
+static struct prb_error *put_text(struct loading *l, struct plan *p, const char *text,
+				  uint64_t *ret)
 {
-	uint64_t address, flags = NOW;
+	PRB_TRY(prb_mail_text(l->mail, p->text, text, ret));
+	p->text += strlen(text) + 1;
+	return NULL;
+}
 
-	if (l->libc->internal_dlopen)
-		flags |= (uint32_t)INTERNAL;
-	PRB_TRY(prb_mail_text(l->mail, TEXT_PATH, path, &address));
-	PRB_TRY(call(l, l->libc->dlopen, ARGUMENTS(address, flags), &l->handle));
+static struct prb_mail_call *add_call(struct plan *p, uint64_t function)
+{
+	struct prb_mail_call *c = &p->calls[p->count++];
+
+	c->function = function;
+	return c;
+}
+
+/* The first argument is the handle: what is known of it, or what is opened first. */
+static struct prb_mail_call *add_user(struct loading *l, struct plan *p, uint64_t function)
+{
+	struct prb_mail_call *c = add_call(p, function);
+
+	c->arguments[0] = l->handle;
+	if (p->open)
+		p->open->also[!!p->open->also[0]] = PRB_MAIL_ARGUMENT(c - p->calls, 0);
+	return c;
+}
+
+static struct prb_error *plan_open(struct loading *l, struct plan *p, const char *path)
+{
+	p->open = add_call(p, l->libc->dlopen);
+	p->open->arguments[1] = l->libc->internal_dlopen ? NOW | (uint32_t)INTERNAL : NOW;
+	return put_text(l, p, path, &p->open->arguments[0]);
+}
+
+static struct prb_error *plan_use(struct loading *l, struct plan *p)
+{
+	const struct prb_inject_request *r = l->request;
+
+	if (r->symbol) {
+		p->find = add_user(l, p, l->libc->dlsym);
+		PRB_TRY(put_text(l, p, r->symbol, &p->find->arguments[1]));
+		p->find->also[0] = PRB_MAIL_FUNCTION(p->count);
+		p->use = add_call(p, 0);
+		p->use->always = true;
+		PRB_TRY(put_text(l, p, r->argument ? r->argument : "", &p->use->arguments[0]));
+	}
+	if (r->again && !r->unload && l->libc->dlclose)
+		p->close = add_user(l, p, l->libc->dlclose);
+	return NULL;
+}
+
+/* Reads what came of it. */
+static struct prb_error *note_results(struct loading *l, const struct plan *p)
+{
+	if (p->open)
+		l->handle = p->open->result;
+	if (!l->handle)
+		return note_error(l);
+	if (p->find && !p->find->result)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "the loaded %s has no '%s'",
+					l->library->path, l->request->symbol);
+	if (p->use) {
+		l->result->called = true;
+		l->result->value = (int64_t)p->use->result;
+	}
+	return NULL;
+}
+
+static struct prb_error *carry_out(struct loading *l, struct plan *p)
+{
+	struct prb_error *err =
+		p->count ? prb_mail_run(l->mail, p->calls, p->count, l->deadline) : NULL;
+
+	l->uses = p->find && p->find->result;
+	return err ? err : note_results(l, p);
+}
+
+/* Uses what is open, as the request says. */
+static struct prb_error *use(struct loading *l)
+{
+	struct plan p = {};
+
+	PRB_TRY(plan_use(l, &p));
+	return carry_out(l, &p);
+}
+
+static struct prb_error *load_path(struct loading *l, const char *path, bool use)
+{
+	struct plan p = {};
+
+	PRB_TRY(plan_open(l, &p, path));
+	if (use)
+		PRB_TRY(plan_use(l, &p));
+	l->done = use;
+	PRB_TRY(carry_out(l, &p));
 	prb_log("inject", 2, "dlopen(%s) = %#llx", path, (unsigned long long)l->handle);
-	return l->handle ? NULL : note_error(l);
+	return NULL;
 }
 
 /* By its own name, where the target sees the very same file under it. */
@@ -161,7 +257,7 @@ static struct prb_error *by_path(struct loading *l)
 	if (fstat(l->library->fd, &ours) || fstat(fd, &theirs) || ours.st_dev != theirs.st_dev ||
 	    ours.st_ino != theirs.st_ino)
 		return NULL;
-	return load_path(l, l->library->path);
+	return load_path(l, l->library->path, true);
 }
 
 static bool copy_file(int from, int to)
@@ -191,7 +287,7 @@ static struct prb_error *create_memfd(struct loading *l, int64_t *fd)
 	uint64_t address, result = 0;
 
 	snprintf(name, sizeof(name), "%.100s", l->library->name);
-	PRB_TRY(prb_mail_text(l->mail, TEXT_PATH, name, &address));
+	PRB_TRY(prb_mail_text(l->mail, 0, name, &address));
 	*fd = -1;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(flags) && *fd < 0; i++) {
 		PRB_TRY(call(l, l->mail->raw_syscall,
@@ -220,7 +316,7 @@ static struct prb_error *by_memfd(struct loading *l)
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)remote);
-	return load_path(l, path);
+	return load_path(l, path, true);
 }
 
 /* A copy in a folder of the target's own root. */
@@ -240,7 +336,8 @@ static struct prb_error *by_copy(struct loading *l)
 		bool copied = copy_file(l->library->fd, fd) && !fchmod(fd, 0755);
 		close(prb_steal_fd(&fd));
 		struct prb_error *err =
-			copied ? load_path(l, strstr(path, "/root/") + strlen("/root")) : NULL;
+			copied ? load_path(l, strstr(path, "/root/") + strlen("/root"), false)
+			       : NULL;
 		unlink(path);
 		PRB_TRY(err);
 	}
@@ -262,25 +359,6 @@ static struct prb_error *load(struct loading *l, const char **way)
 	}
 	return prb_error_create(PRB_ERROR_FAILED, "process %d cannot load %s: %s", l->t->pid,
 				l->library->path, l->why ? l->why : "no way to give it the file");
-}
-
-static struct prb_error *call_symbol(struct loading *l, const struct prb_inject_request *request,
-				     struct prb_inject_result *ret)
-{
-	uint64_t name, argument, function, value;
-
-	PRB_TRY(prb_mail_text(l->mail, TEXT_SYMBOL, request->symbol, &name));
-	PRB_TRY(prb_mail_text(l->mail, TEXT_ARGUMENT, request->argument ? request->argument : "",
-			      &argument));
-	PRB_TRY(call(l, l->libc->dlsym, ARGUMENTS(l->handle, name), &function));
-	if (!function)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "the loaded %s has no '%s'",
-					l->library->path, request->symbol);
-	PRB_TRY(prb_error_prefix(call(l, function, ARGUMENTS(argument), &value),
-				 "%s() goes on in process %d", request->symbol, l->t->pid));
-	ret->called = true;
-	ret->value = (int64_t)value;
-	return NULL;
 }
 
 static struct prb_error *is_mapped(struct prb_target *t, const struct prb_module *module, bool *ret)
@@ -310,15 +388,23 @@ static struct prb_error *unload(struct loading *l, struct prb_modules *modules,
 }
 
 /* Opens it, again or for the first time. */
-static struct prb_error *open_library(struct loading *l, struct prb_modules *modules,
-				      const struct prb_inject_request *request,
-				      struct prb_inject_result *ret)
+static struct prb_error *open_library(struct loading *l, struct prb_modules *modules)
 {
-	ret->way = "once more";
-	if (request->again || request->unload)
+	const struct prb_inject_request *r = l->request;
+
+	l->result->way = "once more";
+	if (r->again || r->unload)
 		PRB_TRY(prb_handle_open(l->library, modules, l->libc, l->mail, l->deadline,
 					&l->handle));
-	return l->handle || request->unload ? NULL : load(l, &ret->way);
+	return l->handle || r->unload ? NULL : load(l, &l->result->way);
+}
+
+static struct prb_error *late(struct loading *l, struct prb_error *err)
+{
+	if (l->uses)
+		return prb_error_prefix(err, "%s() goes on in process %d", l->request->symbol,
+					l->t->pid);
+	return prb_error_prefix(err, "process %d goes on loading %s", l->t->pid, l->library->path);
 }
 
 struct prb_error *prb_library_load(const struct prb_library *library, struct prb_modules *modules,
@@ -332,20 +418,19 @@ struct prb_error *prb_library_load(const struct prb_library *library, struct prb
 		.t = modules->target,
 		.libc = libc,
 		.mail = mail,
+		.request = request,
+		.result = ret,
 		.deadline = prb_mail_now() + (request->timeout > 0 ? request->timeout : TIMEOUT),
 	};
-	struct prb_error *err = open_library(&l, modules, request, ret);
+	struct prb_error *err = open_library(&l, modules);
 
-	if (err && err->code == PRB_ERROR_TIMEOUT)
-		err = prb_error_prefix(err, "process %d goes on loading %s", l.t->pid,
-				       library->path);
 	ret->handle = l.handle;
-	if (!err && request->symbol && l.handle)
-		err = call_symbol(&l, request, ret);
+	if (!err && l.handle && !l.done)
+		err = use(&l);
+	if (err && err->code == PRB_ERROR_TIMEOUT)
+		err = late(&l, err);
 	if (!err && request->unload && l.handle)
 		err = unload(&l, modules, ret);
-	else if (!err && request->again)
-		err = prb_handle_close(libc, mail, l.deadline, l.handle);
 	free(l.why);
 	return err;
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "injector/fault_step.h"
 #include "injector/tasks.h"
@@ -21,27 +22,33 @@
 	_Static_assert(offsetof(struct prb_mailbox, member) == (offset), "as the code has it")
 AT(state, 0);
 AT(borrow_state, 4);
-AT(function, 8);
-AT(arguments, 16);
-AT(result, 64);
-AT(create, 72);
-AT(create_result, 80);
-AT(thread, 88);
-AT(frame, 96);
-AT(munmap, 104);
-AT(base, 112);
-AT(size, 120);
-AT(fd, 128);
-AT(trampoline, 136);
-AT(nap, 144);
-AT(short_sleep, 152);
-AT(long_sleep, 168);
-AT(entry, 184);
-AT(tid, 192);
-AT(self, 200);
-AT(detach, 208);
-AT(unmap, 216);
-AT(gadget, 224);
+AT(create, 8);
+AT(create_result, 16);
+AT(thread, 24);
+AT(frame, 32);
+AT(munmap, 40);
+AT(base, 48);
+AT(size, 56);
+AT(fd, 64);
+AT(trampoline, 72);
+AT(nap, 80);
+AT(short_sleep, 88);
+AT(long_sleep, 104);
+AT(entry, 120);
+AT(tid, 128);
+AT(self, 136);
+AT(detach, 144);
+AT(unmap, 152);
+AT(gadget, 160);
+AT(calls, 168);
+#undef AT
+#define AT(member, offset) \
+	_Static_assert(offsetof(struct prb_mail_call, member) == (offset), "as the code has it")
+AT(arguments, 8);
+AT(result, 56);
+AT(also, 64);
+AT(always, 80);
+AT(next, 88);
 
 /* Nothing of the program waits while its helping thread comes to a stop, on a busy machine too. */
 enum { HOLD_TIMEOUT_MS = 5000 };
@@ -244,34 +251,68 @@ static struct prb_error *put_state(struct prb_mail *mail, uint32_t state)
 	return NULL;
 }
 
-struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
-				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
-				uint64_t *ret)
+static struct prb_error *wait_until_done(struct prb_mail *mail, double deadline)
 {
-	struct {
-		uint64_t function, arguments[PRB_MAIL_ARGUMENTS];
-	} call = {.function = function};
 	uint32_t state;
 
-	memcpy(call.arguments, arguments, sizeof(call.arguments));
-	PRB_TRY(prb_mail_hold(mail));
-	PRB_TRY(prb_mail_write(mail->memory, mail->address + offsetof(struct prb_mailbox, function),
-			       &call, sizeof(call)));
-	PRB_TRY(put_state(mail, PRB_MAIL_REQUEST));
 	for (unsigned polls = 0;; polls++) {
 		PRB_TRY(prb_mail_read(mail->memory,
 				      mail->address + offsetof(struct prb_mailbox, state), &state,
 				      sizeof(state)));
 		if (state == PRB_MAIL_DONE)
-			break;
+			return NULL;
 		if (prb_mail_now() > deadline)
 			return prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
 		if (polls % LOOK_POLLS == LOOK_POLLS - 1)
 			PRB_TRY(look_why(mail));
 		wait_a_little(polls);
 	}
-	return prb_mail_read(mail->memory, mail->address + offsetof(struct prb_mailbox, result),
-			     ret, sizeof(*ret));
+}
+
+/* The code puts a result somewhere always: where it is, if nowhere else. */
+static void link_calls(struct prb_mail_call *calls, size_t count, uint64_t address)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct prb_mail_call *c = &calls[i];
+		uint64_t own = PRB_MAIL_FUNCTION(i) + offsetof(struct prb_mail_call, result);
+
+		for (size_t j = 0; j < PRB_ARRAY_SIZE(c->also); j++)
+			c->also[j] = address + (c->also[j] ? c->also[j] : own);
+		c->next = i + 1 < count ? address + PRB_MAIL_FUNCTION(i + 1) : 0;
+	}
+}
+
+struct prb_error *prb_mail_run(struct prb_mail *mail, struct prb_mail_call *calls, size_t count,
+			       double deadline)
+{
+	uint64_t address = mail->address + offsetof(struct prb_mailbox, calls);
+
+	link_calls(calls, count, address);
+	PRB_TRY(prb_mail_hold(mail));
+	PRB_TRY(prb_mail_write(mail->memory, address, calls, count * sizeof(*calls)));
+	PRB_TRY(put_state(mail, PRB_MAIL_REQUEST));
+
+	struct prb_error *err = wait_until_done(mail, deadline);
+	if (err && err->code != PRB_ERROR_TIMEOUT)
+		return err;
+	struct prb_error *unread =
+		prb_mail_read(mail->memory, address, calls, count * sizeof(*calls));
+	if (!err)
+		return unread;
+	prb_error_destroy(unread);
+	return err;
+}
+
+struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
+				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
+				uint64_t *ret)
+{
+	struct prb_mail_call call = {.function = function};
+
+	memcpy(call.arguments, arguments, sizeof(call.arguments));
+	PRB_TRY(prb_mail_run(mail, &call, 1, deadline));
+	*ret = call.result;
+	return NULL;
 }
 
 struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline)

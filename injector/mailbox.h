@@ -3,7 +3,7 @@
  * @file The memory that a target lends us, and calls on the thread that serves it.
  *
  * One mapping: a page of code, a stack for the borrowed thread, and the mailbox. The new thread
- * waits at the mailbox for a function to call and leaves its result there. It waits without being
+ * waits at the mailbox for functions to call and leaves their results there. It waits without being
  * woken (some hundred short sleeps), and when nothing comes any more, because we were killed or
  * told it to end, it closes the descriptor, unmaps all of this and ends. (It unmaps nothing if it
  * is not known that the borrowed thread has left the code.)
@@ -23,8 +23,8 @@
 
 enum {
 	PRB_MAIL_IDLE,
-	PRB_MAIL_REQUEST, /**< set by us: call `function` */
-	PRB_MAIL_DONE,	  /**< set by the thread: `result` is there */
+	PRB_MAIL_REQUEST, /**< set by us: make the calls */
+	PRB_MAIL_DONE,	  /**< set by the thread: the results are there */
 	PRB_MAIL_QUIT,	  /**< set by us */
 
 	PRB_BORROW_LEFT = 1, /**< pthread_create() has returned, and the thread left this memory */
@@ -32,40 +32,57 @@ enum {
 	PRB_BORROW_NAP_NS = 100000000, /**< after that it gives us up */
 
 	PRB_MAIL_ARGUMENTS = 6,
+	PRB_MAIL_CALLS = 4, /**< that it makes without our help */
 #ifdef __aarch64__
 	PRB_SCRATCH_CODE = 64 << 10, /**< whole pages, which have up to 64 KiB there */
 #else
 	PRB_SCRATCH_CODE = 4096, /**< a page */
 #endif
 	PRB_SCRATCH_STACK = 64 << 10,
-	PRB_SCRATCH_DATA = 8192,
+	PRB_SCRATCH_DATA = 16384,
 	PRB_SCRATCH_SIZE = PRB_SCRATCH_CODE + PRB_SCRATCH_STACK + PRB_SCRATCH_DATA,
-	PRB_SCRATCH_TEXT = 4096, /**< bytes of the data for strings */
+	PRB_SCRATCH_TEXT = 12288, /**< bytes of the data for strings: a path, and more */
 };
+
+/** A call that the thread makes, as it lies in the target. */
+struct prb_mail_call {
+	uint64_t function;			/* 0 */
+	uint64_t arguments[PRB_MAIL_ARGUMENTS]; /* 8 */
+	uint64_t result;			/* 56 */
+	/** Where else the result is put: offsets into the list, as PRB_MAIL_FUNCTION() gives them;
+	 * 0: nowhere. Addresses in the target. */
+	uint64_t also[2]; /* 64 */
+	uint64_t always;  /* 80: 0: the next one is not made if this one returns 0 */
+	uint64_t next;	  /* 88: its address; 0: none; set by prb_mail_run() */
+};
+
+/** The function, or an argument, of the call at @p index of a list. */
+#define PRB_MAIL_FUNCTION(index) ((index) * sizeof(struct prb_mail_call))
+#define PRB_MAIL_ARGUMENT(index, n)                                             \
+	(PRB_MAIL_FUNCTION(index) + offsetof(struct prb_mail_call, arguments) + \
+	 (n) * sizeof(uint64_t))
 
 /** As it lies in the target; the code of arch/ knows the offsets. */
 struct prb_mailbox {
-	uint32_t state;				/* 0 */
-	uint32_t borrow_state;			/* 4: PRB_BORROW_… */
-	uint64_t function;			/* 8 */
-	uint64_t arguments[PRB_MAIL_ARGUMENTS]; /* 16 */
-	uint64_t result;			/* 64 */
-	uint64_t create;			/* 72: pthread_create() */
-	int64_t create_result;			/* 80 */
-	uint64_t thread;			/* 88: its pthread_t */
-	uint64_t frame;				/* 96: stack pointer that leads back */
-	uint64_t munmap;			/* 104 */
-	uint64_t base, size;			/* 112, 120: of the mapping */
-	int64_t fd;		/* 128: descriptor that the thread closes at its end, or -1 */
-	uint64_t trampoline;	/* 136: code that returns from handlers */
-	uint64_t nap;		/* 144: address of struct prb_nap */
-	int64_t short_sleep[2]; /* 152 */
-	int64_t long_sleep[2];	/* 168 */
-	uint64_t entry;		/* 184: where the new thread begins */
-	uint64_t tid;		/* 192: of the new thread, as the target's namespace numbers it */
-	uint64_t self, detach;	/* 200, 208: pthread_self(), pthread_detach() */
-	uint64_t unmap;		/* 216: as frame, where there is no new thread to unmap this */
-	uint64_t gadget;	/* 224: code that makes a system call and returns */
+	uint32_t state;		/* 0 */
+	uint32_t borrow_state;	/* 4: PRB_BORROW_… */
+	uint64_t create;	/* 8: pthread_create() */
+	int64_t create_result;	/* 16 */
+	uint64_t thread;	/* 24: its pthread_t */
+	uint64_t frame;		/* 32: stack pointer that leads back */
+	uint64_t munmap;	/* 40 */
+	uint64_t base, size;	/* 48, 56: of the mapping */
+	int64_t fd;		/* 64: descriptor that the thread closes at its end, or -1 */
+	uint64_t trampoline;	/* 72: code that returns from handlers */
+	uint64_t nap;		/* 80: address of struct prb_nap */
+	int64_t short_sleep[2]; /* 88 */
+	int64_t long_sleep[2];	/* 104 */
+	uint64_t entry;		/* 120: where the new thread begins */
+	uint64_t tid;		/* 128: of the new thread, as the target's namespace numbers it */
+	uint64_t self, detach;	/* 136, 144: pthread_self(), pthread_detach() */
+	uint64_t unmap;		/* 152: as frame, where there is no new thread to unmap this */
+	uint64_t gadget;	/* 160: code that makes a system call and returns */
+	struct prb_mail_call calls[PRB_MAIL_CALLS]; /* 168 */
 };
 
 /** A mailbox in the target, as we use it. */
@@ -111,10 +128,15 @@ struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char
 struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd) PRB_MUST_CHECK;
 
 /**
- * Has the thread call @p function with @p arguments and waits for the result until @p deadline
- * (prb_mail_now()). PRB_ERROR_TIMEOUT leaves the call going on; PRB_ERROR_FAILED: the process was
- * stopped by job control; PRB_ERROR_NO_PROCESS.
+ * Has the thread make @p count calls (at most PRB_MAIL_CALLS), the first one for certain, and waits
+ * for the results until @p deadline (prb_mail_now()); those of calls not made, or not yet, are 0.
+ * PRB_ERROR_TIMEOUT leaves it going on with them; PRB_ERROR_FAILED: the process was stopped by job
+ * control; PRB_ERROR_NO_PROCESS.
  */
+struct prb_error *prb_mail_run(struct prb_mail *mail, struct prb_mail_call *calls, size_t count,
+			       double deadline) PRB_MUST_CHECK;
+
+/** The same for one call. */
 struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
 				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
 				uint64_t *ret) PRB_MUST_CHECK;
