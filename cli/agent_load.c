@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/agent_socket.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
@@ -106,7 +107,9 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 	if (!err)
 		err = inject(t, &request, ret);
 	prb_modules_destroy(request.modules);
-	return err ? err : started(t, ret->value);
+	PRB_TRY(err);
+	prb_agent_tidy(t);
+	return started(t, ret->value);
 }
 
 /** What probing_agent_stop("unload") answered, in words. */

@@ -11,9 +11,12 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "cli/agent_sweep.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/proc/text.h"
+
+enum { USUAL_FOLDERS = 2 };
 
 /** What the agent's socket is named by: numbers as the process itself sees them. */
 struct names {
@@ -34,6 +37,16 @@ static uid_t user_for(const struct prb_target *t, const struct names *names)
 	return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev ? 0 : names->uid;
 }
 
+/** The second of the four. */
+static unsigned effective_uid(const char *status)
+{
+	const char *uids = prb_text_field(status, "Uid");
+	char *end;
+
+	strtoul(uids ? uids : "", &end, 10);
+	return uids ? (unsigned)strtoul(end, NULL, 10) : 0;
+}
+
 static struct prb_error *read_names(struct prb_target *t, struct names *ret)
 {
 	prb_auto_str struct prb_str status = {};
@@ -41,16 +54,13 @@ static struct prb_error *read_names(struct prb_target *t, struct names *ret)
 	PRB_TRY(prb_target_read_file(t, &status, "status"));
 
 	const char *ids = prb_text_field(prb_str_text(&status), "NSpid");
-	const char *uids = prb_text_field(prb_str_text(&status), "Uid");
 	unsigned pid = (unsigned)t->pid;
 	char *end;
 
 	/* The last is that of the innermost namespace. */
 	for (; ids && *ids >= '0' && *ids <= '9'; ids = end + (*end == '\t'))
 		pid = (unsigned)strtoul(ids, &end, 10);
-	/* The second is the effective one. */
-	strtoul(uids ? uids : "", &end, 10);
-	ret->uid = uids ? (unsigned)strtoul(end, NULL, 10) : 0;
+	ret->uid = effective_uid(prb_str_text(&status));
 	snprintf(ret->file, sizeof(ret->file), "/agent-%u.sock", pid);
 	snprintf(ret->abstract, sizeof(ret->abstract), "-%u", pid);
 	ret->as = user_for(t, ret);
@@ -181,14 +191,18 @@ static int connect_listed(struct prb_target *t, const struct names *names, bool 
 	return why;
 }
 
+static char *usual_folder(size_t i, unsigned uid)
+{
+	return i ? prb_format("/run/user/%u/probing", uid) : prb_format("/tmp/probing-%u", uid);
+}
+
 static int connect_usual(struct prb_target *t, const struct names *names, int *ret)
 {
 	int why = ENOENT;
 
-	for (size_t i = 0; i < 2; i++) {
-		prb_auto_free char *path =
-			i ? prb_format("/run/user/%u/probing%s", names->uid, names->file)
-			  : prb_format("/tmp/probing-%u%s", names->uid, names->file);
+	for (size_t i = 0; i < USUAL_FOLDERS; i++) {
+		prb_auto_free char *folder = usual_folder(i, names->uid);
+		prb_auto_free char *path = folder ? prb_format("%s%s", folder, names->file) : NULL;
 		int rc = path ? connect_path(t->pid, names->as, path, ret) : ENOMEM;
 
 		if (!rc)
@@ -229,6 +243,19 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd)
 				      "'probing %d inject' has the agent make another",
 				      (int)t->pid);
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "process %d has no agent", (int)t->pid);
+}
+
+void prb_agent_tidy(struct prb_target *t)
+{
+	struct names names;
+	prb_auto_error struct prb_error *err = read_names(t, &names);
+
+	for (size_t i = 0; !err && i < USUAL_FOLDERS; i++) {
+		prb_auto_free char *folder = usual_folder(i, names.uid);
+
+		if (folder)
+			prb_agent_sweep(t, folder, names.uid);
+	}
 }
 
 void prb_agent_seeker_deinit(struct prb_agent_seeker *seeker)

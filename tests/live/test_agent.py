@@ -436,6 +436,31 @@ def test_a_file_that_is_removed(target, probing):
     assert agent.ours(process.pid) == []
 
 
+def test_what_a_killed_program_has_left(target, probing):
+    """The next agent's coming clears it away; what lives, is young or is no socket stays."""
+    old, young, living, other, last = (target("obeys.py") for _ in range(5))
+    paths = {p: agent.load(probing, p.pid) for p in (old, young, living)}
+    for process in old, young:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    folder = os.path.dirname(paths[old])
+    text = os.path.join(folder, "agent-%d.text" % old.pid)
+    with open(text, "w", encoding="utf-8"):
+        pass
+    try:
+        for path in paths[old], paths[living], text:
+            os.utime(path, (1000, 1000))
+        assert probing(other.pid, "eval", "1").out == "1\n"
+        assert not os.path.exists(paths[old])
+        assert all(os.path.exists(path) for path in (paths[young], paths[living], text))
+        assert probing(living.pid, "eval", "1").out == "1\n"
+        os.utime(paths[young], (1000, 1000))
+        assert probing(last.pid, "inject").code == OK
+        assert not os.path.exists(paths[young])
+    finally:
+        os.unlink(text)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_program_that_becomes_another_user(target, probing):
     process = target("obeys.py")
