@@ -265,7 +265,7 @@ void prb_agent_seeker_deinit(struct prb_agent_seeker *seeker)
 }
 
 /** Under its own name, as it was given in memory, or as a copy that was removed. */
-static bool has_library(const struct prb_target *t)
+bool prb_agent_is_mapped(const struct prb_target *t)
 {
 	static const char name[] = "libprobing-agent.so",
 			  in_memory[] = "memfd:", copy[] = "probing-";
@@ -325,7 +325,7 @@ enum prb_agent_state prb_agent_seek(struct prb_agent_seeker *seeker, struct prb_
 	struct names names;
 	const char *sockets;
 
-	if (!has_library(t))
+	if (!prb_agent_is_mapped(t))
 		return PRB_AGENT_NONE;
 
 	prb_auto_error struct prb_error *err = read_sockets(seeker, t);

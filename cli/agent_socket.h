@@ -16,6 +16,12 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_C
 /** Removes what agents of killed processes of its user have left, where @p t has its own socket. */
 void prb_agent_tidy(struct prb_target *t);
 
+/**
+ * Whether the agent's library is among the maps of @p t, under one of the names that it is loaded
+ * by; where it was renamed, only loading it tells.
+ */
+bool prb_agent_is_mapped(const struct prb_target *t);
+
 /** What is to be seen of an agent from outside, without talking to it. */
 enum prb_agent_state {
 	PRB_AGENT_NONE,

@@ -3,6 +3,7 @@
 
 #include "cli/agent_client.h"
 #include "cli/agent_load.h"
+#include "cli/agent_socket.h"
 #include "cli/commands.h"
 #include "cli/eval.h"
 #include "cli/exit.h"
@@ -76,15 +77,15 @@ static struct prb_error *check_settings(const struct inject_settings *s)
 /** Loads the agent, unless it is there. */
 static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_result *ret)
 {
-	struct prb_agent *agent;
-	struct prb_error *err = prb_agent_connect(t, &agent);
+	struct prb_agent *agent = NULL;
+	struct prb_error *err = prb_agent_is_mapped(t) ? prb_agent_connect(t, &agent) : NULL;
 
-	if (!err) {
+	if (agent) {
 		prb_agent_close(agent);
 		ret->already = true;
 		return NULL;
 	}
-	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+	if (err && !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return err;
 	err = prb_agent_load(t, ret);
 	/* One whose socket was removed has made another; no more was done. */
