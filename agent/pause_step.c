@@ -76,7 +76,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 {
 	struct prba_connection *c;
 	enum prb_wire_outcome how = PRB_WIRE_REFUSED;
-	const char *problem = NULL;
+	const char *problem = NULL, *lost = NULL;
 	bool to_line, taken = true, arrived;
 
 	prba_pause_lock();
@@ -88,6 +88,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 	if (!problem) {
 		taken = let_run(by, c);
 		arrived = prba_stepping_release();
+		lost = to_line && !arrived ? prba_stepping_lost() : NULL;
 		how = !taken || (to_line && !arrived && prba_pause_has_to_end())
 			      ? PRB_WIRE_INTERRUPTED
 		      : to_line && !arrived ? PRB_WIRE_TIMED_OUT
@@ -99,6 +100,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 	pausing->step_text = problem			   ? problem
 			     : !taken			   ? interpreter_ends
 			     : how == PRB_WIRE_INTERRUPTED ? too_late
+			     : lost			   ? lost
 							   : "";
 	prba_pause_changed();
 	return taken;

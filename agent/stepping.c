@@ -31,6 +31,7 @@ static struct {
 	_Atomic(const struct prba_stepper *) stepper; /* what the interpreter calls, or NULL */
 	int life;
 	unsigned long thread;
+	const char *lost;   /* static: why the thread cannot come to its line any more; or NULL */
 	atomic_bool busy;   /* the thread changes what is called; */
 	atomic_bool closed; /* it may not any more */
 
@@ -153,6 +154,7 @@ const char *prba_stepping_begin(const struct prb_wire_step *step)
 	now.thread = step->thread;
 	now.into = step->stride == PRB_WIRE_STRIDE_INTO;
 	now.out = step->stride == PRB_WIRE_STRIDE_OUT;
+	now.lost = NULL;
 	atomic_store(&was_on, true);
 	problem = stepper->prepare(now.into);
 	if (problem)
@@ -196,7 +198,12 @@ void prba_stepping_end(void)
 		prba_wait_for(&never, 0, MOMENT_US);
 		py->PyEval_RestoreThread(state);
 	}
-	stepper->end();
+	now.lost = stepper->end();
+}
+
+const char *prba_stepping_lost(void)
+{
+	return now.lost;
 }
 
 bool prba_stepping_release(void)

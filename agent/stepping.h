@@ -33,6 +33,9 @@ bool prba_stepping_arrived(void);
 /** Takes out of the interpreter what is there of a step, if there is one. As the beginning. */
 void prba_stepping_end(void);
 
+/** Why the thread of the last step could not come to its line any more (static); else NULL. */
+const char *prba_stepping_lost(void);
+
 /**
  * Python was taken, or cannot be: the thread that waits at its line goes on, as far as it can.
  * Whether one did.

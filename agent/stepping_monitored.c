@@ -256,7 +256,7 @@ static bool register_all(bool on)
 	return all;
 }
 
-static void end(void)
+static const char *end(void)
 {
 	/* First what is called: without a GIL, a change of events waits for who is about to call.
 	 */
@@ -268,6 +268,7 @@ static void end(void)
 	}
 	now.count = 0;
 	call("free_tool_id", number(now.tool), NULL, NULL, NULL);
+	return NULL;
 }
 
 static const char *prepare(bool into)

@@ -18,8 +18,9 @@ struct prba_stepper {
 	const char *(*prepare)(bool into);
 	/** For the thread that is in that frame now; the same. */
 	const char *(*begin)(object *frame);
-	/** For who pauses, or in a child after fork() for any thread. */
-	void (*end)(void);
+	/** For who pauses, or in a child after fork() for any thread. Why the interpreter calls no
+	 * more (static), if it has ceased to; else NULL. */
+	const char *(*end)(void);
 };
 
 extern const struct prba_stepper prba_stepper_traced, prba_stepper_monitored;

@@ -65,11 +65,20 @@ static const char *begin(object *frame)
 	return NULL;
 }
 
-static void end(void)
+static const char *end(void)
 {
-	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
-		if (state == now.state)
-			prba_places_set(&now.at, state, PRBA_TRACES, traced, false);
+	void *state = prba_places_first();
+	bool ours;
+
+	while (state && state != now.state)
+		state = py->PyThreadState_Next(state);
+	if (!state)
+		return NULL; /* it has left Python, as is to be seen */
+	ours = prba_places_has(&now.at, state, PRBA_TRACES, traced);
+	prba_places_set(&now.at, state, PRBA_TRACES, traced, false);
+	return ours ? NULL
+		    : "it has called sys.settrace() meanwhile, so that its lines are not told any "
+		      "more";
 }
 
 const struct prba_stepper prba_stepper_traced = {.prepare = prepare, .begin = begin, .end = end};

@@ -111,6 +111,12 @@ bool prba_places_is_foreign(const struct prba_places *places, const void *state,
 	return found && found != (uintptr_t)ours;
 }
 
+bool prba_places_has(const struct prba_places *places, const void *state, enum prba_traces which,
+		     prba_tracer *ours)
+{
+	return function_of(places, state, which) == (uintptr_t)ours;
+}
+
 /** By the interpreter's own function for other threads, or by its own for the one that runs. */
 static void change(void *state, enum prba_traces which, prba_tracer *function)
 {

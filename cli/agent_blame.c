@@ -91,11 +91,13 @@ struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds, boo
 					  "until that thread makes it");
 }
 
-struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double seconds)
+struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double seconds,
+				       const char *why)
 {
 	prb_auto_str struct prb_str who = {};
-	struct prb_error *err = prb_error_create(
-		PRB_ERROR_TIMEOUT, "thread %d came to no such line within %g s", (int)tid, seconds);
+	struct prb_error *err = prb_error_create(PRB_ERROR_TIMEOUT,
+						 "thread %d came to no such line within %g s%s%s",
+						 (int)tid, seconds, *why ? ": " : "", why);
 
 	see(t, false, tid, &who);
 	return prb_error_hint(err, "it is paused again: %s",

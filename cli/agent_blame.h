@@ -25,8 +25,9 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seco
 struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds,
 				       bool asked_for) PRB_MUST_CHECK;
 
-/** The error for a thread of a paused process that made no step to a line in @p seconds. */
-struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid,
-				       double seconds) PRB_MUST_CHECK;
+/** The error for a thread of a paused process that made no step to a line in @p seconds; @p why:
+ * as the agent says, or "". */
+struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double seconds,
+				       const char *why) PRB_MUST_CHECK;
 
 #endif

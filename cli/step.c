@@ -115,7 +115,8 @@ static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
 	if (thread && how == PRB_WIRE_TIMED_OUT)
 		return prb_step_has_ended(thread)
 			       ? prb_step_blame_end(t, thread)
-			       : prb_agent_blame_line(t, thread->tid, step->us / 1e6);
+			       : prb_agent_blame_line(t, thread->tid, step->us / 1e6,
+						      prb_str_text(&text));
 	if (!text.length)
 		return not_paused(t);
 	return prb_error_create(how == PRB_WIRE_REFUSED ? PRB_ERROR_UNSUPPORTED : PRB_ERROR_FAILED,

@@ -203,6 +203,26 @@ def test_no_line_in_time(interpreter, case, probing, clean):
     clean(interpreter, process.pid)
 
 
+@on_ones
+def test_a_tracer_that_comes_meanwhile(interpreter, case, probing):
+    """It takes the place of what tells the lines before 3.12, which is said."""
+    process = case(interpreter, "retraces")
+    support.wait_for_sleep(process.pid, "pipe_read", tid=process.pid)
+    with Pause(process.pid) as pause:
+        process.send(b"go\n")
+        done = probing(process.pid, "step", "--over")
+        assert done.code == OK and "in retraces at step_cases.py" in done.out, done
+        done = probing(process.pid, "step", "--over", "--timeout", "500ms")
+        if interpreter.version >= (3, 12):
+            assert done.code == OK and "in retraces at step_cases.py" in done.out, done
+        else:
+            assert done.code == TIMEOUT and "called sys.settrace() meanwhile" in done.err, done
+        done = probing(process.pid, "step")
+        assert done.code == UNSUPPORTED and TRACER in done.err, done
+        pause.interrupt()
+    assert process.line() == "ready"
+
+
 TRACER = "the program has a tracer of its own"
 REFUSALS = [("traced", (3, 6), (3, 99), TRACER), ("covered", (3, 12), (3, 99), TRACER),
             ("debugged", (3, 12), (3, 99), TRACER), ("full", (3, 12), (3, 99), "no place left"),

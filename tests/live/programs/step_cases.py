@@ -31,6 +31,14 @@ def traced():
     sleeps()
 
 
+def retraces():
+    """In the middle of a step."""
+    say("ready")
+    sys.stdin.readline()
+    sys.settrace(lambda *_: None)
+    sleeps()
+
+
 def covered():
     sys.monitoring.use_tool_id(sys.monitoring.COVERAGE_ID, "coverage")
     sleeps()
