@@ -71,6 +71,16 @@ def test_text(build, idle, probing):
             OK, "%s: already loaded in process %d\n" % (library, idle.pid))
 
 
+def test_long_arguments(build, idle):
+    """What has no place in the memory that is lent is refused before anything is loaded."""
+    library, before = build.library(), Look(idle.pid)
+    code, _, err = inject(idle.pid, library, "--symbol", "fault_touch", "--arg", "x" * 20000)
+    assert code == USAGE and "is too long" in err and not is_mapped(idle.pid, library), err
+    wait_until_same(before)
+    code, out, err = inject(idle.pid, library, "--symbol", "fault_touch", "--arg", "x" * 8000)
+    assert code == OK and out["value"] == 9000, (code, out, err)
+
+
 def test_loaded_once(build, idle):
     library = build.library()
     assert_loads(idle, library)
