@@ -63,6 +63,8 @@ class Gdb(Debugger):
         def fact(name):
             if name == "task":
                 return facts.numbers_text(map(tid_of, self._threads))
+            if name.startswith("task/") and name.endswith("/comm"):
+                return files.thread_name(int(name.split("/")[1]))
             return exe_path() if name == "exe" else files.read(name)
 
         return fact

@@ -9,8 +9,10 @@ import gdb
 from .core import facts
 
 CHUNK = 8192  # bytes: what comes fits a packet, also when half of it has to be escaped
-# Of one line, with which they end.
-LINES = re.compile("(task/[0-9]+/)?(stat|syscall|schedstat)$")
+# The kernel gives them in one piece, which ends with a line: what is less than was asked for is all.
+WHOLE = re.compile("(task/[0-9]+/)?(stat|status|syscall|schedstat)$")
+# Names in which nothing has to be written in another way.
+THREAD = re.compile(b'<thread id="(?:p([0-9a-f]+)\\.)?([0-9a-f]+)"[^>]* name="([ !#-%\'-;=@-~]+)"')
 ESCAPED = re.compile(b"}(.)", re.DOTALL)
 
 
@@ -18,11 +20,13 @@ class Files:
     """Those in /proc/PID of an inferior; for as long as nobody else asks gdb for files."""
 
     def __init__(self, inferior):
+        self._pid = inferior.pid
         self._folder = "/proc/%d/" % inferior.pid
         connection = getattr(inferior, "connection", None)
         # From gdb 12 on the requests themselves can be sent, some times faster than gdb's command.
         self._connection = connection if hasattr(connection, "send_packet") else None
         self._chosen = False  # whose files
+        self._names = None  # {tid: name of the thread}, as the stub lists them
 
     def read(self, name):
         """None if it cannot be had."""
@@ -38,11 +42,37 @@ class Files:
             data = mappings()
         return data
 
+    def thread_name(self, tid):
+        """The text of "task/TID/comm"; None also if the requests themselves cannot be sent."""
+        if self._connection is None:
+            return None
+        if self._names is None:
+            self._names = self._listed_names()
+        return self._names.get(tid) or self.read("task/%d/comm" % tid)
+
+    def _listed_names(self):
+        """One request for those of all threads. A stub writes some characters as others: a name that
+        may have such ones is left out."""
+        text, more = b"", b"m"
+        while more == b"m":
+            try:
+                answer = self._send("qXfer:threads:read::%x,%x" % (len(text), CHUNK))
+            except gdb.error:
+                return {}
+            more, text = answer[:1], text + answer[1:]
+            if not answer[1:] and more == b"m":
+                return {}
+        return {int(tid, 16): name + b"\n" for pid, tid, name in THREAD.findall(text)
+                if not pid or int(pid, 16) == self._pid} if more == b"l" else {}
+
+    def _send(self, text):
+        """What is answered."""
+        answer = self._connection.send_packet(text.encode()) or b""
+        return ESCAPED.sub(lambda found: bytes((found.group(1)[0] ^ 0x20,)), answer)
+
     def _packet(self, text):
         """(number, data) that is answered; a negative number is an error."""
-        answer = self._connection.send_packet(text.encode())
-        head, _, data = (answer or b"").partition(b";")
-        data = ESCAPED.sub(lambda found: bytes((found.group(1)[0] ^ 0x20,)), data)
+        head, _, data = self._send(text).partition(b";")
         try:
             return int(head[1:].split(b",")[0], 16) if head[:1] == b"F" else -1, data
         except ValueError:
@@ -63,7 +93,7 @@ class Files:
                 break
             pieces.append(data)
             at += length
-            if data.endswith(b"\n") and LINES.match(name):
+            if length < CHUNK and data.endswith(b"\n") and WHOLE.match(name):
                 length = 0
                 break
         self._packet("vFile:close:%x" % file)

@@ -397,19 +397,26 @@ static struct prb_error *split_argv(const struct prb_str *cmdline, struct prb_du
 	return NULL;
 }
 
-struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons *pythons)
+static struct prb_error *describe_command(struct prb_capture *c)
 {
 	prb_auto_str struct prb_str exe = {}, cmdline = {};
+
+	prb_error_destroy(prb_target_read_link(c->target, &exe, "exe"));
+	PRB_TRY(prb_str_copy(prb_str_text(&exe), &c->dump->exe));
+	prb_error_destroy(prb_target_read_file(c->target, &cmdline, "cmdline"));
+	return split_argv(&cmdline, c->dump);
+}
+
+struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons *pythons)
+{
 	struct prb_dump *dump = c->dump;
 	const struct prb_python *py = pythons->list.items[0];
 
 	dump->kind = c->target->kind;
 	dump->pid = c->target->pid;
 	dump->timestamp = c->target->time;
-	prb_error_destroy(prb_target_read_link(c->target, &exe, "exe"));
-	PRB_TRY(prb_str_copy(prb_str_text(&exe), &dump->exe));
-	prb_error_destroy(prb_target_read_file(c->target, &cmdline, "cmdline"));
-	PRB_TRY(split_argv(&cmdline, dump));
+	if (!c->options->no_command)
+		PRB_TRY(describe_command(c));
 	dump->free_threaded = py->layout.free_threaded;
 	dump->debug_build = py->layout.debug_build;
 	dump->gil_known = !py->layout.free_threaded &&

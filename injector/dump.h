@@ -31,9 +31,10 @@ struct prb_dump;
 struct prb_dump_options {
 	enum prb_dump_mode mode;
 	bool locals, native, source;
-	bool main_only; /**< only the main thread */
-	bool no_waits;	/**< what threads wait for, also for the GIL, is not wanted */
-	pid_t tid;	/**< only this thread; 0: all */
+	bool main_only;	 /**< only the main thread */
+	bool no_waits;	 /**< what threads wait for, also for the GIL, is not wanted */
+	bool no_command; /**< exe and argv are not wanted */
+	pid_t tid;	 /**< only this thread; 0: all */
 	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:
 	 * native frames need all Python frames, and what a lock is takes some. */
 	unsigned max_frames;

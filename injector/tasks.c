@@ -147,11 +147,40 @@ static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_
 	prb_task_note(tasks, task);
 }
 
+/*
+ * Threads that a debugger holds are traced, so that only their names are to be had, which it may
+ * know. False if it does not, or if `stat` would write the name in another way.
+ */
+static bool read_held(struct prb_target *t, struct prb_task_watch *task)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_error struct prb_error *err = NULL;
+	size_t length;
+
+	if (t->kind != PRB_TARGET_DEBUGGER || !t->held || t->recorder)
+		return false;
+	err = prb_target_read_file(t, &text, "task/%d/comm", task->tid);
+	length = err ? 0 : strcspn(text.data, "\n");
+	if (!length || length >= sizeof(task->name) || length + 1 != text.length)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (text.data[i] < ' ' || text.data[i] > '~' || text.data[i] == '\\')
+			return false;
+	memcpy(task->name, text.data, length);
+	task->name[length] = '\0';
+	task->state = 't';
+	return true;
+}
+
 /* A core or a snapshot: the text of `stat` is all there is, and nothing moves. */
 static struct prb_error *read_recorded(struct prb_target *t, struct prb_task_watch *task)
 {
 	prb_auto_str struct prb_str stat = {};
-	struct prb_error *err = prb_target_read_file(t, &stat, "task/%d/stat", task->tid);
+	struct prb_error *err;
+
+	if (read_held(t, task))
+		return NULL;
+	err = prb_target_read_file(t, &stat, "task/%d/stat", task->tid);
 
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return err;

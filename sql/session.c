@@ -70,14 +70,18 @@ void prb_session_destroy(struct prb_session *session)
 	free(session);
 }
 
-/** Its rank in a distributed job, by its environment; -1 if it has none. */
-static long rank_of(struct prb_target *target)
+long prb_session_rank(struct prb_session_target *target)
 {
 	prb_auto_str struct prb_str environment = {};
-	struct prb_error *err = prb_target_read_file(target, &environment, "environ");
+	struct prb_error *err;
 
+	if (target->ranked)
+		return target->rank;
+	err = prb_target_read_file(target->target, &environment, "environ");
+	target->rank = err ? -1 : prb_process_job(&environment).rank;
+	target->ranked = true;
 	prb_error_destroy(err);
-	return err ? -1 : prb_process_job(&environment).rank;
+	return target->rank;
 }
 
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
@@ -86,8 +90,7 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 	struct prb_session_target *t = prb_vec_push(&session->targets);
 
 	if (t)
-		*t = (struct prb_session_target){
-			.target = target, .name = strdup(name), .rank = rank_of(target)};
+		*t = (struct prb_session_target){.target = target, .name = strdup(name)};
 	if (!t || !t->name) {
 		if (t)
 			session->targets.count--;

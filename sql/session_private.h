@@ -13,7 +13,8 @@
 struct prb_session_target {
 	struct prb_target *target;
 	char *name;
-	long rank; /**< in its distributed job; -1 if it has none */
+	long rank;   /**< see prb_session_rank() */
+	bool ranked; /**< it is known */
 	/** Of the statement that runs; NULL until a table is read. */
 	struct prb_instant *instant;
 };
@@ -51,6 +52,10 @@ enum { PRB_TEXT_MAX = 16 * 1024 * 1024 };
 
 /** Columns that each table of targets has besides its own. */
 enum { PRB_LEAD_TARGET, PRB_LEAD_PID, PRB_LEAD_RANK, PRB_LEAD_COUNT };
+
+/** Its rank in a distributed job, by its environment, which is read when it is first asked for; -1
+ * if it has none. */
+long prb_session_rank(struct prb_session_target *target);
 
 /** Tells a warning, once in a session. */
 void prb_session_warn(struct prb_session *session, const char *text);

@@ -347,13 +347,13 @@ static int eof(sqlite3_vtab_cursor *base)
 static void lead_column(const struct prb_vtab *table, const struct cursor *cursor, unsigned column,
 			sqlite3_context *context)
 {
-	const struct prb_session_target *target = &table->session->targets.items[cursor->target];
+	struct prb_session_target *target = &table->session->targets.items[cursor->target];
 
 	if (column == PRB_LEAD_TARGET)
 		sqlite3_result_text(context, target->name, -1, SQLITE_STATIC);
 	else if (column == PRB_LEAD_PID && target->target->pid)
 		sqlite3_result_int64(context, target->target->pid);
-	else if (column == PRB_LEAD_RANK && target->rank >= 0)
+	else if (column == PRB_LEAD_RANK && prb_session_rank(target) >= 0)
 		sqlite3_result_int64(context, target->rank);
 }
 

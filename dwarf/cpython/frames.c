@@ -260,7 +260,7 @@ static struct prb_error *fetch_chunks(struct prb_mem *mem, uint64_t chunk, uint6
 
 	if (!buffer)
 		return prb_error_nomem();
-	for (size_t n = 0; n < MAX_CHUNKS; n++) {
+	for (size_t n = 0; chunk && n < MAX_CHUNKS; n++) {
 		size_t length = (size_t)(end - chunk);
 
 		if (chunk >= end || length > MAX_CHUNK || length < sizeof(*buffer))
@@ -281,7 +281,7 @@ static struct prb_error *read_ahead(const struct walk *w, uint64_t tstate, uint6
 	if (!w->mem->kept || offset < 0)
 		return NULL;
 	struct prb_error *err = prb_mem_read_u64(w->mem, tstate + (uint64_t)offset, &chunk);
-	if (!err && chunk)
+	if (!err)
 		err = fetch_chunks(w->mem, chunk, first);
 	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
 }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the plugin in gdb asks of a gdbserver: each request takes a round trip to its machine."""
+
+import collections
+import os
+import re
+
+import debuggers
+import support
+from debuggers import gdb, known, sleeper  # noqa: F401 (fixtures)
+
+pytestmark = debuggers.needs_gdbserver
+STACKS = support.ROOT / "tests" / "bench" / "stacks.py"
+
+
+def test_a_stack_takes_few_requests_to_a_gdbserver(sleeper):
+    _, sent = requests(sleeper, "probing backtrace")
+    # It took 480 when keys of dicts were compared one by one and all files looked at.
+    assert any(packet.startswith("m7f") for packet in sent) and len(sent) < 220, len(sent)
+
+
+def requests(process, *commands):
+    """A session behind a gdbserver, and what the last of the commands sends."""
+    with debuggers.gdbserver(process.pid) as address:
+        session = gdb("target remote " + address, *commands[:-1], "set debug remote 1", commands[-1],
+                      "set debug remote 0", arguments=[os.readlink("/proc/%d/exe" % process.pid)])
+    return session, re.findall(r"Sending packet: \$(\S+)", session.out + session.err)
+
+
+def test_frames_are_read_many_at_once(target, known):
+    process = target("deep.py", "2000", "blocked", interpreter=known)
+    session, sent = requests(process, "probing query SELECT max(depth) FROM python.stacks")
+    assert re.search(r"^ *20\d\d$", session.out, re.M), session
+    lengths = [int(packet.split(",")[1].split("#")[0], 16) for packet in sent if packet[0] == "m"]
+    # One after the other they take a page at most for each request.
+    assert sum(length for length in lengths if length > 5000) > 2000 * 50, lengths
+
+
+def test_a_file_with_bytes_that_are_escaped_takes_no_copy(target, known):
+    """gdb's own command makes one, for which we would load tempfile."""
+    process = target("sleeper.py", interpreter=known, env={"ODD": "}#$*]\n"})
+    with debuggers.gdbserver(process.pid) as address:
+        session = gdb("target remote " + address, "probing query -f json SELECT value FROM "
+                      "process.environ WHERE name = 'ODD'",
+                      "python import sys; print('copied', 'tempfile' in sys.modules)",
+                      arguments=[os.readlink("/proc/%d/exe" % process.pid)])
+    assert '[{"value":"}#$*]\\n"}]' in session.out, session
+    assert "copied False" in session.out, session
+
+
+def kinds(sent):
+    """{kind of request: how many}"""
+    return collections.Counter(re.match(r"vFile:[a-z]+|[a-zA-Z]", packet).group(0)
+                               for packet in sent)
+
+
+def test_all_threads_take_few_requests(target, newest):
+    process = target(STACKS, "8", "50", "idle", interpreter=newest)
+    session, sent = requests(process, "probing backtrace --all")
+    assert sum(int(n) for n in re.findall(r"(\d+) calls deep", session.out)) >= 8 * 45, session
+    assert not [packet for packet in sent if packet.startswith("m0,")], sent
+    # It took 230; of files "maps", "status", and "syscall" of each thread.
+    assert kinds(sent)["vFile:open"] <= 10 and len(sent) <= 180, kinds(sent)
