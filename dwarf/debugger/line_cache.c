@@ -13,7 +13,9 @@ enum {
 	SLAB_LINES = 128,
 	CALL_LINES = 512, /* most that one call reads: 256 KiB */
 	PAGE_LINES = PRB_PAGE_SIZE / PRB_LINE_SIZE,
-	AHEAD_LINES = PAGE_LINES, /* most that are read because their neighbours were */
+	FAR_LINES = 2 * PAGE_LINES, /* what fits one packet of gdb */
+	CHEAP_NS = 30000,	    /* a call that took no longer went nowhere */
+	AHEAD_LINES = PAGE_LINES,   /* most that are read because their neighbours were */
 };
 
 struct prb_error *prb_line_cache_init(struct prb_line_cache *cache,
@@ -78,10 +80,19 @@ static bool on_trial(const struct prb_line_cache *cache)
 	return cache->trials < PRB_LINE_TRIALS * 2;
 }
 
-/* Of most pages some lines are needed. */
-static bool wants_page(const struct prb_line_cache *cache)
+/*
+ * How many lines are read where one is needed, from a multiple of that number on: of most pages
+ * some are needed, and of those next to them where bytes cost nearly nothing.
+ */
+static uint64_t window(const struct prb_line_cache *cache)
 {
-	return on_trial(cache) ? cache->trials % 2 : cache->page_ns < cache->line_ns / 2 * 3;
+	if (on_trial(cache))
+		return cache->trials % 2 ? PAGE_LINES : 1;
+	if (cache->line_ns < CHEAP_NS)
+		return 1;
+	if (cache->page_ns < cache->line_ns / 8 * 9)
+		return FAR_LINES;
+	return cache->page_ns < cache->line_ns / 2 * 3 ? PAGE_LINES : 1;
 }
 
 static int64_t now_ns(void)
@@ -146,28 +157,40 @@ static void read_ahead(const struct prb_line_cache *cache, uint64_t *first, uint
 }
 
 /*
+ * Reads the line @p first, those up to @p last, and the rest of windows of @p lines, as far as they
+ * are missing and one call can; gives how many, from *begin on.
+ */
+static size_t read_windows(struct prb_line_cache *cache, uint64_t first, uint64_t last,
+			   uint64_t lines, uint64_t *begin)
+{
+	uint64_t most;
+
+	if (!on_trial(cache))
+		read_ahead(cache, &first, &last);
+	last |= lines - 1;
+	while (first % lines && !find(cache, first - 1))
+		first--;
+	*begin = first;
+	most = PRB_MIN(last - first + 1, (uint64_t)CALL_LINES);
+	if (on_trial(cache))
+		most = lines;
+	if (cache->count + most > PRB_LINES_MAX)
+		forget(cache);
+	return ask(cache, first, missing(cache, first, most));
+}
+
+/*
  * Gets the line @p first, and what else is wanted up to @p last; *got lines are there then. What
- * cannot be read in one piece may still be read line by line.
+ * cannot be read in one piece may still be read page by page, or line by line.
  */
 static struct prb_error *fetch(struct prb_line_cache *cache, uint64_t first, uint64_t last,
 			       size_t *got)
 {
-	uint64_t begin = first, most;
-	size_t count;
+	uint64_t begin, lines = window(cache);
+	size_t count = read_windows(cache, first, last, lines, &begin);
 
-	if (!on_trial(cache))
-		read_ahead(cache, &begin, &last);
-	if (wants_page(cache)) {
-		last |= PAGE_LINES - 1;
-		while (begin % PAGE_LINES && !find(cache, begin - 1))
-			begin--;
-	}
-	most = PRB_MIN(last - begin + 1, (uint64_t)CALL_LINES);
-	if (on_trial(cache))
-		most = cache->trials % 2 ? PAGE_LINES : 1;
-	if (cache->count + most > PRB_LINES_MAX)
-		forget(cache);
-	count = ask(cache, begin, missing(cache, begin, most));
+	if (begin + count <= first && lines > PAGE_LINES)
+		count = read_windows(cache, first, first, PAGE_LINES, &begin);
 	if (begin + count <= first) {
 		begin = first;
 		count = ask(cache, begin, 1);
