@@ -11,6 +11,7 @@ from .core import commands, facts
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 from .gdb_files import Files
+from .gdb_threads import Selection, find_thread, tid_of
 
 
 class Gdb(Debugger):
@@ -109,7 +110,7 @@ class Gdb(Debugger):
 
     def control(self):
         from .gdb_run import GdbControl
-        return GdbControl(find_thread)
+        return GdbControl()
 
     def stop_at(self, address):
         from .gdb_break import stop_at
@@ -138,30 +139,6 @@ class Gdb(Debugger):
         gdb.write("probing: %s\n" % text, gdb.STDERR)
 
 
-class Selection:
-    """Puts the selected thread and frame back."""
-
-    def __enter__(self):
-        self.thread = gdb.selected_thread()
-        try:
-            self.frame = gdb.selected_frame()
-        except gdb.error:
-            self.frame = None
-
-    def __exit__(self, *_):
-        if self.thread and self.thread.is_valid():
-            self.thread.switch()
-        if self.frame and self.frame.is_valid():
-            self.frame.select()
-
-
-def find_thread(tid):
-    for thread in gdb.selected_inferior().threads():
-        if tid_of(thread) == tid:
-            return thread
-    return None
-
-
 def frame_registers(frame, names):
     found = {}
     for name in names:
@@ -179,12 +156,6 @@ def exe_path():
         return None
     prefix = "target:"
     return (path[len(prefix):] if path.startswith(prefix) else path).encode()
-
-
-def tid_of(thread):
-    """The number that the kernel gave it; a process that is not threaded may lack one."""
-    pid, lwp, _ = thread.ptid
-    return lwp or pid
 
 
 FACE = Gdb()

@@ -7,6 +7,7 @@ import gdb
 
 from .core import control
 from .core.errors import Problem
+from .gdb_threads import Selection, find_thread, tid_of
 
 LOCKING = "scheduler-locking"
 # With it gdb 16 lets only a thread that is new run on, not the one that made it, behind a gdbserver
@@ -18,17 +19,13 @@ SETTINGS = ((LOCKING, None), ("language", "c"), ("suppress-cli-notifications", "
 
 
 class GdbControl(control.Control):
-    def __init__(self, find_thread):
-        self._find_thread = find_thread
+    def __init__(self):
+        self._selection = Selection()
         self._called = {}  # {thread: function}, the last one
         self._catch = None  # number of the catchpoint that stops at SIGURG
 
     def __enter__(self):
-        self._thread = gdb.selected_thread()
-        try:
-            self._frame = gdb.selected_frame()
-        except gdb.error:
-            self._frame = None
+        self._selection.__enter__()
         self._disabled = [b for b in gdb.breakpoints() if b.enabled]
         self._signal = self._how_urgent()
         for breakpoint in self._disabled:
@@ -77,10 +74,7 @@ class GdbControl(control.Control):
         quiet("handle SIGURG %s" % self._signal)
         for name, value in self._before:
             quiet("set %s %s" % (name, {None: "auto", True: "on", False: "off"}.get(value, value)))
-        if self._thread and self._thread.is_valid():
-            self._thread.switch()
-            if self._frame and self._frame.is_valid():
-                self._frame.select()
+        self._selection.__exit__()
 
     def _how_urgent(self):
         words = quiet("info signals SIGURG").splitlines()[-1].split()[1:4]
@@ -99,7 +93,7 @@ class GdbControl(control.Control):
         gdb.selected_inferior().write_memory(address, data)
 
     def _select(self, tid, alone):
-        thread = self._find_thread(tid)
+        thread = find_thread(tid)
         if thread is None:
             raise Problem("thread %d has ended: try again" % tid)
         thread.switch()
@@ -155,7 +149,7 @@ class GdbControl(control.Control):
 
     def _reason(self, tid, addresses, event):
         now = gdb.selected_thread()
-        if (now.ptid[1] or now.ptid[0]) == tid and gdb.newest_frame().pc() in addresses:
+        if tid_of(now) == tid and gdb.newest_frame().pc() in addresses:
             return control.STOPPED, ""
         if isinstance(event, gdb.SignalEvent):
             if event.stop_signal == "SIGURG":
