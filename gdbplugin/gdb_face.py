@@ -14,6 +14,12 @@ from .gdb_files import Files
 from .gdb_threads import Selection, find_thread, tid_of
 
 
+# Of a system call: its number and arguments, where the kernel shows them, and where it was made.
+CALL = {"x86_64": ["orig_rax", "rdi", "rsi", "rdx", "r10", "r8", "r9", "rsp", "rip"],
+        "aarch64": ["sp", "pc"]}
+NO_CALL = 2 ** 64 - 1
+
+
 class Gdb(Debugger):
     name = "gdb"
     _threads = ()
@@ -66,9 +72,26 @@ class Gdb(Debugger):
                 return facts.numbers_text(map(tid_of, self._threads))
             if name.startswith("task/") and name.endswith("/comm"):
                 return files.thread_name(int(name.split("/")[1]))
+            if name.startswith("task/") and name.endswith("/syscall"):
+                return self._call(int(name.split("/")[1]), files.read(name))
             return exe_path() if name == "exe" else files.read(name)
 
         return fact
+
+    def _call(self, tid, text):
+        """The @text of "task/TID/syscall", or what registers say: after a call of a function, a
+        gdbserver gives them back to the kernel only when the thread goes on."""
+        words = (text or b"").split()
+        if len(words) != 3:  # "-1 SP PC": in no call
+            return text
+        names = CALL.get(self.machine(), [])
+        found = self.registers(tid, names)
+        if len(found) != len(names) or not names or found[names[-1]] == int(words[2], 16):
+            return text
+        values = ["%#x" % found[name] for name in names]
+        number = found[names[0]] if len(names) > 2 else NO_CALL
+        parts = ["-1"] + values[-2:] if number == NO_CALL else ["%d" % number] + values[1:]
+        return (" ".join(parts) + "\n").encode()
 
     def thread(self):
         thread = gdb.selected_thread()

@@ -121,3 +121,20 @@ def test_behind_a_gdbserver(interpreter, target, mode):
                                 arguments=[os.readlink("/proc/%d/exe" % process.pid)])
     assert printed(session, "one").endswith("[1, 2, 3]"), session
     assert debuggers.shell(process, "40 + 2") == "42\n" and process.alive()
+
+
+@debuggers.needs_gdb
+@debuggers.needs_gdbserver
+@MUSL
+def test_code_right_after_inject_behind_a_gdbserver(interpreter, target):
+    """The kernel does not know yet that the thread is back in its call: gdbserver tells it when the
+    thread goes on."""
+    process = target("evaluated.py", "idle", interpreter=interpreter)
+    waits = "probing query -f json SELECT waits_for FROM python.threads"
+    with debuggers.gdbserver(process.pid) as address:
+        session = debuggers.gdb("target remote " + address, ("before",), waits, "probing inject",
+                                ("after",), waits, ("eval",), "probing eval numbers",
+                                arguments=[os.readlink("/proc/%d/exe" % process.pid)])
+    assert session.rows("before") == session.rows("after"), session
+    assert session.rows("before")[0]["waits_for"] == "read", session
+    assert printed(session, "eval").endswith("[1, 2, 3]") and process.alive(), session
