@@ -97,10 +97,8 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	struct prb_wire_frozen said;
 	int64_t held = prba_pause_held_us();
 
-	if (prb_wire_get_frozen(frame, &said)) {
-		prba_pause_end_hold();
-		prba_pause_note_frozen(c, &said);
-	}
+	if (prb_wire_get_frozen(frame, &said))
+		prba_pause_end_hold(prba_pause_note_frozen(c, &said) && said.gives_way);
 	prba_pause_hold_mutex(c, frame);
 	if (frame->type != PRB_WIRE_RESUME)
 		return NULL;
@@ -146,7 +144,6 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 
 	prba_pause_lock();
 	pausing->held = true;
-	pausing->holder = (pid_t)syscall(SYS_gettid);
 	pausing->since_us = prba_pause_now_us();
 	pausing->ran_us = pausing->until_us = 0;
 	prba_pause_unlock();

@@ -45,7 +45,7 @@ struct prba_pausing {
 	struct prb_wire_frozen said; /**< then */
 	bool opened;		     /**< they were let go while code ran, */
 	int64_t opened_us;	     /**< and when */
-	pid_t holder;		     /**< its thread */
+	pid_t holder;		     /**< its worker, also while that waits for the GIL */
 	bool ends;
 	enum prb_wire_outcome how;
 	struct prba_connection *steps; /**< whose step is wanted, or made; NULL: none is */
@@ -87,15 +87,16 @@ void prba_pause_tell(struct prba_connection *by, uint16_t type, const void *data
 /** Under the lock: the program may run although the holder is at work. */
 void prba_pause_open_up(void);
 
-/** What the client that pauses says of the other threads. */
-void prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
+/** What the client that pauses says of the other threads; true if that is what was asked last. */
+bool prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
 
 /** Under the lock: asks the client that pauses to stop threads. */
 void prba_pause_send_freeze(struct prba_connection *by, enum prb_wire_freeze which);
 
 /** The server's thread: @p c asks for the GIL's mutex to be held, and has answered what follows. */
 void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame);
-void prba_pause_end_hold(void);
+/** @p gives_way: who has the GIL waits for the mutex, too. */
+void prba_pause_end_hold(bool gives_way);
 /** In a child after fork(), whose interpreter makes its GIL anew. */
 void prba_pause_forget_hold(void);
 

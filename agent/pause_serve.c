@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
 #include "agent/pause_private.h"
 #include "agent/python.h"
+#include "agent/status.h"
 
-enum { TURN_US = 200, LOOK_US = 50000, CALL_SIZE = 200 };
+enum { TURN_US = 200, LOOK_US = 50000 };
 
 static struct prba_pausing *const pausing = &prba_pausing;
 
@@ -22,15 +20,19 @@ void prba_pause_open(const struct prba_connection *c)
 	prba_pause_unlock();
 }
 
-void prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_frozen *said)
+bool prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_frozen *said)
 {
+	bool last;
+
 	prba_pause_lock();
 	/* Of several, the last one is the answer to what was asked last. */
-	if (c->job.unanswered && !--c->job.unanswered && pausing->by == c && pausing->asked) {
+	last = c->job.unanswered && !--c->job.unanswered && pausing->by == c;
+	if (last && pausing->asked) {
 		pausing->frozen = true;
 		pausing->said = *said;
 	}
 	prba_pause_changed();
+	return last;
 }
 
 void prba_pause_send_freeze(struct prba_connection *c, enum prb_wire_freeze which)
@@ -241,32 +243,13 @@ static void take_turn(struct prba_connection *c)
 	prba_pause_set_state(c, PRBA_JOB_TOOK_TURN);
 }
 
-/** The system call that the holder waits in for a lock, "" if it does not. */
-static void look_at_wait(char call[CALL_SIZE])
-{
-	char path[64], futex[16];
-	ssize_t length = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)pausing->holder);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		length = read(fd, call, CALL_SIZE - 1);
-		close(fd);
-	}
-	call[length > 0 ? length : 0] = '\0';
-	snprintf(futex, sizeof(futex), "%d ", (int)SYS_futex);
-	if (strncmp(call, futex, strlen(futex)) != 0)
-		*call = '\0';
-}
-
 void prba_pause_watch(struct prba_connection *c, uint32_t seen)
 {
-	char before[CALL_SIZE], now[CALL_SIZE];
+	char before[PRBA_STATUS_CALL], now[PRBA_STATUS_CALL];
 
-	look_at_wait(before);
+	prba_status_wait(pausing->holder, before);
 	prba_wait_for(&pausing->wake, seen, LOOK_US);
-	look_at_wait(now);
+	prba_status_wait(pausing->holder, now);
 	if (*now && !strcmp(before, now))
 		prba_pause_open(c);
 }

@@ -10,6 +10,7 @@
  * client can tell who has it.
  */
 #include "agent/connection.h"
+#include "agent/gil_request.h"
 #include "agent/libc.h"
 #include "agent/life.h"
 #include "agent/pause.h"
@@ -56,11 +57,11 @@ static void unlock(_Atomic uint32_t *word)
 
 static void set_wants(struct prba_connection *c, bool wants)
 {
-	if (!c->job.freezes)
-		return;
 	prba_pause_lock();
-	pausing->wants = wants;
-	prba_pause_tell(c, wants ? PRB_WIRE_WANTS : PRB_WIRE_THAW, NULL, 0);
+	pausing->holder = (pid_t)syscall(SYS_gettid);
+	pausing->wants = wants && c->job.freezes;
+	if (c->job.freezes)
+		prba_pause_tell(c, wants ? PRB_WIRE_WANTS : PRB_WIRE_THAW, NULL, 0);
 	prba_pause_unlock();
 }
 
@@ -80,33 +81,42 @@ static bool is_wanted(const struct prba_connection *c)
 	return pausing->by == c && pausing->wants;
 }
 
-/** While the worker is about to take it, the interpreter that it is of does not end. */
-static bool may_hold(const struct prba_connection *c)
+/** The thread for which a mutex may be held; 0: it may not. */
+static pid_t may_hold_for(const struct prba_connection *c)
 {
-	bool wants;
+	pid_t worker;
 
 	prba_pause_lock();
-	wants = is_wanted(c);
+	worker = is_wanted(c) ? pausing->holder : 0;
 	prba_pause_unlock();
-	/* If that is not known, it is gone with its program, unless that may begin another one. */
-	return wants && !held && (prba_life_is_known() || !prba_life_is_embedded()) &&
-	       !prba_python_refusal();
+	/*
+	 * While the worker is about to take the GIL, the interpreter that it is of does not end. If
+	 * that is not known, it is gone with its program, unless that may begin another one.
+	 */
+	return !held && (prba_life_is_known() || !prba_life_is_embedded()) && !prba_python_refusal()
+		       ? worker
+		       : 0;
 }
 
 void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
+	struct prb_wire_hold hold;
 	_Atomic uint32_t *mutex;
-	uint64_t word, condition;
+	pid_t worker;
 	bool wants;
 
-	if (!prb_wire_get_hold(frame, &word, &condition) || !word || !condition || !may_hold(c))
+	if (!prb_wire_get_hold(frame, &hold) || !hold.mutex || !hold.condition)
 		return;
-	mutex = (_Atomic uint32_t *)(uintptr_t)word;
+	worker = may_hold_for(c);
+	if (!worker)
+		return;
+	mutex = (_Atomic uint32_t *)(uintptr_t)hold.mutex;
 	if (!lock(mutex))
 		return;
 	held = mutex;
 	held_until_us = prba_pause_now_us() + HOLD_US;
-	pthread_cond_broadcast((pthread_cond_t *)(uintptr_t)condition);
+	prba_gil_request(&hold, worker);
+	pthread_cond_broadcast((pthread_cond_t *)(uintptr_t)hold.condition);
 	prba_pause_lock();
 	/* It may have come to its turn meanwhile, and the client has let all go. */
 	wants = is_wanted(c);
@@ -114,13 +124,15 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 		prba_pause_send_freeze(c, PRB_WIRE_FREEZE_WAITING);
 	prba_pause_unlock();
 	if (!wants)
-		prba_pause_end_hold();
+		prba_pause_end_hold(false);
 }
 
-void prba_pause_end_hold(void)
+void prba_pause_end_hold(bool gives_way)
 {
-	if (held)
+	if (held) {
+		prba_gil_request_end(gives_way);
 		unlock(held);
+	}
 	held = NULL;
 }
 
@@ -130,11 +142,12 @@ int prba_pause_look_after(void)
 	int64_t left = held ? held_until_us - prba_pause_now_us() : -1;
 
 	if (held && left <= 0)
-		prba_pause_end_hold();
+		prba_pause_end_hold(false);
 	return held ? (int)(left / US_OF_MS) + 1 : -1;
 }
 
 void prba_pause_forget_hold(void)
 {
+	prba_gil_request_forget();
 	held = NULL;
 }

@@ -28,9 +28,9 @@ enum {
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
 	PRB_WIRE_STEP_SIZE = 16,
-	PRB_WIRE_FROZEN_SIZE = 20,
+	PRB_WIRE_FROZEN_SIZE = 24,
 	PRB_WIRE_FREEZE_SIZE = 4,
-	PRB_WIRE_HOLD_SIZE = 16,
+	PRB_WIRE_HOLD_SIZE = 48,
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
 
@@ -59,13 +59,8 @@ enum prb_wire_type {
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
-	/** answers freeze: how many threads could not be stopped, and, if the GIL's mutex is to be
-	 * held and then asked again, the addresses of it and of the condition variable of those
-	 * that gave the GIL away, else 0 */
-	PRB_WIRE_FROZEN = 10,
-	/** after wants: addresses of the GIL's mutex, to be held until frozen comes, and of the
-	 * condition variable of those that wait for it, to be signalled; answered by freeze */
-	PRB_WIRE_HOLD = 11,
+	PRB_WIRE_FROZEN = 10, /**< answers freeze: struct prb_wire_frozen */
+	PRB_WIRE_HOLD = 11,   /**< after wants: struct prb_wire_hold; answered by freeze */
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -349,22 +344,49 @@ static inline int prb_wire_get_number64(const struct prb_wire_frame *frame, uint
 	return 1;
 }
 
-/** True if it is hold, with the addresses. */
-static inline int prb_wire_get_hold(const struct prb_wire_frame *frame, uint64_t *mutex,
-				    uint64_t *condition)
+/**
+ * A request to hold the mutex of the GIL until frozen comes, and to have the thread that has the
+ * GIL give it away; of an earlier client only the first two are there.
+ */
+struct prb_wire_hold {
+	uint64_t mutex;	    /**< of the GIL */
+	uint64_t condition; /**< of those that wait for it, to be signalled */
+	/* Each of 32 bits; 0: not known. */
+	uint64_t locked;  /**< 1 while a thread has the GIL */
+	uint64_t request; /**< its lowest bit has that thread give it away */
+	uint64_t breaker; /**< its lowest bit has it look at that; 0: there is none */
+	/** of a pointer to the state of that thread, in which `request` is an offset then; 0: it is
+	 * an address */
+	uint64_t holder;
+};
+
+static inline int prb_wire_get_hold(const struct prb_wire_frame *frame, struct prb_wire_hold *ret)
 {
-	if (frame->type != PRB_WIRE_HOLD || frame->length < PRB_WIRE_HOLD_SIZE)
+	const uint8_t *at = frame->payload;
+
+	if (frame->type != PRB_WIRE_HOLD || frame->length < 16)
 		return 0;
-	*mutex = prb_wire_get64(frame->payload);
-	*condition = prb_wire_get64(frame->payload + 8);
+	memset(ret, 0, sizeof(*ret));
+	ret->mutex = prb_wire_get64(at);
+	ret->condition = prb_wire_get64(at + 8);
+	if (frame->length < PRB_WIRE_HOLD_SIZE)
+		return 1;
+	ret->locked = prb_wire_get64(at + 16);
+	ret->request = prb_wire_get64(at + 24);
+	ret->breaker = prb_wire_get64(at + 32);
+	ret->holder = prb_wire_get64(at + 40);
 	return 1;
 }
 
-static inline void prb_wire_put_hold(uint8_t at[PRB_WIRE_HOLD_SIZE], uint64_t mutex,
-				     uint64_t condition)
+static inline void prb_wire_put_hold(uint8_t at[PRB_WIRE_HOLD_SIZE],
+				     const struct prb_wire_hold *hold)
 {
-	prb_wire_put64(at, mutex);
-	prb_wire_put64(at + 8, condition);
+	prb_wire_put64(at, hold->mutex);
+	prb_wire_put64(at + 8, hold->condition);
+	prb_wire_put64(at + 16, hold->locked);
+	prb_wire_put64(at + 24, hold->request);
+	prb_wire_put64(at + 32, hold->breaker);
+	prb_wire_put64(at + 40, hold->holder);
 }
 
 /** What the client that pauses says of the program's threads. */
@@ -372,16 +394,21 @@ struct prb_wire_frozen {
 	uint32_t running;   /**< so many could not be stopped */
 	uint64_t mutex;	    /**< that is to be held when it is asked again; 0: none */
 	uint64_t condition; /**< to be signalled then; 0: none */
+	/** to PRB_WIRE_FREEZE_WAITING: 1 if the thread that has the GIL waits for the mutex, too */
+	uint32_t gives_way;
 };
 
 static inline int prb_wire_get_frozen(const struct prb_wire_frame *frame,
 				      struct prb_wire_frozen *ret)
 {
-	if (frame->type != PRB_WIRE_FROZEN || frame->length < PRB_WIRE_FROZEN_SIZE)
+	if (frame->type != PRB_WIRE_FROZEN || frame->length < 20)
 		return 0;
 	ret->running = prb_wire_get32(frame->payload);
 	ret->mutex = prb_wire_get64(frame->payload + 4);
 	ret->condition = prb_wire_get64(frame->payload + 12);
+	/* An earlier client does not say it. */
+	ret->gives_way = frame->length < PRB_WIRE_FROZEN_SIZE ? 0
+							      : prb_wire_get32(frame->payload + 20);
 	return 1;
 }
 
@@ -391,6 +418,7 @@ static inline void prb_wire_put_frozen(uint8_t at[PRB_WIRE_FROZEN_SIZE],
 	prb_wire_put32(at, frozen->running);
 	prb_wire_put64(at + 4, frozen->mutex);
 	prb_wire_put64(at + 12, frozen->condition);
+	prb_wire_put32(at + 20, frozen->gives_way);
 }
 
 /** Writes the fixed part of such a request; name and code follow it. */

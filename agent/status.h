@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the kernel says of our threads in their status files. Any thread. */
+/** @file What the kernel says of threads of this process in their files. Any thread. */
 #ifndef PRB_AGENT_STATUS_H
 #define PRB_AGENT_STATUS_H
 
@@ -8,6 +8,7 @@
 enum {
 	PRBA_STATUS_VALUE = 64, /* more than any that is asked for */
 	PRBA_STATUS_PROCESS = 0,
+	PRBA_STATUS_CALL = 200,
 };
 
 /**
@@ -15,5 +16,8 @@ enum {
  * false if it is not known.
  */
 bool prba_status_read(int tid, const char *field, char ret[PRBA_STATUS_VALUE]);
+
+/** The system call in which thread @p tid waits for a lock, with its arguments; "": it does not. */
+void prba_status_wait(int tid, char ret[PRBA_STATUS_CALL]);
 
 #endif

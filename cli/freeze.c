@@ -44,9 +44,21 @@ void prb_freeze_want(struct prb_freeze *f)
 	f->delay_ns = SOON_NS;
 }
 
+/** Whether there is something to be done for the agent, which waits for the GIL. */
+static bool has_to_hold(struct prb_freeze *f, bool can_request)
+{
+	pid_t pid = f->target->pid, holder;
+
+	return (can_request ? prb_still_agent_waits(pid, &f->gil)
+			    : prb_still_others_wait(&f->still, pid, &f->gil)) &&
+	       prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder);
+}
+
 bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 {
-	pid_t holder;
+	const struct prb_gil_words *words = &f->gil.words;
+	struct prb_wire_hold hold = {.mutex = f->gil.mutex, .condition = f->gil.condition};
+	bool can_request;
 
 	if (f->wanted == 0 || now() - f->wanted > ASIDE_SECONDS) {
 		prb_freeze_thaw(f);
@@ -54,11 +66,17 @@ bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 	}
 	look_after(f, f->delay_ns);
 	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
-	if (!prb_still_others_wait(&f->still, f->target->pid, &f->gil) ||
-	    !prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder))
+	can_request = prb_gil_can_request(words, f->target->mem);
+	if (!has_to_hold(f, can_request))
 		return false;
 	look_after(f, LATER_NS);
-	prb_wire_put_hold(at, f->gil.mutex, f->gil.condition);
+	if (can_request) {
+		hold.locked = words->locked;
+		hold.request = words->request;
+		hold.breaker = words->breaker;
+		hold.holder = words->breaker ? 0 : words->holder;
+	}
+	prb_wire_put_hold(at, &hold);
 	return true;
 }
 
@@ -91,6 +109,7 @@ void prb_freeze_stop(struct prb_freeze *f, enum prb_wire_freeze which,
 		/* The agent may have it by now: who is stopped then would stand for nothing. */
 		if (f->wanted == 0 || !prb_still_aside(&f->still, f->target, &f->tasks, &f->gil))
 			prb_freeze_thaw(f); /* as it is without us */
+		frozen.gives_way = f->still.gives_way;
 	} else {
 		frozen = stop_all(f, which == PRB_WIRE_FREEZE_ALL_HELD);
 	}

@@ -66,7 +66,7 @@ static void warn_watchdogs(struct prb_target *t, double seconds)
 }
 
 /** Since 3.7 it is one structure; before that, static variables that only symbols tell of. */
-static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
+static struct prb_still_gil find_gil(const struct prb_python *py, const struct prb_interp *interp)
 {
 	enum {
 		CONDITION = 32,
@@ -74,6 +74,7 @@ static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
 		SWITCH_CONDITION = MUTEX + sizeof(pthread_mutex_t),
 		SWITCH_MUTEX = SWITCH_CONDITION + sizeof(pthread_cond_t),
 	};
+	uint64_t gil = interp->gil;
 
 	if (py->layout.free_threaded)
 		return (struct prb_still_gil){.known = true};
@@ -83,7 +84,7 @@ static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
 					      gil + MUTEX,
 					      gil + SWITCH_CONDITION,
 					      gil + SWITCH_MUTEX,
-					      prb_gil_words(py, gil)};
+					      prb_gil_words(py, interp)};
 	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
 		return (struct prb_still_gil){};
 	return (struct prb_still_gil){true,
@@ -91,7 +92,7 @@ static struct prb_still_gil find_gil(const struct prb_python *py, uint64_t gil)
 				      py->gil_mutex,
 				      py->switch_cond,
 				      py->switch_mutex,
-				      prb_gil_words(py, gil)};
+				      prb_gil_words(py, interp)};
 }
 
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */
@@ -107,7 +108,7 @@ static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_sti
 			count +=
 				!interp->main && (interp->own_gil == 1 || py->layout.free_threaded);
 			if (interp->main)
-				*gil = find_gil(py, interp->gil);
+				*gil = find_gil(py, interp);
 		}
 	prb_py_threads_deinit(&threads);
 	return count;

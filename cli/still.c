@@ -240,6 +240,12 @@ static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 	return handles_gil(call_of(s->pid, tid), s->gil) ? end_search() : NULL;
 }
 
+static struct prb_error *find_ours(struct prb_still *s, pid_t tid)
+{
+	return handles_gil(call_of(s->pid, tid), s->gil) && is_ours(s->pid, tid) ? end_search()
+										 : NULL;
+}
+
 /** The same but for the agent's and those that are stopped. */
 static struct prb_error *find_other(struct prb_still *s, pid_t tid)
 {
@@ -247,24 +253,30 @@ static struct prb_error *find_other(struct prb_still *s, pid_t tid)
 										  : NULL;
 }
 
-bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
+/** Whether one is found. */
+static bool finds(struct prb_still *s, struct prb_error *(*each)(struct prb_still *, pid_t))
 {
-	struct prb_still s = {.pid = pid, .gil = gil};
 	unsigned found;
-	prb_auto_error struct prb_error *err = for_new(&s, &found, find_waiting);
+	prb_auto_error struct prb_error *err = for_new(s, &found, each);
 
 	return err && err->code == PRB_ERROR_CANCELLED;
 }
 
+bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
+{
+	return finds(&(struct prb_still){.pid = pid, .gil = gil}, find_waiting);
+}
+
+bool prb_still_agent_waits(pid_t pid, const struct prb_still_gil *gil)
+{
+	return finds(&(struct prb_still){.pid = pid, .gil = gil}, find_ours);
+}
+
 bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil)
 {
-	unsigned found;
-
 	s->pid = pid;
 	s->gil = gil;
-	prb_auto_error struct prb_error *err = for_new(s, &found, find_other);
-
-	return err && err->code == PRB_ERROR_CANCELLED;
+	return finds(s, find_other);
 }
 
 uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil,
@@ -293,6 +305,13 @@ static bool is_for_mutex(struct call call, const struct prb_still_gil *gil)
 	return is_futex(call) && is_within(call.first, gil->mutex, sizeof(pthread_mutex_t));
 }
 
+/** Looks whether who has the GIL comes to give it away, as it was asked to. */
+static void look_at_holder(struct prb_still *s, struct call call)
+{
+	s->gives_way = is_for_mutex(call, s->gil);
+	s->at_work += call.number == -1 && s->gil->words.request;
+}
+
 /** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
 static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
 {
@@ -301,6 +320,8 @@ static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
 	bool sleeps =
 		is_futex(call) && is_within(call.first, s->gil->condition, sizeof(pthread_cond_t));
 
+	if (tid == s->holder)
+		look_at_holder(s, call);
 	if (tid == s->holder || !(wants || sleeps || runs) || is_ours(s->pid, tid))
 		return NULL;
 	s->on_way += wants || sleeps;
@@ -352,6 +373,7 @@ bool prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks
 		size_t before = s->stops.count;
 
 		s->on_way = s->at_work = 0;
+		s->gives_way = false;
 		can = prb_gil_holder(&gil->words, t, tasks, &s->holder);
 		if (can)
 			err = for_new(s, &found, begin_aside);

@@ -39,6 +39,7 @@ struct prb_still {
 	struct prb_tasks *tasks;
 	pid_t holder;
 	unsigned on_way, at_work;
+	bool gives_way; /**< who has the GIL waits for the mutex, too */
 };
 
 /**
@@ -63,6 +64,9 @@ uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_
  * and its mutex.
  */
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
+
+/** The same of one of the agent's. */
+bool prb_still_agent_waits(pid_t pid, const struct prb_still_gil *gil);
 
 /** The same of one that is neither stopped nor the agent's. */
 bool prb_still_others_wait(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil);

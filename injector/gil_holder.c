@@ -4,7 +4,24 @@
 #include "dwarf/base/cleanup.h"
 #include "injector/describe.h"
 
-struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil)
+/** Where a thread of @p interp would ask who has the GIL for it. */
+static void find_request(const struct prb_python *py, const struct prb_interp *interp,
+			 struct prb_gil_words *words)
+{
+	const struct prb_layout *l = &py->layout;
+
+	if (l->thread_eval_breaker != PRB_ABSENT) {
+		words->request = (uint64_t)l->thread_eval_breaker;
+	} else if (l->interp_drop_request != PRB_ABSENT && l->interp_eval_breaker != PRB_ABSENT) {
+		words->request = interp->address + (uint64_t)l->interp_drop_request;
+		words->breaker = interp->address + (uint64_t)l->interp_eval_breaker;
+	} else if (l->runtime_drop_request != PRB_ABSENT && l->runtime_eval_breaker != PRB_ABSENT) {
+		words->request = py->runtime + (uint64_t)l->runtime_drop_request;
+		words->breaker = py->runtime + (uint64_t)l->runtime_eval_breaker;
+	}
+}
+
+struct prb_gil_words prb_gil_words(const struct prb_python *py, const struct prb_interp *interp)
 {
 	const struct prb_layout *l = &py->layout;
 	struct prb_gil_words words = {.locked = py->gil_locked,
@@ -12,11 +29,27 @@ struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil)
 				      .thread_id = l->thread_id,
 				      .native_tid = l->thread_native_id};
 
-	if (gil && l->gil_locked != PRB_ABSENT && l->gil_holder != PRB_ABSENT) {
-		words.locked = gil + (uint64_t)l->gil_locked;
-		words.holder = gil + (uint64_t)l->gil_holder;
+	if (interp->gil && l->gil_locked != PRB_ABSENT && l->gil_holder != PRB_ABSENT) {
+		words.locked = interp->gil + (uint64_t)l->gil_locked;
+		words.holder = interp->gil + (uint64_t)l->gil_holder;
+		find_request(py, interp, &words);
 	}
 	return words.locked && words.holder && l->thread_id >= 0 ? words : (struct prb_gil_words){};
+}
+
+/** Each is 0 or 1 where it is a word of its own. */
+static bool is_flag(struct prb_mem *mem, uint64_t address)
+{
+	uint32_t value;
+	prb_auto_error struct prb_error *err = prb_mem_read_u32(mem, address, &value);
+
+	return !err && value <= 1;
+}
+
+bool prb_gil_can_request(const struct prb_gil_words *words, struct prb_mem *mem)
+{
+	return words->request && (!words->breaker || (is_flag(mem, words->request) &&
+						      is_flag(mem, words->breaker)));
 }
 
 /** The number of a thread by its state, as it knows it itself, or as the list has it; 0: none. */

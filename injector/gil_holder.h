@@ -21,10 +21,16 @@
 struct prb_gil_words {
 	uint64_t locked, holder;       /**< addresses; 0: not known */
 	int32_t thread_id, native_tid; /**< offsets in a thread state */
+	/** what has it give the GIL away: an address, or an offset in its state if there is no
+	 * breaker, which has it look at that; 0: not known */
+	uint64_t request, breaker;
 };
 
-/** @p gil: its structure, 0 before 3.7, where symbols tell, if there are any. */
-struct prb_gil_words prb_gil_words(const struct prb_python *py, uint64_t gil);
+/** Those of the GIL of @p interp; before 3.7 symbols tell, if there are any. */
+struct prb_gil_words prb_gil_words(const struct prb_python *py, const struct prb_interp *interp);
+
+/** Whether what is known of the request looks as it does in memory. */
+bool prb_gil_can_request(const struct prb_gil_words *words, struct prb_mem *mem);
 
 /**
  * The thread that has the GIL; 0 if none has. False if that is not known. A thread that is stopped

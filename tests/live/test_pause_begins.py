@@ -83,6 +83,7 @@ def test_others_have_few_turns(interpreter, target, shared, probing):
     assert sum(command) * 2 < sum(waits), (command, waits)
     before = shared[TURNS]
     agent.wait_until(lambda: shared[TURNS] > before + 20, 60)
+    assert probing(process.pid, "eval", "sys.getswitchinterval()").out == "0.005\n"
 
 
 def test_steps_of_a_busy_program(target, shared, probing, newest):
@@ -94,6 +95,21 @@ def test_steps_of_a_busy_program(target, shared, probing, newest):
             before = shared[TURNS]
             agent.wait_until(lambda: pauses.nobody_traced(process.pid))
             assert shared[TURNS] == before
+
+
+@pytest.mark.parametrize("threads", ["1", "16"])
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+def test_the_switch_interval_is_not_waited_for(interpreter, threads, target, shared):
+    """A program whose threads would keep the GIL for ten seconds stands within those two that the
+    command waits, each time."""
+    process = target("counting.py", shared.path, threads, "10", interpreter=interpreter)
+    for _ in range(support.count(5, 50)):
+        with Pause(process.pid) as pause:
+            before = pauses.total(shared)
+            assert pauses.nobody_traced(process.pid)
+            assert pauses.total(shared) == before
+            pause.interrupt()
+        pauses.wait_until_runs(shared)
 
 
 def reads(pid, number):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that count without rest, each in shared memory for the test to see."""
+"""Threads that count without rest, each in shared memory for the test to see; with a third
+argument they give each other the GIL only after so many seconds."""
 import mmap
 import os
 import sys
@@ -20,5 +21,7 @@ def work(index):
 
 for index in range(len(counts)):
     threading.Thread(target=work, args=(index,), daemon=True).start()
+if len(sys.argv) > 3:
+    sys.setswitchinterval(float(sys.argv[3]))
 os.write(1, b"ready\n")
 sys.stdin.read()

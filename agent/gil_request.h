@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Has the thread that has the GIL give it away, as one that has waited for its switch
+ * interval does.
+ *
+ * Threading: the server's thread, while it holds the GIL's mutex, but for what says otherwise.
+ */
+#ifndef PRB_AGENT_GIL_REQUEST_H
+#define PRB_AGENT_GIL_REQUEST_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "agent/protocol.h"
+
+/** Asks for it, if that is known to be safe; @p worker: our thread that waits for the GIL. */
+void prba_gil_request(const struct prb_wire_hold *hold, pid_t worker);
+
+/**
+ * Before the mutex is given back: what was asked for is taken back, unless @p gives_way: who has
+ * the GIL was seen to wait for the mutex.
+ */
+void prba_gil_request_end(bool gives_way);
+
+/** In a child after fork(), whose thread forgets what was asked of it when it takes its new GIL. */
+void prba_gil_request_forget(void);
+
+#endif
