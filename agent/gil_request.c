@@ -31,18 +31,18 @@
 
 enum { BIT = 1 };
 
-static _Atomic uint32_t *asked; /* NULL: nothing was asked for */
+/* What was asked for, and what tells whether a thread has the GIL still; NULL: nothing was. */
+static _Atomic uint32_t *asked, *locked;
 
-/** Whether a thread sleeps in a condition variable of glibc. */
-static bool sleeps_in(uint64_t condition, pid_t tid)
+bool prba_gil_is_waited_for(const struct prb_wire_hold *hold, pid_t worker)
 {
 	enum { HEXADECIMAL = 16 };
 	char call[PRBA_STATUS_CALL];
 	uint64_t futex;
 
-	prba_status_wait(tid, call);
+	prba_status_wait(worker, call);
 	futex = strtoull(call + strcspn(call, " "), NULL, HEXADECIMAL);
-	return futex >= condition && futex - condition < sizeof(pthread_cond_t);
+	return futex >= hold->condition && futex - hold->condition < sizeof(pthread_cond_t);
 }
 
 /** Where it is to be set; NULL: nowhere. */
@@ -62,8 +62,9 @@ void prba_gil_request(const struct prb_wire_hold *hold, pid_t worker)
 {
 	_Atomic uint32_t *word;
 
-	if (!hold->locked || !hold->request || !sleeps_in(hold->condition, worker) ||
-	    atomic_load((_Atomic uint32_t *)(uintptr_t)hold->locked) != 1 || prba_python_refusal())
+	locked = (_Atomic uint32_t *)(uintptr_t)hold->locked;
+	if (!hold->request || !locked || !prba_gil_is_waited_for(hold, worker) ||
+	    atomic_load(locked) != 1 || prba_python_refusal())
 		return;
 	word = find_word(hold);
 	if (!word)
@@ -76,7 +77,10 @@ void prba_gil_request(const struct prb_wire_hold *hold, pid_t worker)
 
 void prba_gil_request_end(bool gives_way)
 {
-	if (asked && (!gives_way || prba_python_refusal()))
+	bool stays = gives_way && !prba_python_refusal();
+
+	/* With the GIL of an interpreter that has ended, the word is gone, too. */
+	if (asked && !stays && atomic_load(locked) == 1)
 		atomic_fetch_and(asked, ~(uint32_t)BIT);
 	asked = NULL;
 }

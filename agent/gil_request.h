@@ -3,7 +3,7 @@
  * @file Has the thread that has the GIL give it away, as one that has waited for its switch
  * interval does.
  *
- * Threading: the server's thread, while it holds the GIL's mutex, but for what says otherwise.
+ * Threading: the server's thread. It holds the GIL's mutex, but for what says otherwise.
  */
 #ifndef PRB_AGENT_GIL_REQUEST_H
 #define PRB_AGENT_GIL_REQUEST_H
@@ -12,6 +12,12 @@
 #include <sys/types.h>
 
 #include "agent/protocol.h"
+
+/**
+ * Whether thread @p worker sleeps in the condition variable of glibc that @p hold names, with or
+ * without its mutex.
+ */
+bool prba_gil_is_waited_for(const struct prb_wire_hold *hold, pid_t worker);
 
 /** Asks for it, if that is known to be safe; @p worker: our thread that waits for the GIL. */
 void prba_gil_request(const struct prb_wire_hold *hold, pid_t worker);

@@ -19,6 +19,8 @@
 
 enum {
 	LOCK_US = 2000,
+	COME_US = 1000,
+	LOOK_US = 20,
 	HOLD_US = 50000, /* who has the GIL may want to give it away, and cannot meanwhile */
 	FREE = 0,
 	CONTENDED = 2,
@@ -98,6 +100,37 @@ static pid_t may_hold_for(const struct prba_connection *c)
 		       : 0;
 }
 
+static bool is_coming(const struct prba_connection *c)
+{
+	bool comes;
+
+	prba_pause_lock();
+	comes = pausing->by == c && !pausing->held;
+	prba_pause_unlock();
+	return comes;
+}
+
+/**
+ * The same, once that thread is seen to wait for the GIL: the addresses are right then, and it may
+ * be asked for. The client may be faster than the worker, but not by much.
+ */
+static pid_t see_waiting(const struct prba_connection *c, const struct prb_wire_hold *hold)
+{
+	static _Atomic uint32_t nobody;
+	int64_t until = prba_pause_now_us() + COME_US;
+
+	while (is_coming(c)) {
+		pid_t worker = may_hold_for(c);
+
+		if (worker && prba_gil_is_waited_for(hold, worker))
+			return worker;
+		if (held || prba_pause_now_us() >= until)
+			break;
+		prba_wait_for(&nobody, 0, LOOK_US);
+	}
+	return 0;
+}
+
 void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	struct prb_wire_hold hold;
@@ -107,7 +140,7 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 
 	if (!prb_wire_get_hold(frame, &hold) || !hold.mutex || !hold.condition)
 		return;
-	worker = may_hold_for(c);
+	worker = hold.request ? see_waiting(c, &hold) : may_hold_for(c);
 	if (!worker)
 		return;
 	mutex = (_Atomic uint32_t *)(uintptr_t)hold.mutex;

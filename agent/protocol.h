@@ -59,8 +59,8 @@ enum prb_wire_type {
 	PRB_WIRE_PAUSE = 7,    /**< as the next three needs PRB_WIRE_CAN_PAUSE */
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
-	PRB_WIRE_FROZEN = 10, /**< answers freeze: struct prb_wire_frozen */
-	PRB_WIRE_HOLD = 11,   /**< after wants: struct prb_wire_hold; answered by freeze */
+	PRB_WIRE_FROZEN = 10,  /**< answers freeze: struct prb_wire_frozen */
+	PRB_WIRE_HOLD = 11,    /**< after wants: struct prb_wire_hold; answered by freeze */
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -86,6 +86,7 @@ enum {
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
+	PRB_WIRE_CAN_REQUEST = 16, /**< knows all of hold, and sees itself when that is for it */
 };
 
 /** Flags of pause. */
@@ -407,8 +408,8 @@ static inline int prb_wire_get_frozen(const struct prb_wire_frame *frame,
 	ret->mutex = prb_wire_get64(frame->payload + 4);
 	ret->condition = prb_wire_get64(frame->payload + 12);
 	/* An earlier client does not say it. */
-	ret->gives_way = frame->length < PRB_WIRE_FROZEN_SIZE ? 0
-							      : prb_wire_get32(frame->payload + 20);
+	ret->gives_way =
+		frame->length < PRB_WIRE_FROZEN_SIZE ? 0 : prb_wire_get32(frame->payload + 20);
 	return 1;
 }
 

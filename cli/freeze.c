@@ -44,32 +44,13 @@ void prb_freeze_want(struct prb_freeze *f)
 	f->delay_ns = SOON_NS;
 }
 
-/** Whether there is something to be done for the agent, which waits for the GIL. */
-static bool has_to_hold(struct prb_freeze *f, bool can_request)
-{
-	pid_t pid = f->target->pid, holder;
-
-	return (can_request ? prb_still_agent_waits(pid, &f->gil)
-			    : prb_still_others_wait(&f->still, pid, &f->gil)) &&
-	       prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder);
-}
-
-bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
+/** Whether who has the GIL can be asked for it; writes the request to hold its mutex. */
+static bool put_hold(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 {
 	const struct prb_gil_words *words = &f->gil.words;
 	struct prb_wire_hold hold = {.mutex = f->gil.mutex, .condition = f->gil.condition};
-	bool can_request;
+	bool can_request = f->agent_requests && prb_gil_can_request(words, f->target->mem);
 
-	if (f->wanted == 0 || now() - f->wanted > ASIDE_SECONDS) {
-		prb_freeze_thaw(f);
-		return false;
-	}
-	look_after(f, f->delay_ns);
-	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
-	can_request = prb_gil_can_request(words, f->target->mem);
-	if (!has_to_hold(f, can_request))
-		return false;
-	look_after(f, LATER_NS);
 	if (can_request) {
 		hold.locked = words->locked;
 		hold.request = words->request;
@@ -77,6 +58,42 @@ bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 		hold.holder = words->breaker ? 0 : words->holder;
 	}
 	prb_wire_put_hold(at, &hold);
+	return can_request;
+}
+
+/** Whether others wait for it, who has it. */
+static bool has_to_be_held(struct prb_freeze *f)
+{
+	pid_t holder;
+
+	return prb_still_others_wait(&f->still, f->target->pid, &f->gil) &&
+	       prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder);
+}
+
+bool prb_freeze_prepare(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
+{
+	pid_t holder;
+
+	/* Whose threads are listed here need not be while the mutex is held. */
+	f->requested =
+		put_hold(f, at) && prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder);
+	return f->requested;
+}
+
+bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
+{
+	bool requested = f->requested;
+
+	if (f->wanted == 0 || now() - f->wanted > ASIDE_SECONDS) {
+		prb_freeze_thaw(f);
+		return false;
+	}
+	look_after(f, f->delay_ns);
+	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
+	f->requested = false;
+	if (requested || !(put_hold(f, at) || has_to_be_held(f)))
+		return false;
+	look_after(f, LATER_NS);
 	return true;
 }
 

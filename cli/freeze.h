@@ -20,25 +20,33 @@
 struct prb_freeze {
 	struct prb_target *target; /**< borrowed */
 	struct prb_still_gil gil;
-	int timer; /**< readable when prb_freeze_look() is to be called; -1: none yet */
+	bool agent_requests; /**< PRB_WIRE_CAN_REQUEST */
+	int timer;	     /**< readable when prb_freeze_look() is to be called; -1: none yet */
 
 	/* The rest belongs to freeze.c. */
 	struct prb_still still;
 	struct prb_tasks tasks;
-	double wanted; /* since when; 0: it is not */
-	long delay_ns; /* until the next look */
+	double wanted;	/* since when; 0: it is not */
+	long delay_ns;	/* until the next look */
+	bool requested; /* before it was wanted */
 };
 
 /** From here on there is a timer. */
 struct prb_error *prb_freeze_open(struct prb_freeze *f) PRB_MUST_CHECK;
 void prb_freeze_deinit(struct prb_freeze *f);
 
+/**
+ * Before the agent is asked for a pause: whether it can have who has the GIL give it away. Then
+ * what is to follow that request was written.
+ */
+bool prb_freeze_prepare(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE]);
+
 /** The agent waits for the GIL, and prb_freeze_look() is to be called now. */
 void prb_freeze_want(struct prb_freeze *f);
 
 /**
- * Whether other threads wait for it, too, and it is known where and which thread has it. Then a
- * request to hold its mutex was written.
+ * Whether the agent may be able to have who has it give it away; or other threads wait for it, too,
+ * and it is known where and which thread has it. Then a request to hold its mutex was written.
  */
 bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE]);
 

@@ -405,7 +405,8 @@ static struct prb_error *explain_failure(struct pauser *p)
 
 static struct prb_error *ask(struct pauser *p)
 {
-	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
+	uint8_t payload[PRB_WIRE_PAUSE_SIZE], hold[PRB_WIRE_HOLD_SIZE];
+	bool prepared;
 
 	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
 	PRB_TRY(check_agent(p));
@@ -415,9 +416,15 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
 	PRB_TRY(prb_freeze_open(&p->freeze));
 	p->ends[LOOK] = p->freeze.timer;
+	p->freeze.agent_requests = prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_REQUEST;
+	prepared = prb_freeze_prepare(&p->freeze, hold);
 	prb_fault_step();
 	p->asked = now();
-	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
+	PRB_TRY(prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0));
+	if (!prepared)
+		return NULL;
+	prb_fault_step();
+	return prb_agent_send(p->agent, PRB_WIRE_HOLD, hold, sizeof(hold), NULL, 0);
 }
 
 /** By the agent: the connection is what holds it. */

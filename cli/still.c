@@ -240,12 +240,6 @@ static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 	return handles_gil(call_of(s->pid, tid), s->gil) ? end_search() : NULL;
 }
 
-static struct prb_error *find_ours(struct prb_still *s, pid_t tid)
-{
-	return handles_gil(call_of(s->pid, tid), s->gil) && is_ours(s->pid, tid) ? end_search()
-										 : NULL;
-}
-
 /** The same but for the agent's and those that are stopped. */
 static struct prb_error *find_other(struct prb_still *s, pid_t tid)
 {
@@ -265,11 +259,6 @@ static bool finds(struct prb_still *s, struct prb_error *(*each)(struct prb_stil
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
 {
 	return finds(&(struct prb_still){.pid = pid, .gil = gil}, find_waiting);
-}
-
-bool prb_still_agent_waits(pid_t pid, const struct prb_still_gil *gil)
-{
-	return finds(&(struct prb_still){.pid = pid, .gil = gil}, find_ours);
 }
 
 bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil)

@@ -65,9 +65,6 @@ uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_
  */
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
 
-/** The same of one of the agent's. */
-bool prb_still_agent_waits(pid_t pid, const struct prb_still_gil *gil);
-
 /** The same of one that is neither stopped nor the agent's. */
 bool prb_still_others_wait(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil);
 

@@ -48,8 +48,8 @@ static bool is_flag(struct prb_mem *mem, uint64_t address)
 
 bool prb_gil_can_request(const struct prb_gil_words *words, struct prb_mem *mem)
 {
-	return words->request && (!words->breaker || (is_flag(mem, words->request) &&
-						      is_flag(mem, words->breaker)));
+	return words->request &&
+	       (!words->breaker || (is_flag(mem, words->request) && is_flag(mem, words->breaker)));
 }
 
 /** The number of a thread by its state, as it knows it itself, or as the list has it; 0: none. */
