@@ -7,7 +7,8 @@
  * our worker waits, too. They wait in a condition variable, where none may be stopped: in glibc
  * before 2.41 who signals waits for those that were signalled before. While its mutex is held,
  * those that are woken come to wait for that, and nobody gets or gives away the GIL, so that the
- * client can tell who has it.
+ * client can tell who has it. That one is asked for it meanwhile, as by who has waited for 5 ms,
+ * which begin anew for all that are woken (gil_request.c).
  */
 #include "agent/connection.h"
 #include "agent/gil_request.h"

@@ -75,23 +75,21 @@ bool prb_freeze_prepare(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 	pid_t holder;
 
 	/* Whose threads are listed here need not be while the mutex is held. */
-	f->requested =
-		put_hold(f, at) && prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder);
-	return f->requested;
+	return put_hold(f, at) && prb_gil_holder(&f->gil.words, f->target, &f->tasks, &holder);
 }
 
 bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 {
-	bool requested = f->requested;
-
 	if (f->wanted == 0 || now() - f->wanted > ASIDE_SECONDS) {
 		prb_freeze_thaw(f);
 		return false;
 	}
 	look_after(f, f->delay_ns);
 	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
-	f->requested = false;
-	if (requested || !(put_hold(f, at) || has_to_be_held(f)))
+	/* One that comes too early, or while the agent holds it, does nothing. */
+	if (put_hold(f, at))
+		return true;
+	if (!has_to_be_held(f))
 		return false;
 	look_after(f, LATER_NS);
 	return true;

@@ -26,9 +26,8 @@ struct prb_freeze {
 	/* The rest belongs to freeze.c. */
 	struct prb_still still;
 	struct prb_tasks tasks;
-	double wanted;	/* since when; 0: it is not */
-	long delay_ns;	/* until the next look */
-	bool requested; /* before it was wanted */
+	double wanted; /* since when; 0: it is not */
+	long delay_ns; /* until the next look */
 };
 
 /** From here on there is a timer. */
