@@ -9,7 +9,8 @@
 #include "dwarf/base/checked.h"
 
 /* When it is looked again: soon while nobody was seen to wait. Who is woken begins anew to wait for
- * 5 ms before it asks for the GIL, so later once some were stopped, and each time by more. */
+ * 5 ms before it asks for the GIL, so later once some were stopped, and each time by more where
+ * nobody else does so for it. */
 enum { SOON_NS = 1000000, LATER_NS = 8000000, LATEST_NS = 100000000 };
 
 /* For how long threads stand aside: if it takes longer, they may be what is waited for. */
@@ -85,10 +86,10 @@ bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 		return false;
 	}
 	look_after(f, f->delay_ns);
-	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
 	/* One that comes too early, or while the agent holds it, does nothing. */
 	if (put_hold(f, at))
 		return true;
+	f->delay_ns = PRB_MIN(f->delay_ns * 2, LATEST_NS);
 	if (!has_to_be_held(f))
 		return false;
 	look_after(f, LATER_NS);

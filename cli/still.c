@@ -21,7 +21,8 @@ enum {
 	NAP_NS = 500000,
 	MAX_ROUNDS_ALL = 1000,
 	ROUNDS_ASIDE = 20,
-	ROUNDS_AT_WORK = 4, /* for those that run, and may come to wait */
+	ROUNDS_AT_WORK = 4,  /* for those that run, and may come to wait */
+	ROUNDS_HOLDER = 100, /* for who has the GIL: nobody else is given it meanwhile, anyway */
 	NAP_ASIDE_NS = 200000,
 };
 
@@ -298,7 +299,7 @@ static bool is_for_mutex(struct call call, const struct prb_still_gil *gil)
 static void look_at_holder(struct prb_still *s, struct call call)
 {
 	s->gives_way = is_for_mutex(call, s->gil);
-	s->at_work += call.number == -1 && s->gil->words.request;
+	s->holder_runs = call.number == -1 && s->gil->words.request;
 }
 
 /** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
@@ -347,6 +348,13 @@ static void end_aside(struct prb_still *s, size_t from)
 	s->stops.count = kept;
 }
 
+/** Whether it is worth while to look for those again that are to stand aside, or to give way. */
+static bool may_come(const struct prb_still *s, int round)
+{
+	return (s->on_way && round < ROUNDS_ASIDE) || (s->at_work && round < ROUNDS_AT_WORK) ||
+	       (s->holder_runs && round < ROUNDS_HOLDER);
+}
+
 bool prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks *tasks,
 		     const struct prb_still_gil *gil)
 {
@@ -358,16 +366,16 @@ bool prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks
 	s->gil = gil;
 	s->target = t;
 	s->tasks = tasks;
-	for (int round = 0; !err && round < ROUNDS_ASIDE; round++) {
+	for (int round = 1; !err; round++) {
 		size_t before = s->stops.count;
 
 		s->on_way = s->at_work = 0;
-		s->gives_way = false;
+		s->holder_runs = s->gives_way = false;
 		can = prb_gil_holder(&gil->words, t, tasks, &s->holder);
 		if (can)
 			err = for_new(s, &found, begin_aside);
 		end_aside(s, before);
-		if (!can || (!s->on_way && (!s->at_work || round >= ROUNDS_AT_WORK)))
+		if (!can || !may_come(s, round))
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = NAP_ASIDE_NS}, NULL);
 	}

@@ -39,6 +39,7 @@ struct prb_still {
 	struct prb_tasks *tasks;
 	pid_t holder;
 	unsigned on_way, at_work;
+	bool holder_runs;
 	bool gives_way; /**< who has the GIL waits for the mutex, too */
 };
 
@@ -71,9 +72,10 @@ bool prb_still_others_wait(struct prb_still *still, pid_t pid, const struct prb_
 /**
  * Stops the threads, not the agent's, that wait for the mutex of the GIL, which is held, so that
  * none of them is given the GIL; nor one that has it, has the mutex or was just woken for it. Those
- * in its condition variable are expected to come to wait for the mutex. To be called again for
- * those that came since. @p tasks: as prb_gil_holder() has them. False if a thread could not be
- * stopped that waits there, or it is not known which one has the GIL.
+ * in its condition variable are expected to come to wait for the mutex, and so is, for a while, who
+ * has the GIL, where that was asked for. To be called again for those that came since. @p tasks: as
+ * prb_gil_holder() has them. False if a thread could not be stopped that waits there, or it is not
+ * known which one has the GIL.
  */
 bool prb_still_aside(struct prb_still *still, struct prb_target *t, struct prb_tasks *tasks,
 		     const struct prb_still_gil *gil);
