@@ -112,6 +112,21 @@ def test_the_switch_interval_is_not_waited_for(interpreter, threads, target, sha
         pauses.wait_until_runs(shared)
 
 
+@pytest.mark.parametrize("threads", ["0", "4"])
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+def test_a_program_ends_that_is_paused_just_then(interpreter, threads, target, probing):
+    """Who has the GIL when it is asked for it is the main thread, which does not wait for ever."""
+    for milliseconds in range(support.count(3, 40)):
+        process = target("ends_busy.py", threads, interpreter=interpreter)
+        agent.load(probing, process.pid)
+        process.send(b"%d\n" % (milliseconds % 20))
+        with Pause(process.pid, wait=False) as pause:
+            if pause.process.stdout.readline():  # or else it was too late
+                pause.interrupt()
+            pause.process.communicate(timeout=60)
+        assert process.wait() == (0, "")
+
+
 def reads(pid, number):
     """Whether a thread of the agent sleeps in a call with that descriptor."""
     calls = [Path("/proc/%d/task/%d/syscall" % (pid, tid)).read_text().split()

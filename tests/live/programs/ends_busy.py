@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads that never rest, as many as given; the main thread is told to end after some milliseconds,
+in which it does not rest either, and what it leaves takes the interpreter a while."""
+import os
+import sys
+import threading
+import time
+
+
+def work():
+    count = 0
+    while True:
+        count += 1
+
+
+class Late:
+    def __del__(self):
+        sum(range(20000))
+
+
+kept = [Late() for _ in range(3)], [[number] for number in range(100000)]
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=work, daemon=True).start()
+os.write(1, b"ready\n")
+end = time.monotonic() + int(sys.stdin.readline()) / 1000
+while time.monotonic() < end:
+    pass
