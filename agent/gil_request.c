@@ -58,21 +58,22 @@ static _Atomic uint32_t *find_word(const struct prb_wire_hold *hold)
 	return (_Atomic uint32_t *)(uintptr_t)(state + hold->request);
 }
 
-void prba_gil_request(const struct prb_wire_hold *hold, pid_t worker)
+bool prba_gil_request(const struct prb_wire_hold *hold, pid_t worker)
 {
 	_Atomic uint32_t *word;
 
 	locked = (_Atomic uint32_t *)(uintptr_t)hold->locked;
 	if (!hold->request || !locked || !prba_gil_is_waited_for(hold, worker) ||
 	    atomic_load(locked) != 1 || prba_python_refusal())
-		return;
+		return false;
 	word = find_word(hold);
 	if (!word)
-		return;
+		return false;
 	if (!(atomic_fetch_or(word, BIT) & BIT))
 		asked = word;
 	if (hold->breaker)
 		atomic_fetch_or((_Atomic uint32_t *)(uintptr_t)hold->breaker, BIT);
+	return true;
 }
 
 void prba_gil_request_end(bool gives_way)

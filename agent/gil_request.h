@@ -19,8 +19,11 @@
  */
 bool prba_gil_is_waited_for(const struct prb_wire_hold *hold, pid_t worker);
 
-/** Asks for it, if that is known to be safe; @p worker: our thread that waits for the GIL. */
-void prba_gil_request(const struct prb_wire_hold *hold, pid_t worker);
+/**
+ * Asks for it, if that is known to be safe; @p worker: our thread that waits for the GIL. False if
+ * nobody was asked.
+ */
+bool prba_gil_request(const struct prb_wire_hold *hold, pid_t worker);
 
 /**
  * Before the mutex is given back: what was asked for is taken back, unless @p gives_way: who has

@@ -149,7 +149,11 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 		return;
 	held = mutex;
 	held_until_us = prba_pause_now_us() + HOLD_US;
-	prba_gil_request(&hold, worker);
+	/* The client waits for whoever was asked; in a moment it tries again. */
+	if (hold.request && !prba_gil_request(&hold, worker)) {
+		prba_pause_end_hold(false);
+		return;
+	}
 	pthread_cond_broadcast((pthread_cond_t *)(uintptr_t)hold.condition);
 	prba_pause_lock();
 	/* It may have come to its turn meanwhile, and the client has let all go. */

@@ -106,9 +106,9 @@ static int end(void **state)
 	return pthread_join(thread, NULL);
 }
 
-static void request(struct prb_wire_hold hold)
+static bool request(struct prb_wire_hold hold)
 {
-	prba_gil_request(&hold, atomic_load(&worker));
+	return prba_gil_request(&hold, atomic_load(&worker));
 }
 
 static void assert_words(uint32_t general_bit, uint32_t holder_bit)
@@ -120,12 +120,12 @@ static void assert_words(uint32_t general_bit, uint32_t holder_bit)
 static void test_asks_and_takes_back(void **state)
 {
 	(void)state;
-	request(general());
+	assert_true(request(general()));
 	assert_words(BIT, 0);
 	assert_int_equal(OTHERS | BIT, atomic_load(&gil.breaker));
 	prba_gil_request_end(false);
 	assert_words(0, 0);
-	request(of_holder());
+	assert_true(request(of_holder()));
 	assert_words(0, BIT);
 	prba_gil_request_end(false);
 	assert_words(0, 0);
@@ -134,7 +134,7 @@ static void test_asks_and_takes_back(void **state)
 static void test_stays_where_the_holder_gives_way(void **state)
 {
 	(void)state;
-	request(of_holder());
+	assert_true(request(of_holder()));
 	prba_gil_request_end(true);
 	assert_words(0, BIT);
 	prba_gil_request_end(false); /* which is over by now */
@@ -144,7 +144,7 @@ static void test_stays_where_the_holder_gives_way(void **state)
 static void test_takes_back_when_the_interpreter_ends(void **state)
 {
 	(void)state;
-	request(general());
+	assert_true(request(general()));
 	refusal = "Python is shutting down";
 	prba_gil_request_end(true);
 	assert_words(0, 0);
@@ -153,7 +153,7 @@ static void test_takes_back_when_the_interpreter_ends(void **state)
 static void test_touches_nothing_of_one_that_has_ended(void **state)
 {
 	(void)state;
-	request(of_holder());
+	assert_true(request(of_holder()));
 	atomic_store(&gil.locked, (uint32_t)-1);
 	prba_gil_request_end(false);
 	assert_words(0, BIT);
@@ -163,7 +163,7 @@ static void test_leaves_what_another_thread_asked_for(void **state)
 {
 	(void)state;
 	atomic_fetch_or(&gil.request, BIT);
-	request(general());
+	assert_true(request(general()));
 	prba_gil_request_end(false);
 	assert_words(BIT, 0);
 }
@@ -171,7 +171,7 @@ static void test_leaves_what_another_thread_asked_for(void **state)
 static void test_a_child_takes_nothing_back(void **state)
 {
 	(void)state;
-	request(general());
+	assert_true(request(general()));
 	prba_gil_request_forget();
 	prba_gil_request_end(false);
 	assert_words(BIT, 0);
@@ -184,15 +184,15 @@ static void test_asks_nobody_who_has_not_the_gil(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		atomic_store(&gil.locked, values[i]);
-		request(general());
-		request(of_holder());
+		assert_false(request(general()));
+		assert_false(request(of_holder()));
 		assert_words(0, 0);
 	}
 	atomic_store(&gil.locked, 1);
 	gil.holder = NULL;
-	request(of_holder());
+	assert_false(request(of_holder()));
 	refusal = "Python is shutting down";
-	request(general());
+	assert_false(request(general()));
 	assert_words(0, 0);
 }
 
@@ -202,21 +202,21 @@ static void test_asks_for_nothing_unknown(void **state)
 
 	(void)state;
 	hold.request = 0;
-	request(hold);
+	assert_false(request(hold));
 	hold = general();
 	hold.locked = 0;
-	request(hold);
+	assert_false(request(hold));
 	hold = general();
-	prba_gil_request(&hold, 0);
-	prba_gil_request(&hold, (pid_t)syscall(SYS_gettid));
+	assert_false(prba_gil_request(&hold, 0));
+	assert_false(prba_gil_request(&hold, (pid_t)syscall(SYS_gettid)));
 	assert_words(0, 0);
 }
 
 static void test_asks_only_for_one_that_waits_there(void **state)
 {
 	(void)state;
-	request(general());
-	request(of_holder());
+	assert_false(request(general()));
+	assert_false(request(of_holder()));
 	assert_words(0, 0);
 }
 
