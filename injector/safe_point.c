@@ -260,9 +260,12 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	*ret = (struct prb_verdict){.why = safe->arch->obstacle(tid, state)};
 	if (!ret->why)
 		PRB_TRY(safe->arch->thread(state, w.mem, safe->libc->musl, &thread));
-	if (!ret->why && !thread)
-		ret->why = "not a thread of the C library";
 	ret->lasting = ret->why;
+	if (!ret->why && !thread) {
+		ret->why = "not a thread of the C library";
+		/* The first one becomes it once the loader of its program is through. */
+		ret->lasting = tid != safe->modules->target->pid;
+	}
 	if (!ret->why)
 		PRB_TRY(check_rseq(tid, w.mem, regs.pc, &ret->why));
 	if (ret->why)
