@@ -76,7 +76,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 {
 	struct prba_connection *c;
 	enum prb_wire_outcome how = PRB_WIRE_REFUSED;
-	const char *problem = NULL, *lost = NULL;
+	const char *problem = NULL;
 	bool to_line, taken = true, arrived;
 
 	prba_pause_lock();
@@ -88,7 +88,6 @@ bool prba_pause_make_step(struct prba_connection *by)
 	if (!problem) {
 		taken = let_run(by, c);
 		arrived = prba_stepping_release();
-		lost = to_line && !arrived ? prba_stepping_lost() : NULL;
 		how = !taken || (to_line && !arrived && prba_pause_has_to_end())
 			      ? PRB_WIRE_INTERRUPTED
 		      : to_line && !arrived ? PRB_WIRE_TIMED_OUT
@@ -100,7 +99,7 @@ bool prba_pause_make_step(struct prba_connection *by)
 	pausing->step_text = problem			   ? problem
 			     : !taken			   ? interpreter_ends
 			     : how == PRB_WIRE_INTERRUPTED ? too_late
-			     : lost			   ? lost
+			     : how == PRB_WIRE_TIMED_OUT   ? prba_stepping_lost()
 							   : "";
 	prba_pause_changed();
 	return taken;

@@ -31,7 +31,7 @@ static struct {
 	_Atomic(const struct prba_stepper *) stepper; /* what the interpreter calls, or NULL */
 	int life;
 	unsigned long thread;
-	const char *lost;   /* static: why the thread cannot come to its line any more; or NULL */
+	const char *lost;   /* static: why the thread cannot come to its line any more; or "" */
 	atomic_bool busy;   /* the thread changes what is called; */
 	atomic_bool closed; /* it may not any more */
 
@@ -154,7 +154,7 @@ const char *prba_stepping_begin(const struct prb_wire_step *step)
 	now.thread = step->thread;
 	now.into = step->stride == PRB_WIRE_STRIDE_INTO;
 	now.out = step->stride == PRB_WIRE_STRIDE_OUT;
-	now.lost = NULL;
+	now.lost = "";
 	atomic_store(&was_on, true);
 	problem = stepper->prepare(now.into);
 	if (problem)

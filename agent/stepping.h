@@ -33,7 +33,7 @@ bool prba_stepping_arrived(void);
 /** Takes out of the interpreter what is there of a step, if there is one. As the beginning. */
 void prba_stepping_end(void);
 
-/** Why the thread of the last step could not come to its line any more (static); else NULL. */
+/** Why the thread of the last step could not come to its line any more (static); else "". */
 const char *prba_stepping_lost(void);
 
 /**

@@ -268,7 +268,7 @@ static const char *end(void)
 	}
 	now.count = 0;
 	call("free_tool_id", number(now.tool), NULL, NULL, NULL);
-	return NULL;
+	return "";
 }
 
 static const char *prepare(bool into)

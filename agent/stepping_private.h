@@ -19,7 +19,7 @@ struct prba_stepper {
 	/** For the thread that is in that frame now; the same. */
 	const char *(*begin)(object *frame);
 	/** For who pauses, or in a child after fork() for any thread. Why the interpreter calls no
-	 * more (static), if it has ceased to; else NULL. */
+	 * more (static), if it has ceased to; else "". */
 	const char *(*end)(void);
 };
 

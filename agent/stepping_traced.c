@@ -68,17 +68,13 @@ static const char *begin(object *frame)
 static const char *end(void)
 {
 	void *state = prba_places_first();
-	bool ours;
 
 	while (state && state != now.state)
 		state = py->PyThreadState_Next(state);
-	if (!state)
-		return NULL; /* it has left Python, as is to be seen */
-	ours = prba_places_has(&now.at, state, PRBA_TRACES, traced);
-	prba_places_set(&now.at, state, PRBA_TRACES, traced, false);
-	return ours ? NULL
-		    : "it has called sys.settrace() meanwhile, so that its lines are not told any "
-		      "more";
+	/* Without one it has left Python, as is to be seen. */
+	if (!state || prba_places_set(&now.at, state, PRBA_TRACES, traced, false))
+		return "";
+	return "it has called sys.settrace() meanwhile, so that its lines are not told any more";
 }
 
 const struct prba_stepper prba_stepper_traced = {.prepare = prepare, .begin = begin, .end = end};

@@ -111,12 +111,6 @@ bool prba_places_is_foreign(const struct prba_places *places, const void *state,
 	return found && found != (uintptr_t)ours;
 }
 
-bool prba_places_has(const struct prba_places *places, const void *state, enum prba_traces which,
-		     prba_tracer *ours)
-{
-	return function_of(places, state, which) == (uintptr_t)ours;
-}
-
 /** By the interpreter's own function for other threads, or by its own for the one that runs. */
 static void change(void *state, enum prba_traces which, prba_tracer *function)
 {
@@ -136,11 +130,13 @@ static void change(void *state, enum prba_traces which, prba_tracer *function)
 	py->PyThreadState_Swap(own);
 }
 
-void prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
+bool prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
 		     prba_tracer *ours, bool on)
 {
-	if (function_of(places, state, which) == (on ? 0 : (uintptr_t)ours))
-		change(state, which, on ? ours : NULL);
+	if (function_of(places, state, which) != (on ? 0 : (uintptr_t)ours))
+		return false;
+	change(state, which, on ? ours : NULL);
+	return true;
 }
 
 /** sys.audit() looks at its arguments only if there are hooks. */

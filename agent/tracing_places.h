@@ -58,11 +58,9 @@ object *prba_places_top(const struct prba_places *places, const void *state);
 /** Whether that thread has another function than ours. */
 bool prba_places_is_foreign(const struct prba_places *places, const void *state,
 			    enum prba_traces which, prba_tracer *ours);
-/** Whether it has ours. */
-bool prba_places_has(const struct prba_places *places, const void *state, enum prba_traces which,
-		     prba_tracer *ours);
-/** Gives a thread ours if it has none, or takes it back; another function stays. */
-void prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
+/** Gives a thread ours if it has none, or takes it back; another function stays. Whether there was
+ * something to be done. */
+bool prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,
 		     prba_tracer *ours, bool on);
 
 #endif

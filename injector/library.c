@@ -115,8 +115,8 @@ struct loading {
 struct plan {
 	struct prb_mail_call calls[PRB_MAIL_CALLS];
 	size_t count;
-	size_t text;					 /* used of the mailbox's */
-	struct prb_mail_call *open, *find, *use, *close; /* NULL: not planned */
+	size_t text;				 /* used of the mailbox's */
+	struct prb_mail_call *open, *find, *use; /* NULL: not planned */
 };
 
 #define ARGUMENTS(...) ((const uint64_t[PRB_MAIL_ARGUMENTS]){__VA_ARGS__})
@@ -191,7 +191,7 @@ static struct prb_error *plan_use(struct loading *l, struct plan *p)
 		PRB_TRY(put_text(l, p, r->argument ? r->argument : "", &p->use->arguments[0]));
 	}
 	if (r->again && !r->unload && l->libc->dlclose)
-		p->close = add_user(l, p, l->libc->dlclose);
+		add_user(l, p, l->libc->dlclose);
 	return NULL;
 }
 
