@@ -51,7 +51,7 @@ static char *unescape_path(const char *text, size_t length)
 	if (!path)
 		return NULL;
 	for (size_t i = 0; i < length; i++) {
-		if (length - i >= 4 && !strncmp(text + i, "\\012", 4)) {
+		if (text[i] == '\\' && length - i >= 4 && !strncmp(text + i, "\\012", 4)) {
 			*out++ = '\n';
 			i += 3;
 		} else {
