@@ -95,6 +95,13 @@ int prb_agent_descriptor(const struct prb_agent *agent)
 	return agent->fd;
 }
 
+bool prb_agent_has_more(const struct prb_agent *agent)
+{
+	struct pollfd look = {.fd = agent->fd, .events = POLLIN};
+
+	return agent->used > agent->taken || poll(&look, 1, 0) > 0;
+}
+
 static struct prb_error *send_all(struct prb_agent *agent, const void *data, size_t length)
 {
 	const char *at = data;

@@ -54,9 +54,12 @@ uint16_t prb_agent_last_request(const struct prb_agent *agent);
 struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 				    struct prb_wire_frame *ret) PRB_MUST_CHECK;
 
+/** Whether there is something after the last frame: the next one, a part of it, or the end. */
+bool prb_agent_has_more(const struct prb_agent *agent);
+
 /**
- * The same, but an agent that is late is waited for: one whose threads run, or wait for a
- * processor. PRB_ERROR_TIMEOUT, after @p seconds and some, says why it does not answer.
+ * As prb_agent_receive(), but an agent that is late is waited for: one whose threads run, or wait
+ * for a processor. PRB_ERROR_TIMEOUT, after @p seconds and some, says why it does not answer.
  */
 struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 				  struct prb_wire_frame *ret) PRB_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/agent_client.h"
 #include "dwarf/base/checked.h"
 
 /* When it is looked again: soon while nobody was seen to wait. Who is woken begins anew to wait for
@@ -96,6 +97,12 @@ bool prb_freeze_look(struct prb_freeze *f, uint8_t at[PRB_WIRE_HOLD_SIZE])
 	return true;
 }
 
+/** It does not wait for an answer any more: the pause ends, or the threads are to run for code. */
+static bool agent_goes_on(void *agent)
+{
+	return prb_agent_has_more(agent);
+}
+
 /** Stops the other threads, or has the agent see to it first that they can be. */
 static struct prb_wire_frozen stop_all(struct prb_freeze *f, bool mutex_is_held)
 {
@@ -104,7 +111,9 @@ static struct prb_wire_frozen stop_all(struct prb_freeze *f, bool mutex_is_held)
 	bool hold = false;
 	uint32_t running = 1;
 
-	for (int i = 0; running && !hold && i < TRIES; i++) {
+	f->still.is_over = agent_goes_on;
+	f->still.context = f->agent;
+	for (int i = 0; running && !hold && i < TRIES && !agent_goes_on(f->still.context); i++) {
 		prb_still_end(&f->still);
 		hold = !mutex_is_held && prb_still_waits_for_gil(pid, &f->gil);
 		if (!hold)

@@ -17,11 +17,14 @@
 #include "dwarf/target.h"
 #include "injector/tasks.h"
 
+struct prb_agent;
+
 struct prb_freeze {
 	struct prb_target *target; /**< borrowed */
 	struct prb_still_gil gil;
-	bool agent_requests; /**< PRB_WIRE_CAN_REQUEST */
-	int timer;	     /**< readable when prb_freeze_look() is to be called; -1: none yet */
+	struct prb_agent *agent; /**< borrowed */
+	bool agent_requests;	 /**< PRB_WIRE_CAN_REQUEST */
+	int timer; /**< readable when prb_freeze_look() is to be called; -1: none yet */
 
 	/* The rest belongs to freeze.c. */
 	struct prb_still still;

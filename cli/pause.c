@@ -416,6 +416,7 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
 	PRB_TRY(prb_freeze_open(&p->freeze));
 	p->ends[LOOK] = p->freeze.timer;
+	p->freeze.agent = p->agent;
 	p->freeze.agent_requests = prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_REQUEST;
 	prepared = prb_freeze_prepare(&p->freeze, hold);
 	prb_fault_step();

@@ -269,12 +269,18 @@ bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_stil
 	return finds(s, find_other);
 }
 
+static bool is_over(const struct prb_still *s)
+{
+	return s->is_over && s->is_over(s->context);
+}
+
 uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil,
 			   bool mutex_is_held)
 {
 	unsigned found = 1;
 
-	*s = (struct prb_still){.pid = pid, .gil = gil};
+	s->pid = pid;
+	s->gil = gil;
 	if (!gil->known)
 		return found;
 	for (int round = 0; round < (mutex_is_held ? ROUNDS_GIL : ROUNDS); round++) {
@@ -285,6 +291,8 @@ uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_stil
 		prb_error_destroy(err);
 		if (forbidden || found == s->stops.count - before)
 			return forbidden ? PRB_MAX(found, 1u) : 0;
+		if (is_over(s))
+			break;
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	}
 	return found;

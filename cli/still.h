@@ -33,6 +33,9 @@ struct prb_still {
 	pid_t pid;
 	const struct prb_still_gil *gil; /**< that no thread is to be stopped waiting for */
 	PRB_VEC(struct prb_stop) stops;
+	/** Whether prb_still_waiting() is to give up, asked again and again; NULL: it is not. */
+	bool (*is_over)(void *context);
+	void *context;
 
 	/* What follows is that of prb_still_aside(). */
 	struct prb_target *target;
