@@ -17,6 +17,11 @@
  *
  * The same bits are set that a thread sets that has waited for long enough, under the same mutex,
  * and in the interpreter of our worker, as it would itself, or in the state of who has the GIL.
+ *
+ * What others have asked for is taken back while our thread has the GIL, before code of clients
+ * runs on it and they stand: it would wait for them. That does no harm either. Who asked waits for
+ * the GIL, not for an answer: it is woken when the GIL is given away, and asks again after a switch
+ * interval in which nobody was given it. The mutex is held, so that none of them asks just then.
  */
 #include "agent/gil_request.h"
 
@@ -84,6 +89,16 @@ void prba_gil_request_end(bool gives_way)
 	if (asked && !stays && atomic_load(locked) == 1)
 		atomic_fetch_and(asked, ~(uint32_t)BIT);
 	asked = NULL;
+}
+
+bool prba_gil_take_back(const struct prb_wire_hold *hold, bool *looks)
+{
+	_Atomic uint32_t *word = find_word(hold);
+
+	if (!word || atomic_load((_Atomic uint32_t *)(uintptr_t)hold->locked) != 1)
+		return false;
+	*looks = (atomic_fetch_and(word, ~(uint32_t)BIT) & BIT) && hold->breaker;
+	return true;
 }
 
 void prba_gil_request_forget(void)

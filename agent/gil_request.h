@@ -3,7 +3,7 @@
  * @file Has the thread that has the GIL give it away, as one that has waited for its switch
  * interval does.
  *
- * Threading: the server's thread. It holds the GIL's mutex, but for what says otherwise.
+ * Threading: the server's thread. It holds the GIL's mutex. But for what says otherwise.
  */
 #ifndef PRB_AGENT_GIL_REQUEST_H
 #define PRB_AGENT_GIL_REQUEST_H
@@ -30,6 +30,13 @@ bool prba_gil_request(const struct prb_wire_hold *hold, pid_t worker);
  * the GIL was seen to wait for the mutex.
  */
 void prba_gil_request_end(bool gives_way);
+
+/**
+ * For the thread of ours that has the GIL, and holds its mutex: takes back what others have asked
+ * for. False if it is not known where that is. @p looks: the interpreter still looks for it each
+ * time that it looks for anything, until it finds out anew (prba_bootstrap_startle()).
+ */
+bool prba_gil_take_back(const struct prb_wire_hold *hold, bool *looks);
 
 /** In a child after fork(), whose thread forgets what was asked of it when it takes its new GIL. */
 void prba_gil_request_forget(void);

@@ -26,6 +26,8 @@ bool prba_pause_claim(struct prba_connection *c)
 	if (claimed) {
 		pausing->by = c;
 		pausing->ends = false;
+		pausing->gil = (struct prb_wire_hold){};
+		pausing->gil_is_there = false;
 	}
 	prba_pause_unlock();
 	return claimed;

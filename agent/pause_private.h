@@ -46,6 +46,8 @@ struct prba_pausing {
 	bool opened;		     /**< they were let go while code ran, */
 	int64_t opened_us;	     /**< and when */
 	pid_t holder;		     /**< its worker, also while that waits for the GIL */
+	struct prb_wire_hold gil;    /**< what the client knows of that; mutex 0: nothing */
+	bool gil_is_there;	     /**< a thread was seen to wait for it where that says */
 	bool ends;
 	enum prb_wire_outcome how;
 	struct prba_connection *steps; /**< whose step is wanted, or made; NULL: none is */

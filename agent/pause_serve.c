@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
+#include "agent/bootstrap.h"
 #include "agent/connection.h"
+#include "agent/gil_request.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
 #include "agent/pause_private.h"
@@ -75,13 +77,13 @@ static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 /**
  * Has the client stop the other threads. Those that wait for the GIL are to be stopped where they
  * wait for its mutex, and not in a condition variable: in glibc before 2.41 who signals waits for
- * those that were signalled before. While we hold the mutex they go from the one to the other:
- * those that want the GIL look for it each 5 ms, and those that gave it away are woken.
+ * those that were signalled before. While we hold the mutex they go from the one to the other, when
+ * they are woken; those that want the GIL do so without it, too, after each switch interval.
  */
 void prba_pause_freeze(struct prba_connection *c)
 {
 	pthread_mutex_t *mutex;
-	pthread_cond_t *condition;
+	pthread_cond_t *wait = NULL, *gave_away;
 
 	prba_pause_lock();
 	pausing->said = (struct prb_wire_frozen){.running = 1}; /* at least, until it is known */
@@ -91,13 +93,20 @@ void prba_pause_freeze(struct prba_connection *c)
 	ask_to_freeze(c, PRB_WIRE_FREEZE_ALL);
 	prba_pause_lock();
 	mutex = (pthread_mutex_t *)(uintptr_t)pausing->said.mutex;
-	condition = (pthread_cond_t *)(uintptr_t)pausing->said.condition;
+	gave_away = (pthread_cond_t *)(uintptr_t)pausing->said.condition;
+	/* The client has seen somebody wait there. */
+	if (mutex && pausing->gil.mutex == pausing->said.mutex) {
+		pausing->gil_is_there = true;
+		wait = (pthread_cond_t *)(uintptr_t)pausing->gil.condition;
+	}
 	prba_pause_unlock();
 	if (!mutex)
 		return;
 	pthread_mutex_lock(mutex);
-	if (condition)
-		pthread_cond_broadcast(condition);
+	if (gave_away)
+		pthread_cond_broadcast(gave_away);
+	if (wait)
+		pthread_cond_broadcast(wait);
 	ask_to_freeze(c, PRB_WIRE_FREEZE_ALL_HELD);
 	pthread_mutex_unlock(mutex);
 }
@@ -124,12 +133,38 @@ static void wait_for_state(struct prba_connection *c, int state)
 	}
 }
 
+/** False if it is not known where that is. */
+static bool take_request_back(void)
+{
+	struct prb_wire_hold gil;
+	pthread_mutex_t *mutex;
+	bool known, taken, looks = false;
+
+	prba_pause_lock();
+	gil = pausing->gil;
+	known = pausing->gil_is_there && gil.request;
+	prba_pause_unlock();
+	if (!known)
+		return false;
+	mutex = (pthread_mutex_t *)(uintptr_t)gil.mutex;
+	pthread_mutex_lock(mutex);
+	taken = prba_gil_take_back(&gil, &looks);
+	pthread_mutex_unlock(mutex);
+	if (looks)
+		prba_bootstrap_startle();
+	return taken;
+}
+
 /**
  * Somebody may have asked for the GIL before it was stopped, and who is asked waits until somebody
- * else has had it. So the worker of the job has it once, before its code runs.
+ * else has had it. So that is taken back before the code runs. Where that cannot be, the worker of
+ * the job has the GIL once; and so has any other thread that is let go meanwhile, for at least a
+ * switch interval.
  */
 static void clear_request(struct prba_connection *c)
 {
+	if (take_request_back())
+		return;
 	prba_pause_set_state(c, PRBA_JOB_TAKES_TURN);
 	prba_python_lend(pausing->by);
 	wait_for_state(c, PRBA_JOB_TOOK_TURN);

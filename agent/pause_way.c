@@ -10,6 +10,8 @@
  * client can tell who has it. That one is asked for it meanwhile, as by who has waited for 5 ms,
  * which begin anew for all that are woken (gil_request.c).
  */
+#include <string.h>
+
 #include "agent/connection.h"
 #include "agent/gil_request.h"
 #include "agent/libc.h"
@@ -132,6 +134,17 @@ static pid_t see_waiting(const struct prba_connection *c, const struct prb_wire_
 	return 0;
 }
 
+/** For when the GIL is had: code of others is run then. */
+static void note(const struct prba_connection *c, const struct prb_wire_hold *hold)
+{
+	prba_pause_lock();
+	if (pausing->by == c) {
+		pausing->gil_is_there &= !memcmp(&pausing->gil, hold, sizeof(*hold));
+		pausing->gil = *hold;
+	}
+	prba_pause_unlock();
+}
+
 void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	struct prb_wire_hold hold;
@@ -141,6 +154,7 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 
 	if (!prb_wire_get_hold(frame, &hold) || !hold.mutex || !hold.condition)
 		return;
+	note(c, &hold);
 	worker = hold.request ? see_waiting(c, &hold) : may_hold_for(c);
 	if (!worker)
 		return;
@@ -158,8 +172,10 @@ void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_fram
 	prba_pause_lock();
 	/* It may have come to its turn meanwhile, and the client has let all go. */
 	wants = is_wanted(c);
-	if (wants)
+	if (wants) {
+		pausing->gil_is_there |= hold.request != 0;
 		prba_pause_send_freeze(c, PRB_WIRE_FREEZE_WAITING);
+	}
 	prba_pause_unlock();
 	if (!wants)
 		prba_pause_end_hold(false);

@@ -112,6 +112,51 @@ def test_the_switch_interval_is_not_waited_for(interpreter, threads, target, sha
         pauses.wait_until_runs(shared)
 
 
+@pytest.mark.parametrize("threads", ["1", "16"])
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+def test_code_does_not_wait_for_the_switch_interval(interpreter, threads, target, shared, probing):
+    """Nor does code in a pause of it, nor the end of that while the agent still forgets the client
+    of the code: either would take ten minutes."""
+    process = target("counting.py", shared.path, threads, "600", interpreter=interpreter)
+    for _ in range(support.count(5, 50)):
+        with Pause(process.pid) as pause:
+            before = pauses.total(shared)
+            for code, value in (("6 * 7", "42\n"), ("__import__('time').sleep(0.01)", ""),
+                                ("len([n for n in range(10 ** 5)])", "100000\n")):
+                done = probing(process.pid, "eval", code)
+                assert (done.code, done.out, done.err) == (OK, value, ""), done
+            assert pauses.total(shared) == before
+            pause.interrupt()
+        pauses.wait_until_runs(shared)
+
+
+def read_word(pid, address):
+    with open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
+        memory.seek(address)
+        return struct.unpack("<I", memory.read(4))[0]
+
+
+# In _PyRuntime: whether there is anything to be looked at between lines, and whether the GIL is asked for.
+BREAKER = {(3, 7): (712, 716), (3, 8): (592, 596)}
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version(min(BREAKER), max(BREAKER)), ids=repr)
+def test_code_leaves_nothing_to_be_looked_at(interpreter, target, shared, probing):
+    """Who asked for the GIL in the pause does not any more; if that were still looked for, the only
+    thread would run slower from then on."""
+    process = target("counting.py", shared.path, "1", interpreter=interpreter)
+    runtime = int(probing(process.pid, "eval", "import ctypes\nctypes.addressof("
+                          "ctypes.c_int.in_dll(ctypes.pythonapi, '_PyRuntime'))").out)
+    breaker, request = (runtime + offset for offset in BREAKER[interpreter.version])
+    for _ in range(support.count(5, 50)):
+        with Pause(process.pid) as pause:
+            agent.wait_until(lambda: read_word(process.pid, request) == 1)
+            assert probing(process.pid, "eval", "6 * 7").out == "42\n"
+            pause.interrupt()
+        pauses.wait_until_runs(shared)
+        agent.wait_until(lambda: read_word(process.pid, breaker) == 0)
+
+
 @pytest.mark.parametrize("threads", ["0", "4"])
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
 def test_a_program_ends_that_is_paused_just_then(interpreter, threads, target, probing):
