@@ -243,6 +243,28 @@ static bool is_importing(void)
 	return is;
 }
 
+/** Whether atexit has to be imported, while another thread has the lock of all imports. */
+static bool would_wait(void)
+{
+	object *modules = py->PySys_GetObject("modules"), *imp, *held = NULL, *result = NULL;
+	bool would;
+
+	if (!modules || py->PyDict_GetItemString(modules, "atexit"))
+		return false;
+	imp = py->PyDict_GetItemString(modules, "_imp");
+	if (imp)
+		held = py->PyObject_GetAttrString(imp, "lock_held");
+	if (held)
+		result = py->PyObject_CallFunctionObjArgs(held, NULL);
+	would = result && py->PyLong_AsLong(result) == 1;
+	if (held)
+		py->Py_DecRef(held);
+	if (result)
+		py->Py_DecRef(result);
+	py->PyErr_Clear();
+	return would;
+}
+
 /** Calls a function of atexit. */
 static bool call_atexit(const char *name, object *argument)
 {
@@ -261,7 +283,7 @@ static bool call_atexit(const char *name, object *argument)
 	return result;
 }
 
-bool prba_life_greet(void)
+bool prba_life_greet(bool may_wait)
 {
 	static struct prba_method method = {"ending", end, METH_VARARGS, NULL};
 	uint32_t now = atomic_load(&life);
@@ -277,7 +299,7 @@ bool prba_life_greet(void)
 	/* Subinterpreters have exit functions of their own. */
 	if (py->PyThreadState_Get() != py->PyGILState_GetThisThreadState())
 		return false;
-	if (is_importing())
+	if (is_importing() || (!may_wait && would_wait()))
 		return false;
 	fresh = py->PyCFunction_NewEx(&method, NULL, NULL);
 	if (!fresh)

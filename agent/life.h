@@ -31,9 +31,10 @@ bool prba_life_returns(void);
 
 /**
  * Has the interpreter call us before it ends, if it does not yet. False if it can not, or not any
- * more, maybe with an exception. For who holds the GIL.
+ * more, maybe with an exception; or not now, since another thread would have to be waited for,
+ * which may stand. For who holds the GIL.
  */
-bool prba_life_greet(void);
+bool prba_life_greet(bool may_wait);
 
 /** It calls us no more. For who holds the GIL. */
 void prba_life_part(void);

@@ -75,7 +75,7 @@ static void drop_lost(const struct call *made)
 /** Greets the interpreter once it is complete; true if that left the program's own Ctrl-C. */
 static bool greet(void)
 {
-	bool pressed = py->PySys_GetObject("__stdout__") && !prba_life_greet() &&
+	bool pressed = py->PySys_GetObject("__stdout__") && !prba_life_greet(true) &&
 		       py->PyErr_Occurred() &&
 		       py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
 

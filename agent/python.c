@@ -117,7 +117,6 @@ static bool run_here(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 	return prba_bootstrap_leave() || pressed;
 }
 
-/** Takes the GIL and has the interpreter know of us. */
 static void take_gil(struct prba_job *job)
 {
 	int now = prba_life_number();
@@ -128,8 +127,6 @@ static void take_gil(struct prba_job *job)
 		job->life = now;
 		job->gil = py->PyGILState_Ensure();
 	}
-	if (!prba_life_greet())
-		py->PyErr_Clear();
 }
 
 /** Without the thread state, what belongs to the thread is gone. */
@@ -155,13 +152,18 @@ static bool enter(struct prba_job *job)
 	return true;
 }
 
-/** The second half of attach(). */
-static bool attach_entered(struct prba_job *job)
+/**
+ * The second half of attach(): takes the GIL and has the interpreter know of us; not @p may_wait:
+ * as far as that waits for none of the program's threads, which may stand.
+ */
+static bool attach_entered(struct prba_job *job, bool may_wait)
 {
 	bool expected = job->entered;
 
 	job->entered = false;
 	take_gil(job);
+	if (!prba_life_greet(may_wait))
+		py->PyErr_Clear();
 	if (expected || !prba_life_is_ending())
 		return true;
 	give_up_gil(job);
@@ -174,7 +176,7 @@ static bool attach_entered(struct prba_job *job)
  */
 static bool attach(struct prba_job *job)
 {
-	return enter(job) && attach_entered(job);
+	return enter(job) && attach_entered(job, true);
 }
 
 static void detach(struct prba_job *job)
@@ -220,7 +222,7 @@ bool prba_python_take(struct prba_connection *c)
 	if ((!c->job.entered && prba_python_refusal()) || !enter(&c->job))
 		return false;
 	prba_pause_want(c);
-	taken = attach_entered(&c->job);
+	taken = attach_entered(&c->job, false);
 	prba_pause_got(c);
 	if (!taken)
 		return false;
@@ -274,7 +276,7 @@ void prba_python_take_turn(struct prba_connection *c)
 {
 	bool first = !c->job.thread_state;
 
-	if (!attach(&c->job))
+	if (!enter(&c->job) || !attach_entered(&c->job, false))
 		return;
 	if (first)
 		give_up_gil(&c->job);

@@ -157,6 +157,26 @@ def test_code_leaves_nothing_to_be_looked_at(interpreter, target, shared, probin
         agent.wait_until(lambda: read_word(process.pid, breaker) == 0)
 
 
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 4)), ids=repr)
+def test_no_import_is_waited_for(interpreter, target, shared, probing):
+    """Who is at it may have been stopped for the pause; as here, it may also take longer than that waits."""
+    process = target("imports.py", shared.path, interpreter=interpreter)
+    with Pause(process.pid) as pause:
+        before = pauses.total(shared)
+        assert probing(process.pid, "eval", "6 * 7").out == "42\n"
+        assert pauses.total(shared) == before
+        pause.interrupt()
+    pauses.wait_until_runs(shared)
+    process.send(b"\n")
+    released, callbacks = process.line().split()
+    assert released == "released"
+    for _ in range(2):
+        with Pause(process.pid) as pause:  # from now on it is told of the interpreter's end
+            done = probing(process.pid, "eval", "__import__('atexit')._ncallbacks()")
+            assert done.out == "%d\n" % (int(callbacks) + 1), (done, callbacks)
+            pause.interrupt()
+
+
 @pytest.mark.parametrize("threads", ["0", "4"])
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
 def test_a_program_ends_that_is_paused_just_then(interpreter, threads, target, probing):
