@@ -25,7 +25,7 @@ class Files:
         connection = getattr(inferior, "connection", None)
         # From gdb 12 on the requests themselves can be sent, some times faster than gdb's command.
         self._connection = connection if hasattr(connection, "send_packet") else None
-        self._chosen = False  # whose files
+        self._chosen = False  # whose files are read
         self._names = None  # {tid: name of the thread}, as the stub lists them
 
     def read(self, name):
@@ -78,12 +78,23 @@ class Files:
         except ValueError:
             return -1, b""
 
+    def _choose(self):
+        """Files as the stub itself sees them. gdb, which remembers whose were asked for last, has to
+        choose them: it does for its own command, here with a file that there is none of."""
+        if not self._chosen:
+            self._chosen = True
+            try:
+                gdb.execute("remote get %snone /dev/null" % self._folder, False, True)
+            except gdb.error:
+                pass
+
+    def _path(self, name):
+        return (self._folder + name).encode().hex()
+
     def _requests(self, name):
         """The file, by as few requests as it takes."""
-        if not self._chosen and self._packet("vFile:setfs:0")[0] < 0:
-            return None
-        self._chosen = True
-        file, _ = self._packet("vFile:open:%s,0,0" % (self._folder + name).encode().hex())
+        self._choose()
+        file, _ = self._packet("vFile:open:%s,0,0" % self._path(name))
         if file < 0:
             return None
         pieces, at = [], 0

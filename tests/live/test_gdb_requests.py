@@ -4,10 +4,12 @@
 import collections
 import os
 import re
+import shutil
 
 import debuggers
+import stub_line
 import support
-from debuggers import gdb, known, sleeper  # noqa: F401 (fixtures)
+from debuggers import gdb, known, lldb, sleeper  # noqa: F401 (fixtures)
 
 pytestmark = debuggers.needs_gdbserver
 STACKS = support.ROOT / "tests" / "bench" / "stacks.py"
@@ -61,3 +63,33 @@ def test_all_threads_take_few_requests(target, newest):
     assert not [packet for packet in sent if packet.startswith("m0,")], sent
     # It took 230; of files "maps", "status", and "syscall" of each thread.
     assert kinds(sent)["vFile:open"] <= 10 and len(sent) <= 180, kinds(sent)
+
+
+MARKS = {gdb: "maintenance packet ", lldb: "process plugin packet send "}
+
+
+def far_requests(debugger, process, *commands):
+    """A session on a line that is long, and what the commands send: large pieces are read there."""
+    connect = "target remote " if debugger is gdb else "gdb-remote "
+    mark = MARKS[debugger] + stub_line.MARK
+    with debuggers.gdbserver(process.pid) as address, stub_line.line(address, 0.02) as line:
+        # gdb's own: it takes files of this machine for those of the process.
+        first = ["set sysroot /"] if debugger is gdb else []
+        session = debugger(*first, connect + line.address, mark, *commands, mark,
+                           arguments=[os.readlink("/proc/%d/exe" % process.pid)])
+    return session, line.sent
+
+
+def test_gdb_knows_whose_files_it_reads_afterwards(sleeper):
+    """The stub reads files as it or as the process sees them, whichever was asked for last."""
+    path = shutil.which("true")
+    session, sent = far_requests(gdb, sleeper, "symbol-file target:" + shutil.which("cat"),
+                                 "probing backtrace", "symbol-file target:" + path)
+    chosen = [packet.split(":")[-1] for packet in sent[:index_of_open(sent, path)]
+              if packet.startswith("vFile:setfs:")]
+    assert chosen[-1] == "%x" % sleeper.pid and "0" in chosen, session
+
+
+def index_of_open(sent, path):
+    start = "vFile:open:%s," % path.encode().hex()
+    return next(i for i, packet in enumerate(sent) if packet.startswith(start))
