@@ -174,7 +174,7 @@ static struct prb_error *open_by_functions(struct held_target *h)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"the debugger holds a program for a machine that is "
 					"neither x86_64 nor aarch64");
-	PRB_TRY(prb_debugger_mem_create(&h->debugger, h->debugger.held, &h->told));
+	PRB_TRY(prb_debugger_mem_create(&h->debugger, &h->target.maps, h->debugger.held, &h->told));
 	h->target.mem = h->told;
 	PRB_TRY(prb_filled_mem_create(h->told, &h->target.maps, open_for_memory, &h->target,
 				      &h->target.mem));

@@ -128,7 +128,8 @@ static const struct prb_mem_ops direct_ops = {
 	.destroy = mem_destroy,
 };
 
-struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger, bool keep,
+struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger,
+					  const struct prb_maps *maps, bool keep,
 					  struct prb_mem **ret)
 {
 	struct debugger_mem *m = calloc(1, sizeof(*m));
@@ -140,7 +141,7 @@ struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger, b
 	m->mem.ops = keep ? &kept_ops : &direct_ops;
 	m->mem.kept = keep;
 
-	struct prb_error *err = keep ? prb_line_cache_init(&m->lines, debugger) : NULL;
+	struct prb_error *err = keep ? prb_line_cache_init(&m->lines, debugger, maps) : NULL;
 	if (err)
 		free(m);
 	else

@@ -11,8 +11,12 @@
 #include "dwarf/debugger/debugger.h"
 #include "dwarf/mem/mem.h"
 
-/** Creates it; @p debugger is borrowed. Without @p keep everything is read anew each time. */
-struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger, bool keep,
+/**
+ * Creates it; @p debugger and @p maps, what is mapped as far as that is known yet, are borrowed.
+ * Without @p keep everything is read anew each time.
+ */
+struct prb_error *prb_debugger_mem_create(const struct prb_debugger *debugger,
+					  const struct prb_maps *maps, bool keep,
 					  struct prb_mem **ret) PRB_MUST_CHECK;
 
 #endif

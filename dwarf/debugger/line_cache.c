@@ -15,14 +15,16 @@ enum {
 	PAGE_LINES = PRB_PAGE_SIZE / PRB_LINE_SIZE,
 	FAR_LINES = 2 * PAGE_LINES, /* what fits one packet of gdb */
 	CHEAP_NS = 30000,	    /* a call that took no longer went nowhere */
+	LONG_NS = 2000000,	    /* one that took longer went to another machine */
 	AHEAD_LINES = PAGE_LINES,   /* most that are read because their neighbours were */
 };
 
 struct prb_error *prb_line_cache_init(struct prb_line_cache *cache,
-				      const struct prb_debugger *debugger)
+				      const struct prb_debugger *debugger,
+				      const struct prb_maps *maps)
 {
 	*cache = (struct prb_line_cache){
-		.debugger = debugger, .line_ns = INT64_MAX, .page_ns = INT64_MAX};
+		.debugger = debugger, .maps = maps, .line_ns = INT64_MAX, .far_ns = INT64_MAX};
 	cache->buffer = malloc((size_t)CALL_LINES * PRB_LINE_SIZE);
 	return cache->buffer ? NULL : prb_error_nomem();
 }
@@ -75,24 +77,45 @@ static bool keep(struct prb_line_cache *cache, uint64_t number, const char *data
 	return true;
 }
 
+/* Where a line takes long one is enough: to another one more would have to be read soon. */
+static bool line_is_tried(const struct prb_line_cache *cache)
+{
+	return cache->line_trials >= PRB_LINE_TRIALS ||
+	       (cache->line_trials && cache->line_ns > LONG_NS);
+}
+
 static bool on_trial(const struct prb_line_cache *cache)
 {
-	return cache->trials < PRB_LINE_TRIALS * 2;
+	return cache->far_trials < PRB_LINE_TRIALS || !line_is_tried(cache);
 }
 
 /*
  * How many lines are read where one is needed, from a multiple of that number on: of most pages
- * some are needed, and of those next to them where bytes cost nearly nothing.
+ * some are needed, and of those next to them where bytes cost nearly nothing. The first trial is of
+ * many: one line alone is seldom enough.
  */
 static uint64_t window(const struct prb_line_cache *cache)
 {
 	if (on_trial(cache))
-		return cache->trials % 2 ? PAGE_LINES : 1;
+		return cache->far_trials <= cache->line_trials || line_is_tried(cache) ? FAR_LINES
+										       : 1;
 	if (cache->line_ns < CHEAP_NS)
 		return 1;
-	if (cache->page_ns < cache->line_ns / 8 * 9)
+	if (cache->far_ns < cache->line_ns / 4 * 5)
 		return FAR_LINES;
-	return cache->page_ns < cache->line_ns / 2 * 3 ? PAGE_LINES : 1;
+	return cache->far_ns < cache->line_ns * 2 ? PAGE_LINES : 1;
+}
+
+/* What a read of so many lines took; those of other sizes tell nothing. */
+static void note_trial(struct prb_line_cache *cache, size_t count, int64_t took)
+{
+	if (count == 1) {
+		cache->line_trials++;
+		cache->line_ns = PRB_MIN(cache->line_ns, took);
+	} else if (count > FAR_LINES / 2 && count <= FAR_LINES) {
+		cache->far_trials++;
+		cache->far_ns = PRB_MIN(cache->far_ns, took);
+	}
 }
 
 static int64_t now_ns(void)
@@ -107,16 +130,12 @@ static int64_t now_ns(void)
 static size_t ask(struct prb_line_cache *cache, uint64_t first, size_t count)
 {
 	size_t length = count * PRB_LINE_SIZE;
-	int64_t start = now_ns(), took;
+	int64_t start = now_ns();
 	size_t done = cache->debugger->read(cache->debugger->context, first * PRB_LINE_SIZE,
 					    cache->buffer, length);
 
-	took = now_ns() - start;
-	if (on_trial(cache)) {
-		int64_t *least = cache->trials++ % 2 ? &cache->page_ns : &cache->line_ns;
-
-		*least = PRB_MIN(*least, took);
-	}
+	if (on_trial(cache))
+		note_trial(cache, count, now_ns() - start);
 	return PRB_MIN(done, length) / PRB_LINE_SIZE;
 }
 
@@ -156,6 +175,35 @@ static void read_ahead(const struct prb_line_cache *cache, uint64_t *first, uint
 		--*first;
 }
 
+static bool is_mapped(const struct prb_line_cache *cache, uint64_t line)
+{
+	return prb_maps_find(cache->maps, line * PRB_LINE_SIZE) != NULL;
+}
+
+/*
+ * Makes of @p first to @p last whole windows of @p lines. What lies across the border of two, and
+ * is no longer than one, is the beginning of one of its own: half of two would be more to read.
+ */
+static void widen(const struct prb_line_cache *cache, uint64_t lines, uint64_t *first,
+		  uint64_t *last)
+{
+	/* A part of them where nothing is mapped could not be read in one piece with the rest; not
+	 * every debugger tells of all that is. */
+	bool told = is_mapped(cache, *first);
+	uint64_t wanted = *last;
+
+	if (*first / lines != *last / lines && *last - *first < lines) {
+		*last = *first + PRB_MIN(lines - 1, UINT64_MAX / PRB_LINE_SIZE - *first);
+	} else {
+		*last |= lines - 1;
+		while (*first % lines && !find(cache, *first - 1) &&
+		       (!told || is_mapped(cache, *first - 1)))
+			--*first;
+	}
+	while (told && *last > wanted && !is_mapped(cache, *last))
+		--*last;
+}
+
 /*
  * Reads the line @p first, those up to @p last, and the rest of windows of @p lines, as far as they
  * are missing and one call can; gives how many, from *begin on.
@@ -167,13 +215,11 @@ static size_t read_windows(struct prb_line_cache *cache, uint64_t first, uint64_
 
 	if (!on_trial(cache))
 		read_ahead(cache, &first, &last);
-	last |= lines - 1;
-	while (first % lines && !find(cache, first - 1))
-		first--;
+	widen(cache, lines, &first, &last);
 	*begin = first;
 	most = PRB_MIN(last - first + 1, (uint64_t)CALL_LINES);
 	if (on_trial(cache))
-		most = lines;
+		most = PRB_MIN(most, lines);
 	if (cache->count + most > PRB_LINES_MAX)
 		forget(cache);
 	return ask(cache, first, missing(cache, first, most));

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +48,7 @@ static size_t read_stub(void *context, uint64_t address, void *buffer, size_t le
 
 static struct prb_debugger debugger = {.read = read_stub};
 static struct prb_line_cache cache;
+static struct prb_maps maps; /* empty, unless a test says what is mapped */
 
 static int setup(void **state)
 {
@@ -55,7 +57,7 @@ static int setup(void **state)
 	srandom(1);
 	for (size_t i = 0; i < SIZE; i++)
 		stub.bytes[i] = (unsigned char)random();
-	assert_null(prb_line_cache_init(&cache, &debugger));
+	assert_null(prb_line_cache_init(&cache, &debugger, &maps));
 	return 0;
 }
 
@@ -173,7 +175,7 @@ static void end_trials(void)
 	for (int i = 0; i < 2 * PRB_LINE_TRIALS; i++)
 		walk(SIZE - (size_t)(2 * i + 1) * PRB_PAGE_SIZE, 0, 1);
 	cache.line_ns = 1;
-	cache.page_ns = 4;
+	cache.far_ns = 8;
 }
 
 static void test_who_goes_on_to_neighbours_gets_more_with_each_call(void **state)
@@ -192,13 +194,50 @@ static void test_the_other_page_may_not_be_there(void **state)
 {
 	(void)state;
 	end_trials();
-	cache.line_ns = cache.page_ns = 1000000;
+	cache.line_ns = cache.far_ns = 1000000;
 	stub.whole = true;
 	stub.gap = 11 * PRB_PAGE_SIZE;
 	stub.gap_end = 13 * PRB_PAGE_SIZE;
 	assert_int_equal(walk(6 * PRB_PAGE_SIZE, PRB_PAGE_SIZE / 4, 8), 1);
 	assert_int_equal(walk(10 * PRB_PAGE_SIZE, PRB_PAGE_SIZE / 4, 4), 2);
 	assert_int_equal(walk(14 * PRB_PAGE_SIZE - 8, 0, 1), 2);
+}
+
+/* The frames of a thread lie anywhere in their chunk: half of two windows would be two requests. */
+static void test_what_lies_across_windows_takes_no_more_than_one(void **state)
+{
+	unsigned char bytes[6000];
+	size_t start = 8 * PRB_PAGE_SIZE - sizeof(bytes) / 2;
+
+	(void)state;
+	end_trials();
+	cache.line_ns = cache.far_ns = 1000000;
+	stub.calls = stub.total = 0;
+	assert_null(prb_line_cache_read(&cache, BASE + start, bytes, sizeof(bytes)));
+	assert_memory_equal(bytes, stub.bytes + start, sizeof(bytes));
+	assert_int_equal(stub.calls, 1);
+	assert_int_equal(stub.total, 2 * PRB_PAGE_SIZE);
+}
+
+/* Where nothing is mapped nothing is read along: it takes a request, and another one without it. */
+static void test_what_is_mapped_nowhere_is_not_asked_for(void **state)
+{
+	char text[100];
+
+	(void)state;
+	end_trials();
+	cache.line_ns = cache.far_ns = 1000000;
+	stub.whole = true;
+	stub.gap = 8 * PRB_PAGE_SIZE;
+	stub.gap_end = 9 * PRB_PAGE_SIZE;
+	snprintf(text, sizeof(text),
+		 "%zx-%zx rw-p 00000000 00:00 0\n%zx-%zx rw-p 00000000 00:00 0\n", (size_t)BASE,
+		 BASE + stub.gap, BASE + stub.gap_end, (size_t)BASE + SIZE);
+	assert_null(prb_maps_parse(text, &maps));
+	assert_int_equal(walk(stub.gap - 8, 0, 1), 1);
+	assert_int_equal(walk(stub.gap_end, 0, 1), 1);
+	prb_maps_deinit(&maps);
+	maps = (struct prb_maps){};
 }
 
 /* What lies ahead may not be there. */
@@ -214,7 +253,7 @@ static void test_what_goes_on_may_end(void **state)
 		walk(stub.gap - PRB_PAGE_SIZE, 100, 40);
 		walk(stub.gap_end + PRB_PAGE_SIZE - 8, -100, 40);
 		prb_line_cache_deinit(&cache);
-		assert_null(prb_line_cache_init(&cache, &debugger));
+		assert_null(prb_line_cache_init(&cache, &debugger, &maps));
 		stub.whole = false;
 		end_trials();
 	}
@@ -252,6 +291,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_who_goes_on_to_neighbours_gets_more_with_each_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_other_page_may_not_be_there, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_what_lies_across_windows_takes_no_more_than_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_mapped_nowhere_is_not_asked_for, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_what_goes_on_may_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_kept_is_bounded, setup, teardown),
