@@ -73,6 +73,15 @@ struct prb_target {
 };
 
 /**
+ * Whether each read may be a request to another machine: what another check tells already is not
+ * asked for then. Not while a snapshot is recorded, which has to hold all that it is checked by.
+ */
+static inline bool prb_target_is_remote(const struct prb_target *t)
+{
+	return t->mem->kept && !t->recorder;
+}
+
+/**
  * Opens the live process @p pid. Fails at once, with the rule that forbids it and a hint, if it
  * does not exist, is a zombie, is 32-bit, or may not be read.
  */

@@ -53,6 +53,8 @@ static struct prb_error *check_type(struct prb_python *py, struct prb_mem *mem, 
 	/* While a snapshot is made, each view has to hold the type's name for itself. */
 	if (type && type == py->code_type && !py->target->recorder)
 		return NULL;
+	if (prb_python_is_builtin(py, type, PRB_BUILTIN_CODE))
+		return NULL;
 	PRB_TRY(prb_mem_read_u64(mem, type + (uint64_t)py->layout.type_name, &text));
 	PRB_TRY(prb_mem_read_cstr(mem, text, 256, &name));
 	if (strcmp(prb_str_text(&name), "code"))

@@ -95,9 +95,13 @@ struct prb_error *prb_dict_table_read(struct prb_repr *r, uint64_t keys, struct 
 	return NULL;
 }
 
-/* Entries that hold their values: all of them in turn, those without a value left out. */
+/*
+ * Entries that hold their values: all of them in turn, those without a value left out. With
+ * @p hashes, which some lack, the hash of each key stands for it.
+ */
 static struct prb_error *each_combined(struct prb_repr *r, const struct prb_dict_table *table,
-				       uint64_t used, prb_dict_visit *visit, void *context)
+				       uint64_t used, bool hashes, prb_dict_visit *visit,
+				       void *context)
 {
 	uint64_t chunk[CHUNK_WORDS];
 	uint64_t per_chunk = CHUNK_WORDS / table->words;
@@ -109,12 +113,13 @@ static struct prb_error *each_combined(struct prb_repr *r, const struct prb_dict
 		PRB_TRY(prb_repr_words(r, table->entries + i * table->words * 8, n * table->words,
 				       chunk));
 		for (uint64_t j = 0; j < n && used; j++) {
-			const uint64_t *entry = chunk + j * table->words + table->words - 2;
+			const uint64_t *entry = chunk + j * table->words;
+			uint64_t key = entry[table->words - 2], value = entry[table->words - 1];
 
-			if (!entry[0] || !entry[1])
+			if (!key || !value)
 				continue;
 			used--;
-			if (!visit(context, entry[0], entry[1]))
+			if (!visit(context, hashes ? entry[0] : key, value))
 				return NULL;
 		}
 	}
@@ -184,17 +189,15 @@ struct prb_error *prb_repr_table_each(struct prb_repr *r, uint64_t keys, uint64_
 	PRB_TRY(prb_dict_table_read(r, keys, &table));
 	if (values)
 		return each_split(r, &table, values, used, visit, context);
-	return each_combined(r, &table, used, visit, context);
+	return each_combined(r, &table, used, false, visit, context);
 }
 
 static struct prb_error *check_dict(struct prb_repr *r, uint64_t dict)
 {
-	struct prb_type *type;
+	bool is_dict;
 
-	PRB_TRY(prb_repr_type_of(r, dict, &type));
-	if (!(type->flags & PRB_PY_DICT))
-		return prb_repr_bad(dict, "not a dict");
-	return NULL;
+	PRB_TRY(prb_repr_is_dict(r, dict, &is_dict));
+	return is_dict ? NULL : prb_repr_bad(dict, "not a dict");
 }
 
 struct prb_error *prb_repr_dict_size(struct prb_repr *r, uint64_t dict, uint64_t *ret)
@@ -221,6 +224,19 @@ struct prb_error *prb_repr_dict_each(struct prb_repr *r, uint64_t dict, prb_dict
 
 	PRB_TRY(prb_repr_dict_open(r, dict, &used, &keys, &values));
 	return prb_repr_table_each(r, keys, values, used, visit, context);
+}
+
+struct prb_error *prb_repr_dict_each_int(struct prb_repr *r, uint64_t dict, prb_dict_visit *visit,
+					 void *context)
+{
+	uint64_t used, keys, values;
+	struct prb_dict_table table;
+
+	PRB_TRY(prb_repr_dict_open(r, dict, &used, &keys, &values));
+	PRB_TRY(prb_dict_table_read(r, keys, &table));
+	if (values || table.words != 3)
+		return prb_repr_bad(dict, "not a dict of ints");
+	return each_combined(r, &table, used, true, visit, context);
 }
 
 struct prb_error *prb_object_dict_each(struct prb_python *py, struct prb_mem *mem, uint64_t object,

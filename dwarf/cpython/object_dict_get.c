@@ -165,6 +165,26 @@ static bool compare_key(void *context, uint64_t key, uint64_t value)
 	return !same;
 }
 
+/* A key that each process has, as long as none of the others was found by its hash. */
+static void prove(struct prb_repr *r)
+{
+	struct prb_python *py = r->py;
+	uint64_t interp, sys, ignored;
+
+	if (py->hash_trust != PRB_HASH_ASSUMED || py->hash_tried || !py->runtime ||
+	    py->layout.runtime_interpreters < 0 || py->layout.interp_sysdict < 0)
+		return;
+	py->hash_tried = true;
+
+	struct prb_error *err =
+		prb_repr_word(r, py->runtime + (uint64_t)py->layout.runtime_interpreters, &interp);
+	if (!err)
+		err = prb_repr_word(r, interp + (uint64_t)py->layout.interp_sysdict, &sys);
+	if (!err)
+		err = prb_repr_dict_get(r, sys, "hexversion", &ignored);
+	prb_error_destroy(err);
+}
+
 static struct prb_error *find(struct search *s, uint64_t keys, uint64_t used)
 {
 	struct prb_python *py = s->r->py;
@@ -177,6 +197,8 @@ static struct prb_error *find(struct search *s, uint64_t keys, uint64_t used)
 		PRB_TRY(find_by_hash(s, &verdict));
 		if (verdict == FOUND)
 			py->hash_trust = PRB_HASH_PROVEN;
+		if (verdict == ABSENT)
+			prove(s->r);
 		if (verdict == FOUND || (verdict == ABSENT && py->hash_trust == PRB_HASH_PROVEN))
 			return NULL;
 	}

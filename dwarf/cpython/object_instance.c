@@ -91,12 +91,13 @@ static struct prb_error *get_from_dict(struct prb_repr *r, uint64_t object,
 }
 
 /* A slot: the class has a member descriptor that says where the value lies in the object. */
-static struct prb_error *get_from_slots(struct prb_repr *r, uint64_t object,
-					const struct prb_type *type, const char *name,
+static struct prb_error *get_from_slots(struct prb_repr *r, uint64_t object, const char *name,
 					uint64_t *ret)
 {
 	uint64_t descriptor, member, definition[3];
+	struct prb_type *type;
 
+	PRB_TRY(prb_repr_type_of(r, object, &type));
 	PRB_TRY(prb_repr_lookup(r, type, name, &descriptor, NULL));
 	if (!prb_repr_is(r, descriptor, "member_descriptor"))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "'%s' is no slot", name);
@@ -120,14 +121,14 @@ struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const 
 {
 	struct prb_type *type;
 
-	PRB_TRY(prb_repr_type_of(r, object, &type));
+	PRB_TRY(prb_repr_nameless_type_of(r, object, &type));
 
 	struct prb_error *err = get_from_values(r, object, type, name, ret);
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		err = get_from_dict(r, object, type, name, ret);
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		err = get_from_slots(r, object, type, name, ret);
+		err = get_from_slots(r, object, name, ret);
 	return err;
 }
 

@@ -83,7 +83,7 @@ static struct prb_error *read_small(struct prb_repr *r, uint64_t object, bool *n
 	struct prb_type *type;
 	uint32_t digits[SMALL];
 
-	PRB_TRY(prb_repr_type_of(r, object, &type));
+	PRB_TRY(prb_repr_nameless_type_of(r, object, &type));
 	PRB_TRY(find_integer(r, object, type, &integer));
 	if (integer.count > SMALL)
 		return prb_repr_bad(object, "an int that is too large");

@@ -84,7 +84,9 @@ typedef struct prb_error *prb_repr_handler(struct prb_repr *r, uint64_t object,
 /** A type as read from the target; lives as long as the repr, and it may be of many objects. */
 struct prb_type {
 	uint64_t address;
-	char name[128]; /**< tp_name, cut off if longer */
+	bool named;	  /**< `name` has been read, from `name_at` */
+	char name[128];	  /**< tp_name, cut off if longer */
+	uint64_t name_at; /**< where it lies */
 	uint64_t flags, base, mro, dict, repr;
 	int64_t basicsize, itemsize, dictoffset;
 	prb_repr_handler *handler; /**< NULL until it is resolved */
@@ -166,6 +168,12 @@ struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address,
 				struct prb_type **ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_type_of(struct prb_repr *r, uint64_t object,
 				   struct prb_type **ret) PRB_MUST_CHECK;
+/** The same without its name, which may be one more request to another machine. */
+struct prb_error *prb_repr_nameless_type_of(struct prb_repr *r, uint64_t object,
+					    struct prb_type **ret) PRB_MUST_CHECK;
+/** Whether it is a dict, or a str; or of a class derived from that. */
+struct prb_error *prb_repr_is_dict(struct prb_repr *r, uint64_t object, bool *ret) PRB_MUST_CHECK;
+struct prb_error *prb_repr_is_str(struct prb_repr *r, uint64_t object, bool *ret) PRB_MUST_CHECK;
 /** True if @p type is the builtin or extension type of that tp_name, not a class of that name. */
 bool prb_type_is(const struct prb_type *type, const char *name);
 /** prb_type_is() of the object's type; false also for what cannot be read. */
@@ -233,6 +241,10 @@ struct prb_error *prb_repr_table_get(struct prb_repr *r, uint64_t keys, uint64_t
 				     uint64_t used, const char *name, uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_dict_each(struct prb_repr *r, uint64_t dict, prb_dict_visit *visit,
 				     void *context) PRB_MUST_CHECK;
+/** The same of a dict whose keys are ints from 0 to 2^61 - 2, each of which is its own hash: these
+ * are given in place of the keys, which lie elsewhere. Of other keys it is what happens to be. */
+struct prb_error *prb_repr_dict_each_int(struct prb_repr *r, uint64_t dict, prb_dict_visit *visit,
+					 void *context) PRB_MUST_CHECK;
 struct prb_error *prb_repr_dict_size(struct prb_repr *r, uint64_t dict,
 				     uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_dict_get(struct prb_repr *r, uint64_t dict, const char *name,

@@ -70,7 +70,7 @@ struct prb_error *prb_repr_tuple(struct prb_repr *r, uint64_t object, uint64_t *
 {
 	struct prb_type *type;
 
-	PRB_TRY(prb_repr_type_of(r, object, &type));
+	PRB_TRY(prb_repr_nameless_type_of(r, object, &type));
 	if (!(type->flags & PRB_PY_TUPLE))
 		return prb_repr_bad(object, "not a tuple");
 	PRB_TRY(prb_repr_size(r, object, count));

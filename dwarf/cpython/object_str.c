@@ -42,11 +42,11 @@ static struct prb_error *find_wide(struct prb_repr *r, uint64_t object, struct t
 static struct prb_error *find_text(struct prb_repr *r, uint64_t object, struct text *ret)
 {
 	const struct prb_layout *l = r->layout;
-	struct prb_type *type;
 	uint32_t state;
+	bool is_str;
 
-	PRB_TRY(prb_repr_type_of(r, object, &type));
-	if (!(type->flags & PRB_PY_STR))
+	PRB_TRY(prb_repr_is_str(r, object, &is_str));
+	if (!is_str)
 		return prb_repr_bad(object, "not a str");
 	PRB_TRY(prb_repr_word(r, object + (uint64_t)l->unicode_length, &ret->length));
 	PRB_TRY(prb_mem_read_u32(r->mem, object + (uint64_t)l->unicode_state, &state));
@@ -162,7 +162,6 @@ struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const ch
 	uint8_t bytes[COMPARE_MAX];
 	uint64_t its_length;
 	uint32_t state;
-	struct prb_type *type;
 
 	*ret = false;
 	if (length > sizeof(bytes) || header > sizeof(bytes) || !prb_is_ascii(text))
@@ -180,9 +179,7 @@ struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const ch
 	if (memcmp(bytes, text, length) != 0)
 		return NULL;
 	/* Last, because it costs most: that it is a str at all. */
-	PRB_TRY(prb_repr_type_of(r, object, &type));
-	*ret = type->flags & PRB_PY_STR;
-	return NULL;
+	return prb_repr_is_str(r, object, ret);
 }
 
 static void put_escaped(struct prb_repr *r, uint32_t c, char quote)

@@ -34,6 +34,8 @@ static size_t bytes_needed(const struct prb_layout *l)
 static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, uint64_t metatype,
 					uint64_t flags)
 {
+	if (prb_python_is_builtin(r->py, metatype, PRB_BUILTIN_TYPE))
+		return NULL;
 	if (metatype != address)
 		PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->type_flags, &flags));
 	if (!(flags & PRB_PY_TYPE))
@@ -41,6 +43,7 @@ static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, ui
 	return NULL;
 }
 
+/* All but its name, which lies elsewhere. */
 static struct prb_error *read_type(struct prb_repr *r, uint64_t address, struct prb_type *type)
 {
 	const struct prb_layout *l = r->layout;
@@ -58,11 +61,12 @@ static struct prb_error *read_type(struct prb_repr *r, uint64_t address, struct 
 	type->basicsize = (int64_t)word_at(bytes, l->type_basicsize);
 	type->itemsize = (int64_t)word_at(bytes, l->type_itemsize);
 	type->dictoffset = (int64_t)word_at(bytes, l->type_dictoffset);
+	type->name_at = word_at(bytes, l->type_name);
 	PRB_TRY(check_metatype(r, address, word_at(bytes, l->object_type), type->flags));
 	if (type->basicsize < 0 || type->basicsize > INT32_MAX || type->itemsize < 0 ||
 	    type->itemsize > INT32_MAX)
 		return prb_repr_bad(address, "a type with impossible sizes");
-	return prb_repr_cstr(r, word_at(bytes, l->type_name), type->name, sizeof(type->name));
+	return NULL;
 }
 
 static void type_guard(struct prb_type **type)
@@ -70,7 +74,7 @@ static void type_guard(struct prb_type **type)
 	free(*type);
 }
 
-struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
+static struct prb_error *find_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
 {
 	__attribute__((cleanup(type_guard))) struct prb_type *type = NULL;
 	struct prb_type **recent = &r->recent[address / 16 % PRB_REPR_RECENT], **known;
@@ -97,14 +101,65 @@ struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb
 	return NULL;
 }
 
+struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
+{
+	struct prb_type *type;
+
+	PRB_TRY(find_type(r, address, &type));
+	if (!type->named)
+		PRB_TRY(prb_repr_cstr(r, type->name_at, type->name, sizeof(type->name)));
+	type->named = true;
+	*ret = type;
+	return NULL;
+}
+
+static struct prb_error *type_address(struct prb_repr *r, uint64_t object, uint64_t *ret)
+{
+	if (!object || object % sizeof(void *))
+		return prb_repr_bad(object, "not an object");
+	return prb_repr_word(r, object + (uint64_t)r->layout->object_type, ret);
+}
+
 struct prb_error *prb_repr_type_of(struct prb_repr *r, uint64_t object, struct prb_type **ret)
 {
 	uint64_t type;
 
-	if (!object || object % sizeof(void *))
-		return prb_repr_bad(object, "not an object");
-	PRB_TRY(prb_repr_word(r, object + (uint64_t)r->layout->object_type, &type));
+	PRB_TRY(type_address(r, object, &type));
 	return prb_repr_type(r, type, ret);
+}
+
+struct prb_error *prb_repr_nameless_type_of(struct prb_repr *r, uint64_t object,
+					    struct prb_type **ret)
+{
+	uint64_t type;
+
+	PRB_TRY(type_address(r, object, &type));
+	return find_type(r, type, ret);
+}
+
+static struct prb_error *is_kind(struct prb_repr *r, uint64_t object, enum prb_builtin builtin,
+				 uint64_t flag, bool *ret)
+{
+	struct prb_type *type;
+	uint64_t address;
+
+	PRB_TRY(type_address(r, object, &address));
+	*ret = prb_python_is_builtin(r->py, address, builtin);
+	if (*ret)
+		return NULL;
+	PRB_TRY(find_type(r, address, &type));
+	*ret = type->flags & flag;
+	return NULL;
+}
+
+struct prb_error *prb_repr_is_dict(struct prb_repr *r, uint64_t object, bool *ret)
+{
+	return is_kind(r, object, PRB_BUILTIN_DICT, PRB_PY_DICT, ret);
+}
+
+struct prb_error *prb_repr_is_str(struct prb_repr *r, uint64_t object, bool *ret)
+{
+	return is_kind(r, object, PRB_BUILTIN_STR, PRB_PY_STR, ret);
 }
 
 bool prb_type_is(const struct prb_type *type, const char *name)

@@ -28,6 +28,15 @@ enum prb_hash_trust {
 	PRB_HASH_UNKNOWN,
 };
 
+/** Types whose addresses the interpreter's file tells. */
+enum prb_builtin {
+	PRB_BUILTIN_TYPE,
+	PRB_BUILTIN_DICT,
+	PRB_BUILTIN_STR,
+	PRB_BUILTIN_CODE,
+	PRB_BUILTIN_COUNT,
+};
+
 struct prb_python {
 	struct prb_target *target; /**< borrowed */
 	struct prb_module *module; /**< borrowed: the module that holds the interpreter */
@@ -36,8 +45,11 @@ struct prb_python {
 	char version[32]; /**< "3.12.1", "3.13.0rc2+" as the target says it */
 
 	uint64_t code_type; /**< PyCode_Type, learnt at the first code object; 0 until then */
+	bool builtins_known;
+	uint64_t builtins[PRB_BUILTIN_COUNT]; /**< see prb_python_is_builtin() */
 
 	enum prb_hash_trust hash_trust;
+	bool hash_tried;	 /**< with a key that is known to be there */
 	uint64_t hash_secret[2]; /**< chosen when the process began */
 
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
@@ -142,6 +154,12 @@ void prb_py_frames_deinit(struct prb_py_frames *frames);
 /** Reads the one frame at @p address, as that of a generator, which no thread's chain has. */
 struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				      struct prb_py_frame *ret) PRB_MUST_CHECK;
+
+/**
+ * Whether @p type is known to be that type by its address alone. False says nothing: only where
+ * reads are requests to another machine, and a file of the interpreter is here, is it looked up.
+ */
+bool prb_python_is_builtin(struct prb_python *py, uint64_t type, enum prb_builtin which);
 
 /** What a code object says about itself and a position in it. Strings are the caller's. */
 struct prb_py_code {

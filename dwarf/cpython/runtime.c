@@ -126,6 +126,34 @@ static struct prb_error *read_hexversion(struct prb_python *py, struct prb_mem *
 	return NULL;
 }
 
+/* Whether a thread has memory for frames: `sys` was complete before the first frame was made. */
+static bool has_run_code(struct prb_python *py, struct prb_mem *mem,
+			 const struct prb_py_threads *threads)
+{
+	const struct prb_py_thread *thread;
+	int64_t offset = py->layout.thread_datastack_chunk;
+
+	if (offset < 0)
+		return false;
+	prb_vec_each (thread, &threads->list) {
+		uint64_t chunk;
+		prb_auto_error struct prb_error *err =
+			prb_mem_read_u64(mem, thread->address + (uint64_t)offset, &chunk);
+
+		if (!err && chunk)
+			return true;
+	}
+	return false;
+}
+
+/* What says version and layout lies in the runtime itself, from 3.13 on: nothing else has to. */
+static bool says_version(struct prb_python *py, struct prb_mem *mem,
+			 const struct prb_py_threads *threads, uint32_t *ret)
+{
+	return prb_target_is_remote(py->target) && py->runtime &&
+	       prb_debug_offsets_present(mem, py->runtime, ret) && has_run_code(py, mem, threads);
+}
+
 /*
  * A runtime is believed when its interpreters and threads hang together and `sys` inside of it
  * says the version whose layout we read it with.
@@ -140,7 +168,7 @@ static struct prb_error *validate(struct prb_python *py, struct prb_mem *mem)
 	struct prb_error *err = NULL;
 	if (!threads.interps.count)
 		err = prb_error_create(PRB_ERROR_UNSUPPORTED, "Python is not initialised (yet)");
-	else
+	else if (!says_version(py, mem, &threads, &hex))
 		err = read_hexversion(
 			py, mem, threads.interps.items[threads.interps.count - 1].address, &hex);
 	prb_py_threads_deinit(&threads);
@@ -418,7 +446,7 @@ struct prb_error *prb_pythons_open(struct prb_target *target, struct prb_view *v
 				   struct prb_modules **ret, struct prb_pythons *ret_pythons)
 {
 	*ret = NULL;
-	if (!all && target->mem->kept && !target->recorder)
+	if (!all && prb_target_is_remote(target))
 		PRB_TRY(open_likely(target, view, ret, ret_pythons));
 	if (*ret)
 		return NULL;

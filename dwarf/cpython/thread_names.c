@@ -8,9 +8,9 @@
 
 enum { MAX_NAME = 1000, MAX_NAMED = 262144 };
 
-/* An entry of the table: objects for the identifier and the thread. */
+/* An entry of the table: the identifier, and the object of the thread. */
 struct entry {
-	uint64_t key, thread;
+	uint64_t ident, thread;
 	bool done;
 };
 
@@ -27,7 +27,7 @@ struct reading {
 	struct prb_py_thread_names *names;
 };
 
-static bool add(void *context, uint64_t key, uint64_t value)
+static bool add(void *context, uint64_t ident, uint64_t value)
 {
 	struct reading *r = context;
 	struct entry *entry = prb_vec_push(&r->entries);
@@ -36,7 +36,7 @@ static bool add(void *context, uint64_t key, uint64_t value)
 		r->failed = true;
 		return false;
 	}
-	*entry = (struct entry){.key = key, .thread = value};
+	*entry = (struct entry){.ident = ident, .thread = value};
 	return r->entries.count < MAX_NAMED;
 }
 
@@ -54,11 +54,13 @@ static struct prb_error *find_active(struct prb_python *py, struct prb_mem *mem,
 
 static struct prb_error *read_entries(struct reading *r)
 {
+	prb_auto_repr struct prb_repr repr;
 	uint64_t active;
 
 	r->entries.count = 0;
+	prb_repr_init(&repr, r->py, r->mem, NULL, NULL);
 	PRB_TRY(find_active(r->py, r->mem, r->interp, &active));
-	PRB_TRY(prb_object_dict_each(r->py, r->mem, active, add, r));
+	PRB_TRY(prb_repr_dict_each_int(&repr, active, add, r));
 	return r->failed ? prb_error_nomem() : NULL;
 }
 
@@ -67,19 +69,17 @@ static struct prb_error *read_name(struct reading *r, struct entry *entry)
 {
 	prb_auto_str struct prb_str name = {};
 	struct prb_py_thread_name *slot;
-	int64_t ident;
 	uint64_t object;
 
-	prb_repr_again(&r->repr, NULL, NULL);
-	PRB_TRY(prb_repr_int(&r->repr, entry->key, &ident));
-	if (!r->wanted(r->context, (uint64_t)ident))
+	if (!r->wanted(r->context, entry->ident))
 		return NULL;
+	prb_repr_again(&r->repr, NULL, NULL);
 	PRB_TRY(prb_repr_attribute(&r->repr, entry->thread, "_name", &object));
 	PRB_TRY(prb_repr_text(&r->repr, object, MAX_NAME, &name));
 	slot = prb_vec_push(&r->names->list);
 	if (!slot)
 		return prb_error_nomem();
-	slot->pthread = (uint64_t)ident;
+	slot->pthread = entry->ident;
 	slot->name = prb_str_take(&name);
 	return slot->name ? NULL : prb_error_nomem();
 }
