@@ -128,7 +128,7 @@ static struct prb_error *read_code(struct prb_decoder *d, const struct prb_py_fr
 		err = read_variables(d, &code, known);
 	prb_py_code_deinit(&code);
 	PRB_TRY(err);
-	return read_module(d, raw, &known->module);
+	return d->options->no_modules ? NULL : read_module(d, raw, &known->module);
 }
 
 static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_frame *raw,

@@ -33,6 +33,7 @@ struct prb_dump_options {
 	bool locals, native, source;
 	bool main_only;	 /**< only the main thread */
 	bool no_waits;	 /**< what threads wait for, also for the GIL, is not wanted */
+	bool no_modules; /**< those of Python frames are not wanted; where reads are requests */
 	bool no_command; /**< exe and argv are not wanted */
 	pid_t tid;	 /**< only this thread; 0: all */
 	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:

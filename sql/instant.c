@@ -110,6 +110,8 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.source = plan->needs & PRB_NEED_SOURCE,
 		.no_waits = !instant->target->recorder && !(plan->needs & PRB_NEED_WAITS),
+		.no_modules =
+			prb_target_is_remote(instant->target) && !(plan->needs & PRB_NEED_MODULES),
 		.no_command = !instant->target->recorder,
 		.want_idle = plan->needs & PRB_NEED_IDLE ? NULL : want_no_idle,
 	};

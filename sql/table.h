@@ -46,6 +46,7 @@ enum prb_need {
 	PRB_NEED_ALL_FRAMES = 1 << 5, /**< of a table without depth */
 	PRB_NEED_IDLE = 1 << 6,	      /**< how long threads have slept */
 	PRB_NEED_WAITS = 1 << 7,      /**< what threads wait for */
+	PRB_NEED_MODULES = 1 << 8,    /**< which modules Python frames are in */
 };
 
 enum {

@@ -7,7 +7,7 @@ from .text import GIL, RUNNING, UNREADABLE, Painter, duration, safe
 _STACKS = """
 SELECT t.tid, t.name, t.os_name, t.state, t.idle_seconds, t.waits_for, t.gil, t.gc,
        t.interpreter AS interpreter, t.read, t._error AS thread_error,
-       f.depth, f.func, f.qualname, f.file, f.lineno, f.frame_type, f.module, f.ip, f.offset,
+       f.depth, f.func, f.qualname, f.file, f.lineno, f.frame_type, %s AS module, f.ip, f.offset,
        f._error AS frame_error
 FROM python.threads AS t LEFT JOIN %s AS f ON f.tid = %s AND f.interpreter IS t.interpreter
 %s ORDER BY t.main DESC, t.tid, t.interpreter, f.depth"""
@@ -25,11 +25,12 @@ class Thread:
 
 def read_stacks(session, tid, native=False, with_locals=False):
     """The threads, or the one with that number."""
-    table = "native.backtrace" if native else "python.stacks"
+    # That of a Python frame takes requests behind a gdbserver, and is not shown.
+    table, module = ("native.backtrace", "f.module") if native else ("python.stacks", "NULL")
     # A number in both places, so that no other thread is read.
     where, same = ("", "t.tid") if tid is None else ("WHERE t.tid = %d" % tid, tid)
     threads = []
-    for row in session.query(_STACKS % (table, same, where)):
+    for row in session.query(_STACKS % (module, table, same, where)):
         if not threads or (row["tid"], row["interpreter"]) != (
                 threads[-1].row["tid"], threads[-1].row["interpreter"]):
             threads.append(Thread(row))
@@ -88,10 +89,11 @@ def frame_name(frame):
 
 
 def frame_place(frame):
-    place = safe(frame["file"] or frame["module"])
-    if frame["frame_type"] != "python":
+    if frame["frame_type"] == "python":
+        place = safe(frame["file"])
+    else:
         # Where the interpreter was compiled tells nothing.
-        place = place.rsplit("/", 1)[-1]
+        place = safe(frame["file"] or frame["module"]).rsplit("/", 1)[-1]
     return "%s:%d" % (place, frame["lineno"]) if frame["file"] and frame["lineno"] else place
 
 

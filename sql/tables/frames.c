@@ -46,7 +46,8 @@ const struct prb_column prb_frame_columns[] = {
 	[FRAME_TYPE] = {"frame_type", PRB_COLUMN_TEXT,
 			"python, native, inline (a native function inlined into the next), or "
 			"error where the stack could not be read further"},
-	[MODULE] = {"module", PRB_COLUMN_TEXT, "Python module, or file of the native code"},
+	[MODULE] = {"module", PRB_COLUMN_TEXT, "Python module, or file of the native code",
+		    .needs = PRB_NEED_MODULES},
 	[IP] = {"ip", PRB_COLUMN_INTEGER,
 		"Position in the bytecode in bytes; for native frames the program counter"},
 	[OFFSET] = {"offset", PRB_COLUMN_INTEGER,
