@@ -74,6 +74,8 @@ class Gdb(Debugger):
                 return files.thread_name(int(name.split("/")[1]))
             if name.startswith("task/") and name.endswith("/syscall"):
                 return self._call(int(name.split("/")[1]), files.read(name))
+            if name.startswith("ns/"):
+                return files.link(name)
             return exe_path() if name == "exe" else files.read(name)
 
         return fact

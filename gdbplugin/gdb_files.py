@@ -11,6 +11,8 @@ from .core import facts
 CHUNK = 8192  # bytes: what comes fits a packet, also when half of it has to be escaped
 # The kernel gives them in one piece, which ends with a line: what is less than was asked for is all.
 WHOLE = re.compile("(task/[0-9]+/)?(stat|status|syscall|schedstat)$")
+# The last line of "maps" where there is one: no address is behind it.
+LAST = re.compile(b"^ffffffffff600000-[^\n]*\n\\Z", re.MULTILINE)
 # Names in which nothing has to be written in another way.
 THREAD = re.compile(b'<thread id="(?:p([0-9a-f]+)\\.)?([0-9a-f]+)"[^>]* name="([ !#-%\'-;=@-~]+)"')
 ESCAPED = re.compile(b"}(.)", re.DOTALL)
@@ -41,6 +43,17 @@ class Files:
         if data is None and name == "maps":
             data = mappings()
         return data
+
+    def link(self, name):
+        """Where a link leads; None also if the requests themselves cannot be sent."""
+        try:
+            if self._connection:
+                self._choose()
+                length, data = self._packet("vFile:readlink:" + self._path(name))
+                return data if length == len(data) else None
+        except gdb.error:
+            pass
+        return None
 
     def thread_name(self, tid):
         """The text of "task/TID/comm"; None also if the requests themselves cannot be sent."""
@@ -104,11 +117,18 @@ class Files:
                 break
             pieces.append(data)
             at += length
-            if length < CHUNK and data.endswith(b"\n") and WHOLE.match(name):
+            if is_end(name, data):
                 length = 0
                 break
         self._packet("vFile:close:%x" % file)
         return b"".join(pieces) if length == 0 else None
+
+
+def is_end(name, data):
+    """Whether nothing can follow, which saves to ask for it."""
+    if name == "maps":
+        return bool(LAST.search(data))
+    return len(data) < CHUNK and data.endswith(b"\n") and bool(WHOLE.match(name))
 
 
 def copied(path):

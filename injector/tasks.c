@@ -132,6 +132,23 @@ pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid)
 	return (pid_t)inner;
 }
 
+/*
+ * Whether it has the same tids as we see. Of a process on another machine a link says so in most
+ * cases, for which less is asked than for a file.
+ */
+static bool has_our_tids(struct prb_target *t)
+{
+	static const char first_namespace[] = "pid:[4026531836]"; /* PROC_PID_INIT_INO */
+	prb_auto_str struct prb_str link = {};
+
+	if (prb_target_is_remote(t)) {
+		prb_error_destroy(prb_target_read_link(t, &link, "ns/pid"));
+		if (!strcmp(prb_str_text(&link), first_namespace))
+			return true;
+	}
+	return prb_task_inner_tid(t, t->pid) == t->pid;
+}
+
 /* Files of 2 × threads stay open, up to what the descriptor limit lets us have. */
 static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_task_watch *task)
 {
@@ -196,7 +213,7 @@ struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 
 	*ret = (struct prb_tasks){.by_status = !has_schedstat()};
 	PRB_TRY(prb_target_list(t, &names, "task"));
-	same_namespace = prb_task_inner_tid(t, t->pid) == t->pid;
+	same_namespace = has_our_tids(t);
 	for (char *line = names.data, *next; line && *line; line = next) {
 		long tid = strtol(line, &next, 10);
 

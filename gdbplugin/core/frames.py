@@ -13,10 +13,11 @@ from .text import safe
 
 def selected(debugger):
     """Number of the selected frame of the selected thread."""
-    where = debugger.position()
-    if where is None or debugger.selection is None or debugger.selection[0] != where:
+    # Without one the position is not asked for: gdb looks at code and stack for it.
+    if debugger.selection is None:
         return 0
-    return debugger.selection[1]
+    where = debugger.position()
+    return debugger.selection[1] if where is not None and debugger.selection[0] == where else 0
 
 
 def need_thread(debugger):
