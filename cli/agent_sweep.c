@@ -16,7 +16,7 @@
 #include "dwarf/base/str.h"
 
 enum {
-	FEW = 16,     /* are not worth a look at each, for all who load an agent */
+	FEW = 256,    /* are not worth a look at each, for all who load an agent */
 	YOUNG_S = 60, /* between its bind() and listen() a socket refuses, too */
 };
 

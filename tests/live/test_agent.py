@@ -447,7 +447,7 @@ def test_what_a_killed_program_has_left(target, probing):
     text = os.path.join(folder, "agent-%d.text" % old.pid)
     with open(text, "w", encoding="utf-8"):
         pass
-    crowd = [os.path.join(folder, "agent-%d.sock" % (1 << 30 | n)) for n in range(16)]
+    crowd = [os.path.join(folder, "agent-%d.sock" % (1 << 30 | n)) for n in range(256)]
     try:
         for path in crowd:
             with socket.socket(socket.AF_UNIX) as dead:
