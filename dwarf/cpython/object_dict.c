@@ -233,6 +233,9 @@ struct prb_error *prb_repr_dict_each_int(struct prb_repr *r, uint64_t dict, prb_
 	struct prb_dict_table table;
 
 	PRB_TRY(prb_repr_dict_open(r, dict, &used, &keys, &values));
+	/* A table that all empty ones share is made for other keys. */
+	if (!used)
+		return NULL;
 	PRB_TRY(prb_dict_table_read(r, keys, &table));
 	if (values || table.words != 3)
 		return prb_repr_bad(dict, "not a dict of ints");
