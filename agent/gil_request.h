@@ -3,7 +3,7 @@
  * @file Has the thread that has the GIL give it away, as one that has waited for its switch
  * interval does.
  *
- * Threading: the server's thread. It holds the GIL's mutex. But for what says otherwise.
+ * Threading: the server's thread, which holds the GIL's mutex, but for what says otherwise.
  */
 #ifndef PRB_AGENT_GIL_REQUEST_H
 #define PRB_AGENT_GIL_REQUEST_H
