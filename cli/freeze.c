@@ -103,21 +103,34 @@ static bool agent_goes_on(void *agent)
 	return prb_agent_has_more(agent);
 }
 
+/** The same for a while: who runs for an instant is not seen to wait. */
+static bool is_waited_for(const struct prb_freeze *f)
+{
+	enum { LOOKS = 5, NAP_NS = 500000 };
+
+	for (int i = 0; i < LOOKS; i++) {
+		if (prb_still_waits_for_gil(f->target->pid, &f->gil))
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
+	return false;
+}
+
 /** Stops the other threads, or has the agent see to it first that they can be. */
 static struct prb_wire_frozen stop_all(struct prb_freeze *f, bool mutex_is_held)
 {
-	enum { TRIES = 5 }; /* who runs for an instant is not seen to wait */
 	pid_t pid = f->target->pid;
-	bool hold = false;
+	bool hold = !mutex_is_held && prb_still_waits_for_gil(pid, &f->gil);
 	uint32_t running = 1;
 
+	prb_still_end(&f->still);
 	f->still.is_over = agent_goes_on;
 	f->still.context = f->agent;
-	for (int i = 0; running && !hold && i < TRIES && !agent_goes_on(f->still.context); i++) {
+	if (!hold)
+		running = prb_still_waiting(&f->still, pid, &f->gil, mutex_is_held);
+	if (!hold && !mutex_is_held && running && is_waited_for(f)) {
 		prb_still_end(&f->still);
-		hold = !mutex_is_held && prb_still_waits_for_gil(pid, &f->gil);
-		if (!hold)
-			running = prb_still_waiting(&f->still, pid, &f->gil, mutex_is_held);
+		hold = true;
 	}
 	return (struct prb_wire_frozen){running, hold ? f->gil.mutex : 0,
 					hold ? f->gil.switch_condition : 0};

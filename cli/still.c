@@ -15,10 +15,11 @@
 #include "dwarf/base/cleanup.h"
 
 enum {
-	STOP_MS = 2000,	  /* for one thread; it takes microseconds */
-	ROUNDS = 40,	  /* how often threads at work are waited for */
-	ROUNDS_GIL = 400, /* and those that wait for the GIL, which ask again each 5 ms */
+	STOP_MS = 2000, /* for one thread; it takes microseconds */
+	ROUNDS = 40,	/* how often threads are waited for that do not wait where they can stand */
+	ROUNDS_GIL = 400, /* and those that come there, if they get a processor */
 	NAP_NS = 500000,
+	WORK_NS = ROUNDS * NAP_NS, /* who has had so much of it is at work */
 	MAX_ROUNDS_ALL = 1000,
 	ROUNDS_ASIDE = 20,
 	ROUNDS_AT_WORK = 4,  /* for those that run, and may come to wait */
@@ -204,13 +205,48 @@ struct prb_error *prb_still_all(struct prb_still *s, pid_t pid)
 	return err;
 }
 
+/** How long a thread has run; 0 if the kernel does not tell. */
+static uint64_t ran_ns(pid_t pid, pid_t tid)
+{
+	char path[64];
+	uint64_t ran;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	return file && fscanf(file, "%" SCNu64, &ran) == 1 ? ran : 0;
+}
+
+/** Whether a thread that runs has been at it for long, since it was first seen to. */
+static bool is_at_work(struct prb_still *s, pid_t tid)
+{
+	uint64_t ran = ran_ns(s->pid, tid);
+	struct prb_still_run *run;
+
+	prb_vec_each (run, &s->runs)
+		if (run->tid == tid)
+			return ran - run->begin_ns > WORK_NS;
+	run = prb_vec_push(&s->runs);
+	if (run)
+		*run = (struct prb_still_run){tid, ran};
+	return !run;
+}
+
+/** Whether a thread is expected to come to where it can stand. */
+static bool comes(struct prb_still *s, pid_t tid, struct call call)
+{
+	return handles_gil(call, s->gil) || (call.number == -1 && !is_at_work(s, tid));
+}
+
 /** Stops a thread that waits; one that does not is left alone, or let go at once. */
 static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 {
+	struct call call = call_of(s->pid, tid);
 	double pause;
 
-	if (!can_stand_in(call_of(s->pid, tid), s->gil))
+	if (!can_stand_in(call, s->gil)) {
+		s->coming += comes(s, tid, call);
 		return NULL;
+	}
 	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
 
 	struct prb_stop *stop = &s->stops.items[s->stops.count - 1];
@@ -222,6 +258,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 		return NULL;
 	prb_stop_end(stop, &pause);
 	s->stops.count--;
+	s->coming++;
 	return err;
 }
 
@@ -269,33 +306,48 @@ bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_stil
 	return finds(s, find_other);
 }
 
-static bool is_over(const struct prb_still *s)
+/** Whether those are to be looked for again that could not be stopped. */
+static bool may_stand_soon(const struct prb_still *s, bool mutex_is_held, int round)
 {
-	return s->is_over && s->is_over(s->context);
+	return (round < ROUNDS || (mutex_is_held && s->coming && round < ROUNDS_GIL)) &&
+	       !(s->is_over && s->is_over(s->context));
+}
+
+/** 0: all are stopped that are to be. */
+static uint32_t stop_in_rounds(struct prb_still *s, bool mutex_is_held)
+{
+	for (int round = 1;; round++) {
+		size_t before = s->stops.count;
+		unsigned found;
+
+		s->coming = 0;
+
+		struct prb_error *err = for_new(s, &found, stop_other);
+		bool forbidden = err != NULL;
+
+		prb_error_destroy(err);
+		if (forbidden)
+			return PRB_MAX(found, 1u);
+		if (found == s->stops.count - before)
+			return 0;
+		if (!may_stand_soon(s, mutex_is_held, round))
+			return found;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
 }
 
 uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil,
 			   bool mutex_is_held)
 {
-	unsigned found = 1;
+	uint32_t running;
 
 	s->pid = pid;
 	s->gil = gil;
 	if (!gil->known)
-		return found;
-	for (int round = 0; round < (mutex_is_held ? ROUNDS_GIL : ROUNDS); round++) {
-		size_t before = s->stops.count;
-		struct prb_error *err = for_new(s, &found, stop_other);
-		bool forbidden = err != NULL;
-
-		prb_error_destroy(err);
-		if (forbidden || found == s->stops.count - before)
-			return forbidden ? PRB_MAX(found, 1u) : 0;
-		if (is_over(s))
-			break;
-		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	}
-	return found;
+		return 1;
+	running = stop_in_rounds(s, mutex_is_held);
+	prb_vec_free(&s->runs);
+	return running;
 }
 
 static bool is_for_mutex(struct call call, const struct prb_still_gil *gil)

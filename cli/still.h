@@ -29,6 +29,12 @@ struct prb_still_gil {
 	struct prb_gil_words words; /**< who has it */
 };
 
+/** A thread, and how long it had run when it was first seen to. */
+struct prb_still_run {
+	pid_t tid;
+	uint64_t begin_ns;
+};
+
 struct prb_still {
 	pid_t pid;
 	const struct prb_still_gil *gil; /**< that no thread is to be stopped waiting for */
@@ -37,7 +43,11 @@ struct prb_still {
 	bool (*is_over)(void *context);
 	void *context;
 
-	/* What follows is that of prb_still_aside(). */
+	/* What follows is that of prb_still_waiting(). */
+	PRB_VEC(struct prb_still_run) runs; /**< threads that were seen at work */
+	unsigned coming;
+
+	/* And this that of prb_still_aside(). */
 	struct prb_target *target;
 	struct prb_tasks *tasks;
 	pid_t holder;
@@ -57,8 +67,9 @@ struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHE
  * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
  * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
  * where it waits in a condition variable of the GIL @p gil, which it leaves soon while its mutex is
- * held. Where that is not known none is stopped, for who waits there must not be. Gives the number
- * of those that run on: threads at work in C code, and all where ptrace is not allowed.
+ * held. Where that is not known none is stopped, for who waits there must not be. One that runs is
+ * expected to wait soon, as long as it did not have 20 ms of a processor. Gives the number of those
+ * that run on: threads at work in C code, and all where ptrace is not allowed.
  */
 uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil,
 			   bool mutex_is_held);

@@ -74,6 +74,35 @@ def test_no_thread_runs_untold(interpreter, target, shared, probing):
             assert "could run while" in done.err or pauses.total(shared) == before, done
 
 
+AT_WORK = """
+import hashlib, threading
+endless = threading.Thread(target=hashlib.pbkdf2_hmac, daemon=True, args=("sha256", b"", b"", 2 ** 31 - 1))
+endless.start()
+endless.native_id
+"""
+
+
+def run_seconds(pid, tid):
+    return int(Path("/proc/%d/task/%d/schedstat" % (pid, tid)).read_text().split()[0]) / 1e9
+
+
+def test_a_thread_at_work_is_not_waited_for(target, shared, probing):
+    """One in a call of C that takes long, while others wait for the GIL: it has some processor time
+    to come to a wait, and no more."""
+    process = target("counting.py", shared.path, "2")
+    tid = int(probing(process.pid, "eval", AT_WORK).out)
+    with Pause(process.pid) as pause:
+        before, ran = pauses.total(shared), []
+        for _ in range(5):
+            begin = run_seconds(process.pid, tid)
+            done = probing(process.pid, "eval", "6 * 7")
+            assert done.out == "42\n" and "some of its threads could run" in done.err, done
+            ran.append(run_seconds(process.pid, tid) - begin)
+        assert pauses.total(shared) == before
+        assert min(ran) < 0.4, ran  # it is let work for 20 ms
+        pause.interrupt()
+
+
 WAITING = """
 import select, threading
 lock, poll, ends = threading.Lock(), select.poll(), os.pipe()
