@@ -13,7 +13,10 @@
  */
 struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_CHECK;
 
-/** Removes what agents of killed processes of its user have left, where @p t has its own socket. */
+/**
+ * Removes what agents of killed processes of its user have left, where @p t has its own socket; one
+ * of some commands does.
+ */
 void prb_agent_tidy(struct prb_target *t);
 
 /**

@@ -15,10 +15,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 
-enum {
-	FEW = 256,    /* are not worth a look at each, for all who load an agent */
-	YOUNG_S = 60, /* between its bind() and listen() a socket refuses, too */
-};
+enum { YOUNG_S = 60 }; /* between its bind() and listen() a socket refuses, too */
 
 static int open_folder(const struct prb_target *t, const char *folder, uid_t uid)
 {
@@ -32,28 +29,13 @@ static int open_folder(const struct prb_target *t, const char *folder, uid_t uid
 	return prb_steal_fd(&fd);
 }
 
-static bool is_agents(const char *name)
-{
-	return !strncmp(name, "agent-", strlen("agent-"));
-}
-
-static bool is_crowded(DIR *list)
-{
-	struct dirent *entry;
-	unsigned count = 0;
-
-	while (count <= FEW && (entry = readdir(list)))
-		count += is_agents(entry->d_name);
-	rewinddir(list);
-	return count > FEW;
-}
-
 static bool is_old_socket(int folder, const char *name)
 {
 	struct stat st;
 
-	return is_agents(name) && !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       S_ISSOCK(st.st_mode) && time(NULL) - st.st_mtime > YOUNG_S;
+	return !strncmp(name, "agent-", strlen("agent-")) &&
+	       !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode) &&
+	       time(NULL) - st.st_mtime > YOUNG_S;
 }
 
 /** Read when it is needed first, which it seldom is. */
@@ -77,27 +59,19 @@ static bool refuses(int folder, const char *name)
 	       connect(fd, (struct sockaddr *)&address, sizeof(address)) && errno == ECONNREFUSED;
 }
 
-static void sweep(struct prb_target *t, DIR *list)
-{
-	prb_auto_str struct prb_str sockets = {};
-	struct dirent *entry;
-
-	while ((entry = readdir(list)))
-		if (is_old_socket(dirfd(list), entry->d_name) &&
-		    !is_bound(t, &sockets, entry->d_name) && refuses(dirfd(list), entry->d_name))
-			unlinkat(dirfd(list), entry->d_name, 0);
-}
-
 void prb_agent_sweep(struct prb_target *t, const char *folder, uid_t uid)
 {
+	prb_auto_str struct prb_str sockets = {};
 	int fd = open_folder(t, folder, uid);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
 
 	if (!list && fd >= 0)
 		close(fd);
-	if (!list)
-		return;
-	if (is_crowded(list))
-		sweep(t, list);
-	closedir(list);
+	while (list && (entry = readdir(list)))
+		if (is_old_socket(fd, entry->d_name) && !is_bound(t, &sockets, entry->d_name) &&
+		    refuses(fd, entry->d_name))
+			unlinkat(fd, entry->d_name, 0);
+	if (list)
+		closedir(list);
 }

@@ -7,9 +7,8 @@
 
 /**
  * Removes what nobody listens at from @p folder, a path as @p t sees it, if the folder is that
- * user's alone and more than a few lie there. Nobody's agent is woken for it: a socket that some
- * process of the network has bound, and one younger than a minute, is left alone. What cannot be
- * done is left undone.
+ * user's alone. Nobody's agent is woken for it: a socket that some process of the network has
+ * bound, and one younger than a minute, is left alone. What cannot be done is left undone.
  */
 void prb_agent_sweep(struct prb_target *t, const char *folder, uid_t uid);
 
