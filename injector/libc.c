@@ -324,9 +324,9 @@ static bool is_malloc_name(const char *name)
  */
 static void widen(struct prb_elf *elf, uint64_t *start, uint64_t *end)
 {
-	struct prb_elf_symbol_place place = {};
-	struct prb_elf_symbol symbol;
 	uint64_t low = *start - PRB_MIN(*start, MALLOC_MAX / 2), high = *end + MALLOC_MAX / 2;
+	struct prb_elf_symbol_place place = {.from = low, .to = high};
+	struct prb_elf_symbol symbol;
 
 	while (prb_elf_symbol_next(elf, &place, &symbol)) {
 		if (!symbol.function || symbol.local || symbol.address + symbol.size <= low ||

@@ -215,7 +215,7 @@ static struct prb_error *lookup_sysv_hash(struct lookup *l)
 }
 
 struct prb_error *prb_dynamic_symbol(const struct prb_dynamic *dynamic, const char *name,
-				     Elf64_Sym *ret)
+				     Elf64_Sym *ret, bool *found)
 {
 	struct lookup l = {.dynamic = dynamic, .name = name, .name_size = strlen(name) + 1};
 
@@ -225,9 +225,8 @@ struct prb_error *prb_dynamic_symbol(const struct prb_dynamic *dynamic, const ch
 		else if (dynamic->hash)
 			PRB_TRY(lookup_sysv_hash(&l));
 	}
-	if (!l.found)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "no dynamic symbol %s", name);
 	*ret = l.symbol;
+	*found = l.found;
 	return NULL;
 }
 

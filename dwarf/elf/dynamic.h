@@ -33,9 +33,9 @@ struct prb_dynamic {
 struct prb_error *prb_dynamic_init(struct prb_dynamic *dynamic, struct prb_dynamic_source source,
 				   uint64_t address, uint64_t size, uint64_t bias) PRB_MUST_CHECK;
 
-/** Looks up a defined symbol; PRB_ERROR_NOT_FOUND. A default version wins over a hidden one. */
+/** Looks up a defined symbol, which may not be there. A default version wins over a hidden one. */
 struct prb_error *prb_dynamic_symbol(const struct prb_dynamic *dynamic, const char *name,
-				     Elf64_Sym *ret) PRB_MUST_CHECK;
+				     Elf64_Sym *ret, bool *found) PRB_MUST_CHECK;
 
 /** How many entries the symbol table has, as far as the hash tables tell. */
 struct prb_error *prb_dynamic_count(const struct prb_dynamic *dynamic, size_t *ret) PRB_MUST_CHECK;

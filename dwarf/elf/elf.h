@@ -85,8 +85,9 @@ struct prb_error *prb_elf_symbol_at(struct prb_elf *elf, uint64_t address,
 struct prb_error *prb_elf_offset_to_address(struct prb_elf *elf, uint64_t offset,
 					    uint64_t *ret) PRB_MUST_CHECK;
 
-/** A place in the symbols of a file; starts as {}. */
+/** A place in the symbols of a file; starts as {}, or with the addresses that are wanted. */
 struct prb_elf_symbol_place {
+	uint64_t from, to; /**< only those that lie between, or reach there; to 0: all */
 	unsigned table;
 	size_t index;
 };

@@ -126,16 +126,16 @@ bool prb_elf_exported_symbol(struct prb_elf *elf, const char *name, struct prb_e
 	prb_auto_error struct prb_error *err = NULL;
 	Elf64_Sym symbol;
 	uint64_t at;
+	bool found;
 
 	load_dynamic(elf);
 	if (!elf->has_dynamic)
 		return false;
-	err = prb_dynamic_symbol(&elf->dynamic, name, &symbol);
-	if (err) {
-		if (err->code != PRB_ERROR_NOT_FOUND)
-			prb_log("elf", 1, "%s: %s", elf->name, err->message);
+	err = prb_dynamic_symbol(&elf->dynamic, name, &symbol, &found);
+	if (err)
+		prb_log("elf", 1, "%s: %s", elf->name, err->message);
+	if (err || !found)
 		return false;
-	}
 	if (!prb_add(elf->dynamic.strings, symbol.st_name, &at))
 		return false;
 	const char *its_name = prb_elf_bytes_at(elf, at, strlen(name) + 1);
@@ -249,6 +249,12 @@ static const struct prb_symbol_table *symbol_table(struct prb_elf *elf, unsigned
 	return number == 1 && elf->mini ? &elf->mini->symtab : NULL;
 }
 
+static bool is_between(const struct prb_elf_symbol_place *place, const Elf64_Sym *symbol)
+{
+	return !place->to ||
+	       (symbol->st_value < place->to && symbol->st_value + symbol->st_size > place->from);
+}
+
 bool prb_elf_symbol_next(struct prb_elf *elf, struct prb_elf_symbol_place *place,
 			 struct prb_elf_symbol *ret)
 {
@@ -258,7 +264,7 @@ bool prb_elf_symbol_next(struct prb_elf *elf, struct prb_elf_symbol_place *place
 		while (place->index < table->count) {
 			Elf64_Sym symbol = prb_symbol_get(table, place->index++);
 
-			if (!prb_symbol_is_defined(&symbol))
+			if (!is_between(place, &symbol) || !prb_symbol_is_defined(&symbol))
 				continue;
 			fill(&symbol, prb_symbol_name(table, &symbol), ret);
 			return true;

@@ -68,10 +68,15 @@ struct prb_error *prb_module_memory_symbol(struct prb_module *module, const char
 					   uint64_t *address, uint64_t *size)
 {
 	Elf64_Sym symbol;
+	bool found;
 
 	PRB_TRY(load(module));
-	PRB_TRY(prb_error_prefix(prb_dynamic_symbol(&module->memory->dynamic, name, &symbol), "%s",
-				 module->path));
+	PRB_TRY(prb_error_prefix(
+		prb_dynamic_symbol(&module->memory->dynamic, name, &symbol, &found), "%s",
+		module->path));
+	if (!found)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s: no dynamic symbol %s",
+					module->path, name);
 	*address = symbol.st_value + module->bias;
 	*size = symbol.st_size;
 	return NULL;
