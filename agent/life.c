@@ -243,24 +243,31 @@ static bool is_importing(void)
 	return is;
 }
 
+/** Calls a function of a module, with one argument or NULL. A new reference; NULL: an exception. */
+static object *call_of(object *module, const char *name, object *argument)
+{
+	object *function = py->PyObject_GetAttrString(module, name), *result = NULL;
+
+	if (function) {
+		result = py->PyObject_CallFunctionObjArgs(function, argument, NULL);
+		py->Py_DecRef(function);
+	}
+	return result;
+}
+
 /** Whether atexit has to be imported, while another thread has the lock of all imports. */
 static bool would_wait(void)
 {
-	object *modules = py->PySys_GetObject("modules"), *imp, *held = NULL, *result = NULL;
+	object *modules = py->PySys_GetObject("modules"), *imp, *held;
 	bool would;
 
 	if (!modules || py->PyDict_GetItemString(modules, "atexit"))
 		return false;
 	imp = py->PyDict_GetItemString(modules, "_imp");
-	if (imp)
-		held = py->PyObject_GetAttrString(imp, "lock_held");
-	if (held)
-		result = py->PyObject_CallFunctionObjArgs(held, NULL);
-	would = result && py->PyLong_AsLong(result) == 1;
+	held = imp ? call_of(imp, "lock_held", NULL) : NULL;
+	would = held && py->PyLong_AsLong(held) == 1;
 	if (held)
 		py->Py_DecRef(held);
-	if (result)
-		py->Py_DecRef(result);
 	py->PyErr_Clear();
 	return would;
 }
@@ -268,16 +275,11 @@ static bool would_wait(void)
 /** Calls a function of atexit. */
 static bool call_atexit(const char *name, object *argument)
 {
-	object *module = py->PyImport_ImportModule("atexit"), *function = NULL, *result = NULL;
+	object *module = py->PyImport_ImportModule("atexit");
+	object *result = module ? call_of(module, name, argument) : NULL;
 
 	if (module)
-		function = py->PyObject_GetAttrString(module, name);
-	if (function)
-		result = py->PyObject_CallFunctionObjArgs(function, argument, NULL);
-	if (module)
 		py->Py_DecRef(module);
-	if (function)
-		py->Py_DecRef(function);
 	if (result)
 		py->Py_DecRef(result);
 	return result;
