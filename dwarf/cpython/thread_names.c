@@ -54,13 +54,12 @@ static struct prb_error *find_active(struct prb_python *py, struct prb_mem *mem,
 
 static struct prb_error *read_entries(struct reading *r)
 {
-	prb_auto_repr struct prb_repr repr;
 	uint64_t active;
 
 	r->entries.count = 0;
-	prb_repr_init(&repr, r->py, r->mem, NULL, NULL);
+	prb_repr_again(&r->repr, NULL, NULL);
 	PRB_TRY(find_active(r->py, r->mem, r->interp, &active));
-	PRB_TRY(prb_repr_dict_each_int(&repr, active, add, r));
+	PRB_TRY(prb_repr_dict_each_int(&r->repr, active, add, r));
 	return r->failed ? prb_error_nomem() : NULL;
 }
 
