@@ -103,7 +103,7 @@ static bool agent_goes_on(void *agent)
 	return prb_agent_has_more(agent);
 }
 
-/** The same for a while: who runs for an instant is not seen to wait. */
+/** Looks for a while whether a thread waits for the GIL: one that runs for an instant does not. */
 static bool is_waited_for(const struct prb_freeze *f)
 {
 	enum { LOOKS = 5, NAP_NS = 500000 };

@@ -178,6 +178,13 @@ static void end_trials(void)
 	cache.far_ns = 8;
 }
 
+/* Of a stub on another machine, where bytes cost nothing. */
+static void be_far_away(void)
+{
+	end_trials();
+	cache.line_ns = cache.far_ns = 1000000;
+}
+
 static void test_who_goes_on_to_neighbours_gets_more_with_each_call(void **state)
 {
 	(void)state;
@@ -193,8 +200,7 @@ static void test_who_goes_on_to_neighbours_gets_more_with_each_call(void **state
 static void test_the_other_page_may_not_be_there(void **state)
 {
 	(void)state;
-	end_trials();
-	cache.line_ns = cache.far_ns = 1000000;
+	be_far_away();
 	stub.whole = true;
 	stub.gap = 11 * PRB_PAGE_SIZE;
 	stub.gap_end = 13 * PRB_PAGE_SIZE;
@@ -210,8 +216,7 @@ static void test_what_lies_across_windows_takes_no_more_than_one(void **state)
 	size_t start = 8 * PRB_PAGE_SIZE - sizeof(bytes) / 2;
 
 	(void)state;
-	end_trials();
-	cache.line_ns = cache.far_ns = 1000000;
+	be_far_away();
 	stub.calls = stub.total = 0;
 	assert_null(prb_line_cache_read(&cache, BASE + start, bytes, sizeof(bytes)));
 	assert_memory_equal(bytes, stub.bytes + start, sizeof(bytes));
@@ -225,8 +230,7 @@ static void test_what_is_mapped_nowhere_is_not_asked_for(void **state)
 	char text[100];
 
 	(void)state;
-	end_trials();
-	cache.line_ns = cache.far_ns = 1000000;
+	be_far_away();
 	stub.whole = true;
 	stub.gap = 8 * PRB_PAGE_SIZE;
 	stub.gap_end = 9 * PRB_PAGE_SIZE;
