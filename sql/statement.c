@@ -6,7 +6,6 @@
 #include "sql/dialect.h"
 #include "sql/session_private.h"
 #include "sql/settings.h"
-#include "sql/time_check.h"
 
 struct prb_statement {
 	struct prb_session *session;
@@ -52,12 +51,9 @@ static struct prb_error *prepare(struct prb_session *session, const char *sql, i
 }
 
 /** VACUUM and the like pass the guard, which is asked about what they do only when they run. */
-static struct prb_error *check(struct prb_session *session, sqlite3_stmt *stmt)
+static struct prb_error *check(sqlite3_stmt *stmt)
 {
-	if (stmt && !sqlite3_stmt_readonly(stmt))
-		return prb_complaint_writes();
-	return stmt && !sqlite3_stmt_isexplain(stmt) ? prb_check_times(session, sqlite3_sql(stmt))
-						     : NULL;
+	return stmt && !sqlite3_stmt_readonly(stmt) ? prb_complaint_writes() : NULL;
 }
 
 /** The user's own text first; if SQLite refuses it, what it means in SQLite's words. */
@@ -72,7 +68,7 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 		return prb_error_nomem();
 	PRB_TRY(prepare(session, own, &rc, ret));
 	if (!rc)
-		return check(session, *ret);
+		return check(*ret);
 	if (d->refusal) {
 		prb_error_destroy(session->error);
 		session->error = NULL;
@@ -81,7 +77,7 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 	if (d->translation)
 		PRB_TRY(prepare(session, d->translation, &rc, ret));
 	if (!rc)
-		return check(session, *ret);
+		return check(*ret);
 	int offset = sqlite3_error_offset(session->db);
 	err = take_error(session, own);
 	if (offset < 0)

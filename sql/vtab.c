@@ -394,11 +394,6 @@ static const sqlite3_module module = {
 	.xRowid = rowid,
 };
 
-struct prb_vtab *prb_vtab_if_ours(sqlite3_vtab *vtab)
-{
-	return vtab && vtab->pModule == &module ? prb_vtab_of(vtab) : NULL;
-}
-
 struct prb_error *prb_vtab_register(struct prb_session *session)
 {
 	return sqlite3_create_module_v2(session->db, "prb", &module, session, NULL)

@@ -6,7 +6,6 @@
 #include <limits.h>
 
 #include "dwarf/base/checked.h"
-#include "sql/time_check.h"
 #include "sql/vtab_private.h"
 
 enum {
@@ -135,7 +134,13 @@ static struct prb_error *check_time(const struct prb_vtab *table, sqlite3_index_
 	    sqlite3_vtab_rhs_value(info, index, &value) != SQLITE_OK ||
 	    sqlite3_value_numeric_type(value) != SQLITE_TEXT)
 		return NULL;
-	return prb_time_complaint(column, (const char *)sqlite3_value_text(value));
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "%s is a number of seconds since the epoch, and "
+					       "'%.60s' a text",
+					       column->name,
+					       (const char *)sqlite3_value_text(value)),
+			      "write TIMESTAMP '2026-01-02 03:04:05', now() or "
+			      "now() - interval '5 minutes'");
 }
 
 /** True if the rows are wanted in no order, or the one in which they come. */

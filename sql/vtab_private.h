@@ -33,9 +33,6 @@ static inline struct prb_vtab *prb_vtab_of(sqlite3_vtab *vtab)
 	return (struct prb_vtab *)vtab;
 }
 
-/** The same of a table that may be another module's: NULL then. */
-struct prb_vtab *prb_vtab_if_ours(sqlite3_vtab *vtab);
-
 /** The spec's column that column @p index of the declaration is; NULL if it is one of ours. */
 const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index);
 
