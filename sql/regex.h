@@ -7,9 +7,6 @@
  * bounded: a pattern in length, a match in steps, depth and memory. A match that would need more is
  * an error, never a wait.
  *
- * An expression that is used often is compiled to machine code after a few matches, where the
- * system allows it; it finds the same.
- *
  * Threading: an expression belongs to one thread at a time. Errors: PRB_ERROR_USAGE for a pattern
  * that is wrong or too costly, PRB_ERROR_NOMEM.
  */
