@@ -27,6 +27,21 @@ PROGRAMS = HERE / "programs"
 VERSIONS = [(3, minor) for minor in range(4, 16)]
 # On how many interpreters a test runs, at most; 0: on all that it is meant for.
 SAMPLE = int(os.environ.get("PROBING_SAMPLE", "0"))
+# Seconds after which a test has hung: the slowest takes some 60. The long forms have no limit.
+HUNG = 0 if os.environ.get("PROBING_LONG") else 400
+
+
+def _hung(_signal, _frame):
+    pytest.fail("the test did not end within %d s" % HUNG)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol():
+    """Ends a test that hangs, so that it fails by name instead of holding up all others."""
+    signal.signal(signal.SIGALRM, _hung)
+    signal.alarm(HUNG)
+    yield
+    signal.alarm(0)
 
 
 def pytest_configure(config):
