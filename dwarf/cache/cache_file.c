@@ -207,7 +207,7 @@ struct beginning {
 };
 _Static_assert(sizeof(struct beginning) == PRB_CACHE_FIRST, "the records follow the heads");
 
-enum outcome { DONE, REPLACE, AGAIN, FAILED };
+enum outcome { DONE, CREATE, REPLACE, AGAIN, FAILED };
 
 static enum outcome append(int folder, const char *name, void *records, size_t length)
 {
@@ -218,7 +218,7 @@ static enum outcome append(int folder, const char *name, void *records, size_t l
 	prb_auto_close int fd = prb_cache_open_file(folder, name, O_RDWR, &size);
 
 	if (fd < 0)
-		return REPLACE;
+		return errno == ENOENT ? CREATE : REPLACE;
 	if (!lock(fd))
 		return FAILED;
 	if (!is_current(folder, name, fd) || fstat(fd, &st))
@@ -238,11 +238,25 @@ static enum outcome append(int folder, const char *name, void *records, size_t l
 	return DONE;
 }
 
+/* A file that another writer created meanwhile has that writer's records, and is kept. */
+static enum outcome move_into_place(int folder, const char *fresh, const char *name,
+				    enum outcome why)
+{
+	if (why == CREATE) {
+		if (!renameat2(folder, fresh, folder, name, RENAME_NOREPLACE))
+			return DONE;
+		if (errno == EEXIST)
+			return AGAIN;
+	}
+	return renameat(folder, fresh, folder, name) ? FAILED : DONE;
+}
+
 /*
  * Makes a new file and moves it into place. What a killed writer left of one is used again, hence
  * the lock, and the question whether what was locked is not the live file by now.
  */
-static enum outcome replace(int folder, const char *name, void *records, size_t length)
+static enum outcome replace(int folder, const char *name, void *records, size_t length,
+			    enum outcome why)
 {
 	prb_auto_free char *fresh = prb_format("%s.new", name);
 	struct beginning beginning = {.header = prb_cache_header()};
@@ -258,10 +272,9 @@ static enum outcome replace(int folder, const char *name, void *records, size_t 
 		return AGAIN;
 	link_records(records, length, PRB_CACHE_FIRST, beginning.heads);
 	if (ftruncate(fd, 0) || !write_all(fd, records, length, PRB_CACHE_FIRST) ||
-	    !write_all(fd, &beginning, sizeof(beginning), 0) ||
-	    renameat(folder, fresh, folder, name))
+	    !write_all(fd, &beginning, sizeof(beginning), 0))
 		return FAILED;
-	return DONE;
+	return move_into_place(folder, fresh, name, why);
 }
 
 struct prb_error *prb_cache_write(int folder, const char *name, void *records, size_t length)
@@ -271,8 +284,8 @@ struct prb_error *prb_cache_write(int folder, const char *name, void *records, s
 	for (int i = 0; i < REPLACE_TRIES && outcome == AGAIN; i++) {
 		errno = 0;
 		outcome = append(folder, name, records, length);
-		if (outcome == REPLACE)
-			outcome = replace(folder, name, records, length);
+		if (outcome == CREATE || outcome == REPLACE)
+			outcome = replace(folder, name, records, length, outcome);
 	}
 	if (outcome == DONE)
 		return NULL;
