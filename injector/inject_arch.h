@@ -99,7 +99,7 @@ struct prb_inject_arch {
 	unsigned mailbox_register; /**< DWARF number of the one that holds it in borrow_code */
 
 	/** Numbers of system calls. */
-	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_futex;
+	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_write, sys_futex;
 
 	/** A thread can be stopped by a breakpoint of the processor, and then be given other
 	 * registers: the kernel has nothing left to do to get past it. */

@@ -15,6 +15,7 @@
 #include "dwarf/elf/elf.h"
 #include "injector/inject_arch.h"
 #include "injector/inject_private.h"
+#include "injector/target_copy.h"
 
 enum {
 	FLAG_CLOEXEC = 1,
@@ -260,25 +261,6 @@ static struct prb_error *by_path(struct loading *l)
 	return load_path(l, l->library->path, true);
 }
 
-static bool copy_file(int from, int to)
-{
-	char chunk[65536];
-	off_t at = 0;
-	ssize_t n;
-
-	while ((n = pread(from, chunk, sizeof(chunk), at)) > 0) {
-		for (ssize_t done = 0; done < n;) {
-			ssize_t written = write(to, chunk + done, (size_t)(n - done));
-
-			if (written < 0)
-				return false;
-			done += written;
-		}
-		at += n;
-	}
-	return n == 0;
-}
-
 static struct prb_error *create_memfd(struct loading *l, int64_t *fd)
 {
 	static const uint64_t flags[] = {FLAG_CLOEXEC | FLAG_EXEC, FLAG_CLOEXEC};
@@ -298,9 +280,37 @@ static struct prb_error *create_memfd(struct loading *l, int64_t *fd)
 	return *fd < 0 ? NULL : prb_mail_close_at_end(l->mail, *fd);
 }
 
+/*
+ * Makes the target write the library into its own descriptor @p fd. We never open that descriptor
+ * ourselves: its number is only what the target says, and through /proc we would open whatever file
+ * the target has put there, with our rights. *ret: all of it is written.
+ */
+static struct prb_error *fill(struct loading *l, int64_t fd, bool *ret)
+{
+	const uint64_t number = (uint64_t)prb_inject_arch()->sys_write;
+	uint8_t chunk[PRB_SCRATCH_TEXT];
+	uint64_t address, written;
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(l->library->fd, chunk, sizeof(chunk), at)) > 0) {
+		PRB_TRY(prb_mail_bytes(l->mail, 0, chunk, (size_t)n, &address));
+		PRB_TRY(call(l, l->mail->raw_syscall,
+			     ARGUMENTS(number, (uint64_t)fd, address, (uint64_t)n), &written));
+		if (written - 1 >= (uint64_t)n) {
+			prb_log("inject", 1, "write() in the target: %s", strerror((int)-written));
+			return NULL;
+		}
+		at += (off_t)written;
+	}
+	*ret = n == 0;
+	return NULL;
+}
+
 /* In memory of the target, whatever its file systems, users and namespaces are. */
 static struct prb_error *by_memfd(struct loading *l)
 {
+	bool filled = false;
 	char path[64];
 	int64_t remote;
 
@@ -309,14 +319,48 @@ static struct prb_error *by_memfd(struct loading *l)
 		prb_log("inject", 1, "memfd_create() in the target: %s", strerror((int)-remote));
 		return NULL;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", l->t->pid, (int)remote);
-	prb_auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || !copy_file(l->library->fd, fd)) {
-		prb_log("inject", 1, "cannot fill %s: %s", path, strerror(errno));
+	PRB_TRY(fill(l, remote, &filled));
+	if (!filled)
 		return NULL;
-	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", (int)remote);
 	return load_path(l, path, true);
+}
+
+static bool copy_file(int from, int to)
+{
+	char chunk[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(from, chunk, sizeof(chunk), at)) > 0) {
+		for (ssize_t done = 0; done < n;) {
+			ssize_t written = write(to, chunk + done, (size_t)(n - done));
+
+			if (written < 0)
+				return false;
+			done += written;
+		}
+		at += n;
+	}
+	return n == 0;
+}
+
+/* Loads a copy in that folder, if one can be made there. */
+static struct prb_error *by_copy_in(struct loading *l, const char *folder)
+{
+	prb_auto_target_copy struct prb_target_copy copy = PRB_NO_TARGET_COPY;
+	prb_auto_error struct prb_error *err = prb_target_copy_create(l->t, folder, &copy);
+
+	if (err) {
+		prb_log("inject", 1, "%s", err->message);
+		return NULL;
+	}
+	if (!copy_file(l->library->fd, copy.fd)) {
+		prb_log("inject", 1, "cannot write %s: %s", copy.path, strerror(errno));
+		return NULL;
+	}
+	close(prb_steal_fd(&copy.fd));
+	return load_path(l, copy.path, false);
 }
 
 /* A copy in a folder of the target's own root. */
@@ -324,23 +368,8 @@ static struct prb_error *by_copy(struct loading *l)
 {
 	static const char *const folders[] = {"/tmp", "/dev/shm", "/var/tmp", "/run"};
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(folders) && !l->handle; i++) {
-		prb_auto_free char *path = prb_format("/proc/%d/root%s/probing-%d-XXXXXX",
-						      l->t->pid, folders[i], (int)getpid());
-
-		if (!path)
-			return prb_error_nomem();
-		prb_auto_close int fd = mkostemp(path, O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		bool copied = copy_file(l->library->fd, fd) && !fchmod(fd, 0755);
-		close(prb_steal_fd(&fd));
-		struct prb_error *err =
-			copied ? load_path(l, strstr(path, "/root/") + strlen("/root"), false)
-			       : NULL;
-		unlink(path);
-		PRB_TRY(err);
-	}
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(folders) && !l->handle; i++)
+		PRB_TRY(by_copy_in(l, folders[i]));
 	return NULL;
 }
 

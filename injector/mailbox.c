@@ -223,6 +223,14 @@ void prb_mail_release(struct prb_mail *mail)
 	prb_stop_end(&mail->stop, &pause_us);
 }
 
+struct prb_error *prb_mail_bytes(struct prb_mail *mail, size_t offset, const void *bytes,
+				 size_t length, uint64_t *ret)
+{
+	*ret = mail->text + offset;
+	PRB_TRY(prb_mail_hold(mail));
+	return prb_mail_write(mail->memory, *ret, bytes, length);
+}
+
 struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char *text,
 				uint64_t *ret)
 {
@@ -230,9 +238,7 @@ struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char
 
 	if (offset + length > PRB_SCRATCH_TEXT)
 		return prb_error_create(PRB_ERROR_USAGE, "'%.60s...' is too long", text);
-	*ret = mail->text + offset;
-	PRB_TRY(prb_mail_hold(mail));
-	return prb_mail_write(mail->memory, *ret, text, length);
+	return prb_mail_bytes(mail, offset, text, length, ret);
 }
 
 struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd)

@@ -120,7 +120,11 @@ struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline) PRB_MUST
 struct prb_error *prb_mail_hold(struct prb_mail *mail) PRB_MUST_CHECK;
 void prb_mail_release(struct prb_mail *mail);
 
-/** Puts a string into the text area at @p offset and gives its address in the target. Holds. */
+/** Puts bytes into the text area at @p offset and gives their address in the target. Holds. */
+struct prb_error *prb_mail_bytes(struct prb_mail *mail, size_t offset, const void *bytes,
+				 size_t length, uint64_t *ret) PRB_MUST_CHECK;
+
+/** The same for a string. */
 struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char *text,
 				uint64_t *ret) PRB_MUST_CHECK;
 

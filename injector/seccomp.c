@@ -16,6 +16,7 @@
 enum {
 	GET_FILTER = 0x420c, /* PTRACE_SECCOMP_GET_FILTER */
 	FILTERS_MAX = 1000,
+	A_DESCRIPTOR = 1000, /* which one it will be is not known yet */
 };
 
 #ifdef __x86_64__
@@ -56,6 +57,7 @@ static const struct {
 	{"set_robust_list", SYS_set_robust_list, true, {}},
 	{"rseq", SYS_rseq, true, {}},
 	{"memfd_create", SYS_memfd_create, true, {}},
+	{"write", SYS_write, true, {A_DESCRIPTOR}},
 };
 
 static uint32_t load(const struct seccomp_data *data, uint32_t offset)

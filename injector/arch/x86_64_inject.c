@@ -331,6 +331,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.sys_mprotect = SYS_mprotect,
 		.sys_munmap = SYS_munmap,
 		.sys_memfd_create = SYS_memfd_create,
+		.sys_write = SYS_write,
 		.breakpoints = true,
 		.obstacle = obstacle,
 		.save = save,

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Root injects a process of another user who wants to harm root by it."""
+import os
+
+import pytest
+
+import environment
+import faults
+import support
+from environment import FAILED, OK, needs
+from sockets_support import ATTACKER, as_attacker
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root is the one that is attacked")
+
+
+class Hostile(faults.Checked):
+    """A target of the attacker: programs/hostile.c."""
+
+    def __init__(self, build, *words, before=()):
+        os.chmod(build.folder, 0o755)
+        self.shared = support.Shared()
+        os.chmod(self.shared.path, 0o666)
+        self.target = support.Program(
+            [*before, build.program("hostile"), self.shared.path, *words],
+            preexec_fn=None if before else as_attacker)
+        assert self.target.line() == "ready"
+        self.pid = environment.child_of(self.target.pid)
+
+
+@pytest.fixture
+def roots(tmp_path):
+    """A folder that everybody may enter, with what only root may read and write."""
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o111)
+    file = tmp_path / "secret"
+    file.write_text("root's own\n")
+    file.chmod(0o600)
+    os.mkfifo(tmp_path / "fifo", 0o600)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["secret", "fifo"])
+def test_the_memory_file_is_another_file(build, roots, name):
+    """The number that memfd_create() gives is the target's word: whatever lies there is not opened."""
+    with Hostile(build, "memfd", roots / name) as target:
+        code, _, err = faults.inject(target.pid, build.library())
+        assert code == FAILED and "cannot load" in err, (code, err)
+    assert (roots / "secret").read_text() == "root's own\n"
+
+
+def test_descriptors_are_replaced_all_the_time(build, roots):
+    """As above, where a thread of the target does it at any moment."""
+    with Hostile(build, "dup", roots / "secret") as target:
+        for _ in range(support.count(10, 100)):
+            code, _, err = faults.inject(target.pid, build.library())
+            assert code == FAILED and "cannot load" in err, (code, err)
+            assert (roots / "secret").read_text() == "root's own\n"
+
+
+class Chrooted(Hostile):
+    """A target of the attacker below a root folder of its own, without /proc."""
+
+    SCRIPT = 'touch "$0/shared" && mount --bind "$1" "$0/shared" && shift && exec chroot ' \
+        '--userspec=%d:%d --groups= "$0" /program /shared "$@"' % (ATTACKER, ATTACKER)
+
+    def __init__(self, root, *words):
+        self.shared = support.Shared()
+        os.chmod(self.shared.path, 0o666)
+        self.target = support.Program(
+            ["unshare", "-m", "sh", "-c", self.SCRIPT, root, self.shared.path, *words])
+        assert self.target.line() == "ready"
+        self.pid = self.target.pid
+
+
+HAS_MOUNTS = needs("no mount namespaces here", "unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp")
+
+
+@HAS_MOUNTS
+def test_a_copy_goes_through_no_link(build, roots):
+    """All folders for a copy are links to a folder of root's, outside of the target's root."""
+    root, private = roots / "root", roots / "private"
+    private.mkdir(0o700)
+    faults.make_root(root, build.program("hostile"))
+    (root / "tmp").rmdir()
+    for folder in ("dev", "var"):
+        (root / folder).mkdir()
+    for link in ("tmp", "dev/shm", "var/tmp", "run"):
+        (root / link).symlink_to(private)
+    before = private.stat().st_mtime_ns
+    with Chrooted(root, "copies", "-") as target:
+        code, _, err = faults.inject(target.pid, build.library())
+        assert code == FAILED and "cannot load" in err, (code, err)
+        assert private.stat().st_mtime_ns == before
+
+
+@HAS_MOUNTS
+@pytest.mark.parametrize("mode, codes", [(0o1777, OK), (0o755, FAILED)], ids=["may", "may-not"])
+def test_a_copy_is_made_with_the_rights_of_the_target(build, roots, mode, codes):
+    root = roots / "root"
+    faults.make_root(root, build.program("fault_places"))
+    (root / "tmp").chmod(mode)
+    with Chrooted(root, "idle") as target:
+        before = (root / "tmp").stat().st_mtime_ns
+        code, out, err = faults.inject(target.pid, build.library())
+        assert code == codes, (code, err)
+        assert ((root / "tmp").stat().st_mtime_ns != before) == (code == OK)
+        assert code or out["way"] == "from a copy", out
+        assert not list((root / "tmp").glob("probing-[0-9]*-*"))
