@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "cli/agent_sweep.h"
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/proc/text.h"
@@ -67,13 +68,45 @@ static struct prb_error *read_names(struct prb_target *t, struct names *ret)
 	return NULL;
 }
 
-/** Takes the connection only if that process listens there, whoever made the name. */
-static bool is_of(int fd, pid_t pid)
+/** Numbers of the kernel that the C library may not have yet. */
+enum { PEER_PIDFD = 77 };
+
+/** The process behind a pidfd has that number, and has not been waited for by its parent. */
+static bool is_alive_as(int pidfd, pid_t pid)
+{
+	prb_auto_free char *path = prb_format("/proc/self/fdinfo/%d", pidfd);
+	prb_auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	char info[1024];
+	ssize_t length = fd >= 0 ? read(fd, info, sizeof(info) - 1) : -1;
+	const char *number;
+
+	info[PRB_MAX(length, 0)] = 0;
+	number = prb_text_field(info, "Pid");
+	return number && strtol(number, NULL, 10) == pid;
+}
+
+/**
+ * Takes the connection only if the process itself listens there, whoever made the name. The kernel
+ * notes the number and the user of the process that called listen(). Both stay when that process
+ * has ended, and a new process may get its number: so the user must be that of the target, or root.
+ * Linux 6.5 has a pidfd besides, which tells that process from a later one of the same number.
+ */
+static bool is_of(int fd, pid_t pid, uid_t uid)
 {
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
+	int pidfd;
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) && peer.pid == pid;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) || peer.pid != pid ||
+	    (peer.uid != uid && peer.uid != 0))
+		return false;
+	length = sizeof(pidfd);
+	if (getsockopt(fd, SOL_SOCKET, PEER_PIDFD, &pidfd, &length))
+		return errno == ENOPROTOOPT;
+
+	bool alive = is_alive_as(pidfd, pid);
+	close(pidfd);
+	return alive;
 }
 
 /** A socket in the network of the process, where abstract names are; -1 with errno. */
@@ -101,13 +134,13 @@ static int socket_in_network(const struct prb_target *t)
 
 /**
  * Connects @p fd, which it owns, to a socket of that process and nobody else. 0, or why not as an
- * errno value: ENOENT for a socket of somebody else.
+ * errno value: ECONNREFUSED for a socket of somebody else.
  */
-static int connect_to(pid_t pid, uid_t as, int socket_fd, const struct sockaddr_un *address,
-		      socklen_t length, int *ret)
+static int connect_to(pid_t pid, const struct names *names, int socket_fd,
+		      const struct sockaddr_un *address, socklen_t length, int *ret)
 {
 	prb_auto_close int fd = socket_fd;
-	uid_t self = geteuid();
+	uid_t self = geteuid(), as = names->as;
 	int rc;
 
 	if (fd < 0 || (as != self && seteuid(as)))
@@ -117,14 +150,14 @@ static int connect_to(pid_t pid, uid_t as, int socket_fd, const struct sockaddr_
 		return errno;
 	if (rc)
 		return rc;
-	if (!is_of(fd, pid))
-		return ENOENT;
+	if (!is_of(fd, pid, names->uid))
+		return ECONNREFUSED;
 	*ret = prb_steal_fd(&fd);
 	return 0;
 }
 
 /** A path as the process sees it, which may be too long for an address with its root in front. */
-static int connect_path(pid_t pid, uid_t as, const char *path, int *ret)
+static int connect_path(pid_t pid, const struct names *names, const char *path, int *ret)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	prb_auto_free char *inside = prb_format("/proc/%d/root%s", (int)pid, path);
@@ -135,11 +168,12 @@ static int connect_path(pid_t pid, uid_t as, const char *path, int *ret)
 	if (file < 0)
 		return errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
-	return connect_to(pid, as, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), &address,
+	return connect_to(pid, names, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), &address,
 			  sizeof(address), ret);
 }
 
-static int connect_abstract(const struct prb_target *t, uid_t as, const char *name, int *ret)
+static int connect_abstract(const struct prb_target *t, const struct names *names, const char *name,
+			    int *ret)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(name);
@@ -147,7 +181,7 @@ static int connect_abstract(const struct prb_target *t, uid_t as, const char *na
 	if (length >= sizeof(address.sun_path))
 		return ENOENT;
 	memcpy(address.sun_path + 1, name, length);
-	return connect_to(t->pid, as, socket_in_network(t), &address,
+	return connect_to(t->pid, names, socket_in_network(t), &address,
 			  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length), ret);
 }
 
@@ -158,17 +192,68 @@ static bool ends_in(const char *text, const char *end)
 	return length >= tail && !strcmp(text + length - tail, end);
 }
 
+/** A file that the agent's library is loaded by: its own name, or that of $PROBING_AGENT. */
+static bool is_library(const char *name)
+{
+	static const char library[] = "libprobing-agent.so";
+	const char *said = getenv("PROBING_AGENT");
+	const char *slash = said ? strrchr(said, '/') : NULL;
+
+	if (!strncmp(name, library, strlen(library)))
+		return true;
+	return said && *said && !strcmp(name, slash ? slash + 1 : said);
+}
+
+/** As a file, as it was given in memory, or as a copy that was removed. */
+static bool has_library(const struct prb_maps *maps)
+{
+	static const char in_memory[] = "memfd:", copy[] = "probing-";
+	const struct prb_map *map;
+
+	prb_vec_each (map, &maps->list) {
+		const char *slash = strrchr(map->path, '/');
+
+		if (!slash || !map->exec)
+			continue;
+		slash++;
+		if (!strncmp(slash, in_memory, strlen(in_memory)))
+			slash += strlen(in_memory);
+		if (is_library(slash) || (map->deleted && !strncmp(slash, copy, strlen(copy))))
+			return true;
+	}
+	return false;
+}
+
+bool prb_agent_is_mapped(const struct prb_target *t)
+{
+	return has_library(&t->maps);
+}
+
+/** The same as it is now: we may have loaded the library since the process was opened. */
+static bool is_mapped_now(struct prb_target *t)
+{
+	struct prb_maps maps = {};
+	prb_auto_error struct prb_error *err = prb_target_read_maps(t, &maps);
+	bool mapped = !err && has_library(&maps);
+
+	prb_maps_deinit(&maps);
+	return mapped;
+}
+
 /**
- * Tries all sockets of the process's network whose name could be the agent's. *removed: there is
- * one whose file is gone.
+ * Tries all sockets of the process's network whose name could be the agent's. Anybody may have made
+ * them, so none is tried where the process has no agent. *removed: there is one whose file is gone.
  */
 static int connect_listed(struct prb_target *t, const struct names *names, bool *removed, int *ret)
 {
 	prb_auto_str struct prb_str text = {};
-	prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, "net/unix");
 	char *rest = NULL;
 	int why = ENOENT;
 
+	if (!prb_agent_is_mapped(t) && !is_mapped_now(t))
+		return ENOENT;
+
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &text, "net/unix");
 	if (err || text.failed || !text.data)
 		return ENOENT;
 	for (char *line = strtok_r(text.data, "\n", &rest); line;
@@ -177,11 +262,11 @@ static int connect_listed(struct prb_target *t, const struct names *names, bool 
 		int rc = ENOENT;
 
 		if (name && *name == '/' && ends_in(name, names->file)) {
-			rc = connect_path(t->pid, names->as, name, ret);
+			rc = connect_path(t->pid, names, name, ret);
 			*removed |= rc == ENOENT && strstr(name, "/probing");
 		} else if (name && !strncmp(name, "@probing-", 9) &&
 			   ends_in(name, names->abstract)) {
-			rc = connect_abstract(t, names->as, name + 1, ret);
+			rc = connect_abstract(t, names, name + 1, ret);
 		}
 		if (!rc)
 			return 0;
@@ -203,7 +288,7 @@ static int connect_usual(struct prb_target *t, const struct names *names, int *r
 	for (size_t i = 0; i < USUAL_FOLDERS; i++) {
 		prb_auto_free char *folder = usual_folder(i, names->uid);
 		prb_auto_free char *path = folder ? prb_format("%s%s", folder, names->file) : NULL;
-		int rc = path ? connect_path(t->pid, names->as, path, ret) : ENOMEM;
+		int rc = path ? connect_path(t->pid, names, path, ret) : ENOMEM;
 
 		if (!rc)
 			return 0;
@@ -266,28 +351,6 @@ void prb_agent_seeker_deinit(struct prb_agent_seeker *seeker)
 {
 	prb_str_deinit(&seeker->network);
 	prb_str_deinit(&seeker->sockets);
-}
-
-/** Under its own name, as it was given in memory, or as a copy that was removed. */
-bool prb_agent_is_mapped(const struct prb_target *t)
-{
-	static const char name[] = "libprobing-agent.so",
-			  in_memory[] = "memfd:", copy[] = "probing-";
-	const struct prb_map *map;
-
-	prb_vec_each (map, &t->maps.list) {
-		const char *slash = strrchr(map->path, '/');
-
-		if (!slash || !map->exec)
-			continue;
-		slash++;
-		if (!strncmp(slash, in_memory, strlen(in_memory)))
-			slash += strlen(in_memory);
-		if (!strncmp(slash, name, strlen(name)) ||
-		    (map->deleted && !strncmp(slash, copy, strlen(copy))))
-			return true;
-	}
-	return false;
 }
 
 /** The sockets of the process's network are read once for all that share it. */
