@@ -17,6 +17,8 @@
 
 /** How long an agent may take to greet; its thread does nothing else. */
 static const double GREETING_SECONDS = 2;
+/** How long it may take to read a request of any size; it does nothing else meanwhile. */
+static const double SEND_SECONDS = 10;
 /** What runs may take so long to end. */
 static const double STOP_SECONDS = 10;
 
@@ -102,15 +104,58 @@ bool prb_agent_has_more(const struct prb_agent *agent)
 	return agent->used > agent->taken || poll(&look, 1, 0) > 0;
 }
 
-static struct prb_error *send_all(struct prb_agent *agent, const void *data, size_t length)
+double prb_agent_deadline(double seconds)
+{
+	return now() + seconds;
+}
+
+double prb_agent_left(double deadline)
+{
+	return PRB_MAX(deadline - now(), 0);
+}
+
+static struct prb_error *no_answer(const struct prb_agent *agent)
+{
+	return prb_error_create(PRB_ERROR_TIMEOUT, "the agent of process %d does not answer",
+				(int)agent->pid);
+}
+
+/** Waits for something to read or write until @p by; no limit if that is negative. */
+static struct prb_error *wait_for(struct prb_agent *agent, short events, double by)
+{
+	struct pollfd wait = {.fd = agent->fd, .events = events};
+	double left = by < 0 ? 0 : prb_agent_left(by);
+	struct timespec timeout = {.tv_sec = (time_t)left,
+				   .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+	sigset_t mask;
+	int rc;
+
+	/* A caller that blocks SIGINT can be interrupted here, and only here. */
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	sigdelset(&mask, SIGINT);
+	rc = ppoll(&wait, 1, by < 0 ? NULL : &timeout, &mask);
+
+	if (rc < 0 && errno == EINTR)
+		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
+	if (rc < 0)
+		return prb_error_os(errno, "cannot wait for the agent");
+	return rc ? NULL : no_answer(agent);
+}
+
+static struct prb_error *send_all(struct prb_agent *agent, const void *data, size_t length,
+				  double by)
 {
 	const char *at = data;
 
 	while (length) {
-		ssize_t sent = send(agent->fd, at, length, MSG_NOSIGNAL);
+		ssize_t sent = send(agent->fd, at, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
+		if (sent < 0 && errno == EAGAIN) {
+			PRB_TRY(wait_for(agent, POLLOUT, by));
+			continue;
+		}
 		if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
 			return ended(agent);
 		if (sent < 0)
@@ -124,40 +169,26 @@ static struct prb_error *send_all(struct prb_agent *agent, const void *data, siz
 struct prb_error *prb_agent_send(struct prb_agent *agent, enum prb_wire_type type, const void *head,
 				 size_t head_length, const void *body, size_t body_length)
 {
+	/* Nothing is known of the way to another machine. */
+	double by = agent->target ? prb_agent_deadline(SEND_SECONDS) : -1;
 	uint8_t header[PRB_WIRE_HEADER_SIZE];
 
 	prb_wire_put_header(header, (uint32_t)(head_length + body_length), (uint16_t)type,
 			    ++agent->requests);
-	PRB_TRY(send_all(agent, header, sizeof(header)));
-	PRB_TRY(send_all(agent, head, head_length));
-	return send_all(agent, body, body_length);
+	PRB_TRY(send_all(agent, header, sizeof(header), by));
+	PRB_TRY(send_all(agent, head, head_length, by));
+	return send_all(agent, body, body_length, by);
 }
 
 /** Receives more, until @p by on our clock; no limit if that is negative. */
 static struct prb_error *receive_more(struct prb_agent *agent, double by)
 {
-	struct pollfd wait = {.fd = agent->fd, .events = POLLIN};
-	double left = by < 0 ? 0 : PRB_MAX(by - now(), 0);
-	struct timespec timeout = {.tv_sec = (time_t)left,
-				   .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
-	sigset_t mask;
 	ssize_t got;
-	int rc;
 
-	/* A caller that blocks SIGINT can be interrupted here, and only here. */
-	sigprocmask(SIG_BLOCK, NULL, &mask);
-	sigdelset(&mask, SIGINT);
-	rc = ppoll(&wait, 1, by < 0 ? NULL : &timeout, &mask);
-
-	if (rc < 0 && errno == EINTR)
-		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
-	if (rc < 0)
-		return prb_error_os(errno, "cannot wait for the agent");
-	if (!rc)
-		return prb_error_create(PRB_ERROR_TIMEOUT,
-					"the agent of process %d does not answer", (int)agent->pid);
-	got = recv(agent->fd, agent->in + agent->used, sizeof(agent->in) - agent->used, 0);
-	if (got < 0 && errno == EINTR)
+	PRB_TRY(wait_for(agent, POLLIN, by));
+	got = recv(agent->fd, agent->in + agent->used, sizeof(agent->in) - agent->used,
+		   MSG_DONTWAIT);
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return NULL;
 	if (got <= 0)
 		return ended(agent);
@@ -189,12 +220,20 @@ struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type requ
 				enum prb_wire_type reply, double seconds,
 				struct prb_wire_frame *ret)
 {
+	double by = prb_agent_deadline(seconds);
+
 	PRB_TRY(prb_agent_send(agent, request, NULL, 0, NULL, 0));
-	do {
+	for (;;) {
+		double left = prb_agent_left(by);
+
 		/* What is to stop may be at work for as long as its code is. */
-		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, seconds, ret)
-						 : prb_agent_await(agent, seconds, ret));
-	} while (ret->type != reply && ret->type != PRB_WIRE_ERROR);
+		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, left, ret)
+						 : prb_agent_await(agent, left, ret));
+		if (ret->type == reply || ret->type == PRB_WIRE_ERROR)
+			break;
+		if (!prb_agent_left(by))
+			return prb_error_hint(no_answer(agent), "it sends something else");
+	}
 	if (ret->type == PRB_WIRE_ERROR)
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
 					(int)PRB_MIN(ret->length, 400u),

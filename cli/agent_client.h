@@ -38,7 +38,15 @@ struct prb_target *prb_agent_target(const struct prb_agent *agent);
 /** What the agent said of itself; valid as long as the connection. */
 const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent);
 
-/** Sends a request: @p head, then @p body. */
+/** The time on our clock in @p seconds from now: a deadline for several frames. */
+double prb_agent_deadline(double seconds);
+/** The seconds until such a time; 0 if it is over. */
+double prb_agent_left(double deadline);
+
+/**
+ * Sends a request: @p head, then @p body. PRB_ERROR_TIMEOUT if the agent of a process here does not
+ * take it, PRB_ERROR_CANCELLED as for prb_agent_receive().
+ */
 struct prb_error *prb_agent_send(struct prb_agent *agent, enum prb_wire_type type, const void *head,
 				 size_t head_length, const void *body,
 				 size_t body_length) PRB_MUST_CHECK;
@@ -65,8 +73,8 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 				  struct prb_wire_frame *ret) PRB_MUST_CHECK;
 
 /**
- * Asks for something that is answered by one frame of type @p reply within @p seconds. What the
- * agent refuses is PRB_ERROR_FAILED.
+ * Asks for something that is answered by one frame of type @p reply within @p seconds, however many
+ * others come. What the agent refuses is PRB_ERROR_FAILED.
  */
 struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type request,
 				enum prb_wire_type reply, double seconds,

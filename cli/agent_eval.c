@@ -15,6 +15,10 @@
 static const double START_SECONDS = 5;
 /** How late the end is mostly, on a machine that has time. */
 static const double SLACK_SECONDS = 1;
+/** For so long after that, what comes is taken. */
+static const double GRACE_SECONDS = 10;
+/** So much is collected at most: whoever answers may be somebody who means harm. */
+enum { MAX_KEPT_MIB = 64 };
 
 void prb_eval_result_deinit(struct prb_eval_result *r)
 {
@@ -66,14 +70,27 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_eval *how
 			      code->length);
 }
 
-/** Prints a part of a text as it comes, or keeps it. */
-static struct prb_error *put(bool keep, FILE *file, struct prb_str *kept,
-			     const struct prb_wire_frame *frame)
+static struct prb_error *keep(struct prb_eval_result *r, struct prb_str *kept,
+			      const struct prb_wire_frame *frame)
 {
-	if (keep) {
-		prb_str_append(kept, frame->payload, frame->length);
-		return kept->failed ? prb_error_nomem() : NULL;
-	}
+	r->kept += frame->length;
+	if (r->kept > (uint64_t)MAX_KEPT_MIB << 20)
+		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+						       "the code printed over %d MiB, which is "
+						       "more than is collected",
+						       MAX_KEPT_MIB),
+				      "without --json everything is printed as it comes; the code "
+				      "was interrupted");
+	prb_str_append(kept, frame->payload, frame->length);
+	return kept->failed ? prb_error_nomem() : NULL;
+}
+
+/** Prints a part of a text as it comes, or keeps it. */
+static struct prb_error *put(struct prb_eval_result *r, bool keeps, FILE *file,
+			     struct prb_str *kept, const struct prb_wire_frame *frame)
+{
+	if (keeps)
+		return keep(r, kept, frame);
 	/* What comes first is also shown first. */
 	if (file == stderr)
 		fflush(stdout);
@@ -83,20 +100,20 @@ static struct prb_error *put(bool keep, FILE *file, struct prb_str *kept,
 	return NULL;
 }
 
-static struct prb_error *take(struct prb_eval_result *r, bool keep,
+static struct prb_error *take(struct prb_eval_result *r, bool keeps,
 			      const struct prb_wire_frame *frame, bool *done)
 {
 	switch (frame->type) {
 	case PRB_WIRE_STDOUT:
-		return put(keep, stdout, &r->out, frame);
+		return put(r, keeps, stdout, &r->out, frame);
 	case PRB_WIRE_STDERR:
-		return put(keep, stderr, &r->err, frame);
+		return put(r, keeps, stderr, &r->err, frame);
 	case PRB_WIRE_VALUE:
 		r->has_value = true;
-		return put(keep, stdout, &r->value, frame);
+		return put(r, keeps, stdout, &r->value, frame);
 	case PRB_WIRE_TRACEBACK:
 		r->has_traceback = true;
-		return put(keep, stderr, &r->traceback, frame);
+		return put(r, keeps, stderr, &r->traceback, frame);
 	case PRB_WIRE_ERROR:
 		r->refused = true;
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
@@ -130,26 +147,37 @@ static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval 
 	return NULL;
 }
 
+/** Waits for a frame; Ctrl-C gets through also if there is always one. */
+static struct prb_error *next_frame(struct prb_agent *agent, double by, struct prb_wire_frame *ret)
+{
+	prb_interrupt_pass();
+	return prb_agent_await(agent, by < 0 ? -1 : prb_agent_left(by), ret);
+}
+
 /** Hands what comes to @p r until the end of it. */
 static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *eval,
 				struct prb_eval_result *r)
 {
 	const uint16_t request = prb_agent_last_request(agent);
-	double patience = eval->timeout > 0 ? eval->timeout + SLACK_SECONDS : -1;
+	double by = eval->timeout > 0 ? prb_agent_deadline(eval->timeout + SLACK_SECONDS) : -1;
 	unsigned told = 0;
 	bool done = false;
 
 	while (!done) {
 		struct prb_wire_frame frame;
-		struct prb_error *err = prb_agent_await(agent, patience, &frame);
+		struct prb_error *err = next_frame(agent, by, &frame);
+		bool cancelled = prb_error_catch(&err, PRB_ERROR_CANCELLED);
 
-		if (prb_error_catch(&err, PRB_ERROR_CANCELLED)) {
-			PRB_TRY(hand_on(agent, eval, &told));
-			continue;
-		}
 		PRB_TRY(err);
-		if (frame.request == request)
+		PRB_TRY(hand_on(agent, eval, &told));
+		if (!cancelled && frame.request == request)
 			PRB_TRY(take(r, eval->keep, &frame, &done));
+		if (!done && by >= 0 && !prb_agent_left(by + GRACE_SECONDS))
+			return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+							       "the code was to end after %g s, "
+							       "and goes on",
+							       eval->timeout),
+					      "what the agent sends is not waited for any more");
 	}
 	return r->text.failed ? prb_error_nomem() : prb_output_flush();
 }

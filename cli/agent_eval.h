@@ -30,6 +30,7 @@ struct prb_eval {
 /** What came of an evaluation. */
 struct prb_eval_result {
 	struct prb_str out, err, value, traceback; /**< if they are kept */
+	uint64_t kept;				   /**< bytes of these */
 	bool has_value, has_traceback;
 	bool refused; /**< the agent did not take the request; that is an error, too */
 	enum prb_wire_outcome outcome;

@@ -10,7 +10,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 
+#include "cli/agent_client.h"
 #include "cli/agent_sweep.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -18,6 +20,9 @@
 #include "dwarf/proc/text.h"
 
 enum { USUAL_FOLDERS = 2 };
+
+/** How long an agent may have no room for one more client. */
+static const double CONNECT_SECONDS = 2;
 
 /** What the agent's socket is named by: numbers as the process itself sees them. */
 struct names {
@@ -109,6 +114,12 @@ static bool is_of(int fd, pid_t pid, uid_t uid)
 	return alive;
 }
 
+/** One that connects at once or not at all: whoever listens could make us wait for ever. */
+static int new_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
 /** A socket in the network of the process, where abstract names are; -1 with errno. */
 static int socket_in_network(const struct prb_target *t)
 {
@@ -121,10 +132,10 @@ static int socket_in_network(const struct prb_target *t)
 	if (theirs < 0 || ours < 0 || fstat(theirs, &one) || fstat(ours, &other))
 		return -1;
 	if (one.st_ino == other.st_ino && one.st_dev == other.st_dev)
-		return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		return new_socket();
 	if (setns(theirs, CLONE_NEWNET))
 		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = new_socket();
 	if (!setns(ours, CLONE_NEWNET))
 		return fd;
 	if (fd >= 0)
@@ -134,7 +145,7 @@ static int socket_in_network(const struct prb_target *t)
 
 /**
  * Connects @p fd, which it owns, to a socket of that process and nobody else. 0, or why not as an
- * errno value: ECONNREFUSED for a socket of somebody else.
+ * errno value: ECONNREFUSED for a socket of somebody else, EAGAIN if too many wait there.
  */
 static int connect_to(pid_t pid, const struct names *names, int socket_fd,
 		      const struct sockaddr_un *address, socklen_t length, int *ret)
@@ -152,8 +163,18 @@ static int connect_to(pid_t pid, const struct names *names, int socket_fd,
 		return rc;
 	if (!is_of(fd, pid, names->uid))
 		return ECONNREFUSED;
+	if (fcntl(fd, F_SETFL, 0))
+		return errno;
 	*ret = prb_steal_fd(&fd);
 	return 0;
+}
+
+/** The file was made by the process, or by root. */
+static bool is_own_file(int file, const struct names *names)
+{
+	struct stat st;
+
+	return !fstat(file, &st) && (st.st_uid == names->uid || st.st_uid == 0);
 }
 
 /** A path as the process sees it, which may be too long for an address with its root in front. */
@@ -162,14 +183,15 @@ static int connect_path(pid_t pid, const struct names *names, const char *path, 
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	prb_auto_free char *inside = prb_format("/proc/%d/root%s", (int)pid, path);
 	prb_auto_close int file = inside ? open(inside, O_PATH | O_CLOEXEC) : -1;
+	int rc;
 
 	if (file < 0 && errno == EACCES)
 		file = open(path, O_PATH | O_CLOEXEC);
 	if (file < 0)
 		return errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
-	return connect_to(pid, names, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), &address,
-			  sizeof(address), ret);
+	rc = connect_to(pid, names, new_socket(), &address, sizeof(address), ret);
+	return rc == EAGAIN && !is_own_file(file, names) ? ECONNREFUSED : rc;
 }
 
 static int connect_abstract(const struct prb_target *t, const struct names *names, const char *name,
@@ -240,6 +262,55 @@ static bool is_mapped_now(struct prb_target *t)
 	return mapped;
 }
 
+/** True if the process has the socket of that number open. */
+static bool holds_socket(struct prb_target *t, unsigned long inode)
+{
+	prb_auto_free char *wanted = prb_format("socket:[%lu]", inode);
+	prb_auto_str struct prb_str numbers = {};
+	prb_auto_error struct prb_error *err = prb_target_list(t, &numbers, "fd");
+	bool found = false;
+
+	for (const char *at = prb_str_text(&numbers); wanted && *at && !found;) {
+		prb_auto_str struct prb_str link = {};
+		char *end;
+
+		prb_error_destroy(prb_target_read_link(t, &link, "fd/%ld", strtol(at, &end, 10)));
+		found = !strcmp(prb_str_text(&link), wanted);
+		at = *end ? end + 1 : end;
+	}
+	return found;
+}
+
+/**
+ * Tries the socket in a line of /proc/net/unix, if its name could be the agent's; as connect_to().
+ * One that takes no more connections counts only if it is the process's: many may have such names.
+ */
+static int connect_line(struct prb_target *t, const struct names *names, const char *line,
+			bool *removed, int *ret)
+{
+	const char *name = strpbrk(line, "/@");
+	unsigned long inode = 0;
+	int rc = ENOENT;
+
+	if (name && *name == '/' && ends_in(name, names->file)) {
+		rc = connect_path(t->pid, names, name, ret);
+		*removed |= rc == ENOENT && strstr(name, "/probing");
+	} else if (name && !strncmp(name, "@probing-", 9) && ends_in(name, names->abstract)) {
+		rc = connect_abstract(t, names, name + 1, ret);
+		sscanf(line, "%*s %*s %*s %*s %*s %*s %lu", &inode);
+		if (rc == EAGAIN && !holds_socket(t, inode))
+			rc = ECONNREFUSED;
+	}
+	return rc;
+}
+
+/** What is worth being said is kept. */
+static void note_reason(int rc, int *why)
+{
+	if (rc == EACCES || rc == EPERM || rc == EAGAIN)
+		*why = rc;
+}
+
 /**
  * Tries all sockets of the process's network whose name could be the agent's. Anybody may have made
  * them, so none is tried where the process has no agent. *removed: there is one whose file is gone.
@@ -258,20 +329,11 @@ static int connect_listed(struct prb_target *t, const struct names *names, bool 
 		return ENOENT;
 	for (char *line = strtok_r(text.data, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
-		const char *name = strpbrk(line, "/@");
-		int rc = ENOENT;
+		int rc = connect_line(t, names, line, removed, ret);
 
-		if (name && *name == '/' && ends_in(name, names->file)) {
-			rc = connect_path(t->pid, names, name, ret);
-			*removed |= rc == ENOENT && strstr(name, "/probing");
-		} else if (name && !strncmp(name, "@probing-", 9) &&
-			   ends_in(name, names->abstract)) {
-			rc = connect_abstract(t, names, name + 1, ret);
-		}
 		if (!rc)
 			return 0;
-		if (rc == EACCES || rc == EPERM)
-			why = rc;
+		note_reason(rc, &why);
 	}
 	return why;
 }
@@ -292,29 +354,53 @@ static int connect_usual(struct prb_target *t, const struct names *names, int *r
 
 		if (!rc)
 			return 0;
-		if (rc == EACCES || rc == EPERM)
-			why = rc;
+		note_reason(rc, &why);
 	}
 	return why;
+}
+
+/** In all places once. */
+static int connect_once(struct prb_target *t, const struct names *names, bool *removed, int *ret)
+{
+	int usual = connect_usual(t, names, ret), listed;
+
+	if (!usual)
+		return 0;
+	listed = connect_listed(t, names, removed, ret);
+	return listed == ENOENT ? usual : listed;
+}
+
+/** Again, while the agent's queue is full: it takes whoever waits there in no time. */
+static int connect_in_time(struct prb_target *t, const struct names *names, bool *removed, int *ret)
+{
+	double by = prb_agent_deadline(CONNECT_SECONDS);
+	int rc;
+
+	while ((rc = connect_once(t, names, removed, ret)) == EAGAIN && prb_agent_left(by))
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	return rc;
 }
 
 struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd)
 {
 	struct names names;
 	bool removed = false;
-	int usual, listed;
+	int rc;
 
 	if (t->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"only a live process can have an agent");
 	PRB_TRY(read_names(t, &names));
-	usual = connect_usual(t, &names, ret_fd);
-	if (!usual)
+	rc = connect_in_time(t, &names, &removed, ret_fd);
+	if (!rc)
 		return NULL;
-	listed = connect_listed(t, &names, &removed, ret_fd);
-	if (!listed)
-		return NULL;
-	if (usual != ENOENT || listed != ENOENT)
+	if (rc == EAGAIN)
+		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+						       "the agent of process %d takes no "
+						       "connection: too many wait already",
+						       (int)t->pid),
+				      "is the process stopped, or its control group frozen?");
+	if (rc != ENOENT)
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 						       "the agent of process %d is only for user "
 						       "%u and root",

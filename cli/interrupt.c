@@ -7,7 +7,7 @@
 static struct prb_session *volatile running;
 static volatile sig_atomic_t interrupted;
 static bool caught;
-static struct sigaction before;
+static struct sigaction action_before;
 
 static void on_interrupt(int number)
 {
@@ -25,8 +25,8 @@ void prb_interrupt_catch(struct prb_session *session)
 	running = session;
 	interrupted = 0;
 	caught = true;
-	sigaction(SIGINT, NULL, &before);
-	if (before.sa_handler != SIG_IGN)
+	sigaction(SIGINT, NULL, &action_before);
+	if (action_before.sa_handler != SIG_IGN)
 		sigaction(SIGINT, &action, NULL);
 }
 
@@ -44,11 +44,21 @@ void prb_interrupt_hold(bool hold)
 	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
+void prb_interrupt_pass(void)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_UNBLOCK, &set, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void prb_interrupt_release(void)
 {
 	if (!caught)
 		return;
-	sigaction(SIGINT, &before, NULL);
+	sigaction(SIGINT, &action_before, NULL);
 	running = NULL;
 	caught = false;
 }

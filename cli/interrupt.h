@@ -26,6 +26,9 @@ void prb_interrupt_release(void);
 /** Blocks SIGINT, but where prb_agent_receive() waits, or lets it come at any time again. */
 void prb_interrupt_hold(bool hold);
 
+/** Lets one in that came while SIGINT is blocked. */
+void prb_interrupt_pass(void);
+
 /** True if SIGINT came since it is caught, or since prb_interrupt_forget(). */
 bool prb_interrupted(void);
 /** How often it came. */

@@ -232,7 +232,9 @@ static void end(struct pauser *p)
 /** Takes what the agent has sent. */
 static void listen_to_agent(struct pauser *p)
 {
-	while (!p->over) {
+	enum { AT_ONCE = 1000 }; /* far more than an agent sends without an answer of ours */
+
+	for (int i = 0; !p->over; i++) {
 		struct prb_wire_frame frame;
 		struct prb_error *err = prb_agent_receive(p->agent, 0, &frame);
 
@@ -247,6 +249,11 @@ static void listen_to_agent(struct pauser *p)
 			err = prb_agent_explain_end(p->agent, err);
 		if (err)
 			note(p, err);
+		else if (i == AT_ONCE)
+			note(p, prb_error_create(PRB_ERROR_BAD_DATA,
+						 "the agent of process %d breaks the rules of the "
+						 "protocol: over %d frames at once",
+						 (int)p->target->pid, AT_ONCE));
 		else
 			take(p, &frame);
 	}

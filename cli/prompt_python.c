@@ -33,10 +33,13 @@ static struct prb_error *ask(const char *line, size_t length)
 static struct prb_error *receive(struct prb_str *ret)
 {
 	const uint16_t request = prb_agent_last_request(source);
+	double by = prb_agent_deadline(SECONDS);
 	struct prb_wire_frame frame;
 
 	for (;;) {
-		PRB_TRY(prb_agent_receive(source, SECONDS, &frame));
+		PRB_TRY(prb_agent_receive(source, prb_agent_left(by), &frame));
+		if (!prb_agent_left(by))
+			return prb_error_create(PRB_ERROR_TIMEOUT, "%s", "");
 		if (frame.request != request)
 			continue;
 		if (frame.type == PRB_WIRE_DONE || frame.type == PRB_WIRE_ERROR)

@@ -64,15 +64,20 @@ static struct prb_error *connect(struct prb_target *t, struct prb_agent **ret)
 static struct prb_error *await(struct prb_agent *agent, double seconds,
 			       struct prb_step_thread *thread, struct prb_wire_frame *frame)
 {
+	double by = prb_agent_deadline(seconds);
 	bool ended = !thread;
 
-	for (double waited = 0;; waited += LOOK_SECONDS) {
+	for (;;) {
 		struct prb_error *err = prb_agent_receive(agent, LOOK_SECONDS, frame);
 
 		if (!err && (frame->type == PRB_WIRE_DONE || frame->type == PRB_WIRE_ERROR))
 			return NULL;
-		if (err && (err->code != PRB_ERROR_TIMEOUT || waited >= seconds))
+		if (err && (err->code != PRB_ERROR_TIMEOUT || !prb_agent_left(by)))
 			return err;
+		if (!err && !prb_agent_left(by))
+			return prb_error_create(PRB_ERROR_TIMEOUT,
+						"the agent of process %d does not answer",
+						(int)prb_agent_target(agent)->pid);
 		prb_error_destroy(err);
 		if (ended || !prb_step_has_ended(thread))
 			continue;
