@@ -13,6 +13,7 @@
 #include "cli/serve_words.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/process.h"
 
 /** A client that was refused may take so long to read why; one that asks for nothing may stay so
  * long. */
@@ -188,6 +189,40 @@ static void put_answer(struct prb_serve_client *client, const struct prb_serve_a
 	prb_serve_client_put(client, PRB_REMOTE_DONE, done, sizeof(done));
 }
 
+static bool has_option(const struct prb_words *words, const char *option)
+{
+	const char *word;
+
+	for (size_t i = 0; i < words->list.count; i++) {
+		word = words->list.items[i];
+		if (!word || !strcmp(word, "--"))
+			return false;
+		if (!strcmp(word, option))
+			return true;
+	}
+	return false;
+}
+
+/** The token is meant to be as good as the target's user: files are not to be had by it. */
+static struct prb_error *check_source(pid_t pid, const struct prb_words *words)
+{
+	struct prb_process process = {};
+
+	if (!has_option(words, "--source"))
+		return NULL;
+	PRB_TRY(prb_process_describe(pid, &process));
+	uid_t uid = process.uid;
+	prb_process_deinit(&process);
+	if (uid == geteuid())
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+					       "--source is not for clients: process %d runs as "
+					       "user %u, its server as user %u",
+					       (int)pid, uid, geteuid()),
+			      "let user %u start the server: 'probing %d inject --listen'", uid,
+			      (int)pid);
+}
+
 static struct prb_error *run(struct prb_server *server, struct prb_serve_client *client,
 			     const struct prb_wire_frame *frame)
 {
@@ -209,6 +244,7 @@ static struct prb_error *run(struct prb_server *server, struct prb_serve_client 
 		return NULL;
 	}
 	PRB_TRY(prb_serve_words(asked.words, asked.count, how->target, &words));
+	PRB_TRY(check_source(how->pid, &words));
 	return prb_serve_child_start(&client->child, &words, &asked);
 }
 

@@ -13,7 +13,9 @@
 #include <time.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/file.h"
 #include "dwarf/proc/process.h"
+#include "dwarf/proc/rights.h"
 #include "dwarf/proc/task.h"
 #include "dwarf/target.h"
 
@@ -22,6 +24,8 @@ struct process {
 	int proc;  /* /proc/PID */
 	int tasks; /* /proc/PID/task, -1 until first needed: what lies deep is found sooner from it
 		    */
+	bool special;		  /* we may have more rights than the target */
+	struct prb_rights rights; /* of the target when it was opened, if so */
 };
 
 static struct prb_error *gone_or(struct process *p, int os_errno, const char *name)
@@ -131,26 +135,81 @@ static struct prb_error *process_list(struct prb_target *t, const char *name, st
 	return NULL;
 }
 
+static struct prb_error *other_program(struct process *p)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "process %d began to run another program while it "
+					       "was read",
+					       (int)p->target.pid),
+			      "try again");
+}
+
+/*
+ * A hash of the auxiliary vector: each execve() makes one with other random addresses. 0 if it may
+ * not be read.
+ */
+static uint64_t program_of(struct process *p)
+{
+	prb_auto_str struct prb_str vector = {};
+	prb_auto_error struct prb_error *err = process_read_file(&p->target, "auxv", &vector);
+	uint64_t hash = 14695981039346656037u;
+
+	for (size_t i = 0; i < vector.length; i++)
+		hash = (hash ^ (uint8_t)vector.data[i]) * 1099511628211u;
+	return err || !vector.length ? 0 : hash;
+}
+
+static struct prb_error *read_rights(struct process *p, struct prb_rights *ret)
+{
+	prb_auto_str struct prb_str status = {};
+
+	PRB_TRY(process_read_file(&p->target, "status", &status));
+	return prb_rights_parse(prb_str_text(&status), ret);
+}
+
+/*
+ * Opens a file that the target names, with the rights of its user. A program that has our rights
+ * only now, such as su, did not have them when it wrote the names that we read.
+ */
+static struct prb_error *open_named(struct process *p, int root, const char *path, int *ret_fd)
+{
+	__attribute__((cleanup(prb_rights_deinit))) struct prb_rights now = {};
+
+	if (!p->special)
+		return prb_file_open(root, path, ret_fd);
+	PRB_TRY(read_rights(p, &now));
+
+	const struct prb_rights *user = now.uid == geteuid() ? &p->rights : &now;
+	if (user->uid == geteuid() && program_of(p) != p->target.program)
+		return other_program(p);
+	return prb_rights_open(user, root, path, ret_fd);
+}
+
 static struct prb_error *process_open_file(struct prb_target *t, const char *path, int *ret_fd)
 {
 	struct process *p = (struct process *)t;
-	prb_auto_free char *inside = prb_format("root/%s", path + (path[0] == '/'));
+	prb_auto_close int root = openat(p->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (!inside)
-		return prb_error_nomem();
-	*ret_fd = openat(p->proc, inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (*ret_fd >= 0)
-		return NULL;
-	if (errno == ENOENT || errno == ENOTDIR)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path);
-	return prb_error_os(errno, "cannot open %s", path);
+	return root < 0 ? gone_or(p, errno, "root") : open_named(p, root, path, ret_fd);
 }
 
 static bool same_file(int fd, const struct prb_map *map)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == map->inode;
+	return !fstat(fd, &st) && st.st_ino == map->inode;
+}
+
+/* By one of the kernel's own links to what the target has mapped, which no name can lead astray. */
+static struct prb_error *open_link(struct process *p, const char *link, const struct prb_map *map,
+				   int *ret_fd)
+{
+	prb_auto_close int place = openat(p->proc, link, O_PATH | O_CLOEXEC);
+
+	if (place < 0 || !same_file(place, map))
+		return prb_error_create(PRB_ERROR_NOT_FOUND,
+					"the file mapped from %s is not to be had", map->path);
+	return prb_file_open_found(place, map->path, ret_fd);
 }
 
 /*
@@ -174,17 +233,11 @@ static struct prb_error *process_open_map(struct prb_target *t, const struct prb
 	}
 	snprintf(link, sizeof(link), "map_files/%llx-%llx", (unsigned long long)map->start,
 		 (unsigned long long)map->end);
-	*ret_fd = openat(p->proc, link, O_RDONLY | O_CLOEXEC);
-	if (*ret_fd >= 0)
+	struct prb_error *err = open_link(p, link, map, ret_fd);
+	if (!err)
 		return NULL;
-	*ret_fd = openat(p->proc, "exe", O_RDONLY | O_CLOEXEC);
-	if (*ret_fd >= 0 && same_file(*ret_fd, map))
-		return NULL;
-	if (*ret_fd >= 0)
-		close(*ret_fd);
-	*ret_fd = -1;
-	return prb_error_create(PRB_ERROR_NOT_FOUND, "the file mapped from %s is not to be had",
-				map->path);
+	prb_error_destroy(err);
+	return open_link(p, "exe", map, ret_fd);
 }
 
 static void process_destroy(struct prb_target *t)
@@ -193,6 +246,7 @@ static void process_destroy(struct prb_target *t)
 
 	prb_close_guard(&p->tasks);
 	prb_close_guard(&p->proc);
+	prb_rights_deinit(&p->rights);
 	free(p);
 }
 
@@ -214,21 +268,6 @@ static const struct prb_target_ops process_ops = {
 #error "probing runs on x86_64 and aarch64"
 #endif
 
-/*
- * A hash of the auxiliary vector: each execve() makes one with other random addresses. 0 if it may
- * not be read.
- */
-static uint64_t program_of(struct process *p)
-{
-	prb_auto_str struct prb_str vector = {};
-	prb_auto_error struct prb_error *err = process_read_file(&p->target, "auxv", &vector);
-	uint64_t hash = 14695981039346656037u;
-
-	for (size_t i = 0; i < vector.length; i++)
-		hash = (hash ^ (uint8_t)vector.data[i]) * 1099511628211u;
-	return err || !vector.length ? 0 : hash;
-}
-
 struct prb_error *prb_target_same_program(struct prb_target *t, struct prb_error *err)
 {
 	uint64_t now = t->program ? program_of((struct process *)t) : 0;
@@ -236,11 +275,7 @@ struct prb_error *prb_target_same_program(struct prb_target *t, struct prb_error
 	if (!now || now == t->program)
 		return err;
 	prb_error_destroy(err);
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-					       "process %d began to run another program while it "
-					       "was read",
-					       (int)t->pid),
-			      "try again");
+	return other_program((struct process *)t);
 }
 
 static struct prb_error *open_proc(struct process *p, pid_t tid)
@@ -285,7 +320,7 @@ static struct prb_error *try_memory(struct process *p)
 /* A 32-bit program; memory would show it as a process without anything that we know. */
 static bool is_32_bit(struct process *p)
 {
-	prb_auto_close int fd = openat(p->proc, "exe", O_RDONLY | O_CLOEXEC);
+	prb_auto_close int fd = openat(p->proc, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	unsigned char ident[EI_NIDENT];
 
 	return fd >= 0 && pread(fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident) &&
@@ -366,8 +401,11 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
 	};
 	p->proc = p->tasks = -1;
+	p->special = prb_rights_are_special();
 
 	struct prb_error *err = open_proc(p, pid);
+	if (!err && p->special)
+		err = read_rights(p, &p->rights);
 	if (!err)
 		err = check(p);
 	if (err) {

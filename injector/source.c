@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "injector/source.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ enum { MAX_LINES = 20 /* of one expression */, MAX_FILE = 64 << 20 };
 
 struct file {
 	const char *path; /* borrowed from a frame */
-	const char *text; /* mapped; NULL if it cannot be read */
+	char *text;	  /* a copy; NULL if it cannot be read */
 	size_t size;
 };
 
@@ -46,18 +46,26 @@ static double start_time(struct prb_target *t)
 	return boot ? (double)boot + (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
+static struct prb_error *warn(struct sources *s, char *text)
+{
+	char **slot = text ? prb_vec_push(&s->dump->warnings) : NULL;
+
+	if (!slot) {
+		free(text);
+		return prb_error_nomem();
+	}
+	*slot = text;
+	return NULL;
+}
+
 static struct prb_error *check_age(struct sources *s, const char *path, const struct stat *st)
 {
 	/* btime is whole seconds, rounded. */
 	if (!s->started || (double)st->st_mtim.tv_sec <= s->started + 2)
 		return NULL;
-
-	char **slot = prb_vec_push(&s->dump->warnings);
-	if (slot)
-		*slot = prb_format("%s was changed after the process started: its lines may not be "
-				   "those that run",
-				   path);
-	return slot && *slot ? NULL : prb_error_nomem();
+	return warn(s, prb_format("%s was changed after the process started: its lines may not be "
+				  "those that run",
+				  path));
 }
 
 /* A relative path counts from where the process is; it may have moved since it was compiled. */
@@ -71,26 +79,51 @@ static struct prb_error *open_source(struct sources *s, const char *path, int *f
 	return prb_target_open_file(s->target, whole, fd);
 }
 
+/* A file that changes while it is read gives what of it was there. */
+static struct prb_error *read_text(int fd, size_t size, struct file *file)
+{
+	prb_auto_free char *text = malloc(size);
+
+	if (!text)
+		return prb_error_nomem();
+	while (file->size < size) {
+		ssize_t n = pread(fd, text + file->size, size - file->size, (off_t)file->size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		file->size += (size_t)n;
+	}
+	file->text = prb_steal(&text);
+	return NULL;
+}
+
+static struct prb_error *left_out(struct sources *s, struct prb_error *err)
+{
+	prb_auto_error struct prb_error *why = err;
+
+	if (why->code == PRB_ERROR_NOMEM)
+		return prb_steal(&why);
+	if (!s->target->ops->open_file)
+		return NULL; /* a snapshot: has the lines, or has them not */
+	return warn(s, prb_format("source lines are left out: %s", why->message));
+}
+
 static struct prb_error *load(struct sources *s, struct file *file)
 {
 	prb_auto_close int fd = -1;
 	struct prb_error *err = open_source(s, file->path, &fd);
 	struct stat st;
 
-	if (err) {
-		if (err->code == PRB_ERROR_NOMEM)
-			return err;
-		prb_error_destroy(err); /* "<string>", a file in an archive, or gone */
+	/* "<string>", a file in an archive, or gone. */
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL;
-	}
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size || st.st_size > MAX_FILE)
+	if (err)
+		return left_out(s, err);
+	if (fstat(fd, &st) || !st.st_size || st.st_size > MAX_FILE)
 		return NULL;
-
-	void *text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
-		return NULL;
-	file->text = text;
-	file->size = (size_t)st.st_size;
+	PRB_TRY(read_text(fd, (size_t)st.st_size, file));
 	return check_age(s, file->path, &st);
 }
 
@@ -179,8 +212,7 @@ struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *du
 
 	struct prb_error *err = fill_all(&s);
 	prb_vec_each (file, &s.files)
-		if (file->text)
-			munmap((void *)file->text, file->size);
+		free(file->text);
 	prb_vec_free(&s.files);
 	prb_str_deinit(&s.cwd);
 	return err;

@@ -244,6 +244,7 @@ struct prb_error *core_file_open(struct core *core, const char *path)
 		return prb_error_os(errno, "cannot read %s", path);
 	if (!S_ISREG(st.st_mode))
 		return not_a_core(core, "it is not a regular file");
+	core->owner = (struct prb_rights){.uid = st.st_uid, .gid = st.st_gid};
 	core->target.time = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9;
 	PRB_TRY(core_unpack(path, &core->fd));
 	if (fstat(core->fd, &st))

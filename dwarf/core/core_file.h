@@ -19,6 +19,7 @@
 #include "dwarf/core/core.h"
 #include "dwarf/core/local_file.h"
 #include "dwarf/mem/mem.h"
+#include "dwarf/proc/rights.h"
 #include "dwarf/target.h"
 
 struct core_segment {
@@ -56,9 +57,10 @@ struct core {
 	struct prb_target target;
 	struct prb_core_info info;
 	int fd;
-	char *path;	    /**< for messages */
-	char *exe;	    /**< path of the program as the core tells it, "" if it does not */
-	char *exe_override; /**< from the user, or NULL */
+	char *path;		 /**< for messages */
+	char *exe;		 /**< path of the program as the core tells it, "" if it does not */
+	char *exe_override;	 /**< from the user, or NULL */
+	struct prb_rights owner; /**< of the file: whose word the paths in it are */
 	uint64_t file_size;
 
 	PRB_VEC(struct core_segment) segments; /**< sorted by address */

@@ -32,12 +32,7 @@ static struct prb_error *core_open_path(struct prb_target *t, const char *path, 
 	prb_vec_each (map, &t->maps.list)
 		if (!strcmp(map->path, path))
 			return core_open_map(core, map, ret_fd);
-	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (*ret_fd >= 0)
-		return NULL;
-	if (errno == ENOENT || errno == ENOTDIR)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path);
-	return prb_error_os(errno, "cannot open %s", path);
+	return prb_rights_open(&core->owner, -1, path, ret_fd);
 }
 
 static struct prb_error *core_open_mapping(struct prb_target *t, const struct prb_map *map,

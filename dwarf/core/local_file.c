@@ -3,12 +3,12 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/file.h"
 #include "dwarf/base/log.h"
 #include "dwarf/core/note.h"
 
@@ -176,9 +176,6 @@ static struct prb_error *check(const struct prb_local_file *file, int fd)
 
 	if (fstat(fd, &st))
 		return prb_error_os(errno, "cannot read %s", file->path);
-	if (!S_ISREG(st.st_mode))
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s is not a regular file",
-					file->path);
 	prb_build_id_of_file(fd, &here);
 	prb_build_id_in_memory(file->mem, file->base, &there);
 	if (!here.length || !there.length)
@@ -190,11 +187,14 @@ static struct prb_error *check(const struct prb_local_file *file, int fd)
 
 struct prb_error *prb_local_file_open(const struct prb_local_file *file, int *ret_fd)
 {
-	prb_auto_close int fd =
-		file->path[0] == '/'
-			? open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-			: -1;
+	prb_auto_error struct prb_error *err = NULL;
+	prb_auto_close int fd = -1;
 
+	if (file->path[0] == '/')
+		err = file->rights ? prb_rights_open(file->rights, -1, file->path, &fd)
+				   : prb_file_open(-1, file->path, &fd);
+	if (err && err->code == PRB_ERROR_PERMISSION)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s", err->message);
 	if (fd < 0)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s is not on this machine",
 					file->path);

@@ -17,6 +17,7 @@
 #include "dwarf/base/error.h"
 #include "dwarf/mem/maps.h"
 #include "dwarf/mem/mem.h"
+#include "dwarf/proc/rights.h"
 
 enum { PRB_BUILD_ID_MAX = 64 /**< bytes; real ones have 20, 16 or 8 */ };
 
@@ -34,6 +35,8 @@ struct prb_local_file {
 	 * the epoch) is believed to be the one. 0: never.
 	 */
 	double believed_until;
+	/** Of whoever chose the path; NULL: that is our own user. */
+	const struct prb_rights *rights;
 };
 
 /** Build-id of the ELF file that @p mem holds at @p base; length 0 if it cannot be told. */

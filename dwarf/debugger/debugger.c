@@ -3,12 +3,11 @@
 #include "dwarf/debugger/debugger.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/file.h"
 #include "dwarf/core/local_file.h"
 #include "dwarf/debugger/debugger_mem.h"
 #include "dwarf/debugger/filled_mem.h"
@@ -75,12 +74,7 @@ static struct prb_error *open_local_file(struct prb_target *t, const char *path,
 	prb_vec_each (map, &t->maps.list)
 		if (!strcmp(map->path, path))
 			return open_local_map(t, map, ret_fd);
-	*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (*ret_fd >= 0)
-		return NULL;
-	if (errno == ENOENT || errno == ENOTDIR)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s does not exist", path);
-	return prb_error_os(errno, "cannot open %s", path);
+	return prb_file_open(-1, path, ret_fd);
 }
 
 static struct prb_error *ask_registers(struct prb_target *t, pid_t tid, struct prb_regs *ret)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/elf/debugfile.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/file.h"
 #include "dwarf/base/log.h"
 #include "dwarf/elf/elf_internal.h"
 
@@ -45,9 +45,8 @@ static struct prb_error *consider(struct search *s, int fd, const char *path)
 	struct stat st, own;
 
 	/* A link that names the file itself is found beside it. */
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    (!fstat(prb_elf_fd(s->elf), &own) && own.st_dev == st.st_dev &&
-	     own.st_ino == st.st_ino)) {
+	if (fstat(fd, &st) || (!fstat(prb_elf_fd(s->elf), &own) && own.st_dev == st.st_dev &&
+			       own.st_ino == st.st_ino)) {
 		close(fd);
 		return NULL;
 	}
@@ -69,7 +68,7 @@ static struct prb_error *consider(struct search *s, int fd, const char *path)
 	return NULL;
 }
 
-/** Tries @p path in the target's root and then in ours. */
+/** Tries @p path in the target's root, and in ours if it is a place of debug files. */
 static struct prb_error *try_path(struct search *s, const char *path)
 {
 	struct prb_error *err;
@@ -82,12 +81,17 @@ static struct prb_error *try_path(struct search *s, const char *path)
 	else if (err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_error_destroy(err);
-	if (s->found)
+	/* In our own root with our own rights: nowhere but where debug files are installed. */
+	if (s->found || strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) != 0)
 		return NULL;
 
-	/* The name comes from a file that anybody may have written: it must not make us wait. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? NULL : consider(s, fd, path);
+	err = prb_file_open(-1, path, &fd);
+	if (!err)
+		return consider(s, fd, path);
+	if (err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
 }
 
 static struct prb_error *by_build_id(struct search *s)

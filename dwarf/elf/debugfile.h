@@ -10,7 +10,8 @@
 
 /**
  * Opens the debug file of @p elf, which lies at @p path in the target: by build-id, then by
- * .gnu_debuglink; in the target's root, then in ours. PRB_ERROR_NOT_FOUND if there is none.
+ * .gnu_debuglink; in the target's root, then below our /usr/lib/debug. PRB_ERROR_NOT_FOUND if there
+ * is none.
  */
 struct prb_error *prb_debugfile_open(struct prb_target *target, struct prb_elf *elf,
 				     const char *path, struct prb_elf **ret) PRB_MUST_CHECK;
