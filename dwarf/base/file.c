@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
@@ -23,7 +24,7 @@ enum {
 };
 
 /* The kernel's headers have these since Linux 5.6 only. */
-enum { OPENAT2 = 437, NO_MAGICLINKS = 0x02, IN_ROOT = 0x10 };
+enum { NOSUID = 2 /* of statfs() */, OPENAT2 = 437, NO_MAGICLINKS = 0x02, IN_ROOT = 0x10 };
 struct how {
 	uint64_t flags, mode, resolve;
 };
@@ -191,4 +192,27 @@ struct prb_error *prb_file_open(int root, const char *path, int *ret_fd)
 	if (place < 0)
 		return not_opened(path, errno);
 	return open_found(place, path, root < 0, ret_fd);
+}
+
+/** A group that has the number of the user is that user's own, by the custom of distributions. */
+static bool others_may_write(const struct stat *st)
+{
+	return st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != st->st_uid);
+}
+
+bool prb_file_is_safe(int fd, const char *path)
+{
+	struct stat st, named;
+	struct statfs fs;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || others_may_write(&st))
+		return false;
+	if (st.st_uid)
+		return st.st_uid == geteuid();
+
+	/* Users can mount disks and FUSE, with whatever owners they like, but only with "nosuid".
+	 */
+	prb_auto_close int place = path[0] == '/' ? open(path, TO_FIND) : -1;
+	return place >= 0 && !fstat(place, &named) && named.st_dev == st.st_dev &&
+	       named.st_ino == st.st_ino && !fstatfs(place, &fs) && !(fs.f_flags & NOSUID);
 }

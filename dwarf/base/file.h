@@ -12,6 +12,8 @@
 #ifndef PRB_BASE_FILE_H
 #define PRB_BASE_FILE_H
 
+#include <stdbool.h>
+
 #include "dwarf/base/error.h"
 
 /**
@@ -24,5 +26,12 @@ struct prb_error *prb_file_open(int root, const char *path, int *ret_fd) PRB_MUS
 
 /** Opens what @p place, a descriptor made with O_PATH, stands for; @p path is for messages. */
 struct prb_error *prb_file_open_found(int place, const char *path, int *ret_fd) PRB_MUST_CHECK;
+
+/**
+ * True if nobody but root and our user can change the file that is open at @p fd. A file of root
+ * counts if @p path leads to it in our own mount namespace too, on a file system that only root can
+ * have mounted: what a container shows as the file of root may be another user's.
+ */
+bool prb_file_is_safe(int fd, const char *path);
 
 #endif

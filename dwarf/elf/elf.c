@@ -5,11 +5,15 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/file.h"
 #include "dwarf/elf/inflate.h"
 
 const void *prb_elf_bytes(const struct prb_elf *elf, uint64_t offset, uint64_t length)
 {
-	return prb_inside(offset, length, elf->size) ? elf->bytes + offset : NULL;
+	if (!prb_inside(offset, length, elf->size) ||
+	    (elf->copy.room && !prb_copy_need((struct prb_copy *)&elf->copy, offset, length)))
+		return NULL;
+	return elf->bytes + offset;
 }
 
 const void *prb_elf_bytes_at(const struct prb_elf *elf, uint64_t address, uint64_t length)
@@ -128,6 +132,31 @@ static void close_guard(struct prb_elf **elf)
 	prb_elf_close(*elf);
 }
 
+/** What libelf looks at: all headers. It finds out itself where they contradict each other. */
+static void copy_headers(struct prb_copy *copy)
+{
+	const Elf64_Ehdr *header = (const void *)copy->room;
+	uint64_t sections, segments, at;
+	Elf64_Shdr first;
+
+	if (copy->size < sizeof(*header) || !prb_copy_need(copy, 0, sizeof(*header)))
+		return;
+	sections = header->e_shnum;
+	segments = header->e_phnum;
+	at = header->e_shoff;
+	if (at && prb_inside(at, sizeof(first), copy->size) &&
+	    prb_copy_need(copy, at, sizeof(first))) {
+		memcpy(&first, copy->room + at, sizeof(first));
+		sections = sections ? sections : first.sh_size;
+		segments = segments == PN_XNUM ? first.sh_info : segments;
+		if (sections <= copy->size / sizeof(first) &&
+		    prb_inside(at, sections * sizeof(first), copy->size))
+			prb_copy_need(copy, at, sections * sizeof(first));
+	}
+	if (prb_inside(header->e_phoff, segments * sizeof(Elf64_Phdr), copy->size))
+		prb_copy_need(copy, header->e_phoff, segments * sizeof(Elf64_Phdr));
+}
+
 static struct prb_error *open_elf(int fd, void *memory, size_t size, const char *name,
 				  struct prb_elf **ret)
 {
@@ -147,7 +176,15 @@ static struct prb_error *open_elf(int fd, void *memory, size_t size, const char 
 	elf->memory = memory;
 
 	elf_version(EV_CURRENT);
-	elf->handle = memory ? elf_memory(memory, size) : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (memory) {
+		elf->handle = elf_memory(memory, size);
+	} else if ((elf->safe = prb_file_is_safe(fd, name))) {
+		elf->handle = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	} else {
+		PRB_TRY(prb_copy_init(fd, name, &elf->copy));
+		copy_headers(&elf->copy);
+		elf->handle = elf_memory((char *)elf->copy.room, elf->copy.size);
+	}
 	PRB_TRY(read_headers(elf));
 	*ret = prb_steal(&elf);
 	return NULL;
@@ -177,6 +214,7 @@ void prb_elf_close(struct prb_elf *elf)
 	prb_vec_free(&elf->inflated);
 	free(elf->segments);
 	elf_end(elf->handle);
+	prb_copy_deinit(&elf->copy);
 	free(elf->memory);
 	if (elf->fd >= 0)
 		close(elf->fd);
@@ -192,6 +230,11 @@ int prb_elf_fd(const struct prb_elf *elf)
 const char *prb_elf_name(const struct prb_elf *elf)
 {
 	return elf->name;
+}
+
+bool prb_elf_is_safe(const struct prb_elf *elf)
+{
+	return elf->safe;
 }
 
 /** Notes of sections first: a separate debug file keeps those, but not what its segments say. */
@@ -306,9 +349,11 @@ struct prb_error *prb_elf_section(struct prb_elf *elf, const char *name, uint64_
 	if (section.sh_type != SHT_NOBITS && content_size) {
 		content = prb_elf_bytes(elf, section.sh_offset, content_size);
 		if (!content)
-			return prb_error_create(PRB_ERROR_BAD_DATA,
-						"%s: section %s lies beyond the end of the file",
-						elf->name, name);
+			return prb_error_create(
+				PRB_ERROR_BAD_DATA, "%s: section %s %s", elf->name, name,
+				prb_inside(section.sh_offset, content_size, elf->size)
+					? "cannot be read"
+					: "lies beyond the end of the file");
 		if (section.sh_flags & SHF_COMPRESSED && (size || data))
 			PRB_TRY(prb_error_prefix(
 				inflate(elf, index, content, &content_size, &content),

@@ -3,7 +3,8 @@
  * @file One ELF file, opened with libelf: sections, symbols, build-id. Addresses here are those in
  * the file; prb_module adds the load bias. The file is hostile: every offset and count is checked.
  *
- * Opening maps the file and reads nothing but its headers; tables are read when first asked for.
+ * Opening maps the file and reads nothing but its headers; tables are read when first asked for. A
+ * file that others can change is not mapped but copied, as far as it is needed.
  * Files without section headers work as far as their program headers tell (build-id, dynamic
  * symbols, `.eh_frame_hdr`).
  *
@@ -22,7 +23,8 @@
 struct prb_elf;
 
 /**
- * Opens @p fd, which it owns from now on, also on failure. @p name is for messages.
+ * Opens @p fd, which it owns from now on, also on failure. @p name is its path, or for messages
+ * only, if it has none.
  * PRB_ERROR_UNSUPPORTED for what is not a 64-bit little-endian ELF file.
  */
 struct prb_error *prb_elf_open(int fd, const char *name, struct prb_elf **ret) PRB_MUST_CHECK;
@@ -35,6 +37,9 @@ void prb_elf_close(struct prb_elf *elf);
 /** The descriptor (owned by the object), for libdwarf and libbfd; -1 if it lies in memory only. */
 int prb_elf_fd(const struct prb_elf *elf);
 const char *prb_elf_name(const struct prb_elf *elf);
+
+/** True for a file that only root and our user can change: what it says may be kept for others. */
+bool prb_elf_is_safe(const struct prb_elf *elf);
 
 /** Hex build-id, "" if none; owned by the object. */
 const char *prb_elf_build_id(struct prb_elf *elf);

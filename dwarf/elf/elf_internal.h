@@ -9,6 +9,7 @@
 
 #include "dwarf/base/vec.h"
 #include "dwarf/elf/build_id.h"
+#include "dwarf/elf/copy.h"
 #include "dwarf/elf/dynamic.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/elf/symbols.h"
@@ -25,7 +26,10 @@ struct prb_elf {
 	int fd;
 	void *memory; /**< owned bytes of prb_elf_open_memory(), else NULL */
 	Elf *handle;
-	const uint8_t *bytes; /**< the whole file; valid until the handle ends */
+	bool safe;	      /**< only root and our user can change the file */
+	struct prb_copy copy; /**< of a file that is not safe: what was read of it so far */
+	/** The whole file, or the room for it in the copy; valid until the handle ends. */
+	const uint8_t *bytes;
 	uint64_t size;
 
 	GElf_Ehdr header;

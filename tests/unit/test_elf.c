@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <glob.h>
+#include <sys/mman.h>
 
 #include "dwarf/base/checked.h"
 
@@ -561,6 +562,18 @@ static uint32_t next_random(uint32_t *state)
 	return *state;
 }
 
+/** As a file that anybody may change. */
+static struct prb_error *open_copied(void *data, size_t size, struct prb_elf **ret)
+{
+	int fd = memfd_create("broken", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, 0666), 0);
+	assert_int_equal(write(fd, data, size), size);
+	free(data);
+	return prb_elf_open(fd, "broken", ret);
+}
+
 /** Broken files: numbers all over the file, most of them in the tables, are replaced. */
 static void test_corrupted(void **state)
 {
@@ -597,7 +610,9 @@ static void test_corrupted(void **state)
 		}
 		/* Cut short, too. */
 		size_t length = next_random(&seed) % 8 ? size : next_random(&seed) % size;
-		struct prb_error *err = prb_elf_open_memory(copy, length, "broken", &elf);
+		struct prb_error *err = round % 2
+						? open_copied(copy, length, &elf)
+						: prb_elf_open_memory(copy, length, "broken", &elf);
 		if (!err) {
 			opened++;
 			ask_everything(elf);

@@ -2,6 +2,7 @@
 """Targets of another user than the one who reads them, and files that only some may read."""
 import ctypes
 import os
+import select
 import shutil
 import struct
 import subprocess
@@ -88,28 +89,32 @@ class Openings:
 
     OPEN = 0x20
 
-    def __init__(self, *paths):
+    def __init__(self, *paths, events=OPEN):
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         assert self._fd >= 0
         self._names = {}
         for path in paths:
-            watch = self._libc.inotify_add_watch(self._fd, os.fsencode(path), self.OPEN)
+            watch = self._libc.inotify_add_watch(self._fd, os.fsencode(path), events)
             assert watch >= 0, os.strerror(ctypes.get_errno())
             self._names[watch] = path
 
-    def opened(self):
-        """The paths that were opened since the last call."""
-        names = set()
+    def wait(self, timeout):
+        """Pairs of a path and what happened to it, at most after that many seconds."""
+        select.select([self._fd], [], [], timeout)
         while True:
             try:
                 events = os.read(self._fd, 65536)
             except BlockingIOError:
-                return names
+                return
             while events:
-                watch, _, _, length = struct.unpack_from("iIII", events)
-                names.add(self._names[watch])
+                watch, mask, _, length = struct.unpack_from("iIII", events)
+                yield self._names[watch], mask
                 events = events[16 + length:]
+
+    def opened(self):
+        """The paths that were opened since the last call."""
+        return {path for path, _ in self.wait(0)}
 
     def __enter__(self):
         return self

@@ -2,10 +2,12 @@
 """Root reads a program of another user whose libraries and debug files are made to do harm."""
 import os
 import subprocess
+import threading
 
 import support
+from environment import OK
 from files_support import (  # noqa: F401 (fixtures)
-    USER, Openings, folder, needs_root, program, theirs, write)
+    USER, Openings, folder, needs_root, program, run, theirs, write)
 
 pytestmark = needs_root
 
@@ -31,12 +33,15 @@ def give(path):
     return path
 
 
-def make_library(theirs, *options):
-    """A library of the user, whose code shows in native stacks."""
+def make_library(theirs, *options, symbols=0):
+    """A library of the user, whose code shows in native stacks; the more symbols, the longer it takes to
+    read."""
     path = theirs / "libattack.so"
     (theirs / "attack.c").write_text(LIBRARY)
+    (theirs / "symbols.s").write_text(
+        ".section .note.GNU-stack\n.text\n" + "".join("f%d: nop\n" % i for i in range(symbols)))
     tool("cc", "-shared", "-fPIC", "-O1", "-fno-optimize-sibling-calls", *options, "-o", path,
-         theirs / "attack.c")
+         theirs / "attack.c", theirs / "symbols.s")
     return give(path)
 
 
@@ -58,3 +63,51 @@ def test_debug_file_that_is_a_fifo(theirs):
         assert openings.opened() == {library}
         assert "enter_and_hold" in native_names(process)
         assert debug not in openings.opened()
+
+
+class Cutter(threading.Thread):
+    """Cuts a file off each time that somebody opens it, and puts it back when it is closed."""
+
+    OPEN, CLOSE = 0x20, 0x10
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.path, self.content, self.cuts = path, path.read_bytes(), 0
+        self.over = False
+        self.openings = Openings(path, events=self.OPEN | self.CLOSE)
+
+    def run(self):
+        while not self.over:
+            for _, event in self.openings.wait(0.1):
+                if event & self.OPEN:
+                    os.truncate(self.path, 0)
+                    self.cuts += 1
+                else:
+                    self.put_back()
+
+    def put_back(self):
+        # Not by open(), which would tell of itself.
+        os.truncate(self.path, len(self.content))
+        os.pwrite(self.file, self.content, 0)
+
+    def __enter__(self):
+        self.file = os.open(self.path, os.O_WRONLY)
+        self.openings.opened()
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.join()
+        os.close(self.file)
+
+
+def test_library_that_is_cut_off_while_it_is_read(theirs):
+    library = make_library(theirs, symbols=100000)
+    with program(IN_LIBRARY, str(library)) as process:
+        support.wait_for_sleep(process.pid, "pause", timeout=60)
+        with Cutter(library) as cutter:
+            for _ in range(support.count(30, 300)):
+                done = run("-t", process.pid, "debug", "--dump", "--native")
+                assert done.returncode == OK, done
+        assert cutter.cuts
