@@ -14,6 +14,7 @@
 #include "injector/capture.h"
 #include "injector/decode.h"
 #include "injector/describe.h"
+#include "injector/idle.h"
 #include "injector/source.h"
 #include "injector/waits.h"
 
@@ -330,11 +331,6 @@ static void finish(struct maker *m)
 			compare_threads, &m->main_tid);
 }
 
-static bool may_be_idle(const struct prb_dump_thread *thread)
-{
-	return strcmp(thread->state, "running") != 0 && strcmp(thread->state, "unknown") != 0;
-}
-
 static struct prb_error *fill_idle(struct maker *m)
 {
 	struct prb_capture *c = &m->capture;
@@ -348,14 +344,7 @@ static struct prb_error *fill_idle(struct maker *m)
 			return prb_error_nomem();
 		PRB_TRY(o->want_idle(c->dump, wanted));
 	}
-	for (size_t i = 0; i < count; i++) {
-		struct prb_dump_thread *thread = &c->dump->threads.items[i];
-
-		if ((!wanted || wanted[i]) && may_be_idle(thread))
-			thread->idle_seconds =
-				prb_task_idle_seconds(&c->tasks, c->target, thread->tid);
-	}
-	return NULL;
+	return prb_idle_fill(c->target, c->dump, wanted);
 }
 
 static struct prb_error *make(struct maker *m)

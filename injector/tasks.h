@@ -33,7 +33,6 @@ struct prb_task_watch {
 
 struct prb_tasks {
 	PRB_VEC(struct prb_task_watch) list; /**< by tid */
-	double now; /**< the scheduler's clock in milliseconds, for idle times; 0: not read yet */
 	bool by_status; /**< no `schedstat` here: context switches are compared */
 };
 
@@ -66,11 +65,5 @@ pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid);
 
 /** The entry for a tid as the target sees it (its pid namespace), or NULL. */
 struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner_tid);
-
-/**
- * Seconds that the thread has slept, by the scheduler's own note of when it last ran (`sched`);
- * negative if the kernel does not tell.
- */
-double prb_task_idle_seconds(struct prb_tasks *tasks, struct prb_target *t, pid_t tid);
 
 #endif
