@@ -8,14 +8,34 @@
 #include "dwarf/cpython/locks.h"
 #include "injector/describe.h"
 
-/* What an outer frame of these modules waits for is what the user's code asked for. */
+/* Modules that wait for the code that calls them: the call into them says what is waited for. */
 static const char *const waiting_modules[] = {
 	"threading",
 	"queue",
 	"concurrent.futures._base",
+	"concurrent.futures.thread",
+	"concurrent.futures.process",
 	"multiprocessing.connection",
+	"multiprocessing.managers",
+	"multiprocessing.pool",
 	"multiprocessing.queues",
+	"multiprocessing.synchronize",
 	"importlib._bootstrap",
+	"torch.utils.data.dataloader",
+	"torch.utils.data._utils.pin_memory",
+};
+
+/* Functions of them that run what somebody else has asked for: no caller beyond them matters. */
+static const struct {
+	const char *module, *name;
+} runners[] = {
+	{"threading", "Thread.run"},
+	{"threading", "Thread._bootstrap"},
+	{"threading", "Thread._bootstrap_inner"},
+	{"concurrent.futures.thread", "_WorkItem.run"},
+	{"concurrent.futures.thread", "WorkerContext.run"},
+	{"concurrent.futures.process", "_process_worker"},
+	{"multiprocessing.pool", "worker"},
 };
 
 static bool is_waiting_module(const char *module)
@@ -26,8 +46,22 @@ static bool is_waiting_module(const char *module)
 	return false;
 }
 
+static const char *name_of(const struct prb_dump_frame *frame)
+{
+	return frame->qualname ? frame->qualname : frame->func;
+}
+
+static bool is_runner(const struct prb_dump_frame *frame)
+{
+	for (size_t i = 0; name_of(frame) && i < PRB_ARRAY_SIZE(runners); i++)
+		if (!strcmp(frame->module, runners[i].module) &&
+		    !strcmp(name_of(frame), runners[i].name))
+			return true;
+	return false;
+}
+
 /* The outermost of the library's own frames at the inner end: Queue.get rather than Condition.wait.
- * NULL if the innermost Python frame is the user's. */
+ * NULL if the innermost Python frame is the user's, or runs a function of C for the user. */
 static const struct prb_dump_frame *library_call(const struct prb_dump_thread *out)
 {
 	const struct prb_dump_frame *frame, *call = NULL;
@@ -35,11 +69,21 @@ static const struct prb_dump_frame *library_call(const struct prb_dump_thread *o
 	prb_vec_each (frame, &out->frames) {
 		if (frame->kind != PRB_FRAME_PYTHON)
 			continue;
-		if (!is_waiting_module(frame->module))
+		if (!is_waiting_module(frame->module) || is_runner(frame))
 			break;
 		call = frame;
 	}
 	return call;
+}
+
+/* A function outside of any class has a name that says little without its module. */
+static char *describe_call(const struct prb_dump_frame *call)
+{
+	const char *name = name_of(call);
+
+	if (!name || strchr(name, '.'))
+		return prb_format("futex: waiting in %s", name ? name : call->module);
+	return prb_format("futex: waiting in %s.%s", call->module, name);
 }
 
 /* The number and name of the thread that holds it; 0 and NULL if they are not known. */
@@ -76,7 +120,9 @@ static struct prb_error *describe_lock(struct prb_capture *c,
 
 	if (lock->owner)
 		PRB_TRY(find_owner(c, thread, view, lock->owner, &owner, &name));
-	if (!owner)
+	if (!strcmp(lock->type, "SimpleQueue"))
+		*ret = prb_format("futex: waiting in SimpleQueue.get");
+	else if (!owner)
 		*ret = prb_format("futex: waiting for %s %s at %#llx",
 				  lock->type[0] == 'R' ? "an" : "a", lock->type,
 				  (unsigned long long)lock->address);
@@ -143,8 +189,7 @@ struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_th
 			return err;
 		prb_error_destroy(err);
 		if (call && !lock.owner)
-			text = prb_format("futex: waiting in %s",
-					  call->qualname ? call->qualname : call->func);
+			text = describe_call(call);
 		else if (lock.type)
 			PRB_TRY(describe_lock(c, thread, view, &lock, &text));
 		else

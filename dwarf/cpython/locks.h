@@ -9,7 +9,7 @@
 #include "dwarf/cpython/python.h"
 
 struct prb_py_lock {
-	const char *type;   /**< "RLock" or "lock", static; NULL if none was found */
+	const char *type;   /**< "RLock", "lock" or "SimpleQueue", static; NULL if none was found */
 	uint64_t address;   /**< of the lock object */
 	uint64_t owner;	    /**< pthread that holds an RLock; 0 if unknown: a plain lock has none */
 	uint64_t recursion; /**< how many times it holds it */
