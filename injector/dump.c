@@ -12,6 +12,7 @@
 #include "dwarf/proc/task.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/capture.h"
+#include "injector/collector.h"
 #include "injector/decode.h"
 #include "injector/describe.h"
 #include "injector/idle.h"
@@ -288,6 +289,7 @@ static struct prb_error *describe(struct maker *m)
 
 	prb_vec_each (thread, &c->threads)
 		PRB_TRY(prb_describe_thread(c, thread));
+	PRB_TRY(prb_collector_find(c));
 
 	struct prb_python **py;
 	prb_vec_each (py, &m->pythons.list)

@@ -117,7 +117,8 @@ struct prb_py_thread {
 	pid_t tid;	  /**< native_thread_id as the target sees it (its pid namespace); 0 before
 			       3.11 */
 	bool holds_gil;
-	bool gc; /**< its interpreter is collecting garbage, and this thread does it */
+	bool interp_collects; /**< its interpreter is collecting garbage */
+	bool gc;	      /**< the same, and it holds the GIL: most likely it does so itself */
 };
 
 struct prb_py_threads {

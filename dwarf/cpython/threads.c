@@ -141,6 +141,7 @@ static struct prb_error *read_thread(struct prb_python *py, struct prb_mem *mem,
 		.gil = interp->gil,
 		.holds_gil = interp->gil_holder == address,
 	};
+	ret->interp_collects = interp->gc_collecting;
 	ret->gc = ret->holds_gil && interp->gc_collecting;
 	memcpy(&ret->pthread, data + l->thread_id, sizeof(ret->pthread));
 	if (l->thread_native_id != PRB_ABSENT)
