@@ -11,6 +11,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
+#include "dwarf/proc/signal_text.h"
 
 /* Columns. Names wider than their column push the rest of their line to the right. */
 enum {
@@ -66,6 +67,32 @@ static void coloured(struct renderer *r, const char *colour, const char *text)
 
 /* The two lines about the process. */
 
+/* What ended the process that a core is of. */
+static void put_death(struct renderer *r)
+{
+	const struct prb_dump_death *death = &r->dump->death;
+	const char *opening = " (";
+
+	if (!death->signal)
+		return;
+	prb_str_puts(&r->text, " · killed by ");
+	prb_put_signal(&r->text, death->signal);
+	if (death->has_address)
+		prb_str_printf(&r->text, " at address %#" PRIx64, death->address);
+	if (death->sender)
+		prb_str_printf(&r->text, " sent by %s%d",
+			       death->sender == r->dump->pid ? "itself, " : "", (int)death->sender);
+	if (death->why) {
+		prb_str_printf(&r->text, "%s%s", opening, death->why);
+		opening = "; ";
+	}
+	if (death->tid && death->tid != r->dump->pid) {
+		prb_str_printf(&r->text, "%sthread %d", opening, (int)death->tid);
+		opening = "; ";
+	}
+	prb_str_puts(&r->text, *opening == ';' ? ")" : "");
+}
+
 static void put_command_line(struct renderer *r)
 {
 	char **argument;
@@ -79,6 +106,7 @@ static void put_command_line(struct renderer *r)
 	}
 	if (!r->dump->argv.count)
 		prb_text_escape(&r->text, r->dump->exe ? r->dump->exe : "(no command line)");
+	put_death(r);
 	prb_str_putc(&r->text, '\n');
 }
 

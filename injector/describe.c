@@ -7,6 +7,8 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/core/core.h"
+#include "dwarf/proc/signal_text.h"
 #include "dwarf/proc/text.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/decode.h"
@@ -407,6 +409,25 @@ static struct prb_error *describe_command(struct prb_capture *c)
 	return split_argv(&cmdline, c->dump);
 }
 
+struct prb_dump_death prb_dump_death(const struct prb_target *target)
+{
+	const struct prb_core_info *core = prb_core_info(target);
+	struct prb_dump_death ret = {};
+
+	if (!core || !core->signal)
+		return ret;
+	ret.signal = core->signal;
+	ret.tid = core->signal_tid;
+	if (!core->signal_told)
+		return ret;
+	ret.code = prb_signal_code_name(core->signal, core->signal_code);
+	ret.why = prb_signal_code_text(core->signal, core->signal_code);
+	ret.has_address = core->fault_told;
+	ret.address = core->fault_address;
+	ret.sender = core->signal_sender;
+	return ret;
+}
+
 struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons *pythons)
 {
 	struct prb_dump *dump = c->dump;
@@ -415,6 +436,7 @@ struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons 
 	dump->kind = c->target->kind;
 	dump->pid = c->target->pid;
 	dump->timestamp = c->target->time;
+	dump->death = prb_dump_death(c->target);
 	if (!c->options->no_command)
 		PRB_TRY(describe_command(c));
 	dump->free_threaded = py->layout.free_threaded;

@@ -90,6 +90,17 @@ struct prb_dump_thread {
 	PRB_VEC(struct prb_dump_frame) frames; /**< innermost first */
 };
 
+/** What ended the process that a core is of. */
+struct prb_dump_death {
+	int signal;	  /**< 0: nothing did, or it is not known */
+	pid_t tid;	  /**< thread that it hit */
+	const char *code; /**< name of its si_code, "SEGV_MAPERR"; static; NULL if unknown */
+	const char *why;  /**< the same for people, "not mapped"; static; NULL if there is none */
+	bool has_address;
+	uint64_t address;
+	pid_t sender; /**< process that sent it; 0 if none did, or it is not known */
+};
+
 struct prb_dump {
 	/* target */
 	enum prb_target_kind kind;
@@ -97,6 +108,7 @@ struct prb_dump {
 	pid_t main_tid; /**< of the main thread; 0 if it is not among them */
 	char *exe;
 	PRB_VEC(char *) argv;
+	struct prb_dump_death death;
 	char *python_version; /**< NULL if no Python was found (native-only dumps) */
 	bool free_threaded, debug_build;
 	bool gil_known; /**< who holds the GIL could be found out; if nobody is told, it is free */
@@ -110,6 +122,9 @@ struct prb_dump {
 	PRB_VEC(char *) warnings;
 	struct prb_pool *pool; /**< holds the strings that frames share */
 };
+
+/** Of any target; all 0 if it is no core. */
+struct prb_dump_death prb_dump_death(const struct prb_target *target);
 
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
 				  struct prb_dump **ret) PRB_MUST_CHECK;

@@ -6,10 +6,13 @@
  */
 #include "sql/dump_json.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 
+#include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
 #include "dwarf/base/str.h"
+#include "dwarf/proc/signal_text.h"
 
 /* What is written out at once. */
 enum { CHUNK = 64 << 10 };
@@ -76,6 +79,27 @@ static void put_python(struct prb_json *json, const struct prb_dump *dump)
 	prb_json_close(json, '}');
 }
 
+static void put_death(struct prb_json *json, const struct prb_dump_death *death)
+{
+	prb_auto_str struct prb_str name = {}, address = {};
+
+	if (!death->signal) {
+		prb_json_null(json, "signal");
+		return;
+	}
+	prb_put_signal(&name, death->signal);
+	prb_str_printf(&address, "%#" PRIx64, death->address);
+	prb_json_open(json, "signal", '{');
+	prb_json_natural(json, "number", death->signal);
+	prb_json_text(json, "name", prb_str_text(&name));
+	prb_json_text(json, "code", death->code);
+	prb_json_text(json, "reason", death->why);
+	prb_json_text(json, "address", death->has_address ? prb_str_text(&address) : NULL);
+	prb_json_natural(json, "sender", death->sender ? death->sender : -1);
+	prb_json_natural(json, "tid", death->tid ? death->tid : -1);
+	prb_json_close(json, '}');
+}
+
 static void put_target(struct prb_json *json, const struct prb_dump *dump)
 {
 	char *const *argument;
@@ -88,6 +112,7 @@ static void put_target(struct prb_json *json, const struct prb_dump *dump)
 	prb_vec_each (argument, &dump->argv)
 		prb_json_text(json, NULL, *argument);
 	prb_json_close(json, ']');
+	put_death(json, &dump->death);
 	put_python(json, dump);
 	prb_json_close(json, '}');
 }

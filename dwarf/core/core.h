@@ -25,8 +25,11 @@ enum {
 
 struct prb_core_info {
 	int signal;		   /**< that ended the process; 0: none (gcore) or unknown */
-	int signal_code;	   /**< si_code, if there is a NT_SIGINFO note */
+	bool signal_told;	   /**< there is a NT_SIGINFO note: the next four are known */
+	int signal_code;	   /**< si_code */
+	bool fault_told;	   /**< the kernel sent it because of an address */
 	uint64_t fault_address;	   /**< si_addr of SIGSEGV, SIGBUS, SIGILL, SIGFPE; else 0 */
+	pid_t signal_sender;	   /**< process that sent it by kill() and the like; else 0 */
 	pid_t signal_tid;	   /**< the thread it hit; 0 if `signal` is 0 */
 	uint64_t missing_bytes;	   /**< of segments behind the end of a truncated file */
 	unsigned missing_segments; /**< how many of those there are, whole or in part */

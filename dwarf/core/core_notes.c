@@ -159,16 +159,23 @@ static void take_siginfo(struct core *core, const struct prb_note *note)
 	int32_t signal, code;
 
 	/* gdb writes one for each thread; the first is that of the thread that was hit. */
-	if (core->info.signal_code || note->length < SIGINFO_ADDRESS + sizeof(uint64_t))
+	if (core->info.signal_told || note->length < SIGINFO_ADDRESS + sizeof(uint64_t))
 		return;
 	memcpy(&signal, note->data, sizeof(signal));
 	memcpy(&code, note->data + SIGINFO_CODE, sizeof(code));
+	core->info.signal_told = true;
 	core->info.signal_code = code;
-	/* Sent by kill() and the like, the place of the address holds the sender. */
-	if (code > 0 &&
-	    (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE))
+	/* Sent by kill() and the like, the place of the address holds the sender. Of an address
+	 * that no pointer can be, the kernel tells nothing (SI_KERNEL). */
+	core->info.fault_told =
+		code > 0 && code < SI_KERNEL &&
+		(signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE);
+	if (core->info.fault_told)
 		memcpy(&core->info.fault_address, note->data + SIGINFO_ADDRESS,
 		       sizeof(core->info.fault_address));
+	if (code == SI_USER || code == SI_TKILL || code == SI_QUEUE)
+		memcpy(&core->info.signal_sender, note->data + SIGINFO_ADDRESS,
+		       sizeof(core->info.signal_sender));
 }
 
 /* NT_FILE: count, page size, count × (start, end, offset in pages), then the paths. */
@@ -285,8 +292,10 @@ struct prb_error *core_notes_parse(struct core *core)
 		core->info.signal = first->signal;
 		core->info.signal_tid = first->tid;
 	} else {
-		core->info.signal_code = 0;
-		core->info.fault_address = 0;
+		core->info = (struct prb_core_info){
+			.missing_bytes = core->info.missing_bytes,
+			.missing_segments = core->info.missing_segments,
+		};
 	}
 	if (!core->target.pid && core->threads.count) {
 		core->target.pid = first->tid;

@@ -7,6 +7,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/proc/cgroup.h"
 #include "dwarf/proc/process.h"
+#include "dwarf/proc/signal_text.h"
 #include "sql/instant.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
@@ -64,6 +65,11 @@ enum {
 	RANK,
 	LOCAL_RANK,
 	WORLD_SIZE,
+	SIGNAL,
+	SIGNAL_CODE,
+	SIGNAL_ADDRESS,
+	SIGNAL_SENDER,
+	SIGNAL_TID,
 	KIND,
 	MACHINE,
 	TIME,
@@ -142,7 +148,15 @@ static const struct prb_column columns[] = {
 	[RANK] = {"rank", PRB_COLUMN_INTEGER, "Rank in its distributed job"},
 	[LOCAL_RANK] = {"local_rank", PRB_COLUMN_INTEGER, "Rank among those of its machine"},
 	[WORLD_SIZE] = {"world_size", PRB_COLUMN_INTEGER, "How many processes the job has"},
-	[KIND] = {"kind", PRB_COLUMN_TEXT, "What is being read: process, core or snapshot"},
+	[SIGNAL] = {"signal", PRB_COLUMN_TEXT,
+		    "What ended the process that a core is of: SIGSEGV; NULL if nothing did"},
+	[SIGNAL_CODE] = {"signal_code", PRB_COLUMN_TEXT, "Why it was sent: SEGV_MAPERR, SI_USER"},
+	[SIGNAL_ADDRESS] = {"signal_address", PRB_COLUMN_TEXT,
+			    "Address that could not be used, in hex"},
+	[SIGNAL_SENDER] = {"signal_sender", PRB_COLUMN_INTEGER, "Process that sent it"},
+	[SIGNAL_TID] = {"signal_tid", PRB_COLUMN_INTEGER, "Thread that it hit"},
+	[KIND] = {"kind", PRB_COLUMN_TEXT,
+		  "What is being read: process, core, snapshot or debugger"},
 	[MACHINE] = {"machine", PRB_COLUMN_TEXT, "x86_64 or aarch64"},
 	[TIME] = {"time", PRB_COLUMN_REAL, "When it was as told here, since the epoch", "s",
 		  PRB_COLUMN_TIME},
@@ -331,6 +345,24 @@ static struct prb_error *put_exe(struct row *row)
 	return NULL;
 }
 
+static void put_death(struct prb_scan *scan)
+{
+	struct prb_dump_death death = prb_dump_death(prb_instant_target(scan->instant));
+	prb_auto_str struct prb_str name = {};
+
+	if (!death.signal)
+		return;
+	prb_put_signal(&name, death.signal);
+	prb_put_text(scan, SIGNAL, prb_str_text(&name));
+	if (death.code)
+		prb_put_static(scan, SIGNAL_CODE, death.code);
+	if (death.has_address)
+		prb_put_format(scan, SIGNAL_ADDRESS, "%#llx", (unsigned long long)death.address);
+	if (death.sender)
+		prb_put_integer(scan, SIGNAL_SENDER, death.sender);
+	prb_put_integer(scan, SIGNAL_TID, death.tid);
+}
+
 static struct prb_error *put_cmdline(struct row *row)
 {
 	prb_auto_str struct prb_str text = {};
@@ -489,7 +521,7 @@ static struct prb_error *put_row(struct row *row)
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const char *const kinds[] = {"process", "core", "snapshot"};
+	static const char *const kinds[] = {"process", "core", "snapshot", "debugger"};
 	const struct prb_target *target = prb_instant_target(scan->instant);
 	struct row row = {.scan = scan};
 
@@ -498,6 +530,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	if (target->pid)
 		prb_put_integer(scan, PID, target->pid);
 	prb_put_static(scan, KIND, kinds[target->kind]);
+	put_death(scan);
 	prb_put_static(scan, MACHINE, target->machine == EM_AARCH64 ? "aarch64" : "x86_64");
 	prb_put_real(scan, TIME, prb_instant_time(scan->instant));
 	struct prb_error *err = put_row(&row);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/base/cleanup.h"
+#include "dwarf/proc/signal_text.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
 
@@ -27,23 +27,9 @@ static uint64_t mask(const char *status, const char *name)
 	return value ? strtoull(value, NULL, 16) : 0;
 }
 
-static void put_name(struct prb_scan *scan, int number)
-{
-	const char *name = sigabbrev_np(number);
-
-	if (name)
-		prb_put_format(scan, NAME, "SIG%s", name);
-	else if (number == SIGRTMIN)
-		prb_put_static(scan, NAME, "SIGRTMIN");
-	else if (number > SIGRTMIN && number <= SIGRTMAX)
-		prb_put_format(scan, NAME, "SIGRTMIN+%d", number - SIGRTMIN);
-	else
-		prb_put_format(scan, NAME, "SIG%d", number); /* the C library keeps it */
-}
-
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	prb_auto_str struct prb_str text = {};
+	prb_auto_str struct prb_str text = {}, name = {};
 	bool told;
 
 	PRB_TRY(prb_fact_table(scan, &text, &told, "status"));
@@ -59,7 +45,9 @@ static struct prb_error *scan(struct prb_scan *scan)
 
 		PRB_TRY(prb_scan_row(scan));
 		prb_put_integer(scan, NUMBER, number);
-		put_name(scan, number);
+		prb_str_truncate(&name, 0);
+		prb_put_signal(&name, number);
+		prb_put_text(scan, NAME, prb_str_text(&name));
 		prb_put_integer(scan, CAUGHT, caught >> bit & 1);
 		prb_put_integer(scan, IGNORED, ignored >> bit & 1);
 		prb_put_integer(scan, BLOCKED, blocked >> bit & 1);

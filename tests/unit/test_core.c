@@ -215,6 +215,8 @@ static void test_x86_64(void **state)
 	assert_int_equal(prb_core_info(t)->signal_tid, 42);
 	assert_int_equal(prb_core_info(t)->signal_code, SEGV_MAPERR);
 	assert_int_equal(prb_core_info(t)->fault_address, 0xdead);
+	assert_true(prb_core_info(t)->signal_told && prb_core_info(t)->fault_told);
+	assert_int_equal(prb_core_info(t)->signal_sender, 0);
 	OK(prb_target_registers(t, 42, &regs));
 	assert_int_equal(regs.pc, 1016);
 	/* By DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 … r15. */
