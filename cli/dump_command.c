@@ -81,80 +81,119 @@ static struct prb_error *show(const struct job *job, const struct prb_dump *dump
 	return NULL;
 }
 
-/** Tells that a child is skipped: in text by a warning, in JSON in a list at the end. */
-static struct prb_error *note_skipped(const struct job *job, struct prb_json *skipped,
-				      const struct prb_process *child, const char *reason)
+/** What is printed of a process and its children. */
+struct tree {
+	const struct job *job;
+	struct prb_json skipped;
+	size_t dumps;
+};
+
+/** Tells that a process is skipped: in text by a warning, in JSON in a list at the end. */
+static struct prb_error *note_skipped(struct tree *tree, const char *role,
+				      const struct prb_process *process, const char *reason)
 {
 	prb_auto_str struct prb_str command = {}, line = {};
 
-	prb_command_line_text(&command, child);
-	prb_str_printf(&line, "child %d (%s) is skipped: %s", (int)child->pid,
+	prb_command_line_text(&command, process);
+	prb_str_printf(&line, "%s %d (%s) is skipped: %s", role, (int)process->pid,
 		       prb_str_text(&command), reason);
 	if (command.failed || line.failed)
 		return prb_error_nomem();
-	if (!job->json) {
+	if (!tree->job->json) {
 		prb_warn(prb_str_text(&line));
 		return NULL;
 	}
-	prb_json_open(skipped, NULL, '{');
-	prb_json_integer(skipped, "pid", child->pid);
-	prb_json_text(skipped, "command", prb_str_text(&command));
-	prb_json_text(skipped, "reason", reason);
-	prb_json_close(skipped, '}');
+	prb_json_open(&tree->skipped, NULL, '{');
+	prb_json_integer(&tree->skipped, "pid", process->pid);
+	prb_json_text(&tree->skipped, "command", prb_str_text(&command));
+	prb_json_text(&tree->skipped, "reason", reason);
+	prb_json_close(&tree->skipped, '}');
 	return NULL;
 }
 
+static struct prb_error *show_next(struct tree *tree, const struct prb_dump *dump)
+{
+	if (tree->dumps++)
+		putchar(tree->job->json ? ',' : '\n');
+	return show(tree->job, dump);
+}
+
 /** Dumps one child; what is no Python or may not be read is skipped, what ended does not count. */
-static struct prb_error *dump_child(const struct job *job, const struct prb_process *child,
-				    struct prb_json *skipped)
+static struct prb_error *dump_child(struct tree *tree, const struct prb_process *child)
 {
 	auto_target struct prb_target *target = NULL;
 	auto_dump struct prb_dump *dump = NULL;
 	prb_auto_error struct prb_error *err = prb_target_open_process(child->pid, &target);
 
 	if (!err)
-		err = prb_dump_create(target, &job->options, &dump);
+		err = prb_dump_create(target, &tree->job->options, &dump);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return NULL;
 	if (err)
-		return note_skipped(job, skipped, child, err->message);
+		return note_skipped(tree, "child", child, err->message);
 	if (!dump->python_version)
-		return note_skipped(job, skipped, child, "it is not a Python process");
-	putchar(job->json ? ',' : '\n');
-	return show(job, dump);
+		return note_skipped(tree, "child", child, "it is not a Python process");
+	return show_next(tree, dump);
 }
 
-static struct prb_error *dump_children(const struct job *job, pid_t pid, struct prb_json *skipped)
+/** The process itself, of which there is a dump, or else an error that says why not. */
+static struct prb_error *dump_top(struct tree *tree, const struct prb_target *target,
+				  const struct prb_dump *dump, const struct prb_error *refused)
 {
-	__attribute__((cleanup(prb_subprocesses_deinit))) struct prb_subprocesses children = {};
+	struct prb_process process;
+
+	if (dump)
+		return show_next(tree, dump);
+	PRB_TRY(prb_process_describe(target->pid, &process));
+
+	struct prb_error *err = note_skipped(tree, "process", &process, refused->message);
+	prb_process_deinit(&process);
+	return err;
+}
+
+static struct prb_error *dump_children(struct tree *tree, const struct prb_subprocesses *children)
+{
 	const struct prb_process *child;
 
-	PRB_TRY(prb_subprocesses_find(pid, &children));
-	prb_vec_each (child, &children.list)
-		PRB_TRY(dump_child(job, child, skipped));
+	prb_vec_each (child, &children->list)
+		PRB_TRY(dump_child(tree, child));
 	return NULL;
 }
 
-/** The dump of a process and its children: in JSON {"dumps": […], "skipped": […]}. */
+/**
+ * The dumps of a process and its children: in JSON {"dumps": […], "skipped": […]}. The process
+ * itself need not be a Python: shells, init programs and launchers are not. @p refused: why there
+ * is no dump of it.
+ */
 static struct prb_error *dump_tree(const struct job *job, const struct prb_target *target,
-				   const struct prb_dump *dump)
+				   const struct prb_dump *dump, const struct prb_error *refused)
 {
+	__attribute__((cleanup(prb_subprocesses_deinit))) struct prb_subprocesses children = {};
 	prb_auto_str struct prb_str text = {};
-	struct prb_json skipped = {&text};
+	struct tree tree = {.job = job, .skipped = {&text}};
 
 	if (target->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_USAGE, "--subprocesses needs a running process");
+	PRB_TRY(prb_subprocesses_find(target->pid, &children));
 	if (job->json)
 		fputs("{\"dumps\":[", stdout);
-	prb_json_open(&skipped, NULL, '[');
-	PRB_TRY(show(job, dump));
-	PRB_TRY(dump_children(job, target->pid, &skipped));
-	if (!job->json)
+	prb_json_open(&tree.skipped, NULL, '[');
+	PRB_TRY(dump_top(&tree, target, dump, refused));
+	PRB_TRY(dump_children(&tree, &children));
+	if (job->json) {
+		prb_json_close(&tree.skipped, ']');
+		fputs("],\"skipped\":", stdout);
+		prb_str_puts(&text, "}\n");
+		PRB_TRY(prb_output(&text));
+	}
+	if (tree.dumps)
 		return NULL;
-	prb_json_close(&skipped, ']');
-	fputs("],\"skipped\":", stdout);
-	prb_str_puts(&text, "}\n");
-	return prb_output(&text);
+	return prb_error_hint(
+		prb_command_line_name(target,
+				      prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "neither it nor any of its children is a "
+						       "Python that can be read")),
+		"'probing list --tree' shows the Python processes");
 }
 
 struct prb_error *prb_dump_command(const struct prb_cli *cli,
@@ -166,9 +205,12 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 
 	PRB_TRY(job_init(&job, settings, main_only));
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
-	PRB_TRY(prb_dump_create(target, &job.options, &dump));
-	if (settings->subprocesses)
-		return dump_tree(&job, target, dump);
+
+	prb_auto_error struct prb_error *refused = prb_dump_create(target, &job.options, &dump);
+	if (settings->subprocesses && (!refused || refused->code == PRB_ERROR_UNSUPPORTED))
+		return dump_tree(&job, target, dump, refused);
+	if (refused)
+		return prb_command_line_name(target, prb_steal(&refused));
 	PRB_TRY(show(&job, dump));
 	if (job.json) {
 		putchar('\n');

@@ -13,6 +13,7 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 #include "dwarf/snapshot/snapshot.h"
+#include "sql/command_line.h"
 #include "sql/record.h"
 
 struct snapshot_settings {
@@ -58,7 +59,7 @@ static struct prb_error *record(const struct prb_cli *cli, bool redact, struct r
 	PRB_TRY(prb_recorder_create(&r->recorder));
 	prb_recorder_set_redact(r->recorder, redact);
 	target->recorder = r->recorder;
-	return prb_record(r->session, !redact, &r->threads);
+	return prb_command_line_name(target, prb_record(r->session, !redact, &r->threads));
 }
 
 /** Copies the whole file to stdout. */

@@ -132,3 +132,18 @@ struct prb_error *prb_command_line_find_all(const char *pattern, bool regex, str
 
 	return search(pattern, regex, ret, &lines);
 }
+
+struct prb_error *prb_command_line_name(const struct prb_target *target, struct prb_error *err)
+{
+	prb_auto_str struct prb_str command = {};
+	struct prb_process process;
+
+	if (target->kind != PRB_TARGET_PROCESS || !err || err->code != PRB_ERROR_UNSUPPORTED)
+		return err;
+	prb_auto_error struct prb_error *gone = prb_process_describe(target->pid, &process);
+	if (gone)
+		return err;
+	prb_command_line_text(&command, &process);
+	prb_process_deinit(&process);
+	return prb_error_prefix(err, "process %d (%s)", (int)target->pid, prb_str_text(&command));
+}

@@ -12,9 +12,17 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/vec.h"
 #include "dwarf/proc/process.h"
+#include "dwarf/target.h"
 
 /** Appends the command line of @p process as a shell would take it; "[comm]" if it has none. */
 void prb_command_line_text(struct prb_str *s, const struct prb_process *process);
+
+/**
+ * Puts the process, its pid and command line, in front of an error that its kind is not supported:
+ * it may be a launcher that was taken for a Python. Returns @p err, which may be NULL.
+ */
+struct prb_error *prb_command_line_name(const struct prb_target *target,
+					struct prb_error *err) PRB_MUST_CHECK;
 
 /**
  * Finds the one Python process whose command line (arguments divided by single spaces) matches

@@ -371,8 +371,10 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 					 (unsigned long long)core->missing_bytes,
 					 core->missing_segments),
 			"the file was cut off; see the limit for cores (ulimit -c) and the disk");
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python"),
-			      "'probing list' shows the Python processes");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python process"),
+		"'probing list' shows the Python processes, and --subprocesses "
+		"dumps those that a launcher has started");
 }
 
 static struct prb_error *find(struct prb_modules *modules, struct prb_view *view, bool cheap,

@@ -437,6 +437,41 @@ def test_subprocesses(probing, target, schema):
     assert [skipped["pid"] for skipped in tree["skipped"]] == [shell]
 
 
+def test_subprocesses_of_a_shell(probing, newest, schema):
+    """The parent need not be a Python: it is named, and its children are dumped."""
+    leaf = "print('ready', flush=True); import sys; sys.stdin.read()"
+    with support.Program(["/bin/sh", "-c", '"$0" -c "$1"; :', newest.exe, leaf],
+                         env=newest.env) as shell:
+        assert shell.line() == "ready"
+        result = probing(shell.pid, "debug", "--dump", "--subprocesses")
+        assert result.code == OK, result
+        head, = re.findall(r"^(\d+)  ", result.out, re.M)
+        assert "<module>" in result.out and not result.out.startswith("\n"), result
+        assert re.search(r"warning: process %d \(/bin/sh -c .*\) is skipped: "
+                         "this is not a Python process" % shell.pid, result.err), result
+
+        tree = dumped(probing(shell.pid, "debug", "--dump", "--subprocesses", "--json"))
+        schema.validate(tree)
+        assert [dump["target"]["pid"] for dump in tree["dumps"]] == [int(head)]
+        assert [skipped["pid"] for skipped in tree["skipped"]] == [shell.pid]
+
+        alone = probing(shell.pid, "debug", "--dump")
+        assert alone.code == UNSUPPORTED and not alone.out, alone
+        assert re.search(r"process %d \(/bin/sh -c .*\): this is not a Python process"
+                         % shell.pid, alone.err), alone
+        assert "--subprocesses" in alone.err, alone
+
+
+def test_subprocesses_without_any_python(probing):
+    with support.Program(["/bin/sh", "-c", "sleep 100 & echo ready; read x; kill $!"]) as shell:
+        assert shell.line() == "ready"
+        result = probing(shell.pid, "debug", "--dump", "--subprocesses")
+        assert result.code == UNSUPPORTED and not result.out, result
+        assert re.search(r"process %d \(.*\): neither it nor any of its children is a Python "
+                         "that can be read" % shell.pid, result.err), result
+        shell.send(b"\n")
+
+
 # list
 
 def test_list(probing, target):
