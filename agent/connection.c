@@ -41,6 +41,14 @@ static bool is_ours(struct prba_connection *c)
 	return false;
 }
 
+static int32_t peer_of(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) ? 0 : peer.pid;
+}
+
 struct prba_connection *prba_connection_create(int fd)
 {
 	struct prba_connection *c = map(sizeof(*c));
@@ -49,6 +57,7 @@ struct prba_connection *prba_connection_create(int fd)
 		return NULL;
 	c->fd = fd;
 	c->inode = prba_inode(fd);
+	c->pid = peer_of(fd);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->job.lock, NULL);
 	return c;

@@ -21,6 +21,7 @@
 struct prba_connection {
 	int fd;
 	uint64_t inode;	  /**< of the socket: the program may close what is not its own */
+	int32_t pid;	  /**< the client's, as this process sees it; 0: it cannot see it */
 	atomic_bool gone; /**< the client left, or cannot follow: nothing more is sent */
 	bool keeps;	  /**< there is no socket: what is sent stays in `out`, to be read there */
 	bool greeted;	  /**< its hello was read */

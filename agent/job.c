@@ -113,8 +113,8 @@ const char *prba_job_start(struct prba_connection *c, const struct prb_wire_fram
 		return "this connection evaluates other code still";
 	forget(job);
 	why = keep(job, frame);
-	if (!why && job->asked == PRBA_PAUSES && !prba_pause_claim(c))
-		why = "the process is paused by another client";
+	if (!why && job->asked == PRBA_PAUSES)
+		why = prba_pause_claim(c);
 	if (why)
 		return why;
 	job->request = frame->request;
@@ -269,10 +269,15 @@ static void *interrupt(void *argument)
 /** Tells the client how it ended; a queue that is full is that of one who does not read. */
 static void tell(struct prba_connection *c, enum prb_wire_outcome outcome)
 {
-	uint8_t payload[4];
+	uint8_t payload[4 + PRBA_PAUSE_REASON];
+	char *text = (char *)payload + 4;
 
 	prb_wire_put32(payload, outcome);
-	if (prba_connection_send(c, PRB_WIRE_DONE, c->job.request, payload, 4) == PRBA_FULL)
+	*text = '\0';
+	if (outcome == PRB_WIRE_NO_GIL)
+		prba_pause_explain(c, text);
+	if (prba_connection_send(c, PRB_WIRE_DONE, c->job.request, payload, 4 + strlen(text)) ==
+	    PRBA_FULL)
 		prba_connection_give_up(c);
 }
 

@@ -65,6 +65,7 @@ struct prba_job {
 	unsigned unanswered; /**< requests to stop threads, which the client answers one by one */
 	enum prb_wire_outcome outcome; /**< of a job that was served */
 	const char *text;
+	char why_late[128]; /**< what `text` of a step points to that was not begun */
 
 	/* What of the connection stays in the interpreter between evaluations; the worker's. */
 	atomic_bool present; /**< there is something */

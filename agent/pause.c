@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/pause.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/pause_private.h"
@@ -11,33 +13,138 @@
 struct prba_pausing prba_pausing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct prba_pausing *const pausing = &prba_pausing;
 
+/** For readers of this process's memory. */
+PRBA_EXPORT struct prb_wire_paused probing_agent_pause = {.version = PRB_WIRE_PAUSED_VERSION};
+
+static int64_t real_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/** Under the lock: the program is stopped, and is to stay so. */
+static bool stands(void)
+{
+	return pausing->held && !pausing->ends;
+}
+
+/** Under the lock, after each change of what it tells. */
+static void publish(void)
+{
+	__atomic_store_n(&probing_agent_pause.paused, 0, __ATOMIC_SEQ_CST);
+	if (!stands())
+		return;
+	probing_agent_pause.pid = pausing->by->pid;
+	probing_agent_pause.since_us = pausing->begun_us;
+	__atomic_store_n(&probing_agent_pause.paused, 1, __ATOMIC_SEQ_CST);
+}
+
 void prba_pause_changed(void)
 {
 	prba_pause_unlock();
 	prba_wake(&pausing->wake);
 }
 
-bool prba_pause_claim(struct prba_connection *c)
+/** Under the lock. */
+static void begin_claim(struct prba_connection *c)
 {
-	bool claimed;
+	pausing->by = c;
+	pausing->ends = false;
+	pausing->wants = false;
+	pausing->gil = (struct prb_wire_hold){};
+	pausing->gil_is_there = false;
+}
+
+/** Its client does not wait for the pause any more, and it will not begin. */
+static bool is_given_up(const struct prba_connection *c)
+{
+	return atomic_load(&c->job.state) == PRBA_CANCELLED;
+}
+
+static void name_client(const struct prba_connection *c, char *ret, size_t size)
+{
+	if (c->pid > 0)
+		snprintf(ret, size, "process %d", (int)c->pid);
+	else
+		snprintf(ret, size, "a process outside its container");
+}
+
+void prba_pause_describe_code(const struct prba_connection *other, char ret[PRBA_PAUSE_REASON])
+{
+	char name[40];
+
+	name_client(other, name, sizeof(name));
+	snprintf(ret, PRBA_PAUSE_REASON, "code of %s is running", name);
+}
+
+const char *prba_pause_claim(struct prba_connection *c)
+{
+	static char text[PRBA_PAUSE_REASON];
+	char name[40];
+	const char *why = NULL;
 
 	prba_pause_lock();
-	claimed = !pausing->by;
-	if (claimed) {
-		pausing->by = c;
-		pausing->ends = false;
-		pausing->gil = (struct prb_wire_hold){};
-		pausing->gil_is_there = false;
+	if (!pausing->by) {
+		begin_claim(c);
+	} else if (!pausing->ends && !is_given_up(pausing->by) &&
+		   !atomic_load(&pausing->by->gone)) {
+		name_client(pausing->by, name, sizeof(name));
+		snprintf(text, sizeof(text),
+			 pausing->held ? "the process is paused by %s" : "%s is about to pause it",
+			 name);
+		why = text;
 	}
 	prba_pause_unlock();
-	return claimed;
+	return why;
+}
+
+bool prba_pause_await(struct prba_connection *c)
+{
+	atomic_store(&c->job.also_wake, &pausing->wake);
+	for (;;) {
+		uint32_t seen = atomic_load(&pausing->wake);
+		bool own;
+
+		prba_pause_lock();
+		if (!pausing->by || (!pausing->held && is_given_up(pausing->by)))
+			begin_claim(c);
+		own = pausing->by == c;
+		prba_pause_unlock();
+		if (own || is_given_up(c))
+			return own;
+		prba_wait(&pausing->wake, seen);
+	}
 }
 
 void prba_pause_disclaim(struct prba_connection *c)
 {
+	bool had;
+
 	prba_pause_lock();
-	if (pausing->by == c)
+	had = pausing->by == c;
+	if (had)
 		pausing->by = NULL;
+	prba_pause_unlock();
+	if (had)
+		prba_wake(&pausing->wake);
+}
+
+void prba_pause_explain(const struct prba_connection *c, char ret[PRBA_PAUSE_REASON])
+{
+	const struct prba_connection *other;
+	char name[40];
+
+	*ret = '\0';
+	prba_pause_lock();
+	other = prba_pause_others_code(c);
+	if (other) {
+		prba_pause_describe_code(other, ret);
+	} else if (c->job.asked == PRBA_PAUSES && pausing->by && pausing->by != c) {
+		name_client(pausing->by, name, sizeof(name));
+		snprintf(ret, PRBA_PAUSE_REASON, "the pause of %s has not ended", name);
+	}
 	prba_pause_unlock();
 }
 
@@ -62,9 +169,10 @@ bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how)
 
 	prba_pause_lock();
 	/* Its own client may be tired of it before it stands. */
-	ends = c ? pausing->by == c : pausing->held;
+	ends = c ? pausing->by == c : stands();
 	if (ends && !pausing->ends) {
 		pausing->ends = true;
+		publish();
 		pausing->how = how;
 		prba_pause_open_up();
 		pausing->until_us = pausing->served ? pausing->opened_us : 0;
@@ -78,9 +186,23 @@ int64_t prba_pause_held_us(void)
 	int64_t held;
 
 	prba_pause_lock();
-	held = pausing->held ? prba_pause_now_us() - pausing->since_us - pausing->ran_us : -1;
+	held = stands() ? prba_pause_now_us() - pausing->since_us - pausing->ran_us : -1;
 	prba_pause_unlock();
 	return held;
+}
+
+bool prba_pause_who(int32_t *ret_pid, int64_t *ret_since_us)
+{
+	bool paused;
+
+	prba_pause_lock();
+	paused = stands();
+	if (paused) {
+		*ret_pid = pausing->by->pid;
+		*ret_since_us = pausing->begun_us;
+	}
+	prba_pause_unlock();
+	return paused;
 }
 
 bool prba_pause_has_to_end(void)
@@ -147,7 +269,9 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	prba_pause_lock();
 	pausing->held = true;
 	pausing->since_us = prba_pause_now_us();
+	pausing->begun_us = real_us();
 	pausing->ran_us = pausing->until_us = 0;
+	publish();
 	prba_pause_unlock();
 	if (c->job.eval.total_ms)
 		atomic_store(&c->job.end_by, prba_now_ms() + c->job.eval.total_ms);
@@ -156,6 +280,7 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 	taken = stand(c);
 	prba_pause_lock();
 	pausing->held = false;
+	publish();
 	if (!taken)
 		pausing->how = PRB_WIRE_REFUSED;
 	prba_pause_changed();
@@ -177,6 +302,7 @@ void prba_pause_forked(void)
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	memset(pausing, 0, sizeof(*pausing));
+	probing_agent_pause.paused = 0;
 	prba_pause_forget_hold();
 	pausing->lock = fresh;
 }

@@ -24,10 +24,16 @@
 struct prba_connection;
 
 /**
- * The server's thread: @p c asks for a pause, and is the only one that may until its worker is
- * through. False if another one has.
+ * The server's thread: @p c asks for a pause. NULL if it may pause, or only has to wait for a
+ * request that was given up, or for the end of an earlier pause; else why not (the text is valid
+ * until the next call).
  */
-bool prba_pause_claim(struct prba_connection *c);
+const char *prba_pause_claim(struct prba_connection *c);
+/**
+ * For the worker of @p c: waits until the pause is its own. False if the request was cancelled
+ * before.
+ */
+bool prba_pause_await(struct prba_connection *c);
 /** The claim of @p c ends, if it has one. Any thread. */
 void prba_pause_disclaim(struct prba_connection *c);
 
@@ -56,6 +62,19 @@ bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how);
 
 /** How long it stands in all, in µs; -1 if nothing is paused. Any thread. */
 int64_t prba_pause_held_us(void);
+
+/**
+ * The client that has paused the process, as the process sees its pid (0: it cannot see it), and
+ * since when, in µs of CLOCK_REALTIME. False if nothing is paused. Any thread.
+ */
+bool prba_pause_who(int32_t *ret_pid, int64_t *ret_since_us);
+
+/**
+ * Why a request of @p c was not begun in time, as a text: code of another client, or its pause. ""
+ * if it is neither. The server's thread.
+ */
+enum { PRBA_PAUSE_REASON = 120 };
+void prba_pause_explain(const struct prba_connection *c, char ret[PRBA_PAUSE_REASON]);
 
 /** The server's thread: takes a frame of the types resume, frozen or hold; NULL or why not
  * (static). */

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "agent/pause.h"
 #include "agent/protocol.h"
 
 struct prba_connection;
@@ -51,10 +52,12 @@ struct prba_pausing {
 	bool ends;
 	enum prb_wire_outcome how;
 	struct prba_connection *steps; /**< whose step is wanted, or made; NULL: none is */
+	bool step_begun;	       /**< the holder makes it */
 	bool stepped;		       /**< it is through, */
 	enum prb_wire_outcome step_how;
 	const char *step_text;
 	int64_t since_us, ran_us, until_us;
+	int64_t begun_us; /**< `since_us` by CLOCK_REALTIME */
 };
 
 extern struct prba_pausing prba_pausing;
@@ -79,6 +82,17 @@ static inline void prba_pause_unlock(void)
 
 /** Unlocks and wakes who waits for a change. */
 void prba_pause_changed(void);
+
+/**
+ * Under the lock: the client whose code the holder runs, other than @p c; NULL if it runs none.
+ */
+static inline const struct prba_connection *prba_pause_others_code(const struct prba_connection *c)
+{
+	return prba_pausing.served != c ? prba_pausing.served : NULL;
+}
+
+/** "code of process 42 is running", of what prba_pause_others_code() gives. */
+void prba_pause_describe_code(const struct prba_connection *other, char ret[PRBA_PAUSE_REASON]);
 
 /** Whether the pause has to end; not under the lock. */
 bool prba_pause_has_to_end(void);

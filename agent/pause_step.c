@@ -81,7 +81,11 @@ bool prba_pause_make_step(struct prba_connection *by)
 
 	prba_pause_lock();
 	c = pausing->steps;
+	pausing->step_begun = true;
 	prba_pause_unlock();
+	/* It was withdrawn since it was seen. */
+	if (!c)
+		return true;
 	to_line = c->job.step.stride != PRB_WIRE_STRIDE_TIME;
 	if (to_line)
 		problem = begin(by, c);
@@ -119,14 +123,60 @@ static enum prb_wire_outcome ask(struct prba_connection *c, const char **text)
 		*text = "a step of another client is not over";
 	} else {
 		pausing->steps = c;
-		pausing->stepped = false;
+		pausing->stepped = pausing->step_begun = false;
 	}
 	prba_pause_changed();
 	return how;
 }
 
+/** How long a step waits for code of another client before it begins. */
+static int64_t patience_us(const struct prb_wire_step *step)
+{
+	enum { OF_TIME_US = 5000000 };
+
+	return step->stride == PRB_WIRE_STRIDE_TIME ? OF_TIME_US : step->us;
+}
+
+/**
+ * Under the lock: a step that was not begun by @p until_us, since the holder runs code of another
+ * client, is taken back. @p wait_us: how long to wait for another look, 0 for as long as it takes.
+ */
+static bool is_late(struct prba_connection *c, int64_t until_us, uint32_t *wait_us)
+{
+	const struct prba_connection *other = prba_pause_others_code(c);
+	int64_t left = until_us - prba_pause_now_us();
+
+	*wait_us = 0;
+	if (pausing->step_begun || !other)
+		return false;
+	prba_pause_describe_code(other, c->job.why_late);
+	*wait_us = left > 0 ? (uint32_t)left : 0;
+	return left <= 0 || is_given_up(c);
+}
+
+/** Under the lock: how the step ended, if it did. */
+static bool is_through(struct prba_connection *c, bool late, enum prb_wire_outcome *how,
+		       const char **text)
+{
+	bool over = !pausing->held || (pausing->ends && !pausing->step_begun);
+
+	if (!pausing->stepped && !over && !late)
+		return false;
+	if (pausing->stepped) {
+		*how = pausing->step_how;
+		*text = pausing->step_text;
+	} else {
+		*how = over || is_given_up(c) ? PRB_WIRE_INTERRUPTED : PRB_WIRE_NO_GIL;
+		*text = over ? too_late : c->job.why_late;
+	}
+	pausing->steps = NULL;
+	c->job.serving = PRBA_JOB_NOT_HANDED;
+	return true;
+}
+
 enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **text)
 {
+	int64_t until = prba_pause_now_us() + patience_us(&c->job.step);
 	enum prb_wire_outcome how;
 	bool through = false;
 
@@ -137,23 +187,17 @@ enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **te
 	if (how != PRB_WIRE_OK)
 		return how;
 	while (!through) {
-		uint32_t seen = atomic_load(&pausing->wake);
+		uint32_t seen = atomic_load(&pausing->wake), wait_us;
 		bool begins;
 
 		prba_pause_lock();
 		begins = c->job.serving == PRBA_JOB_RUNS;
-		through = pausing->stepped || !pausing->held;
-		if (through) {
-			how = pausing->stepped ? pausing->step_how : PRB_WIRE_INTERRUPTED;
-			*text = pausing->stepped ? pausing->step_text : too_late;
-			pausing->steps = NULL;
-			c->job.serving = PRBA_JOB_NOT_HANDED;
-		}
+		through = is_through(c, is_late(c, until, &wait_us), &how, text);
 		prba_pause_unlock();
 		if (!through && begins)
 			prba_pause_watch(c, seen);
 		else if (!through)
-			prba_wait(&pausing->wake, seen);
+			prba_wait_for(&pausing->wake, seen, wait_us);
 	}
 	return how;
 }

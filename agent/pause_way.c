@@ -63,8 +63,11 @@ static void unlock(_Atomic uint32_t *word)
 static void set_wants(struct prba_connection *c, bool wants)
 {
 	prba_pause_lock();
-	pausing->holder = (pid_t)syscall(SYS_gettid);
-	pausing->wants = wants && c->job.freezes;
+	/* Or it was given up meanwhile, and another client pauses. */
+	if (pausing->by == c) {
+		pausing->holder = (pid_t)syscall(SYS_gettid);
+		pausing->wants = wants && c->job.freezes;
+	}
 	if (c->job.freezes)
 		prba_pause_tell(c, wants ? PRB_WIRE_WANTS : PRB_WIRE_THAW, NULL, 0);
 	prba_pause_unlock();

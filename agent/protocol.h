@@ -390,6 +390,19 @@ static inline void prb_wire_put_hold(uint8_t at[PRB_WIRE_HOLD_SIZE],
 	prb_wire_put64(at + 40, hold->holder);
 }
 
+/**
+ * Exported by the agent's library as `probing_agent_pause`, for readers of its process's memory:
+ * the rest is valid while `paused` is 1.
+ */
+enum { PRB_WIRE_PAUSED_VERSION = 1 };
+struct prb_wire_paused {
+	uint32_t version;
+	uint32_t paused;
+	int32_t pid; /**< of the client that has paused it, as the process sees it; 0: it cannot */
+	uint32_t unused;
+	int64_t since_us; /**< of CLOCK_REALTIME */
+};
+
 /** What the client that pauses says of the program's threads. */
 struct prb_wire_frozen {
 	uint32_t running;   /**< so many could not be stopped */

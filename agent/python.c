@@ -410,7 +410,9 @@ void prba_python_do(struct prba_connection *c)
 			goto end;
 	}
 	atomic_store(&c->job.needs_main, false);
-	if (c->job.asked == PRBA_PAUSES)
+	if (c->job.asked == PRBA_PAUSES && !prba_pause_await(c))
+		outcome = PRB_WIRE_INTERRUPTED;
+	else if (c->job.asked == PRBA_PAUSES)
 		pause_here(c, &outcome, &text);
 	else if (c->job.asked == PRBA_STEPS)
 		outcome = prba_pause_step(c, &text);

@@ -87,15 +87,20 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 static void tell_status(struct prba_connection *c, uint16_t request)
 {
 	unsigned clients, busy;
-	char text[512];
+	char text[512], paused[96] = "";
+	int64_t since;
+	int32_t pid;
 
+	if (prba_pause_who(&pid, &since))
+		snprintf(paused, sizeof(paused), "paused_by=%d\npaused_since=%lld\n", (int)pid,
+			 (long long)since / 1000000);
 	prba_clients_count(&server.clients, &clients, &busy);
 	snprintf(text, sizeof(text),
 		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
-		 "evaluations=%llu\npaused_us=%lld\nsocket=%s%s\n",
+		 "evaluations=%llu\npaused_us=%lld\n%ssocket=%s%s\n",
 		 PRB_VERSION, (int)getpid(), prba_python_version(),
 		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
-		 (unsigned long long)server.evaluations, (long long)prba_pause_held_us(),
+		 (unsigned long long)server.evaluations, (long long)prba_pause_held_us(), paused,
 		 server.socket.address.sun_path[0] ? "" : "@",
 		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);

@@ -39,11 +39,17 @@ static void put_status(const char *text, bool as_json, struct prb_str *ret)
 		*value++ = 0;
 
 		long long number = strtoll(value, &end, 10);
+		bool absent = number == -1 && value != end && !*end;
 
+		/* "paused_us=-1": it is not paused. */
+		if (!as_json && absent)
+			continue;
 		if (!as_json) {
 			prb_text_column(ret, line, 14);
 			prb_text_escape(ret, value);
 			prb_str_putc(ret, '\n');
+		} else if (absent) {
+			prb_json_null(&json, line);
 		} else if (*value && !*end) {
 			prb_json_integer(&json, line, number);
 		} else {

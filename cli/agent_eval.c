@@ -209,6 +209,15 @@ struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb
 		return prb_error_create(PRB_ERROR_CANCELLED, "the code was interrupted%s%.400s",
 					r->text.length ? ": " : "", prb_str_text(&r->text));
 	case PRB_WIRE_NO_GIL:
+		if (r->text.length)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT,
+						 "the code was not run within %g s: %.200s", waited,
+						 prb_str_text(&r->text)),
+				"while process %d is paused, code of its clients runs one after "
+				"the "
+				"other",
+				pid);
 		return prb_agent_blame_gil(t, pid, waited, "the code was not run");
 	case PRB_WIRE_MAIN_NOT_REACHED:
 		return prb_agent_blame_main(t, waited, eval->flags & PRB_WIRE_ON_MAIN);

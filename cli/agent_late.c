@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/agent_client.h"
+#include "cli/pause_state.h"
 #include "dwarf/base/cleanup.h"
 #include "injector/tasks.h"
 
@@ -36,8 +37,22 @@ static enum life judge(struct prb_tasks *tasks)
 	return life;
 }
 
-static struct prb_error *explain(enum life life, int pid)
+static struct prb_error *explain_tracer(struct prb_target *t, struct prb_error *err)
 {
+	prb_auto_str struct prb_str by = {};
+	struct prb_pause_state state;
+
+	prb_pause_state_find_hard(t, &state);
+	if (!state.paused)
+		return prb_error_hint(err, "the process is held by a debugger");
+	prb_pause_state_put(&state, &by);
+	return prb_error_hint(err, "it is paused with --hard, %s; 'probing %d resume' ends that",
+			      prb_str_text(&by), (int)t->pid);
+}
+
+static struct prb_error *explain(enum life life, struct prb_target *t)
+{
+	int pid = (int)t->pid;
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_TIMEOUT, "the agent of process %d does not answer", pid);
 
@@ -46,7 +61,7 @@ static struct prb_error *explain(enum life life, int pid)
 		return prb_error_hint(err, "the process is stopped by job control: kill -CONT %d",
 				      pid);
 	case TRACED:
-		return prb_error_hint(err, "the process is held by a debugger");
+		return explain_tracer(t, err);
 	case LATE:
 		return prb_error_hint(err,
 				      "it is not stopped, but gets hardly any processor time: is "
@@ -82,5 +97,5 @@ struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
 		life = judge(&tasks);
 		prb_tasks_deinit(&tasks);
 	}
-	return prb_error_catch(&err, PRB_ERROR_TIMEOUT) ? explain(life, (int)t->pid) : err;
+	return prb_error_catch(&err, PRB_ERROR_TIMEOUT) ? explain(life, t) : err;
 }

@@ -18,6 +18,7 @@
 #include "cli/freeze.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/pause_state.h"
 #include "cli/pause_warn.h"
 #include "cli/serve.h"
 #include "cli/still.h"
@@ -170,6 +171,28 @@ static void make_way(struct pauser *p)
 	note(p, prb_agent_send(p->agent, PRB_WIRE_HOLD, payload, sizeof(payload), NULL, 0));
 }
 
+static struct prb_error *paused_already(const struct pauser *p, const struct prb_pause_state *state)
+{
+	prb_auto_str struct prb_str by = {};
+
+	prb_pause_state_put(state, &by);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "process %d is paused already, %s",
+					       (int)p->target->pid, prb_str_text(&by)),
+			      "'probing %d resume' ends that pause", (int)p->target->pid);
+}
+
+/** Why the agent does not accept the request: another client has paused the process, mostly. */
+static struct prb_error *explain_refusal(const struct pauser *p, const struct prb_wire_frame *frame)
+{
+	struct prb_pause_state state;
+
+	prb_pause_state_find(p->target, &state);
+	if (state.paused)
+		return paused_already(p, &state);
+	return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
+				(int)PRB_MIN(frame->length, 400u), (const char *)frame->payload);
+}
+
 static void take(struct pauser *p, const struct prb_wire_frame *frame)
 {
 	uint32_t which, how;
@@ -205,9 +228,7 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 			prb_str_append(&p->text, frame->payload + 4, frame->length - 4);
 		break;
 	case PRB_WIRE_ERROR:
-		note(p, prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
-					 (int)PRB_MIN(frame->length, 400u),
-					 (const char *)frame->payload));
+		note(p, explain_refusal(p, frame));
 		break;
 	default: /* of a later version */
 		break;
@@ -396,6 +417,12 @@ static struct prb_error *explain_failure(struct pauser *p)
 
 	switch (p->how) {
 	case PRB_WIRE_NO_GIL:
+		if (p->text.length)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT,
+						 "process %d was not paused within %g s: %.200s",
+						 pid, p->within, prb_str_text(&p->text)),
+				"the code began in an earlier pause; --within waits longer for it");
 		return prb_agent_blame_gil(p->target, p->target->pid, p->within,
 					   "it was not paused; --hard stops it by ptrace");
 	case PRB_WIRE_INTERRUPTED:
@@ -493,11 +520,15 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
 		.held_us = -1,
 	};
+	struct prb_pause_state hard;
 
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &p.target));
 	if (p.target->kind != PRB_TARGET_PROCESS)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
 					prb_target_kind_name(p.target->kind));
+	prb_pause_state_find_hard(p.target, &hard);
+	if (hard.paused)
+		return paused_already(&p, &hard);
 	prb_pause_look(p.target, p.max, s->hard, &p.freeze.gil);
 	p.freeze.target = p.target;
 	PRB_TRY(listen_at(&p, cli->token_file));

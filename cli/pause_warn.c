@@ -11,6 +11,7 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 #include "dwarf/cpython/python.h"
+#include "dwarf/proc/text.h"
 
 /** Who watches, and what shows it. */
 static const struct {
@@ -30,17 +31,6 @@ static const struct {
 	{"NOTIFY_SOCKET", 0, "systemd waits for what the service tells it, at start and stop"},
 };
 
-static const char *value_of(const struct prb_str *environment, const char *variable)
-{
-	const char *at = prb_str_text(environment), *end = at + environment->length;
-	size_t length = strlen(variable);
-
-	for (; at < end; at += strlen(at) + 1)
-		if (!strncmp(at, variable, length) && at[length] == '=')
-			return at + length + 1;
-	return NULL;
-}
-
 static void warn_watchdogs(struct prb_target *t, double seconds)
 {
 	prb_auto_str struct prb_str environment = {};
@@ -48,7 +38,7 @@ static void warn_watchdogs(struct prb_target *t, double seconds)
 	const char *said = NULL;
 
 	for (size_t i = 0; !err && i < PRB_ARRAY_SIZE(watchdogs); i++) {
-		const char *value = value_of(&environment, watchdogs[i].variable);
+		const char *value = prb_text_variable(&environment, watchdogs[i].variable);
 		prb_auto_str struct prb_str text = {};
 		double limit = value ? strtod(value, NULL) * watchdogs[i].unit : 0;
 

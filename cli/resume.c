@@ -2,14 +2,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/agent_client.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/pause_state.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
 #include "dwarf/base/text.h"
@@ -21,36 +20,6 @@ struct resume_settings {
 
 static const double ANSWER_SECONDS = 2;
 enum { END_MS = 5000 };
-
-static bool is_word_of(const struct prb_str *words, const char *word)
-{
-	const char *at = prb_str_text(words), *end = at + words->length;
-
-	for (; at < end; at += strlen(at) + 1)
-		if (!strcmp(at, word))
-			return true;
-	return false;
-}
-
-/** The process of `debug --pause --hard` that holds @p t, 0 if there is none. */
-static pid_t find_holder(struct prb_target *t)
-{
-	prb_auto_str struct prb_str status = {}, words = {};
-	prb_auto_error struct prb_error *err = prb_target_read_file(t, &status, "status");
-	prb_auto_error struct prb_error *gone = NULL;
-	struct prb_target *tracer = NULL;
-	const char *line = err ? NULL : strstr(prb_str_text(&status), "\nTracerPid:\t");
-	int pid = 0;
-
-	if (!line || sscanf(line, "\nTracerPid:\t%d", &pid) != 1 || pid <= 0)
-		return 0;
-	gone = prb_target_open_process(pid, &tracer);
-	if (!gone)
-		gone = prb_target_read_file(tracer, &words, "cmdline");
-	if (tracer)
-		prb_target_destroy(tracer);
-	return !gone && is_word_of(&words, "--pause") && is_word_of(&words, "--hard") ? pid : 0;
-}
 
 /** Tells the process that holds the target to end, as Ctrl-C does there. */
 static struct prb_error *end_holder(pid_t pid)
@@ -68,6 +37,11 @@ static struct prb_error *end_holder(pid_t pid)
 				(int)pid);
 }
 
+static struct prb_error *not_paused(const struct prb_target *t)
+{
+	return prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid);
+}
+
 static struct prb_error *ask_agent(struct prb_target *t, int64_t *held_us)
 {
 	struct prb_agent *agent = NULL;
@@ -76,10 +50,13 @@ static struct prb_error *ask_agent(struct prb_target *t, int64_t *held_us)
 	struct prb_error *err = prb_agent_connect(t, &agent);
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		return prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid);
-	if (!err)
-		err = prb_agent_ask(agent, PRB_WIRE_RESUME, PRB_WIRE_RESUMED, ANSWER_SECONDS,
-				    &frame);
+		return not_paused(t);
+	if (err)
+		return err;
+	err = prb_agent_ask(agent, PRB_WIRE_RESUME, PRB_WIRE_RESUMED, ANSWER_SECONDS, &frame);
+	/* It refuses nothing else. */
+	if (prb_error_catch(&err, PRB_ERROR_FAILED))
+		err = not_paused(t);
 	if (!err && prb_wire_get_number64(&frame, PRB_WIRE_RESUMED, &us))
 		*held_us = (int64_t)us;
 	prb_agent_close(agent);
@@ -111,13 +88,15 @@ static struct prb_error *tell(pid_t pid, int64_t held_us, bool as_json)
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct resume_settings *s = settings;
+	struct prb_pause_state hard;
 	struct prb_target *target;
 	int64_t held_us = -1;
 
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	prb_pause_state_find_hard(target, &hard);
 
-	pid_t pid = target->pid, holder = find_holder(target);
-	struct prb_error *err = holder ? end_holder(holder) : ask_agent(target, &held_us);
+	pid_t pid = target->pid;
+	struct prb_error *err = hard.paused ? end_holder(hard.pid) : ask_agent(target, &held_us);
 
 	prb_target_destroy(target);
 	PRB_TRY(err);

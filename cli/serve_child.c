@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <netdb.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -46,6 +48,19 @@ static struct prb_error *pipes_open(struct pipes *pipes, bool input)
 	return pipes->in[0] < 0 ? prb_error_os(errno, "cannot open /dev/null") : NULL;
 }
 
+/** Tells the command where its client is. */
+static void set_client(const struct sockaddr_storage *address)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV], text[sizeof(host) + sizeof(port) + 3];
+
+	unsetenv(PRB_TERM_CLIENT);
+	if (getnameinfo((const struct sockaddr *)address, sizeof(*address), host, sizeof(host),
+			port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return;
+	snprintf(text, sizeof(text), strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+	setenv(PRB_TERM_CLIENT, text, 1);
+}
+
 static void set_environment(const struct prb_remote_run *run)
 {
 	char text[PRB_TERM_REMOTE_SIZE];
@@ -61,7 +76,7 @@ static void set_environment(const struct prb_remote_run *run)
 
 /** In the child: becomes the command. */
 static void become(const struct pipes *pipes, char **words, const struct prb_remote_run *run,
-		   pid_t parent)
+		   const struct sockaddr_storage *client, pid_t parent)
 {
 	sigset_t none;
 
@@ -79,13 +94,15 @@ static void become(const struct pipes *pipes, char **words, const struct prb_rem
 	/* Ours are closed by exec; those that a caller inherited may not be. */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 	set_environment(run);
+	set_client(client);
 	execv("/proc/self/exe", words);
 	dprintf(2, "probing: cannot run itself: %s\n", strerror(errno));
 	_exit(1);
 }
 
 struct prb_error *prb_serve_child_start(struct prb_serve_child *child, struct prb_words *words,
-					const struct prb_remote_run *run)
+					const struct prb_remote_run *run,
+					const struct sockaddr_storage *client)
 {
 	__attribute__((cleanup(pipes_close))) struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}};
 	pid_t parent = getpid(), pid;
@@ -97,7 +114,7 @@ struct prb_error *prb_serve_child_start(struct prb_serve_child *child, struct pr
 	if (pid < 0)
 		return prb_error_os(errno, "cannot start a command");
 	if (!pid)
-		become(&pipes, list, run, parent);
+		become(&pipes, list, run, client, parent);
 	*child = (struct prb_serve_child){.pid = pid,
 					  .in = prb_steal_fd(&pipes.in[1]),
 					  .out = prb_steal_fd(&pipes.out[0]),

@@ -245,7 +245,7 @@ static struct prb_error *run(struct prb_server *server, struct prb_serve_client 
 	}
 	PRB_TRY(prb_serve_words(asked.words, asked.count, how->target, &words));
 	PRB_TRY(check_source(how->pid, &words));
-	return prb_serve_child_start(&client->child, &words, &asked);
+	return prb_serve_child_start(&client->child, &words, &asked, &client->address);
 }
 
 /** More for the command to read. It is queued, so there is a bound for it. */

@@ -37,7 +37,8 @@ struct prb_serve_child {
 
 /** Starts /proc/self/exe with these words. */
 struct prb_error *prb_serve_child_start(struct prb_serve_child *child, struct prb_words *words,
-					const struct prb_remote_run *run) PRB_MUST_CHECK;
+					const struct prb_remote_run *run,
+					const struct sockaddr_storage *client) PRB_MUST_CHECK;
 
 /** Writes what it is to read, as far as it takes it. */
 void prb_serve_child_feed(struct prb_serve_child *child);

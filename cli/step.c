@@ -122,6 +122,13 @@ static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
 			       ? prb_step_blame_end(t, thread)
 			       : prb_agent_blame_line(t, thread->tid, step->us / 1e6,
 						      prb_str_text(&text));
+	if (how == PRB_WIRE_NO_GIL)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "process %d made no step within %g s: %.200s", (int)t->pid,
+					 thread ? step->us / 1e6 : LINE_SECONDS,
+					 prb_str_text(&text)),
+			"a step begins when no code is evaluated");
 	if (!text.length)
 		return not_paused(t);
 	return prb_error_create(how == PRB_WIRE_REFUSED ? PRB_ERROR_UNSUPPORTED : PRB_ERROR_FAILED,

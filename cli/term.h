@@ -24,6 +24,8 @@ bool prb_term_size(FILE *stream, size_t *columns, size_t *rows);
  */
 #define PRB_TERM_REMOTE "PROBING_CLIENT_TERMINAL"
 enum { PRB_TERM_REMOTE_SIZE = 64 };
+/** And in this one where that client is: its address and port. */
+#define PRB_TERM_CLIENT "PROBING_CLIENT"
 void prb_term_remote_text(size_t columns, size_t rows, bool colour, bool both,
 			  char ret[PRB_TERM_REMOTE_SIZE]);
 

@@ -150,6 +150,17 @@ const char *prb_text_field(const char *text, const char *name)
 	return NULL;
 }
 
+const char *prb_text_variable(const struct prb_str *environment, const char *name)
+{
+	const char *at = prb_str_text(environment), *end = at + environment->length;
+	size_t length = strlen(name);
+
+	for (; at < end; at += strlen(at) + 1)
+		if (!strncmp(at, name, length) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
 bool prb_text_last_number(const char *text, const char *name, int64_t *ret)
 {
 	const char *at = prb_text_field(text, name);

@@ -77,6 +77,9 @@ void prb_put_seconds(struct prb_str *s, double seconds);
  */
 const char *prb_text_field(const char *text, const char *name);
 
+/** The value of a variable in an environment as environ has it, or NULL. */
+const char *prb_text_variable(const struct prb_str *environment, const char *name);
+
 /** The last of the numbers in such a field, as in "NSpid:\t4242\t7"; false if it has none. */
 bool prb_text_last_number(const char *text, const char *name, int64_t *ret);
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing debug --pause` as tests use it."""
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import threading
+from pathlib import Path
 
 import agent
 import support
@@ -61,18 +63,29 @@ class Pause:
 
 def pause_when_free(pid):
     """A pause, once no client that has left is served any more."""
-    begun = []
+    return Pause(pid, "--within", "60s")
 
-    def begins():
-        pause = Pause(pid, wait=False)
-        if pause.process.stdout.readline():
-            begun.append(pause)
-        else:
-            assert b"another client" in pause.process.communicate()[1]
-        return begun
 
-    agent.wait_until(begins, 60)
-    return begun[0]
+def reads(pid, number):
+    """Whether a thread of the agent sleeps in a call with that descriptor."""
+    calls = [Path("/proc/%d/task/%d/syscall" % (pid, tid)).read_text().split()
+             for tid, name in agent.tasks(pid).items() if name == "probing-eval"]
+    return any(call[1:2] == [hex(number)] for call in calls)
+
+
+@contextlib.contextmanager
+def gil_kept(process, client):
+    """A call in C keeps the GIL, for as long as that lasts."""
+    client.send(agent.evaluation(
+        "import ctypes\nends = os.pipe()\nprint('%d %d' % ends)\n"
+        "ctypes.PyDLL(None).read(ends[0], ctypes.create_string_buffer(1), 1)"))
+    kind, text = client.receive()
+    assert kind == agent.STDOUT, (kind, text)
+    number, other = map(int, text.split())
+    agent.wait_until(lambda: reads(process.pid, number))
+    with open("/proc/%d/fd/%d" % (process.pid, other), "wb", buffering=0) as end:
+        yield
+        end.write(b"x")
 
 
 def agent_holds(interpreter):

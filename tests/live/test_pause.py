@@ -329,7 +329,7 @@ def test_only_one_pauses(counting, shared):
     with Pause(counting.pid) as first:
         with Pause(counting.pid, wait=False) as second:
             _, err = second.process.communicate(timeout=60)
-            assert second.process.returncode == FAILED and b"another client" in err, err
+            assert second.process.returncode == FAILED and b"is paused already, by process" in err, err
         first.interrupt()
     pauses.wait_until_runs(shared)
 

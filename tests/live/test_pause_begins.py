@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A pause begins next, however many threads want the GIL, and nobody stands for it any longer."""
-import contextlib
 import signal
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -192,28 +190,6 @@ def test_a_program_ends_that_is_paused_just_then(interpreter, threads, target, p
         assert process.wait() == (0, "")
 
 
-def reads(pid, number):
-    """Whether a thread of the agent sleeps in a call with that descriptor."""
-    calls = [Path("/proc/%d/task/%d/syscall" % (pid, tid)).read_text().split()
-             for tid, name in agent.tasks(pid).items() if name == "probing-eval"]
-    return any(call[1:2] == [hex(number)] for call in calls)
-
-
-@contextlib.contextmanager
-def gil_kept(process, client):
-    """A call in C keeps the GIL, for as long as that lasts."""
-    client.send(agent.evaluation(
-        "import ctypes\nends = os.pipe()\nprint('%d %d' % ends)\n"
-        "ctypes.PyDLL(None).read(ends[0], ctypes.create_string_buffer(1), 1)"))
-    kind, text = client.receive()
-    assert kind == agent.STDOUT, (kind, text)
-    number, other = map(int, text.split())
-    agent.wait_until(lambda: reads(process.pid, number))
-    with open("/proc/%d/fd/%d" % (process.pid, other), "wb", buffering=0) as end:
-        yield
-        end.write(b"x")
-
-
 def begin_pause(client, hold):
     """It waits for the GIL, and nothing was held before."""
     client.send(hold + agent.frame(PAUSE, struct.pack("<III", FREEZES, 60000, 60000)))
@@ -231,7 +207,7 @@ def test_a_mutex_is_not_held_for_long(target, shared, probing):
     """We are the client that pauses: it answers, does not, names one that is locked, or is gone."""
     process = target("counting.py", shared.path, "4")
     path, hold = agent.load(probing, process.pid), shared_hold(process, probing)
-    with agent.Client(path) as keeper, agent.Client(path) as by, gil_kept(process, keeper):
+    with agent.Client(path) as keeper, agent.Client(path) as by, pauses.gil_kept(process, keeper):
         begin_pause(by, hold)
         for word in (1, 2, 77):  # locked, waited for, none at all
             shared[MUTEX] = word
@@ -256,7 +232,7 @@ def test_a_late_answer_is_not_that_to_a_later_question(target, shared, probing):
     process = target("counting.py", shared.path, "4")
     path, hold = agent.load(probing, process.pid), shared_hold(process, probing)
     with agent.Client(path) as keeper, agent.Client(path) as other, agent.Client(path) as by:
-        with gil_kept(process, keeper):
+        with pauses.gil_kept(process, keeper):
             begin_pause(by, hold)
             by.send(hold)
             assert by.until(FREEZE)[-1][0] == FREEZE

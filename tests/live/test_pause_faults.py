@@ -30,7 +30,7 @@ def at_step(step, number, pid, options):
     while True:
         ended, err = pause_until_step(step, number, pid, options)
         # The one before, which the agent lets go now; or the threads that compete left it no turn.
-        if "paused by another client" not in err and ended != TIMEOUT:
+        if "is paused already" not in err and ended != TIMEOUT:
             break
     if "this is fault step" not in err:
         assert ended == OK, (step, ended, err)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Whether `debug --pause` holds a process, and who ran that command.
+ *
+ * Reads the memory of the process and /proc, and asks nobody: it works while the agent is busy or
+ * stopped, and never waits. A pause by the agent is what the agent says of itself.
+ *
+ * Threading: any thread.
+ */
+#ifndef PRB_CLI_PAUSE_STATE_H
+#define PRB_CLI_PAUSE_STATE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+#include "dwarf/target.h"
+
+struct prb_pause_state {
+	bool paused;
+	bool hard;     /**< by ptrace */
+	pid_t pid;     /**< of the command that pauses; 0: the target cannot see it */
+	bool foreign;  /**< `pid` is that of another pid namespace */
+	double since;  /**< seconds since the epoch; 0: unknown */
+	char from[64]; /**< where that command's user is: an address, or "" */
+};
+
+/** Looks at the live process @p t; what cannot be read counts as not paused. */
+void prb_pause_state_find(struct prb_target *t, struct prb_pause_state *ret);
+
+/** The same for a pause by ptrace alone, which needs no memory of the process. */
+void prb_pause_state_find_hard(struct prb_target *t, struct prb_pause_state *ret);
+
+/** Appends "by process 4711 (from 10.0.0.5) since 14:03:22". */
+void prb_pause_state_put(const struct prb_pause_state *state, struct prb_str *ret);
+
+#endif
