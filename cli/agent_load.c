@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/agent_socket.h"
+#include "cli/pause_state.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
@@ -91,7 +92,7 @@ static struct prb_error *inject(struct prb_target *t, const struct prb_inject_re
 	struct prb_error *err = prb_inject(t, request, ret);
 	setpriority(PRIO_PROCESS, 0, priority);
 	prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
-	return err;
+	return prb_pause_state_blame(t, err);
 }
 
 struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result *ret)

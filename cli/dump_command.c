@@ -7,6 +7,7 @@
 #include "cli/exit.h"
 #include "cli/fold.h"
 #include "cli/output.h"
+#include "cli/pause_state.h"
 #include "cli/render.h"
 #include "cli/subprocesses.h"
 #include "sql/target_spec.h"
@@ -201,10 +202,15 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 {
 	auto_target struct prb_target *target = NULL;
 	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_str struct prb_str paused = {};
+	struct prb_pause_state pause;
 	struct job job;
 
 	PRB_TRY(job_init(&job, settings, main_only));
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	prb_pause_state_find(target, &pause);
+	prb_pause_state_tell(&pause, target->pid, &paused);
+	job.render.paused = prb_str_text(&paused);
 
 	prb_auto_error struct prb_error *refused = prb_dump_create(target, &job.options, &dump);
 	if (settings->subprocesses && (!refused || refused->code == PRB_ERROR_UNSUPPORTED))

@@ -3,6 +3,7 @@
 #include "cli/agent_load.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/pause_state.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
 #include "sql/target_spec.h"
@@ -14,9 +15,10 @@ struct eject_settings {
 /** What became of the agent and its library. */
 struct ejection {
 	pid_t pid;
-	bool ran;	 /**< there was an agent, which has stopped */
-	bool unmapped;	 /**< its library is gone */
-	const char *why; /**< it is not, or NULL; may lie in `reason` */
+	bool ran;		      /**< there was an agent, which has stopped */
+	bool unmapped;		      /**< its library is gone */
+	struct prb_pause_state pause; /**< that it ended */
+	const char *why;	      /**< it is not, or NULL; may lie in `reason` */
 	struct prb_str reason;
 };
 
@@ -65,6 +67,11 @@ static void put_text(const struct ejection *e, struct prb_str *s)
 		prb_str_puts(s, ", and its library is unmapped\n");
 	else
 		prb_str_printf(s, "; its library stays mapped: %s\n", e->why);
+	if (!e->pause.paused)
+		return;
+	prb_str_puts(s, "this ended a pause ");
+	prb_pause_state_put(&e->pause, s);
+	prb_str_putc(s, '\n');
 }
 
 static void put_json(const struct ejection *e, struct prb_str *s)
@@ -76,6 +83,7 @@ static void put_json(const struct ejection *e, struct prb_str *s)
 	prb_json_bool(&json, "stopped", e->ran);
 	prb_json_bool(&json, "unmapped", e->unmapped);
 	prb_json_text(&json, "reason", e->why);
+	prb_pause_state_json(&e->pause, &json);
 	prb_json_close(&json, '}');
 	prb_str_putc(s, '\n');
 }
@@ -89,6 +97,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
 	ejection.pid = target->pid;
+
+	prb_pause_state_find(target, &ejection.pause);
 
 	struct prb_error *err = stop_agent(target, &ejection);
 	if (!err)

@@ -6,6 +6,7 @@
 #include "cli/agent_socket.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/pause_state.h"
 #include "cli/serve_known.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -34,8 +35,9 @@ struct rows {
 	PRB_VEC(struct row) list;
 	enum prb_agent_state *agents; /**< of each of `all` */
 	struct prb_str *served;	      /**< the same: where clients reach it */
-	bool ranks;		      /**< any process has one */
-	size_t served_width;	      /**< 0: none is served */
+	struct prb_pause_state *pauses;
+	bool ranks;	     /**< any process has one */
+	size_t served_width; /**< 0: none is served */
 	size_t version_width;
 };
 
@@ -131,19 +133,25 @@ static const struct prb_str *served_at(const struct rows *rows, const struct row
 	return &rows->served[row->process - rows->all->list.items];
 }
 
+static const struct prb_pause_state *pause_of(const struct rows *rows, const struct row *row)
+{
+	return &rows->pauses[row->process - rows->all->list.items];
+}
+
 static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
 {
 	static const char *const agents[] = {[PRB_AGENT_NONE] = "-",
 					     [PRB_AGENT_STOPPED] = "stopped",
 					     [PRB_AGENT_RUNNING] = "yes"};
 	const struct prb_python_process *p = row->process;
+	const struct prb_pause_state *pause = pause_of(rows, row);
 	prb_auto_str struct prb_str version = {};
 
 	prb_text_escape(&version, p->version ? p->version : "?");
 	prb_str_printf(s, "%7d  ", (int)p->process.pid);
 	prb_text_column(s, prb_str_text(&version), rows->version_width);
 	prb_str_printf(s, "  %7u  %-*s  ", p->process.threads, AGENT_WIDTH,
-		       agents[agent_of(rows, row)]);
+		       pause->paused && !pause->hard ? "paused" : agents[agent_of(rows, row)]);
 	if (rows->served_width) {
 		const struct prb_str *served = served_at(rows, row);
 
@@ -162,6 +170,11 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 	if (p->refusal) {
 		prb_str_puts(s, "   (unreadable: ");
 		prb_text_escape(s, p->refusal);
+		prb_str_putc(s, ')');
+	}
+	if (pause->paused) {
+		prb_str_puts(s, "   (");
+		prb_pause_state_tell(pause, p->process.pid, s);
 		prb_str_putc(s, ')');
 	}
 	prb_str_putc(s, '\n');
@@ -219,6 +232,7 @@ static void put_json_row(struct prb_json *json, const struct rows *rows, const s
 		prb_json_null(json, "free_threaded");
 	prb_json_integer(json, "threads", p->process.threads);
 	prb_json_text(json, "agent", agents[agent_of(rows, row)]);
+	prb_pause_state_json(pause_of(rows, row), json);
 	prb_json_text(json, "served_at",
 		      served_at(rows, row)->length ? prb_str_text(served_at(rows, row)) : NULL);
 	prb_json_natural(json, "rank", p->rank);
@@ -279,6 +293,7 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 		if (!err && !p->refusal) {
 			err = ask_version(target, p);
 			rows->agents[i] = prb_agent_seek(seeker, target);
+			prb_pause_state_find(target, &rows->pauses[i]);
 			prb_target_destroy(target);
 		}
 		if (rows->agents[i] != PRB_AGENT_NONE)
@@ -296,13 +311,15 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
 	__attribute__((cleanup(prb_agent_seeker_deinit))) struct prb_agent_seeker seeker = {};
 	prb_auto_free enum prb_agent_state *agents = NULL;
+	prb_auto_free struct prb_pause_state *pauses = NULL;
 	struct rows rows = {.all = &all};
 
 	(void)cli;
 	PRB_TRY(prb_process_list(&all));
 	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
 	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
-	if (!agents || !rows.served) {
+	rows.pauses = pauses = calloc(all.list.count + 1, sizeof(*pauses));
+	if (!agents || !rows.served || !pauses) {
 		free(rows.served);
 		return prb_error_nomem();
 	}
@@ -325,7 +342,8 @@ const struct prb_command prb_command_list = {
 	.summary = "List the Python processes of this machine",
 	.description =
 		"Shows pid, Python version, number of threads, whether the agent is loaded (or was "
-		"stopped), where it is served to clients elsewhere, rank in a distributed job "
+		"stopped, or has paused the process), where it is served to clients elsewhere, "
+		"rank in a distributed job "
 		"(RANK, "
 		"SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command line of every Python "
 		"process that can be seen; those that may not be read with the reason.",

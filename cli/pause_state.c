@@ -156,3 +156,46 @@ void prb_pause_state_put(const struct prb_pause_state *state, struct prb_str *re
 	    strftime(text, sizeof(text), "%H:%M:%S", &local))
 		prb_str_printf(ret, " since %s", text);
 }
+
+void prb_pause_state_tell(const struct prb_pause_state *state, pid_t pid, struct prb_str *ret)
+{
+	if (!state->paused)
+		return;
+	prb_str_puts(ret, "paused ");
+	prb_pause_state_put(state, ret);
+	prb_str_printf(ret, "; 'probing %d resume' ends that", (int)pid);
+}
+
+struct prb_error *prb_pause_state_blame(struct prb_target *t, struct prb_error *err)
+{
+	prb_auto_str struct prb_str by = {};
+	struct prb_pause_state state;
+
+	if (!err || err->code != PRB_ERROR_PERMISSION)
+		return err;
+	prb_pause_state_find_hard(t, &state);
+	if (!state.paused)
+		return err;
+	prb_error_destroy(err);
+	prb_pause_state_put(&state, &by);
+	return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+					       "process %d is paused with --hard, %s", (int)t->pid,
+					       prb_str_text(&by)),
+			      "'probing %d resume' ends that pause", (int)t->pid);
+}
+
+void prb_pause_state_json(const struct prb_pause_state *state, struct prb_json *json)
+{
+	enum { MILLISECONDS = 3 };
+
+	if (!state->paused) {
+		prb_json_null(json, "paused");
+		return;
+	}
+	prb_json_open(json, "paused", '{');
+	prb_json_natural(json, "pid", state->pid ? state->pid : -1);
+	prb_json_text(json, "by", state->hard ? "ptrace" : "agent");
+	prb_json_text(json, "from", *state->from ? state->from : NULL);
+	prb_json_real(json, "since", state->since, MILLISECONDS);
+	prb_json_close(json, '}');
+}

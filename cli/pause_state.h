@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/base/json.h"
 #include "dwarf/base/str.h"
 #include "dwarf/target.h"
 
@@ -34,5 +35,17 @@ void prb_pause_state_find_hard(struct prb_target *t, struct prb_pause_state *ret
 
 /** Appends "by process 4711 (from 10.0.0.5) since 14:03:22". */
 void prb_pause_state_put(const struct prb_pause_state *state, struct prb_str *ret);
+
+/** Appends "paused by process … since …; 'probing 4242 resume' ends that"; nothing if it is not. */
+void prb_pause_state_tell(const struct prb_pause_state *state, pid_t pid, struct prb_str *ret);
+
+/**
+ * The error of a command that cannot do its work in @p t, taken over (NULL: there is none), or a
+ * better one if a pause by ptrace is the reason.
+ */
+struct prb_error *prb_pause_state_blame(struct prb_target *t, struct prb_error *err) PRB_MUST_CHECK;
+
+/** Puts the member "paused": an object, or null. */
+void prb_pause_state_json(const struct prb_pause_state *state, struct prb_json *json);
 
 #endif

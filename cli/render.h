@@ -15,11 +15,12 @@
 
 struct prb_render_options {
 	bool colour;
-	bool fold;	 /**< recursion and threads with the same stack are shown once */
-	bool full_paths; /**< text: whole paths instead of the last part */
-	bool locals;	 /**< were asked for: an empty list means that there are none */
-	bool source;	 /**< was asked for */
-	bool partial;	 /**< only some threads were read, so nothing is known about the rest */
+	bool fold;	    /**< recursion and threads with the same stack are shown once */
+	bool full_paths;    /**< text: whole paths instead of the last part */
+	bool locals;	    /**< were asked for: an empty list means that there are none */
+	bool source;	    /**< was asked for */
+	const char *paused; /**< text: what is said of a pause in the head; NULL or "": nothing */
+	bool partial;	    /**< only some threads were read, so nothing is known about the rest */
 };
 
 struct prb_error *prb_render_text(const struct prb_dump *dump,

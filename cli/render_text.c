@@ -156,6 +156,10 @@ static void put_summary(struct renderer *r)
 		prb_str_puts(&r->text, " · no thread paused");
 	}
 	prb_str_putc(&r->text, '\n');
+	if (r->options->paused && *r->options->paused) {
+		coloured(r, COLOUR_GIL, r->options->paused);
+		prb_str_putc(&r->text, '\n');
+	}
 }
 
 /* The line about a thread. */

@@ -27,7 +27,7 @@ def eject(probing, pid):
     return json.loads(done.out)
 
 
-GONE = {"stopped": True, "unmapped": True, "reason": None}
+GONE = {"stopped": True, "unmapped": True, "reason": None, "paused": None}
 
 
 def test_nothing_stays(interpreter, target, probing):

@@ -12,7 +12,7 @@ import agent
 import pauses
 import remote
 import test_remote_debug
-from environment import FAILED, OK, TIMEOUT
+from environment import FAILED, OK, PERMISSION, TIMEOUT
 from pauses import Pause
 
 SINCE = r"since [0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -138,3 +138,52 @@ def test_code_that_runs_in_a_pause_limits_what_waits_for_it(counting, shared, pr
         assert probing(counting.pid, "eval", "6 * 7").out == "42\n"
         pause.interrupt()
     pauses.wait_until_runs(shared)
+
+
+@pytest.mark.parametrize("options", [[], ["--hard"]], ids=["agent", "hard"])
+def test_everybody_sees_the_pause(options, counting, probing):
+    agent.load(probing, counting.pid)
+    with Pause(counting.pid, *options) as pause:
+        line = "paused by process %d( \\(from [^)]*\\))? %s; 'probing %d resume' ends that" % (
+            pause.process.pid, SINCE, counting.pid)
+        row, = (each for each in probing("list").out.splitlines()
+                if each.split()[0] == str(counting.pid))
+        assert re.search(r"\(%s\)$" % line, row), row
+        assert row.split()[3] == ("yes" if options else "paused"), row
+        known, = (each["paused"] for each in json.loads(probing("list", "--json").out)
+                  if each["pid"] == counting.pid)
+        assert known["pid"] == pause.process.pid, known
+        assert known["by"] == ("ptrace" if options else "agent"), known
+        for words in (["debug", "--dump"], ["backtrace"]):
+            head = probing(counting.pid, *words).out.splitlines()[:3]
+            assert re.match(line + "$", head[2]), head
+        pause.interrupt()
+    assert "(paused" not in probing("list").out
+    assert "paused by" not in probing(counting.pid, "debug", "--dump").out
+
+
+def test_eject_says_whose_pause_it_ends(counting, shared, probing):
+    with Pause(counting.pid) as pause:
+        done = probing(counting.pid, "eject")
+        assert done.code == OK, done
+        assert re.search("this ended a pause by process %d" % pause.process.pid, done.out), done
+        pause.process.communicate(timeout=60)
+    pauses.wait_until_runs(shared)
+    assert probing(counting.pid, "inject").code == OK
+    assert "pause" not in probing(counting.pid, "eject").out
+
+
+def test_a_hard_pause_is_the_reason(counting, probing):
+    with Pause(counting.pid, "--hard") as pause:
+        for words in (["eval", "1"], ["inject"], ["eject"]):
+            done = probing(counting.pid, *words)
+            assert done.code == PERMISSION, done
+            assert "is paused with --hard, by process %d" % pause.process.pid in done.err, done
+            assert "'probing %d resume'" % counting.pid in done.err, done
+        pause.interrupt()
+    agent.load(probing, counting.pid)
+    with Pause(counting.pid, "--hard") as pause:
+        done = probing(counting.pid, "eval", "1")
+        assert done.code == TIMEOUT, done
+        assert "it is paused with --hard, by process %d" % pause.process.pid in done.err, done
+        pause.interrupt()
