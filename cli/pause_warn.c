@@ -11,6 +11,7 @@
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 #include "dwarf/cpython/python.h"
+#include "dwarf/proc/process.h"
 #include "dwarf/proc/text.h"
 
 /** Who watches, and what shows it. */
@@ -52,6 +53,93 @@ static void warn_watchdogs(struct prb_target *t, double seconds)
 		}
 		prb_str_puts(&text, "; --max limits the pause");
 		prb_warn(prb_str_text(&text));
+	}
+}
+
+/** Programs that end a process of theirs which does not answer for some time. */
+static const struct {
+	const char *name, *option, *letter; /* that sets the time; letter may be NULL */
+	double otherwise;		    /* seconds without that option; 0: no limit */
+	const char *what;
+} supervisors[] = {
+	{"gunicorn", "--timeout", "-t", 30, "kills a worker that does not report within"},
+	{"uwsgi", "--harakiri", NULL, 0, "kills a worker whose request takes longer than"},
+	{"celery", "--time-limit", NULL, 0, "kills a worker whose task takes longer than"},
+	{"torchrun", NULL, NULL, 0, "restarts a job's processes if one of them fails"},
+};
+
+enum { SUPERVISORS = PRB_ARRAY_SIZE(supervisors), ANCESTORS = 3, NAMING_WORDS = 4 };
+
+/** Which of the supervisors a command line is that of; SUPERVISORS: none. */
+static size_t find_supervisor(const struct prb_process *p)
+{
+	for (size_t n = 0; n < PRB_MIN(p->argv.count, (size_t)NAMING_WORDS); n++) {
+		const char *slash = strrchr(p->argv.items[n], '/');
+		const char *name = slash ? slash + 1 : p->argv.items[n];
+
+		/* "gunicorn: master [app]", "[celeryd: …]" */
+		name += *name == '[';
+		for (size_t i = 0; i < SUPERVISORS; i++) {
+			size_t length = strlen(supervisors[i].name);
+
+			if (!strncmp(name, supervisors[i].name, length) &&
+			    (!name[length] || name[length] == ':' ||
+			     !strncmp(name + length, "d:", 2)))
+				return i;
+		}
+	}
+	return SUPERVISORS;
+}
+
+/** The time that its command line sets, in seconds; 0: none. */
+static double limit_of(const struct prb_process *p, size_t which)
+{
+	const char *option = supervisors[which].option, *letter = supervisors[which].letter;
+	size_t length = option ? strlen(option) : 0;
+
+	for (size_t n = 0; option && n < p->argv.count; n++) {
+		const char *word = p->argv.items[n];
+		const char *next = n + 1 < p->argv.count ? p->argv.items[n + 1] : "0";
+
+		if (!strcmp(word, option) || (letter && !strcmp(word, letter)))
+			return strtod(next, NULL);
+		if (!strncmp(word, option, length) && word[length] == '=')
+			return strtod(word + length + 1, NULL);
+	}
+	return supervisors[which].otherwise;
+}
+
+static void warn_supervisor(const struct prb_process *p, size_t which, double seconds)
+{
+	prb_auto_str struct prb_str text = {};
+	double limit = limit_of(p, which);
+
+	if (limit > seconds)
+		return;
+	prb_str_printf(&text, "process %d, which started it, is %s: it %s", (int)p->pid,
+		       supervisors[which].name, supervisors[which].what);
+	if (limit > 0) {
+		prb_str_putc(&text, ' ');
+		prb_text_duration(&text, limit);
+	} else if (supervisors[which].option) {
+		prb_str_puts(&text, " it is configured to");
+	}
+	prb_str_puts(&text, "; --max limits the pause");
+	prb_warn(prb_str_text(&text));
+}
+
+/** The nearest of its ancestors that watches it. */
+static void warn_supervisors(pid_t pid, double seconds)
+{
+	for (unsigned n = 0; pid > 1 && n <= ANCESTORS; n++) {
+		struct prb_process p = {};
+		prb_auto_error struct prb_error *err = prb_process_describe(pid, &p);
+		size_t which = err || !n ? SUPERVISORS : find_supervisor(&p);
+
+		if (which < SUPERVISORS)
+			warn_supervisor(&p, which, seconds);
+		pid = err || which < SUPERVISORS ? 0 : p.ppid;
+		prb_process_deinit(&p);
 	}
 }
 
@@ -136,6 +224,7 @@ void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_
 {
 	*ret_gil = (struct prb_still_gil){};
 	warn_watchdogs(t, seconds);
+	warn_supervisors(t->pid, seconds);
 	if (!hard)
 		look_at_interpreters(t, ret_gil);
 }

@@ -457,6 +457,42 @@ def test_until_the_client_has_left(counting, shared, probing):
     pauses.wait_until_runs(shared)
 
 
+SUPERVISOR = """
+import subprocess, sys
+worker = subprocess.Popen([sys.executable, "-c", "import time\\nwhile True: time.sleep(0.01)"])
+print(worker.pid, flush=True)
+sys.stdin.read()
+worker.kill()
+worker.wait()
+"""
+
+
+@pytest.mark.parametrize("name, options, says", [
+    ("gunicorn", ["app"], "kills a worker that does not report within 30 s;"),
+    ("gunicorn", ["--timeout=3", "app"], "kills a worker that does not report within 3.0 s;"),
+    ("gunicorn", ["-t", "4", "app"], "kills a worker that does not report within 4.0 s;"),
+    ("gunicorn", ["--timeout", "1200", "app"], None),
+    ("uwsgi", ["--http", ":0"], "takes longer than it is configured to;"),
+    ("celery", ["worker", "--time-limit=20"], "whose task takes longer than 20 s;"),
+    ("torchrun", ["train.py"], "restarts a job's processes if one of them fails;"),
+    ("gunicorn-like", ["app"], None)])
+def test_supervisors_are_named(name, options, says, tmp_path, newest):
+    program = tmp_path / name
+    program.write_text(SUPERVISOR)
+    with subprocess.Popen([newest.exe, str(program), *options], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=newest.env) as parent:
+        pid = int(parent.stdout.readline())
+        with Pause(pid, "--hard") as pause:
+            pause.process.send_signal(signal.SIGINT)
+            err = pause.process.communicate(timeout=60)[1].decode()
+        parent.stdin.close()
+    if says:
+        assert "process %d, which started it, is %s: it " % (parent.pid, name) in err, err
+        assert says + " --max limits the pause" in err, err
+    else:
+        assert "which started it" not in err, err
+
+
 def test_watchdogs_are_named(target, shared, newest):
     process = target("counting.py", shared.path, "1",
                      env={"WATCHDOG_USEC": "30000000", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "480",
