@@ -55,12 +55,16 @@ static const char *type_name(enum prb_column_type type)
 
 static struct prb_error *unknown(const char *pattern)
 {
+	const char *instead = prb_table_unrecorded(pattern);
 	struct prb_error *err =
-		prb_error_create(PRB_ERROR_USAGE, "there is no table '%.100s'", pattern);
+		prb_error_create(PRB_ERROR_USAGE, "there is no table '%.100s'%s", pattern,
+				 instead ? ": it is not recorded by this version" : "");
 	const char *dot = strrchr(pattern, '.');
 	const char *word = dot ? dot + 1 : pattern;
 	prb_auto_str struct prb_str near = {};
 
+	if (instead)
+		return prb_error_hint(err, "%s", instead);
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
 		if (!prb_word_resembles(word, (*t)->name) &&
 		    !prb_word_resembles(word, (*t)->schema))
@@ -86,8 +90,7 @@ static void put_list(struct prb_str *s)
 			if (!pass)
 				continue;
 			prb_text_column(s, prb_str_text(&name), width + 2);
-			prb_str_printf(s, "%s%s\n", (*t)->doc,
-				       (*t)->flags & PRB_TABLE_AGENT ? " (needs the agent)" : "");
+			prb_str_printf(s, "%s\n", (*t)->doc);
 		}
 	}
 }
@@ -102,8 +105,7 @@ static void put_columns(struct prb_str *s, const struct prb_table *table)
 			unit_width = PRB_MAX(unit_width, prb_text_width(c->unit) + 2);
 	}
 	put_name(s, table);
-	prb_str_printf(s, "  %s%s\n", table->doc,
-		       table->flags & PRB_TABLE_AGENT ? " (needs the agent)" : "");
+	prb_str_printf(s, "  %s\n", table->doc);
 	for (const struct prb_column *c = table->columns; c->name; c++) {
 		prb_text_spaces(s, 4);
 		prb_text_column(s, c->name, name_width + 2);
@@ -120,7 +122,6 @@ static void put_json(struct prb_json *json, const struct prb_table *table)
 	prb_json_text(json, "schema", table->schema);
 	prb_json_text(json, "name", table->name);
 	prb_json_text(json, "doc", table->doc);
-	prb_json_bool(json, "needs_agent", table->flags & PRB_TABLE_AGENT);
 	prb_json_open(json, "columns", '[');
 	for (const struct prb_column *c = table->columns; c->name; c++) {
 		prb_json_open(json, NULL, '{');

@@ -88,7 +88,7 @@ static bool show_tables(struct prb_translation *t)
 	if (!read_like(t, at, &pattern))
 		return false;
 	prb_translation_put(t, 0,
-			    "SELECT table_schema, table_name, table_type, needs_agent, comment "
+			    "SELECT table_schema, table_name, table_type, comment "
 			    "FROM information_schema.tables");
 	if (at > 2)
 		put_equal(t, 3, " WHERE table_schema", prb_str_text(&schema.name));

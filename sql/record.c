@@ -50,7 +50,7 @@ static void record_tables(struct prb_session *session, struct prb_instant *insta
 {
 	/* What a table lacks is told when it is read from the snapshot. */
 	prb_warning_handler *warn = prb_steal(&session->warn);
-	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_AGENT | PRB_TABLE_COSTLY;
+	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY;
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
 		prb_auto_error struct prb_error *err = NULL;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
 #include <strings.h>
 
+#include "dwarf/base/checked.h"
 #include "sql/table.h"
 #include "sql/tables/tables.h"
+
+#define PRB_LISTS_TABLES "'probing tables' lists those that can be asked for"
 
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},
@@ -29,12 +33,6 @@ const struct prb_table *const prb_tables[] = {
 	&prb_table_python_objects,
 	&prb_table_python_tasks,
 	&prb_table_python_task_frames,
-	&prb_table_python_torch_trace,
-	&prb_table_python_torch_step_timing,
-	&prb_table_python_comm_collective,
-	&prb_table_python_trace_event,
-	&prb_table_python_variables,
-	&prb_table_python_memory,
 	&prb_table_native_backtrace,
 	&prb_table_native_modules,
 	&prb_table_native_symbols,
@@ -59,16 +57,41 @@ const struct prb_table *const prb_tables[] = {
 	&prb_table_information_schema_tables,
 	&prb_table_information_schema_columns,
 	&prb_table_information_schema_df_settings,
-	&prb_table_memory_usage,
-	&prb_table_memory_allocations,
-	&prb_table_profiling_data,
-	&prb_table_training_logs,
-	&prb_table_comm_metrics,
-	&prb_table_gpu_metrics,
 	&prb_table_generate_series,
 	NULL,
 };
 /* clang-format on */
+
+/** Tables of later versions: their names are known already, and asked for. */
+static const struct {
+	const char *schema, *name, *hint;
+} unrecorded[] = {
+	{"python", "torch_trace", PRB_LISTS_TABLES},
+	{"python", "torch_step_timing", PRB_LISTS_TABLES},
+	{"python", "comm_collective", PRB_LISTS_TABLES},
+	{"python", "trace_event", PRB_LISTS_TABLES},
+	{"python", "variables", "python.locals has the variables of all frames as they are now"},
+	{"python", "memory", "python.types and python.gc have the objects as they are now"},
+	{"main", "memory_usage", "process.info has the memory as it is now"},
+	{"main", "memory_allocations", "python.types has the objects as they are now, by type"},
+	{"main", "profiling_data", PRB_LISTS_TABLES},
+	{"main", "training_logs", PRB_LISTS_TABLES},
+	{"main", "comm_metrics", PRB_LISTS_TABLES},
+	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
+};
+
+const char *prb_table_unrecorded(const char *name)
+{
+	const char *dot = strchr(name, '.');
+	size_t schema = dot ? (size_t)(dot - name) : 0;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(unrecorded); i++)
+		if (!strcasecmp(dot ? dot + 1 : name, unrecorded[i].name) &&
+		    (!dot || (strlen(unrecorded[i].schema) == schema &&
+			      !strncasecmp(name, unrecorded[i].schema, schema))))
+			return unrecorded[i].hint;
+	return NULL;
+}
 
 const struct prb_table *prb_table_find(const char *schema, const char *name)
 {

@@ -62,14 +62,12 @@ enum {
 	/** Seconds since the epoch: a text compared with it is refused. */
 	PRB_COLUMN_TIME = 1 << 5,
 
-	/** Rows come from the agent: empty, with a note, while it is not loaded. */
-	PRB_TABLE_AGENT = 1 << 0,
 	/** Tells of this library or the machine, not of a target: one scan, whatever is open. */
-	PRB_TABLE_GLOBAL = 1 << 1,
+	PRB_TABLE_GLOBAL = 1 << 0,
 	/** Each row is a frame, in the order of depth: LIMIT spares reading the rest. */
-	PRB_TABLE_FRAMES = 1 << 2,
+	PRB_TABLE_FRAMES = 1 << 1,
 	/** Dear to read, or much: snapshots do not record it. */
-	PRB_TABLE_COSTLY = 1 << 3,
+	PRB_TABLE_COSTLY = 1 << 2,
 };
 
 struct prb_column {
@@ -93,7 +91,7 @@ struct prb_table {
 	 * known before the statement runs, only that thread is read. */
 	unsigned needs_keyed;
 	double rows; /**< how many there may be, for the order of joins */
-	/** Appends rows. NULL only for tables that the agent fills. */
+	/** Appends rows. */
 	struct prb_error *(*scan)(struct prb_scan *scan);
 };
 
@@ -109,6 +107,12 @@ extern const struct prb_schema prb_schemas[];
 
 /** A table by its names, or NULL; letters' case is ignored. @p schema may be NULL. */
 const struct prb_table *prb_table_find(const char *schema, const char *name);
+
+/**
+ * What to ask for instead of a table that this version does not record, as a hint. @p name may
+ * have a schema. NULL if no later version has such a table either.
+ */
+const char *prb_table_unrecorded(const char *name);
 
 struct prb_page;
 struct prb_instant;

@@ -2,14 +2,12 @@
 #include "dwarf/base/cleanup.h"
 #include "sql/tables/tables.h"
 
-enum { SCHEMA, NAME, TYPE, NEEDS_AGENT, COMMENT };
+enum { SCHEMA, NAME, TYPE, COMMENT };
 
 static const struct prb_column columns[] = {
 	[SCHEMA] = {"table_schema", PRB_COLUMN_TEXT, "Schema the table is in"},
 	[NAME] = {"table_name", PRB_COLUMN_TEXT, "Name of the table"},
 	[TYPE] = {"table_type", PRB_COLUMN_TEXT, "Always BASE TABLE"},
-	[NEEDS_AGENT] = {"needs_agent", PRB_COLUMN_TEXT,
-			 "YES if the table is empty unless the agent is loaded, else NO"},
 	[COMMENT] = {"comment", PRB_COLUMN_TEXT, "What the table tells"},
 	{},
 };
@@ -21,7 +19,6 @@ static struct prb_error *scan(struct prb_scan *scan)
 		prb_put_static(scan, SCHEMA, (*t)->schema);
 		prb_put_static(scan, NAME, (*t)->name);
 		prb_put_static(scan, TYPE, "BASE TABLE");
-		prb_put_static(scan, NEEDS_AGENT, (*t)->flags & PRB_TABLE_AGENT ? "YES" : "NO");
 		prb_put_static(scan, COMMENT, (*t)->doc);
 	}
 	return NULL;

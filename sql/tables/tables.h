@@ -5,20 +5,16 @@
 
 #include "sql/table.h"
 
-extern const struct prb_table prb_table_comm_metrics;
 extern const struct prb_table prb_table_cpu_tasks;
 extern const struct prb_table prb_table_cpu_utilization;
 extern const struct prb_table prb_table_generate_series;
 extern const struct prb_table prb_table_gpu_devices;
-extern const struct prb_table prb_table_gpu_metrics;
 extern const struct prb_table prb_table_gpu_processes;
 extern const struct prb_table prb_table_gpu_utilization;
 extern const struct prb_table prb_table_information_schema_columns;
 extern const struct prb_table prb_table_information_schema_df_settings;
 extern const struct prb_table prb_table_information_schema_schemata;
 extern const struct prb_table prb_table_information_schema_tables;
-extern const struct prb_table prb_table_memory_allocations;
-extern const struct prb_table prb_table_memory_usage;
 extern const struct prb_table prb_table_native_backtrace;
 extern const struct prb_table prb_table_native_modules;
 extern const struct prb_table prb_table_native_symbols;
@@ -32,26 +28,18 @@ extern const struct prb_table prb_table_process_limits;
 extern const struct prb_table prb_table_process_maps;
 extern const struct prb_table prb_table_process_signals;
 extern const struct prb_table prb_table_process_threads;
-extern const struct prb_table prb_table_profiling_data;
 extern const struct prb_table prb_table_python_backtrace;
-extern const struct prb_table prb_table_python_comm_collective;
 extern const struct prb_table prb_table_python_gc;
 extern const struct prb_table prb_table_python_interpreters;
 extern const struct prb_table prb_table_python_locals;
-extern const struct prb_table prb_table_python_memory;
 extern const struct prb_table prb_table_python_modules;
 extern const struct prb_table prb_table_python_objects;
 extern const struct prb_table prb_table_python_stacks;
 extern const struct prb_table prb_table_python_task_frames;
 extern const struct prb_table prb_table_python_tasks;
 extern const struct prb_table prb_table_python_threads;
-extern const struct prb_table prb_table_python_torch_step_timing;
-extern const struct prb_table prb_table_python_torch_trace;
-extern const struct prb_table prb_table_python_trace_event;
 extern const struct prb_table prb_table_python_types;
-extern const struct prb_table prb_table_python_variables;
 extern const struct prb_table prb_table_system_info;
 extern const struct prb_table prb_table_system_process;
-extern const struct prb_table prb_table_training_logs;
 
 #endif

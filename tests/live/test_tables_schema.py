@@ -16,7 +16,11 @@ pytestmark = pytest.mark.every_interpreter  # of the few that tables.py chooses
 TABLES = tables.query(None, "SELECT * FROM information_schema.tables")
 COLUMNS = tables.query(None, "SELECT * FROM information_schema.columns")
 NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
-OF_AGENT = {name for name, row in zip(NAMES, TABLES) if row["needs_agent"] == "YES"}
+# Names of tables that later versions record.
+UNRECORDED = {"python.torch_trace", "python.torch_step_timing", "python.comm_collective",
+              "python.trace_event", "python.variables", "python.memory", "memory_usage",
+              "memory_allocations", "profiling_data", "training_logs", "comm_metrics",
+              "gpu_metrics"}
 # They need no target, or need an argument.
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
@@ -25,26 +29,8 @@ WITH_ARGUMENT = {"main.generate_series"}
 
 # As users have typed them.
 QUERIES = [
-    "SELECT * FROM memory_usage WHERE timestamp > now() - interval '5 min'",
-    "SELECT operation_name, avg(duration_ms), count(*) FROM profiling_data WHERE timestamp > now()"
-    " - interval '5 minutes' GROUP BY operation_name ORDER BY avg(duration_ms) DESC",
-    "SELECT epoch, avg(loss), min(loss), count(*) AS steps FROM training_logs GROUP BY epoch"
-    " ORDER BY epoch",
-    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
-    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
-    "SELECT hour(timestamp), avg(memory_mb) FROM memory_usage GROUP BY hour(timestamp)",
-    "SELECT function_name, sum(allocated_bytes) AS total_alloc FROM memory_allocations WHERE"
-    " timestamp > now() - interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
     "SELECT name, value FROM information_schema.df_settings LIMIT 5",
     "SELECT func, file, lineno FROM python.backtrace ORDER BY depth LIMIT 5",
-    "SELECT step, module, SUM(allocated) AS total_memory_mb, COUNT(*) AS operation_count FROM"
-    " python.torch_trace WHERE step > 100 GROUP BY step, module ORDER BY total_memory_mb DESC"
-    " LIMIT 10",
-    "SELECT step, AVG(allocated), MAX(allocated) FROM python.torch_trace WHERE step >="
-    " (SELECT MAX(step) - 20 FROM python.torch_trace) GROUP BY step ORDER BY step",
-    "SELECT operation_name, AVG(duration_ms) AS avg_duration, COUNT(*) AS call_count FROM"
-    " python.torch_trace WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name"
-    " ORDER BY avg_duration DESC LIMIT 10",
 ]
 
 
@@ -82,22 +68,25 @@ def test_queries_as_typed(asleep, query):
     tables.query(asleep["process"], query)
 
 
-def test_empty_without_agent(target):
-    process = target("sleeper.py")
-    with Session(process.pid) as session:
-        for name in sorted(OF_AGENT) * 2:
-            assert session.query("SELECT * FROM " + name) == []
-        assert session.warnings == [
-            "nothing recorded: the agent is not loaded in %d (probing -t %d inject)"
-            % (process.pid, process.pid)]
-    assert len(OF_AGENT) >= 12
-
-
-def test_agent_tables_of_a_file(asleep):
-    for kind, words in [("core", "core file"), ("snapshot", "snapshot")]:
-        answer = tables.query(asleep[kind], "SELECT * FROM python.torch_trace")
-        assert answer == [] and answer.notes == [
-            "nothing recorded: the agent was not loaded in this " + words]
+@pytest.mark.parametrize("name", sorted(UNRECORDED))
+def test_what_is_not_recorded_is_no_table(probing, target, name):
+    """Neither listed nor described; asking for one is an error that tells why."""
+    assert "main." + name not in NAMES and name not in NAMES
+    pid = target("sleeper.py").pid
+    for sql in ("SELECT * FROM " + name, "SELECT * FROM " + name.upper(), "DESCRIBE " + name,
+                "SELECT 1 FROM python.threads, %s m" % name):
+        done = probing("-t", pid, "query", sql)
+        assert done.code == 2 and done.out == "", sql
+        first, hint = done.err.splitlines()
+        assert re.match("probing: no such table: %s is not recorded by this version$" % name,
+                        first, re.I), first
+        assert re.match("  .* (has|have) .* as they are now|  .* as it is now|"
+                        "  'probing tables' lists those", hint), hint
+        instead = re.search(r"\w+\.\w+", hint)
+        assert not instead or instead.group() in NAMES, hint
+    done = probing("tables", name)
+    assert done.code == 2 and "it is not recorded by this version" in done.err
+    assert name not in probing("tables").out.split()
 
 
 def test_tables_of_the_machine_need_no_target():

@@ -254,7 +254,7 @@ static void test_show(void **state)
 {
 	static const struct pair pairs[] = {
 		{"SHOW TABLES FROM python LIKE 't%'",
-		 "SELECT table_schema, table_name, table_type, needs_agent, comment FROM "
+		 "SELECT table_schema, table_name, table_type, comment FROM "
 		 "information_schema.tables WHERE table_schema = 'python' COLLATE NOCASE AND "
 		 "table_name LIKE 't%' ORDER BY table_schema, table_name"},
 		{"show schemas", "SELECT schema_name, comment FROM information_schema.schemata "

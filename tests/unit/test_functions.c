@@ -30,11 +30,11 @@ static int set_up(void **state)
 		sqlite3_exec(db,
 			     "ATTACH ':memory:' AS information_schema;"
 			     "CREATE TABLE information_schema.tables(table_schema, table_name,"
-			     " table_type, needs_agent, comment);"
+			     " table_type, comment);"
 			     "INSERT INTO information_schema.tables VALUES"
-			     " ('python', 'threads', 'BASE TABLE', 'NO', 'Threads'),"
-			     " ('python', 'memory', 'BASE TABLE', 'YES', 'Memory'),"
-			     " ('process', 'threads', 'BASE TABLE', 'NO', 'Tasks');"
+			     " ('python', 'threads', 'BASE TABLE', 'Threads'),"
+			     " ('python', 'memory', 'BASE TABLE', 'Memory'),"
+			     " ('process', 'threads', 'BASE TABLE', 'Tasks');"
 			     "CREATE TABLE information_schema.columns(table_schema, table_name,"
 			     " column_name, ordinal_position, data_type, unit, is_hidden,"
 			     " column_comment);"
@@ -380,11 +380,11 @@ static void test_texts(void **state)
 static void test_show(void **state)
 {
 	static const struct answer answers[] = {
-		{"SHOW TABLES", "process|threads|BASE TABLE|NO|Tasks\n"
-				"python|memory|BASE TABLE|YES|Memory\n"
-				"python|threads|BASE TABLE|NO|Threads"},
-		{"SHOW TABLES LIKE 'mem%'", "python|memory|BASE TABLE|YES|Memory"},
-		{"SHOW TABLES IN PROCESS", "process|threads|BASE TABLE|NO|Tasks"},
+		{"SHOW TABLES", "process|threads|BASE TABLE|Tasks\n"
+				"python|memory|BASE TABLE|Memory\n"
+				"python|threads|BASE TABLE|Threads"},
+		{"SHOW TABLES LIKE 'mem%'", "python|memory|BASE TABLE|Memory"},
+		{"SHOW TABLES IN PROCESS", "process|threads|BASE TABLE|Tasks"},
 		{"DESCRIBE python.threads", "tid|INTEGER|NULL|NO|Id\ncpu|REAL|s|NO|Time"},
 		{"DESC \"PYTHON\".threads", "tid|INTEGER|NULL|NO|Id\ncpu|REAL|s|NO|Time"},
 		{"describe threads", "process|pid|INTEGER|NULL|NO|Id\n"
