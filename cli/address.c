@@ -16,6 +16,14 @@ static bool parse_port(const char *text, int *ret)
 	return *ret <= PORT_MAX;
 }
 
+static bool is_plain(const char *host, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)host[i] <= ' ' || host[i] == 0x7f)
+			return false;
+	return true;
+}
+
 struct prb_error *prb_address_parse(const char *text, struct prb_address *ret)
 {
 	const char *colon = strrchr(text, ':'), *host = text;
@@ -29,9 +37,9 @@ struct prb_error *prb_address_parse(const char *text, struct prb_address *ret)
 		host = "127.0.0.1";
 		length = strlen(host);
 	}
-	/* An address with colons of its own needs the brackets. */
-	if (colon && parse_port(colon + 1, &ret->port) && length <= PRB_HOST_MAX &&
-	    (brackets || !memchr(host, ':', length))) {
+	/* An address with colons of its own needs the brackets. No name has blanks or controls. */
+	if (colon && is_plain(host, length) && parse_port(colon + 1, &ret->port) &&
+	    length <= PRB_HOST_MAX && (brackets || !memchr(host, ':', length))) {
 		memcpy(ret->host, host, length);
 		ret->host[length] = '\0';
 		return NULL;

@@ -111,7 +111,8 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 		const struct prb_python_process *p = &rows->all->list.items[i];
 
 		rows->ranks |= p->rank >= 0;
-		rows->served_width = PRB_MAX(rows->served_width, rows->served[i].length);
+		rows->served_width =
+			PRB_MAX(rows->served_width, prb_text_width(prb_str_text(&rows->served[i])));
 		rows->version_width =
 			PRB_MAX(rows->version_width, p->version ? strlen(p->version) : 0);
 		if (tree)
@@ -145,11 +146,9 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 					     [PRB_AGENT_RUNNING] = "yes"};
 	const struct prb_python_process *p = row->process;
 	const struct prb_pause_state *pause = pause_of(rows, row);
-	prb_auto_str struct prb_str version = {};
 
-	prb_text_escape(&version, p->version ? p->version : "?");
 	prb_str_printf(s, "%7d  ", (int)p->process.pid);
-	prb_text_column(s, prb_str_text(&version), rows->version_width);
+	prb_text_column(s, p->version ? p->version : "?", rows->version_width);
 	prb_str_printf(s, "  %7u  %-*s  ", p->process.threads, AGENT_WIDTH,
 		       pause->paused && !pause->hard ? "paused" : agents[agent_of(rows, row)]);
 	if (rows->served_width) {

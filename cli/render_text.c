@@ -321,12 +321,9 @@ static void put_locals(struct renderer *r, const struct prb_dump_frame *frame)
 			column = width;
 	}
 	prb_vec_each (local, &frame->locals) {
-		prb_auto_str struct prb_str name = {};
-
 		prb_text_spaces(&r->text, DETAIL_INDENT);
 		prb_text_column(&r->text, local_kinds[local->kind], strlen("argument") + 1);
-		prb_text_escape(&name, local->name ? local->name : "?");
-		prb_text_column(&r->text, prb_str_text(&name), column);
+		prb_text_column(&r->text, local->name ? local->name : "?", column);
 		prb_str_puts(&r->text, " = ");
 		prb_text_escape(&r->text, local->value ? local->value : "(unbound)");
 		prb_str_putc(&r->text, '\n');

@@ -9,20 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/address.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/own_file.h"
 
-enum { MAX_ADDRESS = 80 };
-
-/** Opens a folder that belongs to @p uid and that nobody else may write to; -1 if it is none. */
-static int open_folder(const char *path, uid_t uid)
-{
-	prb_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) || st.st_uid != uid || (st.st_mode & 022))
-		return -1;
-	return prb_steal_fd(&fd);
-}
+enum {
+	MAX_ADDRESS = 80,
+	/* The folder may be another user's, who can fill it. */
+	MAX_ENTRIES = 4096,
+	MAX_SERVERS = 16, /* that are shown of one process */
+};
 
 /** The folder of a user; @p make it if there is none. *ret_path is the caller's. */
 static int folder_of(uid_t uid, bool runtime, bool make, char **ret_path)
@@ -41,16 +37,25 @@ static int folder_of(uid_t uid, bool runtime, bool make, char **ret_path)
 		return -1;
 	if (make && (!runtime || ours))
 		mkdir(path, 0700);
-	fd = open_folder(path, uid);
+	fd = prb_own_folder_open(path, uid);
 	if (fd >= 0 && ret_path)
 		*ret_path = prb_steal(&path);
 	return fd;
 }
 
-/** What is in the file of a server that runs; false if it does not, or if this is none. */
-static bool read_address(int folder, const char *name, char address[MAX_ADDRESS], bool *dead)
+/** A folder of servers' files, and whose it is. */
+struct place {
+	int fd;
+	uid_t uid;
+};
+
+/** The address that the file of a running server holds; false if it does not run. */
+static bool read_address(const struct place *place, const char *name, char address[MAX_ADDRESS],
+			 bool *dead)
 {
-	prb_auto_close int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct prb_address parsed;
+	uint64_t size;
+	prb_auto_close int fd = prb_own_file_open(place->fd, name, O_RDONLY, place->uid, &size);
 	ssize_t length;
 
 	*dead = false;
@@ -65,16 +70,19 @@ static bool read_address(int folder, const char *name, char address[MAX_ADDRESS]
 		return false;
 	address[length] = 0;
 	address[strcspn(address, "\n")] = 0;
-	return true;
+
+	prb_auto_error struct prb_error *err = prb_address_parse(address, &parsed);
+	return !err;
 }
 
 /** Appends the addresses of the servers of @p pid in a folder; 0: removes those that are dead. */
-static void look_through(int folder, pid_t pid, struct prb_str *ret)
+static void look_through(const struct place *place, pid_t pid, struct prb_str *ret)
 {
-	prb_auto_closedir DIR *dir = fdopendir(dup(folder));
+	prb_auto_closedir DIR *dir = fdopendir(dup(place->fd));
 	struct dirent *entry;
+	unsigned found = 0;
 
-	while (dir && (entry = readdir(dir))) {
+	for (unsigned n = 0; dir && n < MAX_ENTRIES && (entry = readdir(dir)); n++) {
 		char address[MAX_ADDRESS];
 		int target, server;
 		bool dead;
@@ -82,10 +90,14 @@ static void look_through(int folder, pid_t pid, struct prb_str *ret)
 		if (sscanf(entry->d_name, "serve-%d-%d", &target, &server) != 2 ||
 		    (pid && target != pid))
 			continue;
-		if (read_address(folder, entry->d_name, address, &dead) && pid)
-			prb_str_printf(ret, "%s%s", ret->length ? " " : "", address);
+		if (read_address(place, entry->d_name, address, &dead) && pid) {
+			prb_str_printf(ret, "%s%s", ret->length ? " " : "",
+				       found < MAX_SERVERS ? address : "…");
+			if (found++ == MAX_SERVERS)
+				return;
+		}
 		if (dead && !pid)
-			unlinkat(folder, entry->d_name, 0);
+			unlinkat(place->fd, entry->d_name, 0);
 	}
 }
 
@@ -100,7 +112,7 @@ struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid, 
 	if (folder < 0)
 		return prb_error_create(PRB_ERROR_FAILED,
 					"there is no folder to note the service in");
-	look_through(folder, 0, NULL);
+	look_through(&(const struct place){folder, geteuid()}, 0, NULL);
 	known->path = prb_format("%s/serve-%d-%d", path, (int)pid, (int)getpid());
 	new = prb_format("%s/new-%d", path, (int)getpid());
 	if (!known->path || !new)
@@ -142,7 +154,7 @@ void prb_serve_known_find(pid_t pid, struct prb_str *ret)
 			prb_auto_close int folder = folder_of(users[i], runtime, false, NULL);
 
 			if (folder >= 0)
-				look_through(folder, pid, ret);
+				look_through(&(const struct place){folder, users[i]}, pid, ret);
 		}
 	}
 }

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "sql/target_spec.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/new_file.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
 #include "dwarf/snapshot/snapshot.h"
@@ -92,6 +93,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct snapshot_settings *s = settings;
 	__attribute__((cleanup(recording_deinit))) struct recording r = {};
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_str struct prb_str name = {}, line = {};
 
 	PRB_TRY(record(cli, s->redact, &r));
@@ -103,7 +105,10 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		prb_str_printf(&name, "probing-%d.snapshot", (int)r.target->pid);
 	if (name.failed)
 		return prb_error_nomem();
-	PRB_TRY(prb_recorder_write(r.recorder, r.target, prb_str_text(&name)));
+	file.replaces_links = !s->output;
+	PRB_TRY(prb_new_file_open(&file, prb_str_text(&name)));
+	PRB_TRY(prb_recorder_write_to(r.recorder, r.target, file.fd, file.temporary));
+	PRB_TRY(prb_new_file_finish(&file));
 	prb_text_escape(&line, prb_str_text(&name));
 	prb_str_printf(&line, ": %zu threads of %d\n", r.threads, (int)r.target->pid);
 	return prb_output(&line);

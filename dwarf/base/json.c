@@ -13,9 +13,8 @@ static void put_key(struct prb_json *json, const char *key)
 		prb_str_putc(json->out, ',');
 	json->comma = true;
 	if (key) {
-		prb_str_putc(json->out, '"');
-		prb_str_puts(json->out, key);
-		prb_str_append(json->out, "\":", 2);
+		prb_json_quote(json->out, key, strlen(key));
+		prb_str_putc(json->out, ':');
 	}
 }
 

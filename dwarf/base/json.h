@@ -8,7 +8,8 @@
  *     prb_json_text(&json, "name", "Net.forward");
  *     prb_json_close(&json, '}');
  *
- * Each value has a key inside of an object and NULL inside of an array. The text can be written
+ * Each value has a key, which is escaped as texts are, inside of an object and NULL inside of an
+ * array. The text can be written
  * out and cut to nothing at any time. Running out of memory shows in the string (`failed`).
  *
  * The output is plain ASCII on one line: a terminal can show it, whatever the target's names hold.

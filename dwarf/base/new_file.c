@@ -11,24 +11,23 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 
-/* Where to write: behind symbolic links, and never in the place of a device or pipe. */
-static struct prb_error *resolve(const char *path, char **ret)
+/* Where to write: behind symbolic links if they are followed, and never in the place of a device or
+ * pipe. */
+static struct prb_error *resolve(const struct prb_new_file *file, const char *path, char **ret)
 {
+	const int flags = file->replaces_links ? AT_SYMLINK_NOFOLLOW : 0;
 	struct stat st;
+	bool found = !fstatat(AT_FDCWD, path, &st, flags);
 
-	if (stat(path, &st) == 0) {
-		if (!S_ISREG(st.st_mode))
-			return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
-		*ret = realpath(path, NULL);
-	} else {
-		*ret = strdup(path);
-	}
+	if (found && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
+	*ret = found && !file->replaces_links ? realpath(path, NULL) : strdup(path);
 	return *ret ? NULL : prb_error_os(errno, "cannot write %s", path);
 }
 
 struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path)
 {
-	PRB_TRY(resolve(path, &file->path));
+	PRB_TRY(resolve(file, path, &file->path));
 	/* Beside it, because a rename does not leave a file system. */
 	prb_auto_free char *temporary = prb_format("%s.XXXXXX", file->path);
 	if (!temporary)
@@ -44,7 +43,7 @@ struct prb_error *prb_new_file_rename(struct prb_new_file *file, const char *pat
 {
 	char *other;
 
-	PRB_TRY(resolve(path, &other));
+	PRB_TRY(resolve(file, path, &other));
 	free(file->path);
 	file->path = other;
 	return NULL;

@@ -10,12 +10,17 @@
 #ifndef PRB_BASE_NEW_FILE_H
 #define PRB_BASE_NEW_FILE_H
 
+#include <stdbool.h>
+
 #include "dwarf/base/error.h"
 
 struct prb_new_file {
 	char *path;	 /**< what it will be called, behind symbolic links */
 	char *temporary; /**< what it is called until then; NULL once it is finished */
 	int fd;
+	/** Set before it is opened, for names that the user did not choose: a symbolic link of that
+	 * name is replaced, not followed. */
+	bool replaces_links;
 };
 #define PRB_NO_FILE      \
 	{                \

@@ -174,9 +174,11 @@ void prb_text_spaces(struct prb_str *s, size_t count)
 
 void prb_text_column(struct prb_str *s, const char *text, size_t width)
 {
-	size_t have = prb_text_width(text);
+	size_t start = s->length;
 
-	prb_str_puts(s, text);
+	prb_text_escape(s, text);
+
+	size_t have = s->failed ? width : prb_text_width(s->data + start);
 	if (have < width)
 		prb_text_spaces(s, width - have);
 }

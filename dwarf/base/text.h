@@ -41,7 +41,10 @@ size_t prb_text_put(struct prb_str *s, uint32_t code_point, unsigned char byte);
 /** Appends spaces. */
 void prb_text_spaces(struct prb_str *s, size_t count);
 
-/** Appends @p text (already safe) and spaces up to @p width columns. */
+/**
+ * Appends @p text, escaped, and spaces up to @p width columns. A text that is escaped already stays
+ * as it is.
+ */
 void prb_text_column(struct prb_str *s, const char *text, size_t width);
 
 /** Appends @p text as paragraphs wrapped at column 80, each line after @p indent spaces. */

@@ -12,6 +12,7 @@
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
+#include "dwarf/base/own_file.h"
 #include "dwarf/base/str.h"
 
 enum {
@@ -31,110 +32,30 @@ struct prb_cache_header prb_cache_header(void)
 	return header;
 }
 
-/* Opens a folder that nobody else can write to. */
-static int open_own_folder(const char *path)
-{
-	struct stat st;
-	prb_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
-		errno = EPERM;
-		return -1;
-	}
-	return prb_steal_fd(&fd);
-}
-
-/* A home that is not ours (kept by sudo, shared by a container) stays as it is. */
-static bool is_own(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && st.st_uid == geteuid();
-}
-
-/* Folders may be added to our own, and to one like /tmp, where ours stay ours. */
-static bool may_add_to(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) &&
-	       (st.st_uid == geteuid() || (st.st_mode & (S_ISVTX | 02)) == (S_ISVTX | 02));
-}
-
-/* Makes @p path with all that leads to it, as XDG_CACHE_HOME is to be treated. */
-static void make_folders(const char *path)
-{
-	prb_auto_free char *part = strdup(path);
-
-	for (char *end = part; end && *end;) {
-		prb_auto_free char *parent = strndup(path, (size_t)(end - part) + 1);
-
-		end = strchrnul(end + 1, '/');
-		*end = '\0';
-		if (access(part, F_OK) && (!parent || !may_add_to(parent) || mkdir(part, 0700)))
-			return;
-		*end = path[end - part];
-	}
-}
-
-/* @p make: the base itself is made too, if it does not exist. */
-static int open_below(const char *base, const char *middle, bool make)
-{
-	prb_auto_free char *parent = prb_format("%s%s", base, middle);
-	prb_auto_free char *path = prb_format("%s%s/probing", base, middle);
-
-	if (!parent || !path || base[0] != '/')
-		return -1;
-
-	int fd = open_own_folder(path);
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	if (make)
-		make_folders(base);
-	if (!is_own(base))
-		return -1;
-	mkdir(parent, 0700);
-	mkdir(path, 0700);
-	return open_own_folder(path);
-}
-
 int prb_cache_folder(void)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int fd = -1;
 
 	if (xdg && *xdg)
-		fd = open_below(xdg, "", true);
+		fd = prb_own_folder_make(xdg, "", true);
 	else if (home && *home)
-		fd = open_below(home, "/.cache", false);
+		fd = prb_own_folder_make(home, "/.cache", false);
 	if (fd >= 0)
 		return fd;
 
 	prb_auto_free char *path = prb_format("/tmp/probing-%u", (unsigned)geteuid());
 	if (!path)
 		return -1;
-	fd = open_own_folder(path);
+	fd = prb_own_folder_open(path, geteuid());
 	if (fd >= 0 || errno != ENOENT || mkdir(path, 0700))
 		return fd;
-	return open_own_folder(path);
+	return prb_own_folder_open(path, geteuid());
 }
 
 int prb_cache_open_file(int folder, const char *name, int flags, uint64_t *size)
 {
-	struct stat st;
-	prb_auto_close int fd =
-		openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < 0) {
-		errno = EPERM;
-		return -1;
-	}
-	*size = (uint64_t)st.st_size;
-	return prb_steal_fd(&fd);
+	return prb_own_file_open(folder, name, flags, geteuid(), size);
 }
 
 /* Never waits long: the holder may have been stopped. */

@@ -512,6 +512,19 @@ def test_prompt_remembers(tmp_path):
         assert terminal.end()[1] == OK
 
 
+def test_prompt_forgets_the_oldest(tmp_path):
+    file = tmp_path / ".local" / "state" / "probing" / "history"
+    file.parent.mkdir(parents=True, mode=0o700)
+    file.write_text("".join("SELECT %d;\n" % n for n in range(3000)))
+    with prompt(tmp_path) as terminal:
+        enter(terminal, "SELECT 'last';")
+        terminal.send("\x04")
+        terminal.end()
+    lines = file.read_text().splitlines()
+    assert lines == ["SELECT %d;" % n for n in range(1000, 3000)] + ["SELECT 'last';"]
+    assert os.listdir(file.parent) == ["history"] and file.stat().st_mode & 0o777 == 0o600
+
+
 def test_no_prompt_without_a_terminal(probing):
     fails(probing("query"), USAGE, "there is no query")
 

@@ -36,8 +36,10 @@ static void test_shapes(void **state)
 	prb_json_close(&json, ']');
 	prb_json_bool(&json, "yes", true);
 	prb_json_bool(&json, "no", false);
+	prb_json_integer(&json, "\"\x1b", 1);
 	prb_json_close(&json, '}');
-	expect(&s, "{\"empty\":[],\"list\":[\"a\",{\"n\":null},-5],\"yes\":true,\"no\":false}");
+	expect(&s, "{\"empty\":[],\"list\":[\"a\",{\"n\":null},-5],\"yes\":true,\"no\":false,"
+		   "\"\\\"\\u001b\":1}");
 }
 
 static void test_numbers(void **state)

@@ -97,6 +97,11 @@ static void test_layout(void **state)
 	expect(&s, "漢  ");
 	prb_text_column(&s, "longer", 4);
 	expect(&s, "longer");
+	/* Escaped here, and only once. */
+	prb_text_column(&s, "\x1b[2J", 9);
+	expect(&s, "\\x1b[2J  ");
+	prb_text_column(&s, "\\x1b[2J", 9);
+	expect(&s, "\\x1b[2J  ");
 	prb_text_spaces(&s, 100);
 	assert_int_equal(s.length, 100);
 	assert_int_equal(strspn(s.data, " "), 100);
