@@ -8,7 +8,7 @@ PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
 # On how many interpreters a live test runs, at most, in `make check`.
 SAMPLE ?= 3
 # Live tests wait for much: files of them run side by side where pytest-xdist is there.
-BESIDE := $(shell $(PYTHON) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
+BESIDE := $(shell $(or $(PYTHON),false) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
 # Real processes on a busy machine: a test that fails is told, and has to fail again to count. With CI
 # set, pytest tells all that it has seen.
 LIVE = CI=1 PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \

@@ -5,6 +5,10 @@ $(O)/gen-layout: $(O)/tests/tools/gen-layout.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 -include $(O)/tests/tools/gen-layout.d
 
+.PHONY: check-demo
+check-demo: ## run `make demo` in a Debian with nothing but make and python3 (as root)
+	$(Q)tests/tools/bare-debian
+
 # In an emulated machine, which has a kernel and a Python of its own.
 AARCH64_O := $(O)/aarch64
 AARCH64_PAGES ?= 4k# or 16k: of the kernel
