@@ -147,13 +147,6 @@ static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval 
 	return NULL;
 }
 
-/** Waits for a frame; Ctrl-C gets through also if there is always one. */
-static struct prb_error *next_frame(struct prb_agent *agent, double by, struct prb_wire_frame *ret)
-{
-	prb_interrupt_pass();
-	return prb_agent_await(agent, by < 0 ? -1 : prb_agent_left(by), ret);
-}
-
 /** Hands what comes to @p r until the end of it. */
 static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *eval,
 				struct prb_eval_result *r)
@@ -165,12 +158,17 @@ static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *
 
 	while (!done) {
 		struct prb_wire_frame frame;
-		struct prb_error *err = next_frame(agent, by, &frame);
-		bool cancelled = prb_error_catch(&err, PRB_ERROR_CANCELLED);
+		struct prb_error *err;
 
-		PRB_TRY(err);
+		/* Ctrl-C gets through also if there is always a frame, when nothing is waited for.
+		 */
+		prb_interrupt_pass();
 		PRB_TRY(hand_on(agent, eval, &told));
-		if (!cancelled && frame.request == request)
+		err = prb_agent_await(agent, by < 0 ? -1 : prb_agent_left(by), &frame);
+		if (prb_error_catch(&err, PRB_ERROR_CANCELLED))
+			continue;
+		PRB_TRY(err);
+		if (frame.request == request)
 			PRB_TRY(take(r, eval->keep, &frame, &done));
 		if (!done && by >= 0 && !prb_agent_left(by + GRACE_SECONDS))
 			return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
