@@ -10,6 +10,7 @@
 
 #include "agent/connection.h"
 #include "agent/libc.h"
+#include "agent/status.h"
 
 enum { HIGH_FD = 200, BACKLOG = 16 };
 
@@ -46,6 +47,25 @@ static uint64_t file_inode(const char *path)
 	struct stat st;
 
 	return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_ino;
+}
+
+/**
+ * Whether other users may look like ours: a user namespace shows all users that it has no number
+ * for as one. If ours has that number too, SO_PEERCRED cannot tell them from us; permissions of
+ * files still do.
+ */
+static bool looks_like_others(void)
+{
+	char text[64];
+	unsigned first, outside, count;
+
+	prba_status_text("/proc/sys/kernel/overflowuid", text, sizeof(text));
+	if (*text && strtoul(text, NULL, 10) != geteuid())
+		return false;
+	/* The initial namespace has numbers for all. */
+	prba_status_text("/proc/self/uid_map", text, sizeof(text));
+	return sscanf(text, "%u %u %u", &first, &outside, &count) != 3 || first || outside ||
+	       count != UINT32_MAX;
 }
 
 /** The file in @p folder, or an abstract name if that is NULL. */
@@ -96,7 +116,7 @@ static int bind_somewhere(struct prba_socket *s, const char *folder)
 	snprintf(path, sizeof(path), "/tmp/probing-%u", (unsigned)geteuid());
 	if (own_folder(path, true) && !try_bind(s, path))
 		return 0;
-	return try_bind(s, NULL);
+	return looks_like_others() ? -EACCES : try_bind(s, NULL);
 }
 
 int prba_socket_open(struct prba_socket *s, const char *folder)
@@ -148,7 +168,7 @@ int prba_socket_accept(struct prba_socket *s)
 	if (fd < 0)
 		return -1;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) ||
-	    (peer.uid != geteuid() && peer.uid != 0)) {
+	    (peer.uid != 0 && (peer.uid != geteuid() || (!s->file && looks_like_others())))) {
 		close(fd);
 		return -1;
 	}

@@ -9,8 +9,7 @@
 
 enum { PATH_SIZE = 48, FILE_SIZE = 4096, NAME_SIZE = 32 };
 
-/** The beginning of a file; "" if there is none. */
-static void read_text(const char *path, char *text, size_t size)
+void prba_status_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = -1;
@@ -30,7 +29,7 @@ bool prba_status_read(int tid, const char *field, char ret[PRBA_STATUS_VALUE])
 	if (tid != PRBA_STATUS_PROCESS)
 		snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	snprintf(name, sizeof(name), "\n%s:\t", field);
-	read_text(path, text, sizeof(text));
+	prba_status_text(path, text, sizeof(text));
 	at = strstr(text, name);
 	snprintf(ret, PRBA_STATUS_VALUE, "%.*s", at ? (int)strcspn(at + strlen(name), "\n") : 0,
 		 at ? at + strlen(name) : "");
@@ -42,7 +41,7 @@ void prba_status_wait(int tid, char ret[PRBA_STATUS_CALL])
 	char path[PATH_SIZE], futex[16];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
-	read_text(path, ret, PRBA_STATUS_CALL);
+	prba_status_text(path, ret, PRBA_STATUS_CALL);
 	snprintf(futex, sizeof(futex), "%d ", (int)SYS_futex);
 	if (strncmp(ret, futex, strlen(futex)) != 0)
 		*ret = '\0';

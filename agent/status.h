@@ -4,6 +4,7 @@
 #define PRB_AGENT_STATUS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
 	PRBA_STATUS_VALUE = 64, /* more than any that is asked for */
@@ -19,5 +20,8 @@ bool prba_status_read(int tid, const char *field, char ret[PRBA_STATUS_VALUE]);
 
 /** The system call in which thread @p tid waits for a lock, with its arguments; "": it does not. */
 void prba_status_wait(int tid, char ret[PRBA_STATUS_CALL]);
+
+/** Reads the beginning of a file into @p text, which gets terminated; "" if it cannot be read. */
+void prba_status_text(const char *path, char *text, size_t size);
 
 #endif

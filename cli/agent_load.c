@@ -76,8 +76,14 @@ static struct prb_error *started(const struct prb_target *t, int64_t value)
 						       "stopping",
 						       (int)t->pid),
 				      "it waits for code that it was told to interrupt");
-	return prb_error_create(PRB_ERROR_FAILED, "the agent cannot start in process %d: %s",
-				(int)t->pid, strerror((int)-value));
+
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_FAILED, "the agent cannot start in process %d: %s",
+				 (int)t->pid, strerror((int)-value));
+	if (value != -EACCES)
+		return err;
+	return prb_error_hint(err, "it can write to no folder for its socket, and in its user "
+				   "namespace other users look like its own");
 }
 
 /** The target's thread stands while we wait, so our waits are to be short. */
