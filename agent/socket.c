@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,18 @@ static bool looks_like_others(void)
 	       count != UINT32_MAX;
 }
 
-/** The file in @p folder, or an abstract name if that is NULL. */
-static int try_bind(struct prba_socket *s, const char *folder)
+/** A number that nobody else can foresee, if the kernel has one; never 0. */
+static uint64_t random_number(void)
+{
+	uint64_t number = 0;
+
+	syscall(SYS_getrandom, &number, sizeof(number), GRND_NONBLOCK);
+	return number ? number : (uint64_t)prba_now_ms();
+}
+
+/** The file in @p folder, or, if that is NULL, an abstract name with @p number in place of the
+ * user's unless that is 0. */
+static int try_bind(struct prba_socket *s, const char *folder, uint64_t number)
 {
 	size_t size = sizeof(s->address.sun_path);
 	char *path = s->address.sun_path;
@@ -80,8 +91,9 @@ static int try_bind(struct prba_socket *s, const char *folder)
 	if (folder)
 		length = snprintf(path, size, "%s/agent-%d.sock", folder, (int)getpid());
 	else
-		length = snprintf(path + 1, size - 1, "probing-%u-%d", (unsigned)geteuid(),
-				  (int)getpid());
+		length =
+			snprintf(path + 1, size - 1, number ? "probing-%llx-%d" : "probing-%llu-%d",
+				 number ? (unsigned long long)number : geteuid(), (int)getpid());
 	if (length < 0 || (size_t)length >= size - 1)
 		return -ENAMETOOLONG;
 	s->address_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
@@ -99,6 +111,17 @@ static int try_bind(struct prba_socket *s, const char *folder)
 	return listen(s->fd, BACKLOG) ? -errno : 0;
 }
 
+/** A name of the process's network. Anybody can take the usual one, but not one that is random. */
+static int bind_abstract(struct prba_socket *s)
+{
+	int rc;
+
+	if (looks_like_others())
+		return -EACCES;
+	rc = try_bind(s, NULL, 0);
+	return rc == -EADDRINUSE ? try_bind(s, NULL, random_number()) : rc;
+}
+
 /** Tries the places in turn. */
 static int bind_somewhere(struct prba_socket *s, const char *folder)
 {
@@ -106,17 +129,17 @@ static int bind_somewhere(struct prba_socket *s, const char *folder)
 	char path[sizeof(s->address.sun_path)];
 
 	if (folder)
-		return own_folder(folder, false) ? try_bind(s, folder) : -EPERM;
+		return own_folder(folder, false) ? try_bind(s, folder, 0) : -EPERM;
 	if (runtime && *runtime == '/' && strlen(runtime) < sizeof(path) - 30 &&
 	    own_folder(runtime, false)) {
 		snprintf(path, sizeof(path), "%s/probing", runtime);
-		if (own_folder(path, true) && !try_bind(s, path))
+		if (own_folder(path, true) && !try_bind(s, path, 0))
 			return 0;
 	}
 	snprintf(path, sizeof(path), "/tmp/probing-%u", (unsigned)geteuid());
-	if (own_folder(path, true) && !try_bind(s, path))
+	if (own_folder(path, true) && !try_bind(s, path, 0))
 		return 0;
-	return looks_like_others() ? -EACCES : try_bind(s, NULL);
+	return bind_abstract(s);
 }
 
 int prba_socket_open(struct prba_socket *s, const char *folder)

@@ -4,7 +4,8 @@
  *
  * It is a file of mode 0600, `agent-PID.sock` in `$XDG_RUNTIME_DIR/probing` or in
  * `/tmp/probing-UID`, a folder of mode 0700 that belongs to the process's user; where none can be
- * made, an abstract name, `probing-UID-PID`. PID is what the process calls itself. There is no
+ * made, an abstract name, `probing-UID-PID`, or with a random number in place of UID if somebody
+ * else has that name. PID is what the process calls itself. There is no
  * abstract name where the kernel cannot tell other users from ours, as in a user namespace that has
  * no number for our user.
  */

@@ -129,8 +129,9 @@ static void be_server(struct background *b, bool once)
 	struct prb_error *err = prepare(b);
 	prb_auto_free char *target = prb_format("%d", (int)b->pid);
 
+	/* Without the note, which another user can prevent, all works but `probing list`. */
 	if (!err)
-		err = prb_serve_known_add(&known, b->pid, b->listener.address);
+		prb_error_destroy(prb_serve_known_add(&known, b->pid, b->listener.address));
 	report(err);
 	if (!err)
 		err = prb_serve(&(struct prb_serve){.listener = &b->listener,

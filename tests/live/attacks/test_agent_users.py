@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Another user tries to talk to the agent of a process, or to keep it from starting."""
+import json
 import os
 import re
+import socket
 import subprocess
 
 import pytest
 
 import agent
 import support
-from environment import FAILED, Started, needs
-from sockets_support import SYSTEM_PYTHON, as_attacker
+from environment import FAILED, OK, Started, needs
+from sockets_support import ATTACKER, SYSTEM_PYTHON, as_attacker
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON,
                                 reason="needs root, and the system's Python for the other user")
@@ -21,6 +23,9 @@ import sys
 with Client("\\0" + sys.argv[1]) as client:
     print(client.evaluate("__import__('os').getuid()"))
 """
+
+
+HAS_MOUNTS = needs("no mount namespaces here", "unshare", "-m", "mount", "-t", "tmpfs", "none", "/tmp")
 
 
 def abstract_names(pid):
@@ -50,3 +55,45 @@ def test_a_user_namespace_that_knows_nobody(probing):
         assert not any(stolen), stolen
         assert done.code == FAILED and "look like its own" in done.err, done
         assert agent.ours(process.python) == []
+
+
+@pytest.fixture
+def squatted():
+    """A folder in place of /tmp in which the attacker has made the victim's folder."""
+    script = ("mount -t tmpfs -o mode=1777 none /tmp && mkdir -m 700 /tmp/probing-%d && "
+              "chown %d /tmp/probing-%d && exec \"$@\"" % (VICTIM, ATTACKER, VICTIM))
+    return ["unshare", "-m", "sh", "-c", script, "sh", "setpriv", "--reuid", VICTIM, "--regid",
+            VICTIM, "--clear-groups", SYSTEM_PYTHON, "-c", SCRIPT]
+
+
+@HAS_MOUNTS
+def test_all_names_are_taken(probing, squatted):
+    """The folder and the abstract name: the agent starts all the same, and is found."""
+    with Started(squatted, rest=1, cwd="/", env={"PATH": os.environ["PATH"]}) as process:
+        name = "probing-%d-%d" % (VICTIM, process.python)
+        with socket.socket(socket.AF_UNIX) as taken:
+            taken.bind("\0" + name)
+            taken.listen(1)
+            done = probing(process.python, "eval", "'the true value'")
+            assert done.code == OK and done.out == "'the true value'\n", done
+            other = json.loads(probing(process.python, "agent", "status", "--json").out)["socket"]
+            assert other.startswith("@probing-") and other != "@" + name
+            assert not steals(other[1:])
+            assert probing(process.python, "eject").code == OK
+
+
+@HAS_MOUNTS
+def test_a_service_that_cannot_be_noted(probing, newest):
+    """Somebody else has made the folder that tells which services there are."""
+    script = ("mount -t tmpfs -o mode=1777 none /tmp && mkdir -m 700 /tmp/probing-0 && "
+              "chown %d /tmp/probing-0 && exec \"$@\"" % ATTACKER)
+    inside = ["unshare", "-m", "sh", "-c", script, "sh"]
+    with Started([*inside, newest.exe, "-c", SCRIPT], rest=1,
+                 env=dict(newest.env, XDG_RUNTIME_DIR="")) as process:
+        enter = ["nsenter", "-m", "-t", str(process.python)]
+        done = subprocess.run(
+            [*enter, support.BINARY, str(process.python), "inject", "--listen", "127.0.0.1:0"],
+            env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=60, check=False)
+        assert done.returncode == OK, done
+        assert probing(process.python, "eject").code == OK
