@@ -10,6 +10,7 @@
 
 #include "cli/exit.h"
 #include "cli/serve_private.h"
+#include "cli/serve_user.h"
 #include "cli/serve_words.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -115,10 +116,22 @@ static void take_hello(struct prb_server *server, struct prb_serve_client *clien
 	client->state = PRB_SERVE_EXPECTS_PROOF;
 }
 
+/** Who has to wait for wrong tokens: an address, or a user of this machine. */
+static struct sockaddr_storage who(const struct prb_serve_client *client)
+{
+	struct sockaddr_storage who = client->address;
+	uid_t user;
+
+	if (prb_serve_user(client->fd, &client->address, &user))
+		prb_limit_of_user(&who, user);
+	return who;
+}
+
 static struct prb_error *check_proof(struct prb_server *server, struct prb_serve_client *client,
 				     const struct prb_wire_frame *frame)
 {
-	double wait = prb_limit_wait(&server->limit, &client->address, server->now);
+	const struct sockaddr_storage from = who(client);
+	double wait = prb_limit_wait(&server->limit, &from, server->now);
 	uint8_t expected[PRB_REMOTE_PROOF_SIZE];
 
 	if (frame->type != PRB_REMOTE_PROOF || frame->length != PRB_REMOTE_PROOF_SIZE)
@@ -131,13 +144,13 @@ static struct prb_error *check_proof(struct prb_server *server, struct prb_serve
 	prb_token_prove(server->how->token, PRB_TOKEN_CLIENT, client->hello.nonce, client->nonce,
 			expected);
 	if (!prb_token_equal(expected, frame->payload)) {
-		prb_limit_fail(&server->limit, &client->address, server->now);
+		prb_limit_fail(&server->limit, &from, server->now);
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_PERMISSION, "the token is wrong"),
 			"the right one was printed when the process was served, or is "
 			"in the file that --token-file named there");
 	}
-	prb_limit_pass(&server->limit, &client->address);
+	prb_limit_pass(&server->limit, &from);
 	if (server->let_in >= PRB_SERVE_MAX_CLIENTS)
 		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
 						       "the server has %d clients already",

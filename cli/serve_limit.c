@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "dwarf/base/checked.h"
 
@@ -16,11 +17,22 @@ static const double BURST = 60, RATE = 1;
 static void key_of(const struct sockaddr_storage *address, uint8_t key[16])
 {
 	memset(key, 0, 16);
-	if (address->ss_family == AF_INET6)
+	if (address->ss_family == AF_UNIX)
+		memcpy(key + 12, ((const struct sockaddr_un *)address)->sun_path, sizeof(uid_t));
+	else if (address->ss_family == AF_INET6)
 		memcpy(key, &((const struct sockaddr_in6 *)address)->sin6_addr, 8);
 	else
 		memcpy(key + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
-	key[8] = address->ss_family == AF_INET6;
+	key[8] = address->ss_family == AF_INET6 ? 1 : address->ss_family == AF_UNIX ? 2 : 0;
+}
+
+void prb_limit_of_user(struct sockaddr_storage *address, uid_t user)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)address;
+
+	memset(address, 0, sizeof(*address));
+	un->sun_family = AF_UNIX;
+	memcpy(un->sun_path, &user, sizeof(user));
 }
 
 static const struct prb_limit_entry *find(const struct prb_limit *limit,

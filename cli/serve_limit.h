@@ -11,10 +11,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { PRB_LIMIT_ADDRESSES = 256 };
 
-/** An address that failed: of IPv6, its network of 64 bits. */
+/** An address that failed: of IPv6, its network of 64 bits; or a user of this machine. */
 struct prb_limit_entry {
 	uint8_t key[16];
 	unsigned failures;
@@ -29,6 +30,12 @@ struct prb_limit {
 };
 
 struct sockaddr_storage;
+
+/**
+ * Makes @p address mean a user of this machine: all of them have the loopback's, and one who gives
+ * wrong tokens all the time must not keep the others out.
+ */
+void prb_limit_of_user(struct sockaddr_storage *address, uid_t user);
 
 /** How many seconds that address has to wait before it may try; 0 if it may. */
 double prb_limit_wait(const struct prb_limit *limit, const struct sockaddr_storage *address,
