@@ -15,6 +15,7 @@
 #include "cli/manual_parts.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/rights.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/text.h"
 
@@ -157,6 +158,7 @@ static struct prb_error *run(char **words, size_t count)
 	size_t positional;
 	pid_t pid;
 
+	PRB_TRY(prb_rights_check());
 	PRB_TRY(prb_options_parse(&scopes, words, count, &positional));
 	if (program.help)
 		put_help(&text);

@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/remote.h"
+#include "cli/rights.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
@@ -221,6 +222,7 @@ static struct prb_error *run(char **words, size_t count)
 	__attribute__((cleanup(invocation_deinit))) struct invocation inv = {};
 	prb_auto_str struct prb_str text = {};
 
+	PRB_TRY(prb_rights_check());
 	PRB_TRY(parse(words, count, &inv));
 	if (inv.global.help)
 		prb_help_text(inv.command, &text);

@@ -3,7 +3,7 @@ CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c))
 
 # A program of its own: the injector and no more of the libraries than it needs.
 INJECT_OBJECTS := $(patsubst %,$(O)/cli/%.o,inject_main inject_library exit help_parts log manual_parts \
-	options output)
+	options output rights)
 
 all: $(O)/probing-inject
 

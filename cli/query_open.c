@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a query is about: its targets, and the text of a script. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/exit.h"
 #include "cli/query.h"
@@ -143,14 +145,41 @@ static struct prb_error *read_stream(FILE *file, const char *name, struct prb_st
 	return NULL;
 }
 
+/**
+ * Opens a file to be read. The open() of a pipe with a name waits for somebody who writes to it,
+ * maybe for ever: one that nobody writes to is an error.
+ */
+static struct prb_error *open_stream(const char *path, FILE **ret)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	ssize_t length = -1;
+	struct stat st;
+	char first;
+
+	if (fd < 0 || fstat(fd, &st))
+		return prb_error_os(errno, "cannot open %.200s", path);
+	if (S_ISFIFO(st.st_mode))
+		length = read(fd, &first, 1);
+	if (!length)
+		return prb_error_create(PRB_ERROR_USAGE, "%.200s is a pipe that nobody writes to",
+					path);
+	if (fcntl(fd, F_SETFL, 0))
+		return prb_error_os(errno, "cannot read %.200s", path);
+	*ret = fdopen(fd, "r");
+	if (!*ret)
+		return prb_error_nomem();
+	prb_steal_fd(&fd);
+	if (length > 0)
+		ungetc((unsigned char)first, *ret);
+	return NULL;
+}
+
 struct prb_error *prb_query_read(const char *path, struct prb_str *ret)
 {
 	prb_auto_fclose FILE *file = NULL;
 
 	if (!path)
 		return read_stream(stdin, "stdin", ret);
-	file = fopen(path, "re");
-	if (!file)
-		return prb_error_os(errno, "cannot open %.200s", path);
+	PRB_TRY(open_stream(path, &file));
 	return read_stream(file, path, ret);
 }

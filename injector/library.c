@@ -44,9 +44,14 @@ static struct prb_error *check_header(int fd, const char *path, uint16_t machine
 struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_t machine,
 				   struct prb_library *ret)
 {
+	struct stat st;
+
+	/* What is no file could wait in open(), or do something. */
 	ret->path = realpath(path, NULL);
+	if (ret->path && !stat(ret->path, &st) && !S_ISREG(st.st_mode))
+		return prb_error_create(PRB_ERROR_USAGE, "%s is no regular file", path);
 	if (ret->path)
-		ret->fd = open(ret->path, O_RDONLY | O_CLOEXEC);
+		ret->fd = open(ret->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (ret->fd < 0) {
 		int os_errno = errno;
 
