@@ -4,12 +4,43 @@
 #include "dwarf/base/cleanup.h"
 #include "injector/describe.h"
 
+/**
+ * The agent writes there, so no file decides alone where that is: it has to be near the place that
+ * the built-in table of the version tells.
+ */
+static bool is_plausible(int32_t offset, int32_t in_table)
+{
+	enum { SLACK = 512 /* bytes by which builds of a version differ */ };
+
+	return in_table >= 0 && offset >= 0 && offset % 4 == 0 && offset >= in_table - SLACK &&
+	       offset <= in_table + SLACK;
+}
+
+static bool request_is_plausible(const struct prb_layout *l)
+{
+	const struct prb_layout *table =
+		prb_layout_table(l->version, l->free_threaded, l->debug_build);
+
+	if (!table || !is_plausible(l->gil_locked, table->gil_locked) ||
+	    !is_plausible(l->gil_holder, table->gil_holder))
+		return false;
+	if (l->thread_eval_breaker != PRB_ABSENT)
+		return is_plausible(l->thread_eval_breaker, table->thread_eval_breaker);
+	if (l->interp_drop_request != PRB_ABSENT && l->interp_eval_breaker != PRB_ABSENT)
+		return is_plausible(l->interp_drop_request, table->interp_drop_request) &&
+		       is_plausible(l->interp_eval_breaker, table->interp_eval_breaker);
+	return is_plausible(l->runtime_drop_request, table->runtime_drop_request) &&
+	       is_plausible(l->runtime_eval_breaker, table->runtime_eval_breaker);
+}
+
 /** Where a thread of @p interp would ask who has the GIL for it. */
 static void find_request(const struct prb_python *py, const struct prb_interp *interp,
 			 struct prb_gil_words *words)
 {
 	const struct prb_layout *l = &py->layout;
 
+	if (!request_is_plausible(l))
+		return;
 	if (l->thread_eval_breaker != PRB_ABSENT) {
 		words->request = (uint64_t)l->thread_eval_breaker;
 	} else if (l->interp_drop_request != PRB_ABSENT && l->interp_eval_breaker != PRB_ABSENT) {

@@ -8,6 +8,10 @@
  * and renamed, or appended under a lock, so that two writers and a SIGKILL leave nothing half
  * written; whatever does not check out is ignored and rewritten. No writable home: works, uncached.
  *
+ * A build-id is what a file says of itself, and the facts are used for all files that say so. So
+ * what comes from files that others can change is kept under another name
+ * (prb_module_cache_id()), or not at all (prb_module_may_keep()).
+ *
  * A reader maps the file and searches it in place; opening costs some microseconds.
  */
 #ifndef PRB_CACHE_CACHE_H
@@ -21,8 +25,8 @@
 struct prb_cache;
 
 /**
- * Opens the cache for @p build_id (hex, not "") and @p purpose ("layout", "lines"). Always gives
- * an object (unless out of memory); one that cannot be read or written is just empty.
+ * Opens the cache for @p build_id (hex and "-", not "") and @p purpose ("layout", "lines"). Always
+ * gives an object (unless out of memory); one that cannot be read or written is just empty.
  */
 struct prb_error *prb_cache_open(const char *build_id, const char *purpose,
 				 struct prb_cache **ret) PRB_MUST_CHECK;

@@ -19,7 +19,7 @@
 #include "dwarf/base/error.h"
 
 enum {
-	PRB_CACHE_FORMAT = 1,
+	PRB_CACHE_FORMAT = 2,
 	PRB_CACHE_HEADS = 4096,
 	PRB_CACHE_ALIGN = 8,
 	PRB_CACHE_MAX_FILE = 16 << 20, /* a larger one is begun anew */

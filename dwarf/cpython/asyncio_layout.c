@@ -63,7 +63,7 @@ static void cache_key(struct prb_str *ret)
 static struct prb_error *overlay_dwarf(struct prb_module *module, struct prb_asyncio_layout *layout)
 {
 	prb_auto_str struct prb_str key = {};
-	const char *build_id = prb_module_build_id(module);
+	prb_auto_str struct prb_str id = {};
 	struct prb_cache *cache = NULL;
 	struct prb_error *err = NULL;
 	struct facts facts;
@@ -73,14 +73,15 @@ static struct prb_error *overlay_dwarf(struct prb_module *module, struct prb_asy
 	cache_key(&key);
 	if (key.failed)
 		return prb_error_nomem();
-	if (*build_id)
-		PRB_TRY(prb_cache_open(build_id, "asyncio", &cache));
+	PRB_TRY(prb_module_cache_id(module, &id));
+	if (id.length)
+		PRB_TRY(prb_cache_open(prb_str_text(&id), "asyncio", &cache));
 	if (cache && prb_cache_get(cache, key.data, key.length, &cached, &length) &&
 	    length == sizeof(facts)) {
 		memcpy(&facts, cached, sizeof(facts));
 	} else {
 		err = query(module, &facts);
-		if (!err && cache)
+		if (!err && cache && prb_module_may_keep(module))
 			prb_cache_put(cache, key.data, key.length, &facts, sizeof(facts));
 	}
 	if (cache)

@@ -90,13 +90,14 @@ static struct prb_error *find_facts(struct prb_module *module, struct facts *fac
 static struct prb_error *load_facts(struct prb_module *module, struct facts *facts)
 {
 	size_t size = sizeof(*facts) + prb_layout_field_count * sizeof(facts->offsets[0]), length;
-	const char *build_id = prb_module_build_id(module);
+	prb_auto_str struct prb_str id = {};
 	uint64_t hash = fields_hash();
 	struct prb_cache *cache = NULL;
 	const void *cached;
 
-	if (*build_id)
-		PRB_TRY(prb_cache_open(build_id, "layout", &cache));
+	PRB_TRY(prb_module_cache_id(module, &id));
+	if (id.length)
+		PRB_TRY(prb_cache_open(prb_str_text(&id), "layout", &cache));
 
 	struct prb_error *err = NULL;
 	if (cache && prb_cache_get(cache, &hash, sizeof(hash), &cached, &length) &&
@@ -104,7 +105,7 @@ static struct prb_error *load_facts(struct prb_module *module, struct facts *fac
 		memcpy(facts, cached, size);
 	} else {
 		err = find_facts(module, facts);
-		if (!err && cache && facts->dwarf)
+		if (!err && cache && facts->dwarf && prb_module_may_keep(module))
 			prb_cache_put(cache, &hash, sizeof(hash), facts, size);
 	}
 	if (cache)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
@@ -272,6 +273,29 @@ struct prb_error *prb_module_debug(struct prb_module *module, struct prb_elf **r
 				      "install its debug package");
 	*ret = module->debug;
 	return NULL;
+}
+
+struct prb_error *prb_module_cache_id(struct prb_module *module, struct prb_str *ret)
+{
+	const char *build_id = prb_module_build_id(module);
+	struct prb_elf *elf;
+	struct prb_error *err = prb_module_elf(module, &elf);
+	struct stat st;
+
+	prb_str_puts(ret, build_id);
+	if (!err && *build_id && !prb_elf_is_safe(elf) && !fstat(prb_elf_fd(elf), &st))
+		prb_str_printf(ret, "-%llx-%llx-%llx-%lx-%llx", (unsigned long long)st.st_dev,
+			       (unsigned long long)st.st_ino, (unsigned long long)st.st_ctim.tv_sec,
+			       (unsigned long)st.st_ctim.tv_nsec, (unsigned long long)st.st_size);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || !err)
+		return ret->failed ? prb_error_nomem() : NULL;
+	return err;
+}
+
+bool prb_module_may_keep(const struct prb_module *module)
+{
+	return module->elf && prb_elf_fd(module->elf) >= 0 &&
+	       (!module->debug || module->debug == module->elf || prb_elf_is_safe(module->debug));
 }
 
 /** Of a part that the program headers in memory tell the place of. */

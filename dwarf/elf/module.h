@@ -104,6 +104,20 @@ struct prb_error *prb_module_elf(struct prb_module *module, struct prb_elf **ret
  */
 struct prb_error *prb_module_debug(struct prb_module *module, struct prb_elf **ret) PRB_MUST_CHECK;
 
+/**
+ * Appends the name under which the disk cache has what the module's file says: its build-id, or
+ * nothing if it has none. A build-id is what a file says of itself. So where others can change the
+ * file, the name also says which file it is, and since when it is as it is.
+ */
+struct prb_error *prb_module_cache_id(struct prb_module *module,
+				      struct prb_str *ret) PRB_MUST_CHECK;
+
+/**
+ * True if what the files that were opened for the module say may be kept under that name. False if
+ * there is no file, or others can change its separate debug file.
+ */
+bool prb_module_may_keep(const struct prb_module *module);
+
 /** The one of the two files above that tells most symbols; errors as prb_module_elf(). */
 struct prb_error *prb_module_symbol_file(struct prb_module *module,
 					 struct prb_elf **ret) PRB_MUST_CHECK;

@@ -70,6 +70,7 @@ void prb_lines_deinit(struct prb_lines *lines)
 static struct prb_error *file_of(struct prb_resolver *resolver, struct prb_module *module,
 				 struct file **ret)
 {
+	prb_auto_str struct prb_str id = {};
 	struct file *file;
 
 	if (resolver->last < resolver->files.count &&
@@ -82,7 +83,8 @@ static struct prb_error *file_of(struct prb_resolver *resolver, struct prb_modul
 			goto found;
 
 	struct prb_cache *cache;
-	PRB_TRY(prb_cache_open(prb_module_build_id(module), "lines", &cache));
+	PRB_TRY(prb_module_cache_id(module, &id));
+	PRB_TRY(prb_cache_open(prb_str_text(&id), "lines", &cache));
 	file = prb_vec_push(&resolver->files);
 	if (!file) {
 		prb_cache_close(cache);
@@ -262,7 +264,8 @@ static struct prb_error *keep_function(struct file *file, uint64_t offset)
 	prb_auto_str struct prb_str runs = {};
 	struct prb_elf_symbol function;
 
-	if (!file->table || !function_at(file, offset, &function))
+	if (!file->table || !prb_module_may_keep(file->module) ||
+	    !function_at(file, offset, &function))
 		return NULL;
 
 	struct function_key key = {function.address, 'F'};
@@ -315,7 +318,7 @@ static struct prb_error *resolve(struct file *file, uint64_t offset, bool exact,
 	prb_line_record_encode(ret, file->table != NULL, &record);
 	if (record.failed)
 		return prb_error_nomem();
-	if (!cached)
+	if (!cached && prb_module_may_keep(file->module))
 		prb_cache_put(file->cache, &offset, sizeof(offset), record.data, record.length);
 	prb_target_remember(target, key, record.data, record.length);
 	return NULL;

@@ -52,9 +52,19 @@ def write(path, content, mode=0o644, owner=0, group=0):
     return path
 
 
+def give(path):
+    """To the user."""
+    os.chown(path, USER, USER)
+    return path
+
+
+def tool(*words):
+    subprocess.run([str(word) for word in words], check=True, stdin=subprocess.DEVNULL)
+
+
 def program(script, *arguments, python=None, **options):
     """A Python program of the user; it has printed "ready"."""
-    process = support.Program([python or PYTHON, "-c", script, *arguments],
+    process = support.Program([str(python or PYTHON), "-c", script, *arguments],
                               **dict(AS_USER, **options))
     try:
         assert process.line() == "ready"

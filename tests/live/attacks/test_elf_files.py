@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Root reads a program of another user whose libraries and debug files are made to do harm."""
 import os
-import subprocess
 import threading
 
 import support
 from environment import OK
 from files_support import (  # noqa: F401 (fixtures)
-    USER, Openings, folder, needs_root, program, run, theirs, write)
+    Openings, folder, give, needs_root, program, run, theirs, tool, write)
 
 pytestmark = needs_root
 
@@ -22,15 +21,6 @@ library = ctypes.CDLL(sys.argv[1])
 print("ready", flush=True)
 library.enter_and_hold()
 """
-
-
-def tool(*words):
-    subprocess.run([str(word) for word in words], check=True, stdin=subprocess.DEVNULL)
-
-
-def give(path):
-    os.chown(path, USER, USER)
-    return path
 
 
 def make_library(theirs, *options, symbols=0):
