@@ -94,7 +94,7 @@ static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool 
 	struct prb_target *target;
 	struct prb_agent *agent = NULL;
 
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	struct prb_error *err = prb_agent_connect(target, &agent);
 	if (!err)
@@ -108,7 +108,7 @@ static struct prb_error *relay(const struct prb_cli *cli, bool may_load)
 {
 	struct prb_target *target;
 
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	struct prb_error *err = prb_agent_relay(target, may_load);
 	prb_target_destroy(target);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "dwarf/base/error.h"
+#include "dwarf/target.h"
 
 enum prb_option_kind {
 	PRB_OPTION_FLAG,    /**< bool: set to true */
@@ -72,11 +73,11 @@ struct prb_option {
 
 /** What one invocation is about, apart from the settings of its command. */
 struct prb_cli {
-	const char *target;	  /**< as the user gave it, or NULL */
-	struct prb_texts targets; /**< all of them; `target` is the first */
-	const char *exe;	  /**< executable of a core file, or NULL */
-	const char *token_file;	  /**< of a remote target, or NULL */
-	unsigned verbose;	  /**< how often it was said */
+	const char *target;	       /**< as the user gave it, or NULL */
+	struct prb_texts targets;      /**< all of them; `target` is the first */
+	struct prb_core_places places; /**< of the files of a core */
+	const char *token_file;	       /**< of a remote target, or NULL */
+	unsigned verbose;	       /**< how often it was said */
 	const struct prb_command *command;
 	char **arguments; /**< positional arguments, borrowed; ends with NULL */
 	size_t argument_count;
@@ -114,7 +115,8 @@ extern const struct prb_command *const prb_commands[];
 struct prb_global_settings {
 	struct prb_texts targets;
 	int pid;
-	const char *exe, *token_file;
+	struct prb_core_places places;
+	const char *token_file;
 	unsigned verbose;
 	bool help, version, manual;
 };

@@ -179,7 +179,7 @@ struct prb_error *prb_dap(const struct prb_cli *cli, const char *address, const 
 	put_code(&code, &at, &path);
 	if (code.failed)
 		return prb_error_nomem();
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &t));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
 	struct prb_error *err = start(t, &code);
 	prb_target_destroy(t);
 	return err;

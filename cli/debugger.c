@@ -92,12 +92,12 @@ static struct prb_error *add_core(struct launch *l, struct prb_target *target, c
 
 /** Opens the target to find out what it is: if we may not, we say better why than a debugger. */
 static struct prb_error *add_target(struct launch *l, const struct prb_debugger_kind *kind,
-				    const char *text, const char *exe)
+				    const char *text, const struct prb_core_places *places)
 {
 	struct prb_target *target;
 	struct prb_error *err;
 
-	PRB_TRY(prb_spec_open(text, exe, &target));
+	PRB_TRY(prb_spec_open_in(text, places, &target));
 	if (target->kind == PRB_TARGET_PROCESS)
 		err = add_process(l, target->pid);
 	else if (target->kind == PRB_TARGET_CORE)
@@ -141,7 +141,7 @@ static struct prb_error *start(struct launch *l, const struct prb_debugger_kind 
 	add(l, kind->early);
 	add(l, l->load);
 	if (target)
-		PRB_TRY(add_target(l, kind, target, cli->exe));
+		PRB_TRY(add_target(l, kind, target, &cli->places));
 	set_environment(kind);
 	execvp(kind->program, (char **)l->words);
 	return prb_error_hint(prb_error_os(errno, "cannot start %s", kind->program),

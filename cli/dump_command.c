@@ -207,7 +207,7 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	struct job job;
 
 	PRB_TRY(job_init(&job, settings, main_only));
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find(target, &pause);
 	prb_pause_state_tell(&pause, target->pid, &paused);
 	job.render.paused = prb_str_text(&paused);

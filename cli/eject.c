@@ -95,7 +95,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_str struct prb_str text = {};
 	struct prb_target *target;
 
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	ejection.pid = target->pid;
 
 	prb_pause_state_find(target, &ejection.pause);

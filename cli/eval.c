@@ -129,7 +129,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(check(cli));
 	PRB_TRY(prb_eval_thread(s->thread, &how.flags));
 	PRB_TRY(find_code(cli, s, &code, &name));
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	struct prb_error *err = prb_agent_reach(target, !s->no_inject, &agent);
 	if (!err)

@@ -173,7 +173,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_target *t;
 
 	PRB_TRY(check_settings(s));
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &t));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
 	struct prb_error *err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
 	prb_target_destroy(t);
 	return err;

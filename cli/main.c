@@ -21,6 +21,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/text.h"
+#include "sql/target_spec.h"
 
 /** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
 struct invocation {
@@ -185,17 +186,14 @@ static struct prb_error *run_elsewhere(const struct prb_cli *cli, const void *se
 						       "%zu are given",
 						       cli->target, cli->targets.count),
 				      "the command runs where its target is; run it once for each");
-	if (cli->exe)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--exe is for core files, and '%.200s' is none",
-					cli->target);
+	PRB_TRY(prb_spec_refuse_places(cli->target, &cli->places));
 	return prb_remote_command(cli, settings);
 }
 
 static struct prb_error *run_command(struct invocation *inv)
 {
 	struct prb_cli cli = {.command = inv->command,
-			      .exe = inv->global.exe,
+			      .places = inv->global.places,
 			      .token_file = inv->global.token_file,
 			      .verbose = inv->global.verbose};
 	char pid[16];

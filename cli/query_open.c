@@ -54,7 +54,7 @@ static struct prb_error *open_named(struct prb_query *query, const struct prb_cl
 	for (size_t i = 0; i < cli->targets.count; i++) {
 		const char *text = cli->targets.items[i];
 		struct prb_target *target;
-		struct prb_error *err = prb_spec_open(text, cli->exe, &target);
+		struct prb_error *err = prb_spec_open_in(text, &cli->places, &target);
 
 		if (err)
 			PRB_TRY(lose(query, err));

@@ -264,7 +264,7 @@ static struct prb_error *reach(const struct prb_cli *cli, bool may_load, struct 
 		r->pid = (int)prb_agent_hello(r->agent)->pid;
 		return NULL;
 	}
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &r->target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &r->target));
 	r->pid = (int)r->target->pid;
 	return prb_agent_reach(r->target, may_load, &r->agent);
 }

@@ -92,7 +92,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_target *target;
 	int64_t held_us = -1;
 
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find_hard(target, &hard);
 
 	pid_t pid = target->pid;

@@ -57,6 +57,11 @@ static bool is_allowed(const char *const *options, const char *name)
 	return false;
 }
 
+static bool has_places(const struct prb_core_places *places)
+{
+	return places->exe || places->sysroot || places->library_path;
+}
+
 static struct prb_error *check_options(const struct prb_command *command,
 				       const char *const *options, const void *settings)
 {
@@ -116,8 +121,8 @@ static struct prb_error *understand(const struct prb_command *command, const cha
 				{command->options, settings}, {prb_global_options, &global}, {}},
 			command->name},
 		words, count, &positional));
-	if (global.targets.count || global.pid || global.exe || global.token_file || global.help ||
-	    global.version)
+	if (global.targets.count || global.pid || has_places(&global.places) || global.token_file ||
+	    global.help || global.version)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"a client's command has no option of the program but "
 					"'--verbose'");

@@ -51,7 +51,7 @@ static struct prb_error *record(const struct prb_cli *cli, bool redact, struct r
 
 	PRB_TRY(prb_session_create(&r->session));
 	prb_session_on_warning(r->session, warn, NULL);
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	PRB_TRY(prb_session_add_target(r->session, cli->target, target));
 	r->target = target;
 	if (target->kind == PRB_TARGET_SNAPSHOT)

@@ -178,7 +178,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_error *err;
 
 	PRB_TRY(check(s));
-	PRB_TRY(prb_spec_open(cli->target, cli->exe, &target));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	err = connect(target, &agent);
 	if (!err)
 		err = s->time > 0 ? step_for_time(target, agent, s)

@@ -92,6 +92,16 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret) PR
 struct prb_error *prb_target_open_core(const char *path, const char *exe,
 				       struct prb_target **ret) PRB_MUST_CHECK;
 
+/** Where the files that a core names are by now; each may be NULL. */
+struct prb_core_places {
+	const char *exe;	  /**< the executable */
+	const char *sysroot;	  /**< folder below which all paths of the core are looked for */
+	const char *library_path; /**< folders with libraries, divided by colons */
+};
+
+struct prb_error *prb_target_open_core_in(const char *path, const struct prb_core_places *places,
+					  struct prb_target **ret) PRB_MUST_CHECK;
+
 /** Opens a snapshot file. */
 struct prb_error *prb_target_open_snapshot(const char *path,
 					   struct prb_target **ret) PRB_MUST_CHECK;

@@ -9,6 +9,7 @@
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/pool.h"
+#include "dwarf/core/core.h"
 #include "dwarf/proc/task.h"
 #include "dwarf/snapshot/snapshot.h"
 #include "injector/capture.h"
@@ -349,6 +350,35 @@ static struct prb_error *fill_idle(struct maker *m)
 	return prb_idle_fill(c->target, c->dump, wanted);
 }
 
+static bool is_said(const struct prb_dump *dump, const char *text)
+{
+	char *const *warning;
+
+	prb_vec_each (warning, &dump->warnings)
+		if (!strncmp(*warning, text, strlen(text)))
+			return true;
+	return false;
+}
+
+/* Files that hold what a core lacks. */
+static struct prb_error *warn_missing(struct prb_dump *dump, const struct prb_target *target)
+{
+	enum { MAX_NAMED = 8 };
+	const char *reason;
+	unsigned named = 0;
+
+	for (size_t i = 0; (reason = prb_core_missing(target, i)); i++) {
+		if (is_said(dump, reason))
+			continue;
+		if (++named > MAX_NAMED)
+			return warn(dump, strdup("more files are missing; '-v' names all"));
+		PRB_TRY(warn(dump, prb_format("%s, and the core file lacks what was mapped from "
+					      "it; --sysroot or --library-path says where it is",
+					      reason)));
+	}
+	return NULL;
+}
+
 static struct prb_error *make(struct maker *m)
 {
 	struct prb_capture *c = &m->capture;
@@ -368,6 +398,7 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(describe(m));
 	if (c->options->source)
 		PRB_TRY(prb_source_fill(c->target, c->dump));
+	PRB_TRY(warn_missing(c->dump, c->target));
 	prb_modules_remember(c->modules);
 	if (c->target->recorder)
 		prb_recorder_pages(c->target->recorder, 0, m->view);

@@ -122,16 +122,33 @@ static struct prb_error *open_socket(const char *path, struct prb_target **ret)
 
 struct prb_error *prb_spec_open(const char *text, const char *exe, struct prb_target **ret)
 {
+	return prb_spec_open_in(text, &(struct prb_core_places){.exe = exe}, ret);
+}
+
+struct prb_error *prb_spec_refuse_places(const char *text, const struct prb_core_places *places)
+{
+	const char *option = places->exe	    ? "--exe"
+			     : places->sysroot	    ? "--sysroot"
+			     : places->library_path ? "--library-path"
+						    : NULL;
+
+	return option ? prb_error_create(PRB_ERROR_USAGE,
+					 "%s is for core files, and '%.200s' is none", option, text)
+		      : NULL;
+}
+
+struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_places *places,
+				   struct prb_target **ret)
+{
 	enum prb_spec_kind kind = prb_spec_kind(text);
 
-	if (exe && kind != PRB_SPEC_CORE)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--exe is for core files, and '%.200s' is none", text);
+	if (kind != PRB_SPEC_CORE)
+		PRB_TRY(prb_spec_refuse_places(text, places));
 	switch (kind) {
 	case PRB_SPEC_PID:
 		return open_pid(text, ret);
 	case PRB_SPEC_CORE:
-		return prb_target_open_core(text, exe, ret);
+		return prb_target_open_core_in(text, places, ret);
 	case PRB_SPEC_SNAPSHOT:
 		return prb_target_open_snapshot(text, ret);
 	case PRB_SPEC_REGEX:

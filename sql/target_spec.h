@@ -34,6 +34,14 @@ enum prb_spec_kind prb_spec_kind(const char *text);
 struct prb_error *prb_spec_open(const char *text, const char *exe,
 				struct prb_target **ret) PRB_MUST_CHECK;
 
+/** The error for a target that is no core, if @p places has something that only cores take. */
+struct prb_error *prb_spec_refuse_places(const char *text,
+					 const struct prb_core_places *places) PRB_MUST_CHECK;
+
+/** The same as prb_spec_open(), with all that may be known of where a core's files are. */
+struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_places *places,
+				   struct prb_target **ret) PRB_MUST_CHECK;
+
 /**
  * Appends the pids of all processes that the name or /regex/ @p text matches. PRB_ERROR_USAGE if
  * it is of another form, PRB_ERROR_NO_PROCESS if there are none.

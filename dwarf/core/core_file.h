@@ -59,7 +59,8 @@ struct core {
 	int fd;
 	char *path;		 /**< for messages */
 	char *exe;		 /**< path of the program as the core tells it, "" if it does not */
-	char *exe_override;	 /**< from the user, or NULL */
+	char *exe_override;	 /**< from the user, or NULL; the same for the next two */
+	char *sysroot, *library_path;
 	struct prb_rights owner; /**< of the file: whose word the paths in it are */
 	uint64_t file_size;
 
@@ -101,9 +102,13 @@ const struct core_segment *core_segment_at(struct core *core, uint64_t address);
 void core_mem_init(struct core *core);
 void core_mem_deinit(struct core *core);
 
-/** Opens the local file behind a mapping, if it is the same build. */
+/** Opens the local file behind a mapping, if it is the same build (core_search.c). */
 struct prb_error *core_open_map(struct core *core, const struct prb_map *map,
 				int *ret_fd) PRB_MUST_CHECK;
+
+/** Opens a file that was not mapped, below the sysroot if it is there. */
+struct prb_error *core_open_other(const struct core *core, const char *path,
+				  int *ret_fd) PRB_MUST_CHECK;
 
 /** Makes up the text of "maps" from segments and mapped files. */
 void core_make_maps(struct core *core, struct prb_str *ret);

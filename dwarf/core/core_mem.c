@@ -200,23 +200,3 @@ void core_mem_deinit(struct core *core)
 	}
 	prb_vec_free(&core->locals);
 }
-
-struct prb_error *core_open_map(struct core *core, const struct prb_map *map, int *ret_fd)
-{
-	struct prb_local_file file = {
-		.path = map->path,
-		.mem = &core->stored,
-		.rights = &core->owner,
-		.believed_until = core->target.time,
-	};
-
-	if (core->exe_override && !strcmp(map->path, core->exe)) {
-		file.path = core->exe_override;
-		file.rights = NULL;
-	}
-	if (!prb_local_file_base(&core->target.maps, map, &file.base))
-		return prb_error_create(PRB_ERROR_NOT_FOUND,
-					"where the file %s begins in memory is not known",
-					map->path);
-	return prb_local_file_open(&file, ret_fd);
-}

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/log.h"
@@ -32,7 +33,7 @@ static struct prb_error *core_open_path(struct prb_target *t, const char *path, 
 	prb_vec_each (map, &t->maps.list)
 		if (!strcmp(map->path, path))
 			return core_open_map(core, map, ret_fd);
-	return prb_rights_open(&core->owner, -1, path, ret_fd);
+	return core_open_other(core, path, ret_fd);
 }
 
 static struct prb_error *core_open_mapping(struct prb_target *t, const struct prb_map *map,
@@ -64,6 +65,8 @@ static void core_destroy(struct prb_target *t)
 	free(core->path);
 	free(core->exe);
 	free(core->exe_override);
+	free(core->sysroot);
+	free(core->library_path);
 	if (core->fd >= 0)
 		close(core->fd);
 	free(core);
@@ -134,8 +137,51 @@ static void tell(const struct core *core)
 		core->threads.count, core->segments.count, core->mappings.count, core->info.signal);
 }
 
-static struct prb_error *open_core(struct core *core, const char *path, const char *exe)
+static struct prb_error *check_folder(const char *option, const char *path)
 {
+	struct stat stat_;
+
+	if (stat(path, &stat_))
+		return prb_error_os(errno, "%s %s", option, path);
+	if (!S_ISDIR(stat_.st_mode))
+		return prb_error_create(PRB_ERROR_USAGE, "%s %s: it is no folder", option, path);
+	return NULL;
+}
+
+/* All folders of a list that colons divide. */
+static struct prb_error *check_folders(const char *list)
+{
+	prb_auto_free char *copy = strdup(list);
+
+	if (!copy)
+		return prb_error_nomem();
+	for (char *rest = copy, *folder; (folder = strsep(&rest, ":"));)
+		if (*folder)
+			PRB_TRY(check_folder("--library-path", folder));
+	return NULL;
+}
+
+static struct prb_error *take_places(struct core *core, const struct prb_core_places *places)
+{
+	if (places->sysroot) {
+		PRB_TRY(check_folder("--sysroot", places->sysroot));
+		core->sysroot = realpath(places->sysroot, NULL);
+		if (!core->sysroot)
+			return prb_error_os(errno, "--sysroot %s", places->sysroot);
+	}
+	if (places->library_path) {
+		PRB_TRY(check_folders(places->library_path));
+		core->library_path = strdup(places->library_path);
+		if (!core->library_path)
+			return prb_error_nomem();
+	}
+	return NULL;
+}
+
+static struct prb_error *open_core(struct core *core, const char *path,
+				   const struct prb_core_places *places)
+{
+	PRB_TRY(take_places(core, places));
 	PRB_TRY(core_file_open(core, path));
 	PRB_TRY(core_notes_parse(core));
 	if (!core->segments.count && !core->threads.count)
@@ -144,17 +190,18 @@ static struct prb_error *open_core(struct core *core, const char *path, const ch
 	core_mem_init(core);
 	PRB_TRY(prb_target_refresh_maps(&core->target));
 	PRB_TRY(find_exe(core));
-	if (exe) {
-		core->exe_override = realpath(exe, NULL);
+	if (places->exe) {
+		core->exe_override = realpath(places->exe, NULL);
 		if (!core->exe_override)
-			return prb_error_os(errno, "cannot open %s", exe);
+			return prb_error_os(errno, "cannot open %s", places->exe);
 		PRB_TRY(check_exe(core));
 	}
 	tell(core);
 	return NULL;
 }
 
-struct prb_error *prb_target_open_core(const char *path, const char *exe, struct prb_target **ret)
+struct prb_error *prb_target_open_core_in(const char *path, const struct prb_core_places *places,
+					  struct prb_target **ret)
 {
 	struct core *core = calloc(1, sizeof(*core));
 
@@ -164,7 +211,7 @@ struct prb_error *prb_target_open_core(const char *path, const char *exe, struct
 	core->target.ops = &core_ops;
 	core->target.kind = PRB_TARGET_CORE;
 
-	struct prb_error *err = open_core(core, path, exe);
+	struct prb_error *err = open_core(core, path, places);
 	if (err) {
 		prb_maps_deinit(&core->target.maps);
 		core_destroy(&core->target);
@@ -172,6 +219,11 @@ struct prb_error *prb_target_open_core(const char *path, const char *exe, struct
 	}
 	*ret = &core->target;
 	return NULL;
+}
+
+struct prb_error *prb_target_open_core(const char *path, const char *exe, struct prb_target **ret)
+{
+	return prb_target_open_core_in(path, &(struct prb_core_places){.exe = exe}, ret);
 }
 
 const struct prb_core_info *prb_core_info(const struct prb_target *t)

@@ -371,6 +371,13 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 					 (unsigned long long)core->missing_bytes,
 					 core->missing_segments),
 			"the file was cut off; see the limit for cores (ulimit -c) and the disk");
+	const char *missing = prb_core_missing(finder->modules->target, 0);
+	if (missing)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "no Python can be found in what there is of this core: %s",
+					 missing),
+			"--exe, --sysroot or --library-path says where the program's files are");
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python process"),
 		"'probing list' shows the Python processes, and --subprocesses "
