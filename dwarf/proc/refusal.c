@@ -42,6 +42,10 @@ bool prb_process_readable(pid_t pid)
 static struct prb_error *hint_capability(struct prb_error *err,
 					 const struct prb_refusal_facts *facts)
 {
+	/* Root here would have it. */
+	if (facts->container && facts->ours.uid[1] && facts->ours.bounding & sys_ptrace)
+		return prb_error_hint(err, "run as root in this container: sudo probing ..., or "
+					   "enter it as user 0 (docker exec -u 0)");
 	if (facts->container)
 		return prb_error_hint(err, "start the container with --cap-add SYS_PTRACE (in "
 					   "Kubernetes: securityContext.capabilities.add: "

@@ -239,6 +239,15 @@ static void test_rules(void **state)
 	f.container = true;
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "ptrace_scope is 1",
 		       "--cap-add SYS_PTRACE");
+	f.ours.bounding = capable; /* root of this container may do it */
+	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "ptrace_scope is 1",
+		       "run as root in this container");
+	f.theirs.uid[1] = 65534;
+	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION,
+		       "it runs as user 65534 and we are user 1000",
+		       "run as root in this container");
+	f.ours.bounding = 0;
+	f.theirs = f.ours;
 	f.ancestor = true; /* Yama lets ancestors: then it was something else */
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "security module", NULL);
 	f.confined = "docker-default (enforce)";
@@ -370,7 +379,7 @@ static void map_library(void *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+	if (fd < 0 || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 		_exit(95);
 }
 
