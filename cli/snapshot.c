@@ -85,7 +85,8 @@ static struct prb_error *write_to_stdout(struct recording *r)
 		return prb_error_os(errno, "cannot make a file in memory");
 	PRB_TRY(prb_recorder_write_to(r->recorder, r->target, fd, "the snapshot"));
 	PRB_TRY(copy_to_stdout(fd));
-	fprintf(stderr, "-: %zu threads of %d\n", r->threads, (int)r->target->pid);
+	fprintf(stderr, "-: %zu thread%s of %d\n", r->threads, r->threads == 1 ? "" : "s",
+		(int)r->target->pid);
 	return NULL;
 }
 
@@ -110,7 +111,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(prb_recorder_write_to(r.recorder, r.target, file.fd, file.temporary));
 	PRB_TRY(prb_new_file_finish(&file));
 	prb_text_escape(&line, prb_str_text(&name));
-	prb_str_printf(&line, ": %zu threads of %d\n", r.threads, (int)r.target->pid);
+	prb_str_printf(&line, ": %zu thread%s of %d\n", r.threads, r.threads == 1 ? "" : "s",
+		       (int)r.target->pid);
 	return prb_output(&line);
 }
 

@@ -245,6 +245,14 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 	return NULL;
 }
 
+struct prb_error *prb_capture_ended(const struct prb_capture_thread *thread)
+{
+	return prb_error_create(PRB_ERROR_NO_PROCESS,
+				thread->task->state == 'Z'
+					? "it has ended, and the process goes on without it"
+					: "it ended while it was read");
+}
+
 /* The thread is gone, or cannot be stopped: that is the thread's error, not the dump's. */
 static struct prb_error *refuse_thread(struct prb_capture *c, struct prb_capture_thread *thread,
 				       struct prb_error *err)
@@ -254,7 +262,8 @@ static struct prb_error *refuse_thread(struct prb_capture *c, struct prb_capture
 	prb_dump_frames_clear(out);
 	if (err->code == PRB_ERROR_NO_PROCESS) {
 		prb_error_destroy(err);
-		err = prb_error_create(PRB_ERROR_NO_PROCESS, "it ended while it was read");
+		err = prb_capture_ended(thread);
+		out->ended = true;
 	}
 	struct prb_error *mine = set_error(&out->error, err);
 	prb_error_destroy(err);

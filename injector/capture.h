@@ -86,6 +86,10 @@ void prb_capture_share(struct prb_capture *c, struct prb_mem *mem);
 struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
 					  struct prb_mem *mem) PRB_MUST_CHECK;
 
+/** Why a thread that is gone has no stack. */
+struct prb_error *prb_capture_ended(const struct prb_capture_thread *thread) PRB_MUST_CHECK
+	__attribute__((returns_nonnull));
+
 /** Ends what was walked. */
 void prb_capture_clear(struct prb_capture_thread *thread);
 

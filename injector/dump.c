@@ -315,11 +315,43 @@ static int compare_threads(const void *a, const void *b, void *pid)
 	return x->interpreter < y->interpreter ? -1 : x->interpreter > y->interpreter;
 }
 
+static void free_thread(struct prb_dump_thread *thread)
+{
+	prb_dump_frames_clear(thread);
+	free(thread->name);
+	free(thread->os_name);
+	free(thread->waits_for);
+	free(thread->error);
+}
+
+/* A thread of the agent that has done what it was started for; nobody asked about it. */
+static bool is_ended_helper(const struct prb_dump_thread *thread)
+{
+	return thread->ended && thread->os_name &&
+	       !strncmp(thread->os_name, PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+}
+
+static void drop_ended_helpers(struct prb_dump *dump)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < dump->threads.count; i++) {
+		struct prb_dump_thread *thread = &dump->threads.items[i];
+
+		if (is_ended_helper(thread))
+			free_thread(thread);
+		else
+			dump->threads.items[kept++] = *thread;
+	}
+	dump->threads.count = kept;
+}
+
 static void finish(struct maker *m)
 {
 	struct prb_dump *dump = m->capture.dump;
 	struct prb_dump_thread *thread;
 
+	drop_ended_helpers(dump);
 	dump->main_tid = m->main_tid;
 	prb_vec_each (thread, &dump->threads) {
 		/* Frozen threads stand still at the same time. */
@@ -456,13 +488,8 @@ void prb_dump_destroy(struct prb_dump *dump)
 
 	if (!dump)
 		return;
-	prb_vec_each (thread, &dump->threads) {
-		prb_dump_frames_clear(thread);
-		free(thread->name);
-		free(thread->os_name);
-		free(thread->waits_for);
-		free(thread->error);
-	}
+	prb_vec_each (thread, &dump->threads)
+		free_thread(thread);
 	prb_vec_free(&dump->threads);
 	prb_vec_each (text, &dump->argv)
 		free(*text);

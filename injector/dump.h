@@ -84,6 +84,7 @@ struct prb_dump_thread {
 	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
 	const char *gil;     /**< "holds", "waits", or NULL; static */
 	bool gc;	     /**< collecting garbage */
+	bool ended;	     /**< it is no more: `error` says so */
 	enum prb_read_kind read;
 	double pause_us;		       /**< how long we stopped it */
 	char *error;			       /**< why there are no (more) frames, or NULL */

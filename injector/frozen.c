@@ -131,7 +131,8 @@ static struct prb_error *copy_thread(struct frozen *f, struct prb_capture_thread
 	prb_error_destroy(err);
 	prb_capture_clear(thread);
 	thread->regs.known = 0;
-	thread->frames_error = prb_error_create(PRB_ERROR_NO_PROCESS, "it ended while it was read");
+	thread->frames_error = prb_capture_ended(thread);
+	prb_capture_out(f->capture, thread)->ended = true;
 	return NULL;
 }
 

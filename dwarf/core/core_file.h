@@ -57,9 +57,9 @@ struct core {
 	struct prb_target target;
 	struct prb_core_info info;
 	int fd;
-	char *path;		 /**< for messages */
-	char *exe;		 /**< path of the program as the core tells it, "" if it does not */
-	char *exe_override;	 /**< from the user, or NULL; the same for the next two */
+	char *path;	    /**< for messages */
+	char *exe;	    /**< path of the program as the core tells it, "" if it does not */
+	char *exe_override; /**< from the user, or NULL; the same for the next two */
 	char *sysroot, *library_path;
 	struct prb_rights owner; /**< of the file: whose word the paths in it are */
 	uint64_t file_size;

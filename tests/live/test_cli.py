@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import environment
 import support
 
 COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
@@ -488,6 +489,24 @@ def test_list(probing, target):
         assert found["ppid"] == os.getpid() and found["unreadable"] is None
         assert found["argv"][-1].endswith("threads.py")
         assert "python_parent" not in found
+
+
+def test_a_first_thread_that_has_ended(probing, newest):
+    with support.Program([newest.exe, environment.PROGRAMS / "leader_ends.py"],
+                         env=newest.env) as process:
+        assert process.line() == "ready"
+        environment.wait_until(
+            lambda: support.thread_status(process.pid)["State"].startswith("Z"), 60)
+        result = probing(process.pid, "debug", "--dump")
+        assert result.code == OK and "it has ended, and the process goes on" in result.out, result
+        assert "rest" in result.out
+
+
+def test_snapshot_of_one_thread(probing, target, tmp_path):
+    process = target("sleeper.py")
+    path = tmp_path / "one.snapshot"
+    result = probing(process.pid, "snapshot", "-o", path)
+    assert result.out == "%s: 1 thread of %d\n" % (path, process.pid), result
 
 
 def test_list_tree(probing, target, newest):
