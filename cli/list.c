@@ -15,6 +15,7 @@
 #include "dwarf/base/text.h"
 #include "dwarf/cpython/python.h"
 #include "dwarf/proc/process.h"
+#include "injector/tasks.h"
 #include "sql/command_line.h"
 
 enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };
@@ -259,15 +260,63 @@ static struct prb_error *show_json(const struct rows *rows, bool tree)
 	return prb_output(&text);
 }
 
+/** Where the cheap way tells no patch release. */
+static struct prb_error *ask_release(struct prb_target *target, struct prb_modules *modules,
+				     struct prb_python_identity *identity)
+{
+	struct prb_pythons pythons = {};
+	struct prb_view *view;
+
+	PRB_TRY(prb_view_create(target->mem, &view));
+
+	struct prb_error *err = prb_pythons_find(modules, view, &pythons);
+	if (!err)
+		snprintf(identity->version, sizeof(identity->version), "%s",
+			 pythons.list.items[0]->version);
+	prb_pythons_deinit(&pythons);
+	prb_view_destroy(view);
+	return err;
+}
+
+static bool has_release(const char *version)
+{
+	const char *dot = strchr(version, '.');
+
+	return dot && strchr(dot + 1, '.');
+}
+
+/** How many of its threads are the agent's. */
+static unsigned count_agent_threads(struct prb_target *target)
+{
+	prb_auto_str struct prb_str tids = {};
+	unsigned count = 0;
+
+	prb_error_destroy(prb_target_list(target, &tids, "task"));
+	for (char *at = tids.data, *end; at && *at; at = end + (*end == '\n')) {
+		prb_auto_str struct prb_str name = {};
+		long tid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		prb_error_destroy(prb_target_read_file(target, &name, "task/%d/comm", (int)tid));
+		count += !strncmp(prb_str_text(&name), PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+	}
+	return count;
+}
+
 /** The version as the process itself has it; names of files tell no patch release, if any. */
 static struct prb_error *ask_version(struct prb_target *target, struct prb_python_process *p)
 {
 	struct prb_modules *modules;
-	struct prb_python_identity identity;
+	struct prb_python_identity identity = {};
 
 	PRB_TRY(prb_modules_create(target, &modules));
 
 	struct prb_error *err = prb_python_identify(modules, &identity);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = ask_release(target, modules, &identity);
+	else if (!err && !has_release(identity.version))
+		prb_error_destroy(ask_release(target, modules, &identity));
 	prb_modules_destroy(modules);
 	PRB_TRY(err);
 
@@ -293,6 +342,9 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 			err = ask_version(target, p);
 			rows->agents[i] = prb_agent_seek(seeker, target);
 			prb_pause_state_find(target, &rows->pauses[i]);
+			if (rows->agents[i] != PRB_AGENT_NONE)
+				p->process.threads -=
+					PRB_MIN(p->process.threads, count_agent_threads(target));
 			prb_target_destroy(target);
 		}
 		if (rows->agents[i] != PRB_AGENT_NONE)

@@ -177,11 +177,32 @@ static enum verdict judge_executable(struct lister *l, pid_t pid)
 	return verdict;
 }
 
-/* Looks for a libpython among the mapped files; gives its version, if its name has one. */
-static bool maps_libpython(pid_t pid, char **ret_version)
+/*
+ * The path of a libpython in @p text, lines of maps, whose mapping may be executed: others have
+ * the file mapped to read its symbols, as we do. NULL if there is none.
+ */
+static const char *find_loaded(const char *text, size_t length)
 {
 	static const char library[] = "/libpython";
-	enum { CHUNK = 1 << 16, OVERLAP = 64 };
+	const char *end = text + length, *at = text, *found;
+
+	while ((found = memmem(at, (size_t)(end - at), library, sizeof(library) - 1))) {
+		const char *line = memrchr(text, '\n', (size_t)(found - text));
+		const char *mode;
+
+		line = line ? line + 1 : text;
+		mode = memchr(line, ' ', (size_t)(found - line));
+		if (mode && found - mode > 4 && mode[3] == 'x')
+			return found;
+		at = found + 1;
+	}
+	return NULL;
+}
+
+/* Looks for a libpython among the loaded files; gives its version, if its name has one. */
+static bool maps_libpython(pid_t pid, char **ret_version)
+{
+	enum { CHUNK = 1 << 16, OVERLAP = 4096 + 128 /* a line */ };
 	prb_auto_close int fd = prb_proc_open(pid, "maps");
 	char text[OVERLAP + CHUNK];
 	size_t kept = 0, total = 0;
@@ -192,8 +213,10 @@ static bool maps_libpython(pid_t pid, char **ret_version)
 		if (n <= 0)
 			return false;
 		size_t length = kept + (size_t)n;
-		if (memmem(text, length, library, sizeof(library) - 1)) {
-			*ret_version = version_in(text, length, library);
+		const char *found = find_loaded(text, length);
+		if (found) {
+			*ret_version =
+				version_in(found, length - (size_t)(found - text), "/libpython");
 			return true;
 		}
 		total += (size_t)n;

@@ -491,6 +491,37 @@ def test_list(probing, target):
         assert "python_parent" not in found
 
 
+@pytest.mark.parametrize("interpreter", support.one_per_version(), ids=repr)
+def test_list_tells_the_patch_release(probing, target, interpreter):
+    process = target("sleeper.py", interpreter=interpreter)
+    found = next(p for p in dumped(probing("list", "--json")) if p["pid"] == process.pid)
+    assert found["version"] == interpreter.full_version, found
+
+
+def test_list_leaves_out_who_reads_a_libpython(probing, tmp_path):
+    """A tool that has a libpython mapped to read its symbols, as probing has, is no Python."""
+    library = tmp_path / "libpython3.12.so.1.0"
+    library.write_bytes(b"\0" * 4096)
+    with support.Program([environment.build("maps_file.c", "maps_file"), library]) as reader:
+        assert reader.line() == "ready"
+        with open("/proc/%d/maps" % reader.pid, encoding="utf-8") as maps:
+            assert str(library) in maps.read()
+        assert reader.pid not in [p["pid"] for p in dumped(probing("list", "--json"))]
+
+
+def test_threads_of_the_agent(probing, target):
+    """They are not counted in the list; those that have done their work are not in dumps."""
+    process = target("threads.py")
+    before = next(p for p in dumped(probing("list", "--json")) if p["pid"] == process.pid)
+    for _ in range(support.count(10, 200)):
+        assert probing(process.pid, "eval", "1 + 1").code == OK
+        for thread in support.dump(process.pid)["threads"]:
+            assert not (thread["os_name"].startswith("probing-") and thread["error"]), thread
+    after = next(p for p in dumped(probing("list", "--json")) if p["pid"] == process.pid)
+    assert after["agent"] == "running" and len(support.thread_ids(process.pid)) > before["threads"]
+    assert after["threads"] == before["threads"] == 5
+
+
 def test_a_first_thread_that_has_ended(probing, newest):
     with support.Program([newest.exe, environment.PROGRAMS / "leader_ends.py"],
                          env=newest.env) as process:
