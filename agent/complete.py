@@ -206,6 +206,8 @@ def candidates(line, names, builtins):
     elif dot:
         value = resolve(head.split("."), names, builtins)
         found = () if value is MISSING else names_of(value)
+    elif not word and line.endswith("["):
+        found = ()  # a key is meant, mostly of a dict, and not any name there is
     else:
         found = list(names) + list(builtins) + keywords()
     return [head + dot + name for name in chosen(found, start)[:MAX_CANDIDATES]]

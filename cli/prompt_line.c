@@ -50,6 +50,17 @@ static bool wait_for(int fd)
 }
 
 /**
+ * What readline gets when there is no character. A question of its own, such as whether to show all
+ * possibilities, takes nothing but an answer and would ask for ever: Ctrl-G ends that.
+ */
+static int no_char(int otherwise)
+{
+	enum { CTRL_G = 'G' & 0x1f };
+
+	return RL_ISSTATE(RL_STATE_MOREINPUT) ? CTRL_G : otherwise;
+}
+
+/**
  * A character from the terminal. Ctrl-C gives up what was typed: readline itself would go on with
  * it.
  */
@@ -68,11 +79,11 @@ static int get_char(FILE *stream)
 		if (got < 0 && errno == EAGAIN)
 			continue;
 		if (got == 0 || errno != EINTR)
-			return EOF;
+			return no_char(EOF);
 		rl_check_signals();
 		if (prb_interrupted()) {
 			rl_replace_line("", 0);
-			return '\n';
+			return no_char('\n');
 		}
 	}
 }

@@ -11,6 +11,9 @@ import termios
 import support
 
 
+MOST = 1 << 22  # bytes between two texts that are waited for
+
+
 def environment(**more):
     kept = {key: value for key, value in os.environ.items()
             if not key.startswith("PROBING_") and key not in ("NO_COLOR", "COLUMNS", "LINES")}
@@ -39,6 +42,7 @@ class Terminal:
         except OSError:
             chunk = b""
         self.printed += chunk
+        assert len(self.printed) < MOST, "it prints without end: %r" % self.printed[-200:]
         return bool(chunk)
 
     def until(self, text, timeout=20):

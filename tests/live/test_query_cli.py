@@ -558,3 +558,15 @@ def test_columns_of_tables(probing):
 def test_unknown_table(probing):
     fails(probing("tables", "python.stack"), USAGE, "did you mean python.stacks?")
     fails(probing("tables", "nonsense_name"), USAGE, "'probing tables' lists them")
+
+
+def test_ctrl_c_at_a_question_of_the_prompt(tmp_path):
+    """Whether all possibilities are to be shown: it ends the question, and the line."""
+    with prompt(tmp_path) as terminal:
+        for _ in range(2):
+            terminal.send("SELECT \t\t")
+            terminal.until("possibilities? (y or n)")
+            terminal.send("\x03")
+            asked = terminal.until("probing> ", 60)
+            assert asked.count("\a") < 5, asked
+        assert "42" in enter(terminal, "SELECT 6 * 7 AS answer;")

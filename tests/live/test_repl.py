@@ -571,3 +571,28 @@ def test_wrong_words(newest, target, probing):
     assert agent.ours(process.pid) == []
     assert probing("repl", process.pid).code == OK
     assert probing("r", "-p", process.pid).code == OK
+
+
+def test_ctrl_c_at_a_question_of_the_prompt(target, newest, tmp_path):
+    """Whether all possibilities are to be shown: it ends the question, and the line."""
+    process = target("evaluated.py", "idle")
+    with Prompt(process, tmp_path) as prompt:
+        for end in ("\x03", "n", "\x03"):
+            prompt.send("print(\t\t")
+            prompt.until("possibilities? (y or n)")
+            prompt.send(end)
+            asked = prompt.until(prompt.first, 60)
+            assert asked.count("\a") < 5, asked
+            if end == "n":
+                prompt.send("\x03")
+                prompt.until(prompt.first)
+        assert prompt.enter("6 * 7") == "42\n"
+        prompt.leave()
+
+
+def test_no_list_of_names_for_a_key(target, newest, probing):
+    process = target("evaluated.py", "idle")
+    with Client(agent.load(probing, process.pid)) as client:
+        assert len(client.complete("print(")) > 100
+        assert client.complete("os.environ[") == []
+        assert "print" in client.complete("os.environ[pri")
