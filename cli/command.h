@@ -128,6 +128,9 @@ extern const struct prb_option prb_hidden_options[];
 /** A command by name or alias, or NULL. */
 const struct prb_command *prb_command_find(const char *name);
 
+/** Whether people who know other programs, or other versions, take the word for a command. */
+bool prb_command_is_foreign(const char *name);
+
 /** The error for a word that is no command, with the names that are nearest to it. */
 struct prb_error *prb_command_unknown(const char *name) PRB_MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "dwarf/base/checked.h"
 #include "dwarf/base/str.h"
 #include "dwarf/base/words.h"
 
@@ -12,6 +13,7 @@
 const struct prb_command *const prb_commands[] = {
 	&prb_command_debug,
 	&prb_command_backtrace,
+	&prb_command_dump,
 	&prb_command_list,
 	&prb_command_query,
 	&prb_command_tables,
@@ -85,12 +87,56 @@ static bool resembles(const char *name, const struct prb_command *command)
 	return false;
 }
 
+/** What people type who know other programs, or what a later version has. */
+static const struct {
+	const char *name;
+	bool later; /**< there is no such thing in this version */
+	const char *hint;
+} foreign[] = {
+	{"stack", false, "'probing PID backtrace' shows the main thread, 'probing PID dump' all"},
+	{"stacks", false, "'probing PID dump' shows the stacks of all threads"},
+	{"threads", false, "'probing PID dump' shows all threads"},
+	{"attach", false,
+	 "nothing has to be attached: 'probing PID dump' looks at it, 'probing PID repl' is a "
+	 "prompt in it, 'probing PID debug --dap' is for an editor"},
+	{"ps", false, "'probing list' lists the Python processes"},
+	{"exec", false, "'probing PID eval CODE' runs code"},
+	{"run", false, "'probing PID eval CODE' runs code"},
+	{"record", true, "'probing PID snapshot' records one instant"},
+	{"top", true, "'probing PID query --watch 1s SQL' shows a query again and again"},
+	{"perf", true, NULL},
+	{"performance", true, NULL},
+	{"flamegraph", true, NULL},
+	{"memory", true,
+	 "'probing PID query \"SELECT * FROM python.types\"' counts objects by type"},
+	{"config", true, NULL},
+	{"cluster", true, NULL},
+};
+
+static size_t find_foreign(const char *name)
+{
+	size_t i = 0;
+
+	while (i < PRB_ARRAY_SIZE(foreign) && strcmp(foreign[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+bool prb_command_is_foreign(const char *name)
+{
+	return find_foreign(name) < PRB_ARRAY_SIZE(foreign);
+}
+
 struct prb_error *prb_command_unknown(const char *name)
 {
-	struct prb_error *err =
-		prb_error_create(PRB_ERROR_USAGE, "there is no command '%.100s'", name);
+	size_t known = find_foreign(name);
+	bool later = known < PRB_ARRAY_SIZE(foreign) && foreign[known].later;
+	struct prb_error *err = prb_error_create(PRB_ERROR_USAGE, "there is no command '%.100s'%s",
+						 name, later ? " in this version" : "");
 	prb_auto_str struct prb_str near = {};
 
+	if (known < PRB_ARRAY_SIZE(foreign) && foreign[known].hint)
+		return prb_error_hint(err, "%s", foreign[known].hint);
 	for (const struct prb_command *const *c = prb_commands; *c; c++)
 		if (resembles(name, *c))
 			prb_str_printf(&near, "%s'%s'", near.length ? " or " : "", (*c)->name);

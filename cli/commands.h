@@ -9,6 +9,7 @@
 
 extern const struct prb_command prb_command_debug;
 extern const struct prb_command prb_command_backtrace;
+extern const struct prb_command prb_command_dump;
 extern const struct prb_command prb_command_list;
 extern const struct prb_command prb_command_query;
 extern const struct prb_command prb_command_tables;

@@ -107,9 +107,14 @@ static void put_bash_values(struct prb_str *s, enum prb_completion what)
 	}
 }
 
-/** True if the letter means another thing, with a value, in front of the command. */
-static bool hides_global(const struct prb_option *option)
+/**
+ * True if the letter means another thing, with a value, in front of the command, and never that
+ * behind it.
+ */
+static bool hides_global(const struct prb_command *command, const struct prb_option *option)
 {
+	if (command->target_use == PRB_TARGET_ONE)
+		return false;
 	for (const struct prb_option *o = prb_global_options; o->name; o++)
 		if (o->letter && o->letter == option->letter)
 			return o->value != NULL;
@@ -122,7 +127,7 @@ static void put_bash_value_case(struct prb_str *s, const struct prb_command *com
 {
 	const char *scope = command ? command->name : "*";
 
-	if (!option->value && !(command && hides_global(option)))
+	if (!option->value && !(command && hides_global(command, option)))
 		return;
 	prb_str_printf(s, "\t%s:--%s", scope, option->name);
 	if (option->letter)

@@ -59,7 +59,7 @@ const struct prb_command prb_command_debug = {
 		(const struct prb_option[]){
 			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump)},
-			{"pause", 0, PRB_OPTION_FLAG, NULL,
+			{"pause", 'p', PRB_OPTION_FLAG, NULL,
 			 "Have all Python stand still, to be looked at", PRB_COMPLETE_NOTHING,
 			 offsetof(struct debug_settings, do_pause)},
 			{"max", 0, PRB_OPTION_SECONDS, "TIME",

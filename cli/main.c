@@ -72,7 +72,13 @@ static struct prb_error *find_command(const struct prb_option_scopes *scopes, ch
 	if (second >= count)
 		return NULL;
 	inv->command = prb_command_find(words[second]);
-	return inv->command ? NULL : prb_command_unknown(words[second]);
+	if (inv->command)
+		return NULL;
+	/* "probing stack 4242", "probing record -o FILE": the command is what comes first. */
+	if (prb_command_is_foreign(words[first]) ||
+	    (looks_like_target(words[second]) && !looks_like_target(words[first])))
+		return prb_command_unknown(words[first]);
+	return prb_command_unknown(words[second]);
 }
 
 /** There is no command: either none is needed, or what is wrong is said. */
@@ -91,12 +97,16 @@ static struct prb_error *parse_without_command(const struct prb_option_scopes *p
 	return no_command(target);
 }
 
-/** Options may stand on both sides of the command; a letter means on each side what is nearer. */
+/**
+ * Options may stand on both sides of the command. A letter means on each side what is nearer, but
+ * names the target while that is not known.
+ */
 static struct prb_error *parse_around_command(char **words, size_t count, size_t at,
 					      struct invocation *inv)
 {
 	const struct prb_option_scope global = {prb_global_options, &inv->global};
 	const struct prb_option_scope own = {inv->command->options, inv->settings};
+	bool wants_target = inv->command->target_use == PRB_TARGET_ONE;
 	char name[64];
 	size_t positional;
 
@@ -108,9 +118,13 @@ static struct prb_error *parse_around_command(char **words, size_t count, size_t
 	if (positional)
 		inv->word_target = words[0];
 	inv->words = words + at + 1;
+	/* While the target is not known, a letter that could name it does: "debug -p 4242". */
+	wants_target &= !inv->word_target && !inv->global.pid && !inv->global.targets.count;
 	return prb_options_parse(
-		&(struct prb_option_scopes){(const struct prb_option_scope[]){own, global, {}},
-					    name},
+		&(struct prb_option_scopes){
+			(const struct prb_option_scope[]){
+				wants_target ? global : own, wants_target ? own : global, {}},
+			name},
 		inv->words, count - at - 1, &inv->word_count);
 }
 

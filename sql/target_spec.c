@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "sql/command_line.h"
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/core/core.h"
 #include "dwarf/snapshot/snapshot.h"
@@ -94,6 +95,18 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 				text);
 }
 
+/** A name that files of ours have: a missing one is what is meant then. */
+static bool is_file_name(const char *text)
+{
+	static const char *const ends[] = {".snapshot", ".snap", ".core"};
+	size_t length = strlen(text);
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)
+		if (length > strlen(ends[i]) && !strcmp(text + length - strlen(ends[i]), ends[i]))
+			return true;
+	return !strncmp(text, "core.", strlen("core."));
+}
+
 /** The kernel knows who listens. */
 static struct prb_error *open_socket(const char *path, struct prb_target **ret)
 {
@@ -156,7 +169,8 @@ struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_place
 	case PRB_SPEC_OTHER_FILE:
 		return open_other_file(text, ret);
 	case PRB_SPEC_NAME:
-		return open_match(text, false, ret);
+		return is_file_name(text) ? open_other_file(text, ret)
+					  : open_match(text, false, ret);
 	case PRB_SPEC_SOCKET:
 		return open_socket(text, ret);
 	case PRB_SPEC_REMOTE:

@@ -29,6 +29,9 @@ include tests/lint/module.mk tests/tools/module.mk tests/fuzz/module.mk tests/be
 .PHONY: check
 check: lint check-unit check-fuzz check-live ## all tests, in their short form
 
+.PHONY: test
+test: check ## the same
+
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS)
 

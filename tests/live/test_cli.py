@@ -13,7 +13,7 @@ import pytest
 import environment
 import support
 
-COMMANDS = ["debug", "backtrace", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
+COMMANDS = ["debug", "backtrace", "dump", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
             "resume", "step", "agent", "eject", "gdb", "lldb", "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
            "tables": ["tbl"],
