@@ -95,7 +95,8 @@ static void put_launch(const struct prb_target *t, const struct answer *answer)
 	       t->pid, prb_str_text(&host), answer->port);
 }
 
-static struct prb_error *show(const struct prb_target *t, const struct answer *answer)
+static struct prb_error *show(const struct prb_target *t, const struct prb_address *asked,
+			      const struct answer *answer)
 {
 	bool begun = !strcmp(answer->word, "listening");
 	prb_auto_str struct prb_str host = {}, version = {};
@@ -105,6 +106,9 @@ static struct prb_error *show(const struct prb_target *t, const struct answer *a
 	fprintf(stderr, "debugpy %s listens on %s, port %d, in process %d %s.\n",
 		prb_str_text(&version), prb_str_text(&host), answer->port, t->pid,
 		begun ? "until that ends" : "already");
+	if (!begun && asked->port && asked->port != answer->port)
+		prb_warn("debugpy listens at one address only: the one that was asked for is "
+			 "ignored");
 	if (begun)
 		fputs("Whoever can connect there can run code as its user.\n", stderr);
 	put_launch(t, answer);
@@ -132,7 +136,8 @@ static struct prb_error *judge(const struct prb_target *t, const struct answer *
 			      "--dap=127.0.0.1:0 takes any port that is free");
 }
 
-static struct prb_error *understand(const struct prb_target *t, const struct prb_str *said)
+static struct prb_error *understand(const struct prb_target *t, const struct prb_address *asked,
+				    const struct prb_str *said)
 {
 	struct answer answer = {.rest = ""};
 	const char *text = prb_str_text(said), *space = strchr(text, ' ');
@@ -142,11 +147,12 @@ static struct prb_error *understand(const struct prb_target *t, const struct prb
 		answer.rest = space + 1;
 	if ((!strcmp(answer.word, "listening") || !strcmp(answer.word, "already")) &&
 	    sscanf(answer.rest, "%253s %d %63s", answer.host, &answer.port, answer.version) == 3)
-		return show(t, &answer);
+		return show(t, asked, &answer);
 	return judge(t, &answer);
 }
 
-static struct prb_error *start(struct prb_target *t, const struct prb_str *code)
+static struct prb_error *start(struct prb_target *t, const struct prb_address *at,
+			       const struct prb_str *code)
 {
 	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
 	const struct prb_eval how = {.timeout = START_SECONDS, .patience = 1, .keep = true};
@@ -164,7 +170,7 @@ static struct prb_error *start(struct prb_target *t, const struct prb_str *code)
 		return prb_error_create(PRB_ERROR_FAILED, "debugpy failed in process %d: %.2000s",
 					t->pid, prb_str_text(&result.traceback));
 	PRB_TRY(prb_eval_judge(t, (int)t->pid, &how, &result));
-	return understand(t, &result.out);
+	return understand(t, at, &result.out);
 }
 
 struct prb_error *prb_dap(const struct prb_cli *cli, const char *address, const char *debugpy)
@@ -180,7 +186,7 @@ struct prb_error *prb_dap(const struct prb_cli *cli, const char *address, const 
 	if (code.failed)
 		return prb_error_nomem();
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
-	struct prb_error *err = start(t, &code);
+	struct prb_error *err = start(t, &at, &code);
 	prb_target_destroy(t);
 	return err;
 }

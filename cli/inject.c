@@ -10,6 +10,7 @@
 #include "cli/inject_library.h"
 #include "cli/output.h"
 #include "cli/serve_background.h"
+#include "cli/serve_known.h"
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/json.h"
@@ -148,6 +149,24 @@ static struct prb_error *tell_service(const struct prb_target *t,
 	return prb_output(&text);
 }
 
+/** Why it cannot listen at that address: the process is served there, mostly. */
+static struct prb_error *explain_address(const struct prb_target *t, const char *address,
+					 struct prb_error *err)
+{
+	prb_auto_str struct prb_str served = {};
+	const char *port = strrchr(address, ':'), *at;
+
+	prb_serve_known_find(t->pid, &served);
+	at = err && port && served.length ? strstr(prb_str_text(&served), port) : NULL;
+	if (!at || (at[strlen(port)] && at[strlen(port)] != ' '))
+		return err;
+	prb_error_destroy(err);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "process %d is served already, at %.200s",
+					       (int)t->pid, prb_str_text(&served)),
+			      "clients use that; 'probing %d agent stop' ends it", (int)t->pid);
+}
+
 /** Listens first, so that the process is left alone if that cannot be done. */
 static struct prb_error *serve(struct prb_target *t, const struct inject_settings *s,
 			       const char *token_file)
@@ -156,7 +175,8 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 	struct prb_inject_result result = {};
 	struct prb_token token;
 
-	PRB_TRY(prb_listener_open(listen_address(s), &listener));
+	PRB_TRY(explain_address(t, listen_address(s),
+				prb_listener_open(listen_address(s), &listener)));
 	PRB_TRY(prb_token_choose(token_file, &token));
 	PRB_TRY(inject_agent(t, &result));
 	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once));

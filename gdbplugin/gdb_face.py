@@ -45,6 +45,8 @@ class Gdb(Debugger):
     def tids(self):
         return [tid_of(thread) for thread in gdb.selected_inferior().threads()]
 
+    INTERRUPT = "interrupt -a"
+
     def all_stopped(self):
         # Each list of threads is a request to a gdbserver: facts() goes on with this one.
         self._threads = gdb.selected_inferior().threads()

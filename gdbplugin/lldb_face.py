@@ -54,6 +54,8 @@ class Lldb(Debugger):
     def tids(self):
         return [thread.GetThreadID() for thread in self.process()]
 
+    INTERRUPT = "process interrupt"
+
     def all_stopped(self):
         return self.process().GetState() in (lldb.eStateStopped, lldb.eStateCrashed,
                                              lldb.eStateSuspended)

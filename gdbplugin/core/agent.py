@@ -32,11 +32,13 @@ def check(debugger, control, what):
         raise Problem("%s needs a process, and this is a core file, where nothing can run: "
                       "'probing print' and 'probing query' read it" % what)
     need_process(debugger.pid())
-    if not debugger.all_stopped():
-        raise Problem("%s needs all threads stopped, and some run: 'interrupt' them first" % what)
+    # In non-stop mode, stopping all threads would not be enough.
     reason = control.obstacle()
     if reason:
         raise Problem("%s: %s" % (what, reason))
+    if not debugger.all_stopped():
+        raise Problem("%s needs all threads stopped, and some run: '%s' them first" % (
+            what, debugger.INTERRUPT))
     status = read_status(debugger)
     if status and re.search(rb"^Seccomp:\s*[12]$", status, re.M):
         raise Problem("%s: the process has a seccomp filter, which may kill it for the calls that "

@@ -61,6 +61,8 @@ class Debugger:
         it cannot be had. For as long as one command reads."""
         raise NotImplementedError
 
+    INTERRUPT = "interrupt"  # the debugger's command that stops the process
+
     def all_stopped(self):
         """Whether every thread of the process stands still."""
         raise NotImplementedError

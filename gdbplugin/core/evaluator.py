@@ -8,6 +8,7 @@ there on only ours.
 """
 
 import os
+import re
 import struct
 import time
 
@@ -217,6 +218,15 @@ class Evaluation:
                       "threads' shows who holds the GIL" % seconds)
 
 
+def describe_exception(line):
+    """What is said after a traceback, whose last line this is and was shown."""
+    missing = re.match(r"NameError: name '(\w+)' is not defined", line)
+    if missing:
+        return ("the code raised NameError: it runs in __main__, and not in the selected frame, of "
+                "which 'probing print %s' shows a variable" % missing.group(1))
+    return "the code raised " + line.partition(":")[0]
+
+
 def show(debugger, result):
     """Prints what came, and raises what went wrong."""
     text = "".join(part for _, part in result.parts)
@@ -224,6 +234,6 @@ def show(debugger, result):
         debugger.write(text if text.endswith("\n") else text + "\n")
     if result.outcome == RAISED:
         trace = "".join(part for kind, part in result.parts if kind == FRAME_TRACEBACK)
-        raise Problem("the code raised " + (trace.strip().splitlines() or ["an exception"])[-1])
+        raise Problem(describe_exception((trace.strip().splitlines() or ["an exception"])[-1]))
     if result.outcome != OK or result.text:
         raise Problem(result.text or "the code was interrupted")

@@ -22,6 +22,8 @@ def selected(debugger):
 
 def need_thread(debugger):
     tid = debugger.thread()
+    if tid is None and debugger.pid() and not debugger.all_stopped():
+        raise Problem("the process runs: '%s' stops it" % debugger.INTERRUPT)
     if tid is None:
         raise Problem("no thread is selected: there is no process, or it has ended")
     return tid

@@ -11,7 +11,7 @@ import pytest
 import pauses
 import remote
 import support
-from environment import OK, USAGE
+from environment import FAILED, OK, USAGE
 
 # Works, and prints this.
 WORKS = [
@@ -129,6 +129,13 @@ def test_serves(options, process):
     finally:
         for server in remote.servers(process.pid):
             os.kill(server, signal.SIGTERM)
+
+
+def test_serves_already(process):
+    with remote.Service(process.pid) as service:
+        done = remote.run(process.pid, "inject", "-b", "-a", service.address)
+        assert done.returncode == FAILED, done
+        assert b"is served already, at " + service.address.encode() in done.stderr, done
 
 
 def test_make_test_is_make_check():

@@ -138,6 +138,9 @@ def test_breakpoint_and_stack(probing, program):
     # It is asked again, and another editor comes.
     done, again = start(probing, program.pid)
     assert again == launch and "already" in done.err
+    assert "is ignored" not in done.err
+    done = probing(program.pid, "debug", "--dap=127.0.0.1:1")
+    assert done.code == OK and "the one that was asked for is ignored" in done.err, done
     debug(probing, program.pid, again)
     assert probing("-t", program.pid, "eject").code == OK
     assert "python" in probing("-t", program.pid, "backtrace").out.lower()

@@ -54,7 +54,7 @@ def test_what_is_printed_and_the_value(start, sleeping):
     assert printed(session, "second").startswith("'Dummy-"), session
     assert printed(session, "none") == "" and printed(session, "kept") == "2", session
     assert "IndexError: list index out of range" in session.part("end")
-    assert problem(session) == "the code raised IndexError: list index out of range"
+    assert problem(session) == "the code raised IndexError"
     assert "ran on" not in session.err
     assert sleeping.alive() and shell(sleeping, "x").stdout == "1\n"
 
@@ -252,6 +252,32 @@ def test_what_is_recorded_is_refused(sleeper):
 def test_non_stop_mode_is_refused(sleeper):
     session = debuggers.gdb("set non-stop on", "attach %d" % sleeper.pid, "probing eval 1")
     assert "in non-stop mode" in problem(session)
+
+
+@debuggers.needs_gdb
+def test_what_runs_in_non_stop_mode(target):
+    """A thread stays running that was not interrupted: that is the reason, and both refuse at once."""
+    process = target("threads.py", interpreter=known())
+    run = ("python t = [t for t in gdb.selected_inferior().threads() if t.num != 1][0]",
+           "python t.switch(); t.is_stopped() and gdb.execute('continue&')", "thread 1")
+    for command, says in (("probing print 1", "while all threads are stopped, and some run: 'interrupt -a'"),
+                          ("probing eval 1", "in non-stop mode threads run on: start gdb without")):
+        session = debuggers.gdb("set non-stop on", "attach %d" % process.pid, *run, command)
+        assert says in problem(session), session
+
+
+@debuggers.needs_lldb
+def test_a_process_that_runs_in_lldb(sleeper):
+    session = debuggers.lldb("script lldb.debugger.SetAsync(True)", "process continue",
+                             debuggers.tried(debuggers.lldb, "probing locals"),
+                             "process interrupt", arguments=["-p", sleeper.pid])
+    assert "the process runs: 'process interrupt' stops it" in session.out, session
+
+
+@both
+def test_a_name_of_the_frame_alone(start, sleeper):
+    session = attached(start, sleeper, "probing eval only_a_local")
+    assert "'probing print only_a_local' shows a variable" in problem(session), session
 
 
 # Injecting

@@ -22,8 +22,12 @@ No code runs in the process, so there are no calls and operators; a property sho
         options, expression = self.parse(words)
         if not expression:
             raise Problem("there is no expression: for example 'probing print self'")
+        tid = need_thread(debugger)
+        if not debugger.all_stopped():
+            raise Problem("a value is read while all threads are stopped, and some run: '%s' them first"
+                          % debugger.INTERRUPT)
         with open_session(debugger) as session:
-            type_name, value, address = session.look_up(need_thread(debugger), selected(debugger),
+            type_name, value, address = session.look_up(tid, selected(debugger),
                                                         expression)
         text = safe(value)
         if "type" in options:
