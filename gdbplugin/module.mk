@@ -8,3 +8,10 @@ install-gdbplugin:
 		install -D -m 644 $$f $(DESTDIR)$(prefix)/share/probing/$$f; done
 
 install: install-gdbplugin
+
+# The folder is the plugin's alone, with what Python compiles of it.
+.PHONY: uninstall-gdbplugin
+uninstall-gdbplugin:
+	rm -rf $(DESTDIR)$(prefix)/share/probing/gdbplugin
+
+uninstall: uninstall-gdbplugin

@@ -13,8 +13,12 @@ $(O)/libprobing.so: $(O)/libprobing.a sql/probing.map sql/module.mk
 		-Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive $(SHARED_LIBS)
 	$(Q)ln -sf libprobing.so $(O)/$(SONAME)
 
+# Where the loader looks anyway, a program need not be told.
+comma := ,
+RPATH = $(if $(filter-out /usr,$(prefix)), -Wl$(comma)-rpath$(comma)$${prefix}/lib)
+
 # Made each time: what make was told of the prefix is no file.
 .PHONY: $(O)/probing.pc
 $(O)/probing.pc: sql/probing.pc.in
 	@mkdir -p $(@D)
-	$(Q)sed -e 's|@prefix@|$(prefix)|; s|@version@|$(VERSION)|' $< > $@
+	$(Q)sed -e 's|@prefix@|$(prefix)|; s|@version@|$(VERSION)|; s|@rpath@|$(RPATH)|' $< > $@
