@@ -36,6 +36,8 @@ COMMANDS = ["debug", "backtrace", "dump", "list", "query", "tables", "snapshot",
             "resume", "step", "agent", "eject", "gdb", "lldb", "completion", "help"]
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
+# Variables of the environment that a page shows, and that a machine may have.
+OF_JOBS = ("NCCL_", "CUDA_", "TORCH_", "OMP_")
 TRIES = 50  # a busy thread is not at the same place each time
 
 REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
@@ -226,6 +228,8 @@ SAME = [
     (r"0x[0-9a-f]+", "ADDRESS"),
     (r"(?<=owner=)\d+|(?<=daemon )\d+", "THREAD"),
     (r"\b\d{2,}(?:(?:–|, )\d{2,})+$", "TIDS"),
+    (r"/tmp/tmp\w+", "FOLDER"),
+    (r"(?<![\w.])\d+\.\d+(?![\w.])", "NUMBER"),
     (r"(?<=127\.0\.0\.1:)\d+", "PORT"),
     (r"(?<!demo)\.py:\d+", ".py:LINE"),
     (r"(?<![\w.:])\d{2,}(?![\w.])", "NUMBER"),
@@ -250,14 +254,24 @@ class Program:
 
     def __init__(self, script):
         self.folder = tempfile.TemporaryDirectory()
-        self.environment = {**os.environ, "PATH": "/usr/bin:/bin", "PROBING_TARGET": "",
-                            "XDG_CACHE_HOME": self.folder.name}
-        for name in ("PYTHONHOME", "PYTHONPATH", "PROBING_LOG"):
-            self.environment.pop(name, None)
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(("PYTHON", "PROBING_", *OF_JOBS))}
+        self.environment.update(PATH="%s:/usr/bin:/bin" % self.isolated(), PROBING_TARGET="",
+                                XDG_CACHE_HOME=self.folder.name, OMP_NUM_THREADS="4")
         self.process = subprocess.Popen(["python3", script], executable=PYTHON, cwd=ROOT,
                                         env=self.environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         self.pid = self.process.pid
+
+    def isolated(self):
+        """A folder with a python3 that sees no packages of this machine or user: what is installed
+        would be in what the commands print."""
+        folder = pathlib.Path(self.folder.name, "python", "bin")
+        folder.mkdir(parents=True)
+        (folder / "python3").symlink_to(PYTHON)
+        (folder.parent / "pyvenv.cfg").write_text(
+            "home = %s\ninclude-system-site-packages = false\n" % os.path.dirname(PYTHON))
+        return folder
 
     def __enter__(self):
         return self
@@ -314,6 +328,27 @@ def skip_other_python():
     if not version.startswith(PYTHON_VERSION):
         pytest.skip("the transcripts are of %s %s*, which is %s here" % (
             PYTHON, PYTHON_VERSION, version.split(" ")[0]))
+
+
+@needs_binary
+def test_transcripts_are_free_of_installed_packages(monkeypatch, tmp_path):
+    skip_other_python()
+    site = tmp_path / ".local/lib/python3.11/site-packages"
+    site.mkdir(parents=True)
+    (site / "imported_at_startup.py").write_text("__version__ = '1.0'\n")
+    (site / "imported.pth").write_text("import imported_at_startup\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
+    modules = subprocess.run([PYTHON, "-c", "import sys; print(*sys.modules)"],
+                             stdout=subprocess.PIPE, check=True, text=True).stdout
+    assert "imported_at_startup" in modules
+    with Program("docs/demo.py") as program:
+        assert "imported_at_startup" not in program.run(
+            "probing %d query 'SELECT name FROM python.modules'" % program.pid)
+        # Nor is any other that Python did not come with.
+        printed = program.run("probing %d query -f csv \"SELECT file FROM python.modules WHERE file "
+                              "LIKE '%%-packages%%'\"" % program.pid)
+        assert printed == "file\r\n" or printed == "file\n", printed
 
 
 @needs_binary
