@@ -3,85 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/str.h"
-#include "dwarf/proc/text.h"
 
-enum { GROUPS_MAX = 4096 };
-
-/* The rights of the calling thread before it took those of the target's user. */
-struct own_rights {
-	uid_t uid;
-	gid_t gid;
-	bool changed;
-	int group_count;
-	gid_t groups[GROUPS_MAX];
-};
-
-static void restore_rights(struct own_rights *own)
+/* Gives the calling thread the rights of the target's user, until @p saved is restored. */
+static struct prb_error *take_rights(const struct prb_rights *rights,
+				     struct prb_rights_saved *saved)
 {
-	if (!own->changed)
-		return;
-	setfsuid(own->uid);
-	setfsgid(own->gid);
-	syscall(SYS_setgroups, own->group_count, own->groups);
-	own->changed = false;
-}
-
-/* Takes the rights of @p uid for files: true if the calling thread has no others now. The C library
- * would change the groups of all threads, the system call changes those of one. */
-static bool take_rights(uid_t uid, gid_t gid, struct own_rights *own)
-{
-	own->uid = (uid_t)setfsuid((uid_t)-1);
-	own->gid = (gid_t)setfsgid((gid_t)-1);
-	own->changed = false;
-	if (own->uid == uid)
-		return true;
-	own->group_count = getgroups(GROUPS_MAX, own->groups);
-	if (own->group_count < 0 || syscall(SYS_setgroups, 0, NULL))
-		return false;
-	own->changed = true;
-	setfsgid(gid);
-	setfsuid(uid);
-	if ((gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid)
-		return true;
-	restore_rights(own);
-	return false;
-}
-
-/* The fourth number of such a field: what files are accessed by. */
-static bool fourth_number(const char *status, const char *name, unsigned *ret)
-{
-	const char *at = prb_text_field(status, name);
-	char *end = NULL;
-
-	for (int i = 0; at && i < 4; i++, at = end) {
-		*ret = (unsigned)strtoul(at, &end, 10);
-		if (end == at)
-			return false;
-	}
-	return at;
-}
-
-static struct prb_error *read_user(struct prb_target *t, struct prb_target_copy *copy)
-{
-	prb_auto_str struct prb_str status = {};
-
-	PRB_TRY(prb_target_read_file(t, &status, "status"));
-	if (fourth_number(prb_str_text(&status), "Uid", &copy->uid) &&
-	    fourth_number(prb_str_text(&status), "Gid", &copy->gid))
+	if (rights->uid == geteuid())
 		return NULL;
-	return prb_error_create(PRB_ERROR_BAD_DATA, "the user of process %d is not known", t->pid);
+	PRB_TRY(prb_rights_take(rights, saved));
+	return saved->complete ? NULL : prb_error_os(EPERM, "cannot act as user %u", rights->uid);
 }
 
 /* Goes down from @p root part by part: -1 with errno, ELOOP or ENOTDIR at a symbolic link. */
@@ -129,33 +67,34 @@ static struct prb_error *create(struct prb_target_copy *copy, int root, const ch
 struct prb_error *prb_target_copy_create(struct prb_target *t, const char *folder,
 					 struct prb_target_copy *ret)
 {
-	struct own_rights own;
+	prb_auto_rights struct prb_rights_saved saved = {};
+	prb_auto_str struct prb_str status = {};
 	int root;
 
-	PRB_TRY(read_user(t, ret));
+	PRB_TRY(prb_target_read_file(t, &status, "status"));
+	PRB_TRY(prb_rights_parse(prb_str_text(&status), &ret->rights));
 	PRB_TRY(prb_target_open_fact(t, &root, "root"));
-	if (!take_rights(ret->uid, ret->gid, &own)) {
-		close(root);
-		return prb_error_os(EPERM, "cannot act as user %u", ret->uid);
-	}
 
-	struct prb_error *err = create(ret, root, folder);
-	restore_rights(&own);
+	struct prb_error *err = take_rights(&ret->rights, &saved);
+	if (!err)
+		return create(ret, root, folder);
+	close(root);
 	return err;
 }
 
 void prb_target_copy_remove(struct prb_target_copy *copy)
 {
-	struct own_rights own;
+	prb_auto_rights struct prb_rights_saved saved = {};
+	prb_auto_error struct prb_error *err =
+		copy->name ? take_rights(&copy->rights, &saved) : NULL;
 
-	if (copy->name && take_rights(copy->uid, copy->gid, &own)) {
+	if (copy->name && !err)
 		unlinkat(copy->folder, copy->name, 0);
-		restore_rights(&own);
-	}
 	if (copy->fd >= 0)
 		close(copy->fd);
 	if (copy->folder >= 0)
 		close(copy->folder);
 	copy->fd = copy->folder = -1;
 	copy->name = NULL;
+	prb_rights_deinit(&copy->rights);
 }

@@ -5,21 +5,21 @@
  * The target's user decides what lies below that root. So no symbolic link on the way is followed,
  * and the file belongs to that user: we reach nothing that the target could not reach itself.
  *
- * Threading: the rights are changed for the calling thread only.
+ * Threading: as dwarf/proc/rights.h.
  */
 #ifndef PRB_INJECTOR_TARGET_COPY_H
 #define PRB_INJECTOR_TARGET_COPY_H
 
 #include "dwarf/base/error.h"
+#include "dwarf/proc/rights.h"
 #include "dwarf/target.h"
 
 struct prb_target_copy {
 	char path[64]; /**< as the target sees it */
 	int fd;	       /**< open for writing; the caller may close it before, and set it to -1 */
 	int folder;
-	const char *name; /**< the last part of `path`; NULL: there is no file */
-	uid_t uid;
-	gid_t gid;
+	const char *name;	  /**< the last part of `path`; NULL: there is no file */
+	struct prb_rights rights; /**< of the target's user */
 };
 #define PRB_NO_TARGET_COPY             \
 	{                              \
