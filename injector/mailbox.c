@@ -158,13 +158,23 @@ static struct prb_error *look_for_tid(struct prb_target *t, pid_t inner, pid_t *
 	return NULL;
 }
 
-/* Our number for a thread that knows itself as @inner: the same in the same namespace. 0 if there
- * is none. */
+static bool has_thread(struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str stat = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &stat, "task/%d/stat", tid);
+
+	return !err;
+}
+
+/*
+ * Our number for a thread that knows itself as @inner: the same in the same namespace. 0 if there
+ * is none. The target may say any number, so that a thread of another process is never taken.
+ */
 static struct prb_error *find_tid(struct prb_target *t, pid_t inner, pid_t *ret)
 {
 	enum { LOOKS = 20 };
 
-	*ret = prb_task_inner_tid(t, t->pid) == t->pid ? inner : 0;
+	*ret = has_thread(t, inner) && prb_task_inner_tid(t, inner) == inner ? inner : 0;
 	for (int i = 0; i < LOOKS && !*ret; i++)
 		PRB_TRY(look_for_tid(t, inner, ret));
 	return NULL;

@@ -129,6 +129,22 @@ class Checked:
             time.sleep(0.001)
 
 
+class Hostile(Checked):
+    """A target of another user who wants to harm whoever injects it: programs/hostile.c."""
+
+    USER = 2001
+
+    def __init__(self, build, *words):
+        os.chmod(build.folder, 0o755)
+        self.shared = support.Shared()
+        os.chmod(self.shared.path, 0o666)
+        self.target = support.Program(
+            [build.program("hostile"), self.shared.path, *words], cwd="/", preexec_fn=lambda: (
+                os.setgroups([]), os.setgid(self.USER), os.setuid(self.USER)))
+        assert self.target.line() == "ready"
+        self.pid = self.target.pid
+
+
 def read_alive(pid, read):
     """read(/proc/PID), or of another thread where the first one has ended and has nothing to show."""
     if support.thread_status(pid)["State"][0] != "Z":

@@ -4,27 +4,14 @@ import os
 
 import pytest
 
-import environment
+import agent
 import faults
 import support
 from environment import FAILED, OK, needs
-from sockets_support import ATTACKER, as_attacker
+from faults import Hostile
+from sockets_support import ATTACKER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root is the one that is attacked")
-
-
-class Hostile(faults.Checked):
-    """A target of the attacker: programs/hostile.c."""
-
-    def __init__(self, build, *words, before=()):
-        os.chmod(build.folder, 0o755)
-        self.shared = support.Shared()
-        os.chmod(self.shared.path, 0o666)
-        self.target = support.Program(
-            [*before, build.program("hostile"), self.shared.path, *words],
-            preexec_fn=None if before else as_attacker)
-        assert self.target.line() == "ready"
-        self.pid = environment.child_of(self.target.pid)
 
 
 @pytest.fixture
@@ -55,6 +42,19 @@ def test_descriptors_are_replaced_all_the_time(build, roots):
             code, _, err = faults.inject(target.pid, build.library())
             assert code == FAILED and "cannot load" in err, (code, err)
             assert (roots / "secret").read_text() == "root's own\n"
+
+
+def test_the_new_thread_is_one_of_another_process(build):
+    """The number of the thread that helps is the target's word, too: no other process is stopped."""
+    with support.Program(["sh", "-c", "echo ready; exec sleep 600"]) as bystander:
+        assert bystander.line() == "ready"
+        support.wait_for_sleep(bystander.pid, "nanosleep")
+        before = agent.switches(bystander.pid, bystander.pid)
+        with Hostile(build, "tid", bystander.pid) as target:
+            code, _, err = faults.inject(target.pid, build.library())
+            assert code != OK and err.strip(), (code, err)
+        assert agent.switches(bystander.pid, bystander.pid) == before
+        assert support.thread_status(bystander.pid)["TracerPid"] == "0"
 
 
 class Chrooted(Hostile):

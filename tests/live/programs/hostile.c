@@ -7,6 +7,8 @@
  *   memfd    memfd_create() returns 0, and descriptor 0 is FILE, opened without any right to it
  *   copies   nothing else
  *   dup      a thread puts FILE in the place of each new descriptor of the process
+ *   fork     a thread forks all the time
+ *   tid      pthread_create() makes no thread, and claims that FILE, a number, is the new one
  */
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -14,13 +16,16 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "fault.h"
 
 #ifdef __x86_64__
-static const uint8_t return_zero[] = {0x31, 0xc0, 0xc3}; /* xor %eax,%eax; ret */
+/* xor %eax,%eax; ret */
+static const uint8_t return_zero[] = {0x31, 0xc0, 0xc3};
 #else
-static const uint32_t return_zero[] = {0xd2800000, 0xd65f03c0}; /* mov x0, #0; ret */
+/* mov x0, #0; ret */
+static const uint32_t return_zero[] = {0xd2800000, 0xd65f03c0};
 #endif
 
 static void fail(const char *what)
@@ -29,24 +34,67 @@ static void fail(const char *what)
 	exit(1);
 }
 
+static void patch(const char *name, const void *code, size_t length)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *function = dlsym(RTLD_DEFAULT, name);
+	void *start = (void *)((uintptr_t)function & -page);
+
+	if (!function)
+		return;
+	if (mprotect(start, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC))
+		fail("mprotect");
+	memcpy(function, code, length);
+	__builtin___clear_cache(function, (char *)function + length);
+	mprotect(start, 2 * page, PROT_READ | PROT_EXEC);
+}
+
 /* In all names that the C library has for it. */
 static void break_dlopen(void)
 {
-	static const char *const names[] = {"dlopen", "__libc_dlopen_mode"};
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	patch("dlopen", return_zero, sizeof(return_zero));
+	patch("__libc_dlopen_mode", return_zero, sizeof(return_zero));
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		void *function = dlsym(RTLD_DEFAULT, names[i]);
-		void *start = (void *)((uintptr_t)function & -page);
+static uint64_t claimed;
 
-		if (!function)
-			continue;
-		if (mprotect(start, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC))
-			fail("mprotect");
-		memcpy(function, return_zero, sizeof(return_zero));
-		__builtin___clear_cache(function, (char *)function + sizeof(return_zero));
-		mprotect(start, 2 * page, PROT_READ | PROT_EXEC);
+/* The mailbox has the number of the thread 104 bytes behind its pthread_t. */
+static int claim(uint64_t *thread)
+{
+	enum { BEHIND = (128 - 24) / sizeof(uint64_t) };
+
+	thread[BEHIND] = claimed;
+	return 0;
+}
+
+static void break_pthread_create(void)
+{
+	/* Jumps to the address behind it. */
+#ifdef __x86_64__
+	uint8_t code[14] = {0xff, 0x25}; /* jmp *0(%rip) */
+	const size_t at = 6;
+#else
+	uint8_t code[16] = {0x50, 0, 0, 0x58, 0, 2, 0x1f, 0xd6}; /* ldr x16, 8; br x16 */
+	const size_t at = 8;
+#endif
+	const uintptr_t target = (uintptr_t)claim;
+
+	memcpy(code + at, &target, sizeof(target));
+	patch("pthread_create", code, sizeof(code));
+}
+
+static void *fork_all_the_time(void *unused)
+{
+	(void)unused;
+	while (!shared->stop) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(0);
+		if (child > 0)
+			waitpid(child, NULL, 0);
 	}
+	return NULL;
 }
 
 /* A descriptor that needs no right to the file itself. */
@@ -102,6 +150,11 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[2], "dup")) {
 		fd = open_path(argv[3]);
 		pthread_create(&thread, NULL, replace_descriptors, &fd);
+	} else if (!strcmp(argv[2], "fork")) {
+		pthread_create(&thread, NULL, fork_all_the_time, NULL);
+	} else if (!strcmp(argv[2], "tid")) {
+		claimed = strtoul(argv[3], NULL, 10);
+		break_pthread_create();
 	}
 	fault_ready();
 	fault_work(5000000);
