@@ -6,9 +6,11 @@ The command is $PROBING_BINARY, or `probing` in the folder $PROBING_BUILD, or bu
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -181,6 +183,15 @@ def run(*arguments, env=None, cwd=None, **options):
         stdin=subprocess.DEVNULL, stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE, timeout=60, check=False, **options)
     return Result(arguments, done.returncode, (done.stdout or b"").decode(), done.stderr.decode())
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that all users may enter: pytest closes its own to others at any time."""
+    folder = Path(tempfile.mkdtemp(prefix="probing-open-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

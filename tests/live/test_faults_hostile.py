@@ -16,11 +16,9 @@ ENDS = (FAILED, UNSUPPORTED, TIMEOUT, NO_PROCESS)
 
 
 @pytest.fixture
-def secret(tmp_path):
+def secret(open_folder):
     """A file of root's in a folder that everybody may enter."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o111)
-    file = tmp_path / "secret"
+    file = open_folder / "secret"
     file.write_text("root's own\n")
     file.chmod(0o600)
     return file

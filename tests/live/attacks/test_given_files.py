@@ -43,11 +43,9 @@ def test_code_from_a_pipe(target, probing, pipe):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give its rights away")
 @pytest.mark.parametrize("name", ["probing", "probing-inject"])
-def test_a_program_file_that_gives_rights(tmp_path, name):
+def test_a_program_file_that_gives_rights(open_folder, name):
     """Everybody could use it on every process."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o111)
-    copy = tmp_path / name
+    copy = open_folder / name
     shutil.copy(os.path.join(os.path.dirname(support.BINARY), name), copy)
     for mode, code in ((0o755, OK), (0o4755, PERMISSION), (0o755, OK)):
         copy.chmod(mode)

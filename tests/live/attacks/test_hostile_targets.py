@@ -15,15 +15,13 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root is the one that 
 
 
 @pytest.fixture
-def roots(tmp_path):
+def roots(open_folder):
     """A folder that everybody may enter, with what only root may read and write."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o111)
-    file = tmp_path / "secret"
+    file = open_folder / "secret"
     file.write_text("root's own\n")
     file.chmod(0o600)
-    os.mkfifo(tmp_path / "fifo", 0o600)
-    return tmp_path
+    os.mkfifo(open_folder / "fifo", 0o600)
+    return open_folder
 
 
 @pytest.mark.parametrize("name", ["secret", "fifo"])
