@@ -69,6 +69,7 @@ struct prb_target {
 	double time;	      /**< seconds since the epoch of what is read; live: opening time */
 	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
 	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
+	uint64_t summed;      /**< bytes of other people's debug files that were summed up */
 	struct prb_recorder *recorder; /**< borrowed; not NULL while a snapshot is being recorded */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/elf/debugfile.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -11,6 +12,7 @@
 #include "dwarf/base/log.h"
 #include "dwarf/elf/elf_internal.h"
 
+enum { CHUNK = 256 << 10 };
 #define DEBUG_ROOT "/usr/lib/debug"
 
 /** A search under way. */
@@ -22,9 +24,35 @@ struct search {
 	struct prb_elf *found; /* or NULL */
 };
 
-static bool has_crc(const struct prb_elf *elf, uint32_t wanted)
+/** A sparse file can have any size: what may change it gets so much time of ours for one target. */
+static const uint64_t MAX_SUMMED = 2ULL << 30;
+
+/** Sums up the file by reading it, which no cutting off can harm. */
+static bool has_crc(struct prb_target *target, const struct prb_elf *elf, uint32_t wanted)
 {
-	return crc32_z(0, elf->bytes, elf->size) == wanted;
+	prb_auto_free uint8_t *chunk = malloc(CHUNK);
+	uint64_t offset = 0;
+	uLong crc = 0;
+
+	if (!prb_elf_is_safe(elf)) {
+		if (elf->size > MAX_SUMMED - target->summed) {
+			prb_log("elf", 1, "%s is too large for its checksum", prb_elf_name(elf));
+			return false;
+		}
+		target->summed += elf->size;
+	}
+	while (chunk && offset < elf->size) {
+		size_t wish = PRB_MIN(elf->size - offset, (uint64_t)CHUNK);
+		ssize_t n = pread(prb_elf_fd(elf), chunk, wish, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		crc = crc32_z(crc, chunk, (size_t)n);
+		offset += (uint64_t)n;
+	}
+	return chunk && crc == wanted;
 }
 
 /** Is @p candidate made from the same link as the file we have? */
@@ -34,7 +62,7 @@ static bool belongs(const struct search *s, struct prb_elf *candidate)
 
 	if (*s->build_id && *build_id)
 		return !strcmp(s->build_id, build_id);
-	return s->crc && has_crc(candidate, *s->crc);
+	return s->crc && has_crc(s->target, candidate, *s->crc);
 }
 
 /** Looks at an opened file, which becomes ours. */

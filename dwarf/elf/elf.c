@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/elf/elf_internal.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/file.h"
 #include "dwarf/elf/inflate.h"
+
+static const uint64_t MAX_CLAIMED = 1ULL << 30;
+static _Atomic uint64_t claimed; /* by all files that are open */
 
 const void *prb_elf_bytes(const struct prb_elf *elf, uint64_t offset, uint64_t length)
 {
@@ -207,6 +211,7 @@ void prb_elf_close(struct prb_elf *elf)
 
 	if (!elf)
 		return;
+	atomic_fetch_sub(&claimed, elf->claimed);
 	prb_elf_close(elf->mini);
 	prb_symbol_index_deinit(&elf->index);
 	prb_vec_each (inflated, &elf->inflated)
@@ -291,6 +296,51 @@ bool prb_elf_has_section(struct prb_elf *elf, const char *name)
 	       section.sh_size;
 }
 
+struct prb_error *prb_elf_claim(struct prb_elf *elf, uint64_t size)
+{
+	uint64_t before = atomic_load(&claimed);
+
+	if (elf->safe)
+		return NULL;
+	do {
+		if (size > MAX_CLAIMED - before)
+			return prb_error_create(PRB_ERROR_UNSUPPORTED,
+						"%s: %llu bytes of debug information are too many "
+						"from a file that other users can change",
+						elf->name, (unsigned long long)size);
+	} while (!atomic_compare_exchange_weak(&claimed, &before, before + size));
+	elf->claimed += size;
+	return NULL;
+}
+
+uint64_t prb_elf_debug_size(struct prb_elf *elf)
+{
+	static const char start[] = ".debug_", packed[] = ".zdebug_";
+	uint64_t sum = 0;
+
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const void *content;
+		GElf_Shdr section;
+		uint64_t size;
+
+		if (!prb_elf_section_header(elf, i, &section) || section.sh_type == SHT_NOBITS ||
+		    !prb_inside(section.sh_name, sizeof(packed), elf->section_names_size))
+			continue;
+		const char *name = elf->section_names + section.sh_name;
+		size = section.sh_size;
+		if (section.sh_flags & SHF_COMPRESSED) {
+			content = prb_elf_bytes(elf, section.sh_offset,
+						PRB_MIN(size, sizeof(Elf64_Chdr)));
+			size = content ? prb_inflate_size(content, size) : 0;
+		}
+		if (!memcmp(name, packed, sizeof(packed) - 1))
+			return UINT64_MAX; /* an old form, which tells its size elsewhere */
+		if (!memcmp(name, start, sizeof(start) - 1) && !prb_add(sum, size, &sum))
+			return UINT64_MAX;
+	}
+	return sum;
+}
+
 /** The content of a compressed section, decompressed once. */
 static struct prb_error *inflate(struct prb_elf *elf, size_t index, const void *data,
 				 uint64_t *size, const void **ret)
@@ -307,6 +357,7 @@ static struct prb_error *inflate(struct prb_elf *elf, size_t index, const void *
 		return prb_error_nomem();
 
 	void *content;
+	PRB_TRY(prb_elf_claim(elf, prb_inflate_size(data, *size)));
 	PRB_TRY(prb_inflate_section(data, *size, &content, size));
 	inflated = prb_vec_push(&elf->inflated);
 	*inflated = (struct prb_inflated){.section = index, .data = content, .size = *size};

@@ -55,6 +55,16 @@ bool prb_elf_has_section(struct prb_elf *elf, const char *name);
 struct prb_error *prb_elf_section(struct prb_elf *elf, const char *name, uint64_t *address,
 				  uint64_t *size, const void **data) PRB_MUST_CHECK;
 
+/**
+ * Asks for memory for @p size bytes of debug information, until the file is closed. Of files that
+ * are not safe all that are open at a time get 1 GiB together: a small or sparse file can claim to
+ * hold any amount.
+ */
+struct prb_error *prb_elf_claim(struct prb_elf *elf, uint64_t size) PRB_MUST_CHECK;
+
+/** The bytes that all sections of debug information hold, decompressed. */
+uint64_t prb_elf_debug_size(struct prb_elf *elf);
+
 struct prb_elf_symbol {
 	const char *name; /**< owned by the object */
 	uint64_t address, size;

@@ -38,6 +38,7 @@ struct prb_elf {
 	const char *section_names; /**< NULL without section headers */
 	uint64_t section_names_size;
 	PRB_VEC(struct prb_inflated) inflated;
+	uint64_t claimed; /**< of the memory that is for debug information of unsafe files */
 
 	char build_id[PRB_BUILD_ID_TEXT_SIZE];
 	bool tried_build_id, tried_dynamic, tried_symtab, tried_mini, tried_index;

@@ -40,6 +40,16 @@ static struct prb_error *inflate_zstd(const uint8_t *data, uint64_t size, void *
 	return NULL;
 }
 
+uint64_t prb_inflate_size(const void *data, uint64_t size)
+{
+	Elf64_Chdr header;
+
+	if (size < sizeof(header))
+		return 0;
+	memcpy(&header, data, sizeof(header));
+	return header.ch_size;
+}
+
 struct prb_error *prb_inflate_section(const void *data, uint64_t size, void **ret,
 				      uint64_t *ret_size)
 {

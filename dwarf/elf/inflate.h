@@ -10,6 +10,9 @@
 
 #include "dwarf/base/error.h"
 
+/** How many bytes an SHF_COMPRESSED section claims to hold; 0 if it has no header. */
+uint64_t prb_inflate_size(const void *data, uint64_t size);
+
 /** The content of an SHF_COMPRESSED section (zlib or zstd), header included; the caller frees. */
 struct prb_error *prb_inflate_section(const void *data, uint64_t size, void **ret,
 				      uint64_t *ret_size) PRB_MUST_CHECK;

@@ -134,6 +134,8 @@ static struct prb_error *check_sections(struct prb_elf *elf)
 	    !prb_elf_has_section(elf, ".debug_info"))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no line information",
 					prb_elf_name(elf));
+	if (!prb_elf_is_safe(elf))
+		return prb_elf_claim(elf, prb_elf_debug_size(elf));
 	PRB_TRY(prb_elf_section(elf, ".debug_info", NULL, &size, NULL));
 	if (size > MAX_DEBUG_INFO)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Root reads a program of another user whose libraries and debug files are made to do harm."""
 import os
+import resource
+import shutil
+import struct
+import subprocess
 import threading
 
 import support
@@ -101,3 +105,69 @@ def test_library_that_is_cut_off_while_it_is_read(theirs):
                 done = run("-t", process.pid, "debug", "--dump", "--native")
                 assert done.returncode == OK, done
         assert cutter.cuts
+
+
+def cpu_seconds(seconds):
+    """Ends a command that computes for longer, however long it has to wait."""
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))}
+
+
+def test_debug_file_without_end(theirs):
+    """A sparse file: its checksum would take minutes."""
+    library, debug = make_library(theirs, "-g"), theirs / "libattack.debug"
+    tool("strip", "-R", ".note.gnu.build-id", library)
+    shutil.copy(library, debug)
+    tool("objcopy", "--add-gnu-debuglink=%s" % debug, library)
+    tool("objcopy", "-S", library)
+    give(library)
+    os.truncate(give(debug), 20 << 30)
+    with program(IN_LIBRARY, str(library)) as process:
+        support.wait_for_sleep(process.pid, "pause", timeout=60)
+        done = run("-t", process.pid, "debug", "--dump", "--native", **cpu_seconds(4))
+        assert done.returncode == OK and b"enter_and_hold" in done.stdout, done
+
+
+ZSTD, COMPRESSED = 2, 0x800
+
+
+def bomb(size):
+    """A compressed section of that many bytes, all the same: blocks of 128 KiB from four bytes each, and
+    what decoders skip."""
+    blocks = b"".join(struct.pack("<I", 1 << 17 << 3 | 2 | (at + (1 << 17) >= size))[:3] + b"x"
+                      for at in range(0, size, 1 << 17))
+    padding = size // 1024
+    return (struct.pack("<IIQQ", ZSTD, 0, size, 1) +
+            struct.pack("<IBQ", 0xFD2FB528, 0xE0, size) + blocks +
+            struct.pack("<II", 0x184D2A50, padding) + bytes(padding))
+
+
+def compress_section(path, name, content, folder):
+    """Replaces the content of a section, and says that it is compressed."""
+    (folder / "content").write_bytes(content)
+    tool("objcopy", "--update-section", "%s=%s" % (name, folder / "content"), path)
+    data = bytearray(path.read_bytes())
+    headers, = struct.unpack_from("<Q", data, 40)
+    count, names = struct.unpack_from("<HH", data, 60)
+    strings, = struct.unpack_from("<Q", data, headers + names * 64 + 24)
+    for at in range(headers, headers + count * 64, 64):
+        start = strings + struct.unpack_from("<I", data, at)[0]
+        if data[start:data.index(0, start)] == name.encode():
+            flags, = struct.unpack_from("<Q", data, at + 8)
+            struct.pack_into("<Q", data, at + 8, flags | COMPRESSED)
+    path.write_bytes(data)
+
+
+def test_section_that_grows_when_it_is_decompressed(theirs):
+    library = make_library(theirs, "-g")
+    compress_section(library, ".debug_info", bomb(3 << 29), theirs)
+    give(library)
+    with program(IN_LIBRARY, str(library)) as process:
+        support.wait_for_sleep(process.pid, "pause", timeout=60)
+        done = subprocess.Popen([support.BINARY, "-t", str(process.pid), "debug", "--dump", "--native"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        with done.stdout:
+            printed = done.stdout.read()
+        _, status, usage = os.wait4(done.pid, 0)
+        done.returncode = status
+        assert status == 0 and b"enter_and_hold" in printed
+        assert usage.ru_maxrss < 600 << 10, "%d KiB" % usage.ru_maxrss
