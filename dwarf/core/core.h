@@ -43,8 +43,9 @@ bool prb_core_probe(const char *path);
 
 /**
  * Why a file that the process had mapped could not be read, although the core lacks what was asked
- * for of it: "PATH is not on this machine"; the core's. NULL behind the last. Each file that was
- * needed since the core was opened is there once for each place that it was mapped at.
+ * for of it: "PATH is not on this machine"; the core's. Programs and libraries only. NULL behind
+ * the last. Each file that was needed since the core was opened is there once for each place that
+ * it was mapped at.
  */
 const char *prb_core_missing(const struct prb_target *t, size_t index);
 

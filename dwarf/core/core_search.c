@@ -127,6 +127,12 @@ struct prb_error *core_open_other(const struct core *core, const char *path, int
 	return prb_rights_open(&core->owner, -1, path, ret_fd);
 }
 
+/* Data that was mapped, such as that of locales, is in no stack. */
+static bool is_program(const struct core *core, const char *path)
+{
+	return !strcmp(path, core->exe) || strstr(base_name(path), ".so");
+}
+
 const char *prb_core_missing(const struct prb_target *t, size_t index)
 {
 	const struct core *core = (const struct core *)t;
@@ -135,7 +141,7 @@ const char *prb_core_missing(const struct prb_target *t, size_t index)
 	if (t->kind != PRB_TARGET_CORE)
 		return NULL;
 	prb_vec_each (local, &core->locals)
-		if (local->reason && !index--)
+		if (local->reason && is_program(core, local->path) && !index--)
 			return local->reason;
 	return NULL;
 }
