@@ -409,11 +409,45 @@ static struct prb_error *describe_command(struct prb_capture *c)
 	return split_argv(&cmdline, c->dump);
 }
 
-struct prb_dump_death prb_dump_death(const struct prb_target *target)
+/* A snapshot of a core has it as it was noted: number, thread, si_code, sender, address. */
+static bool recall_death(struct prb_target *target, struct prb_core_info *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	unsigned long long address;
+	int told, fault;
+
+	if (!prb_target_recall(target, "death", &text) ||
+	    sscanf(prb_str_text(&text), "%d %d %d %d %d %d %llx", &ret->signal, &ret->signal_tid,
+		   &told, &ret->signal_code, &ret->signal_sender, &fault, &address) != 7)
+		return false;
+	ret->signal_told = told != 0;
+	ret->fault_told = fault != 0;
+	ret->fault_address = address;
+	return ret->signal > 0 && ret->signal_tid >= 0 && ret->signal_sender >= 0;
+}
+
+static void remember_death(struct prb_target *target, const struct prb_core_info *info)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!target->recorder)
+		return;
+	prb_str_printf(&text, "%d %d %d %d %d %d %llx", info->signal, info->signal_tid,
+		       info->signal_told, info->signal_code, info->signal_sender, info->fault_told,
+		       (unsigned long long)info->fault_address);
+	prb_target_remember(target, "death", prb_str_text(&text), text.length);
+}
+
+struct prb_dump_death prb_dump_death(struct prb_target *target)
 {
 	const struct prb_core_info *core = prb_core_info(target);
+	struct prb_core_info recalled = {};
 	struct prb_dump_death ret = {};
 
+	if (core && core->signal)
+		remember_death(target, core);
+	else if (target->kind == PRB_TARGET_SNAPSHOT && recall_death(target, &recalled))
+		core = &recalled;
 	if (!core || !core->signal)
 		return ret;
 	ret.signal = core->signal;

@@ -124,8 +124,8 @@ struct prb_dump {
 	struct prb_pool *pool; /**< holds the strings that frames share */
 };
 
-/** Of any target; all 0 if it is no core. */
-struct prb_dump_death prb_dump_death(const struct prb_target *target);
+/** Of any target; all 0 if it is neither a core nor the snapshot of one. */
+struct prb_dump_death prb_dump_death(struct prb_target *target);
 
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
 				  struct prb_dump **ret) PRB_MUST_CHECK;

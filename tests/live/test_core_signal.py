@@ -59,6 +59,11 @@ def test_an_address(killed, probing):
                      "reason": "not mapped", "address": "0xdeadbeef", "sender": None, "tid": pid}
 
 
+def test_a_snapshot_of_a_core(killed, probing, tmp_path):
+    core, _ = killed("address")
+    assert told(probing, tables.snapshot_of(core, tmp_path)) == told(probing, core)
+
+
 def test_an_address_in_another_thread(killed, probing):
     core, pid = killed("thread")
     line, found = told(probing, core)
