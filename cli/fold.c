@@ -55,7 +55,7 @@ static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_th
 /** Only what sleeps and was read as a whole is folded: a thread that runs is of interest itself. */
 static bool foldable(const struct prb_dump_thread *t)
 {
-	return t->state && strcmp(t->state, "running") != 0 && !t->gc &&
+	return t->tid && t->state && strcmp(t->state, "running") != 0 && !t->gc &&
 	       !same_text(t->gil, "holds") && t->read != PRB_READ_UNSTABLE;
 }
 

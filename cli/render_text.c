@@ -132,7 +132,11 @@ static void put_gil(struct renderer *r)
 	prb_vec_each (t, &r->dump->threads) {
 		if (!t->gil || strcmp(t->gil, "holds") != 0)
 			continue;
-		prb_str_printf(&r->text, holders++ ? ", %d" : " · GIL held by %d", (int)t->tid);
+		prb_str_puts(&r->text, holders++ ? ", " : " · GIL held by ");
+		if (t->tid)
+			prb_str_printf(&r->text, "%d", (int)t->tid);
+		else
+			prb_str_puts(&r->text, "a thread that is not known");
 		if (t->interpreter > 0)
 			prb_str_printf(&r->text, " (interpreter %" PRId64 ")", t->interpreter);
 	}
@@ -185,7 +189,10 @@ static void put_label(struct prb_str *s, const struct renderer *r,
 		prb_str_printf(s, "%zu threads", group->threads.count);
 		return;
 	}
-	prb_str_printf(s, "%d", (int)t->tid);
+	if (t->tid)
+		prb_str_printf(s, "%d", (int)t->tid);
+	else
+		prb_str_puts(s, "(no thread)");
 	if (t->name || t->os_name) {
 		prb_str_putc(s, ' ');
 		prb_text_escape(s, t->name ? t->name : t->os_name);
@@ -226,6 +233,8 @@ static void put_state(struct renderer *r, const struct prb_fold_group *group)
 		prb_str_printf(&r->text, ", interpreter %" PRId64, t->interpreter);
 	if (t->read == PRB_READ_UNSTABLE)
 		prb_str_puts(&r->text, ", unstable");
+	if (t->note)
+		prb_str_printf(&r->text, ": %s", t->note);
 }
 
 /** "4251–4257, 4260". */

@@ -2,6 +2,7 @@
 #include "injector/capture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -120,7 +121,7 @@ struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view
 
 struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread, struct prb_mem *mem)
 {
-	uint64_t pthread;
+	uint64_t pthread, kept;
 
 	if (!thread->py)
 		return NULL;
@@ -128,7 +129,26 @@ struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread, str
 		mem, thread->state.address + (uint64_t)thread->py->layout.thread_id, &pthread));
 	if (pthread != thread->state.pthread)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
+	if (!thread->kept_at)
+		return NULL;
+	PRB_TRY(prb_mem_read_u64(mem, thread->kept_at, &kept));
+	if (kept != thread->state.address)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "the state has no thread any more");
 	return NULL;
+}
+
+void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+	thread->task = NULL;
+	thread->self = thread->kept_at = 0;
+	thread->regs.known = 0;
+	thread->futex = 0;
+	out->tid = 0;
+	out->ident = 0;
+	out->note = "no thread uses it now";
+	free(prb_steal(&out->waits_for));
 }
 
 /* What is done while the thread stands still: copy, and follow the chain of frames. */
@@ -248,14 +268,14 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 struct prb_error *prb_capture_ended(const struct prb_capture_thread *thread)
 {
 	return prb_error_create(PRB_ERROR_NO_PROCESS,
-				thread->task->state == 'Z'
+				thread->task && thread->task->state == 'Z'
 					? "it has ended, and the process goes on without it"
 					: "it ended while it was read");
 }
 
 /* The thread is gone, or cannot be stopped: that is the thread's error, not the dump's. */
-static struct prb_error *refuse_thread(struct prb_capture *c, struct prb_capture_thread *thread,
-				       struct prb_error *err)
+struct prb_error *prb_capture_refuse(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_error *err)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 
@@ -284,6 +304,8 @@ struct prb_error *prb_capture_running(struct prb_capture *c, struct prb_capture_
 		else
 			err = read_stopped(c, thread, view);
 	}
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		prb_capture_detach(c, thread); /* to be read with the others that have none */
 	if (err && err->code == PRB_ERROR_PERMISSION) { /* somebody else traces it */
 		char **warning = prb_vec_push(&c->dump->warnings);
 
@@ -295,7 +317,7 @@ struct prb_error *prb_capture_running(struct prb_capture *c, struct prb_capture_
 		err = failed ? prb_error_nomem() : prb_capture_unstable(c, thread);
 	}
 	if (err && err->code != PRB_ERROR_NOMEM)
-		err = refuse_thread(c, thread, err);
+		err = prb_capture_refuse(c, thread, err);
 	prb_view_destroy(view);
 	return err;
 }

@@ -24,6 +24,8 @@ struct prb_capture_thread {
 	struct prb_python *py;	     /**< NULL: a thread without Python state */
 	struct prb_py_thread state;  /**< valid if py is not NULL */
 	struct prb_task_watch *task; /**< NULL: a thread state without a thread */
+	uint64_t self;		     /**< pthread_self() of the thread; 0 if unknown */
+	uint64_t kept_at;	     /**< where the thread keeps its state; 0 if unknown */
 	size_t out;		     /**< index in dump->threads */
 
 	struct prb_py_frames frames;
@@ -81,7 +83,7 @@ void prb_capture_share(struct prb_capture *c, struct prb_mem *mem);
 
 /**
  * PRB_ERROR_NO_PROCESS if the state of a thread belongs to another one by now: it may have been
- * freed and used again since it was listed.
+ * freed and used again since it was listed. PRB_ERROR_NOT_FOUND if the thread has put it away.
  */
 struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
 					  struct prb_mem *mem) PRB_MUST_CHECK;
@@ -89,6 +91,13 @@ struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
 /** Why a thread that is gone has no stack. */
 struct prb_error *prb_capture_ended(const struct prb_capture_thread *thread) PRB_MUST_CHECK
 	__attribute__((returns_nonnull));
+
+/** The thread has put its state away: from now on it is one without a thread. */
+void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread);
+
+/** The thread cannot be read because of @p err, which is taken over: the thread says so. */
+struct prb_error *prb_capture_refuse(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_error *err) PRB_MUST_CHECK;
 
 /** Ends what was walked. */
 void prb_capture_clear(struct prb_capture_thread *thread);
@@ -102,6 +111,12 @@ struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *v
 /** Reads a thread that does not sleep: stopped, or (nonblocking) by agreement of several reads. */
 struct prb_error *prb_capture_running(struct prb_capture *c,
 				      struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/**
+ * Reads the states that have no thread: any thread might change them, so that all that run are
+ * stopped meanwhile.
+ */
+struct prb_error *prb_capture_threadless(struct prb_capture *c) PRB_MUST_CHECK;
 
 /** Reads all threads while every one of the process is stopped. */
 struct prb_error *prb_capture_frozen(struct prb_capture *c) PRB_MUST_CHECK;

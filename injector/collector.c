@@ -77,7 +77,7 @@ static struct prb_error *look_at(struct prb_capture *c, struct prb_capture_threa
 				 struct prb_view **view, bool *ret)
 {
 	*ret = false;
-	if (!thread->py || !thread->state.interp_collects ||
+	if (!thread->py || !thread->task || !thread->state.interp_collects ||
 	    prb_capture_out(c, thread)->read == PRB_READ_UNSTABLE)
 		return NULL;
 	if (c->target->kind == PRB_TARGET_SNAPSHOT) {

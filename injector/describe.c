@@ -16,17 +16,27 @@
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
 
-pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
+pid_t prb_describe_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
+			  uint32_t *ret_offset)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
 		uint32_t tid;
 		prb_auto_error struct prb_error *err =
 			prb_mem_read_u32(mem, pthread + pthread_tid_offsets[i], &tid);
 
-		if (!err && tid && tid < INT32_MAX && prb_tasks_find_inner(tasks, (pid_t)tid))
+		if (!err && tid && tid < INT32_MAX && prb_tasks_find_inner(tasks, (pid_t)tid)) {
+			*ret_offset = pthread_tid_offsets[i];
 			return (pid_t)tid;
+		}
 	}
 	return 0;
+}
+
+pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
+{
+	uint32_t ignored;
+
+	return prb_describe_tid_at(mem, tasks, pthread, &ignored);
 }
 
 /* A thread asleep in a system call shows its pc and sp without being stopped. */
@@ -77,7 +87,7 @@ struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_th
 {
 	struct prb_wait wait;
 
-	if (c->options->no_waits)
+	if (c->options->no_waits || !thread->task)
 		return NULL;
 	PRB_TRY(prb_wait_describe(c->waits, mem, &thread->call, &wait));
 
@@ -97,6 +107,8 @@ struct prb_error *prb_describe_moment(struct prb_capture *c, struct prb_capture_
 {
 	struct prb_task before = thread->call;
 
+	if (!thread->task)
+		return NULL;
 	/* One that SIGSTOP has stopped stays so. */
 	if (stop && !stop->group_stop)
 		thread->task->state = prb_stop_slept(stop) ? 'S' : 'R';
@@ -132,6 +144,17 @@ static bool waits_for_gil(const struct prb_capture_thread *thread)
 
 static const char *const read_names[] = {"idle", "stopped", "unstable"};
 
+/* Several states may have no thread: then the state itself tells them apart. */
+static void name_fact(struct prb_str *key, const char *what,
+		      const struct prb_capture_thread *thread, const struct prb_dump_thread *out)
+{
+	if (thread->task)
+		prb_str_printf(key, "%s:%d:%lld", what, out->tid, (long long)out->interpreter);
+	else
+		prb_str_printf(key, "%s:state:%llx", what,
+			       (unsigned long long)thread->state.address);
+}
+
 /* For a snapshot: how the thread was read; and the frames that agreed, which no memory shows. */
 static void remember(struct prb_capture *c, const struct prb_capture_thread *thread)
 {
@@ -140,9 +163,11 @@ static void remember(struct prb_capture *c, const struct prb_capture_thread *thr
 
 	if (!c->target->recorder)
 		return;
-	prb_str_printf(&key, "read:%d:%lld", out->tid, (long long)out->interpreter);
-	prb_str_printf(&value, "%s %c %.3f", read_names[out->read],
-		       thread->task->state ? thread->task->state : '?', out->pause_us);
+	char state = thread->task ? thread->task->state : 0;
+
+	name_fact(&key, "read", thread, out);
+	prb_str_printf(&value, "%s %c %.3f", read_names[out->read], state ? state : '?',
+		       out->pause_us);
 	if (out->read == PRB_READ_UNSTABLE) {
 		const struct prb_py_frame *f;
 
@@ -155,7 +180,7 @@ static void remember(struct prb_capture *c, const struct prb_capture_thread *thr
 	}
 	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
 	prb_str_truncate(&key, 0);
-	prb_str_printf(&key, "error:%d:%lld", out->tid, (long long)out->interpreter);
+	name_fact(&key, "error", thread, out);
 	if (out->error)
 		prb_target_remember(c->target, prb_str_text(&key), out->error, strlen(out->error));
 }
@@ -189,14 +214,15 @@ struct prb_error *prb_describe_recall(struct prb_capture *c, struct prb_capture_
 	double pause;
 	int used;
 
-	prb_str_printf(&key, "read:%d:%lld", out->tid, (long long)out->interpreter);
+	name_fact(&key, "read", thread, out);
 	if (!prb_target_recall(c->target, prb_str_text(&key), &value) ||
 	    sscanf(prb_str_text(&value), "%15s %c %lf%n", kind, &state, &pause, &used) != 3)
 		return NULL;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(read_names); i++)
 		if (!strcmp(kind, read_names[i]))
 			out->read = (enum prb_read_kind)i;
-	thread->task->state = state == '?' ? 0 : state;
+	if (thread->task)
+		thread->task->state = state == '?' ? 0 : state;
 	out->pause_us = pause;
 	thread->recorded = true;
 	if (out->read == PRB_READ_UNSTABLE)
@@ -205,11 +231,13 @@ struct prb_error *prb_describe_recall(struct prb_capture *c, struct prb_capture_
 }
 
 /* What went wrong when it was read, which replay cannot know. */
-static struct prb_error *recall_error(struct prb_capture *c, struct prb_dump_thread *out)
+static struct prb_error *recall_error(struct prb_capture *c,
+				      const struct prb_capture_thread *thread,
+				      struct prb_dump_thread *out)
 {
 	prb_auto_str struct prb_str key = {}, error = {};
 
-	prb_str_printf(&key, "error:%d:%lld", out->tid, (long long)out->interpreter);
+	name_fact(&key, "error", thread, out);
 	if (!prb_target_recall(c->target, prb_str_text(&key), &error))
 		return NULL;
 	return prb_str_copy(prb_str_text(&error), &out->error);
@@ -219,13 +247,13 @@ struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 
-	out->state = prb_state_name(thread->task->state);
+	out->state = thread->task ? prb_state_name(thread->task->state) : "threadless";
 	if (thread->py && !out->gil && waits_for_gil(thread))
 		out->gil = "waits";
 	remember(c, thread);
 	if (thread->recorded)
-		PRB_TRY(recall_error(c, out));
-	return prb_str_copy(thread->task->name, &out->os_name);
+		PRB_TRY(recall_error(c, thread, out));
+	return prb_str_copy(thread->task ? thread->task->name : NULL, &out->os_name);
 }
 
 static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_python *py,
@@ -234,8 +262,8 @@ static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_py
 	struct prb_capture_thread *thread;
 
 	prb_vec_each (thread, &c->threads)
-		if (thread->py == py && thread->state.interp == interp &&
-		    thread->state.pthread == pthread)
+		if (thread->py == py && thread->state.interp == interp && thread->self == pthread &&
+		    pthread)
 			return prb_capture_out(c, thread);
 	return NULL;
 }

@@ -17,20 +17,22 @@
 #include "injector/decode.h"
 #include "injector/describe.h"
 #include "injector/idle.h"
+#include "injector/owner.h"
 #include "injector/source.h"
 #include "injector/waits.h"
 
-/* A thread of this process that has a state in a runtime. */
+/* A thread state, with the thread that runs it. */
 struct candidate {
 	struct prb_python *py;
 	struct prb_py_thread state;
-	struct prb_task_watch *task;
+	struct prb_owner owner;
 };
 
 struct maker {
 	struct prb_capture capture;
 	struct prb_pythons pythons;
 	PRB_VEC(struct candidate) candidates;
+	struct prb_owners owners;
 	pid_t main_tid; /* of the thread that stands first: the main one, if it runs Python */
 	struct prb_view
 		*view; /* the shared one: everything that is not read from a stopped thread */
@@ -48,45 +50,54 @@ static struct prb_error *warn(struct prb_dump *dump, char *text)
 	return NULL;
 }
 
-static bool wanted(const struct maker *m, pid_t tid)
+static bool wanted(const struct maker *m, const struct prb_task_watch *task)
 {
 	const struct prb_dump_options *o = m->capture.options;
 
 	if (o->tid)
-		return tid == o->tid;
-	return !o->main_only || tid == m->main_tid;
+		return task && task->tid == o->tid;
+	if (o->main_only)
+		return task ? task->tid == m->main_tid : !m->main_tid;
+	return true;
 }
 
-static struct prb_error *add_thread(struct maker *m, struct prb_python *py,
-				    const struct prb_py_thread *state, struct prb_task_watch *task)
+static struct prb_error *add_thread(struct maker *m, struct prb_task_watch *task,
+				    struct prb_dump_thread **ret,
+				    struct prb_capture_thread **ret_thread)
 {
 	struct prb_dump_thread *out = prb_vec_push(&m->capture.dump->threads);
 	struct prb_capture_thread *thread = prb_vec_push(&m->capture.threads);
 
 	if (!out || !thread)
 		return prb_error_nomem();
-	thread->py = py;
 	thread->task = task;
 	thread->out = m->capture.dump->threads.count - 1;
-	out->tid = task->tid;
+	out->tid = task ? task->tid : 0;
 	out->interpreter = -1;
 	out->idle_seconds = -1;
-	if (state) {
-		thread->state = *state;
-		out->interpreter = state->interp_id;
-		out->ident = state->pthread;
-		out->gc = state->gc;
-		out->gil = state->holds_gil ? "holds" : NULL;
-	}
+	*ret = out;
+	*ret_thread = thread;
 	return NULL;
 }
 
-static struct prb_task_watch *find_task(struct maker *m, struct prb_py_thread *state)
+static struct prb_error *add_candidate(struct maker *m, const struct candidate *candidate)
 {
-	if (!state->tid)
-		state->tid =
-			prb_describe_tid(prb_view_mem(m->view), &m->capture.tasks, state->pthread);
-	return state->tid ? prb_tasks_find_inner(&m->capture.tasks, state->tid) : NULL;
+	const struct prb_py_thread *state = &candidate->state;
+	const struct prb_owner *owner = &candidate->owner;
+	struct prb_capture_thread *thread;
+	struct prb_dump_thread *out;
+
+	PRB_TRY(add_thread(m, owner->task, &out, &thread));
+	thread->py = candidate->py;
+	thread->state = *state;
+	thread->self = owner->self;
+	thread->kept_at = owner->kept_at;
+	out->interpreter = state->interp_id;
+	out->ident = owner->self;
+	out->note = owner->task ? NULL : owner->reason;
+	out->gc = state->gc;
+	out->gil = state->holds_gil ? "holds" : NULL;
+	return NULL;
 }
 
 /* The list changes while it is read: threads come and go, and what was freed is used again. */
@@ -108,61 +119,35 @@ static struct prb_error *read_threads(struct maker *m, struct prb_python *py,
 	return prb_error_prefix(err, "cannot read the threads of Python %s", py->version);
 }
 
-/*
- * Up to 3.11 a new thread's state carries the number of the thread that made it, until it begins
- * to run. It is the newer of two states with the same number, and lists begin with the newest.
- * What it holds changes although the other thread sleeps, so it must not pass for that one's.
- */
-static bool has_not_begun(const struct prb_py_threads *threads, const struct prb_py_thread *state)
-{
-	const struct prb_py_thread *end = threads->list.items + threads->list.count;
-
-	for (const struct prb_py_thread *other = state + 1; other < end; other++)
-		if (other->pthread == state->pthread && other->interp == state->interp)
-			return true;
-	return false;
-}
-
-struct nameless {
-	struct maker *m;
-	const struct prb_py_threads *threads;
-};
-
-/* Up to 3.10 a state says by itself only which pthread it belongs to. */
-static struct prb_error *try_tids(void *context)
-{
-	struct nameless *nameless = context;
-	struct maker *m = nameless->m;
-	const struct prb_py_thread *state;
-
-	prb_vec_each (state, &nameless->threads->list)
-		if (!state->tid)
-			prb_describe_tid(prb_view_mem(m->view), &m->capture.tasks, state->pthread);
-	return NULL;
-}
-
+/* A state without a thread is worth showing if it has frames. */
 static struct prb_error *add_candidates(struct maker *m, struct prb_python *py,
-					const struct prb_py_threads *threads, unsigned *without)
+					const struct prb_py_threads *threads,
+					const struct prb_owner *owners, unsigned *without)
 {
-	struct prb_py_thread *state;
+	for (size_t i = 0; i < threads->list.count; i++) {
+		struct candidate *candidate;
 
-	PRB_TRY(prb_view_gather(m->view, try_tids, &(struct nameless){m, threads}));
-	prb_vec_each (state, &threads->list) {
-		struct prb_task_watch *task;
-
-		if (py->layout.version < 0x030c && has_not_begun(threads, state))
+		if (!owners[i].task && !owners[i].has_frames) {
+			*without += owners[i].orphan;
 			continue;
-		task = find_task(m, state);
-		*without += !task;
-		if (!task)
-			continue;
-
-		struct candidate *candidate = prb_vec_push(&m->candidates);
+		}
+		candidate = prb_vec_push(&m->candidates);
 		if (!candidate)
 			return prb_error_nomem();
-		*candidate = (struct candidate){py, *state, task};
+		*candidate = (struct candidate){py, threads->list.items[i], owners[i]};
 	}
 	return NULL;
+}
+
+static struct prb_error *list_owners(struct maker *m, struct prb_python *py,
+				     struct prb_py_threads *threads, unsigned *without)
+{
+	prb_auto_free struct prb_owner *owners = calloc(threads->list.count + 1, sizeof(*owners));
+
+	if (!owners)
+		return prb_error_nomem();
+	PRB_TRY(prb_owners_find(&m->owners, py, m->view, threads, owners));
+	return add_candidates(m, py, threads, owners, without);
 }
 
 /* The threads of one runtime. A thread may have states in several interpreters; it is listed in
@@ -174,7 +159,7 @@ static struct prb_error *list_python(struct maker *m, struct prb_python *py)
 
 	PRB_TRY(read_threads(m, py, &threads));
 
-	struct prb_error *err = add_candidates(m, py, &threads, &without);
+	struct prb_error *err = list_owners(m, py, &threads, &without);
 	prb_py_threads_deinit(&threads);
 	PRB_TRY(err);
 	if (!without)
@@ -188,6 +173,8 @@ static struct prb_error *list_python(struct maker *m, struct prb_python *py)
 /* With native frames, threads that Python does not know are worth showing too. */
 static struct prb_error *plan_others(struct maker *m)
 {
+	struct prb_capture_thread *thread;
+	struct prb_dump_thread *out;
 	struct prb_task_watch *task;
 
 	prb_vec_each (task, &m->capture.tasks.list) {
@@ -195,8 +182,8 @@ static struct prb_error *plan_others(struct maker *m)
 
 		for (size_t i = 0; i < m->capture.threads.count && !known; i++)
 			known = m->capture.threads.items[i].task == task;
-		if (!known && !prb_task_has_ended(task) && wanted(m, task->tid))
-			PRB_TRY(add_thread(m, NULL, NULL, task));
+		if (!known && !prb_task_has_ended(task) && wanted(m, task))
+			PRB_TRY(add_thread(m, task, &out, &thread));
 	}
 	return NULL;
 }
@@ -211,12 +198,17 @@ static pid_t find_main(const struct maker *m)
 	pid_t pid = m->capture.target->pid, lowest = 0;
 
 	prb_vec_each (candidate, &m->candidates) {
-		if (candidate->task->tid == pid)
+		const struct prb_task_watch *task = candidate->owner.task;
+
+		if (!task)
+			continue;
+		if (task->tid == pid)
 			return pid;
-		if (!lowest || candidate->task->tid < lowest)
-			lowest = candidate->task->tid;
+		if (!lowest || task->tid < lowest)
+			lowest = task->tid;
 	}
-	return lowest ? lowest : pid;
+	/* If no thread of any state is known, all that there is has to be shown. */
+	return lowest || m->candidates.count ? lowest : pid;
 }
 
 static struct prb_error *plan(struct maker *m)
@@ -229,8 +221,8 @@ static struct prb_error *plan(struct maker *m)
 		PRB_TRY(list_python(m, *py));
 	m->main_tid = o->main_only ? find_main(m) : m->capture.target->pid;
 	prb_vec_each (candidate, &m->candidates)
-		if (wanted(m, candidate->task->tid))
-			PRB_TRY(add_thread(m, candidate->py, &candidate->state, candidate->task));
+		if (wanted(m, candidate->owner.task))
+			PRB_TRY(add_candidate(m, candidate));
 	if (m->capture.native)
 		PRB_TRY(plan_others(m));
 	if (o->tid && !m->capture.threads.count)
@@ -251,15 +243,15 @@ static struct prb_error *read_still(struct maker *m)
 	struct prb_capture_thread *thread;
 
 	prb_vec_each (thread, &c->threads) {
-		struct prb_mem *mem = prb_snapshot_thread_mem(c->target, thread->task->tid);
+		pid_t tid = thread->task ? thread->task->tid : 0;
+		struct prb_mem *mem = tid ? prb_snapshot_thread_mem(c->target, tid) : NULL;
 
 		if (!mem)
 			mem = prb_view_mem(m->view);
-		if (c->native)
-			prb_error_destroy(
-				prb_target_registers(c->target, thread->task->tid, &thread->regs));
+		if (c->native && tid)
+			prb_error_destroy(prb_target_registers(c->target, tid, &thread->regs));
 		PRB_TRY(prb_describe_recall(c, thread));
-		if (c->native || !c->options->no_waits)
+		if (tid && (c->native || !c->options->no_waits))
 			PRB_TRY(prb_describe_read_call(c, thread));
 		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
 		if (!thread->frames.list.count)
@@ -278,9 +270,9 @@ static struct prb_error *read_live(struct maker *m)
 		return prb_capture_frozen(c);
 	PRB_TRY(prb_capture_sleeping(c, m->view));
 	prb_vec_each (thread, &c->threads)
-		if (!thread->done)
+		if (!thread->done && thread->task)
 			PRB_TRY(prb_capture_running(c, thread));
-	return NULL;
+	return prb_capture_threadless(c);
 }
 
 static struct prb_error *describe(struct maker *m)
@@ -310,6 +302,8 @@ static int compare_threads(const void *a, const void *b, void *pid)
 
 	if ((x->tid == main_tid) != (y->tid == main_tid))
 		return x->tid == main_tid ? -1 : 1;
+	if (!x->tid != !y->tid) /* states without a thread come last */
+		return x->tid ? -1 : 1;
 	if (x->tid != y->tid)
 		return x->tid < y->tid ? -1 : 1;
 	return x->interpreter < y->interpreter ? -1 : x->interpreter > y->interpreter;
@@ -359,7 +353,7 @@ static void finish(struct maker *m)
 			dump->pause_us = PRB_MAX(dump->pause_us, thread->pause_us);
 		else
 			dump->pause_us += thread->pause_us;
-		dump->paused_threads += thread->read == PRB_READ_STOPPED;
+		dump->paused_threads += thread->tid && thread->read == PRB_READ_STOPPED;
 	}
 	if (dump->threads.count)
 		qsort_r(dump->threads.items, dump->threads.count, sizeof(*dump->threads.items),
@@ -425,6 +419,8 @@ static struct prb_error *make(struct maker *m)
 	prb_view_new_epoch(m->view);
 	PRB_TRY(prb_view_prefetch(m->view));
 	PRB_TRY(prb_wait_context_create(c->target, &c->waits));
+	m->owners =
+		(struct prb_owners){.target = c->target, .modules = c->modules, .tasks = &c->tasks};
 	PRB_TRY(plan(m));
 	PRB_TRY(moves(c->target) ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
@@ -447,6 +443,7 @@ static void unmake(struct maker *m)
 		prb_capture_clear(thread);
 	prb_vec_free(&m->capture.threads);
 	prb_vec_free(&m->candidates);
+	prb_owners_deinit(&m->owners);
 	prb_wait_context_destroy(m->capture.waits);
 	prb_tasks_deinit(&m->capture.tasks);
 	prb_view_destroy(m->view);

@@ -73,13 +73,14 @@ enum prb_read_kind {
 };
 
 struct prb_dump_thread {
-	pid_t tid;	     /**< as we see it; for a core as it was */
-	uint64_t ident;	     /**< Python's name of it, pthread_self(); 0 if Python has none */
-	char *name;	     /**< from threading; NULL if it has none */
-	char *os_name;	     /**< comm */
+	pid_t tid;	  /**< as we see it; for a core as it was; 0: no thread uses this state */
+	const char *note; /**< why there is no tid; static; else NULL */
+	uint64_t ident;	  /**< Python's name of it, pthread_self(); 0 if Python has none */
+	char *name;	  /**< from threading; NULL if it has none */
+	char *os_name;	  /**< comm */
 	int64_t interpreter; /**< id; -1 for threads that no interpreter knows */
 	const char *state;   /**< "running", "idle", "uninterruptible", "stopped", "traced",
-				  "zombie", "unknown"; static */
+				  "zombie", "threadless", "unknown"; static */
 	double idle_seconds; /**< how long it has slept; < 0 if unknown or not wanted */
 	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
 	const char *gil;     /**< "holds", "waits", or NULL; static */

@@ -23,7 +23,19 @@ struct frozen {
 	struct prb_view *view;
 	PRB_VEC(struct prb_stop) stops; /* one for each task, in the same order */
 	PRB_VEC(bool) restless;		/* the same: it ran when it should have slept */
+	bool threadless;		/* only states without a thread are read */
 };
+
+static bool is_ours(const struct frozen *f, const struct prb_capture_thread *thread)
+{
+	return !f->threadless || !thread->task;
+}
+
+/* The stop of its thread; NULL if it has none. */
+static struct prb_stop *stop_of(struct frozen *f, const struct prb_capture_thread *thread)
+{
+	return thread->task ? &f->stops.items[thread->task - f->capture->tasks.list.items] : NULL;
+}
 
 static bool must_stop(const struct frozen *f, size_t index, bool everyone)
 {
@@ -121,9 +133,11 @@ static struct prb_error *copy_thread(struct frozen *f, struct prb_capture_thread
 				     const struct prb_stop *stop)
 {
 	struct prb_mem *mem = prb_view_mem(f->view);
-	bool ended = !stop->stopped && prb_task_has_ended(thread->task);
+	bool ended = stop && !stop->stopped && prb_task_has_ended(thread->task);
 	struct prb_error *err = ended ? NULL : prb_capture_check_owner(thread, mem);
 
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		prb_capture_detach(f->capture, thread);
 	if (!ended && !err)
 		return prb_capture_walk(thread, mem);
 	if (err && err->code == PRB_ERROR_NOMEM)
@@ -143,10 +157,13 @@ static struct prb_error *copy_all(struct frozen *f)
 
 	PRB_TRY(prb_view_prefetch(f->view));
 	prb_vec_each (thread, &c->threads) {
-		struct prb_stop *stop = &f->stops.items[thread->task - c->tasks.list.items];
+		struct prb_stop *stop = stop_of(f, thread);
+		bool stopped = stop && stop->stopped;
 
-		PRB_TRY(prb_describe_moment(c, thread, stop->stopped ? stop : NULL));
-		if (c->native && stop->stopped) {
+		if (!is_ours(f, thread))
+			continue;
+		PRB_TRY(prb_describe_moment(c, thread, stopped ? stop : NULL));
+		if (c->native && stopped) {
 			PRB_TRY(prb_stop_registers(stop, &thread->regs));
 			PRB_TRY(prb_capture_fetch_stack(c, f->view, &thread->regs));
 		}
@@ -162,7 +179,8 @@ static struct prb_error *decode_all(struct frozen *f)
 
 	prb_capture_share(c, prb_view_mem(f->view));
 	prb_vec_each (thread, &c->threads)
-		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
+		if (is_ours(f, thread))
+			PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
 	prb_capture_share(c, NULL);
 	return NULL;
 }
@@ -175,8 +193,11 @@ static void account(struct frozen *f, const bool *stopped, double pause_us)
 
 	prb_vec_each (thread, &c->threads) {
 		struct prb_dump_thread *out = prb_capture_out(c, thread);
-		bool was_stopped = stopped[thread->task - c->tasks.list.items];
+		/* Whichever thread might have changed it did not run. */
+		bool was_stopped = !thread->task || stopped[thread->task - c->tasks.list.items];
 
+		if (!is_ours(f, thread))
+			continue;
 		out->read = was_stopped ? PRB_READ_STOPPED : PRB_READ_IDLE;
 		out->pause_us += was_stopped ? pause_us : 0;
 	}
@@ -193,7 +214,7 @@ static struct prb_error *freeze_once(struct frozen *f, bool last, bool *good)
 		return prb_error_nomem();
 	prb_view_new_epoch(f->view);
 
-	struct prb_error *err = seize(f, last || c->native);
+	struct prb_error *err = seize(f, last || (c->native && !f->threadless));
 	if (!err) {
 		stop_seized(f);
 		note_sleepers(f);
@@ -221,7 +242,10 @@ static struct prb_error *read_frozen(struct frozen *f)
 	bool good = false;
 
 	prb_vec_each (thread, &c->threads) { /* learn which pages are needed */
-		PRB_TRY(prb_describe_read_call(c, thread));
+		if (!is_ours(f, thread))
+			continue;
+		if (thread->task)
+			PRB_TRY(prb_describe_read_call(c, thread));
 		PRB_TRY(prb_describe_wait(c, thread, c->target->mem));
 		PRB_TRY(prb_capture_walk(thread, prb_view_mem(f->view)));
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
@@ -232,14 +256,14 @@ static struct prb_error *read_frozen(struct frozen *f)
 		return NULL;
 	prb_recorder_pages(c->target->recorder, 0, f->view);
 	prb_vec_each (thread, &c->threads)
-		if (thread->regs.known)
+		if (thread->regs.known && is_ours(f, thread) && thread->task)
 			prb_target_note_registers(c->target, thread->task->tid, &thread->regs);
 	return NULL;
 }
 
-struct prb_error *prb_capture_frozen(struct prb_capture *c)
+static struct prb_error *freeze(struct prb_capture *c, bool threadless)
 {
-	struct frozen f = {.capture = c};
+	struct frozen f = {.capture = c, .threadless = threadless};
 	struct prb_error *err = prb_view_create(c->target->mem, &f.view);
 
 	for (size_t i = 0; !err && i < c->tasks.list.count; i++)
@@ -252,4 +276,41 @@ struct prb_error *prb_capture_frozen(struct prb_capture *c)
 	prb_vec_free(&f.restless);
 	prb_view_destroy(f.view);
 	return err;
+}
+
+struct prb_error *prb_capture_frozen(struct prb_capture *c)
+{
+	return freeze(c, false);
+}
+
+/* Without the right to stop threads, or the wish for it. */
+static struct prb_error *read_unstable(struct prb_capture *c)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads) {
+		struct prb_error *err = thread->task ? NULL : prb_capture_unstable(c, thread);
+
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		if (err)
+			PRB_TRY(prb_capture_refuse(c, thread, err));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_capture_threadless(struct prb_capture *c)
+{
+	struct prb_capture_thread *thread;
+	struct prb_error *err;
+	bool any = false;
+
+	prb_vec_each (thread, &c->threads)
+		any |= !thread->task;
+	if (!any)
+		return NULL;
+	if (c->options->mode == PRB_DUMP_NONBLOCKING)
+		return read_unstable(c);
+	err = freeze(c, true);
+	return prb_error_catch(&err, PRB_ERROR_PERMISSION) ? read_unstable(c) : err;
 }

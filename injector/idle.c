@@ -151,7 +151,8 @@ double prb_idle_credible(double last, double now, double lost, double age, doubl
 
 static bool may_be_idle(const struct prb_dump_thread *thread)
 {
-	return strcmp(thread->state, "running") != 0 && strcmp(thread->state, "unknown") != 0;
+	return thread->tid && strcmp(thread->state, "running") != 0 &&
+	       strcmp(thread->state, "unknown") != 0;
 }
 
 struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, const bool *wanted)

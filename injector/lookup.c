@@ -6,7 +6,7 @@
 #include "dwarf/base/cleanup.h"
 #include "dwarf/cpython/expression.h"
 #include "dwarf/snapshot/snapshot.h"
-#include "injector/describe.h"
+#include "injector/owner.h"
 #include "injector/tasks.h"
 
 struct lookup {
@@ -71,8 +71,6 @@ static struct prb_error *search_thread(struct lookup *l, struct prb_python *py,
 	struct prb_py_frames frames = {};
 	const struct prb_task_watch *task;
 
-	if (!state->tid)
-		state->tid = prb_describe_tid(l->mem, &l->tasks, state->pthread);
 	task = state->tid ? prb_tasks_find_inner(&l->tasks, state->tid) : NULL;
 	if (!task || task->tid != l->tid)
 		return NULL;
@@ -95,6 +93,11 @@ static struct prb_error *search_python(struct lookup *l, struct prb_python *py, 
 	struct prb_error *err = NULL;
 
 	PRB_TRY(prb_python_threads(py, l->mem, &threads));
+	err = prb_owners_name(l->modules, &l->tasks, py, l->view, &threads);
+	if (err) {
+		prb_py_threads_deinit(&threads);
+		return err;
+	}
 	prb_vec_each (state, &threads.list) {
 		err = search_thread(l, py, state, done);
 		if (err || *done)

@@ -100,7 +100,7 @@ static struct prb_error *read_tasks(struct attempt *a)
 	prb_py_tasks_deinit(&a->reading->tasks);
 	PRB_TRY(prb_python_threads(a->py, mem, &threads));
 	prb_vec_each (thread, &threads.list)
-		if (!thread->tid)
+		if (!prb_tasks_find_inner(&a->tasks, thread->tid)) /* not noted, or of a parent */
 			thread->tid = prb_describe_tid(mem, &a->tasks, thread->pthread);
 
 	struct prb_error *err =

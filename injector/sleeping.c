@@ -15,9 +15,10 @@ struct sleeping {
 	bool walked; /* all of them at least once */
 };
 
+/* Or a state without a thread, which nothing proves to be at rest. */
 static bool is_running(const struct prb_capture_thread *thread)
 {
-	return thread->task->state == 'R';
+	return !thread->task || thread->task->state == 'R';
 }
 
 /* Most waits are described from arguments that lie in the thread's own stack. */
@@ -97,6 +98,7 @@ struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *v
 	prb_capture_share(c, NULL);
 
 	prb_vec_each (thread, &c->threads)
-		thread->done = prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
+		thread->done = thread->task &&
+			       prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
 	return NULL;
 }

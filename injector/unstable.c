@@ -185,7 +185,8 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 		if (!same)
 			continue;
 		if (c->target->recorder)
-			prb_recorder_pages(c->target->recorder, thread->task->tid, view);
+			prb_recorder_pages(c->target->recorder,
+					   thread->task ? thread->task->tid : 0, view);
 		return NULL;
 	}
 	cut(&thread->frames, 0);
@@ -196,11 +197,13 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 static struct prb_error *check_alive(struct prb_capture *c, struct prb_capture_thread *thread,
 				     struct prb_view *view)
 {
-	struct prb_task_watch now = *thread->task;
+	if (thread->task) {
+		struct prb_task_watch now = *thread->task;
 
-	prb_task_note(&c->tasks, &now);
-	if (prb_task_has_ended(&now))
-		return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
+		prb_task_note(&c->tasks, &now);
+		if (prb_task_has_ended(&now))
+			return prb_error_create(PRB_ERROR_NO_PROCESS, "the thread has ended");
+	}
 	prb_view_new_epoch(view);
 	return prb_capture_check_owner(thread, prb_view_mem(view));
 }

@@ -97,7 +97,7 @@ static struct prb_error *find_owner(struct prb_capture *c, const struct prb_capt
 	prb_vec_each (thread, &c->threads) {
 		const struct prb_dump_thread *out = prb_capture_out(c, thread);
 
-		if (!thread->py || thread->state.pthread != pthread)
+		if (!thread->py || thread->self != pthread)
 			continue;
 		*ret = out->tid;
 		return prb_str_copy(out->name, name);

@@ -165,7 +165,7 @@ static void put_thread(struct writer *w, const struct prb_dump_thread *t)
 	const struct prb_dump_frame *frame;
 
 	prb_json_open(json, NULL, '{');
-	prb_json_integer(json, "tid", t->tid);
+	prb_json_natural(json, "tid", t->tid ? t->tid : -1);
 	prb_json_text(json, "name", t->name);
 	prb_json_text(json, "os_name", t->os_name);
 	prb_json_natural(json, "interpreter", t->interpreter);
@@ -177,6 +177,8 @@ static void put_thread(struct writer *w, const struct prb_dump_thread *t)
 	prb_json_text(json, "read", reads[t->read]);
 	prb_json_real(json, "pause_us", t->pause_us, 3);
 	prb_json_text(json, "error", t->error);
+	if (t->note)
+		prb_json_text(json, "note", t->note);
 	prb_json_open(json, "frames", '[');
 	prb_vec_each (frame, &t->frames) {
 		put_frame(w, frame);

@@ -69,6 +69,9 @@ struct prb_behaviour {
 	bool tagged_refs;	  /**< 3.14+: f_executable and locals carry tag bits (mask 3) */
 	bool inline_eval;	  /**< 3.11+: one C eval frame runs many Python frames */
 	bool has_qualname;	  /**< 3.11+: code objects have co_qualname */
+	bool rebinds;		/**< 3.12+: a thread that takes a state over keeps it as its own */
+	bool state_in_variable; /**< 3.15+: threads keep their state in thread-local variables,
+				     not under autoTSSkey */
 };
 
 struct prb_layout {

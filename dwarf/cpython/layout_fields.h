@@ -15,6 +15,8 @@
 	X(runtime_main_thread, "pyruntimestate.main_thread")                                      \
 	X(runtime_finalizing, "pyruntimestate._finalizing|pyruntimestate.finalizing")             \
 	X(runtime_tstate_current, "pyruntimestate.gilstate.tstate_current")                       \
+	X(runtime_auto_key,                                                                       \
+	  "pyruntimestate.gilstate.autoTSSkey._key|pyruntimestate.autoTSSkey._key")               \
 	X(runtime_gil, "pyruntimestate.ceval.gil")                                                \
 	X(runtime_gil_locked, "pyruntimestate.ceval.gil.locked")                                  \
 	X(runtime_gil_holder, "pyruntimestate.ceval.gil.last_holder")                             \

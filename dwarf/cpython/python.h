@@ -59,6 +59,7 @@ struct prb_python {
 	uint64_t switch_cond, switch_mutex, gil_locked, gil_last_holder;
 	uint64_t gc_generation0; /**< the variable that points to the youngest generation */
 	uint64_t gc_enabled, gc_stats;
+	uint64_t auto_key; /**< the key under which threads keep their states */
 };
 
 struct prb_pythons {

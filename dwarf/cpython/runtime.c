@@ -211,6 +211,7 @@ static void find_statics(struct prb_python *py)
 	find_symbol(py->module, "_PyGC_generation0", &py->gc_generation0);
 	find_symbol(py->module, "enabled", &py->gc_enabled);
 	find_symbol(py->module, "generation_stats", &py->gc_stats);
+	find_symbol(py->module, "autoTLSkey", &py->auto_key);
 }
 
 static struct prb_error *try_module(struct prb_modules *modules, struct prb_module *module,

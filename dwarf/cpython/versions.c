@@ -42,6 +42,7 @@ static const struct prb_behaviour behaviours[] = {
 		.owner_interpreter = 3, /* FRAME_OWNED_BY_CSTACK */
 		.inline_eval = true,
 		.has_qualname = true,
+		.rebinds = true,
 	},
 	{
 		.version = 0x030d,
@@ -53,6 +54,7 @@ static const struct prb_behaviour behaviours[] = {
 		.owner_interpreter = 3, /* FRAME_OWNED_BY_CSTACK */
 		.inline_eval = true,
 		.has_qualname = true,
+		.rebinds = true,
 	},
 	{
 		.version = 0x030e,
@@ -66,6 +68,7 @@ static const struct prb_behaviour behaviours[] = {
 		.tagged_refs = true,
 		.inline_eval = true,
 		.has_qualname = true,
+		.rebinds = true,
 	},
 	{
 		.version = 0x030f,
@@ -78,6 +81,8 @@ static const struct prb_behaviour behaviours[] = {
 		.tagged_refs = true,
 		.inline_eval = true,
 		.has_qualname = true,
+		.rebinds = true,
+		.state_in_variable = true,
 	},
 };
 

@@ -90,7 +90,7 @@ static void put_thread(struct prb_scan *scan, const struct prb_dump_thread *thre
 {
 	int64_t tid;
 
-	prb_put_integer(scan, TID, thread->tid);
+	prb_put_natural(scan, TID, thread->tid ? thread->tid : -1);
 	prb_put_static(scan, THREAD, thread->name);
 	prb_put_integer(scan, DEPTH, depth);
 	prb_put_natural(scan, INTERPRETER, thread->interpreter);

@@ -33,7 +33,7 @@ static struct prb_error *frame_rows(struct prb_scan *scan, const struct prb_dump
 
 	prb_vec_each (local, &frame->locals) {
 		PRB_TRY(prb_scan_row(scan));
-		prb_put_integer(scan, TID, thread->tid);
+		prb_put_natural(scan, TID, thread->tid ? thread->tid : -1);
 		prb_put_integer(scan, DEPTH, depth);
 		prb_put_static(scan, FUNC, frame->func);
 		prb_put_static(scan, NAME, local->name);

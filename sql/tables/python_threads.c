@@ -18,16 +18,20 @@ enum {
 	FRAMES,
 	READ,
 	PAUSE_US,
+	NOTE,
 	ERROR,
 };
 
 static const struct prb_column columns[] = {
-	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread id, as the kernel has it",
+	[TID] = {"tid", PRB_COLUMN_INTEGER,
+		 "Thread id, as the kernel has it; NULL if no thread runs this stack",
 		 .flags = PRB_COLUMN_KEY | PRB_COLUMN_THREAD},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Name, as threading has it"},
 	[OS_NAME] = {"os_name", PRB_COLUMN_TEXT, "Name, as the kernel has it"},
-	[STATE] = {"state", PRB_COLUMN_TEXT,
-		   "running, idle, uninterruptible, stopped, traced, zombie or unknown"},
+	[STATE] =
+		{"state", PRB_COLUMN_TEXT,
+		 "running, idle, uninterruptible, stopped, traced, zombie, unknown, or threadless "
+		 "for a stack that no thread runs"},
 	[IDLE_SECONDS] = {"idle_seconds", PRB_COLUMN_REAL, "How long it has slept; NULL if unknown",
 			  "s", .needs = PRB_NEED_IDLE},
 	[WAITS_FOR] = {"waits_for", PRB_COLUMN_TEXT,
@@ -42,6 +46,7 @@ static const struct prb_column columns[] = {
 		    .needs = PRB_NEED_ALL_FRAMES},
 	[READ] = {"read", PRB_COLUMN_TEXT, "How it was read: idle, stopped or unstable"},
 	[PAUSE_US] = {"pause_us", PRB_COLUMN_REAL, "How long it was stopped to be read", "µs"},
+	[NOTE] = {"note", PRB_COLUMN_TEXT, "Why no thread is known for the stack"},
 	[ERROR] = {"_error", PRB_COLUMN_TEXT,
 		   "Why its stack, or the rest of it, could not be read"},
 	{},
@@ -60,7 +65,7 @@ static int64_t count_frames(const struct prb_dump_thread *thread)
 static void put(struct prb_scan *scan, const struct prb_dump *dump,
 		const struct prb_dump_thread *thread)
 {
-	prb_put_integer(scan, TID, thread->tid);
+	prb_put_natural(scan, TID, thread->tid ? thread->tid : -1);
 	prb_put_static(scan, NAME, thread->name);
 	prb_put_static(scan, OS_NAME, thread->os_name);
 	prb_put_static(scan, STATE, thread->state);
@@ -74,6 +79,7 @@ static void put(struct prb_scan *scan, const struct prb_dump *dump,
 	prb_put_integer(scan, FRAMES, count_frames(thread));
 	prb_put_static(scan, READ, prb_read_name(thread->read));
 	prb_put_real(scan, PAUSE_US, thread->pause_us);
+	prb_put_static(scan, NOTE, thread->note);
 	prb_put_static(scan, ERROR, thread->error);
 }
 

@@ -14,6 +14,7 @@ const struct prb_layout prb_layout_3_11 = {
 	.runtime_main_thread = 80,
 	.runtime_finalizing = 24,
 	.runtime_tstate_current = 576,
+	.runtime_auto_key = 596,
 	.runtime_gil = 360,
 	.runtime_gil_locked = 376,
 	.runtime_gil_holder = 368,

@@ -14,6 +14,7 @@ const struct prb_layout prb_layout_3_13_free_threaded = {
 	.runtime_main_thread = 656,
 	.runtime_finalizing = 608,
 	.runtime_tstate_current = PRB_ABSENT,
+	.runtime_auto_key = PRB_ABSENT,
 	.runtime_gil = PRB_ABSENT,
 	.runtime_gil_locked = PRB_ABSENT,
 	.runtime_gil_holder = PRB_ABSENT,

@@ -14,6 +14,7 @@ const struct prb_layout prb_layout_3_6 = {
 	.runtime_main_thread = PRB_ABSENT,
 	.runtime_finalizing = PRB_ABSENT,
 	.runtime_tstate_current = PRB_ABSENT,
+	.runtime_auto_key = PRB_ABSENT,
 	.runtime_gil = PRB_ABSENT,
 	.runtime_gil_locked = PRB_ABSENT,
 	.runtime_gil_holder = PRB_ABSENT,

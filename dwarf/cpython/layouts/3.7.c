@@ -14,6 +14,7 @@ const struct prb_layout prb_layout_3_7 = {
 	.runtime_main_thread = PRB_ABSENT,
 	.runtime_finalizing = 8,
 	.runtime_tstate_current = 1480,
+	.runtime_auto_key = 1508,
 	.runtime_gil = 1264,
 	.runtime_gil_locked = 1280,
 	.runtime_gil_holder = 1272,

@@ -14,6 +14,7 @@ const struct prb_layout prb_layout_3_8 = {
 	.runtime_main_thread = 72,
 	.runtime_finalizing = 16,
 	.runtime_tstate_current = 1368,
+	.runtime_auto_key = 1396,
 	.runtime_gil = 1152,
 	.runtime_gil_locked = 1168,
 	.runtime_gil_holder = 1160,

@@ -14,6 +14,7 @@ const struct prb_layout prb_layout_3_9 = {
 	.runtime_main_thread = 72,
 	.runtime_finalizing = 16,
 	.runtime_tstate_current = 568,
+	.runtime_auto_key = 588,
 	.runtime_gil = 352,
 	.runtime_gil_locked = 368,
 	.runtime_gil_holder = 360,
