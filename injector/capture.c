@@ -16,6 +16,7 @@
 enum {
 	STOP_TIMEOUT_MS = 1000,
 	STOP_ATTEMPTS = 8, /* times that a thread is stopped before it is decoded while it stands */
+	MOMENTS = 24,	   /* the same while it is caught between two frames each time */
 	IDLE_ATTEMPTS = 8, /* tries to read a thread that wakes up all the time without a stop */
 	STACK_LIMIT = 8 << 20, /* bytes of a native stack copied at once */
 };
@@ -196,7 +197,7 @@ static struct prb_error *stop_once(struct prb_capture *c, struct prb_capture_thr
  * being entered, up to 3.12) there seems to be none. A thread may really have no Python frames, so
  * that is only doubted a few times.
  */
-static bool is_between(const struct prb_capture_thread *thread, int attempt)
+bool prb_capture_is_between(const struct prb_capture_thread *thread, int attempt)
 {
 	enum { DOUBTS = 4 };
 
@@ -206,24 +207,44 @@ static bool is_between(const struct prb_capture_thread *thread, int attempt)
 }
 
 /*
+ * Nothing helps but to let it run on a little. On a busy machine it has to get a processor for
+ * that first: its counters tell that it had one.
+ */
+void prb_capture_let_run(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	enum { LOOKS = 20, LOOK_NS = 100 * 1000 };
+	struct prb_task_watch before = *thread->task, now = before;
+
+	prb_task_note(&c->tasks, &before);
+	for (int i = 0; i < LOOKS; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		prb_task_note(&c->tasks, &now);
+		if (strcmp(now.counters, before.counters) != 0 || prb_task_has_ended(&now))
+			return;
+	}
+}
+
+/*
  * Stops until everything that decoding needs was in the copy: what was missing is expected the
  * next time. A program that changes its stack faster than that is decoded while it stands.
  */
 static struct prb_error *read_stopped(struct prb_capture *c, struct prb_capture_thread *thread,
 				      struct prb_view *view)
 {
-	for (int attempt = 1; attempt <= STOP_ATTEMPTS; attempt++) {
-		bool last = attempt == STOP_ATTEMPTS;
+	for (int attempt = 1, most = STOP_ATTEMPTS; attempt <= most; attempt++) {
+		bool last = attempt == most, between;
 
 		PRB_TRY(stop_once(c, thread, view, last));
-		if (last || (!prb_view_misses(view) && !is_between(thread, attempt)))
+		between = prb_capture_is_between(thread, attempt);
+		if (!between && (last || !prb_view_misses(view)))
 			break;
-		/* Nothing helps but to let it run on a little; on a busy machine it has to get a
-		 * processor for that first. */
-		if (is_between(thread, attempt))
-			nanosleep(&(struct timespec){.tv_nsec = 100000L << attempt}, NULL);
-		prb_log("stop", 2, "thread %d: %zu pages were missing, once more",
-			thread->task->tid, prb_view_misses(view));
+		if (between) {
+			most = MOMENTS;
+			if (attempt < most)
+				prb_capture_let_run(c, thread);
+		}
+		prb_log("stop", 2, "thread %d: %zu pages were missing%s, once more",
+			thread->task->tid, prb_view_misses(view), between ? ", between" : "");
 	}
 	prb_capture_out(c, thread)->read = PRB_READ_STOPPED;
 	if (c->target->recorder) {

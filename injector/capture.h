@@ -99,6 +99,12 @@ void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread
 struct prb_error *prb_capture_refuse(struct prb_capture *c, struct prb_capture_thread *thread,
 				     struct prb_error *err) PRB_MUST_CHECK;
 
+/** True if what was walked is no stack: it was stopped in the middle of a call or return. */
+bool prb_capture_is_between(const struct prb_capture_thread *thread, int attempt);
+
+/** Waits a little for a thread that was stopped to run on. */
+void prb_capture_let_run(struct prb_capture *c, struct prb_capture_thread *thread);
+
 /** Ends what was walked. */
 void prb_capture_clear(struct prb_capture_thread *thread);
 

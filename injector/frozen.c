@@ -16,7 +16,11 @@
 #include "injector/capture.h"
 #include "injector/describe.h"
 
-enum { STOP_TIMEOUT_MS = 2000, ATTEMPTS = 6 };
+enum {
+	STOP_TIMEOUT_MS = 2000,
+	ATTEMPTS = 6, /* instants before they are decoded while they stand */
+	MOMENTS = 24, /* the same while a thread is between two frames each time */
+};
 
 struct frozen {
 	struct prb_capture *capture;
@@ -203,6 +207,18 @@ static void account(struct frozen *f, const bool *stopped, double pause_us)
 	}
 }
 
+/* A thread on a processor that was stopped in the middle of a call or return; NULL if none was. */
+static struct prb_capture_thread *find_between(struct frozen *f, int attempt)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &f->capture->threads)
+		if (is_ours(f, thread) && thread->task && thread->task->state == 'R' &&
+		    prb_capture_is_between(thread, attempt))
+			return thread;
+	return NULL;
+}
+
 /* One instant. *good is false if a thread ran that should have slept, or a page was missing. */
 static struct prb_error *freeze_once(struct frozen *f, bool last, bool *good)
 {
@@ -250,8 +266,15 @@ static struct prb_error *read_frozen(struct frozen *f)
 		PRB_TRY(prb_capture_walk(thread, prb_view_mem(f->view)));
 		PRB_TRY(prb_capture_decode(c, thread, prb_view_mem(f->view)));
 	}
-	for (int attempt = 1; attempt <= ATTEMPTS && !good; attempt++)
-		PRB_TRY(freeze_once(f, attempt == ATTEMPTS, &good));
+	for (int attempt = 1, most = ATTEMPTS; attempt <= most && !good; attempt++) {
+		PRB_TRY(freeze_once(f, attempt == most, &good));
+		thread = find_between(f, attempt);
+		if (!thread || attempt == MOMENTS)
+			continue;
+		good = false;
+		most = MOMENTS;
+		prb_capture_let_run(c, thread);
+	}
 	if (!c->target->recorder)
 		return NULL;
 	prb_recorder_pages(c->target->recorder, 0, f->view);

@@ -142,21 +142,36 @@ static struct prb_error *read_interp_frame(struct walk *w, struct prb_py_frame *
 	return mark_hidden(w, frame);
 }
 
+/*
+ * 3.11 and 3.12: each eval loop has a cframe on the C stack. One that is just being entered has
+ * linked its own already, and has put no frame into it: Python is where the one before says.
+ */
+static struct prb_error *frame_of_cframe(struct walk *w, uint64_t tstate, uint64_t *ret)
+{
+	const struct prb_layout *l = &w->py->layout;
+	uint64_t cframe, place;
+
+	*ret = 0;
+	PRB_TRY(prb_mem_read_u64(w->mem, tstate + (uint64_t)l->thread_cframe, &cframe));
+	for (int i = 0; i < 2 && cframe && !*ret; i++) {
+		place = cframe + (uint64_t)l->cframe_current_frame;
+		PRB_TRY(prb_mem_read_u64(w->mem, place, ret));
+		if (*ret || cframe - tstate < (uint64_t)l->thread_size)
+			return NULL; /* the state's own one ends the chain */
+		PRB_TRY(prb_mem_read_u64(w->mem, place + sizeof(place), &cframe));
+	}
+	return NULL;
+}
+
 static struct prb_error *first_frame(struct walk *w, uint64_t tstate, uint64_t *ret)
 {
 	const struct prb_layout *l = &w->py->layout;
-	uint64_t cframe;
 
 	switch (l->behaviour->chain) {
 	case PRB_CHAIN_PYFRAME:
 		return prb_mem_read_u64(w->mem, tstate + (uint64_t)l->thread_frame, ret);
 	case PRB_CHAIN_CFRAME:
-		PRB_TRY(prb_mem_read_u64(w->mem, tstate + (uint64_t)l->thread_cframe, &cframe));
-		if (!cframe) { /* the thread has not begun, or has ended */
-			*ret = 0;
-			return NULL;
-		}
-		return prb_mem_read_u64(w->mem, cframe + (uint64_t)l->cframe_current_frame, ret);
+		return frame_of_cframe(w, tstate, ret);
 	case PRB_CHAIN_INTERP:
 		break;
 	}
