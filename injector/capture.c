@@ -101,7 +101,7 @@ struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_t
 		PRB_TRY(decode_python(c, thread, mem));
 	if (c->native && thread->regs.known)
 		PRB_TRY(prb_native_merge(c->native, thread->py, mem, &thread->regs, &thread->frames,
-					 out));
+					 &thread->doubt, out));
 	return NULL;
 }
 
@@ -197,12 +197,20 @@ static struct prb_error *stop_once(struct prb_capture *c, struct prb_capture_thr
  * being entered, up to 3.12) there seems to be none. A thread may really have no Python frames, so
  * that is only doubted a few times.
  */
-bool prb_capture_is_between(const struct prb_capture_thread *thread, int attempt)
+bool prb_capture_is_between(struct prb_capture_thread *thread, int attempt)
 {
 	enum { DOUBTS = 4 };
 
 	if (!thread->py)
 		return false;
+	if (thread->doubt == PRB_NATIVE_BARE_LOOP) {
+		/* One that has not run on yet is where it was. */
+		thread->doubts += thread->doubt_pc != thread->regs.pc;
+		thread->doubt_pc = thread->regs.pc;
+		if (thread->doubts >= DOUBTS)
+			thread->doubt = PRB_NATIVE_SWITCHED;
+		return true;
+	}
 	return thread->frames_error || (!thread->frames.list.count && attempt < DOUBTS);
 }
 

@@ -32,6 +32,9 @@ struct prb_capture_thread {
 	struct prb_error *frames_error; /**< why `frames` ends early, or NULL */
 	struct prb_task call;		/**< the system call it sleeps in */
 	struct prb_regs regs;		/**< regs.known is 0 if they could not be had */
+	enum prb_native_doubt doubt;	/**< of the place of its Python frames among native ones */
+	unsigned doubts;		/**< moments at which it was in doubt */
+	uint64_t doubt_pc;		/**< the last of them */
 	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
 	bool done;
 	bool recorded; /**< a snapshot tells how it was read */
@@ -100,7 +103,7 @@ struct prb_error *prb_capture_refuse(struct prb_capture *c, struct prb_capture_t
 				     struct prb_error *err) PRB_MUST_CHECK;
 
 /** True if what was walked is no stack: it was stopped in the middle of a call or return. */
-bool prb_capture_is_between(const struct prb_capture_thread *thread, int attempt);
+bool prb_capture_is_between(struct prb_capture_thread *thread, int attempt);
 
 /** Waits a little for a thread that was stopped to run on. */
 void prb_capture_let_run(struct prb_capture *c, struct prb_capture_thread *thread);

@@ -180,6 +180,10 @@ static void remember(struct prb_capture *c, const struct prb_capture_thread *thr
 	}
 	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
 	prb_str_truncate(&key, 0);
+	name_fact(&key, "switched", thread, out);
+	if (thread->doubt == PRB_NATIVE_SWITCHED)
+		prb_target_remember(c->target, prb_str_text(&key), "yes", strlen("yes"));
+	prb_str_truncate(&key, 0);
 	name_fact(&key, "error", thread, out);
 	if (out->error)
 		prb_target_remember(c->target, prb_str_text(&key), out->error, strlen(out->error));
@@ -209,7 +213,7 @@ static struct prb_error *recall_frames(const char *text, struct prb_py_frames *f
 struct prb_error *prb_describe_recall(struct prb_capture *c, struct prb_capture_thread *thread)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
-	prb_auto_str struct prb_str key = {}, value = {};
+	prb_auto_str struct prb_str key = {}, value = {}, switched = {};
 	char kind[16], state;
 	double pause;
 	int used;
@@ -225,6 +229,10 @@ struct prb_error *prb_describe_recall(struct prb_capture *c, struct prb_capture_
 		thread->task->state = state == '?' ? 0 : state;
 	out->pause_us = pause;
 	thread->recorded = true;
+	prb_str_truncate(&key, 0);
+	name_fact(&key, "switched", thread, out);
+	if (prb_target_recall(c->target, prb_str_text(&key), &switched))
+		thread->doubt = PRB_NATIVE_SWITCHED;
 	if (out->read == PRB_READ_UNSTABLE)
 		return recall_frames(prb_str_text(&value) + used, &thread->frames);
 	return NULL;

@@ -236,6 +236,18 @@ static bool moves(const struct prb_target *target)
 	return target->kind == PRB_TARGET_PROCESS && !target->held;
 }
 
+/* What nothing more can be asked about. */
+static struct prb_error *tell_doubt(struct maker *m, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(&m->capture, thread);
+
+	if (thread->doubt != PRB_NATIVE_BARE_LOOP || thread->recorded || out->error)
+		return NULL;
+	return prb_str_copy("it enters or leaves a call, or its Python stack is switched: Python "
+			    "frames may stand one call too far out among the native ones",
+			    &out->error);
+}
+
 /* Threads of a core or snapshot, or in a debugger, do not move: read as they are. */
 static struct prb_error *read_still(struct maker *m)
 {
@@ -257,6 +269,7 @@ static struct prb_error *read_still(struct maker *m)
 		if (!thread->frames.list.count)
 			PRB_TRY(prb_capture_walk(thread, mem));
 		PRB_TRY(prb_capture_decode(c, thread, mem));
+		PRB_TRY(tell_doubt(m, thread));
 	}
 	return NULL;
 }

@@ -287,29 +287,39 @@ static struct prb_error *place_rest(struct merge *m)
 }
 
 /*
- * Where no shims tell (up to 3.11), loops and groups are counted: a thread that is just entering or
- * leaving a loop has one loop more, the innermost, which must not take the frames of the next.
+ * Where no shims tell (up to 3.11), loops and groups are counted. A thread that is just entering or
+ * leaving a loop has one loop more, the innermost, which must not take the frames of the next; it
+ * executes that very loop, or a function that the loop calls for it. Where Python stacks are
+ * switched (greenlets), the outer loops have no frames, as long as it stays so: @switched.
  */
-static void count_bare_loops(struct merge *m)
+static void count_bare_loops(struct merge *m, bool switched)
 {
-	size_t loops = 0, groups = 0;
+	enum { NEAR = 2 };
+	size_t loops = 0, groups = 0, innermost = SIZE_MAX;
 	const struct prb_py_frame *raw;
-	const struct c_frame *frame;
 
 	if (!m->py || m->reason || m->py->layout.behaviour->owner_interpreter >= 0)
 		return;
-	prb_vec_each (frame, &m->stack)
-		loops += is_eval_code(m, frame->exact ? frame->pc : frame->pc - 1);
+	for (size_t i = 0; i < m->stack.count; i++) {
+		const struct c_frame *frame = &m->stack.items[i];
+
+		if (!is_eval_code(m, frame->exact ? frame->pc : frame->pc - 1))
+			continue;
+		innermost = PRB_MIN(innermost, i);
+		loops++;
+	}
 	prb_vec_each (raw, &m->raw->list)
 		groups += raw->entry;
-	m->bare = loops > groups ? loops - groups : 0;
+	m->bare = !switched && loops > groups && innermost < NEAR;
 }
 
-static struct prb_error *merge_all(struct merge *m)
+static struct prb_error *merge_all(struct merge *m, enum prb_native_doubt *doubt)
 {
 	struct c_frame *frame;
 
-	count_bare_loops(m);
+	count_bare_loops(m, *doubt == PRB_NATIVE_SWITCHED);
+	if (*doubt != PRB_NATIVE_SWITCHED)
+		*doubt = m->bare ? PRB_NATIVE_BARE_LOOP : PRB_NATIVE_SURE;
 	prb_vec_each (frame, &m->stack)
 		PRB_TRY(place_frame(m, frame));
 	return place_rest(m);
@@ -317,14 +327,14 @@ static struct prb_error *merge_all(struct merge *m)
 
 struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python *py,
 				   struct prb_mem *mem, const struct prb_regs *regs,
-				   const struct prb_py_frames *frames,
+				   const struct prb_py_frames *frames, enum prb_native_doubt *doubt,
 				   struct prb_dump_thread *thread)
 {
 	struct merge m = {.native = native, .py = py, .mem = mem, .raw = frames, .thread = thread};
 	struct prb_error *err = walk_stack(&m, regs);
 
 	if (!err)
-		err = merge_all(&m);
+		err = merge_all(&m, doubt);
 	prb_vec_free(&m.stack);
 	if (err) {
 		struct prb_dump_frame *frame;
