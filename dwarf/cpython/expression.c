@@ -15,13 +15,9 @@ struct search {
 	const struct prb_py_frame *frame;
 	const char *text, *at; /* the expression, and what is left of it */
 	uint64_t object;       /* found so far */
+	int looked_into;       /* bytes of what an index or a name stands behind */
+	bool computed;	       /* it is a descriptor, whose value Python would compute */
 };
-
-/* What the expression says up to here. */
-static int so_far(const struct search *s)
-{
-	return (int)(s->at - s->text);
-}
 
 static struct prb_error *not_understood(const struct search *s)
 {
@@ -106,6 +102,30 @@ static struct prb_error *find_name(struct search *s, const char *name)
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "'%.200s' is unbound here", name);
 }
 
+/** Whether an object is a descriptor that decides what an instance's attribute is. */
+static bool is_data_descriptor(struct search *s, uint64_t object)
+{
+	struct prb_type *type;
+	uint64_t setter;
+	prb_auto_error struct prb_error *err = NULL;
+
+	/* The dict of a builtin type may lie where only its interpreter knows. */
+	if (prb_repr_is(s->r, object, "property") || prb_repr_is(s->r, object, "getset_descriptor"))
+		return true;
+	err = prb_repr_type_of(s->r, object, &type);
+	if (!err)
+		err = prb_repr_lookup(s->r, type, "__set__", &setter, NULL);
+	return !err;
+}
+
+static struct prb_error *is_computed(const struct search *s, const struct prb_type *type,
+				     const char *name)
+{
+	return prb_error_create(PRB_ERROR_NOT_FOUND,
+				"'%.200s' of %.*s, a %s, is computed by code, which is not run",
+				name, s->looked_into, s->text, type->name);
+}
+
 /* A slot that is not set leaves only what the class has in its place. */
 static struct prb_error *find_in_class(struct search *s, const struct prb_type *type,
 				       const char *name)
@@ -116,6 +136,53 @@ static struct prb_error *find_in_class(struct search *s, const struct prb_type *
 	return NULL;
 }
 
+/** True, and found, if the class has a data descriptor of that name, which wins in Python. */
+static bool find_descriptor(struct search *s, const struct prb_type *type, const char *name)
+{
+	uint64_t known;
+	prb_auto_error struct prb_error *err = prb_repr_lookup(s->r, type, name, &known, NULL);
+
+	/* A slot is read where it lies. */
+	if (err || prb_repr_is(s->r, known, "member_descriptor") || !is_data_descriptor(s, known))
+		return false;
+	s->object = known;
+	return s->computed = true;
+}
+
+/** What every object or class has, where C code of Python gives it; false if it is not that. */
+static bool find_own(struct search *s, const struct prb_type *type, uint64_t object,
+		     const char *name)
+{
+	struct prb_type *self;
+	prb_auto_error struct prb_error *err = NULL;
+
+	if (!strcmp(name, "__class__")) {
+		uint64_t known;
+
+		/* A class may say something else of its instances. */
+		err = prb_repr_lookup(s->r, type, name, &known, NULL);
+		if (!err && !prb_repr_is(s->r, known, "getset_descriptor"))
+			return false;
+		s->object = type->address;
+		return true;
+	}
+	if (!(type->flags & PRB_PY_TYPE) ||
+	    (strcmp(name, "__mro__") != 0 && strcmp(name, "__dict__") != 0))
+		return false;
+	err = prb_repr_type(s->r, object, &self);
+	if (err || !(*name && name[2] == 'm' ? self->mro : self->dict))
+		return false;
+	s->object = name[2] == 'm' ? self->mro : self->dict;
+	return true;
+}
+
+static bool is_dunder(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 4 && !strncmp(name, "__", 2) && !strcmp(name + length - 2, "__");
+}
+
 static struct prb_error *find_attribute(struct search *s, const char *name)
 {
 	uint64_t object = s->object;
@@ -123,6 +190,10 @@ static struct prb_error *find_attribute(struct search *s, const char *name)
 	struct prb_error *err;
 
 	PRB_TRY(prb_repr_type_of(s->r, object, &type));
+	if (find_own(s, type, object, name))
+		return NULL;
+	if (find_descriptor(s, type, name))
+		return is_dunder(name) ? is_computed(s, type, name) : NULL;
 	if (type->flags & PRB_PY_TYPE) {
 		struct prb_type *self;
 
@@ -133,11 +204,25 @@ static struct prb_error *find_attribute(struct search *s, const char *name)
 	}
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		err = find_in_class(s, type, name);
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		return prb_error_create(
-			PRB_ERROR_NOT_FOUND, "%.*s, a %s, has no attribute '%.200s'",
-			(int)(so_far(s) - 1 - (int)strlen(name)), s->text, type->name, name);
-	return err;
+	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return err;
+	if (is_dunder(name))
+		return is_computed(s, type, name);
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s, a %s, has no attribute '%.200s'",
+				s->looked_into, s->text, type->name, name);
+}
+
+/** A property's value is not looked into: it would be that of the property itself. */
+static struct prb_error *check_computed(struct search *s)
+{
+	struct prb_type *type;
+
+	if (!s->computed)
+		return NULL;
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	return prb_error_create(PRB_ERROR_NOT_FOUND,
+				"%.*s is a %s: its value is computed by code, which is not run",
+				s->looked_into, s->text, type->name);
 }
 
 static struct prb_error *find_item(struct search *s, const struct prb_type *type, int64_t index)
@@ -153,8 +238,8 @@ static struct prb_error *find_item(struct search *s, const struct prb_type *type
 	if (index < 0)
 		index += (int64_t)count;
 	if (index < 0 || (uint64_t)index >= count)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has only %llu items", so_far(s),
-					s->text, (unsigned long long)count);
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has only %llu items",
+					s->looked_into, s->text, (unsigned long long)count);
 	PRB_TRY(prb_repr_word(s->r, items + (uint64_t)index * 8, &s->object));
 	return s->object ? NULL : prb_repr_bad(items, "an item that is not there");
 }
@@ -195,7 +280,7 @@ static struct prb_error *find_number_key(struct search *s, int64_t number)
 		prb_error_destroy(k.err);
 	PRB_TRY(err ? err : k.err);
 	if (!k.found)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has no such key", so_far(s),
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has no such key", s->looked_into,
 					s->text);
 	s->object = k.found;
 	return NULL;
@@ -206,7 +291,7 @@ static struct prb_error *find_text_key(struct search *s, const char *key)
 	struct prb_error *err = prb_repr_dict_get(s->r, s->object, key, &s->object);
 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has no such key", so_far(s),
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has no such key", s->looked_into,
 					s->text);
 	return err;
 }
@@ -216,7 +301,7 @@ static struct prb_error *no_index(const struct search *s, const struct prb_type 
 {
 	return prb_error_create(PRB_ERROR_NOT_FOUND,
 				"%.*s: a %s cannot be looked into by a %s without running code",
-				so_far(s), s->text, type->name, kind);
+				s->looked_into, s->text, type->name, kind);
 }
 
 static struct prb_error *take_text(struct search *s, struct prb_str *ret)
@@ -275,11 +360,15 @@ static struct prb_error *find_parts(struct search *s)
 	for (unsigned part = 0;; part++) {
 		prb_auto_str struct prb_str name = {};
 
+		s->looked_into = (int)(s->at - s->text);
 		skip_blanks(s);
 		if (!*s->at)
 			return NULL;
 		if (part == MAX_PARTS)
 			return not_understood(s);
+		if (strchr(".[", *s->at))
+			PRB_TRY(check_computed(s));
+		s->computed = false;
 		if (*s->at == '[') {
 			s->at++;
 			PRB_TRY(find_index(s));

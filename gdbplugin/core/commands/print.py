@@ -15,7 +15,8 @@ class Print(Command):
 Names of the frame, globals and builtins, with attributes and constant indexes:
   probing print self.queue.maxsize
   probing print rows[-1]['key']
-No code runs in the process, so there are no calls and operators; a property shows as such."""
+No code runs in the process, so there are no calls and operators. A property shows as such, and is
+not looked into."""
     options = (Option("type", "with the type of the value and where it lies", short="t"),)
 
     def run(self, debugger, words):

@@ -23,6 +23,7 @@ class Slotted(Base):
 
 class Node(Base):
     kind = "node"
+    doubled = property(lambda self: [2])
 
     def __init__(self):
         self.items = [[1], [2, "two"]]
@@ -43,6 +44,7 @@ class Node(Base):
             self.named['key'] self.named["key"]['inner'][1] self.slotted.left[0] self.slotted.limit
             self.slotted.table['base'] self.ordered['a'] self.Pair[1] argument seen seen['argument']
             free[7] free[-1] free["it's"] SHARED['rows'][1][0] Node.kind Node.limit Base.table
+            self.__class__ self.slotted.__class__ Node.__class__ Node.__mro__ self.__class__.kind
             os.sep sys.maxsize collections.OrderedDict len None.__doc__[0] int str.__name__
             """.replace("None.__doc__[0]", "").replace("str.__name__", "").split()
         truth = {}
