@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/agent_load.h"
 #include "cli/commands.h"
@@ -20,20 +21,28 @@ struct eval_settings {
 	bool json, no_inject;
 };
 
+static struct prb_error *no_code(void)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no code given"),
+			      "for example 'probing 4242 eval \"1 + 1\"', or -f FILE");
+}
+
 /** The code and what its lines are of. */
 static struct prb_error *find_code(const struct prb_cli *cli, const struct eval_settings *s,
 				   struct prb_str *code, const char **name)
 {
 	const char *word = cli->argument_count ? cli->arguments[0] : NULL;
+	bool piped = !word && !s->file && !isatty(STDIN_FILENO);
 	const char *file = s->file ? s->file : word && !strcmp(word, "-") ? word : NULL;
 
 	*name = "<probing>";
 	if (s->file && word)
 		return prb_error_create(PRB_ERROR_USAGE, "code is given twice: '%.100s' and -f",
 					word);
-	if (!s->file && !word)
-		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no code given"),
-				      "for example 'probing 4242 eval \"1 + 1\"', or -f FILE");
+	if (piped)
+		file = "-";
+	if (!file && !word)
+		return no_code();
 	if (!file) {
 		prb_str_puts(code, word);
 	} else if (!strcmp(file, "-")) {
@@ -47,6 +56,8 @@ static struct prb_error *find_code(const struct prb_cli *cli, const struct eval_
 		*name = s->name;
 	if (code->failed)
 		return prb_error_nomem();
+	if (piped && !code->length)
+		return no_code();
 	if (code->length > PRB_EVAL_MAX_CODE)
 		return prb_error_create(PRB_ERROR_USAGE, "the code has over %d bytes",
 					PRB_EVAL_MAX_CODE);
@@ -151,7 +162,9 @@ const struct prb_command prb_command_eval = {
 		"exit code is 1.\n\n"
 		"The code runs on a thread of the agent, which takes the GIL like any other "
 		"thread, or with --thread main on the main thread, as soon as that executes "
-		"Python code again. Ctrl-C raises KeyboardInterrupt in it.",
+		"Python code again. Ctrl-C raises KeyboardInterrupt in it. Without CODE and "
+		"--file, "
+		"code is read from stdin if that is no terminal.",
 	.options =
 		(const struct prb_option[]){
 			{"file", 'f', PRB_OPTION_TEXT, "FILE", "Run a file; '-' is stdin",

@@ -10,9 +10,10 @@
 const char prb_help_summary[] = "See what a running Python program is doing, without touching it";
 
 const char prb_help_description[] =
-	"probing reads the memory of a Python process from outside: nothing is loaded into it, no "
-	"code of ours runs in it, and only threads that are on a processor at that moment are "
-	"stopped, for some ten microseconds each.";
+	"probing reads the memory of a Python process from outside. By default it loads nothing "
+	"into the process and runs no code there; only threads that are on a processor at that "
+	"moment are stopped, while their stacks are copied. What runs code in the process is asked "
+	"for by name: inject, eval, repl, step, debug --pause and debug --dap.";
 
 const struct prb_example prb_help_targets[] = {
 	{"PID", "A running process"},
@@ -20,6 +21,9 @@ const struct prb_example prb_help_targets[] = {
 	{"SNAPSHOT", "A file made by 'probing snapshot'"},
 	{"NAME", "The one Python process whose command line contains NAME"},
 	{"/REGEX/", "The one Python process whose command line matches REGEX"},
+	{"HOST:PORT", "A process that 'probing inject --listen' serves elsewhere"},
+	{"ssh://HOST/TARGET", "A target of another machine, by ssh"},
+	{"SOCKET", "The process that listens at this unix socket"},
 	{},
 };
 

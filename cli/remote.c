@@ -122,6 +122,9 @@ static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli
 	}
 	if (reads)
 		return prb_words_add(&plan->job.words, "-");
+	/* Code that is not among the words is piped. */
+	if (cli->command == &prb_command_eval && !cli->argument_count && !isatty(STDIN_FILENO))
+		plan->job.in = STDIN_FILENO;
 	if (cli->command == &prb_command_repl || asks)
 		plan->job.in = STDIN_FILENO;
 	return NULL;

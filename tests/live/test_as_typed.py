@@ -138,6 +138,20 @@ def test_serves_already(process):
         assert b"is served already, at " + service.address.encode() in done.stderr, done
 
 
+def test_code_is_piped(process):
+    with remote.Service(process.pid) as service:
+        done = service.run("eval", stdin=b"6 * 7")
+        assert (done.returncode, done.stdout) == (OK, b"42\n"), done
+        done = service.run("eval")
+        assert done.returncode == USAGE and b"no code given" in done.stderr, done
+
+
+def test_help_names_each_form_of_a_target(probing):
+    text = probing("--help").out
+    for form in ("PID", "CORE", "SNAPSHOT", "NAME", "/REGEX/", "HOST:PORT", "ssh://HOST/TARGET", "SOCKET"):
+        assert re.search("^  %s  " % re.escape(form), text, re.M), form
+
+
 def test_make_test_is_make_check():
     database = subprocess.run(["make", "-n", "-p", "-q", "test"], cwd=support.ROOT, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout

@@ -337,7 +337,7 @@ def test_files_and_stdin(newest, target, probing, tmp_path):
     script.write_text("\n\n1 / 0\n")
     done = evaluate(probing, process, "-f", script)
     assert 'File "%s", line 3' % script in done.err and done.code == FAILED, done
-    for words in (["-"], ["-f", "-"]):
+    for words in (["-"], ["-f", "-"], []):
         done = subprocess.run([support.BINARY, str(process.pid), "eval", *words],
                               input=b"6 * 7", stdout=subprocess.PIPE, timeout=60, check=True)
         assert done.stdout == b"42\n"
