@@ -181,7 +181,7 @@ def test_a_hard_pause_is_the_reason(counting, probing):
             assert "is paused with --hard, by process %d" % pause.process.pid in done.err, done
             assert "'probing %d resume'" % counting.pid in done.err, done
         pause.interrupt()
-    agent.load(probing, counting.pid)
+    agent.wait_until(lambda: probing(counting.pid, "inject").code == OK, 60)
     with Pause(counting.pid, "--hard") as pause:
         done = probing(counting.pid, "eval", "1")
         assert done.code == TIMEOUT, done

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 
@@ -422,7 +423,10 @@ def test_an_address_that_others_reach_is_warned_of(process):
 
 def test_address_in_use(process, service):
     done = run(process.pid, "inject", "-l", service.address)
-    assert done.returncode == FAILED and b"cannot listen at" in done.stderr, done
+    assert done.returncode == FAILED and b"is served already, at" in done.stderr, done
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        done = run(process.pid, "inject", "-l", "127.0.0.1:%d" % other.getsockname()[1])
+        assert done.returncode == FAILED and b"cannot listen at" in done.stderr, done
 
 
 def test_two_services(process, service):
