@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dwarf/base/checked.h"
 #include "dwarf/base/cleanup.h"
 #include "dwarf/base/words.h"
 #include "sql/session_private.h"
@@ -116,6 +117,39 @@ static const char *after(const char *message, const char *prefix)
 	return strncmp(message, prefix, length) ? NULL : message + length;
 }
 
+/** How to write here what other databases have. */
+static const char *elsewhere(const char *message, const char *sql)
+{
+	static const struct {
+		const char *message, *word, *hint;
+	} known[] = {
+		{"no such function: percentile", "", "percentile_cont(column, 0.9)"},
+		{"no such function: quantile", "", "percentile_cont(column, 0.9)"},
+		{"no such function: approx_percentile", "", "percentile_cont(column, 0.9)"},
+		{"no such function: string_agg", "", "group_concat(column, ', ')"},
+		{"no such function: listagg", "", "group_concat(column, ', ')"},
+		{"no such function: array_agg", "", "json_group_array(column)"},
+		{"no such function: rollup", "",
+		 "GROUP BY a, b UNION ALL a second SELECT for the sums"},
+		{"near \"on\"", "distinct on",
+		 "GROUP BY the column, with min() or max() of the others"},
+		{"near \"", "select top ", "LIMIT 5 at the end"},
+		{"unrecognized token: \"\\\"", "\\d",
+		 "SHOW TABLES; DESCRIBE TABLE has its columns"},
+	};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(known); i++) {
+		const char *end = strncasecmp(message, known[i].message, strlen(known[i].message))
+					  ? NULL
+					  : message + strlen(known[i].message);
+
+		/* The whole name of a function. */
+		if (end && (*known[i].word ? strcasestr(sql, known[i].word) != NULL : !*end))
+			return known[i].hint;
+	}
+	return NULL;
+}
+
 struct prb_error *prb_complaint(struct prb_session *session, const char *sql)
 {
 	const char *message = sqlite3_errmsg(session->db), *word;
@@ -132,6 +166,8 @@ struct prb_error *prb_complaint(struct prb_session *session, const char *sql)
 		return unknown_table(err, word);
 	if ((word = after(message, "no such column: ")))
 		return unknown_column(err, word, sql);
+	if ((word = elsewhere(message, sql)))
+		return prb_error_hint(err, "write %s", word);
 	if (!strcmp(message, "no query solution"))
 		return prb_error_hint(err, "python.backtrace has to be told which thread is meant "
 					   "by a table before it: use python.stacks instead");

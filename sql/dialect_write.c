@@ -4,7 +4,9 @@
 #include <strings.h>
 
 #include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
 #include "sql/dialect_private.h"
+#include "sql/table.h"
 
 /* Translations within translations; what is deeper stays as it is. */
 enum { DEPTH_MAX = 64 };
@@ -207,6 +209,27 @@ static size_t translate_limit(struct prb_translation *t, size_t i)
 	return fetch + length - i;
 }
 
+/** "python.threads", one name in quotes, which is a table's. */
+static size_t translate_table(struct prb_translation *t, size_t i)
+{
+	prb_auto_str struct prb_str name = {};
+	const char *text;
+	char *dot;
+
+	prb_translation_value(t, i, &name);
+	text = prb_str_text(&name);
+	dot = strchr(text, '.');
+	if (!dot)
+		return 0;
+	*dot = '\0';
+	const struct prb_table *table = prb_table_find(text, dot + 1);
+	if (!table)
+		return 0;
+	*dot = '.';
+	prb_translation_put(t, i, text);
+	return 1;
+}
+
 static size_t translate_here(struct prb_translation *t, size_t i)
 {
 	static size_t (*const all[])(struct prb_translation *, size_t) = {
@@ -216,6 +239,8 @@ static size_t translate_here(struct prb_translation *t, size_t i)
 	enum prb_token_kind kind = t->tokens.items[i].kind;
 	size_t length = 0;
 
+	if (kind == PRB_TOKEN_NAME)
+		return translate_table(t, i);
 	if (kind != PRB_TOKEN_WORD && kind != PRB_TOKEN_OPERATOR)
 		return 0;
 	/* schema.interval, x AS interval: a name. */

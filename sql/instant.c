@@ -23,6 +23,7 @@ struct prb_instant {
 	const struct prb_plan *plan;
 	double time;
 	struct prb_dump *dump;
+	struct prb_error *no_thread; /**< the only thread that is asked for does not exist */
 	struct prb_modules *modules;
 	struct prb_pythons pythons;
 	bool pythons_found;
@@ -71,6 +72,7 @@ void prb_instant_destroy(struct prb_instant *instant)
 	prb_view_destroy(instant->view);
 	prb_modules_destroy(instant->modules);
 	prb_dump_destroy(instant->dump);
+	prb_error_destroy(instant->no_thread);
 	free(instant);
 }
 
@@ -124,9 +126,11 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 	else if (!(plan->needs & PRB_NEED_THREADS))
 		options.main_only = true;
 	struct prb_error *err = prb_dump_create(instant->target, &options, &instant->dump);
-	/* A thread that does not exist is no row, and no failure. */
-	if (!options.tid || !prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+	/* A thread that does not exist is no row, and a failure only for a table that takes it as
+	 * an argument. */
+	if (!options.tid || !err || err->code != PRB_ERROR_NO_PROCESS)
 		return err;
+	instant->no_thread = err;
 	options.tid = 0;
 	return prb_dump_create(instant->target, &options, &instant->dump);
 }
@@ -142,6 +146,16 @@ struct prb_error *prb_instant_dump(struct prb_instant *instant, const struct prb
 	}
 	*ret = instant->dump;
 	return NULL;
+}
+
+struct prb_error *prb_instant_check_thread(const struct prb_instant *instant)
+{
+	const struct prb_error *err = instant->no_thread;
+
+	/* With several targets it may be a thread of another one. */
+	if (!err || instant->session->targets.count > 1)
+		return NULL;
+	return prb_error_create(err->code, "%s", err->message);
 }
 
 struct prb_error *prb_instant_modules(struct prb_instant *instant, struct prb_modules **ret)

@@ -44,6 +44,9 @@ enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant);
 /** Seconds since the epoch that the rows tell of. */
 double prb_instant_time(const struct prb_instant *instant);
 
+/** After the dump: an error if the only thread that the statement asks for does not exist. */
+struct prb_error *prb_instant_check_thread(const struct prb_instant *instant) PRB_MUST_CHECK;
+
 /** The dump of the threads, with what the plan needs. Made at the first call. */
 struct prb_error *prb_instant_dump(struct prb_instant *instant,
 				   const struct prb_dump **ret) PRB_MUST_CHECK;

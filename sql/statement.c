@@ -50,6 +50,15 @@ static struct prb_error *prepare(struct prb_session *session, const char *sql, i
 	return NULL;
 }
 
+/** What SQLite tells of tables by its own means is less than there is. */
+static void warn_of_catalog(struct prb_session *session, const char *sql)
+{
+	if (!strncasecmp(sql, "pragma", strlen("pragma")) || strcasestr(sql, "sqlite_master") ||
+	    strcasestr(sql, "sqlite_schema"))
+		prb_session_warn(session, "SQLite itself knows few of the tables: SHOW TABLES, "
+					  "DESCRIBE TABLE and information_schema have all");
+}
+
 /** VACUUM and the like pass the guard, which is asked about what they do only when they run. */
 static struct prb_error *check(sqlite3_stmt *stmt)
 {
@@ -67,6 +76,8 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 	if (!own)
 		return prb_error_nomem();
 	PRB_TRY(prepare(session, own, &rc, ret));
+	if (!rc)
+		warn_of_catalog(session, own);
 	if (!rc)
 		return check(*ret);
 	if (d->refusal) {

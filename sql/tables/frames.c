@@ -176,6 +176,8 @@ struct prb_error *prb_frames_scan(struct prb_scan *scan, enum prb_frame_rows whi
 	const struct prb_dump *dump;
 
 	PRB_TRY(prb_instant_dump(scan->instant, &dump));
+	if (prb_scan_keyed(scan, WANTED))
+		PRB_TRY(prb_instant_check_thread(scan->instant));
 	while (!prb_scan_full(scan)) {
 		thread = prb_threads_next(scan, dump, TID);
 		if (!thread)

@@ -91,6 +91,20 @@ static struct prb_error *module_rows(struct prb_scan *scan, struct prb_module *m
 	return NULL;
 }
 
+/**
+ * False for files of data, such as locales, which a core has among the files that are mapped: what
+ * the core leaves out may be code for all it says, but programs and libraries write to a part too.
+ */
+static bool is_written(const struct prb_scan *scan, const struct prb_module *module)
+{
+	const struct prb_map *map;
+
+	prb_vec_each (map, &prb_instant_target(scan->instant)->maps.list)
+		if (map->write && map->start < module->end && module->start < map->end)
+			return true;
+	return false;
+}
+
 /** Files that are not to be had may be many: the first is told, and how many when all are known. */
 static void note_failure(struct prb_scan *scan, struct place *place, const struct prb_error *err)
 {
@@ -120,7 +134,8 @@ static struct prb_error *scan(struct prb_scan *scan)
 		if (err) {
 			if (err->code == PRB_ERROR_NOMEM)
 				return prb_error_nomem();
-			note_failure(scan, place, err);
+			if (is_written(scan, module))
+				note_failure(scan, place, err);
 			place->module++;
 			continue;
 		}

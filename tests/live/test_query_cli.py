@@ -15,6 +15,7 @@ import time
 import pytest
 
 import support
+import tables
 from sql_prompt import ENDLESS, enter, interrupt_at_any_time, prompt, until_it_computes
 from terminal import Terminal, environment
 from test_cli import FAILED, NO_PROCESS, OK, TIMEOUT, USAGE, fails, free_pid
@@ -527,6 +528,78 @@ def test_prompt_forgets_the_oldest(tmp_path):
 
 def test_no_prompt_without_a_terminal(probing):
     fails(probing("query"), USAGE, "there is no query")
+
+
+# What other databases have
+
+@pytest.mark.parametrize("sql, hint", [
+    ("SELECT percentile(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),
+    ("SELECT QUANTILE(tid, 0.5) FROM python.threads", "write percentile_cont(column, 0.9)"),
+    ("SELECT string_agg(name, ',') FROM python.threads", "write group_concat(column, ', ')"),
+    ("SELECT count(*) FROM python.threads GROUP BY ROLLUP(name)", "a second SELECT"),
+    ("SELECT DISTINCT ON (name) name FROM python.threads", "write GROUP BY the column"),
+    ("SELECT TOP 5 * FROM python.threads", "write LIMIT 5 at the end"),
+    ("\\d", "write SHOW TABLES"),
+    ("\\d python.threads", "DESCRIBE TABLE"),
+])
+def test_words_of_other_databases_have_a_hint(probing, target, sql, hint):
+    result = probing("-t", target("sleeper.py").pid, "query", sql)
+    assert result.code == USAGE and hint in result.err.splitlines()[-1], result
+
+
+def test_hints_are_not_for_other_errors(probing, target):
+    pid = target("sleeper.py").pid
+    for sql in ("SELECT percentile_of(1)", "SELECT stop FROM FROM generate_series(1, 2)"):
+        result = probing("-t", pid, "query", sql)
+        assert result.code == USAGE and "write" not in result.err, result
+
+
+def test_a_table_in_quotes(probing, target):
+    pid = target("sleeper.py").pid
+    result = probing("-t", pid, "query", "-f", "csv", 'SELECT "python.threads".tid FROM "python.threads"')
+    assert (result.code, result.out.split(), result.err) == (OK, ["tid", str(pid)], ""), result
+    result = probing("-t", pid, "query", 'SELECT * FROM "python.thread"')
+    assert result.code == USAGE and "did you mean python.threads" in result.err, result
+
+
+@pytest.mark.parametrize("sql", ["PRAGMA table_info('python.threads')",
+                                 "SELECT count(*) FROM sqlite_master",
+                                 "SELECT count(*) FROM python.threads, sqlite_schema"])
+def test_the_catalog_of_sqlite_says_that_it_is_not_all(probing, target, sql):
+    result = probing("-t", target("sleeper.py").pid, "query", sql)
+    assert result.code == OK and "DESCRIBE TABLE and information_schema have all" in result.err, result
+
+
+@pytest.mark.parametrize("table", ["python.backtrace", "python.stacks", "native.backtrace"])
+def test_a_thread_that_is_not_there(probing, target, table):
+    """As an argument it is an error, as with backtrace --tid; a condition finds no row."""
+    pid = target("sleeper.py").pid
+    asked = probing("-t", pid, "query", "SELECT func FROM %s(123456789)" % table)
+    told = probing("-t", pid, "backtrace", "--tid", "123456789")
+    assert asked.code == told.code != OK and told.err in asked.err, (asked, told)
+    for sql in ("SELECT func FROM %s WHERE tid = 123456789",
+                "SELECT s.func FROM generate_series(123456789, 123456790) g JOIN %s(g.value) s"):
+        result = probing("-t", pid, "query", "-f", "csv", sql % table)
+        assert (result.code, result.out.split(), result.err) == (OK, ["func"], ""), result
+    there = probing("-t", pid, "query", "-f", "csv", "SELECT depth FROM %s(%d) LIMIT 1" % (table, pid))
+    assert there.code == OK and there.out.split() == ["depth", "0"], there
+
+
+def test_snapshots_say_that_they_lack_objects(probing, target, tmp_path):
+    file = tmp_path / "file"
+    assert probing("-t", target("sleeper.py").pid, "snapshot", "-o", file).code == OK
+    for sql in ("SELECT type, objects FROM python.types", "SELECT sum(objects) FROM python.gc"):
+        result = probing("-t", file, "query", sql)
+        assert result.code == OK and "the snapshot does not hold all objects" in result.err, result
+    result = probing("-t", file, "query", "SELECT threshold FROM python.gc")
+    assert result.code == OK and result.err == "", result
+
+
+def test_data_files_of_a_core_have_no_symbols(probing, target, tmp_path):
+    process = target("mapped_data.py", tmp_path / "data")
+    core = tables.core_of(process.pid, tmp_path)
+    result = probing("-t", core, "query", "SELECT count(*) > 1000 AS many FROM native.symbols")
+    assert result.code == OK and result.out.split()[-1] == "1" and result.err == "", result
 
 
 # tables

@@ -250,6 +250,21 @@ static void test_percentile(void **state)
 	EXPECT(pairs);
 }
 
+static void test_quoted_tables(void **state)
+{
+	static const struct pair pairs[] = {
+		{"SELECT \"python.threads\".tid FROM \"Python.Threads\"",
+		 "SELECT python.threads .tid FROM Python.Threads"},
+		{"SELECT * FROM [process.maps], `cpu.tasks`",
+		 "SELECT * FROM process.maps, cpu.tasks"},
+		{"SELECT * FROM \"python.nothing\"", NULL},
+		{"SELECT \"threads\", 'python.threads', \"\", \".\"", NULL},
+	};
+
+	(void)state;
+	EXPECT(pairs);
+}
+
 static void test_show(void **state)
 {
 	static const struct pair pairs[] = {
@@ -456,14 +471,14 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tokens),	 cmocka_unit_test(test_split),
-		cmocka_unit_test(test_nul),	 cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_interval), cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_casts),	 cmocka_unit_test(test_percentile),
-		cmocka_unit_test(test_show),	 cmocka_unit_test(test_set),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_locate),
-		cmocka_unit_test(test_point),	 cmocka_unit_test(test_error),
-		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_tokens),	      cmocka_unit_test(test_split),
+		cmocka_unit_test(test_nul),	      cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_interval),      cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_casts),	      cmocka_unit_test(test_percentile),
+		cmocka_unit_test(test_quoted_tables), cmocka_unit_test(test_show),
+		cmocka_unit_test(test_set),	      cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_locate),	      cmocka_unit_test(test_point),
+		cmocka_unit_test(test_error),	      cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
