@@ -39,9 +39,11 @@ class Numbered(support.Program):
 
 
 NAMES = ["@probing-0-PID", "@probing-7-PID", "/tmp/probing-other-%d/agent-PID.sock" % os.getpid()]
+# Each of pytest's workers has to find the same tests, whatever its pid is.
+IDS = ["root", "other-user", "other-folder"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES, ids=IDS)
 def test_the_listener_has_ended_and_the_target_has_its_number(build, probing, name):
     with Impostor("speak", name) as impostor, Numbered(build, impostor.listener) as victim:
         done = probing(victim.pid, "eval", "'the true value'")
@@ -51,7 +53,7 @@ def test_the_listener_has_ended_and_the_target_has_its_number(build, probing, na
         assert impostor.finish() == ""
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES, ids=IDS)
 def test_the_target_had_an_agent_which_was_stopped(build, probing, name):
     """Its library is still there: another user's socket is found, and not talked to."""
     with Impostor("speak", name) as impostor, Numbered(build, impostor.listener) as victim:
