@@ -29,6 +29,7 @@ enum {
 static const char *const reasons[] = {
 	"no thread uses it now",
 	"another thread has made it, and this Python does not note which thread runs it",
+	"its thread has ended, and the process goes on without it",
 };
 
 #define FACT "runs:%llx" /* with the address of the state */
@@ -379,9 +380,10 @@ static struct prb_error *ask_stacks(struct search *s, size_t index)
 	struct prb_py_frames frames;
 	uint64_t address = 0;
 	struct prb_error *err = tolerate(prb_python_frames(s->py, s->mem, state->address, &frames));
+	const struct prb_task_watch *named = named_thread(s, state);
 
 	ret->has_frames = frames.list.count != 0;
-	ret->orphan = !named_thread(s, state);
+	ret->orphan = !named;
 	if (!err)
 		err = tolerate(find_stack_address(s, state, &frames, &address));
 	if (!err)
@@ -393,7 +395,10 @@ static struct prb_error *ask_stacks(struct search *s, size_t index)
 		settle(s, index, d, 0);
 	else if (!err && ret->has_frames && !keeps_stack_address(s))
 		err = scan_stacks(s, index, &frames);
-	ret->reason = reasons[!address && !s->py->layout.behaviour->rebinds];
+	/* Of a thread that has ended only the first one is still there, as a zombie. */
+	ret->reason = named && named->state == 'Z'
+			      ? reasons[2]
+			      : reasons[!address && !s->py->layout.behaviour->rebinds];
 	prb_py_frames_deinit(&frames);
 	return err;
 }
@@ -454,9 +459,12 @@ static void remember(struct prb_target *target, const struct prb_py_thread *stat
 	if (!target->recorder)
 		return;
 	prb_str_printf(&key, FACT, (unsigned long long)state->address);
+	int reason = 0;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(reasons); i++)
+		if (owner->reason == reasons[i])
+			reason = (int)i;
 	prb_str_printf(&value, "%d %llx %d %d %d", owner->task ? owner->task->tid : 0,
-		       (unsigned long long)owner->self, owner->has_frames, owner->orphan,
-		       owner->reason == reasons[1]);
+		       (unsigned long long)owner->self, owner->has_frames, owner->orphan, reason);
 	prb_target_remember(target, prb_str_text(&key), prb_str_text(&value), value.length);
 }
 
@@ -473,10 +481,12 @@ static void recall(struct search *s, size_t index)
 	    sscanf(prb_str_text(&value), "%d %llx %d %d %d", &tid, &self, &has_frames, &orphan,
 		   &reason) != 5)
 		return;
-	*ret = (struct prb_owner){.self = self,
-				  .has_frames = has_frames,
-				  .orphan = orphan,
-				  .reason = reasons[reason == 1]};
+	*ret = (struct prb_owner){
+		.self = self,
+		.has_frames = has_frames,
+		.orphan = orphan,
+		.reason =
+			reasons[reason > 0 && reason < (int)PRB_ARRAY_SIZE(reasons) ? reason : 0]};
 	prb_vec_each (task, &s->owners->tasks->list)
 		if (task->tid == tid)
 			ret->task = task;

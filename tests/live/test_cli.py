@@ -529,8 +529,9 @@ def test_a_first_thread_that_has_ended(probing, newest):
         environment.wait_until(
             lambda: support.thread_status(process.pid)["State"].startswith("Z"), 60)
         result = probing(process.pid, "debug", "--dump")
-        assert result.code == OK and "it has ended, and the process goes on" in result.out, result
-        assert "rest" in result.out
+        assert result.code == OK and \
+            "its thread has ended, and the process goes on" in result.out, result
+        assert "leader_ends.py:19" in result.out and "rest" in result.out
 
 
 def test_snapshot_of_one_thread(probing, target, tmp_path):
