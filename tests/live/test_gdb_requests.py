@@ -90,8 +90,9 @@ def test_all_threads_take_few_requests(eight):
 def test_one_thread_takes_few_requests(eight):
     session, sent = far_requests(gdb, eight, "probing backtrace")
     assert re.search(r"\d+ calls deep", session.out), session
-    # It took 78 to 98: where nobody had selected a frame gdb was asked for its own one.
-    assert len(sent) <= 66, kinds(sent)
+    # It took 78 to 98: where nobody had selected a frame gdb was asked for its own one. Some 10 ask
+    # the thread whether it is the one that runs the state.
+    assert len(sent) <= 76, kinds(sent)
 
 
 @debuggers.needs_lldb
