@@ -17,7 +17,7 @@ HOW = pytest.mark.parametrize("how", ["finaliser", "callback", "automatic"])
 
 @contextlib.contextmanager
 def blocked(interpreter, how):
-    with support.Program([interpreter.exe, PROGRAMS / "collects_blocked.py", how],
+    with support.Program([interpreter.exe, PROGRAMS / "blocked_collection.py", how],
                          env=interpreter.env) as program:
         assert program.line() == "ready"
         wait_until(lambda: "futex" in (by_name(support.dump(program.pid))["collector"]["waits_for"]
@@ -54,7 +54,7 @@ def test_the_thread_that_collects(interpreter, how, probing, tmp_path):
 
 
 def test_the_thread_that_collects_in_a_core(newest, tmp_path):
-    core, _ = tables.kernel_core(newest, PROGRAMS / "collects_blocked.py", "finaliser",
+    core, _ = tables.kernel_core(newest, PROGRAMS / "blocked_collection.py", "finaliser",
                                  folder=tmp_path)
     found = by_name(support.dump(core))
     assert {n: t["gc"] for n, t in found.items()} == EXPECTED, found
