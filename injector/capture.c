@@ -138,26 +138,18 @@ struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread, str
 	return NULL;
 }
 
-void prb_capture_hand_over(struct prb_capture *c, struct prb_capture_thread *thread,
-			   const struct prb_owner *owner)
+void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 
-	thread->task = owner->task;
-	thread->self = owner->self;
-	thread->kept_at = owner->kept_at;
+	thread->task = NULL;
+	thread->self = thread->kept_at = 0;
 	thread->regs.known = 0;
 	thread->futex = 0;
-	thread->done = false;
-	out->tid = owner->task ? owner->task->tid : 0;
-	out->ident = owner->self;
-	out->note = owner->task ? NULL : owner->reason;
+	out->tid = 0;
+	out->ident = 0;
+	out->note = "no thread uses it now";
 	free(prb_steal(&out->waits_for));
-}
-
-void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread)
-{
-	prb_capture_hand_over(c, thread, &(struct prb_owner){.reason = "no thread uses it now"});
 }
 
 /* What is done while the thread stands still: copy, and follow the chain of frames. */

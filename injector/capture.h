@@ -16,7 +16,6 @@
 #include "injector/decode.h"
 #include "injector/dump.h"
 #include "injector/native.h"
-#include "injector/owner.h"
 #include "injector/stop.h"
 #include "injector/tasks.h"
 
@@ -95,10 +94,6 @@ struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
 /** Why a thread that is gone has no stack. */
 struct prb_error *prb_capture_ended(const struct prb_capture_thread *thread) PRB_MUST_CHECK
 	__attribute__((returns_nonnull));
-
-/** The state belongs to another thread than was thought, or to none: it is to be read again. */
-void prb_capture_hand_over(struct prb_capture *c, struct prb_capture_thread *thread,
-			   const struct prb_owner *owner);
 
 /** The thread has put its state away: from now on it is one without a thread. */
 void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread);

@@ -95,7 +95,6 @@ static struct prb_error *add_candidate(struct maker *m, const struct candidate *
 	out->interpreter = state->interp_id;
 	out->ident = owner->self;
 	out->note = owner->task ? NULL : owner->reason;
-	out->read = owner->task ? PRB_READ_IDLE : PRB_READ_STOPPED;
 	out->gc = state->gc;
 	out->gil = state->holds_gil ? "holds" : NULL;
 	return NULL;
@@ -237,38 +236,6 @@ static bool moves(const struct prb_target *target)
 	return target->kind == PRB_TARGET_PROCESS && !target->held;
 }
 
-/* Sets @moved if the frames that were read show that another thread runs them. */
-static struct prb_error *check_owner(struct maker *m, struct prb_capture_thread *thread,
-				     bool *moved)
-{
-	struct prb_owner owner = {
-		.task = thread->task, .self = thread->self, .kept_at = thread->kept_at};
-
-	*moved = false;
-	if (!thread->py || !thread->task)
-		return NULL;
-	PRB_TRY(prb_owners_check(&m->owners, thread->py, m->view, &thread->state, &thread->frames,
-				 &owner));
-	*moved = owner.task != thread->task;
-	if (*moved)
-		prb_capture_hand_over(&m->capture, thread, &owner);
-	return NULL;
-}
-
-/* All of them, which are not read again if @final: then nothing has moved. */
-static struct prb_error *check_owners(struct maker *m, bool final)
-{
-	struct prb_capture_thread *thread;
-	bool moved;
-
-	prb_vec_each (thread, &m->capture.threads) {
-		PRB_TRY(check_owner(m, thread, &moved));
-		if (moved && final)
-			prb_capture_out(&m->capture, thread)->read = PRB_READ_STOPPED;
-	}
-	return NULL;
-}
-
 /* What nothing more can be asked about. */
 static struct prb_error *tell_doubt(struct maker *m, struct prb_capture_thread *thread)
 {
@@ -304,16 +271,7 @@ static struct prb_error *read_still(struct maker *m)
 		PRB_TRY(prb_capture_decode(c, thread, mem));
 		PRB_TRY(tell_doubt(m, thread));
 	}
-	return check_owners(m, true);
-}
-
-static struct prb_error *read_running(struct maker *m, struct prb_capture_thread *thread)
-{
-	bool moved;
-
-	PRB_TRY(prb_capture_running(&m->capture, thread));
-	PRB_TRY(check_owner(m, thread, &moved));
-	return moved && thread->task ? prb_capture_running(&m->capture, thread) : NULL;
+	return NULL;
 }
 
 static struct prb_error *read_live(struct maker *m)
@@ -321,15 +279,12 @@ static struct prb_error *read_live(struct maker *m)
 	struct prb_capture *c = &m->capture;
 	struct prb_capture_thread *thread;
 
-	if (c->options->mode == PRB_DUMP_FREEZE) {
-		PRB_TRY(prb_capture_frozen(c));
-		return check_owners(m, true);
-	}
+	if (c->options->mode == PRB_DUMP_FREEZE)
+		return prb_capture_frozen(c);
 	PRB_TRY(prb_capture_sleeping(c, m->view));
-	PRB_TRY(check_owners(m, false));
 	prb_vec_each (thread, &c->threads)
 		if (!thread->done && thread->task)
-			PRB_TRY(read_running(m, thread));
+			PRB_TRY(prb_capture_running(c, thread));
 	return prb_capture_threadless(c);
 }
 

@@ -217,12 +217,6 @@ static struct prb_error *ask_all(struct search *s, size_t index)
 	return NULL;
 }
 
-static bool keeps_stack_address(const struct search *s)
-{
-	return s->py->layout.thread_cframe != PRB_ABSENT ||
-	       s->py->layout.behaviour->owner_interpreter >= 0;
-}
-
 /* A state that runs points into the C stack of its thread (3.10+); *ret is 0 if it does not. */
 static struct prb_error *find_stack_address(struct search *s, const struct prb_py_thread *state,
 					    const struct prb_py_frames *frames, uint64_t *ret)
@@ -393,7 +387,8 @@ static struct prb_error *ask_stacks(struct search *s, size_t index)
 		d = o->known.items;
 	if (d)
 		settle(s, index, d, 0);
-	else if (!err && ret->has_frames && !keeps_stack_address(s))
+	else if (!err && ret->has_frames && s->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME &&
+		 s->py->layout.thread_cframe == PRB_ABSENT)
 		err = scan_stacks(s, index, &frames);
 	/* Of a thread that has ended only the first one is still there, as a zombie. */
 	ret->reason = named && named->state == 'Z'
@@ -450,22 +445,28 @@ static struct prb_error *ask_others(struct search *s)
 	return NULL;
 }
 
-/* For a snapshot, which has neither the stacks nor all descriptors. */
-static void remember(struct prb_target *target, const struct prb_py_thread *state,
-		     const struct prb_owner *owner)
+static int number_of(const char *reason)
 {
-	prb_auto_str struct prb_str key = {}, value = {};
+	for (size_t i = 1; i < PRB_ARRAY_SIZE(reasons); i++)
+		if (reason == reasons[i])
+			return (int)i;
+	return 0;
+}
 
-	if (!target->recorder)
-		return;
-	prb_str_printf(&key, FACT, (unsigned long long)state->address);
-	int reason = 0;
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(reasons); i++)
-		if (owner->reason == reasons[i])
-			reason = (int)i;
-	prb_str_printf(&value, "%d %llx %d %d %d", owner->task ? owner->task->tid : 0,
-		       (unsigned long long)owner->self, owner->has_frames, owner->orphan, reason);
-	prb_target_remember(target, prb_str_text(&key), prb_str_text(&value), value.length);
+/* For a snapshot, which has neither the stacks nor all descriptors. */
+static void remember(struct search *s)
+{
+	for (size_t i = 0; s->owners->target->recorder && i < s->states->list.count; i++) {
+		const struct prb_owner *owner = &s->ret[i];
+		prb_auto_str struct prb_str key = {}, value = {};
+
+		prb_str_printf(&key, FACT, (unsigned long long)s->states->list.items[i].address);
+		prb_str_printf(&value, "%d %llx %d %d %d", owner->task ? owner->task->tid : 0,
+			       (unsigned long long)owner->self, owner->has_frames, owner->orphan,
+			       number_of(owner->reason));
+		prb_target_remember(s->owners->target, prb_str_text(&key), prb_str_text(&value),
+				    value.length);
+	}
 }
 
 static void recall(struct search *s, size_t index)
@@ -514,77 +515,7 @@ struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *
 		take_hints(&s);
 	if (any_pending(&s))
 		PRB_TRY(ask_others(&s));
-	for (size_t i = 0; i < states->list.count; i++)
-		remember(owners->target, &states->list.items[i], &ret[i]);
-	return NULL;
-}
-
-/* Whether nothing speaks against the thread that keeps a state: its frames are on its stack. */
-static bool fits_stack(const struct search *s, const struct prb_owner *owner, uint64_t address)
-{
-	const struct prb_map *map = prb_maps_find(&s->owners->target->maps, address);
-
-	if (!map)
-		return true;
-	if (is_first_stack(s, address))
-		return owner->task->tid == s->owners->target->pid;
-	return owner->self > address && owner->self < map->end;
-}
-
-static bool any_running(const struct prb_tasks *tasks)
-{
-	const struct prb_task_watch *task;
-
-	prb_vec_each (task, &tasks->list)
-		if (task->state == 'R')
-			return true;
-	return false;
-}
-
-/*
- * Up to 3.9: a thread that sleeps with the GIL has the frames on its stack. If no stack of a thread
- * that sleeps has them, it is one of those that run.
- */
-static struct prb_error *check_holder(struct search *s, const struct prb_py_frames *frames)
-{
-	struct prb_owner found = {.has_frames = true, .reason = reasons[1]}, *owner = s->ret;
-
-	s->ret = &found;
-	PRB_TRY(scan_stacks(s, 0, frames));
-	if (found.task ? found.task != owner->task : any_running(s->owners->tasks))
-		*owner = found;
-	return NULL;
-}
-
-static bool may_be_elsewhere(const struct search *s, const struct prb_owner *owner)
-{
-	const struct prb_target *t = s->owners->target;
-
-	return t->kind == PRB_TARGET_PROCESS && !t->held &&
-	       (owner->task->state == 'S' || owner->task->state == 'D');
-}
-
-struct prb_error *prb_owners_check(struct prb_owners *owners, struct prb_python *py,
-				   struct prb_view *view, const struct prb_py_thread *state,
-				   const struct prb_py_frames *frames, struct prb_owner *owner)
-{
-	struct search s = {.owners = owners, .py = py, .mem = prb_view_mem(view), .ret = owner};
-	const struct prb_descriptor *d = NULL;
-	uint64_t address;
-
-	if (!frames->list.count || owners->target->kind == PRB_TARGET_SNAPSHOT)
-		return NULL;
-	PRB_TRY(tolerate(find_stack_address(&s, state, frames, &address)));
-	if (address && !fits_stack(&s, owner, address)) {
-		PRB_TRY(prb_owners_walk(owners, owners->target->mem));
-		PRB_TRY(find_by_stack(&s, state, address, &d));
-		if (d && d->task != owner->task)
-			settle(&s, 0, d, 0);
-	} else if (!keeps_stack_address(&s) && state->holds_gil && may_be_elsewhere(&s, owner)) {
-		PRB_TRY(prb_owners_walk(owners, owners->target->mem));
-		PRB_TRY(check_holder(&s, frames));
-	}
-	remember(owners->target, state, owner);
+	remember(&s);
 	return NULL;
 }
 

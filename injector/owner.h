@@ -64,15 +64,6 @@ struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks 
 				  struct prb_python *py, struct prb_view *view,
 				  struct prb_py_threads *states) PRB_MUST_CHECK;
 
-/**
- * Asked once the frames of a state are read: a state may have been taken by another thread without
- * a word to the one that keeps it. Then @p owner becomes that thread, or none.
- */
-struct prb_error *prb_owners_check(struct prb_owners *owners, struct prb_python *py,
-				   struct prb_view *view, const struct prb_py_thread *state,
-				   const struct prb_py_frames *frames,
-				   struct prb_owner *owner) PRB_MUST_CHECK;
-
 void prb_owners_deinit(struct prb_owners *owners);
 
 #endif

@@ -35,7 +35,7 @@ def read(probing):
     return read_it
 
 
-def pool(interpreter, mode, rest=1):
+def pool(interpreter, mode, rest):
     """The pool of env_handed.c in a program of its own, or in an interpreter without a library."""
     if environment.libraries(interpreter)[0]:
         program, env = embed(interpreter, "env_handed.c")
@@ -180,12 +180,9 @@ def assert_possible(thread):
 
 
 @EACH
-@pytest.mark.parametrize("mode", ["chains", "moved"])
-def test_no_mixed_stack_of_a_pool(interpreter, mode, read):
+def test_no_mixed_stack_of_a_pool(interpreter, read):
     """The maker sleeps while its state runs elsewhere: that proves nothing."""
-    if mode == "moved" and not environment.libraries(interpreter)[0]:
-        pytest.skip("no library to link with")
-    with pool(interpreter, mode) as process:
+    with pool(interpreter, "chains", 1) as process:
         for number in range(support.count(30, 600)):
             options = MODES[number % len(MODES)]
             found = read(process.python, *options)

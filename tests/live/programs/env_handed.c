@@ -4,7 +4,6 @@
  *
  *   env_handed rest     three workers wait, each in worker_code_N()
  *   env_handed chains   one worker alternates between a1, a2, a3 and x1, x2, x3
- *   env_handed moved    as chains, with the state of the first thread itself
  *   env_handed mounts   as rest, but in an interpreter that the first thread has made; each worker
  *                       has a state of its own in the first interpreter, and runs the other
  *   env_handed mounts fork [told]   in a child, as the workers of a server that forks in C
@@ -126,16 +125,6 @@ int main(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (told)
 			PyOS_AfterFork_Child();
-	}
-	if (argc > 1 && !strcmp(argv[1], "moved")) {
-		static struct worker worker = {.code = chains, .number = 1};
-		pthread_t thread;
-
-		worker.state = PyEval_SaveThread();
-		if (pthread_create(&thread, NULL, work, &worker))
-			return 1;
-		for (;;)
-			pause();
 	}
 	start_pool(argc > 1 ? argv[1] : "rest");
 	PyEval_SaveThread();
