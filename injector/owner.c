@@ -411,15 +411,26 @@ static struct prb_task_watch *hinted(struct search *s, size_t index)
 	return named_thread(s, state);
 }
 
-/* Where threads cannot be asked: what states say of themselves. */
-static void take_hints(struct search *s)
+static bool is_known(const struct search *s, uint64_t self)
+{
+	const struct prb_descriptor *d;
+
+	prb_vec_each (d, &s->owners->known)
+		if (d->self == self)
+			return true;
+	return false;
+}
+
+/* Where threads cannot be asked: what states say of themselves. @lost: only of threads whose
+ * descriptors are not there. */
+static void take_hints(struct search *s, bool lost)
 {
 	for (size_t i = 0; i < s->states->list.count; i++) {
+		uint64_t self = s->states->list.items[i].pthread;
 		struct prb_task_watch *task = hinted(s, i);
 
-		if (!s->ret[i].task && task)
-			s->ret[i] = (struct prb_owner){.task = task,
-						       .self = s->states->list.items[i].pthread};
+		if (!s->ret[i].task && task && (!lost || !is_known(s, self)))
+			s->ret[i] = (struct prb_owner){.task = task, .self = self};
 	}
 }
 
@@ -440,8 +451,9 @@ static struct prb_error *ask_others(struct search *s)
 	for (size_t i = 0; i < s->states->list.count; i++)
 		if (!s->ret[i].task && !s->ret[i].reason)
 			PRB_TRY(ask_stacks(s, i));
-	if (!s->proven)
-		take_hints(s);
+	/* gcore writes zeros for the stacks of new C libraries, on which the descriptors lie. */
+	if (!s->proven || s->owners->target->kind == PRB_TARGET_CORE)
+		take_hints(s, s->proven);
 	return NULL;
 }
 
@@ -512,7 +524,7 @@ struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *
 		recall(&s, i);
 	/* Each read may be a request to another machine: there hints that fit are believed. */
 	if (any_pending(&s) && prb_target_is_remote(owners->target))
-		take_hints(&s);
+		take_hints(&s, false);
 	if (any_pending(&s))
 		PRB_TRY(ask_others(&s));
 	remember(&s);
