@@ -267,9 +267,9 @@ static bool holds_socket(struct prb_target *t, unsigned long inode)
 {
 	prb_auto_free char *wanted = prb_format("socket:[%lu]", inode);
 	prb_auto_str struct prb_str numbers = {};
-	prb_auto_error struct prb_error *err = prb_target_list(t, &numbers, "fd");
 	bool found = false;
 
+	prb_error_destroy(prb_target_list(t, &numbers, "fd"));
 	for (const char *at = prb_str_text(&numbers); wanted && *at && !found;) {
 		prb_auto_str struct prb_str link = {};
 		char *end;
