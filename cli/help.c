@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/help.h"
 
-#include "cli/commands.h"
-#include "cli/help_parts.h"
-#include "cli/output.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/text.h"
+#include "cli/common/commands.h"
+#include "cli/common/help_parts.h"
+#include "cli/common/output.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 const char prb_help_summary[] = "See what a running Python program is doing, without touching it";
 

@@ -5,8 +5,8 @@
 #ifndef PRB_CLI_HELP_H
 #define PRB_CLI_HELP_H
 
-#include "cli/command.h"
-#include "dwarf/base/str.h"
+#include "cli/common/command.h"
+#include "base/str.h"
 
 /** The help of one command, or of the whole program if @p command is NULL. */
 void prb_help_text(const struct prb_command *command, struct prb_str *ret);

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/exit.h"
-#include "cli/help_parts.h"
-#include "cli/inject_library.h"
-#include "cli/log.h"
-#include "cli/manual_parts.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/rights.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/text.h"
+#include "cli/common/exit.h"
+#include "cli/common/help_parts.h"
+#include "cli/commands/inject_library.h"
+#include "cli/common/log.h"
+#include "cli/common/manual_parts.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/rights.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 struct program_settings {
 	const char *target;

@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/exit.h"
+#include "cli/common/command.h"
+#include "cli/common/exit.h"
 #include "cli/help.h"
-#include "cli/log.h"
+#include "cli/common/log.h"
 #include "cli/manual.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/remote.h"
-#include "cli/rights.h"
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "dwarf/base/text.h"
-#include "sql/target_spec.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/remote/remote.h"
+#include "cli/common/rights.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "target/spec/target_spec.h"
 
 /** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
 struct invocation {

@@ -5,7 +5,7 @@
 #ifndef PRB_CLI_MANUAL_H
 #define PRB_CLI_MANUAL_H
 
-#include "dwarf/base/str.h"
+#include "base/str.h"
 
 /** Appends probing(1) in man(7) format. */
 void prb_manual_page(struct prb_str *ret);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c))
+CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c cli/*/*.c))
 
 # A program of its own: the injector and no more of the libraries than it needs.
-INJECT_OBJECTS := $(patsubst %,$(O)/cli/%.o,inject_main inject_library exit help_parts log manual_parts \
-	options output rights)
+INJECT_OBJECTS := $(patsubst %,$(O)/cli/%.o,inject_main commands/inject_library $(addprefix common/,exit \
+	help_parts log manual_parts options output rights))
 
 all: $(O)/probing-inject
 
@@ -18,12 +18,12 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 
 -include $(O)/cli/inject_main.d
 
-$(O)/cli/dap.o: cli/dap.py
+$(O)/cli/commands/dap.o: cli/commands/dap.py
 
 # The unit tests of the command line are linked with all of it but main().
 CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_serve test_text test_target_spec)
 
-$(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c cli/inject_main.c,$(wildcard cli/*.c)))
+$(O)/libprobing-cli.a: $(patsubst %.c,$(O)/%.o,$(filter-out cli/main.c,$(CLI_SOURCES)))
 	$(call say,AR,$@)rm -f $@ && $(AR) crs $@ $^
 
 $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/libprobing.a

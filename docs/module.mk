@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# The page is written from the tables in dwarf/cpython/.
+# The page is written from the tables in python/layout/.
 .PHONY: support-matrix
 support-matrix: ## write docs/support-matrix.md from the code
 	$(Q)tests/tools/gen-support-matrix --cc '$(CC)'

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-LIB_SOURCES += $(wildcard dwarf/*.c dwarf/*/*.c dwarf/cpython/layouts/*.c)
+LIB_SOURCES += $(wildcard dwarf/*/*.c)

@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "injector/fault_step.h"
-#include "injector/unstopped.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "ptrace/fault_step.h"
+#include "ptrace/unstopped.h"
 #include "injector/mailbox.h"
 #include "injector/run_to.h"
 

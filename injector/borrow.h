@@ -19,10 +19,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/target.h"
+#include "base/error.h"
+#include "target/target.h"
 #include "injector/inject_arch.h"
-#include "injector/stop.h"
+#include "ptrace/stop.h"
 
 struct prb_borrow {
 	const struct prb_inject_arch *arch;

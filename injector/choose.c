@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/task.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/task.h"
 #include "injector/inject_private.h"
 
 enum {

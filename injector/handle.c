@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A library that the target has loaded already: opened once more, and closed again. */
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "injector/inject_private.h"
 
 enum {

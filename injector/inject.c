@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "injector/inject_private.h"
 #include "injector/traps.h"
 

@@ -20,9 +20,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/module.h"
-#include "dwarf/target.h"
+#include "target/target.h"
 
 struct prb_inject_request {
 	const char *library;  /**< path as we see it */

@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/mem/mem.h"
-#include "dwarf/unwind/regs.h"
+#include "base/error.h"
+#include "target/mem/mem.h"
+#include "target/regs.h"
 
 enum {
 	PRB_THREAD_GENERAL_MAX = 512,	 /**< bytes of the general registers */

@@ -3,7 +3,7 @@
 #ifndef PRB_INJECTOR_INJECT_PRIVATE_H
 #define PRB_INJECTOR_INJECT_PRIVATE_H
 
-#include "dwarf/base/vec.h"
+#include "base/vec.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
 #include "injector/borrow.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/elf/elf.h"
 #include "injector/libc_code.h"
 #include "injector/libc_musl.h"

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/vec.h"
+#include "base/error.h"
+#include "base/vec.h"
 #include "dwarf/elf/module.h"
 #include "injector/inject_arch.h"
 

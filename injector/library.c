@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/elf/elf.h"
 #include "injector/inject_arch.h"
 #include "injector/inject_private.h"

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "injector/fault_step.h"
-#include "injector/tasks.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "ptrace/fault_step.h"
+#include "dump/tasks.h"
 
 /* The comments of the struct say where what lies; all code of arch/ has it so. */
 #define AT(member, offset) \

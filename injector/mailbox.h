@@ -17,9 +17,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/target.h"
-#include "injector/stop.h"
+#include "base/error.h"
+#include "target/target.h"
+#include "ptrace/stop.h"
 
 enum {
 	PRB_MAIL_IDLE,

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "injector/inject_arch.h"
 #include "injector/inject_private.h"
 

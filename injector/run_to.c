@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "injector/fault_step.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "ptrace/fault_step.h"
 #include "injector/mailbox.h"
 
 enum {

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "injector/stop.h"
+#include "base/error.h"
+#include "ptrace/stop.h"
 
 /**
  * Has the thread, stopped and without a signal to deliver, run until it comes to @p address or

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "injector/inject_private.h"
 #include "injector/libc_musl.h"
 

@@ -12,7 +12,7 @@
 #ifndef PRB_INJECTOR_SAFE_POINT_H
 #define PRB_INJECTOR_SAFE_POINT_H
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
 #include "injector/inject_arch.h"

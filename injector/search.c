@@ -5,13 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "dwarf/proc/task.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "target/task.h"
 #include "injector/inject_private.h"
 #include "injector/safe_point.h"
-#include "injector/seccomp.h"
+#include "ptrace/seccomp.h"
 
 enum {
 	STOP_TIMEOUT_MS = 400,

@@ -9,8 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 
 /* Gives the calling thread the rights of the target's user, until @p saved is restored. */
 static struct prb_error *take_rights(const struct prb_rights *rights,

@@ -5,14 +5,14 @@
  * The target's user decides what lies below that root. So no symbolic link on the way is followed,
  * and the file belongs to that user: we reach nothing that the target could not reach itself.
  *
- * Threading: as dwarf/proc/rights.h.
+ * Threading: as proc/rights.h.
  */
 #ifndef PRB_INJECTOR_TARGET_COPY_H
 #define PRB_INJECTOR_TARGET_COPY_H
 
-#include "dwarf/base/error.h"
-#include "dwarf/proc/rights.h"
-#include "dwarf/target.h"
+#include "base/error.h"
+#include "proc/rights.h"
+#include "target/target.h"
 
 struct prb_target_copy {
 	char path[64]; /**< as the target sees it */

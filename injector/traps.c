@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "dwarf/elf/elf.h"
 
 enum {

@@ -11,7 +11,7 @@
 #ifndef PRB_INJECTOR_TRAPS_H
 #define PRB_INJECTOR_TRAPS_H
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/module.h"
 #include "injector/inject_arch.h"
 #include "injector/libc.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "dwarf/base/str.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "dwarf/cache/cache_file.h"
 
 enum {

@@ -14,13 +14,13 @@
  *
  * A reader maps the file and searches it in place; opening costs some microseconds.
  */
-#ifndef PRB_CACHE_CACHE_H
-#define PRB_CACHE_CACHE_H
+#ifndef PRB_DWARF_CACHE_CACHE_H
+#define PRB_DWARF_CACHE_CACHE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 
 struct prb_cache;
 

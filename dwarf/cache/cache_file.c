@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/own_file.h"
-#include "dwarf/base/str.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/own_file.h"
+#include "base/str.h"
 
 enum {
 	LOCK_TRIES = 20, /* of a millisecond: others hold the lock for less */

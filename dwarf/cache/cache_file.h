@@ -9,14 +9,14 @@
  * afterwards: a reader or a killed writer never sees (or leaves) a chain to something unwritten.
  * Bytes that no chain reaches are dead. Numbers are in the machine's byte order; the header tells.
  */
-#ifndef PRB_CACHE_CACHE_FILE_H
-#define PRB_CACHE_CACHE_FILE_H
+#ifndef PRB_DWARF_CACHE_CACHE_FILE_H
+#define PRB_DWARF_CACHE_CACHE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 
 enum {
 	PRB_CACHE_FORMAT = 2,

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 
 static void to_hex(const uint8_t *bytes, size_t count, char *text)
 {

@@ -2,8 +2,8 @@
 /**
  * @file Finding the build-id among ELF notes.
  */
-#ifndef PRB_ELF_BUILD_ID_H
-#define PRB_ELF_BUILD_ID_H
+#ifndef PRB_DWARF_ELF_BUILD_ID_H
+#define PRB_DWARF_ELF_BUILD_ID_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 
 enum { CHUNK = 16 << 10 };
 

@@ -7,13 +7,13 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_ELF_COPY_H
-#define PRB_ELF_COPY_H
+#ifndef PRB_DWARF_ELF_COPY_H
+#define PRB_DWARF_ELF_COPY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 
 struct prb_copy {
 	int fd;	       /**< borrowed */

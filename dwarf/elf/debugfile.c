@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/file.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "dwarf/elf/elf_internal.h"
 
 enum { CHUNK = 256 << 10 };

@@ -2,11 +2,11 @@
 /**
  * @file Separate debug files: where distributions put what was stripped off.
  */
-#ifndef PRB_ELF_DEBUGFILE_H
-#define PRB_ELF_DEBUGFILE_H
+#ifndef PRB_DWARF_ELF_DEBUGFILE_H
+#define PRB_DWARF_ELF_DEBUGFILE_H
 
 #include "dwarf/elf/elf.h"
-#include "dwarf/target.h"
+#include "target/target.h"
 
 /**
  * Opens the debug file of @p elf, which lies at @p path in the target: by build-id, then by

@@ -8,9 +8,9 @@
 #include <elf.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/elf/elf_internal.h"
 #include "dwarf/elf/module_internal.h"
 

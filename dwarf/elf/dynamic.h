@@ -3,15 +3,15 @@
  * @file The dynamic section: exact-name lookup through the hash tables that the dynamic linker
  * uses, in a file or straight in the memory of a target.
  */
-#ifndef PRB_ELF_DYNAMIC_H
-#define PRB_ELF_DYNAMIC_H
+#ifndef PRB_DWARF_ELF_DYNAMIC_H
+#define PRB_DWARF_ELF_DYNAMIC_H
 
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 
 /** Where the bytes come from. Addresses are those in the file, without bias. */
 struct prb_dynamic_source {

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/file.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "dwarf/elf/inflate.h"
 
 static const uint64_t MAX_CLAIMED = 1ULL << 30;

@@ -10,15 +10,15 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_ELF_ELF_H
-#define PRB_ELF_ELF_H
+#ifndef PRB_DWARF_ELF_ELF_H
+#define PRB_DWARF_ELF_ELF_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/str.h"
+#include "base/error.h"
+#include "base/str.h"
 
 struct prb_elf;
 

@@ -2,12 +2,12 @@
 /**
  * @file What the files of dwarf/elf share among themselves about an opened ELF file.
  */
-#ifndef PRB_ELF_ELF_INTERNAL_H
-#define PRB_ELF_ELF_INTERNAL_H
+#ifndef PRB_DWARF_ELF_ELF_INTERNAL_H
+#define PRB_DWARF_ELF_ELF_INTERNAL_H
 
 #include <gelf.h>
 
-#include "dwarf/base/vec.h"
+#include "base/vec.h"
 #include "dwarf/elf/build_id.h"
 #include "dwarf/elf/copy.h"
 #include "dwarf/elf/dynamic.h"

@@ -2,9 +2,9 @@
 /* The symbols of one ELF file: which tables it has, and in which order they are asked. */
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/elf/elf_internal.h"
 #include "dwarf/elf/inflate.h"
 

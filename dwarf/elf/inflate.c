@@ -7,8 +7,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 
 /* elf.h has these since glibc 2.36 only. */
 enum { COMPRESS_ZLIB = 1, COMPRESS_ZSTD = 2 };

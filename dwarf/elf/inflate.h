@@ -2,13 +2,13 @@
 /**
  * @file Decompression of parts of an ELF file into memory, with bounds.
  */
-#ifndef PRB_ELF_INFLATE_H
-#define PRB_ELF_INFLATE_H
+#ifndef PRB_DWARF_ELF_INFLATE_H
+#define PRB_DWARF_ELF_INFLATE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 
 /** How many bytes an SHF_COMPRESSED section claims to hold; 0 if it has no header. */
 uint64_t prb_inflate_size(const void *data, uint64_t size);

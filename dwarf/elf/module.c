@@ -2,9 +2,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/elf/debugfile.h"
 #include "dwarf/elf/module_internal.h"
 

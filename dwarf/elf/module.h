@@ -11,17 +11,17 @@
  *
  * Threading: one thread at a time. Modules live as long as the set that holds them.
  */
-#ifndef PRB_ELF_MODULE_H
-#define PRB_ELF_MODULE_H
+#ifndef PRB_DWARF_ELF_MODULE_H
+#define PRB_DWARF_ELF_MODULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/str.h"
-#include "dwarf/base/vec.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
 #include "dwarf/elf/build_id.h"
-#include "dwarf/target.h"
+#include "target/target.h"
 
 struct prb_elf; /* elf.h: an opened ELF file */
 struct prb_module_memory;

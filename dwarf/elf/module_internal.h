@@ -2,8 +2,8 @@
 /**
  * @file What the files behind module.h share: discovery, and reading a module without its file.
  */
-#ifndef PRB_ELF_MODULE_INTERNAL_H
-#define PRB_ELF_MODULE_INTERNAL_H
+#ifndef PRB_DWARF_ELF_MODULE_INTERNAL_H
+#define PRB_DWARF_ELF_MODULE_INTERNAL_H
 
 #include "dwarf/elf/elf.h"
 #include "dwarf/elf/module.h"

@@ -2,8 +2,8 @@
 /* A module whose file cannot be had: its dynamic symbols, read from the target's memory. */
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "dwarf/elf/dynamic.h"
 #include "dwarf/elf/module_internal.h"
 #include "dwarf/elf/symbols.h"

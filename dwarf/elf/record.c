@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "dwarf/elf/module_internal.h"
 
 static const char key[] = "modules";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/elf/symbols.h"
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 
 /** A range of code, kept because neighbouring symbols share it. */
 struct range {

@@ -2,8 +2,8 @@
 /**
  * @file Symbol tables as they lie in a file, searched by name, and an index by address over them.
  */
-#ifndef PRB_ELF_SYMBOLS_H
-#define PRB_ELF_SYMBOLS_H
+#ifndef PRB_DWARF_ELF_SYMBOLS_H
+#define PRB_DWARF_ELF_SYMBOLS_H
 
 #include <elf.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/vec.h"
+#include "base/error.h"
+#include "base/vec.h"
 
 /** A table and its names; borrowed bytes, of any alignment. Starts as {}: an empty table. */
 struct prb_symbol_table {

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/lines/demangle.h"
 
 enum {

@@ -5,12 +5,12 @@
  *
  * libbfd keeps global state, so these calls take turns among threads.
  */
-#ifndef PRB_LINES_LINE_TABLE_H
-#define PRB_LINES_LINE_TABLE_H
+#ifndef PRB_DWARF_LINES_LINE_TABLE_H
+#define PRB_DWARF_LINES_LINE_TABLE_H
 
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/lines/lines.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "dwarf/base/str.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "dwarf/cache/cache.h"
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/line_table.h"

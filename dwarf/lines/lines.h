@@ -10,13 +10,13 @@
  * Threading: one thread at a time per resolver. Damaged debug information is no error: what it does
  * not tell is not there.
  */
-#ifndef PRB_LINES_LINES_H
-#define PRB_LINES_LINES_H
+#ifndef PRB_DWARF_LINES_LINES_H
+#define PRB_DWARF_LINES_LINES_H
 
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/vec.h"
+#include "base/error.h"
+#include "base/vec.h"
 #include "dwarf/elf/module.h"
 
 struct prb_line {

@@ -6,13 +6,13 @@
  * endian), inlined (a byte), func, file. A string is its length + 1 (4 bytes; 0: NULL), then its
  * bytes.
  */
-#ifndef PRB_LINES_RECORD_H
-#define PRB_LINES_RECORD_H
+#ifndef PRB_DWARF_LINES_RECORD_H
+#define PRB_DWARF_LINES_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "dwarf/base/str.h"
+#include "base/str.h"
 #include "dwarf/lines/lines.h"
 
 /** Appends @p lines to @p ret. @p had_table: line information was there to be asked. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 
 struct head {
 	uint32_t bytes, length;

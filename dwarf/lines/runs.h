@@ -10,14 +10,14 @@
  * In the cache: for each run the number of its bytes and the length of its record (4 bytes each,
  * little endian), then the record (record.h).
  */
-#ifndef PRB_LINES_RUNS_H
-#define PRB_LINES_RUNS_H
+#ifndef PRB_DWARF_LINES_RUNS_H
+#define PRB_DWARF_LINES_RUNS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/str.h"
+#include "base/error.h"
+#include "base/str.h"
 
 /** Gives the record for an address into the (empty) @p ret. */
 typedef struct prb_error *prb_line_record_of(void *context, uint64_t address, struct prb_str *ret);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 
 /* Blocks in blocks, inlined calls in inlined calls: some tens in real code. */
 enum { MAX_NESTING = 256 };

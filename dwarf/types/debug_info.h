@@ -6,8 +6,8 @@
  * Attributes that are missing or malformed are simply not there (false): DWARF is read to find out
  * what can be found out, not to be judged.
  */
-#ifndef PRB_TYPES_DEBUG_INFO_H
-#define PRB_TYPES_DEBUG_INFO_H
+#ifndef PRB_DWARF_TYPES_DEBUG_INFO_H
+#define PRB_DWARF_TYPES_DEBUG_INFO_H
 
 #include <libdwarf/dwarf.h>
 #include <libdwarf/libdwarf.h>
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/elf.h"
 
 struct prb_debug_info;

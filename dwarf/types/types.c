@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "dwarf/base/vec.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/vec.h"
 #include "dwarf/types/debug_info.h"
 
 enum {

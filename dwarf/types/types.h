@@ -8,13 +8,13 @@
  * PRB_ERROR_BAD_DATA where no unit can be reached. Types that dwz moved to partial units of the
  * same file are found, those it moved to another file are not.
  */
-#ifndef PRB_TYPES_TYPES_H
-#define PRB_TYPES_TYPES_H
+#ifndef PRB_DWARF_TYPES_TYPES_H
+#define PRB_DWARF_TYPES_TYPES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/elf.h"
 
 struct prb_type_query {

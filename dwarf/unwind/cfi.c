@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/cursor.h"
 
 /* Compilers nest one deep; hand-written code two. */

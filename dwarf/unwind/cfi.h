@@ -15,15 +15,15 @@
  * The bytes are hostile: every length is checked, programs and expressions are bounded.
  * All functions say by their status why they could not answer; outputs are then undefined.
  */
-#ifndef PRB_UNWIND_CFI_H
-#define PRB_UNWIND_CFI_H
+#ifndef PRB_DWARF_UNWIND_CFI_H
+#define PRB_DWARF_UNWIND_CFI_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/unwind/regs.h"
+#include "base/error.h"
+#include "target/regs.h"
 
 enum prb_cfi_status {
 	PRB_CFI_OK,

@@ -6,8 +6,8 @@
  * Only what compilers write is understood; anything else is "not known", never an assumption.
  * Nothing is allocated. The bytes are hostile and every loop is bounded.
  */
-#ifndef PRB_UNWIND_CODE_H
-#define PRB_UNWIND_CODE_H
+#ifndef PRB_DWARF_UNWIND_CODE_H
+#define PRB_DWARF_UNWIND_CODE_H
 
 #include "dwarf/unwind/cfi.h"
 

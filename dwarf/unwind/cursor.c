@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 
 /* Pages differ in whether they can be read, so no fetch crosses from one into the next. */
 enum { PAGE = 4096 };

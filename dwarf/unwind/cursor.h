@@ -6,8 +6,8 @@
  * Failure is sticky: a cursor that has met its end or unreadable memory gives zeros, and is
  * checked once at the end.
  */
-#ifndef PRB_UNWIND_CURSOR_H
-#define PRB_UNWIND_CURSOR_H
+#ifndef PRB_DWARF_UNWIND_CURSOR_H
+#define PRB_DWARF_UNWIND_CURSOR_H
 
 #include "dwarf/unwind/cfi.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/cfi.h"
 #include "dwarf/unwind/cursor.h"
 

@@ -2,7 +2,7 @@
 /**
  * @file DWARF expressions, as far as they occur in call frame information: a stack machine.
  */
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/cfi.h"
 #include "dwarf/unwind/cursor.h"
 

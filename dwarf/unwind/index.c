@@ -2,7 +2,7 @@
 /**
  * @file The search table of `.eh_frame_hdr`.
  */
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/cfi.h"
 #include "dwarf/unwind/cursor.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "dwarf/elf/elf.h"
 
 /* libtorch_cpu has 220,000. */

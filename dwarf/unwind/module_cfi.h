@@ -6,11 +6,11 @@
  *
  * Threading: one thread at a time. The module is borrowed.
  */
-#ifndef PRB_UNWIND_MODULE_CFI_H
-#define PRB_UNWIND_MODULE_CFI_H
+#ifndef PRB_DWARF_UNWIND_MODULE_CFI_H
+#define PRB_DWARF_UNWIND_MODULE_CFI_H
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/vec.h"
+#include "base/error.h"
+#include "base/vec.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/cfi.h"
 

@@ -12,8 +12,8 @@
  *
  * Nothing is guessed: where two answers are possible there is none.
  */
-#ifndef PRB_UNWIND_RECOVER_H
-#define PRB_UNWIND_RECOVER_H
+#ifndef PRB_DWARF_UNWIND_RECOVER_H
+#define PRB_DWARF_UNWIND_RECOVER_H
 
 #include "dwarf/unwind/cfi.h"
 #include "dwarf/unwind/code.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/vec.h"
+#include "base/vec.h"
 
 /* Some 40,000 rows: more places than one process is seen at in hours of sampling. */
 enum { MAX_BYTES = 4 << 20 };

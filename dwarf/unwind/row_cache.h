@@ -4,8 +4,8 @@
  *
  * Rows are packed one after another; when there is no more room all are forgotten.
  */
-#ifndef PRB_UNWIND_ROW_CACHE_H
-#define PRB_UNWIND_ROW_CACHE_H
+#ifndef PRB_DWARF_UNWIND_ROW_CACHE_H
+#define PRB_DWARF_UNWIND_ROW_CACHE_H
 
 #include "dwarf/unwind/cfi.h"
 

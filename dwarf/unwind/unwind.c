@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "dwarf/unwind/cfi.h"
 #include "dwarf/unwind/module_cfi.h"
 #include "dwarf/unwind/recover.h"

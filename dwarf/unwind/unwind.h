@@ -13,13 +13,13 @@
  *
  * Threading: an unwinder belongs to one thread at a time.
  */
-#ifndef PRB_UNWIND_UNWIND_H
-#define PRB_UNWIND_UNWIND_H
+#ifndef PRB_DWARF_UNWIND_UNWIND_H
+#define PRB_DWARF_UNWIND_UNWIND_H
 
-#include "dwarf/base/error.h"
+#include "base/error.h"
 #include "dwarf/elf/module.h"
-#include "dwarf/mem/mem.h"
-#include "dwarf/unwind/regs.h"
+#include "target/mem/mem.h"
+#include "target/regs.h"
 
 struct prb_unwinder;
 

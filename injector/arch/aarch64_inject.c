@@ -10,11 +10,11 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "injector/arch/aarch64_inject.h"
-#include "injector/fault_step.h"
-#include "injector/general.h"
+#include "ptrace/fault_step.h"
+#include "ptrace/general.h"
 #include "injector/mailbox.h"
 
 /*

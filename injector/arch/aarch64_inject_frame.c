@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "injector/arch/aarch64_inject.h"
 #include "injector/mailbox.h"
 

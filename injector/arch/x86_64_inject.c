@@ -9,11 +9,11 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "injector/arch/x86_64_inject.h"
-#include "injector/fault_step.h"
-#include "injector/general.h"
+#include "ptrace/fault_step.h"
+#include "ptrace/general.h"
 #include "injector/mailbox.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file How the state of a thread of x86_64 lies in struct prb_thread_state, and its way back. */
-#ifndef PRB_INJECTOR_X86_64_INJECT_H
-#define PRB_INJECTOR_X86_64_INJECT_H
+#ifndef PRB_INJECTOR_ARCH_X86_64_INJECT_H
+#define PRB_INJECTOR_ARCH_X86_64_INJECT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,9 +27,6 @@ static inline struct user_regs_struct *prb_x86_64_general(const struct prb_threa
 {
 	return (struct user_regs_struct *)state->general;
 }
-
-/** Is it in a system call that the kernel will start again when it goes on from here? */
-bool prb_x86_64_restarts(const struct user_regs_struct *regs);
 
 /** `frame` and `find_store` of struct prb_inject_arch. */
 void prb_x86_64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "injector/arch/x86_64_inject.h"
 #include "injector/mailbox.h"
+#include "ptrace/arch/x86_64.h"
 
 enum {
 	RED_ZONE = 128,

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "dwarf/base/cleanup.h"
-#include "sql/instant.h"
+#include "base/cleanup.h"
+#include "sql/engine/instant.h"
 
 static void destroy(void *memo)
 {

@@ -3,8 +3,8 @@
 #ifndef PRB_SQL_TABLES_ASYNCIO_H
 #define PRB_SQL_TABLES_ASYNCIO_H
 
-#include "injector/python_tasks.h"
-#include "sql/table.h"
+#include "dump/python_tasks.h"
+#include "sql/spec/table.h"
 
 struct prb_task_readings {
 	PRB_VEC(struct prb_task_reading *) list; /**< one for each Python in the target */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/machine.h"
 #include "sql/tables/tables.h"

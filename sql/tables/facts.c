@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "sql/instant.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "sql/engine/instant.h"
 
 static struct prb_target *target_of(struct prb_scan *scan)
 {

@@ -9,9 +9,9 @@
 #ifndef PRB_SQL_TABLES_FACTS_H
 #define PRB_SQL_TABLES_FACTS_H
 
-#include "dwarf/base/str.h"
-#include "dwarf/proc/text.h"
-#include "sql/table.h"
+#include "base/str.h"
+#include "proc/text.h"
+#include "sql/spec/table.h"
 
 /** What a row does without; ends with prb_missing_deinit(). Starts as {}. */
 struct prb_missing {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sql/tables/frames.h"
 
-#include "sql/instant.h"
+#include "sql/engine/instant.h"
 
 enum {
 	TID,

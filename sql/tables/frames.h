@@ -3,8 +3,8 @@
 #ifndef PRB_SQL_TABLES_FRAMES_H
 #define PRB_SQL_TABLES_FRAMES_H
 
-#include "injector/dump.h"
-#include "sql/table.h"
+#include "dump/dump.h"
+#include "sql/spec/table.h"
 
 /** The columns of python.backtrace, python.stacks and native.backtrace. */
 extern const struct prb_column prb_frame_columns[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "sql/settings.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "sql/engine/settings.h"
 #include "sql/tables/tables.h"
 
 enum { NAME, VALUE, DESCRIPTION };

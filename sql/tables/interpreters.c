@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 
 static void destroy(void *memo)
 {

@@ -5,9 +5,9 @@
 #ifndef PRB_SQL_TABLES_INTERPRETERS_H
 #define PRB_SQL_TABLES_INTERPRETERS_H
 
-#include "dwarf/base/vec.h"
-#include "sql/instant.h"
-#include "sql/table.h"
+#include "base/vec.h"
+#include "sql/engine/instant.h"
+#include "sql/spec/table.h"
 
 struct prb_interpreter {
 	struct prb_python *py;

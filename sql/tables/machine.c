@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <time.h>
 
-#include "dwarf/base/cleanup.h"
-#include "sql/session_private.h"
+#include "base/cleanup.h"
+#include "sql/engine/session_private.h"
 
 bool prb_scan_machine(struct prb_scan *scan)
 {

@@ -3,8 +3,8 @@
 #ifndef PRB_SQL_TABLES_MACHINE_H
 #define PRB_SQL_TABLES_MACHINE_H
 
-#include "dwarf/base/str.h"
-#include "sql/table.h"
+#include "base/str.h"
+#include "sql/spec/table.h"
 
 /**
  * False, with a note, if all targets are cores or snapshots: whoever asks about those does not mean

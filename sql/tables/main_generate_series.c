@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sql/tables/tables.h"
 
 enum { VALUE, START, STOP, STEP };

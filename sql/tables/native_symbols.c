@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/lines/demangle.h"
-#include "sql/instant.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/tables.h"
 
 enum { ADDRESS, SIZE, NAME, DEMANGLED, KIND, BINDING, OFFSET, MODULE, WANTED };

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "sql/tables/machine.h"
 
 static const char library_name[] = "libnvidia-ml.so.1";

@@ -8,8 +8,8 @@
 #ifndef PRB_SQL_TABLES_NVML_H
 #define PRB_SQL_TABLES_NVML_H
 
-#include "dwarf/base/str.h"
-#include "sql/table.h"
+#include "base/str.h"
+#include "sql/spec/table.h"
 
 struct prb_nvml_memory {
 	unsigned long long total, free, used; /* bytes */

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/cgroup.h"
-#include "sql/instant.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "proc/cgroup.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/machine.h"
 #include "sql/tables/tables.h"

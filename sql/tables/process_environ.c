@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
 

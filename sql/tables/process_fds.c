@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/descriptors.h"
-#include "sql/instant.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "dump/waits/descriptors.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
 

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/cgroup.h"
-#include "dwarf/proc/process.h"
-#include "dwarf/proc/signal_text.h"
-#include "sql/instant.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "proc/cgroup.h"
+#include "proc/process.h"
+#include "proc/signal_text.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
 

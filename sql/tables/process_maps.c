@@ -2,9 +2,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "sql/instant.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/signal_text.h"
+#include "base/cleanup.h"
+#include "proc/signal_text.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/tables.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "sql/instant.h"
+#include "base/cleanup.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/tables.h"
 #include "sql/tables/tasks.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/base/cleanup.h"
-#include "dwarf/cpython/modules.h"
+#include "base/cleanup.h"
+#include "python/runtime/modules.h"
 #include "sql/tables/interpreters.h"
 #include "sql/tables/tables.h"
 

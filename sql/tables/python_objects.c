@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/cpython/heap.h"
-#include "dwarf/cpython/object.h"
+#include "base/cleanup.h"
+#include "python/heap/heap.h"
+#include "python/repr/object.h"
 #include "sql/tables/interpreters.h"
 #include "sql/tables/tables.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "sql/tables/frames.h"
 #include "sql/tables/tables.h"
 #include "sql/tables/asyncio.h"

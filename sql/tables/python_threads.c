@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/base/cleanup.h"
-#include "sql/instant.h"
+#include "base/cleanup.h"
+#include "sql/engine/instant.h"
 #include "sql/tables/frames.h"
 #include "sql/tables/tables.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/base/cleanup.h"
-#include "dwarf/cpython/heap.h"
+#include "base/cleanup.h"
+#include "python/heap/heap.h"
 #include "sql/tables/interpreters.h"
 #include "sql/tables/tables.h"
 

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/machine.h"
 #include "sql/tables/tables.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/process.h"
+#include "base/cleanup.h"
+#include "proc/process.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/machine.h"
 #include "sql/tables/tables.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file The specs, one per file of this folder; registry.c lists them. */
-#ifndef PRB_SQL_TABLES_H
-#define PRB_SQL_TABLES_H
+#ifndef PRB_SQL_TABLES_TABLES_H
+#define PRB_SQL_TABLES_TABLES_H
 
-#include "sql/table.h"
+#include "sql/spec/table.h"
 
 extern const struct prb_table prb_table_cpu_tasks;
 extern const struct prb_table prb_table_cpu_utilization;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "sql/instant.h"
+#include "base/cleanup.h"
+#include "sql/engine/instant.h"
 
 struct prb_error *prb_task_file(struct prb_task_row *task, struct prb_str *ret, const char *name)
 {

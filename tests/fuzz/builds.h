@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/input.h"
 
-#include "dwarf/cpython/python.h"
+#include "python/python.h"
 
 /** In the order that make-corpus has them, too. */
 static const struct {

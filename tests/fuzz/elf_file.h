@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "dwarf/elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

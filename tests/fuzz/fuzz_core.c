@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dwarf/base/str.h"
-#include "dwarf/core/core.h"
-#include "dwarf/target.h"
+#include "base/str.h"
+#include "target/core/core.h"
+#include "target/target.h"
 
 enum { MAX_ASKED = 100 };
 

@@ -5,11 +5,11 @@
  */
 #include <sqlite3.h>
 
-#include "dwarf/base/str.h"
-#include "sql/dialect.h"
-#include "sql/functions.h"
-#include "sql/functions_time.h"
-#include "sql/tokens.h"
+#include "base/str.h"
+#include "sql/dialect/dialect.h"
+#include "sql/functions/functions.h"
+#include "sql/functions/functions_time.h"
+#include "sql/dialect/tokens.h"
 #include "tests/fuzz/input.h"
 
 /** Only what reads: a statement that is merely prepared must change nothing. */

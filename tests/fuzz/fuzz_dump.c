@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/snapshot_file.h"
 
-#include "injector/dump.h"
+#include "dump/dump.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/input.h"
 
-#include "dwarf/cpython/python.h"
+#include "python/python.h"
 #include "dwarf/elf/module.h"
 
 static void ask_python(struct prb_python *py, struct prb_mem *mem)

@@ -2,7 +2,7 @@
 /* Any bytes as the line table of a code object: format, first line, position, table. */
 #include "tests/fuzz/input.h"
 
-#include "dwarf/cpython/lines.h"
+#include "python/frames/lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

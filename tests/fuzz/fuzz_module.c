@@ -7,7 +7,7 @@
 #include "tests/fuzz/elf_file.h"
 #include "tests/fuzz/input.h"
 
-#include "dwarf/cpython/python.h"
+#include "python/python.h"
 #include "dwarf/elf/module.h"
 
 enum { BASE = 0x10000, AREA = 0x10000 };

@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/input.h"
 
-#include "dwarf/cpython/object_handlers.h"
+#include "python/repr/object_handlers.h"
 
 enum { HEADER = 4 };
 

@@ -7,9 +7,9 @@
  */
 #include "tests/fuzz/builds.h"
 
-#include "dwarf/cpython/debug_offsets.h"
-#include "dwarf/cpython/locks.h"
-#include "dwarf/cpython/python.h"
+#include "python/layout/debug_offsets.h"
+#include "python/runtime/locks.h"
+#include "python/python.h"
 
 enum { FRAMES_ASKED = 4, THREADS_ASKED = 4, DEBUG_OFFSETS = 0x10 };
 

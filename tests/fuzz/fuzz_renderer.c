@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "sql/renderer.h"
+#include "sql/render/renderer.h"
 
 enum { MAX_COLUMNS = 6, MAX_ROWS = 40, MAX_CELLS = MAX_COLUMNS * MAX_ROWS };
 

@@ -2,7 +2,7 @@
 /* Any bytes as a snapshot: an error, or a target that answers whatever is asked. */
 #include "tests/fuzz/snapshot_file.h"
 
-#include "dwarf/base/str.h"
+#include "base/str.h"
 
 static void ask_facts(struct prb_target *t)
 {

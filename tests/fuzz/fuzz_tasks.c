@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/builds.h"
 
-#include "dwarf/cpython/tasks_private.h"
+#include "python/asyncio/tasks_private.h"
 
 enum { VISITS = 200 };
 

@@ -8,7 +8,7 @@
 
 #include "dwarf/lines/record.h"
 #include "dwarf/lines/runs.h"
-#include "dwarf/proc/task.h"
+#include "target/task.h"
 
 static void read_maps(struct input *input)
 {

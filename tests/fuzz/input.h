@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/mem/mem.h"
-#include "dwarf/target.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/mem/mem.h"
+#include "target/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,10 +16,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/snapshot/snapshot.h"
-#include "dwarf/snapshot/format.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/snapshot/snapshot.h"
+#include "target/snapshot/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);

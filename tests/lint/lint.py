@@ -20,27 +20,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Which folders of ours a folder may include from.  Arrows point one way.
-ROOMS = {
-    "dwarf": {"dwarf"},
-    "injector": {"injector", "dwarf"},
-    "agent": {"agent"},
-    "sql": {"sql", "injector", "dwarf"},
-    "cli": {"cli", "sql", "injector", "dwarf"},
-}
+# Rooms in their order: each may include from itself and those before it. Arrows point one way.
+ORDER = ("base", "proc", "target", "dwarf", "python", "ptrace", "dump", "injector", "control", "sql",
+         "lib", "cli")
+ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
+ROOMS["agent"] = {"agent"}
 # Headers that a room may include although it may not use the rest of their room.
-EXCEPTIONS = {"sql": {"agent/ring.h", "agent/protocol.h"}, "cli": {"probing.h", "agent/protocol.h"}}
+EXCEPTIONS = {"control": {"agent/protocol.h"}, "cli": {"agent/protocol.h"}}
+# Folders of a room that include from each other: a target that is recorded tells its recorder.
+CIRCLES = {frozenset({"target", "target/snapshot"})}
 # A third-party header is included in one room only; tests may use all of them.
 CONTAINED = {
-    r"(libelf|gelf)\.h|elfutils/.*": "dwarf",
-    r"(libdwarf.*/)?(libdwarf|dwarf)\.h": "dwarf",
-    r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": "dwarf",
-    r"(zstd|zlib|lzma)\.h|lzma/.*": "dwarf",
-    r"jansson\.h|nettle/.*": "cli",
-    r"sqlite3(ext)?\.h|pcre2\.h": "sql",
+    r"(libelf|gelf)\.h|elfutils/.*": ("dwarf",),
+    r"(libdwarf.*/)?(libdwarf|dwarf)\.h": ("dwarf",),
+    r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": ("dwarf",),
+    # Debug sections, and snapshots and cores.
+    r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target"),
+    r"jansson\.h": (),
+    r"nettle/.*": ("cli",),
+    r"pcre2\.h": ("base",),
+    r"sqlite3(ext)?\.h": ("sql",),
 }
 # Libraries never print, exit or install signal handlers.
-LIBRARIES = ("dwarf", "injector", "agent", "sql")
+LIBRARIES = tuple(name for name in ORDER if name not in ("control", "cli")) + ("agent",)
 FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
     r"signal|sigaction)\s*\(")
@@ -123,8 +125,45 @@ def check_includes(tree):
                     not header.endswith(".inc"):
                 yield f"{where}: {header} does not exist"
             for pattern, only in CONTAINED.items():
-                if re.fullmatch(pattern, header) and here not in (only, "tests"):
-                    yield f"{where}: <{header}> belongs into {only}/ only"
+                if re.fullmatch(pattern, header) and here not in (*only, "tests"):
+                    places = " and ".join(f"{name}/" for name in only) or "tests/"
+                    yield f"{where}: <{header}> belongs into {places} only"
+
+
+def folders(tree):
+    """The folders of our rooms, each with the others that its files include from."""
+    arrows = {}
+    for name in tree.sources():
+        if room(name) not in ROOMS:
+            continue
+        here = os.path.dirname(name)
+        found = re.findall(r'^\s*#\s*include\s*"([^"]+/)[^"/]+"', tree.text(name), re.M)
+        arrows.setdefault(here, set()).update(
+            there.rstrip("/") for there in found if room(there) in ROOMS and there != here + "/")
+    return arrows
+
+
+def check_circles(tree):
+    """Folders of a room do not include from each other in a circle"""
+    arrows = folders(tree)
+
+    def reaches(start, end):
+        seen, todo = set(), [start]
+        while todo:
+            here = todo.pop()
+            for there in arrows.get(here, ()):
+                if frozenset({here, there}) in CIRCLES or there in seen:
+                    continue
+                if there == end:
+                    return True
+                seen.add(there)
+                todo.append(there)
+        return False
+
+    for here in sorted(arrows):
+        for there in sorted(arrows[here]):
+            if here < there and frozenset({here, there}) not in CIRCLES and reaches(there, here):
+                yield f"{here}/ includes from {there}/, which includes from it again"
 
 
 def check_libraries(tree):

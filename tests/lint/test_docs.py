@@ -26,8 +26,10 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/live"))
+sys.path.insert(0, str(ROOT / "tests/lint"))
 
 import debuggers  # noqa: E402
+import lint  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
@@ -81,10 +83,10 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_named_files_exist(page):
-    """`dwarf/base/error.h`, `tests/live/`: paths below one of our folders."""
+    """`base/error.h`, `tests/live/`: paths below one of our folders."""
     if page.name == "CHANGELOG.md":
         return
-    for path in re.findall(r"`((?:agent|cli|dwarf|injector|docs|tests|build-aux)/[\w./-]+)`",
+    for path in re.findall(r"`((?:%s|agent|gdbplugin|docs|tests|build-aux)/[\w./-]+)`" % "|".join(lint.ORDER),
                            without_code(page.read_text())):
         if not re.search(r"NAME|VERSION|ARCH", path):
             assert (ROOT / path).exists(), "%s does not exist" % path
@@ -458,7 +460,7 @@ SILENT = ("elf.c", "copy.c", "inflate.c", "line_table.c", "debug_offsets.c", "ta
 
 
 def sources():
-    for room in ("cli", "dwarf", "injector", "sql"):
+    for room in lint.ORDER:
         for path in sorted((ROOT / room).rglob("*.c")):
             yield path.name, path.read_text()
 

@@ -180,7 +180,7 @@ def test_the_example_compiles_and_runs(compiler, target, tmp_path):
     process = target("threads.py")
     program = tmp_path / "stacks"
     build = library.PATH.parent
-    subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-I", str(support.ROOT / "sql"),
+    subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-I", str(support.ROOT / "lib"),
                     str(EXAMPLE), "-o", str(program), "-L", str(build), "-lprobing",
                     "-Wl,-rpath," + str(build)], check=True)
     result = subprocess.run([str(program), str(process.pid)], check=True, text=True,
@@ -201,7 +201,7 @@ def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
     folder.mkdir(parents=True)
     (tmp_path / "include").mkdir()
     shutil.copy(tmp_path / "build" / "probing.pc", folder)
-    shutil.copy(support.ROOT / "sql" / "probing.h", tmp_path / "include")
+    shutil.copy(support.ROOT / "lib" / "probing.h", tmp_path / "include")
     for name in ("libprobing.so", "libprobing.so.0"):
         shutil.copy(library.PATH, tmp_path / "lib" / name)
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "probing"], check=True, text=True,

@@ -3,7 +3,7 @@
  * Writes the built-in layout table of one CPython build from its DWARF, or checks the table that
  * we have against it.
  *
- *     gen-layout FILE VERSION > dwarf/cpython/layouts/VERSION.c
+ *     gen-layout FILE VERSION > python/layout/tables/VERSION.c
  *     gen-layout --check FILE VERSION
  *     gen-layout --asyncio FILE VERSION
  *
@@ -11,7 +11,7 @@
  * is a debug or free-threaded build is found out. See docs/howto/add-python-version.md.
  *
  * With --asyncio, FILE holds the extension module _asyncio (which some interpreters have built
- * in), and what is written is its row of dwarf/cpython/layouts/asyncio.c.
+ * in), and what is written is its row of python/asyncio/asyncio_tables.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/cpython/asyncio_layout.h"
-#include "dwarf/cpython/layout.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/asyncio/asyncio_layout.h"
+#include "python/layout/layout.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/types/types.h"
 
@@ -140,7 +140,7 @@ static void print_layout(struct prb_layout *layout)
 
 	printf("/* SPDX-License-Identifier: GPL-3.0-or-later */\n"
 	       "/* Written by tests/tools/gen-layout.c from the DWARF of CPython %u.%u.%u. */\n"
-	       "#include \"dwarf/cpython/layouts/tables.h\"\n\n"
+	       "#include \"python/layout/layout_tables.h\"\n\n"
 	       "const struct prb_layout prb_layout_%u_%u%s%s = {\n"
 	       "\t.version = 0x%04x,\n"
 	       "\t.micro = %u,\n"

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "dwarf/elf/elf.h"
 
 /** The folder of this run; made by make_folder(), removed by remove_folder(). */

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/mem/mem.h"
+#include "base/cleanup.h"
+#include "target/mem/mem.h"
 
 /* A source that gives the bytes of another one, some of them changed. */
 struct liar {

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/elf/module.h"
 
 /* The first page holds the headers and no code, which is so by default on x86_64 only. */

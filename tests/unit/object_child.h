@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "dwarf/cpython/object.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "python/repr/object.h"
 
 /* A child that holds the values, until its standard input is closed. */
 struct child {

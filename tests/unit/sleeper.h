@@ -21,8 +21,8 @@
 
 #include <cmocka.h>
 
-#include "dwarf/proc/task.h"
-#include "dwarf/target.h"
+#include "target/task.h"
+#include "target/target.h"
 
 enum { PATIENCE = 20 /* seconds until a test gives up */ };
 

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "injector/borrow.h"
 #include "injector/libc.h"
 #include "injector/mailbox.h"

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "dwarf/cache/cache.h"
 
 #define BUILD_ID "c561f3aa7232f2bd6ac6d56bd475f1c154a00486"

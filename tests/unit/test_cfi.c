@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/cfi.h"
 #include "tests/unit/cfi_builder.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/cfi.h"
 #include "tests/unit/cfi_builder.h"
 

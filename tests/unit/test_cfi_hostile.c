@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "tests/fuzz/exercise_cfi.h"
 
 enum { LOOKUPS = 250000, MAX_CHANGES = 4 };

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "dwarf/unwind/cfi.h"
 
 /* What libdwarf shall say where nothing is said; any number that is no register. */

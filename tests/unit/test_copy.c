@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
-#include "dwarf/base/file.h"
+#include "base/file.h"
 #include "dwarf/elf/copy.h"
 
 static const char sample[] = "int counter;\n"

@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/log.h"
-#include "dwarf/base/str.h"
-#include "dwarf/core/core.h"
-#include "dwarf/core/local_file.h"
-#include "dwarf/target.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "target/core/core.h"
+#include "target/mem/local_file.h"
+#include "target/target.h"
 
 #define OK(expression) assert_ok((expression), __LINE__)
 

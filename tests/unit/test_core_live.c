@@ -27,10 +27,10 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "dwarf/core/core.h"
-#include "dwarf/target.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "target/core/core.h"
+#include "target/target.h"
 
 #define OK(expression) assert_ok((expression), __LINE__)
 

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "sql/dialect.h"
-#include "sql/tokens.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "sql/dialect/dialect.h"
+#include "sql/dialect/tokens.h"
 
 static struct prb_dialect_statement next(const char *script, size_t at)
 {

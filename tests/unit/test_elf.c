@@ -6,7 +6,7 @@
 #include <glob.h>
 #include <sys/mman.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 
 static const char sample[] = "int counter;\n"
 			     "static int hidden(int x) { return x * 3 + counter; }\n"

@@ -10,12 +10,12 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "sql/dialect.h"
-#include "sql/functions.h"
-#include "sql/regex.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "sql/dialect/dialect.h"
+#include "sql/functions/functions.h"
+#include "base/regex.h"
 
 /* 2026-01-02 03:04:05.25, a Friday */
 static struct prb_functions_host host = {.now = 1767323045.25};

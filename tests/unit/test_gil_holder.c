@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "injector/gil_holder.h"
+#include "dump/gil_holder.h"
 
 enum { BASE = 0x10000000 };
 

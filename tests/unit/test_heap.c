@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/cpython/heap.h"
-#include "dwarf/cpython/layout.h"
-#include "dwarf/mem/blocks.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/heap/heap.h"
+#include "python/layout/layout.h"
+#include "target/mem/blocks.h"
 
 enum {
 	BASE = 0x100000,

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "injector/cpu_clock.h"
-#include "injector/idle.h"
+#include "dump/cpu_clock.h"
+#include "dump/idle.h"
 
 static void test_parse(void **state)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "dwarf/base/json.h"
+#include "base/json.h"
 
 static void expect(struct prb_str *s, const char *expected)
 {

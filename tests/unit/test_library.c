@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
-#include "dwarf/base/cleanup.h"
+#include "base/cleanup.h"
 #include "injector/inject_private.h"
 #include "tests/unit/sleeper.h"
 

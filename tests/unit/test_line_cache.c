@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/debugger/line_cache.h"
-#include "dwarf/mem/view.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/debugger/line_cache.h"
+#include "target/mem/view.h"
 
 enum { BASE = 0x10000, PAGES = 64, SIZE = PAGES * PRB_PAGE_SIZE, MANY = 20000 };
 

@@ -16,14 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "dwarf/lines/demangle.h"
 #include "dwarf/lines/line_table.h"
 #include "dwarf/lines/lines.h"
 #include "dwarf/lines/record.h"
-#include "dwarf/target.h"
+#include "target/target.h"
 
 /* libbfd 2.40 forgets some sections of DWARF 5; to tell that from our own leaks, whole stacks. */
 const char *__asan_default_options(void);

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "cli/command.h"
-#include "cli/options.h"
-#include "dwarf/base/words.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "base/words.h"
 
 struct settings {
 	bool flag, other;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dwarf/base/pool.h"
+#include "base/pool.h"
 
 enum { MANY = 5000 };
 

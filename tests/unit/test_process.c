@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/process.h"
-#include "dwarf/proc/process_private.h"
+#include "base/cleanup.h"
+#include "proc/process.h"
+#include "proc/process_private.h"
 #include "tests/unit/sleeper.h"
 
 enum { NOBODY = 65534 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "dwarf/unwind/recover.h"
 
 enum { CODE = 0x400000, STACK = 0x7f000000, WORDS = 512, MAX_FUNCTIONS = 8, X86_64 = 62 };

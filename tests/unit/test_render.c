@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cli/render.h"
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "dump/text/render.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 
 #define ITEMS(array)                                             \
 	{                                                        \

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/str.h"
-#include "sql/renderer.h"
+#include "base/str.h"
+#include "sql/render/renderer.h"
 
 enum { MAX_COLUMNS = 40 };
 

@@ -18,10 +18,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/file.h"
-#include "dwarf/base/str.h"
-#include "dwarf/proc/rights.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "proc/rights.h"
 #include "tests/unit/elf_helpers.h"
 
 enum { USER = 2001, GROUP = 2345 };

@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
-#include "dwarf/base/checked.h"
+#include "base/checked.h"
 #include "injector/inject_private.h"
 #include "injector/safe_point.h"
-#include "injector/stop.h"
+#include "ptrace/stop.h"
 #include "tests/unit/sleeper.h"
 
 #ifdef SYS_pause

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/checked.h"
-#include "injector/seccomp.h"
+#include "base/checked.h"
+#include "ptrace/seccomp.h"
 
 enum {
 	CALL = SYS_getpgid, /* the only one that the filters here judge */

@@ -12,14 +12,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "cli/commands.h"
-#include "cli/remote_token.h"
-#include "cli/remote_wire.h"
-#include "cli/serve.h"
-#include "cli/serve_limit.h"
-#include "cli/serve_words.h"
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "cli/common/commands.h"
+#include "cli/remote/remote_token.h"
+#include "cli/remote/remote_wire.h"
+#include "cli/remote/serve.h"
+#include "cli/remote/serve_limit.h"
+#include "cli/remote/serve_words.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 
 static struct sockaddr_storage address(const char *text)
 {

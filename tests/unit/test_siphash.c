@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "dwarf/base/siphash.h"
+#include "base/siphash.h"
 
 static void test_what_its_authors_say(void **state)
 {

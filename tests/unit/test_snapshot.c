@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "dwarf/snapshot/format.h"
-#include "dwarf/snapshot/snapshot.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "target/snapshot/format.h"
+#include "target/snapshot/snapshot.h"
 
 #define OK(expression) prb_assert_ok((expression), __LINE__)
 

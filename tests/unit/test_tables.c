@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sql/settings.h"
-#include "sql/table.h"
+#include "sql/engine/settings.h"
+#include "sql/spec/table.h"
 
 static void fail_at(const char *table, const char *column, const char *words)
 {

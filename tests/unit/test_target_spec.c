@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "cli/exit.h"
-#include "sql/target_spec.h"
-#include "dwarf/base/cleanup.h"
+#include "cli/common/exit.h"
+#include "target/spec/target_spec.h"
+#include "base/cleanup.h"
 
 static char folder[] = "/tmp/probing-test-XXXXXX";
 

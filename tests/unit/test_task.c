@@ -3,9 +3,9 @@
 #include <elf.h>
 #include <sys/syscall.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/text.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "proc/text.h"
 #include "tests/unit/sleeper.h"
 
 /* A target that answers what a test makes up. */

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "dwarf/cpython/tasks.h"
-#include "dwarf/mem/view.h"
+#include "python/asyncio/tasks.h"
+#include "target/mem/view.h"
 #include "tests/unit/liar.h"
 #include "tests/unit/object_child.h"
 

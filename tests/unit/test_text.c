@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "dwarf/base/text.h"
+#include "base/text.h"
 
 static void expect(struct prb_str *s, const char *expected)
 {

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
-#include "dwarf/cpython/layouts/tables.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "python/layout/layout_tables.h"
 #include "dwarf/types/types.h"
 
 /* The same text is compiled into this test, which knows the answers, and into the sample. */

@@ -27,11 +27,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/str.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "dwarf/elf/module.h"
-#include "dwarf/mem/view.h"
-#include "dwarf/target.h"
+#include "target/mem/view.h"
+#include "target/target.h"
 #include "dwarf/unwind/unwind.h"
 
 enum { MAX_FRAMES = 200 };

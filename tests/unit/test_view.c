@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/mem/view.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/mem/view.h"
 
 enum { BASE = 0x10000, PAGES = 256, CHAINS = 40, LINKS = 5 };
 

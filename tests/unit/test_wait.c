@@ -17,10 +17,10 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/proc/wait_private.h"
-#include "dwarf/snapshot/snapshot.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "dump/waits/wait_private.h"
+#include "target/snapshot/snapshot.h"
 #include "tests/unit/sleeper.h"
 
 /* Sockets. */

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
 #include "tests/unit/sleeper.h"
 
 /* Sleeps. */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+enum { WRAP_COLUMN = 80 };
+
+struct range {
+	uint32_t first, last;
+};
+
+/* Characters that change what the ones around them look like. */
+static const struct range harmful[] = {
+	{0x00, 0x1f},	  {0x7f, 0x9f},	    {0x061c, 0x061c}, {0x200e, 0x200f},
+	{0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb},
+};
+
+/* Combining marks and joiners: no column of their own. */
+static const struct range zero_width[] = {
+	{0x0300, 0x036f}, {0x0483, 0x0489},   {0x0591, 0x05bd},	  {0x0610, 0x061a},
+	{0x064b, 0x065f}, {0x06d6, 0x06dc},   {0x0900, 0x0902},	  {0x093c, 0x093c},
+	{0x0941, 0x0948}, {0x094d, 0x094d},   {0x0e31, 0x0e31},	  {0x0e34, 0x0e3a},
+	{0x0e47, 0x0e4e}, {0x1ab0, 0x1aff},   {0x1dc0, 0x1dff},	  {0x200b, 0x200d},
+	{0x20d0, 0x20ff}, {0x302a, 0x302d},   {0x3099, 0x309a},	  {0xfe00, 0xfe0f},
+	{0xfe20, 0xfe2f}, {0x1f3fb, 0x1f3ff}, {0xe0100, 0xe01ef},
+};
+
+/* East Asian wide and full-width characters and emoji. */
+static const struct range double_width[] = {
+	{0x1100, 0x115f},   {0x231a, 0x231b},	{0x23e9, 0x23ec},   {0x2e80, 0x303e},
+	{0x3041, 0x33ff},   {0x3400, 0x4dbf},	{0x4e00, 0x9fff},   {0xa000, 0xa4cf},
+	{0xa960, 0xa97f},   {0xac00, 0xd7a3},	{0xf900, 0xfaff},   {0xfe30, 0xfe6f},
+	{0xff00, 0xff60},   {0xffe0, 0xffe6},	{0x16fe0, 0x18aff}, {0x1b000, 0x1b2ff},
+	{0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x1fa70, 0x1faff},
+	{0x20000, 0x3fffd},
+};
+
+static bool in_ranges(const struct range *ranges, size_t count, uint32_t c)
+{
+	for (size_t i = 0; i < count; i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+size_t prb_text_decode(const char *text, uint32_t *code_point)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	uint32_t c;
+
+	if (length == 1) {
+		*code_point = p[0];
+		return 1;
+	}
+	*code_point = PRB_TEXT_INVALID;
+	if (!length || p[0] > 0xf4)
+		return 1;
+	c = p[0] & (0x7f >> length);
+	for (size_t i = 1; i < length; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 1;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if ((length == 3 && c < 0x800) || (length == 4 && (c < 0x10000 || c > 0x10ffff)) ||
+	    (c >= 0xd800 && c < 0xe000))
+		return 1;
+	*code_point = c;
+	return length;
+}
+
+unsigned prb_text_char_width(uint32_t c)
+{
+	if (c < 0x300)
+		return 1;
+	if (in_ranges(zero_width, PRB_ARRAY_SIZE(zero_width), c))
+		return 0;
+	return in_ranges(double_width, PRB_ARRAY_SIZE(double_width), c) ? 2 : 1;
+}
+
+size_t prb_text_width(const char *text)
+{
+	size_t width = 0;
+
+	while (*text) {
+		uint32_t c;
+
+		text += prb_text_decode(text, &c);
+		width += prb_text_char_width(c);
+	}
+	return width;
+}
+
+size_t prb_text_put(struct prb_str *s, uint32_t c, unsigned char byte)
+{
+	size_t start = s->length;
+
+	if (c == PRB_TEXT_INVALID) {
+		prb_str_printf(s, "\\x%02x", byte);
+	} else if (in_ranges(harmful, PRB_ARRAY_SIZE(harmful), c)) {
+		if (c == '\n')
+			prb_str_puts(s, "\\n");
+		else if (c == '\r')
+			prb_str_puts(s, "\\r");
+		else if (c == '\t')
+			prb_str_puts(s, "\\t");
+		else
+			prb_str_printf(s, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+	} else {
+		prb_str_put_utf8(s, c);
+		return prb_text_char_width(c);
+	}
+	return s->length - start;
+}
+
+void prb_text_escape(struct prb_str *s, const char *text)
+{
+	/* Nearly all text is plain ASCII: append runs of it at once. */
+	while (*text) {
+		size_t plain = 0;
+		uint32_t c;
+
+		while (text[plain] >= 0x20 && text[plain] < 0x7f)
+			plain++;
+		prb_str_append(s, text, plain);
+		text += plain;
+		if (!*text)
+			break;
+
+		size_t length = prb_text_decode(text, &c);
+		prb_text_put(s, c, (unsigned char)*text);
+		text += length;
+	}
+}
+
+void prb_text_escape_lines(struct prb_str *s, const char *text, const char *indent)
+{
+	while (*text) {
+		uint32_t c;
+		size_t length = prb_text_decode(text, &c);
+
+		if (c == '\n') {
+			prb_str_putc(s, '\n');
+			prb_str_puts(s, indent);
+		} else {
+			prb_text_put(s, c, (unsigned char)*text);
+		}
+		text += length;
+	}
+}
+
+void prb_text_argument(struct prb_str *s, const char *argument)
+{
+	if (*argument && !strpbrk(argument, " '\"\\$`|&;<>()*?\n\t")) {
+		prb_text_escape(s, argument);
+		return;
+	}
+	prb_str_putc(s, '\'');
+	prb_text_escape(s, argument);
+	prb_str_putc(s, '\'');
+}
+
+void prb_text_spaces(struct prb_str *s, size_t count)
+{
+	static const char blanks[] = "                                ";
+
+	for (; count >= sizeof(blanks); count -= sizeof(blanks) - 1)
+		prb_str_append(s, blanks, sizeof(blanks) - 1);
+	prb_str_append(s, blanks, count);
+}
+
+void prb_text_column(struct prb_str *s, const char *text, size_t width)
+{
+	size_t start = s->length;
+
+	prb_text_escape(s, text);
+
+	size_t have = s->failed ? width : prb_text_width(s->data + start);
+	if (have < width)
+		prb_text_spaces(s, width - have);
+}
+
+void prb_text_wrap(struct prb_str *s, const char *text, size_t indent)
+{
+	size_t column = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, " \n");
+
+		if (column && column + 1 + length > WRAP_COLUMN) {
+			prb_str_putc(s, '\n');
+			column = 0;
+		}
+		if (length) {
+			if (column) {
+				prb_str_putc(s, ' ');
+				column++;
+			} else {
+				prb_text_spaces(s, indent);
+				column = indent;
+			}
+			prb_str_append(s, text, length);
+			column += length;
+		}
+		text += length;
+		if (text[0] == '\n' && text[1] == '\n') {
+			prb_str_puts(s, column ? "\n\n" : "\n");
+			column = 0;
+			text++;
+		}
+		text += *text != '\0';
+	}
+	if (column)
+		prb_str_putc(s, '\n');
+}
+
+void prb_text_duration(struct prb_str *s, double seconds)
+{
+	if (!(seconds >= 0) || seconds > 1e15) {
+		prb_str_puts(s, "?");
+	} else if (seconds < 0.0009995) {
+		prb_str_printf(s, "%.0f µs", seconds * 1e6);
+	} else if (seconds < 0.00995) {
+		prb_str_printf(s, "%.1f ms", seconds * 1e3);
+	} else if (seconds < 0.9995) {
+		prb_str_printf(s, "%.0f ms", seconds * 1e3);
+	} else if (seconds < 9.95) {
+		prb_str_printf(s, "%.1f s", seconds);
+	} else if (seconds < 59.5) {
+		prb_str_printf(s, "%.0f s", seconds);
+	} else {
+		uint64_t total = (uint64_t)llround(seconds);
+
+		if (total < 3600)
+			prb_str_printf(s, "%u m %u s", (unsigned)(total / 60),
+				       (unsigned)(total % 60));
+		else if (total < 86400)
+			prb_str_printf(s, "%u h %u m", (unsigned)(total / 3600),
+				       (unsigned)(total / 60 % 60));
+		else
+			prb_str_printf(s, "%lu d %u h", (unsigned long)(total / 86400),
+				       (unsigned)(total / 3600 % 24));
+	}
+}

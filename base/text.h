@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Text on a terminal: what is safe to print, and how wide it is.
+ *
+ * Names, paths and values come from the target and may hold anything. Everything printed goes
+ * through prb_text_escape(), so that no target can move the cursor, set a title or reverse the
+ * direction of writing.
+ */
+#ifndef PRB_BASE_TEXT_H
+#define PRB_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/** Given instead of a code point where the bytes are not UTF-8. */
+#define PRB_TEXT_INVALID UINT32_MAX
+
+/** Decodes one code point of @p text, which is not at its end; gives the bytes it takes. */
+size_t prb_text_decode(const char *text, uint32_t *code_point);
+
+/** Columns that a code point takes: 0, 1 or 2. */
+unsigned prb_text_char_width(uint32_t code_point);
+
+/** Columns of a text without control characters. */
+size_t prb_text_width(const char *text);
+
+/** Appends @p text with control and direction characters and broken UTF-8 as \n, \x1b, \u202e. */
+void prb_text_escape(struct prb_str *s, const char *text);
+
+/** The same, but line feeds stay, each followed by @p indent. */
+void prb_text_escape_lines(struct prb_str *s, const char *text, const char *indent);
+
+/** Appends an argument of a command line: escaped, and in quotes if a shell would divide it. */
+void prb_text_argument(struct prb_str *s, const char *argument);
+
+/** Appends one code point, escaped where needed; gives its width in columns. */
+size_t prb_text_put(struct prb_str *s, uint32_t code_point, unsigned char byte);
+
+/** Appends spaces. */
+void prb_text_spaces(struct prb_str *s, size_t count);
+
+/**
+ * Appends @p text, escaped, and spaces up to @p width columns. A text that is escaped already stays
+ * as it is.
+ */
+void prb_text_column(struct prb_str *s, const char *text, size_t width);
+
+/** Appends @p text as paragraphs wrapped at column 80, each line after @p indent spaces. */
+void prb_text_wrap(struct prb_str *s, const char *text, size_t indent);
+
+/** Appends a duration: "38 µs", "1.2 ms", "3 s", "2 m 10 s", "3 h 5 m", "2 d 4 h". */
+void prb_text_duration(struct prb_str *s, double seconds);
+
+#endif

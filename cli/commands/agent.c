@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/agent_client.h"
+#include "cli/commands/agent_relay.h"
+#include "cli/common/commands.h"
+#include "cli/common/output.h"
+#include "cli/remote/serve_known.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "target/spec/target_spec.h"
+
+struct agent_settings {
+	bool json, no_inject;
+};
+
+static const double STATUS_SECONDS = 2;
+
+/** Lines of "key=value", as they are or as JSON. */
+static void put_status(const char *text, bool as_json, struct prb_str *ret)
+{
+	prb_auto_free char *copy = strdup(text);
+	struct prb_json json = {.out = ret};
+	char *rest = NULL;
+
+	if (as_json)
+		prb_json_open(&json, NULL, '{');
+	for (char *line = copy ? strtok_r(copy, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		char *value = strchr(line, '=');
+		char *end = NULL;
+
+		if (!value)
+			continue;
+		*value++ = 0;
+
+		long long number = strtoll(value, &end, 10);
+		bool absent = number == -1 && value != end && !*end;
+
+		/* "paused_us=-1": it is not paused. */
+		if (!as_json && absent)
+			continue;
+		if (!as_json) {
+			prb_text_column(ret, line, 14);
+			prb_text_escape(ret, value);
+			prb_str_putc(ret, '\n');
+		} else if (absent) {
+			prb_json_null(&json, line);
+		} else if (*value && !*end) {
+			prb_json_integer(&json, line, number);
+		} else {
+			prb_json_text(&json, line, value);
+		}
+	}
+	if (as_json) {
+		prb_json_close(&json, '}');
+		prb_str_putc(ret, '\n');
+	}
+}
+
+static struct prb_error *show_status(const struct prb_target *t, struct prb_agent *agent, bool json)
+{
+	prb_auto_str struct prb_str raw = {}, text = {}, served = {};
+	struct prb_wire_frame frame;
+
+	PRB_TRY(prb_agent_ask(agent, PRB_WIRE_STATUS, PRB_WIRE_STATUS_REPLY, STATUS_SECONDS,
+			      &frame));
+	prb_str_append(&raw, frame.payload, frame.length);
+	prb_serve_known_find(t->pid, &served);
+	if (served.length)
+		prb_str_printf(&raw, "served_at=%s\n", prb_str_text(&served));
+	put_status(prb_str_text(&raw), json, &text);
+	return prb_output(&text);
+}
+
+static struct prb_error *stop(struct prb_agent *agent, pid_t pid, bool json)
+{
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(prb_agent_stop(agent));
+	if (json)
+		prb_str_printf(&text, "{\"pid\":%d,\"stopped\":true}\n", (int)pid);
+	else
+		prb_str_printf(&text, "the agent of process %d has stopped\n", (int)pid);
+	return prb_output(&text);
+}
+
+static struct prb_error *with_agent(const struct prb_cli *cli, bool stops, bool json)
+{
+	struct prb_target *target;
+	struct prb_agent *agent = NULL;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+
+	struct prb_error *err = prb_agent_connect(target, &agent);
+	if (!err)
+		err = stops ? stop(agent, target->pid, json) : show_status(target, agent, json);
+	prb_agent_close(agent);
+	prb_target_destroy(target);
+	return err;
+}
+
+static struct prb_error *relay(const struct prb_cli *cli, bool may_load)
+{
+	struct prb_target *target;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+
+	struct prb_error *err = prb_agent_relay(target, may_load);
+	prb_target_destroy(target);
+	return err;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct agent_settings *s = settings;
+	const char *verb = cli->argument_count ? cli->arguments[0] : "status";
+
+	if (strcmp(verb, "status") != 0 && strcmp(verb, "stop") != 0 && strcmp(verb, "relay") != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"the agent can be asked for its 'status', to 'stop' and to "
+					"'relay', not to '%.100s'",
+					verb);
+	if (!cli->target)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
+				      "for example 'probing 4242 agent status'");
+	if (!strcmp(verb, "relay"))
+		return relay(cli, !s->no_inject);
+	return with_agent(cli, !strcmp(verb, "stop"), s->json);
+}
+
+static const struct prb_option options[] = {
+	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+	 offsetof(struct agent_settings, json)},
+	{"no-inject", 0, PRB_OPTION_FLAG, NULL,
+	 "relay: fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
+	 offsetof(struct agent_settings, no_inject)},
+	{}};
+
+const struct prb_command prb_command_agent = {
+	.name = "agent",
+	.summary = "Ask the agent in the target for its status, or to stop",
+	.description = "status tells the agent's version, the target's Python, how many clients "
+		       "are connected and where its socket is. stop interrupts the code it "
+		       "evaluates, ends its threads and removes its socket; the library stays "
+		       "loaded, without a thread, and can be started again. eject also unmaps it. "
+		       "relay connects stdin and stdout with the agent's socket, for a client of "
+		       "its protocol elsewhere.",
+	.options = options,
+	.settings_size = sizeof(struct agent_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[status|stop|relay]",
+	.max_arguments = 1,
+	.examples = (const struct prb_example[]){{"probing 4242 agent status", "What it is doing"},
+						 {"probing 4242 agent stop", "Stop it"},
+						 {}},
+	.run = run,
+};

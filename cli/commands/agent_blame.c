@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/agent_blame.h"
+
+#include <string.h>
+
+#include "dump/text/paths.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "dump/dump.h"
+
+static void dump_guard(struct prb_dump **dump)
+{
+	if (*dump)
+		prb_dump_destroy(*dump);
+}
+
+/** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */
+static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
+{
+	const char *name = thread->name ? thread->name : thread->os_name;
+
+	prb_str_printf(ret, "thread %d", (int)thread->tid);
+	if (name)
+		prb_str_printf(ret, " (%.100s)", name);
+	if (thread->frames.count) {
+		const struct prb_dump_frame *frame = &thread->frames.items[0];
+
+		prb_str_printf(ret, ", %s in %.200s",
+			       strcmp(thread->state, "idle") != 0 ? thread->state : "asleep",
+			       frame->qualname ? frame->qualname
+			       : frame->func   ? frame->func
+					       : "?");
+		if (frame->file)
+			prb_str_printf(ret, " at %.200s:%d", prb_path_last(frame->file),
+				       frame->line);
+	}
+	if (thread->waits_for)
+		prb_str_printf(ret, ", in %.300s", thread->waits_for);
+}
+
+/**
+ * Looks at the target, for one thread or who holds the GIL; what cannot be seen is not told.
+ */
+static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str *ret)
+{
+	const struct prb_dump_options options = {
+		.mode = PRB_DUMP_NONBLOCKING, .main_only = main_only, .tid = tid, .max_frames = 1};
+	__attribute__((cleanup(dump_guard))) struct prb_dump *dump = NULL;
+	const struct prb_dump_thread *thread;
+
+	if (!t)
+		return;
+
+	prb_auto_error struct prb_error *err = prb_dump_create(t, &options, &dump);
+	if (err)
+		return;
+	prb_vec_each (thread, &dump->threads) {
+		if (main_only ? thread->tid == dump->main_tid
+		    : tid     ? thread->tid == tid
+			      : thread->gil && !strcmp(thread->gil, "holds")) {
+			describe(thread, ret);
+			return;
+		}
+	}
+}
+
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds, const char *so)
+{
+	prb_auto_str struct prb_str who = {};
+	struct prb_error *err = prb_error_create(
+		PRB_ERROR_TIMEOUT, "the interpreter was not free within %g s", seconds);
+
+	see(t, false, 0, &who);
+	if (!who.length)
+		return prb_error_hint(err, "%s; 'probing %d debug --dump' shows who is at work", so,
+				      pid);
+	return prb_error_hint(err, "the GIL is held by %s; %s", prb_str_text(&who), so);
+}
+
+struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds, bool asked_for)
+{
+	prb_auto_str struct prb_str who = {};
+	struct prb_error *err = prb_error_create(
+		PRB_ERROR_TIMEOUT, "the main thread executed no Python code within %g s", seconds);
+
+	see(t, true, 0, &who);
+	return prb_error_hint(err, "%s%sthe code was not run; %s", prb_str_text(&who),
+			      who.length ? "; " : "",
+			      asked_for ? "without --thread main it need not wait for that thread"
+					: "before Python 3.7, a program without threads has no GIL "
+					  "until that thread makes it");
+}
+
+struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double seconds,
+				       const char *why)
+{
+	prb_auto_str struct prb_str who = {};
+	struct prb_error *err = prb_error_create(PRB_ERROR_TIMEOUT,
+						 "thread %d came to no such line within %g s%s%s",
+						 (int)tid, seconds, *why ? ": " : "", why);
+
+	see(t, false, tid, &who);
+	return prb_error_hint(err, "it is paused again: %s",
+			      who.length ? prb_str_text(&who)
+					 : "that thread runs no Python any more");
+}

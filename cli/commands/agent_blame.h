@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Who is in the way of an evaluation, as read from outside. A target that is NULL is
+ * elsewhere: nothing is read then.
+ */
+#ifndef PRB_CLI_COMMANDS_AGENT_BLAME_H
+#define PRB_CLI_COMMANDS_AGENT_BLAME_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "target/target.h"
+
+/**
+ * The error for a GIL that was not free for @p seconds: which thread holds it, and where; @p so
+ * what that means for who asked.
+ */
+struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds,
+				      const char *so) PRB_MUST_CHECK;
+
+/**
+ * The error for a main thread that executed no Python code for @p seconds: what it does. It was
+ * waited for because the user @p asked_for it, or because it alone can make the GIL.
+ */
+struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds,
+				       bool asked_for) PRB_MUST_CHECK;
+
+/** The error for a thread of a paused process that made no step to a line in @p seconds; @p why:
+ * as the agent says, or "". */
+struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double seconds,
+				       const char *why) PRB_MUST_CHECK;
+
+#endif

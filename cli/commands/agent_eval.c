@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/agent_eval.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands/agent_blame.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/output.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+/** Without a timeout code may run for as long as it likes, but has to begin. */
+static const double START_SECONDS = 5;
+/** How late the end is mostly, on a machine that has time. */
+static const double SLACK_SECONDS = 1;
+/** For so long after that, what comes is taken. */
+static const double GRACE_SECONDS = 10;
+/** So much is collected at most: whoever answers may be somebody who means harm. */
+enum { MAX_KEPT_MIB = 64 };
+
+void prb_eval_result_deinit(struct prb_eval_result *r)
+{
+	prb_str_deinit(&r->out);
+	prb_str_deinit(&r->err);
+	prb_str_deinit(&r->value);
+	prb_str_deinit(&r->traceback);
+	prb_str_deinit(&r->text);
+}
+
+struct prb_error *prb_eval_thread(const char *word, uint32_t *ret_flags)
+{
+	if (word && strcmp(word, "main") != 0 && strcmp(word, "agent") != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--thread is 'main' or 'agent', not '%.100s'", word);
+	*ret_flags = word && !strcmp(word, "main") ? PRB_WIRE_ON_MAIN : 0;
+	return NULL;
+}
+
+static uint32_t milliseconds(double seconds)
+{
+	return seconds <= 0 ? 0 : seconds > 4e6 ? 4000000000u : (uint32_t)(seconds * 1000 + 0.999);
+}
+
+/** How long it may take to begin. */
+static double start_seconds(const struct prb_eval *eval)
+{
+	return eval->timeout > 0 ? eval->timeout : START_SECONDS;
+}
+
+static struct prb_error *ask(struct prb_agent *agent, const struct prb_eval *how, const char *name,
+			     const struct prb_str *code)
+{
+	struct prb_wire_eval eval = {
+		.flags = how->flags,
+		.start_ms = milliseconds(start_seconds(how)),
+		.total_ms = milliseconds(how->timeout),
+		.name_length = (uint32_t)strnlen(name, PRB_WIRE_MAX_NAME),
+	};
+	prb_auto_str struct prb_str head = {};
+	uint8_t fixed[PRB_WIRE_EVAL_SIZE];
+
+	prb_wire_put_eval(fixed, &eval);
+	prb_str_append(&head, fixed, sizeof(fixed));
+	prb_str_append(&head, name, eval.name_length);
+	if (head.failed)
+		return prb_error_nomem();
+	return prb_agent_send(agent, PRB_WIRE_EVAL, head.data, head.length, prb_str_text(code),
+			      code->length);
+}
+
+static struct prb_error *keep(struct prb_eval_result *r, struct prb_str *kept,
+			      const struct prb_wire_frame *frame)
+{
+	r->kept += frame->length;
+	if (r->kept > (uint64_t)MAX_KEPT_MIB << 20)
+		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+						       "the code printed over %d MiB, which is "
+						       "more than is collected",
+						       MAX_KEPT_MIB),
+				      "without --json everything is printed as it comes; the code "
+				      "was interrupted");
+	prb_str_append(kept, frame->payload, frame->length);
+	return kept->failed ? prb_error_nomem() : NULL;
+}
+
+/** Prints a part of a text as it comes, or keeps it. */
+static struct prb_error *put(struct prb_eval_result *r, bool keeps, FILE *file,
+			     struct prb_str *kept, const struct prb_wire_frame *frame)
+{
+	if (keeps)
+		return keep(r, kept, frame);
+	/* What comes first is also shown first. */
+	if (file == stderr)
+		fflush(stdout);
+	errno = 0;
+	if (fwrite(frame->payload, 1, frame->length, file) < frame->length || fflush(file))
+		return prb_error_os(errno ? errno : EIO, "cannot write the output");
+	return NULL;
+}
+
+static struct prb_error *take(struct prb_eval_result *r, bool keeps,
+			      const struct prb_wire_frame *frame, bool *done)
+{
+	switch (frame->type) {
+	case PRB_WIRE_STDOUT:
+		return put(r, keeps, stdout, &r->out, frame);
+	case PRB_WIRE_STDERR:
+		return put(r, keeps, stderr, &r->err, frame);
+	case PRB_WIRE_VALUE:
+		r->has_value = true;
+		return put(r, keeps, stdout, &r->value, frame);
+	case PRB_WIRE_TRACEBACK:
+		r->has_traceback = true;
+		return put(r, keeps, stderr, &r->traceback, frame);
+	case PRB_WIRE_ERROR:
+		r->refused = true;
+		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
+					(int)PRB_MIN(frame->length, 400u),
+					(const char *)frame->payload);
+	case PRB_WIRE_DONE:
+		*done = true;
+		r->outcome = frame->length >= 4 ? prb_wire_get32(frame->payload) : PRB_WIRE_FAILED;
+		if (frame->length > 4)
+			prb_str_append(&r->text, frame->payload + 4, frame->length - 4);
+		return NULL;
+	default: /* of a later version */
+		return NULL;
+	}
+}
+
+/** Ctrl-C came: it is handed on, or ends our patience. */
+static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval *eval,
+				 unsigned *told)
+{
+	unsigned count = prb_interrupt_count();
+
+	if (count > eval->patience)
+		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
+	if (count > *told) {
+		*told = count;
+		if (count == eval->patience && eval->leaver)
+			fprintf(stderr, "%s\n", eval->leaver);
+		return prb_agent_send(agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0);
+	}
+	return NULL;
+}
+
+/** Hands what comes to @p r until the end of it. */
+static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *eval,
+				struct prb_eval_result *r)
+{
+	const uint16_t request = prb_agent_last_request(agent);
+	double by = eval->timeout > 0 ? prb_agent_deadline(eval->timeout + SLACK_SECONDS) : -1;
+	unsigned told = 0;
+	bool done = false;
+
+	while (!done) {
+		struct prb_wire_frame frame;
+		struct prb_error *err;
+
+		/* Ctrl-C gets through also if there is always a frame, when nothing is waited for.
+		 */
+		prb_interrupt_pass();
+		PRB_TRY(hand_on(agent, eval, &told));
+		err = prb_agent_await(agent, by < 0 ? -1 : prb_agent_left(by), &frame);
+		if (prb_error_catch(&err, PRB_ERROR_CANCELLED))
+			continue;
+		PRB_TRY(err);
+		if (frame.request == request)
+			PRB_TRY(take(r, eval->keep, &frame, &done));
+		if (!done && by >= 0 && !prb_agent_left(by + GRACE_SECONDS))
+			return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+							       "the code was to end after %g s, "
+							       "and goes on",
+							       eval->timeout),
+					      "what the agent sends is not waited for any more");
+	}
+	return r->text.failed ? prb_error_nomem() : prb_output_flush();
+}
+
+struct prb_error *prb_eval_run(struct prb_agent *agent, const struct prb_eval *eval,
+			       const char *name, const struct prb_str *code,
+			       struct prb_eval_result *ret)
+{
+	struct prb_error *err = ask(agent, eval, name, code);
+
+	if (!err)
+		err = follow(agent, eval, ret);
+	return err && err->code == PRB_ERROR_NO_PROCESS ? prb_agent_explain_end(agent, err) : err;
+}
+
+struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb_eval *eval,
+				 const struct prb_eval_result *r)
+{
+	double waited = start_seconds(eval);
+
+	switch (r->outcome) {
+	case PRB_WIRE_OK:
+	case PRB_WIRE_INCOMPLETE:
+	case PRB_WIRE_EXIT:
+		return NULL;
+	case PRB_WIRE_RAISED: /* its traceback says it all */
+		return prb_error_create(PRB_ERROR_FAILED, "%s", "");
+	case PRB_WIRE_INTERRUPTED:
+		return prb_error_create(PRB_ERROR_CANCELLED, "the code was interrupted%s%.400s",
+					r->text.length ? ": " : "", prb_str_text(&r->text));
+	case PRB_WIRE_NO_GIL:
+		if (r->text.length)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT,
+						 "the code was not run within %g s: %.200s", waited,
+						 prb_str_text(&r->text)),
+				"while process %d is paused, code of its clients runs one after "
+				"the "
+				"other",
+				pid);
+		return prb_agent_blame_gil(t, pid, waited, "the code was not run");
+	case PRB_WIRE_MAIN_NOT_REACHED:
+		return prb_agent_blame_main(t, waited, eval->flags & PRB_WIRE_ON_MAIN);
+	case PRB_WIRE_TIMED_OUT:
+		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+						       "the code ran for over %g s and was told "
+						       "to stop",
+						       waited),
+				      "a call that does not return, such as time.sleep(), ends "
+				      "first");
+	case PRB_WIRE_REFUSED:
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"no code can be evaluated in process %d: %.400s", pid,
+					prb_str_text(&r->text));
+	case PRB_WIRE_FAILED:
+		break;
+	}
+	return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d failed: %.400s", pid,
+				prb_str_text(&r->text));
+}

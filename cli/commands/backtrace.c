@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/common/commands.h"
+#include "cli/commands/dump_command.h"
+
+struct backtrace_settings {
+	struct prb_dump_settings dump;
+	bool all;
+};
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct backtrace_settings *s = settings;
+
+	if (s->all && s->dump.tid)
+		return prb_error_create(PRB_ERROR_USAGE, "--all and --tid contradict each other");
+	return prb_dump_command(cli, &s->dump, !s->all && !s->dump.tid);
+}
+
+const struct prb_command prb_command_backtrace = {
+	.name = "backtrace",
+	.aliases = {"bt", "b"},
+	.summary = "Print the stack of the main thread",
+	.description =
+		"Shows where the main thread is, the innermost call first; --tid shows another "
+		"thread and --all all of them, like 'probing debug --dump'.",
+	.options = (const struct prb_option[]){{"all", 'a', PRB_OPTION_FLAG, NULL, "All threads",
+						PRB_COMPLETE_NOTHING,
+						offsetof(struct backtrace_settings, all)},
+					       PRB_DUMP_OPTIONS,
+					       {}},
+	.settings_size = sizeof(struct backtrace_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples = (const struct prb_example[]){{"probing 4242 backtrace", "Where is it?"},
+						 {"probing 4242 bt --source --locals",
+						  "With the source and the variables"},
+						 {"probing 4242 bt --tid 4250", "Another thread"},
+						 {}},
+	.run = run,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/common/commands.h"
+#include "cli/commands/dap.h"
+#include "cli/commands/dump_command.h"
+#include "cli/commands/pause.h"
+#include "cli/remote/serve.h"
+
+struct debug_settings {
+	struct prb_dump_settings dump;
+	struct prb_pause_settings pause;
+	bool do_dump, do_pause;
+	const char *dap, *debugpy;
+};
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct debug_settings *s = settings;
+
+	if (s->do_dump + s->do_pause + (s->dap != NULL) > 1)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--dump, --pause and --dap are different commands");
+	if (s->dap)
+		return prb_dap(cli, s->dap, s->debugpy);
+	if (s->do_pause) {
+		struct prb_pause_settings how = s->pause;
+
+		how.json = s->dump.json;
+		return prb_pause_command(cli, &how);
+	}
+	if (!s->do_dump)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "debug: nothing to do"),
+				      "'--dump' prints the stack of every thread, '--pause' has "
+				      "them stand still, '--dap' starts debugpy in it");
+	return prb_dump_command(cli, &s->dump, false);
+}
+
+const struct prb_command prb_command_debug = {
+	.name = "debug",
+	.aliases = {"dbg", "d"},
+	.summary = "Print the stack of every thread, pause them, or let an editor debug",
+	.description =
+		"Shows all Python threads of the target, the innermost call first: what each is "
+		"doing or waiting for, who holds the GIL, and function, file and line of every "
+		"call.\n\n"
+		"Threads that sleep are not stopped; one that is on a processor is stopped for "
+		"some "
+		"ten microseconds, while its stack is copied. Everything is decoded after it runs "
+		"again, so that the stacks are exact.\n\n"
+		"Calls of a recursion and threads with the same stack are shown once; JSON has "
+		"them "
+		"all.\n\n"
+		"With --pause all Python of the target stands still until Ctrl-C, 'probing resume' "
+		"or --max, and in no case longer than this command lives. A thread of the agent "
+		"holds the GIL meanwhile, so C code goes on; with --hard every thread is stopped "
+		"by ptrace, and can be looked at only.\n\n"
+		"With --dap the target imports debugpy and listens for an editor; what is printed "
+		"is a launch.json for VS Code.",
+	.options =
+		(const struct prb_option[]){
+			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump)},
+			{"pause", 'p', PRB_OPTION_FLAG, NULL,
+			 "Have all Python stand still, to be looked at", PRB_COMPLETE_NOTHING,
+			 offsetof(struct debug_settings, do_pause)},
+			{"max", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Pause: let it run again after TIME; without it, after 10 minutes",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.max)},
+			{"within", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Pause: give up if it does not stand after TIME; without it, 2 s",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.within)},
+			{"hard", 0, PRB_OPTION_FLAG, NULL,
+			 "Pause: stop every thread by ptrace, whatever it does",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.hard)},
+			{"address", 'a', PRB_OPTION_TEXT, "[ADDR]",
+			 "Pause: serve clients elsewhere; ADDR is " PRB_SERVE_ADDRESS,
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.address),
+			 PRB_SERVE_ADDRESS},
+			{"once", 0, PRB_OPTION_FLAG, NULL,
+			 "Pause: with --address, until the client has left", PRB_COMPLETE_NOTHING,
+			 offsetof(struct debug_settings, pause.once)},
+			PRB_DUMP_OPTIONS,
+			{"dap", 0, PRB_OPTION_TEXT, "[ADDR]",
+			 "Start debugpy in the target, for VS Code; ADDR is " PRB_DAP_ADDRESS,
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, dap),
+			 PRB_DAP_ADDRESS},
+			{"debugpy", 0, PRB_OPTION_TEXT, "PATH", "The folder of the debugpy to use",
+			 PRB_COMPLETE_FILE, offsetof(struct debug_settings, debugpy)},
+			{}},
+	.settings_size = sizeof(struct debug_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 debug --dump", "All threads of the process 4242"},
+			{"probing -t train.py d -d --locals",
+			 "Find it by its command line; with values"},
+			{"probing core.4242 debug --dump --native",
+			 "What a core file tells, with C frames"},
+			{"probing 4242 debug --pause --max 30s",
+			 "Have it stand still for half a minute at most"},
+			{"probing 4242 debug --dap > .vscode/launch.json",
+			 "Step through it in an editor"},
+			{"probing 4242 debug --dump --json | jq .threads[0]",
+			 "The same for programs"},
+			{}},
+	.run = run,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Starting a debugger with our plugin loaded: what `probing gdb` and `probing lldb` share.
+ */
+#ifndef PRB_CLI_COMMANDS_DEBUGGER_H
+#define PRB_CLI_COMMANDS_DEBUGGER_H
+
+#include "cli/common/command.h"
+#include "base/str.h"
+
+struct prb_debugger_settings {
+	bool print;
+};
+
+struct prb_debugger_kind {
+	const char *program; /**< "gdb" */
+	const char *plugin;  /**< the file that it loads */
+	const char *load;    /**< its command for that, before the file's path */
+	const char *early;   /**< its option for a command that is run before all else */
+	const char *quiet;   /**< its option against the banner, or NULL */
+	/** Where its own Python module is, if it would not find it; appends nothing if it would. */
+	void (*python_path)(struct prb_str *ret);
+};
+
+#define PRB_DEBUGGER_OPTIONS                                                  \
+	(const struct prb_option[])                                           \
+	{                                                                     \
+		{"print",                                                     \
+		 0,                                                           \
+		 PRB_OPTION_FLAG,                                             \
+		 NULL,                                                        \
+		 "Print the line that loads the plugin, for a start-up file", \
+		 PRB_COMPLETE_NOTHING,                                        \
+		 offsetof(struct prb_debugger_settings, print)},              \
+		{                                                             \
+		}                                                             \
+	}
+
+/** Becomes the debugger; returns only if it cannot. */
+struct prb_error *prb_debugger_run(const struct prb_debugger_kind *kind, const struct prb_cli *cli,
+				   const struct prb_debugger_settings *settings) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/dump_command.h"
+
+#include <stdio.h>
+
+#include "target/spec/command_line.h"
+#include "cli/common/exit.h"
+#include "dump/text/fold.h"
+#include "cli/common/output.h"
+#include "control/pause_state.h"
+#include "dump/text/render.h"
+#include "cli/commands/subprocesses.h"
+#include "target/spec/target_spec.h"
+#include "cli/common/term.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "dump/dump.h"
+
+static void target_guard(struct prb_target **t)
+{
+	if (*t)
+		prb_target_destroy(*t);
+}
+
+static void dump_guard(struct prb_dump **dump)
+{
+	if (*dump)
+		prb_dump_destroy(*dump);
+}
+
+#define auto_target __attribute__((cleanup(target_guard)))
+#define auto_dump __attribute__((cleanup(dump_guard)))
+
+/** One run of the command. */
+struct job {
+	struct prb_dump_options options;
+	struct prb_render_options render;
+	bool json;
+};
+
+static struct prb_error *job_init(struct job *job, const struct prb_dump_settings *s,
+				  bool main_only)
+{
+	if (s->nonblocking && s->freeze)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--nonblocking and --freeze contradict each other");
+	if (s->subprocesses && s->tid)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--subprocesses and --tid contradict each other");
+	*job = (struct job){
+		.options = {.mode = s->nonblocking ? PRB_DUMP_NONBLOCKING
+				    : s->freeze	   ? PRB_DUMP_FREEZE
+						   : PRB_DUMP_DEFAULT,
+			    .locals = s->locals,
+			    .native = s->native,
+			    .source = s->source,
+			    .main_only = main_only,
+			    .tid = s->tid,
+			    .want_idle = s->json || s->no_fold ? NULL : prb_fold_want_idle},
+		.render = {.colour = !s->json && prb_term_colour(stdout),
+			   .fold = !s->no_fold,
+			   .full_paths = s->full_paths,
+			   .locals = s->locals,
+			   .source = s->source,
+			   .partial = main_only || s->tid},
+		.json = s->json,
+	};
+	return NULL;
+}
+
+static struct prb_error *show(const struct job *job, const struct prb_dump *dump)
+{
+	char *const *warning;
+
+	if (job->json)
+		return prb_render_json(dump, &job->render, stdout);
+	PRB_TRY(prb_render_text(dump, &job->render, stdout));
+	PRB_TRY(prb_output_flush());
+	prb_vec_each (warning, &dump->warnings)
+		prb_warn(*warning);
+	return NULL;
+}
+
+/** What is printed of a process and its children. */
+struct tree {
+	const struct job *job;
+	struct prb_json skipped;
+	size_t dumps;
+};
+
+/** Tells that a process is skipped: in text by a warning, in JSON in a list at the end. */
+static struct prb_error *note_skipped(struct tree *tree, const char *role,
+				      const struct prb_process *process, const char *reason)
+{
+	prb_auto_str struct prb_str command = {}, line = {};
+
+	prb_command_line_text(&command, process);
+	prb_str_printf(&line, "%s %d (%s) is skipped: %s", role, (int)process->pid,
+		       prb_str_text(&command), reason);
+	if (command.failed || line.failed)
+		return prb_error_nomem();
+	if (!tree->job->json) {
+		prb_warn(prb_str_text(&line));
+		return NULL;
+	}
+	prb_json_open(&tree->skipped, NULL, '{');
+	prb_json_integer(&tree->skipped, "pid", process->pid);
+	prb_json_text(&tree->skipped, "command", prb_str_text(&command));
+	prb_json_text(&tree->skipped, "reason", reason);
+	prb_json_close(&tree->skipped, '}');
+	return NULL;
+}
+
+static struct prb_error *show_next(struct tree *tree, const struct prb_dump *dump)
+{
+	if (tree->dumps++)
+		putchar(tree->job->json ? ',' : '\n');
+	return show(tree->job, dump);
+}
+
+/** Dumps one child; what is no Python or may not be read is skipped, what ended does not count. */
+static struct prb_error *dump_child(struct tree *tree, const struct prb_process *child)
+{
+	auto_target struct prb_target *target = NULL;
+	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_error struct prb_error *err = prb_target_open_process(child->pid, &target);
+
+	if (!err)
+		err = prb_dump_create(target, &tree->job->options, &dump);
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return NULL;
+	if (err)
+		return note_skipped(tree, "child", child, err->message);
+	if (!dump->python_version)
+		return note_skipped(tree, "child", child, "it is not a Python process");
+	return show_next(tree, dump);
+}
+
+/** The process itself, of which there is a dump, or else an error that says why not. */
+static struct prb_error *dump_top(struct tree *tree, const struct prb_target *target,
+				  const struct prb_dump *dump, const struct prb_error *refused)
+{
+	struct prb_process process;
+
+	if (dump)
+		return show_next(tree, dump);
+	PRB_TRY(prb_process_describe(target->pid, &process));
+
+	struct prb_error *err = note_skipped(tree, "process", &process, refused->message);
+	prb_process_deinit(&process);
+	return err;
+}
+
+static struct prb_error *dump_children(struct tree *tree, const struct prb_subprocesses *children)
+{
+	const struct prb_process *child;
+
+	prb_vec_each (child, &children->list)
+		PRB_TRY(dump_child(tree, child));
+	return NULL;
+}
+
+/**
+ * The dumps of a process and its children: in JSON {"dumps": […], "skipped": […]}. The process
+ * itself need not be a Python: shells, init programs and launchers are not. @p refused: why there
+ * is no dump of it.
+ */
+static struct prb_error *dump_tree(const struct job *job, const struct prb_target *target,
+				   const struct prb_dump *dump, const struct prb_error *refused)
+{
+	__attribute__((cleanup(prb_subprocesses_deinit))) struct prb_subprocesses children = {};
+	prb_auto_str struct prb_str text = {};
+	struct tree tree = {.job = job, .skipped = {&text}};
+
+	if (target->kind != PRB_TARGET_PROCESS)
+		return prb_error_create(PRB_ERROR_USAGE, "--subprocesses needs a running process");
+	PRB_TRY(prb_subprocesses_find(target->pid, &children));
+	if (job->json)
+		fputs("{\"dumps\":[", stdout);
+	prb_json_open(&tree.skipped, NULL, '[');
+	PRB_TRY(dump_top(&tree, target, dump, refused));
+	PRB_TRY(dump_children(&tree, &children));
+	if (job->json) {
+		prb_json_close(&tree.skipped, ']');
+		fputs("],\"skipped\":", stdout);
+		prb_str_puts(&text, "}\n");
+		PRB_TRY(prb_output(&text));
+	}
+	if (tree.dumps)
+		return NULL;
+	return prb_error_hint(
+		prb_command_line_name(target,
+				      prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "neither it nor any of its children is a "
+						       "Python that can be read")),
+		"'probing list --tree' shows the Python processes");
+}
+
+struct prb_error *prb_dump_command(const struct prb_cli *cli,
+				   const struct prb_dump_settings *settings, bool main_only)
+{
+	auto_target struct prb_target *target = NULL;
+	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_str struct prb_str paused = {};
+	struct prb_pause_state pause;
+	struct job job;
+
+	PRB_TRY(job_init(&job, settings, main_only));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	prb_pause_state_find(target, &pause);
+	prb_pause_state_tell(&pause, target->pid, &paused);
+	job.render.paused = prb_str_text(&paused);
+
+	prb_auto_error struct prb_error *refused = prb_dump_create(target, &job.options, &dump);
+	if (settings->subprocesses && (!refused || refused->code == PRB_ERROR_UNSUPPORTED))
+		return dump_tree(&job, target, dump, refused);
+	if (refused)
+		return prb_command_line_name(target, prb_steal(&refused));
+	PRB_TRY(show(&job, dump));
+	if (job.json) {
+		putchar('\n');
+		return prb_output_flush();
+	}
+	return NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the commands that show a dump have in common: options, and doing it.
+ */
+#ifndef PRB_CLI_COMMANDS_DUMP_COMMAND_H
+#define PRB_CLI_COMMANDS_DUMP_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/common/command.h"
+#include "base/error.h"
+
+/** Must be the first member of the settings of a command that uses PRB_DUMP_OPTIONS. */
+struct prb_dump_settings {
+	int tid; /**< 0: not given */
+	bool locals, native, source;
+	bool nonblocking, freeze;
+	bool subprocesses;
+	bool no_fold, full_paths;
+	bool json;
+};
+
+#define PRB_DUMP_FLAG(name, member, help)                                   \
+	{                                                                   \
+		name, 0, PRB_OPTION_FLAG, NULL, help, PRB_COMPLETE_NOTHING, \
+			offsetof(struct prb_dump_settings, member)          \
+	}
+
+/** Rows of an option table. */
+#define PRB_DUMP_OPTIONS                                                                           \
+	{"tid",                                                                                    \
+	 0,                                                                                        \
+	 PRB_OPTION_NUMBER,                                                                        \
+	 "TID",                                                                                    \
+	 "Only the thread TID",                                                                    \
+	 PRB_COMPLETE_NOTHING,                                                                     \
+	 offsetof(struct prb_dump_settings, tid)},                                                 \
+		PRB_DUMP_FLAG("locals", locals, "Show arguments and local variables"),             \
+		PRB_DUMP_FLAG("native", native, "Merge C and C++ frames into the stacks"),         \
+		PRB_DUMP_FLAG("source", source, "Show source, the running expression underlined"), \
+		PRB_DUMP_FLAG("nonblocking", nonblocking,                                          \
+			      "Stop no thread, not even for microseconds"),                        \
+		PRB_DUMP_FLAG("freeze", freeze, "Stop all threads and read them at one instant"),  \
+		PRB_DUMP_FLAG("subprocesses", subprocesses, "Dump the Python children as well"),   \
+		PRB_DUMP_FLAG("no-fold", no_fold,                                                  \
+			      "Show every call of a recursion and every thread"),                  \
+		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),              \
+		PRB_DUMP_FLAG("json", json, "Print JSON")
+
+/** Dumps the target of @p cli to stdout; @p main_only: only its main thread. */
+struct prb_error *prb_dump_command(const struct prb_cli *cli,
+				   const struct prb_dump_settings *settings,
+				   bool main_only) PRB_MUST_CHECK;
+
+#endif

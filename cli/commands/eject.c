@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/agent_client.h"
+#include "control/agent_load.h"
+#include "cli/common/commands.h"
+#include "cli/common/output.h"
+#include "control/pause_state.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "target/spec/target_spec.h"
+
+struct eject_settings {
+	bool json;
+};
+
+/** What became of the agent and its library. */
+struct ejection {
+	pid_t pid;
+	bool ran;		      /**< there was an agent, which has stopped */
+	bool unmapped;		      /**< its library is gone */
+	struct prb_pause_state pause; /**< that it ended */
+	const char *why;	      /**< it is not, or NULL; may lie in `reason` */
+	struct prb_str reason;
+};
+
+static struct prb_error *stop_agent(struct prb_target *t, struct ejection *e)
+{
+	struct prb_agent *agent = NULL;
+	struct prb_error *err = prb_agent_connect(t, &agent);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	if (!err)
+		err = prb_agent_stop(agent);
+	prb_agent_close(agent);
+	e->ran = !err;
+	return err;
+}
+
+/** That the agent has stopped is what counts; if its library stays, the reason is told. */
+static struct prb_error *unmap_library(struct prb_target *t, struct ejection *e)
+{
+	struct prb_inject_result result = {};
+	struct prb_error *err = prb_agent_unload(t, &result, &e->why);
+
+	if (err && !e->ran)
+		return err;
+	if (err) {
+		prb_str_puts(&e->reason, err->message);
+		e->why = prb_str_text(&e->reason);
+		prb_error_destroy(err);
+		return NULL;
+	}
+	if (result.absent && !e->ran)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "process %d has no agent",
+					(int)t->pid);
+	if (result.absent)
+		e->why = "it is of another build than this program";
+	e->unmapped = !e->why;
+	return NULL;
+}
+
+static void put_text(const struct ejection *e, struct prb_str *s)
+{
+	prb_str_printf(s, "the agent of process %d %s", (int)e->pid,
+		       e->ran ? "has stopped" : "did not run");
+	if (e->unmapped)
+		prb_str_puts(s, ", and its library is unmapped\n");
+	else
+		prb_str_printf(s, "; its library stays mapped: %s\n", e->why);
+	if (!e->pause.paused)
+		return;
+	prb_str_puts(s, "this ended a pause ");
+	prb_pause_state_put(&e->pause, s);
+	prb_str_putc(s, '\n');
+}
+
+static void put_json(const struct ejection *e, struct prb_str *s)
+{
+	struct prb_json json = {s};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_integer(&json, "pid", e->pid);
+	prb_json_bool(&json, "stopped", e->ran);
+	prb_json_bool(&json, "unmapped", e->unmapped);
+	prb_json_text(&json, "reason", e->why);
+	prb_pause_state_json(&e->pause, &json);
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct eject_settings *s = settings;
+	struct ejection ejection = {};
+	prb_auto_str struct prb_str text = {};
+	struct prb_target *target;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	ejection.pid = target->pid;
+
+	prb_pause_state_find(target, &ejection.pause);
+
+	struct prb_error *err = stop_agent(target, &ejection);
+	if (!err)
+		err = unmap_library(target, &ejection);
+	prb_target_destroy(target);
+	if (!err)
+		(s->json ? put_json : put_text)(&ejection, &text);
+	prb_str_deinit(&ejection.reason);
+	return err ? err : prb_output(&text);
+}
+
+const struct prb_command prb_command_eject = {
+	.name = "eject",
+	.summary = "Stop the agent in the target and unmap its library",
+	.description =
+		"Interrupts the code that the agent evaluates, ends its threads, removes its "
+		"socket "
+		"and has the target unmap the library, if none of its code can be needed any more. "
+		"Where it has to stay the reason is told; it then costs its memory and nothing "
+		"else.",
+	.options = (const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
+						PRB_COMPLETE_NOTHING,
+						offsetof(struct eject_settings, json)},
+					       {}},
+	.settings_size = sizeof(struct eject_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_PROCESS,
+	.examples = (const struct prb_example[]){{"probing 4242 eject", "Take the agent out"}, {}},
+	.run = run,
+};

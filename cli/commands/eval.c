@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/agent_load.h"
+#include "cli/common/commands.h"
+#include "cli/commands/eval.h"
+#include "cli/common/exit.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/output.h"
+#include "cli/commands/query.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "target/spec/target_spec.h"
+
+struct eval_settings {
+	const char *file, *thread, *name;
+	double timeout;
+	bool json, no_inject;
+};
+
+static struct prb_error *no_code(void)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no code given"),
+			      "for example 'probing 4242 eval \"1 + 1\"', or -f FILE");
+}
+
+/** The code and what its lines are of. */
+static struct prb_error *find_code(const struct prb_cli *cli, const struct eval_settings *s,
+				   struct prb_str *code, const char **name)
+{
+	const char *word = cli->argument_count ? cli->arguments[0] : NULL;
+	bool piped = !word && !s->file && !isatty(STDIN_FILENO);
+	const char *file = s->file ? s->file : word && !strcmp(word, "-") ? word : NULL;
+
+	*name = "<probing>";
+	if (s->file && word)
+		return prb_error_create(PRB_ERROR_USAGE, "code is given twice: '%.100s' and -f",
+					word);
+	if (piped)
+		file = "-";
+	if (!file && !word)
+		return no_code();
+	if (!file) {
+		prb_str_puts(code, word);
+	} else if (!strcmp(file, "-")) {
+		*name = "<stdin>";
+		PRB_TRY(prb_query_read(NULL, code));
+	} else {
+		*name = file;
+		PRB_TRY(prb_query_read(file, code));
+	}
+	if (s->name)
+		*name = s->name;
+	if (code->failed)
+		return prb_error_nomem();
+	if (piped && !code->length)
+		return no_code();
+	if (code->length > PRB_EVAL_MAX_CODE)
+		return prb_error_create(PRB_ERROR_USAGE, "the code has over %d bytes",
+					PRB_EVAL_MAX_CODE);
+	return NULL;
+}
+
+static struct prb_error *check(const struct prb_cli *cli)
+{
+	if (cli->targets.count != 1)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, cli->target ? "code is run in one target"
+								      : "no target given"),
+			"for example 'probing 4242 eval \"1 + 1\"'");
+	return NULL;
+}
+
+static struct prb_error *put_json(const struct prb_target *t, const struct prb_eval_result *r)
+{
+	static const char *const outcomes[] = {
+		[PRB_WIRE_OK] = "ok",
+		[PRB_WIRE_RAISED] = "exception",
+		[PRB_WIRE_INTERRUPTED] = "interrupted",
+		[PRB_WIRE_NO_GIL] = "gil timeout",
+		[PRB_WIRE_MAIN_NOT_REACHED] = "main thread timeout",
+		[PRB_WIRE_TIMED_OUT] = "timeout",
+		[PRB_WIRE_REFUSED] = "refused",
+		[PRB_WIRE_FAILED] = "failed",
+	};
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {.out = &text};
+	size_t outcome = PRB_MIN((size_t)r->outcome, (size_t)PRB_WIRE_FAILED);
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_integer(&json, "pid", t->pid);
+	prb_json_text(&json, "outcome", outcomes[outcome]);
+	prb_json_bytes(&json, "stdout", prb_str_text(&r->out), r->out.length);
+	prb_json_bytes(&json, "stderr", prb_str_text(&r->err), r->err.length);
+	prb_json_bytes(&json, "value", r->has_value ? prb_str_text(&r->value) : NULL,
+		       r->value.length);
+	prb_json_bytes(&json, "traceback", r->has_traceback ? prb_str_text(&r->traceback) : NULL,
+		       r->traceback.length);
+	prb_json_close(&json, '}');
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
+struct prb_error *prb_eval_show(struct prb_target *t, struct prb_agent *agent,
+				const struct prb_eval *how, const char *name,
+				const struct prb_str *code, bool json)
+{
+	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
+
+	prb_interrupt_catch(NULL);
+	prb_interrupt_hold(true);
+
+	struct prb_error *err = prb_eval_run(agent, how, name, code, &result);
+	prb_agent_close(agent);
+	PRB_TRY(err);
+	if (json) {
+		PRB_TRY(put_json(t, &result));
+	} else if (result.has_value) {
+		fputc('\n', stdout);
+		PRB_TRY(prb_output_flush());
+	}
+	PRB_TRY(prb_eval_judge(t, (int)t->pid, how, &result));
+	if (result.text.length)
+		prb_warn(prb_str_text(&result.text));
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct eval_settings *s = settings;
+	struct prb_eval how = {.timeout = s->timeout, .patience = 1, .keep = s->json};
+	prb_auto_str struct prb_str code = {};
+	struct prb_target *target;
+	struct prb_agent *agent;
+	const char *name;
+
+	PRB_TRY(check(cli));
+	PRB_TRY(prb_eval_thread(s->thread, &how.flags));
+	PRB_TRY(find_code(cli, s, &code, &name));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+
+	struct prb_error *err = prb_agent_reach(target, !s->no_inject, &agent);
+	if (!err)
+		err = prb_eval_show(target, agent, &how, name, &code, s->json);
+	prb_target_destroy(target);
+	return err;
+}
+
+const struct prb_command prb_command_eval = {
+	.name = "eval",
+	.aliases = {"e"},
+	.summary = "Run Python code in the target",
+	.description =
+		"Runs CODE in the namespace of the target's __main__ and prints what it prints "
+		"while it runs, on stdout and stderr, and the repr of the last expression unless "
+		"it is None. What other threads print meanwhile goes where it always went; what "
+		"is written to the descriptors 1 and 2 themselves, as by child processes, goes "
+		"to the target's own output too. An exception is printed as a traceback and the "
+		"exit code is 1.\n\n"
+		"The code runs on a thread of the agent, which takes the GIL like any other "
+		"thread, or with --thread main on the main thread, as soon as that executes "
+		"Python code again. Ctrl-C raises KeyboardInterrupt in it. Without CODE and "
+		"--file, "
+		"code is read from stdin if that is no terminal.",
+	.options =
+		(const struct prb_option[]){
+			{"file", 'f', PRB_OPTION_TEXT, "FILE", "Run a file; '-' is stdin",
+			 PRB_COMPLETE_FILE, offsetof(struct eval_settings, file)},
+			{"name", 0, PRB_OPTION_TEXT, "NAME", "What tracebacks call the code",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, name)},
+			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
+			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
+			 offsetof(struct eval_settings, thread)},
+			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Stop it after TIME: 5, 5s, 500ms; without it, it has to begin within 5 s",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, timeout)},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON, at the end",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, json)},
+			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
+			 "Fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
+			 offsetof(struct eval_settings, no_inject)},
+			{}},
+	.settings_size = sizeof(struct eval_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[CODE|-]",
+	.max_arguments = 1,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 eval \"len(cache)\"", "The value of an expression"},
+			{"probing -p 4242 eval -f check.py", "Run a file"},
+			{"probing 4242 eval --thread main \"import signal; signal.getsignal(2)\"",
+			 "On the main thread"},
+			{}},
+	.run = run,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/common/commands.h"
+#include "cli/commands/debugger.h"
+
+static const struct prb_debugger_kind gdb = {
+	.program = "gdb",
+	.plugin = "probing-gdb.py",
+	.load = "source",
+	.early = "-iex",
+	.quiet = "-q",
+};
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	return prb_debugger_run(&gdb, cli, settings);
+}
+
+const struct prb_command prb_command_gdb = {
+	.name = "gdb",
+	.aliases = {},
+	.summary = "Start gdb with commands for Python",
+	.description =
+		"Starts gdb on a process or a core file, with the plugin loaded that has 'probing "
+		"backtrace', 'probing query' and more: 'help probing' in gdb lists them. For a gdb "
+		"that is started in another way, --print gives the line that loads the plugin; it "
+		"may stand in ~/.gdbinit.",
+	.options = PRB_DEBUGGER_OPTIONS,
+	.settings_size = sizeof(struct prb_debugger_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[PID|CORE]",
+	.max_arguments = 1,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples = (const struct prb_example[]){{"probing gdb 4242", "Attach to a process"},
+						 {"probing gdb core.4242", "Open a core file"},
+						 {"probing gdb --print >> ~/.gdbinit",
+						  "Have the commands in every gdb"},
+						 {}},
+	.run = run,
+};

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "control/agent_client.h"
+#include "control/agent_load.h"
+#include "control/agent_socket.h"
+#include "cli/common/commands.h"
+#include "cli/commands/eval.h"
+#include "cli/common/exit.h"
+#include "cli/commands/inject_library.h"
+#include "cli/common/output.h"
+#include "cli/remote/serve_background.h"
+#include "cli/remote/serve_known.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "target/spec/target_spec.h"
+
+struct inject_settings {
+	struct prb_inject_settings library;
+	bool pprof, crash, background, once;
+	const char *listen, *address, *code;
+	struct prb_texts defines;
+};
+
+/** What the agent of this version cannot do is refused: who asks for it counts on it. */
+static struct prb_error *check_later(const struct inject_settings *s)
+{
+	const struct {
+		bool given;
+		const char *option, *what;
+	} later[] = {
+		{s->pprof, "--pprof", "sampling"},
+		{s->crash, "--crash", "the handler of crashes"},
+		{s->defines.count, "--define", "configuring the agent"},
+	};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(later); i++)
+		if (later[i].given)
+			return prb_error_create(PRB_ERROR_USAGE,
+						"inject: '%s' is not in this version: %s comes "
+						"with a later one",
+						later[i].option, later[i].what);
+	return NULL;
+}
+
+/** Where to serve the process, or NULL. */
+static const char *listen_address(const struct inject_settings *s)
+{
+	if (s->listen || s->address)
+		return s->listen ? s->listen : s->address;
+	return s->background ? PRB_SERVE_ADDRESS : NULL;
+}
+
+static struct prb_error *check_settings(const struct inject_settings *s)
+{
+	PRB_TRY(check_later(s));
+	if (s->library.library && s->code)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "inject: '--execute' with '--library'"),
+			"code is run by the agent, which is loaded without "
+			"'--library'");
+	if (s->listen && s->address && strcmp(s->listen, s->address) != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"inject: two addresses given: '%.100s' and '%.100s'",
+					s->listen, s->address);
+	if (s->address && !s->listen && !s->background)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"inject: '--address' without '--background'");
+	if (s->once && !listen_address(s))
+		return prb_error_create(PRB_ERROR_USAGE, "inject: '--once' without '--listen'");
+	if (listen_address(s) && (s->library.library || s->code))
+		return prb_error_create(PRB_ERROR_USAGE, "inject: '--listen' with '%s'",
+					s->code ? "--execute" : "--library");
+	return prb_inject_check(&s->library);
+}
+
+/** Loads the agent, unless it is there. */
+static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_result *ret)
+{
+	struct prb_agent *agent = NULL;
+	struct prb_error *err = prb_agent_is_mapped(t) ? prb_agent_connect(t, &agent) : NULL;
+
+	if (agent) {
+		prb_agent_close(agent);
+		ret->already = true;
+		return NULL;
+	}
+	if (err && !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return err;
+	err = prb_agent_load(t, ret);
+	/* One whose socket was removed has made another; no more was done. */
+	ret->already = !err && ret->value > 0;
+	/* What it returned is not the user's business. */
+	ret->called = false;
+	return err;
+}
+
+/** Runs the code, whose output is the result then, as eval does. */
+static struct prb_error *execute(struct prb_target *t, const struct inject_settings *s)
+{
+	const struct prb_eval how = {.patience = 1, .keep = s->library.json};
+	prb_auto_str struct prb_str code = {};
+	struct prb_agent *agent;
+
+	prb_str_puts(&code, s->code);
+	if (code.failed)
+		return prb_error_nomem();
+	if (code.length > PRB_EVAL_MAX_CODE)
+		return prb_error_create(PRB_ERROR_USAGE, "the code has over %d bytes",
+					PRB_EVAL_MAX_CODE);
+	PRB_TRY(prb_agent_connect(t, &agent));
+	return prb_eval_show(t, agent, &how, "<probing>", &code, s->library.json);
+}
+
+static struct prb_error *inject(struct prb_target *t, const struct inject_settings *s)
+{
+	struct prb_inject_settings shown = s->library;
+	struct prb_inject_result result = {};
+
+	PRB_TRY(shown.library ? prb_inject_library(t, &shown, &result) : inject_agent(t, &result));
+	if (s->code)
+		return execute(t, s);
+	if (!shown.library)
+		shown.library = "the agent";
+	return prb_inject_print(t, &shown, &result);
+}
+
+static struct prb_error *tell_service(const struct prb_target *t,
+				      const struct prb_listener *listener,
+				      const struct prb_token *token, bool json)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json out = {.out = &text};
+
+	if (json) {
+		prb_json_open(&out, NULL, '{');
+		prb_json_integer(&out, "pid", t->pid);
+		prb_json_text(&out, "address", listener->address);
+		prb_json_text(&out, "token", token->known ? NULL : token->text);
+		prb_json_close(&out, '}');
+		prb_str_putc(&text, '\n');
+		return prb_output(&text);
+	}
+	prb_str_printf(&text, "process %d is served at %s until it ends or the agent is stopped\n",
+		       (int)t->pid, listener->address);
+	if (!token->known)
+		prb_str_printf(&text, "PROBING_AUTH_TOKEN=%s\n", token->text);
+	return prb_output(&text);
+}
+
+/** Why it cannot listen at that address: the process is served there, mostly. */
+static struct prb_error *explain_address(const struct prb_target *t, const char *address,
+					 struct prb_error *err)
+{
+	prb_auto_str struct prb_str served = {};
+	const char *port = strrchr(address, ':'), *at;
+
+	prb_serve_known_find(t->pid, &served);
+	at = err && port && served.length ? strstr(prb_str_text(&served), port) : NULL;
+	if (!at || (at[strlen(port)] && at[strlen(port)] != ' '))
+		return err;
+	prb_error_destroy(err);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+					       "process %d is served already, at %.200s",
+					       (int)t->pid, prb_str_text(&served)),
+			      "clients use that; 'probing %d agent stop' ends it", (int)t->pid);
+}
+
+/** Listens first, so that the process is left alone if that cannot be done. */
+static struct prb_error *serve(struct prb_target *t, const struct inject_settings *s,
+			       const char *token_file)
+{
+	__attribute__((cleanup(prb_listener_close))) struct prb_listener listener = {.fd = -1};
+	struct prb_inject_result result = {};
+	struct prb_token token;
+
+	PRB_TRY(explain_address(t, listen_address(s),
+				prb_listener_open(listen_address(s), &listener)));
+	PRB_TRY(prb_token_choose(token_file, &token));
+	PRB_TRY(inject_agent(t, &result));
+	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once));
+	if (!listener.loopback)
+		prb_warn(
+			"other machines can reach that address, and what is sent is not encrypted: "
+			"use it in a network that you trust, or an ssh://HOST/PID target");
+	return tell_service(t, &listener, &token, s->library.json);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct inject_settings *s = settings;
+	struct prb_target *t;
+
+	PRB_TRY(check_settings(s));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
+	struct prb_error *err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
+	prb_target_destroy(t);
+	return err;
+}
+
+const struct prb_command prb_command_inject = {
+	.name = "inject",
+	.aliases = {"in", "i"},
+	.summary = "Load the agent, or any shared library, into a running process",
+	.description =
+		"Loads the agent into a Python process, which eval then talks to; or, with "
+		"--library, a shared library into any program that is dynamically linked, "
+		"while it runs on. One thread is borrowed for a fraction of a millisecond, at a "
+		"place where it holds no lock of the C library; a new thread does the rest. Where "
+		"that cannot be done without harm it is refused, with the reason, and nothing is "
+		"changed.\n\n"
+		"With --listen a process of probing is left in the background that serves the "
+		"target: 'probing -t HOST:PORT COMMAND' works wherever the address can be "
+		"reached, with the token that is printed once, or that PROBING_AUTH_TOKEN or "
+		"--token-file gave. It ends with the target, and when the agent is stopped.\n\n"
+		"The code of the library that runs at its loading is its own: if that crashes or "
+		"hangs, so does the program.",
+	.options =
+		(const struct prb_option[]){
+			PRB_INJECT_OPTIONS,
+			{"execute", 'e', PRB_OPTION_TEXT, "CODE",
+			 "Python code that the agent runs then, as eval does", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, code)},
+			{"pprof", 'P', PRB_OPTION_FLAG, NULL, "Start sampling; not in this version",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},
+			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, crash)},
+			{"listen", 'l', PRB_OPTION_TEXT, "ADDR",
+			 "Serve the process to clients elsewhere at HOST:PORT, or :PORT here",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, listen)},
+			{"background", 'b', PRB_OPTION_FLAG, NULL,
+			 "The same, at --address or " PRB_SERVE_ADDRESS, PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, background)},
+			{"address", 'a', PRB_OPTION_TEXT, "ADDR", "Where to, with --background",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, address)},
+			{"once", 0, PRB_OPTION_FLAG, NULL,
+			 "With --listen: serve one client and end", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, once)},
+			{"define", 'D', PRB_OPTION_TEXTS, "K=V",
+			 "Configure the agent; not in this version", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, defines)},
+			{}},
+	.settings_size = sizeof(struct inject_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 inject", "Load the agent"},
+			{"probing 4242 inject -e \"import faulthandler; faulthandler.enable()\"",
+			 "Load it and run code"},
+			{"probing 4242 inject --listen 127.0.0.1:9922", "Serve it there"},
+			{"probing -t 4242 inject --library ./libhook.so", "Load a library"},
+			{"probing 4242 i -L ./libhook.so -s log --arg yes",
+			 "Load it and call log(\"yes\")"},
+			{}},
+	.run = run,
+};

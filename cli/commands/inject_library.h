@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Loading a library from the command line: what `probing inject --library` and
+ * `probing-inject` share.
+ */
+#ifndef PRB_CLI_COMMANDS_INJECT_LIBRARY_H
+#define PRB_CLI_COMMANDS_INJECT_LIBRARY_H
+
+#include "cli/common/command.h"
+#include "base/str.h"
+#include "injector/inject.h"
+
+struct prb_inject_settings {
+	const char *library, *symbol, *argument;
+	double timeout;
+	bool json;
+};
+
+/** The options of both, which are parsed into a struct that begins with these settings. */
+#define PRB_INJECT_OPTIONS                                                              \
+	{"library",                                                                     \
+	 'L',                                                                           \
+	 PRB_OPTION_TEXT,                                                               \
+	 "PATH",                                                                        \
+	 "The shared library; without it 'probing inject' loads the agent",             \
+	 PRB_COMPLETE_FILE,                                                             \
+	 offsetof(struct prb_inject_settings, library)},                                \
+		{"symbol",                                                              \
+		 's',                                                                   \
+		 PRB_OPTION_TEXT,                                                       \
+		 "NAME",                                                                \
+		 "Function of it to call, intptr_t NAME(const char *)",                 \
+		 PRB_COMPLETE_NOTHING,                                                  \
+		 offsetof(struct prb_inject_settings, symbol)},                         \
+		{"arg",                                                                 \
+		 0,                                                                     \
+		 PRB_OPTION_TEXT,                                                       \
+		 "TEXT",                                                                \
+		 "What that function is given",                                         \
+		 PRB_COMPLETE_NOTHING,                                                  \
+		 offsetof(struct prb_inject_settings, argument)},                       \
+		{"timeout",                                                             \
+		 0,                                                                     \
+		 PRB_OPTION_SECONDS,                                                    \
+		 "TIME",                                                                \
+		 "How long loading may take; without it 10s",                           \
+		 PRB_COMPLETE_NOTHING,                                                  \
+		 offsetof(struct prb_inject_settings, timeout)},                        \
+	{                                                                               \
+		"json", 'j', PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING, \
+			offsetof(struct prb_inject_settings, json)                      \
+	}
+
+/** PRB_ERROR_USAGE if one is given without the one that it belongs to. */
+struct prb_error *prb_inject_check(const struct prb_inject_settings *settings) PRB_MUST_CHECK;
+
+/** Loads the library, with short waits of ours: the target's thread stands meanwhile. */
+struct prb_error *prb_inject_library(struct prb_target *t,
+				     const struct prb_inject_settings *settings,
+				     struct prb_inject_result *ret) PRB_MUST_CHECK;
+
+/** Prints how it went; the settings' `library` is what it is called. */
+struct prb_error *prb_inject_print(const struct prb_target *t,
+				   const struct prb_inject_settings *settings,
+				   const struct prb_inject_result *result) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/agent_socket.h"
+#include "cli/common/commands.h"
+#include "cli/common/output.h"
+#include "control/pause_state.h"
+#include "cli/remote/serve_known.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "python/python.h"
+#include "proc/process.h"
+#include "dump/tasks.h"
+#include "target/spec/command_line.h"
+
+enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };
+
+struct list_settings {
+	bool tree, json;
+};
+
+/** One process in the order and at the depth it is shown. */
+struct row {
+	const struct prb_python_process *process;
+	unsigned depth;
+	pid_t parent; /**< nearest Python ancestor that is listed, or 0 */
+};
+
+struct rows {
+	const struct prb_python_processes *all;
+	PRB_VEC(struct row) list;
+	enum prb_agent_state *agents; /**< of each of `all` */
+	struct prb_str *served;	      /**< the same: where clients reach it */
+	struct prb_pause_state *pauses;
+	bool ranks;	     /**< any process has one */
+	size_t served_width; /**< 0: none is served */
+	size_t version_width;
+};
+
+static const struct prb_python_process *find_pid(const struct prb_python_processes *all, pid_t pid)
+{
+	size_t low = 0, high = all->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		pid_t here = all->list.items[middle].process.pid;
+
+		if (here == pid)
+			return &all->list.items[middle];
+		if (here < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/** The nearest Python ancestor; shells and launchers between are passed over. */
+static pid_t python_ancestor(const struct prb_python_processes *all,
+			     const struct prb_python_process *p)
+{
+	pid_t pid = p->process.ppid;
+
+	for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS; n++) {
+		struct prb_process between = {};
+
+		if (find_pid(all, pid))
+			return pid;
+
+		prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
+		if (err)
+			return 0;
+		pid = between.ppid;
+		prb_process_deinit(&between);
+	}
+	return 0;
+}
+
+/** Appends the children of @p parent, each followed by its own. */
+static struct prb_error *add_tree(struct rows *rows, const pid_t *parents, pid_t parent,
+				  unsigned depth)
+{
+	for (size_t i = 0; i < rows->all->list.count; i++) {
+		const struct prb_python_process *p = &rows->all->list.items[i];
+		struct row *row;
+
+		if (parents[i] != parent)
+			continue;
+		row = prb_vec_push(&rows->list);
+		if (!row)
+			return prb_error_nomem();
+		*row = (struct row){p, depth, parent};
+		PRB_TRY(add_tree(rows, parents, p->process.pid, depth + 1));
+	}
+	return NULL;
+}
+
+static struct prb_error *arrange(struct rows *rows, bool tree)
+{
+	size_t count = rows->all->list.count;
+	prb_auto_free pid_t *parents = calloc(count + 1, sizeof(*parents));
+
+	if (!parents)
+		return prb_error_nomem();
+	rows->version_width = strlen("PYTHON");
+	for (size_t i = 0; i < count; i++) {
+		const struct prb_python_process *p = &rows->all->list.items[i];
+
+		rows->ranks |= p->rank >= 0;
+		rows->served_width =
+			PRB_MAX(rows->served_width, prb_text_width(prb_str_text(&rows->served[i])));
+		rows->version_width =
+			PRB_MAX(rows->version_width, p->version ? strlen(p->version) : 0);
+		if (tree)
+			parents[i] = python_ancestor(rows->all, p);
+	}
+	/* The heading is as wide. */
+	if (rows->served_width)
+		rows->served_width = PRB_MAX(rows->served_width, strlen("SERVED AT"));
+	return add_tree(rows, parents, 0, 0);
+}
+
+static enum prb_agent_state agent_of(const struct rows *rows, const struct row *row)
+{
+	return rows->agents[row->process - rows->all->list.items];
+}
+
+static const struct prb_str *served_at(const struct rows *rows, const struct row *row)
+{
+	return &rows->served[row->process - rows->all->list.items];
+}
+
+static const struct prb_pause_state *pause_of(const struct rows *rows, const struct row *row)
+{
+	return &rows->pauses[row->process - rows->all->list.items];
+}
+
+static void put_row(struct prb_str *s, const struct rows *rows, const struct row *row)
+{
+	static const char *const agents[] = {[PRB_AGENT_NONE] = "-",
+					     [PRB_AGENT_STOPPED] = "stopped",
+					     [PRB_AGENT_RUNNING] = "yes"};
+	const struct prb_python_process *p = row->process;
+	const struct prb_pause_state *pause = pause_of(rows, row);
+
+	prb_str_printf(s, "%7d  ", (int)p->process.pid);
+	prb_text_column(s, p->version ? p->version : "?", rows->version_width);
+	prb_str_printf(s, "  %7u  %-*s  ", p->process.threads, AGENT_WIDTH,
+		       pause->paused && !pause->hard ? "paused" : agents[agent_of(rows, row)]);
+	if (rows->served_width) {
+		const struct prb_str *served = served_at(rows, row);
+
+		prb_text_column(s, served->length ? served->data : "-", rows->served_width);
+		prb_str_puts(s, "  ");
+	}
+	if (rows->ranks) {
+		if (p->rank >= 0)
+			prb_str_printf(s, "%4ld  ", p->rank);
+		else
+			prb_str_puts(s, "   -  ");
+	}
+	for (unsigned n = 0; n < row->depth; n++)
+		prb_str_puts(s, n + 1 == row->depth ? "└─ " : "   ");
+	prb_command_line_text(s, &p->process);
+	if (p->refusal) {
+		prb_str_puts(s, "   (unreadable: ");
+		prb_text_escape(s, p->refusal);
+		prb_str_putc(s, ')');
+	}
+	if (pause->paused) {
+		prb_str_puts(s, "   (");
+		prb_pause_state_tell(pause, p->process.pid, s);
+		prb_str_putc(s, ')');
+	}
+	prb_str_putc(s, '\n');
+}
+
+static struct prb_error *show_text(const struct rows *rows)
+{
+	prb_auto_str struct prb_str text = {};
+	const struct row *row;
+
+	if (!rows->list.count) {
+		fputs("probing: there are no Python processes here\n", stderr);
+		return NULL;
+	}
+	prb_str_printf(&text, "    PID  %-*s  THREADS  %-*s  ", (int)rows->version_width, "PYTHON",
+		       AGENT_WIDTH, "AGENT");
+	if (rows->served_width)
+		prb_str_printf(&text, "%-*s  ", (int)rows->served_width, "SERVED AT");
+	prb_str_printf(&text, "%sCOMMAND\n", rows->ranks ? "RANK  " : "");
+	prb_vec_each (row, &rows->list)
+		put_row(&text, rows, row);
+	return prb_output(&text);
+}
+
+/** "3.13t", as files are named, is a free-threaded 3.13. */
+static bool split_version(const char *version, struct prb_str *number)
+{
+	size_t length = version ? strlen(version) : 0;
+	bool free_threaded = length && version[length - 1] == 't';
+
+	prb_str_append(number, version, length - free_threaded);
+	return free_threaded;
+}
+
+static void put_json_row(struct prb_json *json, const struct rows *rows, const struct row *row,
+			 bool tree)
+{
+	static const char *const agents[] = {[PRB_AGENT_NONE] = NULL,
+					     [PRB_AGENT_STOPPED] = "stopped",
+					     [PRB_AGENT_RUNNING] = "running"};
+	const struct prb_python_process *p = row->process;
+	prb_auto_str struct prb_str version = {};
+	bool free_threaded = split_version(p->version, &version);
+	char *const *argument;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "pid", p->process.pid);
+	prb_json_integer(json, "ppid", p->process.ppid);
+	if (tree)
+		prb_json_natural(json, "python_parent", row->parent ? row->parent : -1);
+	prb_json_text(json, "version", p->version ? prb_str_text(&version) : NULL);
+	if (p->version)
+		prb_json_bool(json, "free_threaded", free_threaded);
+	else
+		prb_json_null(json, "free_threaded");
+	prb_json_integer(json, "threads", p->process.threads);
+	prb_json_text(json, "agent", agents[agent_of(rows, row)]);
+	prb_pause_state_json(pause_of(rows, row), json);
+	prb_json_text(json, "served_at",
+		      served_at(rows, row)->length ? prb_str_text(served_at(rows, row)) : NULL);
+	prb_json_natural(json, "rank", p->rank);
+	prb_json_natural(json, "local_rank", p->local_rank);
+	prb_json_text(json, "exe", p->process.exe);
+	prb_json_open(json, "argv", '[');
+	prb_vec_each (argument, &p->process.argv)
+		prb_json_text(json, NULL, *argument);
+	prb_json_close(json, ']');
+	prb_json_text(json, "unreadable", p->refusal);
+	prb_json_close(json, '}');
+}
+
+static struct prb_error *show_json(const struct rows *rows, bool tree)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+	const struct row *row;
+
+	prb_json_open(&json, NULL, '[');
+	prb_vec_each (row, &rows->list)
+		put_json_row(&json, rows, row, tree);
+	prb_json_close(&json, ']');
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
+/** Where the cheap way tells no patch release. */
+static struct prb_error *ask_release(struct prb_target *target, struct prb_modules *modules,
+				     struct prb_python_identity *identity)
+{
+	struct prb_pythons pythons = {};
+	struct prb_view *view;
+
+	PRB_TRY(prb_view_create(target->mem, &view));
+
+	struct prb_error *err = prb_pythons_find(modules, view, &pythons);
+	if (!err)
+		snprintf(identity->version, sizeof(identity->version), "%s",
+			 pythons.list.items[0]->version);
+	prb_pythons_deinit(&pythons);
+	prb_view_destroy(view);
+	return err;
+}
+
+static bool has_release(const char *version)
+{
+	const char *dot = strchr(version, '.');
+
+	return dot && strchr(dot + 1, '.');
+}
+
+/** How many of its threads are the agent's. */
+static unsigned count_agent_threads(struct prb_target *target)
+{
+	prb_auto_str struct prb_str tids = {};
+	unsigned count = 0;
+
+	prb_error_destroy(prb_target_list(target, &tids, "task"));
+	for (char *at = tids.data, *end; at && *at; at = end + (*end == '\n')) {
+		prb_auto_str struct prb_str name = {};
+		long tid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		prb_error_destroy(prb_target_read_file(target, &name, "task/%d/comm", (int)tid));
+		count += !strncmp(prb_str_text(&name), PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+	}
+	return count;
+}
+
+/** The version as the process itself has it; names of files tell no patch release, if any. */
+static struct prb_error *ask_version(struct prb_target *target, struct prb_python_process *p)
+{
+	struct prb_modules *modules;
+	struct prb_python_identity identity = {};
+
+	PRB_TRY(prb_modules_create(target, &modules));
+
+	struct prb_error *err = prb_python_identify(modules, &identity);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = ask_release(target, modules, &identity);
+	else if (!err && !has_release(identity.version))
+		prb_error_destroy(ask_release(target, modules, &identity));
+	prb_modules_destroy(modules);
+	PRB_TRY(err);
+
+	char *version = prb_format("%s%s", identity.version, identity.free_threaded ? "t" : "");
+	if (!version)
+		return prb_error_nomem();
+	free(p->version);
+	p->version = version;
+	return NULL;
+}
+
+/** Asks each process for its version, and looks for its agent. */
+static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_agent_seeker *seeker,
+				 struct rows *rows)
+{
+	for (size_t i = 0; i < all->list.count; i++) {
+		struct prb_python_process *p = &all->list.items[i];
+		struct prb_target *target;
+		struct prb_error *err =
+			p->refusal ? NULL : prb_target_open_process(p->process.pid, &target);
+
+		if (!err && !p->refusal) {
+			err = ask_version(target, p);
+			rows->agents[i] = prb_agent_seek(seeker, target);
+			prb_pause_state_find(target, &rows->pauses[i]);
+			if (rows->agents[i] != PRB_AGENT_NONE)
+				p->process.threads -=
+					PRB_MIN(p->process.threads, count_agent_threads(target));
+			prb_target_destroy(target);
+		}
+		if (rows->agents[i] != PRB_AGENT_NONE)
+			prb_serve_known_find(p->process.pid, &rows->served[i]);
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err); /* then its name must do */
+	}
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct list_settings *s = settings;
+	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
+	__attribute__((cleanup(prb_agent_seeker_deinit))) struct prb_agent_seeker seeker = {};
+	prb_auto_free enum prb_agent_state *agents = NULL;
+	prb_auto_free struct prb_pause_state *pauses = NULL;
+	struct rows rows = {.all = &all};
+
+	(void)cli;
+	PRB_TRY(prb_process_list(&all));
+	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
+	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
+	rows.pauses = pauses = calloc(all.list.count + 1, sizeof(*pauses));
+	if (!agents || !rows.served || !pauses) {
+		free(rows.served);
+		return prb_error_nomem();
+	}
+
+	struct prb_error *err = ask_all(&all, &seeker, &rows);
+	if (!err)
+		err = arrange(&rows, s->tree);
+	if (!err)
+		err = s->json ? show_json(&rows, s->tree) : show_text(&rows);
+	for (size_t i = 0; i < all.list.count; i++)
+		prb_str_deinit(&rows.served[i]);
+	free(rows.served);
+	prb_vec_free(&rows.list);
+	return err;
+}
+
+const struct prb_command prb_command_list = {
+	.name = "list",
+	.aliases = {"ls", "l"},
+	.summary = "List the Python processes of this machine",
+	.description =
+		"Shows pid, Python version, number of threads, whether the agent is loaded (or was "
+		"stopped, or has paused the process), where it is served to clients elsewhere, "
+		"rank in a distributed job "
+		"(RANK, "
+		"SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command line of every Python "
+		"process that can be seen; those that may not be read with the reason.",
+	.options =
+		(const struct prb_option[]){
+			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",
+			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, tree)},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct list_settings, json)},
+			{}},
+	.settings_size = sizeof(struct list_settings),
+	.examples = (const struct prb_example[]){{"probing list --tree", "Who started whom"}, {}},
+	.run = run,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common/commands.h"
+#include "cli/commands/debugger.h"
+#include "base/cleanup.h"
+
+/** The real path of a program in $PATH, or NULL. */
+static char *find_program(const char *name)
+{
+	prb_auto_free char *folders = strdup(getenv("PATH") ? getenv("PATH") : "");
+	char *rest = folders;
+
+	for (const char *folder; rest && (folder = strsep(&rest, ":"));) {
+		prb_auto_free char *path = prb_format("%s/%s", folder, name);
+
+		if (path && !access(path, X_OK))
+			return realpath(path, NULL);
+	}
+	return NULL;
+}
+
+/*
+ * Debian's LLDB looks for its Python module in a folder that another version owns: it then says
+ * "No module named 'lldb.embedded_interpreter'". The module lies beside the program. What it needs
+ * in turn lies with the system's modules, which are not looked at if another Python of the same
+ * version stands first in $PATH.
+ */
+static void python_path(struct prb_str *ret)
+{
+	prb_auto_free char *program = find_program("lldb");
+	char *slash = program ? strrchr(program, '/') : NULL;
+	glob_t found = {};
+
+	if (!slash)
+		return;
+	*slash = '\0';
+	prb_auto_free char *pattern =
+		prb_format("%s/../lib/python3*/dist-packages/lldb/__init__.py", program);
+	if (pattern && !glob(pattern, 0, NULL, &found) && found.gl_pathc) {
+		const char *path = found.gl_pathv[found.gl_pathc - 1];
+
+		prb_str_append(ret, path, strlen(path) - strlen("/lldb/__init__.py"));
+		prb_str_printf(ret, ":%s/../../python3/dist-packages", program);
+	}
+	globfree(&found);
+}
+
+static const struct prb_debugger_kind lldb = {
+	.program = "lldb",
+	.plugin = "probing_lldb.py",
+	.load = "command script import",
+	.early = "-O",
+	.python_path = python_path,
+};
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	return prb_debugger_run(&lldb, cli, settings);
+}
+
+const struct prb_command prb_command_lldb = {
+	.name = "lldb",
+	.aliases = {},
+	.summary = "Start LLDB with commands for Python",
+	.description = "Starts LLDB on a process or a core file, with the plugin loaded that has "
+		       "'probing backtrace', 'probing query' and more: 'help probing' in LLDB "
+		       "lists them. --print gives the line that loads the plugin; it may stand in "
+		       "~/.lldbinit.",
+	.options = PRB_DEBUGGER_OPTIONS,
+	.settings_size = sizeof(struct prb_debugger_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[PID|CORE]",
+	.max_arguments = 1,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples = (const struct prb_example[]){{"probing lldb 4242", "Attach to a process"},
+						 {"probing lldb core.4242", "Open a core file"},
+						 {}},
+	.run = run,
+};

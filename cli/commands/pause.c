@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/pause.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands/agent_blame.h"
+#include "control/agent_load.h"
+#include "cli/common/exit.h"
+#include "control/freeze.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/output.h"
+#include "control/pause_state.h"
+#include "cli/commands/pause_warn.h"
+#include "cli/remote/serve.h"
+#include "control/still.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "ptrace/fault_step.h"
+#include "target/spec/target_spec.h"
+
+static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
+/** Nothing that happens to this program makes a pause longer than its limit by more. */
+static const double GRACE_SECONDS = 2;
+
+/** What the pause is waited for by: which descriptor. */
+enum { SIGNALS, TARGET, DEADLINE, LOOK, ENDS };
+
+struct pauser {
+	const struct prb_pause_settings *settings;
+	struct prb_target *target;
+	struct prb_agent *agent;      /* NULL: by ptrace */
+	struct prb_still still;	      /* by ptrace */
+	struct prb_listener listener; /* fd -1: not served */
+	struct prb_token token;
+	struct prb_freeze freeze;
+	int ends[ENDS];
+	double max, within;
+	double asked, paused; /* when; 0: not yet */
+	int64_t held_us;      /* -1: not known */
+	bool told_to_end, over;
+	enum prb_wire_outcome how;
+	struct prb_str text; /* of the agent */
+	struct prb_error *err;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void put_time(struct prb_str *s, const char *key, double seconds)
+{
+	prb_str_puts(s, key);
+	prb_text_duration(s, seconds);
+}
+
+/** Tells that it stands, what can be done with it and how it goes on. */
+static struct prb_error *tell_paused(const struct pauser *p)
+{
+	prb_auto_str struct prb_str s = {};
+	struct prb_json json = {.out = &s};
+	int pid = (int)p->target->pid;
+	bool served = p->listener.fd >= 0;
+
+	if (p->settings->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "event", "paused");
+		prb_json_integer(&json, "pid", pid);
+		prb_json_text(&json, "by", p->agent ? "agent" : "ptrace");
+		prb_json_integer(&json, "after_us", (int64_t)((p->paused - p->asked) * 1e6));
+		prb_json_real(&json, "max_seconds", p->max, 3);
+		prb_json_text(&json, "address", served ? p->listener.address : NULL);
+		prb_json_text(&json, "token", served && !p->token.known ? p->token.text : NULL);
+		prb_json_close(&json, '}');
+		prb_str_putc(&s, '\n');
+		return prb_output(&s);
+	}
+	prb_str_printf(&s, "%d stands still%s", pid,
+		       p->agent ? ", as far as it is Python" : ": every thread, by ptrace");
+	put_time(&s, ", for ", p->max);
+	prb_str_puts(&s, " at most\n");
+	if (p->agent)
+		prb_str_printf(&s,
+			       "  look at it   probing -t %d backtrace | query | eval | repl\n"
+			       "  let it run   probing -t %d step | step --time 10ms\n",
+			       pid, pid);
+	else
+		prb_str_printf(&s, "  look at it   probing -t %d backtrace | query\n", pid);
+	prb_str_printf(&s, "  resume it    Ctrl-C here, or probing -t %d resume\n", pid);
+	if (served)
+		prb_str_printf(&s, "  elsewhere    probing -t %s ...\n", p->listener.address);
+	if (served && !p->token.known)
+		prb_str_printf(&s, "PROBING_AUTH_TOKEN=%s\n", p->token.text);
+	return prb_output(&s);
+}
+
+static struct prb_error *tell_resumed(const struct pauser *p)
+{
+	static const char *const reasons[] = {
+		[PRB_WIRE_OK] = "resume",
+		[PRB_WIRE_RAISED] = "",
+		[PRB_WIRE_INTERRUPTED] = "interrupted",
+		[PRB_WIRE_NO_GIL] = "",
+		[PRB_WIRE_MAIN_NOT_REACHED] = "",
+		[PRB_WIRE_TIMED_OUT] = "deadline",
+	};
+	const char *reason =
+		(size_t)p->how < PRB_ARRAY_SIZE(reasons) ? reasons[p->how] : "shutdown";
+	prb_auto_str struct prb_str s = {};
+	struct prb_json json = {.out = &s};
+
+	if (p->settings->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "event", "resumed");
+		prb_json_integer(&json, "pid", p->target->pid);
+		prb_json_natural(&json, "held_us", p->held_us);
+		prb_json_text(&json, "reason", reason);
+		prb_json_close(&json, '}');
+		prb_str_putc(&s, '\n');
+		return prb_output(&s);
+	}
+	prb_str_printf(&s, "%d runs again%s", (int)p->target->pid,
+		       p->how == PRB_WIRE_TIMED_OUT ? ", since the time is up" : "");
+	if (p->held_us >= 0)
+		put_time(&s, ": it stood for ", (double)p->held_us / 1e6);
+	prb_str_putc(&s, '\n');
+	return prb_output(&s);
+}
+
+static void note(struct pauser *p, struct prb_error *err)
+{
+	if (p->err)
+		prb_error_destroy(err);
+	else
+		p->err = err;
+	p->over |= p->err != NULL;
+}
+
+/** Does for the agent what it asks for. */
+static void freeze(struct pauser *p, enum prb_wire_freeze which)
+{
+	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
+
+	prb_freeze_stop(&p->freeze, which, payload);
+	prb_fault_step();
+	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
+}
+
+/** Sees to it that the agent is the next one to have the GIL. */
+static void make_way(struct pauser *p)
+{
+	uint8_t payload[PRB_WIRE_HOLD_SIZE];
+
+	if (!prb_freeze_look(&p->freeze, payload))
+		return;
+	prb_fault_step();
+	note(p, prb_agent_send(p->agent, PRB_WIRE_HOLD, payload, sizeof(payload), NULL, 0));
+}
+
+static struct prb_error *paused_already(const struct pauser *p, const struct prb_pause_state *state)
+{
+	prb_auto_str struct prb_str by = {};
+
+	prb_pause_state_put(state, &by);
+	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "process %d is paused already, %s",
+					       (int)p->target->pid, prb_str_text(&by)),
+			      "'probing %d resume' ends that pause", (int)p->target->pid);
+}
+
+/** Why the agent does not accept the request: another client has paused the process, mostly. */
+static struct prb_error *explain_refusal(const struct pauser *p, const struct prb_wire_frame *frame)
+{
+	struct prb_pause_state state;
+
+	prb_pause_state_find(p->target, &state);
+	if (state.paused)
+		return paused_already(p, &state);
+	return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
+				(int)PRB_MIN(frame->length, 400u), (const char *)frame->payload);
+}
+
+static void take(struct pauser *p, const struct prb_wire_frame *frame)
+{
+	uint32_t which, how;
+	uint64_t held_us;
+
+	prb_fault_step();
+	switch (frame->type) {
+	case PRB_WIRE_PAUSED:
+		p->paused = now();
+		note(p, tell_paused(p));
+		break;
+	case PRB_WIRE_FREEZE:
+		freeze(p, prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which)
+				  ? which
+				  : PRB_WIRE_FREEZE_ALL);
+		break;
+	case PRB_WIRE_WANTS:
+		prb_freeze_want(&p->freeze);
+		make_way(p);
+		break;
+	case PRB_WIRE_THAW:
+		prb_freeze_thaw(&p->freeze);
+		break;
+	case PRB_WIRE_RESUMED:
+		prb_freeze_thaw(&p->freeze);
+		if (prb_wire_get_number64(frame, PRB_WIRE_RESUMED, &held_us))
+			p->held_us = (int64_t)held_us;
+		break;
+	case PRB_WIRE_DONE:
+		p->over = true;
+		p->how = prb_wire_get_number32(frame, PRB_WIRE_DONE, &how) ? how : PRB_WIRE_FAILED;
+		if (frame->length > 4)
+			prb_str_append(&p->text, frame->payload + 4, frame->length - 4);
+		break;
+	case PRB_WIRE_ERROR:
+		note(p, explain_refusal(p, frame));
+		break;
+	default: /* of a later version */
+		break;
+	}
+}
+
+/** It is to run again; who asks twice does not wait for the agent to say that it does. */
+static void end(struct pauser *p)
+{
+	prb_fault_step();
+	if (!p->agent) {
+		p->over = true;
+		p->how = PRB_WIRE_INTERRUPTED;
+	} else if (p->told_to_end) {
+		note(p, prb_error_create(PRB_ERROR_CANCELLED, "interrupted"));
+	} else {
+		note(p, prb_agent_send(p->agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0));
+	}
+	p->told_to_end = true;
+}
+
+/** Takes what the agent has sent. */
+static void listen_to_agent(struct pauser *p)
+{
+	enum { AT_ONCE = 1000 }; /* far more than an agent sends without an answer of ours */
+
+	for (int i = 0; !p->over; i++) {
+		struct prb_wire_frame frame;
+		struct prb_error *err = prb_agent_receive(p->agent, 0, &frame);
+
+		if (prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+			return;
+		/* Ctrl-C, which gets through while that waits. */
+		if (prb_error_catch(&err, PRB_ERROR_CANCELLED)) {
+			end(p);
+			continue;
+		}
+		if (err && err->code == PRB_ERROR_NO_PROCESS)
+			err = prb_agent_explain_end(p->agent, err);
+		if (err)
+			note(p, err);
+		else if (i == AT_ONCE)
+			note(p, prb_error_create(PRB_ERROR_BAD_DATA,
+						 "the agent of process %d breaks the rules of the "
+						 "protocol: over %d frames at once",
+						 (int)p->target->pid, AT_ONCE));
+		else
+			take(p, &frame);
+	}
+}
+
+/** Something can be read from the descriptor; true if the pause is over. */
+static bool happened(void *context, size_t which)
+{
+	struct pauser *p = context;
+	struct signalfd_siginfo signal;
+
+	if (which == SIGNALS && read(p->ends[SIGNALS], &signal, sizeof(signal)) > 0)
+		end(p);
+	if (which == TARGET && p->agent)
+		listen_to_agent(p);
+	if (which == TARGET && !p->agent)
+		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
+					 (int)p->target->pid));
+	if (which == LOOK)
+		make_way(p);
+	if (which == DEADLINE) {
+		p->over = true;
+		p->how = PRB_WIRE_TIMED_OUT;
+	}
+	return p->over;
+}
+
+/** Until the pause is over, or @p begun has been set. */
+static void follow(struct pauser *p, const double *begun)
+{
+	while (!p->over && !*begun) {
+		struct pollfd fds[ENDS];
+
+		for (size_t i = 0; i < ENDS; i++)
+			fds[i] = (struct pollfd){.fd = p->ends[i], .events = POLLIN};
+		if (poll(fds, ENDS, -1) < 0 && errno != EINTR) {
+			note(p, prb_error_os(errno, "cannot wait"));
+			return;
+		}
+		for (size_t i = 0; i < ENDS && !p->over; i++)
+			if (fds[i].revents)
+				happened(p, i);
+	}
+}
+
+/** Waits for the end of the pause, and serves clients meanwhile. */
+static void wait_for_end(struct pauser *p)
+{
+	static const double never;
+
+	if (!p->over && p->listener.fd >= 0) {
+		prb_auto_free char *target = prb_format("%d", (int)p->target->pid);
+
+		note(p, !target ? prb_error_nomem()
+				: prb_serve(&(struct prb_serve){.listener = &p->listener,
+								.token = &p->token,
+								.pid = p->target->pid,
+								.target = target,
+								.once = p->settings->once,
+								.ends = p->ends,
+								.end_count = ENDS,
+								.ended = happened,
+								.context = p}));
+		if (!p->over)
+			end(p);
+	}
+	follow(p, &never);
+}
+
+/** The address is had before the target stands. */
+static struct prb_error *listen_at(struct pauser *p, const char *token_file)
+{
+	const struct prb_pause_settings *s = p->settings;
+
+	if (s->once && !s->address)
+		return prb_error_create(PRB_ERROR_USAGE, "--once goes with --address");
+	if (!s->address)
+		return NULL;
+	PRB_TRY(prb_listener_open(s->address, &p->listener));
+	PRB_TRY(prb_token_choose(token_file, &p->token));
+	if (!p->listener.loopback)
+		prb_warn("other machines can reach that address, and what is sent is not "
+			 "encrypted: use it in a network that you trust");
+	return NULL;
+}
+
+/** Ctrl-C and its like become readable; Ctrl-Z would leave the target standing. */
+static struct prb_error *watch_signals(struct pauser *p)
+{
+	sigset_t set;
+
+	prb_interrupt_catch(NULL);
+	signal(SIGTSTP, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	p->ends[SIGNALS] = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return p->ends[SIGNALS] < 0 ? prb_error_os(errno, "cannot watch for signals") : NULL;
+}
+
+static struct itimerspec after(double seconds)
+{
+	return (struct itimerspec){
+		.it_value = {.tv_sec = (time_t)seconds,
+			     .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) + 1}};
+}
+
+/** Even when we are stopped ourselves, the kernel ends us, and with us what we hold. */
+static struct prb_error *limit_own_life(double seconds)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+	struct itimerspec when = after(seconds + GRACE_SECONDS);
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL))
+		return prb_error_os(errno, "cannot set a limit for the pause");
+	return NULL;
+}
+
+static struct prb_error *check_agent(const struct pauser *p)
+{
+	if (prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_PAUSE)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "the agent of process %d is of an earlier version "
+					       "and cannot pause it",
+					       (int)p->target->pid),
+			      "'probing %d eject' stops it; then this one is loaded",
+			      (int)p->target->pid);
+}
+
+/** Why it did not come to a pause. */
+static struct prb_error *explain_failure(struct pauser *p)
+{
+	int pid = (int)p->target->pid;
+
+	switch (p->how) {
+	case PRB_WIRE_NO_GIL:
+		if (p->text.length)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_TIMEOUT,
+						 "process %d was not paused within %g s: %.200s",
+						 pid, p->within, prb_str_text(&p->text)),
+				"the code began in an earlier pause; --within waits longer for it");
+		return prb_agent_blame_gil(p->target, p->target->pid, p->within,
+					   "it was not paused; --hard stops it by ptrace");
+	case PRB_WIRE_INTERRUPTED:
+		return prb_error_create(PRB_ERROR_CANCELLED, "it was not paused yet");
+	case PRB_WIRE_MAIN_NOT_REACHED:
+		return prb_agent_blame_main(p->target, p->within, false);
+	default:
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "process %d cannot be paused: %.400s", pid,
+						       prb_str_text(&p->text)),
+				      "--hard stops it by ptrace");
+	}
+}
+
+static struct prb_error *ask(struct pauser *p)
+{
+	uint8_t payload[PRB_WIRE_PAUSE_SIZE], hold[PRB_WIRE_HOLD_SIZE];
+	bool prepared;
+
+	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
+	PRB_TRY(check_agent(p));
+	p->ends[TARGET] = prb_agent_descriptor(p->agent);
+	prb_wire_put32(payload, PRB_WIRE_FREEZES);
+	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
+	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
+	PRB_TRY(prb_freeze_open(&p->freeze));
+	p->ends[LOOK] = p->freeze.timer;
+	p->freeze.agent = p->agent;
+	p->freeze.agent_requests = prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_REQUEST;
+	prepared = prb_freeze_prepare(&p->freeze, hold);
+	prb_fault_step();
+	p->asked = now();
+	PRB_TRY(prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0));
+	if (!prepared)
+		return NULL;
+	prb_fault_step();
+	return prb_agent_send(p->agent, PRB_WIRE_HOLD, hold, sizeof(hold), NULL, 0);
+}
+
+/** By the agent: the connection is what holds it. */
+static struct prb_error *pause_softly(struct pauser *p)
+{
+	PRB_TRY(ask(p));
+	follow(p, &p->paused);
+	wait_for_end(p);
+	if (p->err)
+		return prb_steal(&p->err);
+	if (!p->paused)
+		return explain_failure(p);
+	return tell_resumed(p);
+}
+
+/** By ptrace: our being its tracer is what holds it. */
+static struct prb_error *pause_hard(struct pauser *p)
+{
+	struct itimerspec when = after(p->max);
+
+	p->ends[TARGET] = (int)syscall(SYS_pidfd_open, p->target->pid, 0);
+	p->ends[DEADLINE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (p->ends[TARGET] < 0 || p->ends[DEADLINE] < 0 ||
+	    timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
+		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
+	p->asked = now();
+	PRB_TRY(prb_still_all(&p->still, p->target->pid));
+	p->paused = now();
+	note(p, tell_paused(p));
+	wait_for_end(p);
+	p->held_us = (int64_t)((now() - p->paused) * 1e6);
+	prb_still_end(&p->still);
+	return p->err ? prb_steal(&p->err) : tell_resumed(p);
+}
+
+static void pauser_deinit(struct pauser *p)
+{
+	prb_still_end(&p->still);
+	prb_freeze_deinit(&p->freeze);
+	prb_agent_close(p->agent);
+	for (size_t i = 0; i < LOOK; i++)
+		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
+			close(p->ends[i]);
+	prb_listener_close(&p->listener);
+	prb_target_destroy(p->target);
+	prb_str_deinit(&p->text);
+	prb_error_destroy(p->err);
+}
+
+struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_pause_settings *s)
+{
+	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
+		.settings = s,
+		.ends = {-1, -1, -1, -1},
+		.freeze.timer = -1,
+		.listener = {.fd = -1},
+		.max = s->max > 0 ? s->max : MAX_SECONDS,
+		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
+		.held_us = -1,
+	};
+	struct prb_pause_state hard;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &p.target));
+	if (p.target->kind != PRB_TARGET_PROCESS)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
+					prb_target_kind_name(p.target->kind));
+	prb_pause_state_find_hard(p.target, &hard);
+	if (hard.paused)
+		return paused_already(&p, &hard);
+	prb_pause_look(p.target, p.max, s->hard, &p.freeze.gil);
+	p.freeze.target = p.target;
+	PRB_TRY(listen_at(&p, cli->token_file));
+	PRB_TRY(watch_signals(&p));
+	PRB_TRY(limit_own_life(p.max + p.within));
+	return s->hard ? pause_hard(&p) : pause_softly(&p);
+}

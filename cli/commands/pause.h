@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file `probing debug --pause`. */
+#ifndef PRB_CLI_COMMANDS_PAUSE_H
+#define PRB_CLI_COMMANDS_PAUSE_H
+
+#include <stdbool.h>
+
+#include "cli/common/command.h"
+#include "base/error.h"
+
+struct prb_pause_settings {
+	double max, within; /**< seconds; 0: not given */
+	bool hard, once;
+	const char *address; /**< to be served at meanwhile, or NULL */
+	bool json;
+};
+
+/** Pauses the target of @p cli until it is told to let it go, or a deadline. */
+struct prb_error *prb_pause_command(const struct prb_cli *cli,
+				    const struct prb_pause_settings *settings) PRB_MUST_CHECK;
+
+#endif

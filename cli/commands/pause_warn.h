@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What is to be known before a process is paused. */
+#ifndef PRB_CLI_COMMANDS_PAUSE_WARN_H
+#define PRB_CLI_COMMANDS_PAUSE_WARN_H
+
+#include <stdbool.h>
+
+#include "control/still.h"
+#include "target/target.h"
+
+/**
+ * Warns of who may take @p t for dead when it stands for up to @p seconds, as its environment
+ * tells, and of interpreters that do not stand unless it is stopped @p hard. Finds the GIL of the
+ * main interpreter, if it can be found.
+ */
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_still_gil *ret_gil);
+
+#endif

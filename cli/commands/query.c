@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/query.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common/commands.h"
+#include "cli/common/exit.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/output.h"
+#include "base/cleanup.h"
+
+struct query_settings {
+	const char *format, *input, *relay;
+	bool wide, all, nonblocking, freeze;
+	int limit;
+	double timeout, watch;
+};
+
+static void warn(void *context, const char *text)
+{
+	(void)context;
+	prb_warn(text);
+}
+
+static void query_deinit(struct prb_query *query)
+{
+	prb_interrupt_release();
+	prb_session_destroy(query->session);
+	prb_error_destroy(query->failure);
+}
+
+static struct prb_error *query_init(struct prb_query *query, const struct query_settings *s,
+				    const struct prb_cli *cli)
+{
+	PRB_TRY(prb_query_format(s->format ? s->format : "table", &query->format));
+	query->wide = s->wide;
+	query->rows = (uint64_t)s->limit;
+	PRB_TRY(prb_session_create(&query->session));
+	prb_session_on_warning(query->session, warn, NULL);
+	prb_session_set_timeout(query->session, s->timeout);
+	prb_session_set_mode(query->session, s->nonblocking ? PRB_DUMP_NONBLOCKING
+					     : s->freeze    ? PRB_DUMP_FREEZE
+							    : PRB_DUMP_DEFAULT);
+	return prb_query_open(query, cli, s->all);
+}
+
+/** Where the SQL is; @p read: in @p script, else in the words. Or, with neither, at a prompt. */
+static struct prb_error *choose_source(const struct query_settings *s, const struct prb_cli *cli,
+				       struct prb_str *script, bool *prompt)
+{
+	const char *word = cli->argument_count ? cli->arguments[0] : NULL;
+	bool from_stdin = word ? !strcmp(word, "-") : !isatty(STDIN_FILENO);
+
+	if (s->relay && (s->input || word))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--relay reads its queries from stdin, and another one is "
+					"given");
+	*prompt = s->relay || (!s->input && !word && !from_stdin);
+	if (s->relay)
+		return NULL;
+	if (s->input && word)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--input and a query on the command line contradict each "
+					"other");
+	if (s->input)
+		return prb_query_read(s->input, script);
+	if (from_stdin)
+		return prb_query_read(NULL, script);
+	if (word)
+		prb_str_puts(script, word);
+	return script->failed ? prb_error_nomem() : NULL;
+}
+
+/** The query went well; but were all targets read? */
+static struct prb_error *lost_targets(const struct prb_query *query)
+{
+	const struct prb_error *failure =
+		query->failure ? query->failure : prb_session_failure(query->session);
+
+	if (!failure)
+		return NULL;
+	return prb_error_hint(prb_error_create(failure->code, "not all targets could be read"),
+			      "the warnings say which, and why; the result is without them");
+}
+
+static struct prb_error *check(const struct query_settings *s, bool prompt)
+{
+	if (s->nonblocking && s->freeze)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--nonblocking and --freeze contradict each other");
+	if (prompt && s->watch > 0)
+		return prb_error_create(PRB_ERROR_USAGE, "--watch needs a query");
+	return NULL;
+}
+
+static struct prb_error *run_query(const struct prb_cli *cli, const struct query_settings *s)
+{
+	__attribute__((cleanup(query_deinit))) struct prb_query query = {};
+	prb_auto_str struct prb_str script = {};
+	bool prompt = false;
+
+	PRB_TRY(choose_source(s, cli, &script, &prompt));
+	PRB_TRY(check(s, prompt));
+	PRB_TRY(query_init(&query, s, cli));
+	prb_interrupt_catch(query.session);
+	if (s->relay)
+		return prb_query_relay(&query, s->relay);
+	if (prompt)
+		return prb_query_prompt(&query);
+	if (s->watch > 0)
+		PRB_TRY(prb_query_watch(&query, prb_str_text(&script), script.length, s->watch));
+	else
+		PRB_TRY(prb_query_run(&query, prb_str_text(&script), script.length));
+	return lost_targets(&query);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	struct prb_error *err = run_query(cli, settings);
+
+	/* What it read so far is shown; the targets are let go. */
+	if (err && err->code == PRB_ERROR_CANCELLED && prb_interrupted())
+		prb_interrupt_end();
+	return err;
+}
+
+const struct prb_command prb_command_query = {
+	.name = "query",
+	.aliases = {"q"},
+	.summary = "Ask about a target, or several, in SQL",
+	.description =
+		"Runs the statements of SQL and prints what they give. 'probing tables' shows what "
+		"can be asked for. Without SQL, statements are read from the terminal, with "
+		"history "
+		"and completion; with '-', or if stdin is no terminal, from there.\n\n"
+		"FORMAT is table (aligned columns that fit the terminal), json (an array of "
+		"objects "
+		"on one line for each statement), ndjson (an object on each line), csv, or tsv "
+		"(tabs, line ends and backslashes as \\t \\n \\\\, NULL as \\N).\n\n"
+		"Each statement is read at one instant: its tables agree with each other. With "
+		"several targets each row begins with _target, _pid and _rank; one that cannot be "
+		"read is left out with a warning, and decides the exit code. Ctrl-C ends a query, "
+		"and what it read so far is shown.",
+	.options =
+		(const struct prb_option[]){
+			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
+			 "table, json, ndjson, csv or tsv", PRB_COMPLETE_FORMAT,
+			 offsetof(struct query_settings, format)},
+			{"wide", 'w', PRB_OPTION_FLAG, NULL, "Do not make a table fit the terminal",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, wide)},
+			{"input", 'i', PRB_OPTION_TEXT, "FILE", "Read the SQL from FILE",
+			 PRB_COMPLETE_FILE, offsetof(struct query_settings, input)},
+			{"limit", 0, PRB_OPTION_NUMBER, "N", "Show N rows of each result at most",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, limit)},
+			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
+			 "End a statement after TIME: 5, 5s, 500ms", PRB_COMPLETE_NOTHING,
+			 offsetof(struct query_settings, timeout)},
+			{"watch", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Run it again every TIME, until Ctrl-C", PRB_COMPLETE_NOTHING,
+			 offsetof(struct query_settings, watch)},
+			{"all", 0, PRB_OPTION_FLAG, NULL,
+			 "All Python processes that the target matches, or all",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, all)},
+			{"relay", 0, PRB_OPTION_TEXT, "MARK",
+			 "For a prompt elsewhere: run what stdin has up to each NUL, then say MARK",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, relay)},
+			{"nonblocking", 0, PRB_OPTION_FLAG, NULL, "Stop no thread, ever",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, nonblocking)},
+			{"freeze", 0, PRB_OPTION_FLAG, NULL,
+			 "Stop the whole target while it is read", PRB_COMPLETE_NOTHING,
+			 offsetof(struct query_settings, freeze)},
+			{}},
+	.settings_size = sizeof(struct query_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[SQL | -]",
+	.max_arguments = 1,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 query \"SELECT * FROM python.threads\"",
+			 "What is each thread doing?"},
+			{"probing 4242 q -f csv \"SELECT * FROM python.stacks\" >stacks.csv",
+			 "All stacks, for a spreadsheet"},
+			{"probing -t train.py q --all \"SELECT * FROM python.threads\"",
+			 "The same of each process of a job"},
+			{}},
+	.run = run,
+};

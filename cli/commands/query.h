@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the parts of `probing query` share: a session, and how its results are shown.
+ */
+#ifndef PRB_CLI_COMMANDS_QUERY_H
+#define PRB_CLI_COMMANDS_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/common/command.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "sql/render/renderer.h"
+#include "sql/engine/session.h"
+
+struct prb_query {
+	struct prb_session *session;
+	const struct prb_renderer_format *format;
+	bool wide;		 /**< a table is not made to fit the terminal */
+	uint64_t rows;		 /**< shown of each result at most; 0: all */
+	struct prb_str *capture; /**< results go here instead of to stdout, or NULL */
+	size_t results;		 /**< shown so far */
+
+	size_t targets, lost;	   /**< targets named; those that cannot be opened */
+	struct prb_error *failure; /**< of the first of them, or NULL */
+	const char *target;	   /**< the first one as the user named it, or NULL */
+};
+
+/** The format of a name; PRB_ERROR_USAGE with the names there are, and *ret as it was. */
+struct prb_error *prb_query_format(const char *name,
+				   const struct prb_renderer_format **ret) PRB_MUST_CHECK;
+
+/**
+ * Opens the targets of @p cli; with @p all, all processes that they match, and without any, all
+ * there are. One of several that cannot be opened is told by a warning and kept in `failure`.
+ */
+struct prb_error *prb_query_open(struct prb_query *query, const struct prb_cli *cli,
+				 bool all) PRB_MUST_CHECK;
+
+/** Reads a whole file of SQL, or stdin for NULL. */
+struct prb_error *prb_query_read(const char *path, struct prb_str *ret) PRB_MUST_CHECK;
+
+/**
+ * Runs the statements of a script and shows their results. Errors say which statement is meant if
+ * there are several.
+ */
+struct prb_error *prb_query_run(struct prb_query *query, const char *sql,
+				size_t length) PRB_MUST_CHECK;
+
+/** Runs it again and again, @p seconds apart, until the user or a target ends it. */
+struct prb_error *prb_query_watch(struct prb_query *query, const char *sql, size_t length,
+				  double seconds) PRB_MUST_CHECK;
+
+/** Runs what was typed at a prompt: statements, or one of its commands. What is wrong is told. */
+void prb_query_typed(struct prb_query *query, const char *text, size_t length);
+
+/** Reads statements from the terminal and runs them until the user ends it. */
+struct prb_error *prb_query_prompt(struct prb_query *query) PRB_MUST_CHECK;
+
+/**
+ * The same for a prompt elsewhere: each text of stdin, ended by a NUL, is run, and @p mark printed
+ * on both streams behind what it gave. The empty text is not run, but ends what Ctrl-C began.
+ */
+struct prb_error *prb_query_relay(struct prb_query *query, const char *mark) PRB_MUST_CHECK;
+
+#endif

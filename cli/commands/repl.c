@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands/agent_eval.h"
+#include "control/agent_load.h"
+#include "cli/common/commands.h"
+#include "cli/common/exit.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/output.h"
+#include "cli/prompt/prompt.h"
+#include "cli/remote/remote.h"
+#include "cli/common/term.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "target/spec/target_spec.h"
+
+struct repl_settings {
+	const char *thread;
+	double timeout;
+	bool no_inject;
+};
+
+/** Code that does not stop is given so many Ctrl-C before it is left. */
+enum { PATIENCE = 3 };
+/** What was told to stop by --timeout may take so long to do so. */
+enum { STOP_MS = 2000, STOP_STEP_MS = 20 };
+
+struct repl {
+	struct prb_target *target; /**< NULL if it is elsewhere */
+	int pid;		   /**< as it is called where it runs */
+	struct prb_agent *agent;
+	struct prb_eval how;
+	struct prb_str text;   /**< the statement so far */
+	struct prb_str prompt; /**< in front of its first line, and of the others */
+	struct prb_str more;
+	bool incomplete, over;
+	bool told_to_stop; /**< the last statement; it may not have yet */
+};
+
+/** An error after which there is nobody to talk to, or nothing to show it. */
+static bool is_fatal(const struct prb_error *err)
+{
+	return err->code == PRB_ERROR_NO_PROCESS || err->code == PRB_ERROR_OS ||
+	       err->code == PRB_ERROR_BAD_DATA || err->code == PRB_ERROR_NOMEM ||
+	       err->code == PRB_ERROR_CANCELLED;
+}
+
+/** What the outcome of a statement means for the prompt; its error is for who types. */
+static struct prb_error *judge(struct repl *r, const struct prb_eval_result *result)
+{
+	struct prb_error *err = prb_eval_judge(r->target, r->pid, &r->how, result);
+
+	r->incomplete = result->outcome == PRB_WIRE_INCOMPLETE;
+	r->over = result->outcome == PRB_WIRE_EXIT;
+	r->told_to_stop = result->outcome == PRB_WIRE_TIMED_OUT;
+	if (result->outcome == PRB_WIRE_INTERRUPTED && result->has_traceback) {
+		/* That says it. */
+		prb_error_destroy(err);
+		err = prb_error_create(PRB_ERROR_FAILED, "%s", "");
+	} else if (!err && result->text.length) {
+		prb_warn(prb_str_text(&result->text));
+	}
+	return err;
+}
+
+/** Runs the statement, once the one before has stopped. */
+static struct prb_error *run_next(struct repl *r, const struct prb_eval *how,
+				  struct prb_eval_result *result)
+{
+	struct prb_error *err = prb_eval_run(r->agent, how, "<probing>", &r->text, result);
+
+	for (int ms = 0; err && result->refused && r->told_to_stop && ms < STOP_MS;
+	     ms += STOP_STEP_MS) {
+		prb_error_destroy(err);
+		result->refused = false;
+		poll(NULL, 0, STOP_STEP_MS);
+		err = prb_eval_run(r->agent, how, "<probing>", &r->text, result);
+	}
+	if (err && result->refused && r->told_to_stop) {
+		prb_error_destroy(err);
+		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
+						       "the statement before was told to stop and "
+						       "still runs"),
+				      "it ends when the call that it is in returns");
+	}
+	return err;
+}
+
+/** Has the agent run what was entered so far. */
+static struct prb_error *run_text(struct repl *r, uint32_t more_flags, struct prb_error **ret_told)
+{
+	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
+	struct prb_eval how = r->how;
+
+	*ret_told = NULL;
+	if (r->text.failed)
+		return prb_error_nomem();
+	if (r->text.length > PRB_EVAL_MAX_CODE) {
+		*ret_told = prb_error_create(PRB_ERROR_USAGE, "the code has over %d bytes",
+					     PRB_EVAL_MAX_CODE);
+		return NULL;
+	}
+	how.flags |= more_flags;
+	prb_interrupt_forget();
+	prb_interrupt_hold(true);
+
+	struct prb_error *err = run_next(r, &how, &result);
+	prb_interrupt_hold(false);
+	if (err && is_fatal(err))
+		return err;
+	*ret_told = err ? err : judge(r, &result);
+	return NULL;
+}
+
+/** One more line; what is complete is run. */
+static struct prb_error *enter(struct repl *r, const char *line, size_t length,
+			       struct prb_error **ret_told)
+{
+	if (r->incomplete)
+		prb_str_putc(&r->text, '\n');
+	prb_str_append(&r->text, line, length);
+	r->incomplete = false;
+	PRB_TRY(run_text(r, PRB_WIRE_INTERACTIVE, ret_told));
+	if (!r->incomplete)
+		prb_str_truncate(&r->text, 0);
+	return NULL;
+}
+
+/** A statement in a history is as many entries as it has lines. */
+static void note(const char *lines)
+{
+	prb_auto_free char *copy = strdup(lines);
+	char *rest = NULL;
+
+	for (char *line = copy ? strtok_r(copy, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		if (line[strspn(line, " \t\r\f")])
+			prb_prompt_history_add(line);
+}
+
+static void greet(const struct repl *r)
+{
+	const struct prb_wire_hello *hello = prb_agent_hello(r->agent);
+	prb_auto_str struct prb_str text = {};
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	prb_str_puts(&text, "Python ");
+	prb_text_escape(&text, hello->python);
+	prb_str_printf(&text,
+		       " in process %d, which goes on when you leave by exit or Ctrl-D\n"
+		       "Tab completes names, Ctrl-C interrupts what runs\n",
+		       r->pid);
+	fputs(prb_str_text(&text), stderr);
+}
+
+/** "4242 >>> ", with the pid in grey; readline is told what has no width. */
+static struct prb_error *make_prompts(struct repl *r)
+{
+	bool colour = prb_term_colour(isatty(STDOUT_FILENO) ? stdout : stderr);
+	int width = snprintf(NULL, 0, "%d", r->pid);
+
+	prb_str_printf(&r->prompt, "%s%d%s >>> ", colour ? "\001\033[2m\002" : "", r->pid,
+		       colour ? "\001\033[0m\002" : "");
+	prb_str_printf(&r->more, "%*s ... ", width, "");
+	return r->prompt.failed || r->more.failed ? prb_error_nomem() : NULL;
+}
+
+/** Statements are typed. What goes wrong is told, and ends nothing. */
+static struct prb_error *converse(struct repl *r)
+{
+	PRB_TRY(make_prompts(r));
+	greet(r);
+	prb_prompt_begin("repl_history", prb_agent_descriptor(r->agent));
+	prb_prompt_python_begin(r->agent);
+	while (!r->over) {
+		prb_auto_free char *line = NULL;
+		struct prb_error *told;
+
+		prb_interrupt_forget();
+
+		enum prb_prompt_read read =
+			prb_prompt_read(prb_str_text(r->incomplete ? &r->more : &r->prompt), &line);
+		if (prb_prompt_is_lost())
+			return prb_agent_explain_end(
+				r->agent, prb_error_create(PRB_ERROR_NO_PROCESS,
+							   "the agent of process %d ended the "
+							   "connection",
+							   r->pid));
+		if (read == PRB_PROMPT_END)
+			break;
+		if (read == PRB_PROMPT_GIVEN_UP) {
+			fputs("KeyboardInterrupt\n", stderr);
+			prb_str_truncate(&r->text, 0);
+			r->incomplete = false;
+			continue;
+		}
+		note(line);
+		PRB_TRY(enter(r, line, strlen(line), &told));
+		prb_exit_report(told);
+	}
+	return prb_output_flush();
+}
+
+/** Statements come from a file or pipe, line by line as if they were typed. */
+static struct prb_error *read_lines(struct repl *r)
+{
+	prb_auto_free char *line = NULL;
+	struct prb_error *told = NULL;
+	size_t size = 0;
+	ssize_t length;
+
+	while (!r->over && (length = getline(&line, &size, stdin)) >= 0) {
+		if (length && line[length - 1] == '\n')
+			length--;
+		PRB_TRY(enter(r, line, (size_t)length, &told));
+		/* An exception is told, and the next statement comes; else nothing more can. */
+		if (told && *told->message)
+			return told;
+		prb_error_destroy(told);
+	}
+	if (ferror(stdin))
+		return prb_error_os(errno, "cannot read stdin");
+	if (r->over || !r->incomplete)
+		return prb_output_flush();
+	PRB_TRY(run_text(r, PRB_WIRE_INTERACTIVE | PRB_WIRE_LAST, &told));
+	if (told && *told->message)
+		return told;
+	prb_error_destroy(told);
+	return prb_output_flush();
+}
+
+static struct prb_error *check_agent(const struct repl *r)
+{
+	if (prb_agent_hello(r->agent)->capabilities & PRB_WIRE_CAN_INTERACT)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "the agent of process %d is of an earlier version "
+					       "and knows no prompt",
+					       r->pid),
+			      "'probing %d eject' stops it; then this one is loaded", r->pid);
+}
+
+static void repl_deinit(struct repl *r)
+{
+	prb_agent_close(r->agent);
+	if (r->target)
+		prb_target_destroy(r->target);
+	prb_str_deinit(&r->text);
+	prb_str_deinit(&r->prompt);
+	prb_str_deinit(&r->more);
+	prb_interrupt_release();
+}
+
+static struct prb_error *reach(const struct prb_cli *cli, bool may_load, struct repl *r)
+{
+	if (prb_remote_is(cli->target)) {
+		PRB_TRY(prb_remote_agent(cli, may_load, &r->agent));
+		r->pid = (int)prb_agent_hello(r->agent)->pid;
+		return NULL;
+	}
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &r->target));
+	r->pid = (int)r->target->pid;
+	return prb_agent_reach(r->target, may_load, &r->agent);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct repl_settings *s = settings;
+	__attribute__((cleanup(repl_deinit))) struct repl r = {
+		.how = {.timeout = s->timeout,
+			.patience = PATIENCE,
+			.leaver = "probing: the code does not end; Ctrl-C again leaves it"},
+	};
+
+	PRB_TRY(prb_eval_thread(s->thread, &r.how.flags));
+	PRB_TRY(reach(cli, !s->no_inject, &r));
+	PRB_TRY(check_agent(&r));
+	prb_interrupt_catch(NULL);
+	return isatty(STDIN_FILENO) ? converse(&r) : read_lines(&r);
+}
+
+const struct prb_command prb_command_repl = {
+	.name = "repl",
+	.aliases = {"r"},
+	.summary = "Type Python code for the target at a prompt",
+	.description =
+		"Reads statements from the terminal, as Python's own prompt does, and runs them "
+		"in the namespace of the target's __main__: lines are edited and remembered, Tab "
+		"completes names, and _ is the last value. Blocks end with an empty line. From a "
+		"file or pipe, statements come line by line as if they were typed, without "
+		"prompts.\n\n"
+		"Ctrl-C interrupts what runs, Ctrl-D or exit leaves. The target goes on; nothing "
+		"stays in it but what the statements did. Several prompts at once each get their "
+		"own output and their own _. stdin is the program's: input() raises EOFError.\n\n"
+		"Completion runs none of the program's code: attributes are those that an object "
+		"and its classes have, not what __getattr__ or __dir__ would give, and nothing "
+		"is offered behind a property or a call.",
+	.options =
+		(const struct prb_option[]){
+			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
+			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
+			 offsetof(struct repl_settings, thread)},
+			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Stop each statement after TIME; without it, it has to begin within 5 s",
+			 PRB_COMPLETE_NOTHING, offsetof(struct repl_settings, timeout)},
+			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
+			 "Fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
+			 offsetof(struct repl_settings, no_inject)},
+			{}},
+	.settings_size = sizeof(struct repl_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_PROCESS,
+	.examples = (const struct prb_example[]){{"probing 4242 repl", "A prompt in process 4242"},
+						 {"probing 4242 repl <checks.py",
+						  "Run the statements of a file"},
+						 {}},
+	.run = run,
+};

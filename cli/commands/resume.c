@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "control/agent_client.h"
+#include "cli/common/commands.h"
+#include "cli/common/output.h"
+#include "control/pause_state.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "target/spec/target_spec.h"
+
+struct resume_settings {
+	bool json;
+};
+
+static const double ANSWER_SECONDS = 2;
+enum { END_MS = 5000 };
+
+/** Tells the process that holds the target to end, as Ctrl-C does there. */
+static struct prb_error *end_holder(pid_t pid)
+{
+	prb_auto_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+	if (fd < 0 && errno == ESRCH)
+		return NULL;
+	if (fd < 0 || syscall(SYS_pidfd_send_signal, fd, SIGINT, NULL, 0))
+		return prb_error_os(errno, "cannot tell process %d, which holds it", (int)pid);
+	if (poll(&wait, 1, END_MS) == 1)
+		return NULL;
+	return prb_error_create(PRB_ERROR_TIMEOUT, "process %d, which holds it, does not end",
+				(int)pid);
+}
+
+static struct prb_error *not_paused(const struct prb_target *t)
+{
+	return prb_error_create(PRB_ERROR_FAILED, "process %d is not paused", (int)t->pid);
+}
+
+static struct prb_error *ask_agent(struct prb_target *t, int64_t *held_us)
+{
+	struct prb_agent *agent = NULL;
+	struct prb_wire_frame frame;
+	uint64_t us;
+	struct prb_error *err = prb_agent_connect(t, &agent);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return not_paused(t);
+	if (err)
+		return err;
+	err = prb_agent_ask(agent, PRB_WIRE_RESUME, PRB_WIRE_RESUMED, ANSWER_SECONDS, &frame);
+	/* It refuses nothing else. */
+	if (prb_error_catch(&err, PRB_ERROR_FAILED))
+		err = not_paused(t);
+	if (!err && prb_wire_get_number64(&frame, PRB_WIRE_RESUMED, &us))
+		*held_us = (int64_t)us;
+	prb_agent_close(agent);
+	return err;
+}
+
+static struct prb_error *tell(pid_t pid, int64_t held_us, bool as_json)
+{
+	prb_auto_str struct prb_str s = {};
+	struct prb_json json = {.out = &s};
+
+	if (as_json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_integer(&json, "pid", pid);
+		prb_json_bool(&json, "resumed", true);
+		prb_json_natural(&json, "held_us", held_us);
+		prb_json_close(&json, '}');
+	} else {
+		prb_str_printf(&s, "%d runs again", (int)pid);
+		if (held_us >= 0) {
+			prb_str_puts(&s, ": it stood for ");
+			prb_text_duration(&s, (double)held_us / 1e6);
+		}
+	}
+	prb_str_putc(&s, '\n');
+	return prb_output(&s);
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct resume_settings *s = settings;
+	struct prb_pause_state hard;
+	struct prb_target *target;
+	int64_t held_us = -1;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	prb_pause_state_find_hard(target, &hard);
+
+	pid_t pid = target->pid;
+	struct prb_error *err = hard.paused ? end_holder(hard.pid) : ask_agent(target, &held_us);
+
+	prb_target_destroy(target);
+	PRB_TRY(err);
+	return tell(pid, held_us, s->json);
+}
+
+const struct prb_command prb_command_resume = {
+	.name = "resume",
+	.summary = "Let a paused target run again",
+	.description = "Ends what 'probing debug --pause' began, whoever began it; that command "
+		       "ends, too. It fails if the target is not paused.",
+	.options = (const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
+						PRB_COMPLETE_NOTHING,
+						offsetof(struct resume_settings, json)},
+					       {}},
+	.settings_size = sizeof(struct resume_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_PROCESS,
+	.examples = (const struct prb_example[]){{"probing 4242 resume", "Let it run"}, {}},
+	.run = run,
+};

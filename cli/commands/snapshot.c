@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/common/commands.h"
+#include "cli/common/exit.h"
+#include "cli/common/output.h"
+#include "target/spec/target_spec.h"
+#include "base/cleanup.h"
+#include "base/new_file.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "target/snapshot/snapshot.h"
+#include "target/spec/command_line.h"
+#include "sql/engine/record.h"
+
+struct snapshot_settings {
+	const char *output;
+	bool redact;
+};
+
+/** A target that is being recorded; let go in the right order. */
+struct recording {
+	struct prb_session *session;
+	struct prb_target *target; /**< the session's */
+	struct prb_recorder *recorder;
+	size_t threads;
+};
+
+static void recording_deinit(struct recording *r)
+{
+	if (r->target)
+		r->target->recorder = NULL;
+	prb_session_destroy(r->session);
+	if (r->recorder)
+		prb_recorder_destroy(r->recorder);
+}
+
+static void warn(void *context, const char *text)
+{
+	(void)context;
+	prb_warn(text);
+}
+
+static struct prb_error *record(const struct prb_cli *cli, bool redact, struct recording *r)
+{
+	struct prb_target *target;
+
+	PRB_TRY(prb_session_create(&r->session));
+	prb_session_on_warning(r->session, warn, NULL);
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	PRB_TRY(prb_session_add_target(r->session, cli->target, target));
+	r->target = target;
+	if (target->kind == PRB_TARGET_SNAPSHOT)
+		return prb_error_create(PRB_ERROR_USAGE, "'%.200s' is a snapshot already",
+					cli->target);
+	PRB_TRY(prb_recorder_create(&r->recorder));
+	prb_recorder_set_redact(r->recorder, redact);
+	target->recorder = r->recorder;
+	return prb_command_line_name(target, prb_record(r->session, !redact, &r->threads));
+}
+
+/** Copies the whole file to stdout. */
+static struct prb_error *copy_to_stdout(int fd)
+{
+	char chunk[65536];
+	ssize_t got = 0;
+
+	for (off_t at = 0; (got = pread(fd, chunk, sizeof(chunk), at)) > 0; at += got)
+		fwrite(chunk, 1, (size_t)got, stdout);
+	if (got < 0)
+		return prb_error_os(errno, "cannot read the snapshot back");
+	return prb_output_flush();
+}
+
+/** The file's header is written last, and so not to a pipe. */
+static struct prb_error *write_to_stdout(struct recording *r)
+{
+	prb_auto_close int fd = memfd_create("snapshot", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return prb_error_os(errno, "cannot make a file in memory");
+	PRB_TRY(prb_recorder_write_to(r->recorder, r->target, fd, "the snapshot"));
+	PRB_TRY(copy_to_stdout(fd));
+	fprintf(stderr, "-: %zu thread%s of %d\n", r->threads, r->threads == 1 ? "" : "s",
+		(int)r->target->pid);
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct snapshot_settings *s = settings;
+	__attribute__((cleanup(recording_deinit))) struct recording r = {};
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	prb_auto_str struct prb_str name = {}, line = {};
+
+	PRB_TRY(record(cli, s->redact, &r));
+	if (s->output && !strcmp(s->output, "-"))
+		return write_to_stdout(&r);
+	if (s->output)
+		prb_str_puts(&name, s->output);
+	else
+		prb_str_printf(&name, "probing-%d.snapshot", (int)r.target->pid);
+	if (name.failed)
+		return prb_error_nomem();
+	file.replaces_links = !s->output;
+	PRB_TRY(prb_new_file_open(&file, prb_str_text(&name)));
+	PRB_TRY(prb_recorder_write_to(r.recorder, r.target, file.fd, file.temporary));
+	PRB_TRY(prb_new_file_finish(&file));
+	prb_text_escape(&line, prb_str_text(&name));
+	prb_str_printf(&line, ": %zu thread%s of %d\n", r.threads, r.threads == 1 ? "" : "s",
+		       (int)r.target->pid);
+	return prb_output(&line);
+}
+
+const struct prb_command prb_command_snapshot = {
+	.name = "snapshot",
+	.summary = "Save what a dump reads to a file for another machine",
+	.description =
+		"Reads all threads with locals and native frames and what the tables of SQL tell, "
+		"and "
+		"saves it to one compressed file. On another machine, without the program or its "
+		"files, 'probing FILE debug --dump' prints what it would have printed here, and "
+		"'probing FILE query' answers the same.\n\n"
+		"The file holds values of variables; --redact leaves them out, and the environment "
+		"and most of the command line too.",
+	.options =
+		(const struct prb_option[]){
+			{"output", 'o', PRB_OPTION_TEXT, "FILE",
+			 "Where to; without it probing-PID.snapshot; '-' is stdout",
+			 PRB_COMPLETE_FILE, offsetof(struct snapshot_settings, output)},
+			{"redact", 0, PRB_OPTION_FLAG, NULL, "Leave values out",
+			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact)},
+			{}},
+	.settings_size = sizeof(struct snapshot_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 snapshot -o hang.snapshot", "Save it"},
+			{"probing hang.snapshot debug --dump", "Read it, anywhere"},
+			{}},
+	.run = run,
+};

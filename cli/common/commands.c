@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/common/commands.h"
+
+#include <string.h>
+
+#include "cli/common/options.h"
+#include "base/checked.h"
+#include "base/str.h"
+#include "base/words.h"
+
+/* One a line, so that adding one changes one line. */
+/* clang-format off */
+const struct prb_command *const prb_commands[] = {
+	&prb_command_debug,
+	&prb_command_backtrace,
+	&prb_command_dump,
+	&prb_command_list,
+	&prb_command_query,
+	&prb_command_tables,
+	&prb_command_snapshot,
+	&prb_command_inject,
+	&prb_command_eval,
+	&prb_command_repl,
+	&prb_command_resume,
+	&prb_command_step,
+	&prb_command_agent,
+	&prb_command_eject,
+	&prb_command_gdb,
+	&prb_command_lldb,
+	&prb_command_completion,
+	&prb_command_help,
+	NULL,
+};
+/* clang-format on */
+
+const struct prb_option prb_global_options[] = {
+	{"target", 't', PRB_OPTION_TEXTS, "TARGET",
+	 "Pid, core file, snapshot, name, /regex/, host:port or ssh://host/PID",
+	 PRB_COMPLETE_TARGET, offsetof(struct prb_global_settings, targets)},
+	{"pid", 'p', PRB_OPTION_NUMBER, "PID", "The target is the process PID",
+	 PRB_COMPLETE_PROCESS, offsetof(struct prb_global_settings, pid)},
+	{"exe", 0, PRB_OPTION_TEXT, "PATH", "Executable that a core file was made by",
+	 PRB_COMPLETE_FILE, offsetof(struct prb_global_settings, places.exe)},
+	{"sysroot", 0, PRB_OPTION_TEXT, "DIR", "Where the files of a core file lie, by their paths",
+	 PRB_COMPLETE_FILE, offsetof(struct prb_global_settings, places.sysroot)},
+	{"library-path", 0, PRB_OPTION_TEXT, "DIRS",
+	 "Where the libraries of a core file lie: folders divided by ':'", PRB_COMPLETE_FILE,
+	 offsetof(struct prb_global_settings, places.library_path)},
+	{"token-file", 0, PRB_OPTION_TEXT, "FILE",
+	 "Where the token of a served process is, without $PROBING_AUTH_TOKEN", PRB_COMPLETE_FILE,
+	 offsetof(struct prb_global_settings, token_file)},
+	{"verbose", 'v', PRB_OPTION_COUNT, NULL,
+	 "Log what is done to stderr; twice and thrice: more", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_global_settings, verbose)},
+	{"help", 'h', PRB_OPTION_FLAG, NULL, "Show help and exit", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_global_settings, help)},
+	{"version", 'V', PRB_OPTION_FLAG, NULL, "Show the version and exit", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_global_settings, version)},
+	{},
+};
+
+const struct prb_option prb_hidden_options[] = {
+	{"man", 0, PRB_OPTION_FLAG, NULL, "Print the man page and exit", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_global_settings, manual)},
+	{},
+};
+
+const struct prb_command *prb_command_find(const char *name)
+{
+	for (const struct prb_command *const *c = prb_commands; *c; c++) {
+		if (!strcmp((*c)->name, name))
+			return *c;
+		for (const char *const *alias = (*c)->aliases; *alias; alias++)
+			if (!strcmp(*alias, name))
+				return *c;
+	}
+	return NULL;
+}
+
+static bool resembles(const char *name, const struct prb_command *command)
+{
+	if (prb_word_resembles(name, command->name))
+		return true;
+	for (const char *const *alias = command->aliases; *alias; alias++)
+		if (prb_word_resembles(name, *alias))
+			return true;
+	return false;
+}
+
+/** What people type who know other programs, or what a later version has. */
+static const struct {
+	const char *name;
+	bool later; /**< there is no such thing in this version */
+	const char *hint;
+} foreign[] = {
+	{"stack", false, "'probing PID backtrace' shows the main thread, 'probing PID dump' all"},
+	{"stacks", false, "'probing PID dump' shows the stacks of all threads"},
+	{"threads", false, "'probing PID dump' shows all threads"},
+	{"attach", false,
+	 "nothing has to be attached: 'probing PID dump' looks at it, 'probing PID repl' is a "
+	 "prompt in it, 'probing PID debug --dap' is for an editor"},
+	{"ps", false, "'probing list' lists the Python processes"},
+	{"exec", false, "'probing PID eval CODE' runs code"},
+	{"run", false, "'probing PID eval CODE' runs code"},
+	{"record", true, "'probing PID snapshot' records one instant"},
+	{"top", true, "'probing PID query --watch 1s SQL' shows a query again and again"},
+	{"perf", true, NULL},
+	{"performance", true, NULL},
+	{"flamegraph", true, NULL},
+	{"memory", true,
+	 "'probing PID query \"SELECT * FROM python.types\"' counts objects by type"},
+	{"config", true, NULL},
+	{"cluster", true, NULL},
+};
+
+static size_t find_foreign(const char *name)
+{
+	size_t i = 0;
+
+	while (i < PRB_ARRAY_SIZE(foreign) && strcmp(foreign[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+bool prb_command_is_foreign(const char *name)
+{
+	return find_foreign(name) < PRB_ARRAY_SIZE(foreign);
+}
+
+struct prb_error *prb_command_unknown(const char *name)
+{
+	size_t known = find_foreign(name);
+	bool later = known < PRB_ARRAY_SIZE(foreign) && foreign[known].later;
+	struct prb_error *err = prb_error_create(PRB_ERROR_USAGE, "there is no command '%.100s'%s",
+						 name, later ? " in this version" : "");
+	prb_auto_str struct prb_str near = {};
+
+	if (known < PRB_ARRAY_SIZE(foreign) && foreign[known].hint)
+		return prb_error_hint(err, "%s", foreign[known].hint);
+	for (const struct prb_command *const *c = prb_commands; *c; c++)
+		if (resembles(name, *c))
+			prb_str_printf(&near, "%s'%s'", near.length ? " or " : "", (*c)->name);
+	if (near.length)
+		return prb_error_hint(err, "did you mean %s?", prb_str_text(&near));
+	return prb_error_hint(err, "'probing --help' lists the commands");
+}

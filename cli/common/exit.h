@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The boundary where an error becomes words on stderr and the exit code of the process.
+ */
+#ifndef PRB_CLI_COMMON_EXIT_H
+#define PRB_CLI_COMMON_EXIT_H
+
+#include "base/error.h"
+
+/** The exit codes, which scripts rely on. */
+enum prb_exit {
+	PRB_EXIT_OK = 0,
+	PRB_EXIT_FAILED = 1,
+	PRB_EXIT_USAGE = 2,
+	PRB_EXIT_UNSUPPORTED = 3,
+	PRB_EXIT_PERMISSION = 4,
+	PRB_EXIT_TIMEOUT = 5,
+	PRB_EXIT_NO_PROCESS = 6,
+};
+
+/** What begins each message: the name of the program. */
+extern const char *prb_exit_program;
+
+enum prb_exit prb_exit_code(const struct prb_error *err);
+
+/**
+ * Prints @p err to stderr, ends it, and gives the code to exit with; NULL gives 0. Without a
+ * message nothing is printed: the user was told already.
+ */
+enum prb_exit prb_exit_report(struct prb_error *err);
+
+/** Prints "PROGRAM: warning: TEXT" to stderr, control characters escaped. */
+void prb_warn(const char *text);
+
+/** The one word that stands for each exit code in the man page; NULL past the last. */
+const char *prb_exit_meaning(int code);
+
+#endif

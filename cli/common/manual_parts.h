@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The parts that man pages are made of, in man(7) format. They know no command, so that each
+ * of our programs can have them.
+ */
+#ifndef PRB_CLI_COMMON_MANUAL_PARTS_H
+#define PRB_CLI_COMMON_MANUAL_PARTS_H
+
+#include "cli/common/command.h"
+#include "base/str.h"
+
+/** Appends text so that roff shows it as it is. */
+void prb_manual_text(struct prb_str *s, const char *text);
+
+void prb_manual_item(struct prb_str *s, const char *term, const char *meaning);
+
+/** A section of items; the list ends with NULLs. */
+void prb_manual_items(struct prb_str *s, const char *title, const struct prb_example *list);
+void prb_manual_options(struct prb_str *s, const struct prb_option *options);
+void prb_manual_exit_codes(struct prb_str *s);
+
+#endif

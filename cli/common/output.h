@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Results go to stdout, and it is an error when they do not arrive there.
+ */
+#ifndef PRB_CLI_COMMON_OUTPUT_H
+#define PRB_CLI_COMMON_OUTPUT_H
+
+#include "base/error.h"
+#include "base/str.h"
+
+/** Writes @p length bytes to stdout, where they may wait for more. */
+struct prb_error *prb_output_bytes(const char *text, size_t length) PRB_MUST_CHECK;
+
+/** Writes @p text to stdout, whole. */
+struct prb_error *prb_output(const struct prb_str *text) PRB_MUST_CHECK;
+
+/** Flushes stdout; the error says why what was printed did not arrive. */
+struct prb_error *prb_output_flush(void) PRB_MUST_CHECK;
+
+#endif

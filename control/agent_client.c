@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/agent_client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control/agent_socket.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+/** How long an agent may take to greet; its thread does nothing else. */
+static const double GREETING_SECONDS = 2;
+/** How long it may take to read a request of any size; it does nothing else meanwhile. */
+static const double SEND_SECONDS = 10;
+/** What runs may take so long to end. */
+static const double STOP_SECONDS = 10;
+
+enum { END_MS = 1000 };
+
+struct prb_agent {
+	int fd;
+	struct prb_target *target; /**< borrowed; NULL: of another machine */
+	pid_t pid;		   /**< 0 there until it greets */
+	uint16_t requests;
+	struct prb_wire_hello hello;
+	uint8_t greeting[512]; /**< holds the texts of the hello */
+	size_t used, taken;    /**< of `in`: received, and handed out by the last call */
+	uint8_t in[2 * (PRB_WIRE_MAX_REPLY + PRB_WIRE_HEADER_SIZE)];
+};
+
+void prb_agent_close(struct prb_agent *agent)
+{
+	if (!agent)
+		return;
+	close(agent->fd);
+	free(agent);
+}
+
+struct prb_target *prb_agent_target(const struct prb_agent *agent)
+{
+	return agent->target;
+}
+
+const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent)
+{
+	return &agent->hello;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static struct prb_error *ended(const struct prb_agent *agent)
+{
+	return prb_error_create(PRB_ERROR_NO_PROCESS,
+				"the agent of process %d ended the connection", (int)agent->pid);
+}
+
+/** Waits a little for the end of the process, which comes after that of its connections. */
+static bool process_ended(pid_t pid)
+{
+	prb_auto_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+	if (fd < 0)
+		return errno == ESRCH;
+	return poll(&wait, 1, END_MS) > 0;
+}
+
+struct prb_error *prb_agent_explain_end(const struct prb_agent *agent, struct prb_error *err)
+{
+	if (!agent->target || !process_ended(agent->pid))
+		return prb_error_hint(err, "the agent was stopped, or the process runs another "
+					   "program now");
+	prb_error_destroy(err);
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)agent->pid);
+}
+
+uint16_t prb_agent_last_request(const struct prb_agent *agent)
+{
+	return agent->requests;
+}
+
+int prb_agent_descriptor(const struct prb_agent *agent)
+{
+	return agent->fd;
+}
+
+bool prb_agent_has_more(const struct prb_agent *agent)
+{
+	struct pollfd look = {.fd = agent->fd, .events = POLLIN};
+
+	return agent->used > agent->taken || poll(&look, 1, 0) > 0;
+}
+
+double prb_agent_deadline(double seconds)
+{
+	return now() + seconds;
+}
+
+double prb_agent_left(double deadline)
+{
+	return PRB_MAX(deadline - now(), 0);
+}
+
+static struct prb_error *no_answer(const struct prb_agent *agent)
+{
+	return prb_error_create(PRB_ERROR_TIMEOUT, "the agent of process %d does not answer",
+				(int)agent->pid);
+}
+
+/** Waits for something to read or write until @p by; no limit if that is negative. */
+static struct prb_error *wait_for(struct prb_agent *agent, short events, double by)
+{
+	struct pollfd wait = {.fd = agent->fd, .events = events};
+	double left = by < 0 ? 0 : prb_agent_left(by);
+	struct timespec timeout = {.tv_sec = (time_t)left,
+				   .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+	sigset_t mask;
+	int rc;
+
+	/* A caller that blocks SIGINT can be interrupted here, and only here. */
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	sigdelset(&mask, SIGINT);
+	rc = ppoll(&wait, 1, by < 0 ? NULL : &timeout, &mask);
+
+	if (rc < 0 && errno == EINTR)
+		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
+	if (rc < 0)
+		return prb_error_os(errno, "cannot wait for the agent");
+	return rc ? NULL : no_answer(agent);
+}
+
+static struct prb_error *send_all(struct prb_agent *agent, const void *data, size_t length,
+				  double by)
+{
+	const char *at = data;
+
+	while (length) {
+		ssize_t sent = send(agent->fd, at, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno == EAGAIN) {
+			PRB_TRY(wait_for(agent, POLLOUT, by));
+			continue;
+		}
+		if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+			return ended(agent);
+		if (sent < 0)
+			return prb_error_os(errno, "cannot send to the agent");
+		at += sent;
+		length -= (size_t)sent;
+	}
+	return NULL;
+}
+
+struct prb_error *prb_agent_send(struct prb_agent *agent, enum prb_wire_type type, const void *head,
+				 size_t head_length, const void *body, size_t body_length)
+{
+	/* Nothing is known of the way to another machine. */
+	double by = agent->target ? prb_agent_deadline(SEND_SECONDS) : -1;
+	uint8_t header[PRB_WIRE_HEADER_SIZE];
+
+	prb_wire_put_header(header, (uint32_t)(head_length + body_length), (uint16_t)type,
+			    ++agent->requests);
+	PRB_TRY(send_all(agent, header, sizeof(header), by));
+	PRB_TRY(send_all(agent, head, head_length, by));
+	return send_all(agent, body, body_length, by);
+}
+
+/** Receives more, until @p by on our clock; no limit if that is negative. */
+static struct prb_error *receive_more(struct prb_agent *agent, double by)
+{
+	ssize_t got;
+
+	PRB_TRY(wait_for(agent, POLLIN, by));
+	got = recv(agent->fd, agent->in + agent->used, sizeof(agent->in) - agent->used,
+		   MSG_DONTWAIT);
+	if (got < 0 && (errno == EINTR || errno == EAGAIN))
+		return NULL;
+	if (got <= 0)
+		return ended(agent);
+	agent->used += (size_t)got;
+	return NULL;
+}
+
+struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
+				    struct prb_wire_frame *ret)
+{
+	double by = seconds < 0 ? -1 : now() + seconds;
+	int whole;
+
+	memmove(agent->in, agent->in + agent->taken, agent->used - agent->taken);
+	agent->used -= agent->taken;
+	agent->taken = 0;
+	while (!(whole = prb_wire_next(agent->in, agent->used, PRB_WIRE_MAX_REPLY, ret)))
+		PRB_TRY(receive_more(agent, by));
+	if (whole < 0)
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"the agent of process %d breaks the rules of the protocol: "
+					"a frame of %u bytes",
+					(int)agent->pid, ret->length);
+	agent->taken = PRB_WIRE_HEADER_SIZE + ret->length;
+	return NULL;
+}
+
+struct prb_error *prb_agent_ask(struct prb_agent *agent, enum prb_wire_type request,
+				enum prb_wire_type reply, double seconds,
+				struct prb_wire_frame *ret)
+{
+	double by = prb_agent_deadline(seconds);
+
+	PRB_TRY(prb_agent_send(agent, request, NULL, 0, NULL, 0));
+	for (;;) {
+		double left = prb_agent_left(by);
+
+		/* What is to stop may be at work for as long as its code is. */
+		PRB_TRY(request == PRB_WIRE_STOP ? prb_agent_receive(agent, left, ret)
+						 : prb_agent_await(agent, left, ret));
+		if (ret->type == reply || ret->type == PRB_WIRE_ERROR)
+			break;
+		if (!prb_agent_left(by))
+			return prb_error_hint(no_answer(agent), "it sends something else");
+	}
+	if (ret->type == PRB_WIRE_ERROR)
+		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
+					(int)PRB_MIN(ret->length, 400u),
+					(const char *)ret->payload);
+	return NULL;
+}
+
+struct prb_error *prb_agent_stop(struct prb_agent *agent)
+{
+	struct prb_wire_frame frame;
+	struct prb_error *err =
+		prb_agent_ask(agent, PRB_WIRE_STOP, PRB_WIRE_STOPPED, STOP_SECONDS, &frame);
+
+	if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+		return err;
+	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+					       "the agent of process %d waits for code that it was "
+					       "told to interrupt",
+					       (int)agent->pid),
+			      "it takes no more clients, and ends with that code");
+}
+
+static struct prb_error *greet(struct prb_agent *agent)
+{
+	uint8_t hello[PRB_WIRE_HELLO_SIZE];
+	struct prb_wire_frame frame;
+
+	prb_wire_put_hello(hello, PRB_WIRE_VERSION, PRB_WIRE_VERSION);
+	PRB_TRY(prb_agent_send(agent, PRB_WIRE_HELLO, hello, sizeof(hello), NULL, 0));
+	PRB_TRY(prb_agent_await(agent, GREETING_SECONDS, &frame));
+	if (frame.type == PRB_WIRE_ERROR)
+		return prb_error_create(PRB_ERROR_FAILED, "the agent of process %d: %.*s",
+					(int)agent->pid, (int)PRB_MIN(frame.length, 400u),
+					(const char *)frame.payload);
+	if (frame.length <= sizeof(agent->greeting)) {
+		memcpy(agent->greeting, frame.payload, frame.length);
+		frame.payload = agent->greeting;
+		if (prb_wire_get_hello(&frame, &agent->hello))
+			return NULL;
+	}
+	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens in process %d is no agent",
+				(int)agent->pid);
+}
+
+/** Greets the agent of @p t, or of a process elsewhere if that is NULL, over @p socket. */
+static struct prb_error *attach(int socket, struct prb_target *t, struct prb_agent **ret)
+{
+	prb_auto_close int fd = socket;
+	struct prb_agent *agent = calloc(1, sizeof(*agent));
+
+	if (!agent)
+		return prb_error_nomem();
+	agent->fd = prb_steal_fd(&fd);
+	agent->target = t;
+	agent->pid = t ? t->pid : 0;
+
+	struct prb_error *err = greet(agent);
+	if (!err && !t)
+		agent->pid = (pid_t)agent->hello.pid;
+	if (err)
+		prb_agent_close(agent);
+	else
+		*ret = agent;
+	return err;
+}
+
+struct prb_error *prb_agent_attach(int fd, struct prb_agent **ret)
+{
+	return attach(fd, NULL, ret);
+}
+
+static struct prb_error *connect_once(struct prb_target *t, struct prb_agent **ret)
+{
+	int fd;
+
+	PRB_TRY(prb_agent_socket(t, &fd));
+	return attach(fd, t, ret);
+}
+
+struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret)
+{
+	struct prb_error *err = connect_once(t, ret);
+
+	/* Where the program has closed the agent's socket, our coming made it open another. */
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		err = connect_once(t, ret);
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+						       "the agent of process %d does not let us in",
+						       (int)t->pid),
+				      "only its own user and root may connect");
+	return err;
+}

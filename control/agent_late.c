@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Telling an agent that is late from one that does not answer. */
+#include <string.h>
+
+#include "control/agent_client.h"
+#include "control/pause_state.h"
+#include "base/cleanup.h"
+#include "dump/tasks.h"
+
+/** An agent whose threads sleep for so long, and do not answer, will not answer. */
+static const double STILL_SECONDS = 1;
+/** One that comes to run, or would if there were a processor for it, gets so many times that. */
+enum { MOST_WAITS = 60 };
+/** What is added for one elsewhere: it may have to be loaded first, and of its threads nothing is
+ * known. */
+static const double REMOTE_SECONDS = 30;
+/** How the names of its threads begin. */
+static const char THREADS[] = "probing-";
+
+/** What its threads do. */
+enum life { STILL, LATE, STOPPED, TRACED };
+
+/** What they did since they were noted. */
+static enum life judge(struct prb_tasks *tasks)
+{
+	enum life life = STILL;
+	const struct prb_task_watch *task;
+
+	prb_vec_each (task, &tasks->list) {
+		if (strncmp(task->name, THREADS, strlen(THREADS)) != 0)
+			continue;
+		if (task->state == 'T' || task->state == 't')
+			return task->state == 'T' ? STOPPED : TRACED;
+		if (!prb_task_slept(tasks, task, false))
+			life = LATE;
+	}
+	return life;
+}
+
+static struct prb_error *explain_tracer(struct prb_target *t, struct prb_error *err)
+{
+	prb_auto_str struct prb_str by = {};
+	struct prb_pause_state state;
+
+	prb_pause_state_find_hard(t, &state);
+	if (!state.paused)
+		return prb_error_hint(err, "the process is held by a debugger");
+	prb_pause_state_put(&state, &by);
+	return prb_error_hint(err, "it is paused with --hard, %s; 'probing %d resume' ends that",
+			      prb_str_text(&by), (int)t->pid);
+}
+
+static struct prb_error *explain(enum life life, struct prb_target *t)
+{
+	int pid = (int)t->pid;
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_TIMEOUT, "the agent of process %d does not answer", pid);
+
+	switch (life) {
+	case STOPPED:
+		return prb_error_hint(err, "the process is stopped by job control: kill -CONT %d",
+				      pid);
+	case TRACED:
+		return explain_tracer(t, err);
+	case LATE:
+		return prb_error_hint(err,
+				      "it is not stopped, but gets hardly any processor time: is "
+				      "the machine, or the process's control group, overloaded?");
+	case STILL:
+		break;
+	}
+	return prb_error_hint(err,
+			      "it sleeps: is its control group frozen? 'probing %d debug --dump' "
+			      "shows what the process does",
+			      pid);
+}
+
+struct prb_error *prb_agent_await(struct prb_agent *agent, double seconds,
+				  struct prb_wire_frame *ret)
+{
+	struct prb_target *t = prb_agent_target(agent);
+	double away = t || seconds < 0 ? 0 : REMOTE_SECONDS;
+	struct prb_error *err = prb_agent_receive(agent, seconds + away, ret);
+	enum life life = LATE;
+
+	if (!t)
+		return err;
+
+	for (int waits = 0; life == LATE && waits < MOST_WAITS; waits++) {
+		struct prb_tasks tasks = {};
+
+		if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+			return err;
+		err = prb_tasks_create(t, &tasks);
+		if (!err)
+			err = prb_agent_receive(agent, STILL_SECONDS, ret);
+		life = judge(&tasks);
+		prb_tasks_deinit(&tasks);
+	}
+	return prb_error_catch(&err, PRB_ERROR_TIMEOUT) ? explain(life, t) : err;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/agent_load.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "control/agent_socket.h"
+#include "control/pause_state.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "python/python.h"
+
+static const char library_name[] = "libprobing-agent.so";
+
+enum { HIGHEST_PRIORITY = -20 };
+
+/** Where the agent's library is. */
+static struct prb_error *find_library(char **ret)
+{
+	static const char *const places[] = {"", "/../lib/probing"};
+	const char *said = getenv("PROBING_AGENT");
+	char exe[4096];
+	ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (said && *said) {
+		*ret = prb_format("%s", said);
+		return *ret ? NULL : prb_error_nomem();
+	}
+	exe[PRB_MAX(length, 0)] = 0;
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
+		prb_auto_free char *path = prb_format("%s%s/%s", exe, places[i], library_name);
+
+		if (!path)
+			return prb_error_nomem();
+		if (!access(path, R_OK)) {
+			*ret = prb_steal(&path);
+			return NULL;
+		}
+	}
+	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+					       "the agent's library, %s, is not beside probing",
+					       library_name),
+			      "PROBING_AGENT names it where it is elsewhere");
+}
+
+/** Only a process whose Python runs is given an agent. */
+static struct prb_error *check_python(struct prb_modules *modules)
+{
+	struct prb_pythons pythons = {};
+	struct prb_view *view;
+
+	PRB_TRY(prb_view_create(modules->target->mem, &view));
+
+	struct prb_error *err = prb_pythons_find(modules, view, &pythons);
+	prb_pythons_deinit(&pythons);
+	prb_view_destroy(view);
+	return err;
+}
+
+/** What probing_agent_start() answered, in words. */
+static struct prb_error *started(const struct prb_target *t, int64_t value)
+{
+	if (value >= 0)
+		return NULL;
+	if (value == -EBUSY)
+		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+						       "the agent of process %d is still "
+						       "stopping",
+						       (int)t->pid),
+				      "it waits for code that it was told to interrupt");
+
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_FAILED, "the agent cannot start in process %d: %s",
+				 (int)t->pid, strerror((int)-value));
+	if (value != -EACCES)
+		return err;
+	return prb_error_hint(err, "it can write to no folder for its socket, and in its user "
+				   "namespace other users look like its own");
+}
+
+/** The target's thread stands while we wait, so our waits are to be short. */
+static struct prb_error *inject(struct prb_target *t, const struct prb_inject_request *request,
+				struct prb_inject_result *ret)
+{
+	int priority = getpriority(PRIO_PROCESS, 0);
+
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY);
+
+	struct prb_error *err = prb_inject(t, request, ret);
+	setpriority(PRIO_PROCESS, 0, priority);
+	prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
+	return prb_pause_state_blame(t, err);
+}
+
+struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result *ret)
+{
+	struct prb_inject_request request = {.symbol = "probing_agent_start", .again = true};
+	prb_auto_free char *library = NULL;
+
+	PRB_TRY(find_library(&library));
+	request.library = library;
+	PRB_TRY(prb_modules_create(t, &request.modules));
+
+	struct prb_error *err = check_python(request.modules);
+	if (!err)
+		err = inject(t, &request, ret);
+	prb_modules_destroy(request.modules);
+	PRB_TRY(err);
+	prb_agent_tidy(t);
+	return started(t, ret->value);
+}
+
+/** What probing_agent_stop("unload") answered, in words. */
+static const char *why_it_stays(const struct prb_inject_result *r)
+{
+	if (r->unloaded)
+		return NULL;
+	if (!r->called)
+		return "the loader does not tell under which name it has it";
+	switch ((enum prb_agent_stays)r->value) {
+	case PRB_AGENT_STAYS_BUSY:
+		return "somebody else starts or stops the agent right now";
+	case PRB_AGENT_STAYS_CALL:
+		return "the main thread has still to make a call of it, which it does as soon as "
+		       "it executes Python code";
+	case PRB_AGENT_STAYS_OBJECTS:
+		return "Python objects whose code is in it are in use";
+	case PRB_AGENT_STAYS_ENDING:
+		return "Python is shutting down, and may call it";
+	case PRB_AGENT_STAYS_LIBC:
+		return "this C library unmaps no library";
+	}
+	return "something else has opened it, too";
+}
+
+struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_result *ret,
+				   const char **why)
+{
+	struct prb_inject_request request = {
+		.symbol = "probing_agent_stop", .argument = "unload", .unload = true};
+	prb_auto_free char *library = NULL;
+
+	PRB_TRY(find_library(&library));
+	request.library = library;
+	PRB_TRY(inject(t, &request, ret));
+	*why = why_it_stays(ret);
+	return NULL;
+}
+
+struct prb_error *prb_agent_reach(struct prb_target *t, bool may_load, struct prb_agent **ret)
+{
+	struct prb_error *err = prb_agent_connect(t, ret);
+	struct prb_inject_result result;
+
+	if (!err || err->code != PRB_ERROR_NOT_FOUND)
+		return err;
+	if (!may_load)
+		return prb_error_hint(err, "without --no-inject it is loaded");
+	prb_error_destroy(err);
+	PRB_TRY(prb_agent_load(t, &result));
+	return prb_agent_connect(t, ret);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Loading the agent into a process, and reaching one that may be there already. */
+#ifndef PRB_CONTROL_AGENT_LOAD_H
+#define PRB_CONTROL_AGENT_LOAD_H
+
+#include <stdbool.h>
+
+#include "control/agent_client.h"
+#include "base/error.h"
+#include "target/target.h"
+#include "injector/inject.h"
+
+/**
+ * Loads the agent into the Python process @p t and starts it. *ret is what the injection took.
+ * The library is `libprobing-agent.so` beside our program or in ../lib/probing, or what
+ * $PROBING_AGENT names. PRB_ERROR_UNSUPPORTED if there is no Python that runs.
+ */
+struct prb_error *prb_agent_load(struct prb_target *t,
+				 struct prb_inject_result *ret) PRB_MUST_CHECK;
+
+/**
+ * Unmaps the library of an agent that was stopped. result->absent: there is none of this build;
+ * else *why tells in words why it stays (static), NULL if it is gone.
+ */
+struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_result *ret,
+				   const char **why) PRB_MUST_CHECK;
+
+/** Connects to the agent; loads it first if there is none and @p may_load. */
+struct prb_error *prb_agent_reach(struct prb_target *t, bool may_load,
+				  struct prb_agent **ret) PRB_MUST_CHECK;
+
+#endif

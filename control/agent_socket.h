@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Where the agent of a process listens, and whether there is one. */
+#ifndef PRB_CONTROL_AGENT_SOCKET_H
+#define PRB_CONTROL_AGENT_SOCKET_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "target/target.h"
+
+/**
+ * A socket connected to the agent of @p t, proven to be that process's by the kernel, for the
+ * caller to close. PRB_ERROR_NOT_FOUND if it has none, PRB_ERROR_PERMISSION if we may not.
+ */
+struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_CHECK;
+
+/**
+ * Removes what agents of killed processes of its user have left, where @p t has its own socket; one
+ * of some commands does.
+ */
+void prb_agent_tidy(struct prb_target *t);
+
+/**
+ * Whether the agent's library is among the maps of @p t, under one of the names that it is loaded
+ * by; where it was renamed, only loading it tells.
+ */
+bool prb_agent_is_mapped(const struct prb_target *t);
+
+/** What is to be seen of an agent from outside, without talking to it. */
+enum prb_agent_state {
+	PRB_AGENT_NONE,
+	PRB_AGENT_STOPPED, /**< its library is mapped, and no socket of it listens */
+	PRB_AGENT_RUNNING,
+};
+
+/** Looks at one process after the other; starts as {}. */
+struct prb_agent_seeker {
+	struct prb_str network; /**< which one `sockets` are of */
+	struct prb_str sockets;
+};
+void prb_agent_seeker_deinit(struct prb_agent_seeker *seeker);
+
+/** The state of the agent in @p t; none where nothing can be seen. */
+enum prb_agent_state prb_agent_seek(struct prb_agent_seeker *seeker, struct prb_target *t);
+
+#endif

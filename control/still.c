@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/still.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+enum {
+	STOP_MS = 2000, /* for one thread; it takes microseconds */
+	ROUNDS = 40,	/* how often threads are waited for that do not wait where they can stand */
+	ROUNDS_GIL = 400, /* and those that come there, if they get a processor */
+	NAP_NS = 500000,
+	WORK_NS = ROUNDS * NAP_NS, /* who has had so much of it is at work */
+	MAX_ROUNDS_ALL = 1000,
+	ROUNDS_ASIDE = 20,
+	ROUNDS_AT_WORK = 4,  /* for those that run, and may come to wait */
+	ROUNDS_HOLDER = 100, /* for who has the GIL: nobody else is given it meanwhile, anyway */
+	NAP_ASIDE_NS = 200000,
+};
+
+/* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
+static const long waiting[] = {
+	SYS_futex,	   SYS_nanosleep, SYS_clock_nanosleep, SYS_read,     SYS_write,
+	SYS_recvfrom,	   SYS_recvmsg,	  SYS_sendto,	       SYS_sendmsg,  SYS_accept,
+	SYS_accept4,	   SYS_connect,	  SYS_ppoll,	       SYS_pselect6, SYS_epoll_pwait,
+	SYS_wait4,	   SYS_waitid,	  SYS_rt_sigtimedwait, SYS_semop,    SYS_semtimedop,
+	SYS_rt_sigsuspend, SYS_flock,	  SYS_io_getevents,    SYS_msgrcv,   SYS_mq_timedreceive,
+#ifdef SYS_poll
+	SYS_poll,	   SYS_select,	  SYS_epoll_wait,      SYS_pause,
+#endif
+};
+
+/** What a thread waits in: number and first argument of a system call. */
+struct call {
+	long number; /**< -1: it runs, or that cannot be told */
+	uint64_t first;
+};
+
+static struct call call_of(pid_t pid, pid_t tid)
+{
+	char path[64], line[64] = "";
+	struct call call;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file) || *line < '0' || *line > '9' ||
+	    sscanf(line, "%ld %" SCNx64, &call.number, &call.first) != 2)
+		return (struct call){-1, 0};
+	return call;
+}
+
+/** The same of a stopped thread: the one that it makes again when it goes on. */
+static struct call call_of_stopped(const struct prb_stop *stop)
+{
+	struct prb_task task = {};
+
+	return prb_stop_call(stop, &task) ? (struct call){task.syscall, task.args[0]}
+					  : (struct call){-1, 0};
+}
+
+/** With a timeout it has another number once it was stopped. */
+static bool is_futex(struct call call)
+{
+	return call.number == SYS_futex || call.number == SYS_restart_syscall;
+}
+
+static bool is_within(uint64_t address, uint64_t start, size_t size)
+{
+	return start && address >= start && address < start + size;
+}
+
+/** In the middle of giving or taking the GIL: others would wait for one that stands there. */
+static bool handles_gil(struct call call, const struct prb_still_gil *gil)
+{
+	return gil->mutex && is_futex(call) &&
+	       (is_within(call.first, gil->condition, sizeof(pthread_cond_t)) ||
+		is_within(call.first, gil->switch_condition, sizeof(pthread_cond_t)) ||
+		is_within(call.first, gil->switch_mutex, sizeof(pthread_mutex_t)));
+}
+
+static bool can_stand_in(struct call call, const struct prb_still_gil *gil)
+{
+	/* What becomes of those that have a timeout when they were stopped. */
+	bool waits = call.number == SYS_restart_syscall;
+
+	for (size_t i = 0; !waits && i < PRB_ARRAY_SIZE(waiting); i++)
+		waits = waiting[i] == call.number;
+	return waits && !handles_gil(call, gil);
+}
+
+/** The agent's, which begin with the same word. */
+static bool is_ours(pid_t pid, pid_t tid)
+{
+	static const char ours[] = "probing-";
+	char path[64], name[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	return file && fgets(name, sizeof(name), file) && !strncmp(name, ours, strlen(ours));
+}
+
+static struct prb_stop *find(struct prb_still *s, pid_t tid)
+{
+	struct prb_stop *stop;
+
+	prb_vec_each (stop, &s->stops)
+		if (stop->tid == tid)
+			return stop;
+	return NULL;
+}
+
+static bool has_ended(const struct prb_error *err)
+{
+	return err && err->code == PRB_ERROR_NO_PROCESS;
+}
+
+/** Calls @p each for all threads that are not in the list, until one gives an error. */
+static struct prb_error *for_new(struct prb_still *s, unsigned *count,
+				 struct prb_error *(*each)(struct prb_still *, pid_t))
+{
+	char path[32];
+
+	*count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)s->pid);
+
+	DIR *folder = opendir(path);
+	struct prb_error *err = NULL;
+	struct dirent *entry;
+
+	if (!folder)
+		return prb_error_os(errno == ENOENT ? ESRCH : errno,
+				    "cannot list the threads of process %d", (int)s->pid);
+	while (!err && (entry = readdir(folder))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || find(s, tid))
+			continue;
+		*count += 1;
+		err = each(s, tid);
+		if (has_ended(err)) {
+			prb_error_destroy(err);
+			err = NULL;
+			*count -= 1;
+		}
+	}
+	closedir(folder);
+	return err;
+}
+
+/** Becomes the tracer of one more, by @p how. */
+static struct prb_error *seize(struct prb_still *s, pid_t tid,
+			       struct prb_error *(*how)(pid_t, struct prb_stop *))
+{
+	struct prb_stop *stop = prb_vec_push(&s->stops);
+
+	if (!stop)
+		return prb_error_nomem();
+
+	struct prb_error *err = how(tid, stop);
+	if (err)
+		s->stops.count--;
+	return err;
+}
+
+static struct prb_error *ask(struct prb_still *s, pid_t tid)
+{
+	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
+	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
+}
+
+struct prb_error *prb_still_all(struct prb_still *s, pid_t pid)
+{
+	struct prb_error *err = NULL;
+	struct prb_stop *stop;
+	unsigned found = 1;
+
+	*s = (struct prb_still){.pid = pid};
+	/* Who runs still may have made another thread before it stood. */
+	for (int round = 0; !err && found && round < MAX_ROUNDS_ALL; round++) {
+		err = for_new(s, &found, ask);
+		prb_vec_each (stop, &s->stops) {
+			if (err || !stop->seized || stop->stopped)
+				continue;
+			struct prb_error *late = prb_stop_wait(stop, STOP_MS);
+
+			if (!has_ended(late) && late && late->code != PRB_ERROR_TIMEOUT)
+				err = late;
+			else
+				prb_error_destroy(late);
+		}
+	}
+	if (!err && !s->stops.count)
+		err = prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)pid);
+	if (err)
+		prb_still_end(s);
+	return err;
+}
+
+/** How long a thread has run; 0 if the kernel does not tell. */
+static uint64_t ran_ns(pid_t pid, pid_t tid)
+{
+	char path[64];
+	uint64_t ran;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	return file && fscanf(file, "%" SCNu64, &ran) == 1 ? ran : 0;
+}
+
+/** Whether a thread that runs has been at it for long, since it was first seen to. */
+static bool is_at_work(struct prb_still *s, pid_t tid)
+{
+	uint64_t ran = ran_ns(s->pid, tid);
+	struct prb_still_run *run;
+
+	prb_vec_each (run, &s->runs)
+		if (run->tid == tid)
+			return ran - run->begin_ns > WORK_NS;
+	run = prb_vec_push(&s->runs);
+	if (run)
+		*run = (struct prb_still_run){tid, ran};
+	return !run;
+}
+
+/** Whether a thread is expected to come to where it can stand. */
+static bool comes(struct prb_still *s, pid_t tid, struct call call)
+{
+	return handles_gil(call, s->gil) || (call.number == -1 && !is_at_work(s, tid));
+}
+
+/** Stops a thread that waits; one that does not is left alone, or let go at once. */
+static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
+{
+	struct call call = call_of(s->pid, tid);
+	double pause;
+
+	if (!can_stand_in(call, s->gil)) {
+		s->coming += comes(s, tid, call);
+		return NULL;
+	}
+	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
+
+	struct prb_stop *stop = &s->stops.items[s->stops.count - 1];
+	struct prb_error *err = prb_stop_ask(stop);
+	if (!err)
+		err = prb_stop_wait(stop, STOP_MS);
+	/* It may have been woken before it stood. */
+	if (!err && can_stand_in(call_of_stopped(stop), s->gil))
+		return NULL;
+	prb_stop_end(stop, &pause);
+	s->stops.count--;
+	s->coming++;
+	return err;
+}
+
+static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
+{
+	return is_ours(s->pid, tid) ? prb_error_os(ESRCH, "thread %d", (int)tid)
+				    : stop_waiting(s, tid);
+}
+
+static struct prb_error *end_search(void)
+{
+	return prb_error_create(PRB_ERROR_CANCELLED, "found");
+}
+
+static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
+{
+	return handles_gil(call_of(s->pid, tid), s->gil) ? end_search() : NULL;
+}
+
+/** The same but for the agent's and those that are stopped. */
+static struct prb_error *find_other(struct prb_still *s, pid_t tid)
+{
+	return handles_gil(call_of(s->pid, tid), s->gil) && !is_ours(s->pid, tid) ? end_search()
+										  : NULL;
+}
+
+/** Whether one is found. */
+static bool finds(struct prb_still *s, struct prb_error *(*each)(struct prb_still *, pid_t))
+{
+	unsigned found;
+	prb_auto_error struct prb_error *err = for_new(s, &found, each);
+
+	return err && err->code == PRB_ERROR_CANCELLED;
+}
+
+bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
+{
+	return finds(&(struct prb_still){.pid = pid, .gil = gil}, find_waiting);
+}
+
+bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil)
+{
+	s->pid = pid;
+	s->gil = gil;
+	return finds(s, find_other);
+}
+
+/** Whether those are to be looked for again that could not be stopped. */
+static bool may_stand_soon(const struct prb_still *s, bool mutex_is_held, int round)
+{
+	return (round < ROUNDS || (mutex_is_held && s->coming && round < ROUNDS_GIL)) &&
+	       !(s->is_over && s->is_over(s->context));
+}
+
+/** 0: all are stopped that are to be. */
+static uint32_t stop_in_rounds(struct prb_still *s, bool mutex_is_held)
+{
+	for (int round = 1;; round++) {
+		size_t before = s->stops.count;
+		unsigned found;
+
+		s->coming = 0;
+
+		struct prb_error *err = for_new(s, &found, stop_other);
+		bool forbidden = err != NULL;
+
+		prb_error_destroy(err);
+		if (forbidden)
+			return PRB_MAX(found, 1u);
+		if (found == s->stops.count - before)
+			return 0;
+		if (!may_stand_soon(s, mutex_is_held, round))
+			return found;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	}
+}
+
+uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil,
+			   bool mutex_is_held)
+{
+	uint32_t running;
+
+	s->pid = pid;
+	s->gil = gil;
+	if (!gil->known)
+		return 1;
+	running = stop_in_rounds(s, mutex_is_held);
+	prb_vec_free(&s->runs);
+	return running;
+}
+
+static bool is_for_mutex(struct call call, const struct prb_still_gil *gil)
+{
+	return is_futex(call) && is_within(call.first, gil->mutex, sizeof(pthread_mutex_t));
+}
+
+/** Looks whether who has the GIL comes to give it away, as it was asked to. */
+static void look_at_holder(struct prb_still *s, struct call call)
+{
+	s->gives_way = is_for_mutex(call, s->gil);
+	s->holder_runs = call.number == -1 && s->gil->words.request;
+}
+
+/** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
+static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
+{
+	struct call call = call_of(s->pid, tid);
+	bool wants = is_for_mutex(call, s->gil), runs = call.number == -1;
+	bool sleeps =
+		is_futex(call) && is_within(call.first, s->gil->condition, sizeof(pthread_cond_t));
+
+	if (tid == s->holder)
+		look_at_holder(s, call);
+	if (tid == s->holder || !(wants || sleeps || runs) || is_ours(s->pid, tid))
+		return NULL;
+	s->on_way += wants || sleeps;
+	s->at_work += runs;
+	if (!wants)
+		return NULL;
+	PRB_TRY(seize(s, tid, prb_stop_seize));
+	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
+}
+
+/** Not one that was just woken, which is in no call: it is expected to take the mutex, nobody else
+ * would be woken for it. */
+static bool stands_aside(struct prb_still *s, struct prb_stop *stop)
+{
+	prb_auto_error struct prb_error *err = stop->stopped ? NULL : prb_stop_wait(stop, STOP_MS);
+	pid_t holder;
+
+	return !err && is_for_mutex(call_of_stopped(stop), s->gil) &&
+	       prb_gil_holder(&s->gil->words, s->target, s->tasks, &holder) && holder != stop->tid;
+}
+
+/** Lets those go that stand elsewhere. */
+static void end_aside(struct prb_still *s, size_t from)
+{
+	size_t kept = from;
+	double pause;
+
+	for (size_t i = from; i < s->stops.count; i++) {
+		if (stands_aside(s, &s->stops.items[i]))
+			s->stops.items[kept++] = s->stops.items[i];
+		else
+			prb_stop_end(&s->stops.items[i], &pause);
+	}
+	s->stops.count = kept;
+}
+
+/** Whether it is worth while to look for those again that are to stand aside, or to give way. */
+static bool may_come(const struct prb_still *s, int round)
+{
+	return (s->on_way && round < ROUNDS_ASIDE) || (s->at_work && round < ROUNDS_AT_WORK) ||
+	       (s->holder_runs && round < ROUNDS_HOLDER);
+}
+
+bool prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks *tasks,
+		     const struct prb_still_gil *gil)
+{
+	struct prb_error *err = NULL;
+	unsigned found;
+	bool can = true;
+
+	s->pid = t->pid;
+	s->gil = gil;
+	s->target = t;
+	s->tasks = tasks;
+	for (int round = 1; !err; round++) {
+		size_t before = s->stops.count;
+
+		s->on_way = s->at_work = 0;
+		s->holder_runs = s->gives_way = false;
+		can = prb_gil_holder(&gil->words, t, tasks, &s->holder);
+		if (can)
+			err = for_new(s, &found, begin_aside);
+		end_aside(s, before);
+		if (!can || !may_come(s, round))
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = NAP_ASIDE_NS}, NULL);
+	}
+	can = can && !err;
+	prb_error_destroy(err);
+	return can;
+}
+
+void prb_still_end(struct prb_still *s)
+{
+	struct prb_stop *stop;
+	double pause;
+
+	prb_vec_each (stop, &s->stops)
+		prb_stop_end(stop, &pause);
+	prb_vec_free(&s->stops);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Stopping threads of a process, by ptrace, for longer than it takes to read them.
+ *
+ * When we die, at any moment, the kernel lets them run on where they were. A signal that comes
+ * meanwhile is delivered when they are let go.
+ *
+ * Threading: all calls from one thread of ours.
+ */
+#ifndef PRB_CONTROL_STILL_H
+#define PRB_CONTROL_STILL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "dump/gil_holder.h"
+#include "ptrace/stop.h"
+
+/**
+ * Where threads wait for the GIL, with glibc; the addresses are 0 in a build that has none. Those
+ * that gave it away and wait until somebody has had it do so in the second pair.
+ */
+struct prb_still_gil {
+	bool known;
+	uint64_t condition, mutex, switch_condition, switch_mutex;
+	struct prb_gil_words words; /**< who has it */
+};
+
+/** A thread, and how long it had run when it was first seen to. */
+struct prb_still_run {
+	pid_t tid;
+	uint64_t begin_ns;
+};
+
+struct prb_still {
+	pid_t pid;
+	const struct prb_still_gil *gil; /**< that no thread is to be stopped waiting for */
+	PRB_VEC(struct prb_stop) stops;
+	/** Whether prb_still_waiting() is to give up, asked again and again; NULL: it is not. */
+	bool (*is_over)(void *context);
+	void *context;
+
+	/* What follows is that of prb_still_waiting(). */
+	PRB_VEC(struct prb_still_run) runs; /**< threads that were seen at work */
+	unsigned coming;
+
+	/* And this that of prb_still_aside(). */
+	struct prb_target *target;
+	struct prb_tasks *tasks;
+	pid_t holder;
+	unsigned on_way, at_work;
+	bool holder_runs;
+	bool gives_way; /**< who has the GIL waits for the mutex, too */
+};
+
+/**
+ * Stops every thread there is, also those that are made meanwhile. If one cannot be stopped, those
+ * that were are let go. A thread that sleeps in the kernel where nothing interrupts it is stopped
+ * as soon as it leaves that.
+ */
+struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHECK;
+
+/**
+ * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
+ * the GIL, and none stands where it holds a lock of the C library that the agent's may need; nor
+ * where it waits in a condition variable of the GIL @p gil, which it leaves soon while its mutex is
+ * held. Where that is not known none is stopped, for who waits there must not be. One that runs is
+ * expected to wait soon, as long as it did not have 20 ms of a processor. Gives the number of those
+ * that run on: threads at work in C code, and all where ptrace is not allowed.
+ */
+uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil,
+			   bool mutex_is_held);
+
+/**
+ * Whether a thread is seen to wait in a condition variable of the GIL, which proves where they are,
+ * and its mutex.
+ */
+bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
+
+/** The same of one that is neither stopped nor the agent's. */
+bool prb_still_others_wait(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil);
+
+/**
+ * Stops the threads, not the agent's, that wait for the mutex of the GIL, which is held, so that
+ * none of them is given the GIL; nor one that has it, has the mutex or was just woken for it. Those
+ * in its condition variable are expected to come to wait for the mutex, and so is, for a while, who
+ * has the GIL, where that was asked for. To be called again for those that came since. @p tasks: as
+ * prb_gil_holder() has them. False if a thread could not be stopped that waits there, or it is not
+ * known which one has the GIL.
+ */
+bool prb_still_aside(struct prb_still *still, struct prb_target *t, struct prb_tasks *tasks,
+		     const struct prb_still_gil *gil);
+
+/** Lets all of them go; may be called twice. */
+void prb_still_end(struct prb_still *still);
+
+#endif

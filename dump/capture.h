@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reading the stacks of threads, each as exactly as its state allows.
+ *
+ * Internal to injector/: dump.c plans which threads are read and describes them; the ways of
+ * reading are prb_capture_sleeping(), prb_capture_running() and prb_capture_frozen().
+ */
+#ifndef PRB_DUMP_CAPTURE_H
+#define PRB_DUMP_CAPTURE_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "python/python.h"
+#include "target/mem/view.h"
+#include "target/task.h"
+#include "dump/decode.h"
+#include "dump/dump.h"
+#include "dump/native.h"
+#include "ptrace/stop.h"
+#include "dump/tasks.h"
+
+/** One thread to be read, and what was read of it while it stood still. */
+struct prb_capture_thread {
+	struct prb_python *py;	     /**< NULL: a thread without Python state */
+	struct prb_py_thread state;  /**< valid if py is not NULL */
+	struct prb_task_watch *task; /**< NULL: a thread state without a thread */
+	uint64_t self;		     /**< pthread_self() of the thread; 0 if unknown */
+	uint64_t kept_at;	     /**< where the thread keeps its state; 0 if unknown */
+	size_t out;		     /**< index in dump->threads */
+
+	struct prb_py_frames frames;
+	struct prb_error *frames_error; /**< why `frames` ends early, or NULL */
+	struct prb_task call;		/**< the system call it sleeps in */
+	struct prb_regs regs;		/**< regs.known is 0 if they could not be had */
+	enum prb_native_doubt doubt;	/**< of the place of its Python frames among native ones */
+	unsigned doubts;		/**< moments at which it was in doubt */
+	uint64_t doubt_pc;		/**< the last of them */
+	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
+	bool done;
+	bool recorded; /**< a snapshot tells how it was read */
+};
+
+struct prb_capture {
+	struct prb_target *target;
+	const struct prb_dump_options *options;
+	struct prb_modules *modules;
+	struct prb_native *native; /**< NULL unless native frames are wanted */
+	struct prb_tasks tasks;
+	struct prb_wait_context *waits;
+	struct prb_dump *dump;
+	PRB_VEC(struct prb_capture_thread) threads;
+
+	/* While threads are decoded from the same instant of the same memory: what is known of
+	 * its code objects. See prb_capture_share(). */
+	struct prb_mem *shared_mem;
+	struct prb_python *shared_py;
+	struct prb_decoder *shared;
+};
+
+static inline struct prb_dump_thread *prb_capture_out(struct prb_capture *c,
+						      const struct prb_capture_thread *thread)
+{
+	return &c->dump->threads.items[thread->out];
+}
+
+/**
+ * Reads the raw frames of a thread through @p mem into thread->frames. What is wrong with them
+ * goes to frames_error; errors returned are about ourselves or a vanished process.
+ */
+struct prb_error *prb_capture_walk(struct prb_capture_thread *thread,
+				   struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Decodes what was walked into the dump's thread, replacing what was there. */
+struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Fetches the native stack from the stack pointer outwards, as far as its mapping goes. */
+struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view *view,
+					  const struct prb_regs *regs) PRB_MUST_CHECK;
+
+/**
+ * Until the next call, decoding from @p mem looks up each code object only once for all threads;
+ * NULL ends that. Must be called anew whenever @p mem becomes another instant.
+ */
+void prb_capture_share(struct prb_capture *c, struct prb_mem *mem);
+
+/**
+ * PRB_ERROR_NO_PROCESS if the state of a thread belongs to another one by now: it may have been
+ * freed and used again since it was listed. PRB_ERROR_NOT_FOUND if the thread has put it away.
+ */
+struct prb_error *prb_capture_check_owner(struct prb_capture_thread *thread,
+					  struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Why a thread that is gone has no stack. */
+struct prb_error *prb_capture_ended(const struct prb_capture_thread *thread) PRB_MUST_CHECK
+	__attribute__((returns_nonnull));
+
+/** The thread has put its state away: from now on it is one without a thread. */
+void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread);
+
+/** The thread cannot be read because of @p err, which is taken over: the thread says so. */
+struct prb_error *prb_capture_refuse(struct prb_capture *c, struct prb_capture_thread *thread,
+				     struct prb_error *err) PRB_MUST_CHECK;
+
+/** True if what was walked is no stack: it was stopped in the middle of a call or return. */
+bool prb_capture_is_between(struct prb_capture_thread *thread, int attempt);
+
+/** Waits a little for a thread that was stopped to run on. */
+void prb_capture_let_run(struct prb_capture *c, struct prb_capture_thread *thread);
+
+/** Ends what was walked. */
+void prb_capture_clear(struct prb_capture_thread *thread);
+
+/**
+ * Reads all threads that slept when they were noted, through @p view, which must hold nothing from
+ * before that. Those that slept on until it was done are `done`, and exact.
+ */
+struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *view) PRB_MUST_CHECK;
+
+/** Reads a thread that does not sleep: stopped, or (nonblocking) by agreement of several reads. */
+struct prb_error *prb_capture_running(struct prb_capture *c,
+				      struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+/**
+ * Reads the states that have no thread: any thread might change them, so that all that run are
+ * stopped meanwhile.
+ */
+struct prb_error *prb_capture_threadless(struct prb_capture *c) PRB_MUST_CHECK;
+
+/** Reads all threads while every one of the process is stopped. */
+struct prb_error *prb_capture_frozen(struct prb_capture *c) PRB_MUST_CHECK;
+
+/** Reads by agreement of several reads, without stopping. */
+struct prb_error *prb_capture_unstable(struct prb_capture *c,
+				       struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+#endif

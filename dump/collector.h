@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Finds the thread that collects garbage while it sleeps. Internal to injector/.
+ */
+#ifndef PRB_DUMP_COLLECTOR_H
+#define PRB_DUMP_COLLECTOR_H
+
+#include "dump/capture.h"
+
+/**
+ * Corrects `gc` of the threads of interpreters that collect garbage: where a sleeping thread is
+ * found to be the one, no other thread is, although it may hold the GIL by now.
+ */
+struct prb_error *prb_collector_find(struct prb_capture *c) PRB_MUST_CHECK;
+
+#endif

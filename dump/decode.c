@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/decode.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "python/frames/lines.h"
+#include "dump/decode_locals.h"
+
+struct known_code {
+	uint64_t address;
+	const char *name, *qualname, *file; /* the pool's, like `module` */
+	const char *module; /* __name__ of the globals it was first met with, or NULL */
+	char *error;
+	struct prb_py_variables variables; /* if locals are asked for */
+	char *variables_error;
+	bool located; /* `location` is that of `position`, where it was met last */
+	int64_t position;
+	struct prb_py_location location;
+};
+
+struct prb_decoder {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	const struct prb_dump_options *options;
+	struct prb_pool *pool;
+	PRB_VEC(struct known_code) codes;
+	struct prb_number_map numbers; /* of them, by their addresses */
+	struct prb_local_decoder *locals;
+};
+
+struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
+				     const struct prb_dump_options *options, struct prb_pool *pool,
+				     struct prb_decoder **ret)
+{
+	struct prb_decoder *decoder = calloc(1, sizeof(*decoder));
+
+	if (!decoder)
+		return prb_error_nomem();
+	decoder->py = py;
+	decoder->mem = mem;
+	decoder->options = options;
+	decoder->pool = pool;
+
+	struct prb_error *err =
+		options->locals ? prb_local_decoder_create(py, mem, pool, &decoder->locals) : NULL;
+	if (err)
+		prb_decoder_destroy(decoder);
+	else
+		*ret = decoder;
+	return err;
+}
+
+void prb_decoder_destroy(struct prb_decoder *decoder)
+{
+	struct known_code *known;
+
+	if (!decoder)
+		return;
+	prb_vec_each (known, &decoder->codes) {
+		free(known->error);
+		prb_py_variables_deinit(&known->variables);
+		free(known->variables_error);
+	}
+	prb_vec_free(&decoder->codes);
+	prb_number_map_deinit(&decoder->numbers);
+	prb_local_decoder_destroy(decoder->locals);
+	free(decoder);
+}
+
+/* A name that cannot be found out is none; what concerns ourselves is an error. */
+static struct prb_error *optional(struct prb_error *err)
+{
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/* The name of the module whose globals the frame has, or NULL. */
+static struct prb_error *read_module(struct prb_decoder *d, const struct prb_py_frame *raw,
+				     const char **ret)
+{
+	prb_auto_free char *name = NULL;
+	uint64_t globals;
+	struct prb_error *err = prb_python_globals(d->py, d->mem, raw, &globals);
+
+	if (!err)
+		err = prb_python_module_name(d->py, d->mem, globals, &name);
+	PRB_TRY(optional(err));
+	return prb_pool_share(d->pool, name, ret);
+}
+
+static struct prb_error *share_names(struct prb_decoder *d, const struct prb_py_code *code,
+				     struct known_code *known)
+{
+	PRB_TRY(prb_pool_share(d->pool, code->name, &known->name));
+	PRB_TRY(prb_pool_share(d->pool, code->qualname, &known->qualname));
+	return prb_pool_share(d->pool, code->file, &known->file);
+}
+
+static struct prb_error *read_variables(struct prb_decoder *d, const struct prb_py_code *code,
+					struct known_code *known)
+{
+	if (!d->locals)
+		return NULL;
+	return prb_decode_keep_error(
+		prb_python_variables(d->py, d->mem, known->address, code, &known->variables),
+		&known->variables_error);
+}
+
+/* Before 3.11 only a frame can tell the qualified name of its code. */
+static struct prb_error *read_code(struct prb_decoder *d, const struct prb_py_frame *raw,
+				   struct known_code *known)
+{
+	struct prb_py_code code;
+	struct prb_error *err = prb_python_code(d->py, d->mem, known->address, &code);
+
+	if (err)
+		return prb_decode_keep_error(err, &known->error);
+	if (!code.qualname)
+		err = optional(prb_python_qualname(d->py, d->mem, raw, &code, &code.qualname));
+	if (!err)
+		err = share_names(d, &code, known);
+	if (!err)
+		err = read_variables(d, &code, known);
+	prb_py_code_deinit(&code);
+	PRB_TRY(err);
+	return d->options->no_modules ? NULL : read_module(d, raw, &known->module);
+}
+
+static struct prb_error *look_up(struct prb_decoder *d, const struct prb_py_frame *raw,
+				 struct known_code **ret)
+{
+	size_t number;
+
+	if (!prb_number_map_get(&d->numbers, raw->code, &number)) {
+		struct known_code *known = prb_vec_push(&d->codes);
+
+		number = d->codes.count - 1;
+		if (!known || !prb_number_map_put(&d->numbers, raw->code, number))
+			return prb_error_nomem();
+		known->address = raw->code;
+		PRB_TRY(read_code(d, raw, known));
+	}
+	*ret = &d->codes.items[number];
+	return NULL;
+}
+
+/* Recursion and threads that do the same stand at the same position. */
+static struct prb_error *locate(struct prb_decoder *d, const struct prb_py_frame *raw,
+				int64_t position, struct known_code *known)
+{
+	if (known->located && known->position == position)
+		return NULL;
+	known->located = false;
+	PRB_TRY(prb_python_location(d->py, d->mem, raw, &known->location));
+	known->position = position;
+	known->located = true;
+	return NULL;
+}
+
+static struct prb_error *decode_position(struct prb_decoder *d, const struct prb_py_frame *raw,
+					 struct known_code *known, struct prb_dump_frame *frame)
+{
+	int64_t position;
+
+	PRB_TRY(prb_python_position(d->py, d->mem, raw, &position));
+	PRB_TRY(locate(d, raw, position, known));
+	frame->ip = position < 0 ? 0 : (uint64_t)position;
+	frame->line = known->location.line;
+	frame->end_line = known->location.end_line;
+	frame->col = known->location.col;
+	frame->end_col = known->location.end_col;
+	return NULL;
+}
+
+static struct prb_error *decode_frame(struct prb_decoder *d, const struct prb_py_frame *raw,
+				      struct prb_dump_frame *frame)
+{
+	struct known_code *known;
+
+	frame->kind = PRB_FRAME_PYTHON;
+	frame->line = frame->end_line = frame->col = frame->end_col = -1;
+	PRB_TRY(look_up(d, raw, &known));
+	if (known->error)
+		return prb_str_copy(known->error, &frame->error);
+	frame->func = known->name;
+	frame->qualname = known->qualname;
+	frame->file = known->file;
+	frame->module = known->module;
+	PRB_TRY(prb_decode_keep_error(decode_position(d, raw, known, frame), &frame->error));
+	if (!d->locals)
+		return NULL;
+	if (known->variables_error)
+		return frame->error ? NULL : prb_str_copy(known->variables_error, &frame->error);
+	return prb_local_decode(d->locals, raw, &known->variables, frame);
+}
+
+struct prb_error *prb_decode_frames(struct prb_decoder *decoder, const struct prb_py_frames *frames,
+				    struct prb_dump_thread *thread)
+{
+	const struct prb_py_frame *raw;
+	unsigned limit = decoder->options->max_frames;
+
+	prb_vec_each (raw, &frames->list) {
+		if (raw->hidden)
+			continue;
+		if (limit && thread->frames.count >= limit)
+			break;
+
+		struct prb_dump_frame *frame = prb_vec_push(&thread->frames);
+		if (!frame)
+			return prb_error_nomem();
+		PRB_TRY(decode_frame(decoder, raw, frame));
+	}
+	return NULL;
+}
+
+void prb_dump_frame_deinit(struct prb_dump_frame *frame)
+{
+	struct prb_dump_local *local;
+
+	prb_vec_each (local, &frame->locals)
+		free(local->value);
+	prb_vec_free(&frame->locals);
+	free(frame->source);
+	free(frame->error);
+}
+
+void prb_dump_frames_clear(struct prb_dump_thread *thread)
+{
+	struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		prb_dump_frame_deinit(frame);
+	prb_vec_free(&thread->frames);
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/describe.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "target/core/core.h"
+#include "proc/signal_text.h"
+#include "proc/text.h"
+#include "target/snapshot/snapshot.h"
+#include "dump/decode.h"
+
+/* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
+static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
+
+pid_t prb_describe_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
+			  uint32_t *ret_offset)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(pthread_tid_offsets); i++) {
+		uint32_t tid;
+		prb_auto_error struct prb_error *err =
+			prb_mem_read_u32(mem, pthread + pthread_tid_offsets[i], &tid);
+
+		if (!err && tid && tid < INT32_MAX && prb_tasks_find_inner(tasks, (pid_t)tid)) {
+			*ret_offset = pthread_tid_offsets[i];
+			return (pid_t)tid;
+		}
+	}
+	return 0;
+}
+
+pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread)
+{
+	uint32_t ignored;
+
+	return prb_describe_tid_at(mem, tasks, pthread, &ignored);
+}
+
+/* A thread asleep in a system call shows its pc and sp without being stopped. */
+static void take_registers(struct prb_capture *c, struct prb_capture_thread *thread,
+			   const struct prb_task *task)
+{
+	if (!c->native || !task->pc || !task->sp || c->target->kind != PRB_TARGET_PROCESS)
+		return;
+	/* Its debugger has told all of them. */
+	if (c->target->held && thread->regs.known)
+		return;
+	thread->regs = (struct prb_regs){.machine = c->target->machine, .pc = task->pc};
+	prb_regs_set(&thread->regs, prb_regs_sp(c->target->machine), task->sp);
+	prb_target_note_registers(c->target, task->tid, &thread->regs);
+}
+
+static struct prb_error *set_wait(struct prb_capture *c, struct prb_capture_thread *thread,
+				  const struct prb_wait *wait)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+	thread->futex = wait->futex;
+	free(out->waits_for);
+	out->waits_for = NULL;
+	if (!wait->call && !wait->what)
+		return NULL;
+	out->waits_for = wait->call && wait->what ? prb_format("%s: %s", wait->call, wait->what)
+						  : strdup(wait->call ? wait->call : wait->what);
+	return out->waits_for ? NULL : prb_error_nomem();
+}
+
+/* As prb_task_read_call() wants it: a thread outside of any system call. */
+static struct prb_task no_call(const struct prb_task_watch *task)
+{
+	return (struct prb_task){.tid = task->tid, .state = task->state, .syscall = -1};
+}
+
+struct prb_error *prb_describe_read_call(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	thread->call = no_call(thread->task);
+	PRB_TRY(prb_task_read_call(c->target, &thread->call));
+	take_registers(c, thread, &thread->call);
+	return NULL;
+}
+
+struct prb_error *prb_describe_wait(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_mem *mem)
+{
+	struct prb_wait wait;
+
+	if (c->options->no_waits || !thread->task)
+		return NULL;
+	PRB_TRY(prb_wait_describe(c->waits, mem, &thread->call, &wait));
+
+	struct prb_error *err = set_wait(c, thread, &wait);
+	prb_wait_deinit(&wait);
+	return err;
+}
+
+static bool same_call(const struct prb_task *a, const struct prb_task *b)
+{
+	return a->state == b->state && a->in_syscall == b->in_syscall && a->syscall == b->syscall &&
+	       a->sp == b->sp && !memcmp(a->args, b->args, sizeof(a->args));
+}
+
+struct prb_error *prb_describe_moment(struct prb_capture *c, struct prb_capture_thread *thread,
+				      const struct prb_stop *stop)
+{
+	struct prb_task before = thread->call;
+
+	if (!thread->task)
+		return NULL;
+	/* One that SIGSTOP has stopped stays so. */
+	if (stop && !stop->group_stop)
+		thread->task->state = prb_stop_slept(stop) ? 'S' : 'R';
+	thread->call = no_call(thread->task);
+	if (c->options->no_waits)
+		return NULL;
+	PRB_TRY(prb_task_read_call(c->target, &thread->call));
+	/* Some kernels show no call of a thread that stands. */
+	if (stop && !thread->call.in_syscall)
+		prb_stop_call(stop, &thread->call);
+	return same_call(&thread->call, &before) ? NULL
+						 : prb_describe_wait(c, thread, c->target->mem);
+}
+
+static bool is_within(uint64_t address, uint64_t start, size_t size)
+{
+	return start && address >= start && address - start < size;
+}
+
+/* A thread that sleeps on the GIL's own condition or mutex waits for the GIL. */
+static bool waits_for_gil(const struct prb_capture_thread *thread)
+{
+	const struct prb_python *py = thread->py;
+	const struct prb_layout *l = &py->layout;
+
+	if (is_within(thread->futex, py->gil_cond, sizeof(pthread_cond_t)) ||
+	    is_within(thread->futex, py->gil_mutex, sizeof(pthread_mutex_t)))
+		return true;
+	return thread->futex && thread->state.gil && l->gil_size > 0 &&
+	       thread->futex >= thread->state.gil &&
+	       thread->futex < thread->state.gil + (uint64_t)l->gil_size;
+}
+
+static const char *const read_names[] = {"idle", "stopped", "unstable"};
+
+/* Several states may have no thread: then the state itself tells them apart. */
+static void name_fact(struct prb_str *key, const char *what,
+		      const struct prb_capture_thread *thread, const struct prb_dump_thread *out)
+{
+	if (thread->task)
+		prb_str_printf(key, "%s:%d:%lld", what, out->tid, (long long)out->interpreter);
+	else
+		prb_str_printf(key, "%s:state:%llx", what,
+			       (unsigned long long)thread->state.address);
+}
+
+/* For a snapshot: how the thread was read; and the frames that agreed, which no memory shows. */
+static void remember(struct prb_capture *c, const struct prb_capture_thread *thread)
+{
+	const struct prb_dump_thread *out = prb_capture_out(c, thread);
+	prb_auto_str struct prb_str key = {}, value = {};
+
+	if (!c->target->recorder)
+		return;
+	char state = thread->task ? thread->task->state : 0;
+
+	name_fact(&key, "read", thread, out);
+	prb_str_printf(&value, "%s %c %.3f", read_names[out->read], state ? state : '?',
+		       out->pause_us);
+	if (out->read == PRB_READ_UNSTABLE) {
+		const struct prb_py_frame *f;
+
+		prb_str_printf(&value, " %zu", thread->frames.list.count);
+		prb_vec_each (f, &thread->frames.list)
+			prb_str_printf(&value, " %llx %llx %llx %d %d %d %d",
+				       (unsigned long long)f->address, (unsigned long long)f->code,
+				       (unsigned long long)f->position, f->owner, f->entry, f->shim,
+				       f->hidden);
+	}
+	prb_target_remember(c->target, prb_str_text(&key), prb_str_text(&value), value.length);
+	prb_str_truncate(&key, 0);
+	name_fact(&key, "switched", thread, out);
+	if (thread->doubt == PRB_NATIVE_SWITCHED)
+		prb_target_remember(c->target, prb_str_text(&key), "yes", strlen("yes"));
+	prb_str_truncate(&key, 0);
+	name_fact(&key, "error", thread, out);
+	if (out->error)
+		prb_target_remember(c->target, prb_str_text(&key), out->error, strlen(out->error));
+}
+
+static struct prb_error *recall_frames(const char *text, struct prb_py_frames *frames)
+{
+	unsigned long long address, code, position;
+	int owner, entry, shim, hidden, used;
+	size_t count;
+
+	if (sscanf(text, "%zu%n", &count, &used) < 1)
+		return NULL;
+	for (text += used; count-- && sscanf(text, "%llx %llx %llx %d %d %d %d%n", &address, &code,
+					     &position, &owner, &entry, &shim, &hidden, &used) == 7;
+	     text += used) {
+		struct prb_py_frame *frame = prb_vec_push(&frames->list);
+
+		if (!frame)
+			return prb_error_nomem();
+		*frame = (struct prb_py_frame){address, code, position, (int8_t)owner,
+					       entry,	shim, hidden};
+	}
+	return NULL;
+}
+
+struct prb_error *prb_describe_recall(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	prb_auto_str struct prb_str key = {}, value = {}, switched = {};
+	char kind[16], state;
+	double pause;
+	int used;
+
+	name_fact(&key, "read", thread, out);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &value) ||
+	    sscanf(prb_str_text(&value), "%15s %c %lf%n", kind, &state, &pause, &used) != 3)
+		return NULL;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(read_names); i++)
+		if (!strcmp(kind, read_names[i]))
+			out->read = (enum prb_read_kind)i;
+	if (thread->task)
+		thread->task->state = state == '?' ? 0 : state;
+	out->pause_us = pause;
+	thread->recorded = true;
+	prb_str_truncate(&key, 0);
+	name_fact(&key, "switched", thread, out);
+	if (prb_target_recall(c->target, prb_str_text(&key), &switched))
+		thread->doubt = PRB_NATIVE_SWITCHED;
+	if (out->read == PRB_READ_UNSTABLE)
+		return recall_frames(prb_str_text(&value) + used, &thread->frames);
+	return NULL;
+}
+
+/* What went wrong when it was read, which replay cannot know. */
+static struct prb_error *recall_error(struct prb_capture *c,
+				      const struct prb_capture_thread *thread,
+				      struct prb_dump_thread *out)
+{
+	prb_auto_str struct prb_str key = {}, error = {};
+
+	name_fact(&key, "error", thread, out);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &error))
+		return NULL;
+	return prb_str_copy(prb_str_text(&error), &out->error);
+}
+
+struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_thread *thread)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+	out->state = thread->task ? prb_state_name(thread->task->state) : "threadless";
+	if (thread->py && !out->gil && waits_for_gil(thread))
+		out->gil = "waits";
+	remember(c, thread);
+	if (thread->recorded)
+		PRB_TRY(recall_error(c, thread, out));
+	return prb_str_copy(thread->task ? thread->task->name : NULL, &out->os_name);
+}
+
+static struct prb_dump_thread *find_pthread(struct prb_capture *c, struct prb_python *py,
+					    uint64_t interp, uint64_t pthread)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &c->threads)
+		if (thread->py == py && thread->state.interp == interp && thread->self == pthread &&
+		    pthread)
+			return prb_capture_out(c, thread);
+	return NULL;
+}
+
+struct nameless {
+	struct prb_capture *capture;
+	struct prb_python *py;
+	uint64_t interp;
+};
+
+static bool has_no_name(void *context, uint64_t pthread)
+{
+	const struct nameless *n = context;
+	const struct prb_dump_thread *out = find_pthread(n->capture, n->py, n->interp, pthread);
+
+	return out && !out->name;
+}
+
+static struct prb_error *name_threads(struct prb_capture *c, struct prb_python *py,
+				      struct prb_view *view, uint64_t interp)
+{
+	struct nameless nameless = {c, py, interp};
+	struct prb_py_thread_names names;
+	struct prb_py_thread_name *name;
+	struct prb_error *err =
+		prb_python_thread_names(py, view, interp, has_no_name, &nameless, &names);
+
+	/* threading's own table may be in the middle of a change: then threads have no names. */
+	if (err) {
+		if (err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+		return NULL;
+	}
+	prb_vec_each (name, &names.list) {
+		struct prb_dump_thread *out = find_pthread(c, py, interp, name->pthread);
+
+		if (!err && out)
+			err = prb_str_copy(name->name, &out->name);
+	}
+	prb_py_thread_names_deinit(&names);
+	return err;
+}
+
+/* The names of one interpreter's threads; *nameless counts those that got none. */
+static struct prb_error *name_interp(struct prb_capture *c, struct prb_python *py,
+				     struct prb_view *view, uint64_t interp, size_t *nameless)
+{
+	struct prb_capture_thread *thread;
+
+	*nameless = 0;
+	PRB_TRY(name_threads(c, py, view, interp));
+	prb_vec_each (thread, &c->threads)
+		*nameless += thread->py == py && thread->state.interp == interp &&
+			     !prb_capture_out(c, thread)->name;
+	return NULL;
+}
+
+/* The target runs on while its table of names is read, so a name that is missing is looked for
+ * again, a few times; threads that C code made have none. */
+static struct prb_error *name_again(struct prb_capture *c, struct prb_python *py, uint64_t interp)
+{
+	enum { ATTEMPTS = 3 };
+	struct prb_view *view;
+	struct prb_error *err;
+	size_t nameless = 1;
+
+	PRB_TRY(prb_view_create(c->target->mem, &view));
+	for (int attempt = 0; attempt < ATTEMPTS && nameless; attempt++) {
+		prb_view_new_epoch(view);
+		err = name_interp(c, py, view, interp, &nameless);
+		if (err)
+			break;
+	}
+	prb_view_destroy(view);
+	return err;
+}
+
+static bool is_same(void *context, uint64_t pthread)
+{
+	return *(const uint64_t *)context == pthread;
+}
+
+struct prb_error *prb_describe_name(struct prb_python *py, struct prb_view *view, uint64_t interp,
+				    uint64_t pthread, char **ret)
+{
+	struct prb_py_thread_names names;
+	struct prb_error *err =
+		prb_python_thread_names(py, view, interp, is_same, &pthread, &names);
+
+	*ret = NULL;
+	if (err && err->code != PRB_ERROR_NOMEM) {
+		prb_error_destroy(err);
+		return NULL;
+	}
+	PRB_TRY(err);
+	if (names.list.count)
+		*ret = prb_steal(&names.list.items[0].name);
+	prb_py_thread_names_deinit(&names);
+	return NULL;
+}
+
+/* A snapshot keeps the names, whichever look at the table found them. */
+static void remember_name(struct prb_capture *c, const struct prb_dump_thread *out)
+{
+	prb_auto_str struct prb_str key = {};
+
+	if (!c->target->recorder || !out->name)
+		return;
+	prb_str_printf(&key, "name:%d:%lld", out->tid, (long long)out->interpreter);
+	prb_target_remember(c->target, prb_str_text(&key), out->name, strlen(out->name));
+}
+
+static struct prb_error *recall_name(struct prb_capture *c, struct prb_dump_thread *out)
+{
+	prb_auto_str struct prb_str key = {}, name = {};
+
+	prb_str_printf(&key, "name:%d:%lld", out->tid, (long long)out->interpreter);
+	if (!prb_target_recall(c->target, prb_str_text(&key), &name))
+		return NULL;
+	return prb_str_copy(prb_str_text(&name), &out->name);
+}
+
+struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *py,
+				     struct prb_view *view)
+{
+	struct prb_capture_thread *thread;
+	uint64_t done = 0;
+
+	prb_vec_each (thread, &c->threads) {
+		size_t nameless;
+
+		if (thread->py != py || thread->state.interp == done)
+			continue;
+		done = thread->state.interp;
+		PRB_TRY(name_interp(c, py, view, done, &nameless));
+		if (nameless && c->target->kind == PRB_TARGET_PROCESS)
+			PRB_TRY(name_again(c, py, done));
+	}
+	prb_vec_each (thread, &c->threads) {
+		if (thread->py != py)
+			continue;
+		PRB_TRY(recall_name(c, prb_capture_out(c, thread)));
+		remember_name(c, prb_capture_out(c, thread));
+	}
+	return NULL;
+}
+
+static struct prb_error *split_argv(const struct prb_str *cmdline, struct prb_dump *dump)
+{
+	for (size_t at = 0; at < cmdline->length;) {
+		char **slot = prb_vec_push(&dump->argv);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = strdup(cmdline->data + at);
+		if (!*slot)
+			return prb_error_nomem();
+		at += strlen(cmdline->data + at) + 1;
+	}
+	return NULL;
+}
+
+static struct prb_error *describe_command(struct prb_capture *c)
+{
+	prb_auto_str struct prb_str exe = {}, cmdline = {};
+
+	prb_error_destroy(prb_target_read_link(c->target, &exe, "exe"));
+	PRB_TRY(prb_str_copy(prb_str_text(&exe), &c->dump->exe));
+	prb_error_destroy(prb_target_read_file(c->target, &cmdline, "cmdline"));
+	return split_argv(&cmdline, c->dump);
+}
+
+/* A snapshot of a core has it as it was noted: number, thread, si_code, sender, address. */
+static bool recall_death(struct prb_target *target, struct prb_core_info *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	unsigned long long address;
+	int told, fault;
+
+	if (!prb_target_recall(target, "death", &text) ||
+	    sscanf(prb_str_text(&text), "%d %d %d %d %d %d %llx", &ret->signal, &ret->signal_tid,
+		   &told, &ret->signal_code, &ret->signal_sender, &fault, &address) != 7)
+		return false;
+	ret->signal_told = told != 0;
+	ret->fault_told = fault != 0;
+	ret->fault_address = address;
+	return ret->signal > 0 && ret->signal_tid >= 0 && ret->signal_sender >= 0;
+}
+
+static void remember_death(struct prb_target *target, const struct prb_core_info *info)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!target->recorder)
+		return;
+	prb_str_printf(&text, "%d %d %d %d %d %d %llx", info->signal, info->signal_tid,
+		       info->signal_told, info->signal_code, info->signal_sender, info->fault_told,
+		       (unsigned long long)info->fault_address);
+	prb_target_remember(target, "death", prb_str_text(&text), text.length);
+}
+
+struct prb_dump_death prb_dump_death(struct prb_target *target)
+{
+	const struct prb_core_info *core = prb_core_info(target);
+	struct prb_core_info recalled = {};
+	struct prb_dump_death ret = {};
+
+	if (core && core->signal)
+		remember_death(target, core);
+	else if (target->kind == PRB_TARGET_SNAPSHOT && recall_death(target, &recalled))
+		core = &recalled;
+	if (!core || !core->signal)
+		return ret;
+	ret.signal = core->signal;
+	ret.tid = core->signal_tid;
+	if (!core->signal_told)
+		return ret;
+	ret.code = prb_signal_code_name(core->signal, core->signal_code);
+	ret.why = prb_signal_code_text(core->signal, core->signal_code);
+	ret.has_address = core->fault_told;
+	ret.address = core->fault_address;
+	ret.sender = core->signal_sender;
+	return ret;
+}
+
+struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons *pythons)
+{
+	struct prb_dump *dump = c->dump;
+	const struct prb_python *py = pythons->list.items[0];
+
+	dump->kind = c->target->kind;
+	dump->pid = c->target->pid;
+	dump->timestamp = c->target->time;
+	dump->death = prb_dump_death(c->target);
+	if (!c->options->no_command)
+		PRB_TRY(describe_command(c));
+	dump->free_threaded = py->layout.free_threaded;
+	dump->debug_build = py->layout.debug_build;
+	dump->gil_known = !py->layout.free_threaded &&
+			  (py->layout.behaviour->gil != PRB_GIL_STATICS || py->tstate_current);
+	dump->layout = py->layout.source;
+	PRB_TRY(prb_str_copy(py->version, &dump->python_version));
+	return prb_str_copy(prb_module_build_id(py->module), &dump->build_id);
+}

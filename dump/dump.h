@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A dump: what all threads of a target are doing, read as exactly as can be.
+ *
+ * Made by prb_dump_create() from any target. Of a live process, threads that sleep are read
+ * without being stopped, and proven not to have run meanwhile; a thread on a processor is stopped
+ * for the time of one bulk copy. Everything is decoded after it runs again.
+ *
+ * A dump is plain data, owned by itself, independent of the target once made: renderers (text,
+ * JSON, SQL) only read it. Strings are UTF-8, NULL where unknown.
+ */
+#ifndef PRB_DUMP_DUMP_H
+#define PRB_DUMP_DUMP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "python/python.h"
+#include "target/target.h"
+
+enum prb_dump_mode {
+	PRB_DUMP_DEFAULT,     /**< stop only who runs */
+	PRB_DUMP_NONBLOCKING, /**< no ptrace: running threads are read until outer frames agree */
+	PRB_DUMP_FREEZE,      /**< all threads stopped at one instant */
+};
+
+struct prb_dump;
+
+struct prb_dump_options {
+	enum prb_dump_mode mode;
+	bool locals, native, source;
+	bool main_only;	 /**< only the main thread */
+	bool no_waits;	 /**< what threads wait for, also for the GIL, is not wanted */
+	bool no_modules; /**< those of Python frames are not wanted; where reads are requests */
+	bool no_command; /**< exe and argv are not wanted */
+	pid_t tid;	 /**< only this thread; 0: all */
+	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:
+	 * native frames need all Python frames, and what a lock is takes some. */
+	unsigned max_frames;
+	/** Sets wanted[i] for each of dump->threads, all else of which is known, whose idle_seconds
+	 * is wanted: asking the kernel takes longer than reading a stack. NULL: all. */
+	struct prb_error *(*want_idle)(const struct prb_dump *dump, bool *wanted);
+};
+
+enum prb_frame_kind { PRB_FRAME_PYTHON, PRB_FRAME_NATIVE, PRB_FRAME_INLINE };
+
+struct prb_dump_local {
+	const char *name, *type; /**< the dump's; type NULL if unbound */
+	char *value;		 /**< repr, or NULL if unbound */
+	enum prb_local_kind kind;
+};
+
+struct prb_dump_frame {
+	enum prb_frame_kind kind;
+	const char *func, *qualname, *file; /**< the dump's: frames share them */
+	const char *module;		    /**< the same; Python module name, or path of the ELF */
+	int32_t line, end_line, col, end_col; /**< -1: None, as in struct prb_py_location */
+	uint64_t ip;			      /**< native pc; for Python frames the bytecode
+						   position in bytes */
+	uint64_t offset;		      /**< the native pc as an address in the file of its
+						   module, as debuggers take it; 0 if unknown */
+	char *source;			      /**< text of the line(s) if asked for */
+	char *error;			      /**< why a part of this frame could not be read */
+	PRB_VEC(struct prb_dump_local) locals;
+};
+
+enum prb_read_kind {
+	PRB_READ_IDLE,	   /**< slept the whole time it was read: exact */
+	PRB_READ_STOPPED,  /**< stopped for the copy: exact */
+	PRB_READ_UNSTABLE, /**< ran while it was read: only outer frames that all reads agree on */
+};
+
+struct prb_dump_thread {
+	pid_t tid;	  /**< as we see it; for a core as it was; 0: no thread uses this state */
+	const char *note; /**< why there is no tid; static; else NULL */
+	uint64_t ident;	  /**< Python's name of it, pthread_self(); 0 if Python has none */
+	char *name;	  /**< from threading; NULL if it has none */
+	char *os_name;	  /**< comm */
+	int64_t interpreter; /**< id; -1 for threads that no interpreter knows */
+	const char *state;   /**< "running", "idle", "uninterruptible", "stopped", "traced",
+				  "zombie", "threadless", "unknown"; static */
+	double idle_seconds; /**< how long it has slept; < 0 if unknown or not wanted */
+	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
+	const char *gil;     /**< "holds", "waits", or NULL; static */
+	bool gc;	     /**< collecting garbage */
+	bool ended;	     /**< it is no more: `error` says so */
+	enum prb_read_kind read;
+	double pause_us;		       /**< how long we stopped it */
+	char *error;			       /**< why there are no (more) frames, or NULL */
+	PRB_VEC(struct prb_dump_frame) frames; /**< innermost first */
+};
+
+/** What ended the process that a core is of. */
+struct prb_dump_death {
+	int signal;	  /**< 0: nothing did, or it is not known */
+	pid_t tid;	  /**< thread that it hit */
+	const char *code; /**< name of its si_code, "SEGV_MAPERR"; static; NULL if unknown */
+	const char *why;  /**< the same for people, "not mapped"; static; NULL if there is none */
+	bool has_address;
+	uint64_t address;
+	pid_t sender; /**< process that sent it; 0 if none did, or it is not known */
+};
+
+struct prb_dump {
+	/* target */
+	enum prb_target_kind kind;
+	pid_t pid;
+	pid_t main_tid; /**< of the main thread; 0 if it is not among them */
+	char *exe;
+	PRB_VEC(char *) argv;
+	struct prb_dump_death death;
+	char *python_version; /**< NULL if no Python was found (native-only dumps) */
+	bool free_threaded, debug_build;
+	bool gil_known; /**< who holds the GIL could be found out; if nobody is told, it is free */
+	enum prb_layout_source layout;
+	char *build_id;
+
+	double timestamp; /**< seconds since the epoch */
+	double pause_us;  /**< sum over threads */
+	unsigned paused_threads;
+	PRB_VEC(struct prb_dump_thread) threads; /**< main thread first, then by tid */
+	PRB_VEC(char *) warnings;
+	struct prb_pool *pool; /**< holds the strings that frames share */
+};
+
+/** Of any target; all 0 if it is neither a core nor the snapshot of one. */
+struct prb_dump_death prb_dump_death(struct prb_target *target);
+
+struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
+				  struct prb_dump **ret) PRB_MUST_CHECK;
+void prb_dump_destroy(struct prb_dump *dump);
+
+#endif

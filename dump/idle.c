@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/idle.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proc/text.h"
+#include "target/snapshot/snapshot.h"
+#include "dump/cpu_clock.h"
+
+enum {
+	AGE_SLACK_MS = 100,  /* the kernel tells a thread's start in ticks */
+	TOLERATED_LOSS = 10, /* one part in so many */
+};
+
+/* When one thread last ran, by which CPU's clock. */
+struct last_run {
+	struct prb_dump_thread *thread;
+	double last; /* ms */
+	double age;  /* ms */
+	int cpu;
+};
+
+struct idle {
+	PRB_VEC(struct last_run) runs;
+	PRB_VEC(struct prb_cpu_clock) clocks; /* each CPU once */
+};
+
+static void idle_deinit(struct idle *idle)
+{
+	prb_vec_free(&idle->runs);
+	prb_vec_free(&idle->clocks);
+}
+
+static double recall(struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str text = {}, key = {};
+
+	prb_str_printf(&key, "idle:%d", tid);
+	return prb_target_recall(t, prb_str_text(&key), &text) ? strtod(prb_str_text(&text), NULL)
+							       : -1;
+}
+
+static void remember(struct prb_target *t, pid_t tid, double seconds)
+{
+	prb_auto_str struct prb_str text = {}, key = {};
+
+	if (!t->recorder || seconds < 0)
+		return;
+	prb_str_printf(&key, "idle:%d", tid);
+	prb_str_printf(&text, "%.6f", seconds);
+	prb_target_remember(t, prb_str_text(&key), prb_str_text(&text), text.length);
+}
+
+static double clock_ms(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* Not recorded: what a snapshot tells of the thread is from the time of its stack. */
+static int open_fact(struct prb_target *t, pid_t tid, const char *name)
+{
+	int fd = -1;
+	prb_auto_error struct prb_error *err =
+		prb_target_open_fact(t, &fd, "task/%d/%s", tid, name);
+
+	return err ? -1 : fd;
+}
+
+static bool read_text(int fd, char *text, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static bool read_last(int fd, double *ret)
+{
+	char text[4096];
+
+	return read_text(fd, text, sizeof(text)) && prb_cpu_clock_parse(text, ret);
+}
+
+/* False if it is not known. Its CPU is the right one if it has not run between the two looks. */
+static bool read_last_run(struct prb_target *t, pid_t tid, struct last_run *ret)
+{
+	prb_auto_close int sched = open_fact(t, tid, "sched"), stat = open_fact(t, tid, "stat");
+	int64_t numbers[PRB_STAT_NUMBERS];
+	char text[1024];
+	double again;
+
+	if (!read_last(sched, &ret->last) || !read_text(stat, text, sizeof(text)) ||
+	    !prb_stat_numbers(text, numbers) || !read_last(sched, &again) || again != ret->last)
+		return false;
+	ret->cpu = (int)numbers[PRB_STAT_PROCESSOR];
+	ret->age = clock_ms(CLOCK_BOOTTIME) -
+		   (double)numbers[PRB_STAT_START] * 1e3 / (double)sysconf(_SC_CLK_TCK);
+	return true;
+}
+
+static struct prb_cpu_clock *find_clock(struct idle *idle, int cpu)
+{
+	struct prb_cpu_clock *clock;
+
+	prb_vec_each (clock, &idle->clocks)
+		if (clock->cpu == cpu)
+			return clock;
+	return NULL;
+}
+
+static struct prb_error *note(struct idle *idle, struct prb_target *t,
+			      struct prb_dump_thread *thread)
+{
+	struct last_run *run, found = {.thread = thread};
+
+	if (!read_last_run(t, thread->tid, &found))
+		return NULL;
+	run = prb_vec_push(&idle->runs);
+	if (!run)
+		return prb_error_nomem();
+	*run = found;
+	if (find_clock(idle, found.cpu))
+		return NULL;
+
+	struct prb_cpu_clock *clock = prb_vec_push(&idle->clocks);
+	if (!clock)
+		return prb_error_nomem();
+	clock->cpu = found.cpu;
+	return NULL;
+}
+
+/* What the clock has lost while the thread slept is missing in the difference. How much that was is
+ * not known; at most all that it has lost since boot, and most likely its usual share. */
+double prb_idle_credible(double last, double now, double lost, double age, double uptime)
+{
+	double idle = now - last;
+
+	if (now <= 0 || last <= 0 || idle < 0 || idle > age + AGE_SLACK_MS)
+		return -1;
+	if (lost * TOLERATED_LOSS > idle && lost * TOLERATED_LOSS > uptime)
+		return -1;
+	return idle / 1e3;
+}
+
+static bool may_be_idle(const struct prb_dump_thread *thread)
+{
+	return thread->tid && strcmp(thread->state, "running") != 0 &&
+	       strcmp(thread->state, "unknown") != 0;
+}
+
+struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, const bool *wanted)
+{
+	__attribute__((cleanup(idle_deinit))) struct idle idle = {};
+	bool live = t->kind == PRB_TARGET_PROCESS;
+	struct last_run *run;
+
+	for (size_t i = 0; i < dump->threads.count; i++) {
+		struct prb_dump_thread *thread = &dump->threads.items[i];
+
+		if ((wanted && !wanted[i]) || !may_be_idle(thread))
+			continue;
+		if (live)
+			PRB_TRY(note(&idle, t, thread));
+		else
+			thread->idle_seconds = recall(t, thread->tid);
+	}
+	if (!idle.runs.count)
+		return NULL;
+	prb_cpu_clocks_read(idle.clocks.items, idle.clocks.count);
+	prb_vec_each (run, &idle.runs) {
+		const struct prb_cpu_clock *clock = find_clock(&idle, run->cpu);
+
+		run->thread->idle_seconds = prb_idle_credible(run->last, clock->now, clock->lost,
+							      run->age, clock_ms(CLOCK_MONOTONIC));
+		remember(t, run->thread->tid, run->thread->idle_seconds);
+	}
+	return NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Native frames of a thread, merged with its Python frames.
+ */
+#ifndef PRB_DUMP_NATIVE_H
+#define PRB_DUMP_NATIVE_H
+
+#include "base/error.h"
+#include "python/python.h"
+#include "target/mem/mem.h"
+#include "target/regs.h"
+#include "dump/dump.h"
+
+struct prb_native;
+
+/** Up to 3.11 it can be in doubt which loop has the innermost Python frames. */
+enum prb_native_doubt {
+	PRB_NATIVE_SURE,
+	PRB_NATIVE_BARE_LOOP, /**< the thread seems to enter or leave a loop at this moment */
+	PRB_NATIVE_SWITCHED,  /**< it was so at several moments: its Python stack is switched */
+};
+
+/** Borrows both; @p pool holds the names of frames. */
+struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool,
+				    struct prb_native **ret) PRB_MUST_CHECK;
+void prb_native_destroy(struct prb_native *native);
+
+/**
+ * Unwinds from @p regs through @p mem, resolves every pc and puts the native frames around the
+ * Python frames that thread->frames already holds (made from @p frames, in the same order, without
+ * hidden ones; @p py is theirs, NULL if the thread has none). Where the walk ends early,
+ * thread->error says why. @p doubt: what is known of the thread; set anew unless it is
+ * PRB_NATIVE_SWITCHED.
+ */
+struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python *py,
+				   struct prb_mem *mem, const struct prb_regs *regs,
+				   const struct prb_py_frames *frames, enum prb_native_doubt *doubt,
+				   struct prb_dump_thread *thread) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/owner.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "target/task.h"
+#include "dump/describe.h"
+#include "dump/owner_private.h"
+
+enum {
+	GLIBC_FIRST_BLOCK = 0x40, /* specific_1stblock, from `tid` */
+	GLIBC_BLOCKS = 0x240,	  /* specific, from `tid` */
+	GLIBC_BLOCK_KEYS = 32,
+	GLIBC_KEY_SIZE = 16,
+	MUSL_TSD = 0x50, /* tsd, from `tid` */
+	MUSL_KEYS = 128,
+	MAX_KEYS = 1024,
+	STATIC_TLS = 4096,	 /* bytes of thread-local variables that are looked through */
+	SCAN_LENGTH = 256 << 10, /* bytes of a C stack that are looked through */
+	SCAN_FRAMES = 4,
+};
+
+static const char *const reasons[] = {
+	"no thread uses it now",
+	"another thread has made it, and this Python does not note which thread runs it",
+	"its thread has ended, and the process goes on without it",
+};
+
+#define FACT "runs:%llx" /* with the address of the state */
+
+struct search {
+	struct prb_owners *owners;
+	struct prb_python *py;
+	struct prb_view *view;
+	struct prb_mem *mem;
+	struct prb_py_threads *states;
+	struct prb_owner *ret;
+	int64_t key; /* autoTSSkey; -1 if it is not known or not used */
+	size_t proven;
+};
+
+/* Memory that cannot be read, or makes no sense, tells nothing. */
+static struct prb_error *tolerate(struct prb_error *err)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+void prb_owners_deinit(struct prb_owners *owners)
+{
+	prb_vec_free(&owners->known);
+}
+
+struct prb_error *prb_owner_descriptor(struct prb_owners *o, struct prb_mem *mem, uint64_t self,
+				       struct prb_descriptor **ret)
+{
+	struct prb_descriptor *d;
+	struct prb_task_watch *task;
+	uint32_t offset;
+	pid_t tid;
+
+	*ret = NULL;
+	prb_vec_each (d, &o->known)
+		if (d->self == self) {
+			*ret = d;
+			return NULL;
+		}
+	tid = prb_describe_tid_at(mem, o->tasks, self, &offset);
+	task = tid ? prb_tasks_find_inner(o->tasks, tid) : NULL;
+	if (!task || prb_task_has_ended(task))
+		return NULL;
+	d = prb_vec_push(&o->known);
+	if (!d)
+		return prb_error_nomem();
+	*d = (struct prb_descriptor){.self = self, .tid_offset = offset, .task = task};
+	*ret = d;
+	return NULL;
+}
+
+/* The key, if the runtime says that it has made it. */
+static struct prb_error *read_key(struct search *s)
+{
+	const struct prb_layout *l = &s->py->layout;
+	uint64_t at = 0;
+	uint32_t key, made = 1;
+
+	s->key = -1;
+	if (s->py->runtime && l->runtime_auto_key > 4)
+		at = s->py->runtime + (uint64_t)l->runtime_auto_key;
+	else if (!s->py->runtime)
+		at = s->py->auto_key;
+	if (!at)
+		return NULL;
+	if (s->py->runtime) /* Py_tss_t: _is_initialized and _key */
+		PRB_TRY(prb_mem_read_u32(s->mem, at - sizeof(made), &made));
+	PRB_TRY(prb_mem_read_u32(s->mem, at, &key));
+	if (made == 1 && key < MAX_KEYS)
+		s->key = key;
+	return NULL;
+}
+
+/* Where a thread keeps the value of a key; *ret is 0 if it has none. */
+static struct prb_error *find_slot(struct search *s, const struct prb_descriptor *d, uint64_t *ret)
+{
+	uint64_t tid = d->self + d->tid_offset, key = (uint64_t)s->key, block;
+
+	*ret = 0;
+	if (prb_owner_is_musl(d)) {
+		PRB_TRY(prb_mem_read_u64(s->mem, tid + MUSL_TSD, &block));
+		if (block && key < MUSL_KEYS)
+			*ret = block + key * sizeof(uint64_t);
+		return NULL;
+	}
+	if (key < GLIBC_BLOCK_KEYS)
+		block = tid + GLIBC_FIRST_BLOCK;
+	else
+		PRB_TRY(prb_mem_read_u64(
+			s->mem, tid + GLIBC_BLOCKS + key / GLIBC_BLOCK_KEYS * sizeof(uint64_t),
+			&block));
+	if (block) /* struct pthread_key_data: seq and data */
+		*ret = block + key % GLIBC_BLOCK_KEYS * GLIBC_KEY_SIZE + sizeof(uint64_t);
+	return NULL;
+}
+
+/* The variables lie directly below the descriptor (x86_64), or above the thread pointer. */
+static struct prb_error *find_variable(struct search *s, const struct prb_descriptor *d,
+				       uint64_t state, uint64_t *ret)
+{
+	uint64_t words[STATIC_TLS / sizeof(uint64_t)];
+	uint64_t start = s->owners->target->machine == EM_X86_64 ? d->self - sizeof(words)
+								 : d->self + d->tid_offset;
+
+	*ret = 0;
+	PRB_TRY(prb_mem_read(s->mem, start, words, sizeof(words)));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(words); i++)
+		if (words[i] == state) {
+			*ret = start + i * sizeof(uint64_t);
+			return NULL;
+		}
+	return NULL;
+}
+
+/* Where the thread keeps this very state; 0 if it does not. */
+static struct prb_error *find_kept(struct search *s, const struct prb_descriptor *d, uint64_t state,
+				   uint64_t *ret)
+{
+	struct prb_error *err;
+	uint64_t value = 0;
+
+	*ret = 0;
+	if (s->py->layout.behaviour->state_in_variable)
+		return tolerate(find_variable(s, d, state, ret));
+	if (s->key < 0)
+		return NULL;
+	err = find_slot(s, d, ret);
+	if (!err && *ret)
+		err = prb_mem_read_u64(s->mem, *ret, &value);
+	if (err || value != state)
+		*ret = 0;
+	return tolerate(err);
+}
+
+static void settle(struct search *s, size_t index, const struct prb_descriptor *d, uint64_t kept_at)
+{
+	s->ret[index] = (struct prb_owner){.task = d->task, .self = d->self, .kept_at = kept_at};
+}
+
+/* The thread that made the state keeps it: true of nearly all. */
+static struct prb_error *ask_makers(struct search *s)
+{
+	s->proven = 0;
+	for (size_t i = 0; i < s->states->list.count; i++) {
+		const struct prb_py_thread *state = &s->states->list.items[i];
+		struct prb_descriptor *d;
+		uint64_t kept;
+
+		PRB_TRY(prb_owner_descriptor(s->owners, s->mem, state->pthread, &d));
+		if (!d)
+			continue;
+		PRB_TRY(find_kept(s, d, state->address, &kept));
+		if (kept)
+			settle(s, i, d, kept);
+		s->proven += kept != 0;
+	}
+	return NULL;
+}
+
+static struct prb_error *try_makers(void *context)
+{
+	struct search *s = context;
+
+	PRB_TRY(tolerate(read_key(s)));
+	return ask_makers(s);
+}
+
+static struct prb_error *ask_all(struct search *s, size_t index)
+{
+	const struct prb_descriptor *d;
+	uint64_t kept;
+
+	prb_vec_each (d, &s->owners->known) {
+		PRB_TRY(find_kept(s, d, s->states->list.items[index].address, &kept));
+		if (kept) {
+			settle(s, index, d, kept);
+			s->proven++;
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+/* A state that runs points into the C stack of its thread (3.10+); *ret is 0 if it does not. */
+static struct prb_error *find_stack_address(struct search *s, const struct prb_py_thread *state,
+					    const struct prb_py_frames *frames, uint64_t *ret)
+{
+	const struct prb_layout *l = &s->py->layout;
+	const struct prb_py_frame *frame;
+
+	*ret = 0;
+	if (l->thread_cframe != PRB_ABSENT) {
+		PRB_TRY(prb_mem_read_u64(s->mem, state->address + (uint64_t)l->thread_cframe, ret));
+		if (*ret - state->address < (uint64_t)l->thread_size)
+			*ret = 0; /* its own, which is there while it runs nothing */
+		return NULL;
+	}
+	if (l->behaviour->owner_interpreter < 0)
+		return NULL;
+	prb_vec_each (frame, &frames->list)
+		if (frame->shim) {
+			*ret = frame->address;
+			return NULL;
+		}
+	return NULL;
+}
+
+/* The stack pointer of a thread that sleeps, or does not move; 0 if it is not known. */
+static struct prb_error *read_sp(struct prb_target *t, const struct prb_task_watch *task,
+				 uint64_t *ret)
+{
+	struct prb_task call = {.tid = task->tid, .state = task->state, .syscall = -1};
+	struct prb_regs regs = {};
+	struct prb_error *err;
+
+	*ret = 0;
+	if (t->kind == PRB_TARGET_PROCESS && !t->held) {
+		if (task->state == 'R')
+			return NULL;
+		PRB_TRY(tolerate(prb_task_read_call(t, &call)));
+		*ret = call.sp;
+		return NULL;
+	}
+	err = prb_target_registers(t, task->tid, &regs);
+	if (!err && !prb_regs_get(&regs, prb_regs_sp(regs.machine), ret))
+		*ret = 0;
+	return tolerate(err);
+}
+
+/*
+ * Up to 3.9 each Python frame has a C frame of the eval loop, which keeps its address. Those of
+ * the innermost frames must all be there, in their order: stale words are not.
+ */
+static bool holds_frames(const uint64_t *words, size_t count, const struct prb_py_frames *frames)
+{
+	size_t wanted = PRB_MIN(frames->list.count, (size_t)SCAN_FRAMES), found = 0;
+
+	for (size_t i = 0; i < count && found < wanted; i++)
+		found += words[i] == frames->list.items[found].address;
+	return wanted && found == wanted;
+}
+
+static struct prb_error *scan_stacks(struct search *s, size_t index,
+				     const struct prb_py_frames *frames)
+{
+	prb_auto_free uint64_t *words = malloc(SCAN_LENGTH);
+	const struct prb_descriptor *d;
+
+	if (!words)
+		return prb_error_nomem();
+	prb_vec_each (d, &s->owners->known) {
+		const struct prb_map *map;
+		struct prb_error *err;
+		uint64_t sp, length;
+
+		PRB_TRY(read_sp(s->owners->target, d->task, &sp));
+		map = sp ? prb_maps_find(&s->owners->target->maps, sp) : NULL;
+		if (!map)
+			continue;
+		sp = (sp + sizeof(*words) - 1) & ~(uint64_t)(sizeof(*words) - 1);
+		length = PRB_MIN(map->end - sp, (uint64_t)SCAN_LENGTH);
+		err = prb_mem_read(s->owners->target->mem, sp, words, length);
+		if (!err && holds_frames(words, length / sizeof(*words), frames)) {
+			settle(s, index, d, 0);
+			return NULL;
+		}
+		PRB_TRY(tolerate(err));
+	}
+	return NULL;
+}
+
+static size_t count_alive(const struct prb_tasks *tasks)
+{
+	const struct prb_task_watch *task;
+	size_t count = 0;
+
+	prb_vec_each (task, &tasks->list)
+		count += !prb_task_has_ended(task);
+	return count;
+}
+
+static bool is_first_stack(const struct search *s, uint64_t address)
+{
+	const struct prb_map *map = prb_maps_find(&s->owners->target->maps, address);
+
+	return map && map->path && !strcmp(map->path, "[stack]");
+}
+
+/* After a fork the first thread may have come from another stack than the first one. */
+static struct prb_error *find_first(struct search *s, const struct prb_py_thread *state,
+				    const struct prb_descriptor **ret)
+{
+	const struct prb_descriptor *d;
+
+	prb_vec_each (d, &s->owners->known) {
+		uint64_t sp;
+
+		if (d->task->tid != s->owners->target->pid)
+			continue;
+		PRB_TRY(read_sp(s->owners->target, d->task, &sp));
+		if (sp ? is_first_stack(s, sp) : d->self == state->pthread)
+			*ret = d;
+	}
+	return NULL;
+}
+
+/* The thread whose C stack holds this address. */
+static struct prb_error *find_by_stack(struct search *s, const struct prb_py_thread *state,
+				       uint64_t address, const struct prb_descriptor **ret)
+{
+	*ret = NULL;
+	if (!address)
+		return NULL;
+	if (is_first_stack(s, address))
+		return find_first(s, state, ret);
+	*ret = prb_owner_of_stack(s->owners, address);
+	return NULL;
+}
+
+/* The thread that the state itself names, or NULL. */
+static struct prb_task_watch *named_thread(struct search *s, const struct prb_py_thread *state)
+{
+	const struct prb_descriptor *d;
+
+	prb_vec_each (d, &s->owners->known)
+		if (d->self == state->pthread)
+			return d->task;
+	return state->tid ? prb_tasks_find_inner(s->owners->tasks, state->tid) : NULL;
+}
+
+/* No thread keeps it: what its frames tell. */
+static struct prb_error *ask_stacks(struct search *s, size_t index)
+{
+	const struct prb_py_thread *state = &s->states->list.items[index];
+	struct prb_owners *o = s->owners;
+	struct prb_owner *ret = &s->ret[index];
+	const struct prb_descriptor *d = NULL;
+	struct prb_py_frames frames;
+	uint64_t address = 0;
+	struct prb_error *err = tolerate(prb_python_frames(s->py, s->mem, state->address, &frames));
+	const struct prb_task_watch *named = named_thread(s, state);
+
+	ret->has_frames = frames.list.count != 0;
+	ret->orphan = !named;
+	if (!err)
+		err = tolerate(find_stack_address(s, state, &frames, &address));
+	if (!err)
+		err = find_by_stack(s, state, address, &d);
+	if (!d && ret->has_frames && count_alive(o->tasks) == 1 && o->known.count == 1 &&
+	    o->known.items[0].self == state->pthread)
+		d = o->known.items;
+	if (d)
+		settle(s, index, d, 0);
+	else if (!err && ret->has_frames && s->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME &&
+		 s->py->layout.thread_cframe == PRB_ABSENT)
+		err = scan_stacks(s, index, &frames);
+	/* Of a thread that has ended only the first one is still there, as a zombie. */
+	ret->reason = named && named->state == 'Z'
+			      ? reasons[2]
+			      : reasons[!address && !s->py->layout.behaviour->rebinds];
+	prb_py_frames_deinit(&frames);
+	return err;
+}
+
+/* The thread that the state itself names, if no other state of the interpreter names it too. */
+static struct prb_task_watch *hinted(struct search *s, size_t index)
+{
+	const struct prb_py_thread *state = &s->states->list.items[index], *other;
+	const struct prb_py_thread *end = s->states->list.items + s->states->list.count;
+
+	/* Lists begin with the newest: the oldest one is likeliest to be the thread's own. */
+	for (other = state + 1; other < end; other++)
+		if (other->pthread == state->pthread && other->interp == state->interp)
+			return NULL;
+	return named_thread(s, state);
+}
+
+static bool is_known(const struct search *s, uint64_t self)
+{
+	const struct prb_descriptor *d;
+
+	prb_vec_each (d, &s->owners->known)
+		if (d->self == self)
+			return true;
+	return false;
+}
+
+/* Where threads cannot be asked: what states say of themselves. @lost: only of threads whose
+ * descriptors are not there. */
+static void take_hints(struct search *s, bool lost)
+{
+	for (size_t i = 0; i < s->states->list.count; i++) {
+		uint64_t self = s->states->list.items[i].pthread;
+		struct prb_task_watch *task = hinted(s, i);
+
+		if (!s->ret[i].task && task && (!lost || !is_known(s, self)))
+			s->ret[i] = (struct prb_owner){.task = task, .self = self};
+	}
+}
+
+static bool any_pending(const struct search *s)
+{
+	for (size_t i = 0; i < s->states->list.count; i++)
+		if (!s->ret[i].task && !s->ret[i].reason)
+			return true;
+	return false;
+}
+
+static struct prb_error *ask_others(struct search *s)
+{
+	PRB_TRY(prb_owners_walk(s->owners, s->mem));
+	for (size_t i = 0; i < s->states->list.count; i++)
+		if (!s->ret[i].task && !s->ret[i].reason)
+			PRB_TRY(ask_all(s, i));
+	for (size_t i = 0; i < s->states->list.count; i++)
+		if (!s->ret[i].task && !s->ret[i].reason)
+			PRB_TRY(ask_stacks(s, i));
+	/* gcore writes zeros for the stacks of new C libraries, on which the descriptors lie. */
+	if (!s->proven || s->owners->target->kind == PRB_TARGET_CORE)
+		take_hints(s, s->proven);
+	return NULL;
+}
+
+static int number_of(const char *reason)
+{
+	for (size_t i = 1; i < PRB_ARRAY_SIZE(reasons); i++)
+		if (reason == reasons[i])
+			return (int)i;
+	return 0;
+}
+
+/* For a snapshot, which has neither the stacks nor all descriptors. */
+static void remember(struct search *s)
+{
+	for (size_t i = 0; s->owners->target->recorder && i < s->states->list.count; i++) {
+		const struct prb_owner *owner = &s->ret[i];
+		prb_auto_str struct prb_str key = {}, value = {};
+
+		prb_str_printf(&key, FACT, (unsigned long long)s->states->list.items[i].address);
+		prb_str_printf(&value, "%d %llx %d %d %d", owner->task ? owner->task->tid : 0,
+			       (unsigned long long)owner->self, owner->has_frames, owner->orphan,
+			       number_of(owner->reason));
+		prb_target_remember(s->owners->target, prb_str_text(&key), prb_str_text(&value),
+				    value.length);
+	}
+}
+
+static void recall(struct search *s, size_t index)
+{
+	prb_auto_str struct prb_str key = {}, value = {};
+	struct prb_owner *ret = &s->ret[index];
+	unsigned long long self;
+	int tid, has_frames, orphan, reason;
+	struct prb_task_watch *task;
+
+	prb_str_printf(&key, FACT, (unsigned long long)s->states->list.items[index].address);
+	if (!prb_target_recall(s->owners->target, prb_str_text(&key), &value) ||
+	    sscanf(prb_str_text(&value), "%d %llx %d %d %d", &tid, &self, &has_frames, &orphan,
+		   &reason) != 5)
+		return;
+	*ret = (struct prb_owner){
+		.self = self,
+		.has_frames = has_frames,
+		.orphan = orphan,
+		.reason =
+			reasons[reason > 0 && reason < (int)PRB_ARRAY_SIZE(reasons) ? reason : 0]};
+	prb_vec_each (task, &s->owners->tasks->list)
+		if (task->tid == tid)
+			ret->task = task;
+}
+
+struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *py,
+				  struct prb_view *view, struct prb_py_threads *states,
+				  struct prb_owner *ret)
+{
+	struct search s = {.owners = owners,
+			   .py = py,
+			   .view = view,
+			   .mem = prb_view_mem(view),
+			   .states = states,
+			   .ret = ret};
+
+	if (owners->target->kind != PRB_TARGET_SNAPSHOT)
+		PRB_TRY(prb_view_gather(view, try_makers, &s));
+	memset(ret, 0, states->list.count * sizeof(*ret));
+	PRB_TRY(try_makers(&s));
+	for (size_t i = 0; i < states->list.count; i++)
+		recall(&s, i);
+	/* Each read may be a request to another machine: there hints that fit are believed. */
+	if (any_pending(&s) && prb_target_is_remote(owners->target))
+		take_hints(&s, false);
+	if (any_pending(&s))
+		PRB_TRY(ask_others(&s));
+	remember(&s);
+	return NULL;
+}
+
+struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks *tasks,
+				  struct prb_python *py, struct prb_view *view,
+				  struct prb_py_threads *states)
+{
+	struct prb_owners owners = {.target = modules->target, .modules = modules, .tasks = tasks};
+	prb_auto_free struct prb_owner *found = calloc(states->list.count + 1, sizeof(*found));
+	struct prb_error *err =
+		found ? prb_owners_find(&owners, py, view, states, found) : prb_error_nomem();
+
+	prb_owners_deinit(&owners);
+	PRB_TRY(err);
+	for (size_t i = 0; i < states->list.count; i++)
+		states->list.items[i].tid = found[i].task ? found[i].task->inner_tid : 0;
+	return NULL;
+}

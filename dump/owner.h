@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Finds the thread that runs a thread state, by asking the threads.
+ *
+ * A thread state notes who made it (`thread_id`, `native_thread_id`). That is wrong after a fork in
+ * C, and for a state that one thread makes and another thread runs. So the note is only a hint:
+ *
+ * 1. Each thread keeps its own state under CPython's `autoTSSkey` (from 3.15 on in the thread-local
+ *    variables `_Py_tss_tstate` and `_Py_tss_gilstate`). Both lie in the thread's descriptor
+ *    (`struct pthread`) or next to it, so they can be read while the thread runs.
+ * 2. Where no thread keeps the state, the C stack tells: from 3.10 on a state that runs points
+ *    into the stack of its thread. Before, the addresses of its frames are looked for on the
+ *    stacks of threads that sleep.
+ * 3. A state with frames that belongs to no thread by either rule has no owner.
+ *
+ * Descriptors are found by the hints and, if these do not suffice, by the lists that the C library
+ * keeps of them (glibc, musl).
+ *
+ * Threading: one thread at a time. Borrows everything.
+ */
+#ifndef PRB_DUMP_OWNER_H
+#define PRB_DUMP_OWNER_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "python/python.h"
+#include "dwarf/elf/module.h"
+#include "target/mem/view.h"
+#include "dump/tasks.h"
+
+/** A thread and its descriptor. */
+struct prb_descriptor {
+	uint64_t self; /**< address of struct pthread: pthread_self() */
+	uint32_t tid_offset;
+	struct prb_task_watch *task;
+};
+
+struct prb_owners {
+	struct prb_target *target;
+	struct prb_modules *modules;
+	struct prb_tasks *tasks;
+	PRB_VEC(struct prb_descriptor) known;
+	bool walked; /**< the C library's lists were read */
+};
+
+/** What was found out about one thread state. */
+struct prb_owner {
+	struct prb_task_watch *task; /**< the thread; NULL if none is known */
+	uint64_t self;		     /**< its pthread_self(); 0 if unknown */
+	uint64_t kept_at; /**< where that thread keeps the state; 0 if the stack told, or a hint */
+	bool has_frames;  /**< set only where no thread is known */
+	bool orphan;	  /**< the same: the thread that made it is no more */
+	const char *reason; /**< why no thread is known; static */
+};
+
+/**
+ * Fills @p ret, which has one element for each of @p states, through @p view.
+ */
+struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *py,
+				  struct prb_view *view, struct prb_py_threads *states,
+				  struct prb_owner *ret) PRB_MUST_CHECK;
+/** The same for one runtime at once: sets `tid` of each of @p states; 0 if it has no thread. */
+struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks *tasks,
+				  struct prb_python *py, struct prb_view *view,
+				  struct prb_py_threads *states) PRB_MUST_CHECK;
+
+void prb_owners_deinit(struct prb_owners *owners);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The lists that C libraries keep of the descriptors of threads. glibc has two circular ones, of
+ * stacks that it has made and of those that it was given; their heads lie side by side in the
+ * loader (2.34+), or are variables of libpthread. musl has one circle of descriptors.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "dump/owner_private.h"
+
+enum {
+	GLIBC_LIST = 0x10,    /* `list` before `tid` */
+	MUSL_NEXT = 0x18,     /* `next` before `tid` */
+	MUSL_TID = 0x38,      /* the highest offset of `tid` there */
+	HEAD_SIZE = 16,	      /* list_t: next and prev */
+	SPARE_NODES = 4096,   /* nodes that are no threads: stacks of threads that ended */
+	STACK_SIZE = 8 << 20, /* where the map does not tell */
+};
+
+/* One walk. */
+struct walk {
+	struct prb_owners *owners;
+	struct prb_mem *mem;
+	uint32_t tid_offset;
+	size_t left;   /* nodes that may still be visited */
+	uint64_t head; /* the last head that was met */
+};
+
+bool prb_owner_is_musl(const struct prb_descriptor *descriptor)
+{
+	return descriptor->tid_offset <= MUSL_TID;
+}
+
+/* Follows a circle from @p start, a node or a head, to its end. */
+static struct prb_error *go_round(struct walk *w, uint64_t start, uint64_t node_offset)
+{
+	uint64_t node = start;
+
+	while (w->left) {
+		struct prb_descriptor *d;
+
+		w->left--;
+		PRB_TRY(prb_mem_read_u64(w->mem, node, &node));
+		if (!node || node == start)
+			return NULL;
+		if (prb_modules_find(w->owners->modules, node)) {
+			w->head = node;
+			continue;
+		}
+		PRB_TRY(prb_owner_descriptor(w->owners, w->mem, node - node_offset, &d));
+	}
+	return NULL;
+}
+
+static struct prb_error *walk_musl(struct walk *w, uint64_t self)
+{
+	uint64_t next = w->tid_offset - MUSL_NEXT, node = self;
+
+	while (w->left) {
+		struct prb_descriptor *d;
+
+		w->left--;
+		PRB_TRY(prb_mem_read_u64(w->mem, node + next, &node));
+		if (!node || node == self)
+			return NULL;
+		PRB_TRY(prb_owner_descriptor(w->owners, w->mem, node, &d));
+	}
+	return NULL;
+}
+
+/* libpthread's own variables, before 2.34; only their files tell where. */
+static struct prb_error *walk_old(struct walk *w, uint64_t node_offset)
+{
+	static const char *const heads[] = {"stack_used", "__stack_user"};
+	struct prb_module **module;
+
+	prb_vec_each (module, &w->owners->modules->list) {
+		const char *slash = strrchr((*module)->path, '/');
+
+		if (!slash || strncmp(slash, "/libpthread", strlen("/libpthread")) != 0)
+			continue;
+		for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+			uint64_t address;
+			struct prb_error *err =
+				prb_module_symbol(*module, heads[i], &address, NULL);
+
+			if (!err)
+				err = go_round(w, address, node_offset);
+			PRB_TRY(prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? NULL : err);
+		}
+	}
+	return NULL;
+}
+
+static struct prb_error *walk_from(struct walk *w, const struct prb_descriptor *d)
+{
+	uint64_t node_offset = w->tid_offset - GLIBC_LIST;
+
+	if (prb_owner_is_musl(d))
+		return walk_musl(w, d->self);
+	w->head = 0;
+	PRB_TRY(go_round(w, d->self + node_offset, node_offset));
+	if (w->head) { /* _dl_stack_used, _dl_stack_user, _dl_stack_cache */
+		PRB_TRY(go_round(w, w->head - HEAD_SIZE, node_offset));
+		PRB_TRY(go_round(w, w->head + HEAD_SIZE, node_offset));
+	}
+	if (w->owners->known.count < w->owners->tasks->list.count)
+		PRB_TRY(walk_old(w, node_offset));
+	return NULL;
+}
+
+struct prb_error *prb_owners_walk(struct prb_owners *owners, struct prb_mem *mem)
+{
+	size_t threads = owners->tasks->list.count, begun = owners->known.count;
+
+	if (owners->walked)
+		return NULL;
+	owners->walked = true;
+	for (size_t i = 0; i < begun && owners->known.count < threads; i++) {
+		const struct prb_descriptor d = owners->known.items[i];
+		struct walk w = {.owners = owners,
+				 .mem = mem,
+				 .tid_offset = d.tid_offset,
+				 .left = 4 * threads + SPARE_NODES};
+		struct prb_error *err = walk_from(&w, &d);
+
+		if (err && (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS))
+			return err;
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+/* Descriptors lie at the upper end of the stacks; that of the first thread does not. */
+const struct prb_descriptor *prb_owner_of_stack(const struct prb_owners *owners, uint64_t address)
+{
+	const struct prb_map *map = prb_maps_find(&owners->target->maps, address);
+	const struct prb_descriptor *d, *best = NULL;
+
+	prb_vec_each (d, &owners->known) {
+		if (d->self <= address || (best && best->self < d->self))
+			continue;
+		if (map ? d->self < map->end : d->self - address < STACK_SIZE)
+			best = d;
+	}
+	return best;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file The descriptors of threads: between owner.c and owner_lists.c. */
+#ifndef PRB_DUMP_OWNER_PRIVATE_H
+#define PRB_DUMP_OWNER_PRIVATE_H
+
+#include "dump/owner.h"
+
+/** The descriptor at @p self; NULL if no thread of the process has it. */
+struct prb_error *prb_owner_descriptor(struct prb_owners *owners, struct prb_mem *mem,
+				       uint64_t self, struct prb_descriptor **ret) PRB_MUST_CHECK;
+
+/** Adds the descriptors of all threads, from the C library's lists. Never twice. */
+struct prb_error *prb_owners_walk(struct prb_owners *owners, struct prb_mem *mem) PRB_MUST_CHECK;
+
+bool prb_owner_is_musl(const struct prb_descriptor *descriptor);
+
+/** The thread whose C stack, other than that of the first, holds @p address; or NULL. */
+const struct prb_descriptor *prb_owner_of_stack(const struct prb_owners *owners, uint64_t address);
+
+#endif

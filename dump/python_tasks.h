@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reading the asyncio tasks of a runtime as they are at one instant.
+ *
+ * Tasks change only while the thread of their event loop runs. Threads of loops that slept while
+ * the tasks were read prove what was read; one that ran is stopped for the time of a bulk copy.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_DUMP_PYTHON_TASKS_H
+#define PRB_DUMP_PYTHON_TASKS_H
+
+#include "base/error.h"
+#include "python/asyncio/tasks.h"
+#include "dwarf/elf/module.h"
+#include "target/target.h"
+#include "dump/dump.h"
+
+struct prb_task_reading {
+	struct prb_py_tasks tasks;
+	enum prb_read_kind read; /**< of the threads with loops: the least exact of them */
+	double pause_us;	 /**< how long we stopped such threads, added up */
+	double now; /**< the target's monotonic clock, as loops use it; 0: not known (cores) */
+};
+
+/**
+ * Reads the tasks of @p py, which is the @p index-th runtime of the target; see prb_python_tasks()
+ * for @p values. What a snapshot that is being recorded gets is of the instant of this reading.
+ */
+struct prb_error *prb_task_reading_create(struct prb_target *target, struct prb_modules *modules,
+					  struct prb_python *py, unsigned index,
+					  enum prb_dump_mode mode, bool values,
+					  struct prb_task_reading **ret) PRB_MUST_CHECK;
+void prb_task_reading_destroy(struct prb_task_reading *reading);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reading all threads that sleep, in as few system calls as can be: what they need is fetched for
+ * all of them together, level by level. That they did sleep is checked afterwards, each by itself
+ * (see tasks.h), so it does not matter in which order anything was read in between.
+ */
+#include "base/cleanup.h"
+#include "target/snapshot/snapshot.h"
+#include "dump/capture.h"
+#include "dump/describe.h"
+
+struct sleeping {
+	struct prb_capture *capture;
+	struct prb_view *view;
+	bool walked; /* all of them at least once */
+};
+
+/* Or a state without a thread, which nothing proves to be at rest. */
+static bool is_running(const struct prb_capture_thread *thread)
+{
+	return !thread->task || thread->task->state == 'R';
+}
+
+/* Most waits are described from arguments that lie in the thread's own stack. */
+static void expect_arguments(struct prb_view *view, const struct prb_task *call)
+{
+	enum { NEAR = 65536, LENGTH = 16 /* struct timespec */ };
+
+	for (size_t i = 0; call->in_syscall && i < sizeof(call->args) / sizeof(call->args[0]); i++)
+		if (call->args[i] >= call->sp && call->args[i] - call->sp < NEAR)
+			prb_view_expect(view, call->args[i], LENGTH);
+}
+
+static struct prb_error *read_calls(struct sleeping *s)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &s->capture->threads) {
+		if (is_running(thread))
+			continue;
+		PRB_TRY(prb_describe_read_call(s->capture, thread));
+		expect_arguments(s->view, &thread->call);
+	}
+	return prb_view_prefetch(s->view);
+}
+
+/* Walks those that have not been walked to their end. */
+static struct prb_error *walk_rest(void *context)
+{
+	struct sleeping *s = context;
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &s->capture->threads) {
+		const struct prb_error *err = thread->frames_error;
+
+		if (is_running(thread) || (s->walked && !(err && err->code == PRB_ERROR_FAULT)))
+			continue;
+		PRB_TRY(prb_capture_walk(thread, prb_view_mem(s->view)));
+	}
+	s->walked = true;
+	return NULL;
+}
+
+/* A redacted snapshot must not come to hold what only a wait was described from. */
+static struct prb_mem *wait_memory(struct sleeping *s)
+{
+	const struct prb_target *target = s->capture->target;
+
+	return target->recorder ? target->mem : prb_view_mem(s->view);
+}
+
+static struct prb_error *decode_all(struct sleeping *s)
+{
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &s->capture->threads) {
+		if (is_running(thread))
+			continue;
+		PRB_TRY(prb_describe_wait(s->capture, thread, wait_memory(s)));
+		PRB_TRY(prb_capture_decode(s->capture, thread, prb_view_mem(s->view)));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *view)
+{
+	struct sleeping s = {.capture = c, .view = view};
+	struct prb_capture_thread *thread;
+
+	PRB_TRY(read_calls(&s));
+	PRB_TRY(prb_view_gather(view, walk_rest, &s));
+	PRB_TRY(walk_rest(&s));
+
+	/* A snapshot must hold what each thread needs by itself. */
+	if (!c->target->recorder)
+		prb_capture_share(c, prb_view_mem(view));
+	PRB_TRY(decode_all(&s));
+	prb_capture_share(c, NULL);
+
+	prb_vec_each (thread, &c->threads)
+		thread->done = thread->task &&
+			       prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
+	return NULL;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { MAX_LINES = 20 /* of one expression */, MAX_FILE = 64 << 20 };
+
+struct file {
+	const char *path; /* borrowed from a frame */
+	char *text;	  /* a copy; NULL if it cannot be read */
+	size_t size;
+};
+
+struct sources {
+	struct prb_target *target;
+	struct prb_dump *dump;
+	struct prb_str cwd;
+	double started; /* seconds since the epoch; 0 if unknown */
+	PRB_VEC(struct file) files;
+};
+
+/* When the process began: field 22 of its stat, in ticks since boot. */
+static double start_time(struct prb_target *t)
+{
+	prb_auto_str struct prb_str stat = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &stat, "stat");
+	const char *close = err ? NULL : strrchr(prb_str_text(&stat), ')');
+	unsigned long long ticks, boot = 0;
+	char line[128];
+
+	if (!close || sscanf(close + 1,
+			     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
+			     "%*d %*d %*d %*d %*d %llu",
+			     &ticks) != 1)
+		return 0;
+	prb_auto_fclose FILE *file = fopen("/proc/stat", "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "btime %llu", &boot) == 1)
+			break;
+	return boot ? (double)boot + (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+static struct prb_error *warn(struct sources *s, char *text)
+{
+	char **slot = text ? prb_vec_push(&s->dump->warnings) : NULL;
+
+	if (!slot) {
+		free(text);
+		return prb_error_nomem();
+	}
+	*slot = text;
+	return NULL;
+}
+
+static struct prb_error *check_age(struct sources *s, const char *path, const struct stat *st)
+{
+	/* btime is whole seconds, rounded. */
+	if (!s->started || (double)st->st_mtim.tv_sec <= s->started + 2)
+		return NULL;
+	return warn(s, prb_format("%s was changed after the process started: its lines may not be "
+				  "those that run",
+				  path));
+}
+
+/* A relative path counts from where the process is; it may have moved since it was compiled. */
+static struct prb_error *open_source(struct sources *s, const char *path, int *fd)
+{
+	if (path[0] == '/')
+		return prb_target_open_file(s->target, path, fd);
+	prb_auto_free char *whole = prb_format("%s/%s", prb_str_text(&s->cwd), path);
+	if (!whole)
+		return prb_error_nomem();
+	return prb_target_open_file(s->target, whole, fd);
+}
+
+/* A file that changes while it is read gives what of it was there. */
+static struct prb_error *read_text(int fd, size_t size, struct file *file)
+{
+	prb_auto_free char *text = malloc(size);
+
+	if (!text)
+		return prb_error_nomem();
+	while (file->size < size) {
+		ssize_t n = pread(fd, text + file->size, size - file->size, (off_t)file->size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		file->size += (size_t)n;
+	}
+	file->text = prb_steal(&text);
+	return NULL;
+}
+
+static struct prb_error *left_out(struct sources *s, struct prb_error *err)
+{
+	prb_auto_error struct prb_error *why = err;
+
+	if (why->code == PRB_ERROR_NOMEM)
+		return prb_steal(&why);
+	if (!s->target->ops->open_file)
+		return NULL; /* a snapshot: has the lines, or has them not */
+	return warn(s, prb_format("source lines are left out: %s", why->message));
+}
+
+static struct prb_error *load(struct sources *s, struct file *file)
+{
+	prb_auto_close int fd = -1;
+	struct prb_error *err = open_source(s, file->path, &fd);
+	struct stat st;
+
+	/* "<string>", a file in an archive, or gone. */
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	if (err)
+		return left_out(s, err);
+	if (fstat(fd, &st) || !st.st_size || st.st_size > MAX_FILE)
+		return NULL;
+	PRB_TRY(read_text(fd, (size_t)st.st_size, file));
+	return check_age(s, file->path, &st);
+}
+
+static struct prb_error *find_file(struct sources *s, const char *path, struct file **ret)
+{
+	struct file *file;
+
+	prb_vec_each (file, &s->files) {
+		if (strcmp(file->path, path))
+			continue;
+		*ret = file;
+		return NULL;
+	}
+	*ret = prb_vec_push(&s->files);
+	if (!*ret)
+		return prb_error_nomem();
+	(*ret)->path = path;
+	return load(s, *ret);
+}
+
+/* Lines first to last, from 1, without the newline of the last; NULL if they do not exist. */
+static char *copy_lines(const struct file *file, int32_t first, int32_t last)
+{
+	const char *p = file->text, *end = file->text + file->size, *start = NULL;
+
+	for (int32_t line = 1; p < end; line++) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		const char *stop = newline ? newline : end;
+
+		if (line == first)
+			start = p;
+		if (line == last || (start && !newline))
+			return start ? strndup(start, (size_t)(stop - start)) : NULL;
+		p = stop + 1;
+	}
+	return NULL;
+}
+
+static struct prb_error *fill_frame(struct sources *s, struct prb_dump_frame *frame)
+{
+	int32_t last = frame->end_line > frame->line ? frame->end_line : frame->line;
+	prb_auto_str struct prb_str recorded = {};
+	struct file *file;
+
+	if (!frame->file || frame->line < 1)
+		return NULL;
+	if (last - frame->line >= MAX_LINES)
+		last = frame->line + MAX_LINES - 1;
+
+	prb_auto_free char *key = prb_format("source:%d:%d:%s", frame->line, last, frame->file);
+	if (!key)
+		return prb_error_nomem();
+	if (prb_target_recall(s->target, key, &recorded)) {
+		frame->source = prb_str_take(&recorded);
+		return frame->source ? NULL : prb_error_nomem();
+	}
+	PRB_TRY(find_file(s, frame->file, &file));
+	if (!file->text)
+		return NULL;
+	frame->source = copy_lines(file, frame->line, last);
+	if (frame->source)
+		prb_target_remember(s->target, key, frame->source, strlen(frame->source));
+	return NULL;
+}
+
+static struct prb_error *fill_all(struct sources *s)
+{
+	struct prb_dump_thread *thread;
+	struct prb_dump_frame *frame;
+
+	prb_vec_each (thread, &s->dump->threads)
+		prb_vec_each (frame, &thread->frames)
+			if (frame->kind == PRB_FRAME_PYTHON)
+				PRB_TRY(fill_frame(s, frame));
+	return NULL;
+}
+
+struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump)
+{
+	struct sources s = {.target = target, .dump = dump};
+	struct file *file;
+
+	if (target->kind == PRB_TARGET_PROCESS)
+		s.started = start_time(target);
+	prb_error_destroy(prb_target_read_link(target, &s.cwd, "cwd"));
+
+	struct prb_error *err = fill_all(&s);
+	prb_vec_each (file, &s.files)
+		free(file->text);
+	prb_vec_free(&s.files);
+	prb_str_deinit(&s.cwd);
+	return err;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "proc/text.h"
+
+enum { MAX_TASKS = 262144 /* a snapshot may claim any number */ };
+
+static bool reread(int fd, char *buffer, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, buffer, size - 1, 0);
+
+	buffer[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/*
+ * A kernel without this accounting lacks the file, or has zeros in it for everybody, also for us
+ * who run.
+ */
+static bool has_schedstat(void)
+{
+	prb_auto_close int fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	char text[64];
+
+	return reread(fd, text, sizeof(text)) && strcmp(text, "0 0 0\n") != 0;
+}
+
+/* A thread that is in one of these has no processor and cannot get one by itself. */
+static bool asleep(char state)
+{
+	return state && strchr("SDTtI", state);
+}
+
+/* comm and state from the text of `stat`: comm ends at the last ')'. */
+static char parse_stat(const char *text, char *name, size_t size)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+
+	if (!open || !close || close < open || !close[1] || !close[2])
+		return 0;
+	if (name) {
+		size_t length = PRB_MIN((size_t)(close - open - 1), size - 1);
+
+		for (size_t i = 0; i < length; i++)
+			name[i] = (unsigned char)open[1 + i] < ' ' ? '?' : open[1 + i];
+		name[length] = '\0';
+	}
+	return close[2];
+}
+
+/* Without `schedstat`: both context switch counts of `status`. */
+static bool read_switches(int fd, char *buffer, size_t size)
+{
+	char text[4096];
+
+	if (!reread(fd, text, sizeof(text)))
+		return false;
+
+	const char *switches = strstr(text, "voluntary_ctxt_switches:");
+	if (!switches)
+		return false;
+	snprintf(buffer, size, "%s", switches);
+	return true;
+}
+
+static bool read_counters(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+			  char *buffer, size_t size)
+{
+	return tasks->by_status ? read_switches(task->counters_fd, buffer, size)
+				: reread(task->counters_fd, buffer, size);
+}
+
+void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
+{
+	char stat[512];
+
+	if (!read_counters(tasks, task, task->counters, sizeof(task->counters)))
+		task->counters[0] = '\0';
+	if (task->stat_fd < 0)
+		return; /* its state is what opening told */
+	if (reread(task->stat_fd, stat, sizeof(stat)))
+		task->state = parse_stat(stat, task->name, sizeof(task->name));
+	else
+		task->state = errno == ESRCH ? 'X' : 0;
+}
+
+static bool still_asleep(const struct prb_task_watch *task)
+{
+	char stat[512];
+
+	return reread(task->stat_fd, stat, sizeof(stat)) &&
+	       parse_stat(stat, NULL, 0) == task->state;
+}
+
+bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, bool seen_off)
+{
+	char counters[sizeof(task->counters)];
+
+	return asleep(task->state) && (seen_off || still_asleep(task)) &&
+	       read_counters(tasks, task, counters, sizeof(counters)) &&
+	       !strcmp(counters, task->counters);
+}
+
+/* -1 if it cannot be; *gone: because there is no such thread any more. */
+static int open_fact(struct prb_target *t, pid_t tid, const char *name, bool *gone)
+{
+	int fd;
+	prb_auto_error struct prb_error *err =
+		prb_target_open_fact(t, &fd, "task/%d/%s", tid, name);
+
+	*gone = err && (err->code == PRB_ERROR_NOT_FOUND || err->code == PRB_ERROR_NO_PROCESS);
+	return err ? -1 : fd;
+}
+
+/* The last number of NSpid is the tid in the innermost namespace. */
+pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid)
+{
+	prb_auto_str struct prb_str status = {};
+	prb_auto_error struct prb_error *err =
+		prb_target_read_file(t, &status, "task/%d/status", tid);
+	int64_t inner = tid;
+
+	if (!err)
+		prb_text_last_number(prb_str_text(&status), "NSpid", &inner);
+	return (pid_t)inner;
+}
+
+/*
+ * Whether it has the same tids as we see. Of a process on another machine a link says so in most
+ * cases, for which less is asked than for a file.
+ */
+static bool has_our_tids(struct prb_target *t)
+{
+	static const char first_namespace[] = "pid:[4026531836]"; /* PROC_PID_INIT_INO */
+	prb_auto_str struct prb_str link = {};
+
+	if (prb_target_is_remote(t)) {
+		prb_error_destroy(prb_target_read_link(t, &link, "ns/pid"));
+		if (!strcmp(prb_str_text(&link), first_namespace))
+			return true;
+	}
+	return prb_task_inner_tid(t, t->pid) == t->pid;
+}
+
+/* Files of 2 × threads stay open, up to what the descriptor limit lets us have. */
+static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_task_watch *task)
+{
+	bool gone;
+
+	task->stat_fd = task->counters_fd = -1;
+	if (t->kind != PRB_TARGET_PROCESS)
+		return;
+	task->counters_fd =
+		open_fact(t, task->tid, tasks->by_status ? "status" : "schedstat", &gone);
+	task->stat_fd = open_fact(t, task->tid, "stat", &gone);
+	task->state = gone ? 'X' : 0;
+	prb_task_note(tasks, task);
+}
+
+/*
+ * Threads that a debugger holds are traced, so that only their names are to be had, which it may
+ * know. False if it does not, or if `stat` would write the name in another way.
+ */
+static bool read_held(struct prb_target *t, struct prb_task_watch *task)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_error struct prb_error *err = NULL;
+	size_t length;
+
+	if (t->kind != PRB_TARGET_DEBUGGER || !t->held || t->recorder)
+		return false;
+	err = prb_target_read_file(t, &text, "task/%d/comm", task->tid);
+	length = err ? 0 : strcspn(text.data, "\n");
+	if (!length || length >= sizeof(task->name) || length + 1 != text.length)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (text.data[i] < ' ' || text.data[i] > '~' || text.data[i] == '\\')
+			return false;
+	memcpy(task->name, text.data, length);
+	task->name[length] = '\0';
+	task->state = 't';
+	return true;
+}
+
+/* A core or a snapshot: the text of `stat` is all there is, and nothing moves. */
+static struct prb_error *read_recorded(struct prb_target *t, struct prb_task_watch *task)
+{
+	prb_auto_str struct prb_str stat = {};
+	struct prb_error *err;
+
+	if (read_held(t, task))
+		return NULL;
+	err = prb_target_read_file(t, &stat, "task/%d/stat", task->tid);
+
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	task->state = parse_stat(prb_str_text(&stat), task->name, sizeof(task->name));
+	return NULL;
+}
+
+struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
+{
+	prb_auto_str struct prb_str names = {};
+	bool same_namespace;
+
+	*ret = (struct prb_tasks){.by_status = !has_schedstat()};
+	PRB_TRY(prb_target_list(t, &names, "task"));
+	same_namespace = has_our_tids(t);
+	for (char *line = names.data, *next; line && *line; line = next) {
+		long tid = strtol(line, &next, 10);
+
+		next = strchrnul(next, '\n');
+		next += *next == '\n';
+		if (tid <= 0 || tid > INT32_MAX)
+			continue;
+		if (ret->list.count >= MAX_TASKS)
+			return prb_error_create(PRB_ERROR_BAD_DATA, "more than %d threads",
+						MAX_TASKS);
+
+		struct prb_task_watch *task = prb_vec_push(&ret->list);
+		if (!task)
+			return prb_error_nomem();
+		task->tid = task->inner_tid = (pid_t)tid;
+		open_task(ret, t, task);
+		if (t->kind != PRB_TARGET_PROCESS || t->recorder)
+			PRB_TRY(read_recorded(t, task));
+		if (!same_namespace)
+			task->inner_tid = prb_task_inner_tid(t, task->tid);
+	}
+	return NULL;
+}
+
+void prb_tasks_deinit(struct prb_tasks *tasks)
+{
+	struct prb_task_watch *task;
+
+	prb_vec_each (task, &tasks->list) {
+		prb_close_guard(&task->counters_fd);
+		prb_close_guard(&task->stat_fd);
+	}
+	prb_vec_free(&tasks->list);
+}
+
+struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner_tid)
+{
+	struct prb_task_watch *task;
+
+	prb_vec_each (task, &tasks->list)
+		if (task->inner_tid == inner_tid)
+			return task;
+	return NULL;
+}

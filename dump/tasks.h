@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Did this thread run meanwhile? A thread that did not run cannot have changed its stack.
+ *
+ * For each thread of a process its scheduler counters (`schedstat`: time run, time waited, times
+ * run) and its state are noted, everything is read, and both are looked at again: same counters
+ * and asleep both times means that whatever was read in between is exact, and the thread was
+ * never stopped. The counters of a thread on a processor move only at a tick, so state R proves
+ * nothing. Where a kernel does not keep `schedstat`, context switches from `status` take its place.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_DUMP_TASKS_H
+#define PRB_DUMP_TASKS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "target/target.h"
+
+/** The names of the agent's own threads begin so, as the kernel has them. */
+#define PRB_AGENT_THREAD "probing-"
+
+struct prb_task_watch {
+	pid_t tid;
+	pid_t inner_tid; /**< in the target's own pid namespace */
+	char state;	 /**< R S D T t Z I, X if the thread is gone; 0 if that is not known */
+	char name[64];	 /**< comm */
+
+	/* The rest belongs to tasks.c. */
+	char counters[64];
+	int counters_fd, stat_fd;
+};
+
+struct prb_tasks {
+	PRB_VEC(struct prb_task_watch) list; /**< by tid */
+	bool by_status; /**< no `schedstat` here: context switches are compared */
+};
+
+/** Lists the threads of @p t and notes their counters. */
+struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret) PRB_MUST_CHECK;
+void prb_tasks_deinit(struct prb_tasks *tasks);
+
+/** Notes state and counters of one thread now. */
+void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task);
+
+/**
+ * True if the thread is no more, or waits to be buried: a first thread that has ended stays in the
+ * list while others run. Not if its state is unknown: a core may not tell it, and for a live one
+ * there may be no descriptors left; such a thread is there to be read.
+ */
+static inline bool prb_task_has_ended(const struct prb_task_watch *task)
+{
+	return task->state == 'Z' || task->state == 'X';
+}
+
+/**
+ * True if the thread slept from when it was noted until now. @p seen_off: in between, its `syscall`
+ * was not "running", for which the kernel makes sure that it has no processor; since it can neither
+ * get nor leave one without its counters' moving, its state need not be asked again.
+ */
+bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, bool seen_off);
+
+/** The tid of a thread as it knows it itself: in its own pid namespace. */
+pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid);
+
+/** The entry for a tid as the target sees it (its pid namespace), or NULL. */
+struct prb_task_watch *prb_tasks_find_inner(struct prb_tasks *tasks, pid_t inner_tid);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/text/fold.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum {
+	MAX_PERIOD = 16, /* frames of one round of a recursion that is recognised */
+	MIN_TIMES = 3,	 /* rounds of several frames that are worth folding */
+};
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_locals(const struct prb_dump_frame *a, const struct prb_dump_frame *b)
+{
+	if (a->locals.count != b->locals.count)
+		return false;
+	for (size_t i = 0; i < a->locals.count; i++) {
+		const struct prb_dump_local *x = &a->locals.items[i], *y = &b->locals.items[i];
+
+		if (x->kind != y->kind || !same_text(x->name, y->name) ||
+		    !same_text(x->value, y->value))
+			return false;
+	}
+	return true;
+}
+
+/** True if both would be shown by the same text. */
+static bool same_frame(const struct prb_dump_frame *a, const struct prb_dump_frame *b)
+{
+	if (a->kind != b->kind || a->line != b->line || a->end_line != b->end_line ||
+	    !same_text(a->func, b->func) || !same_text(a->qualname, b->qualname) ||
+	    !same_text(a->file, b->file) || !same_text(a->error, b->error) ||
+	    !same_text(a->source, b->source) || !same_locals(a, b))
+		return false;
+	if (a->source && (a->col != b->col || a->end_col != b->end_col))
+		return false;
+	return a->func ? same_text(a->module, b->module) : a->ip == b->ip;
+}
+
+static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_thread *b)
+{
+	if (a->frames.count != b->frames.count)
+		return false;
+	for (size_t i = 0; i < a->frames.count; i++)
+		if (!same_frame(&a->frames.items[i], &b->frames.items[i]))
+			return false;
+	return true;
+}
+
+/** Only what sleeps and was read as a whole is folded: a thread that runs is of interest itself. */
+static bool foldable(const struct prb_dump_thread *t)
+{
+	return t->tid && t->state && strcmp(t->state, "running") != 0 && !t->gc &&
+	       !same_text(t->gil, "holds") && t->read != PRB_READ_UNSTABLE;
+}
+
+static bool same_thread(const struct prb_dump_thread *a, const struct prb_dump_thread *b)
+{
+	return a->interpreter == b->interpreter && same_text(a->state, b->state) &&
+	       same_text(a->waits_for, b->waits_for) && same_text(a->gil, b->gil) &&
+	       same_text(a->error, b->error) && same_stack(a, b);
+}
+
+static struct prb_fold_group *find_group(struct prb_fold_groups *groups,
+					 const struct prb_dump_thread *main_thread,
+					 const struct prb_dump_thread *thread)
+{
+	struct prb_fold_group *group;
+
+	prb_vec_each (group, &groups->list) {
+		const struct prb_dump_thread *first = group->threads.items[0];
+
+		if (first != main_thread && foldable(first) && same_thread(first, thread))
+			return group;
+	}
+	return NULL;
+}
+
+static bool is_active(const struct prb_dump_thread *t)
+{
+	return same_text(t->gil, "holds") || same_text(t->state, "running");
+}
+
+static struct prb_error *add(struct prb_fold_groups *groups, struct prb_fold_group *group,
+			     const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_thread **place;
+
+	if (!group)
+		group = prb_vec_push(&groups->list);
+	if (!group)
+		return prb_error_nomem();
+	place = prb_vec_push(&group->threads);
+	if (!place) {
+		if (!group->threads.count)
+			groups->list.count--;
+		return prb_error_nomem();
+	}
+	*place = thread;
+	return NULL;
+}
+
+struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
+				   struct prb_fold_groups *ret)
+{
+	const struct prb_dump_thread *thread, *main_thread = dump->threads.items;
+
+	for (int active = 1; active >= 0; active--) {
+		prb_vec_each (thread, &dump->threads) {
+			struct prb_fold_group *group = NULL;
+
+			if (is_active(thread) != active)
+				continue;
+			if (fold && thread != main_thread && foldable(thread))
+				group = find_group(ret, main_thread, thread);
+			PRB_TRY(add(ret, group, thread));
+		}
+	}
+	return NULL;
+}
+
+struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted)
+{
+	__attribute__((cleanup(prb_fold_groups_deinit))) struct prb_fold_groups groups = {};
+	const struct prb_fold_group *group;
+
+	PRB_TRY(prb_fold_threads(dump, true, &groups));
+	prb_vec_each (group, &groups.list)
+		if (group->threads.count == 1)
+			wanted[group->threads.items[0] - dump->threads.items] = true;
+	return NULL;
+}
+
+void prb_fold_groups_deinit(struct prb_fold_groups *groups)
+{
+	struct prb_fold_group *group;
+
+	prb_vec_each (group, &groups->list)
+		prb_vec_free(&group->threads);
+	prb_vec_free(&groups->list);
+}
+
+/** How often the first @p period frames come one after the other. */
+static size_t repetitions(const struct prb_dump_frame *frames, size_t count, size_t period)
+{
+	size_t same = period;
+
+	while (same < count && same_frame(&frames[same - period], &frames[same]))
+		same++;
+	return same / period;
+}
+
+struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count)
+{
+	for (size_t period = 1; period <= MAX_PERIOD && period < count; period++) {
+		size_t times = repetitions(frames, count, period);
+
+		if (times >= (period == 1 ? 2 : MIN_TIMES))
+			return (struct prb_fold_run){period, times};
+	}
+	return (struct prb_fold_run){1, 1};
+}

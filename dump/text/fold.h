@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What looks the same in text and is therefore shown once: threads, and calls of a
+ * recursion.
+ */
+#ifndef PRB_DUMP_TEXT_FOLD_H
+#define PRB_DUMP_TEXT_FOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/vec.h"
+#include "dump/dump.h"
+
+/** Threads shown as one entry; the first stands for all. */
+struct prb_fold_group {
+	PRB_VEC(const struct prb_dump_thread *) threads;
+};
+
+struct prb_fold_groups {
+	PRB_VEC(struct prb_fold_group) list;
+};
+
+/**
+ * Groups the threads of @p dump in the order they are shown: who holds the GIL or runs comes
+ * first, else as in the dump. With @p fold, sleeping threads with the same stack are one group;
+ * the first thread of the dump, the main thread, always stays alone.
+ */
+struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
+				   struct prb_fold_groups *ret) PRB_MUST_CHECK;
+void prb_fold_groups_deinit(struct prb_fold_groups *groups);
+
+/**
+ * For prb_dump_options.want_idle of a dump that is shown folded: threads that stand alone, since
+ * groups tell no times. @p wanted is all false.
+ */
+struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted) PRB_MUST_CHECK;
+
+/** A part of a stack that repeats: `period` frames, `times` times. */
+struct prb_fold_run {
+	size_t period; /**< ≥ 1 */
+	size_t times;  /**< ≥ 1; 1: it does not repeat, and `period` is 1 */
+};
+
+/**
+ * The recursion that begins at @p frames[0], of @p count: the same call again and again, or a
+ * short row of calls (functions that call each other, or the C frames between Python frames).
+ */
+struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Short names for the files of a dump.
+ *
+ * A file is shown by its last part; where that does not tell which file it is (another file of
+ * the dump ends in the same, or it is called __init__.py or __main__.py) the folder stands in
+ * front of it.
+ */
+#ifndef PRB_DUMP_TEXT_PATHS_H
+#define PRB_DUMP_TEXT_PATHS_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "dump/dump.h"
+
+struct prb_paths {
+	bool full;
+	PRB_VEC(const char *) list; /**< different paths, sorted by their last part */
+};
+
+/** Collects the files of @p dump, whose strings are borrowed; @p full: never shorten. */
+struct prb_error *prb_paths_init(struct prb_paths *paths, const struct prb_dump *dump,
+				 bool full) PRB_MUST_CHECK;
+void prb_paths_deinit(struct prb_paths *paths);
+
+/** The end of @p path that is shown. */
+const char *prb_paths_short(const struct prb_paths *paths, const char *path);
+
+/** What stands after the last slash. */
+const char *prb_path_last(const char *path);
+
+#endif

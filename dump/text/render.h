@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Showing a dump: as text for people, as JSON for programs.
+ *
+ * Renderers only read the dump and write to the stream; errors of the stream show when it is
+ * flushed. Warnings of a dump are not results: text leaves them to the caller, JSON has them.
+ */
+#ifndef PRB_DUMP_TEXT_RENDER_H
+#define PRB_DUMP_TEXT_RENDER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "dump/dump.h"
+
+struct prb_render_options {
+	bool colour;
+	bool fold;	    /**< recursion and threads with the same stack are shown once */
+	bool full_paths;    /**< text: whole paths instead of the last part */
+	bool locals;	    /**< were asked for: an empty list means that there are none */
+	bool source;	    /**< was asked for */
+	const char *paused; /**< text: what is said of a pause in the head; NULL or "": nothing */
+	bool partial;	    /**< only some threads were read, so nothing is known about the rest */
+};
+
+struct prb_error *prb_render_text(const struct prb_dump *dump,
+				  const struct prb_render_options *options,
+				  FILE *out) PRB_MUST_CHECK;
+
+/** One JSON object, as docs/json.md has it, without a line feed at the end. */
+struct prb_error *prb_render_json(const struct prb_dump *dump,
+				  const struct prb_render_options *options,
+				  FILE *out) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Source lines with the running expression underlined.
+ */
+#ifndef PRB_DUMP_TEXT_RENDER_SOURCE_H
+#define PRB_DUMP_TEXT_RENDER_SOURCE_H
+
+#include "base/str.h"
+#include "dump/dump.h"
+
+/**
+ * Appends the source of @p frame, each line after @p indent spaces, its own indentation taken
+ * away, and under it ^ below the columns of the expression. A long expression is shown by its
+ * first lines and the count of the others.
+ */
+void prb_render_source(struct prb_str *s, const struct prb_dump_frame *frame, size_t indent);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/text/render.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "dump/text/fold.h"
+#include "dump/text/paths.h"
+#include "dump/text/render_source.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "proc/signal_text.h"
+
+/* Columns. Names wider than their column push the rest of their line to the right. */
+enum {
+	MAX_LABEL = 32,
+	MIN_FUNC = 16,
+	MAX_FUNC = 40,
+	FRAME_INDENT = 4,
+	DETAIL_INDENT = 8,
+	MAX_LOCAL_NAME = 24,
+	TIDS_COLUMN = 72,
+};
+
+/* Colour marks only what matters. */
+#define COLOUR_RUNNING "\033[32m"
+#define COLOUR_GIL "\033[1;33m"
+#define COLOUR_UNREADABLE "\033[31m"
+#define COLOUR_OFF "\033[0m"
+
+struct renderer {
+	const struct prb_dump *dump;
+	const struct prb_render_options *options;
+	FILE *out;
+	struct prb_str text; /**< not written yet */
+	struct prb_paths paths;
+	struct prb_fold_groups groups;
+	size_t label_width, func_width;
+};
+
+static void renderer_deinit(struct renderer *r)
+{
+	prb_str_deinit(&r->text);
+	prb_paths_deinit(&r->paths);
+	prb_fold_groups_deinit(&r->groups);
+}
+
+static struct prb_error *write_out(struct renderer *r)
+{
+	if (r->text.failed)
+		return prb_error_nomem();
+	fwrite(prb_str_text(&r->text), 1, r->text.length, r->out);
+	prb_str_truncate(&r->text, 0);
+	return NULL;
+}
+
+static void coloured(struct renderer *r, const char *colour, const char *text)
+{
+	if (r->options->colour)
+		prb_str_puts(&r->text, colour);
+	prb_text_escape(&r->text, text);
+	if (r->options->colour)
+		prb_str_puts(&r->text, COLOUR_OFF);
+}
+
+/* The two lines about the process. */
+
+/* What ended the process that a core is of. */
+static void put_death(struct renderer *r)
+{
+	const struct prb_dump_death *death = &r->dump->death;
+	const char *opening = " (";
+
+	if (!death->signal)
+		return;
+	prb_str_puts(&r->text, " · killed by ");
+	prb_put_signal(&r->text, death->signal);
+	if (death->has_address)
+		prb_str_printf(&r->text, " at address %#" PRIx64, death->address);
+	if (death->sender)
+		prb_str_printf(&r->text, " sent by %s%d",
+			       death->sender == r->dump->pid ? "itself, " : "", (int)death->sender);
+	if (death->why) {
+		prb_str_printf(&r->text, "%s%s", opening, death->why);
+		opening = "; ";
+	}
+	if (death->tid && death->tid != r->dump->pid) {
+		prb_str_printf(&r->text, "%sthread %d", opening, (int)death->tid);
+		opening = "; ";
+	}
+	prb_str_puts(&r->text, *opening == ';' ? ")" : "");
+}
+
+static void put_command_line(struct renderer *r)
+{
+	char **argument;
+
+	if (r->dump->pid)
+		prb_str_printf(&r->text, "%d  ", (int)r->dump->pid);
+	prb_vec_each (argument, &r->dump->argv) {
+		if (argument != r->dump->argv.items)
+			prb_str_putc(&r->text, ' ');
+		prb_text_argument(&r->text, *argument);
+	}
+	if (!r->dump->argv.count)
+		prb_text_escape(&r->text, r->dump->exe ? r->dump->exe : "(no command line)");
+	put_death(r);
+	prb_str_putc(&r->text, '\n');
+}
+
+static void put_python(struct renderer *r)
+{
+	if (!r->dump->python_version) {
+		prb_str_puts(&r->text, "no Python");
+		return;
+	}
+	prb_str_puts(&r->text, "Python ");
+	prb_text_escape(&r->text, r->dump->python_version);
+	if (r->dump->free_threaded)
+		prb_str_puts(&r->text, " free-threaded");
+	if (r->dump->debug_build)
+		prb_str_puts(&r->text, " debug build");
+}
+
+static void put_gil(struct renderer *r)
+{
+	const struct prb_dump_thread *t;
+	unsigned holders = 0;
+
+	prb_vec_each (t, &r->dump->threads) {
+		if (!t->gil || strcmp(t->gil, "holds") != 0)
+			continue;
+		prb_str_puts(&r->text, holders++ ? ", " : " · GIL held by ");
+		if (t->tid)
+			prb_str_printf(&r->text, "%d", (int)t->tid);
+		else
+			prb_str_puts(&r->text, "a thread that is not known");
+		if (t->interpreter > 0)
+			prb_str_printf(&r->text, " (interpreter %" PRId64 ")", t->interpreter);
+	}
+	if (!holders && r->dump->gil_known && !r->options->partial)
+		prb_str_puts(&r->text, " · GIL free");
+}
+
+static void put_summary(struct renderer *r)
+{
+	size_t count = r->dump->threads.count;
+	unsigned paused = r->dump->paused_threads;
+
+	put_python(r);
+	prb_str_printf(&r->text, " · %zu thread%s%s", count, count == 1 ? "" : "s",
+		       r->options->partial ? " shown" : "");
+	put_gil(r);
+	if (paused) {
+		prb_str_printf(&r->text, " · %u thread%s paused ", paused, paused == 1 ? "" : "s");
+		prb_text_duration(&r->text, r->dump->pause_us / 1e6);
+	} else if (r->dump->kind != PRB_TARGET_CORE) {
+		prb_str_puts(&r->text, " · no thread paused");
+	}
+	prb_str_putc(&r->text, '\n');
+	if (r->options->paused && *r->options->paused) {
+		coloured(r, COLOUR_GIL, r->options->paused);
+		prb_str_putc(&r->text, '\n');
+	}
+}
+
+/* The line about a thread. */
+
+/** True if the kernel's name says something that the Python name does not. */
+static bool os_name_tells(const struct renderer *r, const struct prb_dump_thread *t)
+{
+	const struct prb_dump_thread *first = r->dump->threads.items;
+
+	if (!t->os_name || !t->name || t == first)
+		return false;
+	/* Threads inherit the name of the one that started them; newer versions set it, cut. */
+	return strncmp(t->os_name, t->name, strlen(t->os_name)) != 0 &&
+	       (!first->os_name || strcmp(t->os_name, first->os_name) != 0);
+}
+
+static void put_label(struct prb_str *s, const struct renderer *r,
+		      const struct prb_fold_group *group)
+{
+	const struct prb_dump_thread *t = group->threads.items[0];
+
+	if (group->threads.count > 1) {
+		prb_str_printf(s, "%zu threads", group->threads.count);
+		return;
+	}
+	if (t->tid)
+		prb_str_printf(s, "%d", (int)t->tid);
+	else
+		prb_str_puts(s, "(no thread)");
+	if (t->name || t->os_name) {
+		prb_str_putc(s, ' ');
+		prb_text_escape(s, t->name ? t->name : t->os_name);
+	}
+	if (os_name_tells(r, t)) {
+		prb_str_puts(s, " (");
+		prb_text_escape(s, t->os_name);
+		prb_str_putc(s, ')');
+	}
+}
+
+static void put_state(struct renderer *r, const struct prb_fold_group *group)
+{
+	const struct prb_dump_thread *t = group->threads.items[0];
+	const char *state = t->state ? t->state : "unknown";
+
+	if (!strcmp(state, "running"))
+		coloured(r, COLOUR_RUNNING, state);
+	else
+		prb_str_puts(&r->text, state);
+	if (group->threads.count == 1 && t->idle_seconds >= 0.001 && strcmp(state, "running")) {
+		prb_str_putc(&r->text, ' ');
+		prb_text_duration(&r->text, t->idle_seconds);
+	}
+	if (t->waits_for) {
+		prb_str_puts(&r->text, " in ");
+		prb_text_escape(&r->text, t->waits_for);
+	}
+	if (t->gil && !strcmp(t->gil, "holds")) {
+		prb_str_puts(&r->text, ", ");
+		coloured(r, COLOUR_GIL, "holds the GIL");
+	} else if (t->gil && (!t->waits_for || !strstr(t->waits_for, "GIL"))) {
+		prb_str_puts(&r->text, ", waiting for the GIL");
+	}
+	if (t->gc)
+		prb_str_puts(&r->text, ", collecting garbage");
+	if (t->interpreter > 0)
+		prb_str_printf(&r->text, ", interpreter %" PRId64, t->interpreter);
+	if (t->read == PRB_READ_UNSTABLE)
+		prb_str_puts(&r->text, ", unstable");
+	if (t->note)
+		prb_str_printf(&r->text, ": %s", t->note);
+}
+
+/** "4251–4257, 4260". */
+static void put_tids(struct prb_str *s, const struct prb_fold_group *group)
+{
+	size_t count = group->threads.count;
+
+	for (size_t i = 0; i < count;) {
+		size_t last = i;
+
+		while (last + 1 < count &&
+		       group->threads.items[last + 1]->tid == group->threads.items[last]->tid + 1)
+			last++;
+		prb_str_printf(s, "%s%d", i ? ", " : "", (int)group->threads.items[i]->tid);
+		if (last > i)
+			prb_str_printf(s, last > i + 1 ? "–%d" : ", %d",
+				       (int)group->threads.items[last]->tid);
+		i = last + 1;
+	}
+}
+
+static void put_thread_line(struct renderer *r, const struct prb_fold_group *group)
+{
+	prb_auto_str struct prb_str label = {};
+	size_t start = r->text.length;
+
+	put_label(&label, r, group);
+	prb_text_column(&r->text, prb_str_text(&label), r->label_width);
+	prb_str_puts(&r->text, "  ");
+	put_state(r, group);
+	if (group->threads.count > 1) {
+		/* No colours here: only threads that sleep are folded. */
+		size_t width = r->text.failed ? 0 : prb_text_width(r->text.data + start);
+
+		prb_text_spaces(&r->text, width + 2 < TIDS_COLUMN ? TIDS_COLUMN - width : 2);
+		put_tids(&r->text, group);
+	}
+	prb_str_putc(&r->text, '\n');
+}
+
+/* Frames. */
+
+/* Code without a symbol: where it is in its module. */
+static void put_address(struct prb_str *s, const struct prb_dump_frame *frame)
+{
+	const char *path = frame->module ? frame->module : "", *slash = strrchr(path, '/');
+
+	if (!*path || !frame->offset) {
+		prb_str_printf(s, "0x%" PRIx64, frame->ip);
+		return;
+	}
+	prb_text_escape(s, slash ? slash + 1 : path);
+	prb_str_printf(s, "+0x%" PRIx64, frame->offset);
+}
+
+static void put_func(struct prb_str *s, const struct prb_dump_frame *frame)
+{
+	const char *name = frame->qualname ? frame->qualname : frame->func;
+
+	if (name)
+		prb_text_escape(s, name);
+	else if (frame->kind == PRB_FRAME_PYTHON)
+		prb_str_puts(s, "?");
+	else
+		put_address(s, frame);
+}
+
+static void put_place(struct renderer *r, const struct prb_dump_frame *frame)
+{
+	const char *path = frame->file ? frame->file : frame->module;
+
+	prb_text_escape(&r->text, path ? prb_paths_short(&r->paths, path) : "?");
+	if (frame->file && frame->line > 0)
+		prb_str_printf(&r->text, ":%d", frame->line);
+}
+
+static const char *const local_kinds[] = {
+	[PRB_LOCAL_ARGUMENT] = "argument", [PRB_LOCAL_LOCAL] = "local", [PRB_LOCAL_CELL] = "cell",
+	[PRB_LOCAL_FREE] = "free",	   [PRB_LOCAL_NAME] = "name",
+};
+
+static void put_locals(struct renderer *r, const struct prb_dump_frame *frame)
+{
+	const struct prb_dump_local *local;
+	size_t column = 0;
+
+	prb_vec_each (local, &frame->locals) {
+		prb_auto_str struct prb_str name = {};
+
+		prb_text_escape(&name, local->name ? local->name : "?");
+		size_t width = prb_text_width(prb_str_text(&name));
+		if (width > column && width <= MAX_LOCAL_NAME)
+			column = width;
+	}
+	prb_vec_each (local, &frame->locals) {
+		prb_text_spaces(&r->text, DETAIL_INDENT);
+		prb_text_column(&r->text, local_kinds[local->kind], strlen("argument") + 1);
+		prb_text_column(&r->text, local->name ? local->name : "?", column);
+		prb_str_puts(&r->text, " = ");
+		prb_text_escape(&r->text, local->value ? local->value : "(unbound)");
+		prb_str_putc(&r->text, '\n');
+	}
+}
+
+/** "(46 calls deep)", "(20 times this and the next 2)". */
+static void put_run(struct renderer *r, const struct prb_fold_run *run)
+{
+	if (run->period > 1)
+		prb_str_printf(&r->text, "   (%zu times this and the next %zu)", run->times,
+			       run->period - 1);
+	else if (run->times > 1)
+		prb_str_printf(&r->text, "   (%zu calls deep)", run->times);
+}
+
+/** @p run: of the recursion that begins here, or NULL. */
+static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
+		      const struct prb_fold_run *run)
+{
+	prb_auto_str struct prb_str func = {};
+
+	put_func(&func, frame);
+	prb_text_spaces(&r->text, FRAME_INDENT);
+	prb_text_column(&r->text, prb_str_text(&func), r->func_width);
+	prb_str_puts(&r->text, "  ");
+	put_place(r, frame);
+	if (frame->kind == PRB_FRAME_INLINE)
+		prb_str_puts(&r->text, "   (inlined)");
+	if (run)
+		put_run(r, run);
+	if (frame->error) {
+		prb_str_puts(&r->text, "   ");
+		coloured(r, COLOUR_UNREADABLE, "unreadable: ");
+		coloured(r, COLOUR_UNREADABLE, frame->error);
+	}
+	prb_str_putc(&r->text, '\n');
+	if (frame->source)
+		prb_render_source(&r->text, frame, DETAIL_INDENT);
+	put_locals(r, frame);
+}
+
+static void put_thread_error(struct renderer *r, const char *what, const char *error)
+{
+	prb_text_spaces(&r->text, FRAME_INDENT);
+	coloured(r, COLOUR_UNREADABLE, what);
+	coloured(r, COLOUR_UNREADABLE, error);
+	prb_str_putc(&r->text, '\n');
+}
+
+/** Missing frames are told where they are missing: an unstable stack lacks its inner ones. */
+static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
+{
+	size_t count = t->frames.count;
+	bool inner = t->read == PRB_READ_UNSTABLE;
+
+	if (t->error && (inner || !count))
+		put_thread_error(r, count ? "incomplete: " : "unreadable: ", t->error);
+	for (size_t i = 0; i < count;) {
+		const struct prb_dump_frame *frame = &t->frames.items[i];
+		struct prb_fold_run run = {1, 1};
+
+		if (r->options->fold)
+			run = prb_fold_recursion(frame, count - i);
+		for (size_t n = 0; n < run.period; n++)
+			put_frame(r, frame + n, n ? NULL : &run);
+		i += run.period * run.times;
+	}
+	if (t->error && count && !inner)
+		put_thread_error(r, "incomplete: ", t->error);
+	if (!t->error && !count) {
+		prb_text_spaces(&r->text, FRAME_INDENT);
+		prb_str_puts(&r->text, "(no Python frames)\n");
+	}
+}
+
+/* Widths of the columns, over the whole dump so that they do not jump. */
+
+static void widen(size_t *column, const struct prb_str *text, size_t limit)
+{
+	size_t width = prb_text_width(prb_str_text(text));
+
+	if (width > *column && width <= limit)
+		*column = width;
+}
+
+static struct prb_error *measure(struct renderer *r)
+{
+	prb_auto_str struct prb_str text = {};
+	const struct prb_fold_group *group;
+
+	r->func_width = MIN_FUNC;
+	prb_vec_each (group, &r->groups.list) {
+		const struct prb_dump_frame *frame;
+
+		put_label(&text, r, group);
+		widen(&r->label_width, &text, MAX_LABEL);
+		prb_str_truncate(&text, 0);
+		prb_vec_each (frame, &group->threads.items[0]->frames) {
+			put_func(&text, frame);
+			widen(&r->func_width, &text, MAX_FUNC);
+			prb_str_truncate(&text, 0);
+		}
+	}
+	return text.failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_render_text(const struct prb_dump *dump,
+				  const struct prb_render_options *options, FILE *out)
+{
+	__attribute__((cleanup(renderer_deinit))) struct renderer r = {
+		.dump = dump, .options = options, .out = out};
+	const struct prb_fold_group *group;
+
+	PRB_TRY(prb_paths_init(&r.paths, dump, options->full_paths));
+	PRB_TRY(prb_fold_threads(dump, options->fold, &r.groups));
+	PRB_TRY(measure(&r));
+	put_command_line(&r);
+	put_summary(&r);
+	prb_vec_each (group, &r.groups.list) {
+		prb_str_putc(&r.text, '\n');
+		put_thread_line(&r, group);
+		put_frames(&r, group->threads.items[0]);
+		PRB_TRY(write_out(&r));
+	}
+	return write_out(&r);
+}

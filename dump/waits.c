@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "dump/waits.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/runtime/locks.h"
+#include "dump/describe.h"
+
+/* Modules that wait for the code that calls them: the call into them says what is waited for. */
+static const char *const waiting_modules[] = {
+	"threading",
+	"queue",
+	"concurrent.futures._base",
+	"concurrent.futures.thread",
+	"concurrent.futures.process",
+	"multiprocessing.connection",
+	"multiprocessing.managers",
+	"multiprocessing.pool",
+	"multiprocessing.queues",
+	"multiprocessing.synchronize",
+	"importlib._bootstrap",
+	"torch.utils.data.dataloader",
+	"torch.utils.data._utils.pin_memory",
+};
+
+/* Functions of them that run what somebody else has asked for: no caller beyond them matters. */
+static const struct {
+	const char *module, *name;
+} runners[] = {
+	{"threading", "Thread.run"},
+	{"threading", "Thread._bootstrap"},
+	{"threading", "Thread._bootstrap_inner"},
+	{"concurrent.futures.thread", "_WorkItem.run"},
+	{"concurrent.futures.thread", "WorkerContext.run"},
+	{"concurrent.futures.process", "_process_worker"},
+	{"multiprocessing.pool", "worker"},
+};
+
+static bool is_waiting_module(const char *module)
+{
+	for (size_t i = 0; module && i < PRB_ARRAY_SIZE(waiting_modules); i++)
+		if (!strcmp(module, waiting_modules[i]))
+			return true;
+	return false;
+}
+
+static const char *name_of(const struct prb_dump_frame *frame)
+{
+	return frame->qualname ? frame->qualname : frame->func;
+}
+
+static bool is_runner(const struct prb_dump_frame *frame)
+{
+	for (size_t i = 0; name_of(frame) && i < PRB_ARRAY_SIZE(runners); i++)
+		if (!strcmp(frame->module, runners[i].module) &&
+		    !strcmp(name_of(frame), runners[i].name))
+			return true;
+	return false;
+}
+
+/* The outermost of the library's own frames at the inner end: Queue.get rather than Condition.wait.
+ * NULL if the innermost Python frame is the user's, or runs a function of C for the user. */
+static const struct prb_dump_frame *library_call(const struct prb_dump_thread *out)
+{
+	const struct prb_dump_frame *frame, *call = NULL;
+
+	prb_vec_each (frame, &out->frames) {
+		if (frame->kind != PRB_FRAME_PYTHON)
+			continue;
+		if (!is_waiting_module(frame->module) || is_runner(frame))
+			break;
+		call = frame;
+	}
+	return call;
+}
+
+/* A function outside of any class has a name that says little without its module. */
+static char *describe_call(const struct prb_dump_frame *call)
+{
+	const char *name = name_of(call);
+
+	if (!name || strchr(name, '.'))
+		return prb_format("futex: waiting in %s", name ? name : call->module);
+	return prb_format("futex: waiting in %s.%s", call->module, name);
+}
+
+/* The number and name of the thread that holds it; 0 and NULL if they are not known. */
+static struct prb_error *find_owner(struct prb_capture *c, const struct prb_capture_thread *waiting,
+				    struct prb_view *view, uint64_t pthread, pid_t *ret,
+				    char **name)
+{
+	struct prb_capture_thread *thread;
+
+	*name = NULL;
+	prb_vec_each (thread, &c->threads) {
+		const struct prb_dump_thread *out = prb_capture_out(c, thread);
+
+		if (!thread->py || thread->self != pthread)
+			continue;
+		*ret = out->tid;
+		return prb_str_copy(out->name, name);
+	}
+
+	pid_t inner = prb_describe_tid(prb_view_mem(view), &c->tasks, pthread);
+	struct prb_task_watch *task = inner ? prb_tasks_find_inner(&c->tasks, inner) : NULL;
+
+	*ret = task ? task->tid : 0;
+	return prb_describe_name(waiting->py, view, waiting->state.interp, pthread, name);
+}
+
+static struct prb_error *describe_lock(struct prb_capture *c,
+				       const struct prb_capture_thread *thread,
+				       struct prb_view *view, const struct prb_py_lock *lock,
+				       char **ret)
+{
+	prb_auto_free char *name = NULL;
+	pid_t owner = 0;
+
+	if (lock->owner)
+		PRB_TRY(find_owner(c, thread, view, lock->owner, &owner, &name));
+	if (!strcmp(lock->type, "SimpleQueue"))
+		*ret = prb_format("futex: waiting in SimpleQueue.get");
+	else if (!owner)
+		*ret = prb_format("futex: waiting for %s %s at %#llx",
+				  lock->type[0] == 'R' ? "an" : "a", lock->type,
+				  (unsigned long long)lock->address);
+	else
+		*ret = prb_format("futex: waiting for an RLock held by %d%s%s", owner,
+				  name ? " " : "", name ? name : "");
+	return NULL;
+}
+
+/* Whether its waiting has to do with a Python object, and the object may be looked for. */
+static bool may_have_lock(struct prb_capture *c, const struct prb_capture_thread *thread)
+{
+	return thread->py && thread->futex && thread->frames.list.count &&
+	       prb_capture_out(c, thread)->read != PRB_READ_UNSTABLE;
+}
+
+struct locks {
+	struct prb_capture *capture;
+	struct prb_mem *mem;
+};
+
+static struct prb_error *try_locks(void *context)
+{
+	struct locks *locks = context;
+	struct prb_capture_thread *thread;
+
+	prb_vec_each (thread, &locks->capture->threads) {
+		struct prb_py_lock lock;
+
+		if (!may_have_lock(locks->capture, thread))
+			continue;
+		struct prb_error *err = prb_python_lock(
+			thread->py, locks->mem, thread->frames.list.items, thread->futex, &lock);
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view)
+{
+	return prb_view_gather(view, try_locks, &(struct locks){c, prb_view_mem(view)});
+}
+
+struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_view *view)
+{
+	struct prb_dump_thread *out = prb_capture_out(c, thread);
+	struct prb_mem *mem = prb_view_mem(view);
+	struct prb_py_lock lock = {};
+	char *text = NULL;
+
+	if (!may_have_lock(c, thread))
+		return NULL;
+	if (out->gil && !strcmp(out->gil, "waits")) {
+		text = strdup("futex: waiting for the GIL");
+	} else {
+		const struct prb_dump_frame *call = library_call(out);
+		struct prb_error *err = prb_python_lock(thread->py, mem, thread->frames.list.items,
+							thread->futex, &lock);
+
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+		if (call && !lock.owner)
+			text = describe_call(call);
+		else if (lock.type)
+			PRB_TRY(describe_lock(c, thread, view, &lock, &text));
+		else
+			return NULL;
+	}
+	if (!text)
+		return prb_error_nomem();
+	free(out->waits_for);
+	out->waits_for = text;
+	return NULL;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What a thread that sleeps in futex() waits for, in the words of Python: a lock and its
+ * owner, a condition of a queue, another thread's end. Internal to injector/.
+ */
+#ifndef PRB_DUMP_WAITS_H
+#define PRB_DUMP_WAITS_H
+
+#include "dump/capture.h"
+
+/** Fetches what prb_waits_explain() reads, for all threads together. */
+struct prb_error *prb_waits_gather(struct prb_capture *c, struct prb_view *view) PRB_MUST_CHECK;
+
+/** Replaces waits_for where more is known than the kernel tells. Needs frames and thread names. */
+struct prb_error *prb_waits_explain(struct prb_capture *c, struct prb_capture_thread *thread,
+				    struct prb_view *view) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which child a thread waits for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "proc/process_private.h"
+#include "proc/text.h"
+#include "dump/waits/wait_private.h"
+
+enum { MAX_THREADS = 256 /* whose children are looked at */ };
+
+struct children {
+	pid_t first, last;
+	unsigned count;
+	pid_t inner;  /* looked for by the number it has in its own namespace; 0: not looked for */
+	pid_t called; /* the child that was found so */
+};
+
+static pid_t innermost_pid(pid_t pid)
+{
+	prb_auto_str struct prb_str status = {};
+	int64_t inner = 0;
+
+	if (prb_proc_read(pid, "status", &status))
+		prb_text_last_number(prb_str_text(&status), "NSpid", &inner);
+	return (pid_t)inner;
+}
+
+static void add_children(struct prb_wait_context *c, pid_t tid, struct children *children,
+			 struct prb_str *s)
+{
+	prb_auto_str struct prb_str list = {};
+	char *end;
+
+	if (!prb_wait_ok(s, prb_target_read_file(c->target, &list, "task/%d/children", tid)))
+		return;
+	for (const char *at = prb_str_text(&list); *at; at = end + strspn(end, " ")) {
+		pid_t pid = (pid_t)strtol(at, &end, 10);
+
+		if (end == at || pid <= 0)
+			return;
+		if (!children->count++)
+			children->first = pid;
+		children->last = pid;
+		if (children->inner && !children->called && innermost_pid(pid) == children->inner)
+			children->called = pid;
+	}
+}
+
+static void add_all_children(struct prb_wait_context *c, struct children *children,
+			     struct prb_str *s)
+{
+	prb_auto_str struct prb_str list = {};
+	char *end;
+	int threads = 0;
+
+	if (!prb_wait_ok(s, prb_target_list(c->target, &list, "task")))
+		return;
+	for (const char *at = prb_str_text(&list); *at && threads < MAX_THREADS; threads++) {
+		pid_t tid = (pid_t)strtol(at, &end, 10);
+
+		if (end == at)
+			return;
+		add_children(c, tid, children, s);
+		at = end + (*end == '\n');
+	}
+}
+
+static void put_child(pid_t pid, struct prb_str *s)
+{
+	prb_str_puts(s, "child ");
+	prb_describe_process(pid, s);
+}
+
+/* Whether the process of that number in our pid namespace is the one meant. */
+static bool is_own_child(struct prb_wait_context *c, pid_t pid)
+{
+	prb_auto_str struct prb_str line = {};
+	struct prb_stat stat;
+
+	return prb_proc_read(pid, "stat", &line) && prb_stat_parse(prb_str_text(&line), &stat) &&
+	       stat.ppid == c->target->pid && innermost_pid(pid) == pid;
+}
+
+/*
+ * The number is that of the target's pid namespace. In ours it is another one if the namespaces
+ * differ: then the child is found by what it calls itself.
+ */
+static void put_child_called(struct prb_wait_context *c, pid_t inner, struct prb_str *s)
+{
+	struct children children = {.inner = inner};
+
+	if (is_own_child(c, inner))
+		children.called = inner;
+	else
+		add_all_children(c, &children, s);
+	if (children.called)
+		put_child(children.called, s);
+	else
+		prb_str_printf(s, "child %d", inner);
+}
+
+void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s)
+{
+	struct children children = {};
+
+	if (pid > 0) {
+		put_child_called(c, pid, s);
+		return;
+	}
+	if (pid < -1) {
+		prb_str_printf(s, "any child in process group %lld", -(long long)pid);
+		return;
+	}
+	add_all_children(c, &children, s);
+	if (children.count == 1)
+		put_child(children.first, s);
+	else if (children.count)
+		prb_str_printf(s, "any of %u children", children.count);
+	else
+		prb_str_puts(s, "any child");
+}
+
+void prb_describe_newest_child(struct prb_wait_context *c, pid_t tid, struct prb_str *s)
+{
+	struct children children = {};
+
+	add_children(c, tid, &children, s);
+	if (children.last)
+		put_child(children.last, s);
+	else
+		prb_str_puts(s, "its child");
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which processes have a file open. The kernel tells it only by the links under each /proc/PID/fd,
+ * at some twenty microseconds a process. Pipes are inherited, so the target's family is asked
+ * first: its parent, that one's children of the nearest pids, and its own. If none of them has the
+ * file, all processes are, those of the nearest pids first, until the time is up.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "proc/text.h"
+#include "dump/waits/wait_private.h"
+
+enum {
+	SCAN_MS = 20,
+	MAX_DESCRIPTORS = 1 << 20,
+	MAX_LINK = 256, /* of those that matter: pipes, sockets, paths of fifos */
+	MAX_CHILDREN = 512,
+	MAX_SIBLINGS = 32,
+};
+
+struct open_file {
+	uint64_t link; /* hash of it */
+	pid_t pid;
+	int fd;
+};
+
+struct prb_holders {
+	PRB_VEC(struct open_file) list; /* by hash, then pid */
+	bool family, all;		/* whose links are in the list */
+};
+
+static uint64_t hash(const char *text, size_t length)
+{
+	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (size_t i = 0; i < length; i++)
+		h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
+	return h;
+}
+
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* A process that we may not look into, or that is gone, adds nothing. */
+static bool scan_process(struct prb_holders *h, int proc, pid_t pid)
+{
+	char path[32], link[MAX_LINK];
+
+	snprintf(path, sizeof(path), "%d/fd", pid);
+
+	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	prb_auto_closedir DIR *dir = fdopendir(fd);
+	if (!dir) {
+		/* It looks at the folder, which is gone with the process. */
+		bool gone = errno != ENOMEM;
+
+		close(fd);
+		return gone;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		ssize_t n = readlinkat(fd, entry->d_name, link, sizeof(link));
+		if (n <= 0 || n == sizeof(link))
+			continue;
+		if (h->list.count >= MAX_DESCRIPTORS)
+			return true;
+		struct open_file *file = prb_vec_push(&h->list);
+		if (!file)
+			return false;
+		*file = (struct open_file){
+			.link = hash(link, (size_t)n),
+			.pid = pid,
+			.fd = atoi(entry->d_name),
+		};
+	}
+	return true;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct open_file *x = a, *y = b;
+
+	if (x->link != y->link)
+		return x->link < y->link ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->fd < y->fd ? -1 : x->fd > y->fd;
+}
+
+struct candidate {
+	pid_t pid;
+	unsigned distance; /* from the target's */
+};
+
+struct candidates {
+	PRB_VEC(struct candidate) list;
+};
+
+static void candidates_deinit(struct candidates *candidates)
+{
+	prb_vec_free(&candidates->list);
+}
+#define auto_candidates __attribute__((cleanup(candidates_deinit)))
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static bool add_candidate(struct candidates *candidates, pid_t pid, pid_t target)
+{
+	struct candidate *candidate = prb_vec_push(&candidates->list);
+
+	if (candidate)
+		*candidate = (struct candidate){pid, (unsigned)abs(pid - target)};
+	return candidate;
+}
+
+static bool add_children(struct candidates *candidates, pid_t pid, pid_t target)
+{
+	char path[64];
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	while (file && candidates->list.count < MAX_CHILDREN && fscanf(file, "%d", &child) == 1) {
+		if (!add_candidate(candidates, child, target))
+			return false;
+	}
+	return true;
+}
+
+static void sort(struct candidates *candidates)
+{
+	if (candidates->list.count)
+		qsort(candidates->list.items, candidates->list.count,
+		      sizeof(*candidates->list.items), compare_candidates);
+}
+
+static bool add_family(struct prb_wait_context *c, struct candidates *candidates)
+{
+	auto_candidates struct candidates siblings = {};
+	prb_auto_str struct prb_str line = {};
+	pid_t target = c->target->pid;
+	struct prb_stat stat;
+
+	if (!add_candidate(candidates, target, target) || !add_children(candidates, target, target))
+		return false;
+	if (!prb_wait_ok(&line, prb_target_read_file(c->target, &line, "stat")) ||
+	    !prb_stat_parse(prb_str_text(&line), &stat) || stat.ppid <= 0)
+		return !line.failed;
+	if (!add_candidate(candidates, stat.ppid, target))
+		return false;
+	/* The children of the first process are not a family. */
+	if (stat.ppid != 1 && !add_children(&siblings, stat.ppid, target))
+		return false;
+	sort(&siblings);
+	for (size_t i = 0; i < siblings.list.count && i < MAX_SIBLINGS; i++) {
+		if (!add_candidate(candidates, siblings.list.items[i].pid, target))
+			return false;
+	}
+	return true;
+}
+
+static bool add_all(struct candidates *candidates, pid_t target)
+{
+	prb_auto_closedir DIR *dir = opendir("/proc");
+
+	if (!dir)
+		return true;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    !add_candidate(candidates, atoi(entry->d_name), target))
+			return false;
+	}
+	return true;
+}
+
+static bool scan(struct prb_holders *h, struct candidates *candidates)
+{
+	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	double end = now_ms() + SCAN_MS;
+	const struct candidate *candidate;
+	pid_t last = 0;
+
+	h->list.count = 0;
+	sort(candidates);
+	prb_vec_each (candidate, &candidates->list) {
+		if (proc < 0 || now_ms() > end)
+			break;
+		if (candidate->pid != last && !scan_process(h, proc, candidate->pid))
+			return false;
+		last = candidate->pid;
+	}
+	if (h->list.count)
+		qsort(h->list.items, h->list.count, sizeof(*h->list.items), compare_files);
+	return true;
+}
+
+/* Whether the descriptor still is what was looked for; its link's mode tells the access. */
+static bool confirmed(const struct open_file *file, const char *link, enum prb_access access)
+{
+	char path[64], text[MAX_LINK];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", file->pid, file->fd);
+
+	ssize_t n = readlink(path, text, sizeof(text));
+	if (n <= 0 || n == sizeof(text) || (size_t)n != strlen(link) || memcmp(text, link, n))
+		return false;
+	if (access == PRB_HAS_OPEN)
+		return true;
+	return !lstat(path, &st) && st.st_mode & (access == PRB_CAN_READ ? S_IRUSR : S_IWUSR);
+}
+
+static const struct open_file *first_with(const struct prb_holders *h, uint64_t link)
+{
+	size_t low = 0, high = h->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (h->list.items[middle].link < link)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < h->list.count ? &h->list.items[low] : NULL;
+}
+
+struct found {
+	pid_t first; /* of the others */
+	unsigned others;
+	bool itself;
+};
+
+static void search(const struct prb_holders *h, pid_t target, const char *link,
+		   enum prb_access access, struct found *found)
+{
+	uint64_t key = hash(link, strlen(link));
+	const struct open_file *file = first_with(h, key);
+	const struct open_file *end = file ? h->list.items + h->list.count : NULL;
+	pid_t last = 0;
+
+	for (; file < end && file->link == key; file++) {
+		if (file->pid == last || !confirmed(file, link, access))
+			continue;
+		last = file->pid;
+		if (file->pid == target) {
+			found->itself = true;
+			continue;
+		}
+		if (!found->others++)
+			found->first = file->pid;
+	}
+}
+
+/*
+ * Whoever made a socket has it, or has left it to its children: the family needs not be asked
+ * when that is so. The list is not kept, being about this one socket.
+ */
+static bool find_hinted(struct prb_wait_context *c, const char *link, enum prb_access access,
+			pid_t hint, struct found *found)
+{
+	auto_candidates struct candidates few = {};
+	struct prb_holders h = {};
+	pid_t target = c->target->pid;
+	bool ok = add_candidate(&few, target, target) && add_candidate(&few, hint, target) &&
+		  add_children(&few, target, target) && scan(&h, &few);
+
+	if (ok)
+		search(&h, target, link, access, found);
+	prb_vec_free(&h.list);
+	return ok;
+}
+
+static bool find(struct prb_wait_context *c, const char *link, enum prb_access access, pid_t hint,
+		 struct found *found)
+{
+	auto_candidates struct candidates family = {}, all = {};
+	pid_t target = c->target->pid;
+
+	if (!c->holders)
+		c->holders = calloc(1, sizeof(*c->holders));
+
+	struct prb_holders *h = c->holders;
+	if (!h || (hint && !find_hinted(c, link, access, hint, found)))
+		return false;
+	if (found->others || found->itself)
+		return true;
+	if (!h->family && !h->all) {
+		h->family = true;
+		if (!add_family(c, &family) || !scan(h, &family))
+			return false;
+	}
+	search(h, target, link, access, found);
+	if (h->all || found->others || found->itself)
+		return true;
+	h->all = true;
+	if (!add_all(&all, target) || !scan(h, &all))
+		return false;
+	search(h, target, link, access, found);
+	return true;
+}
+
+void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,
+			  pid_t hint, struct prb_str *s)
+{
+	struct found found = {};
+
+	if (!find(c, link, access, hint, &found))
+		s->failed = true;
+	if (found.others)
+		prb_describe_process(found.first, s);
+	else if (found.itself)
+		prb_str_puts(s, "itself");
+	if (found.others > 1)
+		prb_str_printf(s, " and %u more", found.others - 1);
+}
+
+void prb_holders_destroy(struct prb_holders *holders)
+{
+	if (!holders)
+		return;
+	prb_vec_free(&holders->list);
+	free(holders);
+}
+
+void prb_describe_process(pid_t pid, struct prb_str *s)
+{
+	char path[32], comm[64];
+
+	prb_str_printf(s, "%d", pid);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, comm, sizeof(comm));
+	if (n > 0 && comm[n - 1] == '\n')
+		n--;
+	if (n > 0) {
+		prb_str_puts(s, " (");
+		prb_put_printable(s, comm, (size_t)n);
+		prb_str_puts(s, ")");
+	}
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The tables of sockets under /proc/PID/net, which are those of the target's network namespace.
+ * Each is read once for a dump, when the first socket is looked up, and indexed by inode.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/checked.h"
+#include "base/vec.h"
+#include "dump/waits/wait_private.h"
+
+enum {
+	TCP_LISTEN = 10,	/* in the column "st" of net/tcp */
+	UNIX_ACCEPTS = 0x10000, /* among the flags in net/unix: __SO_ACCEPTCON */
+};
+
+typedef bool parse_line(const char *line, int domain, int type, struct prb_socket *ret);
+
+static parse_line parse_inet, parse_unix, parse_netlink;
+
+struct table {
+	const char *name;
+	int domain, type;
+	parse_line *parse;
+	unsigned inode_column; /* from 0 */
+};
+
+static const struct table tables[] = {
+	{"net/tcp", AF_INET, SOCK_STREAM, parse_inet, 9},
+	{"net/tcp6", AF_INET6, SOCK_STREAM, parse_inet, 9},
+	{"net/unix", AF_UNIX, 0, parse_unix, 6},
+	{"net/udp", AF_INET, SOCK_DGRAM, parse_inet, 9},
+	{"net/udp6", AF_INET6, SOCK_DGRAM, parse_inet, 9},
+	{"net/raw", AF_INET, SOCK_RAW, parse_inet, 9},
+	{"net/raw6", AF_INET6, SOCK_RAW, parse_inet, 9},
+	{"net/netlink", AF_NETLINK, SOCK_RAW, parse_netlink, 9},
+};
+
+struct entry {
+	uint64_t inode;
+	size_t line; /* offset in the table's text */
+};
+
+struct loaded {
+	bool tried;
+	struct prb_str text;
+	PRB_VEC(struct entry) entries;
+};
+
+struct prb_socket_tables {
+	struct loaded loaded[PRB_ARRAY_SIZE(tables)];
+};
+
+/* "0100007F:1F90": words as they lie in memory of a little-endian machine. */
+static bool parse_address(const char *text, int domain, struct sockaddr_storage *ret,
+			  socklen_t *ret_length)
+{
+	uint32_t words[4];
+	unsigned port, count = domain == AF_INET ? 1 : 4;
+
+	if (strspn(text, "0123456789ABCDEF") != 8 * (size_t)count)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		if (sscanf(text + 8 * (size_t)i, "%8x", &words[i]) != 1)
+			return false;
+	}
+	if (sscanf(text + 8 * (size_t)count, ":%4x", &port) != 1)
+		return false;
+	*ret = (struct sockaddr_storage){.ss_family = (sa_family_t)domain};
+	if (domain == AF_INET) {
+		struct sockaddr_in *in = (struct sockaddr_in *)ret;
+
+		in->sin_addr.s_addr = words[0];
+		in->sin_port = htons((uint16_t)port);
+		*ret_length = sizeof(*in);
+	} else {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+
+		memcpy(&in6->sin6_addr, words, sizeof(words));
+		in6->sin6_port = htons((uint16_t)port);
+		*ret_length = sizeof(*in6);
+	}
+	return true;
+}
+
+static bool parse_inet(const char *line, int domain, int type, struct prb_socket *ret)
+{
+	char local[64], peer[64];
+	unsigned state;
+
+	if (sscanf(line, " %*[^:]: %63s %63s %x", local, peer, &state) != 3)
+		return false;
+	if (!parse_address(local, domain, &ret->local, &ret->local_length) ||
+	    !parse_address(peer, domain, &ret->peer, &ret->peer_length))
+		return false;
+	ret->listening = type == SOCK_STREAM && state == TCP_LISTEN;
+	if (type == SOCK_STREAM)
+		ret->state = (int)state;
+	return true;
+}
+
+static bool parse_unix(const char *line, int domain, int type, struct prb_socket *ret)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&ret->local;
+	unsigned flags, kind;
+	int path = 0;
+
+	(void)type;
+	if (sscanf(line, "%*[^:]: %*x %*x %x %x %*x %*u%n", &flags, &kind, &path) != 2 || !path)
+		return false;
+	ret->type = (int)kind;
+	ret->listening = flags & UNIX_ACCEPTS;
+	if (line[path] != ' ')
+		return true;
+
+	const char *name = line + path + 1;
+	size_t length = PRB_MIN(strcspn(name, "\n"), sizeof(un->sun_path));
+	un->sun_family = (sa_family_t)domain;
+	memcpy(un->sun_path, name, length);
+	if (length && name[0] == '@')
+		un->sun_path[0] = '\0';
+	ret->local_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+	return true;
+}
+
+static bool parse_netlink(const char *line, int domain, int type, struct prb_socket *ret)
+{
+	(void)domain;
+	(void)type;
+	return sscanf(line, "%*x %d", &ret->protocol) == 1;
+}
+
+static uint64_t column(const char *line, unsigned number)
+{
+	for (; number; number--) {
+		line += strspn(line, " ");
+		line += strcspn(line, " \n");
+	}
+	line += strspn(line, " ");
+	return *line == '\n' ? 0 : strtoull(line, NULL, 10);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+static bool load(struct prb_wait_context *c, const struct table *table, struct loaded *loaded)
+{
+	loaded->tried = true;
+	if (!prb_wait_ok(&loaded->text,
+			 prb_target_read_file(c->target, &loaded->text, "%s", table->name)))
+		return !loaded->text.failed;
+
+	const char *text = prb_str_text(&loaded->text);
+	const char *line = strchr(text, '\n'); /* behind the heading */
+	for (; line && line[1]; line = strchr(line + 1, '\n')) {
+		uint64_t inode = column(line + 1, table->inode_column);
+		struct entry *entry;
+
+		if (!inode)
+			continue;
+		entry = prb_vec_push(&loaded->entries);
+		if (!entry)
+			return false;
+		*entry = (struct entry){inode, (size_t)(line + 1 - text)};
+	}
+	if (loaded->entries.count)
+		qsort(loaded->entries.items, loaded->entries.count, sizeof(*loaded->entries.items),
+		      compare_entries);
+	return true;
+}
+
+static bool find(const struct table *table, const struct loaded *loaded, uint64_t inode,
+		 struct prb_socket *ret)
+{
+	const struct entry key = {.inode = inode};
+	const struct entry *entry =
+		loaded->entries.count ? bsearch(&key, loaded->entries.items, loaded->entries.count,
+						sizeof(*loaded->entries.items), compare_entries)
+				      : NULL;
+
+	if (!entry)
+		return false;
+	*ret = (struct prb_socket){.domain = table->domain, .type = table->type};
+	return table->parse(loaded->text.data + entry->line, table->domain, table->type, ret);
+}
+
+bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret)
+{
+	if (!c->sockets)
+		c->sockets = calloc(1, sizeof(*c->sockets));
+	if (!c->sockets)
+		return false;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(tables); i++) {
+		struct loaded *loaded = &c->sockets->loaded[i];
+
+		if (!loaded->tried && !load(c, &tables[i], loaded))
+			return false;
+		if (find(&tables[i], loaded, inode, ret))
+			return true;
+	}
+	return false;
+}
+
+void prb_socket_tables_destroy(struct prb_socket_tables *sockets)
+{
+	if (!sockets)
+		return;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(tables); i++) {
+		prb_str_deinit(&sockets->loaded[i].text);
+		prb_vec_free(&sockets->loaded[i].entries);
+	}
+	free(sockets);
+}

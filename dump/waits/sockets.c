@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Sockets in words. A live target's socket is asked itself, through a duplicate of its descriptor
+ * that is closed at once: that takes microseconds however many sockets the machine has, and works
+ * across network namespaces. Where the kernel does not give duplicates, the tables are searched.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <linux/vm_sockets.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "proc/text.h"
+#include "dump/waits/wait_private.h"
+
+enum { NO_PIDFD = -2 };
+
+static void put_ipv6(struct prb_str *s, const struct sockaddr_in6 *in6)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], text, sizeof(text));
+		prb_str_printf(s, "%s:%u", text, ntohs(in6->sin6_port));
+		return;
+	}
+	inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+	prb_str_printf(s, "[%s", text);
+	if (in6->sin6_scope_id)
+		prb_str_printf(s, "%%%u", in6->sin6_scope_id);
+	prb_str_printf(s, "]:%u", ntohs(in6->sin6_port));
+}
+
+void prb_put_sockaddr(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+	const struct sockaddr_un *un = (const struct sockaddr_un *)address;
+	const struct sockaddr_vm *vm = (const struct sockaddr_vm *)address;
+	char text[INET_ADDRSTRLEN];
+
+	if (address->ss_family == AF_INET && length >= sizeof(*in)) {
+		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+		prb_str_printf(s, "%s:%u", text, ntohs(in->sin_port));
+	} else if (address->ss_family == AF_INET6 && length >= sizeof(struct sockaddr_in6)) {
+		put_ipv6(s, (const struct sockaddr_in6 *)address);
+	} else if (address->ss_family == AF_UNIX &&
+		   length > offsetof(struct sockaddr_un, sun_path)) {
+		size_t bytes = PRB_MIN(length, (socklen_t)sizeof(*un)) -
+			       offsetof(struct sockaddr_un, sun_path);
+
+		if (un->sun_path[0]) {
+			prb_put_printable(s, un->sun_path, strnlen(un->sun_path, bytes));
+		} else if (bytes > 1) {
+			prb_str_putc(s, '@');
+			prb_put_printable(s, un->sun_path + 1, bytes - 1);
+		}
+	} else if (address->ss_family == AF_VSOCK && length >= sizeof(*vm)) {
+		prb_str_printf(s, "%u:%u", vm->svm_cid, vm->svm_port);
+	}
+}
+
+/* "" and 0.0.0.0:0 name nothing. */
+static bool is_address(const struct sockaddr_storage *address, socklen_t length)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+
+	switch (address->ss_family) {
+	case AF_INET:
+		return length >= sizeof(*in) && (in->sin_port || in->sin_addr.s_addr);
+	case AF_INET6:
+		return length >= sizeof(*in6) &&
+		       (in6->sin6_port || !IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr));
+	case AF_UNIX:
+		return length > offsetof(struct sockaddr_un, sun_path);
+	case AF_VSOCK:
+		return length >= sizeof(struct sockaddr_vm);
+	}
+	return false;
+}
+
+/*
+ * Handing a descriptor to another process moves its socket into that process's class of the
+ * old network control groups. Where those are in use we keep our hands off.
+ */
+static bool groups_tell_sockets_apart(void)
+{
+	char text[4096];
+	prb_auto_close int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return strstr(text, "net_cls") || strstr(text, "net_prio");
+}
+
+/* A duplicate of the target's socket, or -1. */
+static int borrow(struct prb_wait_context *c, int fd, uint64_t inode)
+{
+	struct stat st;
+
+	if (c->pidfd == -1) {
+		int pidfd = groups_tell_sockets_apart()
+				    ? -1
+				    : (int)syscall(SYS_pidfd_open, c->target->pid, 0);
+
+		c->pidfd = pidfd < 0 ? NO_PIDFD : pidfd;
+	}
+	if (c->pidfd < 0)
+		return -1;
+
+	int copy = (int)syscall(SYS_pidfd_getfd, c->pidfd, fd, 0);
+	if (copy < 0 && (errno == ENOSYS || errno == EPERM)) {
+		close(c->pidfd);
+		c->pidfd = NO_PIDFD;
+	}
+	if (copy >= 0 && (fstat(copy, &st) || !S_ISSOCK(st.st_mode) || st.st_ino != inode)) {
+		close(copy);
+		return -1;
+	}
+	return copy;
+}
+
+static bool ask_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret)
+{
+	prb_auto_close int copy = borrow(c, fd, inode);
+	int listening = 0;
+	struct ucred peer = {};
+	struct tcp_info info = {};
+	socklen_t length = sizeof(int);
+
+	*ret = (struct prb_socket){};
+	if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &ret->domain, &length) ||
+	    getsockopt(copy, SOL_SOCKET, SO_TYPE, &ret->type, &length) ||
+	    getsockopt(copy, SOL_SOCKET, SO_PROTOCOL, &ret->protocol, &length))
+		return false;
+	if (!getsockopt(copy, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length))
+		ret->listening = listening;
+
+	ret->local_length = sizeof(ret->local);
+	if (getsockname(copy, (struct sockaddr *)&ret->local, &ret->local_length))
+		ret->local_length = 0;
+	ret->peer_length = sizeof(ret->peer);
+	if (getpeername(copy, (struct sockaddr *)&ret->peer, &ret->peer_length))
+		ret->peer_length = 0;
+	length = sizeof(info);
+	if (ret->protocol == IPPROTO_TCP && (ret->domain == AF_INET || ret->domain == AF_INET6) &&
+	    !getsockopt(copy, IPPROTO_TCP, TCP_INFO, &info, &length))
+		ret->state = info.tcpi_state;
+	length = sizeof(peer);
+	if (ret->domain == AF_UNIX && !getsockopt(copy, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		ret->peer_pid = peer.pid;
+	return true;
+}
+
+static bool same_network(struct prb_wait_context *c)
+{
+	prb_auto_str struct prb_str theirs = {};
+	char ours[64];
+	ssize_t n = readlink("/proc/self/ns/net", ours, sizeof(ours));
+
+	return prb_wait_ok(&theirs, prb_target_read_link(c->target, &theirs, "ns/net")) && n > 0 &&
+	       (size_t)n == theirs.length && !memcmp(ours, theirs.data, theirs.length);
+}
+
+static uint64_t parse_diag(const void *reply, size_t length)
+{
+	const struct nlmsghdr *header = reply;
+	size_t at = NLMSG_LENGTH(sizeof(struct unix_diag_msg));
+
+	if (length < at || header->nlmsg_len < at || header->nlmsg_len > length ||
+	    header->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+		return 0;
+	while (prb_inside(at, sizeof(struct nlattr), header->nlmsg_len)) {
+		const struct nlattr *attribute = (const void *)((const char *)reply + at);
+
+		if (attribute->nla_len < sizeof(*attribute) ||
+		    !prb_inside(at, attribute->nla_len, header->nlmsg_len))
+			return 0;
+		if (attribute->nla_type == UNIX_DIAG_PEER &&
+		    attribute->nla_len >= NLA_HDRLEN + sizeof(uint32_t))
+			return *(const uint32_t *)((const char *)attribute + NLA_HDRLEN);
+		at += NLA_ALIGN(attribute->nla_len);
+	}
+	return 0;
+}
+
+/* The inode at the other end of a unix socket in our network namespace, 0 if unknown. */
+static uint64_t unix_peer(uint64_t inode)
+{
+	prb_auto_close int fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	struct {
+		struct nlmsghdr header;
+		struct unix_diag_req request;
+	} question = {
+		.header = {.nlmsg_len = sizeof(question),
+			   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			   .nlmsg_flags = NLM_F_REQUEST},
+		.request = {.sdiag_family = AF_UNIX,
+			    .udiag_states = 0xffffffff,
+			    .udiag_ino = (uint32_t)inode,
+			    .udiag_show = UDIAG_SHOW_PEER,
+			    .udiag_cookie = {~0u, ~0u} /* any */},
+	};
+	char reply[1024] __attribute__((aligned(8)));
+
+	if (fd < 0 || inode > UINT32_MAX)
+		return 0;
+	if (send(fd, &question, sizeof(question), 0) != sizeof(question))
+		return 0;
+	/* The kernel has answered before send() returned. */
+	ssize_t n = recv(fd, reply, sizeof(reply), 0);
+	return n < 0 ? 0 : parse_diag(reply, (size_t)n);
+}
+
+void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
+			    uint64_t inode, pid_t hint, struct prb_str *s)
+{
+	uint64_t peer = same_network(c) ? unix_peer(inode) : 0;
+	size_t before = s->length;
+
+	if (peer) {
+		char link[40];
+
+		snprintf(link, sizeof(link), "socket:[%llu]", (unsigned long long)peer);
+		prb_describe_holders(c, link, PRB_HAS_OPEN, hint, s);
+	}
+	/* Whoever made the connection; of a pair that is the target itself, which says nothing. */
+	if (s->length == before && socket->peer_pid && socket->peer_pid != c->target->pid)
+		prb_describe_process(socket->peer_pid, s);
+}
+
+static void put_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
+			  uint64_t inode, struct prb_str *s)
+{
+	prb_auto_str struct prb_str process = {};
+	bool named = is_address(&socket->peer, socket->peer_length);
+
+	prb_describe_unix_peer(c, socket, inode, socket->peer_pid, &process);
+	if (named) {
+		prb_str_puts(s, " → ");
+		prb_put_sockaddr(s, &socket->peer, socket->peer_length);
+	}
+	if (process.length)
+		prb_str_printf(s, "%s%s", named ? " of " : " → ", prb_str_text(&process));
+	s->failed |= process.failed;
+}
+
+static const char *netlink_family(int protocol)
+{
+	static const char *const names[] = {
+		[NETLINK_ROUTE] = "route",	   [NETLINK_SOCK_DIAG] = "socket diagnosis",
+		[NETLINK_XFRM] = "xfrm",	   [NETLINK_SELINUX] = "selinux",
+		[NETLINK_AUDIT] = "audit",	   [NETLINK_CONNECTOR] = "connector",
+		[NETLINK_NETFILTER] = "netfilter", [NETLINK_KOBJECT_UEVENT] = "device events",
+		[NETLINK_GENERIC] = "generic",
+	};
+
+	return protocol >= 0 && (size_t)protocol < PRB_ARRAY_SIZE(names) ? names[protocol] : NULL;
+}
+
+static const char *kind_of(const struct prb_socket *socket)
+{
+	switch (socket->domain) {
+	case AF_UNIX:
+		return "unix socket";
+	case AF_NETLINK:
+		return "netlink socket";
+	case AF_PACKET:
+		return "packet socket";
+	case AF_VSOCK:
+		return "vsock socket";
+	case AF_INET:
+	case AF_INET6:
+		return socket->type == SOCK_DGRAM ? "UDP socket"
+		       : socket->type == SOCK_RAW ? "raw socket"
+						  : "socket";
+	}
+	return "socket";
+}
+
+static void put_socket(struct prb_wait_context *c, int fd, const struct prb_socket *socket,
+		       uint64_t inode, struct prb_str *s)
+{
+	bool local = is_address(&socket->local, socket->local_length);
+	bool peer = is_address(&socket->peer, socket->peer_length);
+	const char *netlink =
+		socket->domain == AF_NETLINK ? netlink_family(socket->protocol) : NULL;
+
+	prb_str_printf(s, "%s %d", kind_of(socket), fd);
+	if (netlink)
+		prb_str_printf(s, " (%s)", netlink);
+	if (local && (socket->listening || socket->domain == AF_UNIX || !peer)) {
+		prb_str_puts(s, socket->listening ? " listening on " : " on ");
+		prb_put_sockaddr(s, &socket->local, socket->local_length);
+	}
+	if (socket->domain == AF_UNIX && !socket->listening) {
+		put_unix_peer(c, socket, inode, s);
+	} else if (peer) {
+		prb_str_puts(s, " → ");
+		prb_put_sockaddr(s, &socket->peer, socket->peer_length);
+	}
+}
+
+bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret)
+{
+	return ask_socket(c, fd, inode, ret) || prb_socket_from_tables(c, inode, ret);
+}
+
+void prb_put_address(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length,
+		     int *port)
+{
+	prb_auto_str struct prb_str text = {};
+
+	*port = -1;
+	if (!is_address(address, length))
+		return;
+	prb_put_sockaddr(&text, address, length);
+	s->failed |= text.failed;
+	const char *words = prb_str_text(&text), *colon = strrchr(words, ':');
+	if (address->ss_family == AF_UNIX || !colon) {
+		prb_str_puts(s, words);
+		return;
+	}
+	bool brackets = *words == '[';
+	prb_str_append(s, words + brackets, (size_t)(colon - words) - 2 * (size_t)brackets);
+	*port = atoi(colon + 1);
+}
+
+void prb_describe_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_str *s)
+{
+	struct prb_socket socket;
+
+	if (prb_socket_find(c, fd, inode, &socket))
+		put_socket(c, fd, &socket, inode, s);
+	else
+		prb_str_printf(s, "socket %d", fd);
+}

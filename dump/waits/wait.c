@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a thread waits for: the frame around the descriptions of single system calls. */
+#include "target/task.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "proc/text.h"
+#include "dump/waits/wait_private.h"
+
+struct prb_error *prb_wait_context_create(struct prb_target *t, struct prb_wait_context **ret)
+{
+	struct prb_wait_context *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return prb_error_nomem();
+	c->target = t;
+	c->pidfd = -1;
+	*ret = c;
+	return NULL;
+}
+
+void prb_wait_context_destroy(struct prb_wait_context *c)
+{
+	if (!c)
+		return;
+	prb_holders_destroy(c->holders);
+	prb_socket_tables_destroy(c->sockets);
+	prb_str_deinit(&c->root);
+	prb_str_deinit(&c->named.words);
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	free(c);
+}
+
+bool prb_wait_ok(struct prb_str *s, struct prb_error *err)
+{
+	if (!err)
+		return true;
+	if (err->code == PRB_ERROR_NOMEM)
+		s->failed = true;
+	prb_error_destroy(err);
+	return false;
+}
+
+/* The only calls that the kernel continues under the name "restart_syscall". */
+static bool is_restartable(const char *name)
+{
+	static const char *const names[] = {"nanosleep", "clock_nanosleep", "futex", "poll"};
+
+	for (size_t i = 0; name && i < PRB_ARRAY_SIZE(names); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+enum {
+	CODE_BYTES = 64, /* before the system call that are looked at */
+	A64_SVC = 0xd4000001,
+	A64_MOVZ_W8 = 0x52800008, /* with the number in bits 5 to 20 */
+	A64_MOVZ_MASK = 0x7fe0001f,
+};
+
+static long number_x86_64(const uint8_t *code, size_t length, uint16_t machine)
+{
+	if (length < 2 || code[length - 2] != 0x0f || code[length - 1] != 0x05)
+		return -1;
+	for (size_t at = length - 2; at-- > 0;) {
+		uint32_t number;
+
+		if (code[at] != 0xb8 || at + 5 > length - 2) /* mov $NUMBER, %eax */
+			continue;
+		memcpy(&number, code + at + 1, sizeof(number));
+		if (is_restartable(prb_syscall_name(machine, number)))
+			return number;
+	}
+	return -1;
+}
+
+static long number_aarch64(const uint8_t *code, size_t length, uint16_t machine)
+{
+	uint32_t word;
+
+	for (size_t at = length; at >= sizeof(word);) {
+		at -= sizeof(word);
+		memcpy(&word, code + at, sizeof(word));
+		if (at + sizeof(word) == length && word != A64_SVC)
+			return -1;
+		if ((word & A64_MOVZ_MASK) == A64_MOVZ_W8) {
+			long number = word >> 5 & 0xffff;
+
+			return is_restartable(prb_syscall_name(machine, number)) ? number : -1;
+		}
+	}
+	return -1;
+}
+
+/*
+ * After a stop (a signal, a debugger) the kernel goes on with a sleep as "restart_syscall", with
+ * the arguments as they were. The number that the program had asked for stands in its code, a
+ * few instructions before the system call. -1 if it does not.
+ */
+static long restarted_number(struct prb_wait_context *c, const struct prb_task *task)
+{
+	uint8_t code[CODE_BYTES];
+	struct prb_error *err;
+
+	if (task->pc < CODE_BYTES)
+		return -1;
+	err = prb_mem_read(c->mem, task->pc - CODE_BYTES, code, sizeof(code));
+	if (err) {
+		prb_error_destroy(err);
+		return -1;
+	}
+	if (c->target->machine == EM_X86_64)
+		return number_x86_64(code, sizeof(code), c->target->machine);
+	return number_aarch64(code, sizeof(code), c->target->machine);
+}
+
+static void describe_stop(struct prb_wait_context *c, const struct prb_task *task,
+			  struct prb_str *s)
+{
+	prb_auto_str struct prb_str status = {};
+	const char *tracer;
+
+	if (task->state == 'T') {
+		prb_str_puts(s, "a signal to continue");
+		return;
+	}
+	prb_str_puts(s, "its debugger");
+	if (!prb_wait_ok(s, prb_target_read_file(c->target, &status, "task/%d/status", task->tid)))
+		return;
+	tracer = prb_text_field(prb_str_text(&status), "TracerPid");
+	if (!tracer || atoi(tracer) <= 0)
+		return;
+	prb_str_putc(s, ' ');
+	prb_describe_process(atoi(tracer), s);
+}
+
+/* The function of the kernel that a thread sleeps in says what the hardware or server is. */
+static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct prb_str *s)
+{
+	prb_auto_str struct prb_str name = {};
+
+	if (!prb_wait_ok(s, prb_target_read_file(c->target, &name, "task/%d/wchan", tid)) ||
+	    !name.length || name.data[0] == '0')
+		return;
+	prb_str_puts(s, s->length ? " (kernel: " : "the kernel (");
+	prb_put_printable(s, name.data, strcspn(name.data, "\n"));
+	prb_str_putc(s, ')');
+}
+
+/* Describes the call that the thread sleeps in and gives its number. */
+static long describe(struct prb_wait_context *c, const struct prb_task *task, struct prb_wait *ret,
+		     struct prb_str *s)
+{
+	long number = task->in_syscall ? task->syscall : -1;
+	const char *name = prb_syscall_name(c->target->machine, number);
+
+	if (name && !strcmp(name, "restart_syscall")) {
+		long original = restarted_number(c, task);
+
+		if (original >= 0)
+			number = original;
+		else
+			prb_str_puts(s, "a call that was interrupted");
+		name = prb_syscall_name(c->target->machine, number);
+	}
+	if (name)
+		prb_describe_call(c, name, task, ret, s);
+	if (task->state == 'D')
+		put_kernel_function(c, task->tid, s);
+	return number;
+}
+
+/*
+ * A description draws on memory and other processes that a snapshot does not have, so the snapshot
+ * keeps the description itself: "CALL FUTEX OWNER ASKED LEFT WORDS", with the number of the call
+ * that the program made, which may be another than the one that the kernel restarted.
+ */
+static void remember(struct prb_wait_context *c, const char *key, long number,
+		     const struct prb_wait *wait)
+{
+	prb_auto_str struct prb_str s = {};
+
+	if (!c->target->recorder)
+		return;
+	prb_str_printf(&s, "%ld %#llx %d %.9g %.9g %s", number, (unsigned long long)wait->futex,
+		       wait->owner, wait->asked, wait->left, wait->what ? wait->what : "");
+	if (!s.failed)
+		prb_target_remember(c->target, key, prb_str_text(&s), s.length);
+}
+
+static void recall(struct prb_wait_context *c, const char *key, long *number, struct prb_wait *ret,
+		   struct prb_str *s)
+{
+	prb_auto_str struct prb_str known = {};
+	unsigned long long futex;
+	long call;
+	int owner, words = 0;
+	double asked, left;
+
+	if (!prb_target_recall(c->target, key, &known) ||
+	    sscanf(prb_str_text(&known), "%ld %llx %d %lf %lf%n", &call, &futex, &owner, &asked,
+		   &left, &words) != 5 ||
+	    known.data[words] != ' ')
+		return;
+	*number = call;
+	ret->futex = futex;
+	ret->owner = owner;
+	ret->asked = asked;
+	ret->left = left;
+	prb_str_puts(s, known.data + words + 1);
+}
+
+struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *mem,
+				    const struct prb_task *task, struct prb_wait *ret)
+{
+	prb_auto_str struct prb_str s = {};
+	bool live = c->target->kind == PRB_TARGET_PROCESS;
+	/* Who asks in a debugger knows that it is stopped, and wants to know where. */
+	bool held = c->target->held && task->state == 't';
+	bool stopped = task->state == 'T' || (task->state == 't' && !held);
+	long number = -1;
+	char key[32];
+
+	*ret = (struct prb_wait){.asked = -1, .left = -1};
+	if (held && !task->in_syscall)
+		return NULL;
+	if (!stopped && !held && task->state != 'S' && task->state != 'D')
+		return NULL;
+
+	snprintf(key, sizeof(key), "task-wait:%d", task->tid);
+	c->mem = mem;
+	c->state = task->state;
+	if (c->target->kind == PRB_TARGET_DEBUGGER)
+		number = task->syscall; /* what it is about, on that machine, would take requests */
+	else if (!live)
+		recall(c, key, &number, ret, &s);
+	else if (stopped)
+		describe_stop(c, task, &s);
+	else
+		number = describe(c, task, ret, &s);
+	ret->call = prb_syscall_name(c->target->machine, number);
+
+	if (s.failed)
+		return prb_error_nomem();
+	if (s.length && !(ret->what = prb_str_take(&s)))
+		return prb_error_nomem();
+	if (live)
+		remember(c, key, number, ret);
+	return NULL;
+}
+
+struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
+				struct prb_wait *ret)
+{
+	struct prb_wait_context *c;
+
+	*ret = (struct prb_wait){.asked = -1, .left = -1};
+	PRB_TRY(prb_wait_context_create(t, &c));
+
+	struct prb_error *err = prb_wait_describe(c, t->mem, task, ret);
+	prb_wait_context_destroy(c);
+	return err;
+}
+
+void prb_wait_deinit(struct prb_wait *wait)
+{
+	free(wait->what);
+	wait->what = NULL;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the parts that describe waits share; nobody else includes this.
+ *
+ * All of them append words to a string and say nothing where nothing is known. The only failure is
+ * the string's own: `failed` when memory ran out.
+ */
+#ifndef PRB_DUMP_WAITS_WAIT_PRIVATE_H
+#define PRB_DUMP_WAITS_WAIT_PRIVATE_H
+
+#include <sys/socket.h>
+
+#include "target/task.h"
+
+struct prb_holders;
+struct prb_socket_tables;
+
+enum prb_direction {
+	PRB_EITHER_WAY,
+	PRB_INCOMING, /**< waits until there is something to read */
+	PRB_OUTGOING, /**< waits until there is room to write */
+};
+
+struct prb_wait_context {
+	struct prb_target *target;
+	struct prb_mem *mem;		   /* where memory is read for the present description */
+	struct prb_holders *holders;	   /**< NULL until first needed */
+	struct prb_socket_tables *sockets; /**< the same */
+	int pidfd;			   /**< of the target; -1 not tried yet, -2 not to be had */
+	struct prb_str root;		   /**< the target's root as we see it, "/" mostly */
+	bool root_known;
+	bool time_known, same_time; /**< the target's clocks are ours: no time namespace between */
+	char state;		    /**< of the thread that is being described */
+	struct {
+		pid_t inner, tid;
+		struct prb_str words;
+	} named; /**< the last thread that was looked up for a lock */
+};
+
+/** True if all went well; else the error is ended, and noted in @p s if it is about memory. */
+bool prb_wait_ok(struct prb_str *s, struct prb_error *err);
+
+/** Appends "file 5 /data/x", "socket 7 → …", "pipe 4 ← …"; "descriptor 5" at the least. */
+void prb_describe_fd(struct prb_wait_context *c, int fd, enum prb_direction direction,
+		     struct prb_str *s);
+
+/** Appends a path of the target's as the target itself sees it, printable. */
+void prb_put_path(struct prb_wait_context *c, const char *path, struct prb_str *s);
+
+/** Appends "SIGINT, SIGTERM"; bit 0 of @p mask is signal 1. */
+void prb_put_signals(uint64_t mask, struct prb_str *s);
+
+/** Appends the description of socket @p fd with this inode. */
+void prb_describe_socket(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_str *s);
+
+/** Appends "10.0.0.3:29500", "[::1]:80", "/run/x.sock"; nothing if it makes no sense. */
+void prb_put_sockaddr(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length);
+
+/** Which processes to look for among those that have a file open. */
+enum prb_access { PRB_HAS_OPEN, PRB_CAN_READ, PRB_CAN_WRITE };
+
+/**
+ * Appends the other processes that have @p link ("pipe:[123]") open: "4711 (cat)", "4711 (cat)
+ * and 2 more", or "itself" if only the target has. Nothing if none is found in time. @p hint is a
+ * process that is likely to be the only one, or 0.
+ */
+void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,
+			  pid_t hint, struct prb_str *s);
+void prb_holders_destroy(struct prb_holders *holders);
+
+/** Appends "4711 (cat)". */
+void prb_describe_process(pid_t pid, struct prb_str *s);
+
+/** A socket as the tables under /proc/PID/net have it, or the kernel tells when asked directly. */
+struct prb_socket {
+	int domain, type, protocol;
+	bool listening;
+	int state; /**< of TCP, as in <netinet/tcp.h>; 0 if unknown */
+	struct sockaddr_storage local, peer;
+	socklen_t local_length, peer_length; /**< 0 if it has no such address */
+	pid_t peer_pid;			     /**< who connected or listened; 0 if unknown */
+};
+
+/** Asks the socket itself, or the tables; false if neither knows it. */
+bool prb_socket_find(struct prb_wait_context *c, int fd, uint64_t inode, struct prb_socket *ret);
+
+/**
+ * Appends the process at the other end of a unix socket, nothing if it is unknown. @p hint as in
+ * prb_describe_holders().
+ */
+void prb_describe_unix_peer(struct prb_wait_context *c, const struct prb_socket *socket,
+			    uint64_t inode, pid_t hint, struct prb_str *s);
+
+/** Appends address and port apart; *port is -1 if there is none. */
+void prb_put_address(struct prb_str *s, const struct sockaddr_storage *address, socklen_t length,
+		     int *port);
+
+/** The number in "socket:[123]" if the link is one of @p kind; 0 otherwise. */
+uint64_t prb_link_inode(const char *link, const char *kind);
+
+/** Finds the socket with this inode in the tables; false if it is in none. */
+bool prb_socket_from_tables(struct prb_wait_context *c, uint64_t inode, struct prb_socket *ret);
+void prb_socket_tables_destroy(struct prb_socket_tables *tables);
+
+/** Appends what poll, select and epoll watch. */
+void prb_describe_poll(struct prb_wait_context *c, uint64_t fds, uint64_t count, struct prb_str *s);
+void prb_describe_select(struct prb_wait_context *c, uint64_t count, const uint64_t sets[3],
+			 struct prb_str *s);
+void prb_describe_epoll(struct prb_wait_context *c, int fd, struct prb_str *s);
+
+/** Appends who holds the lock that flock or fcntl wants on @p fd: " held by 4711 (sh)". */
+void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s);
+
+/** Appends what a futex is: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */
+void prb_describe_futex(struct prb_wait_context *c, const struct prb_task *task,
+			struct prb_wait *wait, struct prb_str *s);
+
+/** Appends "child 4711 (sh)" for @p pid as wait4 takes it, "any of 3 children", "any child". */
+void prb_describe_child(struct prb_wait_context *c, pid_t pid, struct prb_str *s);
+
+/** Appends "child 4711 (sh)": the newest of the thread's own children. */
+void prb_describe_newest_child(struct prb_wait_context *c, pid_t tid, struct prb_str *s);
+
+/** Describes a system call that sleeps; nothing if it is not among those known. */
+void prb_describe_call(struct prb_wait_context *c, const char *name, const struct prb_task *task,
+		       struct prb_wait *wait, struct prb_str *s);
+
+/* Times. Addresses are those of the target; one that is 0 or unreadable is no limit. */
+
+enum prb_time_unit { PRB_TIMESPEC, PRB_TIMEVAL };
+
+/** Reads seconds; @p s is for noting that memory ran out. */
+bool prb_read_time(struct prb_wait_context *c, uint64_t address, enum prb_time_unit unit,
+		   double *ret, struct prb_str *s);
+
+/** Notes that the wait ends after @p seconds and appends ", at most 5 s". */
+void prb_put_limit(struct prb_wait *wait, double seconds, struct prb_str *s);
+void prb_put_limit_at(struct prb_wait_context *c, struct prb_wait *wait, uint64_t address,
+		      enum prb_time_unit unit, struct prb_str *s);
+
+/** Notes how long it is until the time at @p address on @p clock and appends ", 4.2 s left". */
+void prb_put_deadline(struct prb_wait_context *c, struct prb_wait *wait, int clock,
+		      uint64_t address, struct prb_str *s);
+
+#endif

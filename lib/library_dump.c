@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libprobing: stacks as the command prints them. */
+#include <limits.h>
+
+#include "base/cleanup.h"
+#include "dump/dump_json.h"
+#include "lib/library_private.h"
+#include "sql/engine/session_private.h"
+
+struct sink {
+	probing_text_handler *handler;
+	void *context;
+	bool ended; /* the handler wants no more */
+};
+
+static void put(void *context, const char *text, size_t length)
+{
+	struct sink *sink = context;
+
+	if (!sink->ended && sink->handler(sink->context, text, length))
+		sink->ended = true;
+}
+
+struct probing_error *probing_dump(struct probing *p, int64_t tid, unsigned what,
+				   probing_text_handler *handler, void *context)
+{
+	const struct prb_dump_options options = {
+		.mode = p->session->mode,
+		.tid = (pid_t)tid,
+		.locals = what & PROBING_LOCALS,
+		.native = what & PROBING_NATIVE,
+		.source = what & PROBING_SOURCE,
+	};
+	struct sink sink = {.handler = handler, .context = context};
+	struct prb_dump *dump;
+	struct prb_error *err;
+
+	if (p->session->targets.count != 1 || tid < 0 || tid > INT_MAX)
+		return prb_public_error(prb_error_create(
+			PRB_ERROR_USAGE, "a dump is of one target, and of one thread or all"));
+	err = prb_dump_create(p->session->targets.items[0].target, &options, &dump);
+	if (err)
+		return prb_public_error(err);
+	err = prb_dump_json(dump, &options, put, &sink);
+	prb_dump_destroy(dump);
+	return prb_public_error(err);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libprobing: what an expression means in a frame, and what lies at an address. */
+#include <limits.h>
+
+#include "dump/lookup.h"
+#include "lib/library_private.h"
+#include "sql/engine/session_private.h"
+
+enum { MAX_ITEMS = 1000 };
+
+static struct prb_error *tell(struct prb_found_object *object, struct prb_error *err,
+			      probing_object_handler *handler, void *context)
+{
+	if (err)
+		return err;
+	handler(context, prb_str_text(&object->type), prb_str_text(&object->value),
+		object->address);
+	prb_found_object_deinit(object);
+	return NULL;
+}
+
+struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned depth,
+				      const char *expression, probing_object_handler *handler,
+				      void *context)
+{
+	struct prb_found_object object;
+	/* Whoever asks for one value wants to see it whole. */
+	struct prb_repr_options options = {
+		.max_items = MAX_ITEMS,
+		.max_text = (unsigned)p->session->text_max,
+		.max_total = (unsigned)p->session->text_max,
+	};
+
+	if (p->session->targets.count != 1 || tid < 1 || tid > INT_MAX)
+		return prb_public_error(prb_error_create(
+			PRB_ERROR_USAGE, "an expression is looked up in one thread of one target"));
+	return prb_public_error(tell(&object,
+				     prb_lookup(p->session->targets.items[0].target, (pid_t)tid,
+						depth, expression, &options, &object),
+				     handler, context));
+}
+
+struct probing_error *probing_describe(struct probing *p, uint64_t address, unsigned limit,
+				       probing_object_handler *handler, void *context)
+{
+	struct prb_found_object object;
+	struct prb_repr_options options = {
+		.max_items = limit,
+		.max_text = limit,
+		.max_total = (unsigned)p->session->text_max,
+	};
+
+	if (p->session->targets.count != 1)
+		return prb_public_error(
+			prb_error_create(PRB_ERROR_USAGE, "an object is described in one target"));
+	return prb_public_error(tell(
+		&object,
+		prb_lookup_address(p->session->targets.items[0].target, address, &options, &object),
+		handler, context));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the files behind lib/probing.h share. */
+#ifndef PRB_LIB_LIBRARY_PRIVATE_H
+#define PRB_LIB_LIBRARY_PRIVATE_H
+
+#include "lib/probing.h"
+#include "sql/engine/session.h"
+
+struct probing {
+	struct prb_session *session;
+	struct probing_statement *statements; /**< all that have not ended */
+	struct prb_library_debugger *debuggers;
+};
+
+struct probing_statement {
+	struct probing *owner;
+	struct probing_statement *next, **place;
+	struct prb_statement *statement;
+};
+
+/** Ends what probing_open_debugger() made; NULL is allowed. */
+void prb_library_debuggers_destroy(struct prb_library_debugger *debuggers);
+
+/** An error of ours as the caller has it; NULL stays NULL. */
+static inline struct probing_error *prb_public_error(struct prb_error *err)
+{
+	return (struct probing_error *)err;
+}
+
+#endif

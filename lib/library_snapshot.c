@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libprobing: saving a target. */
+#include "base/cleanup.h"
+#include "target/snapshot/snapshot.h"
+#include "lib/library_private.h"
+#include "sql/engine/record.h"
+#include "sql/engine/session_private.h"
+
+static void recorder_guard(struct prb_recorder **recorder)
+{
+	if (*recorder)
+		prb_recorder_destroy(*recorder);
+}
+
+static struct prb_error *save(struct prb_session *session, const char *path, bool redact)
+{
+	__attribute__((cleanup(recorder_guard))) struct prb_recorder *recorder = NULL;
+	struct prb_target *target;
+	size_t threads;
+
+	if (session->targets.count != 1)
+		return prb_error_create(PRB_ERROR_USAGE, "a snapshot is of one target, not of %zu",
+					session->targets.count);
+	target = session->targets.items[0].target;
+	if (target->kind == PRB_TARGET_SNAPSHOT)
+		return prb_error_create(PRB_ERROR_USAGE, "it is a snapshot already");
+	PRB_TRY(prb_recorder_create(&recorder));
+	prb_recorder_set_redact(recorder, redact);
+	target->recorder = recorder;
+	target->mem->kept = false; /* a recorder takes the pages of views */
+
+	struct prb_error *err = prb_record(session, !redact, &threads);
+	prb_session_end_instants(session);
+	target->recorder = NULL;
+	return err ? err : prb_recorder_write(recorder, target, path);
+}
+
+struct probing_error *probing_snapshot(struct probing *p, const char *path, int redact)
+{
+	return prb_public_error(save(p->session, path, redact));
+}

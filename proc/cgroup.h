@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The text of /proc/PID/cgroup: in which control groups a process is.
+ *
+ * Threading: any thread; nothing here keeps state.
+ */
+#ifndef PRB_PROC_CGROUP_H
+#define PRB_PROC_CGROUP_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+/** One line; the texts are not terminated. */
+struct prb_cgroup {
+	int hierarchy; /**< its number; 0 for version 2 */
+	const char *controllers, *path;
+	size_t controllers_length, path_length;
+};
+
+/** Takes the next line of *text apart, which moves behind it; false at the end. */
+bool prb_cgroup_next(const char **text, struct prb_cgroup *ret);
+
+/**
+ * Appends the id of the container that the paths name: 64 hex digits as Docker, containerd,
+ * CRI-O and Podman give, or the name of an LXC container. Nothing if they name none, which is
+ * also so for whoever sees the groups from inside of the container.
+ */
+void prb_cgroup_container(const char *text, struct prb_str *ret);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Processes seen from outside: what one is, why one may not be read, and which of all are
+ * Python programs.
+ *
+ * Everything comes from /proc as we see it: pids are those of our pid namespace. Names and
+ * command lines are bytes that the processes chose themselves: whoever shows them makes them safe
+ * for a terminal first. Errors have done so already.
+ *
+ * Threading: all functions may be called from any thread. Strings are the caller's, freed with
+ * the deinit function of their struct.
+ */
+#ifndef PRB_PROC_PROCESS_H
+#define PRB_PROC_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+enum prb_process_kind {
+	PRB_PROCESS_PROGRAM, /**< an ordinary process with memory of its own */
+	PRB_PROCESS_ZOMBIE,  /**< it ended; its parent has not taken notice yet */
+	PRB_PROCESS_KERNEL,  /**< a thread of the kernel */
+};
+
+struct prb_process {
+	pid_t pid;
+	pid_t ppid; /**< 0 if its parent is not in our pid namespace */
+	enum prb_process_kind kind;
+	char state; /**< as in stat: R S D T t Z X I */
+	uid_t uid;  /**< effective */
+	unsigned threads;
+	double start_time;    /**< seconds since the epoch */
+	int elf_class;	      /**< 32 or 64; 0 if the executable may not be read */
+	char *comm;	      /**< the kernel's name of it, mostly at most 15 bytes */
+	char *exe;	      /**< path of the executable; NULL if it may not be read */
+	PRB_VEC(char *) argv; /**< command line; empty for zombies and the kernel's */
+};
+
+/** Reads what there is about @p pid. PRB_ERROR_NO_PROCESS if it does not exist. */
+struct prb_error *prb_process_describe(pid_t pid, struct prb_process *ret) PRB_MUST_CHECK;
+void prb_process_deinit(struct prb_process *process);
+
+/**
+ * Finds out why @p pid may not be read. *ret stays NULL if it may; else it is an error that names
+ * the rule and has a hint that says what to do: PRB_ERROR_NO_PROCESS, PRB_ERROR_UNSUPPORTED for
+ * what has no memory to read (zombie, kernel thread) or is 32-bit, PRB_ERROR_PERMISSION for all
+ * rules of the kernel: another user's process, Yama, not dumpable, a user namespace above ours,
+ * seccomp on us, a security module.
+ */
+void prb_process_refusal(pid_t pid, struct prb_error **ret);
+
+/** A process's place in its distributed job; -1 where it has none. */
+struct prb_process_job {
+	long rank;
+	long local_rank; /**< on its host */
+	long world_size;
+};
+
+/** Reads it from an environment, as environ has it, by the variables of the usual launchers. */
+struct prb_process_job prb_process_job(const struct prb_str *environment);
+
+/** A process that runs Python, or may do so for all that can be told. */
+struct prb_python_process {
+	struct prb_process process;
+	char *version; /**< "3.12" as the name of its library or executable says; NULL if unknown */
+	long rank;     /**< of its distributed job; -1 if it has none */
+	long local_rank; /**< on its host; -1 if it has none */
+	char *refusal;	 /**< why it may not be read; NULL if it may */
+};
+
+struct prb_python_processes {
+	PRB_VEC(struct prb_python_process) list; /**< by pid */
+};
+
+/**
+ * Lists the Python processes: by the executable's name, and where that says nothing by the
+ * libpython that is mapped or the marks of an interpreter in the executable. Processes that come
+ * and go meanwhile are left out silently; those that cannot be looked into are listed, with the
+ * reason, if their name says that they are Python.
+ */
+struct prb_error *prb_process_list(struct prb_python_processes *ret) PRB_MUST_CHECK;
+void prb_python_processes_deinit(struct prb_python_processes *processes);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the parts that look at processes from outside share; nobody else includes this. */
+#ifndef PRB_PROC_PROCESS_PRIVATE_H
+#define PRB_PROC_PROCESS_PRIVATE_H
+
+#include "base/str.h"
+#include "proc/process.h"
+
+/** Opens /proc/PID/@p name for reading; -1 with errno if it cannot be. */
+int prb_proc_open(pid_t pid, const char *name);
+
+/** Appends the file, up to a megabyte of it; false if it cannot be read. */
+bool prb_proc_read(pid_t pid, const char *name, struct prb_str *ret);
+
+/** Appends what a link points to; false if it cannot be read. */
+bool prb_proc_link(pid_t pid, const char *name, struct prb_str *ret);
+
+/** True if the kernel lets us read the memory of @p pid. */
+bool prb_process_readable(pid_t pid);
+
+/** What prb_process_refusal() finds, of a process that was described. */
+struct prb_error *prb_process_check(const struct prb_process *process) PRB_MUST_CHECK;
+
+/** What the kernel's decision to let one process read another depends on. */
+struct prb_credentials {
+	uid_t uid[3]; /**< real, effective, saved */
+	gid_t gid[3];
+	uint64_t permitted, effective, bounding; /**< capabilities, a bit each */
+};
+
+struct prb_refusal_facts {
+	pid_t pid;
+	const char *comm;
+	struct prb_credentials theirs, ours;
+	bool dumpable;	      /**< false: its files in /proc belong to root though it does not */
+	bool user_namespace;  /**< we are in one that is not the first */
+	bool unmapped;	      /**< its user does not exist in our user namespace */
+	bool container;	      /**< we are in one */
+	int ptrace_scope;     /**< of Yama; -1 if it is not there */
+	bool ancestor;	      /**< we are the parent or an older ancestor of it */
+	bool seccomp;	      /**< our own reads of memory are filtered */
+	const char *confined; /**< our profile of AppArmor or SELinux; NULL if none */
+};
+
+/** Names the rule that forbids reading, and what to do; for the facts of a refused process. */
+struct prb_error *prb_refusal_explain(const struct prb_refusal_facts *facts) PRB_MUST_CHECK
+	__attribute__((returns_nonnull));
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "proc/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	KERNEL_THREAD = 0x00200000, /* PF_KTHREAD among the flags in stat */
+	REPLACED = 0xffffffff,
+};
+
+bool prb_stat_parse(const char *line, struct prb_stat *ret)
+{
+	const char *open = strchr(line, '(');
+	const char *close = strrchr(line, ')');
+	unsigned long long start;
+	unsigned flags;
+	long threads;
+
+	if (!open || !close || close < open)
+		return false;
+	*ret = (struct prb_stat){.comm = open + 1, .comm_length = (size_t)(close - open - 1)};
+	if (sscanf(close + 1,
+		   " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+		   &ret->state, &ret->ppid, &flags, &threads, &start) != 5)
+		return false;
+	ret->kernel = flags & KERNEL_THREAD;
+	ret->threads = threads > 0 ? (unsigned)threads : 0;
+	ret->start_ticks = start;
+	return true;
+}
+
+bool prb_stat_numbers(const char *line, int64_t ret[PRB_STAT_NUMBERS])
+{
+	const char *at = strrchr(line, ')');
+
+	memset(ret, 0, PRB_STAT_NUMBERS * sizeof(*ret));
+	if (!at || at[1] != ' ' || !at[2])
+		return false;
+	at += 3; /* behind the state, which is one letter */
+	for (unsigned field = PRB_STAT_PPID; field < PRB_STAT_NUMBERS; field++) {
+		char *end;
+
+		/* Addresses and limits go beyond the range of signed numbers. */
+		ret[field] = (int64_t)strtoull(at, &end, 10);
+		if (end == at)
+			break;
+		at = end;
+	}
+	return true;
+}
+
+/* The code point at text[0..length) and its length in bytes; REPLACED if it is not UTF-8. */
+static uint32_t decode(const unsigned char *text, size_t length, size_t *ret_bytes)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned char c = text[0];
+	size_t bytes = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0;
+
+	*ret_bytes = 1;
+	if (!bytes || bytes > length)
+		return REPLACED;
+	if (bytes == 1)
+		return c;
+
+	uint32_t point = c & (0x7fu >> bytes);
+	for (size_t i = 1; i < bytes; i++) {
+		if (text[i] >> 6 != 2)
+			return REPLACED;
+		point = point << 6 | (text[i] & 0x3f);
+	}
+	if (point < smallest[bytes] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+		return REPLACED;
+	*ret_bytes = bytes;
+	return point;
+}
+
+/* Control characters, line ends and those that turn the direction of writing. */
+static bool acts_on_terminal(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+void prb_put_printable(struct prb_str *s, const char *text, size_t length)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+
+	for (size_t i = 0, n; i < length; i += n) {
+		uint32_t c = decode(bytes + i, length - i, &n);
+
+		if (c == REPLACED)
+			prb_str_printf(s, "\\x%02x", bytes[i]);
+		else if (!acts_on_terminal(c))
+			prb_str_append(s, text + i, n);
+		else if (c == '\n' || c == '\t')
+			prb_str_puts(s, c == '\n' ? "\\n" : "\\t");
+		else
+			prb_str_printf(s, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
+	}
+}
+
+void prb_put_comm(struct prb_str *s, const char *comm, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		bool escaped = comm[i] == '\\' && i + 1 < length &&
+			       (comm[i + 1] == '\\' || comm[i + 1] == 'n');
+
+		i += escaped;
+		prb_str_putc(s, escaped && comm[i] == 'n' ? '\n' : comm[i]);
+	}
+}
+
+void prb_put_seconds(struct prb_str *s, double seconds)
+{
+	char text[32];
+
+	if (!(seconds < 100.0 * 366 * 86400)) {
+		prb_str_puts(s, "for ever");
+		return;
+	}
+	if (seconds > 0 && seconds < 0.001) {
+		prb_str_printf(s, "%.0f µs", seconds * 1e6);
+		return;
+	}
+
+	int length = snprintf(text, sizeof(text), "%.3f", seconds);
+	while (length > 0 && text[length - 1] == '0')
+		length--;
+	if (length > 0 && text[length - 1] == '.')
+		length--;
+	prb_str_append(s, text, (size_t)length);
+	prb_str_puts(s, " s");
+}
+
+const char *prb_text_field(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = text; *line; line++) {
+		if (!strncmp(line, name, length) && line[length] == ':') {
+			line += length + 1;
+			return line + strspn(line, " \t");
+		}
+		line = strchr(line, '\n');
+		if (!line)
+			return NULL;
+	}
+	return NULL;
+}
+
+const char *prb_text_variable(const struct prb_str *environment, const char *name)
+{
+	const char *at = prb_str_text(environment), *end = at + environment->length;
+	size_t length = strlen(name);
+
+	for (; at < end; at += strlen(at) + 1)
+		if (!strncmp(at, name, length) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
+bool prb_text_last_number(const char *text, const char *name, int64_t *ret)
+{
+	const char *at = prb_text_field(text, name);
+	bool found = false;
+
+	while (at && *at && *at != '\n') {
+		char *end;
+		int64_t number = strtoll(at, &end, 10);
+
+		if (end == at)
+			break;
+		*ret = number;
+		found = true;
+		at = end + strspn(end, " \t");
+	}
+	return found;
+}
+
+const char *prb_state_name(char state)
+{
+	switch (state) {
+	case 'R':
+		return "running";
+	case 'S':
+	case 'I':
+		return "idle";
+	case 'D':
+		return "uninterruptible";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "traced";
+	case 'Z':
+	case 'X':
+		return "zombie";
+	}
+	return "unknown";
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the registers of a thread of x86_64 say; any thread may ask. */
+#ifndef PRB_PTRACE_ARCH_X86_64_H
+#define PRB_PTRACE_ARCH_X86_64_H
+
+#include <stdbool.h>
+#include <sys/user.h>
+
+/** Is it in a system call that the kernel will start again when it goes on from here? */
+bool prb_x86_64_restarts(const struct user_regs_struct *regs);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The general registers of a thread that we trace and that stands. Their struct is that of
+ * the machine. Threading: as stop.h.
+ */
+#ifndef PRB_PTRACE_GENERAL_H
+#define PRB_PTRACE_GENERAL_H
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/error.h"
+
+struct prb_error *prb_general_read(pid_t tid, struct user_regs_struct *ret) PRB_MUST_CHECK;
+struct prb_error *prb_general_write(pid_t tid, const struct user_regs_struct *regs) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Not standing still ourselves while a thread of a target stands.
+ *
+ * Job control from a terminal waits until it goes on. SIGSTOP cannot be held off, so timers of
+ * the kernel continue us soon after it. (What a control group freezes stays frozen.)
+ *
+ * Threading: each thread for itself; its signal mask changes between begin and end. stop.h does
+ * that for each thread of the target that it stops.
+ */
+#ifndef PRB_PTRACE_UNSTOPPED_H
+#define PRB_PTRACE_UNSTOPPED_H
+
+/** Holds job control off, and SIGCHLD for who waits for stops, until it is ended as often. Where
+ * there is no timer to be had, SIGSTOP is not. Begun already, it is extended. */
+void prb_unstopped_begin(void);
+
+/** We are continued a tenth of a second from now; and 0.4, 1.6 and 6.4 seconds after the begin, for
+ * where that came too early. */
+void prb_unstopped_extend(void);
+
+/** As before; what came from a terminal takes effect. */
+void prb_unstopped_end(void);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The table of offsets that CPython 3.13+ carries at the start of _PyRuntime.
+ */
+#ifndef PRB_PYTHON_LAYOUT_DEBUG_OFFSETS_H
+#define PRB_PYTHON_LAYOUT_DEBUG_OFFSETS_H
+
+#include "base/error.h"
+#include "python/layout/layout.h"
+#include "target/mem/mem.h"
+
+/**
+ * True if @p runtime begins with the table's cookie and a version of 3.13 or later; the cookie's
+ * text alone occurs several times in a binary. Sets PY_VERSION_HEX.
+ */
+bool prb_debug_offsets_present(struct prb_mem *mem, uint64_t runtime, uint32_t *hexversion);
+
+/**
+ * Overwrites the fields of @p layout that the table tells; layout->version must be set.
+ * PRB_ERROR_UNSUPPORTED for a minor version whose table we do not know.
+ */
+struct prb_error *prb_debug_offsets_read(struct prb_mem *mem, uint64_t runtime,
+					 struct prb_layout *layout) PRB_MUST_CHECK;
+
+#endif

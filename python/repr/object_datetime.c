@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Objects of the datetime module. After the header they have the hash; then date, time and
+ * datetime have a flag for the time zone and packed bytes, timedelta has three ints.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object_handlers.h"
+
+enum { PACKED_MAX = 11 }; /* year (2), month, day, hour, minute, second, microsecond (3), fold */
+
+/* A number of which the most significant byte comes first. */
+static unsigned packed(const uint8_t *bytes, unsigned count)
+{
+	unsigned value = 0;
+
+	while (count--)
+		value = value << 8 | *bytes++;
+	return value;
+}
+
+struct prb_error *prb_repr_handle_date(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	uint8_t bytes[4];
+
+	PRB_TRY(prb_mem_read(r->mem, object + (uint64_t)r->layout->object_size + 9, bytes,
+			     sizeof(bytes)));
+	prb_str_printf(r->out, "%s(%u, %u, %u)", type->name, packed(bytes, 2), bytes[2], bytes[3]);
+	return NULL;
+}
+
+/* ", second, microsecond, fold=1, tzinfo=…)" as far as there is anything to say. */
+static struct prb_error *put_rest(struct prb_repr *r, const uint8_t *second, bool has_zone,
+				  uint64_t zone_at)
+{
+	unsigned microsecond = packed(second + 1, 3);
+	uint64_t zone;
+
+	if (*second || microsecond)
+		prb_str_printf(r->out, ", %u", *second);
+	if (microsecond)
+		prb_str_printf(r->out, ", %u", microsecond);
+	if (r->traits->fold && second[4])
+		prb_str_printf(r->out, ", fold=%u", second[4]);
+	if (has_zone) {
+		PRB_TRY(prb_repr_word(r, zone_at, &zone));
+		prb_str_puts(r->out, ", tzinfo=");
+		PRB_TRY(prb_repr_object(r, zone));
+	}
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_datetime(struct prb_repr *r, uint64_t object,
+					   struct prb_type *type)
+{
+	uint64_t at = object + (uint64_t)r->layout->object_size + 8;
+	uint8_t bytes[1 + PACKED_MAX];
+	const uint8_t *data = bytes + 1;
+
+	PRB_TRY(prb_mem_read(r->mem, at, bytes, sizeof(bytes)));
+	prb_str_printf(r->out, "%s(%u, %u, %u, %u, %u", type->name, packed(data, 2), data[2],
+		       data[3], data[4], data[5]);
+	return put_rest(r, data + 6, bytes[0], at + 16);
+}
+
+struct prb_error *prb_repr_handle_time(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	uint64_t at = object + (uint64_t)r->layout->object_size + 8;
+	uint8_t bytes[1 + PACKED_MAX - 4];
+	const uint8_t *data = bytes + 1;
+
+	PRB_TRY(prb_mem_read(r->mem, at, bytes, sizeof(bytes)));
+	prb_str_printf(r->out, "%s(%u, %u", type->name, data[0], data[1]);
+	return put_rest(r, data + 2, bytes[0], at + 8);
+}
+
+struct prb_error *prb_repr_handle_timedelta(struct prb_repr *r, uint64_t object,
+					    struct prb_type *type)
+{
+	static const char *const names[] = {"days", "seconds", "microseconds"};
+	int32_t parts[3];
+	unsigned shown = 0;
+
+	PRB_TRY(prb_mem_read(r->mem, object + (uint64_t)r->layout->object_size + 8, parts,
+			     sizeof(parts)));
+	prb_str_printf(r->out, "%s(", type->name);
+	if (!r->traits->timedelta_names) {
+		prb_str_printf(r->out, "%d", parts[0]);
+		if (parts[1] || parts[2])
+			prb_str_printf(r->out, ", %d", parts[1]);
+		if (parts[2])
+			prb_str_printf(r->out, ", %d", parts[2]);
+		prb_str_putc(r->out, ')');
+		return NULL;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (parts[i])
+			prb_str_printf(r->out, "%s%s=%d", shown++ ? ", " : "", names[i], parts[i]);
+	prb_str_puts(r->out, shown ? ")" : "0)");
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_timezone(struct prb_repr *r, uint64_t object,
+					   struct prb_type *type)
+{
+	uint64_t words[2]; /* offset, name */
+	int32_t offset[3];
+
+	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 2, words));
+	PRB_TRY(prb_mem_read(r->mem, words[0] + (uint64_t)r->layout->object_size + 8, offset,
+			     sizeof(offset)));
+	/* An offset of zero without a name is always the one object timezone.utc. */
+	if (!words[1] && !offset[0] && !offset[1] && !offset[2]) {
+		prb_str_puts(r->out, "datetime.timezone.utc");
+		return NULL;
+	}
+	prb_str_printf(r->out, "%s(", type->name);
+	PRB_TRY(prb_repr_object(r, words[0]));
+	if (words[1]) {
+		prb_str_puts(r->out, ", ");
+		PRB_TRY(prb_repr_object(r, words[1]));
+	}
+	prb_str_putc(r->out, ')');
+	return NULL;
+}

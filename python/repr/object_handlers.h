@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The handlers of single kinds of objects, by the file that has them. See object_private.h
+ * for what a handler may do; object_table.c says which types they print.
+ */
+#ifndef PRB_PYTHON_REPR_OBJECT_HANDLERS_H
+#define PRB_PYTHON_REPR_OBJECT_HANDLERS_H
+
+#include "python/repr/object_private.h"
+
+/* object_table.c */
+/** The handler for the repr that the builtin or extension type @p name brings, or NULL. */
+prb_repr_handler *prb_repr_c_handler(const char *name);
+
+/* object.c */
+prb_repr_handler prb_repr_handle_default;
+
+/* object_str.c, object_bytes.c */
+prb_repr_handler prb_repr_handle_str, prb_repr_handle_bytes, prb_repr_handle_bytearray;
+
+/** Appends bytes that lie one in each word, as a literal. */
+void prb_repr_quote_bytes(struct prb_repr *r, const uint32_t *bytes, size_t count);
+
+/* object_number.c */
+prb_repr_handler prb_repr_handle_int, prb_repr_handle_bool, prb_repr_handle_float,
+	prb_repr_handle_complex;
+void prb_repr_put_complex(struct prb_repr *r, double real, double imaginary);
+/**
+ * Appends the shortest text that a type whose numbers lie @p step apart here reads back as the
+ * same number; @p point: with ".0" for whole numbers.
+ */
+void prb_repr_put_shortest(struct prb_repr *r, double value, double step, bool point);
+/** Appends decimal digits; those over the limit as a count. */
+void prb_repr_put_digits(struct prb_repr *r, const char *text);
+
+/* object_container.c */
+/** Prints @p count objects whose addresses lie at @p address, separated by ", ". */
+struct prb_error *prb_repr_array(struct prb_repr *r, uint64_t address,
+				 uint64_t count) PRB_MUST_CHECK;
+prb_repr_handler prb_repr_handle_list, prb_repr_handle_tuple, prb_repr_handle_set,
+	prb_repr_handle_range, prb_repr_handle_slice, prb_repr_handle_deque;
+
+/* object_mapping.c */
+prb_repr_handler prb_repr_handle_dict, prb_repr_handle_dict_keys, prb_repr_handle_dict_values,
+	prb_repr_handle_dict_items, prb_repr_handle_defaultdict, prb_repr_handle_ordered_dict,
+	prb_repr_handle_mappingproxy, prb_repr_handle_namespace;
+/** Prints the entries of a dict as keyword arguments, "a=1, b=2". */
+struct prb_error *prb_repr_put_fields(struct prb_repr *r, uint64_t dict) PRB_MUST_CHECK;
+/** The value of the very object @p key; PRB_ERROR_NOT_FOUND. */
+struct prb_error *prb_repr_value_of(struct prb_repr *r, uint64_t dict, uint64_t key,
+				    uint64_t *ret) PRB_MUST_CHECK;
+
+/* object_function.c */
+prb_repr_handler prb_repr_handle_function, prb_repr_handle_builtin, prb_repr_handle_method,
+	prb_repr_handle_method_descriptor, prb_repr_handle_slot_wrapper, prb_repr_handle_getset,
+	prb_repr_handle_member, prb_repr_handle_method_wrapper, prb_repr_handle_wrapped,
+	prb_repr_handle_partial, prb_repr_handle_code, prb_repr_handle_cell,
+	prb_repr_handle_generator;
+
+/* object_module.c */
+prb_repr_handler prb_repr_handle_type, prb_repr_handle_super, prb_repr_handle_module;
+
+/* object_misc.c */
+prb_repr_handler prb_repr_handle_exception, prb_repr_handle_memoryview, prb_repr_handle_weakref,
+	prb_repr_handle_pattern, prb_repr_handle_structseq, prb_repr_handle_array,
+	prb_repr_handle_import_error;
+/** Prints a number of a struct format code from 8 readable bytes; false for other codes. */
+bool prb_repr_put_number(struct prb_repr *r, char code, const uint8_t *bytes);
+
+/* object_generic.c */
+prb_repr_handler prb_repr_handle_generic_alias, prb_repr_handle_union;
+
+/* object_threading.c */
+prb_repr_handler prb_repr_handle_lock, prb_repr_handle_rlock, prb_repr_handle_condition,
+	prb_repr_handle_event, prb_repr_handle_semaphore, prb_repr_handle_thread;
+
+/* object_datetime.c, object_decimal.c */
+prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,
+	prb_repr_handle_timedelta, prb_repr_handle_timezone, prb_repr_handle_decimal;
+
+/* object_numpy.c */
+prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
+
+/* object_torch.c */
+prb_repr_handler prb_repr_handle_tensor;
+
+/* object_python.c */
+/**
+ * The handler for a repr that is the Python function @p function of the class @p owner; NULL if
+ * we do not know what it prints.
+ */
+struct prb_error *prb_repr_python_handler(struct prb_repr *r, const struct prb_type *owner,
+					  uint64_t function, prb_repr_handler **ret) PRB_MUST_CHECK;
+prb_repr_handler prb_repr_handle_namedtuple, prb_repr_handle_dataclass;
+
+/* object_enum.c */
+prb_repr_handler prb_repr_handle_enum, prb_repr_handle_flag, prb_repr_handle_global_enum,
+	prb_repr_handle_enum_class;
+
+/* object_library.c, object_path.c */
+prb_repr_handler prb_repr_handle_user_data, prb_repr_handle_chain_map, prb_repr_handle_fraction,
+	prb_repr_handle_uuid, prb_repr_handle_counter, prb_repr_handle_old_ordered_dict,
+	prb_repr_handle_path;
+
+#endif

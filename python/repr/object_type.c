@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Types of objects: read once per repr, validated, and asked for names and class attributes. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object_private.h"
+
+enum { TYPE_BYTES = 512, TYPES_MAX = 4096 };
+
+static uint64_t word_at(const uint8_t *bytes, int32_t offset)
+{
+	uint64_t word = 0;
+
+	if (offset >= 0 && offset <= TYPE_BYTES - (int)sizeof(word))
+		memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static size_t bytes_needed(const struct prb_layout *l)
+{
+	const int32_t offsets[] = {l->object_type,   l->type_name, l->type_basicsize, l->type_flags,
+				   l->type_itemsize, l->type_dict, l->type_base,      l->type_mro,
+				   l->type_repr,     l->var_size,  l->type_dictoffset};
+	int32_t end = 0;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(offsets); i++)
+		if (offsets[i] > end)
+			end = offsets[i];
+	return PRB_MIN((size_t)end + 8, (size_t)TYPE_BYTES);
+}
+
+/* The type of a type says of itself that it is one. */
+static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, uint64_t metatype,
+					uint64_t flags)
+{
+	if (prb_python_is_builtin(r->py, metatype, PRB_BUILTIN_TYPE))
+		return NULL;
+	if (metatype != address)
+		PRB_TRY(prb_repr_word(r, metatype + (uint64_t)r->layout->type_flags, &flags));
+	if (!(flags & PRB_PY_TYPE))
+		return prb_repr_bad(address, "not a type");
+	return NULL;
+}
+
+/* All but its name, which lies elsewhere. */
+static struct prb_error *read_type(struct prb_repr *r, uint64_t address, struct prb_type *type)
+{
+	const struct prb_layout *l = r->layout;
+	uint8_t bytes[TYPE_BYTES];
+
+	if (!address || address % sizeof(void *))
+		return prb_repr_bad(address, "not a type");
+	PRB_TRY(prb_mem_read(r->mem, address, bytes, bytes_needed(l)));
+	type->address = address;
+	type->flags = word_at(bytes, l->type_flags);
+	type->base = word_at(bytes, l->type_base);
+	type->mro = word_at(bytes, l->type_mro);
+	type->dict = word_at(bytes, l->type_dict);
+	type->repr = word_at(bytes, l->type_repr);
+	type->basicsize = (int64_t)word_at(bytes, l->type_basicsize);
+	type->itemsize = (int64_t)word_at(bytes, l->type_itemsize);
+	type->dictoffset = (int64_t)word_at(bytes, l->type_dictoffset);
+	type->name_at = word_at(bytes, l->type_name);
+	PRB_TRY(check_metatype(r, address, word_at(bytes, l->object_type), type->flags));
+	if (type->basicsize < 0 || type->basicsize > INT32_MAX || type->itemsize < 0 ||
+	    type->itemsize > INT32_MAX)
+		return prb_repr_bad(address, "a type with impossible sizes");
+	return NULL;
+}
+
+static void type_guard(struct prb_type **type)
+{
+	free(*type);
+}
+
+static struct prb_error *find_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
+{
+	__attribute__((cleanup(type_guard))) struct prb_type *type = NULL;
+	struct prb_type **recent = &r->recent[address / 16 % PRB_REPR_RECENT], **known;
+
+	if (*recent && (*recent)->address == address) {
+		*ret = *recent;
+		return NULL;
+	}
+	prb_vec_each (known, &r->types)
+		if ((*known)->address == address) {
+			*ret = *recent = *known;
+			return NULL;
+		}
+	if (r->types.count >= TYPES_MAX)
+		return prb_repr_bad(address, "more types than can be");
+	type = calloc(1, sizeof(*type));
+	if (!type)
+		return prb_error_nomem();
+	PRB_TRY(read_type(r, address, type));
+	known = prb_vec_push(&r->types);
+	if (!known)
+		return prb_error_nomem();
+	*ret = *recent = *known = prb_steal(&type);
+	return NULL;
+}
+
+struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address, struct prb_type **ret)
+{
+	struct prb_type *type;
+
+	PRB_TRY(find_type(r, address, &type));
+	if (!type->named)
+		PRB_TRY(prb_repr_cstr(r, type->name_at, type->name, sizeof(type->name)));
+	type->named = true;
+	*ret = type;
+	return NULL;
+}
+
+static struct prb_error *type_address(struct prb_repr *r, uint64_t object, uint64_t *ret)
+{
+	if (!object || object % sizeof(void *))
+		return prb_repr_bad(object, "not an object");
+	return prb_repr_word(r, object + (uint64_t)r->layout->object_type, ret);
+}
+
+struct prb_error *prb_repr_type_of(struct prb_repr *r, uint64_t object, struct prb_type **ret)
+{
+	uint64_t type;
+
+	PRB_TRY(type_address(r, object, &type));
+	return prb_repr_type(r, type, ret);
+}
+
+struct prb_error *prb_repr_nameless_type_of(struct prb_repr *r, uint64_t object,
+					    struct prb_type **ret)
+{
+	uint64_t type;
+
+	PRB_TRY(type_address(r, object, &type));
+	return find_type(r, type, ret);
+}
+
+static struct prb_error *is_kind(struct prb_repr *r, uint64_t object, enum prb_builtin builtin,
+				 uint64_t flag, bool *ret)
+{
+	struct prb_type *type;
+	uint64_t address;
+
+	PRB_TRY(type_address(r, object, &address));
+	*ret = prb_python_is_builtin(r->py, address, builtin);
+	if (*ret)
+		return NULL;
+	PRB_TRY(find_type(r, address, &type));
+	*ret = type->flags & flag;
+	return NULL;
+}
+
+struct prb_error *prb_repr_is_dict(struct prb_repr *r, uint64_t object, bool *ret)
+{
+	return is_kind(r, object, PRB_BUILTIN_DICT, PRB_PY_DICT, ret);
+}
+
+struct prb_error *prb_repr_is_str(struct prb_repr *r, uint64_t object, bool *ret)
+{
+	return is_kind(r, object, PRB_BUILTIN_STR, PRB_PY_STR, ret);
+}
+
+bool prb_type_is(const struct prb_type *type, const char *name)
+{
+	if (strcmp(type->name, name) != 0)
+		return false;
+	/* Extension types may be heap types, but keep the module in tp_name; classes do not. */
+	return !(type->flags & PRB_PY_HEAP_TYPE) || strchr(name, '.');
+}
+
+bool prb_repr_is(struct prb_repr *r, uint64_t object, const char *name)
+{
+	struct prb_type *type;
+	prb_auto_error struct prb_error *err = prb_repr_type_of(r, object, &type);
+
+	return !err && prb_type_is(type, name);
+}
+
+bool prb_repr_is_none(struct prb_repr *r, uint64_t object)
+{
+	return prb_repr_is(r, object, "NoneType");
+}
+
+struct prb_error *prb_repr_mro(struct prb_repr *r, const struct prb_type *type, uint64_t *ret,
+			       size_t *count)
+{
+	uint64_t length;
+
+	PRB_TRY(prb_repr_tuple(r, type->mro, ret, PRB_MRO_MAX, &length));
+	if (length > PRB_MRO_MAX)
+		return prb_repr_bad(type->address, "more base classes than can be");
+	*count = length;
+	return NULL;
+}
+
+struct prb_error *prb_repr_lookup(struct prb_repr *r, const struct prb_type *type, const char *name,
+				  uint64_t *ret, struct prb_type **owner)
+{
+	uint64_t mro[PRB_MRO_MAX];
+	size_t count;
+
+	PRB_TRY(prb_repr_mro(r, type, mro, &count));
+	for (size_t i = 0; i < count; i++) {
+		struct prb_type *class;
+
+		PRB_TRY(prb_repr_type(r, mro[i], &class));
+		/* Builtin types keep their dict in the interpreter since 3.12. */
+		if (!class->dict)
+			continue;
+
+		struct prb_error *err = prb_repr_dict_get(r, class->dict, name, ret);
+
+		if (!err) {
+			if (owner)
+				*owner = class;
+			return NULL;
+		}
+		if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+			return err;
+	}
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no attribute '%s'", type->name, name);
+}
+
+/* The last part of tp_name. */
+static const char *short_name(const struct prb_type *type)
+{
+	const char *dot = strrchr(type->name, '.');
+
+	return dot ? dot + 1 : type->name;
+}
+
+static struct prb_error *put_heap_name(struct prb_repr *r, const struct prb_type *type,
+				       int32_t offset)
+{
+	uint64_t name;
+
+	if (!(type->flags & PRB_PY_HEAP_TYPE) || offset < 0) {
+		prb_str_puts(r->out, short_name(type));
+		return NULL;
+	}
+	PRB_TRY(prb_repr_word(r, type->address + (uint64_t)offset, &name));
+	return prb_repr_put_text(r, name);
+}
+
+struct prb_error *prb_repr_put_name(struct prb_repr *r, const struct prb_type *type)
+{
+	return put_heap_name(r, type, r->layout->heap_type_name);
+}
+
+struct prb_error *prb_repr_put_qualname(struct prb_repr *r, const struct prb_type *type)
+{
+	return put_heap_name(r, type, r->layout->heap_type_qualname);
+}
+
+struct prb_error *prb_repr_put_module(struct prb_repr *r, const struct prb_type *type)
+{
+	const char *dot = strrchr(type->name, '.');
+	uint64_t module;
+	bool builtins;
+
+	if (!(type->flags & PRB_PY_HEAP_TYPE)) {
+		if (dot)
+			prb_str_append(r->out, type->name, (size_t)(dot + 1 - type->name));
+		return NULL;
+	}
+
+	struct prb_error *err = prb_repr_dict_get(r, type->dict, "__module__", &module);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	PRB_TRY(err);
+	PRB_TRY(prb_repr_text_is(r, module, "builtins", &builtins));
+	if (builtins)
+		return NULL;
+	/* A class may have put anything there; only a str is printed. */
+	err = prb_repr_put_text(r, module);
+	if (prb_error_catch(&err, PRB_ERROR_BAD_DATA))
+		return NULL;
+	PRB_TRY(err);
+	prb_str_putc(r->out, '.');
+	return NULL;
+}

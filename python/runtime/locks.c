@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Up to 3.13.0 a lock object points to a semaphore, whose first word is what futex() waits on. From
+ * 3.14 on locks are single bytes and threads wait on a semaphore of their own, so that the address
+ * tells nothing: there a lock on the value stack that others wait for is taken for the one. The
+ * same is true of a SimpleQueue from 3.13 on.
+ */
+#include "python/runtime/locks.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object.h"
+
+enum { MAX_SLOTS = 512 };
+
+struct search {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	uint64_t futex;
+	bool operand; /* what is considered is on the value stack, no variable */
+	struct prb_py_lock *lock;
+};
+
+/* Members of _thread.RLock behind the object header. */
+struct rlock {
+	uint64_t lock; /* semaphore up to 3.13; from 3.14 on the lowest byte is the mutex */
+	uint64_t owner, count;
+};
+
+enum {
+	MUTEX_LOCKED_AND_WANTED = 3,
+};
+
+static bool waits_on(const struct search *s, const struct rlock *r)
+{
+	if (s->py->layout.version >= 0x030e)
+		return (r->lock & 3) == MUTEX_LOCKED_AND_WANTED && r->owner;
+	return r->lock == s->futex;
+}
+
+/* Members of a method of a C type that is bound to an object, behind the object header. */
+struct bound_method {
+	uint64_t definition, self;
+};
+
+static struct prb_error *consider_rlock(struct search *s, uint64_t object)
+{
+	struct rlock r;
+
+	PRB_TRY(prb_mem_read(s->mem, object + (uint64_t)s->py->layout.object_size, &r, sizeof(r)));
+	if (waits_on(s, &r))
+		*s->lock = (struct prb_py_lock){"RLock", object, r.owner, r.count};
+	return NULL;
+}
+
+/*
+ * A lock or a queue begins with a pointer to its semaphore. From some 3.13.x on it begins with a
+ * byte: of a lock that of its mutex, of a queue 1 while threads wait. No pointer has such a byte.
+ */
+static struct prb_error *consider_word(struct search *s, uint64_t object, const char *type,
+				       uint8_t awaited)
+{
+	uint64_t word;
+
+	PRB_TRY(prb_mem_read_u64(s->mem, object + (uint64_t)s->py->layout.object_size, &word));
+	if (word == s->futex ||
+	    (s->py->layout.version >= 0x030d && s->operand && (uint8_t)word == awaited))
+		*s->lock = (struct prb_py_lock){.type = type, .address = object};
+	return NULL;
+}
+
+static struct prb_error *consider_typed(struct search *s, uint64_t object, const char *type)
+{
+	if (!strcmp(type, "RLock"))
+		return consider_rlock(s, object);
+	if (!strcmp(type, "lock"))
+		return consider_word(s, object, "lock", MUTEX_LOCKED_AND_WANTED);
+	if (!strcmp(type, "SimpleQueue"))
+		return consider_word(s, object, "SimpleQueue", 1);
+	return NULL;
+}
+
+static struct prb_error *consider(struct search *s, uint64_t object)
+{
+	prb_auto_str struct prb_str type = {};
+	struct bound_method method;
+
+	PRB_TRY(prb_object_type_name(s->py, s->mem, object, &type));
+	if (strcmp(prb_str_text(&type), "builtin_function_or_method") != 0 &&
+	    strcmp(prb_str_text(&type), "builtin_method") != 0)
+		return consider_typed(s, object, prb_str_text(&type));
+	PRB_TRY(prb_mem_read(s->mem, object + (uint64_t)s->py->layout.object_size, &method,
+			     sizeof(method)));
+	if (method.self < 4096 || method.self % 8)
+		return NULL;
+	prb_str_truncate(&type, 0);
+	PRB_TRY(prb_object_type_name(s->py, s->mem, method.self, &type));
+	return consider_typed(s, method.self, prb_str_text(&type));
+}
+
+/* Number of slots of a frame: variables, then the value stack. */
+static struct prb_error *count_slots(struct search *s, uint64_t code, uint32_t *variables,
+				     uint64_t *ret)
+{
+	const struct prb_layout *l = &s->py->layout;
+	uint32_t stack = 0;
+	int32_t offset =
+		l->behaviour->chain == PRB_CHAIN_PYFRAME ? l->code_nlocals : l->code_nlocalsplus;
+
+	PRB_TRY(prb_mem_read_u32(s->mem, code + (uint64_t)offset, variables));
+	if (l->code_stacksize > 0)
+		PRB_TRY(prb_mem_read_u32(s->mem, code + (uint64_t)l->code_stacksize, &stack));
+	*ret = PRB_MIN((uint64_t)*variables + stack, (uint64_t)MAX_SLOTS);
+	return NULL;
+}
+
+struct prb_error *prb_python_lock(struct prb_python *py, struct prb_mem *mem,
+				  const struct prb_py_frame *frame, uint64_t futex,
+				  struct prb_py_lock *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	struct search s = {.py = py, .mem = mem, .futex = futex, .lock = ret};
+	uint64_t slots[MAX_SLOTS], count;
+	uint32_t variables;
+	uint64_t start = frame->address + (uint64_t)(l->behaviour->chain == PRB_CHAIN_PYFRAME
+							     ? l->pyframe_localsplus
+							     : l->frame_localsplus);
+
+	*ret = (struct prb_py_lock){};
+	PRB_TRY(count_slots(&s, frame->code, &variables, &count));
+	PRB_TRY(prb_mem_read(mem, start, slots, count * sizeof(*slots)));
+	/* From the top of the value stack, where the operands of the call are. Slots above it hold
+	 * whatever was there before: a read that fails there means nothing. */
+	for (uint64_t i = count; i-- > 0 && !ret->type;) {
+		uint64_t object = l->behaviour->tagged_refs ? slots[i] & ~3ULL : slots[i];
+
+		if (object < 4096 || object % 8)
+			continue;
+		s.operand = i >= variables;
+		struct prb_error *err = consider(&s, object);
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+	}
+	return NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Which Python lock a frame waits for, and who owns it.
+ */
+#ifndef PRB_PYTHON_RUNTIME_LOCKS_H
+#define PRB_PYTHON_RUNTIME_LOCKS_H
+
+#include "base/error.h"
+#include "python/python.h"
+
+struct prb_py_lock {
+	const char *type;   /**< "RLock", "lock" or "SimpleQueue", static; NULL if none was found */
+	uint64_t address;   /**< of the lock object */
+	uint64_t owner;	    /**< pthread that holds an RLock; 0 if unknown: a plain lock has none */
+	uint64_t recursion; /**< how many times it holds it */
+};
+
+/**
+ * Looks through the variables and the value stack of @p frame, the innermost Python frame of a
+ * thread that sleeps in futex() on @p futex, for the lock object that this address belongs to.
+ */
+struct prb_error *prb_python_lock(struct prb_python *py, struct prb_mem *mem,
+				  const struct prb_py_frame *frame, uint64_t futex,
+				  struct prb_py_lock *ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What is known of a runtime, kept in a snapshot: places and layout.
+ */
+#ifndef PRB_PYTHON_RUNTIME_RECORD_H
+#define PRB_PYTHON_RUNTIME_RECORD_H
+
+#include "base/error.h"
+#include "python/python.h"
+
+/** Notes @p py as the @p index-th runtime of the snapshot being recorded, if there is one. */
+void prb_python_remember(const struct prb_python *py, unsigned index);
+
+/** Appends the runtimes that a snapshot tells of; none for other targets. */
+struct prb_error *prb_pythons_recall(struct prb_modules *modules,
+				     struct prb_pythons *ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Interpreters and thread states, and who holds the GIL. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "python/python.h"
+
+enum {
+	MAX_INTERPRETERS = 4096,
+	MAX_THREADS = 262144,
+	MAX_THREAD_STRUCT = 1024, /* we read at most so much of a thread state */
+};
+
+static struct prb_error *read_u32_at(struct prb_mem *mem, uint64_t base, int32_t offset,
+				     uint32_t *ret)
+{
+	*ret = 0;
+	if (offset == PRB_ABSENT)
+		return NULL;
+	return prb_mem_read_u32(mem, base + (uint64_t)offset, ret);
+}
+
+static struct prb_error *read_u64_at(struct prb_mem *mem, uint64_t base, int32_t offset,
+				     uint64_t *ret)
+{
+	*ret = 0;
+	if (offset == PRB_ABSENT)
+		return NULL;
+	return prb_mem_read_u64(mem, base + (uint64_t)offset, ret);
+}
+
+/* The GIL structure of an interpreter; 0 where it is not one structure (before 3.7). */
+static struct prb_error *find_gil(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
+				  uint64_t *ret)
+{
+	*ret = 0;
+	switch (py->layout.behaviour->gil) {
+	case PRB_GIL_STATICS:
+		return NULL;
+	case PRB_GIL_RUNTIME:
+		if (py->layout.runtime_gil != PRB_ABSENT)
+			*ret = py->runtime + (uint64_t)py->layout.runtime_gil;
+		return NULL;
+	case PRB_GIL_INTERPRETER:
+		break;
+	}
+	return read_u64_at(mem, interp, py->layout.interp_gil, ret);
+}
+
+/* Thread state that holds the GIL, 0 if nobody does. */
+static struct prb_error *find_holder(struct prb_python *py, struct prb_mem *mem, uint64_t gil,
+				     uint64_t *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	uint32_t locked;
+
+	*ret = 0;
+	switch (l->behaviour->gil) {
+	case PRB_GIL_STATICS:
+		return py->tstate_current ? prb_mem_read_u64(mem, py->tstate_current, ret) : NULL;
+	case PRB_GIL_RUNTIME:
+		return read_u64_at(mem, py->runtime, l->runtime_tstate_current, ret);
+	case PRB_GIL_INTERPRETER:
+		break;
+	}
+	if (!gil || l->gil_locked == PRB_ABSENT || l->gil_holder == PRB_ABSENT)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(mem, gil + (uint64_t)l->gil_locked, &locked));
+	if (locked != 1) /* -1 before it is made */
+		return NULL;
+	return prb_mem_read_u64(mem, gil + (uint64_t)l->gil_holder, ret);
+}
+
+static struct prb_error *read_collecting(struct prb_python *py, struct prb_mem *mem,
+					 uint64_t interp, bool *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	uint32_t collecting = 0;
+
+	if (l->interp_gc_collecting != PRB_ABSENT)
+		PRB_TRY(read_u32_at(mem, interp, l->interp_gc_collecting, &collecting));
+	else if (py->gc_collecting)
+		PRB_TRY(prb_mem_read_u32(mem, py->gc_collecting, &collecting));
+	else if (py->runtime)
+		PRB_TRY(read_u32_at(mem, py->runtime, l->runtime_gc_collecting, &collecting));
+	*ret = collecting == 1;
+	return NULL;
+}
+
+/* What it is and how far, where the version tells. */
+static struct prb_error *read_life(const struct prb_layout *l, struct prb_mem *mem,
+				   uint64_t address, struct prb_interp *ret)
+{
+	uint32_t finalizing, own_gil;
+	uint64_t ids;
+
+	PRB_TRY(read_u32_at(mem, address, l->interp_finalizing, &finalizing));
+	PRB_TRY(read_u32_at(mem, address, l->interp_own_gil, &own_gil));
+	PRB_TRY(read_u64_at(mem, address, l->interp_next_thread, &ids));
+	ret->finalizing = finalizing != 0;
+	ret->own_gil = l->interp_own_gil == PRB_ABSENT ? -1 : own_gil != 0;
+	ret->thread_ids = l->interp_next_thread == PRB_ABSENT ? -1 : (int64_t)ids;
+	return NULL;
+}
+
+static struct prb_error *read_interp(struct prb_python *py, struct prb_mem *mem, uint64_t address,
+				     struct prb_interp *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	uint64_t id = 0;
+
+	*ret = (struct prb_interp){.address = address};
+	PRB_TRY(read_u64_at(mem, address, l->interp_id, &id));
+	ret->id = (int64_t)id;
+	PRB_TRY(find_gil(py, mem, address, &ret->gil));
+	PRB_TRY(find_holder(py, mem, ret->gil, &ret->gil_holder));
+	PRB_TRY(read_collecting(py, mem, address, &ret->gc_collecting));
+	return read_life(l, mem, address, ret);
+}
+
+static struct prb_error *read_thread(struct prb_python *py, struct prb_mem *mem,
+				     const struct prb_interp *interp, uint64_t address,
+				     struct prb_py_thread *ret, uint64_t *next)
+{
+	const struct prb_layout *l = &py->layout;
+	uint8_t data[MAX_THREAD_STRUCT];
+	uint64_t back, native = 0;
+	size_t size = (size_t)l->thread_size < sizeof(data) ? (size_t)l->thread_size : sizeof(data);
+
+	PRB_TRY(prb_mem_read(mem, address, data, size));
+	memcpy(&back, data + l->thread_interp, sizeof(back));
+	if (back != interp->address)
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"thread state %#llx does not belong to interpreter %#llx",
+					(unsigned long long)address,
+					(unsigned long long)interp->address);
+	*ret = (struct prb_py_thread){
+		.address = address,
+		.interp = interp->address,
+		.interp_id = interp->id,
+		.gil = interp->gil,
+		.holds_gil = interp->gil_holder == address,
+	};
+	ret->interp_collects = interp->gc_collecting;
+	ret->gc = ret->holds_gil && interp->gc_collecting;
+	memcpy(&ret->pthread, data + l->thread_id, sizeof(ret->pthread));
+	if (l->thread_native_id != PRB_ABSENT)
+		memcpy(&native, data + l->thread_native_id, sizeof(native));
+	ret->tid = native < INT32_MAX ? (pid_t)native : 0;
+	memcpy(next, data + l->thread_next, sizeof(*next));
+	return NULL;
+}
+
+static bool layout_fits(const struct prb_layout *l)
+{
+	const int32_t members[] = {l->thread_interp, l->thread_id, l->thread_next,
+				   l->thread_native_id};
+
+	if (l->thread_size <= 0)
+		return false;
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (members[i] > MAX_THREAD_STRUCT - 8 || members[i] > l->thread_size - 8 ||
+		    members[i] < PRB_ABSENT)
+			return false;
+	return l->thread_interp >= 0 && l->thread_id >= 0 && l->thread_next >= 0;
+}
+
+static struct prb_error *read_threads(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_interp *interp, struct prb_py_threads *ret)
+{
+	uint64_t address;
+
+	PRB_TRY(read_u64_at(mem, interp->address, py->layout.interp_threads, &address));
+	while (address) {
+		struct prb_py_thread thread;
+
+		PRB_TRY(read_thread(py, mem, interp, address, &thread, &address));
+		if (ret->list.count >= MAX_THREADS)
+			return prb_error_create(PRB_ERROR_BAD_DATA,
+						"the list of thread states does not end");
+
+		struct prb_py_thread *slot = prb_vec_push(&ret->list);
+		if (!slot)
+			return prb_error_nomem();
+		*slot = thread;
+	}
+	return NULL;
+}
+
+static struct prb_error *first_interp(struct prb_python *py, struct prb_mem *mem, uint64_t *ret)
+{
+	if (py->runtime)
+		return read_u64_at(mem, py->runtime, py->layout.runtime_interpreters, ret);
+	return prb_mem_read_u64(mem, py->interp_head, ret);
+}
+
+static struct prb_error *walk(struct prb_python *py, struct prb_mem *mem,
+			      struct prb_py_threads *ret)
+{
+	uint64_t address;
+
+	PRB_TRY(first_interp(py, mem, &address));
+	while (address) {
+		struct prb_interp interp;
+
+		if (ret->interps.count >= MAX_INTERPRETERS)
+			return prb_error_create(PRB_ERROR_BAD_DATA,
+						"the list of interpreters does not end");
+		PRB_TRY(read_interp(py, mem, address, &interp));
+		struct prb_interp *slot = prb_vec_push(&ret->interps);
+		if (!slot)
+			return prb_error_nomem();
+		*slot = interp;
+		PRB_TRY(read_threads(py, mem, &interp, ret));
+		PRB_TRY(read_u64_at(mem, address, py->layout.interp_next, &address));
+	}
+	return NULL;
+}
+
+/* Without ids in memory (before 3.7) interpreters are numbered from the oldest, which is last. */
+static void number_interpreters(struct prb_python *py, struct prb_py_threads *threads)
+{
+	if (threads->interps.count)
+		threads->interps.items[threads->interps.count - 1].main = true;
+	if (py->layout.interp_id != PRB_ABSENT)
+		return;
+	for (size_t i = 0; i < threads->interps.count; i++) {
+		struct prb_interp *interp = &threads->interps.items[i];
+		struct prb_py_thread *thread;
+
+		interp->id = (int64_t)(threads->interps.count - 1 - i);
+		prb_vec_each (thread, &threads->list)
+			if (thread->interp == interp->address)
+				thread->interp_id = interp->id;
+	}
+}
+
+struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
+				     struct prb_py_threads *ret)
+{
+	*ret = (struct prb_py_threads){};
+	if (!layout_fits(&py->layout))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of thread states is odd");
+
+	struct prb_error *err = walk(py, mem, ret);
+	if (err)
+		prb_py_threads_deinit(ret);
+	else
+		number_interpreters(py, ret);
+	return err;
+}
+
+void prb_py_threads_deinit(struct prb_py_threads *threads)
+{
+	prb_vec_free(&threads->interps);
+	prb_vec_free(&threads->list);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tables are declared to SQLite when a statement first names them: declaring all of them takes
+ * longer than most queries.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sql/engine/session_private.h"
+
+static bool is_name_byte(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+bool prb_sql_mentions(const char *sql, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = strcasestr(sql, name); at; at = strcasestr(at + 1, name))
+		if ((at == sql || !is_name_byte(at[-1])) && !is_name_byte(at[length]))
+			return true;
+	return false;
+}
+
+/** What shows the tables of a database by SQLite's own means needs all of them. */
+static bool asks_for_all(const char *sql)
+{
+	return strcasestr(sql, "sqlite_") || strcasestr(sql, "pragma");
+}
+
+static void attach(struct prb_session *session, const char *schema, struct prb_str *ret)
+{
+	size_t index = 0;
+
+	if (!strcmp(schema, "main"))
+		return;
+	while (strcmp(prb_schemas[index].name, schema) != 0)
+		index++;
+	if (!(session->attached >> index & 1))
+		prb_str_printf(ret, "ATTACH ':memory:' AS %s;", schema);
+	session->attached |= 1u << index;
+}
+
+static struct prb_error *run(struct prb_session *session, const struct prb_str *sql)
+{
+	if (sql->failed)
+		return prb_error_nomem();
+	session->declaring = true;
+	int rc = sqlite3_exec(session->db, prb_str_text(sql), NULL, NULL, NULL);
+	session->declaring = false;
+	if (rc)
+		return prb_error_create(PRB_ERROR_FAILED, "declaring tables: %s",
+					sqlite3_errmsg(session->db));
+	return NULL;
+}
+
+struct prb_error *prb_declare_tables(struct prb_session *session, const char *sql)
+{
+	prb_auto_str struct prb_str attached = {}, created = {};
+	bool all = asks_for_all(sql);
+	size_t count = 0;
+
+	while (prb_tables[count])
+		count++;
+	if (!session->declared)
+		session->declared = calloc(count, 1);
+	if (!session->declared)
+		return prb_error_nomem();
+	for (size_t i = 0; i < count; i++) {
+		const struct prb_table *t = prb_tables[i];
+
+		if (session->declared[i] || (!all && !prb_sql_mentions(sql, t->name)))
+			continue;
+		session->declared[i] = true;
+		attach(session, t->schema, &attached);
+		prb_str_printf(&created, "CREATE VIRTUAL TABLE %s.%s USING prb;", t->schema,
+			       t->name);
+	}
+	if (!created.length)
+		return NULL;
+	prb_str_append(&attached, created.data, created.length);
+	return run(session, &attached);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/engine/instant.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "target/mem/view.h"
+#include "target/snapshot/snapshot.h"
+#include "sql/engine/session_private.h"
+
+struct memo {
+	const void *key;
+	void *value;
+	void (*destroy)(void *value);
+	struct prb_error *err;
+};
+
+struct prb_instant {
+	struct prb_session *session;
+	struct prb_target *target;
+	const struct prb_plan *plan;
+	double time;
+	struct prb_dump *dump;
+	struct prb_error *no_thread; /**< the only thread that is asked for does not exist */
+	struct prb_modules *modules;
+	struct prb_pythons pythons;
+	bool pythons_found;
+	struct prb_view *view;
+	PRB_VEC(struct memo) memos;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct prb_error *prb_instant_create(struct prb_session *session, struct prb_target *target,
+				     const struct prb_plan *plan, struct prb_instant **ret)
+{
+	struct prb_instant *instant = calloc(1, sizeof(*instant));
+
+	if (!instant)
+		return prb_error_nomem();
+	instant->session = session;
+	instant->target = target;
+	instant->plan = plan;
+	instant->time = target->kind == PRB_TARGET_PROCESS ? now() : target->time;
+	*ret = instant;
+	return NULL;
+}
+
+void prb_instant_destroy(struct prb_instant *instant)
+{
+	struct memo *memo;
+
+	if (!instant)
+		return;
+	prb_vec_each (memo, &instant->memos) {
+		if (memo->value && memo->destroy)
+			memo->destroy(memo->value);
+		prb_error_destroy(memo->err);
+	}
+	prb_vec_free(&instant->memos);
+	if (instant->view && instant->target->recorder)
+		prb_recorder_pages(instant->target->recorder, 0, instant->view);
+	prb_pythons_deinit(&instant->pythons);
+	prb_view_destroy(instant->view);
+	prb_modules_destroy(instant->modules);
+	prb_dump_destroy(instant->dump);
+	prb_error_destroy(instant->no_thread);
+	free(instant);
+}
+
+struct prb_target *prb_instant_target(struct prb_instant *instant)
+{
+	return instant->target;
+}
+
+bool prb_instant_values(const struct prb_instant *instant)
+{
+	return !instant->target->recorder || instant->plan->needs & PRB_NEED_LOCALS;
+}
+
+enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant)
+{
+	return instant->session->mode;
+}
+
+double prb_instant_time(const struct prb_instant *instant)
+{
+	return instant->time;
+}
+
+static struct prb_error *want_no_idle(const struct prb_dump *dump, bool *wanted)
+{
+	(void)dump;
+	(void)wanted;
+	return NULL;
+}
+
+static struct prb_error *make_dump(struct prb_instant *instant)
+{
+	const struct prb_plan *plan = instant->plan;
+	struct prb_dump_options options = {
+		.mode = instant->session->mode,
+		.locals = plan->needs & PRB_NEED_LOCALS,
+		.native = plan->needs & PRB_NEED_NATIVE,
+		.source = plan->needs & PRB_NEED_SOURCE,
+		.no_waits = !instant->target->recorder && !(plan->needs & PRB_NEED_WAITS),
+		.no_modules =
+			prb_target_is_remote(instant->target) && !(plan->needs & PRB_NEED_MODULES),
+		.no_command = !instant->target->recorder,
+		.want_idle = plan->needs & PRB_NEED_IDLE ? NULL : want_no_idle,
+	};
+
+	/* Reads of a running thread are compared by their outermost frames. */
+	if (options.mode != PRB_DUMP_NONBLOCKING && !options.native && plan->frames != UINT_MAX)
+		options.max_frames = plan->frames;
+	if (!plan->several && plan->tid)
+		options.tid = plan->tid;
+	else if (!(plan->needs & PRB_NEED_THREADS))
+		options.main_only = true;
+	struct prb_error *err = prb_dump_create(instant->target, &options, &instant->dump);
+	/* A thread that does not exist is no row, and a failure only for a table that takes it as
+	 * an argument. */
+	if (!options.tid || !err || err->code != PRB_ERROR_NO_PROCESS)
+		return err;
+	instant->no_thread = err;
+	options.tid = 0;
+	return prb_dump_create(instant->target, &options, &instant->dump);
+}
+
+struct prb_error *prb_instant_dump(struct prb_instant *instant, const struct prb_dump **ret)
+{
+	char **warning;
+
+	if (!instant->dump) {
+		PRB_TRY(make_dump(instant));
+		prb_vec_each (warning, &instant->dump->warnings)
+			prb_session_warn(instant->session, *warning);
+	}
+	*ret = instant->dump;
+	return NULL;
+}
+
+struct prb_error *prb_instant_check_thread(const struct prb_instant *instant)
+{
+	const struct prb_error *err = instant->no_thread;
+
+	/* With several targets it may be a thread of another one. */
+	if (!err || instant->session->targets.count > 1)
+		return NULL;
+	return prb_error_create(err->code, "%s", err->message);
+}
+
+struct prb_error *prb_instant_modules(struct prb_instant *instant, struct prb_modules **ret)
+{
+	if (!instant->modules)
+		PRB_TRY(prb_modules_create(instant->target, &instant->modules));
+	*ret = instant->modules;
+	return NULL;
+}
+
+struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_pythons **ret,
+				      struct prb_mem **ret_mem)
+{
+	struct prb_modules *modules;
+
+	if (!instant->pythons_found) {
+		PRB_TRY(prb_instant_modules(instant, &modules));
+		if (!instant->view)
+			PRB_TRY(prb_view_create(instant->target->mem, &instant->view));
+		PRB_TRY(prb_pythons_find(modules, instant->view, &instant->pythons));
+		instant->pythons_found = true;
+	}
+	*ret = &instant->pythons;
+	*ret_mem = prb_view_mem(instant->view);
+	return NULL;
+}
+
+/** Another error with the same words, for each time that it is asked for. */
+static struct prb_error *again(const struct prb_error *err)
+{
+	struct prb_error *copy;
+
+	if (!err)
+		return NULL;
+	copy = prb_error_create(err->code, "%s", err->message);
+	return err->hint ? prb_error_hint(copy, "%s", err->hint) : copy;
+}
+
+struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
+				   struct prb_error *(*create)(struct prb_instant *instant,
+							       void **ret),
+				   void (*destroy)(void *memo), void **ret)
+{
+	struct memo *memo;
+	struct prb_error *err;
+	void *value = NULL;
+
+	prb_vec_each (memo, &instant->memos) {
+		if (memo->key == key) {
+			*ret = memo->value;
+			return again(memo->err);
+		}
+	}
+	if (!prb_vec_reserve(&instant->memos, 1))
+		return prb_error_nomem();
+	err = create(instant, &value);
+	/* create() may have made memos itself. */
+	if (!prb_vec_reserve(&instant->memos, 1)) {
+		if (value && destroy)
+			destroy(value);
+		prb_error_destroy(err);
+		return prb_error_nomem();
+	}
+	memo = prb_vec_push(&instant->memos);
+	*memo = (struct memo){.key = key, .value = value, .destroy = destroy, .err = err};
+	*ret = value;
+	return again(err);
+}

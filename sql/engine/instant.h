@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What one statement sees of one target: everything that was read is kept until the
+ * statement ends, so that all tables of a join tell of the same instant and a table that is
+ * scanned many times is read once.
+ *
+ * Threading: belongs to the thread of its statement.
+ */
+#ifndef PRB_SQL_ENGINE_INSTANT_H
+#define PRB_SQL_ENGINE_INSTANT_H
+
+#include "base/error.h"
+#include "python/python.h"
+#include "dwarf/elf/module.h"
+#include "target/target.h"
+#include "dump/dump.h"
+
+struct prb_instant;
+struct prb_session;
+
+/** What the statement was planned to need; the dump is made for it. */
+struct prb_plan {
+	unsigned needs;	 /**< enum prb_need */
+	pid_t tid;	 /**< the thread that the last table asked for; 0: none alone */
+	bool several;	 /**< not all tables ask for the same single thread */
+	bool planned;	 /**< a table asked for threads */
+	unsigned frames; /**< of each thread that are wanted; UINT_MAX: all */
+};
+
+/** Borrows everything. */
+struct prb_error *prb_instant_create(struct prb_session *session, struct prb_target *target,
+				     const struct prb_plan *plan,
+				     struct prb_instant **ret) PRB_MUST_CHECK;
+void prb_instant_destroy(struct prb_instant *instant);
+
+struct prb_target *prb_instant_target(struct prb_instant *instant);
+
+/** False while a snapshot is recorded that shall hold no values of variables. */
+bool prb_instant_values(const struct prb_instant *instant);
+
+/** How threads that run may be read. */
+enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant);
+
+/** Seconds since the epoch that the rows tell of. */
+double prb_instant_time(const struct prb_instant *instant);
+
+/** After the dump: an error if the only thread that the statement asks for does not exist. */
+struct prb_error *prb_instant_check_thread(const struct prb_instant *instant) PRB_MUST_CHECK;
+
+/** The dump of the threads, with what the plan needs. Made at the first call. */
+struct prb_error *prb_instant_dump(struct prb_instant *instant,
+				   const struct prb_dump **ret) PRB_MUST_CHECK;
+
+/** Files that are mapped in the target, for symbols and interpreters. */
+struct prb_error *prb_instant_modules(struct prb_instant *instant,
+				      struct prb_modules **ret) PRB_MUST_CHECK;
+
+/**
+ * The target's Python runtimes and a view of its memory in which each page is read once. Of a
+ * live process the pages are not of one instant: whoever walks objects through it checks what it
+ * finds, and says so where it does not fit together.
+ */
+struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_pythons **ret,
+				      struct prb_mem **ret_mem) PRB_MUST_CHECK;
+
+/**
+ * What a table has read, kept until the statement ends. The first call for @p key (an address
+ * that is nobody else's, as that of the table's spec) calls @p create; its error is kept as well
+ * and given again.
+ */
+struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
+				   struct prb_error *(*create)(struct prb_instant *instant,
+							       void **ret),
+				   void (*destroy)(void *memo), void **ret) PRB_MUST_CHECK;
+
+#endif

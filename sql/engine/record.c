@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/engine/record.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "sql/engine/page.h"
+#include "sql/engine/session_private.h"
+
+/** The columns that are recorded, as a mask. */
+static uint64_t recorded_columns(const struct prb_table *table, unsigned *count)
+{
+	uint64_t used = 0;
+
+	for (*count = 0; table->columns[*count].name; ++*count)
+		if (!(table->columns[*count].flags & PRB_COLUMN_COSTLY))
+			used |= 1ULL << PRB_MIN(*count, 63u);
+	return used;
+}
+
+static struct prb_error *scan_all(struct prb_scan *scan)
+{
+	do {
+		prb_page_clear(scan->page);
+		scan->more = false;
+		PRB_TRY(scan->table->scan(scan));
+	} while (scan->more);
+	return NULL;
+}
+
+static struct prb_error *record_table(struct prb_session *session, struct prb_instant *instant,
+				      const struct prb_table *table)
+{
+	struct prb_scan scan = {.table = table, .instant = instant, .session = session};
+	unsigned count;
+	struct prb_error *err;
+
+	scan.used = recorded_columns(table, &count);
+	PRB_TRY(prb_page_create(count, scan.used, &scan.page));
+	err = scan_all(&scan);
+	prb_scan_end(&scan);
+	prb_page_release(scan.page);
+	return err;
+}
+
+/** Those that show the dump, or the others. */
+static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump)
+{
+	/* What a table lacks is told when it is read from the snapshot. */
+	prb_warning_handler *warn = prb_steal(&session->warn);
+	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY;
+
+	for (const struct prb_table *const *t = prb_tables; *t; t++) {
+		prb_auto_error struct prb_error *err = NULL;
+
+		if (!((*t)->flags & skipped) && ((*t)->needs != 0) == of_dump)
+			err = record_table(session, instant, *t);
+	}
+	session->warn = warn;
+}
+
+struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)
+{
+	struct prb_instant *instant;
+	const struct prb_dump *dump;
+
+	session->plan = (struct prb_plan){
+		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE |
+			 (values ? PRB_NEED_LOCALS : 0),
+		.several = true,
+		.frames = UINT_MAX,
+	};
+	PRB_TRY(prb_session_instant(session, 0, &instant));
+	/* The recorder keeps the later of two readings, which has to be what the dump is made of.
+	 */
+	record_tables(session, instant, false);
+	PRB_TRY(prb_instant_dump(instant, &dump));
+	*ret_threads = dump->threads.count;
+	record_tables(session, instant, true);
+	prb_session_end_instants(session);
+	return NULL;
+}

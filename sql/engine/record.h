@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Recording a target for a snapshot: whatever the tables would read.
+ */
+#ifndef PRB_SQL_ENGINE_RECORD_H
+#define PRB_SQL_ENGINE_RECORD_H
+
+#include "sql/engine/session.h"
+
+/**
+ * Scans all tables of the session's target, one instant for all of them, so that its recorder
+ * notes what they read. Dear columns (PRB_COLUMN_COSTLY) and tables (PRB_TABLE_COSTLY) are left
+ * out. A table that cannot be read is no error: it cannot be read from the snapshot either. The
+ * error is that of the threads, which every snapshot has. *ret_threads is how many.
+ */
+struct prb_error *prb_record(struct prb_session *session, bool values,
+			     size_t *ret_threads) PRB_MUST_CHECK;
+
+#endif

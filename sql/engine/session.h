@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file SQL over one or more targets: a session holds them, a statement runs a query.
+ *
+ *     prb_session_create(&session);
+ *     prb_session_add_target(session, "4242", target);
+ *     prb_session_prepare(session, sql, length, &consumed, &statement);
+ *     while (!prb_statement_next(statement, &row) && row) …
+ *
+ * Each statement sees its own instant of the targets: what it reads first is kept until it is
+ * reset or destroyed. With more than one target every table begins with the columns _target, _pid
+ * and _rank; these are hidden otherwise. A target that cannot be read is told by a warning, and
+ * its error kept (prb_session_failure()), while the others go on; a single one fails the query.
+ *
+ * Threading: one thread at a time and one statement stepping at a time, but for
+ * prb_session_cancel(), which may be called from any thread and from signal handlers.
+ */
+#ifndef PRB_SQL_ENGINE_SESSION_H
+#define PRB_SQL_ENGINE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "target/target.h"
+#include "dump/dump.h"
+#include "sql/spec/table.h"
+
+struct prb_session;
+struct prb_statement;
+
+/** Told what is no failure: @p text is one line. */
+typedef void prb_warning_handler(void *context, const char *text);
+
+struct prb_error *prb_session_create(struct prb_session **ret) PRB_MUST_CHECK;
+/** Ends it with its targets; its statements must have ended. */
+void prb_session_destroy(struct prb_session *session);
+
+/** Takes over @p target. @p name is what `_target` shows. */
+struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
+					 struct prb_target *target) PRB_MUST_CHECK;
+
+void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,
+			    void *context);
+
+/** Has @p handler asked some times a second while a statement runs; not 0 cancels it. */
+typedef int prb_poll_handler(void *context);
+void prb_session_on_poll(struct prb_session *session, prb_poll_handler *handler, void *context);
+
+/**
+ * Prepares the next statement of @p script, from byte *at on; *at becomes where the one after it
+ * is looked for. *ret is NULL if there is none but blanks and comments. Errors point at the user's
+ * text and name what may have been meant; after one, *at is behind the statement as well.
+ */
+struct prb_error *prb_session_prepare(struct prb_session *session, const char *script,
+				      size_t length, size_t *at,
+				      struct prb_statement **ret) PRB_MUST_CHECK;
+
+/** Goes to the next row; *row is false after the last one. */
+struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row) PRB_MUST_CHECK;
+/** Lets it run again, over a new instant. */
+void prb_statement_reset(struct prb_statement *statement);
+void prb_statement_destroy(struct prb_statement *statement);
+
+enum prb_value_kind {
+	PRB_VALUE_NULL,
+	PRB_VALUE_INTEGER,
+	PRB_VALUE_REAL,
+	PRB_VALUE_TEXT,
+	PRB_VALUE_BLOB
+};
+
+struct prb_value {
+	enum prb_value_kind kind;
+	int64_t integer;
+	double real;
+	const char *text; /**< of text and blobs; valid until the next row */
+	size_t length;	  /**< of it, bytes */
+};
+
+unsigned prb_statement_columns(const struct prb_statement *statement);
+const char *prb_statement_name(const struct prb_statement *statement, unsigned column);
+/** The column of a table that a result column shows as it is, or NULL. */
+const struct prb_column *prb_statement_origin(const struct prb_statement *statement,
+					      unsigned column);
+/* Converted as SQLite does. The text is terminated, and valid until the next row. */
+int64_t prb_statement_integer(struct prb_statement *statement, unsigned column);
+double prb_statement_real(struct prb_statement *statement, unsigned column);
+const char *prb_statement_text(struct prb_statement *statement, unsigned column, size_t *length);
+void prb_statement_value(struct prb_statement *statement, unsigned column, struct prb_value *ret);
+
+/** Ends the statement that runs, or the next one that does, as soon as it looks, with
+ * PRB_ERROR_CANCELLED. */
+void prb_session_cancel(struct prb_session *session);
+/** After a statement's end: one that was cancelled too late does not end the next. */
+void prb_session_settle(struct prb_session *session);
+/** Statements end with PRB_ERROR_TIMEOUT this many seconds after their first row; 0: never. */
+void prb_session_set_timeout(struct prb_session *session, double seconds);
+/** How threads are read; see dump/dump.h. */
+void prb_session_set_mode(struct prb_session *session, enum prb_dump_mode mode);
+
+/** The first error of a target that was left out, or NULL; the session's. */
+const struct prb_error *prb_session_failure(const struct prb_session *session);
+
+/** PRB_ERROR_CANCELLED or PRB_ERROR_TIMEOUT if the running statement has to end. */
+struct prb_error *prb_session_check(struct prb_session *session) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/engine/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/words.h"
+#include "sql/engine/session_private.h"
+
+enum { MAX_MEMORY = 1 << 20 };
+
+static const char *const modes[] = {
+	[PRB_DUMP_DEFAULT] = "default",
+	[PRB_DUMP_NONBLOCKING] = "nonblocking",
+	[PRB_DUMP_FREEZE] = "freeze",
+};
+
+static void get_mode(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_puts(ret, modes[session->mode]);
+}
+
+static struct prb_error *set_mode(struct prb_session *session, const char *value)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(modes); i++) {
+		if (!strcasecmp(value, modes[i])) {
+			session->mode = (enum prb_dump_mode)i;
+			return NULL;
+		}
+	}
+	return prb_error_create(PRB_ERROR_USAGE, "default, nonblocking or freeze");
+}
+
+static void get_timeout(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%g", session->timeout);
+}
+
+static struct prb_error *set_timeout(struct prb_session *session, const char *value)
+{
+	char *end;
+	double seconds = strtod(value, &end);
+
+	if (end == value || *end || !isfinite(seconds) || seconds < 0)
+		return prb_error_create(PRB_ERROR_USAGE, "a number of seconds, or 0 for none");
+	session->timeout = seconds;
+	return NULL;
+}
+
+static void get_memory(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%llu", (unsigned long long)(session->memory_limit >> 20));
+}
+
+static struct prb_error *set_memory(struct prb_session *session, const char *value)
+{
+	char *end;
+	unsigned long long mib = strtoull(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || mib < 1 || mib > MAX_MEMORY)
+		return prb_error_create(PRB_ERROR_USAGE, "a number of MiB from 1 to %d",
+					MAX_MEMORY);
+	session->memory_limit = mib << 20;
+	return NULL;
+}
+
+static void get_text_max(const struct prb_session *session, struct prb_str *ret)
+{
+	prb_str_printf(ret, "%zu", session->text_max);
+}
+
+static struct prb_error *set_text_max(struct prb_session *session, const char *value)
+{
+	char *end;
+	unsigned long long bytes = strtoull(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || bytes < 1 || bytes > PRB_TEXT_MAX)
+		return prb_error_create(PRB_ERROR_USAGE, "a number of bytes from 1 to %d",
+					PRB_TEXT_MAX);
+	session->text_max = (size_t)bytes;
+	return NULL;
+}
+
+const struct prb_setting prb_settings[] = {
+	{"probing.query.memory", "MiB of our own memory that a query may collect rows in",
+	 get_memory, set_memory},
+	{"probing.query.mode",
+	 "How threads are read: default (stop who runs), nonblocking (stop nobody), freeze (all at "
+	 "one instant)",
+	 get_mode, set_mode},
+	{"probing.query.timeout", "Seconds after which a query ends; 0: never", get_timeout,
+	 set_timeout},
+	{"probing.text.max", "Bytes of a cell's text; what is longer is cut, and ends in …",
+	 get_text_max, set_text_max},
+	{},
+};
+
+static struct prb_error *unknown(const char *key)
+{
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_USAGE, "there is no setting '%.100s'", key);
+
+	for (const struct prb_setting *s = prb_settings; s->name; s++)
+		if (prb_word_resembles(key, s->name) ||
+		    prb_word_resembles(key, strrchr(s->name, '.') + 1))
+			return prb_error_hint(err, "did you mean '%s'?", s->name);
+	return prb_error_hint(err, "'SHOW ALL' lists them");
+}
+
+struct prb_error *prb_settings_set(struct prb_session *session, const char *key, const char *value)
+{
+	for (const struct prb_setting *s = prb_settings; s->name; s++) {
+		if (!strcasecmp(s->name, key))
+			return prb_error_prefix(s->set(session, value),
+						"%s cannot be '%.100s', it is", s->name, value);
+	}
+	return unknown(key);
+}

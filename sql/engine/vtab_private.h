@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What reading (vtab.c) and planning (vtab_plan.c) of the one virtual table share. */
+#ifndef PRB_SQL_ENGINE_VTAB_PRIVATE_H
+#define PRB_SQL_ENGINE_VTAB_PRIVATE_H
+
+#include "sql/engine/page.h"
+#include "sql/engine/session_private.h"
+
+enum { PRB_MAX_KEYS = 8 };
+
+/** A constraint that reaches the scan. */
+struct prb_key {
+	unsigned column;
+	const sqlite3_value *value; /**< NULL: constrained, but not by an equality */
+};
+
+struct prb_vtab {
+	sqlite3_vtab base;
+	struct prb_session *session;
+	const struct prb_table *spec;
+	unsigned column_count; /**< of the spec */
+	unsigned lead;	       /**< columns in front of the spec's own */
+
+	/* The last scan, if it fits one page: an inner loop of a join asks for the same again. */
+	struct prb_page *kept;
+	size_t kept_target;
+	uint64_t kept_generation;
+	char *kept_keys;
+};
+
+static inline struct prb_vtab *prb_vtab_of(sqlite3_vtab *vtab)
+{
+	return (struct prb_vtab *)vtab;
+}
+
+/** The spec's column that column @p index of the declaration is; NULL if it is one of ours. */
+const struct prb_column *prb_vtab_column(const struct prb_vtab *table, int index);
+
+/** Gives an error to SQLite, and keeps it whole for whoever asked. */
+int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err);
+
+/**
+ * Chooses the constraints that reach the scan. idxStr becomes the mask of used columns in
+ * hexadecimal, and for each key ",COLUMN" (its value is the next argument of the filter) or
+ * ",COLUMN?" (constrained, but not to one value). Adds to what the statement needs.
+ */
+int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
+
+#endif

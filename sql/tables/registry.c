@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "sql/spec/table.h"
+#include "sql/tables/tables.h"
+
+#define PRB_LISTS_TABLES "'probing tables' lists those that can be asked for"
+
+const struct prb_schema prb_schemas[] = {
+	{"python", "The Python interpreters of the target: stacks, threads, objects"},
+	{"native", "Its C and C++ code: frames and symbols"},
+	{"process", "The target as the kernel sees it"},
+	{"system", "The machine the target runs on"},
+	{"cpu", "What the target's threads take of the processors"},
+	{"gpu", "The machine's GPUs"},
+	{"information_schema", "The tables themselves"},
+	{"main", "Tables that can be named without a schema"},
+	{},
+};
+
+/* clang-format off: one a line, so that adding one changes one line. */
+const struct prb_table *const prb_tables[] = {
+	&prb_table_python_backtrace,
+	&prb_table_python_stacks,
+	&prb_table_python_threads,
+	&prb_table_python_locals,
+	&prb_table_python_interpreters,
+	&prb_table_python_modules,
+	&prb_table_python_gc,
+	&prb_table_python_types,
+	&prb_table_python_objects,
+	&prb_table_python_tasks,
+	&prb_table_python_task_frames,
+	&prb_table_native_backtrace,
+	&prb_table_native_modules,
+	&prb_table_native_symbols,
+	&prb_table_process_info,
+	&prb_table_process_threads,
+	&prb_table_process_fds,
+	&prb_table_process_maps,
+	&prb_table_process_environ,
+	&prb_table_process_envs,
+	&prb_table_process_limits,
+	&prb_table_process_io,
+	&prb_table_process_cgroups,
+	&prb_table_process_signals,
+	&prb_table_system_process,
+	&prb_table_system_info,
+	&prb_table_cpu_tasks,
+	&prb_table_cpu_utilization,
+	&prb_table_gpu_devices,
+	&prb_table_gpu_utilization,
+	&prb_table_gpu_processes,
+	&prb_table_information_schema_schemata,
+	&prb_table_information_schema_tables,
+	&prb_table_information_schema_columns,
+	&prb_table_information_schema_df_settings,
+	&prb_table_generate_series,
+	NULL,
+};
+/* clang-format on */
+
+/** Tables of later versions: their names are known already, and asked for. */
+static const struct {
+	const char *schema, *name, *hint;
+} unrecorded[] = {
+	{"python", "torch_trace", PRB_LISTS_TABLES},
+	{"python", "torch_step_timing", PRB_LISTS_TABLES},
+	{"python", "comm_collective", PRB_LISTS_TABLES},
+	{"python", "trace_event", PRB_LISTS_TABLES},
+	{"python", "variables", "python.locals has the variables of all frames as they are now"},
+	{"python", "memory", "python.types and python.gc have the objects as they are now"},
+	{"main", "memory_usage", "process.info has the memory as it is now"},
+	{"main", "memory_allocations", "python.types has the objects as they are now, by type"},
+	{"main", "profiling_data", PRB_LISTS_TABLES},
+	{"main", "training_logs", PRB_LISTS_TABLES},
+	{"main", "comm_metrics", PRB_LISTS_TABLES},
+	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
+};
+
+const char *prb_table_unrecorded(const char *name)
+{
+	const char *dot = strchr(name, '.');
+	size_t schema = dot ? (size_t)(dot - name) : 0;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(unrecorded); i++)
+		if (!strcasecmp(dot ? dot + 1 : name, unrecorded[i].name) &&
+		    (!dot || (strlen(unrecorded[i].schema) == schema &&
+			      !strncasecmp(name, unrecorded[i].schema, schema))))
+			return unrecorded[i].hint;
+	return NULL;
+}
+
+const struct prb_table *prb_table_find(const char *schema, const char *name)
+{
+	for (const struct prb_table *const *t = prb_tables; *t; t++)
+		if (!strcasecmp((*t)->name, name) && (!schema || !strcasecmp((*t)->schema, schema)))
+			return *t;
+	return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reading very much memory in little room: a cache of the blocks that were read last.
+ *
+ * A view (view.h) keeps each page that it has read; walking a heap would copy the heap. Here a
+ * block gives way to another that falls into its place, so at most PRB_BLOCKS_MAX bytes are held,
+ * and only as much as is used. What is read may be of different instants; what must be of now is
+ * forgotten first.
+ *
+ * Threading: one thread at a time. The cache borrows its base, which must outlive it.
+ */
+#ifndef PRB_TARGET_MEM_BLOCKS_H
+#define PRB_TARGET_MEM_BLOCKS_H
+
+#include "target/mem/mem.h"
+
+enum { PRB_BLOCKS_MAX = 64 << 20 };
+
+struct prb_blocks;
+
+struct prb_error *prb_blocks_create(struct prb_mem *base, struct prb_blocks **ret) PRB_MUST_CHECK;
+void prb_blocks_destroy(struct prb_blocks *blocks);
+
+/** The cache as a memory source; owned by the cache. */
+struct prb_mem *prb_blocks_mem(struct prb_blocks *blocks);
+
+/**
+ * The cache's own copy of @p length bytes (at most 4096), valid until the next read through the
+ * cache; NULL if they lie across blocks or cannot be read as a part of one: read them instead.
+ */
+const void *prb_blocks_at(struct prb_blocks *blocks, uint64_t address, size_t length);
+
+/** The block that holds @p address is read again when it is asked for. */
+void prb_blocks_forget(struct prb_blocks *blocks, uint64_t address);
+
+#endif

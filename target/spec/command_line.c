@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "target/spec/command_line.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "base/regex.h"
+
+void prb_command_line_text(struct prb_str *s, const struct prb_process *process)
+{
+	char *const *argument;
+
+	prb_vec_each (argument, &process->argv) {
+		if (argument != process->argv.items)
+			prb_str_putc(s, ' ');
+		prb_text_argument(s, *argument);
+	}
+	if (!process->argv.count) {
+		prb_str_putc(s, '[');
+		prb_text_escape(s, process->comm ? process->comm : "?");
+		prb_str_putc(s, ']');
+	}
+}
+
+struct matcher {
+	const char *text;
+	struct prb_regex *regex; /**< NULL: `text` is to be contained */
+};
+
+static void matcher_deinit(struct matcher *m)
+{
+	prb_regex_destroy(m->regex);
+}
+
+static struct prb_error *matcher_init(struct matcher *m, const char *pattern, bool regex)
+{
+	*m = (struct matcher){.text = pattern};
+	return regex ? prb_regex_compile(pattern, strlen(pattern), 0, &m->regex) : NULL;
+}
+
+static struct prb_error *matches(struct matcher *m, const struct prb_str *line, bool *ret)
+{
+	if (m->regex)
+		return prb_regex_match(m->regex, prb_str_text(line), line->length, 0, ret);
+	*ret = strstr(prb_str_text(line), m->text) != NULL;
+	return NULL;
+}
+
+/** Appends the arguments as they are, divided by spaces: what patterns are about. */
+static void put_plain(struct prb_str *s, const struct prb_process *process)
+{
+	char *const *argument;
+
+	prb_vec_each (argument, &process->argv) {
+		if (argument != process->argv.items)
+			prb_str_putc(s, ' ');
+		prb_str_puts(s, *argument);
+	}
+}
+
+static struct prb_error *none_found(const char *pattern, bool regex)
+{
+	const char *form = regex ? "no Python process has a command line that matches /%.200s/"
+				 : "no Python process has a command line that contains '%.200s'";
+
+	return prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS, form, pattern),
+			      "'probing list' shows which Python processes there are");
+}
+
+void prb_pids_deinit(struct prb_pids *pids)
+{
+	prb_vec_free(&pids->list);
+}
+
+/** Appends the pids of all that match to @p ret, and a line for each to @p lines. */
+static struct prb_error *search(const char *pattern, bool regex, struct prb_pids *ret,
+				struct prb_str *lines)
+{
+	__attribute__((cleanup(matcher_deinit))) struct matcher matcher;
+	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
+	prb_auto_str struct prb_str line = {};
+	const struct prb_python_process *p;
+	size_t before = ret->list.count;
+
+	PRB_TRY(matcher_init(&matcher, pattern, regex));
+	PRB_TRY(prb_process_list(&all));
+	prb_vec_each (p, &all.list) {
+		bool hit;
+
+		if (p->process.pid == getpid())
+			continue;
+		prb_str_truncate(&line, 0);
+		put_plain(&line, &p->process);
+		PRB_TRY(matches(&matcher, &line, &hit));
+		if (!hit)
+			continue;
+		prb_str_printf(lines, "%s%7d  ", ret->list.count > before ? "\n" : "",
+			       (int)p->process.pid);
+		prb_command_line_text(lines, &p->process);
+
+		pid_t *pid = prb_vec_push(&ret->list);
+		if (!pid)
+			return prb_error_nomem();
+		*pid = p->process.pid;
+	}
+	if (line.failed || lines->failed)
+		return prb_error_nomem();
+	return ret->list.count > before ? NULL : none_found(pattern, regex);
+}
+
+struct prb_error *prb_command_line_find(const char *pattern, bool regex, pid_t *ret)
+{
+	__attribute__((cleanup(prb_pids_deinit))) struct prb_pids found = {};
+	prb_auto_str struct prb_str lines = {};
+
+	PRB_TRY(search(pattern, regex, &found, &lines));
+	*ret = found.list.items[0];
+	if (found.list.count == 1)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "'%.200s' is ambiguous: %zu Python processes match",
+					       pattern, found.list.count),
+			      "%s", prb_str_text(&lines));
+}
+
+struct prb_error *prb_command_line_find_all(const char *pattern, bool regex, struct prb_pids *ret)
+{
+	prb_auto_str struct prb_str lines = {};
+
+	return search(pattern, regex, ret, &lines);
+}
+
+struct prb_error *prb_command_line_name(const struct prb_target *target, struct prb_error *err)
+{
+	prb_auto_str struct prb_str command = {};
+	struct prb_process process;
+
+	if (target->kind != PRB_TARGET_PROCESS || !err || err->code != PRB_ERROR_UNSUPPORTED)
+		return err;
+	prb_auto_error struct prb_error *gone = prb_process_describe(target->pid, &process);
+	if (gone)
+		return err;
+	prb_command_line_text(&command, &process);
+	prb_process_deinit(&process);
+	return prb_error_prefix(err, "process %d (%s)", (int)target->pid, prb_str_text(&command));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the user calls a target, and which target is meant.
+ *
+ * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core or
+ * a snapshot by its content, a socket is the process that listens there; host:port is elsewhere;
+ * anything else is a part of a command line.
+ */
+#ifndef PRB_TARGET_SPEC_TARGET_SPEC_H
+#define PRB_TARGET_SPEC_TARGET_SPEC_H
+
+#include "base/error.h"
+#include "target/target.h"
+#include "target/spec/command_line.h"
+
+enum prb_spec_kind {
+	PRB_SPEC_PID,
+	PRB_SPEC_REGEX,
+	PRB_SPEC_CORE,
+	PRB_SPEC_SNAPSHOT,
+	PRB_SPEC_REMOTE,     /**< host:port: a process that is served elsewhere */
+	PRB_SPEC_SOCKET,     /**< the process that listens at a unix socket, as the agent does */
+	PRB_SPEC_OTHER_FILE, /**< a path to a file that is neither */
+	PRB_SPEC_NAME,
+};
+
+/** Tells the form of @p text; looks at files, not at processes. */
+enum prb_spec_kind prb_spec_kind(const char *text);
+
+/**
+ * Opens the target that @p text names; @p exe is for core files, or NULL. PRB_ERROR_USAGE if it
+ * is ambiguous, with the candidates in the hint.
+ */
+struct prb_error *prb_spec_open(const char *text, const char *exe,
+				struct prb_target **ret) PRB_MUST_CHECK;
+
+/** The error for a target that is no core, if @p places has something that only cores take. */
+struct prb_error *prb_spec_refuse_places(const char *text,
+					 const struct prb_core_places *places) PRB_MUST_CHECK;
+
+/** The same as prb_spec_open(), with all that may be known of where a core's files are. */
+struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_places *places,
+				   struct prb_target **ret) PRB_MUST_CHECK;
+
+/**
+ * Appends the pids of all processes that the name or /regex/ @p text matches. PRB_ERROR_USAGE if
+ * it is of another form, PRB_ERROR_NO_PROCESS if there are none.
+ */
+struct prb_error *prb_spec_find_all(const char *text, struct prb_pids *ret) PRB_MUST_CHECK;
+
+#endif

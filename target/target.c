@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The face of a target: calls its kind's ops and, while a snapshot is made, records the answers. */
+#include "target/target.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "target/snapshot/snapshot.h"
+
+const char *prb_target_kind_name(enum prb_target_kind kind)
+{
+	static const char *const names[] = {
+		[PRB_TARGET_PROCESS] = "process",
+		[PRB_TARGET_CORE] = "core file",
+		[PRB_TARGET_SNAPSHOT] = "snapshot",
+		[PRB_TARGET_DEBUGGER] = "debugger's process",
+	};
+
+	return names[kind];
+}
+
+static struct prb_error *unsupported(const struct prb_target *t, const char *what, const char *name)
+{
+	return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s has no %s '%s'",
+				prb_target_kind_name(t->kind), what, name);
+}
+
+typedef struct prb_error *text_op(struct prb_target *t, const char *name, struct prb_str *ret);
+
+static struct prb_error *ask(struct prb_target *t, text_op *op, char kind, struct prb_str *ret,
+			     const char *format, va_list args)
+{
+	prb_auto_str struct prb_str name = {};
+	size_t before = ret->length;
+
+	prb_str_vprintf(&name, format, args);
+	if (name.failed)
+		return prb_error_nomem();
+	if (!op)
+		return unsupported(t, "fact", prb_str_text(&name));
+
+	struct prb_error *err = op(t, prb_str_text(&name), ret);
+	if (!err && ret->failed)
+		err = prb_error_nomem();
+	if (t->recorder)
+		prb_recorder_note(t->recorder, kind, prb_str_text(&name),
+				  prb_str_text(ret) + before, ret->length - before, err);
+	return err;
+}
+
+struct prb_error *prb_target_read_file(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	struct prb_error *err = ask(t, t->ops->read_file, 'f', ret, name, args);
+	va_end(args);
+	return err;
+}
+
+struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	struct prb_error *err = ask(t, t->ops->read_link, 'l', ret, name, args);
+	va_end(args);
+	return err;
+}
+
+struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, const char *name, ...)
+{
+	va_list args;
+
+	va_start(args, name);
+	struct prb_error *err = ask(t, t->ops->list, 'd', ret, name, args);
+	va_end(args);
+	return err;
+}
+
+struct prb_error *prb_target_open_fact(struct prb_target *t, int *ret_fd, const char *name, ...)
+{
+	prb_auto_str struct prb_str text = {};
+	va_list args;
+
+	va_start(args, name);
+	prb_str_vprintf(&text, name, args);
+	va_end(args);
+	if (text.failed)
+		return prb_error_nomem();
+	if (!t->ops->open_fact)
+		return unsupported(t, "fact", prb_str_text(&text));
+	return t->ops->open_fact(t, prb_str_text(&text), ret_fd);
+}
+
+struct prb_error *prb_target_open_file(struct prb_target *t, const char *path, int *ret_fd)
+{
+	if (!t->ops->open_file)
+		return unsupported(t, "file", path);
+	return t->ops->open_file(t, path, ret_fd);
+}
+
+struct prb_error *prb_target_open_map(struct prb_target *t, const struct prb_map *map, int *ret_fd)
+{
+	if (!t->ops->open_map)
+		return unsupported(t, "file behind the mapping", map->path);
+	return t->ops->open_map(t, map, ret_fd);
+}
+
+struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid, struct prb_regs *ret)
+{
+	if (!t->ops->registers)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"registers of thread %d cannot be read while it runs", tid);
+	PRB_TRY(t->ops->registers(t, tid, ret));
+	prb_target_note_registers(t, tid, ret);
+	return NULL;
+}
+
+bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret)
+{
+	if (!t->ops->recall || !t->ops->recall(t, key, ret))
+		return false;
+	prb_target_remember(t, key, prb_str_text(ret), ret->length);
+	return true;
+}
+
+void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length)
+{
+	if (t->recorder)
+		prb_recorder_note(t->recorder, 'k', key, value, length, NULL);
+}
+
+void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs)
+{
+	if (t->recorder)
+		prb_recorder_registers(t->recorder, tid, regs);
+}
+
+static struct prb_error *read_maps(struct prb_target *t, struct prb_maps *ret)
+{
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(prb_target_read_file(t, &text, "maps"));
+	return prb_maps_parse(prb_str_text(&text), ret);
+}
+
+struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret)
+{
+	enum { ATTEMPTS = 10 };
+	struct prb_error *err = read_maps(t, ret);
+
+	/* The text comes in pieces, between which mappings grow together: pieces may overlap. */
+	for (int attempt = 1; attempt < ATTEMPTS && t->kind == PRB_TARGET_PROCESS &&
+			      prb_error_catch(&err, PRB_ERROR_BAD_DATA);
+	     attempt++)
+		err = read_maps(t, ret);
+	return err;
+}
+
+struct prb_error *prb_target_refresh_maps(struct prb_target *t)
+{
+	struct prb_maps maps;
+
+	PRB_TRY(prb_target_read_maps(t, &maps));
+	prb_maps_deinit(&t->maps);
+	t->maps = maps;
+	return NULL;
+}
+
+void prb_target_destroy(struct prb_target *t)
+{
+	if (!t)
+		return;
+	prb_maps_deinit(&t->maps);
+	prb_mem_destroy(t->mem);
+	t->ops->destroy(t);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A target: the process, core file or snapshot that is being read.
+ *
+ * Besides memory a dump needs facts that lie outside of it: the texts of /proc, links of
+ * descriptors, registers, names of functions found in debug files. A target answers for all of
+ * them, whichever kind it is; each kind says what it cannot do (PRB_ERROR_UNSUPPORTED), and what
+ * was asked can be recorded to become a snapshot that answers the same questions elsewhere.
+ *
+ * Names of facts are the paths under /proc/PID: "maps", "cmdline", "task/42/stat", "fd/3".
+ * A core makes up those that its notes can tell ("maps", "cmdline", "task").
+ *
+ * Threading: one thread at a time. Strings and vectors returned are the caller's.
+ */
+#ifndef PRB_TARGET_TARGET_H
+#define PRB_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "target/mem/maps.h"
+#include "target/mem/mem.h"
+#include "target/regs.h"
+
+enum prb_target_kind {
+	PRB_TARGET_PROCESS,  /**< live; its threads run while we read */
+	PRB_TARGET_CORE,     /**< a core file */
+	PRB_TARGET_SNAPSHOT, /**< a file made by `probing snapshot` */
+	PRB_TARGET_DEBUGGER, /**< what a debugger reads for us (see target/debugger/debugger.h) */
+};
+
+/** "process", "core file", "snapshot", "debugger's process". */
+const char *prb_target_kind_name(enum prb_target_kind kind);
+
+struct prb_target;
+struct prb_recorder;
+
+struct prb_target_ops {
+	/** Reads the fact @p name whole into @p ret. PRB_ERROR_NOT_FOUND if there is none. */
+	struct prb_error *(*read_file)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Reads a symbolic link ("exe", "fd/3", "cwd"). */
+	struct prb_error *(*read_link)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Names in a folder ("task", "fd"), one a line, sorted as numbers. */
+	struct prb_error *(*list)(struct prb_target *t, const char *name, struct prb_str *ret);
+	/** Opens the fact @p name of a live process; the caller closes. */
+	struct prb_error *(*open_fact)(struct prb_target *t, const char *name, int *ret_fd);
+	/** Opens @p path as the target sees it (its own root), read-only; the caller closes. */
+	struct prb_error *(*open_file)(struct prb_target *t, const char *path, int *ret_fd);
+	/** Opens the file behind a mapping, also when it was deleted or replaced. */
+	struct prb_error *(*open_map)(struct prb_target *t, const struct prb_map *map, int *ret_fd);
+	/** Registers of a thread that does not run (core, snapshot, debugger). */
+	struct prb_error *(*registers)(struct prb_target *t, pid_t tid, struct prb_regs *ret);
+	/** A recorded derived fact (see prb_target_recall()); false if there is none. */
+	bool (*recall)(struct prb_target *t, const char *key, struct prb_str *ret);
+	void (*destroy)(struct prb_target *t);
+};
+
+struct prb_target {
+	const struct prb_target_ops *ops;
+	enum prb_target_kind kind;
+	bool held;	      /**< a debugger keeps all its threads stopped: nothing moves */
+	pid_t pid;	      /**< as the target's tools would say it; 0 if unknown */
+	uint16_t machine;     /**< ELF e_machine: EM_X86_64 or EM_AARCH64 */
+	uint64_t program;     /**< of a live process: a number for what it runs; else 0 */
+	double time;	      /**< seconds since the epoch of what is read; live: opening time */
+	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
+	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
+	uint64_t summed;      /**< bytes of other people's debug files that were summed up */
+	struct prb_recorder *recorder; /**< borrowed; not NULL while a snapshot is being recorded */
+};
+
+/**
+ * Whether each read may be a request to another machine: what another check tells already is not
+ * asked for then. Not while a snapshot is recorded, which has to hold all that it is checked by.
+ */
+static inline bool prb_target_is_remote(const struct prb_target *t)
+{
+	return t->mem->kept && !t->recorder;
+}
+
+/**
+ * Opens the live process @p pid. Fails at once, with the rule that forbids it and a hint, if it
+ * does not exist, is a zombie, is 32-bit, or may not be read.
+ */
+struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret) PRB_MUST_CHECK;
+
+/** Opens a core file; @p exe names the executable if the core's own path for it is wrong, or NULL.
+ */
+struct prb_error *prb_target_open_core(const char *path, const char *exe,
+				       struct prb_target **ret) PRB_MUST_CHECK;
+
+/** Where the files that a core names are by now; each may be NULL. */
+struct prb_core_places {
+	const char *exe;	  /**< the executable */
+	const char *sysroot;	  /**< folder below which all paths of the core are looked for */
+	const char *library_path; /**< folders with libraries, divided by colons */
+};
+
+struct prb_error *prb_target_open_core_in(const char *path, const struct prb_core_places *places,
+					  struct prb_target **ret) PRB_MUST_CHECK;
+
+/** Opens a snapshot file. */
+struct prb_error *prb_target_open_snapshot(const char *path,
+					   struct prb_target **ret) PRB_MUST_CHECK;
+
+void prb_target_destroy(struct prb_target *t);
+
+/**
+ * Asked after reading: a live process that runs another program than when it was opened was read
+ * in parts of both. Gives PRB_ERROR_FAILED then, and else @p err, which is taken over and may be
+ * NULL.
+ */
+struct prb_error *prb_target_same_program(struct prb_target *t,
+					  struct prb_error *err) PRB_MUST_CHECK;
+
+/** Reads "maps" as it is now, for the caller to end with prb_maps_deinit(). */
+struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret) PRB_MUST_CHECK;
+
+/** Reads "maps" anew; the old entries become invalid. */
+struct prb_error *prb_target_refresh_maps(struct prb_target *t) PRB_MUST_CHECK;
+
+/* The ops, with recording. Names are printf formats. */
+struct prb_error *prb_target_read_file(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret, const char *name,
+				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, const char *name,
+				  ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+/**
+ * Opens a fact that is to be read again and again, which is not recorded; the caller closes.
+ * PRB_ERROR_UNSUPPORTED for all but live processes.
+ */
+struct prb_error *prb_target_open_fact(struct prb_target *t, int *ret_fd, const char *name,
+				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
+struct prb_error *prb_target_open_file(struct prb_target *t, const char *path,
+				       int *ret_fd) PRB_MUST_CHECK;
+struct prb_error *prb_target_open_map(struct prb_target *t, const struct prb_map *map,
+				      int *ret_fd) PRB_MUST_CHECK;
+struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid,
+				       struct prb_regs *ret) PRB_MUST_CHECK;
+
+/**
+ * Derived facts: results that cost much or need files that another machine does not have (a pc's
+ * function and line, a layout, a source line, the process at the other end of a pipe). Whoever
+ * computes one asks prb_target_recall() first and calls prb_target_remember() afterwards.
+ * Keys look like "pc:BUILDID:OFFSET". Values are bytes; their form is the business of the caller.
+ */
+bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret);
+void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length);
+
+/** Notes registers of a stopped thread for the snapshot being recorded, if there is one. */
+void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the kernel knows about a thread: its state, the system call it sleeps in, for how
+ * long, and on what.
+ */
+#ifndef PRB_TARGET_TASK_H
+#define PRB_TARGET_TASK_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "target/target.h"
+
+struct prb_task {
+	pid_t tid;
+	char name[64]; /**< comm as the kernel has it, made printable */
+	char state;    /**< as in stat: R S D T t Z X I; 0 if unknown */
+
+	/* From task/TID/syscall, which needs ptrace permission. */
+	bool in_syscall;
+	long syscall; /**< number, for the target's machine; -1 if blocked outside of one (a fault)
+		       */
+	uint64_t args[6];
+	uint64_t sp, pc; /**< 0 if unknown (running) */
+};
+
+/** Reads what there is about @p tid; PRB_ERROR_NO_PROCESS if it is gone. */
+struct prb_error *prb_task_read(struct prb_target *t, pid_t tid,
+				struct prb_task *ret) PRB_MUST_CHECK;
+
+/**
+ * The dearer half of prb_task_read(): adds what task/TID/syscall tells to a task whose tid and
+ * state are known. The rest of @p task must be as prb_task_read() leaves it for a thread outside
+ * of any system call: zero, but `syscall` -1.
+ */
+struct prb_error *prb_task_read_call(struct prb_target *t, struct prb_task *task) PRB_MUST_CHECK;
+
+/**
+ * The thread, other than the first one, that began first: the likeliest to stay. It stands for the
+ * process where the first one has ended. *ret is 0 if there is no other.
+ */
+struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret) PRB_MUST_CHECK;
+
+/** "recvfrom", or NULL if the number is unknown on that machine. */
+const char *prb_syscall_name(uint16_t machine, long number);
+
+/** What a sleeping thread waits for. */
+struct prb_wait {
+	const char *call; /**< system call's name, static, or NULL */
+	char *what; /**< "socket 7 → 10.0.0.3:29500", "pipe 4 ← 4711 (cat)", "a lock"; or NULL */
+	uint64_t futex; /**< address waited on, 0 if it is not a futex: the Python side may know
+			   which lock it is and who owns it */
+	pid_t owner;	/**< thread that holds the lock waited for, if memory says so; else 0 */
+	double asked;	/**< seconds after which the wait ends by itself, counted from its
+			   beginning; < 0 if it has no such limit. Less how long the thread slept,
+			   it is the time left. */
+	double left;	/**< seconds until the absolute time at which the wait ends; < 0 if it has
+			   none. Already told in `what`. */
+};
+
+/**
+ * What descriptions have in common, so that the threads of one dump do not look it up again:
+ * tables of sockets, locks, and which process holds which pipe. It holds for one instant:
+ * make one per dump. Borrows the target. One thread at a time.
+ */
+struct prb_wait_context;
+
+struct prb_error *prb_wait_context_create(struct prb_target *t,
+					  struct prb_wait_context **ret) PRB_MUST_CHECK;
+void prb_wait_context_destroy(struct prb_wait_context *context);
+
+/**
+ * Describes what @p task waits for: from its system call and arguments, the descriptor's link,
+ * sockets of the target's network namespace, the process at the other end of a pipe or unix
+ * socket, child pid of wait4/waitid, time of a sleep. Memory is read through @p mem: the target's
+ * own, or a view of an instant at which the thread slept like this.
+ * Nothing known gives `call` and `what` NULL. Never an error but for memory.
+ */
+struct prb_error *prb_wait_describe(struct prb_wait_context *context, struct prb_mem *mem,
+				    const struct prb_task *task,
+				    struct prb_wait *ret) PRB_MUST_CHECK;
+
+/** The same for a single thread. */
+struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
+				struct prb_wait *ret) PRB_MUST_CHECK;
+void prb_wait_deinit(struct prb_wait *wait);
+
+#endif
