@@ -21,6 +21,8 @@ if "PROBING_BUILD" in os.environ:
     os.environ.setdefault(
         "PROBING_BINARY", str(Path(os.environ["PROBING_BUILD"]).resolve() / "probing"))
 sys.path.insert(0, str(HERE))
+# What tests of one folder share with those of another.
+sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
 
 import faults  # noqa: E402
 import support  # noqa: E402
@@ -61,7 +63,8 @@ def _without_interpreter(item):
              if isinstance(value, support.Interpreter)] if callspec else []
     if len(names) != 1:
         return None, None
-    return (item.nodeid.split("[")[0], callspec.id.replace(names[0], "", 1)), names[0]
+    name = item.nodeid.split("[")[0].split("/")[-1]
+    return (name, callspec.id.replace(names[0], "", 1)), names[0]
 
 
 def sample(names, key):

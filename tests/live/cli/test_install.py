@@ -11,7 +11,7 @@ import pytest
 import support
 from support import wait_for_all_asleep
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(support.BINARY).resolve().parent
 pytestmark = pytest.mark.skipif(
     not (ROOT / "GNUmakefile").exists() or not shutil.which("make") or not shutil.which("gcc")

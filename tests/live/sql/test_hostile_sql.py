@@ -9,6 +9,7 @@ from pathlib import Path
 
 import library
 import pytest
+import support
 from library import Error, Session
 
 FOREVER = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
@@ -146,7 +147,7 @@ with Session() as session:
 @pytest.mark.parametrize("name", COSTLY)
 def test_costly_statements_end_within_bounds(name):
     """In 2 GiB of address space, by the timeout or a limit at the latest, and the session lives."""
-    here = str(Path(__file__).parent)
+    here = str(support.HERE)
     sql = COSTLY[name].replace("python.stacks", "generate_series(1, 3)") \
         if name == "many joins" else COSTLY[name]
     result = subprocess.run([sys.executable, "-c", RUN % here], input=sql, text=True, check=False,

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from agent import wait_until
 from pauses import Pause
 
 PYTHON = os.environ.get("PROBING_TORCH_PYTHON", sys.executable)
-TRAINS = Path(__file__).parent / "programs" / "trains.py"
+TRAINS = support.HERE / "programs" / "trains.py"
 ROUNDS = support.count(10, 100)
 STEPS = 5000
 
