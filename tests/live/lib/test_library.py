@@ -222,6 +222,7 @@ def test_only_its_own_symbols_are_seen():
 
 def test_dump_is_that_of_the_command(target):
     process = target("asleep.py", "3")
+    support.wait_for_all_asleep(process.pid, 4)
     locals_and_source = 5
     there = support.dump(process.pid, "--locals", "--source")
     with Session(process.pid) as session:
