@@ -2,9 +2,15 @@
 /* Written by tests/tools/gen-layouts from the DWARF of _asyncio, the newest patch releases. */
 #include "python/asyncio/asyncio_layout.h"
 
+/* None of the fields, which those that there are replace. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define NO_FIELD(name, path) .name = PRB_ABSENT,
+#define NO_FIELDS PRB_ASYNCIO_FIELDS(NO_FIELD).free_threaded = false
+
 const struct prb_asyncio_layout prb_asyncio_tables[] = {
 	/* 3.7.16 */
 	{
+		NO_FIELDS,
 		.version = 0x0307,
 		.free_threaded = false,
 		.size = 136,
@@ -13,19 +19,12 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 72,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 104,
 		.coro = 112,
-		.name = PRB_ABSENT,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
-		.thread_running_loop = PRB_ABSENT,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.8.18 */
 	{
+		NO_FIELDS,
 		.version = 0x0308,
 		.free_threaded = false,
 		.size = 144,
@@ -34,19 +33,13 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 72,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 104,
 		.coro = 112,
 		.name = 120,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
-		.thread_running_loop = PRB_ABSENT,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.9.18 */
 	{
+		NO_FIELDS,
 		.version = 0x0309,
 		.free_threaded = false,
 		.size = 184,
@@ -55,19 +48,13 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 80,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 144,
 		.coro = 152,
 		.name = 160,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
-		.thread_running_loop = PRB_ABSENT,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.10.13 */
 	{
+		NO_FIELDS,
 		.version = 0x030a,
 		.free_threaded = false,
 		.size = 192,
@@ -76,19 +63,13 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 88,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 152,
 		.coro = 160,
 		.name = 168,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
-		.thread_running_loop = PRB_ABSENT,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.11.2 */
 	{
+		NO_FIELDS,
 		.version = 0x030b,
 		.free_threaded = false,
 		.size = 176,
@@ -97,19 +78,13 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 88,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 128,
 		.coro = 136,
 		.name = 144,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
-		.thread_running_loop = PRB_ABSENT,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.12.1 */
 	{
+		NO_FIELDS,
 		.version = 0x030c,
 		.free_threaded = false,
 		.size = 176,
@@ -118,19 +93,13 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 88,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 128,
 		.coro = 136,
 		.name = 144,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
-		.thread_running_loop = PRB_ABSENT,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.13.0 */
 	{
+		NO_FIELDS,
 		.version = 0x030d,
 		.free_threaded = false,
 		.size = 144,
@@ -139,19 +108,14 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 40,
 		.exception = 48,
 		.state = 96,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 112,
 		.coro = 120,
 		.name = 128,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
 		.thread_running_loop = 304,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.13.5 */
 	{
+		NO_FIELDS,
 		.version = 0x030d,
 		.free_threaded = true,
 		.size = 160,
@@ -160,19 +124,14 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 		.callbacks = 56,
 		.exception = 64,
 		.state = 112,
-		.awaited_by = PRB_ABSENT,
-		.awaited_by_is_set = PRB_ABSENT,
 		.waiter = 128,
 		.coro = 136,
 		.name = 144,
-		.node = PRB_ABSENT,
-		.interp_tasks = PRB_ABSENT,
-		.thread_tasks = PRB_ABSENT,
 		.thread_running_loop = 304,
-		.thread_running_task = PRB_ABSENT,
 	},
 	/* 3.14.10 */
 	{
+		NO_FIELDS,
 		.version = 0x030e,
 		.free_threaded = false,
 		.size = 168,
@@ -194,6 +153,7 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 	},
 	/* 3.14.7 */
 	{
+		NO_FIELDS,
 		.version = 0x030e,
 		.free_threaded = true,
 		.size = 192,
@@ -215,6 +175,7 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 	},
 	/* 3.15.2 */
 	{
+		NO_FIELDS,
 		.version = 0x030f,
 		.free_threaded = false,
 		.size = 168,
@@ -236,6 +197,7 @@ const struct prb_asyncio_layout prb_asyncio_tables[] = {
 	},
 	/* 3.15.0 */
 	{
+		NO_FIELDS,
 		.version = 0x030f,
 		.free_threaded = true,
 		.size = 192,

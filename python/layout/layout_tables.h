@@ -32,6 +32,14 @@
 	X(3_15_debug)               \
 	X(3_15_free_threaded)
 
+/**
+ * A table without any field: each begins with it, and the fields that its build has replace it.
+ * Compilers warn of a member that is initialised twice.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define PRB_LAYOUT_NO_FIELD(name, path) .name = PRB_ABSENT,
+#define PRB_LAYOUT_NO_FIELDS PRB_LAYOUT_FIELDS(PRB_LAYOUT_NO_FIELD).source = PRB_LAYOUT_TABLE
+
 #define PRB_LAYOUT_DECLARE(name) extern const struct prb_layout prb_layout_##name;
 PRB_LAYOUT_TABLES(PRB_LAYOUT_DECLARE)
 #undef PRB_LAYOUT_DECLARE

@@ -142,22 +142,19 @@ static void print_layout(struct prb_layout *layout)
 	       "/* Written by tests/tools/gen-layout.c from the DWARF of CPython %u.%u.%u. */\n"
 	       "#include \"python/layout/layout_tables.h\"\n\n"
 	       "const struct prb_layout prb_layout_%u_%u%s%s = {\n"
+	       "\tPRB_LAYOUT_NO_FIELDS,\n"
 	       "\t.version = 0x%04x,\n"
 	       "\t.micro = %u,\n"
 	       "\t.free_threaded = %s,\n"
-	       "\t.debug_build = %s,\n"
-	       "\t.source = PRB_LAYOUT_TABLE,\n",
+	       "\t.debug_build = %s,\n",
 	       major, minor, layout->micro, major, minor, free_threaded, debug, layout->version,
 	       layout->micro, layout->free_threaded ? "true" : "false",
 	       layout->debug_build ? "true" : "false");
 	for (unsigned i = 0; i < prb_layout_field_count; i++) {
 		int32_t value = *value_of(layout, &prb_layout_fields[i]);
 
-		printf("\t.%s = ", prb_layout_fields[i].name);
-		if (value == PRB_ABSENT)
-			printf("PRB_ABSENT,\n");
-		else
-			printf("%d,\n", value);
+		if (value != PRB_ABSENT)
+			printf("\t.%s = %d,\n", prb_layout_fields[i].name, value);
 	}
 	printf("};\n");
 }
@@ -202,13 +199,12 @@ static struct prb_error *write_asyncio(const char *path, const struct prb_layout
 		values[i] = PRB_ABSENT;
 	PRB_TRY(open_elf(path, &elf));
 	PRB_TRY(query_unit(elf, prb_asyncio_unit, paths, values, count + 1));
-	printf("\t/* %u.%u.%u */\n\t{\n\t\t.version = 0x%04x,\n\t\t.free_threaded = %s,\n",
+	printf("\t/* %u.%u.%u */\n\t{\n\t\tNO_FIELDS,\n\t\t.version = 0x%04x,\n\t\t.free_threaded "
+	       "= %s,\n",
 	       layout->version >> 8, layout->version & 0xff, layout->micro, layout->version,
 	       values[count] != PRB_ABSENT ? "true" : "false");
 	for (unsigned i = 0; i < count; i++)
-		if (values[i] == PRB_ABSENT)
-			printf("\t\t.%s = PRB_ABSENT,\n", prb_asyncio_fields[i].name);
-		else
+		if (values[i] != PRB_ABSENT)
 			printf("\t\t.%s = %d,\n", prb_asyncio_fields[i].name, values[i]);
 	printf("\t},\n");
 	return NULL;
