@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/help.h"
 
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/help_parts.h"
 #include "cli/common/output.h"
 #include "base/cleanup.h"
@@ -120,6 +120,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_help = {
+	.rank = 180,
 	.name = "help",
 	.summary = "Show help about a command",
 	.description =

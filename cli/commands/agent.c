@@ -5,7 +5,7 @@
 
 #include "control/agent_client.h"
 #include "cli/commands/agent_relay.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/remote/serve_known.h"
 #include "base/checked.h"
@@ -135,13 +135,15 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 static const struct prb_option options[] = {
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
-	 offsetof(struct agent_settings, json)},
+	 offsetof(struct agent_settings, json), .for_clients = true},
 	{"no-inject", 0, PRB_OPTION_FLAG, NULL,
 	 "relay: fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
-	 offsetof(struct agent_settings, no_inject)},
+	 offsetof(struct agent_settings, no_inject), .for_clients = true},
 	{}};
 
 const struct prb_command prb_command_agent = {
+	.rank = 130,
+	.for_clients = true,
 	.name = "agent",
 	.summary = "Ask the agent in the target for its status, or to stop",
 	.description = "status tells the agent's version, the target's Python, how many clients "

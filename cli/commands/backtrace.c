@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/dump_command.h"
 
 struct backtrace_settings {
@@ -17,6 +17,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_backtrace = {
+	.rank = 20,
+	.for_clients = true,
 	.name = "backtrace",
 	.aliases = {"bt", "b"},
 	.summary = "Print the stack of the main thread",

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -421,6 +421,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_completion = {
+	.rank = 170,
 	.name = "completion",
 	.summary = "Print the completion script of a shell",
 	.description = "SHELL is bash, zsh or fish. Load it with 'eval \"$(probing completion "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/dap.h"
 #include "cli/commands/dump_command.h"
 #include "cli/commands/pause.h"
@@ -35,6 +35,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_debug = {
+	.rank = 10,
+	.for_clients = true,
 	.name = "debug",
 	.aliases = {"dbg", "d"},
 	.summary = "Print the stack of every thread, pause them, or let an editor debug",
@@ -58,19 +60,23 @@ const struct prb_command prb_command_debug = {
 	.options =
 		(const struct prb_option[]){
 			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
-			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump),
+			 .for_clients = true},
 			{"pause", 'p', PRB_OPTION_FLAG, NULL,
 			 "Have all Python stand still, to be looked at", PRB_COMPLETE_NOTHING,
-			 offsetof(struct debug_settings, do_pause)},
+			 offsetof(struct debug_settings, do_pause), .for_clients = true},
 			{"max", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Pause: let it run again after TIME; without it, after 10 minutes",
-			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.max)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.max),
+			 .for_clients = true},
 			{"within", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Pause: give up if it does not stand after TIME; without it, 2 s",
-			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.within)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.within),
+			 .for_clients = true},
 			{"hard", 0, PRB_OPTION_FLAG, NULL,
 			 "Pause: stop every thread by ptrace, whatever it does",
-			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.hard)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.hard),
+			 .for_clients = true},
 			{"address", 'a', PRB_OPTION_TEXT, "[ADDR]",
 			 "Pause: serve clients elsewhere; ADDR is " PRB_SERVE_ADDRESS,
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.address),
@@ -82,7 +88,7 @@ const struct prb_command prb_command_debug = {
 			{"dap", 0, PRB_OPTION_TEXT, "[ADDR]",
 			 "Start debugpy in the target, for VS Code; ADDR is " PRB_DAP_ADDRESS,
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, dap),
-			 PRB_DAP_ADDRESS},
+			 PRB_DAP_ADDRESS, .for_clients = true},
 			{"debugpy", 0, PRB_OPTION_TEXT, "PATH", "The folder of the debugpy to use",
 			 PRB_COMPLETE_FILE, offsetof(struct debug_settings, debugpy)},
 			{}},

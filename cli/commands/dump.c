@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/dump_command.h"
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -8,6 +8,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_dump = {
+	.rank = 30,
+	.for_clients = true,
 	.name = "dump",
 	.summary = "Print the stack of every thread: the same as 'debug --dump'",
 	.description = "Another name of 'probing debug --dump', whose help tells what is shown.",

@@ -21,10 +21,10 @@ struct prb_dump_settings {
 	bool json;
 };
 
-#define PRB_DUMP_FLAG(name, member, help)                                   \
-	{                                                                   \
-		name, 0, PRB_OPTION_FLAG, NULL, help, PRB_COMPLETE_NOTHING, \
-			offsetof(struct prb_dump_settings, member)          \
+#define PRB_DUMP_FLAG(name, member, help)                                               \
+	{                                                                               \
+		name, 0, PRB_OPTION_FLAG, NULL, help, PRB_COMPLETE_NOTHING,             \
+			offsetof(struct prb_dump_settings, member), .for_clients = true \
 	}
 
 /** Rows of an option table. */
@@ -35,7 +35,8 @@ struct prb_dump_settings {
 	 "TID",                                                                                    \
 	 "Only the thread TID",                                                                    \
 	 PRB_COMPLETE_NOTHING,                                                                     \
-	 offsetof(struct prb_dump_settings, tid)},                                                 \
+	 offsetof(struct prb_dump_settings, tid),                                                  \
+	 .for_clients = true},                                                                     \
 		PRB_DUMP_FLAG("locals", locals, "Show arguments and local variables"),             \
 		PRB_DUMP_FLAG("native", native, "Merge C and C++ frames into the stacks"),         \
 		PRB_DUMP_FLAG("source", source, "Show source, the running expression underlined"), \

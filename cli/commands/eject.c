@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/agent_client.h"
 #include "control/agent_load.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
@@ -111,6 +111,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_eject = {
+	.rank = 140,
+	.for_clients = true,
 	.name = "eject",
 	.summary = "Stop the agent in the target and unmap its library",
 	.description =
@@ -119,10 +121,11 @@ const struct prb_command prb_command_eject = {
 		"and has the target unmap the library, if none of its code can be needed any more. "
 		"Where it has to stay the reason is told; it then costs its memory and nothing "
 		"else.",
-	.options = (const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
-						PRB_COMPLETE_NOTHING,
-						offsetof(struct eject_settings, json)},
-					       {}},
+	.options =
+		(const struct prb_option[]){
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct eject_settings, json), .for_clients = true},
+			{}},
 	.settings_size = sizeof(struct eject_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_PROCESS,

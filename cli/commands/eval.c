@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "control/agent_load.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/eval.h"
 #include "cli/common/exit.h"
 #include "cli/common/interrupt.h"
@@ -150,6 +150,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_eval = {
+	.rank = 90,
+	.for_clients = true,
 	.name = "eval",
 	.aliases = {"e"},
 	.summary = "Run Python code in the target",
@@ -170,18 +172,21 @@ const struct prb_command prb_command_eval = {
 			{"file", 'f', PRB_OPTION_TEXT, "FILE", "Run a file; '-' is stdin",
 			 PRB_COMPLETE_FILE, offsetof(struct eval_settings, file)},
 			{"name", 0, PRB_OPTION_TEXT, "NAME", "What tracebacks call the code",
-			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, name)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, name),
+			 .for_clients = true},
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
 			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
-			 offsetof(struct eval_settings, thread)},
+			 offsetof(struct eval_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Stop it after TIME: 5, 5s, 500ms; without it, it has to begin within 5 s",
-			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, timeout)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, timeout),
+			 .for_clients = true},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON, at the end",
-			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, json)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, json),
+			 .for_clients = true},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
 			 "Fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
-			 offsetof(struct eval_settings, no_inject)},
+			 offsetof(struct eval_settings, no_inject), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct eval_settings),
 	.target_use = PRB_TARGET_ANY,

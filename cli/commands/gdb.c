@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/debugger.h"
 
 static const struct prb_debugger_kind gdb = {
@@ -16,6 +16,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_gdb = {
+	.rank = 150,
 	.name = "gdb",
 	.aliases = {},
 	.summary = "Start gdb with commands for Python",

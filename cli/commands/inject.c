@@ -4,7 +4,7 @@
 #include "control/agent_client.h"
 #include "control/agent_load.h"
 #include "control/agent_socket.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/eval.h"
 #include "cli/common/exit.h"
 #include "cli/commands/inject_library.h"
@@ -200,6 +200,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_inject = {
+	.rank = 80,
+	.for_clients = true,
 	.name = "inject",
 	.aliases = {"in", "i"},
 	.summary = "Load the agent, or any shared library, into a running process",
@@ -221,7 +223,7 @@ const struct prb_command prb_command_inject = {
 			PRB_INJECT_OPTIONS,
 			{"execute", 'e', PRB_OPTION_TEXT, "CODE",
 			 "Python code that the agent runs then, as eval does", PRB_COMPLETE_NOTHING,
-			 offsetof(struct inject_settings, code)},
+			 offsetof(struct inject_settings, code), .for_clients = true},
 			{"pprof", 'P', PRB_OPTION_FLAG, NULL, "Start sampling; not in this version",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},
 			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",

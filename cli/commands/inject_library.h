@@ -45,10 +45,11 @@ struct prb_inject_settings {
 		 "TIME",                                                                \
 		 "How long loading may take; without it 10s",                           \
 		 PRB_COMPLETE_NOTHING,                                                  \
-		 offsetof(struct prb_inject_settings, timeout)},                        \
+		 offsetof(struct prb_inject_settings, timeout),                         \
+		 .for_clients = true},                                                  \
 	{                                                                               \
 		"json", 'j', PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING, \
-			offsetof(struct prb_inject_settings, json)                      \
+			offsetof(struct prb_inject_settings, json), .for_clients = true \
 	}
 
 /** PRB_ERROR_USAGE if one is given without the one that it belongs to. */

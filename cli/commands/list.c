@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "control/agent_socket.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "control/pause_state.h"
 #include "cli/remote/serve_known.h"
@@ -388,6 +388,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_list = {
+	.rank = 40,
+	.for_clients = true,
 	.name = "list",
 	.aliases = {"ls", "l"},
 	.summary = "List the Python processes of this machine",
@@ -401,9 +403,10 @@ const struct prb_command prb_command_list = {
 	.options =
 		(const struct prb_option[]){
 			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",
-			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, tree)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, tree),
+			 .for_clients = true},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
-			 offsetof(struct list_settings, json)},
+			 offsetof(struct list_settings, json), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct list_settings),
 	.examples = (const struct prb_example[]){{"probing list --tree", "Who started whom"}, {}},

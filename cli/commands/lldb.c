@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/commands/debugger.h"
 #include "base/cleanup.h"
 
@@ -63,6 +63,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_lldb = {
+	.rank = 160,
 	.name = "lldb",
 	.aliases = {},
 	.summary = "Start LLDB with commands for Python",

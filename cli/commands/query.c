@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/exit.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/output.h"
@@ -127,6 +127,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_query = {
+	.rank = 50,
+	.for_clients = true,
 	.name = "query",
 	.aliases = {"q"},
 	.summary = "Ask about a target, or several, in SQL",
@@ -147,30 +149,34 @@ const struct prb_command prb_command_query = {
 		(const struct prb_option[]){
 			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
 			 "table, json, ndjson, csv or tsv", PRB_COMPLETE_FORMAT,
-			 offsetof(struct query_settings, format)},
+			 offsetof(struct query_settings, format), .for_clients = true},
 			{"wide", 'w', PRB_OPTION_FLAG, NULL, "Do not make a table fit the terminal",
-			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, wide)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, wide),
+			 .for_clients = true},
 			{"input", 'i', PRB_OPTION_TEXT, "FILE", "Read the SQL from FILE",
 			 PRB_COMPLETE_FILE, offsetof(struct query_settings, input)},
 			{"limit", 0, PRB_OPTION_NUMBER, "N", "Show N rows of each result at most",
-			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, limit)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, limit),
+			 .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "End a statement after TIME: 5, 5s, 500ms", PRB_COMPLETE_NOTHING,
-			 offsetof(struct query_settings, timeout)},
+			 offsetof(struct query_settings, timeout), .for_clients = true},
 			{"watch", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Run it again every TIME, until Ctrl-C", PRB_COMPLETE_NOTHING,
-			 offsetof(struct query_settings, watch)},
+			 offsetof(struct query_settings, watch), .for_clients = true},
 			{"all", 0, PRB_OPTION_FLAG, NULL,
 			 "All Python processes that the target matches, or all",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, all)},
 			{"relay", 0, PRB_OPTION_TEXT, "MARK",
 			 "For a prompt elsewhere: run what stdin has up to each NUL, then say MARK",
-			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, relay)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, relay),
+			 .for_clients = true},
 			{"nonblocking", 0, PRB_OPTION_FLAG, NULL, "Stop no thread, ever",
-			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, nonblocking)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, nonblocking),
+			 .for_clients = true},
 			{"freeze", 0, PRB_OPTION_FLAG, NULL,
 			 "Stop the whole target while it is read", PRB_COMPLETE_NOTHING,
-			 offsetof(struct query_settings, freeze)},
+			 offsetof(struct query_settings, freeze), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct query_settings),
 	.target_use = PRB_TARGET_ANY,

@@ -8,7 +8,7 @@
 
 #include "cli/commands/agent_eval.h"
 #include "control/agent_load.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/exit.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/output.h"
@@ -286,6 +286,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_repl = {
+	.rank = 100,
+	.for_clients = true,
 	.name = "repl",
 	.aliases = {"r"},
 	.summary = "Type Python code for the target at a prompt",
@@ -305,13 +307,14 @@ const struct prb_command prb_command_repl = {
 		(const struct prb_option[]){
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
 			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
-			 offsetof(struct repl_settings, thread)},
+			 offsetof(struct repl_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Stop each statement after TIME; without it, it has to begin within 5 s",
-			 PRB_COMPLETE_NOTHING, offsetof(struct repl_settings, timeout)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct repl_settings, timeout),
+			 .for_clients = true},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
 			 "Fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
-			 offsetof(struct repl_settings, no_inject)},
+			 offsetof(struct repl_settings, no_inject), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct repl_settings),
 	.target_use = PRB_TARGET_ONE,

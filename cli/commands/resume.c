@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "control/agent_client.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
@@ -104,14 +104,17 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_resume = {
+	.rank = 110,
+	.for_clients = true,
 	.name = "resume",
 	.summary = "Let a paused target run again",
 	.description = "Ends what 'probing debug --pause' began, whoever began it; that command "
 		       "ends, too. It fails if the target is not paused.",
-	.options = (const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
-						PRB_COMPLETE_NOTHING,
-						offsetof(struct resume_settings, json)},
-					       {}},
+	.options =
+		(const struct prb_option[]){
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct resume_settings, json), .for_clients = true},
+			{}},
 	.settings_size = sizeof(struct resume_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_PROCESS,

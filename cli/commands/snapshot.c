@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/exit.h"
 #include "cli/common/output.h"
 #include "target/spec/target_spec.h"
@@ -117,6 +117,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_snapshot = {
+	.rank = 70,
+	.for_clients = true,
 	.name = "snapshot",
 	.summary = "Save what a dump reads to a file for another machine",
 	.description =
@@ -131,9 +133,11 @@ const struct prb_command prb_command_snapshot = {
 		(const struct prb_option[]){
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
 			 "Where to; without it probing-PID.snapshot; '-' is stdout",
-			 PRB_COMPLETE_FILE, offsetof(struct snapshot_settings, output)},
+			 PRB_COMPLETE_FILE, offsetof(struct snapshot_settings, output),
+			 .for_clients = true},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "Leave values out",
-			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact),
+			 .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct snapshot_settings),
 	.target_use = PRB_TARGET_ONE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/agent_blame.h"
 #include "control/agent_client.h"
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "cli/commands/step_place.h"
 #include "base/checked.h"
@@ -191,6 +191,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 #define PLACE(member) PRB_COMPLETE_NOTHING, offsetof(struct step_settings, member)
 
 const struct prb_command prb_command_step = {
+	.rank = 120,
+	.for_clients = true,
 	.name = "step",
 	.summary = "Let a paused target run to its next line, or for a moment",
 	.description =
@@ -207,18 +209,21 @@ const struct prb_command prb_command_step = {
 	.options =
 		(const struct prb_option[]){
 			{"over", 0, PRB_OPTION_FLAG, NULL,
-			 "To the next line of this function, not into what it calls", PLACE(over)},
+			 "To the next line of this function, not into what it calls", PLACE(over),
+			 .for_clients = true},
 			{"out", 0, PRB_OPTION_FLAG, NULL,
 			 "Until the function has returned: to the next line of its caller",
-			 PLACE(out)},
+			 PLACE(out), .for_clients = true},
 			{"tid", 0, PRB_OPTION_NUMBER, "TID",
-			 "The thread TID; without it, the main thread", PLACE(tid)},
+			 "The thread TID; without it, the main thread", PLACE(tid),
+			 .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Pause it again after TIME without such a line; without it, after 5 s",
-			 PLACE(timeout)},
+			 PLACE(timeout), .for_clients = true},
 			{"time", 0, PRB_OPTION_SECONDS, "TIME",
-			 "To no line, but for so long: 50ms, 2s", PLACE(time)},
-			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PLACE(json)},
+			 "To no line, but for so long: 50ms, 2s", PLACE(time), .for_clients = true},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PLACE(json),
+			 .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct step_settings),
 	.target_use = PRB_TARGET_ONE,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 #include "cli/common/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -192,6 +192,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_tables = {
+	.rank = 60,
+	.for_clients = true,
 	.name = "tables",
 	.aliases = {"tbl"},
 	.summary = "List the tables of SQL, or their columns",
@@ -199,10 +201,11 @@ const struct prb_command prb_command_tables = {
 		       "'python.stacks'), a schema ('python'), or a pattern ('*maps*'): then their "
 		       "columns "
 		       "are shown with type, unit and meaning. No target is needed.",
-	.options = (const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
-						PRB_COMPLETE_NOTHING,
-						offsetof(struct tables_settings, json)},
-					       {}},
+	.options =
+		(const struct prb_option[]){
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct tables_settings, json), .for_clients = true},
+			{}},
 	.settings_size = sizeof(struct tables_settings),
 	.argument = "[TABLE]",
 	.max_arguments = 1,

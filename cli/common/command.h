@@ -4,7 +4,7 @@
  *
  * Each command is one const struct in its own file. What it says about itself (names, texts, its
  * option table) drives everything: parsing, `--help`, `probing help`, shell completion, the man
- * page and the tests. To add one: write cli/NAME.c with the struct, and name it in commands.c.
+ * page and the tests. To add one, write cli/commands/NAME.c with the struct: the build finds it.
  *
  * Texts are written for people: summaries and option helps start with a capital letter, are one
  * line and have no full stop.
@@ -69,6 +69,10 @@ struct prb_option {
 	/** What an option without a value means, whose value is optional: NULL for one that needs
 	 * it. It is the next word only if that has a colon, as addresses have. Long form only. */
 	const char *otherwise;
+
+	/** A client elsewhere may give it to a served process. Files that it names are then the
+	 * client's. */
+	bool for_clients;
 };
 
 /** What one invocation is about, apart from the settings of its command. */
@@ -88,6 +92,8 @@ struct prb_example {
 };
 
 struct prb_command {
+	unsigned rank;	  /**< its place in the help: the lowest comes first */
+	bool for_clients; /**< a client elsewhere may run it for a served process */
 	const char *name;
 	const char *aliases[4]; /**< ends with NULL */
 	const char *summary;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/commands.h"
+#include "cli/common/command.h"
 
 #include <string.h>
 
@@ -8,30 +8,17 @@
 #include "base/str.h"
 #include "base/words.h"
 
-/* One a line, so that adding one changes one line. */
-/* clang-format off */
+/* build/cli/common/commands.inc is written by build-aux/gen-registry: an X() for each command. */
+#define X(name) extern const struct prb_command prb_command_##name;
+#include "cli/common/commands.inc"
+#undef X
+
+#define X(name) &prb_command_##name,
 const struct prb_command *const prb_commands[] = {
-	&prb_command_debug,
-	&prb_command_backtrace,
-	&prb_command_dump,
-	&prb_command_list,
-	&prb_command_query,
-	&prb_command_tables,
-	&prb_command_snapshot,
-	&prb_command_inject,
-	&prb_command_eval,
-	&prb_command_repl,
-	&prb_command_resume,
-	&prb_command_step,
-	&prb_command_agent,
-	&prb_command_eject,
-	&prb_command_gdb,
-	&prb_command_lldb,
-	&prb_command_completion,
-	&prb_command_help,
+#include "cli/common/commands.inc"
 	NULL,
 };
-/* clang-format on */
+#undef X
 
 const struct prb_option prb_global_options[] = {
 	{"target", 't', PRB_OPTION_TEXTS, "TARGET",

@@ -10,51 +10,19 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-enum { MAX_OPTIONS = 16, MAX_VERBOSE = 3 };
-
-#define DUMP_OPTIONS                                                                             \
-	"tid", "locals", "native", "source", "nonblocking", "freeze", "subprocesses", "no-fold", \
-		"full-paths", "json"
-
-/** What clients may run. An option that is not named is refused, as is one that is added later. */
-static const struct {
-	const char *command;
-	const char *options[MAX_OPTIONS];
-} allowed[] = {
-	{"debug", {"dump", "pause", "max", "within", "hard", "dap", DUMP_OPTIONS}},
-	{"backtrace", {DUMP_OPTIONS}},
-	{"query",
-	 {"format", "wide", "limit", "timeout", "watch", "nonblocking", "freeze", "relay"}},
-	{"tables", {"json"}},
-	{"list", {"tree", "json"}},
-	{"snapshot", {"redact", "output"}},
-	{"eval", {"thread", "timeout", "json", "no-inject", "name"}},
-	{"repl", {"thread", "timeout", "no-inject"}},
-	{"inject", {"execute", "timeout", "json"}},
-	{"resume", {"json"}},
-	{"step", {"time", "over", "out", "tid", "timeout", "json"}},
-	{"agent", {"json", "no-inject"}},
-	{"eject", {"json"}},
-};
+enum { MAX_VERBOSE = 3 };
 
 static struct prb_error *not_served(const char *command)
 {
 	prb_auto_str struct prb_str names = {};
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(allowed); i++)
-		prb_str_printf(&names, "%s%s", i ? ", " : "", allowed[i].command);
+	for (const struct prb_command *const *c = prb_commands; *c; c++)
+		if ((*c)->for_clients)
+			prb_str_printf(&names, "%s%s", names.length ? ", " : "", (*c)->name);
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 					       "'%.100s' is not a command that is run for clients",
 					       command),
 			      "these are: %s", prb_str_text(&names));
-}
-
-static bool is_allowed(const char *const *options, const char *name)
-{
-	for (size_t i = 0; i < MAX_OPTIONS && options[i]; i++)
-		if (!strcmp(options[i], name))
-			return true;
-	return false;
 }
 
 static bool has_places(const struct prb_core_places *places)
@@ -62,13 +30,13 @@ static bool has_places(const struct prb_core_places *places)
 	return places->exe || places->sysroot || places->library_path;
 }
 
-static struct prb_error *check_options(const struct prb_command *command,
-				       const char *const *options, const void *settings)
+/** An option that is not said to be for clients is refused. */
+static struct prb_error *check_options(const struct prb_command *command, const void *settings)
 {
 	for (const struct prb_option *o = command->options; o && o->name; o++) {
 		if (!prb_option_is_set(o, settings))
 			continue;
-		if (!is_allowed(options, o->name))
+		if (!o->for_clients)
 			return prb_error_hint(
 				prb_error_create(PRB_ERROR_USAGE,
 						 "'%s --%s' is not for clients: it is about files "
@@ -105,9 +73,8 @@ static struct prb_error *put(const struct prb_command *command, const void *sett
 	return NULL;
 }
 
-static struct prb_error *understand(const struct prb_command *command, const char *const *options,
-				    char **words, size_t count, const char *target,
-				    struct prb_words *ret)
+static struct prb_error *understand(const struct prb_command *command, char **words, size_t count,
+				    const char *target, struct prb_words *ret)
 {
 	prb_auto_free void *settings = calloc(1, command->settings_size + 1);
 	struct prb_global_settings global = {};
@@ -126,7 +93,7 @@ static struct prb_error *understand(const struct prb_command *command, const cha
 		return prb_error_create(PRB_ERROR_USAGE,
 					"a client's command has no option of the program but "
 					"'--verbose'");
-	PRB_TRY(check_options(command, options, settings));
+	PRB_TRY(check_options(command, settings));
 	if (positional > command->max_arguments)
 		return prb_error_create(PRB_ERROR_USAGE, "unexpected word '%.100s'",
 					words[command->max_arguments]);
@@ -144,9 +111,9 @@ struct prb_error *prb_serve_words(const char *const *words, size_t count, const 
 	/* They are moved about, not changed. */
 	for (size_t i = 1; i < count; i++)
 		rest[i - 1] = (char *)words[i];
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(allowed); i++)
-		if (!strcmp(words[0], allowed[i].command))
-			return understand(prb_command_find(words[0]), allowed[i].options, rest,
-					  count - 1, target, ret);
-	return not_served(words[0]);
+
+	const struct prb_command *command = prb_command_find(words[0]);
+	if (!command || !command->for_clients || strcmp(words[0], command->name) != 0)
+		return not_served(words[0]);
+	return understand(command, rest, count - 1, target, ret);
 }

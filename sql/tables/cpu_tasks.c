@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 #include "sql/tables/tasks.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/machine.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { CPU, USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, GUEST, GUEST_NICE, BUSY };
 

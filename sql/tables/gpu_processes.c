@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/tables/nvml.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { GPU, PID, MEMORY_USED, ERROR };
 

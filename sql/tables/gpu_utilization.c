@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
 #include "sql/tables/nvml.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum {
 	GPU,

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "sql/engine/settings.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { NAME, VALUE, DESCRIPTION };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { SCHEMA, NAME, TYPE, COMMENT };
 

@@ -5,7 +5,7 @@
 #include "dwarf/elf/elf.h"
 #include "dwarf/lines/demangle.h"
 #include "sql/engine/instant.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { ADDRESS, SIZE, NAME, DEMANGLED, KIND, BINDING, OFFSET, MODULE, WANTED };
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "sql/tables/facts.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { NAME, VALUE };
 

@@ -10,7 +10,7 @@
 #include "proc/signal_text.h"
 #include "sql/engine/instant.h"
 #include "sql/tables/facts.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum {
 	PID,

@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/tables/facts.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { READ_CHARS, WRITE_CHARS, READ_CALLS, WRITE_CALLS, READ_BYTES, WRITE_BYTES, CANCELLED };
 

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "sql/tables/facts.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { NAME, SOFT, HARD, UNIT, TITLE };
 

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
 #include "sql/tables/facts.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum {
 	START,

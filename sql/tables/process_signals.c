@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "proc/signal_text.h"
 #include "sql/tables/facts.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { NUMBER, NAME, CAUGHT, IGNORED, BLOCKED, PENDING };
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 #include "sql/tables/tasks.h"
 
 enum {

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "python/runtime/modules.h"
 #include "sql/tables/interpreters.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum {
 	INTERPRETER,

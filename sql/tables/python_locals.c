@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
 #include "sql/tables/frames.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { TID, DEPTH, FUNC, NAME, TYPE, VALUE, KIND };
 

@@ -6,7 +6,7 @@
 #include "python/heap/heap.h"
 #include "python/repr/object.h"
 #include "sql/tables/interpreters.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { TYPE, ADDRESS, REFERENCES, BYTES, GENERATION, REPR, INTERPRETER };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 #include "sql/tables/asyncio.h"
 
 enum { TASK, NAME, DEPTH, FUNC, QUALNAME, FILE_, LINENO, END_LINENO, COL, END_COL, COROUTINE, OF };

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "sql/tables/frames.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 #include "sql/tables/asyncio.h"
 
 enum {

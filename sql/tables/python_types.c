@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "python/heap/heap.h"
 #include "sql/tables/interpreters.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum { TYPE, OBJECTS, BYTES, REFERENCES, ADDRESS, INTERPRETER, ERROR };
 

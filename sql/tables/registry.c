@@ -4,7 +4,6 @@
 
 #include "base/checked.h"
 #include "sql/spec/table.h"
-#include "sql/tables/tables.h"
 
 #define PRB_LISTS_TABLES "'probing tables' lists those that can be asked for"
 
@@ -20,47 +19,17 @@ const struct prb_schema prb_schemas[] = {
 	{},
 };
 
-/* clang-format off: one a line, so that adding one changes one line. */
+/* build/sql/tables/tables.inc is written by build-aux/gen-registry: an X() for each table. */
+#define X(name) extern const struct prb_table prb_table_##name;
+#include "sql/tables/tables.inc"
+#undef X
+
+#define X(name) &prb_table_##name,
 const struct prb_table *const prb_tables[] = {
-	&prb_table_python_backtrace,
-	&prb_table_python_stacks,
-	&prb_table_python_threads,
-	&prb_table_python_locals,
-	&prb_table_python_interpreters,
-	&prb_table_python_modules,
-	&prb_table_python_gc,
-	&prb_table_python_types,
-	&prb_table_python_objects,
-	&prb_table_python_tasks,
-	&prb_table_python_task_frames,
-	&prb_table_native_backtrace,
-	&prb_table_native_modules,
-	&prb_table_native_symbols,
-	&prb_table_process_info,
-	&prb_table_process_threads,
-	&prb_table_process_fds,
-	&prb_table_process_maps,
-	&prb_table_process_environ,
-	&prb_table_process_envs,
-	&prb_table_process_limits,
-	&prb_table_process_io,
-	&prb_table_process_cgroups,
-	&prb_table_process_signals,
-	&prb_table_system_process,
-	&prb_table_system_info,
-	&prb_table_cpu_tasks,
-	&prb_table_cpu_utilization,
-	&prb_table_gpu_devices,
-	&prb_table_gpu_utilization,
-	&prb_table_gpu_processes,
-	&prb_table_information_schema_schemata,
-	&prb_table_information_schema_tables,
-	&prb_table_information_schema_columns,
-	&prb_table_information_schema_df_settings,
-	&prb_table_generate_series,
+#include "sql/tables/tables.inc"
 	NULL,
 };
-/* clang-format on */
+#undef X
 
 /** Tables of later versions: their names are known already, and asked for. */
 static const struct {

@@ -9,7 +9,7 @@
 #include "proc/process.h"
 #include "sql/tables/facts.h"
 #include "sql/tables/machine.h"
-#include "sql/tables/tables.h"
+#include "sql/spec/table.h"
 
 enum {
 	PID,

@@ -2,9 +2,11 @@
 """The commands, one in each file; a file is imported when its command is first run or asked about."""
 
 import importlib
+import os
 
-NAMES = ("backtrace", "break-py", "down", "eval", "frame", "info", "inject", "list", "locals",
-         "print", "query", "snapshot", "tables", "threads", "up")
+# One for each file beside this one.
+NAMES = sorted(file[:-3].replace("_", "-") for file in os.listdir(os.path.dirname(__file__))
+               if file.endswith(".py") and not file.startswith("_"))
 
 
 def find(name):
