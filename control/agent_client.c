@@ -78,13 +78,18 @@ static bool process_ended(pid_t pid)
 	return poll(&wait, 1, END_MS) > 0;
 }
 
+static struct prb_error *has_ended(pid_t pid, struct prb_error *err)
+{
+	prb_error_destroy(err);
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)pid);
+}
+
 struct prb_error *prb_agent_explain_end(const struct prb_agent *agent, struct prb_error *err)
 {
 	if (!agent->target || !process_ended(agent->pid))
 		return prb_error_hint(err, "the agent was stopped, or the process runs another "
 					   "program now");
-	prb_error_destroy(err);
-	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)agent->pid);
+	return has_ended(agent->pid, err);
 }
 
 uint16_t prb_agent_last_request(const struct prb_agent *agent)
@@ -320,6 +325,8 @@ struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret
 	/* Where the program has closed the agent's socket, our coming made it open another. */
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		err = connect_once(t, ret);
+	if (err && err->code == PRB_ERROR_NO_PROCESS && process_ended(t->pid))
+		return has_ended(t->pid, err);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 						       "the agent of process %d does not let us in",

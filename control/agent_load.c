@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/agent_load.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,25 +22,38 @@ static const char library_name[] = "libprobing-agent.so";
 
 enum { HIGHEST_PRIORITY = -20 };
 
+/** The file that this code is in: our library, or else our program, whatever it was called. */
+static void find_own_file(char ret[PATH_MAX])
+{
+	struct link_map *map = NULL;
+	ssize_t length;
+	Dl_info info;
+
+	if (dladdr1((void *)find_own_file, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+	    *map->l_name && realpath(map->l_name, ret))
+		return;
+	length = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+	ret[PRB_MAX(length, 0)] = 0;
+}
+
 /** Where the agent's library is. */
 static struct prb_error *find_library(char **ret)
 {
-	static const char *const places[] = {"", "/../lib/probing"};
+	static const char *const places[] = {"", "/probing", "/../lib/probing"};
 	const char *said = getenv("PROBING_AGENT");
-	char exe[4096];
-	ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char file[PATH_MAX];
 	char *slash;
 
 	if (said && *said) {
 		*ret = prb_format("%s", said);
 		return *ret ? NULL : prb_error_nomem();
 	}
-	exe[PRB_MAX(length, 0)] = 0;
-	slash = strrchr(exe, '/');
+	find_own_file(file);
+	slash = strrchr(file, '/');
 	if (slash)
 		*slash = 0;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
-		prb_auto_free char *path = prb_format("%s%s/%s", exe, places[i], library_name);
+		prb_auto_free char *path = prb_format("%s%s/%s", file, places[i], library_name);
 
 		if (!path)
 			return prb_error_nomem();

@@ -12,8 +12,9 @@
 
 /**
  * Loads the agent into the Python process @p t and starts it. *ret is what the injection took.
- * The library is `libprobing-agent.so` beside our program or in ../lib/probing, or what
- * $PROBING_AGENT names. PRB_ERROR_UNSUPPORTED if there is no Python that runs.
+ * The library is `libprobing-agent.so` beside our program (or libprobing.so, if that is what this
+ * code is in), below that in probing/, or in ../lib/probing, or what $PROBING_AGENT names.
+ * PRB_ERROR_UNSUPPORTED if there is no Python that runs.
  */
 struct prb_error *prb_agent_load(struct prb_target *t,
 				 struct prb_inject_result *ret) PRB_MUST_CHECK;

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-CLI_SOURCES += $(wildcard control/*.c)
+LIB_SOURCES += $(wildcard control/*.c)

@@ -258,6 +258,44 @@ PROBING_API struct probing_error *probing_dump(struct probing *p, int64_t tid, u
 PROBING_API struct probing_error *probing_snapshot(struct probing *p, const char *path,
 						   int redact) PROBING_MUST_CHECK;
 
+/** What code gives; the repr() of its last expression is its value. */
+enum probing_stream {
+	PROBING_STDOUT = 1,
+	PROBING_STDERR = 2,
+	PROBING_VALUE = 3,
+	PROBING_TRACEBACK = 4,
+};
+
+/** Takes a piece of what code gives, as it comes. Not 0: the code is interrupted. */
+typedef int probing_output_handler(void *context, enum probing_stream stream, const char *text,
+				   size_t length);
+
+/** Where and how code is run; bits. */
+enum probing_eval_flag {
+	PROBING_ON_MAIN = 1,  /**< on the main thread, as soon as that executes Python code */
+	PROBING_NO_AGENT = 2, /**< loads no agent: an error if the process has none */
+};
+
+/** How code is run; all 0 is the default. */
+struct probing_eval_options {
+	size_t size;	  /**< of this struct, as the caller knows it: later ones have more */
+	uint32_t flags;	  /**< bits of enum probing_eval_flag */
+	double timeout;	  /**< seconds; 0: no limit, but it has to begin within 5 s */
+	const char *name; /**< what tracebacks call the code; NULL: "<probing>" */
+};
+
+/**
+ * Runs Python code in the session's target, which must be the only one and a live process that may
+ * be changed: the agent is loaded if it is not there. It runs in the namespace of __main__ as
+ * `probing eval` does; @p options and @p handler may be NULL. An exception is an error whose
+ * message is the last line of the traceback. probing_cancel() raises KeyboardInterrupt in the code,
+ * and what comes after a third one is not waited for.
+ */
+PROBING_API struct probing_error *probing_eval(struct probing *p, const char *code,
+					       const struct probing_eval_options *options,
+					       probing_output_handler *handler,
+					       void *context) PROBING_MUST_CHECK;
+
 /** Ends the statement that runs, or the next one that does, as soon as it looks. */
 PROBING_API void probing_cancel(struct probing *p);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/dap.h"
+#include "cli/commands/eval_console.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -155,9 +156,11 @@ static struct prb_error *start(struct prb_target *t, const struct prb_address *a
 			       const struct prb_str *code)
 {
 	__attribute__((cleanup(prb_eval_result_deinit))) struct prb_eval_result result = {};
-	const struct prb_eval how = {.timeout = START_SECONDS, .patience = 1, .keep = true};
+	struct prb_eval_console console = {.patience = 1};
+	struct prb_eval how = {.timeout = START_SECONDS};
 	struct prb_agent *agent;
 
+	prb_eval_console_use(&console, true, &how);
 	PRB_TRY(prb_agent_reach(t, true, &agent));
 	prb_interrupt_catch(NULL);
 	prb_interrupt_hold(true);

@@ -6,6 +6,7 @@
 #include "control/agent_load.h"
 #include "cli/common/command.h"
 #include "cli/commands/eval.h"
+#include "cli/commands/eval_console.h"
 #include "cli/common/exit.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/output.h"
@@ -131,12 +132,14 @@ struct prb_error *prb_eval_show(struct prb_target *t, struct prb_agent *agent,
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct eval_settings *s = settings;
-	struct prb_eval how = {.timeout = s->timeout, .patience = 1, .keep = s->json};
+	struct prb_eval_console console = {.patience = 1};
+	struct prb_eval how = {.timeout = s->timeout};
 	prb_auto_str struct prb_str code = {};
 	struct prb_target *target;
 	struct prb_agent *agent;
 	const char *name;
 
+	prb_eval_console_use(&console, s->json, &how);
 	PRB_TRY(check(cli));
 	PRB_TRY(prb_eval_thread(s->thread, &how.flags));
 	PRB_TRY(find_code(cli, s, &code, &name));

@@ -3,7 +3,7 @@
 #ifndef PRB_CLI_COMMANDS_EVAL_H
 #define PRB_CLI_COMMANDS_EVAL_H
 
-#include "cli/commands/agent_eval.h"
+#include "control/eval.h"
 
 /**
  * Has @p agent, which it closes, run code, and shows what comes of it; the error is what the exit

@@ -6,6 +6,7 @@
 #include "control/agent_socket.h"
 #include "cli/common/command.h"
 #include "cli/commands/eval.h"
+#include "cli/commands/eval_console.h"
 #include "cli/common/exit.h"
 #include "cli/commands/inject_library.h"
 #include "cli/common/output.h"
@@ -99,10 +100,12 @@ static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_re
 /** Runs the code, whose output is the result then, as eval does. */
 static struct prb_error *execute(struct prb_target *t, const struct inject_settings *s)
 {
-	const struct prb_eval how = {.patience = 1, .keep = s->library.json};
+	struct prb_eval_console console = {.patience = 1};
+	struct prb_eval how = {};
 	prb_auto_str struct prb_str code = {};
 	struct prb_agent *agent;
 
+	prb_eval_console_use(&console, s->library.json, &how);
 	prb_str_puts(&code, s->code);
 	if (code.failed)
 		return prb_error_nomem();

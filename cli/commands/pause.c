@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/commands/agent_blame.h"
+#include "control/who_blocks.h"
 #include "control/agent_load.h"
 #include "cli/common/exit.h"
 #include "control/freeze.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands/agent_eval.h"
+#include "cli/commands/eval_console.h"
 #include "control/agent_load.h"
 #include "cli/common/command.h"
 #include "cli/common/exit.h"
@@ -35,6 +35,7 @@ struct repl {
 	int pid;		   /**< as it is called where it runs */
 	struct prb_agent *agent;
 	struct prb_eval how;
+	struct prb_eval_console console;
 	struct prb_str text;   /**< the statement so far */
 	struct prb_str prompt; /**< in front of its first line, and of the others */
 	struct prb_str more;
@@ -273,11 +274,11 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct repl_settings *s = settings;
 	__attribute__((cleanup(repl_deinit))) struct repl r = {
-		.how = {.timeout = s->timeout,
-			.patience = PATIENCE,
-			.leaver = "probing: the code does not end; Ctrl-C again leaves it"},
+		.how = {.timeout = s->timeout},
+		.console = {PATIENCE, "probing: the code does not end; Ctrl-C again leaves it"},
 	};
 
+	prb_eval_console_use(&r.console, false, &r.how);
 	PRB_TRY(prb_eval_thread(s->thread, &r.how.flags));
 	PRB_TRY(reach(cli, !s->no_inject, &r));
 	PRB_TRY(check_agent(&r));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/agent_blame.h"
+#include "control/who_blocks.h"
 #include "control/agent_client.h"
 #include "cli/common/command.h"
 #include "cli/common/output.h"

@@ -35,6 +35,17 @@ class Debugger(ctypes.Structure):
                 ("fact", FACT), ("registers", ON_REGISTERS)]
 
 
+ON_OUTPUT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
+                             ctypes.c_size_t)
+STREAMS = {1: "stdout", 2: "stderr", 3: "value", 4: "traceback"}
+ON_MAIN, NO_AGENT = 1, 2
+
+
+class EvalOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("flags", ctypes.c_uint32), ("timeout", ctypes.c_double),
+                ("name", ctypes.c_char_p)]
+
+
 _POINTER, _TEXT, _NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
 _SIGNATURES = {
     "probing_error_code": (ctypes.c_int, _POINTER),
@@ -69,6 +80,7 @@ _SIGNATURES = {
     "probing_value_integer": (ctypes.c_int64, _POINTER, _NUMBER),
     "probing_value_real": (ctypes.c_double, _POINTER, _NUMBER),
     "probing_value_text": (_POINTER, _POINTER, _NUMBER, _POINTER),
+    "probing_eval": (_POINTER, _POINTER, _TEXT, ctypes.POINTER(EvalOptions), ON_OUTPUT, _POINTER),
     "probing_cancel": (None, _POINTER),
 }
 
@@ -143,6 +155,20 @@ class Session:
         finally:
             self.printed = b"".join(pieces).decode()
         return self.printed
+
+    def eval(self, code, flags=0, timeout=0, name=None, on_output=None):
+        """What probing_eval() gives: {stream: text}; what came before an error is in `given`."""
+        self.given = {}
+
+        def take(_, stream, text, length):
+            piece = ctypes.string_at(text, length).decode("utf-8", "replace")
+            self.given[STREAMS[stream]] = self.given.get(STREAMS[stream], "") + piece
+            return int(bool(on_output and on_output(piece)))
+
+        options = EvalOptions(ctypes.sizeof(EvalOptions), flags, timeout, name and name.encode())
+        check(LIBRARY.probing_eval(self.pointer, code.encode(), ctypes.byref(options),
+                                   ON_OUTPUT(take), None))
+        return self.given
 
     def dump(self, tid=0, what=0):
         """What probing_dump() gives, parsed."""

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/agent_eval.h"
+#include "control/eval.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "cli/commands/agent_blame.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "control/who_blocks.h"
 
 /** Without a timeout code may run for as long as it likes, but has to begin. */
 static const double START_SECONDS = 5;
@@ -27,15 +23,6 @@ void prb_eval_result_deinit(struct prb_eval_result *r)
 	prb_str_deinit(&r->value);
 	prb_str_deinit(&r->traceback);
 	prb_str_deinit(&r->text);
-}
-
-struct prb_error *prb_eval_thread(const char *word, uint32_t *ret_flags)
-{
-	if (word && strcmp(word, "main") != 0 && strcmp(word, "agent") != 0)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--thread is 'main' or 'agent', not '%.100s'", word);
-	*ret_flags = word && !strcmp(word, "main") ? PRB_WIRE_ON_MAIN : 0;
-	return NULL;
 }
 
 static uint32_t milliseconds(double seconds)
@@ -85,35 +72,29 @@ static struct prb_error *keep(struct prb_eval_result *r, struct prb_str *kept,
 	return kept->failed ? prb_error_nomem() : NULL;
 }
 
-/** Prints a part of a text as it comes, or keeps it. */
-static struct prb_error *put(struct prb_eval_result *r, bool keeps, FILE *file,
+/** Hands on a part of a text as it comes, or keeps it. */
+static struct prb_error *put(struct prb_eval_result *r, const struct prb_eval *eval,
 			     struct prb_str *kept, const struct prb_wire_frame *frame)
 {
-	if (keeps)
+	if (!eval->put)
 		return keep(r, kept, frame);
-	/* What comes first is also shown first. */
-	if (file == stderr)
-		fflush(stdout);
-	errno = 0;
-	if (fwrite(frame->payload, 1, frame->length, file) < frame->length || fflush(file))
-		return prb_error_os(errno ? errno : EIO, "cannot write the output");
-	return NULL;
+	return eval->put(eval->context, frame->type, frame->payload, frame->length);
 }
 
-static struct prb_error *take(struct prb_eval_result *r, bool keeps,
+static struct prb_error *take(struct prb_eval_result *r, const struct prb_eval *eval,
 			      const struct prb_wire_frame *frame, bool *done)
 {
 	switch (frame->type) {
 	case PRB_WIRE_STDOUT:
-		return put(r, keeps, stdout, &r->out, frame);
+		return put(r, eval, &r->out, frame);
 	case PRB_WIRE_STDERR:
-		return put(r, keeps, stderr, &r->err, frame);
+		return put(r, eval, &r->err, frame);
 	case PRB_WIRE_VALUE:
 		r->has_value = true;
-		return put(r, keeps, stdout, &r->value, frame);
+		return put(r, eval, &r->value, frame);
 	case PRB_WIRE_TRACEBACK:
 		r->has_traceback = true;
-		return put(r, keeps, stderr, &r->traceback, frame);
+		return put(r, eval, &r->traceback, frame);
 	case PRB_WIRE_ERROR:
 		r->refused = true;
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
@@ -130,21 +111,40 @@ static struct prb_error *take(struct prb_eval_result *r, bool keeps,
 	}
 }
 
-/** Ctrl-C came: it is handed on, or ends our patience. */
-static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval *eval,
-				 unsigned *told)
+/** The user wants to interrupt the code, which is handed on, or to leave it. */
+static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval *eval, int *told)
 {
-	unsigned count = prb_interrupt_count();
+	int count = eval->interruptions ? eval->interruptions(eval->context) : 0;
 
-	if (count > eval->patience)
+	if (count < 0)
 		return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
-	if (count > *told) {
-		*told = count;
-		if (count == eval->patience && eval->leaver)
-			fprintf(stderr, "%s\n", eval->leaver);
-		return prb_agent_send(agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0);
-	}
-	return NULL;
+	if (count <= *told)
+		return NULL;
+	*told = count;
+	return prb_agent_send(agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0);
+}
+
+/** The next frame; PRB_ERROR_CANCELLED if the user is to be asked before it. */
+static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *eval, double by,
+			      struct prb_wire_frame *frame)
+{
+	double left = by < 0 ? -1 : prb_agent_left(by);
+
+	if (!eval->look || (left >= 0 && left <= eval->look))
+		return prb_agent_await(agent, left, frame);
+
+	struct prb_error *err = prb_agent_receive(agent, eval->look, frame);
+	if (prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+		return prb_error_create(PRB_ERROR_CANCELLED, "%s", "");
+	return err;
+}
+
+static struct prb_error *goes_on(const struct prb_eval *eval)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
+					       "the code was to end after %g s, and goes on",
+					       eval->timeout),
+			      "what the agent sends is not waited for any more");
 }
 
 /** Hands what comes to @p r until the end of it. */
@@ -153,31 +153,24 @@ static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *
 {
 	const uint16_t request = prb_agent_last_request(agent);
 	double by = eval->timeout > 0 ? prb_agent_deadline(eval->timeout + SLACK_SECONDS) : -1;
-	unsigned told = 0;
 	bool done = false;
+	int told = 0;
 
 	while (!done) {
 		struct prb_wire_frame frame;
 		struct prb_error *err;
 
-		/* Ctrl-C gets through also if there is always a frame, when nothing is waited for.
-		 */
-		prb_interrupt_pass();
 		PRB_TRY(hand_on(agent, eval, &told));
-		err = prb_agent_await(agent, by < 0 ? -1 : prb_agent_left(by), &frame);
+		err = next(agent, eval, by, &frame);
 		if (prb_error_catch(&err, PRB_ERROR_CANCELLED))
 			continue;
 		PRB_TRY(err);
 		if (frame.request == request)
-			PRB_TRY(take(r, eval->keep, &frame, &done));
+			PRB_TRY(take(r, eval, &frame, &done));
 		if (!done && by >= 0 && !prb_agent_left(by + GRACE_SECONDS))
-			return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-							       "the code was to end after %g s, "
-							       "and goes on",
-							       eval->timeout),
-					      "what the agent sends is not waited for any more");
+			return goes_on(eval);
 	}
-	return r->text.failed ? prb_error_nomem() : prb_output_flush();
+	return r->text.failed ? prb_error_nomem() : NULL;
 }
 
 struct prb_error *prb_eval_run(struct prb_agent *agent, const struct prb_eval *eval,

@@ -3,8 +3,8 @@
  * @file Who is in the way of an evaluation, as read from outside. A target that is NULL is
  * elsewhere: nothing is read then.
  */
-#ifndef PRB_CLI_COMMANDS_AGENT_BLAME_H
-#define PRB_CLI_COMMANDS_AGENT_BLAME_H
+#ifndef PRB_CONTROL_WHO_BLOCKS_H
+#define PRB_CONTROL_WHO_BLOCKS_H
 
 #include <stdbool.h>
 

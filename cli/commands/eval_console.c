@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/eval_console.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/common/interrupt.h"
+
+static struct prb_error *put(void *context, enum prb_wire_type what, const void *data,
+			     size_t length)
+{
+	FILE *file = what == PRB_WIRE_STDERR || what == PRB_WIRE_TRACEBACK ? stderr : stdout;
+
+	(void)context;
+	/* What comes first is also shown first. */
+	if (file == stderr)
+		fflush(stdout);
+	errno = 0;
+	if (fwrite(data, 1, length, file) < length || fflush(file))
+		return prb_error_os(errno ? errno : EIO, "cannot write the output");
+	return NULL;
+}
+
+static int interruptions(void *context)
+{
+	struct prb_eval_console *console = context;
+	unsigned count;
+
+	/* Ctrl-C gets through also if there is always a frame, when nothing is waited for. */
+	prb_interrupt_pass();
+	count = prb_interrupt_count();
+	if (count > console->patience)
+		return -1;
+	if (count && count == console->patience && console->leaver && !console->said)
+		fprintf(stderr, "%s\n", console->leaver);
+	console->said = count == console->patience;
+	return (int)count;
+}
+
+void prb_eval_console_use(struct prb_eval_console *console, bool keep, struct prb_eval *eval)
+{
+	eval->put = keep ? NULL : put;
+	eval->interruptions = interruptions;
+	eval->context = console;
+}
+
+struct prb_error *prb_eval_thread(const char *word, uint32_t *ret_flags)
+{
+	if (word && strcmp(word, "main") != 0 && strcmp(word, "agent") != 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--thread is 'main' or 'agent', not '%.100s'", word);
+	*ret_flags = word && !strcmp(word, "main") ? PRB_WIRE_ON_MAIN : 0;
+	return NULL;
+}
