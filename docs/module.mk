@@ -16,7 +16,7 @@ docs: $(O)/probing support-matrix tables ## bring transcripts, figures, tables a
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_docs.py
 
 .PHONY: check-docs
-check-docs: $(O)/probing ## the pages say what the program does
+check-docs: $(O)/probing usable-gdb ## the pages say what the program does
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py
 
 check: check-docs

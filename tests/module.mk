@@ -41,7 +41,7 @@ check-unit: $(UNIT_TESTS) ## unit tests
 		printf '%s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
 
 .PHONY: check-live
-check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-steps test-interpreters ## tests on real interpreters and processes
+check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
 	$(Q)$(LIVE) $(BESIDE) tests/live || { \
 		echo "check-live: what failed is run once more; a second failure counts" >&2; \
 		$(LIVE) --last-failed tests/live; }
@@ -71,6 +71,11 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 .PHONY: test-debuggers
 test-debuggers: ## fetch the versions of gdb and LLDB that tests run beside this machine's own
 	$(Q)tests/tools/test-debuggers
+
+# In place of this machine's own gdb, where that cannot write registers of this processor.
+.PHONY: usable-gdb
+usable-gdb:
+	$(Q)tests/tools/test-debuggers --if-needed
 
 .PHONY: test-interpreters
 test-interpreters: ## fetch the interpreters that tests run on

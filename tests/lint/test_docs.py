@@ -28,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/live"))
 sys.path.insert(0, str(ROOT / "tests/lint"))
 
+import own_gdb  # noqa: E402,F401
 import debuggers  # noqa: E402
 import lint  # noqa: E402
 from terminal import Terminal  # noqa: E402

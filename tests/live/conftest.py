@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE))
 # What tests of one folder share with those of another.
 sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
 
+import own_gdb  # noqa: E402,F401
 import faults  # noqa: E402
 import support  # noqa: E402
 

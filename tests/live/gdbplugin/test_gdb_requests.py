@@ -7,12 +7,15 @@ import re
 import shutil
 
 import debuggers
+import own_gdb
 import pytest
 import stub_line
 import support
 from debuggers import gdb, known, lldb, sleeper  # noqa: F401 (fixtures)
 
-pytestmark = debuggers.needs_gdbserver
+pytestmark = [debuggers.needs_gdbserver,
+              pytest.mark.skipif(own_gdb.stands_in,
+                                 reason="a gdb of another version makes other requests")]
 STACKS = support.ROOT / "tests" / "bench" / "stacks.py"
 
 
