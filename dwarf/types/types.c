@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dwarf/types/types.h"
+#include "dwarf/types/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -529,7 +529,7 @@ static struct prb_error *read_unit(struct reader *r, struct prb_elf *elf, const 
 				prb_elf_name(elf), unit);
 }
 
-struct prb_error *prb_types_query(struct prb_elf *elf, const char *unit,
+struct prb_error *prb_types_parse(struct prb_elf *elf, const char *unit,
 				  struct prb_type_query *queries, size_t count)
 {
 	__attribute__((cleanup(reader_deinit))) struct reader r = {.deadline = now() + MAX_SECONDS};

@@ -4,6 +4,9 @@
  * holds. Reading it costs 1–2 ms, of compressed debug files 50–90 ms, so results are kept by
  * dwarf/cache under the build-id.
  *
+ * Files that somebody else could have made are parsed in a child without rights if we have more
+ * rights than others (dwarf/elf/confine.h).
+ *
  * Threading: one thread at a time per file. Malformed DWARF gives members that are not found, or
  * PRB_ERROR_BAD_DATA where no unit can be reached. Types that dwz moved to partial units of the
  * same file are found, those it moved to another file are not.
@@ -35,7 +38,8 @@ struct prb_type_query {
 /**
  * Answers all @p queries from the compilation unit of @p elf whose name ends in "/unit" or is
  * @p unit ("ceval.c"); stops reading at the end of that unit. PRB_ERROR_NOT_FOUND if there is no
- * DWARF or no such unit; members that do not exist are just not found.
+ * DWARF or no such unit; members that do not exist are just not found. Errors of the child are
+ * those of prb_jail_ask().
  */
 struct prb_error *prb_types_query(struct prb_elf *elf, const char *unit,
 				  struct prb_type_query *queries, size_t count) PRB_MUST_CHECK;

@@ -2,7 +2,7 @@
 /* Any bytes as an ELF file with debug information: types, as layouts are read from it. */
 #include "tests/fuzz/elf_file.h"
 
-#include "dwarf/types/types.h"
+#include "dwarf/types/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!elf)
 		return 0;
-	prb_error_destroy(prb_types_query(elf, "sample.c", queries, PRB_ARRAY_SIZE(queries)));
+	prb_error_destroy(prb_types_parse(elf, "sample.c", queries, PRB_ARRAY_SIZE(queries)));
 	prb_elf_close(elf);
 	return 0;
 }
