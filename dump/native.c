@@ -238,7 +238,7 @@ static struct prb_error *place_native(struct merge *m, const struct c_frame *fra
 		return take_line(m, frame, module, &unknown);
 	prb_vec_each (line, &lines->list)
 		PRB_TRY(take_line(m, frame, module, line));
-	return NULL;
+	return prb_str_copy(lines->trouble, &m->merged.items[m->merged.count - 1].error);
 }
 
 /* No call has led there, so that the code before the pc has nothing to do with it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Functions and lines of one file with debug information, through libbfd; private to
- * dwarf/lines. The first question costs 60–155 ms for a big file, the others next to nothing.
+ * @file Functions and lines of one file with debug information, through libbfd in this very
+ * process; private to dwarf/lines, and for fuzzing: line_source.h decides in which process that is.
+ * The first question costs 60–155 ms for a big file, the others next to nothing.
  *
  * libbfd keeps global state, so these calls take turns among threads.
  */
@@ -17,8 +18,15 @@
 struct prb_line_table;
 
 /**
- * Opens the line information of @p elf, which is borrowed. PRB_ERROR_NOT_FOUND if it has none;
- * PRB_ERROR_UNSUPPORTED for files and machines that this libbfd cannot read.
+ * Looks at the headers of sections, without libbfd: PRB_ERROR_NOT_FOUND if @p elf has no line
+ * information, PRB_ERROR_UNSUPPORTED if it has too much. Claims the memory for it
+ * (prb_elf_claim()).
+ */
+struct prb_error *prb_line_table_check(struct prb_elf *elf) PRB_MUST_CHECK;
+
+/**
+ * Opens the line information of @p elf, which is borrowed and was checked. PRB_ERROR_UNSUPPORTED
+ * for files and machines that this libbfd cannot read.
  */
 struct prb_error *prb_line_table_open(struct prb_elf *elf, uint16_t machine,
 				      struct prb_line_table **ret) PRB_MUST_CHECK;
@@ -30,5 +38,12 @@ void prb_line_table_close(struct prb_line_table *table);
  */
 struct prb_error *prb_line_table_find(struct prb_line_table *table, uint64_t address,
 				      struct prb_lines *ret) PRB_MUST_CHECK;
+
+/**
+ * Between these no other thread is in libbfd, so that a child that is forked then can use it, after
+ * a release of its own.
+ */
+void prb_line_tables_hold(void);
+void prb_line_tables_release(void);
 
 #endif

@@ -9,9 +9,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/jail.h"
 #include "dwarf/cache/cache.h"
 #include "dwarf/lines/demangle.h"
-#include "dwarf/lines/line_table.h"
+#include "dwarf/lines/line_source.h"
 #include "dwarf/lines/record.h"
 #include "dwarf/lines/runs.h"
 
@@ -19,14 +20,17 @@
 struct file {
 	struct prb_module *module;
 	struct prb_cache *cache;
-	struct prb_line_table *table; /* NULL: none, or not tried yet */
-	bool tried_table;
+	int *patience;			/* of the resolver */
+	struct prb_line_source *source; /* NULL: none, or not tried yet */
+	bool tried_source;
+	char *trouble; /* why the source is of no use, or NULL */
 };
 
 struct prb_resolver {
 	struct prb_modules *modules;
 	PRB_VEC(struct file) files;
-	size_t last; /* index of the file asked for last: stacks stay in one for a while */
+	size_t last;  /* index of the file asked for last: stacks stay in one for a while */
+	int patience; /* milliseconds that parsers of hostile files may still take */
 };
 
 struct prb_error *prb_resolver_create(struct prb_modules *modules, struct prb_resolver **ret)
@@ -36,6 +40,7 @@ struct prb_error *prb_resolver_create(struct prb_modules *modules, struct prb_re
 	if (!resolver)
 		return prb_error_nomem();
 	resolver->modules = modules;
+	resolver->patience = PRB_JAIL_PATIENCE;
 	*ret = resolver;
 	return NULL;
 }
@@ -48,8 +53,8 @@ void prb_resolver_destroy(struct prb_resolver *resolver)
 		return;
 	prb_vec_each (file, &resolver->files) {
 		prb_cache_close(file->cache);
-		if (file->table)
-			prb_line_table_close(file->table);
+		prb_line_source_close(file->source);
+		free(file->trouble);
 	}
 	prb_vec_free(&resolver->files);
 	free(resolver);
@@ -65,6 +70,7 @@ void prb_lines_deinit(struct prb_lines *lines)
 		free(line->file);
 	}
 	prb_vec_free(&lines->list);
+	lines->trouble = NULL;
 }
 
 static struct prb_error *file_of(struct prb_resolver *resolver, struct prb_module *module,
@@ -92,6 +98,7 @@ static struct prb_error *file_of(struct prb_resolver *resolver, struct prb_modul
 	}
 	file->module = module;
 	file->cache = cache;
+	file->patience = &resolver->patience;
 found:
 	resolver->last = (size_t)(file - resolver->files.items);
 	*ret = file;
@@ -99,20 +106,34 @@ found:
 }
 
 /* The line information of the module's file or separate debug file; NULL if there is none. */
-static struct prb_line_table *table_of(struct file *file)
+static struct prb_line_source *source_of(struct file *file)
 {
 	struct prb_elf *debug;
 
-	if (file->tried_table)
-		return file->table;
-	file->tried_table = true;
+	if (file->tried_source)
+		return file->source;
+	file->tried_source = true;
 
 	prb_auto_error struct prb_error *err = prb_module_debug(file->module, &debug);
 	if (!err)
-		err = prb_line_table_open(debug, file->module->target->machine, &file->table);
+		err = prb_line_source_open(debug, file->module->target->machine, file->patience,
+					   &file->source);
 	if (err)
 		prb_log("lines", 2, "no lines of %s: %s", file->module->path, err->message);
-	return file->table;
+	return file->source;
+}
+
+/* Goes on without the source, unless it is memory that is missing; ends the error. */
+static struct prb_error *give_up(struct file *file, struct prb_error *err)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_log("lines", 1, "no lines of %s: %s", file->module->path, err->message);
+	prb_line_source_close(file->source);
+	file->source = NULL;
+	file->trouble = prb_format("%s", err->message);
+	prb_error_destroy(err);
+	return file->trouble ? NULL : prb_error_nomem();
 }
 
 /* glibc's own calls go to hidden aliases, which no programmer has ever heard of. */
@@ -145,10 +166,13 @@ static struct prb_error *set_symbol(struct prb_lines *lines, const char *symbol)
 
 static struct prb_error *compute(struct file *file, uint64_t offset, struct prb_lines *ret)
 {
-	struct prb_line_table *table = table_of(file);
+	struct prb_line_source *source = source_of(file);
 
-	if (table)
-		PRB_TRY(prb_line_table_find(table, offset, ret));
+	if (source)
+		PRB_TRY(give_up(file, prb_line_source_find(source, offset, ret)));
+	if (file->trouble)
+		prb_lines_deinit(ret);
+	ret->trouble = file->trouble;
 	if (ret->list.count == 0 && !prb_vec_push(&ret->list))
 		return prb_error_nomem();
 
@@ -169,7 +193,7 @@ static struct prb_error *compute(struct file *file, uint64_t offset, struct prb_
  */
 static bool is_good(struct file *file, const struct prb_lines *lines, bool had_table)
 {
-	return lines->list.count > 0 && (had_table || !table_of(file));
+	return lines->list.count > 0 && (had_table || !source_of(file));
 }
 
 static bool from_cache(struct file *file, uint64_t offset, struct prb_lines *ret)
@@ -180,8 +204,11 @@ static bool from_cache(struct file *file, uint64_t offset, struct prb_lines *ret
 
 	if (!prb_cache_get(file->cache, &offset, sizeof(offset), &value, &length))
 		return false;
-	if (prb_line_record_decode(value, length, ret, &had_table) && is_good(file, ret, had_table))
+	if (prb_line_record_decode(value, length, ret, &had_table) &&
+	    is_good(file, ret, had_table)) {
+		ret->trouble = had_table ? NULL : file->trouble;
 		return true;
+	}
 	prb_lines_deinit(ret);
 	return false;
 }
@@ -194,33 +221,32 @@ struct function_key {
 	char kind;
 } __attribute__((packed));
 
-/* The function that covers @p offset, in the file's own addresses; false if none is known. */
-static bool function_at(struct file *file, uint64_t offset, struct prb_elf_symbol *ret)
+/* The function that covers @p offset: start in the file's own addresses, and name, which is
+ * appended; false if none is known. */
+static bool function_at(struct file *file, uint64_t offset, uint64_t *start, struct prb_str *name)
 {
-	prb_auto_str struct prb_str name = {};
-	uint64_t start;
+	uint64_t bias = file->module->bias;
 	prb_auto_error struct prb_error *err =
-		prb_module_symbol_at(file->module, offset + file->module->bias, &name, &start);
+		prb_module_symbol_at(file->module, offset + bias, name, start);
 
-	if (err)
-		return false;
-	*ret = (struct prb_elf_symbol){.address = start - file->module->bias};
-	return true;
+	*start -= err ? 0 : bias;
+	return !err;
 }
 
 static bool from_function(struct file *file, uint64_t offset, struct prb_lines *ret)
 {
-	struct prb_elf_symbol function;
+	prb_auto_str struct prb_str name = {};
 	const void *runs, *record;
+	uint64_t start = 0;
 	size_t length;
 	bool had_table;
 
-	if (!function_at(file, offset, &function))
+	if (!function_at(file, offset, &start, &name))
 		return false;
 
-	struct function_key key = {function.address, 'F'};
+	struct function_key key = {start, 'F'};
 	if (!prb_cache_get(file->cache, &key, sizeof(key), &runs, &length) ||
-	    !prb_line_runs_find(runs, length, offset - function.address, &record, &length))
+	    !prb_line_runs_find(runs, length, offset - start, &record, &length))
 		return false;
 	if (prb_line_record_decode(record, length, ret, &had_table) && ret->list.count)
 		return true;
@@ -228,28 +254,22 @@ static bool from_function(struct file *file, uint64_t offset, struct prb_lines *
 	return false;
 }
 
-static struct prb_error *record_of(void *context, uint64_t offset, struct prb_str *ret)
+static bool is_in_function(struct file *file, uint64_t offset, uint64_t start)
 {
-	struct file *file = context;
-	struct prb_lines lines = {};
-	struct prb_error *err = compute(file, offset, &lines);
+	prb_auto_str struct prb_str name = {};
+	uint64_t other = 0;
 
-	if (!err)
-		prb_line_record_encode(&lines, true, ret);
-	prb_lines_deinit(&lines);
-	return err;
+	return function_at(file, offset, &other, &name) && other == start;
 }
 
 /* Bytes of the function that lie in front of the next one. */
-static uint64_t function_size(struct file *file, const struct prb_elf_symbol *function)
+static uint32_t function_size(struct file *file, uint64_t start)
 {
-	uint64_t size = 0, step = 64;
-	struct prb_elf_symbol other;
+	uint32_t size = 0, step = 64;
 
 	/* Whole steps first, then the last one byte by byte. */
 	while (step && size < MAX_FUNCTION) {
-		if (function_at(file, function->address + size + step - 1, &other) &&
-		    other.address == function->address)
+		if (is_in_function(file, start + size + step - 1, start))
 			size += step;
 		else
 			step = step == 64 ? 1 : 0;
@@ -257,21 +277,44 @@ static uint64_t function_size(struct file *file, const struct prb_elf_symbol *fu
 	return size;
 }
 
+/* Puts the name of the function's symbol into the record of one of its runs. */
+static struct prb_error *name_record(void *context, const void *record, size_t length,
+				     struct prb_str *ret)
+{
+	const struct prb_str *symbol = context;
+	struct prb_lines lines = {};
+	struct prb_error *err = NULL;
+
+	if (!prb_line_record_decode_unnamed(record, length, &lines))
+		err = prb_error_create(PRB_ERROR_BAD_DATA, "the line of an address makes no sense");
+	if (!err)
+		err = set_symbol(&lines, prb_str_text(symbol));
+	if (!err)
+		prb_line_record_encode(&lines, true, ret);
+	prb_lines_deinit(&lines);
+	return err;
+}
+
 /* A function that was caught executing will be again, at another of its instructions. */
 static struct prb_error *keep_function(struct file *file, uint64_t offset)
 {
-	bool aarch64 = file->module->target->machine == EM_AARCH64;
-	prb_auto_str struct prb_str runs = {};
-	struct prb_elf_symbol function;
+	const uint32_t step = file->module->target->machine == EM_AARCH64 ? 4 : 1;
+	prb_auto_str struct prb_str plain = {}, runs = {}, name = {};
+	uint64_t start = 0;
 
-	if (!file->table || !prb_module_may_keep(file->module) ||
-	    !function_at(file, offset, &function))
+	if (!file->source || !prb_module_may_keep(file->module) ||
+	    !function_at(file, offset, &start, &name))
 		return NULL;
 
-	struct function_key key = {function.address, 'F'};
-	PRB_TRY(prb_line_runs_make(function.address, function_size(file, &function),
-				   aarch64 ? 4 : 1, record_of, file, &runs));
-	if (runs.length)
+	uint32_t size = function_size(file, start);
+	struct prb_error *err = prb_line_source_runs(file->source, start, size, step, &plain);
+	if (!err && plain.length)
+		err = prb_line_runs_change(plain.data, plain.length, size, name_record, &name,
+					   &runs);
+	PRB_TRY(give_up(file, err));
+
+	struct function_key key = {start, 'F'};
+	if (!file->trouble && runs.length)
 		prb_cache_put(file->cache, &key, sizeof(key), runs.data, runs.length);
 	return NULL;
 }
@@ -315,10 +358,10 @@ static struct prb_error *resolve(struct file *file, uint64_t offset, bool exact,
 		PRB_TRY(keep_function(file, offset));
 	if (cached && !target->recorder)
 		return NULL;
-	prb_line_record_encode(ret, file->table != NULL, &record);
+	prb_line_record_encode(ret, file->source != NULL, &record);
 	if (record.failed)
 		return prb_error_nomem();
-	if (!cached && prb_module_may_keep(file->module))
+	if (!cached && !file->trouble && prb_module_may_keep(file->module))
 		prb_cache_put(file->cache, &offset, sizeof(offset), record.data, record.length);
 	prb_target_remember(target, key, record.data, record.length);
 	return NULL;

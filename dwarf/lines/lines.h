@@ -7,6 +7,10 @@
  * demangled (C++, Rust, D) with libiberty. Files without line information never go to libbfd. An
  * answer from symbols alone is asked again once the file has debug information.
  *
+ * Debug information that somebody else could have made is parsed in a child without rights, if we
+ * have more rights than others (dwarf/elf/confine.h). If that child fails, names come from symbols,
+ * and `trouble` says so. Answers of the cache need no child.
+ *
  * Threading: one thread at a time per resolver. Damaged debug information is no error: what it does
  * not tell is not there.
  */
@@ -29,6 +33,9 @@ struct prb_line {
 
 struct prb_lines {
 	PRB_VEC(struct prb_line) list; /**< innermost inlined function first, the real one last */
+	/** Why the debug information could not be used, which is there; owned by the resolver.
+	 * NULL: it was used, there is none, or it was not needed. */
+	const char *trouble;
 };
 
 struct prb_resolver;

@@ -105,3 +105,14 @@ bool prb_line_record_decode(const void *data, size_t length, struct prb_lines *r
 	free(symbol);
 	return !c.bad && c.data == c.end && ret->list.count > 0;
 }
+
+bool prb_line_record_decode_unnamed(const void *data, size_t length, struct prb_lines *ret)
+{
+	static const uint8_t no_symbol[4];
+	enum { SYMBOL = 3 /* where its length stands */ };
+	bool had_table;
+
+	return length >= SYMBOL + sizeof(no_symbol) &&
+	       !memcmp((const uint8_t *)data + SYMBOL, no_symbol, sizeof(no_symbol)) &&
+	       prb_line_record_decode(data, length, ret, &had_table);
+}

@@ -6,6 +6,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
+enum { MAX_RUNS = 1 << 20 /* bytes; the cache takes no more in one record */ };
+
 struct head {
 	uint32_t bytes, length;
 };
@@ -18,6 +20,15 @@ static void put(struct prb_str *s, uint64_t bytes, const struct prb_str *record)
 		return;
 	prb_str_append(s, &head, sizeof(head));
 	prb_str_append(s, record->data, record->length);
+}
+
+/* Gives up what becomes too long to be kept. */
+static bool is_too_long(struct prb_str *s)
+{
+	if (s->length <= MAX_RUNS)
+		return false;
+	prb_str_truncate(s, 0);
+	return true;
 }
 
 static bool same(const struct prb_str *a, const struct prb_str *b)
@@ -39,13 +50,50 @@ struct prb_error *prb_line_runs_make(uint64_t start, uint64_t size, unsigned ste
 		if (at && same(&run, &record))
 			continue;
 		put(ret, at - run_start, &run);
+		if (is_too_long(ret))
+			return NULL;
 		run_start = at;
 		prb_str_deinit(&run);
 		run = record;
 		record = (struct prb_str){};
 	}
 	put(ret, size - run_start, &run);
+	is_too_long(ret);
 	return ret->failed || run.failed ? prb_error_nomem() : NULL;
+}
+
+static struct prb_error *no_sense(void)
+{
+	return prb_error_create(PRB_ERROR_BAD_DATA, "the lines of a function make no sense");
+}
+
+struct prb_error *prb_line_runs_change(const void *runs, size_t length, uint64_t size,
+				       prb_line_record_change *change, void *context,
+				       struct prb_str *ret)
+{
+	const char *data = runs;
+	struct head head;
+
+	for (size_t at = 0; at < length; at += head.length) {
+		prb_auto_str struct prb_str record = {};
+
+		if (!prb_inside(at, sizeof(head), length))
+			return no_sense();
+		memcpy(&head, data + at, sizeof(head));
+		at += sizeof(head);
+		if (!prb_inside(at, head.length, length) || !head.bytes || head.bytes > size)
+			return no_sense();
+		PRB_TRY(change(context, data + at, head.length, &record));
+		if (record.failed)
+			return prb_error_nomem();
+		put(ret, head.bytes, &record);
+		size -= head.bytes;
+		if (is_too_long(ret))
+			return NULL;
+	}
+	if (size)
+		return no_sense();
+	return ret->failed ? prb_error_nomem() : NULL;
 }
 
 bool prb_line_runs_find(const void *runs, size_t length, uint64_t offset, const void **record,

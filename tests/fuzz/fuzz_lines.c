@@ -27,7 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!elf)
 		return 0;
-	struct prb_error *err = prb_line_table_open(elf, EM_X86_64, &table);
+	struct prb_error *err = prb_line_table_check(elf);
+	if (!err)
+		err = prb_line_table_open(elf, EM_X86_64, &table);
 	if (!err) {
 		ask_lines(elf, table);
 		prb_line_table_close(table);

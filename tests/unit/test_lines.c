@@ -470,7 +470,9 @@ static void ask_damaged(const char *good, size_t length, unsigned seed)
 	prb_auto_error struct prb_error *err = prb_elf_open(open(name, O_RDONLY), name, &elf);
 	if (err)
 		_exit(0);
-	err = prb_line_table_open(elf, EM_X86_64, &table);
+	err = prb_line_table_check(elf);
+	if (!err)
+		err = prb_line_table_open(elf, EM_X86_64, &table);
 	if (err)
 		_exit(0);
 	for (uint64_t address = 0x1000; address < 0x1200; address += 3) {
