@@ -36,8 +36,7 @@ static void find_own_file(char ret[PATH_MAX])
 	ret[PRB_MAX(length, 0)] = 0;
 }
 
-/** Where the agent's library is. */
-static struct prb_error *find_library(char **ret)
+struct prb_error *prb_agent_library(char **ret)
 {
 	static const char *const places[] = {"", "/probing", "/../lib/probing"};
 	const char *said = getenv("PROBING_AGENT");
@@ -123,7 +122,7 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 	struct prb_inject_request request = {.symbol = "probing_agent_start", .again = true};
 	prb_auto_free char *library = NULL;
 
-	PRB_TRY(find_library(&library));
+	PRB_TRY(prb_agent_library(&library));
 	request.library = library;
 	PRB_TRY(prb_modules_create(t, &request.modules));
 
@@ -166,7 +165,7 @@ struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_resul
 		.symbol = "probing_agent_stop", .argument = "unload", .unload = true};
 	prb_auto_free char *library = NULL;
 
-	PRB_TRY(find_library(&library));
+	PRB_TRY(prb_agent_library(&library));
 	request.library = library;
 	PRB_TRY(inject(t, &request, ret));
 	*why = why_it_stays(ret);

@@ -11,9 +11,14 @@
 #include "injector/inject.h"
 
 /**
+ * The path of the agent's library, for the caller to free: `libprobing-agent.so` beside our program
+ * (or libprobing.so, if that is what this code is in), below that in probing/, or in ../lib/probing,
+ * or what $PROBING_AGENT names.
+ */
+struct prb_error *prb_agent_library(char **ret) PRB_MUST_CHECK;
+
+/**
  * Loads the agent into the Python process @p t and starts it. *ret is what the injection took.
- * The library is `libprobing-agent.so` beside our program (or libprobing.so, if that is what this
- * code is in), below that in probing/, or in ../lib/probing, or what $PROBING_AGENT names.
  * PRB_ERROR_UNSUPPORTED if there is no Python that runs.
  */
 struct prb_error *prb_agent_load(struct prb_target *t,

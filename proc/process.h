@@ -54,6 +54,15 @@ void prb_process_deinit(struct prb_process *process);
  */
 void prb_process_refusal(pid_t pid, struct prb_error **ret);
 
+/** The value of kernel.yama.ptrace_scope; -1 if the kernel has no Yama. */
+int prb_process_ptrace_scope(void);
+
+/** True if this program runs in a user namespace other than the first one. */
+bool prb_process_in_user_namespace(void);
+
+/** True if this program seems to run in a container: files and variables of the usual runtimes. */
+bool prb_process_in_container(void);
+
 /** A process's place in its distributed job; -1 where it has none. */
 struct prb_process_job {
 	long rank;

@@ -170,7 +170,7 @@ static void read_credentials(pid_t pid, struct prb_credentials *ret)
 	ret->bounding = read_capabilities(status, "CapBnd");
 }
 
-static int read_ptrace_scope(void)
+int prb_process_ptrace_scope(void)
 {
 	prb_auto_fclose FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 	int scope;
@@ -179,7 +179,7 @@ static int read_ptrace_scope(void)
 }
 
 /* All 2^32 - 1 users mapped onto themselves is the first namespace. */
-static bool in_user_namespace(void)
+bool prb_process_in_user_namespace(void)
 {
 	prb_auto_fclose FILE *file = fopen("/proc/self/uid_map", "re");
 	unsigned inside, outside, count;
@@ -193,6 +193,14 @@ static bool in_container(const struct prb_credentials *ours)
 	return !access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) ||
 	       getenv("KUBERNETES_SERVICE_HOST") ||
 	       (!ours->uid[1] && !(ours->bounding & sys_ptrace));
+}
+
+bool prb_process_in_container(void)
+{
+	struct prb_credentials ours = {};
+
+	read_credentials(getpid(), &ours);
+	return in_container(&ours);
 }
 
 static bool is_ancestor(pid_t ancestor, pid_t pid)
@@ -230,8 +238,8 @@ static struct prb_error *refused(const struct prb_process *process, const char *
 	struct prb_refusal_facts facts = {
 		.pid = process->pid,
 		.comm = comm,
-		.ptrace_scope = read_ptrace_scope(),
-		.user_namespace = in_user_namespace(),
+		.ptrace_scope = prb_process_ptrace_scope(),
+		.user_namespace = prb_process_in_user_namespace(),
 		.ancestor = is_ancestor(getpid(), process->pid),
 	};
 	int os_errno = try_to_read(getpid());

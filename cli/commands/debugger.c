@@ -43,8 +43,21 @@ static void own_folder(char *ret, size_t size)
 		*slash = '\0';
 }
 
-/** The plugin: installed, or in the folder that we were built from. */
-static struct prb_error *find_plugin(const struct prb_debugger_kind *kind, char **ret)
+char *prb_debugger_program(const struct prb_debugger_kind *kind)
+{
+	prb_auto_free char *folders = strdup(getenv("PATH") ? getenv("PATH") : "");
+	char *rest = folders;
+
+	for (const char *folder; rest && (folder = strsep(&rest, ":"));) {
+		prb_auto_free char *path = prb_format("%s/%s", folder, kind->program);
+
+		if (path && !access(path, X_OK))
+			return realpath(path, NULL);
+	}
+	return NULL;
+}
+
+struct prb_error *prb_debugger_plugin(const struct prb_debugger_kind *kind, char **ret)
 {
 	static const char *const places[] = {"/../share/probing/gdbplugin", "/../gdbplugin"};
 	char folder[4096];
@@ -154,7 +167,7 @@ struct prb_error *prb_debugger_run(const struct prb_debugger_kind *kind, const s
 	__attribute__((cleanup(launch_deinit))) struct launch l = {};
 	prb_auto_free char *plugin = NULL;
 
-	PRB_TRY(find_plugin(kind, &plugin));
+	PRB_TRY(prb_debugger_plugin(kind, &plugin));
 	l.load = prb_format("%s %s", kind->load, plugin);
 	if (!l.load)
 		return prb_error_nomem();

@@ -36,6 +36,15 @@ struct prb_debugger_kind {
 		}                                                             \
 	}
 
+extern const struct prb_debugger_kind prb_debugger_gdb, prb_debugger_lldb;
+
+/** The real path of the debugger's program in $PATH, for the caller to free; NULL if none is. */
+char *prb_debugger_program(const struct prb_debugger_kind *kind);
+
+/** The path of the plugin, installed or in the source folder, for the caller to free. */
+struct prb_error *prb_debugger_plugin(const struct prb_debugger_kind *kind,
+				      char **ret) PRB_MUST_CHECK;
+
 /** Becomes the debugger; returns only if it cannot. */
 struct prb_error *prb_debugger_run(const struct prb_debugger_kind *kind, const struct prb_cli *cli,
 				   const struct prb_debugger_settings *settings) PRB_MUST_CHECK;

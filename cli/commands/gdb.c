@@ -2,7 +2,7 @@
 #include "cli/common/command.h"
 #include "cli/commands/debugger.h"
 
-static const struct prb_debugger_kind gdb = {
+const struct prb_debugger_kind prb_debugger_gdb = {
 	.program = "gdb",
 	.plugin = "probing-gdb.py",
 	.load = "source",
@@ -12,7 +12,7 @@ static const struct prb_debugger_kind gdb = {
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
-	return prb_debugger_run(&gdb, cli, settings);
+	return prb_debugger_run(&prb_debugger_gdb, cli, settings);
 }
 
 const struct prb_command prb_command_gdb = {

@@ -8,21 +8,6 @@
 #include "cli/commands/debugger.h"
 #include "base/cleanup.h"
 
-/** The real path of a program in $PATH, or NULL. */
-static char *find_program(const char *name)
-{
-	prb_auto_free char *folders = strdup(getenv("PATH") ? getenv("PATH") : "");
-	char *rest = folders;
-
-	for (const char *folder; rest && (folder = strsep(&rest, ":"));) {
-		prb_auto_free char *path = prb_format("%s/%s", folder, name);
-
-		if (path && !access(path, X_OK))
-			return realpath(path, NULL);
-	}
-	return NULL;
-}
-
 /*
  * Debian's LLDB looks for its Python module in a folder that another version owns: it then says
  * "No module named 'lldb.embedded_interpreter'". The module lies beside the program. What it needs
@@ -31,7 +16,7 @@ static char *find_program(const char *name)
  */
 static void python_path(struct prb_str *ret)
 {
-	prb_auto_free char *program = find_program("lldb");
+	prb_auto_free char *program = prb_debugger_program(&prb_debugger_lldb);
 	char *slash = program ? strrchr(program, '/') : NULL;
 	glob_t found = {};
 
@@ -49,7 +34,7 @@ static void python_path(struct prb_str *ret)
 	globfree(&found);
 }
 
-static const struct prb_debugger_kind lldb = {
+const struct prb_debugger_kind prb_debugger_lldb = {
 	.program = "lldb",
 	.plugin = "probing_lldb.py",
 	.load = "command script import",
@@ -59,7 +44,7 @@ static const struct prb_debugger_kind lldb = {
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
-	return prb_debugger_run(&lldb, cli, settings);
+	return prb_debugger_run(&prb_debugger_lldb, cli, settings);
 }
 
 const struct prb_command prb_command_lldb = {
