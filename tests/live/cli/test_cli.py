@@ -14,7 +14,7 @@ import environment
 import support
 
 COMMANDS = ["debug", "backtrace", "dump", "list", "query", "tables", "snapshot", "inject", "eval", "repl",
-            "resume", "step", "agent", "eject", "gdb", "lldb", "completion", "help"]
+            "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
            "tables": ["tbl"],
            "inject": ["in", "i"]}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What `probing doctor` finds: a list of findings, printed as text or JSON.
+ *
+ * A finding is one line: a verdict, what it means, and a command that changes it, if there is one.
+ * Its texts may hold names that other users chose: printing escapes them.
+ *
+ * Threading: one thread. Running out of memory sets `failed` and is reported when printing.
+ */
+#ifndef PRB_CLI_DOCTOR_REPORT_H
+#define PRB_CLI_DOCTOR_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+enum prb_verdict {
+	PRB_VERDICT_OK,
+	PRB_VERDICT_LIMITED, /**< some things do not work, or somebody else may do too much */
+	PRB_VERDICT_NO,	     /**< it does not work, or is open to everybody */
+	PRB_VERDICT_UNKNOWN, /**< it could not be found out */
+};
+
+struct prb_finding {
+	const char *section, *name; /**< static */
+	enum prb_verdict verdict;
+	struct prb_str means, todo;
+};
+
+struct prb_report {
+	PRB_VEC(struct prb_finding) list;
+	const char *section; /**< of the checks that run now */
+	bool failed;	     /**< memory ran out */
+};
+
+void prb_report_deinit(struct prb_report *report);
+
+/** Appends a finding of the present section; @p name is static. */
+void prb_report_add(struct prb_report *report, const char *name, enum prb_verdict verdict,
+		    const char *format, ...) PRB_PRINTF(4, 5);
+
+/** Says what to do about the last finding: a command, mostly. */
+void prb_report_advise(struct prb_report *report, const char *format, ...) PRB_PRINTF(2, 3);
+
+/** What the report is about, for its heading. */
+struct prb_report_subject {
+	pid_t pid;	     /**< 0: this machine */
+	const char *command; /**< of that process; not escaped */
+	bool readable;	     /**< that process, or processes of our own */
+};
+
+struct prb_error *prb_report_print(const struct prb_report *report,
+				   const struct prb_report_subject *subject,
+				   bool json) PRB_MUST_CHECK;
+
+#endif
