@@ -81,6 +81,14 @@ static void program_help(struct prb_str *s)
 	prb_str_puts(s, "\n'probing help COMMAND' tells more about a command.\n");
 }
 
+static void put_global_options(struct prb_str *ret, const struct prb_command *command)
+{
+	prb_str_puts(ret, "\nOptions of all commands:\n");
+	for (const struct prb_option *o = prb_global_options; o->name; o++)
+		if (prb_command_takes(command, o))
+			prb_help_option(ret, o);
+}
+
 void prb_help_text(const struct prb_command *command, struct prb_str *ret)
 {
 	if (!command) {
@@ -100,7 +108,7 @@ void prb_help_text(const struct prb_command *command, struct prb_str *ret)
 		prb_text_wrap(ret, command->description, 0);
 	}
 	prb_help_options(ret, "Options", command->options);
-	prb_help_options(ret, "Options of all commands", prb_global_options);
+	put_global_options(ret, command);
 	prb_help_examples(ret, "Examples", command->examples);
 }
 

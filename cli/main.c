@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "target/spec/target_spec.h"
+#include "cli/common/words.h"
 
 /** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
 struct invocation {
@@ -176,6 +177,15 @@ static struct prb_error *choose_targets(struct invocation *inv, char pid[16], st
 	return NULL;
 }
 
+static struct prb_error *refuse_options(const struct invocation *inv)
+{
+	for (const struct prb_option *o = prb_global_options; o->name; o++)
+		if (prb_option_is_set(o, &inv->global) && !prb_command_takes(inv->command, o))
+			return prb_error_create(PRB_ERROR_USAGE, "'%s' takes no '--%s'",
+						inv->command->name, o->name);
+	return NULL;
+}
+
 static struct prb_error *no_target(const struct prb_command *command)
 {
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
@@ -214,6 +224,7 @@ static struct prb_error *run_command(struct invocation *inv)
 
 	PRB_TRY(prb_log_start(inv->global.verbose));
 	PRB_TRY(choose_targets(inv, pid, &cli.targets));
+	PRB_TRY(refuse_options(inv));
 	cli.target = cli.targets.count ? cli.targets.items[0] : NULL;
 	cli.arguments = inv->words;
 	cli.argument_count = inv->word_count;

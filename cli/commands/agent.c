@@ -157,6 +157,7 @@ const struct prb_command prb_command_agent = {
 	.target_use = PRB_TARGET_ANY,
 	.argument = "[status|stop|relay]",
 	.max_arguments = 1,
+	.complete = PRB_COMPLETE_REQUEST,
 	.examples = (const struct prb_example[]){{"probing 4242 agent status", "What it is doing"},
 						 {"probing 4242 agent stop", "Stop it"},
 						 {}},

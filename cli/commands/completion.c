@@ -62,6 +62,12 @@ static void put_list(struct prb_str *s, enum prb_completion what)
 	case PRB_COMPLETE_TABLE:
 		put_all_tables(s);
 		break;
+	case PRB_COMPLETE_THREAD:
+		prb_str_puts(s, "agent main");
+		break;
+	case PRB_COMPLETE_REQUEST:
+		prb_str_puts(s, "status stop relay");
+		break;
 	case PRB_COMPLETE_NOTHING:
 	case PRB_COMPLETE_FILE:
 	case PRB_COMPLETE_PROCESS:
@@ -70,9 +76,13 @@ static void put_list(struct prb_str *s, enum prb_completion what)
 	}
 }
 
-static void put_option_words(struct prb_str *s, const struct prb_option *options)
+/** @p command: NULL for the program, which takes all of them. */
+static void put_option_words(struct prb_str *s, const struct prb_command *command,
+			     const struct prb_option *options)
 {
 	for (const struct prb_option *o = options; o->name; o++) {
+		if (options == prb_global_options && command && !prb_command_takes(command, o))
+			continue;
 		if (o->letter)
 			prb_str_printf(s, " -%c", o->letter);
 		prb_str_printf(s, " --%s", o->name);
@@ -100,6 +110,8 @@ static void put_bash_values(struct prb_str *s, enum prb_completion what)
 	case PRB_COMPLETE_SHELL:
 	case PRB_COMPLETE_FORMAT:
 	case PRB_COMPLETE_TABLE:
+	case PRB_COMPLETE_THREAD:
+	case PRB_COMPLETE_REQUEST:
 		prb_str_puts(s, "_probing_words '");
 		put_list(s, what);
 		prb_str_puts(s, "'; return");
@@ -206,13 +218,13 @@ static void put_bash(struct prb_str *s)
 			prb_str_puts(s, "; }\n");
 		}
 		prb_str_puts(s, "\t\t_probing_words '");
-		put_option_words(s, (*c)->options);
-		put_option_words(s, prb_global_options);
+		put_option_words(s, *c, (*c)->options);
+		put_option_words(s, *c, prb_global_options);
 		prb_str_puts(s, "' ;;\n");
 	}
 	prb_str_puts(s, "\t*) _probing_words '");
 	put_all_commands(s);
-	put_option_words(s, prb_global_options);
+	put_option_words(s, NULL, prb_global_options);
 	prb_str_puts(s, "' ;;\n\tesac\n}\ncomplete -F _probing probing\n");
 }
 
@@ -249,6 +261,8 @@ static void put_zsh_action(struct prb_str *s, enum prb_completion what)
 	case PRB_COMPLETE_SHELL:
 	case PRB_COMPLETE_FORMAT:
 	case PRB_COMPLETE_TABLE:
+	case PRB_COMPLETE_THREAD:
+	case PRB_COMPLETE_REQUEST:
 		prb_str_puts(s, "(");
 		put_list(s, what);
 		prb_str_puts(s, ")");
@@ -265,9 +279,13 @@ static bool letter_taken(const struct prb_option *own, char letter)
 }
 
 static void put_zsh_options(struct prb_str *s, const struct prb_option *options,
-			    const struct prb_option *own)
+			    const struct prb_command *command)
 {
+	const struct prb_option *own = command ? command->options : NULL;
+
 	for (const struct prb_option *o = options; o->name; o++) {
+		if (command && !prb_command_takes(command, o))
+			continue;
 		bool letter = o->letter && !letter_taken(own, o->letter);
 
 		prb_str_puts(s, " \\\n\t\t\t");
@@ -312,7 +330,7 @@ static void put_zsh(struct prb_str *s)
 		put_names(s, *c, "|", true);
 		prb_str_puts(s, ") _arguments");
 		put_zsh_options(s, (*c)->options, NULL);
-		put_zsh_options(s, prb_global_options, (*c)->options);
+		put_zsh_options(s, prb_global_options, *c);
 		if ((*c)->argument) {
 			prb_str_puts(s, " \\\n\t\t\t'1::argument:");
 			put_zsh_action(s, (*c)->complete);
@@ -346,6 +364,8 @@ static void put_fish_values(struct prb_str *s, enum prb_completion what)
 	case PRB_COMPLETE_SHELL:
 	case PRB_COMPLETE_FORMAT:
 	case PRB_COMPLETE_TABLE:
+	case PRB_COMPLETE_THREAD:
+	case PRB_COMPLETE_REQUEST:
 		prb_str_puts(s, " -x -a '");
 		put_list(s, what);
 		prb_str_puts(s, "'");

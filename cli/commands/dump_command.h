@@ -42,7 +42,8 @@ struct prb_dump_settings {
 		PRB_DUMP_FLAG("source", source, "Show source, the running expression underlined"), \
 		PRB_DUMP_FLAG("nonblocking", nonblocking,                                          \
 			      "Stop no thread, not even for microseconds"),                        \
-		PRB_DUMP_FLAG("freeze", freeze, "Stop all threads and read them at one instant"),  \
+		PRB_DUMP_FLAG("freeze", freeze,                                                    \
+			      "Stop all that run at one instant; with --native all"),              \
 		PRB_DUMP_FLAG("subprocesses", subprocesses, "Dump the Python children as well"),   \
 		PRB_DUMP_FLAG("no-fold", no_fold,                                                  \
 			      "Show every call of a recursion and every thread"),                  \

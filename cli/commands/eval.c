@@ -178,7 +178,7 @@ const struct prb_command prb_command_eval = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, name),
 			 .for_clients = true},
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
-			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
+			 "Where to run it: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct eval_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Stop it after TIME: 5, 5s, 500ms; without it, it has to begin within 5 s",

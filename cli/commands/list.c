@@ -409,6 +409,7 @@ const struct prb_command prb_command_list = {
 			 offsetof(struct list_settings, json), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct list_settings),
+	.runs_elsewhere = true,
 	.examples = (const struct prb_example[]){{"probing list --tree", "Who started whom"}, {}},
 	.run = run,
 };

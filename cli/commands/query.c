@@ -175,7 +175,7 @@ const struct prb_command prb_command_query = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, nonblocking),
 			 .for_clients = true},
 			{"freeze", 0, PRB_OPTION_FLAG, NULL,
-			 "Stop the whole target while it is read", PRB_COMPLETE_NOTHING,
+			 "Stop all threads that run, at one instant", PRB_COMPLETE_NOTHING,
 			 offsetof(struct query_settings, freeze), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct query_settings),

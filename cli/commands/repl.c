@@ -307,7 +307,7 @@ const struct prb_command prb_command_repl = {
 	.options =
 		(const struct prb_option[]){
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
-			 "Where to run it: agent (the default) or main", PRB_COMPLETE_NOTHING,
+			 "Where to run it: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct repl_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Stop each statement after TIME; without it, it has to begin within 5 s",

@@ -207,6 +207,7 @@ const struct prb_command prb_command_tables = {
 			 offsetof(struct tables_settings, json), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct tables_settings),
+	.runs_elsewhere = true,
 	.argument = "[TABLE]",
 	.max_arguments = 1,
 	.complete = PRB_COMPLETE_TABLE,

@@ -38,6 +38,8 @@ enum prb_completion {
 	PRB_COMPLETE_SHELL,   /**< names of shells we write completion for */
 	PRB_COMPLETE_FORMAT,  /**< formats of results */
 	PRB_COMPLETE_TABLE,   /**< tables of SQL */
+	PRB_COMPLETE_THREAD,  /**< threads that run code */
+	PRB_COMPLETE_REQUEST, /**< what the agent can be asked for */
 };
 
 /** More values of one option than this are refused. */
@@ -102,6 +104,9 @@ struct prb_command {
 	size_t settings_size; /**< of the command's own struct, which `place` points into */
 	enum prb_target_use target_use;
 
+	/** Of PRB_TARGET_NONE: a target that is served elsewhere is where the command runs. */
+	bool runs_elsewhere;
+
 	const char *argument; /**< what stands for the positional argument in helps, or NULL */
 	size_t max_arguments; /**< 0 for PRB_TARGET_ONE */
 	enum prb_completion complete;
@@ -130,6 +135,9 @@ extern const struct prb_option prb_global_options[];
 
 /** Options that a person need not see: known, but in no help, page or completion. */
 extern const struct prb_option prb_hidden_options[];
+
+/** True if @p option, one that every command knows, means something to this one. */
+bool prb_command_takes(const struct prb_command *command, const struct prb_option *option);
 
 /** A command by name or alias, or NULL. */
 const struct prb_command *prb_command_find(const char *name);

@@ -52,6 +52,23 @@ const struct prb_option prb_hidden_options[] = {
 	{},
 };
 
+/* A command without a target has no process either, no core and nobody to prove anything to. */
+bool prb_command_takes(const struct prb_command *command, const struct prb_option *option)
+{
+	static const char *const always[] = {"verbose", "help", "version"};
+	static const char *const elsewhere[] = {"target", "token-file"};
+
+	if (command->target_use)
+		return true;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(always); i++)
+		if (!strcmp(option->name, always[i]))
+			return true;
+	for (size_t i = 0; command->runs_elsewhere && i < PRB_ARRAY_SIZE(elsewhere); i++)
+		if (!strcmp(option->name, elsewhere[i]))
+			return true;
+	return false;
+}
+
 const struct prb_command *prb_command_find(const char *name)
 {
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {

@@ -44,17 +44,21 @@ static void put_option(struct prb_str *s, const struct prb_option *option)
 		prb_str_printf(s, " %s", option->value);
 }
 
+void prb_help_option(struct prb_str *s, const struct prb_option *option)
+{
+	prb_auto_str struct prb_str left = {};
+
+	put_option(&left, option);
+	prb_help_row(s, prb_str_text(&left), option->help, PRB_HELP_COLUMN);
+}
+
 void prb_help_options(struct prb_str *s, const char *title, const struct prb_option *options)
 {
 	if (!options->name)
 		return;
 	prb_str_printf(s, "\n%s:\n", title);
-	for (const struct prb_option *o = options; o->name; o++) {
-		prb_auto_str struct prb_str left = {};
-
-		put_option(&left, o);
-		prb_help_row(s, prb_str_text(&left), o->help, PRB_HELP_COLUMN);
-	}
+	for (const struct prb_option *o = options; o->name; o++)
+		prb_help_option(s, o);
 }
 
 void prb_help_exit_codes(struct prb_str *s)

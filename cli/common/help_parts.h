@@ -16,6 +16,7 @@ void prb_help_row(struct prb_str *s, const char *left, const char *right, size_t
 
 /** A title and the list under it, which ends with NULLs; nothing if @p list is NULL. */
 void prb_help_examples(struct prb_str *s, const char *title, const struct prb_example *list);
+void prb_help_option(struct prb_str *s, const struct prb_option *option);
 void prb_help_options(struct prb_str *s, const char *title, const struct prb_option *options);
 void prb_help_exit_codes(struct prb_str *s);
 

@@ -379,10 +379,15 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 					 "no Python can be found in what there is of this core: %s",
 					 missing),
 			"--exe, --sysroot or --library-path says where the program's files are");
-	return prb_error_hint(
-		prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python process"),
-		"'probing list' shows the Python processes, and --subprocesses "
-		"dumps those that a launcher has started");
+
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python process");
+	if (finder->modules->target->kind != PRB_TARGET_PROCESS)
+		return err;
+	return prb_error_hint(err,
+			      "'probing list --tree' shows the Python processes; if this is a "
+			      "launcher, 'probing %d dump --subprocesses' dumps those it started",
+			      (int)finder->modules->target->pid);
 }
 
 static struct prb_error *find(struct prb_modules *modules, struct prb_view *view, bool cheap,

@@ -67,6 +67,23 @@ def test_help_lists_what_there_is(probing):
         assert "  %s  " % ", ".join([command] + aliases) in text.out
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_lists_what_is_taken(probing, command):
+    """Options about targets are listed where they are taken, and refused where they are not."""
+    listed = {name for _, name in options_of(probing, command)}
+    nobody = 2 ** 22 + 1  # no process has this pid
+    for option, value in (("exe", "x"), ("sysroot", "x"), ("library-path", "x"),
+                          ("token-file", "x"), ("pid", nobody), ("target", nobody)):
+        refused = probing("--" + option, value, command)
+        if option not in listed:
+            fails(refused, USAGE, "'%s' takes no " % command)
+        else:
+            assert "takes no '--" not in refused.err, (option, refused)
+    assert {"list": {"target", "token-file"}, "tables": {"target", "token-file"}, "help": set(),
+            "completion": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
+        listed & {"exe", "pid", "target", "token-file"}
+
+
 def test_no_words_is_a_usage_error(probing):
     nothing = probing()
     assert nothing.code == USAGE and not nothing.out
@@ -460,7 +477,9 @@ def test_subprocesses_of_a_shell(probing, newest, schema):
         assert alone.code == UNSUPPORTED and not alone.out, alone
         assert re.search(r"process %d \(/bin/sh -c .*\): this is not a Python process"
                          % shell.pid, alone.err), alone
-        assert "--subprocesses" in alone.err, alone
+        assert "'probing %d dump --subprocesses'" % shell.pid in alone.err, alone
+        code = probing(shell.pid, "eval", "1")
+        assert "'probing %d dump --subprocesses'" % shell.pid in code.err, code
 
 
 def test_subprocesses_without_any_python(probing):
@@ -631,6 +650,10 @@ def test_bash_completes(probing, target, tmp_path):
     assert bash_completes(probing, ["ba"]) == ["backtrace"]
     assert bash_completes(probing, ["completion", ""]) == ["bash", "zsh", "fish"]
     assert bash_completes(probing, ["help", "sn"]) == ["snapshot"]
+    assert bash_completes(probing, ["42", "agent", "s"]) == ["status", "stop"]
+    for command in ("eval", "repl"):
+        assert bash_completes(probing, [command, "--thread", ""]) == ["agent", "main"]
+    assert "--exe" not in bash_completes(probing, ["list", "--"])
     assert bash_completes(probing, ["-p", "42", "bt", "--nonb"]) == ["--nonblocking"]
     assert bash_completes(probing, ["list", "-t", "--js"]) == ["--json"]
     assert bash_completes(probing, ["debug", "--tid", ""]) == []
