@@ -11,7 +11,7 @@ import pytest
 import pauses
 import remote
 import support
-from environment import FAILED, OK, USAGE
+from environment import FAILED, OK, USAGE, needs
 
 # Works, and prints this.
 WORKS = [
@@ -52,6 +52,35 @@ NOT_YET = [
     ("probing -t E config probing.max_memory=1GB", USAGE, "there is no command 'config'"),
     ("probing cluster attach", USAGE, "there is no command 'cluster' in this version"),
 ]
+
+SQL_NOT_YET = [
+    "SELECT * FROM python.torch_trace LIMIT 10",
+    "SELECT step, module, SUM(allocated) as total_memory_mb, COUNT(*) as operation_count FROM python.torch_trace "
+    "WHERE step > 100 GROUP BY step, module ORDER BY total_memory_mb DESC LIMIT 10",
+    "SELECT step, AVG(allocated) as avg_memory, MAX(allocated) as peak_memory FROM python.torch_trace WHERE step >= "
+    "(SELECT MAX(step) - 20 FROM python.torch_trace) GROUP BY step ORDER BY step",
+    "SELECT module, stage, AVG(allocated) as avg_memory, COUNT(*) as frequency FROM python.torch_trace WHERE step >= "
+    "(SELECT MAX(step) - 5 FROM python.torch_trace) GROUP BY module, stage ORDER BY avg_memory DESC LIMIT 10",
+    "SELECT operation_name, AVG(duration_ms) as avg_duration, COUNT(*) as call_count FROM python.torch_trace "
+    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
+    "SELECT operation_name, avg(duration_ms), count(*) FROM profiling_data WHERE timestamp > now() - interval "
+    "'5 minutes' GROUP BY operation_name ORDER BY avg(duration_ms) DESC",
+    "SELECT epoch, avg(loss), min(loss), count(*) as steps FROM training_logs GROUP BY epoch ORDER BY epoch",
+    "SELECT * FROM memory_usage WHERE timestamp > now() - interval '5 min'",
+    "SELECT hour(timestamp), avg(memory_mb) FROM memory_usage GROUP BY hour(timestamp)",
+    "SELECT function_name, sum(allocated_bytes) as total_alloc FROM memory_allocations WHERE timestamp > now() - "
+    "interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
+    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
+    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
+]
+
+# Nothing here reads these yet, and no help may promise them: starting a program with the agent in it.
+VARIABLES_NOT_YET = ["PROBING", "PROBE", "PROBING_PORT", "PROBE_TORCH_EXPRS", "PROBING_SAMPLE_RATE",
+                     "PROBING_RETENTION_DAYS"]
+
+PSUTIL = ("probing E eval \"import os, psutil; proc = psutil.Process(); print(f'PID: {os.getpid()}, "
+          "Memory: {proc.memory_info().rss/1024**2:.1f}MB')\"")
+DEBIAN = "/usr/bin/python3"
 
 # Words of other programs: the hint says where it is.
 ELSEWHERE = [
@@ -95,6 +124,29 @@ def test_not_yet(line, code, says, process):
     done = run(line, process.pid)
     assert (done.returncode, done.stdout) == (code, ""), done
     assert done.stderr.startswith("probing: ") and says in done.stderr, done
+
+
+@pytest.mark.parametrize("sql", SQL_NOT_YET)
+def test_tables_not_yet(sql, process, probing):
+    refused = probing(process.pid, "query", sql)
+    assert refused.code == USAGE and not refused.out, refused
+    assert "is not recorded by this version" in refused.err, refused
+
+
+@pytest.mark.parametrize("variable", VARIABLES_NOT_YET)
+def test_variables_not_yet(variable, probing):
+    environment = probing("--help").out.split("Environment:")[1].split("\n\n")[0]
+    assert not re.search(r"^  %s  " % variable, environment, re.M)
+    assert not re.search(r"^\| `%s` " % variable, (support.ROOT / "docs/guide.md").read_text(), re.M)
+
+
+@needs("psutil is not installed", DEBIAN, "-c", "import psutil")
+def test_psutil():
+    with support.Program([DEBIAN, "-c", "print('ready', flush=True); input()"]) as program:
+        program.line()
+        done = run(PSUTIL, program.pid)
+        assert done.returncode == OK, done
+        assert re.fullmatch(r"PID: %d, Memory: \d+\.\dMB\n" % program.pid, done.stdout), done
 
 
 @pytest.mark.parametrize("line, says, hint", ELSEWHERE)
