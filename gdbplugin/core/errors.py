@@ -3,10 +3,11 @@
 
 
 class Problem(Exception):
-    """One line for the user: what is wrong, and what to do about it."""
+    """One line for the user: what is wrong, and what to do about it. Where columns matter, as below SQL,
+    lines that stay as they are follow it."""
 
-    def __init__(self, text):
-        Exception.__init__(self, " ".join(text.split()))
+    def __init__(self, text, below=()):
+        Exception.__init__(self, "\n".join([" ".join(text.split())] + list(below)))
 
 
 class Interrupted(Problem):

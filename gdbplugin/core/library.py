@@ -108,8 +108,10 @@ def check(error):
         return
     code = LIBRARY.probing_error_code(error)
     text = decode(LIBRARY.probing_error_message(error))
-    hint = LIBRARY.probing_error_hint(error)
+    hint = decode(LIBRARY.probing_error_hint(error) or b"")
     LIBRARY.probing_error_destroy(error)
     if code == CANCELLED:
         raise Interrupted("interrupted")
-    raise Problem("%s (%s)" % (text, decode(hint)) if hint else text)
+    if "\n" in hint:
+        raise Problem(text, ["  " + line for line in hint.split("\n")])
+    raise Problem("%s (%s)" % (text, hint) if hint else text)

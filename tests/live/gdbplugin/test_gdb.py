@@ -176,8 +176,6 @@ def test_tables(newest):
 
 
 @pytest.mark.parametrize("command, words", [
-    ("probing query SELEC 1", ["syntax error"]),
-    ("probing query SELECT nonsense FROM python.threads", ["no such column: nonsense"]),
     ("probing query -f xml SELECT 1", ["no format 'xml'", "json"]),
     ("probing query", ["there is no query", "for example"]),
     ("probing query --frobnicate SELECT 1", ["no option '--frobnicate'", "help probing query"]),

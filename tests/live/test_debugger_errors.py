@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What commands of gdb and LLDB say when they fail, in lines where columns matter."""
+import pytest
+
+from debuggers import attached, both, tried
+from debuggers import known, sleeper  # noqa: F401 (fixtures)
+
+
+@both
+@pytest.mark.parametrize("sql, says", ids=["column", "syntax"], argvalues=[
+    ("SELECT nonsense FROM python.threads",
+     "no such column: nonsense\n    SELECT nonsense FROM python.threads\n           ^\n"),
+    ("SELEC 1", "near \"SELEC\": syntax error\n    SELEC 1\n    ^")])
+def test_errors_of_sql_point_at_the_place(start, sleeper, sql, says):
+    session = attached(start, sleeper, ("error",), tried(start, "probing query " + sql))
+    assert "probing: " + says in session.part("error") + "\n", session
