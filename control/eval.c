@@ -13,6 +13,8 @@ static const double START_SECONDS = 5;
 static const double SLACK_SECONDS = 1;
 /** For so long after that, what comes is taken. */
 static const double GRACE_SECONDS = 10;
+/** After its first interruption, code that has not ended in so long is talked about. */
+static const double PATIENCE_SECONDS = 1;
 /** So much is collected at most: whoever answers may be somebody who means harm. */
 enum { MAX_KEPT_MIB = 64 };
 
@@ -126,10 +128,20 @@ static struct prb_error *hand_on(struct prb_agent *agent, const struct prb_eval 
 
 /** The next frame; PRB_ERROR_CANCELLED if the user is to be asked before it. */
 static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *eval, double by,
-			      struct prb_wire_frame *frame)
+			      int told, bool *said, struct prb_wire_frame *frame)
 {
 	double left = by < 0 ? -1 : prb_agent_left(by);
 
+	if (told == 1 && eval->goes_on && !*said && (left < 0 || left > PATIENCE_SECONDS)) {
+		struct prb_error *err = prb_agent_receive(agent, PATIENCE_SECONDS, frame);
+
+		if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
+			return err;
+		*said = true;
+		eval->goes_on(eval->context, prb_agent_target(agent),
+			      eval->flags & PRB_WIRE_ON_MAIN);
+		left = by < 0 ? -1 : prb_agent_left(by);
+	}
 	if (!eval->look || (left >= 0 && left <= eval->look))
 		return prb_agent_await(agent, left, frame);
 
@@ -153,7 +165,7 @@ static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *
 {
 	const uint16_t request = prb_agent_last_request(agent);
 	double by = eval->timeout > 0 ? prb_agent_deadline(eval->timeout + SLACK_SECONDS) : -1;
-	bool done = false;
+	bool done = false, said = false;
 	int told = 0;
 
 	while (!done) {
@@ -161,7 +173,7 @@ static struct prb_error *follow(struct prb_agent *agent, const struct prb_eval *
 		struct prb_error *err;
 
 		PRB_TRY(hand_on(agent, eval, &told));
-		err = next(agent, eval, by, &frame);
+		err = next(agent, eval, by, told, &said, &frame);
 		if (prb_error_catch(&err, PRB_ERROR_CANCELLED))
 			continue;
 		PRB_TRY(err);

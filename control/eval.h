@@ -37,6 +37,8 @@ struct prb_eval {
 	 */
 	int (*interruptions)(void *context);
 	double look; /**< 0: only a signal ends a wait */
+	/** Told once, of code that has not ended a second after its first interruption. Or NULL. */
+	void (*goes_on)(void *context, struct prb_target *t, bool on_main);
 	void *context;
 };
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "dump/dump.h"
+#include "dump/tasks.h"
 
 static void dump_guard(struct prb_dump **dump)
 {
@@ -62,6 +63,36 @@ static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str 
 			return;
 		}
 	}
+}
+
+/* Of several threads that evaluate, each may be that of another client. */
+static pid_t find_evaluating(struct prb_target *t)
+{
+	static const char name[] = "probing-eval";
+	struct prb_tasks tasks = {};
+	const struct prb_task_watch *task;
+	pid_t found = 0;
+	unsigned count = 0;
+
+	prb_auto_error struct prb_error *err = prb_tasks_create(t, &tasks);
+	prb_vec_each (task, &tasks.list)
+		if (!strcmp(task->name, name)) {
+			found = task->tid;
+			count++;
+		}
+	prb_tasks_deinit(&tasks);
+	return !err && count == 1 ? found : 0;
+}
+
+void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *ret)
+{
+	prb_auto_str struct prb_str where = {};
+	pid_t tid = t && !on_main ? find_evaluating(t) : 0;
+
+	if (on_main || tid)
+		see(t, on_main, tid, &where);
+	if (where.length)
+		prb_str_printf(ret, ": %s", prb_str_text(&where));
 }
 
 struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds, const char *so)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "target/target.h"
+#include "base/str.h"
 
 /**
  * The error for a GIL that was not free for @p seconds: which thread holds it, and where; @p so
@@ -24,6 +25,12 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seco
  */
 struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds,
 				       bool asked_for) PRB_MUST_CHECK;
+
+/**
+ * Appends where the code that was told to stop is: ", and is asleep in <module> at …"; nothing
+ * if it cannot be told which thread runs it.
+ */
+void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *ret);
 
 /** The error for a thread of a paused process that made no step to a line in @p seconds; @p why:
  * as the agent says, or "". */

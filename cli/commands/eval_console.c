@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "cli/common/exit.h"
 #include "cli/common/interrupt.h"
+#include "control/who_blocks.h"
 
 static struct prb_error *put(void *context, enum prb_wire_type what, const void *data,
 			     size_t length)
@@ -38,10 +41,26 @@ static int interruptions(void *context)
 	return (int)count;
 }
 
+/** The first Ctrl-C has not ended the code yet: what it waits for, and what else can be done. */
+static void goes_on(void *context, struct prb_target *t, bool on_main)
+{
+	const struct prb_eval_console *console = context;
+	prb_auto_str struct prb_str text = {}, line = {};
+
+	prb_agent_blame_code(t, on_main, &text);
+	prb_str_printf(&line, "the code is told to stop, and goes on%s; Ctrl-C %s leaves it",
+		       prb_str_text(&text),
+		       console->patience == 1	? "again"
+		       : console->patience == 2 ? "twice more"
+						: "three times more");
+	prb_warn(prb_str_text(&line));
+}
+
 void prb_eval_console_use(struct prb_eval_console *console, bool keep, struct prb_eval *eval)
 {
 	eval->put = keep ? NULL : put;
 	eval->interruptions = interruptions;
+	eval->goes_on = goes_on;
 	eval->context = console;
 }
 

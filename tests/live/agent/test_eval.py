@@ -251,6 +251,22 @@ def test_gil_held_by_a_call(interpreter, target, probing):
     wait_until(lambda: agent.ours(process.pid) == ["probing-agent"])
 
 
+def test_first_ctrl_c_says_what_the_code_waits_for(target):
+    process = target("evaluated.py", "idle")
+    with subprocess.Popen([support.BINARY, str(process.pid), "eval",
+                           "import time\nprint('begun')\ntime.sleep(1000)"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+        assert client.stdout.readline() == "begun\n"
+        client.send_signal(signal.SIGINT)
+        said = client.stderr.readline()
+        assert "is told to stop, and goes on: thread " in said, said
+        assert "asleep in <module> at <probing-" in said and ">:3, in clock_nanosleep: sleep" in said
+        assert said.endswith("; Ctrl-C again leaves it\n"), said
+        client.send_signal(signal.SIGINT)
+        _, err = client.communicate(timeout=30)
+    assert client.returncode == FAILED and "interrupted" in err
+
+
 def test_time_out_and_interrupts(interpreter, target, probing):
     process = target("evaluated.py", "idle", interpreter=interpreter)
     start = time.monotonic()
