@@ -184,10 +184,11 @@ const struct prb_command prb_command_doctor = {
 		"do. No process of anybody else is stopped, and nothing is changed. The exit "
 		"status "
 		"is 0 if processes of our own, or the TARGET, can be read.",
-	.options = (const struct prb_option[]){{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
-						PRB_COMPLETE_NOTHING,
-						offsetof(struct doctor_settings, json), .for_clients = true},
-					       {}},
+	.options =
+		(const struct prb_option[]){
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct doctor_settings, json), .for_clients = true},
+			{}},
 	.settings_size = sizeof(struct doctor_settings),
 	.target_use = PRB_TARGET_ANY,
 	.argument = "[TARGET]",
