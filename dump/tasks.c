@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -89,6 +90,20 @@ void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task)
 		task->state = parse_stat(stat, task->name, sizeof(task->name));
 	else
 		task->state = errno == ESRCH ? 'X' : 0;
+}
+
+bool prb_task_times(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+		    struct prb_task_times *ret)
+{
+	const char *at = task->counters;
+	char *end;
+
+	if (tasks->by_status || !*at)
+		return false;
+	ret->ran = strtoll(at, &end, 10);
+	ret->waited = strtoll(end, &end, 10);
+	ret->turns = strtoll(end, &end, 10);
+	return *end == '\n';
 }
 
 static bool still_asleep(const struct prb_task_watch *task)
@@ -206,46 +221,94 @@ static struct prb_error *read_recorded(struct prb_target *t, struct prb_task_wat
 	return NULL;
 }
 
+static struct prb_error *add_task(struct prb_tasks *tasks, struct prb_target *t, pid_t tid)
+{
+	struct prb_task_watch *task;
+
+	if (tasks->list.count >= MAX_TASKS)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "more than %d threads", MAX_TASKS);
+	task = prb_vec_push(&tasks->list);
+	if (!task)
+		return prb_error_nomem();
+	task->tid = task->inner_tid = tid;
+	open_task(tasks, t, task);
+	if (t->kind != PRB_TARGET_PROCESS || t->recorder)
+		PRB_TRY(read_recorded(t, task));
+	if (tasks->other_tids)
+		task->inner_tid = prb_task_inner_tid(t, tid);
+	return NULL;
+}
+
+/* The next tid in a list of them; 0 at its end. */
+static pid_t next_tid(char **at)
+{
+	while (*at && **at) {
+		long tid = strtol(*at, at, 10);
+
+		*at = strchrnul(*at, '\n');
+		*at += **at == '\n';
+		if (tid > 0 && tid <= INT32_MAX)
+			return (pid_t)tid;
+	}
+	return 0;
+}
+
 struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret)
 {
 	prb_auto_str struct prb_str names = {};
-	bool same_namespace;
+	pid_t tid;
 
 	*ret = (struct prb_tasks){.by_status = !has_schedstat()};
 	PRB_TRY(prb_target_list(t, &names, "task"));
-	same_namespace = has_our_tids(t);
-	for (char *line = names.data, *next; line && *line; line = next) {
-		long tid = strtol(line, &next, 10);
-
-		next = strchrnul(next, '\n');
-		next += *next == '\n';
-		if (tid <= 0 || tid > INT32_MAX)
-			continue;
-		if (ret->list.count >= MAX_TASKS)
-			return prb_error_create(PRB_ERROR_BAD_DATA, "more than %d threads",
-						MAX_TASKS);
-
-		struct prb_task_watch *task = prb_vec_push(&ret->list);
-		if (!task)
-			return prb_error_nomem();
-		task->tid = task->inner_tid = (pid_t)tid;
-		open_task(ret, t, task);
-		if (t->kind != PRB_TARGET_PROCESS || t->recorder)
-			PRB_TRY(read_recorded(t, task));
-		if (!same_namespace)
-			task->inner_tid = prb_task_inner_tid(t, task->tid);
-	}
+	ret->other_tids = !has_our_tids(t);
+	for (char *at = names.data; (tid = next_tid(&at));)
+		PRB_TRY(add_task(ret, t, tid));
 	return NULL;
+}
+
+static void close_task(struct prb_task_watch *task)
+{
+	prb_close_guard(&task->counters_fd);
+	prb_close_guard(&task->stat_fd);
+	task->counters_fd = task->stat_fd = -1;
+}
+
+struct prb_error *prb_tasks_update(struct prb_tasks *tasks, struct prb_target *t)
+{
+	struct prb_tasks before = *tasks;
+	prb_auto_str struct prb_str names = {};
+	struct prb_task_watch *old = before.list.items;
+	const struct prb_task_watch *end = old + before.list.count;
+	struct prb_error *err = NULL;
+	pid_t tid;
+
+	PRB_TRY(prb_target_list(t, &names, "task"));
+	memset(&tasks->list, 0, sizeof(tasks->list));
+	for (char *at = names.data; !err && (tid = next_tid(&at));) {
+		for (; old < end && old->tid < tid; old++)
+			close_task(old);
+		if (old < end && old->tid == tid && old->state != 'X') {
+			struct prb_task_watch *task = prb_vec_push(&tasks->list);
+
+			err = task ? NULL : prb_error_nomem();
+			if (task)
+				*task = *old++;
+		} else {
+			err = add_task(tasks, t, tid);
+		}
+	}
+	for (; old < end; old++)
+		close_task(old);
+	prb_vec_free(&before.list);
+	return err;
 }
 
 void prb_tasks_deinit(struct prb_tasks *tasks)
 {
 	struct prb_task_watch *task;
 
-	prb_vec_each (task, &tasks->list) {
-		prb_close_guard(&task->counters_fd);
-		prb_close_guard(&task->stat_fd);
-	}
+	prb_vec_each (task, &tasks->list)
+		close_task(task);
 	prb_vec_free(&tasks->list);
 }
 

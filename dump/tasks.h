@@ -14,6 +14,7 @@
 #define PRB_DUMP_TASKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -36,12 +37,19 @@ struct prb_task_watch {
 
 struct prb_tasks {
 	PRB_VEC(struct prb_task_watch) list; /**< by tid */
-	bool by_status; /**< no `schedstat` here: context switches are compared */
+	bool by_status;	 /**< no `schedstat` here: context switches are compared */
+	bool other_tids; /**< the target is in a pid namespace of its own */
 };
 
 /** Lists the threads of @p t and notes their counters. */
 struct prb_error *prb_tasks_create(struct prb_target *t, struct prb_tasks *ret) PRB_MUST_CHECK;
 void prb_tasks_deinit(struct prb_tasks *tasks);
+
+/**
+ * Lists the threads of a live process anew. Those that are still there, and were when they were
+ * noted last, stay as they are; pointers to entries become invalid.
+ */
+struct prb_error *prb_tasks_update(struct prb_tasks *tasks, struct prb_target *t) PRB_MUST_CHECK;
 
 /** Notes state and counters of one thread now. */
 void prb_task_note(struct prb_tasks *tasks, struct prb_task_watch *task);
@@ -62,6 +70,17 @@ static inline bool prb_task_has_ended(const struct prb_task_watch *task)
  * get nor leave one without its counters' moving, its state need not be asked again.
  */
 bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, bool seen_off);
+
+/** What the scheduler counts of a thread, since it began. */
+struct prb_task_times {
+	int64_t ran;	/**< ns on a processor; of one that has it now, up to the last tick */
+	int64_t waited; /**< ns until it got one, while it could have run */
+	int64_t turns;	/**< how often it got one */
+};
+
+/** The times as they were noted last; false if they are not known. */
+bool prb_task_times(const struct prb_tasks *tasks, const struct prb_task_watch *task,
+		    struct prb_task_times *ret);
 
 /** The tid of a thread as it knows it itself: in its own pid namespace. */
 pid_t prb_task_inner_tid(struct prb_target *t, pid_t tid);
