@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Whether a code object is still the one that was read before, and what its lines are.
+ *
+ * An address of a code object means something only as long as the object lives: it is freed, and
+ * the next one lies at the same place. Who keeps what was read of code objects compares what they
+ * consist of each time: the addresses of their parts, and the hashes of the names, which tell when
+ * a name at the same place is another text.
+ *
+ * Threading: one thread at a time; nothing here keeps state. Errors are those of reading.
+ */
+#ifndef PRB_CPYTHON_CODE_IDENTITY_H
+#define PRB_CPYTHON_CODE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "python/python.h"
+
+/** What a code object consists of; equal for the same one. */
+struct prb_py_code_identity {
+	uint64_t type, name, file, qualname, lines; /**< addresses; 0 where the version has none */
+	uint64_t name_hash, file_hash;		    /**< as the objects keep them */
+	uint64_t lines_size;
+	uint32_t first_line, flags;
+};
+
+struct prb_error *prb_python_code_identity(struct prb_python *py, struct prb_mem *mem,
+					   uint64_t code,
+					   struct prb_py_code_identity *ret) PRB_MUST_CHECK;
+
+bool prb_py_code_identity_equal(const struct prb_py_code_identity *a,
+				const struct prb_py_code_identity *b);
+
+/** Copies the line table, for prb_lines_decode(); the caller frees. */
+struct prb_error *prb_python_line_table(struct prb_python *py, struct prb_mem *mem,
+					const struct prb_py_code_identity *code,
+					uint8_t **ret) PRB_MUST_CHECK;
+
+#endif
