@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Adding samples of a thread to the runs of a recording, with what its counters say.
+ *
+ * Threading: one thread at a time. Internal to profile/.
+ */
+#ifndef PRB_PROFILE_ACCOUNT_H
+#define PRB_PROFILE_ACCOUNT_H
+
+#include "profile/recording.h"
+#include "profile/stack.h"
+#include "profile/subjects.h"
+
+/** A sample at @p now, with all that the counters have counted since the last one. */
+struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb_subject *subject,
+				     const struct prb_stack_sample *sample,
+				     int64_t now) PRB_MUST_CHECK;
+
+/** A sample that found that the thread has not run since the last one. */
+void prb_account_same(struct prb_recording *recording, struct prb_subject *subject, int64_t now);
+
+/**
+ * No more samples will come: what the thread used of a processor since it was seen on one belongs
+ * to where that was; or, if it never was, to where it was seen.
+ */
+void prb_account_rest(struct prb_recording *recording, struct prb_subject *subject);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/codes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "python/runtime/code_identity.h"
+#include "python/frames/lines.h"
+
+enum {
+	MOST_KNOWN = 65536, /* a program that makes code all the time */
+	NOTHING = UINT32_MAX,
+};
+
+struct known {
+	uint64_t address;
+	struct prb_py_code_identity identity;
+	struct prb_py_code code;
+	uint8_t *lines;
+	enum prb_line_format format;
+	uint64_t compared; /* the round in which it was last found to be the same */
+	uint32_t function;
+};
+
+struct noted {
+	uint32_t known; /* index, NOTHING: a code that could not be read */
+	int32_t position;
+};
+
+struct prb_codes {
+	struct prb_tree *tree;
+	PRB_VEC(struct known) list;
+	size_t kept;		       /* so many of them */
+	struct prb_number_map numbers; /* by address; may be out of date */
+	struct prb_number_map frames;  /* by index and position */
+	PRB_VEC(struct noted) noted;   /* innermost first */
+	uint64_t round;
+};
+
+struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret)
+{
+	struct prb_codes *codes = calloc(1, sizeof(*codes));
+
+	if (!codes)
+		return prb_error_nomem();
+	codes->tree = tree;
+	*ret = codes;
+	return NULL;
+}
+
+static void cut(struct prb_codes *codes, size_t count)
+{
+	while (codes->list.count > count) {
+		struct known *last = &codes->list.items[--codes->list.count];
+
+		prb_py_code_deinit(&last->code);
+		free(last->lines);
+	}
+}
+
+void prb_codes_destroy(struct prb_codes *codes)
+{
+	if (!codes)
+		return;
+	cut(codes, 0);
+	prb_vec_free(&codes->list);
+	prb_vec_free(&codes->noted);
+	prb_number_map_deinit(&codes->numbers);
+	prb_number_map_deinit(&codes->frames);
+	free(codes);
+}
+
+void prb_codes_begin(struct prb_codes *codes)
+{
+	codes->round++;
+	codes->noted.count = 0;
+	cut(codes, codes->kept);
+	if (codes->kept < MOST_KNOWN)
+		return;
+	cut(codes, 0);
+	codes->kept = 0;
+	prb_number_map_deinit(&codes->numbers);
+	prb_number_map_deinit(&codes->frames);
+}
+
+/* Before 3.11 only a frame can tell the qualified name; that there is none is no error. */
+static struct prb_error *add_qualname(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame, struct prb_py_code *code)
+{
+	struct prb_error *err;
+
+	if (code->qualname)
+		return NULL;
+	err = prb_python_qualname(py, mem, frame, code, &code->qualname);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *learn(struct prb_codes *codes, struct prb_python *py, struct prb_mem *mem,
+			       const struct prb_py_frame *frame,
+			       const struct prb_py_code_identity *identity, uint32_t *ret)
+{
+	struct known *known = prb_vec_push(&codes->list);
+
+	if (!known)
+		return prb_error_nomem();
+	known->address = frame->code;
+	known->identity = *identity;
+	known->compared = codes->round;
+	known->format = py->layout.behaviour->lines;
+	PRB_TRY(prb_python_code(py, mem, frame->code, &known->code));
+	PRB_TRY(add_qualname(py, mem, frame, &known->code));
+	PRB_TRY(prb_python_line_table(py, mem, identity, &known->lines));
+	*ret = (uint32_t)codes->list.count - 1;
+	return prb_number_map_put(&codes->numbers, frame->code, *ret) ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *find(struct prb_codes *codes, struct prb_python *py, struct prb_mem *mem,
+			      const struct prb_py_frame *frame, uint32_t *ret)
+{
+	struct prb_py_code_identity identity;
+	struct known *known = NULL;
+	size_t number = 0;
+
+	if (prb_number_map_get(&codes->numbers, frame->code, &number) &&
+	    number < codes->list.count && codes->list.items[number].address == frame->code)
+		known = &codes->list.items[number];
+	*ret = (uint32_t)number;
+	if (known && known->compared == codes->round)
+		return NULL;
+	PRB_TRY(prb_python_code_identity(py, mem, frame->code, &identity));
+	if (!known || !prb_py_code_identity_equal(&identity, &known->identity))
+		return learn(codes, py, mem, frame, &identity, ret);
+	known->compared = codes->round;
+	return NULL;
+}
+
+static struct prb_error *note_frame(struct prb_codes *codes, struct prb_python *py,
+				    struct prb_mem *mem, const struct prb_py_frame *frame)
+{
+	struct noted *noted = prb_vec_push(&codes->noted);
+	size_t count = codes->list.count;
+	int64_t position;
+	struct prb_error *err;
+
+	if (!noted)
+		return prb_error_nomem();
+	noted->known = NOTHING;
+	err = find(codes, py, mem, frame, &noted->known);
+	if (!err)
+		err = prb_python_position(py, mem, frame, &position);
+	if (!err) {
+		noted->position = (int32_t)position;
+		return NULL;
+	}
+	if (err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	cut(codes, count);
+	noted->known = NOTHING;
+	return NULL;
+}
+
+struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
+				 struct prb_mem *mem, const struct prb_py_frames *frames)
+{
+	const struct prb_py_frame *frame;
+
+	prb_vec_each (frame, &frames->list)
+		if (!frame->hidden)
+			PRB_TRY(note_frame(codes, py, mem, frame));
+	return NULL;
+}
+
+static struct prb_error *keep_functions(struct prb_codes *codes)
+{
+	for (; codes->kept < codes->list.count; codes->kept++) {
+		struct known *known = &codes->list.items[codes->kept];
+		const struct prb_tree_function function = {
+			.kind = PRB_FUNCTION_PYTHON,
+			.name = known->code.qualname ? known->code.qualname : known->code.name,
+			.file = known->code.file,
+			.first_line = known->code.first_line,
+		};
+
+		PRB_TRY(prb_tree_function(codes->tree, &function, &known->function));
+		prb_py_code_deinit(&known->code);
+	}
+	return NULL;
+}
+
+static struct prb_error *frame_of(struct prb_codes *codes, const struct noted *noted, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)noted->known << 32 | (uint32_t)noted->position;
+	const struct known *known = &codes->list.items[noted->known];
+	struct prb_py_location location;
+	size_t number;
+
+	if (prb_number_map_get(&codes->frames, key, &number)) {
+		*ret = (uint32_t)number;
+		return NULL;
+	}
+	prb_lines_decode(known->format, known->lines, known->identity.lines_size,
+			 (int32_t)known->identity.first_line, noted->position, &location);
+	PRB_TRY(prb_tree_frame(codes->tree, known->function, location.line < 0 ? 0 : location.line,
+			       ret));
+	return prb_number_map_put(&codes->frames, key, *ret) ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *unknown_frame(struct prb_codes *codes, uint32_t *ret)
+{
+	uint32_t stack;
+
+	PRB_TRY(prb_tree_note(codes->tree, "<unknown code>", &stack));
+	*ret = codes->tree->stacks.items[stack].frame;
+	return NULL;
+}
+
+struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack)
+{
+	uint32_t stack = 0;
+
+	PRB_TRY(keep_functions(codes));
+	for (size_t i = codes->noted.count; i-- > 0;) {
+		const struct noted *noted = &codes->noted.items[i];
+		uint32_t frame;
+
+		PRB_TRY(noted->known == NOTHING ? unknown_frame(codes, &frame)
+						: frame_of(codes, noted, &frame));
+		PRB_TRY(prb_tree_call(codes->tree, stack, frame, &stack));
+	}
+	*ret_stack = stack;
+	return NULL;
+}

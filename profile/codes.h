@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The code objects that were met: each is read once, and then known for as long as it lives.
+ *
+ * A frame names its code object by address. An address is believed only while the object there
+ * consists of what it did (see python/runtime/code_identity.h), which is compared at each sample, at
+ * its own instant. What is learnt from memory that might be moving is kept only when it is proven
+ * that it did not.
+ *
+ * Threading: one thread at a time. Borrows the tree.
+ */
+#ifndef PRB_PROFILE_CODES_H
+#define PRB_PROFILE_CODES_H
+
+#include "base/error.h"
+#include "python/python.h"
+#include "profile/tree.h"
+
+struct prb_codes;
+
+struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret) PRB_MUST_CHECK;
+void prb_codes_destroy(struct prb_codes *codes);
+
+/** Forgets the frames that were noted, and what was learnt with them and not kept. */
+void prb_codes_begin(struct prb_codes *codes);
+
+/**
+ * Notes the frames of one thread, read through @p mem, whose memory stands still, or is proven
+ * later to have. A code that cannot be read is noted as such. Errors are about memory of ours.
+ */
+struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
+				 struct prb_mem *mem,
+				 const struct prb_py_frames *frames) PRB_MUST_CHECK;
+
+/** The stack of what was noted since prb_codes_begin(), all of which is kept: it was proven. */
+struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/format.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* clang-format off */
+const struct prb_profile_format *const prb_profile_formats[] = {
+	&prb_format_collapsed,
+	&prb_format_speedscope,
+	NULL,
+};
+/* clang-format on */
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length > tail && !strcmp(text + length - tail, end);
+}
+
+struct prb_error *prb_profile_format_find(const char *path, const struct prb_profile_format **ret)
+{
+	prb_auto_str struct prb_str names = {};
+
+	for (size_t i = 0; prb_profile_formats[i]; i++)
+		for (const char *const *e = prb_profile_formats[i]->extensions; *e; e++) {
+			if (ends_with(path, *e)) {
+				*ret = prb_profile_formats[i];
+				return NULL;
+			}
+			prb_str_printf(&names, "%s%s", names.length ? ", " : "", *e);
+		}
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "'%.200s' does not say which format is wanted",
+					       path),
+			      "the name ends with one of %s", prb_str_text(&names));
+}
+
+struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all)
+{
+	enum { MUCH = 1 << 16 };
+	size_t at = 0;
+
+	if (sink->text.failed)
+		return prb_error_nomem();
+	if (!all && sink->text.length < MUCH)
+		return NULL;
+	while (at < sink->text.length) {
+		ssize_t n = write(sink->fd, sink->text.data + at, sink->text.length - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return prb_error_os(errno, "cannot write %s", sink->path);
+		at += (size_t)n;
+	}
+	prb_str_truncate(&sink->text, 0);
+	return NULL;
+}
+
+void prb_profile_label(struct prb_str *s, const struct prb_tree *tree, uint32_t frame, bool lines)
+{
+	const struct prb_tree_frame *f = &tree->frames.items[frame];
+	const struct prb_tree_function *function = &tree->functions.items[f->function];
+	int32_t line = lines ? f->line : function->first_line;
+
+	prb_str_puts(s, function->name);
+	if (!function->file)
+		return;
+	prb_str_printf(s, " (%s", function->file);
+	if (line > 0)
+		prb_str_printf(s, ":%d", line);
+	prb_str_putc(s, ')');
+}
+
+const char *prb_profile_thread_name(const struct prb_profile_thread *thread)
+{
+	return thread->name ? thread->name : thread->os_name ? thread->os_name : "";
+}

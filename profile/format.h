@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The formats that recordings are written in, for viewers: one const struct and file each.
+ *
+ * Names come from the target and may hold anything; each format escapes what it takes for its own.
+ *
+ * Threading: one thread at a time. Errors: those of the file that is written, and memory.
+ */
+#ifndef PRB_PROFILE_FORMAT_H
+#define PRB_PROFILE_FORMAT_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "profile/recording.h"
+#include "profile/report.h"
+
+/** Text that goes to a file piece by piece. */
+struct prb_sink {
+	struct prb_str text; /**< what is not written yet */
+	int fd;		     /**< borrowed */
+	const char *path;    /**< for messages */
+};
+
+/** Writes what there is if it is much; @p all: in any case. */
+struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all) PRB_MUST_CHECK;
+
+struct prb_profile_format {
+	const char *extensions[4]; /**< ".collapsed"; ends with NULL */
+	const char *does;	   /**< "stacks and weights, one a line" */
+	struct prb_error *(*write)(const struct prb_recording *recording,
+				   const struct prb_profile_choice *choice, struct prb_sink *sink);
+};
+
+/** All of them; ends with NULL. */
+extern const struct prb_profile_format *const prb_profile_formats[];
+
+/** The format that a path's ending stands for. PRB_ERROR_USAGE with the endings there are. */
+struct prb_error *prb_profile_format_find(const char *path,
+					  const struct prb_profile_format **ret) PRB_MUST_CHECK;
+
+/** Appends "Net.forward (net.py:12)" as it is: the line is that of the definition, or the one that
+ * ran. */
+void prb_profile_label(struct prb_str *s, const struct prb_tree *tree, uint32_t frame, bool lines);
+
+/** The name to show for a thread; never NULL. */
+const char *prb_profile_thread_name(const struct prb_profile_thread *thread);
+
+extern const struct prb_profile_format prb_format_collapsed;
+extern const struct prb_profile_format prb_format_speedscope;
+
+#endif

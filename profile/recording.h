@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A recording: what the threads of a process did over some time, in runs.
+ *
+ * A run is one or more samples in a row of one thread that found the same stack in the same state.
+ * Each sample has weights, which are no guesses but differences of counters: the time since the
+ * thread's last sample, and how long the thread had a processor and waited for one since then, as
+ * the kernel counts. What a thread used of a processor while nobody looked, before it was found
+ * asleep or waiting for a processor, is kept for its next sample on a processor: random moments on
+ * the clock are random moments of the time on a processor too, so each function gets its share. The
+ * sums over a thread are exact, whatever the rate.
+ *
+ * Threading: one thread at a time. A recording owns all it has. Times are nanoseconds; `begin` of
+ * runs counts from the start of the recording.
+ */
+#ifndef PRB_PROFILE_RECORDING_H
+#define PRB_PROFILE_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "profile/tree.h"
+
+/** What a thread was doing with processors at the moment of a sample. */
+enum prb_run_state {
+	PRB_RUN_ON_CPU,	   /**< it had one */
+	PRB_RUN_QUEUED,	   /**< it waited for one */
+	PRB_RUN_ASLEEP,	   /**< it waited for something else */
+	PRB_RUN_IN_KERNEL, /**< the same, and nothing can wake it: mostly a disk */
+	PRB_RUN_HELD,	   /**< stopped by job control or a debugger */
+	PRB_RUN_STATES,
+};
+
+/** "on a processor", "waits for a processor", … */
+const char *prb_run_state_name(enum prb_run_state state);
+
+struct prb_run {
+	uint32_t thread, stack;
+	enum prb_run_state state;
+	uint32_t samples; /**< all of them */
+	uint32_t reads;	  /**< those that did not merely find that nothing had changed */
+	int64_t begin;
+	int64_t wall, cpu, queue;
+	double cpu_squares; /**< sum of the squares of the CPU weights: how many samples they equal
+			     */
+};
+
+struct prb_profile_thread {
+	pid_t tid;
+	char *name;    /**< Python's; NULL if it has none */
+	char *os_name; /**< the kernel's */
+	int64_t cpu;   /**< what its runs sum up to */
+	bool ended;
+};
+
+/** Why a recording ended. */
+enum prb_profile_end {
+	PRB_PROFILE_DONE,	 /**< its time is over */
+	PRB_PROFILE_INTERRUPTED, /**< the user ended it */
+	PRB_PROFILE_TARGET_ENDED,
+	PRB_PROFILE_TARGET_EXEC, /**< the process runs another program */
+};
+
+/** "the process ended"; NULL for an end that is not worth a word. */
+const char *prb_profile_end_text(enum prb_profile_end end);
+
+/** What the recording cost, and how good it is. */
+struct prb_profile_cost {
+	uint64_t stops;
+	double pause_p50, pause_p99, pause_max, pause_total; /**< µs */
+	int64_t own_cpu;
+	uint64_t times;	     /**< at which samples were taken */
+	uint64_t late;	     /**< of them, those more than half a mean gap late */
+	uint64_t missed;     /**< times that passed unused */
+	uint64_t unreadable; /**< samples whose stack could not be read */
+	uint64_t again;	     /**< stops because the one before came between two frames */
+};
+
+struct prb_recording {
+	pid_t pid;
+	char *command;	/**< its command line, as a shell would take it; NULL if unknown */
+	char *python;	/**< version */
+	double started; /**< seconds since the epoch */
+	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
+	int64_t duration;
+	double rate; /**< that was asked for */
+	enum prb_profile_end end;
+	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */
+	struct prb_tree *tree;
+	PRB_VEC(struct prb_profile_thread) threads;
+	PRB_VEC(struct prb_run) runs;
+	struct prb_profile_cost cost;
+};
+
+struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
+void prb_recording_destroy(struct prb_recording *recording);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What a recording says of each function: its own time, and the time of all it called.
+ *
+ * Threading: one thread at a time. A report owns its rows and borrows nothing.
+ */
+#ifndef PRB_PROFILE_REPORT_H
+#define PRB_PROFILE_REPORT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "profile/recording.h"
+
+/** What samples weigh. */
+enum prb_weight {
+	PRB_WEIGHT_CPU,	 /**< time on a processor */
+	PRB_WEIGHT_WALL, /**< time that passed, of each thread */
+};
+
+/** Which part of a recording is looked at, and how. */
+struct prb_profile_choice {
+	enum prb_weight weight;
+	bool lines;	     /**< each line of a function by itself */
+	const bool *threads; /**< which threads, by number; NULL: all */
+};
+
+/** What a run weighs; 0 if it is not chosen. */
+int64_t prb_run_weight(const struct prb_run *run, const struct prb_profile_choice *choice);
+
+/** A part of a whole, and between which bounds it is with a probability of 95 %. */
+struct prb_share {
+	double share, low, high; /**< 0 to 1 */
+};
+
+/** Of @p samples equal ones (Wilson's interval). */
+struct prb_share prb_share_of(double part, double whole, double samples);
+
+struct prb_report_row {
+	uint32_t function; /**< in the tree of the recording */
+	int32_t line;	   /**< of the function, if lines were asked for; else 0 */
+	int64_t self, total;
+	uint64_t samples; /**< in which it was the innermost */
+};
+
+struct prb_report {
+	PRB_VEC(struct prb_report_row) rows; /**< by `self`, then `total`, the largest first */
+	int64_t weight;			     /**< of all */
+	double samples; /**< so many independent ones, all of the same weight, tell as much */
+	uint64_t taken; /**< samples that weigh anything */
+};
+
+struct prb_error *prb_report_make(const struct prb_recording *recording,
+				  const struct prb_profile_choice *choice,
+				  struct prb_report *ret) PRB_MUST_CHECK;
+void prb_report_deinit(struct prb_report *report);
+
+/** Share of a weight of the report, with its bounds. */
+struct prb_share prb_report_share(const struct prb_report *report, int64_t weight);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "profile/account.h"
+#include "profile/schedule.h"
+#include "profile/stack.h"
+
+enum {
+	REFRESH_NS = 1000000000, /* threads and states are listed at least so often */
+	REFRESH_SHARE = 10,	 /* and at most so that it takes one part of so many */
+};
+
+struct sampler {
+	struct prb_target *target;
+	const struct prb_profile_options *options;
+	struct prb_recording *recording;
+	struct prb_subjects subjects;
+	struct prb_codes *codes;
+	struct prb_stack_reader reader;
+	struct prb_schedule schedule;
+	int64_t end;
+	int64_t refresh_from, refresh_until; /* when the next listing may be, and must be */
+	bool ended_any, stateless_ran;	     /* in this round */
+	clockid_t process_clock;
+	int64_t process_begin, process_now;
+};
+
+static int64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool cancelled(const struct sampler *s)
+{
+	return s->options->cancelled && s->options->cancelled(s->options->context);
+}
+
+static struct prb_error *sample_one(struct sampler *s, size_t index)
+{
+	struct prb_subject *subject = &s->subjects.list.items[index];
+	struct prb_task_watch *task = &s->subjects.tasks.list.items[index];
+	struct prb_stack_sample sample;
+
+	if (subject->ended)
+		return NULL;
+	if (subject->asleep && prb_task_slept(&s->subjects.tasks, task, true)) {
+		prb_account_same(s->recording, subject, prb_profile_clock());
+		return NULL;
+	}
+	prb_task_note(&s->subjects.tasks, task);
+	if (!prb_task_has_ended(task))
+		PRB_TRY(prb_stack_read(&s->reader, index, &sample));
+	if (prb_task_has_ended(task) || sample.gone) {
+		subject->ended = s->ended_any = true;
+		return NULL;
+	}
+	s->stateless_ran |= !subject->states.count && sample.times.turns != subject->times.turns;
+	return prb_account_sample(s->recording, subject, &sample, prb_profile_clock());
+}
+
+static struct prb_error *sample_all(struct sampler *s)
+{
+	s->ended_any = s->stateless_ran = s->reader.stale = false;
+	for (size_t i = 0; i < s->subjects.list.count; i++)
+		PRB_TRY(sample_one(s, i));
+	s->recording->cost.times++;
+	return NULL;
+}
+
+/* Before a round: what is new must be known, or it would be told wrongly. */
+static struct prb_error *refresh(struct sampler *s, int64_t now)
+{
+	bool wanted = s->ended_any || s->stateless_ran || s->reader.stale ||
+		      now >= s->refresh_until || prb_subjects_changed(&s->subjects);
+	int64_t cost;
+
+	if (!wanted || now < s->refresh_from)
+		return NULL;
+	PRB_TRY(prb_subjects_refresh(&s->subjects, now));
+	cost = prb_profile_clock() - now;
+	s->refresh_from = now + cost * REFRESH_SHARE;
+	s->refresh_until = now + REFRESH_NS;
+	return NULL;
+}
+
+static bool all_ended(const struct sampler *s)
+{
+	const struct prb_subject *subject;
+
+	prb_vec_each (subject, &s->subjects.list)
+		if (!subject->ended)
+			return false;
+	return true;
+}
+
+/* Waits for the next time; false if the recording is to end first. */
+static bool wait_for_time(struct sampler *s)
+{
+	struct prb_profile_cost *cost = &s->recording->cost;
+	int64_t next = prb_schedule_next(&s->schedule, prb_profile_clock(), &cost->missed);
+	int64_t now;
+
+	next = PRB_MIN(next, s->end);
+	for (now = prb_profile_clock(); now < next && !cancelled(s); now = prb_profile_clock())
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+				&(struct timespec){.tv_sec = next / 1000000000,
+						   .tv_nsec = next % 1000000000},
+				NULL);
+	if (cancelled(s)) {
+		s->recording->end = PRB_PROFILE_INTERRUPTED;
+		return false;
+	}
+	cost->late += (double)(now - next) > s->schedule.mean / 2;
+	s->reader.woke = now;
+	return true;
+}
+
+static struct prb_error *ended(struct sampler *s, enum prb_profile_end end)
+{
+	s->recording->end = end;
+	return NULL;
+}
+
+/* One round; *ret_more is false if it was the last one. */
+static struct prb_error *run_round(struct sampler *s, bool *ret_more)
+{
+	struct prb_error *err;
+	size_t runs = s->recording->runs.count;
+	int64_t process;
+
+	*ret_more = false;
+	err = refresh(s, s->reader.woke);
+	if (!err)
+		err = sample_all(s);
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return ended(s, PRB_PROFILE_TARGET_ENDED);
+	PRB_TRY(err);
+	process = read_clock(s->process_clock);
+	s->process_now = PRB_MAX(process, s->process_now);
+	/* What was read meanwhile of another program is worth nothing. */
+	err = prb_target_same_program(s->target, NULL);
+	if (err) {
+		prb_error_destroy(err);
+		s->recording->runs.count = runs;
+		return ended(s, PRB_PROFILE_TARGET_EXEC);
+	}
+	if (all_ended(s))
+		return ended(s, PRB_PROFILE_TARGET_ENDED);
+	*ret_more = s->reader.woke < s->end;
+	return NULL;
+}
+
+static struct prb_error *run_all(struct sampler *s)
+{
+	bool more = true;
+
+	while (more && wait_for_time(s))
+		PRB_TRY(run_round(s, &more));
+	return NULL;
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void count_pauses(struct sampler *s)
+{
+	struct prb_profile_cost *cost = &s->recording->cost;
+	size_t count = s->reader.pauses.count;
+	float *pauses = s->reader.pauses.items;
+
+	cost->stops = count;
+	cost->again = s->reader.again;
+	if (!count)
+		return;
+	qsort(pauses, count, sizeof(*pauses), compare_floats);
+	cost->pause_p50 = pauses[count / 2];
+	cost->pause_p99 = pauses[(count - 1) * 99 / 100];
+	cost->pause_max = pauses[count - 1];
+	for (size_t i = 0; i < count; i++)
+		cost->pause_total += pauses[i];
+}
+
+static struct prb_error *begin(struct sampler *s)
+{
+	uint64_t key[2] = {};
+	struct timespec now;
+
+	if (getrandom(key, sizeof(key), 0) < 0)
+		return prb_error_os(errno, "cannot draw random numbers");
+	PRB_TRY(prb_codes_create(s->recording->tree, &s->codes));
+	PRB_TRY(prb_subjects_begin(&s->subjects, s->target, s->recording));
+	s->reader = (struct prb_stack_reader){.subjects = &s->subjects, .codes = s->codes};
+	if (clock_getcpuclockid(s->target->pid, &s->process_clock))
+		return prb_error_os(ESRCH, "process %d is gone", s->target->pid);
+	clock_gettime(CLOCK_REALTIME, &now);
+	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	s->recording->begun = prb_profile_clock();
+	s->end = s->recording->begun + (int64_t)(s->options->seconds * 1e9);
+	s->process_begin = s->process_now = read_clock(s->process_clock);
+	for (size_t i = 0; i < s->subjects.list.count; i++)
+		s->subjects.list.items[i].seen = s->recording->begun;
+	prb_schedule_begin(&s->schedule, key, s->options->rate, s->recording->begun);
+	return NULL;
+}
+
+static void finish(struct sampler *s, int64_t own_before)
+{
+	struct prb_recording *recording = s->recording;
+	struct prb_subject *subject;
+
+	prb_vec_each (subject, &s->subjects.list)
+		prb_account_rest(recording, subject);
+	count_pauses(s);
+	recording->duration = prb_profile_clock() - recording->begun;
+	recording->cost.own_cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - own_before;
+	if (s->process_begin >= 0)
+		recording->process_cpu = s->process_now - s->process_begin;
+}
+
+/*
+ * Who waits for a processor while a thread is held makes that wait too. We need little of one, and
+ * so may come first, where the system lets us: on a busy machine that is what keeps pauses short.
+ */
+static struct prb_error *run_first(struct sampler *s)
+{
+	enum { FIRST = -20 };
+	struct prb_error *err;
+	int priority, slack = prctl(PR_GET_TIMERSLACK);
+
+	errno = 0;
+	priority = getpriority(PRIO_PROCESS, 0);
+	bool changed = !errno && !setpriority(PRIO_PROCESS, 0, FIRST);
+	/* Or the kernel would have us wake together with whatever it has to wake anyway. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	err = run_all(s);
+	if (slack > 0)
+		prctl(PR_SET_TIMERSLACK, slack);
+	if (changed)
+		setpriority(PRIO_PROCESS, 0, priority);
+	return err;
+}
+
+static struct prb_error *record(struct sampler *s)
+{
+	int64_t own_before;
+
+	PRB_TRY(begin(s));
+	own_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	PRB_TRY(run_first(s));
+	finish(s, own_before);
+	return NULL;
+}
+
+struct prb_error *prb_profile_record(struct prb_target *target,
+				     const struct prb_profile_options *options,
+				     struct prb_recording **ret)
+{
+	struct sampler s = {.target = target, .options = options, .subjects.folder = -1};
+	struct prb_error *err;
+
+	if (target->kind != PRB_TARGET_PROCESS)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "a %s does not run: there is nothing to "
+						       "sample",
+						       prb_target_kind_name(target->kind)),
+				      "'probing FILE dump' shows its stacks");
+	PRB_TRY(prb_recording_create(&s.recording));
+	s.recording->pid = target->pid;
+	s.recording->rate = options->rate;
+	err = record(&s);
+	prb_subjects_end(&s.subjects);
+	prb_codes_destroy(s.codes);
+	prb_vec_free(&s.reader.pauses);
+	if (err)
+		prb_recording_destroy(s.recording);
+	else
+		*ret = s.recording;
+	return err;
+}

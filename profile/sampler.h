@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Makes a recording of a live process, from outside.
+ *
+ * Only threads that run are stopped, each for tens of microseconds; those that sleep are read as
+ * they lie, and those that have not run since the last look are not even read. Nothing is loaded
+ * into the process, nothing stays in it, and when we die at any moment it runs on.
+ *
+ * Threading: all from the thread that calls. Errors are what prevents a recording from beginning,
+ * and memory; what goes wrong with single threads is in the recording.
+ */
+#ifndef PRB_PROFILE_SAMPLER_H
+#define PRB_PROFILE_SAMPLER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "target/target.h"
+#include "profile/recording.h"
+
+struct prb_profile_options {
+	double seconds; /**< how long */
+	double rate;	/**< samples a second of each thread, on average */
+	/** Asked between samples, and when a signal came: whether to end now. */
+	bool (*cancelled)(void *context);
+	void *context;
+};
+
+/**
+ * Records until its time is over, it is cancelled, or the process ends or runs another program.
+ * PRB_ERROR_UNSUPPORTED if @p target is not alive or no Python that we can read,
+ * PRB_ERROR_PERMISSION if its threads may not be stopped.
+ */
+struct prb_error *prb_profile_record(struct prb_target *target,
+				     const struct prb_profile_options *options,
+				     struct prb_recording **ret) PRB_MUST_CHECK;
+
+#endif

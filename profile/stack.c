@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/stack.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "target/task.h"
+#include "ptrace/stop.h"
+
+enum {
+	STOP_TIMEOUT_MS = 1000,
+	ATTEMPTS = 16,	      /* while it is caught between two frames each time */
+	ASLEEP_ATTEMPTS = 3,  /* without a stop, while it wakes up each time */
+	DOUBTS = 4,	      /* how often it is doubted that a thread has no frames */
+	VIEW_READS = 4096,    /* then a new view forgets which pages were ever needed */
+	EARLY_NS = 25 * 1000, /* how far from our waking up a thread begins to wait that we */
+	LATE_NS = 60 * 1000,  /* took the processor from, as its counters tell it later */
+};
+
+int64_t prb_profile_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* One reading of a thread. */
+struct reading {
+	struct prb_stack_reader *reader;
+	struct prb_subject *subject;
+	struct prb_task_watch *task;
+	struct prb_mem *mem;
+	size_t frames;
+	bool broken; /* what was read is no stack */
+};
+
+static struct prb_error *prepare(struct reading *r)
+{
+	struct prb_subject *subject = r->subject;
+
+	if (subject->view && subject->reads >= VIEW_READS) {
+		prb_view_destroy(prb_steal(&subject->view));
+		subject->reads = 0;
+	}
+	if (!subject->view)
+		PRB_TRY(prb_view_create(r->reader->subjects->target->mem, &subject->view));
+	subject->reads++;
+	r->mem = prb_view_mem(subject->view);
+	return NULL;
+}
+
+/* The state may have been freed and used again since it was listed, or the thread put it away. */
+static struct prb_error *check_owner(struct reading *r, const struct prb_subject_state *state,
+				     bool *ret)
+{
+	const struct prb_layout *l = &state->py->layout;
+	uint64_t pthread, kept = state->thread.address;
+
+	PRB_TRY(prb_mem_read_u64(r->mem, state->thread.address + (uint64_t)l->thread_id, &pthread));
+	if (state->kept_at)
+		PRB_TRY(prb_mem_read_u64(r->mem, state->kept_at, &kept));
+	*ret = pthread == state->thread.pthread && kept == state->thread.address;
+	return NULL;
+}
+
+static struct prb_error *walk_state(struct reading *r, const struct prb_subject_state *state)
+{
+	struct prb_py_frames frames = {};
+	bool owned;
+	struct prb_error *err = check_owner(r, state, &owned);
+
+	if (!err && !owned) {
+		r->reader->stale = true;
+		return NULL;
+	}
+	if (!err)
+		err = prb_python_frames(state->py, r->mem, state->thread.address, &frames);
+	r->frames += frames.list.count;
+	if (!err)
+		err = prb_codes_note(r->reader->codes, state->py, r->mem, &frames);
+	prb_py_frames_deinit(&frames);
+	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
+		return err;
+	prb_log("profile", 2, "thread %d: %s", r->subject->tid, err->message);
+	prb_error_destroy(err);
+	r->broken = true;
+	return NULL;
+}
+
+/* Reads the stack as if nothing moved; that it did not is for the caller to prove. */
+static struct prb_error *walk(struct reading *r)
+{
+	const struct prb_subject_state *state;
+
+	r->frames = 0;
+	r->broken = false;
+	prb_codes_begin(r->reader->codes);
+	PRB_TRY(prb_view_prefetch(r->subject->view));
+	prb_vec_each (state, &r->subject->states)
+		PRB_TRY(walk_state(r, state));
+	return NULL;
+}
+
+static struct prb_error *take_note(struct reading *r, const char *text,
+				   struct prb_stack_sample *ret)
+{
+	return prb_tree_note(r->reader->subjects->recording->tree, text, &ret->stack);
+}
+
+static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
+{
+	if (r->broken) {
+		ret->unreadable = true;
+		return take_note(r, "<unreadable>", ret);
+	}
+	PRB_TRY(prb_codes_keep(r->reader->codes, &ret->stack));
+	return ret->stack ? NULL : take_note(r, "<not in Python>", ret);
+}
+
+static enum prb_run_state state_of(char letter)
+{
+	switch (letter) {
+	case 'R':
+		return PRB_RUN_ON_CPU;
+	case 'D':
+		return PRB_RUN_IN_KERNEL;
+	case 'T':
+	case 't':
+		return PRB_RUN_HELD;
+	default:
+		return PRB_RUN_ASLEEP;
+	}
+}
+
+/* Without a stop. *ret_done is false if it did not sleep all the time. */
+static struct prb_error *read_asleep(struct reading *r, struct prb_stack_sample *ret,
+				     bool *ret_done)
+{
+	struct prb_subjects *s = r->reader->subjects;
+	struct prb_task call = {.tid = r->task->tid, .state = r->task->state, .syscall = -1};
+
+	*ret_done = false;
+	if (!prb_task_times(&s->tasks, r->task, &ret->times))
+		return NULL;
+	PRB_TRY(prb_task_read_call(s->target, &call));
+	prb_view_new_epoch(r->subject->view);
+	PRB_TRY(walk(r));
+	*ret_done = prb_task_slept(&s->tasks, r->task, call.sp != 0);
+	if (!*ret_done)
+		return NULL;
+	ret->state = state_of(r->task->state);
+	ret->asleep = call.sp != 0;
+	return take(r, ret);
+}
+
+/*
+ * Whether a thread that could run when it was asked to stop had its processor: it has had no other
+ * turn since; or it has lost it only to us, when we woke up.
+ */
+static bool had_processor(const struct prb_stack_reader *reader,
+			  const struct prb_task_times *before, const struct prb_task_times *after,
+			  int64_t stopped_at)
+{
+	int64_t queued = stopped_at - (after->waited - before->waited);
+
+	return after->turns == before->turns ||
+	       (queued >= reader->woke - EARLY_NS && queued <= reader->woke + LATE_NS);
+}
+
+/* What is done while it stands: copy, follow the frames, and look at its counters. */
+static struct prb_error *read_held(struct reading *r, struct prb_stack_sample *ret)
+{
+	struct prb_tasks *tasks = &r->reader->subjects->tasks;
+
+	PRB_TRY(walk(r));
+	prb_task_note(tasks, r->task);
+	if (!prb_task_times(tasks, r->task, &ret->times))
+		return prb_error_os(ESRCH, "thread %d is gone", r->task->tid);
+	return NULL;
+}
+
+/*
+ * One timer interrupt may have woken both us and a thread that slept for a time: then it was not
+ * us who kept it waiting.
+ */
+static struct prb_error *woke_with_us(struct reading *r, bool *ret)
+{
+	static const char *const timed[] = {"nanosleep", "clock_nanosleep", "futex",
+					    "select",	 "pselect6",	    "poll",
+					    "ppoll",	 "epoll_wait",	    "epoll_pwait"};
+	struct prb_target *target = r->reader->subjects->target;
+	struct prb_task call = {.tid = r->task->tid, .state = 't', .syscall = -1};
+	const char *name;
+
+	*ret = false;
+	PRB_TRY(prb_task_read_call(target, &call));
+	name = call.in_syscall ? prb_syscall_name(target->machine, call.syscall) : NULL;
+	for (size_t i = 0; name && i < PRB_ARRAY_SIZE(timed); i++)
+		*ret |= !strcmp(name, timed[i]);
+	return NULL;
+}
+
+static struct prb_error *note_pause(struct prb_stack_reader *reader, double pause)
+{
+	float *slot = prb_vec_push(&reader->pauses);
+
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (float)pause;
+	return NULL;
+}
+
+/* Stops the seized thread and reads it. */
+static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
+			      struct prb_stack_sample *ret)
+{
+	const struct prb_task_times before = ret->times;
+	int64_t stopped_at;
+	bool ran, woke = false;
+
+	prb_view_new_epoch(r->subject->view);
+	PRB_TRY(prb_stop_ask(stop));
+	PRB_TRY(prb_stop_wait(stop, STOP_TIMEOUT_MS));
+	stopped_at = prb_profile_clock();
+	PRB_TRY(read_held(r, ret));
+	ran = had_processor(r->reader, &before, &ret->times, stopped_at);
+	if (ran && ret->times.turns != before.turns)
+		PRB_TRY(woke_with_us(r, &woke));
+	ret->state = ran && !woke ? PRB_RUN_ON_CPU : PRB_RUN_QUEUED;
+	return NULL;
+}
+
+/*
+ * *ret_done is false if it sleeps by now, or was caught between two frames: then *ret_held is true.
+ * @asleep_too: it is stopped even if it sleeps.
+ */
+static struct prb_error *read_stopped(struct reading *r, bool asleep_too, bool doubt,
+				      struct prb_stack_sample *ret, bool *ret_held, bool *ret_done)
+{
+	struct prb_tasks *tasks = &r->reader->subjects->tasks;
+	struct prb_error *err = NULL;
+	struct prb_stop stop;
+	double pause;
+	char state;
+
+	*ret_done = *ret_held = false;
+	PRB_TRY(prb_stop_seize(r->task->tid, &stop));
+	prb_task_note(tasks, r->task);
+	state = r->task->state;
+	if ((state == 'R' || asleep_too) && prb_task_times(tasks, r->task, &ret->times))
+		err = hold(r, &stop, ret);
+	*ret_held = stop.stopped;
+	prb_stop_end(&stop, &pause);
+	if (!err && *ret_held)
+		err = note_pause(r->reader, pause);
+	if (err || !*ret_held)
+		return err;
+	if (state != 'R')
+		ret->state = state_of(state);
+	*ret_done = !r->broken && (r->frames || !doubt);
+	return *ret_done ? take(r, ret) : NULL;
+}
+
+/* It has to get a processor to come out of where it is: its counters tell that it had one. */
+static void let_run(struct reading *r)
+{
+	enum { LOOKS = 20, LOOK_NS = 50 * 1000 };
+	struct prb_task_watch now = *r->task;
+
+	r->reader->again++;
+	for (int i = 0; i < LOOKS && !strcmp(now.counters, r->task->counters); i++) {
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		prb_task_note(&r->reader->subjects->tasks, &now);
+	}
+}
+
+/* Each attempt looks at it anew. */
+static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample *ret)
+{
+	struct prb_tasks *tasks = &r->reader->subjects->tasks;
+	bool ran_first = r->task->state == 'R', done = false, held = false;
+	int asleep = 0;
+
+	for (int attempt = 1; attempt <= ATTEMPTS && !done; attempt++) {
+		if (attempt > 1)
+			prb_task_note(tasks, r->task);
+		if (prb_task_has_ended(r->task))
+			return prb_error_os(ESRCH, "thread %d is gone", r->task->tid);
+		if (r->task->state != 'R' && asleep++ < ASLEEP_ATTEMPTS) {
+			PRB_TRY(read_asleep(r, ret, &done));
+			continue;
+		}
+		PRB_TRY(read_stopped(r, asleep > ASLEEP_ATTEMPTS, attempt <= DOUBTS, ret, &held,
+				     &done));
+		if (held && !done)
+			let_run(r);
+	}
+	if (!done) {
+		r->broken = true;
+		PRB_TRY(take(r, ret));
+	}
+	/* One that began to run only when it was looked at did not run at the time of the sample.
+	 */
+	if (!ran_first && ret->state == PRB_RUN_ON_CPU)
+		ret->state = PRB_RUN_QUEUED;
+	return NULL;
+}
+
+/* Somebody else may trace it for now; that nothing at all may be stopped ends the recording. */
+static struct prb_error *refused(struct reading *r, struct prb_error *err,
+				 struct prb_stack_sample *ret)
+{
+	if (err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err->code == PRB_ERROR_PERMISSION && !r->reader->pauses.count)
+		return prb_error_hint(err, "a thread that runs is stopped for some 40 µs to be "
+					   "read: end the other tracer, or allow ptrace "
+					   "('probing PID dump --nonblocking' does without)");
+	prb_log("profile", 1, "%s", err->message);
+	ret->gone = err->code == PRB_ERROR_NO_PROCESS;
+	prb_error_destroy(err);
+	r->broken = true;
+	return take(r, ret);
+}
+
+struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
+				 struct prb_stack_sample *ret)
+{
+	struct reading r = {
+		.reader = reader,
+		.subject = &reader->subjects->list.items[index],
+		.task = &reader->subjects->tasks.list.items[index],
+	};
+	struct prb_error *err;
+
+	*ret = (struct prb_stack_sample){.state = state_of(r.task->state)};
+	prb_task_times(&reader->subjects->tasks, r.task, &ret->times);
+	if (!r.subject->states.count)
+		return take_note(&r, "<not in Python>", ret);
+	PRB_TRY(prepare(&r));
+	err = read_somehow(&r, ret);
+	return err ? refused(&r, err, ret) : NULL;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file One sample of one thread: its stack, its state, and its counters at that moment.
+ *
+ * A thread that sleeps is read without being stopped, and proven to have slept on. One that runs is
+ * stopped for the time of one copy.
+ *
+ * Threading: the same thread of ours for all of a recording (a rule of ptrace). Internal to
+ * profile/.
+ */
+#ifndef PRB_PROFILE_STACK_H
+#define PRB_PROFILE_STACK_H
+
+#include "profile/codes.h"
+#include "profile/subjects.h"
+
+struct prb_stack_reader {
+	struct prb_subjects *subjects;
+	struct prb_codes *codes;
+	int64_t woke;	       /**< when we got our processor for this round of samples */
+	PRB_VEC(float) pauses; /**< µs, of each stop */
+	uint64_t again;	       /**< stops because the one before came between two frames */
+	bool stale;	       /**< states are not as they were listed */
+};
+
+struct prb_stack_sample {
+	uint32_t stack;
+	enum prb_run_state state;
+	struct prb_task_times times;
+	bool unreadable;
+	bool gone;   /**< the thread has ended: this is no sample */
+	bool asleep; /**< it is certain that it had no processor when the times were noted */
+};
+
+/**
+ * Reads the thread number @p index, which was noted just now and has not ended. Errors end the
+ * recording: memory, a process that is gone, or that we may not stop threads at all.
+ */
+struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
+				 struct prb_stack_sample *ret) PRB_MUST_CHECK;
+
+/** CLOCK_MONOTONIC in nanoseconds. */
+int64_t prb_profile_clock(void);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The threads of a process that is sampled: which there are, and which Python states they
+ * run.
+ *
+ * Threads come and go, and so do their states. prb_subjects_refresh() finds out what is new; who
+ * samples calls it when there are signs of that (see prb_subjects_changed()).
+ *
+ * Threading: one thread at a time. Internal to profile/. Borrows the target and the recording.
+ */
+#ifndef PRB_PROFILE_SUBJECTS_H
+#define PRB_PROFILE_SUBJECTS_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "python/python.h"
+#include "target/mem/view.h"
+#include "target/target.h"
+#include "dump/tasks.h"
+#include "profile/recording.h"
+
+/** A state that a thread runs Python with; it may have one in each of several interpreters. */
+struct prb_subject_state {
+	struct prb_python *py;
+	struct prb_py_thread thread;
+	uint64_t kept_at; /**< where the thread keeps it; 0 if unknown */
+};
+
+/** A thread, and where its counters stood when it was sampled last. */
+struct prb_subject {
+	pid_t tid;
+	uint32_t number; /**< in the recording */
+	PRB_VEC(struct prb_subject_state) states;
+	struct prb_view *view; /**< of its stack; NULL until it is needed */
+	unsigned reads;	       /**< through that view */
+	bool asleep;	       /**< it was, for certain, when its counters were noted */
+	bool ended;
+	struct prb_task_times times;
+	int64_t seen;	  /**< when it was sampled last */
+	int64_t unplaced; /**< time on a processor that no sample has yet */
+	size_t run;	  /**< its last run in the recording, plus one; 0: none */
+	size_t cpu_run;	  /**< its last run on a processor, plus one; 0: none */
+};
+
+struct prb_subjects {
+	struct prb_target *target;
+	struct prb_recording *recording;
+	struct prb_modules *modules;
+	struct prb_pythons pythons;
+	struct prb_view *view; /**< of what all threads share */
+	struct prb_tasks tasks;
+	PRB_VEC(struct prb_subject) list; /**< of the same length and order as the tasks */
+	int folder;			  /**< /proc/PID/task */
+	bool begun;			  /**< threads that are new from now on began now */
+};
+
+/** Finds Python and all threads, and notes their counters. The result is to be ended always. */
+struct prb_error *prb_subjects_begin(struct prb_subjects *subjects, struct prb_target *target,
+				     struct prb_recording *recording) PRB_MUST_CHECK;
+void prb_subjects_end(struct prb_subjects *subjects);
+
+/** True if there are more or fewer threads than are known. Costs one system call. */
+bool prb_subjects_changed(const struct prb_subjects *subjects);
+
+/** Lists threads and their states anew. PRB_ERROR_NO_PROCESS if the process is gone. */
+struct prb_error *prb_subjects_refresh(struct prb_subjects *subjects, int64_t now) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/pool.h"
+
+enum { MOST = INT32_MAX };
+
+struct prb_error *prb_tree_create(struct prb_tree **ret)
+{
+	struct prb_tree *tree = calloc(1, sizeof(*tree));
+	struct prb_error *err;
+
+	if (!tree)
+		return prb_error_nomem();
+	err = prb_pool_create(&tree->pool);
+	if (!err && !prb_vec_push(&tree->stacks)) /* the empty one */
+		err = prb_error_nomem();
+	if (err)
+		prb_tree_destroy(tree);
+	else
+		*ret = tree;
+	return err;
+}
+
+void prb_tree_destroy(struct prb_tree *tree)
+{
+	if (!tree)
+		return;
+	prb_vec_free(&tree->functions);
+	prb_vec_free(&tree->frames);
+	prb_vec_free(&tree->stacks);
+	prb_number_map_deinit(&tree->function_numbers);
+	prb_number_map_deinit(&tree->frame_numbers);
+	prb_number_map_deinit(&tree->stack_numbers);
+	prb_pool_destroy(tree->pool);
+	free(tree);
+}
+
+static struct prb_error *too_many(const char *what)
+{
+	return prb_error_create(PRB_ERROR_FAILED, "a recording of more than %d %s", MOST, what);
+}
+
+static bool same_function(const struct prb_tree_function *a, const struct prb_tree_function *b)
+{
+	return a->kind == b->kind && a->name == b->name && a->file == b->file &&
+	       a->first_line == b->first_line;
+}
+
+/* The pool has each text once, so that addresses tell texts apart. */
+static uint64_t function_key(const struct prb_tree_function *f)
+{
+	uint64_t key = (uint64_t)(uintptr_t)f->name * 0x9e3779b97f4a7c15u;
+
+	key = (key ^ (uint64_t)(uintptr_t)f->file) * 0xff51afd7ed558ccdu;
+	return key ^ (uint64_t)(uint32_t)f->first_line << 3 ^ (uint64_t)f->kind;
+}
+
+struct prb_error *prb_tree_function(struct prb_tree *tree, const struct prb_tree_function *function,
+				    uint32_t *ret)
+{
+	struct prb_tree_function wanted = *function, *slot;
+	uint64_t key;
+	size_t number;
+
+	PRB_TRY(prb_pool_share(tree->pool, function->name, &wanted.name));
+	PRB_TRY(prb_pool_share(tree->pool, function->file, &wanted.file));
+	for (key = function_key(&wanted); prb_number_map_get(&tree->function_numbers, key, &number);
+	     key++) {
+		*ret = (uint32_t)number;
+		if (same_function(&tree->functions.items[number], &wanted))
+			return NULL;
+	}
+	if (tree->functions.count >= MOST)
+		return too_many("functions");
+	slot = prb_vec_push(&tree->functions);
+	*ret = (uint32_t)tree->functions.count - 1;
+	if (!slot || !prb_number_map_put(&tree->function_numbers, key, *ret))
+		return prb_error_nomem();
+	*slot = wanted;
+	return NULL;
+}
+
+struct prb_error *prb_tree_frame(struct prb_tree *tree, uint32_t function, int32_t line,
+				 uint32_t *ret)
+{
+	uint64_t key = (uint64_t)function << 32 | (uint32_t)line;
+	struct prb_tree_frame *slot;
+	size_t number;
+
+	if (prb_number_map_get(&tree->frame_numbers, key, &number)) {
+		*ret = (uint32_t)number;
+		return NULL;
+	}
+	if (tree->frames.count >= MOST)
+		return too_many("frames");
+	slot = prb_vec_push(&tree->frames);
+	*ret = (uint32_t)tree->frames.count - 1;
+	if (!slot || !prb_number_map_put(&tree->frame_numbers, key, *ret))
+		return prb_error_nomem();
+	*slot = (struct prb_tree_frame){function, line};
+	return NULL;
+}
+
+struct prb_error *prb_tree_call(struct prb_tree *tree, uint32_t stack, uint32_t frame,
+				uint32_t *ret)
+{
+	uint64_t key = (uint64_t)stack << 32 | frame;
+	struct prb_tree_stack *slot;
+	size_t number;
+
+	if (prb_number_map_get(&tree->stack_numbers, key, &number)) {
+		*ret = (uint32_t)number;
+		return NULL;
+	}
+	if (tree->stacks.count >= MOST)
+		return too_many("stacks");
+	slot = prb_vec_push(&tree->stacks);
+	*ret = (uint32_t)tree->stacks.count - 1;
+	if (!slot || !prb_number_map_put(&tree->stack_numbers, key, *ret))
+		return prb_error_nomem();
+	*slot = (struct prb_tree_stack){stack, frame, tree->stacks.items[stack].depth + 1};
+	return NULL;
+}
+
+struct prb_error *prb_tree_note(struct prb_tree *tree, const char *text, uint32_t *ret)
+{
+	uint32_t function, frame;
+
+	PRB_TRY(prb_tree_function(
+		tree, &(struct prb_tree_function){.kind = PRB_FUNCTION_NOTE, .name = text},
+		&function));
+	PRB_TRY(prb_tree_frame(tree, function, 0, &frame));
+	return prb_tree_call(tree, 0, frame, ret);
+}

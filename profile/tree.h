@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The call tree of a recording: functions, frames and stacks, each of which it has once.
+ *
+ * A frame is a function and a line in it; a stack is the stack of its caller and one frame more.
+ * All have numbers, which stay; equal ones are equal things. Stack 0 is the empty one, which is its
+ * own parent.
+ *
+ * Threading: one thread at a time. The tree owns its strings. Errors: PRB_ERROR_NOMEM, and
+ * PRB_ERROR_FAILED when there are too many of a kind.
+ */
+#ifndef PRB_PROFILE_TREE_H
+#define PRB_PROFILE_TREE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+enum prb_function_kind {
+	PRB_FUNCTION_PYTHON,
+	PRB_FUNCTION_NATIVE,
+	PRB_FUNCTION_NOTE, /**< no function: "<unreadable>", "<not in Python>" */
+};
+
+struct prb_tree_function {
+	enum prb_function_kind kind;
+	const char *name, *file; /**< the tree's; file NULL if there is none */
+	int32_t first_line;	 /**< where it is defined; 0 if unknown */
+};
+
+struct prb_tree_frame {
+	uint32_t function;
+	int32_t line; /**< 0 if unknown */
+};
+
+struct prb_tree_stack {
+	uint32_t parent; /**< stack of the caller */
+	uint32_t frame;	 /**< the innermost; of the empty stack none */
+	uint32_t depth;	 /**< frames */
+};
+
+struct prb_tree {
+	struct prb_pool *pool;
+	PRB_VEC(struct prb_tree_function) functions;
+	PRB_VEC(struct prb_tree_frame) frames;
+	PRB_VEC(struct prb_tree_stack) stacks;
+	struct prb_number_map function_numbers, frame_numbers, stack_numbers;
+};
+
+struct prb_error *prb_tree_create(struct prb_tree **ret) PRB_MUST_CHECK;
+void prb_tree_destroy(struct prb_tree *tree);
+
+struct prb_error *prb_tree_function(struct prb_tree *tree, const struct prb_tree_function *function,
+				    uint32_t *ret) PRB_MUST_CHECK;
+struct prb_error *prb_tree_frame(struct prb_tree *tree, uint32_t function, int32_t line,
+				 uint32_t *ret) PRB_MUST_CHECK;
+
+/** The stack of a call from @p stack that is in @p frame. */
+struct prb_error *prb_tree_call(struct prb_tree *tree, uint32_t stack, uint32_t frame,
+				uint32_t *ret) PRB_MUST_CHECK;
+
+/** The stack of one note alone. */
+struct prb_error *prb_tree_note(struct prb_tree *tree, const char *text,
+				uint32_t *ret) PRB_MUST_CHECK;
+
+/** The function that the innermost frame of a stack, not the empty one, is in. */
+static inline const struct prb_tree_function *prb_tree_function_of(const struct prb_tree *tree,
+								   uint32_t stack)
+{
+	return &tree->functions.items[tree->frames.items[tree->stacks.items[stack].frame].function];
+}
+
+#endif
