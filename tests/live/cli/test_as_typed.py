@@ -42,9 +42,8 @@ WORKS = [
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
     ("probing --pid E inject -c", USAGE, "--crash"),
-    ("probing help performance", USAGE, "there is no command 'performance' in this version"),
-    ("probing -p E perf --cc", USAGE, "there is no command 'perf' in this version"),
-    ("probing -p E perf --torch", USAGE, "there is no command 'perf' in this version"),
+    ("probing -p E perf --cc", USAGE, "--cc"),
+    ("probing -p E perf --torch", USAGE, "--torch"),
     ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
     ("probing -t E flamegraph", USAGE, "there is no command 'flamegraph' in this version"),
     ("probing -t E config", USAGE, "there is no command 'config' in this version"),

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <signal.h>
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/performance.h"
+#include "cli/term.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/new_file.h"
+#include "dwarf/base/text.h"
+#include "profile/format.h"
+#include "profile/sampler.h"
+#include "sql/command_line.h"
+#include "sql/target_spec.h"
+
+static const double default_seconds = 10;
+static const int default_rate = 100, highest_rate = 10000;
+
+static void target_guard(struct prb_target **t)
+{
+	if (*t)
+		prb_target_destroy(*t);
+}
+
+static void recording_guard(struct prb_recording **recording)
+{
+	prb_recording_destroy(*recording);
+}
+
+#define auto_target __attribute__((cleanup(target_guard)))
+#define auto_recording __attribute__((cleanup(recording_guard)))
+
+static bool is_cancelled(void *context)
+{
+	(void)context;
+	return prb_interrupted();
+}
+
+/** The command line of the process, so that what is written says what was recorded. */
+static struct prb_error *name_command(const struct prb_target *target, char **ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process process;
+
+	PRB_TRY(prb_process_describe(target->pid, &process));
+	prb_command_line_text(&text, &process);
+	prb_process_deinit(&process);
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+static void tell_begin(const struct prb_target *target, double seconds)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!prb_term_is(stderr))
+		return;
+	prb_text_duration(&text, seconds);
+	fprintf(stderr, "sampling %d for %s; Ctrl-C ends it and shows what there is\n",
+		(int)target->pid, prb_str_text(&text));
+}
+
+/** A Ctrl-C ends the recording, not the command. */
+static struct prb_error *record(const struct prb_cli *cli, const struct prb_performance_settings *s,
+				struct prb_recording **ret)
+{
+	auto_target struct prb_target *target = NULL;
+	prb_auto_free char *command = NULL;
+	const struct prb_profile_options options = {
+		.seconds = s->duration > 0 ? s->duration : default_seconds,
+		.rate = s->rate ? s->rate : default_rate,
+		.cancelled = is_cancelled,
+	};
+	struct prb_error *err;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	if (target->kind == PRB_TARGET_PROCESS)
+		PRB_TRY(name_command(target, &command));
+	tell_begin(target, options.seconds);
+	prb_interrupt_catch(NULL);
+	err = prb_profile_record(target, &options, ret);
+	prb_interrupt_release();
+	if (err)
+		return prb_command_line_name(target, err);
+	(*ret)->command = prb_steal(&command);
+	return NULL;
+}
+
+static struct prb_error *write_file(const struct prb_recording *recording,
+				    const struct prb_profile_choice *choice,
+				    const struct prb_profile_format *format, const char *path)
+{
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	struct prb_sink sink = {.path = path};
+	struct prb_error *err;
+
+	PRB_TRY(prb_new_file_open(&file, path));
+	sink.fd = file.fd;
+	err = format->write(recording, choice, &sink);
+	prb_str_deinit(&sink.text);
+	PRB_TRY(err);
+	return prb_new_file_finish(&file);
+}
+
+static struct prb_error *show(const struct prb_recording *recording,
+			      const struct prb_profile_choice *choice,
+			      const struct prb_performance_settings *s)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_report report;
+	struct prb_error *err;
+
+	PRB_TRY(prb_report_make(recording, choice, &report));
+	err = (s->json ? prb_performance_json : prb_performance_text)(recording, choice, &report,
+								      &text);
+	prb_report_deinit(&report);
+	PRB_TRY(err);
+	PRB_TRY(prb_output(&text));
+	return prb_output_flush();
+}
+
+static struct prb_error *check(const struct prb_performance_settings *s,
+			       const struct prb_profile_format **ret)
+{
+	if (s->rate > highest_rate)
+		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	return s->output ? prb_profile_format_find(s->output, ret) : NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct prb_performance_settings *s = settings;
+	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_CPU};
+	const struct prb_profile_format *format = NULL;
+	auto_recording struct prb_recording *recording = NULL;
+
+	PRB_TRY(check(s, &format));
+	PRB_TRY(record(cli, s, &recording));
+	if (!format)
+		return show(recording, &choice, s);
+	PRB_TRY(write_file(recording, &choice, format, s->output));
+	return prb_performance_tell_file(recording, s->output);
+}
+
+const struct prb_command prb_command_performance = {
+	.name = "performance",
+	.aliases = {"perf", "p"},
+	.summary = "Sample where a process spends its time",
+	.description =
+		"Looks at all Python threads at random times, from outside, and prints which "
+		"functions used the processors: by themselves, and with all that they called. "
+		"Shares are weighed by what the kernel counts for each thread, and each comes with "
+		"the bounds that it has with a probability of 95 %.\n\n"
+		"Only threads that run are stopped, each for some 40 µs; what that cost is told at "
+		"the end. -o writes a file for a viewer, in the format that its name ends with.",
+	.options =
+		(const struct prb_option[]){
+			{"duration", 'd', PRB_OPTION_SECONDS, "TIME", "How long; without it 10s",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, duration)},
+			{"rate", 'r', PRB_OPTION_NUMBER, "HZ",
+			 "How often a second on average; without it 100", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_performance_settings, rate)},
+			{"output", 'o', PRB_OPTION_TEXT, "FILE",
+			 "Write FILE: .collapsed, .txt or .speedscope.json", PRB_COMPLETE_FILE,
+			 offsetof(struct prb_performance_settings, output)},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_performance_settings, json)},
+			{}},
+	.settings_size = sizeof(struct prb_performance_settings),
+	.target_use = PRB_TARGET_ONE,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples = (const struct prb_example[]){{"probing 4242 perf", "Ten seconds of it"},
+						 {"probing 4242 perf -d 1m -o run.speedscope.json",
+						  "A minute, for a viewer"},
+						 {}},
+	.run = run,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The command `performance`: its settings, and showing a recording.
+ */
+#ifndef PRB_CLI_PERFORMANCE_H
+#define PRB_CLI_PERFORMANCE_H
+
+#include <stdbool.h>
+
+#include "dwarf/base/error.h"
+#include "dwarf/base/str.h"
+#include "profile/recording.h"
+#include "profile/report.h"
+
+struct prb_performance_settings {
+	double duration; /**< seconds; 0: not given */
+	int rate;	 /**< 0: not given */
+	const char *output;
+	bool json;
+};
+
+/** Appends what people read: a head, a table of functions, and what it cost. */
+struct prb_error *prb_performance_text(const struct prb_recording *recording,
+				       const struct prb_profile_choice *choice,
+				       const struct prb_report *report,
+				       struct prb_str *s) PRB_MUST_CHECK;
+
+/** The same for programs, as docs/json.md has it. */
+struct prb_error *prb_performance_json(const struct prb_recording *recording,
+				       const struct prb_profile_choice *choice,
+				       const struct prb_report *report,
+				       struct prb_str *s) PRB_MUST_CHECK;
+
+/** Prints that a file was written, how much there is in it, and what it cost. */
+struct prb_error *prb_performance_tell_file(const struct prb_recording *recording,
+					    const char *path) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/performance.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "dwarf/base/checked.h"
+#include "dwarf/base/cleanup.h"
+#include "dwarf/base/text.h"
+
+enum { MOST_ROWS = 30, WIDEST_NAME = 40 };
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void put_time(struct prb_str *s, int64_t ns)
+{
+	prb_text_duration(s, (double)ns / 1e9);
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+/** "Python 3.12.1 · 10.0 s · 9 threads · 986 samples · 9.94 s on processors (99 %)". */
+static void put_head(const struct prb_recording *r, const struct prb_report *report,
+		     const struct prb_profile_choice *choice, struct prb_str *s)
+{
+	const char *end = prb_profile_end_text(r->end);
+
+	prb_str_printf(s, "%d  ", (int)r->pid);
+	prb_text_escape(s, r->command ? r->command : "");
+	prb_str_puts(s, "\nPython ");
+	prb_text_escape(s, r->python ? r->python : "?");
+	prb_str_puts(s, " · ");
+	put_time(s, r->duration);
+	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", r->threads.count,
+		       plural(r->threads.count), (unsigned long long)report->taken,
+		       plural(report->taken));
+	put_time(s, report->weight);
+	if (choice->weight == PRB_WEIGHT_CPU)
+		prb_str_printf(s, " on a processor (%.0f %%)",
+			       percent((double)report->weight, (double)r->duration));
+	else
+		prb_str_puts(s, " of all threads");
+	if (end)
+		prb_str_printf(s, " · %s", end);
+	prb_str_putc(s, '\n');
+}
+
+static void put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
+{
+	const char *slash = f->file ? strrchr(f->file, '/') : NULL;
+
+	if (!f->file)
+		return;
+	prb_text_escape(s, slash && slash[1] ? slash + 1 : f->file);
+	if (line > 0)
+		prb_str_printf(s, ":%d", line);
+}
+
+static void put_row(const struct prb_recording *r, const struct prb_report *report,
+		    const struct prb_report_row *row, bool lines, struct prb_str *s)
+{
+	const struct prb_tree_function *f = &r->tree->functions.items[row->function];
+	struct prb_share self = prb_report_share(report, row->self);
+	prb_auto_str struct prb_str bounds = {};
+
+	prb_str_printf(&bounds, "%.0f–%.0f %%", 100 * self.low, 100 * self.high);
+	prb_str_printf(s, " %5.1f %%  ", 100 * self.share);
+	prb_text_spaces(s, bounds.length < 10 ? 10 - bounds.length : 0);
+	prb_str_puts(s, prb_str_text(&bounds));
+	prb_str_printf(s, "  %5.1f %%  ", percent((double)row->total, (double)report->weight));
+	prb_text_column(s, f->name, WIDEST_NAME);
+	prb_str_puts(s, "  ");
+	put_place(s, f, lines ? row->line : f->first_line);
+	prb_str_putc(s, '\n');
+}
+
+static void put_rows(const struct prb_recording *r, const struct prb_report *report, bool lines,
+		     struct prb_str *s)
+{
+	size_t shown = PRB_MIN(report->rows.count, (size_t)MOST_ROWS);
+
+	if (!report->rows.count)
+		return;
+	prb_str_puts(s, "\n    self      95 %    total  function\n");
+	for (size_t i = 0; i < shown; i++)
+		put_row(r, report, &report->rows.items[i], lines, s);
+	if (shown < report->rows.count)
+		prb_str_printf(s, "  … %zu more; --json and files have them all\n",
+			       report->rows.count - shown);
+}
+
+/** Threads that began and ended between two looks are in no row. */
+static void put_unseen(const struct prb_recording *r, struct prb_str *s)
+{
+	const struct prb_profile_thread *thread;
+	int64_t seen = 0;
+
+	if (r->process_cpu < 0)
+		return;
+	prb_vec_each (thread, &r->threads)
+		seen += thread->cpu;
+	if (percent((double)(r->process_cpu - seen), (double)r->process_cpu) < 1)
+		return;
+	prb_str_puts(s, "not seen: ");
+	put_time(s, r->process_cpu - seen);
+	prb_str_puts(s, " on a processor, of threads that ended before they were looked at\n");
+}
+
+static void put_cost(const struct prb_recording *r, struct prb_str *s)
+{
+	const struct prb_profile_cost *c = &r->cost;
+
+	prb_str_printf(s, "cost: %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
+	if (c->stops)
+		prb_str_printf(s, " of %.0f µs (99 %%: %.0f µs, longest %.0f µs), %.1f ms in all",
+			       c->pause_p50, c->pause_p99, c->pause_max, c->pause_total / 1e3);
+	prb_str_printf(s, " · own CPU %.1f %% · %llu missed, %llu late, %llu unreadable\n",
+		       percent((double)c->own_cpu, (double)r->duration),
+		       (unsigned long long)c->missed, (unsigned long long)c->late,
+		       (unsigned long long)c->unreadable);
+}
+
+struct prb_error *prb_performance_text(const struct prb_recording *recording,
+				       const struct prb_profile_choice *choice,
+				       const struct prb_report *report, struct prb_str *s)
+{
+	put_head(recording, report, choice, s);
+	put_rows(recording, report, choice->lines, s);
+	prb_str_putc(s, '\n');
+	put_unseen(recording, s);
+	put_cost(recording, s);
+	return s->failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_performance_tell_file(const struct prb_recording *recording, const char *path)
+{
+	prb_auto_str struct prb_str s = {};
+
+	prb_text_escape(&s, path);
+	prb_str_puts(&s, ": ");
+	put_time(&s, recording->duration);
+	prb_str_printf(&s, " of %d", (int)recording->pid);
+	if (prb_profile_end_text(recording->end))
+		prb_str_printf(&s, " (%s)", prb_profile_end_text(recording->end));
+	prb_str_putc(&s, '\n');
+	put_unseen(recording, &s);
+	put_cost(recording, &s);
+	PRB_TRY(prb_output(&s));
+	return prb_output_flush();
+}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings of real processes: shares, sums, what they cost, and how they end."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import profiles
+import support
+from profiles import Recording, profile
+
+OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
+SECONDS = support.count(4, 60)
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+
+
+def started(interpreter, *arguments):
+    return support.Target(interpreter, profiles.PROGRAM, *arguments)
+
+
+def work(target, seconds):
+    """Has it use a processor; what each function says that it used, in milliseconds."""
+    target.send(b"go %f\n" % seconds)
+    words = target.line(timeout=300).split()
+    return {name: float(spent) for name, spent in zip(words[::2], words[1::2])}
+
+
+def recorded_work(target, seconds, *options):
+    """(recording, what the functions say) of so much work, from before to after it."""
+    recording = Recording(target.pid, "--json", "--duration", "300s", *options)
+    recording.samples()
+    spent = work(target, seconds)
+    recording.interrupt()
+    return recording.result(), spent
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
+def test_shares_and_sums(interpreter):
+    with started(interpreter) as target:
+        assert target.line() == "ready"
+        support.wait_for_sleep(target.pid, "pipe_read")
+        before = profiles.counted(target.pid)
+        result, spent = recorded_work(target, SECONDS, "--rate", 250)
+        support.wait_for_sleep(target.pid, "pipe_read")
+        used = profiles.counted(target.pid) - before
+    assert result["mode"] == "cpu" and result["ended"] == "interrupted"
+    assert abs(result["weight_ns"] - used) < 0.001 * used + 1e6
+    whole, found = sum(spent.values()), profiles.shares(result)
+    # Of n samples, four times the standard error: once in 16,000 that is chance.
+    for name, milliseconds in spent.items():
+        true = milliseconds / whole
+        error = 4 * (true * (1 - true) / result["independent_samples"]) ** 0.5
+        assert abs(found[name] / 100 - true) < error + 0.01, (name, found, spent)
+    self_times = sum(row["self_ns"] for row in result["functions"])
+    assert self_times == result["weight_ns"] == sum(t["cpu_ns"] for t in result["threads"])
+    assert result["cost"]["unreadable"] == 0
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
+def test_idle_threads_cost_no_stops(interpreter):
+    with started(interpreter, 150) as target:
+        assert target.line() == "ready"
+        support.wait_for_sleep(target.pid, "pipe_read")
+        result = profile(target.pid, "--duration", "1s")
+    assert len(result["threads"]) == 151
+    assert result["cost"]["stops"] == 0 and result["cost"]["pause_total_us"] == 0
+    assert result["weight_ns"] < 20e6
+    names = {thread["name"] for thread in result["threads"]}
+    assert "idle-0" in names and "MainThread" in names
+
+
+def test_text(probing):
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        target.send(b"go 60\n")
+        result = probing(target.pid, "perf", "--duration", "500ms")
+        again = probing(target.pid, "p", "-d", "200ms")
+    assert result.code == OK and not result.err
+    assert result.out.startswith("%d  " % target.pid) and "profiled.py" in result.out
+    assert re.search(r"^ +\d+\.\d %  +\d+–\d+ %  +\d+\.\d %  burn +profiled\.py:\d+$", result.out,
+                     re.M), result.out
+    assert re.search(r"^cost: \d+ stops? of \d+ µs .* own CPU \d+\.\d % · \d+ missed, \d+ late, "
+                     r"0 unreadable$", result.out, re.M), result.out
+    assert again.code == OK and "burn" in again.out
+
+
+@pytest.mark.parametrize("extension", ["collapsed", "txt", "speedscope.json"])
+def test_files(probing, tmp_path, extension):
+    file = tmp_path / ("run." + extension)
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        target.send(b"go 60\n")
+        result = probing(target.pid, "perf", "--duration", "500ms", "-o", file)
+    assert result.code == OK and not result.err
+    assert result.out.startswith("%s: " % file) and "\ncost: " in result.out
+    text = file.read_text()
+    assert "burn" in text and str(profiles.PROGRAM) in text
+    if extension != "speedscope.json":
+        lines = [line.rpartition(" ") for line in text.splitlines()]
+        assert all(int(weight) > 0 and stack.startswith("<module> (") for stack, _, weight in lines)
+        return
+    data = json.loads(text)
+    assert data["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = len(data["shared"]["frames"])
+    for each in data["profiles"]:
+        assert each["type"] == "sampled" and len(each["samples"]) == len(each["weights"])
+        assert sum(each["weights"]) == each["endValue"] - each["startValue"]
+        assert all(0 <= frame < frames for sample in each["samples"] for frame in sample)
+
+
+def test_unknown_ending(probing, tmp_path):
+    result = probing("1", "perf", "-o", tmp_path / "run.jpeg")
+    assert result.code == USAGE and ".speedscope.json" in result.err
+
+
+def test_rate_has_a_bound(probing):
+    assert probing("1", "perf", "--rate", "10001").code == USAGE
+
+
+@pytest.mark.parametrize("how", ["killed", "ended", "exec"])
+def test_target_ends(how):
+    program = ("import os, sys, time\n"
+               "print('ready', flush=True)\n"
+               "end = time.time() + float(sys.argv[1])\n"
+               "while time.time() < end: sum(range(100))\n"
+               "if sys.argv[2] == 'exec': os.execv('/bin/sleep', ['sleep', '60'])\n")
+    seconds = 60 if how == "killed" else 2
+    with support.Program([sys.executable, "-c", program, seconds, how]) as target:
+        assert target.line() == "ready"
+        recording = Recording(target.pid, "--json", "--duration", "300s")
+        recording.samples()
+        if how == "killed":
+            target.kill()
+        result = recording.result()
+    assert result["ended"] == ("the process began to run another program" if how == "exec"
+                               else "the process ended")
+    names = {row["func"] for row in result["functions"]}
+    assert names <= {"<module>", "<not in Python>", "<unreadable>"}, names
+
+
+def test_killed_recording_leaves_nothing_stopped():
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        for _ in range(support.count(10, 200)):
+            recording = Recording(target.pid, "--duration", "300s", "--rate", 5000)
+            recording.samples()
+            recording.kill()
+            recording.end()
+            status = support.thread_status(target.pid)
+            assert status["TracerPid"] == "0" and status["State"][0] in "RS", status
+            before = profiles.counted(target.pid)
+            end = os.times().elapsed + 20
+            while profiles.counted(target.pid) == before:
+                assert os.times().elapsed < end
+
+
+def test_not_python(probing):
+    with support.Program(["sh", "-c", "echo ready; sleep 60 & wait"]) as target:
+        assert target.line() == "ready"
+        result = probing(target.pid, "perf", "--duration", "1s")
+    assert result.code == UNSUPPORTED and "this is not a Python process" in result.err
+    assert "probing list" in result.err
+
+
+def test_what_does_not_run(probing, tmp_path):
+    file = tmp_path / "one.snapshot"
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        assert probing(target.pid, "snapshot", "-o", file).code == OK
+    result = probing(file, "perf")
+    assert result.code == UNSUPPORTED and "a snapshot does not run" in result.err
+
+
+def test_traced_by_somebody_else(probing):
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        target.send(b"go 60\n")
+        tracer = subprocess.Popen(
+            [sys.executable, "-c",
+             "import ctypes, sys, time\n"
+             "libc = ctypes.CDLL(None)\n"
+             "assert libc.ptrace(0x4206, int(sys.argv[1]), None, None) == 0\n"
+             "print('seized', flush=True)\n"
+             "time.sleep(600)\n", str(target.pid)], stdout=subprocess.PIPE)
+        try:
+            assert tracer.stdout.readline() == b"seized\n"
+            result = probing(target.pid, "perf", "--duration", "1s")
+        finally:
+            tracer.kill()
+            tracer.communicate()
+    assert result.code == PERMISSION and "traced by process %d" % tracer.pid in result.err
