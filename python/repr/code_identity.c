@@ -5,16 +5,23 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/checked.h"
+#include "base/siphash.h"
+#include "python/repr/object.h"
 
 enum { MAX_LINE_TABLE = 16 << 20 };
 
-/* A str keeps its hash right behind its length; -1 until it is asked for. */
-static struct prb_error *read_hash(struct prb_python *py, struct prb_mem *mem, uint64_t object,
-				   uint64_t *ret)
+/* Long tables are told by their beginning, and their size. */
+static struct prb_error *sum_lines(struct prb_python *py, struct prb_mem *mem,
+				   struct prb_py_code_identity *code)
 {
-	uint64_t at = object + (uint64_t)py->layout.unicode_length + sizeof(uint64_t);
+	static const uint64_t key[2] = {};
+	uint8_t lines[1024];
+	size_t size = PRB_MIN(code->lines_size, (uint64_t)sizeof(lines));
 
-	return prb_mem_read_u64(mem, at, ret);
+	PRB_TRY(prb_mem_read(mem, code->lines + (uint64_t)py->layout.bytes_data, lines, size));
+	code->lines_sum = prb_siphash(1, 3, key, lines, size);
+	return NULL;
 }
 
 struct prb_error *prb_python_code_identity(struct prb_python *py, struct prb_mem *mem,
@@ -39,9 +46,12 @@ struct prb_error *prb_python_code_identity(struct prb_python *py, struct prb_mem
 						 parts[i].part));
 	PRB_TRY(prb_mem_read_u32(mem, code + (uint64_t)l->code_firstlineno, &ret->first_line));
 	PRB_TRY(prb_mem_read_u32(mem, code + (uint64_t)l->code_flags, &ret->flags));
-	PRB_TRY(read_hash(py, mem, ret->name, &ret->name_hash));
-	PRB_TRY(read_hash(py, mem, ret->file, &ret->file_hash));
-	return prb_mem_read_u64(mem, ret->lines + (uint64_t)l->var_size, &ret->lines_size);
+	PRB_TRY(prb_object_str_sum(py, mem, ret->name, &ret->name_sum));
+	PRB_TRY(prb_object_str_sum(py, mem, ret->file, &ret->file_sum));
+	if (ret->qualname)
+		PRB_TRY(prb_object_str_sum(py, mem, ret->qualname, &ret->qualname_sum));
+	PRB_TRY(prb_mem_read_u64(mem, ret->lines + (uint64_t)l->var_size, &ret->lines_size));
+	return sum_lines(py, mem, ret);
 }
 
 bool prb_py_code_identity_equal(const struct prb_py_code_identity *a,

@@ -4,8 +4,8 @@
  *
  * An address of a code object means something only as long as the object lives: it is freed, and
  * the next one lies at the same place. Who keeps what was read of code objects compares what they
- * consist of each time: the addresses of their parts, and the hashes of the names, which tell when
- * a name at the same place is another text.
+ * consist of each time: the addresses of their parts, and the hashes of what they hold, which tell
+ * when a name at the same place is another one.
  *
  * Threading: one thread at a time; nothing here keeps state. Errors are those of reading.
  */
@@ -22,8 +22,8 @@
 /** What a code object consists of; equal for the same one. */
 struct prb_py_code_identity {
 	uint64_t type, name, file, qualname, lines; /**< addresses; 0 where the version has none */
-	uint64_t name_hash, file_hash;		    /**< as the objects keep them */
-	uint64_t lines_size;
+	uint64_t name_sum, file_sum, qualname_sum;  /**< of the texts themselves */
+	uint64_t lines_size, lines_sum;
 	uint32_t first_line, flags;
 };
 

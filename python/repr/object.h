@@ -60,6 +60,13 @@ struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t ob
 struct prb_error *prb_object_str(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				 size_t max, struct prb_str *ret) PRB_MUST_CHECK;
 
+/**
+ * A number that tells the text of a str object, which @p object is known to be, from what was there
+ * before: its hash, or what stands for it while it has none.
+ */
+struct prb_error *prb_object_str_sum(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+				     uint64_t *ret) PRB_MUST_CHECK;
+
 /** Calls @p visit for each entry of a dict until it returns false. Bounded by the dict's own size.
  */
 struct prb_error *prb_object_dict_each(struct prb_python *py, struct prb_mem *mem, uint64_t object,

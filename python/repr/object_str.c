@@ -5,8 +5,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
+#include "base/siphash.h"
 
-enum { NAME_MAX_CHARACTERS = 1000, COMPARE_MAX = 256 };
+enum { NAME_MAX_CHARACTERS = 1000, COMPARE_MAX = 256, SUM_MAX_CHARACTERS = 4096 };
 
 /* Where the characters of a str lie. */
 struct text {
@@ -39,15 +40,12 @@ static struct prb_error *find_wide(struct prb_repr *r, uint64_t object, struct t
 	return NULL;
 }
 
-static struct prb_error *find_text(struct prb_repr *r, uint64_t object, struct text *ret)
+/* Of what is known to be a str. */
+static struct prb_error *locate_text(struct prb_repr *r, uint64_t object, struct text *ret)
 {
 	const struct prb_layout *l = r->layout;
 	uint32_t state;
-	bool is_str;
 
-	PRB_TRY(prb_repr_is_str(r, object, &is_str));
-	if (!is_str)
-		return prb_repr_bad(object, "not a str");
 	PRB_TRY(prb_repr_word(r, object + (uint64_t)l->unicode_length, &ret->length));
 	PRB_TRY(prb_mem_read_u32(r->mem, object + (uint64_t)l->unicode_state, &state));
 	state >>= state_shift(l);
@@ -62,6 +60,14 @@ static struct prb_error *find_text(struct prb_repr *r, uint64_t object, struct t
 	if ((ret->kind != 1 && ret->kind != 2 && ret->kind != 4) || ret->length > INT64_MAX / 4)
 		return prb_repr_bad(object, "a str of unknown kind");
 	return NULL;
+}
+
+static struct prb_error *find_text(struct prb_repr *r, uint64_t object, struct text *ret)
+{
+	bool is_str;
+
+	PRB_TRY(prb_repr_is_str(r, object, &is_str));
+	return is_str ? locate_text(r, object, ret) : prb_repr_bad(object, "not a str");
 }
 
 /* Reads the first characters; the caller frees *ret. */
@@ -267,4 +273,32 @@ struct prb_error *prb_object_str(struct prb_python *py, struct prb_mem *mem, uin
 
 	prb_repr_init(&r, py, mem, NULL, ret);
 	return prb_repr_text(&r, object, max, ret);
+}
+
+/* A str keeps its hash right behind its length, once somebody has asked for it. */
+struct prb_error *prb_object_str_sum(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+				     uint64_t *ret)
+{
+	static const uint64_t key[2] = {};
+	prb_auto_str struct prb_str unused = {};
+	prb_auto_repr struct prb_repr r = {};
+	uint8_t part[512];
+	struct text text;
+	uint64_t sum = UINT64_MAX;
+
+	PRB_TRY(prb_mem_read_u64(mem, object + (uint64_t)py->layout.unicode_length + 8, ret));
+	if (*ret != UINT64_MAX)
+		return NULL;
+	prb_repr_init(&r, py, mem, NULL, &unused);
+	PRB_TRY(locate_text(&r, object, &text));
+	for (uint64_t at = 0, size = PRB_MIN(text.length, (uint64_t)SUM_MAX_CHARACTERS) * text.kind;
+	     at < size; at += sizeof(part) - sizeof(sum)) {
+		size_t length = PRB_MIN(size - at, sizeof(part) - sizeof(sum));
+
+		memcpy(part, &sum, sizeof(sum));
+		PRB_TRY(prb_mem_read(mem, text.data + at, part + sizeof(sum), length));
+		sum = prb_siphash(1, 3, key, part, length + sizeof(sum));
+	}
+	*ret = sum;
+	return NULL;
 }
