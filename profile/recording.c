@@ -25,6 +25,8 @@ const char *prb_profile_end_text(enum prb_profile_end end)
 		return "interrupted";
 	case PRB_PROFILE_TARGET_ENDED:
 		return "the process ended";
+	case PRB_PROFILE_THREAD_ENDED:
+		return "the thread ended";
 	case PRB_PROFILE_TARGET_EXEC:
 		return "the process began to run another program";
 	}

@@ -61,7 +61,8 @@ enum prb_profile_end {
 	PRB_PROFILE_DONE,	 /**< its time is over */
 	PRB_PROFILE_INTERRUPTED, /**< the user ended it */
 	PRB_PROFILE_TARGET_ENDED,
-	PRB_PROFILE_TARGET_EXEC, /**< the process runs another program */
+	PRB_PROFILE_THREAD_ENDED, /**< the only one that was sampled */
+	PRB_PROFILE_TARGET_EXEC,  /**< the process runs another program */
 };
 
 /** "the process ended"; NULL for an end that is not worth a word. */
@@ -87,6 +88,7 @@ struct prb_recording {
 	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
 	int64_t duration;
 	double rate; /**< that was asked for */
+	pid_t tid;   /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */
 	struct prb_tree *tree;

@@ -91,9 +91,10 @@ static void add_runs(struct sums *s, const struct prb_recording *recording, stru
 		s->self[run->stack] += weight;
 		s->samples[run->stack] += run->samples;
 		ret->weight += weight;
+		ret->states[run->state] += weight;
 		ret->taken += run->samples;
 		squares += s->choice->weight == PRB_WEIGHT_CPU ? run->cpu_squares
-							       : each * each / run->reads;
+							       : each * each / run->samples;
 	}
 	if (squares > 0)
 		ret->samples = (double)ret->weight * (double)ret->weight / squares;

@@ -49,6 +49,7 @@ struct prb_report {
 	int64_t weight;			     /**< of all */
 	double samples; /**< so many independent ones, all of the same weight, tell as much */
 	uint64_t taken; /**< samples that weigh anything */
+	int64_t states[PRB_RUN_STATES]; /**< the weight by what threads did meanwhile */
 };
 
 struct prb_error *prb_report_make(const struct prb_recording *recording,

@@ -16,6 +16,7 @@
 
 enum {
 	REFRESH_NS = 1000000000, /* threads and states are listed at least so often */
+	LATE_NS = 1000000,	 /* at such intervals late threads are looked after */
 	REFRESH_SHARE = 10,	 /* and at most so that it takes one part of so many */
 };
 
@@ -52,7 +53,7 @@ static struct prb_error *sample_one(struct sampler *s, size_t index)
 	struct prb_task_watch *task = &s->subjects.tasks.list.items[index];
 	struct prb_stack_sample sample;
 
-	if (subject->ended)
+	if (subject->ended || (s->options->tid && subject->tid != s->options->tid))
 		return NULL;
 	if (subject->asleep && prb_task_slept(&s->subjects.tasks, task, true)) {
 		prb_account_same(s->recording, subject, prb_profile_clock());
@@ -78,6 +79,17 @@ static struct prb_error *sample_all(struct sampler *s)
 	return NULL;
 }
 
+static struct prb_error *check_tid(struct sampler *s)
+{
+	const struct prb_subject *subject;
+
+	prb_vec_each (subject, &s->subjects.list)
+		if (subject->tid == s->options->tid)
+			return NULL;
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no thread %d", s->target->pid,
+				s->options->tid);
+}
+
 /* Before a round: what is new must be known, or it would be told wrongly. */
 static struct prb_error *refresh(struct sampler *s, int64_t now)
 {
@@ -94,12 +106,14 @@ static struct prb_error *refresh(struct sampler *s, int64_t now)
 	return NULL;
 }
 
+/* All that are sampled. */
 static bool all_ended(const struct sampler *s)
 {
 	const struct prb_subject *subject;
+	pid_t tid = s->options->tid;
 
 	prb_vec_each (subject, &s->subjects.list)
-		if (!subject->ended)
+		if (!subject->ended && (!tid || subject->tid == tid))
 			return false;
 	return true;
 }
@@ -112,11 +126,15 @@ static bool wait_for_time(struct sampler *s)
 	int64_t now;
 
 	next = PRB_MIN(next, s->end);
-	for (now = prb_profile_clock(); now < next && !cancelled(s); now = prb_profile_clock())
+	for (now = prb_profile_clock(); now < next && !cancelled(s); now = prb_profile_clock()) {
+		int64_t until = s->reader.late.count ? PRB_MIN(next, now + LATE_NS) : next;
+
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
-				&(struct timespec){.tv_sec = next / 1000000000,
-						   .tv_nsec = next % 1000000000},
+				&(struct timespec){.tv_sec = until / 1000000000,
+						   .tv_nsec = until % 1000000000},
 				NULL);
+		prb_stack_let_go(&s->reader, false);
+	}
 	if (cancelled(s)) {
 		s->recording->end = PRB_PROFILE_INTERRUPTED;
 		return false;
@@ -156,7 +174,8 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 		return ended(s, PRB_PROFILE_TARGET_EXEC);
 	}
 	if (all_ended(s))
-		return ended(s, PRB_PROFILE_TARGET_ENDED);
+		return ended(s,
+			     s->options->tid ? PRB_PROFILE_THREAD_ENDED : PRB_PROFILE_TARGET_ENDED);
 	*ret_more = s->reader.woke < s->end;
 	return NULL;
 }
@@ -205,6 +224,8 @@ static struct prb_error *begin(struct sampler *s)
 	PRB_TRY(prb_codes_create(s->recording->tree, &s->codes));
 	PRB_TRY(prb_subjects_begin(&s->subjects, s->target, s->recording));
 	s->reader = (struct prb_stack_reader){.subjects = &s->subjects, .codes = s->codes};
+	if (s->options->tid)
+		PRB_TRY(check_tid(s));
 	if (clock_getcpuclockid(s->target->pid, &s->process_clock))
 		return prb_error_os(ESRCH, "process %d is gone", s->target->pid);
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -282,7 +303,10 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 	PRB_TRY(prb_recording_create(&s.recording));
 	s.recording->pid = target->pid;
 	s.recording->rate = options->rate;
+	s.recording->tid = options->tid;
 	err = record(&s);
+	prb_stack_let_go(&s.reader, true);
+	prb_vec_free(&s.reader.late);
 	prb_subjects_end(&s.subjects);
 	prb_codes_destroy(s.codes);
 	prb_vec_free(&s.reader.pauses);

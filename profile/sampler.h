@@ -21,6 +21,7 @@
 struct prb_profile_options {
 	double seconds; /**< how long */
 	double rate;	/**< samples a second of each thread, on average */
+	pid_t tid;	/**< only this thread; 0: all */
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;
@@ -29,7 +30,8 @@ struct prb_profile_options {
 /**
  * Records until its time is over, it is cancelled, or the process ends or runs another program.
  * PRB_ERROR_UNSUPPORTED if @p target is not alive or no Python that we can read,
- * PRB_ERROR_PERMISSION if its threads may not be stopped.
+ * PRB_ERROR_NO_PROCESS if it has no such thread, PRB_ERROR_PERMISSION if its threads may not be
+ * stopped.
  */
 struct prb_error *prb_profile_record(struct prb_target *target,
 				     const struct prb_profile_options *options,

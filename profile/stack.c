@@ -236,30 +236,74 @@ static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
 }
 
 /*
- * *ret_done is false if it sleeps by now, or was caught between two frames: then *ret_held is true.
- * @asleep_too: it is stopped even if it sleeps.
+ * A thread that went to sleep in the kernel, where nothing can stop it, stops when it comes back:
+ * it must not have to wait for us then.
  */
-static struct prb_error *read_stopped(struct reading *r, bool asleep_too, bool doubt,
-				      struct prb_stack_sample *ret, bool *ret_held, bool *ret_done)
+static struct prb_error *let_go_later(struct prb_stack_reader *reader, const struct prb_stop *stop)
+{
+	struct prb_stop *slot = prb_vec_push(&reader->late);
+
+	if (!slot)
+		return prb_error_nomem();
+	*slot = *stop;
+	return NULL;
+}
+
+void prb_stack_let_go(struct prb_stack_reader *reader, bool all)
+{
+	size_t kept = 0;
+	double pause;
+
+	for (size_t i = 0; i < reader->late.count; i++) {
+		struct prb_stop *stop = &reader->late.items[i];
+		struct prb_error *err = prb_stop_wait(stop, 0);
+
+		if (err && err->code == PRB_ERROR_TIMEOUT && !all)
+			reader->late.items[kept++] = *stop;
+		else
+			prb_stop_end(stop, &pause);
+		prb_error_destroy(err);
+	}
+	reader->late.count = kept;
+}
+
+static bool is_late(const struct prb_stack_reader *reader, pid_t tid)
+{
+	const struct prb_stop *stop;
+
+	prb_vec_each (stop, &reader->late)
+		if (stop->tid == tid)
+			return true;
+	return false;
+}
+
+/*
+ * Seized, it has to be stopped, also if it has gone to sleep meanwhile: only so it can be let go.
+ * *ret_done is false if it was caught between two frames.
+ */
+static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_stack_sample *ret,
+				      bool *ret_done)
 {
 	struct prb_tasks *tasks = &r->reader->subjects->tasks;
-	struct prb_error *err = NULL;
+	struct prb_error *err;
 	struct prb_stop stop;
 	double pause;
 	char state;
 
-	*ret_done = *ret_held = false;
+	*ret_done = false;
 	PRB_TRY(prb_stop_seize(r->task->tid, &stop));
 	prb_task_note(tasks, r->task);
 	state = r->task->state;
-	if ((state == 'R' || asleep_too) && prb_task_times(tasks, r->task, &ret->times))
-		err = hold(r, &stop, ret);
-	*ret_held = stop.stopped;
-	prb_stop_end(&stop, &pause);
-	if (!err && *ret_held)
-		err = note_pause(r->reader, pause);
-	if (err || !*ret_held)
+	prb_task_times(tasks, r->task, &ret->times);
+	err = hold(r, &stop, ret);
+	if (err && err->code == PRB_ERROR_TIMEOUT && !let_go_later(r->reader, &stop))
 		return err;
+
+	bool stopped = stop.stopped;
+	prb_stop_end(&stop, &pause);
+	if (stopped && !err)
+		err = note_pause(r->reader, pause);
+	PRB_TRY(err);
 	if (state != 'R')
 		ret->state = state_of(state);
 	*ret_done = !r->broken && (r->frames || !doubt);
@@ -283,7 +327,7 @@ static void let_run(struct reading *r)
 static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample *ret)
 {
 	struct prb_tasks *tasks = &r->reader->subjects->tasks;
-	bool ran_first = r->task->state == 'R', done = false, held = false;
+	bool ran_first = r->task->state == 'R', done = false;
 	int asleep = 0;
 
 	for (int attempt = 1; attempt <= ATTEMPTS && !done; attempt++) {
@@ -295,9 +339,10 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 			PRB_TRY(read_asleep(r, ret, &done));
 			continue;
 		}
-		PRB_TRY(read_stopped(r, asleep > ASLEEP_ATTEMPTS, attempt <= DOUBTS, ret, &held,
-				     &done));
-		if (held && !done)
+		if (is_late(r->reader, r->task->tid))
+			break;
+		PRB_TRY(read_stopped(r, attempt <= DOUBTS, ret, &done));
+		if (!done)
 			let_run(r);
 	}
 	if (!done) {

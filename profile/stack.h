@@ -11,16 +11,18 @@
 #ifndef PRB_PROFILE_STACK_H
 #define PRB_PROFILE_STACK_H
 
+#include "ptrace/stop.h"
 #include "profile/codes.h"
 #include "profile/subjects.h"
 
 struct prb_stack_reader {
 	struct prb_subjects *subjects;
 	struct prb_codes *codes;
-	int64_t woke;	       /**< when we got our processor for this round of samples */
-	PRB_VEC(float) pauses; /**< µs, of each stop */
-	uint64_t again;	       /**< stops because the one before came between two frames */
-	bool stale;	       /**< states are not as they were listed */
+	int64_t woke;		       /**< when we got our processor for this round of samples */
+	PRB_VEC(float) pauses;	       /**< µs, of each stop */
+	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
+	uint64_t again;		       /**< stops because the one before came between two frames */
+	bool stale;		       /**< states are not as they were listed */
 };
 
 struct prb_stack_sample {
@@ -38,6 +40,12 @@ struct prb_stack_sample {
  */
 struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 				 struct prb_stack_sample *ret) PRB_MUST_CHECK;
+
+/**
+ * Lets go of the threads that have come to their stop after all: to be called again and again, at
+ * intervals of a millisecond, while there are `late` ones. @p all: of all, at the end.
+ */
+void prb_stack_let_go(struct prb_stack_reader *reader, bool all);
 
 /** CLOCK_MONOTONIC in nanoseconds. */
 int64_t prb_profile_clock(void);
