@@ -10,6 +10,7 @@ import pytest
 
 import profiles
 import support
+import test_churn
 from profiles import Recording, profile
 
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
@@ -111,13 +112,112 @@ def test_files(probing, tmp_path, extension):
         assert all(0 <= frame < frames for sample in each["samples"] for frame in sample)
 
 
+def test_wall(probing):
+    """Time that passed: an idle thread has all of it, wherever it waits."""
+    with started(NEWEST, 3) as target:
+        assert target.line() == "ready"
+        target.send(b"go 60\n")
+        result = profile(target.pid, "--duration", "2s", "--mode", "wall")
+        one = profile(target.pid, "--duration", "500ms", "-m", "wall", "--threads", "^idle-[01]$")
+    assert result["mode"] == "wall" and sum(result["states"].values()) == result["weight_ns"]
+    assert abs(result["weight_ns"] - 4 * result["duration_ns"]) < 0.02 * result["duration_ns"]
+    assert result["states"]["asleep"] >= 0.74 * result["weight_ns"]
+    found = profiles.shares(result)
+    assert abs(found["wait"] - 75) < 1 and abs(found["main"] - 25) < 1
+    assert abs(one["weight_ns"] - 2 * one["duration_ns"]) < 0.02 * one["duration_ns"]
+    assert "main" not in profiles.shares(one)
+
+
+def test_one_thread(probing):
+    with started(NEWEST, 1) as target:
+        assert target.line() == "ready"
+        target.send(b"go 60\n")
+        other = next(tid for tid in support.thread_ids(target.pid) if tid != target.pid)
+        busy = profile(target.pid, "--duration", "500ms", "--tid", target.pid)
+        idle = profile(target.pid, "--duration", "500ms", "--tid", other, "-m", "wall")
+        missing = probing(target.pid, "perf", "--duration", "500ms", "--tid", "1")
+        unnamed = probing(target.pid, "perf", "--duration", "100ms", "--threads", "nobody")
+    assert "burn" in profiles.shares(busy)
+    assert idle["cost"]["stops"] == 0 and "wait" in profiles.shares(idle)
+    assert missing.code == NO_PROCESS and "has no thread 1" in missing.err
+    assert unnamed.code == NO_PROCESS and "idle-0" in unnamed.err
+
+
+def test_lines(probing):
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        target.send(b"go 60\n")
+        result = profile(target.pid, "--duration", "1s", "--lines")
+    text = profiles.PROGRAM.read_text().splitlines()
+    lines = {text[row["line"] - 1].strip() for row in result["functions"] if row["func"] == "burn"}
+    assert lines <= {"while clock() < end:", "sum(range(100))", "end = clock() + seconds"}
+    assert "sum(range(100))" in lines
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--mode", "gil"], "'wall'"), (["--threads", "("], "bad regular expression"),
+    (["--rate", "10001"], "at most 10000")])
+def test_usage(probing, words, says):
+    result = probing("1", "perf", *words)
+    assert result.code == USAGE and says in result.err
+
+
+def in_chains(stack):
+    """A stack of a collapsed file, innermost first, as test_churn.py takes frames."""
+    frames = []
+    for label in reversed(stack.split(";")):
+        name, file, line = re.fullmatch(r"(.*) \((.*?)(?::(\d+))?\)", label).groups()
+        frames.append({"func": name.rpartition(".")[2], "file": file,
+                       "line": int(line) if line else None, "ip": 0})
+    return frames
+
+
+@pytest.mark.parametrize("variant", ["functions", "generators", "methods", "lines"])
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
+def test_no_impossible_stacks(probing, tmp_path, interpreter, variant):
+    file = tmp_path / "churn.collapsed"
+    with support.Target(interpreter, support.HERE / "programs" / "churn.py", variant, 1) as target:
+        assert target.line() == "ready"
+        result = probing(target.pid, "perf", "-d", "%ds" % support.count(2, 60), "-r", 1000,
+                         "--lines", "-o", file)
+    assert result.code == OK and " 0 unreadable\n" in result.out, result
+    stacks = [line.rpartition(" ")[0] for line in file.read_text().splitlines()]
+    assert len(stacks) > 20
+    for stack in stacks:
+        if "<not in Python>" in stack:
+            continue
+        assert not test_churn.impossible(in_chains(stack)), stack
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
+def test_dead_functions_are_never_named(probing, tmp_path, interpreter):
+    """Each set of functions lies where the one before it did; their names belong together."""
+    file = tmp_path / "reused.collapsed"
+    shared = support.Shared()
+    program = support.HERE / "programs" / "reused_codes.py"
+    with support.Target(interpreter, program, shared.path) as target:
+        assert target.line() == "ready"
+        before = shared[0]
+        result = probing(target.pid, "perf", "-d", "%ds" % support.count(2, 60), "-r", 1000,
+                         "--lines", "-o", file)
+        after = shared[0]
+    shared.close()
+    assert result.code == OK, result
+    seen = 0
+    for line in file.read_text().splitlines():
+        names = re.findall(r"gen_(\d{8})_([abc]) \(<gen_(\d{8})>:(\d)\)", line)
+        serials = set(re.findall(r"gen_(\d{8})", line))
+        assert len(serials) < 2 and all(before <= int(n) <= after for n in serials), line
+        assert [name[1] for name in names] == ["a", "b", "c"][:len(names)], line
+        assert all(number in {"a": "12", "b": "34", "c": "5678"}[letter]
+                   for _, letter, _, number in names), line
+        seen += bool(names)
+    assert seen > 10
+
+
 def test_unknown_ending(probing, tmp_path):
     result = probing("1", "perf", "-o", tmp_path / "run.jpeg")
     assert result.code == USAGE and ".speedscope.json" in result.err
-
-
-def test_rate_has_a_bound(probing):
-    assert probing("1", "perf", "--rate", "10001").code == USAGE
 
 
 @pytest.mark.parametrize("how", ["killed", "ended", "exec"])

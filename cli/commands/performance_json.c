@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/performance.h"
+#include "cli/commands/performance.h"
 
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/json.h"
+#include "base/cleanup.h"
+#include "base/json.h"
 
 static void put_functions(struct prb_json *json, const struct prb_recording *r,
 			  const struct prb_report *report, bool lines)
@@ -49,6 +49,15 @@ static void put_threads(struct prb_json *json, const struct prb_recording *r)
 	prb_json_close(json, ']');
 }
 
+static void put_states(struct prb_json *json, const struct prb_report *report)
+{
+	prb_json_open(json, "states", '{');
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
+		prb_json_integer(json, prb_run_state_name((enum prb_run_state)i),
+				 report->states[i]);
+	prb_json_close(json, '}');
+}
+
 static void put_cost(struct prb_json *json, const struct prb_profile_cost *c)
 {
 	prb_json_open(json, "cost", '{');
@@ -85,6 +94,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_integer(&json, "samples", (int64_t)report->taken);
 	prb_json_real(&json, "independent_samples", report->samples, 1);
 	prb_json_natural(&json, "process_cpu_ns", recording->process_cpu);
+	put_states(&json, report);
 	put_functions(&json, recording, report, choice->lines);
 	put_threads(&json, recording);
 	put_cost(&json, &recording->cost);

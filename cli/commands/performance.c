@@ -2,19 +2,19 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "cli/commands.h"
-#include "cli/exit.h"
-#include "cli/interrupt.h"
-#include "cli/output.h"
-#include "cli/performance.h"
-#include "cli/term.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/new_file.h"
-#include "dwarf/base/text.h"
+#include "cli/common/commands.h"
+#include "cli/common/exit.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/output.h"
+#include "cli/commands/performance.h"
+#include "cli/common/term.h"
+#include "base/cleanup.h"
+#include "base/new_file.h"
+#include "base/text.h"
 #include "profile/format.h"
 #include "profile/sampler.h"
-#include "sql/command_line.h"
-#include "sql/target_spec.h"
+#include "target/spec/command_line.h"
+#include "target/spec/target_spec.h"
 
 static const double default_seconds = 10;
 static const int default_rate = 100, highest_rate = 10000;
@@ -31,6 +31,7 @@ static void recording_guard(struct prb_recording **recording)
 }
 
 #define auto_target __attribute__((cleanup(target_guard)))
+#define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
 #define auto_recording __attribute__((cleanup(recording_guard)))
 
 static bool is_cancelled(void *context)
@@ -72,6 +73,7 @@ static struct prb_error *record(const struct prb_cli *cli, const struct prb_perf
 	const struct prb_profile_options options = {
 		.seconds = s->duration > 0 ? s->duration : default_seconds,
 		.rate = s->rate ? s->rate : default_rate,
+		.tid = s->tid,
 		.cancelled = is_cancelled,
 	};
 	struct prb_error *err;
@@ -127,25 +129,29 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 {
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	PRB_TRY(prb_performance_check_choice(s));
 	return s->output ? prb_profile_format_find(s->output, ret) : NULL;
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct prb_performance_settings *s = settings;
-	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_CPU};
 	const struct prb_profile_format *format = NULL;
 	auto_recording struct prb_recording *recording = NULL;
+	auto_choice struct prb_performance_choice chosen = {};
 
 	PRB_TRY(check(s, &format));
 	PRB_TRY(record(cli, s, &recording));
+	PRB_TRY(prb_performance_choose(recording, s, &chosen));
 	if (!format)
-		return show(recording, &choice, s);
-	PRB_TRY(write_file(recording, &choice, format, s->output));
+		return show(recording, &chosen.choice, s);
+	PRB_TRY(write_file(recording, &chosen.choice, format, s->output));
 	return prb_performance_tell_file(recording, s->output);
 }
 
 const struct prb_command prb_command_performance = {
+	.rank = 65,
+	.for_clients = true,
 	.name = "performance",
 	.aliases = {"perf", "p"},
 	.summary = "Sample where a process spends its time",
@@ -159,20 +165,36 @@ const struct prb_command prb_command_performance = {
 	.options =
 		(const struct prb_option[]){
 			{"duration", 'd', PRB_OPTION_SECONDS, "TIME", "How long; without it 10s",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, duration)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, duration),
+			 .for_clients = true},
 			{"rate", 'r', PRB_OPTION_NUMBER, "HZ",
 			 "How often a second on average; without it 100", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_performance_settings, rate)},
+			 offsetof(struct prb_performance_settings, rate), .for_clients = true},
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
 			 "Write FILE: .collapsed, .txt or .speedscope.json", PRB_COMPLETE_FILE,
 			 offsetof(struct prb_performance_settings, output)},
+			{"mode", 'm', PRB_OPTION_TEXT, "cpu|wall",
+			 "What samples weigh: time on a processor, or time that passed",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, mode),
+			 .for_clients = true},
+			{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, tid),
+			 .for_clients = true},
+			{"threads", 0, PRB_OPTION_TEXT, "REGEX",
+			 "Only threads with a name that matches", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_performance_settings, threads), .for_clients = true},
+			{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
+			 .for_clients = true},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_performance_settings, json)},
+			 offsetof(struct prb_performance_settings, json), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct prb_performance_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples = (const struct prb_example[]){{"probing 4242 perf", "Ten seconds of it"},
+						 {"probing 4242 perf --mode wall --threads worker",
+						  "What the workers wait for"},
 						 {"probing 4242 perf -d 1m -o run.speedscope.json",
 						  "A minute, for a viewer"},
 						 {}},

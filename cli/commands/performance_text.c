@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/performance.h"
+#include "cli/commands/performance.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/output.h"
-#include "dwarf/base/checked.h"
-#include "dwarf/base/cleanup.h"
-#include "dwarf/base/text.h"
+#include "cli/common/output.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 enum { MOST_ROWS = 30, WIDEST_NAME = 40 };
 
@@ -50,6 +50,23 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 	if (end)
 		prb_str_printf(s, " · %s", end);
 	prb_str_putc(s, '\n');
+}
+
+/** What threads did meanwhile: "on a processor 12 %, asleep 88 %". */
+static void put_states(const struct prb_report *report, struct prb_str *s)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++) {
+		if (!report->states[i])
+			continue;
+		prb_str_printf(s, "%s%s %.1f %%", any ? ", " : "",
+			       prb_run_state_name((enum prb_run_state)i),
+			       percent((double)report->states[i], (double)report->weight));
+		any = true;
+	}
+	if (any)
+		prb_str_putc(s, '\n');
 }
 
 static void put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
@@ -102,7 +119,7 @@ static void put_unseen(const struct prb_recording *r, struct prb_str *s)
 	const struct prb_profile_thread *thread;
 	int64_t seen = 0;
 
-	if (r->process_cpu < 0)
+	if (r->process_cpu < 0 || r->tid)
 		return;
 	prb_vec_each (thread, &r->threads)
 		seen += thread->cpu;
@@ -132,6 +149,8 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 				       const struct prb_report *report, struct prb_str *s)
 {
 	put_head(recording, report, choice, s);
+	if (choice->weight == PRB_WEIGHT_WALL)
+		put_states(report, s);
 	put_rows(recording, report, choice->lines, s);
 	prb_str_putc(s, '\n');
 	put_unseen(recording, s);

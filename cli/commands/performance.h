@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "dwarf/base/error.h"
-#include "dwarf/base/str.h"
+#include "base/error.h"
+#include "base/str.h"
 #include "profile/recording.h"
 #include "profile/report.h"
 
@@ -16,8 +16,30 @@ struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
 	int rate;	 /**< 0: not given */
 	const char *output;
+	const char *mode;    /**< NULL: not given */
+	int tid;	     /**< 0: not given */
+	const char *threads; /**< NULL: not given */
+	bool lines;
 	bool json;
 };
+
+/** What of a recording was asked for; ends with free() of what `threads` points to. */
+struct prb_performance_choice {
+	struct prb_profile_choice choice;
+	bool *threads;
+};
+void prb_performance_choice_deinit(struct prb_performance_choice *choice);
+
+/** Whether the settings that a choice is made from make sense. */
+struct prb_error *prb_performance_check_choice(const struct prb_performance_settings *settings)
+	PRB_MUST_CHECK;
+
+/**
+ * PRB_ERROR_NO_PROCESS if no thread is chosen. *ret is to be ended also after an error.
+ */
+struct prb_error *prb_performance_choose(const struct prb_recording *recording,
+					 const struct prb_performance_settings *settings,
+					 struct prb_performance_choice *ret) PRB_MUST_CHECK;
 
 /** Appends what people read: a head, a table of functions, and what it cost. */
 struct prb_error *prb_performance_text(const struct prb_recording *recording,
