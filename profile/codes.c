@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "python/runtime/code_identity.h"
+#include "python/frames/code_identity.h"
 #include "python/frames/lines.h"
 
 enum {

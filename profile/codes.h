@@ -3,7 +3,7 @@
  * @file The code objects that were met: each is read once, and then known for as long as it lives.
  *
  * A frame names its code object by address. An address is believed only while the object there
- * consists of what it did (see python/runtime/code_identity.h), which is compared at each sample, at
+ * consists of what it did (see python/frames/code_identity.h), which is compared at each sample, at
  * its own instant. What is learnt from memory that might be moving is kept only when it is proven
  * that it did not.
  *

@@ -201,26 +201,28 @@ static void report(struct prb_doctor *d, const struct prb_process *p, const stru
 		   const struct listening *l, const char *evidence)
 {
 	if (!l)
-		prb_report_add(&d->report, name, PRB_VERDICT_UNKNOWN,
-			       "%d (%s) looks like %s (%s), and its ports may not be looked at. If "
-			       "it listens, %s",
-			       (int)p->pid, p->comm, sign->title, evidence, sign->danger);
+		prb_findings_add(
+			&d->report, name, PRB_VERDICT_UNKNOWN,
+			"%d (%s) looks like %s (%s), and its ports may not be looked at. If "
+			"it listens, %s",
+			(int)p->pid, p->comm, sign->title, evidence, sign->danger);
 	else if (!l->count)
-		prb_report_add(&d->report, name, PRB_VERDICT_UNKNOWN,
-			       "%d (%s) looks like %s (%s), and listens at no port itself; another "
-			       "process may do so for it: 'probing doctor' looks at all",
-			       (int)p->pid, p->comm, sign->title, evidence);
+		prb_findings_add(
+			&d->report, name, PRB_VERDICT_UNKNOWN,
+			"%d (%s) looks like %s (%s), and listens at no port itself; another "
+			"process may do so for it: 'probing doctor' looks at all",
+			(int)p->pid, p->comm, sign->title, evidence);
 	else
-		prb_report_add(&d->report, name, l->network ? PRB_VERDICT_NO : PRB_VERDICT_LIMITED,
-			       "%d (%s) looks like %s (%s), and listens on %s%s, %s: %s",
-			       (int)p->pid, p->comm, sign->title, evidence,
-			       prb_str_text(&l->addresses),
-			       l->count > 1 ? " (one of them, or another part of the program)" : "",
-			       l->network ? "which other machines may reach"
-					  : "which only this machine can reach",
-			       sign->danger);
+		prb_findings_add(
+			&d->report, name, l->network ? PRB_VERDICT_NO : PRB_VERDICT_LIMITED,
+			"%d (%s) looks like %s (%s), and listens on %s%s, %s: %s", (int)p->pid,
+			p->comm, sign->title, evidence, prb_str_text(&l->addresses),
+			l->count > 1 ? " (one of them, or another part of the program)" : "",
+			l->network ? "which other machines may reach"
+				   : "which only this machine can reach",
+			sign->danger);
 	if (!l || l->count)
-		prb_report_advise(&d->report, "%s", sign->todo);
+		prb_findings_advise(&d->report, "%s", sign->todo);
 }
 
 static void examine(struct prb_doctor *d, const struct prb_process *p, const struct listening *l,
@@ -246,10 +248,10 @@ static void report_served(struct prb_doctor *d, pid_t pid)
 	prb_serve_known_find(pid, &addresses);
 	if (!addresses.length)
 		return;
-	prb_report_add(&d->report, name, PRB_VERDICT_LIMITED,
-		       "%d is served by probing at %s: whoever has its token can run code as its "
-		       "user",
-		       (int)pid, prb_str_text(&addresses));
+	prb_findings_add(&d->report, name, PRB_VERDICT_LIMITED,
+			 "%d is served by probing at %s: whoever has its token can run code as its "
+			 "user",
+			 (int)pid, prb_str_text(&addresses));
 }
 
 void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct prb_target *target)
@@ -264,9 +266,10 @@ void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct 
 	if (l.count || (target && d->process))
 		prb_error_destroy(read_modules(target, &imports));
 	if (l.cut)
-		prb_report_add(&d->report, name, PRB_VERDICT_UNKNOWN,
-			       "%d (%s) has more than %d files open: the others were not looked at",
-			       (int)p->pid, p->comm, MAX_FDS);
+		prb_findings_add(
+			&d->report, name, PRB_VERDICT_UNKNOWN,
+			"%d (%s) has more than %d files open: the others were not looked at",
+			(int)p->pid, p->comm, MAX_FDS);
 	if (l.count || !target || d->process)
 		examine(d, p, target ? &l : NULL, &imports);
 	prb_imports_deinit(&imports);
@@ -280,8 +283,8 @@ static void check_ports(struct prb_doctor *d, const struct prb_check *check)
 	const struct prb_python_process *p;
 
 	if (!d->pythons) {
-		prb_report_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-			       "the Python processes could not be looked at");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				 "the Python processes could not be looked at");
 		return;
 	}
 	prb_vec_each (p, &d->pythons->list) {
@@ -294,12 +297,12 @@ static void check_ports(struct prb_doctor *d, const struct prb_check *check)
 		prb_target_destroy(target);
 	}
 	if (d->report.list.count == before)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK,
-			       "no Python process looks like a debugger that listens");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK,
+				 "no Python process looks like a debugger that listens");
 	if (closed)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-			       "ports and modules of %zu Python process%s may not be looked at",
-			       closed, closed > 1 ? "es" : "");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				 "ports and modules of %zu Python process%s may not be looked at",
+				 closed, closed > 1 ? "es" : "");
 }
 
 static const struct prb_check checks[] = {{name, check_ports}, {}};

@@ -21,12 +21,12 @@ static void check_reading(struct prb_doctor *d, const struct prb_check *check)
 
 	prb_process_refusal(d->process->pid, &err);
 	if (!err) {
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "its memory can be read");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "its memory can be read");
 		return;
 	}
-	prb_report_add(&d->report, check->name, PRB_VERDICT_NO, "%s", err->message);
+	prb_findings_add(&d->report, check->name, PRB_VERDICT_NO, "%s", err->message);
 	if (err->hint)
-		prb_report_advise(&d->report, "%s", err->hint);
+		prb_findings_advise(&d->report, "%s", err->hint);
 }
 
 static void check_user(struct prb_doctor *d, const struct prb_check *check)
@@ -34,12 +34,12 @@ static void check_user(struct prb_doctor *d, const struct prb_check *check)
 	uid_t theirs = d->process->uid, ours = geteuid();
 
 	if (theirs == ours)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "user %u, as we are",
-			       (unsigned)theirs);
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "user %u, as we are",
+				 (unsigned)theirs);
 	else
-		prb_report_add(&d->report, check->name,
-			       d->readable ? PRB_VERDICT_OK : PRB_VERDICT_NO,
-			       "user %u; we are user %u", (unsigned)theirs, (unsigned)ours);
+		prb_findings_add(&d->report, check->name,
+				 d->readable ? PRB_VERDICT_OK : PRB_VERDICT_NO,
+				 "user %u; we are user %u", (unsigned)theirs, (unsigned)ours);
 }
 
 /** A link below /proc/PID; false if it cannot be read. */
@@ -60,13 +60,13 @@ static void check_namespace(struct prb_doctor *d, const struct prb_check *check)
 	snprintf(link, sizeof(link), "ns/%s", check->without);
 	snprintf(pid, sizeof(pid), "%d", (int)d->process->pid);
 	if (!read_link(pid, link, theirs) || !read_link("self", link, ours))
-		prb_report_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-			       "the kernel does not tell us");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				 "the kernel does not tell us");
 	else if (!strcmp(ours, theirs))
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "the same as ours");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "the same as ours");
 	else
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "another one: %s",
-			       check->with);
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "another one: %s",
+				 check->with);
 }
 
 /* The files of a process that is not dumpable belong to root. */
@@ -77,12 +77,12 @@ static void check_dumpable(struct prb_doctor *d, const struct prb_check *check)
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)d->process->pid);
 	if (!d->process->uid || stat(path, &st))
-		prb_report_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-			       "cannot be told of a process of root");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				 "cannot be told of a process of root");
 	else if (st.st_uid == d->process->uid)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "yes");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "yes");
 	else
-		prb_report_add(
+		prb_findings_add(
 			&d->report, check->name, d->readable ? PRB_VERDICT_LIMITED : PRB_VERDICT_NO,
 			"no: it changed its user, has capabilities of its file, or asked for "
 			"it by prctl(); only CAP_SYS_PTRACE reads it");
@@ -93,14 +93,15 @@ static void check_filters(struct prb_doctor *d, const struct prb_check *check)
 	long mode = prb_doctor_field(&d->status, "Seccomp");
 
 	if (mode == STRICT)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			       "strict: no library can be loaded into it");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+				 "strict: no library can be loaded into it");
 	else if (mode == FILTERED)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-			       "it runs under filters of system calls: the agent is loaded only if "
-			       "they allow all calls that this takes");
+		prb_findings_add(
+			&d->report, check->name, PRB_VERDICT_LIMITED,
+			"it runs under filters of system calls: the agent is loaded only if "
+			"they allow all calls that this takes");
 	else
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "none");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "none");
 }
 
 static void check_tracer(struct prb_doctor *d, const struct prb_check *check)
@@ -109,15 +110,15 @@ static void check_tracer(struct prb_doctor *d, const struct prb_check *check)
 	struct prb_process process = {};
 
 	if (tracer <= 0) {
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "none");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "none");
 		return;
 	}
 	prb_auto_error struct prb_error *err = prb_process_describe((pid_t)tracer, &process);
-	prb_report_add(&d->report, check->name, PRB_VERDICT_LIMITED,
-		       "process %ld (%s): running threads are read without a stop, and the agent "
-		       "cannot be loaded",
-		       tracer, err ? "?" : process.comm);
-	prb_report_advise(&d->report, "end that debugger first, or ask in it (probing gdb)");
+	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			 "process %ld (%s): running threads are read without a stop, and the agent "
+			 "cannot be loaded",
+			 tracer, err ? "?" : process.comm);
+	prb_findings_advise(&d->report, "end that debugger first, or ask in it (probing gdb)");
 	if (!err)
 		prb_process_deinit(&process);
 }
@@ -127,14 +128,14 @@ static void check_state(struct prb_doctor *d, const struct prb_check *check)
 	char state = d->process->state;
 
 	if (state == 'T') {
-		prb_report_add(
+		prb_findings_add(
 			&d->report, check->name, PRB_VERDICT_LIMITED,
 			"stopped by job control: it can be read; the agent cannot be loaded");
-		prb_report_advise(&d->report, "kill -CONT %d", (int)d->process->pid);
+		prb_findings_advise(&d->report, "kill -CONT %d", (int)d->process->pid);
 	} else {
-		prb_report_add(&d->report, check->name,
-			       strchr("ZX", state) ? PRB_VERDICT_NO : PRB_VERDICT_OK, "%s",
-			       prb_state_name(state));
+		prb_findings_add(&d->report, check->name,
+				 strchr("ZX", state) ? PRB_VERDICT_NO : PRB_VERDICT_OK, "%s",
+				 prb_state_name(state));
 	}
 }
 
@@ -163,8 +164,8 @@ static void check_python(struct prb_doctor *d, const struct prb_check *check)
 	if (d->target)
 		prb_doctor_interpreters(d, d->target);
 	else
-		prb_report_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
-			       "its memory may not be read");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_UNKNOWN,
+				 "its memory may not be read");
 }
 
 static void check_agent(struct prb_doctor *d, const struct prb_check *check)
@@ -177,8 +178,8 @@ static void check_agent(struct prb_doctor *d, const struct prb_check *check)
 	__attribute__((cleanup(prb_agent_seeker_deinit))) struct prb_agent_seeker seeker = {};
 
 	if (d->target)
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "%s",
-			       states[prb_agent_seek(&seeker, d->target)]);
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s",
+				 states[prb_agent_seek(&seeker, d->target)]);
 }
 
 static void check_pause(struct prb_doctor *d, const struct prb_check *check)
@@ -190,13 +191,13 @@ static void check_pause(struct prb_doctor *d, const struct prb_check *check)
 		return;
 	prb_pause_state_find(d->target, &state);
 	if (!state.paused) {
-		prb_report_add(&d->report, check->name, PRB_VERDICT_OK, "not paused");
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "not paused");
 		return;
 	}
 	prb_str_puts(&text, "paused ");
 	prb_pause_state_put(&state, &text);
-	prb_report_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s", prb_str_text(&text));
-	prb_report_advise(&d->report, "probing %d resume", (int)d->process->pid);
+	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED, "%s", prb_str_text(&text));
+	prb_findings_advise(&d->report, "probing %d resume", (int)d->process->pid);
 }
 
 static void check_port(struct prb_doctor *d, const struct prb_check *check)
@@ -205,10 +206,10 @@ static void check_port(struct prb_doctor *d, const struct prb_check *check)
 
 	prb_doctor_ports(d, d->process, d->target);
 	if (d->report.list.count == before)
-		prb_report_add(&d->report, check->name,
-			       d->target ? PRB_VERDICT_OK : PRB_VERDICT_UNKNOWN, "%s",
-			       d->target ? "it does not look like a debugger that listens"
-					 : "its ports may not be looked at");
+		prb_findings_add(&d->report, check->name,
+				 d->target ? PRB_VERDICT_OK : PRB_VERDICT_UNKNOWN, "%s",
+				 d->target ? "it does not look like a debugger that listens"
+					   : "its ports may not be looked at");
 }
 
 static const struct prb_check python_checks[] = {

@@ -21,7 +21,7 @@ static const struct {
 	[PRB_VERDICT_UNKNOWN] = {"unknown", "\033[2m"},
 };
 
-void prb_report_deinit(struct prb_report *report)
+void prb_findings_deinit(struct prb_findings *report)
 {
 	struct prb_finding *finding;
 
@@ -32,8 +32,8 @@ void prb_report_deinit(struct prb_report *report)
 	prb_vec_free(&report->list);
 }
 
-void prb_report_add(struct prb_report *report, const char *name, enum prb_verdict verdict,
-		    const char *format, ...)
+void prb_findings_add(struct prb_findings *report, const char *name, enum prb_verdict verdict,
+		      const char *format, ...)
 {
 	struct prb_finding *finding = prb_vec_push(&report->list);
 	va_list args;
@@ -49,7 +49,7 @@ void prb_report_add(struct prb_report *report, const char *name, enum prb_verdic
 	report->failed |= finding->means.failed;
 }
 
-void prb_report_advise(struct prb_report *report, const char *format, ...)
+void prb_findings_advise(struct prb_findings *report, const char *format, ...)
 {
 	struct prb_finding *last = report->list.items + report->list.count - 1;
 	va_list args;
@@ -74,7 +74,7 @@ static void put_verdict(struct prb_str *s, enum prb_verdict verdict, bool colour
 	prb_text_spaces(s, VERDICT_WIDTH - strlen(word));
 }
 
-static void put_text(struct prb_str *s, const struct prb_report *report)
+static void put_text(struct prb_str *s, const struct prb_findings *report)
 {
 	bool colour = prb_term_colour(stdout);
 	const struct prb_finding *finding;
@@ -101,8 +101,8 @@ static void put_text(struct prb_str *s, const struct prb_report *report)
 	}
 }
 
-static void put_json(struct prb_str *s, const struct prb_report *report,
-		     const struct prb_report_subject *subject, const struct utsname *kernel)
+static void put_json(struct prb_str *s, const struct prb_findings *report,
+		     const struct prb_findings_subject *subject, const struct utsname *kernel)
 {
 	const struct prb_finding *finding;
 	struct prb_json json = {s};
@@ -129,8 +129,8 @@ static void put_json(struct prb_str *s, const struct prb_report *report,
 	prb_str_putc(s, '\n');
 }
 
-struct prb_error *prb_report_print(const struct prb_report *report,
-				   const struct prb_report_subject *subject, bool json)
+struct prb_error *prb_findings_print(const struct prb_findings *report,
+				     const struct prb_findings_subject *subject, bool json)
 {
 	prb_auto_str struct prb_str text = {};
 	struct utsname kernel = {};

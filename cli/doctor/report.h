@@ -31,30 +31,30 @@ struct prb_finding {
 	struct prb_str means, todo;
 };
 
-struct prb_report {
+struct prb_findings {
 	PRB_VEC(struct prb_finding) list;
 	const char *section; /**< of the checks that run now */
 	bool failed;	     /**< memory ran out */
 };
 
-void prb_report_deinit(struct prb_report *report);
+void prb_findings_deinit(struct prb_findings *report);
 
 /** Appends a finding of the present section; @p name is static. */
-void prb_report_add(struct prb_report *report, const char *name, enum prb_verdict verdict,
-		    const char *format, ...) PRB_PRINTF(4, 5);
+void prb_findings_add(struct prb_findings *report, const char *name, enum prb_verdict verdict,
+		      const char *format, ...) PRB_PRINTF(4, 5);
 
 /** Says what to do about the last finding: a command, mostly. */
-void prb_report_advise(struct prb_report *report, const char *format, ...) PRB_PRINTF(2, 3);
+void prb_findings_advise(struct prb_findings *report, const char *format, ...) PRB_PRINTF(2, 3);
 
 /** What the report is about, for its heading. */
-struct prb_report_subject {
+struct prb_findings_subject {
 	pid_t pid;	     /**< 0: this machine */
 	const char *command; /**< of that process; not escaped */
 	bool readable;	     /**< that process, or processes of our own */
 };
 
-struct prb_error *prb_report_print(const struct prb_report *report,
-				   const struct prb_report_subject *subject,
-				   bool json) PRB_MUST_CHECK;
+struct prb_error *prb_findings_print(const struct prb_findings *report,
+				     const struct prb_findings_subject *subject,
+				     bool json) PRB_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "python/runtime/code_identity.h"
+#include "python/frames/code_identity.h"
 
 #include <stdlib.h>
 #include <string.h>
