@@ -16,7 +16,6 @@
 #include "dump/collector.h"
 #include "dump/decode.h"
 #include "dump/describe.h"
-#include "dump/idle.h"
 #include "dump/owner.h"
 #include "dump/source.h"
 #include "dump/waits.h"
@@ -373,22 +372,6 @@ static void finish(struct maker *m)
 			compare_threads, &m->main_tid);
 }
 
-static struct prb_error *fill_idle(struct maker *m)
-{
-	struct prb_capture *c = &m->capture;
-	const struct prb_dump_options *o = c->options;
-	size_t count = c->dump->threads.count;
-	prb_auto_free bool *wanted = NULL;
-
-	if (o->want_idle && !c->target->recorder) {
-		wanted = calloc(count + 1, sizeof(*wanted));
-		if (!wanted)
-			return prb_error_nomem();
-		PRB_TRY(o->want_idle(c->dump, wanted));
-	}
-	return prb_idle_fill(c->target, c->dump, wanted);
-}
-
 static bool is_said(const struct prb_dump *dump, const char *text)
 {
 	char *const *warning;
@@ -444,7 +427,7 @@ static struct prb_error *make(struct maker *m)
 	if (c->target->recorder)
 		prb_recorder_pages(c->target->recorder, 0, m->view);
 	finish(m);
-	return fill_idle(m);
+	return NULL;
 }
 
 static void unmake(struct maker *m)

@@ -39,9 +39,6 @@ struct prb_dump_options {
 	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:
 	 * native frames need all Python frames, and what a lock is takes some. */
 	unsigned max_frames;
-	/** Sets wanted[i] for each of dump->threads, all else of which is known, whose idle_seconds
-	 * is wanted: asking the kernel takes longer than reading a stack. NULL: all. */
-	struct prb_error *(*want_idle)(const struct prb_dump *dump, bool *wanted);
 };
 
 enum prb_frame_kind { PRB_FRAME_PYTHON, PRB_FRAME_NATIVE, PRB_FRAME_INLINE };
@@ -81,7 +78,7 @@ struct prb_dump_thread {
 	int64_t interpreter; /**< id; -1 for threads that no interpreter knows */
 	const char *state;   /**< "running", "idle", "uninterruptible", "stopped", "traced",
 				  "zombie", "threadless", "unknown"; static */
-	double idle_seconds; /**< how long it has slept; < 0 if unknown or not wanted */
+	double idle_seconds; /**< how long it has slept; < 0 if unknown, or not read: dump/idle.h */
 	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
 	const char *gil;     /**< "holds", "waits", or NULL; static */
 	bool gc;	     /**< collecting garbage */

@@ -181,5 +181,5 @@ struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, con
 							      run->age, clock_ms(CLOCK_MONOTONIC));
 		remember(t, run->thread->tid, run->thread->idle_seconds);
 	}
-	return NULL;
+	return prb_target_same_program(t, NULL);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file For how long threads have slept, by the scheduler's note of when each last ran.
- * Internal to injector/.
+ * @file How long the threads of a dump have slept, from the scheduler's record of when each last
+ * ran. Asking the kernel for it takes longer than reading a stack, so a dump comes without it:
+ * its maker asks afterwards, for the threads that it shows.
+ *
+ * Threading: that of the target. Nothing is allocated for the caller. An error says that memory
+ * ran out, or that the process runs another program by now.
  */
 #ifndef PRB_DUMP_IDLE_H
 #define PRB_DUMP_IDLE_H
@@ -9,10 +13,10 @@
 #include "dump/dump.h"
 
 /**
- * Sets idle_seconds of the threads of @p dump for which @p wanted is true (NULL: all). Absent
- * rather than wrong: a time stays negative where the kernel does not tell it, where it was erased,
- * and where it cannot be compared with a clock of the same CPU. Of a core or a snapshot: what was
- * noted when it was made.
+ * Sets idle_seconds of the threads of @p dump, a dump of @p t, for which @p wanted is true (one
+ * for each thread of the dump; NULL: all). Absent rather than wrong: a time stays negative where
+ * the kernel does not tell it, where it was erased, and where it cannot be compared with a clock
+ * of the same CPU. Of a core or a snapshot: what was noted when it was made.
  */
 struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump,
 				const bool *wanted) PRB_MUST_CHECK;

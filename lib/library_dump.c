@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "dump/dump_json.h"
+#include "dump/idle.h"
 #include "lib/library_private.h"
 #include "sql/engine/session_private.h"
 
@@ -32,16 +33,20 @@ struct probing_error *probing_dump(struct probing *p, int64_t tid, unsigned what
 		.source = what & PROBING_SOURCE,
 	};
 	struct sink sink = {.handler = handler, .context = context};
+	struct prb_target *target;
 	struct prb_dump *dump;
 	struct prb_error *err;
 
 	if (p->session->targets.count != 1 || tid < 0 || tid > INT_MAX)
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "a dump is of one target, and of one thread or all"));
-	err = prb_dump_create(p->session->targets.items[0].target, &options, &dump);
+	target = p->session->targets.items[0].target;
+	err = prb_dump_create(target, &options, &dump);
 	if (err)
 		return prb_public_error(err);
-	err = prb_dump_json(dump, &options, put, &sink);
+	err = prb_idle_fill(target, dump, NULL);
+	if (!err)
+		err = prb_dump_json(dump, &options, put, &sink);
 	prb_dump_destroy(dump);
 	return prb_public_error(err);
 }

@@ -2,6 +2,7 @@
 #include "cli/commands/dump_command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "target/spec/command_line.h"
 #include "cli/common/exit.h"
@@ -16,6 +17,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "dump/dump.h"
+#include "dump/idle.h"
 
 static void target_guard(struct prb_target **t)
 {
@@ -56,8 +58,7 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 			    .native = s->native,
 			    .source = s->source,
 			    .main_only = main_only,
-			    .tid = s->tid,
-			    .want_idle = s->json || s->no_fold ? NULL : prb_fold_want_idle},
+			    .tid = s->tid},
 		.render = {.colour = !s->json && prb_term_colour(stdout),
 			   .fold = !s->no_fold,
 			   .full_paths = s->full_paths,
@@ -66,6 +67,32 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 			   .partial = main_only || s->tid},
 		.json = s->json,
 	};
+	return NULL;
+}
+
+/** Reads the idle times of the threads that will show one. */
+static struct prb_error *read_idle(const struct job *job, struct prb_target *target,
+				   struct prb_dump *dump)
+{
+	prb_auto_free bool *alone = NULL;
+
+	if (job->json || !job->render.fold)
+		return prb_idle_fill(target, dump, NULL);
+	alone = calloc(dump->threads.count + 1, sizeof(*alone));
+	if (!alone)
+		return prb_error_nomem();
+	PRB_TRY(prb_fold_alone(dump, alone));
+	return prb_idle_fill(target, dump, alone);
+}
+
+static struct prb_error *make_dump(const struct job *job, struct prb_target *target,
+				   struct prb_dump **ret)
+{
+	auto_dump struct prb_dump *dump = NULL;
+
+	PRB_TRY(prb_dump_create(target, &job->options, &dump));
+	PRB_TRY(read_idle(job, target, dump));
+	*ret = prb_steal(&dump);
 	return NULL;
 }
 
@@ -127,7 +154,7 @@ static struct prb_error *dump_child(struct tree *tree, const struct prb_process 
 	prb_auto_error struct prb_error *err = prb_target_open_process(child->pid, &target);
 
 	if (!err)
-		err = prb_dump_create(target, &tree->job->options, &dump);
+		err = make_dump(tree->job, target, &dump);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
 		return NULL;
 	if (err)
@@ -212,7 +239,7 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	prb_pause_state_tell(&pause, target->pid, &paused);
 	job.render.paused = prb_str_text(&paused);
 
-	prb_auto_error struct prb_error *refused = prb_dump_create(target, &job.options, &dump);
+	prb_auto_error struct prb_error *refused = make_dump(&job, target, &dump);
 	if (settings->subprocesses && (!refused || refused->code == PRB_ERROR_UNSUPPORTED))
 		return dump_tree(&job, target, dump, refused);
 	if (refused)

@@ -124,7 +124,7 @@ struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 	return NULL;
 }
 
-struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted)
+struct prb_error *prb_fold_alone(const struct prb_dump *dump, bool *alone)
 {
 	__attribute__((cleanup(prb_fold_groups_deinit))) struct prb_fold_groups groups = {};
 	const struct prb_fold_group *group;
@@ -132,7 +132,7 @@ struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted)
 	PRB_TRY(prb_fold_threads(dump, true, &groups));
 	prb_vec_each (group, &groups.list)
 		if (group->threads.count == 1)
-			wanted[group->threads.items[0] - dump->threads.items] = true;
+			alone[group->threads.items[0] - dump->threads.items] = true;
 	return NULL;
 }
 

@@ -31,10 +31,10 @@ struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 void prb_fold_groups_deinit(struct prb_fold_groups *groups);
 
 /**
- * For prb_dump_options.want_idle of a dump that is shown folded: threads that stand alone, since
- * groups tell no times. @p wanted is all false.
+ * Sets @p alone[i], all false before, for each thread of @p dump that is shown as an entry of its
+ * own when threads are folded. Only those entries have an idle time: it is for prb_idle_fill().
  */
-struct prb_error *prb_fold_want_idle(const struct prb_dump *dump, bool *wanted) PRB_MUST_CHECK;
+struct prb_error *prb_fold_alone(const struct prb_dump *dump, bool *alone) PRB_MUST_CHECK;
 
 /** A part of a stack that repeats: `period` frames, `times` times. */
 struct prb_fold_run {

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "target/mem/view.h"
 #include "target/snapshot/snapshot.h"
+#include "dump/idle.h"
 #include "sql/engine/session_private.h"
 
 struct memo {
@@ -83,7 +84,7 @@ struct prb_target *prb_instant_target(struct prb_instant *instant)
 
 bool prb_instant_values(const struct prb_instant *instant)
 {
-	return !instant->target->recorder || instant->plan->needs & PRB_NEED_LOCALS;
+	return !instant->plan->no_values;
 }
 
 enum prb_dump_mode prb_instant_mode(const struct prb_instant *instant)
@@ -96,13 +97,6 @@ double prb_instant_time(const struct prb_instant *instant)
 	return instant->time;
 }
 
-static struct prb_error *want_no_idle(const struct prb_dump *dump, bool *wanted)
-{
-	(void)dump;
-	(void)wanted;
-	return NULL;
-}
-
 static struct prb_error *make_dump(struct prb_instant *instant)
 {
 	const struct prb_plan *plan = instant->plan;
@@ -111,11 +105,10 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		.locals = plan->needs & PRB_NEED_LOCALS,
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.source = plan->needs & PRB_NEED_SOURCE,
-		.no_waits = !instant->target->recorder && !(plan->needs & PRB_NEED_WAITS),
+		.no_waits = !(plan->needs & PRB_NEED_WAITS),
 		.no_modules =
 			prb_target_is_remote(instant->target) && !(plan->needs & PRB_NEED_MODULES),
-		.no_command = !instant->target->recorder,
-		.want_idle = plan->needs & PRB_NEED_IDLE ? NULL : want_no_idle,
+		.no_command = !(plan->needs & PRB_NEED_COMMAND),
 	};
 
 	/* Reads of a running thread are compared by their outermost frames. */
@@ -141,6 +134,8 @@ struct prb_error *prb_instant_dump(struct prb_instant *instant, const struct prb
 
 	if (!instant->dump) {
 		PRB_TRY(make_dump(instant));
+		if (instant->plan->needs & PRB_NEED_IDLE)
+			PRB_TRY(prb_idle_fill(instant->target, instant->dump, NULL));
 		prb_vec_each (warning, &instant->dump->warnings)
 			prb_session_warn(instant->session, *warning);
 	}

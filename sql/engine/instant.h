@@ -24,6 +24,7 @@ struct prb_plan {
 	pid_t tid;	 /**< the thread that the last table asked for; 0: none alone */
 	bool several;	 /**< not all tables ask for the same single thread */
 	bool planned;	 /**< a table asked for threads */
+	bool no_values;	 /**< a snapshot is recorded that shall hold no values of variables */
 	unsigned frames; /**< of each thread that are wanted; UINT_MAX: all */
 };
 

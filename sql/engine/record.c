@@ -67,8 +67,10 @@ struct prb_error *prb_record(struct prb_session *session, bool values, size_t *r
 	const struct prb_dump *dump;
 
 	session->plan = (struct prb_plan){
-		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE |
+		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE | PRB_NEED_WAITS |
+			 PRB_NEED_IDLE | PRB_NEED_MODULES | PRB_NEED_COMMAND |
 			 (values ? PRB_NEED_LOCALS : 0),
+		.no_values = !values,
 		.several = true,
 		.frames = UINT_MAX,
 	};

@@ -47,6 +47,7 @@ enum prb_need {
 	PRB_NEED_IDLE = 1 << 6,	      /**< how long threads have slept */
 	PRB_NEED_WAITS = 1 << 7,      /**< what threads wait for */
 	PRB_NEED_MODULES = 1 << 8,    /**< which modules Python frames are in */
+	PRB_NEED_COMMAND = 1 << 9,    /**< the path of the program and its arguments */
 };
 
 enum {

@@ -7,6 +7,7 @@
 #include "tests/fuzz/snapshot_file.h"
 
 #include "dump/dump.h"
+#include "dump/idle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -17,8 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!t)
 		return 0;
 	struct prb_error *err = prb_dump_create(t, &options, &dump);
-	if (!err)
+	if (!err) {
+		err = prb_idle_fill(t, dump, NULL);
 		prb_dump_destroy(dump);
+	}
 	prb_error_destroy(err);
 	prb_target_destroy(t);
 	return 0;
