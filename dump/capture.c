@@ -9,7 +9,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/decode.h"
 #include "dump/describe.h"
 
@@ -255,11 +254,9 @@ static struct prb_error *read_stopped(struct prb_capture *c, struct prb_capture_
 			thread->task->tid, prb_view_misses(view), between ? ", between" : "");
 	}
 	prb_capture_out(c, thread)->read = PRB_READ_STOPPED;
-	if (c->target->recorder) {
-		prb_recorder_pages(c->target->recorder, thread->task->tid, view);
-		if (thread->regs.known)
-			prb_target_note_registers(c->target, thread->task->tid, &thread->regs);
-	}
+	prb_target_note_pages(c->target, thread->task->tid, view);
+	if (thread->regs.known)
+		prb_target_note_registers(c->target, thread->task->tid, &thread->regs);
 	return NULL;
 }
 
@@ -289,8 +286,8 @@ static struct prb_error *read_between(struct prb_capture *c, struct prb_capture_
 			return NULL;
 		*ret = prb_task_slept(&c->tasks, thread->task, thread->call.sp != 0);
 	}
-	if (*ret && c->target->recorder)
-		prb_recorder_pages(c->target->recorder, thread->task->tid, view);
+	if (*ret)
+		prb_target_note_pages(c->target, thread->task->tid, view);
 	return NULL;
 }
 

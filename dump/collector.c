@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "python/runtime/collecting.h"
-#include "target/snapshot/snapshot.h"
 
 /* Its stack pointer: 0 if it is not known, or if the thread runs. */
 static struct prb_error *find_sp(struct prb_capture *c, struct prb_capture_thread *thread,
@@ -69,8 +68,7 @@ static void mark(struct prb_capture *c, const struct prb_capture_thread *collect
 	prb_vec_each (thread, &c->threads)
 		if (thread->py == collector->py && thread->state.interp == collector->state.interp)
 			prb_capture_out(c, thread)->gc = thread == collector;
-	if (c->target->recorder)
-		remember(c, collector);
+	remember(c, collector);
 }
 
 static struct prb_error *look_at(struct prb_capture *c, struct prb_capture_thread *thread,

@@ -10,7 +10,6 @@
 #include "target/core/core.h"
 #include "proc/signal_text.h"
 #include "proc/text.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/decode.h"
 
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
@@ -161,8 +160,6 @@ static void remember(struct prb_capture *c, const struct prb_capture_thread *thr
 	const struct prb_dump_thread *out = prb_capture_out(c, thread);
 	prb_auto_str struct prb_str key = {}, value = {};
 
-	if (!c->target->recorder)
-		return;
 	char state = thread->task ? thread->task->state : 0;
 
 	name_fact(&key, "read", thread, out);
@@ -379,7 +376,7 @@ static void remember_name(struct prb_capture *c, const struct prb_dump_thread *o
 {
 	prb_auto_str struct prb_str key = {};
 
-	if (!c->target->recorder || !out->name)
+	if (!out->name)
 		return;
 	prb_str_printf(&key, "name:%d:%lld", out->tid, (long long)out->interpreter);
 	prb_target_remember(c->target, prb_str_text(&key), out->name, strlen(out->name));
@@ -466,8 +463,6 @@ static void remember_death(struct prb_target *target, const struct prb_core_info
 {
 	prb_auto_str struct prb_str text = {};
 
-	if (!target->recorder)
-		return;
 	prb_str_printf(&text, "%d %d %d %d %d %d %llx", info->signal, info->signal_tid,
 		       info->signal_told, info->signal_code, info->signal_sender, info->fault_told,
 		       (unsigned long long)info->fault_address);

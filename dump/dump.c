@@ -424,8 +424,7 @@ static struct prb_error *make(struct maker *m)
 		PRB_TRY(prb_source_fill(c->target, c->dump));
 	PRB_TRY(warn_missing(c->dump, c->target));
 	prb_modules_remember(c->modules);
-	if (c->target->recorder)
-		prb_recorder_pages(c->target->recorder, 0, m->view);
+	prb_target_note_pages(c->target, 0, m->view);
 	finish(m);
 	return NULL;
 }

@@ -12,7 +12,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/capture.h"
 #include "dump/describe.h"
 
@@ -275,9 +274,7 @@ static struct prb_error *read_frozen(struct frozen *f)
 		most = MOMENTS;
 		prb_capture_let_run(c, thread);
 	}
-	if (!c->target->recorder)
-		return NULL;
-	prb_recorder_pages(c->target->recorder, 0, f->view);
+	prb_target_note_pages(c->target, 0, f->view);
 	prb_vec_each (thread, &c->threads)
 		if (thread->regs.known && is_ours(f, thread) && thread->task)
 			prb_target_note_registers(c->target, thread->task->tid, &thread->regs);

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "proc/text.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/cpu_clock.h"
 
 enum {
@@ -48,7 +47,7 @@ static void remember(struct prb_target *t, pid_t tid, double seconds)
 {
 	prb_auto_str struct prb_str text = {}, key = {};
 
-	if (!t->recorder || seconds < 0)
+	if (seconds < 0)
 		return;
 	prb_str_printf(&key, "idle:%d", tid);
 	prb_str_printf(&text, "%.6f", seconds);

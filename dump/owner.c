@@ -468,7 +468,7 @@ static int number_of(const char *reason)
 /* For a snapshot, which has neither the stacks nor all descriptors. */
 static void remember(struct search *s)
 {
-	for (size_t i = 0; s->owners->target->recorder && i < s->states->list.count; i++) {
+	for (size_t i = 0; i < s->states->list.count; i++) {
 		const struct prb_owner *owner = &s->ret[i];
 		prb_auto_str struct prb_str key = {}, value = {};
 

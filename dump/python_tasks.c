@@ -373,8 +373,7 @@ struct prb_error *prb_task_reading_create(struct prb_target *target, struct prb_
 		PRB_TRY(read_process(&a, mode));
 	else
 		PRB_TRY(read_tasks(&a));
-	if (target->recorder)
-		prb_recorder_pages(target->recorder, recorded, a.view);
+	prb_target_note_pages(target, recorded, a.view);
 	*ret = prb_steal(&a.reading);
 	return NULL;
 }

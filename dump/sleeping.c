@@ -5,7 +5,6 @@
  * (see tasks.h), so it does not matter in which order anything was read in between.
  */
 #include "base/cleanup.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/capture.h"
 #include "dump/describe.h"
 
@@ -66,7 +65,7 @@ static struct prb_mem *wait_memory(struct sleeping *s)
 {
 	const struct prb_target *target = s->capture->target;
 
-	return target->recorder ? target->mem : prb_view_mem(s->view);
+	return prb_target_is_recorded(target) ? target->mem : prb_view_mem(s->view);
 }
 
 static struct prb_error *decode_all(struct sleeping *s)
@@ -92,7 +91,7 @@ struct prb_error *prb_capture_sleeping(struct prb_capture *c, struct prb_view *v
 	PRB_TRY(walk_rest(&s));
 
 	/* A snapshot must hold what each thread needs by itself. */
-	if (!c->target->recorder)
+	if (!prb_target_is_recorded(c->target))
 		prb_capture_share(c, prb_view_mem(view));
 	PRB_TRY(decode_all(&s));
 	prb_capture_share(c, NULL);

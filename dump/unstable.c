@@ -10,7 +10,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/capture.h"
 #include "dump/decode.h"
 
@@ -184,9 +183,7 @@ static struct prb_error *decode_agreed(struct prb_capture *c, struct prb_capture
 		PRB_TRY(decode_again(c, thread, view, &same));
 		if (!same)
 			continue;
-		if (c->target->recorder)
-			prb_recorder_pages(c->target->recorder,
-					   thread->task ? thread->task->tid : 0, view);
+		prb_target_note_pages(c->target, thread->task ? thread->task->tid : 0, view);
 		return NULL;
 	}
 	cut(&thread->frames, 0);

@@ -8,8 +8,7 @@
 
 static void recorder_guard(struct prb_recorder **recorder)
 {
-	if (*recorder)
-		prb_recorder_destroy(*recorder);
+	prb_recorder_destroy(*recorder);
 }
 
 static struct prb_error *save(struct prb_session *session, const char *path, bool redact)
@@ -26,12 +25,11 @@ static struct prb_error *save(struct prb_session *session, const char *path, boo
 		return prb_error_create(PRB_ERROR_USAGE, "it is a snapshot already");
 	PRB_TRY(prb_recorder_create(&recorder));
 	prb_recorder_set_redact(recorder, redact);
-	target->recorder = recorder;
-	target->mem->kept = false; /* a recorder takes the pages of views */
+	prb_recorder_attach(recorder, target);
 
 	struct prb_error *err = prb_record(session, !redact, &threads);
 	prb_session_end_instants(session);
-	target->recorder = NULL;
+	prb_recorder_detach(recorder);
 	return err ? err : prb_recorder_write(recorder, target, path);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The face of a target: calls its kind's ops and, while a snapshot is made, records the answers. */
+/* The face of a target: calls its ops, and says which of them it has not. */
 #include "target/target.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "target/snapshot/snapshot.h"
 
 const char *prb_target_kind_name(enum prb_target_kind kind)
 {
@@ -27,11 +26,10 @@ static struct prb_error *unsupported(const struct prb_target *t, const char *wha
 
 typedef struct prb_error *text_op(struct prb_target *t, const char *name, struct prb_str *ret);
 
-static struct prb_error *ask(struct prb_target *t, text_op *op, char kind, struct prb_str *ret,
+static struct prb_error *ask(struct prb_target *t, text_op *op, struct prb_str *ret,
 			     const char *format, va_list args)
 {
 	prb_auto_str struct prb_str name = {};
-	size_t before = ret->length;
 
 	prb_str_vprintf(&name, format, args);
 	if (name.failed)
@@ -42,9 +40,6 @@ static struct prb_error *ask(struct prb_target *t, text_op *op, char kind, struc
 	struct prb_error *err = op(t, prb_str_text(&name), ret);
 	if (!err && ret->failed)
 		err = prb_error_nomem();
-	if (t->recorder)
-		prb_recorder_note(t->recorder, kind, prb_str_text(&name),
-				  prb_str_text(ret) + before, ret->length - before, err);
 	return err;
 }
 
@@ -54,7 +49,7 @@ struct prb_error *prb_target_read_file(struct prb_target *t, struct prb_str *ret
 	va_list args;
 
 	va_start(args, name);
-	struct prb_error *err = ask(t, t->ops->read_file, 'f', ret, name, args);
+	struct prb_error *err = ask(t, t->ops->read_file, ret, name, args);
 	va_end(args);
 	return err;
 }
@@ -65,7 +60,7 @@ struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret
 	va_list args;
 
 	va_start(args, name);
-	struct prb_error *err = ask(t, t->ops->read_link, 'l', ret, name, args);
+	struct prb_error *err = ask(t, t->ops->read_link, ret, name, args);
 	va_end(args);
 	return err;
 }
@@ -75,7 +70,7 @@ struct prb_error *prb_target_list(struct prb_target *t, struct prb_str *ret, con
 	va_list args;
 
 	va_start(args, name);
-	struct prb_error *err = ask(t, t->ops->list, 'd', ret, name, args);
+	struct prb_error *err = ask(t, t->ops->list, ret, name, args);
 	va_end(args);
 	return err;
 }
@@ -114,29 +109,30 @@ struct prb_error *prb_target_registers(struct prb_target *t, pid_t tid, struct p
 	if (!t->ops->registers)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"registers of thread %d cannot be read while it runs", tid);
-	PRB_TRY(t->ops->registers(t, tid, ret));
-	prb_target_note_registers(t, tid, ret);
-	return NULL;
+	return t->ops->registers(t, tid, ret);
 }
 
 bool prb_target_recall(struct prb_target *t, const char *key, struct prb_str *ret)
 {
-	if (!t->ops->recall || !t->ops->recall(t, key, ret))
-		return false;
-	prb_target_remember(t, key, prb_str_text(ret), ret->length);
-	return true;
+	return t->ops->recall && t->ops->recall(t, key, ret);
 }
 
 void prb_target_remember(struct prb_target *t, const char *key, const void *value, size_t length)
 {
-	if (t->recorder)
-		prb_recorder_note(t->recorder, 'k', key, value, length, NULL);
+	if (t->ops->remember)
+		t->ops->remember(t, key, value, length);
 }
 
 void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs)
 {
-	if (t->recorder)
-		prb_recorder_registers(t->recorder, tid, regs);
+	if (t->ops->note_registers)
+		t->ops->note_registers(t, tid, regs);
+}
+
+void prb_target_note_pages(struct prb_target *t, pid_t tid, const struct prb_view *view)
+{
+	if (t->ops->note_pages)
+		t->ops->note_pages(t, tid, view);
 }
 
 static struct prb_error *read_maps(struct prb_target *t, struct prb_maps *ret)

@@ -4,8 +4,9 @@
  *
  * Besides memory a dump needs facts that lie outside of it: the texts of /proc, links of
  * descriptors, registers, names of functions found in debug files. A target answers for all of
- * them, whichever kind it is; each kind says what it cannot do (PRB_ERROR_UNSUPPORTED), and what
- * was asked can be recorded to become a snapshot that answers the same questions elsewhere.
+ * them, whichever kind it is; each kind says what it cannot do (PRB_ERROR_UNSUPPORTED). A recorder
+ * may wrap it (target/snapshot/snapshot.h): then what passes through its ops becomes a snapshot
+ * that answers the same questions elsewhere.
  *
  * Names of facts are the paths under /proc/PID: "maps", "cmdline", "task/42/stat", "fd/3".
  * A core makes up those that its notes can tell ("maps", "cmdline", "task").
@@ -37,7 +38,7 @@ enum prb_target_kind {
 const char *prb_target_kind_name(enum prb_target_kind kind);
 
 struct prb_target;
-struct prb_recorder;
+struct prb_view;
 
 struct prb_target_ops {
 	/** Reads the fact @p name whole into @p ret. PRB_ERROR_NOT_FOUND if there is none. */
@@ -56,6 +57,10 @@ struct prb_target_ops {
 	struct prb_error *(*registers)(struct prb_target *t, pid_t tid, struct prb_regs *ret);
 	/** A recorded derived fact (see prb_target_recall()); false if there is none. */
 	bool (*recall)(struct prb_target *t, const char *key, struct prb_str *ret);
+	/* What only a recorder has: see the functions of these names. */
+	void (*remember)(struct prb_target *t, const char *key, const void *value, size_t length);
+	void (*note_registers)(struct prb_target *t, pid_t tid, const struct prb_regs *regs);
+	void (*note_pages)(struct prb_target *t, pid_t tid, const struct prb_view *view);
 	void (*destroy)(struct prb_target *t);
 };
 
@@ -70,16 +75,24 @@ struct prb_target {
 	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
 	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
 	uint64_t summed;      /**< bytes of other people's debug files that were summed up */
-	struct prb_recorder *recorder; /**< borrowed; not NULL while a snapshot is being recorded */
 };
 
 /**
- * Whether each read may be a request to another machine: what another check tells already is not
- * asked for then. Not while a snapshot is recorded, which has to hold all that it is checked by.
+ * True if each read may be a request to another machine: reads that only confirm what another
+ * check tells are left out then. False while it is recorded: a snapshot has to hold them.
  */
 static inline bool prb_target_is_remote(const struct prb_target *t)
 {
-	return t->mem->kept && !t->recorder;
+	return t->mem->kept;
+}
+
+/**
+ * True while a snapshot is recorded of it, which has to hold all that is needed to read it anew:
+ * nothing may be left out then because it is known from elsewhere.
+ */
+static inline bool prb_target_is_recorded(const struct prb_target *t)
+{
+	return t->ops->remember != NULL;
 }
 
 /**
@@ -123,7 +136,7 @@ struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *re
 /** Reads "maps" anew; the old entries become invalid. */
 struct prb_error *prb_target_refresh_maps(struct prb_target *t) PRB_MUST_CHECK;
 
-/* The ops, with recording. Names are printf formats. */
+/* The ops. Names are printf formats. */
 struct prb_error *prb_target_read_file(struct prb_target *t, struct prb_str *ret, const char *name,
 				       ...) PRB_MUST_CHECK PRB_PRINTF(3, 4);
 struct prb_error *prb_target_read_link(struct prb_target *t, struct prb_str *ret, const char *name,
@@ -154,5 +167,11 @@ void prb_target_remember(struct prb_target *t, const char *key, const void *valu
 
 /** Notes registers of a stopped thread for the snapshot being recorded, if there is one. */
 void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs);
+
+/**
+ * The same for all pages that @p view holds in its present epoch: as thread @p tid saw them, or of
+ * the image that all threads share (0). Pages that were noted before get their new content.
+ */
+void prb_target_note_pages(struct prb_target *t, pid_t tid, const struct prb_view *view);
 
 #endif

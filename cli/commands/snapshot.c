@@ -22,7 +22,7 @@ struct snapshot_settings {
 	bool redact;
 };
 
-/** A target that is being recorded; let go in the right order. */
+/** A target that is being recorded. */
 struct recording {
 	struct prb_session *session;
 	struct prb_target *target; /**< the session's */
@@ -32,11 +32,8 @@ struct recording {
 
 static void recording_deinit(struct recording *r)
 {
-	if (r->target)
-		r->target->recorder = NULL;
+	prb_recorder_destroy(r->recorder);
 	prb_session_destroy(r->session);
-	if (r->recorder)
-		prb_recorder_destroy(r->recorder);
 }
 
 static void warn(void *context, const char *text)
@@ -59,7 +56,7 @@ static struct prb_error *record(const struct prb_cli *cli, bool redact, struct r
 					cli->target);
 	PRB_TRY(prb_recorder_create(&r->recorder));
 	prb_recorder_set_redact(r->recorder, redact);
-	target->recorder = r->recorder;
+	prb_recorder_attach(r->recorder, target);
 	return prb_command_line_name(target, prb_record(r->session, !redact, &r->threads));
 }
 

@@ -188,8 +188,6 @@ static void remember(struct prb_wait_context *c, const char *key, long number,
 {
 	prb_auto_str struct prb_str s = {};
 
-	if (!c->target->recorder)
-		return;
 	prb_str_printf(&s, "%ld %#llx %d %.9g %.9g %s", number, (unsigned long long)wait->futex,
 		       wait->owner, wait->asked, wait->left, wait->what ? wait->what : "");
 	if (!s.failed)

@@ -16,7 +16,7 @@ void prb_modules_remember(struct prb_modules *modules)
 	prb_auto_str struct prb_str text = {};
 	struct prb_module **slot;
 
-	if (!modules->target->recorder)
+	if (!prb_target_is_recorded(modules->target))
 		return;
 	prb_vec_each (slot, &modules->list) {
 		struct prb_module *m = *slot;

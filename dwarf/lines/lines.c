@@ -356,7 +356,7 @@ static struct prb_error *resolve(struct file *file, uint64_t offset, bool exact,
 		PRB_TRY(compute(file, offset, ret));
 	if (!cached && exact)
 		PRB_TRY(keep_function(file, offset));
-	if (cached && !target->recorder)
+	if (cached && !prb_target_is_recorded(target))
 		return NULL;
 	prb_line_record_encode(ret, file->source != NULL, &record);
 	if (record.failed)

@@ -179,7 +179,7 @@ static void remember(struct prb_python *py, struct prb_asyncio_layout *layout)
 	prb_auto_str struct prb_str text = {};
 	char key[40];
 
-	if (!py->target->recorder)
+	if (!prb_target_is_recorded(py->target))
 		return;
 	for (unsigned i = 0; i < FIELDS; i++)
 		prb_str_printf(&text, "%s %d\n", prb_asyncio_fields[i].name, *field(layout, i));

@@ -51,7 +51,7 @@ static struct prb_error *check_type(struct prb_python *py, struct prb_mem *mem, 
 	uint64_t type = pointer_at(data, py->layout.object_type), text;
 
 	/* While a snapshot is made, each view has to hold the type's name for itself. */
-	if (type && type == py->code_type && !py->target->recorder)
+	if (type && type == py->code_type && !prb_target_is_recorded(py->target))
 		return NULL;
 	if (prb_python_is_builtin(py, type, PRB_BUILTIN_CODE))
 		return NULL;

@@ -33,7 +33,7 @@ enum verdict { MORE, FOUND, ABSENT, UNSURE };
 /* A snapshot has only what was read when it was made, and should not come to hold the secret. */
 static bool is_recorded(const struct prb_python *py)
 {
-	return !py->target || !py->module || py->target->recorder ||
+	return !py->target || !py->module || prb_target_is_recorded(py->target) ||
 	       py->target->kind == PRB_TARGET_SNAPSHOT;
 }
 

@@ -15,7 +15,7 @@ void prb_python_remember(const struct prb_python *py, unsigned index)
 	prb_auto_str struct prb_str key = {}, text = {};
 	const struct prb_layout *l = &py->layout;
 
-	if (!py->target->recorder)
+	if (!prb_target_is_recorded(py->target))
 		return;
 	prb_str_printf(&key, "python:%u", index);
 	prb_str_printf(&text, "module %llx\nversion %s\n", (number)py->module->start, py->version);

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "target/mem/view.h"
-#include "target/snapshot/snapshot.h"
 #include "dump/idle.h"
 #include "sql/engine/session_private.h"
 
@@ -67,8 +66,8 @@ void prb_instant_destroy(struct prb_instant *instant)
 		prb_error_destroy(memo->err);
 	}
 	prb_vec_free(&instant->memos);
-	if (instant->view && instant->target->recorder)
-		prb_recorder_pages(instant->target->recorder, 0, instant->view);
+	if (instant->view)
+		prb_target_note_pages(instant->target, 0, instant->view);
 	prb_pythons_deinit(&instant->pythons);
 	prb_view_destroy(instant->view);
 	prb_modules_destroy(instant->modules);

@@ -97,7 +97,7 @@ struct prb_mem *prb_interpreter_bulk(const struct prb_scan *scan,
 {
 	struct prb_target *target = prb_instant_target(scan->instant);
 
-	return target->recorder ? interpreter->mem : target->mem;
+	return prb_target_is_recorded(target) ? interpreter->mem : target->mem;
 }
 
 struct prb_error *prb_put_reason(struct prb_scan *scan, unsigned column, struct prb_error *err)

@@ -125,6 +125,7 @@ void prb_recorder_destroy(struct prb_recorder *r)
 
 	if (!r)
 		return;
+	prb_recorder_detach(r);
 	prb_vec_each (e, &r->entries) {
 		free(e->key);
 		free(e->value);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "target/mem/view.h"
+#include "target/target.h"
 
 struct entry {
 	char kind; /**< as in snapshot_record */
@@ -33,6 +34,10 @@ struct page_key {
 };
 
 struct prb_recorder {
+	struct prb_target_ops ops;	     /**< those of the target while it is recorded */
+	const struct prb_target_ops *source; /**< its own, which they hand on to */
+	struct prb_target *target;	     /**< borrowed; NULL while none is recorded */
+	bool source_kept;		     /**< its mem's `kept` before */
 	PRB_VEC(struct entry) entries;
 	uint32_t *table; /**< index + 1 into entries, 0 empty; open addressing */
 	size_t table_size;

@@ -2,8 +2,8 @@
 /**
  * @file Snapshots: what a dump read, kept in a file that answers the same questions elsewhere.
  *
- * A recorder collects answers while a target is read: prb_target's functions call it as long as
- * prb_target.recorder is set. prb_recorder_write() makes a file of it, and
+ * A recorder wraps a target: while it is attached, the target's ops are those of the recorder,
+ * which hand each question on and note the answer. prb_recorder_write() makes a file of it, and
  * prb_target_open_snapshot() makes a target of that file. Replay is exact: what was answered is
  * answered again with the same bytes, what failed fails again with the same code, message and
  * hint, and what was never asked is PRB_ERROR_NOT_FOUND (memory: PRB_ERROR_FAULT), never a guess.
@@ -37,8 +37,18 @@ enum {
 
 struct prb_error *prb_recorder_create(struct prb_recorder **ret) PRB_MUST_CHECK;
 
-/** Ends the recorder; a target that still borrows it must have its `recorder` set to NULL. */
+/** Ends the recorder, which is detached before. */
 void prb_recorder_destroy(struct prb_recorder *r);
+
+/**
+ * Has what is read of @p t recorded, until the recorder is detached or @p t ends. One target at a
+ * time, and one recorder for each. Memory that keeps what it read does not meanwhile: it has to
+ * pass through views, whose pages are noted by prb_target_note_pages().
+ */
+void prb_recorder_attach(struct prb_recorder *r, struct prb_target *t);
+
+/** Gives the target its own ops back; what was noted stays. Nothing if it is not attached. */
+void prb_recorder_detach(struct prb_recorder *r);
 
 /**
  * Leaves values out of the file: the environment, arguments of the command line from the third on

@@ -78,7 +78,7 @@ static void recording_init(struct recording *r)
 	OK(prb_target_open_process(getpid(), &r->target));
 	OK(prb_recorder_create(&r->recorder));
 	OK(prb_view_create(r->target->mem, &r->view));
-	r->target->recorder = r->recorder;
+	prb_recorder_attach(r->recorder, r->target);
 	r->memory = mmap(NULL, 4 * PRB_PAGE_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(r->memory, MAP_FAILED);
@@ -157,6 +157,39 @@ static void test_answers(void **state)
 	assert_false(prb_target_recall(t, "pc:abcd:12", &replayed));
 	prb_target_destroy(t);
 	recording_deinit(&r);
+}
+
+/* A recorder hears what is asked while it is attached, and leaves the target as it was. */
+static void test_attached(void **state)
+{
+	struct recording r;
+	prb_auto_str struct prb_str text = {};
+
+	(void)state;
+	recording_init(&r);
+	assert_true(prb_target_is_recorded(r.target));
+	prb_recorder_detach(r.recorder);
+	prb_recorder_detach(r.recorder);
+	r.target->mem->kept = true;
+	assert_false(prb_target_is_recorded(r.target));
+	OK(prb_target_read_file(r.target, &text, "limits"));
+	prb_target_remember(r.target, "unheard", "", 0);
+
+	prb_recorder_attach(r.recorder, r.target);
+	assert_false(prb_target_is_remote(r.target));
+	OK(prb_target_read_file(r.target, &text, "cmdline"));
+	prb_recorder_detach(r.recorder);
+	assert_true(prb_target_is_remote(r.target));
+	r.target->mem->kept = false;
+	prb_recorder_attach(r.recorder, r.target);
+
+	struct prb_target *t = write_and_open(&r);
+	OK(prb_target_read_file(t, &text, "cmdline"));
+	expect_error(prb_target_read_file(t, &text, "limits"), PRB_ERROR_NOT_FOUND,
+		     "was not read when", NULL);
+	assert_false(prb_target_recall(t, "unheard", &text));
+	prb_target_destroy(t);
+	recording_deinit(&r); /* the target ends first */
 }
 
 static void test_recorded_error(void **state)
@@ -517,6 +550,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_attached),
 		cmocka_unit_test(test_recorded_error),
 		cmocka_unit_test(test_registers),
 		cmocka_unit_test(test_memory),

@@ -387,10 +387,10 @@ static void test_replay(void **state)
 	start(&child, read_alone, ends);
 	await(&child, 'S', "read");
 	ok(prb_recorder_create(&recorder));
-	child.target->recorder = recorder;
+	prb_recorder_attach(recorder, child.target);
 	ok(prb_task_read(child.target, child.tid, &child.task));
 	describe(&child);
-	child.target->recorder = NULL;
+	prb_recorder_detach(recorder);
 	close(mkstemp(path));
 	ok(prb_recorder_write(recorder, child.target, path));
 	prb_recorder_destroy(recorder);
