@@ -387,7 +387,7 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd)
 	bool removed = false;
 	int rc;
 
-	if (t->kind != PRB_TARGET_PROCESS)
+	if (!t->loadable)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"only a live process can have an agent");
 	PRB_TRY(read_names(t, &names));

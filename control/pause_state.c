@@ -122,7 +122,7 @@ void prb_pause_state_find(struct prb_target *t, struct prb_pause_state *ret)
 	struct prb_wire_paused note = {};
 
 	*ret = (struct prb_pause_state){};
-	if (t->kind != PRB_TARGET_PROCESS)
+	if (!t->loadable)
 		return;
 	prb_pause_state_find_hard(t, ret);
 	if (ret->paused || !prb_agent_is_mapped(t) || !read_note(t, &note) || note.paused != 1)

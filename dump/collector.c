@@ -15,7 +15,7 @@ static struct prb_error *find_sp(struct prb_capture *c, struct prb_capture_threa
 	*ret = 0;
 	PRB_TRY(prb_task_read_call(c->target, &call));
 	*ret = call.sp;
-	if (call.sp || (c->target->kind == PRB_TARGET_PROCESS && !c->target->held))
+	if (call.sp || c->target->moves)
 		return NULL;
 
 	prb_auto_error struct prb_error *err =
@@ -78,7 +78,7 @@ static struct prb_error *look_at(struct prb_capture *c, struct prb_capture_threa
 	if (!thread->py || !thread->task || !thread->state.interp_collects ||
 	    prb_capture_out(c, thread)->read == PRB_READ_UNSTABLE)
 		return NULL;
-	if (c->target->kind == PRB_TARGET_SNAPSHOT) {
+	if (c->target->replayed) {
 		*ret = recall(c, thread);
 		return NULL;
 	}

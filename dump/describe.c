@@ -42,7 +42,7 @@ pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pt
 static void take_registers(struct prb_capture *c, struct prb_capture_thread *thread,
 			   const struct prb_task *task)
 {
-	if (!c->native || !task->pc || !task->sp || c->target->kind != PRB_TARGET_PROCESS)
+	if (!c->native || !task->pc || !task->sp || !c->target->live)
 		return;
 	/* Its debugger has told all of them. */
 	if (c->target->held && thread->regs.known)
@@ -405,7 +405,7 @@ struct prb_error *prb_describe_names(struct prb_capture *c, struct prb_python *p
 			continue;
 		done = thread->state.interp;
 		PRB_TRY(name_interp(c, py, view, done, &nameless));
-		if (nameless && c->target->kind == PRB_TARGET_PROCESS)
+		if (nameless && c->target->live)
 			PRB_TRY(name_again(c, py, done));
 	}
 	prb_vec_each (thread, &c->threads) {
@@ -477,7 +477,7 @@ struct prb_dump_death prb_dump_death(struct prb_target *target)
 
 	if (core && core->signal)
 		remember_death(target, core);
-	else if (target->kind == PRB_TARGET_SNAPSHOT && recall_death(target, &recalled))
+	else if (recall_death(target, &recalled))
 		core = &recalled;
 	if (!core || !core->signal)
 		return ret;
@@ -499,6 +499,7 @@ struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons 
 	const struct prb_python *py = pythons->list.items[0];
 
 	dump->kind = c->target->kind;
+	dump->partial = c->target->partial;
 	dump->pid = c->target->pid;
 	dump->timestamp = c->target->time;
 	dump->death = prb_dump_death(c->target);

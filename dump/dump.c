@@ -109,7 +109,7 @@ static struct prb_error *read_threads(struct maker *m, struct prb_python *py,
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		prb_error_destroy(err);
 		err = prb_python_threads(py, prb_view_mem(m->view), ret);
-		if (!err || m->capture.target->kind != PRB_TARGET_PROCESS ||
+		if (!err || !m->capture.target->live ||
 		    (err->code != PRB_ERROR_BAD_DATA && err->code != PRB_ERROR_FAULT))
 			break;
 		prb_view_new_epoch(m->view);
@@ -228,11 +228,6 @@ static struct prb_error *plan(struct maker *m)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no Python thread %d",
 					m->capture.target->pid, o->tid);
 	return NULL;
-}
-
-static bool moves(const struct prb_target *target)
-{
-	return target->kind == PRB_TARGET_PROCESS && !target->held;
 }
 
 /* What nothing more can be asked about. */
@@ -418,7 +413,7 @@ static struct prb_error *make(struct maker *m)
 	m->owners =
 		(struct prb_owners){.target = c->target, .modules = c->modules, .tasks = &c->tasks};
 	PRB_TRY(plan(m));
-	PRB_TRY(moves(c->target) ? read_live(m) : read_still(m));
+	PRB_TRY(c->target->moves ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
 	if (c->options->source)
 		PRB_TRY(prb_source_fill(c->target, c->dump));

@@ -102,7 +102,8 @@ struct prb_dump_death {
 
 struct prb_dump {
 	/* target */
-	enum prb_target_kind kind;
+	enum prb_target_kind kind; /**< for its name */
+	bool partial;		   /**< as prb_target.partial: no thread could be paused */
 	pid_t pid;
 	pid_t main_tid; /**< of the main thread; 0 if it is not among them */
 	char *exe;

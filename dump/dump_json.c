@@ -17,13 +17,6 @@
 /* What is written out at once. */
 enum { CHUNK = 64 << 10 };
 
-static const char *const target_kinds[] = {
-	[PRB_TARGET_PROCESS] = "process",
-	[PRB_TARGET_CORE] = "core",
-	[PRB_TARGET_SNAPSHOT] = "snapshot",
-	[PRB_TARGET_DEBUGGER] = "debugger",
-};
-
 static const char *const layouts[] = {
 	[PRB_LAYOUT_DEBUG_OFFSETS] = "debug_offsets",
 	[PRB_LAYOUT_DWARF] = "dwarf",
@@ -105,7 +98,7 @@ static void put_target(struct prb_json *json, const struct prb_dump *dump)
 	char *const *argument;
 
 	prb_json_open(json, "target", '{');
-	prb_json_text(json, "kind", target_kinds[dump->kind]);
+	prb_json_text(json, "kind", prb_target_kind_key(dump->kind));
 	prb_json_natural(json, "pid", dump->pid ? dump->pid : -1);
 	prb_json_text(json, "exe", dump->exe);
 	prb_json_open(json, "argv", '[');

@@ -157,7 +157,6 @@ static bool may_be_idle(const struct prb_dump_thread *thread)
 struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, const bool *wanted)
 {
 	__attribute__((cleanup(idle_deinit))) struct idle idle = {};
-	bool live = t->kind == PRB_TARGET_PROCESS;
 	struct last_run *run;
 
 	for (size_t i = 0; i < dump->threads.count; i++) {
@@ -165,7 +164,7 @@ struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, con
 
 		if ((wanted && !wanted[i]) || !may_be_idle(thread))
 			continue;
-		if (live)
+		if (t->local)
 			PRB_TRY(note(&idle, t, thread));
 		else
 			thread->idle_seconds = recall(t, thread->tid);

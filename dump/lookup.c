@@ -163,7 +163,7 @@ static struct prb_error *find_owner(struct lookup *l)
 
 static struct prb_error *may_look(struct prb_target *target)
 {
-	if (target->kind == PRB_TARGET_PROCESS && !target->held)
+	if (target->moves)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"expressions are looked up only in what does not run: a "
 					"core file, a snapshot, or a process in a debugger");

@@ -250,7 +250,7 @@ static struct prb_error *read_sp(struct prb_target *t, const struct prb_task_wat
 	struct prb_error *err;
 
 	*ret = 0;
-	if (t->kind == PRB_TARGET_PROCESS && !t->held) {
+	if (t->moves) {
 		if (task->state == 'R')
 			return NULL;
 		PRB_TRY(tolerate(prb_task_read_call(t, &call)));
@@ -452,7 +452,7 @@ static struct prb_error *ask_others(struct search *s)
 		if (!s->ret[i].task && !s->ret[i].reason)
 			PRB_TRY(ask_stacks(s, i));
 	/* gcore writes zeros for the stacks of new C libraries, on which the descriptors lie. */
-	if (!s->proven || s->owners->target->kind == PRB_TARGET_CORE)
+	if (!s->proven || s->owners->target->partial)
 		take_hints(s, s->proven);
 	return NULL;
 }
@@ -516,7 +516,7 @@ struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *
 			   .states = states,
 			   .ret = ret};
 
-	if (owners->target->kind != PRB_TARGET_SNAPSHOT)
+	if (!owners->target->replayed)
 		PRB_TRY(prb_view_gather(view, try_makers, &s));
 	memset(ret, 0, states->list.count * sizeof(*ret));
 	PRB_TRY(try_makers(&s));

@@ -44,11 +44,9 @@ static double read_clock(struct prb_target *target)
 	struct timespec now;
 	double seconds;
 
-	if (target->kind == PRB_TARGET_CORE)
-		return 0;
 	if (prb_target_recall(target, clock_key, &text))
 		return strtod(prb_str_text(&text), NULL);
-	if (target->kind != PRB_TARGET_PROCESS || clock_gettime(CLOCK_MONOTONIC, &now))
+	if (!target->local || clock_gettime(CLOCK_MONOTONIC, &now))
 		return 0;
 	seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	prb_str_printf(&text, "%.6f", seconds);
@@ -369,7 +367,7 @@ struct prb_error *prb_task_reading_create(struct prb_target *target, struct prb_
 	PRB_TRY(prb_tasks_create(target, &a.tasks));
 	PRB_TRY(prb_view_create(mem ? mem : target->mem, &a.view));
 	a.reading->now = read_clock(target);
-	if (target->kind == PRB_TARGET_PROCESS)
+	if (target->live)
 		PRB_TRY(read_process(&a, mode));
 	else
 		PRB_TRY(read_tasks(&a));

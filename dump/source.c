@@ -206,7 +206,7 @@ struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *du
 	struct sources s = {.target = target, .dump = dump};
 	struct file *file;
 
-	if (target->kind == PRB_TARGET_PROCESS)
+	if (target->local)
 		s.started = start_time(target);
 	prb_error_destroy(prb_target_read_link(target, &s.cwd, "cwd"));
 

@@ -170,7 +170,7 @@ static void open_task(struct prb_tasks *tasks, struct prb_target *t, struct prb_
 	bool gone;
 
 	task->stat_fd = task->counters_fd = -1;
-	if (t->kind != PRB_TARGET_PROCESS)
+	if (!t->local)
 		return;
 	task->counters_fd =
 		open_fact(t, task->tid, tasks->by_status ? "status" : "schedstat", &gone);
@@ -189,7 +189,7 @@ static bool read_held(struct prb_target *t, struct prb_task_watch *task)
 	prb_auto_error struct prb_error *err = NULL;
 	size_t length;
 
-	if (t->kind != PRB_TARGET_DEBUGGER || !t->held || prb_target_is_recorded(t))
+	if (!prb_target_is_remote(t))
 		return false;
 	err = prb_target_read_file(t, &text, "task/%d/comm", task->tid);
 	length = err ? 0 : strcspn(text.data, "\n");
@@ -232,7 +232,7 @@ static struct prb_error *add_task(struct prb_tasks *tasks, struct prb_target *t,
 		return prb_error_nomem();
 	task->tid = task->inner_tid = tid;
 	open_task(tasks, t, task);
-	if (t->kind != PRB_TARGET_PROCESS || prb_target_is_recorded(t))
+	if (!t->local || prb_target_is_recorded(t))
 		PRB_TRY(read_recorded(t, task));
 	if (tasks->other_tids)
 		task->inner_tid = prb_task_inner_tid(t, tid);

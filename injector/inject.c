@@ -349,8 +349,7 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
 	in->result = ret;
 	in->library.fd = in->memory = -1;
 
-	struct prb_error *err =
-		t->kind == PRB_TARGET_PROCESS ? prb_choose_alive(t, &in->own) : NULL;
+	struct prb_error *err = t->loadable ? prb_choose_alive(t, &in->own) : NULL;
 	if (in->own)
 		in->t = in->own;
 	if (!err)

@@ -105,7 +105,7 @@ struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered)
 {
 	prb_auto_str struct prb_str status = {};
 
-	if (t->kind != PRB_TARGET_PROCESS)
+	if (!t->loadable)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "a core or snapshot cannot load a library"),
 				      "give the pid of a running process");

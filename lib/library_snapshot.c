@@ -21,7 +21,7 @@ static struct prb_error *save(struct prb_session *session, const char *path, boo
 		return prb_error_create(PRB_ERROR_USAGE, "a snapshot is of one target, not of %zu",
 					session->targets.count);
 	target = session->targets.items[0].target;
-	if (target->kind == PRB_TARGET_SNAPSHOT)
+	if (target->replayed)
 		return prb_error_create(PRB_ERROR_USAGE, "it is a snapshot already");
 	PRB_TRY(prb_recorder_create(&recorder));
 	prb_recorder_set_redact(recorder, redact);

@@ -18,6 +18,18 @@ const char *prb_target_kind_name(enum prb_target_kind kind)
 	return names[kind];
 }
 
+const char *prb_target_kind_key(enum prb_target_kind kind)
+{
+	static const char *const keys[] = {
+		[PRB_TARGET_PROCESS] = "process",
+		[PRB_TARGET_CORE] = "core",
+		[PRB_TARGET_SNAPSHOT] = "snapshot",
+		[PRB_TARGET_DEBUGGER] = "debugger",
+	};
+
+	return keys[kind];
+}
+
 static struct prb_error *unsupported(const struct prb_target *t, const char *what, const char *name)
 {
 	return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s has no %s '%s'",
@@ -149,9 +161,8 @@ struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *re
 	struct prb_error *err = read_maps(t, ret);
 
 	/* The text comes in pieces, between which mappings grow together: pieces may overlap. */
-	for (int attempt = 1; attempt < ATTEMPTS && t->kind == PRB_TARGET_PROCESS &&
-			      prb_error_catch(&err, PRB_ERROR_BAD_DATA);
-	     attempt++)
+	for (int attempt = 1;
+	     attempt < ATTEMPTS && t->live && prb_error_catch(&err, PRB_ERROR_BAD_DATA); attempt++)
 		err = read_maps(t, ret);
 	return err;
 }

@@ -8,6 +8,9 @@
  * may wrap it (target/snapshot/snapshot.h): then what passes through its ops becomes a snapshot
  * that answers the same questions elsewhere.
  *
+ * What differs between targets is told by the capabilities in struct prb_target. The kind is only
+ * the name of the source: other folders print it, and never ask for it.
+ *
  * Names of facts are the paths under /proc/PID: "maps", "cmdline", "task/42/stat", "fd/3".
  * A core makes up those that its notes can tell ("maps", "cmdline", "task").
  *
@@ -34,8 +37,10 @@ enum prb_target_kind {
 	PRB_TARGET_DEBUGGER, /**< what a debugger reads for us (see target/debugger/debugger.h) */
 };
 
-/** "process", "core file", "snapshot", "debugger's process". */
+/** For messages: "process", "core file", "snapshot", "debugger's process". */
 const char *prb_target_kind_name(enum prb_target_kind kind);
+/** For programs: "process", "core", "snapshot", "debugger". */
+const char *prb_target_kind_key(enum prb_target_kind kind);
 
 struct prb_target;
 struct prb_view;
@@ -66,9 +71,22 @@ struct prb_target_ops {
 
 struct prb_target {
 	const struct prb_target_ops *ops;
-	enum prb_target_kind kind;
-	bool held;	      /**< a debugger keeps all its threads stopped: nothing moves */
-	pid_t pid;	      /**< as the target's tools would say it; 0 if unknown */
+	enum prb_target_kind kind; /**< for names only */
+	/* Capabilities, set by the source when it is opened. */
+	bool live;     /**< it may change and end while it is read: what does not fit together then
+			* is read again, and says nothing about its health */
+	bool moves;    /**< its threads run while they are read, and we can stop them */
+	bool held;     /**< a debugger keeps all its threads stopped */
+	bool local;    /**< of this machine: our kernel, clocks and other processes can be asked
+			* about it */
+	bool loadable; /**< libraries can be loaded into it, and it may have our agent */
+	bool partial;  /**< a copy that somebody wrote of its memory, which may lack parts; the
+			* threads are not there any more */
+	bool replayed; /**< knows what was read when it was recorded, and nothing else: what was
+			* derived then is recalled and not derived anew */
+	bool distant;  /**< each fact may be a request to another machine: what only describes is
+			* not asked for */
+	pid_t pid;     /**< as the target's tools would say it; 0 if unknown */
 	uint16_t machine;     /**< ELF e_machine: EM_X86_64 or EM_AARCH64 */
 	uint64_t program;     /**< of a live process: a number for what it runs; else 0 */
 	double time;	      /**< seconds since the epoch of what is read; live: opening time */

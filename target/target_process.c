@@ -396,6 +396,10 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 	p->target = (struct prb_target){
 		.ops = &process_ops,
 		.kind = PRB_TARGET_PROCESS,
+		.live = true,
+		.moves = true,
+		.local = true,
+		.loadable = true,
 		.pid = pid,
 		.machine = HOST_MACHINE,
 		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,

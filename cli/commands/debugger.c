@@ -111,9 +111,9 @@ static struct prb_error *add_target(struct launch *l, const struct prb_debugger_
 	struct prb_error *err;
 
 	PRB_TRY(prb_spec_open_in(text, places, &target));
-	if (target->kind == PRB_TARGET_PROCESS)
+	if (target->local)
 		err = add_process(l, target->pid);
-	else if (target->kind == PRB_TARGET_CORE)
+	else if (target->partial)
 		err = add_core(l, target, text);
 	else
 		err = prb_error_hint(

@@ -200,7 +200,7 @@ static struct prb_error *dump_tree(const struct job *job, const struct prb_targe
 	prb_auto_str struct prb_str text = {};
 	struct tree tree = {.job = job, .skipped = {&text}};
 
-	if (target->kind != PRB_TARGET_PROCESS)
+	if (!target->local)
 		return prb_error_create(PRB_ERROR_USAGE, "--subprocesses needs a running process");
 	PRB_TRY(prb_subprocesses_find(target->pid, &children));
 	if (job->json)

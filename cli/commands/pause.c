@@ -523,7 +523,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	struct prb_pause_state hard;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &p.target));
-	if (p.target->kind != PRB_TARGET_PROCESS)
+	if (!p.target->loadable)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
 					prb_target_kind_name(p.target->kind));
 	prb_pause_state_find_hard(p.target, &hard);

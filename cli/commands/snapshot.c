@@ -51,7 +51,7 @@ static struct prb_error *record(const struct prb_cli *cli, bool redact, struct r
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	PRB_TRY(prb_session_add_target(r->session, cli->target, target));
 	r->target = target;
-	if (target->kind == PRB_TARGET_SNAPSHOT)
+	if (target->replayed)
 		return prb_error_create(PRB_ERROR_USAGE, "'%.200s' is a snapshot already",
 					cli->target);
 	PRB_TRY(prb_recorder_create(&r->recorder));

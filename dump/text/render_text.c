@@ -156,7 +156,7 @@ static void put_summary(struct renderer *r)
 	if (paused) {
 		prb_str_printf(&r->text, " · %u thread%s paused ", paused, paused == 1 ? "" : "s");
 		prb_text_duration(&r->text, r->dump->pause_us / 1e6);
-	} else if (r->dump->kind != PRB_TARGET_CORE) {
+	} else if (!r->dump->partial) {
 		prb_str_puts(&r->text, " · no thread paused");
 	}
 	prb_str_putc(&r->text, '\n');

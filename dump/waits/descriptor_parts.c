@@ -242,7 +242,7 @@ static void read_stat(struct prb_descriptors *d, struct prb_descriptor *ret, lon
 	char key[40];
 
 	snprintf(key, sizeof(key), "fdstat:%d", ret->fd);
-	if (d->target->kind == PRB_TARGET_PROCESS) {
+	if (d->target->local) {
 		if (!ask_file(d, ret->fd, mount, &ret->reason, &text))
 			return;
 		prb_target_remember(d->target, key, prb_str_text(&text), text.length);
@@ -358,7 +358,7 @@ static void read_socket(struct prb_descriptors *d, struct prb_descriptor *ret, b
 	char key[40];
 
 	snprintf(key, sizeof(key), "socket:%llu", (unsigned long long)ret->inode);
-	if (d->target->kind != PRB_TARGET_PROCESS) {
+	if (!d->target->local) {
 		if (!prb_target_recall(d->target, key, &ret->socket_text))
 			prb_str_puts(&ret->reason, "nothing is known of the socket");
 		split_fields(ret);
@@ -404,7 +404,7 @@ static void read_peer(struct prb_descriptors *d, struct prb_descriptor *ret, con
 	char key[40];
 
 	snprintf(key, sizeof(key), "fdpeer:%d", ret->fd);
-	if (d->target->kind != PRB_TARGET_PROCESS) {
+	if (!d->target->local) {
 		prb_target_recall(d->target, key, &ret->peer);
 		return;
 	}

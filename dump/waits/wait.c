@@ -220,7 +220,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 				    const struct prb_task *task, struct prb_wait *ret)
 {
 	prb_auto_str struct prb_str s = {};
-	bool live = c->target->kind == PRB_TARGET_PROCESS;
+	bool local = c->target->local;
 	/* Who asks in a debugger knows that it is stopped, and wants to know where. */
 	bool held = c->target->held && task->state == 't';
 	bool stopped = task->state == 'T' || (task->state == 't' && !held);
@@ -236,9 +236,9 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 	snprintf(key, sizeof(key), "task-wait:%d", task->tid);
 	c->mem = mem;
 	c->state = task->state;
-	if (c->target->kind == PRB_TARGET_DEBUGGER)
+	if (c->target->distant)
 		number = task->syscall; /* what it is about, on that machine, would take requests */
-	else if (!live)
+	else if (!local)
 		recall(c, key, &number, ret, &s);
 	else if (stopped)
 		describe_stop(c, task, &s);
@@ -250,7 +250,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *c, struct prb_mem *
 		return prb_error_nomem();
 	if (s.length && !(ret->what = prb_str_take(&s)))
 		return prb_error_nomem();
-	if (live)
+	if (local)
 		remember(c, key, number, ret);
 	return NULL;
 }

@@ -373,14 +373,14 @@ static struct prb_error *consider_file(struct discovery *d, const struct prb_map
 		memcpy(h->segments, module->elf->segments, h->count * sizeof(h->segments[0]));
 		good = find_bias(h, PF_X, map->offset, map->start, &module->bias) &&
 		       describe(module, h);
-		if (good && d->target->kind == PRB_TARGET_PROCESS)
+		if (good && d->target->live)
 			keep_mapped(d, map, module);
 	} else if (err->code != PRB_ERROR_NOT_FOUND) {
 		prb_module_free(module);
 		return err;
 	} else {
 		/* A live process has its headers in memory if it is a module at all. */
-		good = d->target->kind != PRB_TARGET_PROCESS;
+		good = !d->target->live;
 		guess_extent(d, map, module);
 	}
 	prb_error_destroy(err);

@@ -24,13 +24,13 @@ void prb_heap_torn(struct prb_heap *h)
 {
 	const struct prb_target *target = h->py->target;
 
-	if (!target || target->kind == PRB_TARGET_PROCESS)
+	if (!target || target->live)
 		prb_heap_set_doubt(h, "objects were made or freed while they were read: some may "
 				      "be missing");
-	else if (target->kind == PRB_TARGET_CORE)
+	else if (target->partial)
 		prb_heap_set_doubt(h, "the core file lacks memory, or what holds the objects "
 				      "together is damaged: some are missing");
-	else if (target->kind == PRB_TARGET_DEBUGGER)
+	else if (target->distant)
 		prb_heap_set_doubt(h,
 				   "the debugger cannot read all memory, or what holds the objects "
 				   "together is damaged: some are missing");

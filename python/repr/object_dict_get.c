@@ -34,7 +34,7 @@ enum verdict { MORE, FOUND, ABSENT, UNSURE };
 static bool is_recorded(const struct prb_python *py)
 {
 	return !py->target || !py->module || prb_target_is_recorded(py->target) ||
-	       py->target->kind == PRB_TARGET_SNAPSHOT;
+	       py->target->replayed;
 }
 
 static bool read_secret(struct prb_python *py)

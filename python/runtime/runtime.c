@@ -338,7 +338,7 @@ static bool is_torn(const struct prb_error *err)
 /* What kind of other program it is, for the message. */
 static struct prb_error *no_python(struct finder *finder, const char *exe)
 {
-	bool moves = finder->modules->target->kind == PRB_TARGET_PROCESS;
+	bool live = finder->modules->target->live;
 	struct prb_module **module;
 
 	prb_vec_each (module, &finder->modules->list) {
@@ -353,13 +353,13 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 							       "this is Python 2 (%s)", name),
 					      "CPython 3.4 to 3.15 can be read");
 	}
-	if (moves && is_torn(finder->reason))
+	if (live && is_torn(finder->reason))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"Python is not initialised (yet), or cannot be read: %s",
 					finder->reason->message);
 	if (finder->reason && finder->reason->code != PRB_ERROR_NOT_FOUND)
 		return prb_steal(&finder->reason);
-	if (moves && !strncmp(base_name(exe), "python", 6))
+	if (live && !strncmp(base_name(exe), "python", 6))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"Python is not initialised (yet): %s has not loaded it",
 					exe);
@@ -411,7 +411,7 @@ static struct prb_error *find(struct prb_modules *modules, struct prb_view *view
 		/* It may have been torn: lists change while we walk them. */
 		if (attempt && (!finder.reason || finder.reason->code == PRB_ERROR_NOT_FOUND))
 			break;
-		if (modules->target->kind == PRB_TARGET_PROCESS && is_torn(finder.reason))
+		if (modules->target->live && is_torn(finder.reason))
 			poll(NULL, 0, 1 << attempt);
 		prb_error_destroy(prb_steal(&finder.reason));
 		prb_view_new_epoch(view);

@@ -49,7 +49,7 @@ struct prb_error *prb_instant_create(struct prb_session *session, struct prb_tar
 	instant->session = session;
 	instant->target = target;
 	instant->plan = plan;
-	instant->time = target->kind == PRB_TARGET_PROCESS ? now() : target->time;
+	instant->time = target->live ? now() : target->time;
 	*ret = instant;
 	return NULL;
 }

@@ -27,8 +27,7 @@ void prb_missing_deinit(struct prb_missing *missing)
 static bool ends_query(const struct prb_target *t, const struct prb_error *err)
 {
 	return err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_CANCELLED ||
-	       err->code == PRB_ERROR_TIMEOUT ||
-	       (err->code == PRB_ERROR_NO_PROCESS && t->kind == PRB_TARGET_PROCESS);
+	       err->code == PRB_ERROR_TIMEOUT || (err->code == PRB_ERROR_NO_PROCESS && t->live);
 }
 
 struct prb_error *prb_missing_add(struct prb_scan *scan, struct prb_missing *missing,
@@ -38,8 +37,7 @@ struct prb_error *prb_missing_add(struct prb_scan *scan, struct prb_missing *mis
 
 	if (!err || ends_query(t, err))
 		return err;
-	if (t->kind != PRB_TARGET_PROCESS &&
-	    (err->code == PRB_ERROR_NOT_FOUND || err->code == PRB_ERROR_UNSUPPORTED))
+	if (!t->live && (err->code == PRB_ERROR_NOT_FOUND || err->code == PRB_ERROR_UNSUPPORTED))
 		prb_str_printf(&missing->names, "%s%s", missing->names.length ? ", " : "", name);
 	else
 		prb_str_printf(&missing->reasons, "%s%s", missing->reasons.length ? "; " : "",
@@ -95,8 +93,7 @@ struct prb_error *prb_fact_told(struct prb_scan *scan, struct prb_error *err, bo
 
 	*told = !err;
 	if (!err || ends_query(t, err) ||
-	    (t->kind == PRB_TARGET_PROCESS && err->code != PRB_ERROR_NOT_FOUND &&
-	     err->code != PRB_ERROR_UNSUPPORTED))
+	    (t->live && err->code != PRB_ERROR_NOT_FOUND && err->code != PRB_ERROR_UNSUPPORTED))
 		return err;
 	prb_scan_note(scan, "%s.%s is empty: %s", scan->table->schema, scan->table->name,
 		      err->message);
@@ -154,7 +151,7 @@ bool prb_fact_clock(struct prb_scan *scan, struct prb_fact_clock *ret)
 	struct timespec calendar, boot;
 
 	*ret = (struct prb_fact_clock){.ticks = (double)sysconf(_SC_CLK_TCK)};
-	if (t->kind != PRB_TARGET_PROCESS) {
+	if (!t->local) {
 		struct prb_fact_clock told;
 
 		if (!prb_target_recall(t, key, &text) ||
@@ -181,7 +178,7 @@ void prb_fact_user(struct prb_scan *scan, int64_t uid, struct prb_str *ret)
 	char key[40], buffer[4096];
 
 	snprintf(key, sizeof(key), "user:%lld", (long long)uid);
-	if (prb_target_recall(t, key, ret) || t->kind != PRB_TARGET_PROCESS || uid < 0)
+	if (prb_target_recall(t, key, ret) || !t->local || uid < 0)
 		return;
 	if (getpwuid_r((uid_t)uid, &entry, buffer, sizeof(buffer), &found) || !found)
 		return;

@@ -13,7 +13,7 @@ bool prb_scan_machine(struct prb_scan *scan)
 	const struct prb_session_target *t;
 
 	prb_vec_each (t, &scan->session->targets)
-		if (t->target->kind == PRB_TARGET_PROCESS)
+		if (t->target->local)
 			return true;
 	if (!scan->session->targets.count)
 		return true;

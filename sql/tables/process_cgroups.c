@@ -140,7 +140,7 @@ static bool fact(struct prb_scan *scan, const struct mount *mount, const struct 
 	char key[64];
 
 	snprintf(key, sizeof(key), "cgroup:%d:%s", group->hierarchy, file);
-	if (target->kind != PRB_TARGET_PROCESS)
+	if (!target->local)
 		return prb_target_recall(target, key, ret);
 	if (!mount->point.length || !read_file(mount, group, file, ret))
 		return false;
@@ -214,7 +214,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	bool told;
 
 	PRB_TRY(prb_fact_table(scan, &text, &told, "cgroup"));
-	if (prb_instant_target(scan->instant)->kind == PRB_TARGET_PROCESS)
+	if (prb_instant_target(scan->instant)->local)
 		PRB_TRY(prb_machine_file("/proc/self/mountinfo", &mounts));
 	for (const char *at = prb_str_text(&text); prb_cgroup_next(&at, &group);)
 		PRB_TRY(group_row(scan, &group, prb_str_text(&mounts)));

@@ -521,7 +521,6 @@ static struct prb_error *put_row(struct row *row)
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	static const char *const kinds[] = {"process", "core", "snapshot", "debugger"};
 	const struct prb_target *target = prb_instant_target(scan->instant);
 	struct row row = {.scan = scan};
 
@@ -529,7 +528,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	row.clock_known = prb_fact_clock(scan, &row.clock);
 	if (target->pid)
 		prb_put_integer(scan, PID, target->pid);
-	prb_put_static(scan, KIND, kinds[target->kind]);
+	prb_put_static(scan, KIND, prb_target_kind_key(target->kind));
 	put_death(scan);
 	prb_put_static(scan, MACHINE, target->machine == EM_AARCH64 ? "aarch64" : "x86_64");
 	prb_put_real(scan, TIME, prb_instant_time(scan->instant));

@@ -116,7 +116,7 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_interpreter
 	struct sizes sizes;
 
 	read_sizes(scan, i, &sizes);
-	if (sizes.doubt && prb_instant_target(scan->instant)->kind != PRB_TARGET_PROCESS)
+	if (sizes.doubt && !prb_instant_target(scan->instant)->live)
 		prb_scan_note(scan, "python.gc: %s", sizes.doubt);
 	for (unsigned g = 0; g <= PRB_GC_PERMANENT; g++) {
 		if (g == PRB_GC_PERMANENT && !gc->freezes)

@@ -26,8 +26,7 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_interpreter
 	const struct prb_heap_type *type;
 
 	/* While a process runs, the column says so of what may change at any time. */
-	if (types->doubt &&
-	    (!types->list.count || prb_instant_target(scan->instant)->kind != PRB_TARGET_PROCESS))
+	if (types->doubt && (!types->list.count || !prb_instant_target(scan->instant)->live))
 		prb_scan_note(scan, "python.types: %s", types->doubt);
 	prb_vec_each (type, &types->list) {
 		PRB_TRY(prb_scan_row(scan));

@@ -25,7 +25,7 @@ static bool ended(struct prb_scan *scan, struct prb_error **err)
 
 	if (!*err || ((*err)->code != PRB_ERROR_NOT_FOUND && (*err)->code != PRB_ERROR_NO_PROCESS))
 		return false;
-	if (target->kind == PRB_TARGET_PROCESS) {
+	if (target->live) {
 		struct prb_error *gone = prb_target_read_file(target, &text, "stat");
 
 		if (gone) {

@@ -210,6 +210,7 @@ struct prb_error *prb_target_open_core_in(const char *path, const struct prb_cor
 	core->fd = -1;
 	core->target.ops = &core_ops;
 	core->target.kind = PRB_TARGET_CORE;
+	core->target.partial = true;
 
 	struct prb_error *err = open_core(core, path, places);
 	if (err) {

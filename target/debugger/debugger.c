@@ -157,6 +157,9 @@ static struct prb_error *open_process(struct held_target *h)
 	h->process = process;
 	h->target.ops = &process_ops;
 	h->target.kind = PRB_TARGET_PROCESS;
+	h->target.live = h->target.local = h->target.loadable = true;
+	h->target.moves = !h->target.held;
+	h->target.distant = false;
 	h->target.machine = process->machine;
 	h->target.mem = prb_steal(&process->mem);
 	return prb_target_refresh_maps(&h->target);
@@ -192,6 +195,7 @@ struct prb_error *prb_target_open_debugger(const struct prb_debugger *debugger,
 		.ops = &debugger_ops,
 		.kind = PRB_TARGET_DEBUGGER,
 		.held = debugger->held,
+		.distant = true,
 		.pid = debugger->pid,
 		.machine = debugger->machine,
 		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,

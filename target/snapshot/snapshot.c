@@ -246,6 +246,7 @@ struct prb_error *prb_target_open_snapshot(const char *path, struct prb_target *
 	s->target = (struct prb_target){
 		.ops = &snapshot_ops,
 		.kind = PRB_TARGET_SNAPSHOT,
+		.replayed = true,
 		.pid = s->body.pid,
 		.machine = s->body.machine,
 		.time = (double)s->body.time_ns / 1e9,

@@ -138,7 +138,7 @@ struct prb_error *prb_command_line_name(const struct prb_target *target, struct 
 	prb_auto_str struct prb_str command = {};
 	struct prb_process process;
 
-	if (target->kind != PRB_TARGET_PROCESS || !err || err->code != PRB_ERROR_UNSUPPORTED)
+	if (!target->local || !err || err->code != PRB_ERROR_UNSUPPORTED)
 		return err;
 	prb_auto_error struct prb_error *gone = prb_process_describe(target->pid, &process);
 	if (gone)

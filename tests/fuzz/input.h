@@ -184,6 +184,11 @@ static inline struct fact_target fact_target(struct input facts, enum prb_target
 	return (struct fact_target){
 		.target = {.ops = &fact_ops,
 			   .kind = kind,
+			   .live = kind == PRB_TARGET_PROCESS,
+			   .moves = kind == PRB_TARGET_PROCESS,
+			   .local = kind == PRB_TARGET_PROCESS,
+			   .loadable = kind == PRB_TARGET_PROCESS,
+			   .replayed = kind == PRB_TARGET_SNAPSHOT,
 			   .pid = 1,
 			   .machine = EM_X86_64,
 			   .mem = mem},

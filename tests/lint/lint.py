@@ -164,6 +164,22 @@ def check_circles(tree):
                 yield f"{here}/ includes from {there}/, which includes from it again"
 
 
+def check_kinds(tree):
+    """Other folders than target/ ask for capabilities of a target, not for its kind"""
+    header = "target/target.h"
+    declared = re.search(r"enum prb_target_kind \{(.*?)\}", tree.text(header), re.S) \
+        if header in tree.names else None
+    names = re.findall(r"PRB_TARGET_\w+", declared.group(1)) if declared else []
+    asked = re.compile(r"\b(" + "|".join([*names, r"target(->|\.)kind\s*[=!]="]) + r")")
+    for name in tree.sources():
+        if room(name) in ("target", "tests"):
+            continue
+        for number, line in enumerate(without_comments(tree.text(name)).split("\n"), 1):
+            if asked.search(line):
+                yield f"{name}:{number}: the kind of a target is for its name only; " \
+                    "capabilities are in target/target.h"
+
+
 def check_libraries(tree):
     """Libraries never print, exit or install signal handlers"""
     for name in tree.sources():

@@ -81,6 +81,19 @@ def test_finds_circles(tree):
     assert [text for text in found if "target/ includes from target/snapshot/" in text]
 
 
+def test_finds_kinds(tree):
+    """The names of all kinds, but not of other things that are called alike; nor in target/."""
+    header = SPDX + "enum prb_target_kind {\n\tPRB_TARGET_PROCESS,\n\tPRB_TARGET_CORE,\n};\n"
+    found = findings("kinds", tree({
+        "target/target.h": header,
+        "target/a.c": "bool a = t->kind == PRB_TARGET_CORE;\n",
+        "tests/unit/a.c": "bool a = t->kind == PRB_TARGET_CORE;\n",
+        "dump/a.c": "/* PRB_TARGET_CORE */\nbool a = PRB_TARGET_ONE;\nputs(name(t->kind));\n",
+        "dump/b.c": "int b;\nbool a = t->kind != PRB_TARGET_CORE;\n",
+        "sql/c.c": "bool c = target->kind == 0;\n"}))
+    assert [text.split(": ")[0] for text in found] == ["dump/b.c:2", "sql/c.c:1"]
+
+
 @pytest.mark.skipif(not shutil.which("clang-format"), reason="clang-format is not installed")
 def test_finds_format(tree):
     bad = tree({".clang-format": (lint.ROOT / ".clang-format").read_text(),

@@ -76,7 +76,7 @@ static inline void fake_init(struct fake *fake, bool files)
 
 	*fake = (struct fake){.files = files};
 	fake->target.ops = &fake_ops;
-	fake->target.kind = PRB_TARGET_PROCESS;
+	fake->target.live = true;
 	fake->target.machine = own->e_machine;
 	assert_ok(prb_mem_live_create(0, &fake->target.mem));
 	read_own_maps(&fake->target.maps);

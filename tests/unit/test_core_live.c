@@ -324,6 +324,7 @@ static void check_core(const char *path, const struct expected *e, int signal)
 	assert_true(prb_core_probe(path));
 	OK(prb_target_open_core(path, NULL, &t));
 	assert_int_equal(t->kind, PRB_TARGET_CORE);
+	assert_true(t->partial && !t->live && !t->local && !t->loadable && !t->replayed);
 	assert_int_equal(t->pid, e->pid);
 	assert_int_equal(t->machine, e->live->machine);
 	assert_int_equal(prb_core_info(t)->signal, signal);

@@ -430,7 +430,7 @@ static void test_unreadable_headers(void **state)
 	modules = modules_of(&fake.target);
 	assert_null(prb_modules_find(modules, wanted));
 	prb_modules_destroy(modules);
-	fake.target.kind = PRB_TARGET_CORE;
+	fake.target.live = false;
 	modules = modules_of(&fake.target);
 	module = prb_modules_find(modules, wanted);
 	assert_non_null(module);

@@ -342,7 +342,7 @@ static void test_native(void **state)
 	(void)state;
 	dump.python_version = NULL;
 	dump.gil_known = false;
-	dump.kind = PRB_TARGET_CORE;
+	dump.partial = true;
 	expect_text(&dump, (struct prb_render_options){.fold = true},
 		    "4242  python3 train.py --epochs 3\n"
 		    "no Python · 1 thread\n"

@@ -127,6 +127,8 @@ static void test_answers(void **state)
 
 	struct prb_target *t = write_and_open(&r);
 	assert_int_equal(t->kind, PRB_TARGET_SNAPSHOT);
+	assert_true(t->replayed && !t->live && !t->moves && !t->local && !t->loadable);
+	assert_true(r.target->live && r.target->moves && r.target->local && r.target->loadable);
 	assert_int_equal(t->pid, getpid());
 	assert_int_equal(t->machine, r.target->machine);
 	assert_true(t->time > r.target->time - 0.001 && t->time < r.target->time + 0.001);

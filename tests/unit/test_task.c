@@ -228,7 +228,7 @@ static void assert_restarted(uint16_t machine, const void *code, size_t length, 
 {
 	struct made_up_memory memory = {.mem = {&memory_ops}};
 	struct made_up made_up = {.target = {.ops = &made_up_ops,
-					     .kind = PRB_TARGET_PROCESS,
+					     .local = true,
 					     .machine = machine,
 					     .mem = &memory.mem}};
 	struct prb_task task = {.tid = 42,
