@@ -29,7 +29,7 @@ struct candidate {
 
 struct maker {
 	struct prb_capture capture;
-	struct prb_pythons pythons;
+	struct prb_dump_found own, *found; /* `own`, or the caller's */
 	PRB_VEC(struct candidate) candidates;
 	struct prb_owners owners;
 	pid_t main_tid; /* of the thread that stands first: the main one, if it runs Python */
@@ -216,7 +216,7 @@ static struct prb_error *plan(struct maker *m)
 	const struct candidate *candidate;
 	struct prb_python **py;
 
-	prb_vec_each (py, &m->pythons.list)
+	prb_vec_each (py, &m->found->pythons.list)
 		PRB_TRY(list_python(m, *py));
 	m->main_tid = o->main_only ? find_main(m) : m->capture.target->pid;
 	prb_vec_each (candidate, &m->candidates)
@@ -292,14 +292,14 @@ static struct prb_error *describe(struct maker *m)
 	PRB_TRY(prb_collector_find(c));
 
 	struct prb_python **py;
-	prb_vec_each (py, &m->pythons.list)
+	prb_vec_each (py, &m->found->pythons.list)
 		PRB_TRY(prb_describe_names(c, *py, m->view));
 	if (!c->options->no_waits) {
 		PRB_TRY(prb_waits_gather(c, m->view));
 		prb_vec_each (thread, &c->threads)
 			PRB_TRY(prb_waits_explain(c, thread, m->view));
 	}
-	return prb_describe_target(c, &m->pythons);
+	return prb_describe_target(c, &m->found->pythons);
 }
 
 static int compare_threads(const void *a, const void *b, void *pid)
@@ -396,12 +396,36 @@ static struct prb_error *warn_missing(struct prb_dump *dump, const struct prb_ta
 	return NULL;
 }
 
+/* Modules are enough for the caller if they are all. */
+static bool may_share(const struct prb_target *target, const struct prb_dump_options *options,
+		      const struct prb_dump_found *found)
+{
+	if (prb_target_is_recorded(target))
+		return false;
+	return found->modules || options->native || !prb_target_is_remote(target);
+}
+
+static struct prb_error *find_pythons(struct maker *m)
+{
+	struct prb_capture *c = &m->capture;
+	struct prb_dump_found *found = m->found;
+	struct prb_error *err = NULL;
+
+	if (!found->modules)
+		err = prb_pythons_open(c->target, m->view, c->options->native, &found->modules,
+				       &found->pythons);
+	else if (!found->pythons.list.count)
+		err = prb_pythons_find(found->modules, m->view, &found->pythons);
+	c->modules = found->modules;
+	return err;
+}
+
 static struct prb_error *make(struct maker *m)
 {
 	struct prb_capture *c = &m->capture;
 
 	PRB_TRY(prb_view_create(c->target->mem, &m->view));
-	PRB_TRY(prb_pythons_open(c->target, m->view, c->options->native, &c->modules, &m->pythons));
+	PRB_TRY(find_pythons(m));
 	if (c->options->native)
 		PRB_TRY(prb_native_create(c->modules, c->dump->pool, &c->native));
 	/* Counters are noted before anything is read (see tasks.h): of what was read to find
@@ -438,16 +462,33 @@ static void unmake(struct maker *m)
 	prb_tasks_deinit(&m->capture.tasks);
 	prb_view_destroy(m->view);
 	prb_native_destroy(m->capture.native);
-	prb_pythons_deinit(&m->pythons);
-	prb_modules_destroy(m->capture.modules);
+	prb_dump_found_deinit(&m->own);
+}
+
+void prb_dump_found_deinit(struct prb_dump_found *found)
+{
+	prb_pythons_deinit(&found->pythons);
+	prb_modules_destroy(found->modules);
 }
 
 struct prb_error *prb_dump_create(struct prb_target *target, const struct prb_dump_options *options,
 				  struct prb_dump **ret)
 {
+	struct prb_dump_found found = {};
+	struct prb_error *err = prb_dump_create_with(target, options, &found, ret);
+
+	prb_dump_found_deinit(&found);
+	return err;
+}
+
+struct prb_error *prb_dump_create_with(struct prb_target *target,
+				       const struct prb_dump_options *options,
+				       struct prb_dump_found *found, struct prb_dump **ret)
+{
 	struct prb_dump_options actual = *options;
 	struct maker m = {.capture = {.target = target, .options = &actual}};
 
+	m.found = may_share(target, options, found) ? found : &m.own;
 	m.capture.dump = calloc(1, sizeof(*m.capture.dump));
 	if (!m.capture.dump)
 		return prb_error_nomem();

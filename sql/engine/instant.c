@@ -24,9 +24,7 @@ struct prb_instant {
 	double time;
 	struct prb_dump *dump;
 	struct prb_error *no_thread; /**< the only thread that is asked for does not exist */
-	struct prb_modules *modules;
-	struct prb_pythons pythons;
-	bool pythons_found;
+	struct prb_dump_found found; /**< shared with the dump */
 	struct prb_view *view;
 	PRB_VEC(struct memo) memos;
 };
@@ -68,9 +66,8 @@ void prb_instant_destroy(struct prb_instant *instant)
 	prb_vec_free(&instant->memos);
 	if (instant->view)
 		prb_target_note_pages(instant->target, 0, instant->view);
-	prb_pythons_deinit(&instant->pythons);
+	prb_dump_found_deinit(&instant->found);
 	prb_view_destroy(instant->view);
-	prb_modules_destroy(instant->modules);
 	prb_dump_destroy(instant->dump);
 	prb_error_destroy(instant->no_thread);
 	free(instant);
@@ -117,14 +114,15 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 		options.tid = plan->tid;
 	else if (!(plan->needs & PRB_NEED_THREADS))
 		options.main_only = true;
-	struct prb_error *err = prb_dump_create(instant->target, &options, &instant->dump);
+	struct prb_error *err =
+		prb_dump_create_with(instant->target, &options, &instant->found, &instant->dump);
 	/* A thread that does not exist is no row, and a failure only for a table that takes it as
 	 * an argument. */
 	if (!options.tid || !err || err->code != PRB_ERROR_NO_PROCESS)
 		return err;
 	instant->no_thread = err;
 	options.tid = 0;
-	return prb_dump_create(instant->target, &options, &instant->dump);
+	return prb_dump_create_with(instant->target, &options, &instant->found, &instant->dump);
 }
 
 struct prb_error *prb_instant_dump(struct prb_instant *instant, const struct prb_dump **ret)
@@ -154,9 +152,9 @@ struct prb_error *prb_instant_check_thread(const struct prb_instant *instant)
 
 struct prb_error *prb_instant_modules(struct prb_instant *instant, struct prb_modules **ret)
 {
-	if (!instant->modules)
-		PRB_TRY(prb_modules_create(instant->target, &instant->modules));
-	*ret = instant->modules;
+	if (!instant->found.modules)
+		PRB_TRY(prb_modules_create(instant->target, &instant->found.modules));
+	*ret = instant->found.modules;
 	return NULL;
 }
 
@@ -165,14 +163,13 @@ struct prb_error *prb_instant_pythons(struct prb_instant *instant, struct prb_py
 {
 	struct prb_modules *modules;
 
-	if (!instant->pythons_found) {
+	if (!instant->view)
+		PRB_TRY(prb_view_create(instant->target->mem, &instant->view));
+	if (!instant->found.pythons.list.count) {
 		PRB_TRY(prb_instant_modules(instant, &modules));
-		if (!instant->view)
-			PRB_TRY(prb_view_create(instant->target->mem, &instant->view));
-		PRB_TRY(prb_pythons_find(modules, instant->view, &instant->pythons));
-		instant->pythons_found = true;
+		PRB_TRY(prb_pythons_find(modules, instant->view, &instant->found.pythons));
 	}
-	*ret = &instant->pythons;
+	*ret = &instant->found.pythons;
 	*ret_mem = prb_view_mem(instant->view);
 	return NULL;
 }

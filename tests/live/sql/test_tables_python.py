@@ -122,6 +122,30 @@ def test_threads(told, kind):
         assert {row["pause_us"] for row in rows.values()} == {0.0}
 
 
+@pytest.mark.parametrize("native", [False, True], ids=["python", "native"])
+def test_joins_in_any_order_tell_the_same(told, kind, native):
+    """Stacks and objects share what was found of Python, whichever of them looks for it first."""
+    *_, targets, said = told
+    with library.Session(targets[kind]) as session:
+        tid = tables.run(session, "SELECT tid FROM python.threads WHERE name = 'w3'")[0]["tid"]
+        objects = "(SELECT count(*) > 1000 AS many FROM python.objects) o"
+        alone = tables.run(session, "SELECT * FROM " + objects)[0]["many"]  # snapshots lack them
+        assert alone or kind == "snapshot"
+        tables_joined = [
+            "(SELECT func, lineno, depth, thread FROM python.stacks WHERE thread = 'w3') s",
+            objects,
+            "(SELECT count(*) AS files FROM native.modules) m"]
+        if native:
+            tables_joined.append(
+                "(SELECT count(*) > 3 AS deep FROM native.backtrace WHERE tid = %d) n" % tid)
+        for order in (tables_joined, tables_joined[::-1]):
+            rows = tables.run(session, "SELECT * FROM %s ORDER BY depth" %
+                              " CROSS JOIN ".join(order))
+            assert [[row["func"], row["lineno"]] for row in rows] == said["w3"]
+            assert {row["many"] for row in rows} == {alone} and rows[0]["files"] > 1
+            assert not native or {row["deep"] for row in rows} == {1}
+
+
 def test_locals(told, kind):
     *_, targets, _ = told
     rows = tables.query(targets[kind], "SELECT s.thread, l.depth, l.name, l.value, l.kind, l.type "
