@@ -294,7 +294,7 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 	struct sampler s = {.target = target, .options = options, .subjects.folder = -1};
 	struct prb_error *err;
 
-	if (target->kind != PRB_TARGET_PROCESS)
+	if (!target->moves)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "a %s does not run: there is nothing to "
 						       "sample",

@@ -79,7 +79,7 @@ static struct prb_error *record(const struct prb_cli *cli, const struct prb_perf
 	struct prb_error *err;
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
-	if (target->kind == PRB_TARGET_PROCESS)
+	if (target->local)
 		PRB_TRY(name_command(target, &command));
 	tell_begin(target, options.seconds);
 	prb_interrupt_catch(NULL);

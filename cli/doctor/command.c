@@ -133,7 +133,7 @@ static struct prb_error *find_pid(const char *text, pid_t *ret)
 	}
 	PRB_TRY(prb_spec_open(text, NULL, &target));
 
-	bool live = target->kind == PRB_TARGET_PROCESS;
+	bool live = target->local;
 	*ret = target->pid;
 	prb_target_destroy(target);
 	if (live)

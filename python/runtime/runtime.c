@@ -382,7 +382,7 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_UNSUPPORTED, "this is not a Python process");
-	if (finder->modules->target->kind != PRB_TARGET_PROCESS)
+	if (!finder->modules->target->local)
 		return err;
 	return prb_error_hint(err,
 			      "'probing list --tree' shows the Python processes; if this is a "
