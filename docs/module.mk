@@ -5,18 +5,19 @@
 support-matrix: ## write docs/support-matrix.md from the code
 	$(Q)tests/tools/gen-support-matrix --cc '$(CC)'
 
-# The page is written from what the program says of its tables.
+# The page is written from the table declarations of the program.
 .PHONY: tables
 tables: $(O)/probing ## write docs/tables.md from the tables
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-tables
 
-# Runs the commands shown in the pages again and writes what they print now.
+# Runs the commands shown in the pages again and writes their current output.
 .PHONY: docs
-docs: $(O)/probing support-matrix tables ## bring transcripts, figures, tables and the support matrix up to date
+docs: $(O)/probing support-matrix tables ## bring transcripts, pictures, figures, tables and the support matrix up to date
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_docs.py
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_picture.py
 
 .PHONY: check-docs
 check-docs: $(O)/probing usable-gdb ## the pages say what the program does
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py tests/lint/test_picture.py
 
 check: check-docs

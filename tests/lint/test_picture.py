@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The picture in the README is what the commands in it print on a terminal.
+
+The test runs the commands again, on docs/demo.py, and compares text and colours; pids, times,
+addresses and the like are masked as in test_docs.py. Run as a program, it draws the picture anew.
+"""
+
+import pathlib
+import shlex
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("lint", "live", "tools")]
+
+import terminal_svg  # noqa: E402
+from terminal import Terminal  # noqa: E402
+from test_docs import Program, TRIES, needs_binary, normal, skip_other_python  # noqa: E402
+
+PICTURE = ROOT / "docs/images/terminal.svg"
+LABEL = "A terminal: probing shows the stack of a running program and what its threads wait for"
+COMMANDS = [
+    "probing PID backtrace --source",
+    "probing PID query 'SELECT name, state, waits_for FROM python.threads'",
+]
+
+
+def on_terminal(program, line):
+    """What the command prints on a terminal, with its colours."""
+    with Terminal(*shlex.split(line.replace("PID", str(program.pid)))[1:], size=(60, 110),
+                  TERM="xterm", HOME=program.folder.name) as terminal:
+        text, status = terminal.end()
+    assert status == 0, text
+    return text.rstrip("\n")
+
+
+def transcript(program):
+    parts = []
+    for line in COMMANDS:
+        command = line.replace("PID", str(program.pid))
+        parts.append("$ \033[1m%s\033[0m\n%s\n" % (command, on_terminal(program, line)))
+    return "\n".join(parts)
+
+
+def masked(svg):
+    """[(line without pids and times, its colours)]"""
+    lines = terminal_svg.text_of(svg)
+    return list(zip(normal("\n".join(text for text, _ in lines)), [names for _, names in lines]))
+
+
+@needs_binary
+def test_picture_is_what_is_printed():
+    skip_other_python()
+    committed = masked(PICTURE.read_text())
+    with Program("docs/demo.py") as program:
+        for _ in range(TRIES):  # a busy thread is not at the same place each time
+            printed = masked(terminal_svg.draw(transcript(program), LABEL))
+            if printed == committed:
+                break
+    assert printed == committed
+
+
+def test_drawing_keeps_text_and_colours():
+    svg = terminal_svg.draw("$ \033[1ma < b\033[0m\n  \033[32mrunning\033[0m, \033[1;33mGIL\033[0m",
+                            "x")
+    assert terminal_svg.text_of(svg) == [("$ a < b", ["command"]), ("  running, GIL", ["run", "gil"])]
+
+
+def test_drawing_refuses_unknown_escapes():
+    with pytest.raises(KeyError):
+        terminal_svg.draw("\033[35mx\033[0m", "x")
+    with pytest.raises(AssertionError):
+        terminal_svg.draw("\033[2Kx", "x")
+
+
+def main():
+    """Draws the usual state: the busy thread inside of the innermost function."""
+    with Program("docs/demo.py") as program:
+        for _ in range(TRIES):
+            text = transcript(program)
+            if "Trainer.forward  " in text and "genexpr" not in text:
+                break
+        svg = terminal_svg.draw(text, LABEL)
+    if masked(svg) != (masked(PICTURE.read_text()) if PICTURE.exists() else None):
+        PICTURE.write_text(svg)
+        print("%s: written" % PICTURE.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
