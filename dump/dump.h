@@ -52,7 +52,9 @@ struct prb_dump_local {
 struct prb_dump_frame {
 	enum prb_frame_kind kind;
 	const char *func, *qualname, *file; /**< the dump's: frames share them */
-	const char *module;		    /**< the same; Python module name, or path of the ELF */
+	const char *full_func; /**< the dump's; of a C++ function where func is its short form
+				    (short_name.h), else NULL */
+	const char *module;    /**< the same; Python module name, or path of the ELF */
 	int32_t line, end_line, col, end_col; /**< -1: None, as in struct prb_py_location */
 	uint64_t ip;			      /**< native pc; for Python frames the bytecode
 						   position in bytes */

@@ -134,6 +134,8 @@ static void put_frame(struct writer *w, const struct prb_dump_frame *frame)
 	prb_json_text(json, "kind", frame_kinds[frame->kind]);
 	prb_json_text(json, "func", frame->func);
 	prb_json_text(json, "qualname", frame->qualname);
+	if (frame->full_func)
+		prb_json_text(json, "full_func", frame->full_func);
 	prb_json_text(json, "module", frame->module);
 	prb_json_text(json, "file", frame->file);
 	/* Negative is where the interpreter itself says None. */

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "dwarf/lines/lines.h"
+#include "dwarf/lines/short_name.h"
 #include "dwarf/unwind/unwind.h"
 #include "dump/decode.h"
 
@@ -209,6 +210,18 @@ static bool is_eval_frame(struct merge *m, const struct c_frame *frame)
 	return false;
 }
 
+static struct prb_error *take_name(struct prb_pool *pool, const char *name,
+				   struct prb_dump_frame *slot)
+{
+	prb_auto_free char *brief = NULL;
+
+	if (name)
+		PRB_TRY(prb_short_name(name, &brief));
+	if (brief)
+		PRB_TRY(prb_pool_share(pool, name, &slot->full_func));
+	return prb_pool_share(pool, brief ? brief : name, &slot->func);
+}
+
 static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
 				   const struct prb_module *module, const struct prb_line *line)
 {
@@ -217,7 +230,7 @@ static struct prb_error *take_line(struct merge *m, const struct c_frame *frame,
 
 	PRB_TRY(push_merged(m, &slot));
 	slot->kind = line->inlined ? PRB_FRAME_INLINE : PRB_FRAME_NATIVE;
-	PRB_TRY(prb_pool_share(pool, line->func, &slot->func));
+	PRB_TRY(take_name(pool, line->func, slot));
 	PRB_TRY(prb_pool_share(pool, line->file, &slot->file));
 	slot->line = line->line ? (int32_t)line->line : -1;
 	slot->end_line = slot->col = slot->end_col = -1;

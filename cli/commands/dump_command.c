@@ -62,6 +62,7 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 		.render = {.colour = !s->json && prb_term_colour(stdout),
 			   .fold = !s->no_fold,
 			   .full_paths = s->full_paths,
+			   .full_names = s->full_names,
 			   .locals = s->locals,
 			   .source = s->source,
 			   .partial = main_only || s->tid},

@@ -17,7 +17,7 @@ struct prb_dump_settings {
 	bool locals, native, source;
 	bool nonblocking, freeze;
 	bool subprocesses;
-	bool no_fold, full_paths;
+	bool no_fold, full_paths, full_names;
 	bool json;
 };
 
@@ -48,6 +48,7 @@ struct prb_dump_settings {
 		PRB_DUMP_FLAG("no-fold", no_fold,                                                  \
 			      "Show every call of a recursion and every thread"),                  \
 		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),              \
+		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"),   \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
 
 /** Dumps the target of @p cli to stdout; @p main_only: only its main thread. */

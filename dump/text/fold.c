@@ -34,8 +34,9 @@ static bool same_frame(const struct prb_dump_frame *a, const struct prb_dump_fra
 {
 	if (a->kind != b->kind || a->line != b->line || a->end_line != b->end_line ||
 	    !same_text(a->func, b->func) || !same_text(a->qualname, b->qualname) ||
-	    !same_text(a->file, b->file) || !same_text(a->error, b->error) ||
-	    !same_text(a->source, b->source) || !same_locals(a, b))
+	    !same_text(a->full_func, b->full_func) || !same_text(a->file, b->file) ||
+	    !same_text(a->error, b->error) || !same_text(a->source, b->source) ||
+	    !same_locals(a, b))
 		return false;
 	if (a->source && (a->col != b->col || a->end_col != b->end_col))
 		return false;

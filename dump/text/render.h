@@ -17,6 +17,7 @@ struct prb_render_options {
 	bool colour;
 	bool fold;	    /**< recursion and threads with the same stack are shown once */
 	bool full_paths;    /**< text: whole paths instead of the last part */
+	bool full_names;    /**< text: complete names of C++ functions */
 	bool locals;	    /**< were asked for: an empty list means that there are none */
 	bool source;	    /**< was asked for */
 	const char *paused; /**< text: what is said of a pause in the head; NULL or "": nothing */

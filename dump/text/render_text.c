@@ -290,10 +290,13 @@ static void put_address(struct prb_str *s, const struct prb_dump_frame *frame)
 	prb_str_printf(s, "+0x%" PRIx64, frame->offset);
 }
 
-static void put_func(struct prb_str *s, const struct prb_dump_frame *frame)
+static void put_func(const struct renderer *r, struct prb_str *s,
+		     const struct prb_dump_frame *frame)
 {
 	const char *name = frame->qualname ? frame->qualname : frame->func;
 
+	if (frame->full_func && r->options->full_names)
+		name = frame->full_func;
 	if (name)
 		prb_text_escape(s, name);
 	else if (frame->kind == PRB_FRAME_PYTHON)
@@ -355,7 +358,7 @@ static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
 {
 	prb_auto_str struct prb_str func = {};
 
-	put_func(&func, frame);
+	put_func(r, &func, frame);
 	prb_text_spaces(&r->text, FRAME_INDENT);
 	prb_text_column(&r->text, prb_str_text(&func), r->func_width);
 	prb_str_puts(&r->text, "  ");
@@ -432,7 +435,7 @@ static struct prb_error *measure(struct renderer *r)
 		widen(&r->label_width, &text, MAX_LABEL);
 		prb_str_truncate(&text, 0);
 		prb_vec_each (frame, &group->threads.items[0]->frames) {
-			put_func(&text, frame);
+			put_func(r, &text, frame);
 			widen(&r->func_width, &text, MAX_FUNC);
 			prb_str_truncate(&text, 0);
 		}

@@ -22,6 +22,7 @@ enum {
 	SOURCE,
 	INTERPRETER,
 	READ,
+	FULL_FUNC,
 	ERROR,
 	WANTED,
 };
@@ -58,6 +59,8 @@ const struct prb_column prb_frame_columns[] = {
 	[READ] = {"read", PRB_COLUMN_TEXT,
 		  "How the thread was read: idle (it slept, exact), stopped (exact), unstable (it "
 		  "ran: outer frames that all reads agree on)"},
+	[FULL_FUNC] = {"full_func", PRB_COLUMN_TEXT,
+		       "Complete name of a C++ function where func is shortened; NULL otherwise"},
 	[ERROR] = {"_error", PRB_COLUMN_TEXT,
 		   "Why a part of the row, or the rest of the stack, "
 		   "could not be read"},
@@ -105,6 +108,7 @@ static void put_frame(struct prb_scan *scan, const struct prb_dump_frame *frame)
 
 	prb_put_static(scan, FUNC, frame->func);
 	prb_put_static(scan, QUALNAME, frame->qualname);
+	prb_put_static(scan, FULL_FUNC, frame->full_func);
 	prb_put_static(scan, FILE_, frame->file);
 	prb_put_natural(scan, LINENO, frame->line > 0 ? frame->line : -1);
 	prb_put_natural(scan, END_LINENO, frame->end_line > 0 ? frame->end_line : -1);

@@ -4,17 +4,20 @@
 #include "base/cleanup.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/lines/demangle.h"
+#include "dwarf/lines/short_name.h"
 #include "sql/engine/instant.h"
 #include "sql/spec/table.h"
 
-enum { ADDRESS, SIZE, NAME, DEMANGLED, KIND, BINDING, OFFSET, MODULE, WANTED };
+enum { ADDRESS, SIZE, NAME, DEMANGLED, FULL_DEMANGLED, KIND, BINDING, OFFSET, MODULE, WANTED };
 
 static const struct prb_column columns[] = {
 	[ADDRESS] = {"address", PRB_COLUMN_INTEGER, "Address in memory"},
 	[SIZE] = {"size", PRB_COLUMN_INTEGER, "Size; 0 if the file does not tell", "bytes"},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Name, as in the file", .flags = PRB_COLUMN_KEY},
 	[DEMANGLED] = {"demangled", PRB_COLUMN_TEXT,
-		       "Name as its programmer wrote it; NULL if it is the same"},
+		       "Name in source form, shortened for C++; NULL if not mangled"},
+	[FULL_DEMANGLED] = {"full_demangled", PRB_COLUMN_TEXT,
+			    "Complete name in source form; NULL if not mangled"},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
 		  "function, ifunc (picks a function when it is loaded), object or label"},
 	[BINDING] = {"binding", PRB_COLUMN_TEXT, "global, or local to its own source file"},
@@ -44,6 +47,18 @@ static bool is_wanted(const struct prb_scan *scan, const struct prb_module *modu
 	       (slash && !strcmp(wanted, slash + 1));
 }
 
+static struct prb_error *put_demangled(struct prb_scan *scan, const char *symbol)
+{
+	prb_auto_free char *full = prb_demangle(symbol), *brief = NULL;
+
+	if (!full)
+		return NULL;
+	PRB_TRY(prb_short_name(full, &brief));
+	prb_put_text(scan, DEMANGLED, brief ? brief : full);
+	prb_put_text(scan, FULL_DEMANGLED, full);
+	return NULL;
+}
+
 static struct prb_error *put(struct prb_scan *scan, const struct prb_module *module,
 			     const struct prb_elf_symbol *symbol)
 {
@@ -63,11 +78,8 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_module *mod
 	prb_put_static(scan, MODULE, module->path);
 	if (prb_scan_key_text(scan, WANTED, &wanted))
 		prb_put_text(scan, WANTED, wanted);
-	if (prb_scan_wants(scan, DEMANGLED)) {
-		prb_auto_free char *demangled = prb_demangle(symbol->name);
-
-		prb_put_text(scan, DEMANGLED, demangled);
-	}
+	if (prb_scan_wants(scan, DEMANGLED) || prb_scan_wants(scan, FULL_DEMANGLED))
+		return put_demangled(scan, symbol->name);
 	return NULL;
 }
 
