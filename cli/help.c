@@ -7,34 +7,35 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-const char prb_help_summary[] = "See what a running Python program is doing, without touching it";
+const char prb_help_summary[] = "Show what a running Python program is doing, from outside";
 
 const char prb_help_description[] =
-	"probing reads the memory of a Python process from outside. By default it loads nothing "
-	"into the process and runs no code there; only threads that are on a processor at that "
-	"moment are stopped, while their stacks are copied. What runs code in the process is asked "
-	"for by name: inject, eval, repl, step, debug --pause and debug --dap.";
+	"probing reads the memory of a Python process from outside. By default it "
+	"loads nothing into the process and runs no code there; only running "
+	"threads are stopped, and only while their stacks are copied. The "
+	"commands that do run code in the process are inject, eval, repl, step, "
+	"debug --pause and debug --dap.";
 
 const struct prb_example prb_help_targets[] = {
 	{"PID", "A running process"},
-	{"CORE", "A core file, of the kernel or of gcore (--exe when it moved)"},
-	{"SNAPSHOT", "A file made by 'probing snapshot'"},
+	{"CORE", "A core file from the kernel or gcore (--exe if its program moved)"},
+	{"SNAPSHOT", "A file from 'probing snapshot'"},
 	{"NAME", "The one Python process whose command line contains NAME"},
 	{"/REGEX/", "The one Python process whose command line matches REGEX"},
-	{"HOST:PORT", "A process that 'probing inject --listen' serves elsewhere"},
-	{"ssh://HOST/TARGET", "A target of another machine, by ssh"},
-	{"SOCKET", "The process that listens at this unix socket"},
+	{"HOST:PORT", "A process served by 'probing inject --listen'"},
+	{"ssh://HOST/TARGET", "A target on another machine, through ssh"},
+	{"SOCKET", "The process that listens on this unix socket"},
 	{},
 };
 
 const struct prb_example prb_help_environment[] = {
-	{"PROBING_TARGET", "The target if the command line names none"},
-	{"PROBING_AGENT", "The agent's library, where it is not beside probing"},
-	{"PROBING_LOG", "What to log to stderr: a level from 1 to 3, or DOMAIN=LEVEL,…"},
-	{"NO_COLOR", "If not empty, no colours"},
-	{"COLUMNS", "The width of a terminal that does not tell it"},
-	{"XDG_STATE_HOME", "Where the history of queries is kept, in a folder 'probing'"},
-	{"XDG_CACHE_HOME", "Where what was learned about files is kept, in a folder 'probing'"},
+	{"PROBING_TARGET", "Default target"},
+	{"PROBING_AGENT", "Path of the agent's library, if it is not beside probing"},
+	{"PROBING_LOG", "Log level for stderr, 1 to 3, or DOMAIN=LEVEL,…"},
+	{"NO_COLOR", "Disables colours if not empty"},
+	{"COLUMNS", "Width, if the terminal does not report it"},
+	{"XDG_STATE_HOME", "Folder for command history (subfolder probing)"},
+	{"XDG_CACHE_HOME", "Folder for the cache (subfolder probing)"},
 	{},
 };
 
@@ -58,9 +59,9 @@ void prb_help_usage(const struct prb_command *command, struct prb_str *ret)
 static void program_help(struct prb_str *s)
 {
 	static const struct prb_example examples[] = {
-		{"probing list", "Which Python processes are there?"},
-		{"probing 4242 backtrace", "Where is its main thread?"},
-		{"probing -t train.py debug --dump", "What are all its threads doing?"},
+		{"probing list", "List the Python processes"},
+		{"probing 4242 backtrace", "Stack of the main thread"},
+		{"probing -t train.py debug --dump", "Stacks of all threads"},
 		{},
 	};
 
@@ -78,7 +79,7 @@ static void program_help(struct prb_str *s)
 	prb_help_examples(s, "Environment", prb_help_environment);
 	prb_help_exit_codes(s);
 	prb_help_examples(s, "Examples", examples);
-	prb_str_puts(s, "\n'probing help COMMAND' tells more about a command.\n");
+	prb_str_puts(s, "\n'probing help COMMAND' describes a command.\n");
 }
 
 static void put_global_options(struct prb_str *ret, const struct prb_command *command)

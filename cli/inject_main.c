@@ -27,13 +27,12 @@ struct program_settings {
 };
 
 static const struct prb_option options[] = {
-	{"target", 't', PRB_OPTION_TEXT, "PID", "The process, where no word names it",
+	{"target", 't', PRB_OPTION_TEXT, "PID", "The process, instead of the first argument",
 	 PRB_COMPLETE_PROCESS, offsetof(struct program_settings, target)},
-	{"pid", 'p', PRB_OPTION_NUMBER, "PID", "The same", PRB_COMPLETE_PROCESS,
+	{"pid", 'p', PRB_OPTION_NUMBER, "PID", "Same as --target", PRB_COMPLETE_PROCESS,
 	 offsetof(struct program_settings, pid)},
-	{"verbose", 'v', PRB_OPTION_COUNT, NULL,
-	 "Log what is done to stderr; twice and thrice: more", PRB_COMPLETE_NOTHING,
-	 offsetof(struct program_settings, verbose)},
+	{"verbose", 'v', PRB_OPTION_COUNT, NULL, "Log to stderr; -vv and -vvv log more",
+	 PRB_COMPLETE_NOTHING, offsetof(struct program_settings, verbose)},
 	{"help", 'h', PRB_OPTION_FLAG, NULL, "Show help and exit", PRB_COMPLETE_NOTHING,
 	 offsetof(struct program_settings, help)},
 	{"version", 'V', PRB_OPTION_FLAG, NULL, "Show the version and exit", PRB_COMPLETE_NOTHING,
@@ -51,14 +50,14 @@ static const struct prb_option hidden_options[] = {
 };
 
 static const struct prb_example examples[] = {
-	{"probing-inject 4242 ./libhook.so", "Load it"},
+	{"probing-inject 4242 ./libhook.so", "Load a library"},
 	{"probing-inject -t 4242 ./libhook.so start verbose",
 	 "Load it and call start(\"verbose\")"},
 	{},
 };
 
 static const struct prb_example environment[] = {
-	{"PROBING_LOG", "What to log to stderr: a level from 1 to 3, or DOMAIN=LEVEL,…"},
+	{"PROBING_LOG", "Log level for stderr, 1 to 3, or DOMAIN=LEVEL,…"},
 	{},
 };
 
@@ -66,15 +65,14 @@ static const char summary[] = "Load a shared library into a running process";
 static const char usage[] = "probing-inject [-t] PID LIBRARY [SYMBOL [ARG]] [OPTIONS]";
 
 static const char description[] =
-	"Loads LIBRARY into the process PID while it runs on, and calls its function SYMBOL with "
-	"the "
-	"text ARG. One thread is borrowed for a fraction of a millisecond, at a place where it "
-	"holds "
-	"no lock of the C library; a new thread does the rest. Where that cannot be done without "
-	"harm it is refused, with the reason, and nothing is changed.\n\n"
-	"It does what 'probing inject --library' does, in the same words and with the same exit "
-	"codes, and needs nothing but itself: linked statically ('make probing-inject-static') it "
-	"runs wherever the kernel does.";
+	"Loads LIBRARY into process PID and calls its function SYMBOL with the "
+	"text ARG. The program keeps running: one thread is hijacked for a "
+	"fraction of a millisecond, at a point where it holds no lock of the C "
+	"library, and a new thread does the rest. If that cannot be done safely, "
+	"the command fails with the reason and changes nothing.\n\n"
+	"It does the same as 'probing inject --library', with the same messages "
+	"and exit codes. Linked statically ('make probing-inject-static'), it "
+	"needs no other files.";
 
 static void put_help(struct prb_str *s)
 {

@@ -136,29 +136,28 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 static const struct prb_option options[] = {
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct agent_settings, json), .for_clients = true},
-	{"no-inject", 0, PRB_OPTION_FLAG, NULL,
-	 "relay: fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
-	 offsetof(struct agent_settings, no_inject), .for_clients = true},
+	{"no-inject", 0, PRB_OPTION_FLAG, NULL, "relay: fail if the target has no agent",
+	 PRB_COMPLETE_NOTHING, offsetof(struct agent_settings, no_inject), .for_clients = true},
 	{}};
 
 const struct prb_command prb_command_agent = {
 	.rank = 130,
 	.for_clients = true,
 	.name = "agent",
-	.summary = "Ask the agent in the target for its status, or to stop",
-	.description = "status tells the agent's version, the target's Python, how many clients "
-		       "are connected and where its socket is. stop interrupts the code it "
-		       "evaluates, ends its threads and removes its socket; the library stays "
-		       "loaded, without a thread, and can be started again. eject also unmaps it. "
-		       "relay connects stdin and stdout with the agent's socket, for a client of "
-		       "its protocol elsewhere.",
+	.summary = "Show the state of the agent in the target, or stop it",
+	.description = "status prints the agent's version, the target's Python version, the "
+		       "number of connected clients and the path of the socket. stop interrupts "
+		       "running evaluations, ends the agent's threads and removes its socket; "
+		       "the library stays mapped and can be started again. 'probing eject' also "
+		       "unmaps it. relay connects stdin and stdout to the agent's socket, for "
+		       "protocol clients on other machines.",
 	.options = options,
 	.settings_size = sizeof(struct agent_settings),
 	.target_use = PRB_TARGET_ANY,
 	.argument = "[status|stop|relay]",
 	.max_arguments = 1,
 	.complete = PRB_COMPLETE_REQUEST,
-	.examples = (const struct prb_example[]){{"probing 4242 agent status", "What it is doing"},
+	.examples = (const struct prb_example[]){{"probing 4242 agent status", "Show its state"},
 						 {"probing 4242 agent stop", "Stop it"},
 						 {}},
 	.run = run,

@@ -22,9 +22,9 @@ const struct prb_command prb_command_backtrace = {
 	.name = "backtrace",
 	.aliases = {"bt", "b"},
 	.summary = "Print the stack of the main thread",
-	.description =
-		"Shows where the main thread is, the innermost call first; --tid shows another "
-		"thread and --all all of them, like 'probing debug --dump'.",
+	.description = "Shows the stack of the main thread, innermost call first. --tid selects "
+		       "another thread, and --all prints all of them, as 'probing debug --dump' "
+		       "does.",
 	.options = (const struct prb_option[]){{"all", 'a', PRB_OPTION_FLAG, NULL, "All threads",
 						PRB_COMPLETE_NOTHING,
 						offsetof(struct backtrace_settings, all)},

@@ -444,9 +444,9 @@ const struct prb_command prb_command_completion = {
 	.rank = 170,
 	.name = "completion",
 	.summary = "Print the completion script of a shell",
-	.description = "SHELL is bash, zsh or fish. Load it with 'eval \"$(probing completion "
-		       "bash)\"', or 'probing completion fish | source', or put it where the shell "
-		       "looks for such files.",
+	.description = "SHELL is bash, zsh or fish. Load the script with 'eval \"$(probing "
+		       "completion bash)\"' or 'probing completion fish | source', or save it in "
+		       "your shell's completion folder.",
 	.options = (const struct prb_option[]){{}},
 	.argument = "SHELL",
 	.max_arguments = 1,

@@ -39,57 +39,53 @@ const struct prb_command prb_command_debug = {
 	.for_clients = true,
 	.name = "debug",
 	.aliases = {"dbg", "d"},
-	.summary = "Print the stack of every thread, pause them, or let an editor debug",
-	.description =
-		"Shows all Python threads of the target, the innermost call first: what each is "
-		"doing or waiting for, who holds the GIL, and function, file and line of every "
-		"call.\n\n"
-		"Threads that sleep are not stopped; one that is on a processor is stopped for "
-		"some "
-		"ten microseconds, while its stack is copied. Everything is decoded after it runs "
-		"again, so that the stacks are exact.\n\n"
-		"Calls of a recursion and threads with the same stack are shown once; JSON has "
-		"them "
-		"all.\n\n"
-		"With --pause all Python of the target stands still until Ctrl-C, 'probing resume' "
-		"or --max, and in no case longer than this command lives. A thread of the agent "
-		"holds the GIL meanwhile, so C code goes on; with --hard every thread is stopped "
-		"by ptrace, and can be looked at only.\n\n"
-		"With --dap the target imports debugpy and listens for an editor; what is printed "
-		"is a launch.json for VS Code.",
+	.summary = "Print the stack of every thread, pause the target, or start debugpy",
+	.description = "Shows every Python thread of the target, innermost call first: what the "
+		       "thread does or waits for, which thread holds the GIL, and function, file "
+		       "and line of every call.\n\n"
+		       "Sleeping threads are never stopped. A running thread is stopped for tens "
+		       "of microseconds while its stack is copied, and resumes before anything "
+		       "is decoded. Both kinds of stack are exact.\n\n"
+		       "Recursive calls and threads with identical stacks are folded; JSON is "
+		       "never folded.\n\n"
+		       "--pause pauses all Python threads until Ctrl-C, 'probing resume' or "
+		       "--max, and never longer than this command lives. A thread of the agent "
+		       "holds the GIL meanwhile, so C code without the GIL keeps running. --hard "
+		       "stops every thread by ptrace instead; the target can then be read, but "
+		       "no code can be evaluated.\n\n"
+		       "--dap imports debugpy in the target and makes it listen for an editor. "
+		       "The output is a launch.json for VS Code.",
 	.options =
 		(const struct prb_option[]){
 			{"dump", 'd', PRB_OPTION_FLAG, NULL, "Print the stack of every thread",
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, do_dump),
 			 .for_clients = true},
 			{"pause", 'p', PRB_OPTION_FLAG, NULL,
-			 "Have all Python stand still, to be looked at", PRB_COMPLETE_NOTHING,
+			 "Pause all Python threads to inspect them", PRB_COMPLETE_NOTHING,
 			 offsetof(struct debug_settings, do_pause), .for_clients = true},
 			{"max", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Pause: let it run again after TIME; without it, after 10 minutes",
-			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.max),
-			 .for_clients = true},
+			 "Pause: resume after TIME (default: 10 minutes)", PRB_COMPLETE_NOTHING,
+			 offsetof(struct debug_settings, pause.max), .for_clients = true},
 			{"within", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Pause: give up if it does not stand after TIME; without it, 2 s",
+			 "Pause: give up if not paused within TIME (default: 2 s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.within),
 			 .for_clients = true},
 			{"hard", 0, PRB_OPTION_FLAG, NULL,
-			 "Pause: stop every thread by ptrace, whatever it does",
-			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.hard),
-			 .for_clients = true},
+			 "Pause: stop every thread by ptrace, even in C code", PRB_COMPLETE_NOTHING,
+			 offsetof(struct debug_settings, pause.hard), .for_clients = true},
 			{"address", 'a', PRB_OPTION_TEXT, "[ADDR]",
-			 "Pause: serve clients elsewhere; ADDR is " PRB_SERVE_ADDRESS,
+			 "Pause: accept remote clients; ADDR is " PRB_SERVE_ADDRESS,
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.address),
 			 PRB_SERVE_ADDRESS},
 			{"once", 0, PRB_OPTION_FLAG, NULL,
-			 "Pause: with --address, until the client has left", PRB_COMPLETE_NOTHING,
-			 offsetof(struct debug_settings, pause.once)},
+			 "Pause: with --address, resume when the first client leaves",
+			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, pause.once)},
 			PRB_DUMP_OPTIONS,
 			{"dap", 0, PRB_OPTION_TEXT, "[ADDR]",
 			 "Start debugpy in the target, for VS Code; ADDR is " PRB_DAP_ADDRESS,
 			 PRB_COMPLETE_NOTHING, offsetof(struct debug_settings, dap),
 			 PRB_DAP_ADDRESS, .for_clients = true},
-			{"debugpy", 0, PRB_OPTION_TEXT, "PATH", "The folder of the debugpy to use",
+			{"debugpy", 0, PRB_OPTION_TEXT, "PATH", "Folder of the debugpy to use",
 			 PRB_COMPLETE_FILE, offsetof(struct debug_settings, debugpy)},
 			{}},
 	.settings_size = sizeof(struct debug_settings),
@@ -97,17 +93,15 @@ const struct prb_command prb_command_debug = {
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
 		(const struct prb_example[]){
-			{"probing 4242 debug --dump", "All threads of the process 4242"},
+			{"probing 4242 debug --dump", "All threads of process 4242"},
 			{"probing -t train.py d -d --locals",
-			 "Find it by its command line; with values"},
+			 "Find the process by its command line; show values"},
 			{"probing core.4242 debug --dump --native",
-			 "What a core file tells, with C frames"},
-			{"probing 4242 debug --pause --max 30s",
-			 "Have it stand still for half a minute at most"},
+			 "Stacks of a core file, with C frames"},
+			{"probing 4242 debug --pause --max 30s", "Pause it for at most 30 seconds"},
 			{"probing 4242 debug --dap > .vscode/launch.json",
 			 "Step through it in an editor"},
-			{"probing 4242 debug --dump --json | jq .threads[0]",
-			 "The same for programs"},
+			{"probing 4242 debug --dump --json | jq .threads[0]", "JSON for scripts"},
 			{}},
 	.run = run,
 };

@@ -115,12 +115,9 @@ const struct prb_command prb_command_eject = {
 	.for_clients = true,
 	.name = "eject",
 	.summary = "Stop the agent in the target and unmap its library",
-	.description =
-		"Interrupts the code that the agent evaluates, ends its threads, removes its "
-		"socket "
-		"and has the target unmap the library, if none of its code can be needed any more. "
-		"Where it has to stay the reason is told; it then costs its memory and nothing "
-		"else.",
+	.description = "Interrupts running evaluations, ends the agent's threads, removes its "
+		       "socket and unmaps its library from the target. If the library has to "
+		       "stay mapped, the reason is printed; it then costs only its memory.",
 	.options =
 		(const struct prb_option[]){
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
@@ -129,6 +126,6 @@ const struct prb_command prb_command_eject = {
 	.settings_size = sizeof(struct eject_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_PROCESS,
-	.examples = (const struct prb_example[]){{"probing 4242 eject", "Take the agent out"}, {}},
+	.examples = (const struct prb_example[]){{"probing 4242 eject", "Remove the agent"}, {}},
 	.run = run,
 };

@@ -158,38 +158,39 @@ const struct prb_command prb_command_eval = {
 	.name = "eval",
 	.aliases = {"e"},
 	.summary = "Run Python code in the target",
-	.description =
-		"Runs CODE in the namespace of the target's __main__ and prints what it prints "
-		"while it runs, on stdout and stderr, and the repr of the last expression unless "
-		"it is None. What other threads print meanwhile goes where it always went; what "
-		"is written to the descriptors 1 and 2 themselves, as by child processes, goes "
-		"to the target's own output too. An exception is printed as a traceback and the "
-		"exit code is 1.\n\n"
-		"The code runs on a thread of the agent, which takes the GIL like any other "
-		"thread, or with --thread main on the main thread, as soon as that executes "
-		"Python code again. Ctrl-C raises KeyboardInterrupt in it. Without CODE and "
-		"--file, "
-		"code is read from stdin if that is no terminal.",
+	.description = "Runs CODE in the namespace of the target's __main__. Output of the code "
+		       "appears here, on stdout and stderr, as it is printed, followed by the "
+		       "repr of the last expression unless that is None. An exception prints its "
+		       "traceback, and the exit code is 1.\n\n"
+		       "Output of other threads is not redirected, nor is output that bypasses "
+		       "sys.stdout, such as that of child processes.\n\n"
+		       "The code runs on a thread of the agent, which acquires the GIL like any "
+		       "other thread. --thread main runs it on the main thread, as soon as that "
+		       "executes Python code. Ctrl-C raises KeyboardInterrupt in the code. "
+		       "Without CODE and --file, the code is read from stdin unless stdin is a "
+		       "terminal.",
 	.options =
 		(const struct prb_option[]){
 			{"file", 'f', PRB_OPTION_TEXT, "FILE", "Run a file; '-' is stdin",
 			 PRB_COMPLETE_FILE, offsetof(struct eval_settings, file)},
-			{"name", 0, PRB_OPTION_TEXT, "NAME", "What tracebacks call the code",
+			{"name", 0, PRB_OPTION_TEXT, "NAME", "File name of the code in tracebacks",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, name),
 			 .for_clients = true},
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
-			 "Where to run it: agent (the default) or main", PRB_COMPLETE_THREAD,
+			 "Thread to run it on: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct eval_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Stop it after TIME: 5, 5s, 500ms; without it, it has to begin within 5 s",
+			 "Interrupt the code after TIME: 5, 5s, 500ms (default: it must start "
+			 "within 5 s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, timeout),
 			 .for_clients = true},
-			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON, at the end",
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print one JSON object at the end",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, json),
 			 .for_clients = true},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
-			 "Fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
-			 offsetof(struct eval_settings, no_inject), .for_clients = true},
+			 "Fail if the target has no agent, instead of loading it",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, no_inject),
+			 .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct eval_settings),
 	.target_use = PRB_TARGET_ANY,

@@ -20,11 +20,10 @@ const struct prb_command prb_command_gdb = {
 	.name = "gdb",
 	.aliases = {},
 	.summary = "Start gdb with commands for Python",
-	.description =
-		"Starts gdb on a process or a core file, with the plugin loaded that has 'probing "
-		"backtrace', 'probing query' and more: 'help probing' in gdb lists them. For a gdb "
-		"that is started in another way, --print gives the line that loads the plugin; it "
-		"may stand in ~/.gdbinit.",
+	.description = "Starts gdb on a process or a core file and loads the plugin with "
+		       "'probing backtrace', 'probing query' and more; 'help probing' in gdb "
+		       "lists the commands. --print prints the line that loads the plugin, for a "
+		       "gdb that is started in another way or for ~/.gdbinit.",
 	.options = PRB_DEBUGGER_OPTIONS,
 	.settings_size = sizeof(struct prb_debugger_settings),
 	.target_use = PRB_TARGET_ANY,
@@ -34,7 +33,7 @@ const struct prb_command prb_command_gdb = {
 	.examples = (const struct prb_example[]){{"probing gdb 4242", "Attach to a process"},
 						 {"probing gdb core.4242", "Open a core file"},
 						 {"probing gdb --print >> ~/.gdbinit",
-						  "Have the commands in every gdb"},
+						  "Load the plugin in every gdb session"},
 						 {}},
 	.run = run,
 };

@@ -208,39 +208,39 @@ const struct prb_command prb_command_inject = {
 	.name = "inject",
 	.aliases = {"in", "i"},
 	.summary = "Load the agent, or any shared library, into a running process",
-	.description =
-		"Loads the agent into a Python process, which eval then talks to; or, with "
-		"--library, a shared library into any program that is dynamically linked, "
-		"while it runs on. One thread is borrowed for a fraction of a millisecond, at a "
-		"place where it holds no lock of the C library; a new thread does the rest. Where "
-		"that cannot be done without harm it is refused, with the reason, and nothing is "
-		"changed.\n\n"
-		"With --listen a process of probing is left in the background that serves the "
-		"target: 'probing -t HOST:PORT COMMAND' works wherever the address can be "
-		"reached, with the token that is printed once, or that PROBING_AUTH_TOKEN or "
-		"--token-file gave. It ends with the target, and when the agent is stopped.\n\n"
-		"The code of the library that runs at its loading is its own: if that crashes or "
-		"hangs, so does the program.",
+	.description = "Loads the agent, which 'probing eval' needs, into a Python process. With "
+		       "--library, loads a shared library into any dynamically linked program. "
+		       "The program keeps running: one thread is hijacked for a fraction of a "
+		       "millisecond, at a point where it holds no lock of the C library, and a "
+		       "new thread does the rest. If that cannot be done safely, the command "
+		       "fails with the reason and changes nothing.\n\n"
+		       "--listen leaves a server process of probing in the background. 'probing "
+		       "-t HOST:PORT COMMAND' then works from wherever the address can be "
+		       "reached, with a token: the one printed here, or the one given in "
+		       "PROBING_AUTH_TOKEN or --token-file. The server ends when the target ends "
+		       "or the agent is stopped.\n\n"
+		       "Code that the library itself runs when it is loaded is not under our "
+		       "control: if it crashes or hangs, so does the program.",
 	.options =
 		(const struct prb_option[]){
 			PRB_INJECT_OPTIONS,
-			{"execute", 'e', PRB_OPTION_TEXT, "CODE",
-			 "Python code that the agent runs then, as eval does", PRB_COMPLETE_NOTHING,
-			 offsetof(struct inject_settings, code), .for_clients = true},
+			{"execute", 'e', PRB_OPTION_TEXT, "CODE", "Then run CODE, as eval does",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, code),
+			 .for_clients = true},
 			{"pprof", 'P', PRB_OPTION_FLAG, NULL, "Start sampling; not in this version",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},
 			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, crash)},
 			{"listen", 'l', PRB_OPTION_TEXT, "ADDR",
-			 "Serve the process to clients elsewhere at HOST:PORT, or :PORT here",
+			 "Serve the process to remote clients at HOST:PORT (:PORT: loopback)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, listen)},
 			{"background", 'b', PRB_OPTION_FLAG, NULL,
-			 "The same, at --address or " PRB_SERVE_ADDRESS, PRB_COMPLETE_NOTHING,
-			 offsetof(struct inject_settings, background)},
-			{"address", 'a', PRB_OPTION_TEXT, "ADDR", "Where to, with --background",
+			 "Same as --listen, at --address or " PRB_SERVE_ADDRESS,
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, background)},
+			{"address", 'a', PRB_OPTION_TEXT, "ADDR", "Address for --background",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, address)},
 			{"once", 0, PRB_OPTION_FLAG, NULL,
-			 "With --listen: serve one client and end", PRB_COMPLETE_NOTHING,
+			 "With --listen: exit after the first client", PRB_COMPLETE_NOTHING,
 			 offsetof(struct inject_settings, once)},
 			{"define", 'D', PRB_OPTION_TEXTS, "K=V",
 			 "Configure the agent; not in this version", PRB_COMPLETE_NOTHING,
@@ -254,7 +254,8 @@ const struct prb_command prb_command_inject = {
 			{"probing 4242 inject", "Load the agent"},
 			{"probing 4242 inject -e \"import faulthandler; faulthandler.enable()\"",
 			 "Load it and run code"},
-			{"probing 4242 inject --listen 127.0.0.1:9922", "Serve it there"},
+			{"probing 4242 inject --listen 127.0.0.1:9922",
+			 "Serve it to remote clients"},
 			{"probing -t 4242 inject --library ./libhook.so", "Load a library"},
 			{"probing 4242 i -L ./libhook.so -s log --arg yes",
 			 "Load it and call log(\"yes\")"},

@@ -22,28 +22,28 @@ struct prb_inject_settings {
 	 'L',                                                                           \
 	 PRB_OPTION_TEXT,                                                               \
 	 "PATH",                                                                        \
-	 "The shared library; without it 'probing inject' loads the agent",             \
+	 "Load this shared library instead of the agent",                               \
 	 PRB_COMPLETE_FILE,                                                             \
 	 offsetof(struct prb_inject_settings, library)},                                \
 		{"symbol",                                                              \
 		 's',                                                                   \
 		 PRB_OPTION_TEXT,                                                       \
 		 "NAME",                                                                \
-		 "Function of it to call, intptr_t NAME(const char *)",                 \
+		 "Then call this function: intptr_t NAME(const char *)",                \
 		 PRB_COMPLETE_NOTHING,                                                  \
 		 offsetof(struct prb_inject_settings, symbol)},                         \
 		{"arg",                                                                 \
 		 0,                                                                     \
 		 PRB_OPTION_TEXT,                                                       \
 		 "TEXT",                                                                \
-		 "What that function is given",                                         \
+		 "Argument of that function",                                           \
 		 PRB_COMPLETE_NOTHING,                                                  \
 		 offsetof(struct prb_inject_settings, argument)},                       \
 		{"timeout",                                                             \
 		 0,                                                                     \
 		 PRB_OPTION_SECONDS,                                                    \
 		 "TIME",                                                                \
-		 "How long loading may take; without it 10s",                           \
+		 "Give up after TIME (default: 10s)",                                   \
 		 PRB_COMPLETE_NOTHING,                                                  \
 		 offsetof(struct prb_inject_settings, timeout),                         \
 		 .for_clients = true},                                                  \

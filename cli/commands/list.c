@@ -393,13 +393,11 @@ const struct prb_command prb_command_list = {
 	.name = "list",
 	.aliases = {"ls", "l"},
 	.summary = "List the Python processes of this machine",
-	.description =
-		"Shows pid, Python version, number of threads, whether the agent is loaded (or was "
-		"stopped, or has paused the process), where it is served to clients elsewhere, "
-		"rank in a distributed job "
-		"(RANK, "
-		"SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command line of every Python "
-		"process that can be seen; those that may not be read with the reason.",
+	.description = "Shows every Python process that is visible: pid, Python version, number "
+		       "of threads, state of the agent (loaded, stopped, or pausing the "
+		       "process), the address where it is served, rank in a distributed job "
+		       "(RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command "
+		       "line. For a process that cannot be read, the reason is shown.",
 	.options =
 		(const struct prb_option[]){
 			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",
@@ -410,6 +408,8 @@ const struct prb_command prb_command_list = {
 			{}},
 	.settings_size = sizeof(struct list_settings),
 	.runs_elsewhere = true,
-	.examples = (const struct prb_example[]){{"probing list --tree", "Who started whom"}, {}},
+	.examples =
+		(const struct prb_example[]){{"probing list --tree", "Show parents and children"},
+					     {}},
 	.run = run,
 };

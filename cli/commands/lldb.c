@@ -52,10 +52,10 @@ const struct prb_command prb_command_lldb = {
 	.name = "lldb",
 	.aliases = {},
 	.summary = "Start LLDB with commands for Python",
-	.description = "Starts LLDB on a process or a core file, with the plugin loaded that has "
-		       "'probing backtrace', 'probing query' and more: 'help probing' in LLDB "
-		       "lists them. --print gives the line that loads the plugin; it may stand in "
-		       "~/.lldbinit.",
+	.description = "Starts LLDB on a process or a core file and loads the plugin with "
+		       "'probing backtrace', 'probing query' and more; 'help probing' in LLDB "
+		       "lists the commands. --print prints the line that loads the plugin, for "
+		       "an LLDB that is started in another way or for ~/.lldbinit.",
 	.options = PRB_DEBUGGER_OPTIONS,
 	.settings_size = sizeof(struct prb_debugger_settings),
 	.target_use = PRB_TARGET_ANY,

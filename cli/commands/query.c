@@ -131,47 +131,45 @@ const struct prb_command prb_command_query = {
 	.for_clients = true,
 	.name = "query",
 	.aliases = {"q"},
-	.summary = "Ask about a target, or several, in SQL",
-	.description =
-		"Runs the statements of SQL and prints what they give. 'probing tables' shows what "
-		"can be asked for. Without SQL, statements are read from the terminal, with "
-		"history "
-		"and completion; with '-', or if stdin is no terminal, from there.\n\n"
-		"FORMAT is table (aligned columns that fit the terminal), json (an array of "
-		"objects "
-		"on one line for each statement), ndjson (an object on each line), csv, or tsv "
-		"(tabs, line ends and backslashes as \\t \\n \\\\, NULL as \\N).\n\n"
-		"Each statement is read at one instant: its tables agree with each other. With "
-		"several targets each row begins with _target, _pid and _rank; one that cannot be "
-		"read is left out with a warning, and decides the exit code. Ctrl-C ends a query, "
-		"and what it read so far is shown.",
+	.summary = "Run SQL over one target or several",
+	.description = "Runs SQL statements and prints their results. 'probing tables' lists the "
+		       "tables. Without SQL, statements are read at a prompt with history and "
+		       "completion. With '-', or if stdin is not a terminal, they are read from "
+		       "stdin.\n\n"
+		       "FORMAT is table (aligned columns that fit the terminal), json (one array "
+		       "of objects per statement), ndjson (one object per line), csv, or tsv "
+		       "(tabs, line ends and backslashes as \\t \\n \\\\, NULL as \\N).\n\n"
+		       "All tables of a statement show the same instant. With several targets, "
+		       "each row begins with _target, _pid and _rank. A target that cannot be "
+		       "read is skipped with a warning, and its error decides the exit code. "
+		       "Ctrl-C ends a query and prints the rows read so far.",
 	.options =
 		(const struct prb_option[]){
 			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
 			 "table, json, ndjson, csv or tsv", PRB_COMPLETE_FORMAT,
 			 offsetof(struct query_settings, format), .for_clients = true},
-			{"wide", 'w', PRB_OPTION_FLAG, NULL, "Do not make a table fit the terminal",
+			{"wide", 'w', PRB_OPTION_FLAG, NULL, "Do not fit tables to the terminal",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, wide),
 			 .for_clients = true},
 			{"input", 'i', PRB_OPTION_TEXT, "FILE", "Read the SQL from FILE",
 			 PRB_COMPLETE_FILE, offsetof(struct query_settings, input)},
-			{"limit", 0, PRB_OPTION_NUMBER, "N", "Show N rows of each result at most",
+			{"limit", 0, PRB_OPTION_NUMBER, "N", "Show at most N rows of each result",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, limit),
 			 .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "End a statement after TIME: 5, 5s, 500ms", PRB_COMPLETE_NOTHING,
 			 offsetof(struct query_settings, timeout), .for_clients = true},
-			{"watch", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Run it again every TIME, until Ctrl-C", PRB_COMPLETE_NOTHING,
-			 offsetof(struct query_settings, watch), .for_clients = true},
+			{"watch", 0, PRB_OPTION_SECONDS, "TIME", "Repeat every TIME until Ctrl-C",
+			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, watch),
+			 .for_clients = true},
 			{"all", 0, PRB_OPTION_FLAG, NULL,
-			 "All Python processes that the target matches, or all",
+			 "All matching Python processes; all there are without a target",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, all)},
 			{"relay", 0, PRB_OPTION_TEXT, "MARK",
-			 "For a prompt elsewhere: run what stdin has up to each NUL, then say MARK",
+			 "For a remote prompt: run stdin up to each NUL, then print MARK",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, relay),
 			 .for_clients = true},
-			{"nonblocking", 0, PRB_OPTION_FLAG, NULL, "Stop no thread, ever",
+			{"nonblocking", 0, PRB_OPTION_FLAG, NULL, "Never stop a thread",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, nonblocking),
 			 .for_clients = true},
 			{"freeze", 0, PRB_OPTION_FLAG, NULL,
@@ -189,7 +187,7 @@ const struct prb_command prb_command_query = {
 			{"probing 4242 q -f csv \"SELECT * FROM python.stacks\" >stacks.csv",
 			 "All stacks, for a spreadsheet"},
 			{"probing -t train.py q --all \"SELECT * FROM python.threads\"",
-			 "The same of each process of a job"},
+			 "All processes of a job"},
 			{}},
 	.run = run,
 };

@@ -291,38 +291,41 @@ const struct prb_command prb_command_repl = {
 	.for_clients = true,
 	.name = "repl",
 	.aliases = {"r"},
-	.summary = "Type Python code for the target at a prompt",
-	.description =
-		"Reads statements from the terminal, as Python's own prompt does, and runs them "
-		"in the namespace of the target's __main__: lines are edited and remembered, Tab "
-		"completes names, and _ is the last value. Blocks end with an empty line. From a "
-		"file or pipe, statements come line by line as if they were typed, without "
-		"prompts.\n\n"
-		"Ctrl-C interrupts what runs, Ctrl-D or exit leaves. The target goes on; nothing "
-		"stays in it but what the statements did. Several prompts at once each get their "
-		"own output and their own _. stdin is the program's: input() raises EOFError.\n\n"
-		"Completion runs none of the program's code: attributes are those that an object "
-		"and its classes have, not what __getattr__ or __dir__ would give, and nothing "
-		"is offered behind a property or a call.",
+	.summary = "Open a Python prompt in the target",
+	.description = "Reads statements from the terminal and runs them in the namespace of the "
+		       "target's __main__. Lines can be edited and recalled, Tab completes "
+		       "names, and _ is the last value. A block ends with an empty line. If "
+		       "stdin is not a terminal, statements are read from it line by line, "
+		       "without prompts.\n\n"
+		       "Ctrl-C interrupts the running statement; Ctrl-D or exit leaves the "
+		       "prompt, and the target keeps running. Only the effects of your "
+		       "statements remain in it. Several prompts can be open at once, each with "
+		       "its own output and its own _. stdin belongs to the program, so input() "
+		       "raises EOFError.\n\n"
+		       "Completion never runs code of the program: it offers the attributes that "
+		       "an object and its classes store, but neither those that __getattr__ or "
+		       "__dir__ would compute, nor anything after a property or a call.",
 	.options =
 		(const struct prb_option[]){
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
-			 "Where to run it: agent (the default) or main", PRB_COMPLETE_THREAD,
+			 "Thread to run it on: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct repl_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Stop each statement after TIME; without it, it has to begin within 5 s",
+			 "Interrupt each statement after TIME (default: it must start within 5 s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct repl_settings, timeout),
 			 .for_clients = true},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,
-			 "Fail if the target has no agent, and load none", PRB_COMPLETE_NOTHING,
-			 offsetof(struct repl_settings, no_inject), .for_clients = true},
+			 "Fail if the target has no agent, instead of loading it",
+			 PRB_COMPLETE_NOTHING, offsetof(struct repl_settings, no_inject),
+			 .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct repl_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_PROCESS,
-	.examples = (const struct prb_example[]){{"probing 4242 repl", "A prompt in process 4242"},
-						 {"probing 4242 repl <checks.py",
-						  "Run the statements of a file"},
-						 {}},
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 repl", "Open a prompt in process 4242"},
+			{"probing 4242 repl <checks.py", "Run the statements of a file"},
+			{}},
 	.run = run,
 };

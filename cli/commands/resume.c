@@ -107,9 +107,9 @@ const struct prb_command prb_command_resume = {
 	.rank = 110,
 	.for_clients = true,
 	.name = "resume",
-	.summary = "Let a paused target run again",
-	.description = "Ends what 'probing debug --pause' began, whoever began it; that command "
-		       "ends, too. It fails if the target is not paused.",
+	.summary = "Resume a paused target",
+	.description = "Ends the pause that 'probing debug --pause' started, in this shell or "
+		       "elsewhere; that command exits too. Fails if the target is not paused.",
 	.options =
 		(const struct prb_option[]){
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
@@ -118,6 +118,7 @@ const struct prb_command prb_command_resume = {
 	.settings_size = sizeof(struct resume_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_PROCESS,
-	.examples = (const struct prb_example[]){{"probing 4242 resume", "Let it run"}, {}},
+	.examples =
+		(const struct prb_example[]){{"probing 4242 resume", "Resume process 4242"}, {}},
 	.run = run,
 };

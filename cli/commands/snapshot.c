@@ -117,22 +117,20 @@ const struct prb_command prb_command_snapshot = {
 	.rank = 70,
 	.for_clients = true,
 	.name = "snapshot",
-	.summary = "Save what a dump reads to a file for another machine",
-	.description =
-		"Reads all threads with locals and native frames and what the tables of SQL tell, "
-		"and "
-		"saves it to one compressed file. On another machine, without the program or its "
-		"files, 'probing FILE debug --dump' prints what it would have printed here, and "
-		"'probing FILE query' answers the same.\n\n"
-		"The file holds values of variables; --redact leaves them out, and the environment "
-		"and most of the command line too.",
+	.summary = "Save everything that can be read to one file",
+	.description = "Reads all threads with variables and native frames, and the SQL tables, "
+		       "and saves them to one compressed file. On another machine, without the "
+		       "program or its files, 'probing FILE debug --dump' and 'probing FILE "
+		       "query' give the same answers as here.\n\n"
+		       "The file contains values of variables. --redact omits them, together "
+		       "with the environment and most of the command line.",
 	.options =
 		(const struct prb_option[]){
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
-			 "Where to; without it probing-PID.snapshot; '-' is stdout",
+			 "Output file (default: probing-PID.snapshot; '-' is stdout)",
 			 PRB_COMPLETE_FILE, offsetof(struct snapshot_settings, output),
 			 .for_clients = true},
-			{"redact", 0, PRB_OPTION_FLAG, NULL, "Leave values out",
+			{"redact", 0, PRB_OPTION_FLAG, NULL, "Omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact),
 			 .for_clients = true},
 			{}},

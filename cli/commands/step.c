@@ -194,46 +194,41 @@ const struct prb_command prb_command_step = {
 	.rank = 120,
 	.for_clients = true,
 	.name = "step",
-	.summary = "Let a paused target run to its next line, or for a moment",
-	.description =
-		"The target, which 'probing debug --pause' holds, runs until its main thread, or "
-		"the "
-		"thread --tid, comes to its next line of Python, also in a function that is "
-		"called; "
-		"then it stands again, and what is printed is where. Its other threads run "
-		"meanwhile, too. If the thread comes to no line within --timeout, the target "
-		"stands "
-		"again where it is, and the exit code is 5; 6 if the thread ends before.\n\n"
-		"A program that has a tracer of its own, as coverage or another debugger, makes no "
-		"steps by lines. One that is stopped by --hard makes no steps.",
-	.options =
-		(const struct prb_option[]){
-			{"over", 0, PRB_OPTION_FLAG, NULL,
-			 "To the next line of this function, not into what it calls", PLACE(over),
-			 .for_clients = true},
-			{"out", 0, PRB_OPTION_FLAG, NULL,
-			 "Until the function has returned: to the next line of its caller",
-			 PLACE(out), .for_clients = true},
-			{"tid", 0, PRB_OPTION_NUMBER, "TID",
-			 "The thread TID; without it, the main thread", PLACE(tid),
-			 .for_clients = true},
-			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Pause it again after TIME without such a line; without it, after 5 s",
-			 PLACE(timeout), .for_clients = true},
-			{"time", 0, PRB_OPTION_SECONDS, "TIME",
-			 "To no line, but for so long: 50ms, 2s", PLACE(time), .for_clients = true},
-			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PLACE(json),
-			 .for_clients = true},
-			{}},
+	.summary = "Run a paused target to its next Python line, or for a moment",
+	.description = "Resumes a target that 'probing debug --pause' holds until its main "
+		       "thread, or the thread --tid, reaches its next Python line, possibly in a "
+		       "called function. Then the target is paused again and the place is "
+		       "printed. All other threads run meanwhile. If the thread reaches no line "
+		       "within --timeout, the target is paused where it is, and the exit code is "
+		       "5. If the thread ends first, the exit code is 6.\n\n"
+		       "Stepping by lines is refused if the program has a tracer of its own, "
+		       "such as coverage or a debugger. It is not possible under --hard.",
+	.options = (const struct prb_option[]){{"over", 0, PRB_OPTION_FLAG, NULL,
+						"Do not stop in functions that this one calls",
+						PLACE(over), .for_clients = true},
+					       {"out", 0, PRB_OPTION_FLAG, NULL,
+						"Stop at the next line of the caller", PLACE(out),
+						.for_clients = true},
+					       {"tid", 0, PRB_OPTION_NUMBER, "TID",
+						"Thread to step (default: the main thread)",
+						PLACE(tid), .for_clients = true},
+					       {"timeout", 0, PRB_OPTION_SECONDS, "TIME",
+						"Give up after TIME and pause again (default: 5 s)",
+						PLACE(timeout), .for_clients = true},
+					       {"time", 0, PRB_OPTION_SECONDS, "TIME",
+						"Run for TIME instead of to a line: 50ms, 2s",
+						PLACE(time), .for_clients = true},
+					       {"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON",
+						PLACE(json), .for_clients = true},
+					       {}},
 	.settings_size = sizeof(struct step_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_PROCESS,
-	.examples = (const struct prb_example[]){{"probing 4242 step",
-						  "To the next line of the main thread"},
-						 {"probing 4242 step --over --tid 4250",
-						  "The same of a thread, not into what it calls"},
-						 {"probing 4242 step --time 100ms",
-						  "See where it is a tenth of a second later"},
-						 {}},
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 step", "Step the main thread to its next line"},
+			{"probing 4242 step --over --tid 4250", "Step another thread, over calls"},
+			{"probing 4242 step --time 100ms", "Run for a tenth of a second"},
+			{}},
 	.run = run,
 };

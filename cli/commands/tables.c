@@ -196,11 +196,10 @@ const struct prb_command prb_command_tables = {
 	.for_clients = true,
 	.name = "tables",
 	.aliases = {"tbl"},
-	.summary = "List the tables of SQL, or their columns",
-	.description = "Without TABLE, all tables with what they hold. TABLE is a table ('stacks', "
-		       "'python.stacks'), a schema ('python'), or a pattern ('*maps*'): then their "
-		       "columns "
-		       "are shown with type, unit and meaning. No target is needed.",
+	.summary = "List the SQL tables, or the columns of a table",
+	.description = "Without TABLE, lists all tables. TABLE is a table ('stacks', "
+		       "'python.stacks'), a schema ('python') or a pattern ('*maps*'); columns "
+		       "are then shown with type, unit and meaning. No target is needed.",
 	.options =
 		(const struct prb_option[]){
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
@@ -213,6 +212,6 @@ const struct prb_command prb_command_tables = {
 	.complete = PRB_COMPLETE_TABLE,
 	.examples =
 		(const struct prb_example[]){
-			{"probing tables python.stacks", "The columns of a table"}, {}},
+			{"probing tables python.stacks", "List the columns of a table"}, {}},
 	.run = run,
 };

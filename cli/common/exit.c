@@ -66,13 +66,13 @@ void prb_warn(const char *text)
 const char *prb_exit_meaning(int code)
 {
 	static const char *const meanings[] = {
-		[PRB_EXIT_OK] = "All went well",
-		[PRB_EXIT_FAILED] = "It failed; the message says why",
-		[PRB_EXIT_USAGE] = "The command line makes no sense",
-		[PRB_EXIT_UNSUPPORTED] = "The target is of a kind that is not supported",
-		[PRB_EXIT_PERMISSION] = "No permission to read the target",
-		[PRB_EXIT_TIMEOUT] = "A deadline passed",
-		[PRB_EXIT_NO_PROCESS] = "There is no such process or thread",
+		[PRB_EXIT_OK] = "Success",
+		[PRB_EXIT_FAILED] = "Failure; the message gives the reason",
+		[PRB_EXIT_USAGE] = "Wrong usage: see --help",
+		[PRB_EXIT_UNSUPPORTED] = "Target not supported",
+		[PRB_EXIT_PERMISSION] = "Permission denied",
+		[PRB_EXIT_TIMEOUT] = "Timeout",
+		[PRB_EXIT_NO_PROCESS] = "No such process or thread",
 	};
 
 	return code >= 0 && code < (int)PRB_ARRAY_SIZE(meanings) ? meanings[code] : NULL;
