@@ -300,8 +300,8 @@ const char *prba_main_greet(struct prba_connection *c)
 		withdraw(c, call);
 	if (!c->job.entered && over && prba_life_returns() && prba_life_look() &&
 	    !prba_life_is_known())
-		return "Python is ended and started again and again in this program, and did not "
-		       "let us in meanwhile";
+		return "this program finalizes and restarts Python repeatedly, and the code found "
+		       "no time to run";
 	return NULL;
 }
 

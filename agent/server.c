@@ -140,7 +140,7 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 		atomic_store(&server.stopping, true);
 		break;
 	default:
-		why = "the agent does not know this request";
+		why = "the agent does not know this type of request";
 	}
 	if (why)
 		say(c, PRB_WIRE_ERROR, frame->request, why);
@@ -180,7 +180,7 @@ static void accept_client(void)
 	}
 	if (prba_clients_add(&server.clients, c))
 		return;
-	say(c, PRB_WIRE_ERROR, 0, "the agent has as many clients as it takes");
+	say(c, PRB_WIRE_ERROR, 0, "the agent has its maximum number of clients");
 	prba_connection_destroy(c);
 }
 

@@ -110,7 +110,7 @@ static struct prb_error *parse_pid(const char *word, pid_t *ret)
 
 	if (value < 1 || value > INT32_MAX || *end)
 		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no process id", word),
+			prb_error_create(PRB_ERROR_USAGE, "'%.100s' is not a process id", word),
 			"usage: %s", usage);
 	*ret = (pid_t)value;
 	return NULL;

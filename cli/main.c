@@ -49,10 +49,10 @@ static struct prb_error *no_command(const char *target)
 {
 	if (target && !looks_like_target(target))
 		return prb_command_unknown(target);
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no command given"),
-			      "for example 'probing %.100s backtrace'; 'probing --help' lists the "
-			      "commands",
-			      target && strlen(target) <= 100 ? target : "4242");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "no command given"),
+		"for example 'probing %.100s backtrace'; 'probing --help' lists the commands",
+		target && strlen(target) <= 100 ? target : "4242");
 }
 
 /** Finds the command among the first two positional words; *at is its index. */
@@ -231,8 +231,7 @@ static struct prb_error *run_command(struct invocation *inv)
 	if (inv->word_count > inv->command->max_arguments)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "unexpected word '%.100s'",
 						       inv->words[inv->command->max_arguments]),
-				      "'probing %s --help' shows how it is used",
-				      inv->command->name);
+				      "'probing %s --help' describes it", inv->command->name);
 	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target)
 		return no_target(inv->command);
 	if (is_remote(&cli.targets))

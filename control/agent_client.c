@@ -64,7 +64,7 @@ static double now(void)
 static struct prb_error *ended(const struct prb_agent *agent)
 {
 	return prb_error_create(PRB_ERROR_NO_PROCESS,
-				"the agent of process %d ended the connection", (int)agent->pid);
+				"the agent of process %d closed the connection", (int)agent->pid);
 }
 
 /** Waits a little for the end of the process, which comes after that of its connections. */
@@ -214,7 +214,7 @@ struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 		PRB_TRY(receive_more(agent, by));
 	if (whole < 0)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
-					"the agent of process %d breaks the rules of the protocol: "
+					"the agent of process %d violates the protocol: "
 					"a frame of %u bytes",
 					(int)agent->pid, ret->length);
 	agent->taken = PRB_WIRE_HEADER_SIZE + ret->length;
@@ -254,11 +254,11 @@ struct prb_error *prb_agent_stop(struct prb_agent *agent)
 
 	if (!prb_error_catch(&err, PRB_ERROR_TIMEOUT))
 		return err;
-	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-					       "the agent of process %d waits for code that it was "
-					       "told to interrupt",
-					       (int)agent->pid),
-			      "it takes no more clients, and ends with that code");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_TIMEOUT,
+				 "the agent of process %d is waiting for interrupted code to end",
+				 (int)agent->pid),
+		"it takes no more clients, and ends with that code");
 }
 
 static struct prb_error *greet(struct prb_agent *agent)
@@ -279,7 +279,7 @@ static struct prb_error *greet(struct prb_agent *agent)
 		if (prb_wire_get_hello(&frame, &agent->hello))
 			return NULL;
 	}
-	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens in process %d is no agent",
+	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens in process %d is not an agent",
 				(int)agent->pid);
 }
 
@@ -328,9 +328,10 @@ struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret
 	if (err && err->code == PRB_ERROR_NO_PROCESS && process_ended(t->pid))
 		return has_ended(t->pid, err);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
-		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
-						       "the agent of process %d does not let us in",
-						       (int)t->pid),
-				      "only its own user and root may connect");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_PERMISSION,
+					 "the agent of process %d refuses the connection",
+					 (int)t->pid),
+			"only its own user and root may connect");
 	return err;
 }

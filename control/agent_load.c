@@ -61,10 +61,11 @@ struct prb_error *prb_agent_library(char **ret)
 			return NULL;
 		}
 	}
-	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-					       "the agent's library, %s, is not beside probing",
-					       library_name),
-			      "PROBING_AGENT names it where it is elsewhere");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_NOT_FOUND,
+				 "the agent's library, %s, was not found beside probing",
+				 library_name),
+		"set PROBING_AGENT to its path");
 }
 
 /** Only a process whose Python runs is given an agent. */
@@ -91,7 +92,7 @@ static struct prb_error *started(const struct prb_target *t, int64_t value)
 						       "the agent of process %d is still "
 						       "stopping",
 						       (int)t->pid),
-				      "it waits for code that it was told to interrupt");
+				      "it is waiting for interrupted code to end");
 
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_FAILED, "the agent cannot start in process %d: %s",
@@ -141,21 +142,21 @@ static const char *why_it_stays(const struct prb_inject_result *r)
 	if (r->unloaded)
 		return NULL;
 	if (!r->called)
-		return "the loader does not tell under which name it has it";
+		return "the loader does not report the library's name";
 	switch ((enum prb_agent_stays)r->value) {
 	case PRB_AGENT_STAYS_BUSY:
-		return "somebody else starts or stops the agent right now";
+		return "another command is starting or stopping the agent";
 	case PRB_AGENT_STAYS_CALL:
 		return "the main thread has still to make a call of it, which it does as soon as "
 		       "it executes Python code";
 	case PRB_AGENT_STAYS_OBJECTS:
-		return "Python objects whose code is in it are in use";
+		return "Python objects implemented by it are in use";
 	case PRB_AGENT_STAYS_ENDING:
 		return "Python is shutting down, and may call it";
 	case PRB_AGENT_STAYS_LIBC:
 		return "this C library unmaps no library";
 	}
-	return "something else has opened it, too";
+	return "something else has opened it as well";
 }
 
 struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_result *ret,
@@ -180,7 +181,7 @@ struct prb_error *prb_agent_reach(struct prb_target *t, bool may_load, struct pr
 	if (!err || err->code != PRB_ERROR_NOT_FOUND)
 		return err;
 	if (!may_load)
-		return prb_error_hint(err, "without --no-inject it is loaded");
+		return prb_error_hint(err, "omit --no-inject to load it");
 	prb_error_destroy(err);
 	PRB_TRY(prb_agent_load(t, &result));
 	return prb_agent_connect(t, ret);

@@ -396,8 +396,8 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd)
 		return NULL;
 	if (rc == EAGAIN)
 		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-						       "the agent of process %d takes no "
-						       "connection: too many wait already",
+						       "the agent of process %d accepts no "
+						       "connection: too many are waiting",
 						       (int)t->pid),
 				      "is the process stopped, or its control group frozen?");
 	if (rc != ENOENT)
@@ -407,12 +407,11 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd)
 						       (int)t->pid, names.uid),
 				      "run as that user, or as root");
 	if (removed)
-		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-						       "the file of the socket of the agent of "
-						       "process %d was removed",
-						       (int)t->pid),
-				      "'probing %d inject' has the agent make another",
-				      (int)t->pid);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_NOT_FOUND,
+					 "the socket file of the agent of process %d was removed",
+					 (int)t->pid),
+			"'probing %d inject' makes the agent create a new one", (int)t->pid);
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "process %d has no agent", (int)t->pid);
 }
 

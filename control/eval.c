@@ -153,10 +153,11 @@ static struct prb_error *next(struct prb_agent *agent, const struct prb_eval *ev
 
 static struct prb_error *goes_on(const struct prb_eval *eval)
 {
-	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-					       "the code was to end after %g s, and goes on",
-					       eval->timeout),
-			      "what the agent sends is not waited for any more");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_TIMEOUT,
+				 "the code should have ended after %g s, and is still running",
+				 eval->timeout),
+		"what the agent sends is not waited for any more");
 }
 
 /** Hands what comes to @p r until the end of it. */
@@ -225,12 +226,11 @@ struct prb_error *prb_eval_judge(struct prb_target *t, int pid, const struct prb
 	case PRB_WIRE_MAIN_NOT_REACHED:
 		return prb_agent_blame_main(t, waited, eval->flags & PRB_WIRE_ON_MAIN);
 	case PRB_WIRE_TIMED_OUT:
-		return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-						       "the code ran for over %g s and was told "
-						       "to stop",
-						       waited),
-				      "a call that does not return, such as time.sleep(), ends "
-				      "first");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_TIMEOUT,
+					 "the code ran for over %g s and was interrupted", waited),
+			"a call that does not return, such as time.sleep(), ends "
+			"first");
 	case PRB_WIRE_REFUSED:
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"no code can be evaluated in process %d: %.400s", pid,

@@ -103,8 +103,8 @@ struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seco
 
 	see(t, false, 0, &who);
 	if (!who.length)
-		return prb_error_hint(err, "%s; 'probing %d debug --dump' shows who is at work", so,
-				      pid);
+		return prb_error_hint(err, "%s; 'probing %d debug --dump' shows what is running",
+				      so, pid);
 	return prb_error_hint(err, "the GIL is held by %s; %s", prb_str_text(&who), so);
 }
 
@@ -127,7 +127,7 @@ struct prb_error *prb_agent_blame_line(struct prb_target *t, pid_t tid, double s
 {
 	prb_auto_str struct prb_str who = {};
 	struct prb_error *err = prb_error_create(PRB_ERROR_TIMEOUT,
-						 "thread %d came to no such line within %g s%s%s",
+						 "thread %d reached no such line within %g s%s%s",
 						 (int)tid, seconds, *why ? ": " : "", why);
 
 	see(t, false, tid, &who);

@@ -147,7 +147,7 @@ void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread
 	thread->futex = 0;
 	out->tid = 0;
 	out->ident = 0;
-	out->note = "no thread uses it now";
+	out->note = "no thread uses it";
 	free(prb_steal(&out->waits_for));
 }
 

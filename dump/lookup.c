@@ -165,8 +165,8 @@ static struct prb_error *may_look(struct prb_target *target)
 {
 	if (target->moves)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"expressions are looked up only in what does not run: a "
-					"core file, a snapshot, or a process in a debugger");
+					"expressions need a target that does not run: a core file, "
+					"a snapshot, or a process in a debugger");
 	if (prb_snapshot_redacted(target))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"values were left out when this snapshot was made "

@@ -27,7 +27,7 @@ enum {
 };
 
 static const char *const reasons[] = {
-	"no thread uses it now",
+	"no thread uses it",
 	"another thread has made it, and this Python does not note which thread runs it",
 	"its thread has ended, and the process goes on without it",
 };

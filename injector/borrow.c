@@ -29,7 +29,7 @@ static struct prb_error *step(struct prb_borrow *b, int request, int signal)
 {
 	prb_fault_step();
 	if (ptrace(request, b->stop.tid, NULL, signal))
-		return prb_error_os(errno, "cannot go on with thread %d", b->stop.tid);
+		return prb_error_os(errno, "cannot resume thread %d", b->stop.tid);
 	return NULL;
 }
 
@@ -84,7 +84,7 @@ static struct prb_error *look(struct prb_borrow *b)
 		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
 						       "process %d is stopped by job control",
 						       b->target->pid),
-				      "let it go on first: kill -CONT %d", b->target->pid);
+				      "resume it first: kill -CONT %d", b->target->pid);
 	return read_state(b);
 }
 
@@ -251,7 +251,7 @@ static struct prb_error *to_syscall_stop(struct prb_borrow *b)
 		b->at_event = true;
 		if (!set_aside(b, status))
 			return prb_error_create(PRB_ERROR_FAILED,
-						"thread %d got signal %d when it was borrowed",
+						"thread %d got signal %d while it was hijacked",
 						b->stop.tid, WSTOPSIG(status));
 	}
 }
@@ -320,8 +320,8 @@ static struct prb_error *look_after(struct prb_borrow *b)
 	b->at_event = true;
 	if (!set_aside(b, status))
 		return prb_error_create(PRB_ERROR_FAILED,
-					"thread %d got signal %d when it was borrowed", b->stop.tid,
-					WSTOPSIG(status));
+					"thread %d got signal %d while it was hijacked",
+					b->stop.tid, WSTOPSIG(status));
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
 	return NULL;

@@ -306,11 +306,11 @@ static struct prb_error *name_end(struct injection *in, struct prb_error *err)
 	}
 	if (!err)
 		return prb_error_hint(
-			prb_error_create(PRB_ERROR_FAILED,
-					 "process %d: the helping thread has given us "
-					 "up while %s was loaded",
-					 in->t->pid, in->library.path),
-			"this command stood still for seconds: try again");
+			prb_error_create(
+				PRB_ERROR_FAILED,
+				"process %d: the helper thread timed out while %s was loaded",
+				in->t->pid, in->library.path),
+			"this command was stopped for seconds; try again");
 	prb_error_destroy(err);
 	return prb_error_hint(prb_error_create(PRB_ERROR_NO_PROCESS,
 					       "process %d ended while %s was loaded", in->t->pid,

@@ -38,7 +38,7 @@ static struct prb_error *check_header(int fd, const char *path, uint16_t machine
 					       "%s is not a shared library for the target's "
 					       "processor",
 					       path),
-			      "'file %s' says what it is", path);
+			      "'file %s' identifies it", path);
 }
 
 struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_t machine,
@@ -49,7 +49,7 @@ struct prb_error *prb_library_open(const char *path, const char *symbol, uint16_
 	/* What is no file could wait in open(), or do something. */
 	ret->path = realpath(path, NULL);
 	if (ret->path && !stat(ret->path, &st) && !S_ISREG(st.st_mode))
-		return prb_error_create(PRB_ERROR_USAGE, "%s is no regular file", path);
+		return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
 	if (ret->path)
 		ret->fd = open(ret->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (ret->fd < 0) {
@@ -392,7 +392,8 @@ static struct prb_error *load(struct loading *l, const char **way)
 			return NULL;
 	}
 	return prb_error_create(PRB_ERROR_FAILED, "process %d cannot load %s: %s", l->t->pid,
-				l->library->path, l->why ? l->why : "no way to give it the file");
+				l->library->path,
+				l->why ? l->why : "the file cannot be passed to it");
 }
 
 static struct prb_error *is_mapped(struct prb_target *t, const struct prb_module *module, bool *ret)
@@ -436,9 +437,9 @@ static struct prb_error *open_library(struct loading *l, struct prb_modules *mod
 static struct prb_error *late(struct loading *l, struct prb_error *err)
 {
 	if (l->uses)
-		return prb_error_prefix(err, "%s() goes on in process %d", l->request->symbol,
-					l->t->pid);
-	return prb_error_prefix(err, "process %d goes on loading %s", l->t->pid, l->library->path);
+		return prb_error_prefix(err, "%s() is still running in process %d",
+					l->request->symbol, l->t->pid);
+	return prb_error_prefix(err, "process %d is still loading %s", l->t->pid, l->library->path);
 }
 
 struct prb_error *prb_library_load(const struct prb_library *library, struct prb_modules *modules,

@@ -122,7 +122,7 @@ static struct prb_error *stopped(pid_t pid)
 	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
 					       "process %d was stopped by job control meanwhile",
 					       pid),
-			      "let it go on, and inject again: kill -CONT %d", pid);
+			      "resume it and inject again: kill -CONT %d", pid);
 }
 
 /*
@@ -197,7 +197,7 @@ struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline)
 			wait_a_little(polls);
 	}
 	PRB_TRY(find_tid(mail->target, (pid_t)inner, &mail->tid));
-	return mail->tid ? NULL : prb_error_os(ESRCH, "the new thread is gone");
+	return mail->tid ? NULL : prb_error_os(ESRCH, "the new thread has exited");
 }
 
 /* It is in its own code as long as it serves us. */
@@ -210,7 +210,7 @@ static struct prb_error *check_serves(struct prb_mail *mail)
 	PRB_TRY(prb_stop_registers(&mail->stop, &regs));
 	if (regs.pc >= mail->code && regs.pc < mail->code_end)
 		return NULL;
-	return prb_error_os(ESRCH, "thread %d has given us up", mail->tid);
+	return prb_error_os(ESRCH, "thread %d has timed out waiting for this command", mail->tid);
 }
 
 struct prb_error *prb_mail_hold(struct prb_mail *mail)
@@ -340,5 +340,5 @@ struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline)
 			return NULL;
 		wait_a_little(polls);
 	}
-	return prb_error_create(PRB_ERROR_TIMEOUT, "the helping thread does not end");
+	return prb_error_create(PRB_ERROR_TIMEOUT, "the helper thread does not exit");
 }

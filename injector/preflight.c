@@ -33,17 +33,17 @@ static struct prb_error *check_status(struct prb_target *t, const char *status, 
 	char state = state_of(status);
 
 	if (tracer > 0)
-		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
-						       "process %d is being traced by process %ld",
-						       t->pid, tracer),
-				      "end the debugger or tracer there first: a process can have "
-				      "one only");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_PERMISSION,
+					 "process %d is being traced by process %ld", t->pid,
+					 tracer),
+			"end the debugger or tracer there first: a process can have only one");
 	if (state == 'T')
 		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
 						       "process %d is stopped by job control: a "
 						       "new thread would not run",
 						       t->pid),
-				      "let it go on first: kill -CONT %d", t->pid);
+				      "resume it first: kill -CONT %d", t->pid);
 	if (filters == STRICT)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "process %d may only read, write and end "
@@ -71,7 +71,7 @@ static struct prb_error *check_frozen(struct prb_target *t)
 				prb_error_create(PRB_ERROR_FAILED,
 						 "process %d is frozen by its control group",
 						 t->pid),
-				"let it go on first: thaw the group, or unpause the container");
+				"thaw the group or unpause the container first");
 	return NULL;
 }
 

@@ -289,6 +289,6 @@ struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t 
 	if (!ret->why && w.joins && !waits)
 		ret->why = "in pthread_join()";
 	if (!ret->why && complete && (!w.seen_other || w.trailing_libc > LIBC_FRAMES))
-		ret->why = "at its beginning or end, or a thread of the C library itself";
+		ret->why = "starting or exiting, or a thread of the C library itself";
 	return NULL;
 }

@@ -140,7 +140,7 @@ static struct prb_error *no_thread(struct finding *f)
 			"try again when it has left its vfork() or its disk, or a "
 			"frozen control group of it is thawed");
 	return prb_error_hint(prb_error_create(PRB_ERROR_TIMEOUT,
-					       "process %d: no thread could be borrowed safely; "
+					       "process %d: no thread could be hijacked safely; "
 					       "thread %d: %s",
 					       f->s->t->pid, f->why_tid,
 					       f->why ? f->why : "unknown"),
@@ -152,7 +152,7 @@ static struct prb_error *no_fit_thread(struct finding *f)
 {
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED,
-				 "process %d: no thread can be borrowed; thread %d: %s",
+				 "process %d: no thread can be hijacked; thread %d: %s",
 				 f->s->t->pid, f->why_tid, f->why),
 		"nothing was changed in it; dumps and queries need no injection");
 }

@@ -110,7 +110,7 @@ struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_
 		prb_error_create(
 			PRB_ERROR_UNSUPPORTED,
 			"the dynamic loader of process %d has a breakpoint that a "
-			"debugger has left, in %s: to load a library would end the process",
+			"debugger has left, in %s: loading a library would kill the process",
 			pid, prb_str_text(&c.where)),
 		"the debugger was killed; 'gdb -p %d -batch%s' puts it back", pid,
 		prb_str_text(&c.commands));

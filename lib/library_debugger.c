@@ -49,7 +49,7 @@ static struct prb_error *copy(const struct probing_debugger *from, struct probin
 					"struct probing_debugger has no size of its own in it");
 	memcpy(to, from, PRB_MIN(from->size, sizeof(*to)));
 	if (to->pid < 0 || to->pid > INT_MAX)
-		return prb_error_create(PRB_ERROR_USAGE, "%lld is no process id",
+		return prb_error_create(PRB_ERROR_USAGE, "%lld is not a process id",
 					(long long)to->pid);
 	if (to->read ? !to->fact : !to->pid)
 		return prb_error_create(PRB_ERROR_USAGE,

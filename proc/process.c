@@ -123,7 +123,7 @@ static struct prb_error *describe(struct prb_process *process)
 	if (!prb_proc_read(process->pid, "stat", &text))
 		return prb_error_os(ESRCH, "process %d", process->pid);
 	if (!prb_stat_parse(prb_str_text(&text), &stat))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of process %d makes no sense",
+		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of process %d is malformed",
 					process->pid);
 	process->ppid = stat.ppid;
 	process->state = stat.state;

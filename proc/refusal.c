@@ -65,8 +65,8 @@ static bool same_user(const struct prb_credentials *theirs, const struct prb_cre
 	return true;
 }
 
-#define REFUSED(facts, format, ...)                                                        \
-	prb_error_create(PRB_ERROR_PERMISSION, "process %d (%s) may not be read: " format, \
+#define REFUSED(facts, format, ...)                                                       \
+	prb_error_create(PRB_ERROR_PERMISSION, "process %d (%s) cannot be read: " format, \
 			 (facts)->pid, (facts)->comm, ##__VA_ARGS__)
 
 static struct prb_error *explain_user(const struct prb_refusal_facts *facts)

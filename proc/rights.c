@@ -61,7 +61,7 @@ struct prb_error *prb_rights_parse(const char *status, struct prb_rights *ret)
 	*ret = (struct prb_rights){};
 	if (!parse_id(status, "Uid", &ret->uid) || !parse_id(status, "Gid", &ret->gid))
 		return prb_error_create(PRB_ERROR_BAD_DATA,
-					"the kernel does not tell the user of the process");
+					"the kernel does not report the owner of the process");
 	return parse_groups(status, ret);
 }
 

@@ -214,7 +214,7 @@ struct prb_error *prb_seccomp_check(pid_t tid)
 		if (count <= 0 || count > BPF_MAXINSNS)
 			return prb_error_hint(
 				prb_error_create(PRB_ERROR_PERMISSION,
-						 "its seccomp filter may not be read: %s",
+						 "its seccomp filter cannot be read: %s",
 						 strerror(errno)),
 				"only root (CAP_SYS_ADMIN) can find out whether loading is allowed "
 				"there: run probing as root on the host");

@@ -138,7 +138,7 @@ static struct prb_error *late(const struct prb_stop *stop, struct waiting *w)
 		return NULL;
 	}
 	return prb_error_create(PRB_ERROR_TIMEOUT,
-				runs ? "thread %d does not stop: it gets no processor"
+				runs ? "thread %d does not stop: it gets no CPU time"
 				     : "thread %d does not stop: it sleeps in the kernel",
 				stop->tid);
 }
@@ -313,7 +313,7 @@ void prb_stop_end(struct prb_stop *stop, double *pause_us)
 	if (!stop->seized)
 		return;
 	if (let_go(stop)) {
-		prb_log("stop", 1, "cannot let go of thread %d: %s", stop->tid, strerror(errno));
+		prb_log("stop", 1, "cannot detach from thread %d: %s", stop->tid, strerror(errno));
 		part_late(stop);
 	}
 	if (stop->stopped)

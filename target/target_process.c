@@ -208,7 +208,7 @@ static struct prb_error *open_link(struct process *p, const char *link, const st
 
 	if (place < 0 || !same_file(place, map))
 		return prb_error_create(PRB_ERROR_NOT_FOUND,
-					"the file mapped from %s is not to be had", map->path);
+					"the file mapped from %s is not available", map->path);
 	return prb_file_open_found(place, map->path, ret_fd);
 }
 
@@ -288,7 +288,7 @@ static struct prb_error *open_proc(struct process *p, pid_t tid)
 	int os_errno = errno;
 	if (fd < 0 && os_errno == ENOENT && access("/proc/self", F_OK))
 		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "cannot look at process %d: /proc is not "
+						       "cannot read process %d: /proc is not "
 						       "mounted here",
 						       p->target.pid),
 				      "mount -t proc proc /proc");

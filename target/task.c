@@ -115,8 +115,7 @@ struct prb_error *prb_task_read(struct prb_target *t, pid_t tid, struct prb_task
 	}
 	PRB_TRY(err);
 	if (!prb_stat_parse(prb_str_text(&text), &stat))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of thread %d makes no sense",
-					tid);
+		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of thread %d is malformed", tid);
 	ret->state = stat.state;
 	set_name(ret, stat.comm, stat.comm_length);
 	return prb_task_read_call(t, ret);

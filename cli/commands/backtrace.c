@@ -12,7 +12,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	const struct backtrace_settings *s = settings;
 
 	if (s->all && s->dump.tid)
-		return prb_error_create(PRB_ERROR_USAGE, "--all and --tid contradict each other");
+		return prb_error_create(PRB_ERROR_USAGE, "--all and --tid exclude each other");
 	return prb_dump_command(cli, &s->dump, !s->all && !s->dump.tid);
 }
 

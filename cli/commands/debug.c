@@ -18,7 +18,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 	if (s->do_dump + s->do_pause + (s->dap != NULL) > 1)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--dump, --pause and --dap are different commands");
+					"--dump, --pause and --dap exclude each other");
 	if (s->dap)
 		return prb_dap(cli, s->dap, s->debugpy);
 	if (s->do_pause) {
@@ -29,8 +29,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	}
 	if (!s->do_dump)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "debug: nothing to do"),
-				      "'--dump' prints the stack of every thread, '--pause' has "
-				      "them stand still, '--dap' starts debugpy in it");
+				      "'--dump' prints the stack of every thread, '--pause' pauses "
+				      "them, '--dap' starts debugpy in it");
 	return prb_dump_command(cli, &s->dump, false);
 }
 
@@ -95,7 +95,7 @@ const struct prb_command prb_command_debug = {
 		(const struct prb_example[]){
 			{"probing 4242 debug --dump", "All threads of process 4242"},
 			{"probing -t train.py d -d --locals",
-			 "Find the process by its command line; show values"},
+			 "Find it by command line; show values"},
 			{"probing core.4242 debug --dump --native",
 			 "Stacks of a core file, with C frames"},
 			{"probing 4242 debug --pause --max 30s", "Pause it for at most 30 seconds"},

@@ -46,10 +46,10 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 {
 	if (s->nonblocking && s->freeze)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--nonblocking and --freeze contradict each other");
+					"--nonblocking and --freeze exclude each other");
 	if (s->subprocesses && s->tid)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--subprocesses and --tid contradict each other");
+					"--subprocesses and --tid exclude each other");
 	*job = (struct job){
 		.options = {.mode = s->nonblocking ? PRB_DUMP_NONBLOCKING
 				    : s->freeze	   ? PRB_DUMP_FREEZE

@@ -180,8 +180,7 @@ const struct prb_command prb_command_eval = {
 			 "Thread to run it on: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct eval_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Interrupt the code after TIME: 5, 5s, 500ms (default: it must start "
-			 "within 5 s)",
+			 "Interrupt after TIME: 5, 5s, 500ms (default: must start within 5 s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, timeout),
 			 .for_clients = true},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print one JSON object at the end",

@@ -48,7 +48,8 @@ static void goes_on(void *context, struct prb_target *t, bool on_main)
 	prb_auto_str struct prb_str text = {}, line = {};
 
 	prb_agent_blame_code(t, on_main, &text);
-	prb_str_printf(&line, "the code is told to stop, and goes on%s; Ctrl-C %s leaves it",
+	prb_str_printf(&line,
+		       "the code was told to stop and is still running%s; Ctrl-C %s abandons it",
 		       prb_str_text(&text),
 		       console->patience == 1	? "again"
 		       : console->patience == 2 ? "twice more"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Loading a library from the command line: what `probing inject --library` and
- * `probing-inject` share.
+ * @file Loads a library, for `probing inject --library` and `probing-inject`.
  */
 #ifndef PRB_CLI_COMMANDS_INJECT_LIBRARY_H
 #define PRB_CLI_COMMANDS_INJECT_LIBRARY_H

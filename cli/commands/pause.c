@@ -68,7 +68,7 @@ static void put_time(struct prb_str *s, const char *key, double seconds)
 	prb_text_duration(s, seconds);
 }
 
-/** Tells that it stands, what can be done with it and how it goes on. */
+/** Reports the pause, and how to inspect and resume the process. */
 static struct prb_error *tell_paused(const struct pauser *p)
 {
 	prb_auto_str struct prb_str s = {};
@@ -89,20 +89,20 @@ static struct prb_error *tell_paused(const struct pauser *p)
 		prb_str_putc(&s, '\n');
 		return prb_output(&s);
 	}
-	prb_str_printf(&s, "%d stands still%s", pid,
-		       p->agent ? ", as far as it is Python" : ": every thread, by ptrace");
-	put_time(&s, ", for ", p->max);
-	prb_str_puts(&s, " at most\n");
+	prb_str_printf(&s, "%d is paused (%s)", pid,
+		       p->agent ? "Python threads only" : "all threads, by ptrace");
+	put_time(&s, " for at most ", p->max);
+	prb_str_putc(&s, '\n');
 	if (p->agent)
 		prb_str_printf(&s,
-			       "  look at it   probing -t %d backtrace | query | eval | repl\n"
-			       "  let it run   probing -t %d step | step --time 10ms\n",
+			       "  inspect   probing -t %d backtrace | query | eval | repl\n"
+			       "  step      probing -t %d step | step --time 10ms\n",
 			       pid, pid);
 	else
-		prb_str_printf(&s, "  look at it   probing -t %d backtrace | query\n", pid);
-	prb_str_printf(&s, "  resume it    Ctrl-C here, or probing -t %d resume\n", pid);
+		prb_str_printf(&s, "  inspect   probing -t %d backtrace | query\n", pid);
+	prb_str_printf(&s, "  resume    Ctrl-C here, or probing -t %d resume\n", pid);
 	if (served)
-		prb_str_printf(&s, "  elsewhere    probing -t %s ...\n", p->listener.address);
+		prb_str_printf(&s, "  remote    probing -t %s ...\n", p->listener.address);
 	if (served && !p->token.known)
 		prb_str_printf(&s, "PROBING_AUTH_TOKEN=%s\n", p->token.text);
 	return prb_output(&s);
@@ -133,11 +133,11 @@ static struct prb_error *tell_resumed(const struct pauser *p)
 		prb_str_putc(&s, '\n');
 		return prb_output(&s);
 	}
-	prb_str_printf(&s, "%d runs again%s", (int)p->target->pid,
-		       p->how == PRB_WIRE_TIMED_OUT ? ", since the time is up" : "");
+	prb_str_printf(&s, "%d resumed", (int)p->target->pid);
 	if (p->held_us >= 0)
-		put_time(&s, ": it stood for ", (double)p->held_us / 1e6);
-	prb_str_putc(&s, '\n');
+		put_time(&s, " after ", (double)p->held_us / 1e6);
+	prb_str_puts(&s,
+		     p->how == PRB_WIRE_TIMED_OUT ? ": the time limit (--max) is reached\n" : "\n");
 	return prb_output(&s);
 }
 
@@ -272,8 +272,8 @@ static void listen_to_agent(struct pauser *p)
 			note(p, err);
 		else if (i == AT_ONCE)
 			note(p, prb_error_create(PRB_ERROR_BAD_DATA,
-						 "the agent of process %d breaks the rules of the "
-						 "protocol: over %d frames at once",
+						 "the agent of process %d violates the protocol: "
+						 "over %d frames at once",
 						 (int)p->target->pid, AT_ONCE));
 		else
 			take(p, &frame);
@@ -524,7 +524,8 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &p.target));
 	if (!p.target->loadable)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED, "a %s stands still by itself",
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"a %s cannot be paused: nothing runs in it",
 					prb_target_kind_name(p.target->kind));
 	prb_pause_state_find_hard(p.target, &hard);
 	if (hard.paused)

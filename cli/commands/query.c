@@ -61,9 +61,9 @@ static struct prb_error *choose_source(const struct query_settings *s, const str
 	if (s->relay)
 		return NULL;
 	if (s->input && word)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--input and a query on the command line contradict each "
-					"other");
+		return prb_error_create(
+			PRB_ERROR_USAGE,
+			"--input and a query on the command line exclude each other");
 	if (s->input)
 		return prb_query_read(s->input, script);
 	if (from_stdin)
@@ -89,7 +89,7 @@ static struct prb_error *check(const struct query_settings *s, bool prompt)
 {
 	if (s->nonblocking && s->freeze)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--nonblocking and --freeze contradict each other");
+					"--nonblocking and --freeze exclude each other");
 	if (prompt && s->watch > 0)
 		return prb_error_create(PRB_ERROR_USAGE, "--watch needs a query");
 	return NULL;

@@ -141,7 +141,7 @@ static struct prb_error *read_stream(FILE *file, const char *name, struct prb_st
 	if (ret->failed)
 		return prb_error_nomem();
 	if (ret->length && memchr(ret->data, '\0', ret->length))
-		return prb_error_create(PRB_ERROR_USAGE, "%s is no text: it has a NUL byte", name);
+		return prb_error_create(PRB_ERROR_USAGE, "%s is not text: it has a NUL byte", name);
 	return NULL;
 }
 

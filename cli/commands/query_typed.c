@@ -52,7 +52,7 @@ static struct prb_error *run_command(struct prb_query *query, const char *text)
 	if (!strcmp(name, ".format"))
 		return change_format(query, argument);
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "there is no '%.100s'", name),
-			      ".help lists what there is");
+			      ".help lists the commands");
 }
 
 void prb_query_typed(struct prb_query *query, const char *text, size_t length)

@@ -84,10 +84,11 @@ static struct prb_error *run_next(struct repl *r, const struct prb_eval *how,
 	}
 	if (err && result->refused && r->told_to_stop) {
 		prb_error_destroy(err);
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "the statement before was told to stop and "
-						       "still runs"),
-				      "it ends when the call that it is in returns");
+		return prb_error_hint(
+			prb_error_create(
+				PRB_ERROR_FAILED,
+				"the previous statement was interrupted and is still running"),
+			"it ends when the call that it is in returns");
 	}
 	return err;
 }
@@ -154,8 +155,8 @@ static void greet(const struct repl *r)
 	prb_str_puts(&text, "Python ");
 	prb_text_escape(&text, hello->python);
 	prb_str_printf(&text,
-		       " in process %d, which goes on when you leave by exit or Ctrl-D\n"
-		       "Tab completes names, Ctrl-C interrupts what runs\n",
+		       " in process %d, which keeps running when you leave (exit or Ctrl-D)\n"
+		       "Tab completes names, Ctrl-C interrupts the running statement\n",
 		       r->pid);
 	fputs(prb_str_text(&text), stderr);
 }
@@ -189,10 +190,10 @@ static struct prb_error *converse(struct repl *r)
 			prb_prompt_read(prb_str_text(r->incomplete ? &r->more : &r->prompt), &line);
 		if (prb_prompt_is_lost())
 			return prb_agent_explain_end(
-				r->agent, prb_error_create(PRB_ERROR_NO_PROCESS,
-							   "the agent of process %d ended the "
-							   "connection",
-							   r->pid));
+				r->agent,
+				prb_error_create(PRB_ERROR_NO_PROCESS,
+						 "the agent of process %d closed the connection",
+						 r->pid));
 		if (read == PRB_PROMPT_END)
 			break;
 		if (read == PRB_PROMPT_GIVEN_UP) {
@@ -275,7 +276,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	const struct repl_settings *s = settings;
 	__attribute__((cleanup(repl_deinit))) struct repl r = {
 		.how = {.timeout = s->timeout},
-		.console = {PATIENCE, "probing: the code does not end; Ctrl-C again leaves it"},
+		.console = {PATIENCE, "probing: the code has not ended; Ctrl-C again abandons it"},
 	};
 
 	prb_eval_console_use(&r.console, false, &r.how);
@@ -311,7 +312,7 @@ const struct prb_command prb_command_repl = {
 			 "Thread to run it on: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct repl_settings, thread), .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "Interrupt each statement after TIME (default: it must start within 5 s)",
+			 "Interrupt a statement after TIME (default: must start within 5 s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct repl_settings, timeout),
 			 .for_clients = true},
 			{"no-inject", 0, PRB_OPTION_FLAG, NULL,

@@ -75,9 +75,9 @@ static struct prb_error *tell(pid_t pid, int64_t held_us, bool as_json)
 		prb_json_natural(&json, "held_us", held_us);
 		prb_json_close(&json, '}');
 	} else {
-		prb_str_printf(&s, "%d runs again", (int)pid);
+		prb_str_printf(&s, "%d resumed", (int)pid);
 		if (held_us >= 0) {
-			prb_str_puts(&s, ": it stood for ");
+			prb_str_puts(&s, " after ");
 			prb_text_duration(&s, (double)held_us / 1e6);
 		}
 	}

@@ -17,7 +17,7 @@ struct step_settings {
 };
 
 static const double LINE_SECONDS = 5, MAX_STEP_SECONDS = 3600;
-/** It stands again as soon as the GIL is free. */
+/** It is paused again as soon as the GIL is free. */
 static const double PATIENCE_SECONDS = 60;
 /** How often it is looked whether the thread is there still. */
 static const double LOOK_SECONDS = 0.01;
@@ -32,13 +32,12 @@ static struct prb_error *not_paused(const struct prb_target *t)
 static struct prb_error *check(const struct step_settings *s)
 {
 	if (s->time > MAX_STEP_SECONDS || s->timeout > MAX_STEP_SECONDS)
-		return prb_error_create(PRB_ERROR_USAGE, "a step is an hour long at most");
+		return prb_error_create(PRB_ERROR_USAGE, "a step lasts one hour at most");
 	if (s->over && s->out)
-		return prb_error_create(PRB_ERROR_USAGE, "--over and --out are different steps");
+		return prb_error_create(PRB_ERROR_USAGE, "--over and --out exclude each other");
 	if (s->time > 0 && (s->over || s->out || s->tid || s->timeout > 0))
 		return prb_error_create(PRB_ERROR_USAGE,
-					"a step by --time goes to no line, so it has no --over, "
-					"--out, --tid and --timeout");
+					"--time excludes --over, --out, --tid and --timeout");
 	return NULL;
 }
 
@@ -59,7 +58,7 @@ static struct prb_error *connect(struct prb_target *t, struct prb_agent **ret)
 
 /**
  * Waits for the agent's answer. A thread that has ended comes to no line: the step of one is ended,
- * and the answer comes when all stands again.
+ * and the answer comes when all threads are paused again.
  */
 static struct prb_error *await(struct prb_agent *agent, double seconds,
 			       struct prb_step_thread *thread, struct prb_wire_frame *frame)
@@ -163,7 +162,7 @@ static struct prb_error *step_for_time(struct prb_target *t, struct prb_agent *a
 	if (s->json) {
 		prb_str_printf(&text, "{\"pid\":%d}", (int)t->pid);
 	} else {
-		prb_str_printf(&text, "%d stands again, after it ran for ", (int)t->pid);
+		prb_str_printf(&text, "%d is paused again after running for ", (int)t->pid);
 		prb_text_duration(&text, s->time);
 	}
 	prb_str_putc(&text, '\n');

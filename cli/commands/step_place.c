@@ -99,9 +99,9 @@ bool prb_step_has_ended(struct prb_step_thread *thread)
 struct prb_error *prb_step_blame_end(const struct prb_target *t,
 				     const struct prb_step_thread *thread)
 {
-	struct prb_error *err = prb_error_create(PRB_ERROR_NO_PROCESS,
-						 "%s has ended, and came to no such line before",
-						 prb_str_text(&thread->who));
+	struct prb_error *err =
+		prb_error_create(PRB_ERROR_NO_PROCESS, "%s ended before it reached such a line",
+				 prb_str_text(&thread->who));
 
 	return prb_error_hint(err, "%s%s%sprocess %d is paused again",
 			      thread->at.length ? "it was last seen " : "",
@@ -133,7 +133,7 @@ static void put_text(struct prb_str *s, const struct prb_target *t,
 
 	/* All of the line is to run, so nothing of it is marked. */
 	plain.col = plain.end_col = -1;
-	prb_str_printf(s, "%d stands", (int)t->pid);
+	prb_str_printf(s, "%d stopped", (int)t->pid);
 	if (thread->tid != t->pid)
 		prb_str_printf(s, ", thread %d", (int)thread->tid);
 	prb_str_putc(s, ' ');
@@ -153,11 +153,11 @@ struct prb_error *prb_step_tell(struct prb_target *t, pid_t tid, bool as_json)
 	PRB_TRY(prb_dump_create(t, &options, &dump));
 	thread = find(dump, tid);
 	if (!thread || !thread->frames.count)
-		return prb_error_create(PRB_ERROR_FAILED,
-					"thread %d came to a line, but where it stands cannot be "
-					"read%s%s",
-					(int)tid, thread && thread->error ? ": " : "",
-					thread && thread->error ? thread->error : "");
+		return prb_error_create(
+			PRB_ERROR_FAILED,
+			"thread %d reached a line, but its place cannot be read%s%s", (int)tid,
+			thread && thread->error ? ": " : "",
+			thread && thread->error ? thread->error : "");
 	if (as_json)
 		put_json(&s, t, thread, &thread->frames.items[0]);
 	else

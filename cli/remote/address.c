@@ -45,6 +45,7 @@ struct prb_error *prb_address_parse(const char *text, struct prb_address *ret)
 		return NULL;
 	}
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-					       "'%.100s' is no address: HOST:PORT is wanted", text),
+					       "'%.100s' is not an address; expected HOST:PORT",
+					       text),
 			      "for example 127.0.0.1:5678, [::1]:5678, or :0 for any free port");
 }

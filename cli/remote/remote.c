@@ -202,7 +202,7 @@ static struct prb_error *read_back(int fd, struct prb_str *ret)
 	ssize_t got;
 
 	if (lseek(fd, 0, SEEK_SET))
-		return prb_error_os(errno, "cannot read what was said");
+		return prb_error_os(errno, "cannot read the answer");
 	while ((got = read(fd, chunk, sizeof(chunk))) > 0)
 		prb_str_append(ret, chunk, (size_t)got);
 	return ret->failed ? prb_error_nomem() : NULL;

@@ -30,7 +30,7 @@ struct prb_error *prb_address_resolve(const char *text, bool passive, struct add
 			prb_error_create(PRB_ERROR_FAILED, "there is no host '%.100s': %s",
 					 address.host,
 					 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc)),
-			"is it spelt as the name service of this machine knows it?");
+			"check the spelling");
 	return NULL;
 }
 
@@ -80,8 +80,9 @@ static struct prb_error *cannot_listen(int why, const char *address)
 	struct prb_error *err = prb_error_os(why, "cannot listen at %.100s", address);
 
 	if (why == EADDRINUSE)
-		return prb_error_hint(err, "another program does; take another port, or 0 for one "
-					   "that is free");
+		return prb_error_hint(
+			err,
+			"another program listens there; use another port, or 0 for a free one");
 	if (why == EADDRNOTAVAIL)
 		return prb_error_hint(err, "this machine has no such address");
 	return err;

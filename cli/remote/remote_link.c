@@ -165,9 +165,10 @@ struct prb_error *prb_link_next(struct prb_link *link, struct prb_wire_frame *fr
 	rc = prb_wire_next((const uint8_t *)prb_str_text(&link->in), link->in.length,
 			   PRB_REMOTE_MAX_REPLY, frame);
 	if (rc < 0)
-		return prb_error_create(PRB_ERROR_BAD_DATA,
-					"what listens at %.200s is no probing, or is broken",
-					link->target);
+		return prb_error_create(
+			PRB_ERROR_BAD_DATA,
+			"what listens at %.200s is not a probing server, or is broken",
+			link->target);
 	*whole = rc;
 	if (rc)
 		link->taken = PRB_WIRE_HEADER_SIZE + frame->length;
@@ -210,16 +211,16 @@ static struct prb_error *await(struct prb_link *link, enum prb_remote_type type,
 		if (whole)
 			break;
 		if (!poll(&wait, 1, milliseconds_to(by)) || seconds_now() > by)
-			return prb_error_create(PRB_ERROR_TIMEOUT,
-						"what listens at %.200s does not answer as a "
-						"probing",
-						link->target);
+			return prb_error_create(
+				PRB_ERROR_TIMEOUT,
+				"what listens at %.200s does not answer like a probing server",
+				link->target);
 		PRB_TRY(prb_link_receive(link));
 	}
 	if (frame->type == (uint16_t)type)
 		return NULL;
-	return prb_error_create(PRB_ERROR_BAD_DATA, "what listens at %.200s is no probing",
-				link->target);
+	return prb_error_create(PRB_ERROR_BAD_DATA,
+				"what listens at %.200s is not a probing server", link->target);
 }
 
 /** Both sides prove that they know the token; neither tells it. */
@@ -236,7 +237,8 @@ static struct prb_error *introduce(struct prb_link *link, const struct prb_token
 	prb_link_put(link, PRB_REMOTE_HELLO, payload, sizeof(payload));
 	PRB_TRY(await(link, PRB_REMOTE_HELLO_REPLY, &frame));
 	if (!prb_remote_get_hello(&frame, PRB_REMOTE_HELLO_REPLY, &reply))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "what listens at %.200s is no probing",
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"what listens at %.200s is not a probing server",
 					link->target);
 	if (reply.lowest != PRB_REMOTE_VERSION)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,

@@ -162,12 +162,12 @@ struct prb_error *prb_remote_ssh(const struct prb_remote_job *job, struct prb_re
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_FAILED,
 					 "ssh did not reach %.200s, or was cut off", place.host),
-			"what it said is above; 'ssh %.200s probing --version' tries it",
-			place.host);
+			"its output is above; 'ssh %.200s probing --version' tries it", place.host);
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 126))
-		return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
-						       "there is no probing at %.200s", place.host),
-				      "PROBING_REMOTE_PROGRAM names it where it is not in PATH");
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_FAILED, "there is no probing at %.200s",
+					 place.host),
+			"set PROBING_REMOTE_PROGRAM to its path if it is not in PATH");
 	*ret = (struct prb_remote_end){.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1,
 				       .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 	/* What a shell gives for a command that was ended by SIGINT. */

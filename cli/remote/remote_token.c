@@ -44,16 +44,17 @@ static struct prb_error *take(const char *text, size_t length, const char *where
 			      struct prb_token *ret)
 {
 	if (length < PRB_TOKEN_MIN || length > PRB_TOKEN_MAX)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "the token in %s has %zu characters",
-					 where, length),
-			"it needs %d to %d: who sees one connection can try short ones",
-			PRB_TOKEN_MIN, PRB_TOKEN_MAX);
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "the token in %s has %zu characters", where,
+						       length),
+				      "it needs %d to %d: shorter ones can be brute-forced from "
+				      "one captured connection",
+				      PRB_TOKEN_MIN, PRB_TOKEN_MAX);
 	for (size_t i = 0; i < length; i++)
 		if (text[i] <= ' ' || text[i] > '~')
 			return prb_error_create(PRB_ERROR_USAGE,
-						"the token in %s has a character that is no "
-						"letter, digit or sign",
+						"the token in %s has a character that is not a "
+						"letter, digit or punctuation mark",
 						where);
 	memcpy(ret->text, text, length);
 	ret->text[length] = 0;

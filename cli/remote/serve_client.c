@@ -101,7 +101,7 @@ static void take_hello(struct prb_server *server, struct prb_serve_client *clien
 				       PRB_REMOTE_VERSION, client->hello.lowest,
 				       client->hello.highest);
 		prb_serve_client_refuse(server, client,
-					prb_error_hint(err, "take the same probing at both ends; "
+					prb_error_hint(err, "use the same version at both ends; "
 							    "the server's is " PRB_VERSION));
 		return;
 	}
@@ -135,8 +135,9 @@ static struct prb_error *check_proof(struct prb_server *server, struct prb_serve
 	uint8_t expected[PRB_REMOTE_PROOF_SIZE];
 
 	if (frame->type != PRB_REMOTE_PROOF || frame->length != PRB_REMOTE_PROOF_SIZE)
-		return prb_error_create(PRB_ERROR_FAILED, "the client breaks the rules of the "
-							  "protocol: no proof follows its hello");
+		return prb_error_create(
+			PRB_ERROR_FAILED,
+			"the client violates the protocol: no proof follows its hello");
 	if (wait > 0)
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 						       "too many wrong tokens came from there"),
@@ -216,7 +217,7 @@ static bool has_option(const struct prb_words *words, const char *option)
 	return false;
 }
 
-/** The token is meant to be as good as the target's user: files are not to be had by it. */
+/** The token is meant to be as good as the target's user: it gives no access to files. */
 static struct prb_error *check_source(pid_t pid, const struct prb_words *words)
 {
 	struct prb_process process = {};
@@ -248,8 +249,8 @@ static struct prb_error *run(struct prb_server *server, struct prb_serve_client 
 	if (client->child.pid)
 		return prb_error_create(PRB_ERROR_FAILED, "the command before has not ended");
 	if (!prb_remote_get_run(frame, &asked))
-		return prb_error_create(PRB_ERROR_FAILED, "the client breaks the rules of the "
-							  "protocol: its command has no end");
+		return prb_error_create(PRB_ERROR_FAILED,
+					"the client violates the protocol: its command has no end");
 	if (how->command && how->command(how->context, asked.words, asked.count, &answer)) {
 		put_answer(client, &answer);
 		prb_str_deinit(&answer.out);
@@ -271,10 +272,11 @@ static void take_input(struct prb_server *server, struct prb_serve_client *clien
 		return;
 	if (frame->length > PRB_REMOTE_WINDOW - PRB_MIN(child->input.length + child->taken,
 							(size_t)PRB_REMOTE_WINDOW)) {
-		prb_serve_client_refuse(server, client,
-					prb_error_create(PRB_ERROR_FAILED,
-							 "the client breaks the rules of the "
-							 "protocol: it sends more than is taken"));
+		prb_serve_client_refuse(
+			server, client,
+			prb_error_create(
+				PRB_ERROR_FAILED,
+				"the client violates the protocol: it sends more than is taken"));
 		return;
 	}
 	prb_str_append(&child->input, frame->payload, frame->length);
@@ -334,7 +336,7 @@ void prb_serve_client_take(struct prb_server *server, struct prb_serve_client *c
 			prb_serve_client_refuse(
 				server, client,
 				prb_error_create(PRB_ERROR_FAILED,
-						 "the client breaks the rules of the protocol: a "
+						 "the client violates the protocol: a "
 						 "frame of %u bytes",
 						 frame.length));
 			return;

@@ -365,7 +365,7 @@ static void read_socket(struct prb_descriptors *d, struct prb_descriptor *ret, b
 		return;
 	}
 	if (!prb_socket_find(d->context, ret->fd, ret->inode, &socket)) {
-		prb_str_puts(&ret->reason, "the kernel does not tell what socket it is");
+		prb_str_puts(&ret->reason, "the kernel does not report which socket it is");
 		return;
 	}
 	put_fields(&ret->socket_text, &socket);

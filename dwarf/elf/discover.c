@@ -273,7 +273,7 @@ static struct prb_error *consider(struct discovery *d, const struct prb_map *map
 	module->bias = bias;
 	if (describe(module, &d->headers))
 		return add(d, module);
-	prb_log("elf", 1, "%s at %#llx: program headers make no sense", map->path,
+	prb_log("elf", 1, "%s at %#llx: program headers are malformed", map->path,
 		(unsigned long long)map->start);
 	prb_module_free(module);
 	return NULL;

@@ -136,7 +136,7 @@ static void close_guard(struct prb_elf **elf)
 	prb_elf_close(*elf);
 }
 
-/** What libelf looks at: all headers. It finds out itself where they contradict each other. */
+/** What libelf looks at: all headers. It finds out itself where they exclude each other. */
 static void copy_headers(struct prb_copy *copy)
 {
 	const Elf64_Ehdr *header = (const void *)copy->room;

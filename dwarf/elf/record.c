@@ -70,7 +70,7 @@ static struct prb_error *add(struct prb_modules *modules, char *line)
 	if (sscanf(line, format, &start, &end, &bias, &header, &unwind, &size, &deleted, build_id,
 		   &used) != 8 ||
 	    !used || start >= end)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the list of modules makes no sense");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the list of modules is malformed");
 
 	struct prb_module *module = calloc(1, sizeof(*module));
 	struct prb_module **slot = prb_vec_push(&modules->list);
@@ -92,7 +92,7 @@ static struct prb_error *add(struct prb_modules *modules, char *line)
 	if (strcmp(build_id, "-"))
 		strcpy(module->build_id, build_id);
 	if (!take_ranges(module, line + used, &path))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the list of modules makes no sense");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the list of modules is malformed");
 	module->path = strdup(path);
 	return module->path ? NULL : prb_error_nomem();
 }

@@ -89,7 +89,7 @@ const char *prb_cfi_status_text(enum prb_cfi_status status)
 	case PRB_CFI_UNKNOWN_REGISTER:
 		return "a register that is not known is needed";
 	case PRB_CFI_NO_RULE:
-		return "unwind information does not tell the return address";
+		return "unwind information has no return address";
 	}
 	return "unknown failure";
 }

@@ -133,7 +133,7 @@ static struct prb_error *overlay_section(struct prb_module *module, struct prb_m
 	for (size_t i = 0; i < DEBUG_WORDS; i++)
 		if (words[i] >= MAX_OFFSET)
 			return prb_error_create(PRB_ERROR_BAD_DATA,
-						"what asyncio says of its tasks makes no sense");
+						"what asyncio says of its tasks is malformed");
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(debug_words); i++)
 		*(int32_t *)((char *)layout + debug_words[i].place) =
 			(int32_t)words[debug_words[i].word];

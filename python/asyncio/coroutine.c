@@ -199,9 +199,9 @@ static struct prb_error *read_generator(struct prb_repr *r, struct prb_coroutine
 	*awaited = 0;
 	if (l->generator_frame <= 0 || (!pyframe && l->generator_frame_state <= 0) ||
 	    (pyframe && l->pyframe_stack_top <= 0 && l->pyframe_stack_depth <= 0))
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"nothing tells how generators of this Python lie in "
-					"memory");
+		return prb_error_create(
+			PRB_ERROR_UNSUPPORTED,
+			"the memory layout of generators of this Python is unknown");
 	if (!pyframe)
 		return read_interp_frame(r, ret, awaited);
 	PRB_TRY(prb_repr_word(r, ret->object + (uint64_t)l->generator_frame, &frame));
@@ -268,7 +268,7 @@ struct prb_error *prb_await_chain_read(struct prb_repr *r, uint64_t object,
 	while (object) {
 		if (object == finger || steps >= CHAIN_MAX)
 			return prb_error_create(PRB_ERROR_BAD_DATA,
-						"the chain of awaits goes round after %zu frames",
+						"the chain of awaits is cyclic after %zu frames",
 						ret->list.count);
 		if (++steps >= next) { /* Brent's cycle guard */
 			finger = object;

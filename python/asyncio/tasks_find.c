@@ -29,7 +29,7 @@ static struct prb_error *add(struct collection *c, uint64_t address)
 	if (prb_number_map_get(&tasks->by_address, address, &known))
 		return NULL;
 	if (tasks->list.count >= TASKS_MAX)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "more tasks than can be");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "too many tasks");
 	if (!prb_number_map_put(&tasks->by_address, address, tasks->list.count))
 		return prb_error_nomem();
 	task = prb_vec_push(&tasks->list);

@@ -66,7 +66,7 @@ static struct prb_error *open_future(struct prb_task_reader *t, struct prb_futur
 			return look_like_python(t, ret);
 		PRB_TRY(prb_repr_type(&t->r, type->base, &type));
 	}
-	return prb_repr_bad(ret->address, "more base classes than can be");
+	return prb_repr_bad(ret->address, "too many base classes");
 }
 
 struct prb_error *prb_future_open(struct prb_task_reader *t, uint64_t object,

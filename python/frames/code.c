@@ -89,7 +89,7 @@ static struct prb_error *read_code(struct prb_python *py, struct prb_mem *mem, u
 	const struct prb_layout *l = &py->layout;
 
 	if (code < 4096 || code % 8 || !layout_fits(l))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is no code object",
+		return prb_error_create(PRB_ERROR_BAD_DATA, "%#llx is not a code object",
 					(unsigned long long)code);
 	PRB_TRY(prb_mem_read(mem, code, data, (size_t)l->code_size));
 	return check_type(py, mem, data, code);

@@ -226,7 +226,7 @@ static struct prb_error *walk_chain(struct walk *w, uint64_t address)
 
 		if (goes_round(&guard, address) || w->frames->list.count >= MAX_FRAMES)
 			return prb_error_create(PRB_ERROR_BAD_DATA,
-						"the chain of frames goes round after %zu frames",
+						"the chain of frames is cyclic after %zu frames",
 						w->frames->list.count);
 		PRB_TRY(pyframe ? read_pyframe(w, &frame, &back)
 				: read_interp_frame(w, &frame, &back));
@@ -309,7 +309,7 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 
 	*ret = (struct prb_py_frames){};
 	if (!w.size)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is odd");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is implausible");
 	PRB_TRY(first_frame(&w, tstate, &first));
 	PRB_TRY(read_ahead(&w, tstate, first));
 
@@ -327,7 +327,7 @@ struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem
 
 	*ret = (struct prb_py_frame){.address = address};
 	if (!w.size)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is odd");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is implausible");
 	PRB_TRY(pyframe ? read_pyframe(&w, ret, &back) : read_interp_frame(&w, ret, &back));
 	return check_position(&w, ret);
 }

@@ -47,7 +47,7 @@ static struct prb_error *find_places(struct prb_python *py, struct prb_mem *mem,
 	if (l->generation_size <= 0 || l->generation_count < 0 || l->generation_threshold < 0 ||
 	    l->gc_head_size <= 0)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"nothing tells what the garbage collector looks like");
+					"the layout of the garbage collector is unknown");
 	ret->state = member(interp, l->interp_gc);
 	if (!ret->state)
 		ret->state = member(py->runtime, l->runtime_gc);
@@ -65,7 +65,7 @@ static struct prb_error *find_places(struct prb_python *py, struct prb_mem *mem,
 	}
 	if (!ret->generations)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"nothing tells where the garbage collector's lists are");
+					"the location of the garbage collector's lists is unknown");
 	return NULL;
 }
 

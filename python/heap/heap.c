@@ -25,17 +25,16 @@ void prb_heap_torn(struct prb_heap *h)
 	const struct prb_target *target = h->py->target;
 
 	if (!target || target->live)
-		prb_heap_set_doubt(h, "objects were made or freed while they were read: some may "
-				      "be missing");
+		prb_heap_set_doubt(
+			h, "objects were created or freed during the read: some may be missing");
 	else if (target->partial)
-		prb_heap_set_doubt(h, "the core file lacks memory, or what holds the objects "
-				      "together is damaged: some are missing");
+		prb_heap_set_doubt(h, "the core file lacks memory, or the lists of objects are "
+				      "damaged: some are missing");
 	else if (target->distant)
-		prb_heap_set_doubt(h,
-				   "the debugger cannot read all memory, or what holds the objects "
-				   "together is damaged: some are missing");
+		prb_heap_set_doubt(h, "the debugger cannot read all memory, or the lists of "
+				      "objects are damaged: some are missing");
 	else
-		prb_heap_set_doubt(h, "the snapshot does not hold all objects");
+		prb_heap_set_doubt(h, "the snapshot does not contain all objects");
 }
 
 const char *prb_heap_doubt(const struct prb_heap *h)
@@ -126,8 +125,9 @@ static struct prb_error *count_collections(struct prb_heap *h, uint64_t *ret)
 	for (unsigned i = 0; i < PRB_GC_GENERATIONS; i++)
 		*ret += 2 * (uint64_t)gc.generations[i].collections;
 	if (gc.collecting)
-		prb_heap_set_doubt(h, "the garbage collector is at work: objects that it looks at "
-				      "may be missing");
+		prb_heap_set_doubt(
+			h,
+			"the garbage collector is running: objects that it visits may be missing");
 	return NULL;
 }
 
@@ -137,10 +137,11 @@ static struct prb_error *check_layout(const struct prb_layout *l)
 
 	if (l->object_size <= 0 || l->object_size > 64 || l->var_size < 0 || l->object_type < 0 ||
 	    l->object_refcnt < 0)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of objects is odd");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of objects is implausible");
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(members); i++)
 		if (members[i] != PRB_ABSENT && members[i] > l->object_size - (i == 1 ? 4 : 8))
-			return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of objects is odd");
+			return prb_error_create(PRB_ERROR_BAD_DATA,
+						"the layout of objects is implausible");
 	return NULL;
 }
 

@@ -158,8 +158,9 @@ static struct prb_error *read_collecting(struct prb_heap *h)
 		PRB_TRY(prb_mem_read_u32(h->mem, h->lists.gc.collecting, &flag));
 	h->lists.collecting = flag == 1;
 	if (h->lists.collecting)
-		prb_heap_set_doubt(h, "the garbage collector is at work: objects that it looks at "
-				      "may be missing");
+		prb_heap_set_doubt(
+			h,
+			"the garbage collector is running: objects that it visits may be missing");
 	return NULL;
 }
 
@@ -205,7 +206,7 @@ struct prb_error *prb_heap_lists_init(struct prb_heap *h)
 {
 	PRB_TRY(prb_gc_lists(h->py, h->mem, h->interp, &h->lists.gc));
 	if (h->lists.gc.head_size + (uint64_t)h->py->layout.object_size > NODE_BYTES)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of objects is odd");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of objects is implausible");
 	return read_collecting(h);
 }
 

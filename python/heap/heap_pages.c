@@ -245,10 +245,11 @@ struct prb_error *prb_heap_pages_init(struct prb_heap *h)
 	const struct prb_layout *l = &h->py->layout;
 
 	if (!layout_fits(l))
-		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-						       "nothing tells where this free-threaded "
-						       "build has its objects"),
-				      "debugging information of the interpreter would");
+		return prb_error_hint(
+			prb_error_create(
+				PRB_ERROR_UNSUPPORTED,
+				"the location of objects in this free-threaded build is unknown"),
+			"debugging information of the interpreter would");
 	PRB_TRY(forgive(h, note_threads(h)));
 	PRB_TRY(forgive(h, note_abandoned(h, l->interp_abandoned)));
 	PRB_TRY(forgive(h, note_abandoned(h, l->interp_abandoned_visited)));

@@ -98,7 +98,7 @@ struct prb_error *prb_heap_entry(struct prb_heap *h, uint64_t address, struct pr
 			return NULL;
 	}
 	if (h->types.count >= TYPES_MAX)
-		return prb_error_create(PRB_ERROR_BAD_DATA, "more types than can be");
+		return prb_error_create(PRB_ERROR_BAD_DATA, "too many types");
 	PRB_TRY(read_entry(h, address, &entry));
 	*ret = prb_vec_push(&h->types);
 	if (!*ret)

@@ -89,7 +89,7 @@ static struct prb_error *find_type(struct prb_repr *r, uint64_t address, struct 
 			return NULL;
 		}
 	if (r->types.count >= TYPES_MAX)
-		return prb_repr_bad(address, "more types than can be");
+		return prb_repr_bad(address, "too many types");
 	type = calloc(1, sizeof(*type));
 	if (!type)
 		return prb_error_nomem();
@@ -190,7 +190,7 @@ struct prb_error *prb_repr_mro(struct prb_repr *r, const struct prb_type *type, 
 
 	PRB_TRY(prb_repr_tuple(r, type->mro, ret, PRB_MRO_MAX, &length));
 	if (length > PRB_MRO_MAX)
-		return prb_repr_bad(type->address, "more base classes than can be");
+		return prb_repr_bad(type->address, "too many base classes");
 	*count = length;
 	return NULL;
 }

@@ -207,7 +207,7 @@ static struct prb_error *find_modules(struct prb_python *py, struct prb_mem *mem
 {
 	if (py->layout.interp_modules == PRB_ABSENT)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"nothing tells where sys.modules is");
+					"the location of sys.modules is unknown");
 	return prb_mem_read_u64(mem, interp + (uint64_t)py->layout.interp_modules, ret);
 }
 

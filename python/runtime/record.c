@@ -98,7 +98,7 @@ static struct prb_error *parse(struct prb_python *py, struct prb_modules *module
 	py->layout.behaviour = prb_behaviour_find(py->layout.version);
 	if (!py->module || !py->layout.behaviour)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
-					"what the snapshot says about its Python makes no sense");
+					"what the snapshot says about its Python is malformed");
 	return NULL;
 }
 

@@ -367,7 +367,7 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 	if (core && core->missing_bytes)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "no Python can be found in what there is of this core: "
+					 "no Python was found in the available part of this core: "
 					 "%llu bytes of %u segments are missing",
 					 (unsigned long long)core->missing_bytes,
 					 core->missing_segments),
@@ -375,9 +375,10 @@ static struct prb_error *no_python(struct finder *finder, const char *exe)
 	const char *missing = prb_core_missing(finder->modules->target, 0);
 	if (missing)
 		return prb_error_hint(
-			prb_error_create(PRB_ERROR_UNSUPPORTED,
-					 "no Python can be found in what there is of this core: %s",
-					 missing),
+			prb_error_create(
+				PRB_ERROR_UNSUPPORTED,
+				"no Python was found in the available part of this core: %s",
+				missing),
 			"--exe, --sysroot or --library-path says where the program's files are");
 
 	struct prb_error *err =

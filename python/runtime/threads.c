@@ -240,7 +240,8 @@ struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
 {
 	*ret = (struct prb_py_threads){};
 	if (!layout_fits(&py->layout))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of thread states is odd");
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"the layout of thread states is implausible");
 
 	struct prb_error *err = walk(py, mem, ret);
 	if (err)

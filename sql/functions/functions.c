@@ -78,7 +78,7 @@ bool prb_function_number(sqlite3_context *context, sqlite3_value *value, const c
 	if (start)
 		prb_text_escape(&shown, start);
 	prb_function_fail(context,
-			  prb_error_create(PRB_ERROR_USAGE, "%s(): '%s%s' is no number", name,
+			  prb_error_create(PRB_ERROR_USAGE, "%s(): '%s%s' is not a number", name,
 					   prb_str_text(&shown), length > SHOWN_MAX ? "…" : ""));
 	return false;
 }

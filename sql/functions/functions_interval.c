@@ -66,10 +66,10 @@ struct prb_error *prb_interval_unit(const char *word, size_t length, double *ret
 	if (!text)
 		return prb_error_nomem();
 	if (!unit)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "'%s' is no unit of an interval", text),
-			"units are microseconds, milliseconds, seconds, minutes, "
-			"hours, days and weeks");
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "'%s' is not a unit of an interval", text),
+				      "units are microseconds, milliseconds, seconds, minutes, "
+				      "hours, days and weeks");
 	if (!unit->seconds)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 						       "'%s' has no fixed length in an interval",

@@ -66,8 +66,8 @@ static struct prb_error *read_flags(const char *text, unsigned *flags, bool *eve
 			break;
 		default:
 			return prb_error_create(PRB_ERROR_USAGE,
-						"'%c' is no flag of a regular expression; "
-						"i, c, m, s, x and g are",
+						"'%c' is not a flag of a regular expression; "
+						"use i, c, m, s, x or g",
 						*text > ' ' && *text < 0x7f ? *text : '?');
 		}
 	}

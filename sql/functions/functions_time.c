@@ -41,10 +41,11 @@ static bool parse_argument(sqlite3_context *context, sqlite3_value *value, bool 
 		if (prb_timestamp_parse(text, length, ret))
 			return true;
 		prb_text_escape(&shown, text);
-		err = prb_error_create(PRB_ERROR_USAGE,
-				       "'%.60s' is no time; write 2026-01-02 03:04:05 or seconds "
-				       "since the epoch",
-				       prb_str_text(&shown));
+		err = prb_error_create(
+			PRB_ERROR_USAGE,
+			"'%.60s' is not a time; write 2026-01-02 03:04:05 or seconds "
+			"since the epoch",
+			prb_str_text(&shown));
 	}
 	if (err)
 		prb_function_fail(context, err);

@@ -392,7 +392,7 @@ static void left_out(const struct prb_renderer *renderer, struct prb_str *ret)
 		}
 	}
 	if (state->cut)
-		prb_str_printf(ret, "%swhat ends in … is cut", hidden ? "; " : "");
+		prb_str_printf(ret, "%svalues that end in … are cut", hidden ? "; " : "");
 }
 
 const struct prb_renderer_ops prb_renderer_table = {

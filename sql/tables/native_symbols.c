@@ -117,7 +117,7 @@ static bool is_written(const struct prb_scan *scan, const struct prb_module *mod
 	return false;
 }
 
-/** Files that are not to be had may be many: the first is told, and how many when all are known. */
+/** Files that are not available may be many: the first is told, and how many when all are known. */
 static void note_failure(struct prb_scan *scan, struct place *place, const struct prb_error *err)
 {
 	if (!place->failed++)
@@ -158,7 +158,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 		}
 	}
 	if (place->failed > 1)
-		prb_scan_note(scan, "native.symbols: %u files are not to be had", place->failed);
+		prb_scan_note(scan, "native.symbols: %u files are not available", place->failed);
 	return NULL;
 }
 

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "sql/spec/table.h"
 
-#define PRB_LISTS_TABLES "'probing tables' lists those that can be asked for"
+#define PRB_LISTS_TABLES "'probing tables' lists the tables"
 
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},

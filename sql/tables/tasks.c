@@ -53,7 +53,7 @@ static struct prb_error *task_row(struct prb_task_row *task,
 	PRB_TRY(err);
 	if (!prb_stat_parse(prb_str_text(&text), &stat) ||
 	    !prb_stat_numbers(prb_str_text(&text), task->numbers))
-		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of thread %d makes no sense",
+		return prb_error_create(PRB_ERROR_BAD_DATA, "stat of thread %d is malformed",
 					(int)task->tid);
 	task->state = stat.state;
 	task->made_up = !task->numbers[PRB_STAT_START] && !task->numbers[PRB_STAT_VSIZE];

@@ -138,7 +138,7 @@ struct prb_error *core_list_fact(struct prb_target *t, const char *name, struct 
 	if (!core->threads.count)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND, "the core file has no threads"),
-			"it may be truncated: gdb writes them at its end");
+			"it may be truncated: gdb writes the threads at its end");
 	prb_auto_free pid_t *tids = malloc(core->threads.count * sizeof(*tids));
 	if (!tids)
 		return prb_error_nomem();

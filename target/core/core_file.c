@@ -38,7 +38,7 @@ static struct prb_error *check_header(struct core *core, const Elf64_Ehdr *eh)
 {
 	if (memcmp(eh->e_ident, ELFMAG, SELFMAG))
 		return prb_snapshot_probe(core->path) ? not_a_core(core, "it is a snapshot")
-						      : not_a_core(core, "it is no ELF file");
+						      : not_a_core(core, "it is not an ELF file");
 	if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"%s is of a 32-bit or big-endian process", core->path);

@@ -27,7 +27,7 @@ struct stack_layout {
 static struct prb_error *unknown(void)
 {
 	return prb_error_create(PRB_ERROR_NOT_FOUND,
-				"the core file does not hold the top of the first stack");
+				"the core file does not contain the top of the first stack");
 }
 
 /*

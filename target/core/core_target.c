@@ -18,7 +18,7 @@ static struct prb_error *core_read_link(struct prb_target *t, const char *name, 
 
 	if (strcmp(name, "exe") || !exe[0])
 		return prb_error_create(PRB_ERROR_NOT_FOUND,
-					"the core file does not tell the link '%s'", name);
+					"the core file does not contain the link '%s'", name);
 	prb_str_puts(ret, exe);
 	return NULL;
 }
@@ -144,7 +144,7 @@ static struct prb_error *check_folder(const char *option, const char *path)
 	if (stat(path, &stat_))
 		return prb_error_os(errno, "%s %s", option, path);
 	if (!S_ISDIR(stat_.st_mode))
-		return prb_error_create(PRB_ERROR_USAGE, "%s %s: it is no folder", option, path);
+		return prb_error_create(PRB_ERROR_USAGE, "%s %s: it is not a folder", option, path);
 	return NULL;
 }
 

@@ -22,7 +22,7 @@ static const uint32_t aarch64_svc = 0xd4000001;
 
 struct prb_error *core_not_told(const char *name)
 {
-	return prb_error_create(PRB_ERROR_NOT_FOUND, "the core file does not tell '%s'", name);
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "the core file does not contain '%s'", name);
 }
 
 static bool is_svc(struct core *core, uint64_t address)

@@ -42,7 +42,7 @@ static struct prb_error *ask_fact(struct prb_target *t, const char *name, struct
 	prb_auto_str struct prb_str text = {};
 
 	if (d->fact(d->context, name, put_fact, &text))
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "the debugger does not tell '%s'",
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "the debugger does not provide '%s'",
 					name);
 	prb_str_append(ret, prb_str_text(&text), text.length);
 	return text.failed ? prb_error_nomem() : NULL;
@@ -89,7 +89,7 @@ static struct prb_error *ask_registers(struct prb_target *t, pid_t tid, struct p
 	}
 	*ret = (struct prb_regs){.machine = t->machine};
 	return prb_error_create(PRB_ERROR_NOT_FOUND,
-				"the debugger does not tell the registers of thread %d", tid);
+				"the debugger does not provide the registers of thread %d", tid);
 }
 
 static void held_destroy(struct prb_target *t)
@@ -177,8 +177,8 @@ static struct prb_error *open_by_functions(struct held_target *h)
 				      &h->target.mem));
 	return prb_error_hint(
 		prb_error_prefix(prb_target_refresh_maps(&h->target),
-				 "the memory map of the process cannot be had"),
-		"its stub does not tell what is mapped: run 'probing' on that machine");
+				 "the memory map of the process is not available"),
+		"its stub does not report the memory map: run 'probing' on that machine");
 }
 
 struct prb_error *prb_target_open_debugger(const struct prb_debugger *debugger,

@@ -149,10 +149,11 @@ static struct prb_error *compare_headers(const struct prb_local_file *file, int 
 	Elf64_Ehdr here, there;
 
 	if (pread(fd, &here, sizeof(here), 0) != (ssize_t)sizeof(here) || !is_elf(&here))
-		return prb_error_create(PRB_ERROR_NOT_FOUND,
-					"%s is no ELF file, so whether it is still the same cannot "
-					"be told",
-					file->path);
+		return prb_error_create(
+			PRB_ERROR_NOT_FOUND,
+			"%s is not an ELF file, so whether it is still the same cannot "
+			"be told",
+			file->path);
 
 	struct prb_error *err = prb_mem_read(file->mem, file->base, &there, sizeof(there));
 	if (!err && !memcmp(&here, &there, sizeof(here)))

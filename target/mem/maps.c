@@ -111,7 +111,7 @@ struct prb_error *prb_maps_parse(const char *text, struct prb_maps *ret)
 		if (!good) {
 			prb_maps_deinit(ret);
 			return prb_error_create(PRB_ERROR_BAD_DATA,
-						"line %u of the memory map makes no sense", number);
+						"line %u of the memory map is malformed", number);
 		}
 		text += length;
 		text += *text == '\n';

@@ -273,11 +273,11 @@ static struct prb_error *take_records(struct opening *o)
 		if (!prb_inside(offset, record.length, body->size))
 			return damaged_at(o, offset, "a record is longer than the file");
 		if (!take_record(body, record.kind, body->data + offset, record.length))
-			return damaged_at(o, offset, "a record makes no sense");
+			return damaged_at(o, offset, "a record is malformed");
 		offset += record.length;
 	}
 	if (offset != body->size)
-		return damaged_at(o, offset, "there is more than the header tells");
+		return damaged_at(o, offset, "the file is longer than its header says");
 	return NULL;
 }
 

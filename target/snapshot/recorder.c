@@ -72,7 +72,7 @@ static struct entry *entry_for(struct prb_recorder *r, char kind, const void *ke
 
 	if (length > PRB_SNAPSHOT_MAX_NAME || r->entries.count >= PRB_SNAPSHOT_MAX_RECORDS) {
 		r->failure = prb_error_create(PRB_ERROR_BAD_DATA,
-					      "more was read than a snapshot can hold");
+					      "more was read than fits in a snapshot");
 		return NULL;
 	}
 	struct entry made = {

@@ -80,9 +80,10 @@ static struct prb_error *image_read(struct prb_mem *mem, uint64_t address, void 
 		}
 		part = PRB_MIN(part, SNAPSHOT_LINE - at % SNAPSHOT_LINE);
 		if (!read_line(image, at, (char *)buffer + done, part))
-			return prb_error_hint(prb_error_fault(at, length - done),
-					      "the snapshot does not hold it: take it again, with "
-					      "what you want to see");
+			return prb_error_hint(
+				prb_error_fault(at, length - done),
+				"the snapshot does not contain it: take it again, with "
+				"what you want to see");
 	}
 	return NULL;
 }
@@ -113,7 +114,7 @@ static struct prb_error *not_held(struct snapshot *s, const char *name)
 		return prb_error_create(PRB_ERROR_NOT_FOUND,
 					"'%s' was left out of the snapshot on purpose", name);
 	return prb_error_create(PRB_ERROR_NOT_FOUND,
-				"the snapshot does not hold '%s': it was not read when the "
+				"the snapshot does not contain '%s': it was not read when the "
 				"snapshot was made",
 				name);
 }
@@ -191,7 +192,7 @@ static struct prb_error *snapshot_registers_of(struct prb_target *t, pid_t tid,
 	if (snapshot_body_registers(&s->body, tid, ret))
 		return NULL;
 	return prb_error_create(PRB_ERROR_NOT_FOUND,
-				"the snapshot does not hold the registers of thread %d", tid);
+				"the snapshot does not contain the registers of thread %d", tid);
 }
 
 /*

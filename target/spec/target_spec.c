@@ -60,7 +60,7 @@ static struct prb_error *open_pid(const char *text, struct prb_target **ret)
 	long pid = strtol(text, NULL, 10);
 
 	if (errno || pid < 1 || pid > INT_MAX)
-		return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no process id", text);
+		return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is not a process id", text);
 	return prb_target_open_process((pid_t)pid, ret);
 }
 
@@ -117,9 +117,7 @@ static struct prb_error *open_socket(const char *path, struct prb_target **ret)
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return prb_error_create(PRB_ERROR_USAGE,
-					"the path '%.200s' is too long for a "
-					"socket's",
-					path);
+					"the path '%.200s' is too long for a socket", path);
 	strcpy(address.sun_path, path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return errno == ECONNREFUSED
@@ -178,8 +176,7 @@ struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_place
 	}
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED,
-				 "'%.200s' is a process that is served elsewhere: only "
-				 "'probing -t' reaches it",
+				 "'%.200s' is a served process: only 'probing -t' can reach it",
 				 text),
 		"or make a snapshot of it and read that here");
 }

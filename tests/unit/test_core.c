@@ -515,7 +515,7 @@ static void test_refused(void **state)
 	assert_false(prb_core_probe(path));
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "empty");
 	write_file("#!/bin/sh\n# a text that is longer than the header of an ELF file is\n");
-	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "no ELF file");
+	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_BAD_DATA, "not an ELF file");
 	write_file("\x04\x22\x4d\x18 and so on");
 	expect_error(prb_target_open_core(path, NULL, &t), PRB_ERROR_UNSUPPORTED, "lz4");
 	write_file("\x1f\x8b\x08 and not so on");

@@ -333,7 +333,7 @@ static void test_refusals(void **state)
 		{"x - interval '1 month'", "'month' has no fixed length in an interval", 4},
 		{"x - INTERVAL 2 YEARS", "'YEARS' has no fixed length in an interval", 4},
 		{"x - interval '1' month", "'month' has no fixed length in an interval", 4},
-		{"x - interval '5 mintues'", "'mintues' is no unit of an interval", 4},
+		{"x - interval '5 mintues'", "'mintues' is not a unit of an interval", 4},
 		{"x - interval '5 1 hour'", "'5 1 hour' is no interval", 4},
 		{"x - interval ''", "'' is no interval", 4},
 		{"x::json", "cannot cast to 'json'", 3},

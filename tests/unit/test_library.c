@@ -66,8 +66,8 @@ static void test_files(void **state)
 	assert_refused(libc_path(), "environ", MACHINE, "exports no function");
 	assert_refused(libc_path(), NULL, OTHER_MACHINE, "not a shared library");
 	assert_refused("/nowhere/at/all.so", NULL, MACHINE, "cannot open");
-	assert_refused("/tmp", NULL, MACHINE, "no regular file");
-	assert_refused("/dev/null", NULL, MACHINE, "no regular file");
+	assert_refused("/tmp", NULL, MACHINE, "not a regular file");
+	assert_refused("/dev/null", NULL, MACHINE, "not a regular file");
 
 	make_file(text, "#!/bin/sh\n", 10);
 	assert_refused(text, NULL, MACHINE, "not a shared library");

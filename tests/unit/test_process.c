@@ -234,7 +234,7 @@ static void test_rules(void **state)
 	f.ours.uid[0] = f.ours.uid[1] = f.ours.uid[2] = 1000;
 	f.theirs = f.ours;
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION,
-		       "process 42 (python3) may not be read: kernel.yama.ptrace_scope is 1",
+		       "process 42 (python3) cannot be read: kernel.yama.ptrace_scope is 1",
 		       "/proc/sys/kernel/yama/ptrace_scope");
 	f.container = true;
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "ptrace_scope is 1",

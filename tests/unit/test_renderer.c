@@ -311,7 +311,7 @@ static void test_table_fits(void **state)
 			assert_in_range(widest_line(prb_str_text(&out)), 1, width);
 		assert_non_null(strstr(prb_str_text(&out), "…"));
 		prb_renderer_left_out(r, &left);
-		assert_non_null(strstr(prb_str_text(&left), width < 30 ? "not fit: " : "is cut"));
+		assert_non_null(strstr(prb_str_text(&left), width < 30 ? "not fit: " : "are cut"));
 		prb_str_deinit(&left);
 		prb_str_deinit(&out);
 		prb_renderer_destroy(r);

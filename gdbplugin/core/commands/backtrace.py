@@ -24,7 +24,7 @@ shell."""
         options, rest = self.parse(words)
         self.no_more(rest)
         if "all" in options and "tid" in options:
-            raise Problem("--all and --tid contradict each other")
+            raise Problem("--all and --tid exclude each other")
         tid = None if "all" in options else debugger.thread()
         if "tid" in options:
             tid = number(options["tid"], "thread")

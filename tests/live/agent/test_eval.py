@@ -259,9 +259,9 @@ def test_first_ctrl_c_says_what_the_code_waits_for(target):
         assert client.stdout.readline() == "begun\n"
         client.send_signal(signal.SIGINT)
         said = client.stderr.readline()
-        assert "is told to stop, and goes on: thread " in said, said
+        assert "was told to stop and is still running: thread " in said, said
         assert "asleep in <module> at <probing-" in said and ">:3, in clock_nanosleep: sleep" in said
-        assert said.endswith("; Ctrl-C again leaves it\n"), said
+        assert said.endswith("; Ctrl-C again abandons it\n"), said
         client.send_signal(signal.SIGINT)
         _, err = client.communicate(timeout=30)
     assert client.returncode == FAILED and "interrupted" in err

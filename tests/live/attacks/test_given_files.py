@@ -23,7 +23,7 @@ def test_a_library_that_is_a_pipe(build, probing, pipe):
     with faults.Checked(build.program("fault_places"), "idle") as target:
         for path in (pipe, "/dev/null", pipe.parent):
             done = probing(target.pid, "inject", "--library", path)
-            assert done.code == USAGE and "is no regular file" in done.err, done
+            assert done.code == USAGE and "is not a regular file" in done.err, done
 
 
 def test_code_from_a_pipe(target, probing, pipe):

@@ -163,9 +163,9 @@ def test_pauses(words, named, process, shared):
     with subprocess.Popen([support.BINARY, *before, *words], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, env=dict(os.environ, PROBING_AUTH_TOKEN="x" * 20)) as pause:
         lines = [pause.stdout.readline().decode()]
-        while lines[-1] and "elsewhere    probing -t 127.0.0.1:" not in lines[-1]:
+        while lines[-1] and "remote    probing -t 127.0.0.1:" not in lines[-1]:
             lines.append(pause.stdout.readline().decode())
-        assert lines[0].startswith("%d stands still" % process.pid) and lines[-1], lines
+        assert lines[0].startswith("%d is paused" % process.pid) and lines[-1], lines
         pause.send_signal(signal.SIGINT)
         pause.communicate(timeout=60)
         assert pause.returncode == OK

@@ -168,10 +168,10 @@ def test_refusals(probing, program, tmp_path):
         taken.listen()
         done = probing("-t", program.pid, "debug", "--dap", "127.0.0.1:%d" % taken.getsockname()[1])
         assert done.code == FAILED and "in use" in done.err and "any port" in done.err, done
-    for options, words in [(["--dap=localhost"], "is no address"),
-                           (["--dap=localhost:99999"], "is no address"),
-                           (["--dap=::1:5678"], "is no address"),
-                           (["--dap", "--dump"], "different commands")]:
+    for options, words in [(["--dap=localhost"], "is not an address"),
+                           (["--dap=localhost:99999"], "is not an address"),
+                           (["--dap=::1:5678"], "is not an address"),
+                           (["--dap", "--dump"], "exclude each other")]:
         done = probing("-t", program.pid, "debug", *options)
         assert done.code == USAGE and words in done.err and not done.out, done
 

@@ -180,8 +180,8 @@ def test_errors_name_the_statement(probing, tmp_path):
     ([""], b"", USAGE, "no query"),
     (["-"], b"SELECT 1\0;", USAGE, "NUL"),
     (["-i", "/nonexistent.sql"], b"", FAILED, "/nonexistent.sql"),
-    (["-i", "/dev/null", "SELECT 1"], b"", USAGE, "contradict"),
-    (["--freeze", "--nonblocking", "SELECT 1"], b"", USAGE, "contradict"),
+    (["-i", "/dev/null", "SELECT 1"], b"", USAGE, "exclude each other"),
+    (["--freeze", "--nonblocking", "SELECT 1"], b"", USAGE, "exclude each other"),
     (["--timeout", "0", "SELECT 1"], b"", USAGE, "duration"),
     (["--timeout", "5 minutes", "SELECT 1"], b"", USAGE, "duration"),
     (["--timeout", "0x5", "SELECT 1"], b"", USAGE, "duration"),
@@ -308,7 +308,7 @@ def test_width(width):
     head, rule, row, rest = text.split("\n", 3)
     assert len(head) <= width and len(rule) <= width and len(row) == width
     assert "123456" in row and row.count("…") in (1, 2) and "short" in row
-    assert rest == "1 row; what ends in … is cut (--wide shows all)\n"
+    assert rest == "1 row; values that end in … are cut (--wide shows all)\n"
     wide = shown("--wide", sql, size=(24, width))
     assert "é" * 100 in wide and "y" * 90 in wide and wide.endswith("\n1 row\n")
 
@@ -590,7 +590,7 @@ def test_snapshots_say_that_they_lack_objects(probing, target, tmp_path):
     assert probing("-t", target("sleeper.py").pid, "snapshot", "-o", file).code == OK
     for sql in ("SELECT type, objects FROM python.types", "SELECT sum(objects) FROM python.gc"):
         result = probing("-t", file, "query", sql)
-        assert result.code == OK and "the snapshot does not hold all objects" in result.err, result
+        assert result.code == OK and "the snapshot does not contain all objects" in result.err, result
     result = probing("-t", file, "query", "SELECT threshold FROM python.gc")
     assert result.code == OK and result.err == "", result
 

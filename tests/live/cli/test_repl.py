@@ -289,7 +289,7 @@ def test_code_that_does_not_stop_is_left(newest, target, tmp_path):
         while True:  # one that comes too soon after another is lost in it
             prompt.send("\x03")
             try:
-                prompt.until("again leaves it", timeout=0.5)
+                prompt.until("again abandons it", timeout=0.5)
                 break
             except AssertionError:
                 pass

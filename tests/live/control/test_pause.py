@@ -508,7 +508,7 @@ def test_words(counting, probing, tmp_path):
     assert done.code == USAGE, done
     snapshot = tmp_path / "one.snap"
     assert probing(counting.pid, "snapshot", "-o", snapshot).code == OK
-    assert "stands still by itself" in probing(snapshot, "debug", "--pause").err
+    assert "cannot be paused: nothing runs in it" in probing(snapshot, "debug", "--pause").err
 
 
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 6), (3, 6)), ids=repr)

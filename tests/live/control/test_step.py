@@ -144,7 +144,7 @@ def test_says_where_it_stands(stepped, shared, probing):
     with Pause(stepped.pid):
         for _ in range(100):
             done = probing(stepped.pid, "step")
-            found = re.match(r"(\d+) stands in turn at stepped.py:(\d+)\n    (.*)\n", done.out)
+            found = re.match(r"(\d+) stopped in turn at stepped.py:(\d+)\n    (.*)\n", done.out)
             if found:
                 break
         assert int(found.group(1)) == stepped.pid, done
@@ -192,7 +192,7 @@ def test_no_line_in_time(interpreter, case, probing, clean):
     with Pause(process.pid) as pause:
         done = probing(process.pid, "step", "--timeout", "200ms")
         assert done.code == TIMEOUT and done.out == "", done
-        assert "came to no such line within 0.2 s" in done.err, done
+        assert "reached no such line within 0.2 s" in done.err, done
         assert "it is paused again: thread %d" % process.pid in done.err and "reads" in done.err, done
         clean(interpreter, process.pid)
         process.send(b"one\n")
@@ -359,7 +359,7 @@ def test_the_thread_ends(interpreter, how, case, probing, clean):
         process.send(b"x\n")
         done = step_until_it_fails(probing, process.pid, "--tid", str(tid))
         assert done.code == NO_PROCESS and re.search(
-            "thread %d .*has ended, and came to no such line before" % tid, done.err), done
+            "thread %d .*ended before it reached such a line" % tid, done.err), done
         assert re.search(r"it was last seen in \S+ at .+:\d+; process %d is paused again" %
                          process.pid, done.err), done
         assert probing(process.pid, "eval", "1").out == "1\n"
@@ -376,7 +376,7 @@ def test_the_first_thread_ends(interpreter, case, probing):
     with Pause(process.pid) as pause:
         process.send(b"x\n")
         done = step_until_it_fails(probing, process.pid)
-        assert done.code == NO_PROCESS and "thread %d (MainThread) has ended" % process.pid in done.err, done
+        assert done.code == NO_PROCESS and "thread %d (MainThread) ended" % process.pid in done.err, done
         pause.interrupt()
 
 
@@ -421,7 +421,7 @@ def test_from_elsewhere(stepped, shared):
     with Service(stepped.pid) as service:
         with Pause(stepped.pid):
             done = service.run("step", "--over", "--timeout", "10s")
-            assert done.returncode == OK and b"stands in " in done.stdout, done
+            assert done.returncode == OK and b"stopped in " in done.stdout, done
 
 
 @pytest.mark.skipif(not faults.STEPS, reason="no build with fault steps: $PROBING_FAULT_STEPS")

@@ -311,7 +311,7 @@ def test_starting_gdb(sleeper, tmp_path):
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
                               timeout=60)
         assert b"sleeper.py:13" in done.stdout
-    for words, said in ((["999999999"], b"no process id"), (["/dev/null"], b"neither a core")):
+    for words, said in ((["999999999"], b"not a process id"), (["/dev/null"], b"neither a core")):
         done = subprocess.run([support.BINARY, "gdb", *words], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         assert done.returncode and done.stderr.startswith(b"probing: "), done

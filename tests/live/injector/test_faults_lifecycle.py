@@ -204,7 +204,7 @@ def test_constructor_hangs(build):
             began = time.monotonic()
             code, out, err = faults.inject(target.pid, build.library("-DHANG"), "--timeout", "0.3")
             cell.note(code, out, err, time.monotonic() - began)
-            assert code == TIMEOUT and "goes on loading" in err, (code, err)
+            assert code == TIMEOUT and "is still loading" in err, (code, err)
             look = Look(target.pid)
             assert len(look.threads) == 2 and not look.traced and not look.stopped
             target.wait_for_progress()

@@ -125,10 +125,10 @@ def test_exit_codes(program, build, idle, probing, tmp_path):
 
 @pytest.mark.parametrize("words, said", [
     ([], "Usage: probing-inject"),
-    (["12x", "library.so"], "'12x' is no process id"),
-    (["0", "library.so"], "'0' is no process id"),
-    (["99999999999", "library.so"], "'99999999999' is no process id"),
-    (["python", "library.so"], "'python' is no process id"),
+    (["12x", "library.so"], "'12x' is not a process id"),
+    (["0", "library.so"], "'0' is not a process id"),
+    (["99999999999", "library.so"], "'99999999999' is not a process id"),
+    (["python", "library.so"], "'python' is not a process id"),
     (["1"], "no library given"),
     (["-L", "library.so"], "no process given"),
     (["1", "library.so", "start", "text", "more"], "unexpected word 'more'"),

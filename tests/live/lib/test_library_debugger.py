@@ -97,13 +97,13 @@ def test_what_cannot_be_opened(target):
     cases = [
         (Debugger(size=8), "has no size"),
         (Debugger(), "tell a pid"),
-        (Debugger(pid=-1), "no process id"),
-        (Debugger(pid=1 << 40), "no process id"),
+        (Debugger(pid=-1), "not a process id"),
+        (Debugger(pid=1 << 40), "not a process id"),
         (Debugger(pid=4194305, machine=MACHINE, held=1), "4194305"),
         (Through(process.pid, machine=3), "neither x86_64 nor aarch64"),
         (Through(process.pid, fact=library.FACT(lambda *_: 1)), "memory map"),
         (Through(process.pid, fact=library.FACT()), "memory and facts"),
-        (Through(process.pid, text=lambda name: b"nonsense\n"), "makes no sense"),
+        (Through(process.pid, text=lambda name: b"nonsense\n"), "is malformed"),
     ]
     for debugger, said in cases:
         with Session() as session, pytest.raises(Error) as error:

@@ -155,7 +155,7 @@ def test_snapshot_tells_the_same(newest_heap, tmp_path, probing):
         assert ask(file, sql) == ask(newest_heap, sql)
     # Objects are too much for it, and it says so: of the types that it has, or of all.
     said = probing("-t", file, "query", "-f", "json", "SELECT DISTINCT _error FROM python.types")
-    assert said.code == 0 and "does not hold all objects" in said.out + said.err, said
+    assert said.code == 0 and "does not contain all objects" in said.out + said.err, said
 
 
 @pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")

@@ -175,7 +175,7 @@ def test_repl_loses_its_server(process, service, tmp_path):
         terminal.until("%d >>> " % process.pid)
         service.kill()
         said, code = terminal.end()
-        assert code == NO_PROCESS and "ended the connection" in said, (said, code)
+        assert code == NO_PROCESS and "closed the connection" in said, (said, code)
     assert run(process.pid, "eval", "numbers").stdout == b"[1, 2, 3]\n"
 
 
@@ -329,7 +329,7 @@ def test_no_such_host():
 def test_no_address(process, address):
     done = run(process.pid, "inject", "-l", address)
     assert done.returncode in (USAGE, FAILED) and (
-        b"is no address" in done.stderr or b"there is no host" in done.stderr), done
+        b"is not an address" in done.stderr or b"there is no host" in done.stderr), done
     assert json.loads(run("list", "--json").stdout.decode())  # and the agent was not loaded
     assert run(process.pid, "agent", "status").returncode == FAILED
 

@@ -131,7 +131,7 @@ def test_symbols_of_a_snapshot(asleep):
     answer = tables.query(asleep.targets["snapshot"], "SELECT * FROM native.symbols")
     assert answer == [] and len(answer.notes) == 2
     assert re.match(r"native.symbols: /.*: ", answer.notes[0])
-    assert re.match(r"native.symbols: \d+ files are not to be had", answer.notes[1])
+    assert re.match(r"native.symbols: \d+ files are not available", answer.notes[1])
     name = "SELECT address FROM native.symbols WHERE name = 'Py_GetVersion'"
     assert tables.query(asleep.targets["core"], name) == tables.query(asleep.pid, name)
 

@@ -155,7 +155,7 @@ def test_a_core_says_that_it_has_none(held, table, fact):
     answer = ask(held, "core", "SELECT * FROM process." + table)
     assert answer == []
     assert answer.notes == [
-        "process.%s is empty: the core file does not tell '%s'" % (table, fact)]
+        "process.%s is empty: the core file does not contain '%s'" % (table, fact)]
 
 
 # process.threads, cpu.tasks

@@ -84,7 +84,7 @@ def test_folders_that_are_none(newest, moved, probing, tmp_path):
     for options, words in (
             (["--sysroot", tmp_path / "none"], "--sysroot"),
             (["--library-path", tmp_path / "none"], "--library-path"),
-            (["--library-path", "%s:%s" % (after, core)], "it is no folder")):
+            (["--library-path", "%s:%s" % (after, core)], "it is not a folder")):
         result = probing("-t", core, *options, "debug", "--dump")
         assert result.code != OK and words in result.err and not result.out, result
     for option in "--sysroot", "--library-path":
