@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The agent's own Python code, agent/bootstrap.py, prompt.py and complete.py, in the
- * interpreter of the process: loading it, the functions that it is given, and calling it.
+ * @file Loads and calls the agent's own Python code (agent/bootstrap.py, prompt.py, complete.py)
+ * in the process's interpreter.
  *
  * Threading: for who holds the GIL, or is attached in a build without one.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Breakpoints at lines of Python, for a debugger that holds the process.
+ * @file Breakpoints at Python lines, for a debugger that has stopped the process.
  *
  * Python code of the agent (agent/breaks.py) has the interpreter call us at the lines in question;
  * there we call probing_agent_break_stops(), an empty function at which the debugger has a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The connections that the server has.
+ * @file The server's list of client connections.
  *
  * Threading: all of it is called by the server's thread, but for prba_clients_forked().
  */

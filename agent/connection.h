@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file One client: its socket, what was received of it and what waits to be sent to it.
+ * @file One client: its socket, its receive buffer and its send queue.
  *
  * Threading: the server's thread receives, and is the only one to open and close; every thread may
  * send. No lock is held while anything is waited for. All memory comes from mmap(), so that

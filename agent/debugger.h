@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Evaluating for a debugger, which has stopped all threads and lets only one of ours run.
+ * @file Evaluates code for a debugger that has stopped all threads and resumes only one of ours.
  *
  * A debugger calls probing_agent_debugger_start() on a thread of the program that stands at a safe
  * place; all that does is to create a thread. From then on it only reads and writes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The evaluation that a connection asked for, and the thread that does it.
+ * @file An evaluation requested by a connection, and the thread that runs it.
  *
  * A connection has at most one at a time, and a worker thread of its own from the first one until
  * it ends, so that one client's endless loop is no other's. Who decides how it ends (the worker,

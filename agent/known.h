@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A small table of objects that are known, for what is called very often.
+ * @file Identity-keyed cache of Python objects for hot callbacks.
  *
  * Each is held, so that no other object can come to be where it was. One that is full is emptied.
  *

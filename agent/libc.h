@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The C library that the agent is loaded beside: of any distribution, mostly older than the
- * one it was built on.
+ * @file Compatibility with the C library of the process, which may be of any distribution and
+ * older than the build machine's.
  *
  * Functions that glibc gave new versions since 2.17 are bound to the old ones, which every later
  * glibc has too; musl does not look at versions. A process of an old glibc that was not linked

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The lives of the interpreter, and how our threads are out of it before one ends.
+ * @file Interpreter start and end: makes our threads leave an interpreter before it is finalized.
  *
  * A program of C may end its Python and start it again. Which frees all thread states and makes a
  * new GIL, whoever waits for the old one. So the interpreter is greeted first: it calls us before

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Python's main thread, which has to be asked for what only it can do: by a pending call,
- * which it makes when it next executes Python code, and which cannot be taken back.
+ * @file Runs functions on Python's main thread, by a pending call. The call runs when that thread
+ * next executes Python code, and cannot be cancelled.
  *
  * Threading: for workers, but for what says otherwise.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the agent and its clients say to each other over the agent's unix socket.
+ * @file The protocol between the agent and its clients, over the agent's unix socket.
  *
  * Both sides send frames: a header of eight bytes and a payload. All numbers are little-endian.
  * Each side begins with a hello, which tells the versions it speaks; the agent chooses. Then the

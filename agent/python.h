@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The CPython of the process, as a table of functions found by dlsym().
+ * @file The process's CPython API, as a table of functions found by dlsym().
  *
  * Nothing of Python's headers is used: only functions that are exported by every version from 3.4
  * to 3.15, so one agent serves all. Code is run on a worker's thread that holds the GIL as any

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The socket that clients connect to, and who may.
+ * @file The agent's listening socket, and which users may connect.
  *
  * It is a file of mode 0600, `agent-PID.sock` in `$XDG_RUNTIME_DIR/probing` or in
  * `/tmp/probing-UID`, a folder of mode 0700 that belongs to the process's user; where none can be

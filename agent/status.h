@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the kernel says of threads of this process in their files. Any thread. */
+/** @file States of threads of this process, read from /proc. Any thread may call this. */
 #ifndef PRB_AGENT_STATUS_H
 #define PRB_AGENT_STATUS_H
 

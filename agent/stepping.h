@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A paused program runs until one of its threads comes to its next line.
+ * @file Steps: a paused program runs until one of its threads reaches its next line.
  *
  * Who pauses (agent/pause.h) begins a step and gives Python away. The interpreter calls us at the
  * lines of that thread: before 3.12 by a trace function of it alone, from then on by

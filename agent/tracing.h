@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Breakpoints at lines of Python before 3.12, which has no sys.monitoring: by its tracing.
+ * @file Breakpoints at Python lines before 3.12, by profile and trace functions instead of
+ * sys.monitoring.
  *
  * All threads have a profile function of ours, which is called when functions start and return, and
  * a trace function only while code that has a breakpoint is what runs: that one is called at each

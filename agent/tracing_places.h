@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Where an interpreter before 3.12 has what its tracing needs, and has no function for.
+ * @file Finds the interpreter fields that tracing needs before 3.12 and that no function sets.
  *
  * Nothing is assumed of its build: each place is found by an object that is known to be there, or
  * by a function of ours that the interpreter was just given, and all are looked at again before

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Waking the server's thread from any other.
+ * @file Wakes the server's thread from any other thread.
  *
  * By a datagram to a socket that the kernel gave a name. The server's thread, which polls it, is
  * woken even when the program has closed the descriptor; and should the number be that of something

@@ -29,7 +29,7 @@ struct prb_new_file {
 
 /**
  * Makes it beside the place of @p path, mode 0600. PRB_ERROR_USAGE if there is something there
- * that is no regular file.
+ * that is not a regular file.
  */
 struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path) PRB_MUST_CHECK;
 

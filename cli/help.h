@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Help texts, made from the tables of the commands.
+ * @file Help texts, generated from the command tables.
  */
 #ifndef PRB_CLI_HELP_H
 #define PRB_CLI_HELP_H

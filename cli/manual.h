@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The man page, made from the same tables as the help.
+ * @file The man page, generated from the command tables.
  */
 #ifndef PRB_CLI_MANUAL_H
 #define PRB_CLI_MANUAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Talking to the agent in a process: finding its socket, and frames to and fro.
+ * @file Client of the agent in a process: connects, sends and receives frames.
  *
  * Threading: one thread at a time for one connection. What the agent sends is as little to be
  * trusted as the memory of its process: every length is checked.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Loading the agent into a process, and reaching one that may be there already. */
+/** @file Connects to the agent of a process, and loads it if necessary. */
 #ifndef PRB_CONTROL_AGENT_LOAD_H
 #define PRB_CONTROL_AGENT_LOAD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Where the agent of a process listens, and whether there is one. */
+/** @file Finds the socket of a process's agent, if there is one. */
 #ifndef PRB_CONTROL_AGENT_SOCKET_H
 #define PRB_CONTROL_AGENT_SOCKET_H
 

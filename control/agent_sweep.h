@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Sockets that agents of killed processes have left behind. */
+/** @file Removes stale sockets of agents whose processes were killed. */
 #ifndef PRB_CONTROL_AGENT_SWEEP_H
 #define PRB_CONTROL_AGENT_SWEEP_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Having the agent run code: asking, following what the code prints, and what its end means.
+ * @file Evaluates code through the agent: sends the request, prints the output, and interprets the
+ * outcome.
  *
  * Nothing is printed here and no signal is caught: what comes is handed to the caller, who is asked
  * whether the code shall be interrupted.

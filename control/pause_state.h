@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Whether `debug --pause` holds a process, and who ran that command.
+ * @file Detects whether `debug --pause` holds a process, and which command does.
  *
  * Reads the memory of the process and /proc, and asks nobody: it works while the agent is busy or
  * stopped, and never waits. A pause by the agent is what the agent says of itself.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Who is in the way of an evaluation, as read from outside. A target that is NULL is
- * elsewhere: nothing is read then.
+ * @file Finds the thread that keeps an evaluation waiting, by reading the target from outside. A
+ * NULL target is remote: nothing is read.
  */
 #ifndef PRB_CONTROL_WHO_BLOCKS_H
 #define PRB_CONTROL_WHO_BLOCKS_H

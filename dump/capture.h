@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Reading the stacks of threads, each as exactly as its state allows.
+ * @file Reads the stacks of threads, each as exactly as its state allows.
  *
  * Internal to injector/: dump.c plans which threads are read and describes them; the ways of
  * reading are prb_capture_sleeping(), prb_capture_running() and prb_capture_frozen().

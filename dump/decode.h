@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file From the raw frames of one thread to the frames of a dump: names, lines, variables.
+ * @file Decodes the raw frames of a thread: names, lines, variables.
  *
  * A decoder belongs to one instant of one view (code objects are looked up once per address, and
  * an address means something only as long as nothing runs), so it is made anew for each.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What an expression means in a frame of a target that does not move, and what lies at an
- * address: in a core file, a snapshot, or a process that a debugger holds. See
+ * @file Evaluates expressions in a frame, and describes objects by address, in a target that does
+ * not run: a core file, a snapshot, or a process stopped in a debugger. See
  * python/frames/expression.h for what is understood.
  */
 #ifndef PRB_DUMP_LOOKUP_H

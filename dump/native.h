@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Native frames of a thread, merged with its Python frames.
+ * @file Merges the native frames of a thread with its Python frames.
  */
 #ifndef PRB_DUMP_NATIVE_H
 #define PRB_DUMP_NATIVE_H

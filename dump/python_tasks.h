@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Reading the asyncio tasks of a runtime as they are at one instant.
+ * @file Reads the asyncio tasks of a runtime at one instant.
  *
  * Tasks change only while the thread of their event loop runs. Threads of loops that slept while
  * the tasks were read prove what was read; one that ran is stopped for the time of a bulk copy.

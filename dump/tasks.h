@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Did this thread run meanwhile? A thread that did not run cannot have changed its stack.
+ * @file Detects whether a thread ran meanwhile. A thread that did not run cannot have changed its
+ * stack.
  *
  * For each thread of a process its scheduler counters (`schedstat`: time run, time waited, times
  * run) and its state are noted, everything is read, and both are looked at again: same counters

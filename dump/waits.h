@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What a thread that sleeps in futex() waits for, in the words of Python: a lock and its
- * owner, a condition of a queue, another thread's end. Internal to injector/.
+ * @file Describes in Python terms what a thread in futex() waits for: a lock and its owner, a
+ * condition of a queue, the end of another thread. Internal to injector/.
  */
 #ifndef PRB_DUMP_WAITS_H
 #define PRB_DUMP_WAITS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Borrowing one thread of a target: stop it, have it do something, put it back.
+ * @file Hijacks one thread of a target: stops it, makes it execute calls, restores it.
  *
  * Before anything of the thread is changed, a signal frame that leads back is written below its
  * stack, as the kernel does for a handler; whatever the thread is then told to do ends in that

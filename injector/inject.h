@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Loading a shared library into a running process without its noticing.
+ * @file Loads a shared library into a running process without disturbing it.
  *
  * One thread of the target is borrowed for a fraction of a millisecond, at a place where it holds
  * no lock of the C library, and made to call pthread_create(); all else (dlopen(), a function of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What differs between processor architectures when a thread is borrowed.
+ * @file Architecture-specific parts of hijacking a thread.
  *
  * To add one: a const struct in arch/NAME_inject.c that fills in every member, and the code that
  * runs in the target, in the same file. Until then prb_inject_arch() gives NULL there, and

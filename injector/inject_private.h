@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of injection share; nobody else includes this. */
+/** @file Shared by the parts of injection only. */
 #ifndef PRB_INJECTOR_INJECT_PRIVATE_H
 #define PRB_INJECTOR_INJECT_PRIVATE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The C library of a target: the functions that injection needs, and the code in which a
- * thread must not be borrowed because it may hold a lock there.
+ * thread must not be hijacked because it may hold a lock there.
  *
  * Symbols come from the target's own files, found through its maps, or from its memory.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The instructions of a target's C library by which a borrowed thread makes calls and finds
- * back. Internal to injector/.
+ * @file Instructions of the target's C library that a hijacked thread uses for calls and for its
+ * return. Internal to injector/.
  *
  * Threading: as libc.h.
  */

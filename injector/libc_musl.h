@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What is different about musl as a target's C library. Internal to injector/.
+ * @file Peculiarities of musl as the target's C library. Internal to injector/.
  *
  * It is one file with its loader, as a rule without call frame information and without names of
  * its inner functions. So a stack cannot be unwound through it, and:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The memory that a target lends us, and calls on the thread that serves it.
+ * @file The mapping in the target, and the calls that the new thread executes from it.
  *
  * One mapping: a page of code, a stack for the borrowed thread, and the mailbox. The new thread
  * waits at the mailbox for functions to call and leaves their results there. It waits without being

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Letting a stopped thread run on to an address, and stopping it just there.
+ * @file Resumes a stopped thread up to an address and stops it there.
  *
  * It is stopped by a breakpoint of the processor that is a performance event of ours: the kernel
  * removes it when we end, however we end (those set by ptrace stay). Nor is SIGTRAP sent: the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file May a stopped thread be borrowed where it stands?
+ * @file Decides whether a stopped thread can be hijacked at its current place.
  *
  * It may if none of its frames is in code that holds a lock which pthread_create() needs, if it is
  * an ordinary thread of the C library that neither begins nor ends, and if it is not inside a

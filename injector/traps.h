@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Breakpoints that a debugger has left in the dynamic loader.
+ * @file Detects breakpoints that a killed debugger has left in the dynamic loader.
  *
  * Debuggers have one there, to be told of each library that is loaded. If they are killed while the
  * program runs it stays in its code, and the next library that is loaded ends the program, by

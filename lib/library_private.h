@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the files behind lib/probing.h share. */
+/** @file Shared by the files that implement lib/probing.h. */
 #ifndef PRB_LIB_LIBRARY_PRIVATE_H
 #define PRB_LIB_LIBRARY_PRIVATE_H
 

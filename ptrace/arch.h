@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What differs between processor architectures when a thread is stopped. One file each in
- * arch/, chosen by the compiler's own macros.
+ * @file Architecture-specific parts of stopping a thread. One file each in arch/, chosen by the
+ * compiler's own macros.
  */
 #ifndef PRB_PTRACE_ARCH_H
 #define PRB_PTRACE_ARCH_H

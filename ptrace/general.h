@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The general registers of a thread that we trace and that stands. Their struct is that of
- * the machine. Threading: as stop.h.
+ * @file General registers of a traced, stopped thread. Their struct is that of the machine.
+ * Threading: as stop.h.
  */
 #ifndef PRB_PTRACE_GENERAL_H
 #define PRB_PTRACE_GENERAL_H

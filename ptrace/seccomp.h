@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Would the filters of a thread let through what loading needs? They are read from the kernel
- * and run here, so that no call is made that they answer by killing.
+ * @file Decides whether a thread's seccomp filters permit the calls that loading needs. The
+ * filters are read from the kernel and evaluated here, because a forbidden call could kill the
+ * thread.
  */
 #ifndef PRB_PTRACE_SECCOMP_H
 #define PRB_PTRACE_SECCOMP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Stopping one thread for an instant.
+ * @file Stops one thread for an instant.
  *
  * The thread is seized (never attached: no signal is sent to it, and a group stop stays what it
  * was) and interrupted; when it is let go, or when we die at any moment, the kernel lets it run on

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Not standing still ourselves while a thread of a target stands.
+ * @file Keeps us from being stopped (SIGTSTP, SIGSTOP) while a thread of a target is stopped.
  *
  * Job control from a terminal waits until it goes on. SIGSTOP cannot be held off, so timers of
  * the kernel continue us soon after it. (What a control group freezes stays frozen.)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file `probing agent relay`: the agent's protocol over our stdin and stdout. */
+/** @file `probing agent relay`: passes the agent's protocol through our stdin and stdout. */
 #ifndef PRB_CLI_COMMANDS_AGENT_RELAY_H
 #define PRB_CLI_COMMANDS_AGENT_RELAY_H
 

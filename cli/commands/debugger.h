@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Starting a debugger with our plugin loaded: what `probing gdb` and `probing lldb` share.
+ * @file Starts a debugger with our plugin loaded, for `probing gdb` and `probing lldb`.
  */
 #ifndef PRB_CLI_COMMANDS_DEBUGGER_H
 #define PRB_CLI_COMMANDS_DEBUGGER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the commands that show a dump have in common: options, and doing it.
+ * @file Options and implementation shared by the commands that print a dump.
  */
 #ifndef PRB_CLI_COMMANDS_DUMP_COMMAND_H
 #define PRB_CLI_COMMANDS_DUMP_COMMAND_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What `probing eval` does once it has an agent. */
+/** @file Runs `probing eval` with a connected agent. */
 #ifndef PRB_CLI_COMMANDS_EVAL_H
 #define PRB_CLI_COMMANDS_EVAL_H
 

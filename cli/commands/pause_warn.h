@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What is to be known before a process is paused. */
+/** @file Warnings before a pause: supervisors that could kill the process. */
 #ifndef PRB_CLI_COMMANDS_PAUSE_WARN_H
 #define PRB_CLI_COMMANDS_PAUSE_WARN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the parts of `probing query` share: a session, and how its results are shown.
+ * @file Shared by the parts of `probing query`: a session and its output format.
  */
 #ifndef PRB_CLI_COMMANDS_QUERY_H
 #define PRB_CLI_COMMANDS_QUERY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The thread that makes a step, read from outside: which it is, and where it stands then.
+ * @file Identifies the stepping thread and its place, by reading the target from outside.
  */
 #ifndef PRB_CLI_COMMANDS_STEP_PLACE_H
 #define PRB_CLI_COMMANDS_STEP_PLACE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The children of a process, and theirs.
+ * @file All descendants of a process.
  */
 #ifndef PRB_CLI_COMMANDS_SUBPROCESSES_H
 #define PRB_CLI_COMMANDS_SUBPROCESSES_H

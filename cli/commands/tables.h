@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The tables of SQL as text. */
+/** @file Lists of SQL tables and columns as text. */
 #ifndef PRB_CLI_COMMANDS_TABLES_H
 #define PRB_CLI_COMMANDS_TABLES_H
 

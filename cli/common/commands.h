@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Commands that other files than their own ask about. The list of all is prb_commands.
+ * @file Commands that other files refer to. prb_commands lists all commands.
  */
 #ifndef PRB_CLI_COMMON_COMMANDS_H
 #define PRB_CLI_COMMON_COMMANDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The boundary where an error becomes words on stderr and the exit code of the process.
+ * @file Converts an error to a message on stderr and an exit code.
  */
 #ifndef PRB_CLI_COMMON_EXIT_H
 #define PRB_CLI_COMMON_EXIT_H

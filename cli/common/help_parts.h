@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The parts that help texts are made of. They know no command, so that each of our programs
- * can have them.
+ * @file Building blocks of help texts, independent of commands, for all of our programs.
  */
 #ifndef PRB_CLI_COMMON_HELP_PARTS_H
 #define PRB_CLI_COMMON_HELP_PARTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Ctrl-C while a query runs: the query ends, and what it read so far is shown.
+ * @file Ctrl-C during a query: ends the query and shows the rows read so far.
  *
  * Threading: one session at a time.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What is logged goes to stderr. */
+/** @file Sends log messages to stderr. */
 #ifndef PRB_CLI_COMMON_LOG_H
 #define PRB_CLI_COMMON_LOG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The parts that man pages are made of, in man(7) format. They know no command, so that each
- * of our programs can have them.
+ * @file Building blocks of man pages in man(7) format, independent of commands, for all of our
+ * programs.
  */
 #ifndef PRB_CLI_COMMON_MANUAL_PARTS_H
 #define PRB_CLI_COMMON_MANUAL_PARTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Parsing the words of a command line by option tables.
+ * @file Parses command lines by option tables.
  *
  * Forms: `-d`, `-dv`, `-p 42`, `-p42`, `--pid 42`, `--pid=42`; `--` ends the options. Nothing is
  * copied: values and positional words point into the arguments. Errors are PRB_ERROR_USAGE.

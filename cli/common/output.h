@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Results go to stdout, and it is an error when they do not arrive there.
+ * @file Writes results to stdout; a failed write is an error.
  */
 #ifndef PRB_CLI_COMMON_OUTPUT_H
 #define PRB_CLI_COMMON_OUTPUT_H

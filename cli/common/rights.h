@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The rights that the program file itself gives to whoever runs it. */
+/** @file Detects setuid, setgid and file capabilities of our own executable. */
 #ifndef PRB_CLI_COMMON_RIGHTS_H
 #define PRB_CLI_COMMON_RIGHTS_H
 

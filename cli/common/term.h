@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the terminal can do.
+ * @file Properties of the terminal.
  */
 #ifndef PRB_CLI_COMMON_TERM_H
 #define PRB_CLI_COMMON_TERM_H

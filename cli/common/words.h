@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file A command line that is put together, for a program to be started with. */
+/** @file Builds the argument list of a program to be started. */
 #ifndef PRB_CLI_COMMON_WORDS_H
 #define PRB_CLI_COMMON_WORDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of the prompts, of SQL and of Python, share; only they use readline. */
+/** @file Shared by the SQL and Python prompts, the only users of readline. */
 #ifndef PRB_CLI_PROMPT_PROMPT_H
 #define PRB_CLI_PROMPT_PROMPT_H
 

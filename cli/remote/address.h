@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Addresses of the network as people write them. */
+/** @file Parses network addresses such as HOST:PORT. */
 #ifndef PRB_CLI_REMOTE_ADDRESS_H
 #define PRB_CLI_REMOTE_ADDRESS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Commands whose target is elsewhere: they are run there, by a server (cli/remote/serve.h) or
- * by ssh, and what they print is printed here.
+ * @file Runs commands on remote targets, through a server (cli/remote/serve.h) or ssh, and prints
+ * their output here.
  */
 #ifndef PRB_CLI_REMOTE_REMOTE_H
 #define PRB_CLI_REMOTE_REMOTE_H

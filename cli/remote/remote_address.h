@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Addresses of served processes: as sockets have them. */
+/** @file Socket addresses of served processes. */
 #ifndef PRB_CLI_REMOTE_REMOTE_ADDRESS_H
 #define PRB_CLI_REMOTE_REMOTE_ADDRESS_H
 

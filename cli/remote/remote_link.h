@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A client's connection to a server (cli/remote/serve.h): frames of cli/remote/remote_wire.h
- * that come and go.
+ * @file A client's connection to a server (cli/remote/serve.h): sends and receives frames of
+ * cli/remote/remote_wire.h.
  *
  * Nothing blocks but prb_link_open(); who waits does so in poll(), for `fd`.
  */

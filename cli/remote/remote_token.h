@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The secret that a client of a served process has to know, and the proof that it does.
+ * @file The token of a served process, and the proof that a client knows it.
  */
 #ifndef PRB_CLI_REMOTE_REMOTE_TOKEN_H
 #define PRB_CLI_REMOTE_REMOTE_TOKEN_H

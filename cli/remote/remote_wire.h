@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What a probing that serves a process and its clients say to each other over a network.
+ * @file The network protocol between the server of a process and its clients.
  *
  * Frames are those of the agent's protocol (agent/protocol.h): eight bytes and a payload, numbers
  * little-endian. The client says hello with a number of its own that is used once (a nonce), the

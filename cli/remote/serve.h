@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Serving a process to clients elsewhere: `probing -t HOST:PORT …` at the other end.
+ * @file Serves a process to remote clients (`probing -t HOST:PORT …`).
  *
  * The server is a process of ours; nothing of it is in the target. It listens at one address, lets
  * in who proves to know the token, and runs for each the commands of a list as its own children,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Who is served where, on this machine.
+ * @file Registry of the processes that are served on this machine, and their addresses.
  *
  * A server has a file `serve-PID-SERVER` with its address in $XDG_RUNTIME_DIR/probing or
  * /tmp/probing-UID, a folder of mode 0700, and holds its lock: a file whose lock is free is what is

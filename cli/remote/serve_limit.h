@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file How often a token may be guessed: from one address, and from all together.
+ * @file Rate limit for wrong tokens, per address and in total.
  *
  * After some wrong ones an address has to wait, each time twice as long, up to a bound; so do all
  * addresses together that have not yet given the right one, if too many wrong ones come. Times are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of a server share: its clients and the commands that run for them. */
+/** @file Shared by the parts of a server: its clients and the commands that run for them. */
 #ifndef PRB_CLI_REMOTE_SERVE_PRIVATE_H
 #define PRB_CLI_REMOTE_SERVE_PRIVATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Which user of this machine is at the other end of a connection. */
+/** @file Finds the local user at the other end of a loopback connection. */
 #ifndef PRB_CLI_REMOTE_SERVE_USER_H
 #define PRB_CLI_REMOTE_SERVE_USER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file Which commands a server runs for its clients, and the words that it runs them with. */
+/** @file Checks which commands a server may run for clients, and builds their argument lists. */
 #ifndef PRB_CLI_REMOTE_SERVE_WORDS_H
 #define PRB_CLI_REMOTE_SERVE_WORDS_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What looks the same in text and is therefore shown once: threads, and calls of a
- * recursion.
+ * @file Folds identical parts of text output: threads, and recursive calls.
  */
 #ifndef PRB_DUMP_TEXT_FOLD_H
 #define PRB_DUMP_TEXT_FOLD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Showing a dump: as text for people, as JSON for programs.
+ * @file Renders a dump as text or JSON.
  *
  * Renderers only read the dump and write to the stream; errors of the stream show when it is
  * flushed. Warnings of a dump are not results: text leaves them to the caller, JSON has them.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the parts that describe waits share; nobody else includes this.
+ * @file Shared by the parts that describe waits only.
  *
  * All of them append words to a string and say nothing where nothing is known. The only failure is
  * the string's own: `failed` when memory ran out.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What people type, as SQL that SQLite takes.
+ * @file Translates the SQL dialect that users type to SQLite's.
  *
  * A script is taken apart into statements at its semicolons. For each there is a translation, if
  * it holds something that other databases know and SQLite does not:

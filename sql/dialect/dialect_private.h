@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Between the files of the dialect: a statement as tokens, and a translation being written.
+ * @file Shared by the files of the dialect: a statement as tokens, and the translation being
+ * written.
  */
 #ifndef PRB_SQL_DIALECT_DIALECT_PRIVATE_H
 #define PRB_SQL_DIALECT_DIALECT_PRIVATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The words of SQL text: bytes in, spans out.
+ * @file Tokenizer for SQL text.
  *
  * Spans follow each other without gaps and end where the text ends, whatever the bytes are: what
  * SQLite would refuse is a span of kind PRB_TOKEN_BAD. Otherwise the borders are those of SQLite's

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What one statement sees of one target: everything that was read is kept until the
- * statement ends, so that all tables of a join tell of the same instant and a table that is
- * scanned many times is read once.
+ * @file One statement's view of one target. Everything is cached until the statement ends, so all
+ * tables of a join show the same instant, and a table that is scanned repeatedly is read once.
  *
  * Threading: belongs to the thread of its statement.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file A page of rows, between the scan that appends them and SQLite that reads them.
+ * @file A page of rows: a scan appends them, SQLite reads them.
  *
  * Only columns that the statement uses take room. Pages are counted by reference, since one that
  * holds a whole small table is read again by the inner loops of a join.

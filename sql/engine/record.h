@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Recording a target for a snapshot: whatever the tables would read.
+ * @file Records everything that the tables would read, for a snapshot.
  */
 #ifndef PRB_SQL_ENGINE_RECORD_H
 #define PRB_SQL_ENGINE_RECORD_H

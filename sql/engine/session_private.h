@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of a session share; internal to sql/. */
+/** @file Shared by the parts of a session; internal to sql/. */
 #ifndef PRB_SQL_ENGINE_SESSION_PRIVATE_H
 #define PRB_SQL_ENGINE_SESSION_PRIVATE_H
 

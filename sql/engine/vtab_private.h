@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What reading (vtab.c) and planning (vtab_plan.c) of the one virtual table share. */
+/** @file Shared by reading (vtab.c) and planning (vtab_plan.c) of the virtual table. */
 #ifndef PRB_SQL_ENGINE_VTAB_PRIVATE_H
 #define PRB_SQL_ENGINE_VTAB_PRIVATE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Functions that SQL has here beyond SQLite's own.
+ * @file SQL functions in addition to SQLite's own.
  *
  *     now()                                  seconds since the epoch, one value in a statement
  *     year(t) month day hour minute second dow (0 is Sunday), date_part('week', t)

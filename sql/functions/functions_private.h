@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Between the files of functions: their tables, and how values come and go.
+ * @file Shared by the files of functions: their tables, and access to arguments and results.
  */
 #ifndef PRB_SQL_FUNCTIONS_FUNCTIONS_PRIVATE_H
 #define PRB_SQL_FUNCTIONS_FUNCTIONS_PRIVATE_H

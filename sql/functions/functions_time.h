@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Times as SQL has them: seconds since the epoch, UTC; lengths of time are seconds too.
+ * @file Times in SQL: seconds since the epoch, UTC; durations are seconds.
  */
 #ifndef PRB_SQL_FUNCTIONS_FUNCTIONS_TIME_H
 #define PRB_SQL_FUNCTIONS_FUNCTIONS_TIME_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Results as text: a renderer takes rows one by one and writes them in a format.
+ * @file Formats results: a renderer takes rows one by one and writes text.
  *
  *     prb_renderer_create(prb_renderer_find("csv"), &(struct prb_renderer_look){}, sink, file, &r);
  *     prb_renderer_begin(r, columns, count);            // once for each result

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the tables of asyncio tasks share: the tasks, read once for a statement. */
+/** @file Shared by the tables of asyncio tasks: the tasks, read once per statement. */
 #ifndef PRB_SQL_TABLES_ASYNCIO_H
 #define PRB_SQL_TABLES_ASYNCIO_H
 

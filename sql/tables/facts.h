@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What tables of the kernel's facts share: reading one of a target, and saying so where the
- * target does not tell it.
+ * @file Shared by tables of /proc files: reads one file of a target, and reports if the target
+ * lacks it.
  *
  * A fact that cells are made of may be missing: then they are NULL and the row's `_error` names
  * it. Only what ends a query is an error: memory that ran out, and a process that is gone.

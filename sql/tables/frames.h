@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the tables of frames share: their columns, and how rows are made of a dump. */
+/** @file Shared by the tables of frames: their columns, and rows made from a dump. */
 #ifndef PRB_SQL_TABLES_FRAMES_H
 #define PRB_SQL_TABLES_FRAMES_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What tables of interpreters share: the interpreters of a target, read once per statement.
+ * @file Shared by the tables of interpreters: the interpreters of a target, read once per
+ * statement.
  */
 #ifndef PRB_SQL_TABLES_INTERPRETERS_H
 #define PRB_SQL_TABLES_INTERPRETERS_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What tables of the machine share: they tell of the one that we run on, as it is now. */
+/**
+ * @file Shared by tables of the machine, which describe the machine that we run on, at this
+ * moment.
+ */
 #ifndef PRB_SQL_TABLES_MACHINE_H
 #define PRB_SQL_TABLES_MACHINE_H
 

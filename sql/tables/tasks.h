@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What tables of the kernel's threads share: going through them, and their stat. */
+/** @file Shared by tables of kernel threads: iteration and their stat files. */
 #ifndef PRB_SQL_TABLES_TASKS_H
 #define PRB_SQL_TABLES_TASKS_H
 
