@@ -215,7 +215,7 @@ static struct prb_error *put_stat(struct row *row)
 	if (!prb_stat_parse(prb_str_text(&text), &stat) ||
 	    !prb_stat_numbers(prb_str_text(&text), numbers))
 		return prb_missing_add(scan, &row->missing,
-				       prb_error_create(PRB_ERROR_BAD_DATA, "stat makes no sense"),
+				       prb_error_create(PRB_ERROR_BAD_DATA, "stat is malformed"),
 				       "stat");
 	prb_put_comm(&name, stat.comm, stat.comm_length);
 	if (name.length)

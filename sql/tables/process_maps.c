@@ -124,7 +124,7 @@ static struct prb_error *split(struct contents *c)
 		return NULL;
 	prb_maps_deinit(&c->maps);
 	c->maps = (struct prb_maps){};
-	return prb_error_create(PRB_ERROR_BAD_DATA, "smaps makes no sense");
+	return prb_error_create(PRB_ERROR_BAD_DATA, "smaps is malformed");
 }
 
 static struct prb_error *create_smaps(struct prb_instant *instant, void **ret)
