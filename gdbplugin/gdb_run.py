@@ -5,6 +5,7 @@ import re
 
 import gdb
 
+from . import gdb_writes
 from .core import control
 from .core.errors import Problem
 from .gdb_threads import Selection, find_thread, tid_of
@@ -87,7 +88,7 @@ class GdbControl(control.Control):
                    "'record stop' first"
         if gdb.parameter("non-stop"):
             return "in non-stop mode threads run on: start gdb without 'set non-stop on'"
-        return None
+        return gdb_writes.obstacle(gdb.selected_inferior().pid)
 
     def write(self, address, data):
         gdb.selected_inferior().write_memory(address, data)

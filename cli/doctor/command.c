@@ -122,7 +122,8 @@ static struct prb_error *find_pid(const char *text, pid_t *ret)
 		long pid = strtol(text, NULL, 10);
 
 		if (errno || pid < 1 || pid > INT_MAX)
-			return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no process id", text);
+			return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is not a process id",
+						text);
 		*ret = (pid_t)pid;
 		return NULL;
 	}

@@ -22,7 +22,8 @@ def _is_too_old(gdb):
     return int(re.search(r"(\d+)\.\d+", first.rpartition(")")[2])[1]) < FIRST_WITH_AMX
 
 
-def _writes_registers(gdb):
+def writes_registers(gdb):
+    """Also of a gdbserver."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         return "amx_tile" not in file.read() or not _is_too_old(gdb)
 
@@ -37,7 +38,7 @@ def choose():
     """Puts one first in PATH, with its gdbserver, if this machine's own cannot be used; whether
     it did."""
     own = shutil.which("gdb")
-    if not own or _writes_registers(own):
+    if not own or writes_registers(own):
         return False
     for other in _others():
         folder = Path(other["gdb"]).parent
