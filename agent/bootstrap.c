@@ -250,18 +250,6 @@ void prba_bootstrap_settle(void)
 	py->PyErr_Clear();
 }
 
-void prba_bootstrap_startle(void)
-{
-	object *settle = function("settle"), *result = NULL;
-
-	if (settle && py->PyThreadState_SetAsyncExc(py->PyThread_get_thread_ident(),
-						    *py->PyExc_KeyboardInterrupt))
-		result = py->PyObject_CallFunctionObjArgs(settle, NULL);
-	if (result)
-		py->Py_DecRef(result);
-	py->PyErr_Clear();
-}
-
 bool prba_bootstrap_leave(void)
 {
 	bool came = false;

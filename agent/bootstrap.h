@@ -29,12 +29,6 @@ enum prba_ran prba_bootstrap_run(struct prba_connection *c);
 void prba_bootstrap_settle(void);
 
 /**
- * Raises an exception from outside in the calling thread, and drops it: then the interpreter finds
- * out anew whether there is anything to be looked at while it runs.
- */
-void prba_bootstrap_startle(void);
-
-/**
  * Undoes what the last call put into the interpreter; true if the program's own Ctrl-C came in
  * between.
  */

@@ -52,9 +52,6 @@ static void begin_claim(struct prba_connection *c)
 {
 	pausing->by = c;
 	pausing->ends = false;
-	pausing->wants = false;
-	pausing->gil = (struct prb_wire_hold){};
-	pausing->gil_is_there = false;
 }
 
 /** Its client does not wait for the pause any more, and it will not begin. */
@@ -160,7 +157,10 @@ void prba_pause_open_up(void)
 		return;
 	pausing->opened = true;
 	pausing->opened_us = prba_pause_now_us();
-	prba_pause_tell(pausing->by, PRB_WIRE_THAW, NULL, 0);
+	/* A thread that ran now could keep the GIL for its switch interval. */
+	pausing->thaw_is_due = pausing->lends;
+	if (!pausing->thaw_is_due)
+		prba_pause_tell(pausing->by, PRB_WIRE_THAW, NULL, 0);
 }
 
 bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how)
@@ -222,8 +222,7 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
 	int64_t held = prba_pause_held_us();
 
 	if (prb_wire_get_frozen(frame, &said))
-		prba_pause_end_hold(prba_pause_note_frozen(c, &said) && said.gives_way);
-	prba_pause_hold_mutex(c, frame);
+		prba_pause_note_frozen(c, &said);
 	if (frame->type != PRB_WIRE_RESUME)
 		return NULL;
 	if (!prba_pause_end(NULL, PRB_WIRE_OK))
@@ -268,6 +267,7 @@ enum prb_wire_outcome prba_pause_hold(struct prba_connection *c)
 
 	prba_pause_lock();
 	pausing->held = true;
+	pausing->holder = (pid_t)syscall(SYS_gettid);
 	pausing->since_us = prba_pause_now_us();
 	pausing->begun_us = real_us();
 	pausing->ran_us = pausing->until_us = 0;
@@ -303,6 +303,5 @@ void prba_pause_forked(void)
 
 	memset(pausing, 0, sizeof(*pausing));
 	probing_agent_pause.paused = 0;
-	prba_pause_forget_hold();
 	pausing->lock = fresh;
 }

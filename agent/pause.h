@@ -43,19 +43,6 @@ void prba_pause_disclaim(struct prba_connection *c);
  */
 enum prb_wire_outcome prba_pause_hold(struct prba_connection *c);
 
-/**
- * For the worker of a connection that pauses, before it takes the GIL: the client may stop the
- * threads that wait for it, so that nobody else is given it. And after that: it lets them go.
- */
-void prba_pause_want(struct prba_connection *c);
-void prba_pause_got(struct prba_connection *c);
-
-/**
- * The server's thread: gives back what it holds for the client that pauses, if that has not
- * answered in time. Milliseconds until it is to be called again, -1: it holds nothing.
- */
-int prba_pause_look_after(void);
-
 /** The server's thread: the pause of @p c, or of anyone if NULL, is to end. False: there is none.
  */
 bool prba_pause_end(const struct prba_connection *c, enum prb_wire_outcome how);
@@ -76,8 +63,7 @@ bool prba_pause_who(int32_t *ret_pid, int64_t *ret_since_us);
 enum { PRBA_PAUSE_REASON = 120 };
 void prba_pause_explain(const struct prba_connection *c, char ret[PRBA_PAUSE_REASON]);
 
-/** The server's thread: takes a frame of the types resume, frozen or hold; NULL or why not
- * (static). */
+/** The server's thread: takes a frame of the types resume or frozen; NULL or why not (static). */
 const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_frame *frame);
 
 /**

@@ -26,7 +26,9 @@ enum {
 	PRBA_JOB_NOT_HANDED,
 	PRBA_JOB_QUEUED,
 	PRBA_JOB_TAKEN,
-	PRBA_JOB_TAKES_TURN,
+	PRBA_JOB_ENTERS,   /**< the interpreter, to be lent the GIL */
+	PRBA_JOB_ENTERED,  /**< and does not end before it is left */
+	PRBA_JOB_SHUT_OUT, /**< the interpreter ends already */
 	PRBA_JOB_TOOK_TURN,
 	PRBA_JOB_RUNS,
 	PRBA_JOB_RAN,
@@ -40,15 +42,14 @@ struct prba_pausing {
 	struct prba_connection *first;	/**< of those that wait to be served */
 	struct prba_connection *served; /**< the one that is */
 	bool held;
-	bool wants;		     /**< its worker waits for the GIL */
 	bool asked;		     /**< the client, to stop the other threads */
 	bool frozen;		     /**< it did what it could */
 	struct prb_wire_frozen said; /**< then */
 	bool opened;		     /**< they were let go while code ran, */
 	int64_t opened_us;	     /**< and when */
-	pid_t holder;		     /**< its worker, also while that waits for the GIL */
-	struct prb_wire_hold gil;    /**< what the client knows of that; mutex 0: nothing */
-	bool gil_is_there;	     /**< a thread was seen to wait for it where that says */
+	bool lends;		     /**< the holder lends the GIL to a worker of ours */
+	bool thaw_is_due;	     /**< as soon as the holder has it back */
+	pid_t holder;		     /**< the worker that holds all Python */
 	bool ends;
 	enum prb_wire_outcome how;
 	struct prba_connection *steps; /**< whose step is wanted, or made; NULL: none is */
@@ -103,18 +104,8 @@ void prba_pause_tell(struct prba_connection *by, uint16_t type, const void *data
 /** Under the lock: the program may run although the holder is at work. */
 void prba_pause_open_up(void);
 
-/** What the client that pauses says of the other threads; true if that is what was asked last. */
-bool prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
-
-/** Under the lock: asks the client that pauses to stop threads. */
-void prba_pause_send_freeze(struct prba_connection *by, enum prb_wire_freeze which);
-
-/** The server's thread: @p c asks for the GIL's mutex to be held, and has answered what follows. */
-void prba_pause_hold_mutex(struct prba_connection *c, const struct prb_wire_frame *frame);
-/** @p gives_way: who has the GIL waits for the mutex, too. */
-void prba_pause_end_hold(bool gives_way);
-/** In a child after fork(), whose interpreter makes its GIL anew. */
-void prba_pause_forget_hold(void);
+/** What the pausing client reports of the other threads. */
+void prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
 
 /** For the holder: has the other threads stopped; prba_pausing.said is what came of that. */
 void prba_pause_freeze(struct prba_connection *by);

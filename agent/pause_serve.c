@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
-#include "agent/bootstrap.h"
 #include "agent/connection.h"
-#include "agent/gil_request.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
 #include "agent/pause_private.h"
 #include "agent/python.h"
 #include "agent/status.h"
 
-enum { TURN_US = 200, LOOK_US = 50000 };
+enum { LOOK_US = 50000 };
 
 static struct prba_pausing *const pausing = &prba_pausing;
 
@@ -22,22 +20,22 @@ void prba_pause_open(const struct prba_connection *c)
 	prba_pause_unlock();
 }
 
-bool prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_frozen *said)
+void prba_pause_note_frozen(struct prba_connection *c, const struct prb_wire_frozen *said)
 {
 	bool last;
 
 	prba_pause_lock();
-	/* Of several, the last one is the answer to what was asked last. */
+	/* Each request is answered once, in order: only the last answer is to the last request. */
 	last = c->job.unanswered && !--c->job.unanswered && pausing->by == c;
 	if (last && pausing->asked) {
 		pausing->frozen = true;
 		pausing->said = *said;
 	}
 	prba_pause_changed();
-	return last;
 }
 
-void prba_pause_send_freeze(struct prba_connection *c, enum prb_wire_freeze which)
+/** Under the lock. */
+static void send_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 {
 	uint8_t payload[PRB_WIRE_FREEZE_SIZE];
 
@@ -57,7 +55,7 @@ static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 		pausing->asked = true;
 		pausing->frozen = false;
 		/* Under the lock: the client hears of a thaw after this, if one comes. */
-		prba_pause_send_freeze(c, which);
+		send_freeze(c, which);
 	}
 	prba_pause_unlock();
 	while (sent && !frozen && !prba_pause_has_to_end()) {
@@ -74,16 +72,22 @@ static void ask_to_freeze(struct prba_connection *c, enum prb_wire_freeze which)
 	prba_pause_unlock();
 }
 
+static void signal_all(uint64_t condition)
+{
+	if (condition)
+		pthread_cond_broadcast((pthread_cond_t *)(uintptr_t)condition);
+}
+
 /**
- * Has the client stop the other threads. Those that wait for the GIL are to be stopped where they
- * wait for its mutex, and not in a condition variable: in glibc before 2.41 who signals waits for
- * those that were signalled before. While we hold the mutex they go from the one to the other, when
- * they are woken; those that want the GIL do so without it, too, after each switch interval.
+ * Makes the client stop the other threads. A thread must not be stopped in a condition variable of
+ * the GIL: in glibc before 2.41 a signal waits for threads that were signalled before. While we
+ * hold the GIL's mutex, the waiters that we wake come out of the condition variables and wait for
+ * the mutex, where they can be stopped. CPython takes that for a spurious wakeup.
  */
 void prba_pause_freeze(struct prba_connection *c)
 {
+	struct prb_wire_frozen said;
 	pthread_mutex_t *mutex;
-	pthread_cond_t *wait = NULL, *gave_away;
 
 	prba_pause_lock();
 	pausing->said = (struct prb_wire_frozen){.running = 1}; /* at least, until it is known */
@@ -92,21 +96,14 @@ void prba_pause_freeze(struct prba_connection *c)
 		return;
 	ask_to_freeze(c, PRB_WIRE_FREEZE_ALL);
 	prba_pause_lock();
-	mutex = (pthread_mutex_t *)(uintptr_t)pausing->said.mutex;
-	gave_away = (pthread_cond_t *)(uintptr_t)pausing->said.condition;
-	/* The client has seen somebody wait there. */
-	if (mutex && pausing->gil.mutex == pausing->said.mutex) {
-		pausing->gil_is_there = true;
-		wait = (pthread_cond_t *)(uintptr_t)pausing->gil.condition;
-	}
+	said = pausing->said;
 	prba_pause_unlock();
-	if (!mutex)
+	if (!said.mutex)
 		return;
+	mutex = (pthread_mutex_t *)(uintptr_t)said.mutex;
 	pthread_mutex_lock(mutex);
-	if (gave_away)
-		pthread_cond_broadcast(gave_away);
-	if (wait)
-		pthread_cond_broadcast(wait);
+	signal_all(said.switch_condition);
+	signal_all(said.condition);
 	ask_to_freeze(c, PRB_WIRE_FREEZE_ALL_HELD);
 	pthread_mutex_unlock(mutex);
 }
@@ -118,57 +115,69 @@ void prba_pause_set_state(struct prba_connection *c, int state)
 	prba_pause_changed();
 }
 
-static void wait_for_state(struct prba_connection *c, int state)
+/** Waits until the job has left @p state; returns the state that it has then. */
+static int wait_past(struct prba_connection *c, int state)
 {
-	bool reached = false;
+	int now = state;
 
-	while (!reached) {
+	while (now == state) {
 		uint32_t seen = atomic_load(&pausing->wake);
 
 		prba_pause_lock();
-		reached = c->job.serving == state;
+		now = c->job.serving;
 		prba_pause_unlock();
-		if (!reached)
+		if (now == state)
 			prba_wait(&pausing->wake, seen);
 	}
-}
-
-/** False if it is not known where that is. */
-static bool take_request_back(void)
-{
-	struct prb_wire_hold gil;
-	pthread_mutex_t *mutex;
-	bool known, taken, looks = false;
-
-	prba_pause_lock();
-	gil = pausing->gil;
-	known = pausing->gil_is_there && gil.request;
-	prba_pause_unlock();
-	if (!known)
-		return false;
-	mutex = (pthread_mutex_t *)(uintptr_t)gil.mutex;
-	pthread_mutex_lock(mutex);
-	taken = prba_gil_take_back(&gil, &looks);
-	pthread_mutex_unlock(mutex);
-	if (looks)
-		prba_bootstrap_startle();
-	return taken;
+	return now;
 }
 
 /**
- * Somebody may have asked for the GIL before it was stopped, and who is asked waits until somebody
- * else has had it. So that is taken back before the code runs. Where that cannot be, the worker of
- * the job has the GIL once; and so has any other thread that is let go meanwhile, for at least a
- * switch interval.
+ * Before the GIL is lent: from now on no thread that is stopped is let go, if all are. False if
+ * they were let go already.
+ */
+static bool begin_to_lend(void)
+{
+	bool opened;
+
+	prba_pause_lock();
+	opened = pausing->opened;
+	pausing->lends = !opened && !pausing->said.running;
+	prba_pause_unlock();
+	return !opened;
+}
+
+static void end_lending(void)
+{
+	prba_pause_lock();
+	pausing->lends = false;
+	if (pausing->thaw_is_due)
+		prba_pause_tell(pausing->by, PRB_WIRE_THAW, NULL, 0);
+	pausing->thaw_is_due = false;
+	prba_pause_unlock();
+}
+
+/**
+ * A thread may have set gil_drop_request before it was stopped. CPython would wait, when the code
+ * drops the GIL, until another thread has acquired it, and clears the request then. So the worker
+ * of the job acquires the GIL once before the code runs. A thread that could not be stopped may
+ * acquire it as well.
  */
 static void clear_request(struct prba_connection *c)
 {
-	if (take_request_back())
+	if (!begin_to_lend())
 		return;
-	prba_pause_set_state(c, PRBA_JOB_TAKES_TURN);
-	prba_python_lend(pausing->by);
-	wait_for_state(c, PRBA_JOB_TOOK_TURN);
-	prba_python_take_back(pausing->by);
+	prba_pause_set_state(c, PRBA_JOB_ENTERS);
+	if (wait_past(c, PRBA_JOB_ENTERS) == PRBA_JOB_ENTERED) {
+		prba_python_lend(pausing->by);
+		wait_past(c, PRBA_JOB_ENTERED);
+		prba_python_take_back(pausing->by);
+	} else {
+		prba_pause_lock();
+		prba_pause_open_up();
+		prba_pause_unlock();
+	}
+	end_lending();
 }
 
 /** The first job that waits; one that was cancelled meanwhile has left by itself. */
@@ -272,8 +281,11 @@ static void dequeue(struct prba_connection *c)
 
 static void take_turn(struct prba_connection *c)
 {
-	/* The holder lets go first, or both would wait. */
-	prba_wait_for(&pausing->wake, atomic_load(&pausing->wake), TURN_US);
+	bool entered = prba_python_enter(c);
+
+	prba_pause_set_state(c, entered ? PRBA_JOB_ENTERED : PRBA_JOB_SHUT_OUT);
+	if (!entered)
+		return;
 	prba_python_take_turn(c);
 	prba_pause_set_state(c, PRBA_JOB_TOOK_TURN);
 }
@@ -315,7 +327,7 @@ enum prba_served prba_pause_serve(struct prba_connection *c)
 							: PRBA_NOT_PAUSED;
 		}
 		prba_pause_unlock();
-		if (state == PRBA_JOB_TAKES_TURN)
+		if (state == PRBA_JOB_ENTERS)
 			take_turn(c);
 		else if (state == PRBA_JOB_RUNS && prba_python_stops_world())
 			prba_pause_watch(c, seen);

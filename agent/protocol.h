@@ -28,9 +28,8 @@ enum {
 	PRB_WIRE_EVAL_SIZE = 16,	/**< fixed part of a request to evaluate */
 	PRB_WIRE_PAUSE_SIZE = 12,	/**< a request to pause */
 	PRB_WIRE_STEP_SIZE = 16,
-	PRB_WIRE_FROZEN_SIZE = 24,
+	PRB_WIRE_FROZEN_SIZE = 28,
 	PRB_WIRE_FREEZE_SIZE = 4,
-	PRB_WIRE_HOLD_SIZE = 48,
 	PRB_WIRE_RESUMED_SIZE = 8,
 };
 
@@ -60,7 +59,6 @@ enum prb_wire_type {
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
 	PRB_WIRE_FROZEN = 10,  /**< answers freeze: struct prb_wire_frozen */
-	PRB_WIRE_HOLD = 11,    /**< after wants: struct prb_wire_hold; answered by freeze */
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -77,7 +75,6 @@ enum prb_wire_type {
 	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
 	PRB_WIRE_FREEZE = 76,	  /**< stop threads: enum prb_wire_freeze */
 	PRB_WIRE_THAW = 77,	  /**< let them run */
-	PRB_WIRE_WANTS = 78,	  /**< to who pauses: the GIL is waited for, until thaw comes */
 };
 
 /** What the agent can do: bits of its hello. */
@@ -86,7 +83,6 @@ enum {
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
-	PRB_WIRE_CAN_REQUEST = 16, /**< knows all of hold, and sees itself when that is for it */
 };
 
 /** Flags of pause. */
@@ -94,11 +90,10 @@ enum {
 	PRB_WIRE_FREEZES = 1, /**< the client answers freeze */
 };
 
-/** Which threads are to be stopped, none of them ours. */
+/** How to stop all threads but the agent's. */
 enum prb_wire_freeze {
 	PRB_WIRE_FREEZE_ALL,
-	PRB_WIRE_FREEZE_ALL_HELD,    /**< the GIL's mutex is held */
-	PRB_WIRE_FREEZE_WAITING = 2, /**< those that wait for that mutex, which is held */
+	PRB_WIRE_FREEZE_ALL_HELD, /**< the GIL's mutex is held */
 };
 
 /** How far a step goes. */
@@ -346,51 +341,6 @@ static inline int prb_wire_get_number64(const struct prb_wire_frame *frame, uint
 }
 
 /**
- * A request to hold the mutex of the GIL until frozen comes, and to have the thread that has the
- * GIL give it away; of an earlier client only the first two are there.
- */
-struct prb_wire_hold {
-	uint64_t mutex;	    /**< of the GIL */
-	uint64_t condition; /**< of those that wait for it, to be signalled */
-	/* Each of 32 bits; 0: not known. */
-	uint64_t locked;  /**< 1 while a thread has the GIL */
-	uint64_t request; /**< its lowest bit has that thread give it away */
-	uint64_t breaker; /**< its lowest bit has it look at that; 0: there is none */
-	/** of a pointer to the state of that thread, in which `request` is an offset then; 0: it is
-	 * an address */
-	uint64_t holder;
-};
-
-static inline int prb_wire_get_hold(const struct prb_wire_frame *frame, struct prb_wire_hold *ret)
-{
-	const uint8_t *at = frame->payload;
-
-	if (frame->type != PRB_WIRE_HOLD || frame->length < 16)
-		return 0;
-	memset(ret, 0, sizeof(*ret));
-	ret->mutex = prb_wire_get64(at);
-	ret->condition = prb_wire_get64(at + 8);
-	if (frame->length < PRB_WIRE_HOLD_SIZE)
-		return 1;
-	ret->locked = prb_wire_get64(at + 16);
-	ret->request = prb_wire_get64(at + 24);
-	ret->breaker = prb_wire_get64(at + 32);
-	ret->holder = prb_wire_get64(at + 40);
-	return 1;
-}
-
-static inline void prb_wire_put_hold(uint8_t at[PRB_WIRE_HOLD_SIZE],
-				     const struct prb_wire_hold *hold)
-{
-	prb_wire_put64(at, hold->mutex);
-	prb_wire_put64(at + 8, hold->condition);
-	prb_wire_put64(at + 16, hold->locked);
-	prb_wire_put64(at + 24, hold->request);
-	prb_wire_put64(at + 32, hold->breaker);
-	prb_wire_put64(at + 40, hold->holder);
-}
-
-/**
  * Exported by the agent's library as `probing_agent_pause`, for readers of its process's memory:
  * the rest is valid while `paused` is 1.
  */
@@ -405,11 +355,12 @@ struct prb_wire_paused {
 
 /** What the client that pauses says of the program's threads. */
 struct prb_wire_frozen {
-	uint32_t running;   /**< so many could not be stopped */
-	uint64_t mutex;	    /**< that is to be held when it is asked again; 0: none */
-	uint64_t condition; /**< to be signalled then; 0: none */
-	/** to PRB_WIRE_FREEZE_WAITING: 1 if the thread that has the GIL waits for the mutex, too */
-	uint32_t gives_way;
+	uint32_t running; /**< so many could not be stopped */
+	/** The GIL's mutex, to be held during a second request; 0: no second request is needed. */
+	uint64_t mutex;
+	/** To be signalled while the mutex is held, 0: none. Waiters for the GIL wait in the first,
+	 * threads that dropped it on request in the second. */
+	uint64_t condition, switch_condition;
 };
 
 static inline int prb_wire_get_frozen(const struct prb_wire_frame *frame,
@@ -419,10 +370,10 @@ static inline int prb_wire_get_frozen(const struct prb_wire_frame *frame,
 		return 0;
 	ret->running = prb_wire_get32(frame->payload);
 	ret->mutex = prb_wire_get64(frame->payload + 4);
-	ret->condition = prb_wire_get64(frame->payload + 12);
-	/* An earlier client does not say it. */
-	ret->gives_way =
-		frame->length < PRB_WIRE_FROZEN_SIZE ? 0 : prb_wire_get32(frame->payload + 20);
+	ret->switch_condition = prb_wire_get64(frame->payload + 12);
+	/* An earlier client does not send it. */
+	ret->condition =
+		frame->length < PRB_WIRE_FROZEN_SIZE ? 0 : prb_wire_get64(frame->payload + 20);
 	return 1;
 }
 
@@ -431,8 +382,8 @@ static inline void prb_wire_put_frozen(uint8_t at[PRB_WIRE_FROZEN_SIZE],
 {
 	prb_wire_put32(at, frozen->running);
 	prb_wire_put64(at + 4, frozen->mutex);
-	prb_wire_put64(at + 12, frozen->condition);
-	prb_wire_put32(at + 20, frozen->gives_way);
+	prb_wire_put64(at + 12, frozen->switch_condition);
+	prb_wire_put64(at + 20, frozen->condition);
 }
 
 /** Writes the fixed part of such a request; name and code follow it. */

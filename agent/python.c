@@ -217,14 +217,8 @@ bool prba_python_stops_world(void)
 
 bool prba_python_take(struct prba_connection *c)
 {
-	bool taken;
-
-	if ((!c->job.entered && prba_python_refusal()) || !enter(&c->job))
-		return false;
-	prba_pause_want(c);
-	taken = attach_entered(&c->job, false);
-	prba_pause_got(c);
-	if (!taken)
+	if ((!c->job.entered && prba_python_refusal()) || !enter(&c->job) ||
+	    !attach_entered(&c->job, false))
 		return false;
 	/* Which takes a world that runs, where there is no GIL. */
 	prba_stepping_end();
@@ -272,11 +266,16 @@ void prba_python_take_back(struct prba_connection *c)
 	take_gil(&c->job);
 }
 
+bool prba_python_enter(struct prba_connection *c)
+{
+	return enter(&c->job);
+}
+
 void prba_python_take_turn(struct prba_connection *c)
 {
 	bool first = !c->job.thread_state;
 
-	if (!enter(&c->job) || !attach_entered(&c->job, false))
+	if (!attach_entered(&c->job, false))
 		return;
 	if (first)
 		give_up_gil(&c->job);

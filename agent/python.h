@@ -61,7 +61,10 @@ void prba_python_end_pause(struct prba_connection *c);
  */
 void prba_python_lend(struct prba_connection *c);
 void prba_python_take_back(struct prba_connection *c);
-/** For a worker: takes the GIL in its turn and gives it back at once. */
+/** For a worker: the interpreter does not end from here on until prba_python_take_turn(). False if
+ * it ends already. */
+bool prba_python_enter(struct prba_connection *c);
+/** After that: acquires the GIL in its turn and drops it at once. */
 void prba_python_take_turn(struct prba_connection *c);
 /** Does the job of another connection on the holder's thread. */
 void prba_python_serve(struct prba_connection *c);

@@ -75,8 +75,7 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 	prb_wire_put32(hello + 8, (uint32_t)getpid());
 	prb_wire_put32(hello + 12, *prba_python_version()
 					   ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
-						     PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP |
-						     PRB_WIRE_CAN_REQUEST
+						     PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP
 					   : 0);
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
@@ -128,7 +127,6 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 		break;
 	case PRB_WIRE_RESUME:
 	case PRB_WIRE_FROZEN:
-	case PRB_WIRE_HOLD:
 		why = prba_pause_request(c, frame);
 		break;
 	case PRB_WIRE_STATUS:
@@ -242,7 +240,7 @@ static int look_after(void)
 static void serve_once(void)
 {
 	struct polled polled = {};
-	int timeout = look_after(), held = prba_pause_look_after();
+	int timeout = look_after();
 	bool accepts = false;
 
 	/* Who comes waits meanwhile, rather than being sent away. */
@@ -257,8 +255,6 @@ static void serve_once(void)
 	}
 	if (!wake_is_ours() && (timeout < 0 || timeout > LOST_MS))
 		timeout = LOST_MS;
-	if (held >= 0 && (timeout < 0 || timeout > held))
-		timeout = held;
 	if (poll(polled.fds, polled.count, timeout) < 0) {
 		/* More descriptors than the program's limit allows, or no memory: not for ever. */
 		if (errno != EINTR)

@@ -21,10 +21,6 @@ enum {
 	NAP_NS = 500000,
 	WORK_NS = ROUNDS * NAP_NS, /* who has had so much of it is at work */
 	MAX_ROUNDS_ALL = 1000,
-	ROUNDS_ASIDE = 20,
-	ROUNDS_AT_WORK = 4,  /* for those that run, and may come to wait */
-	ROUNDS_HOLDER = 100, /* for who has the GIL: nobody else is given it meanwhile, anyway */
-	NAP_ASIDE_NS = 200000,
 };
 
 /* Calls that wait and are made by no code that holds a lock of malloc() or the loader. */
@@ -156,16 +152,15 @@ static struct prb_error *for_new(struct prb_still *s, unsigned *count,
 	return err;
 }
 
-/** Becomes the tracer of one more, by @p how. */
-static struct prb_error *seize(struct prb_still *s, pid_t tid,
-			       struct prb_error *(*how)(pid_t, struct prb_stop *))
+/** Becomes the tracer of one more. */
+static struct prb_error *seize(struct prb_still *s, pid_t tid)
 {
 	struct prb_stop *stop = prb_vec_push(&s->stops);
 
 	if (!stop)
 		return prb_error_nomem();
 
-	struct prb_error *err = how(tid, stop);
+	struct prb_error *err = prb_stop_seize_in_turn(tid, stop);
 	if (err)
 		s->stops.count--;
 	return err;
@@ -173,7 +168,7 @@ static struct prb_error *seize(struct prb_still *s, pid_t tid,
 
 static struct prb_error *ask(struct prb_still *s, pid_t tid)
 {
-	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
+	PRB_TRY(seize(s, tid));
 	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
 }
 
@@ -247,7 +242,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 		s->coming += comes(s, tid, call);
 		return NULL;
 	}
-	PRB_TRY(seize(s, tid, prb_stop_seize_in_turn));
+	PRB_TRY(seize(s, tid));
 
 	struct prb_stop *stop = &s->stops.items[s->stops.count - 1];
 	struct prb_error *err = prb_stop_ask(stop);
@@ -278,32 +273,13 @@ static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
 	return handles_gil(call_of(s->pid, tid), s->gil) ? end_search() : NULL;
 }
 
-/** The same but for the agent's and those that are stopped. */
-static struct prb_error *find_other(struct prb_still *s, pid_t tid)
-{
-	return handles_gil(call_of(s->pid, tid), s->gil) && !is_ours(s->pid, tid) ? end_search()
-										  : NULL;
-}
-
-/** Whether one is found. */
-static bool finds(struct prb_still *s, struct prb_error *(*each)(struct prb_still *, pid_t))
-{
-	unsigned found;
-	prb_auto_error struct prb_error *err = for_new(s, &found, each);
-
-	return err && err->code == PRB_ERROR_CANCELLED;
-}
-
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
 {
-	return finds(&(struct prb_still){.pid = pid, .gil = gil}, find_waiting);
-}
+	struct prb_still looks = {.pid = pid, .gil = gil};
+	unsigned found;
+	prb_auto_error struct prb_error *err = for_new(&looks, &found, find_waiting);
 
-bool prb_still_others_wait(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil)
-{
-	s->pid = pid;
-	s->gil = gil;
-	return finds(s, find_other);
+	return err && err->code == PRB_ERROR_CANCELLED;
 }
 
 /** Whether those are to be looked for again that could not be stopped. */
@@ -348,100 +324,6 @@ uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_stil
 	running = stop_in_rounds(s, mutex_is_held);
 	prb_vec_free(&s->runs);
 	return running;
-}
-
-static bool is_for_mutex(struct call call, const struct prb_still_gil *gil)
-{
-	return is_futex(call) && is_within(call.first, gil->mutex, sizeof(pthread_mutex_t));
-}
-
-/** Looks whether who has the GIL comes to give it away, as it was asked to. */
-static void look_at_holder(struct prb_still *s, struct call call)
-{
-	s->gives_way = is_for_mutex(call, s->gil);
-	s->holder_runs = call.number == -1 && s->gil->words.request;
-}
-
-/** Begins to stop a thread that waits for the mutex, and counts those that come to do so. */
-static struct prb_error *begin_aside(struct prb_still *s, pid_t tid)
-{
-	struct call call = call_of(s->pid, tid);
-	bool wants = is_for_mutex(call, s->gil), runs = call.number == -1;
-	bool sleeps =
-		is_futex(call) && is_within(call.first, s->gil->condition, sizeof(pthread_cond_t));
-
-	if (tid == s->holder)
-		look_at_holder(s, call);
-	if (tid == s->holder || !(wants || sleeps || runs) || is_ours(s->pid, tid))
-		return NULL;
-	s->on_way += wants || sleeps;
-	s->at_work += runs;
-	if (!wants)
-		return NULL;
-	PRB_TRY(seize(s, tid, prb_stop_seize));
-	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
-}
-
-/** Not one that was just woken, which is in no call: it is expected to take the mutex, nobody else
- * would be woken for it. */
-static bool stands_aside(struct prb_still *s, struct prb_stop *stop)
-{
-	prb_auto_error struct prb_error *err = stop->stopped ? NULL : prb_stop_wait(stop, STOP_MS);
-	pid_t holder;
-
-	return !err && is_for_mutex(call_of_stopped(stop), s->gil) &&
-	       prb_gil_holder(&s->gil->words, s->target, s->tasks, &holder) && holder != stop->tid;
-}
-
-/** Lets those go that stand elsewhere. */
-static void end_aside(struct prb_still *s, size_t from)
-{
-	size_t kept = from;
-	double pause;
-
-	for (size_t i = from; i < s->stops.count; i++) {
-		if (stands_aside(s, &s->stops.items[i]))
-			s->stops.items[kept++] = s->stops.items[i];
-		else
-			prb_stop_end(&s->stops.items[i], &pause);
-	}
-	s->stops.count = kept;
-}
-
-/** Whether it is worth while to look for those again that are to stand aside, or to give way. */
-static bool may_come(const struct prb_still *s, int round)
-{
-	return (s->on_way && round < ROUNDS_ASIDE) || (s->at_work && round < ROUNDS_AT_WORK) ||
-	       (s->holder_runs && round < ROUNDS_HOLDER);
-}
-
-bool prb_still_aside(struct prb_still *s, struct prb_target *t, struct prb_tasks *tasks,
-		     const struct prb_still_gil *gil)
-{
-	struct prb_error *err = NULL;
-	unsigned found;
-	bool can = true;
-
-	s->pid = t->pid;
-	s->gil = gil;
-	s->target = t;
-	s->tasks = tasks;
-	for (int round = 1; !err; round++) {
-		size_t before = s->stops.count;
-
-		s->on_way = s->at_work = 0;
-		s->holder_runs = s->gives_way = false;
-		can = prb_gil_holder(&gil->words, t, tasks, &s->holder);
-		if (can)
-			err = for_new(s, &found, begin_aside);
-		end_aside(s, before);
-		if (!can || !may_come(s, round))
-			break;
-		nanosleep(&(struct timespec){.tv_nsec = NAP_ASIDE_NS}, NULL);
-	}
-	can = can && !err;
-	prb_error_destroy(err);
-	return can;
 }
 
 void prb_still_end(struct prb_still *s)

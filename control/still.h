@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "dump/gil_holder.h"
 #include "ptrace/stop.h"
 
 /**
@@ -26,7 +25,6 @@
 struct prb_still_gil {
 	bool known;
 	uint64_t condition, mutex, switch_condition, switch_mutex;
-	struct prb_gil_words words; /**< who has it */
 };
 
 /** A thread, and how long it had run when it was first seen to. */
@@ -46,14 +44,6 @@ struct prb_still {
 	/* What follows is that of prb_still_waiting(). */
 	PRB_VEC(struct prb_still_run) runs; /**< threads that were seen at work */
 	unsigned coming;
-
-	/* And this that of prb_still_aside(). */
-	struct prb_target *target;
-	struct prb_tasks *tasks;
-	pid_t holder;
-	unsigned on_way, at_work;
-	bool holder_runs;
-	bool gives_way; /**< who has the GIL waits for the mutex, too */
 };
 
 /**
@@ -79,20 +69,6 @@ uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_
  * and its mutex.
  */
 bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
-
-/** The same of one that is neither stopped nor the agent's. */
-bool prb_still_others_wait(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil);
-
-/**
- * Stops the threads, not the agent's, that wait for the mutex of the GIL, which is held, so that
- * none of them is given the GIL; nor one that has it, has the mutex or was just woken for it. Those
- * in its condition variable are expected to come to wait for the mutex, and so is, for a while, who
- * has the GIL, where that was asked for. To be called again for those that came since. @p tasks: as
- * prb_gil_holder() has them. False if a thread could not be stopped that waits there, or it is not
- * known which one has the GIL.
- */
-bool prb_still_aside(struct prb_still *still, struct prb_target *t, struct prb_tasks *tasks,
-		     const struct prb_still_gil *gil);
 
 /** Lets all of them go; may be called twice. */
 void prb_still_end(struct prb_still *still);

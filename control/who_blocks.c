@@ -6,8 +6,12 @@
 #include "dump/text/paths.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "dump/dump.h"
 #include "dump/tasks.h"
+#include "python/python.h"
+#include "dwarf/elf/module.h"
+#include "target/mem/view.h"
 
 static void dump_guard(struct prb_dump **dump)
 {
@@ -95,17 +99,67 @@ void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *re
 		prb_str_printf(ret, ": %s", prb_str_text(&where));
 }
 
+static double interval_of_main(struct prb_python *py, struct prb_mem *mem)
+{
+	struct prb_py_threads threads = {};
+	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
+	const struct prb_interp *interp;
+	double interval = 0;
+
+	if (!err)
+		prb_vec_each (interp, &threads.interps)
+			if (interp->main)
+				interval = prb_python_switch_interval(py, mem, interp);
+	prb_py_threads_deinit(&threads);
+	return interval;
+}
+
+double prb_agent_long_switch_interval(struct prb_target *t)
+{
+	static const double USUAL_SECONDS = 0.005;
+	struct prb_modules *modules = NULL;
+	struct prb_pythons pythons = {};
+	struct prb_view *view = NULL;
+	prb_auto_error struct prb_error *err = t ? prb_view_create(t->mem, &view) : NULL;
+	double interval = 0;
+
+	if (view)
+		err = prb_pythons_open(t, view, false, &modules, &pythons);
+	if (!err && pythons.list.count)
+		interval = interval_of_main(pythons.list.items[0], t->mem);
+	prb_pythons_deinit(&pythons);
+	if (modules)
+		prb_modules_destroy(modules);
+	if (view)
+		prb_view_destroy(view);
+	return interval > USUAL_SECONDS ? interval : 0;
+}
+
+/** "its switch interval is 10 s, …; ", of a program that has set a long one. */
+static void put_switch_interval(struct prb_target *t, struct prb_str *ret)
+{
+	double interval = prb_agent_long_switch_interval(t);
+
+	if (!interval)
+		return;
+	prb_str_puts(ret, "a thread that runs Python drops it when another one has waited for ");
+	prb_text_duration(ret, interval);
+	prb_str_puts(ret, ", as the program's sys.setswitchinterval() says; ");
+}
+
 struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds, const char *so)
 {
-	prb_auto_str struct prb_str who = {};
+	prb_auto_str struct prb_str who = {}, interval = {};
 	struct prb_error *err = prb_error_create(
 		PRB_ERROR_TIMEOUT, "the interpreter was not free within %g s", seconds);
 
 	see(t, false, 0, &who);
+	put_switch_interval(t, &interval);
 	if (!who.length)
-		return prb_error_hint(err, "%s; 'probing %d debug --dump' shows what is running",
-				      so, pid);
-	return prb_error_hint(err, "the GIL is held by %s; %s", prb_str_text(&who), so);
+		return prb_error_hint(err, "%s%s; 'probing %d debug --dump' shows what is running",
+				      prb_str_text(&interval), so, pid);
+	return prb_error_hint(err, "the GIL is held by %s; %s%s", prb_str_text(&who),
+			      prb_str_text(&interval), so);
 }
 
 struct prb_error *prb_agent_blame_main(struct prb_target *t, double seconds, bool asked_for)

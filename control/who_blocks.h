@@ -13,8 +13,14 @@
 #include "base/str.h"
 
 /**
- * The error for a GIL that was not free for @p seconds: which thread holds it, and where; @p so
- * what that means for who asked.
+ * The switch interval of the main interpreter in seconds, if the program has set one that is longer
+ * than Python's own of 5 ms; else 0, also if it is not known.
+ */
+double prb_agent_long_switch_interval(struct prb_target *t);
+
+/**
+ * The error for a GIL that was not free for @p seconds: which thread holds it, and where, and the
+ * switch interval if it is a long one; @p so: what that means for the caller.
  */
 struct prb_error *prb_agent_blame_gil(struct prb_target *t, int pid, double seconds,
 				      const char *so) PRB_MUST_CHECK;

@@ -55,8 +55,8 @@ struct prb_python {
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
 	uint64_t interp_head, tstate_current, gc_collecting;
 	uint64_t gil_cond, gil_mutex; /**< what threads that wait for the GIL sleep on */
-	/** The same of those that gave it away; who has it. Not known of a recorded process. */
-	uint64_t switch_cond, switch_mutex, gil_locked, gil_last_holder;
+	/** What threads sleep on that dropped it on request. Not known of a recorded process. */
+	uint64_t switch_cond, switch_mutex;
 	uint64_t gc_generation0; /**< the variable that points to the youngest generation */
 	uint64_t gc_enabled, gc_stats;
 	uint64_t auto_key; /**< the key under which threads keep their states */
@@ -130,6 +130,13 @@ struct prb_py_threads {
 /** Reads all interpreters and thread states. */
 struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
 				     struct prb_py_threads *ret) PRB_MUST_CHECK;
+
+/**
+ * Seconds after which a waiter requests the GIL of @p interp, as sys.setswitchinterval() set them;
+ * 0 if that is not known: before 3.7, in a build without a GIL, or of memory that cannot be read.
+ */
+double prb_python_switch_interval(const struct prb_python *py, struct prb_mem *mem,
+				  const struct prb_interp *interp);
 void prb_py_threads_deinit(struct prb_py_threads *threads);
 
 /** One Python frame as it lies in memory; only addresses and numbers. */

@@ -20,7 +20,6 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 
 # What is loaded into the target is no part of the library.
 $(O)/tests/unit/test_known: $(O)/agent/known.o
-$(O)/tests/unit/test_gil_request: $(O)/agent/gil_request.o $(O)/agent/status.o
 
 -include $(UNIT_TESTS:=.d)
 

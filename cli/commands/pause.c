@@ -33,8 +33,8 @@ static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 /** Nothing that happens to this program makes a pause longer than its limit by more. */
 static const double GRACE_SECONDS = 2;
 
-/** What the pause is waited for by: which descriptor. */
-enum { SIGNALS, TARGET, DEADLINE, LOOK, ENDS };
+/** Indices of the descriptors that are watched while it is paused. */
+enum { SIGNALS, TARGET, DEADLINE, ENDS };
 
 struct pauser {
 	const struct prb_pause_settings *settings;
@@ -150,25 +150,16 @@ static void note(struct pauser *p, struct prb_error *err)
 	p->over |= p->err != NULL;
 }
 
-/** Does for the agent what it asks for. */
-static void freeze(struct pauser *p, enum prb_wire_freeze which)
+/** Stops the other threads for the agent. */
+static void freeze(struct pauser *p, const struct prb_wire_frame *frame)
 {
 	uint8_t payload[PRB_WIRE_FROZEN_SIZE];
+	uint32_t which = PRB_WIRE_FREEZE_ALL;
 
-	prb_freeze_stop(&p->freeze, which, payload);
+	(void)prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which);
+	prb_freeze_stop(&p->freeze, which == PRB_WIRE_FREEZE_ALL_HELD, payload);
 	prb_fault_step();
 	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
-}
-
-/** Sees to it that the agent is the next one to have the GIL. */
-static void make_way(struct pauser *p)
-{
-	uint8_t payload[PRB_WIRE_HOLD_SIZE];
-
-	if (!prb_freeze_look(&p->freeze, payload))
-		return;
-	prb_fault_step();
-	note(p, prb_agent_send(p->agent, PRB_WIRE_HOLD, payload, sizeof(payload), NULL, 0));
 }
 
 static struct prb_error *paused_already(const struct pauser *p, const struct prb_pause_state *state)
@@ -195,7 +186,7 @@ static struct prb_error *explain_refusal(const struct pauser *p, const struct pr
 
 static void take(struct pauser *p, const struct prb_wire_frame *frame)
 {
-	uint32_t which, how;
+	uint32_t how;
 	uint64_t held_us;
 
 	prb_fault_step();
@@ -205,13 +196,7 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 		note(p, tell_paused(p));
 		break;
 	case PRB_WIRE_FREEZE:
-		freeze(p, prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which)
-				  ? which
-				  : PRB_WIRE_FREEZE_ALL);
-		break;
-	case PRB_WIRE_WANTS:
-		prb_freeze_want(&p->freeze);
-		make_way(p);
+		freeze(p, frame);
 		break;
 	case PRB_WIRE_THAW:
 		prb_freeze_thaw(&p->freeze);
@@ -293,8 +278,6 @@ static bool happened(void *context, size_t which)
 	if (which == TARGET && !p->agent)
 		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
 					 (int)p->target->pid));
-	if (which == LOOK)
-		make_way(p);
 	if (which == DEADLINE) {
 		p->over = true;
 		p->how = PRB_WIRE_TIMED_OUT;
@@ -423,8 +406,10 @@ static struct prb_error *explain_failure(struct pauser *p)
 						 "process %d was not paused within %g s: %.200s",
 						 pid, p->within, prb_str_text(&p->text)),
 				"the code began in an earlier pause; --within waits longer for it");
-		return prb_agent_blame_gil(p->target, p->target->pid, p->within,
-					   "it was not paused; --hard stops it by ptrace");
+		return prb_agent_blame_gil(
+			p->target, p->target->pid, p->within,
+			"it was not paused; --within waits longer, --hard stops it by "
+			"ptrace");
 	case PRB_WIRE_INTERRUPTED:
 		return prb_error_create(PRB_ERROR_CANCELLED, "it was not paused yet");
 	case PRB_WIRE_MAIN_NOT_REACHED:
@@ -439,8 +424,7 @@ static struct prb_error *explain_failure(struct pauser *p)
 
 static struct prb_error *ask(struct pauser *p)
 {
-	uint8_t payload[PRB_WIRE_PAUSE_SIZE], hold[PRB_WIRE_HOLD_SIZE];
-	bool prepared;
+	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
 
 	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
 	PRB_TRY(check_agent(p));
@@ -448,18 +432,10 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload, PRB_WIRE_FREEZES);
 	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
-	PRB_TRY(prb_freeze_open(&p->freeze));
-	p->ends[LOOK] = p->freeze.timer;
 	p->freeze.agent = p->agent;
-	p->freeze.agent_requests = prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_REQUEST;
-	prepared = prb_freeze_prepare(&p->freeze, hold);
 	prb_fault_step();
 	p->asked = now();
-	PRB_TRY(prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0));
-	if (!prepared)
-		return NULL;
-	prb_fault_step();
-	return prb_agent_send(p->agent, PRB_WIRE_HOLD, hold, sizeof(hold), NULL, 0);
+	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
 }
 
 /** By the agent: the connection is what holds it. */
@@ -498,9 +474,9 @@ static struct prb_error *pause_hard(struct pauser *p)
 static void pauser_deinit(struct pauser *p)
 {
 	prb_still_end(&p->still);
-	prb_freeze_deinit(&p->freeze);
+	prb_freeze_thaw(&p->freeze);
 	prb_agent_close(p->agent);
-	for (size_t i = 0; i < LOOK; i++)
+	for (size_t i = 0; i < ENDS; i++)
 		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
 			close(p->ends[i]);
 	prb_listener_close(&p->listener);
@@ -513,8 +489,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 {
 	__attribute__((cleanup(pauser_deinit))) struct pauser p = {
 		.settings = s,
-		.ends = {-1, -1, -1, -1},
-		.freeze.timer = -1,
+		.ends = {-1, -1, -1},
 		.listener = {.fd = -1},
 		.max = s->max > 0 ? s->max : MAX_SECONDS,
 		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
@@ -531,7 +506,7 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 	if (hard.paused)
 		return paused_already(&p, &hard);
 	prb_pause_look(p.target, p.max, s->hard, &p.freeze.gil);
-	p.freeze.target = p.target;
+	p.freeze.pid = p.target->pid;
 	PRB_TRY(listen_at(&p, cli->token_file));
 	PRB_TRY(watch_signals(&p));
 	PRB_TRY(limit_own_life(p.max + p.within));

@@ -157,20 +157,12 @@ static struct prb_still_gil find_gil(const struct prb_python *py, const struct p
 	if (py->layout.free_threaded)
 		return (struct prb_still_gil){.known = true};
 	if (gil)
-		return (struct prb_still_gil){true,
-					      gil + CONDITION,
-					      gil + MUTEX,
-					      gil + SWITCH_CONDITION,
-					      gil + SWITCH_MUTEX,
-					      prb_gil_words(py, interp)};
+		return (struct prb_still_gil){true, gil + CONDITION, gil + MUTEX,
+					      gil + SWITCH_CONDITION, gil + SWITCH_MUTEX};
 	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
 		return (struct prb_still_gil){};
-	return (struct prb_still_gil){true,
-				      py->gil_cond,
-				      py->gil_mutex,
-				      py->switch_cond,
-				      py->switch_mutex,
-				      prb_gil_words(py, interp)};
+	return (struct prb_still_gil){true, py->gil_cond, py->gil_mutex, py->switch_cond,
+				      py->switch_mutex};
 }
 
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */

@@ -85,6 +85,22 @@ static struct prb_error *await(struct prb_agent *agent, double seconds,
 	}
 }
 
+/** Why no answer came within @p seconds. Ends @p err, or returns it. */
+static struct prb_error *explain_late(struct prb_agent *agent, struct prb_error *err,
+				      double seconds)
+{
+	struct prb_target *t = prb_agent_target(agent);
+
+	if (err->code == PRB_ERROR_NO_PROCESS)
+		return prb_agent_explain_end(agent, err);
+	if (err->code != PRB_ERROR_TIMEOUT ||
+	    prb_agent_long_switch_interval(t) < PATIENCE_SECONDS / 2)
+		return err;
+	prb_error_destroy(err);
+	return prb_agent_blame_gil(t, (int)t->pid, seconds,
+				   "it runs since the step, until the agent has the GIL again");
+}
+
 /** Has the agent make the step: how that ended, and what it says of it. */
 static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step *step,
 			     struct prb_step_thread *thread, uint32_t *how, struct prb_str *text)
@@ -97,7 +113,7 @@ static struct prb_error *ask(struct prb_agent *agent, const struct prb_wire_step
 	PRB_TRY(prb_agent_send(agent, PRB_WIRE_STEP, payload, sizeof(payload), NULL, 0));
 	err = await(agent, step->us / 1e6 + PATIENCE_SECONDS, thread, &frame);
 	if (err)
-		return err->code == PRB_ERROR_NO_PROCESS ? prb_agent_explain_end(agent, err) : err;
+		return explain_late(agent, err, step->us / 1e6 + PATIENCE_SECONDS);
 	if (!prb_wire_get_number32(&frame, PRB_WIRE_DONE, how))
 		return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
 					(int)PRB_MIN(frame.length, 400u),

@@ -206,8 +206,6 @@ static void find_statics(struct prb_python *py)
 	find_symbol(py->module, "gil_mutex", &py->gil_mutex);
 	find_symbol(py->module, "switch_cond", &py->switch_cond);
 	find_symbol(py->module, "switch_mutex", &py->switch_mutex);
-	find_symbol(py->module, "gil_locked", &py->gil_locked);
-	find_symbol(py->module, "gil_last_holder", &py->gil_last_holder);
 	find_symbol(py->module, "_PyGC_generation0", &py->gc_generation0);
 	find_symbol(py->module, "enabled", &py->gc_enabled);
 	find_symbol(py->module, "generation_stats", &py->gc_stats);

@@ -71,6 +71,23 @@ static struct prb_error *find_holder(struct prb_python *py, struct prb_mem *mem,
 	return prb_mem_read_u64(mem, gil + (uint64_t)l->gil_holder, ret);
 }
 
+double prb_python_switch_interval(const struct prb_python *py, struct prb_mem *mem,
+				  const struct prb_interp *interp)
+{
+	enum { US_OF_SECOND = 1000000, MOST_SECONDS = 1000000 };
+	const struct prb_layout *l = &py->layout;
+	uint64_t us;
+
+	/* An unsigned long of microseconds, right before the holder. */
+	if (!interp->gil || l->free_threaded || l->gil_holder < (int32_t)sizeof(us))
+		return 0;
+
+	prb_auto_error struct prb_error *err =
+		prb_mem_read_u64(mem, interp->gil + (uint64_t)l->gil_holder - sizeof(us), &us);
+
+	return !err && us / US_OF_SECOND < MOST_SECONDS ? (double)us / US_OF_SECOND : 0;
+}
+
 static struct prb_error *read_collecting(struct prb_python *py, struct prb_mem *mem,
 					 uint64_t interp, bool *ret)
 {

@@ -251,7 +251,7 @@ def test_ended_at_any_moment_of_an_evaluation(counting, shared):
         assert pauses.nobody_traced(counting.pid)
 
 
-PAUSE, RESUME, STEP, FROZEN, HOLD, PAUSED, FREEZE, THAW = 7, 8, 9, 10, 11, 74, 76, 77  # frames of the agent
+PAUSE, RESUME, STEP, FROZEN, PAUSED, FREEZE, THAW = 7, 8, 9, 10, 74, 76, 77  # frames of the agent
 FREEZES = 1
 MUTEX = 32  # where one lies in what is shared; its first word says that it is locked
 
@@ -275,7 +275,7 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
         other.send(agent.evaluation("1"))
         by.until(FREEZE)
         shared[MUTEX] = 2  # locked, and somebody waits for it
-        by.send(agent.frame(FROZEN, struct.pack("<IQQ", 1, address, 0)))
+        by.send(agent.frame(FROZEN, struct.pack("<IQQQ", 1, address, 0, 0)))
         agent.wait_until(lambda: waits_for(counting.pid, address))
         by.send(agent.frame(agent.INTERRUPT))
         assert by.until(THAW)[-1][0] == THAW
@@ -291,14 +291,13 @@ def test_ended_while_it_is_about_to_stop_the_others(counting, shared, probing):
 
 def hostile_frames(random, main):
     """Any of the frames about a pause, whole or not, and of steps of that thread; no client of such a pause stops threads."""
-    kind = random.choice([PAUSE, RESUME, STEP, FROZEN, HOLD, agent.INTERRUPT, agent.EVAL])
+    kind = random.choice([PAUSE, RESUME, STEP, FROZEN, agent.INTERRUPT, agent.EVAL])
     if kind == agent.EVAL:
         return agent.evaluation("sum(range(1000))", total_ms=random.choice([0, 1, 50]))
     whole = {PAUSE: struct.pack("<III", random.choice([0, 2, 1 << 31]), 2000, random.randrange(1, 40)),
              STEP: struct.pack("<IIQ", random.choice([0, 1, 5000]), random.randrange(5),
                                random.choice([main, random.getrandbits(64)])),
-             FROZEN: struct.pack("<IQQ", random.getrandbits(32), 0, random.getrandbits(64)),
-             HOLD: struct.pack("<QQ", 0, random.getrandbits(64))}
+             FROZEN: struct.pack("<IQQQ", random.getrandbits(32), 0, random.getrandbits(64), random.getrandbits(64))}
     payload = whole.get(kind, b"") + bytes(random.randrange(3))
     return agent.frame(kind, payload[:random.choice([len(payload), random.randrange(len(payload) + 1)])])
 
