@@ -16,6 +16,7 @@
 #include "agent/libc.h"
 #include "agent/protocol.h"
 #include "agent/python.h"
+#include "agent/work.h"
 #include "agent/server.h"
 
 extern void *__dso_handle;
@@ -31,7 +32,7 @@ static void in_child(void)
 	prba_server_forked();
 	prba_debugger_forked();
 	prba_breaks_forked();
-	prba_python_forked();
+	prba_work_forked();
 	prba_thread_forked();
 	atomic_flag_clear(&taken);
 	errno = error;
@@ -159,12 +160,12 @@ static intptr_t why_it_stays(bool clean)
 		return PRB_AGENT_STAYS_OBJECTS;
 	if (never_unmapped)
 		return PRB_AGENT_STAYS_LIBC;
-	switch (prba_python_leave()) {
-	case PRBA_PYTHON_LEFT:
+	switch (prba_work_leave()) {
+	case PRBA_LEFT:
 		return 0;
-	case PRBA_PYTHON_CALLS:
+	case PRBA_CALLS:
 		return PRB_AGENT_STAYS_CALL;
-	case PRBA_PYTHON_ENDS:
+	case PRBA_ENDS:
 		break;
 	}
 	return PRB_AGENT_STAYS_ENDING;

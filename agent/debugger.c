@@ -8,7 +8,7 @@
 
 #include "agent/connection.h"
 #include "agent/libc.h"
-#include "agent/python.h"
+#include "agent/work.h"
 
 enum {
 	STACK = 8 << 20,
@@ -88,8 +88,8 @@ static void evaluate(void)
 	atomic_store(&job->interrupted, false);
 	atomic_store(&job->lost, 0);
 	atomic_store(&job->state, PRBA_WAITING);
-	prba_python_do(c);
-	prba_python_forget(c);
+	prba_work_do(c);
+	prba_work_forget(c);
 	atomic_store(&job->present, false);
 	set_timer(false);
 	shared->out = (uintptr_t)c->out;

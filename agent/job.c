@@ -9,7 +9,7 @@
 #include "agent/connection.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
-#include "agent/python.h"
+#include "agent/work.h"
 
 enum {
 	WORKER_STACK = 8 << 20, /* Python recurses on it, as on the stacks of its own threads */
@@ -23,7 +23,7 @@ static void leave(struct prba_connection *c)
 {
 	int leaving = PRBA_LEAVING;
 
-	prba_python_forget(c);
+	prba_work_forget(c);
 	atomic_store(&c->job.present, false);
 	/* Or the client came with something new meanwhile. */
 	atomic_compare_exchange_strong(&c->job.state, &leaving, PRBA_IDLE);
@@ -44,7 +44,7 @@ static void *work(void *argument)
 			leave(c);
 		} else if (state != PRBA_IDLE) {
 			atomic_store(&job->rests_since, 0);
-			prba_python_do(c);
+			prba_work_do(c);
 			atomic_store(&job->rests_since, prba_now_ms());
 			prba_job_notify();
 		} else if (job->quit) {
@@ -260,7 +260,7 @@ static void *interrupt(void *argument)
 
 	prctl(PR_SET_NAME, PRBA_THREAD "int");
 	c->job.interrupter_tid = (int32_t)syscall(SYS_gettid);
-	prba_python_interrupt(c);
+	prba_work_interrupt(c);
 	atomic_store(&c->job.interrupter_done, true);
 	prba_job_notify();
 	return NULL;

@@ -61,6 +61,7 @@ struct prba_job {
 
 	/* while something is paused; of agent/pause.c, under its lock */
 	struct prba_connection *next_served;
+	void (*serve)(struct prba_connection *c); /**< does the job on the holder's thread */
 	int serving;
 	unsigned unanswered; /**< requests to stop threads, which the client answers one by one */
 	enum prb_wire_outcome outcome; /**< of a job that was served */

@@ -38,6 +38,12 @@ bool prba_pause_await(struct prba_connection *c);
 void prba_pause_disclaim(struct prba_connection *c);
 
 /**
+ * For the worker of @p c: acquires the GIL, takes a step out of the interpreter that was not at its
+ * end, and stops the world of a build without a GIL. False if the interpreter is shutting down.
+ */
+bool prba_pause_take(struct prba_connection *c);
+
+/**
  * For the worker of @p c, which has taken all Python: tells the client and holds until it has to
  * end. It has let go when it returns how it ended.
  */
@@ -80,10 +86,12 @@ enum prba_served {
 };
 
 /**
- * For a worker that is to take the GIL: while something is paused, has the holder do the job by
- * prba_python_serve() and waits until that is done.
+ * For a worker that is to acquire the GIL: while something is paused, makes the holder do the job
+ * by
+ * @p run, and waits until that is done.
  */
-enum prba_served prba_pause_serve(struct prba_connection *c);
+enum prba_served prba_pause_serve(struct prba_connection *c,
+				  void (*run)(struct prba_connection *c));
 
 /**
  * Before code of @p c is interrupted, which needs the GIL and what the code waits for: while the

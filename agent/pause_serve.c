@@ -227,7 +227,7 @@ static void serve(struct prba_connection *c)
 	if (prba_python_stops_world())
 		prba_python_start_world();
 	prba_pause_set_state(c, PRBA_JOB_RUNS);
-	prba_python_serve(c);
+	c->job.serve(c);
 	if (prba_python_stops_world())
 		prba_python_stop_world();
 	prba_pause_lock();
@@ -301,7 +301,7 @@ void prba_pause_watch(struct prba_connection *c, uint32_t seen)
 		prba_pause_open(c);
 }
 
-enum prba_served prba_pause_serve(struct prba_connection *c)
+enum prba_served prba_pause_serve(struct prba_connection *c, void (*run)(struct prba_connection *c))
 {
 	atomic_store(&c->job.also_wake, &pausing->wake);
 	prba_pause_lock();
@@ -309,6 +309,7 @@ enum prba_served prba_pause_serve(struct prba_connection *c)
 		prba_pause_unlock();
 		return PRBA_NOT_PAUSED;
 	}
+	c->job.serve = run;
 	enqueue(c);
 	prba_pause_changed();
 	for (;;) {

@@ -37,17 +37,28 @@ static const char *begin(struct prba_connection *by, struct prba_connection *c)
 	const char *problem;
 
 	if (!prba_python_stops_world())
-		return prba_stepping_begin(&c->job.step);
+		return prba_stepping_begin(&c->job.step, &pausing->wake);
 	set_served(c);
 	prba_pause_freeze(by);
 	prba_python_start_world();
 	prba_pause_set_state(c, PRBA_JOB_RUNS);
-	problem = prba_stepping_begin(&c->job.step);
+	problem = prba_stepping_begin(&c->job.step, &pausing->wake);
 	prba_pause_set_state(c, PRBA_JOB_RAN);
 	prba_python_stop_world();
 	set_served(NULL);
 	prba_pause_tell(by, PRB_WIRE_THAW, NULL, 0);
 	return problem;
+}
+
+bool prba_pause_take(struct prba_connection *by)
+{
+	if (!prba_python_acquire(by))
+		return false;
+	/* Which takes a world that runs, where there is no GIL. */
+	prba_stepping_end();
+	if (prba_python_stops_world())
+		prba_python_stop_world();
+	return true;
 }
 
 /** Lets the program run until the step is through; false if Python could not be taken again. */
@@ -65,7 +76,7 @@ static bool let_run(struct prba_connection *by, const struct prba_connection *c)
 		prba_wait_for(&pausing->wake, seen, (uint32_t)(end - now));
 		now = prba_pause_now_us();
 	}
-	taken = prba_python_take(by);
+	taken = prba_pause_take(by);
 	prba_pause_lock();
 	pausing->ran_us += prba_pause_now_us() - started;
 	prba_pause_unlock();

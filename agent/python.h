@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The process's CPython API, as a table of functions found by dlsym().
+ * @file The process's CPython API, as a table of functions found by dlsym(), and its GIL, which the
+ * workers of connections acquire and drop. What they do with it is in agent/work.h.
  *
  * Nothing of Python's headers is used: only functions that are exported by every version from 3.4
- * to 3.15, so one agent serves all. Code is run on a worker's thread that holds the GIL as any
- * other thread does, or on the main thread by a pending call.
+ * to 3.15, so one agent serves all. A worker acquires the GIL as any other thread does.
  *
- * Threading: as said at each function.
+ * Threading: for the worker of the connection, but for what says otherwise.
  */
 #ifndef PRB_AGENT_PYTHON_H
 #define PRB_AGENT_PYTHON_H
@@ -26,64 +26,52 @@ const char *prba_python_version(void);
 
 /** Why code cannot be run now, or NULL (static). Any thread. */
 const char *prba_python_refusal(void);
-
-/** Does the connection's job on the calling worker's thread, or has the main thread do it. */
-void prba_python_do(struct prba_connection *c);
-
-/**
- * For the connection's worker: takes out of the interpreter what is there of the connection, and
- * the worker's thread state. Waits for the GIL.
- */
-void prba_python_forget(struct prba_connection *c);
-
-/** Raises KeyboardInterrupt in the running job. Waits for the GIL. */
-void prba_python_interrupt(struct prba_connection *c);
+/** That of an interpreter which is shutting down. */
+extern const char prba_python_ending[];
 
 /**
- * Takes out of the interpreter what was put there. Waits for the GIL. False if some of it stays in
- * use, and would call us.
+ * From here on the interpreter does not end before the GIL was acquired and dropped by the
+ * functions below. False if it ends already.
  */
-bool prba_python_release(void);
+bool prba_python_enter(struct prba_connection *c);
+/** The opposite, for a worker that was let in by the main thread and acquires nothing. */
+void prba_python_leave_place(struct prba_connection *c);
 
 /**
- * For the worker of a connection that pauses: takes all Python, by the GIL or by stopping the
- * world, and lets go of it. False if the interpreter is shutting down meanwhile.
+ * Acquires the GIL. The thread state lives as long as the connection, and with it what
+ * threading.local has. False if the interpreter ends.
  */
-bool prba_python_take(struct prba_connection *c);
+bool prba_python_attach(struct prba_connection *c);
+/** Drops it, and keeps the thread state. */
+void prba_python_detach(struct prba_connection *c);
+/** Drops it for good: what belongs to the thread is gone. */
+void prba_python_drop(struct prba_connection *c);
+
+/**
+ * As prba_python_attach(), for a pause: imports nothing that a thread of the program may be
+ * importing, since that thread may be stopped.
+ */
+bool prba_python_acquire(struct prba_connection *c);
+/** Starts the world of a build without a GIL, and drops the GIL. */
 void prba_python_let_go(struct prba_connection *c);
 /**
  * Lets go at the end of a pause. A connection that did nothing else has nothing left in the
- * interpreter then: it would have to take the GIL again for that, in the way of a pause that
+ * interpreter then: it would have to acquire the GIL again for that, in the way of a pause that
  * begins.
  */
 void prba_python_end_pause(struct prba_connection *c);
-/** Lets go and takes within a pause, when no thread of the program can have run; not without a GIL.
- */
+
+/** Drops and acquires the GIL within a pause; not without a GIL. */
 void prba_python_lend(struct prba_connection *c);
 void prba_python_take_back(struct prba_connection *c);
-/** For a worker: the interpreter does not end from here on until prba_python_take_turn(). False if
- * it ends already. */
-bool prba_python_enter(struct prba_connection *c);
-/** After that: acquires the GIL in its turn and drops it at once. */
+/** After prba_python_enter(): acquires the GIL in its turn and drops it at once. */
 void prba_python_take_turn(struct prba_connection *c);
-/** Does the job of another connection on the holder's thread. */
-void prba_python_serve(struct prba_connection *c);
-/** The build has no GIL that could be held. */
+
+/** Why this Python cannot be paused, or NULL (static). */
+const char *prba_python_pause_refusal(void);
+/** The build has no GIL that could be held: its world is stopped and started. */
 bool prba_python_stops_world(void);
-/** For the holder: the second half of letting go, and of taking. */
 void prba_python_start_world(void);
 void prba_python_stop_world(void);
-
-enum prba_python_left {
-	PRBA_PYTHON_LEFT,  /**< no thread of the interpreter is in our code, nor will be */
-	PRBA_PYTHON_CALLS, /**< a pending call of ours may still be made */
-	PRBA_PYTHON_ENDS,  /**< it cannot be known: the interpreter is shutting down */
-};
-
-/** After prba_python_release(): may our code go away? Waits for the GIL. */
-enum prba_python_left prba_python_leave(void);
-
-/** In a child after fork(). */
-void prba_python_forked(void);
 
 #endif

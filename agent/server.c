@@ -13,6 +13,7 @@
 #include "agent/libc.h"
 #include "agent/pause.h"
 #include "agent/python.h"
+#include "agent/work.h"
 #include "agent/socket.h"
 #include "agent/wake.h"
 
@@ -302,7 +303,7 @@ static void *serve(void *argument)
 	prba_socket_close(&server.socket);
 	while (look_after(), !prba_clients_are_over(&server.clients))
 		serve_once();
-	server.clean = prba_python_release();
+	server.clean = prba_work_release();
 	tell_stopped();
 	prba_clients_end(&server.clients);
 	pthread_mutex_lock(&server.wake_lock);

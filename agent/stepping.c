@@ -9,7 +9,6 @@
 #include "agent/breaks.h"
 #include "agent/libc.h"
 #include "agent/life.h"
-#include "agent/pause_private.h"
 #include "agent/stepping_private.h"
 
 enum state {
@@ -27,6 +26,7 @@ const char prba_stepping_tracer[] =
 
 static struct {
 	_Atomic int state;
+	_Atomic uint32_t *wake;			      /* changes when the thread has come */
 	_Atomic uint32_t gate;			      /* changes when the thread may go on */
 	_Atomic(const struct prba_stepper *) stepper; /* what the interpreter calls, or NULL */
 	int life;
@@ -79,7 +79,7 @@ static void stand(void)
 
 	if (!atomic_compare_exchange_strong(&now.state, &on, ARRIVED))
 		return;
-	prba_wake(&prba_pausing.wake);
+	prba_wake(now.wake);
 	state = py->PyEval_SaveThread();
 	while (atomic_load(&now.state) == ARRIVED) {
 		uint32_t seen = atomic_load(&now.gate);
@@ -141,7 +141,7 @@ static object *frame_of(unsigned long thread)
 	return found;
 }
 
-const char *prba_stepping_begin(const struct prb_wire_step *step)
+const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake)
 {
 	const struct prba_stepper *stepper =
 		py->PySys_GetObject("monitoring") ? &prba_stepper_monitored : &prba_stepper_traced;
@@ -150,6 +150,7 @@ const char *prba_stepping_begin(const struct prb_wire_step *step)
 
 	if (!py->Py_IncRef || !py->PyEval_GetFrame)
 		return "this build of Python hides functions that steps need";
+	now.wake = wake;
 	now.life = prba_life_number();
 	now.thread = step->thread;
 	now.into = step->stride == PRB_WIRE_STRIDE_INTO;

@@ -17,17 +17,20 @@
 #ifndef PRB_AGENT_STEPPING_H
 #define PRB_AGENT_STEPPING_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "agent/protocol.h"
 
 /**
  * Sees to it that the thread will stop; NULL, or why not (static). By who holds the GIL, or,
- * without one, while the world runs and the program's threads are stopped.
+ * without one, while the world runs and the program's threads are stopped. The thread changes
+ * @p wake, and wakes its waiters, when it comes to its line.
  */
-const char *prba_stepping_begin(const struct prb_wire_step *step);
+const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake);
 
-/** The thread has come to its line, and wakes prba_pausing then. Any thread. */
+/** The thread has come to its line. Any thread. */
 bool prba_stepping_arrived(void);
 
 /** Takes out of the interpreter what is there of a step, if there is one. As the beginning. */

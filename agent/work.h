@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the worker of a connection does in the interpreter: evaluates, completes, pauses and
+ * steps. Code is run on the worker's thread, on the thread that holds a pause, or on the main
+ * thread by a pending call.
+ *
+ * Threading: as said at each function.
+ */
+#ifndef PRB_AGENT_WORK_H
+#define PRB_AGENT_WORK_H
+
+#include <stdbool.h>
+
+struct prba_connection;
+
+/** Does the connection's job on the calling worker's thread, or makes another thread do it. */
+void prba_work_do(struct prba_connection *c);
+
+/**
+ * For the connection's worker: takes out of the interpreter what is there of the connection, and
+ * the worker's thread state. Waits for the GIL.
+ */
+void prba_work_forget(struct prba_connection *c);
+
+/** Raises KeyboardInterrupt in the running job. Waits for the GIL. */
+void prba_work_interrupt(struct prba_connection *c);
+
+/**
+ * Takes out of the interpreter what was put there. Waits for the GIL. False if some of it stays in
+ * use, and would call us.
+ */
+bool prba_work_release(void);
+
+enum prba_left {
+	PRBA_LEFT,  /**< no thread of the interpreter is in our code, nor will be */
+	PRBA_CALLS, /**< a pending call of ours may still be made */
+	PRBA_ENDS,  /**< it cannot be known: the interpreter is shutting down */
+};
+
+/** After prba_work_release(): may our code go away? Waits for the GIL. */
+enum prba_left prba_work_leave(void);
+
+/** In a child after fork(). */
+void prba_work_forked(void);
+
+#endif
