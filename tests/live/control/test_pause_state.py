@@ -87,10 +87,10 @@ def test_killed_while_code_of_another_client_runs(counting, shared, probing):
                 assert done.err == "probing: process %d is not paused\n" % counting.pid, done
                 done = probing(counting.pid, "step")
                 assert done.code == FAILED and "is not paused" in done.err, done
+            busy = status(probing, counting.pid)["running"]
             code, err = refused(counting.pid, "--within", "300ms")
             assert code == TIMEOUT, err
             assert "was not paused within 0.3 s: code of process %d is running" % os.getpid() in err, err
-            busy = status(probing, counting.pid)["running"]
             late = Pause(counting.pid, "--within", "60s", wait=False)
             agent.wait_until(lambda: status(probing, counting.pid)["running"] > busy, 60)
         with late:
@@ -142,12 +142,15 @@ def test_code_that_runs_in_a_pause_limits_what_waits_for_it(counting, shared, pr
 
 @pytest.mark.parametrize("options", [[], ["--hard"]], ids=["agent", "hard"])
 def test_everybody_sees_the_pause(options, counting, probing):
+    def row_of(pid):
+        row, = (each for each in probing("list").out.splitlines() if each.split()[0] == str(pid))
+        return row
+
     agent.load(probing, counting.pid)
     with Pause(counting.pid, *options) as pause:
         line = "paused by process %d( \\(from [^)]*\\))? %s; 'probing %d resume' ends that" % (
             pause.process.pid, SINCE, counting.pid)
-        row, = (each for each in probing("list").out.splitlines()
-                if each.split()[0] == str(counting.pid))
+        row = row_of(counting.pid)
         assert re.search(r"\(%s\)$" % line, row), row
         assert row.split()[3] == ("yes" if options else "paused"), row
         known, = (each["paused"] for each in json.loads(probing("list", "--json").out)
@@ -158,7 +161,7 @@ def test_everybody_sees_the_pause(options, counting, probing):
             head = probing(counting.pid, *words).out.splitlines()[:3]
             assert re.match(line + "$", head[2]), head
         pause.interrupt()
-    assert "(paused" not in probing("list").out
+    assert "(paused" not in row_of(counting.pid)
     assert "paused by" not in probing(counting.pid, "debug", "--dump").out
 
 
