@@ -169,6 +169,7 @@ struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_resul
 	PRB_TRY(prb_agent_library(&library));
 	request.library = library;
 	PRB_TRY(inject(t, &request, ret));
+	prb_agent_tidy(t);
 	*why = why_it_stays(ret);
 	return NULL;
 }

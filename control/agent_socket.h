@@ -14,8 +14,8 @@
 struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_CHECK;
 
 /**
- * Removes what agents of killed processes of its user have left, where @p t has its own socket; one
- * of some commands does.
+ * Removes stale sockets of killed processes of the user of @p t from the folders in which an agent
+ * of @p t listens; called whenever an agent was loaded or ejected.
  */
 void prb_agent_tidy(struct prb_target *t);
 

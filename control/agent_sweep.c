@@ -15,7 +15,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-enum { YOUNG_S = 60 }; /* between its bind() and listen() a socket refuses, too */
+enum {
+	YOUNG_S = 60,	/* between its bind() and listen() a socket refuses, too */
+	LOOKS_AT = 512, /* names of a folder; the rest is left for another command */
+};
 
 static int open_folder(const struct prb_target *t, const char *folder, uid_t uid)
 {
@@ -68,7 +71,7 @@ void prb_agent_sweep(struct prb_target *t, const char *folder, uid_t uid)
 
 	if (!list && fd >= 0)
 		close(fd);
-	while (list && (entry = readdir(list)))
+	for (int i = 0; i < LOOKS_AT && list && (entry = readdir(list)); i++)
 		if (is_old_socket(fd, entry->d_name) && !is_bound(t, &sockets, entry->d_name) &&
 		    refuses(fd, entry->d_name))
 			unlinkat(fd, entry->d_name, 0);

@@ -6,9 +6,9 @@
 #include "target/target.h"
 
 /**
- * Removes what nobody listens at from @p folder, a path as @p t sees it, if the folder is that
- * user's alone. Nobody's agent is woken for it: a socket that some process of the network has
- * bound, and one younger than a minute, is left alone. What cannot be done is left undone.
+ * Removes sockets at which no process listens from @p folder, a path as @p t sees it, if the folder
+ * is that user's alone. Wakes no agent: leaves a socket alone that a process of the network has
+ * bound, or that is younger than a minute. Looks at 512 names at most, and ignores errors.
  */
 void prb_agent_sweep(struct prb_target *t, const char *folder, uid_t uid);
 
