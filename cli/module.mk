@@ -24,6 +24,7 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 -include $(O)/cli/inject_main.d
 
 $(O)/cli/commands/dap.o: cli/commands/dap.py
+$(O)/cli/commands/completion.o: $(wildcard cli/commands/completion/*.in)
 
 # The unit tests of the command line are linked with all of it but main().
 CLI_TESTS := $(addprefix $(O)/tests/unit/,test_json test_options test_render test_serve test_text test_target_spec)

@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file `probing completion SHELL`: completion scripts made from the option tables.
+ * @file `probing completion SHELL`: the templates of cli/commands/completion, filled from the
+ * tables of commands and options.
  */
 #include <string.h>
 
 #include "cli/common/command.h"
 #include "cli/common/output.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "sql/render/renderer.h"
 #include "sql/spec/table.h"
+
+/* A template without its first line, which has its licence. */
+#define EMBED(name, file)                            \
+	__asm__(".pushsection .rodata\n"             \
+		".global prb_completion_" #name "\n" \
+		".hidden prb_completion_" #name "\n" \
+		"prb_completion_" #name ":\n"        \
+		".incbin \"" file "\"\n"             \
+		".byte 0\n"                          \
+		".popsection\n");                    \
+	extern const char prb_completion_##name[]
+
+EMBED(bash, "cli/commands/completion/bash.in");
+EMBED(zsh, "cli/commands/completion/zsh.in");
+EMBED(fish, "cli/commands/completion/fish.in");
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
@@ -162,10 +179,9 @@ static void put_bash_value_cases(struct prb_str *s)
 		put_bash_value_case(s, NULL, o);
 }
 
-static void put_bash_find_command(struct prb_str *s)
+/** Global options with a value, which is no command. */
+static void put_bash_global_values(struct prb_str *s)
 {
-	prb_str_puts(s, "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-			"\t\tcase ${COMP_WORDS[i]} in\n");
 	for (const struct prb_option *o = prb_global_options; o->name; o++) {
 		if (!o->value)
 			continue;
@@ -174,42 +190,19 @@ static void put_bash_find_command(struct prb_str *s)
 			prb_str_printf(s, "-%c | ", o->letter);
 		prb_str_printf(s, "--%s) [[ $command ]] || ((i++)) ;;\n", o->name);
 	}
+}
+
+static void put_bash_commands(struct prb_str *s)
+{
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {
 		prb_str_puts(s, "\t\t");
 		put_names(s, *c, " | ", true);
 		prb_str_printf(s, ") [[ $command ]] || command=%s ;;\n", (*c)->name);
 	}
-	prb_str_puts(s, "\t\tesac\n\tdone\n");
 }
 
-static void put_bash(struct prb_str *s)
+static void put_bash_words(struct prb_str *s)
 {
-	prb_str_puts(s, "# bash completion for probing; load it with: eval \"$(probing completion "
-			"bash)\"\n"
-			"# shellcheck shell=bash\n"
-			"_probing_pids()\n{\n"
-			"\tlocal comm name\n"
-			"\tfor comm in /proc/[0-9]*/comm; do\n"
-			"\t\tread -r name 2>/dev/null <\"$comm\" || continue\n"
-			"\t\t[[ $name == [pP]ython* ]] && comm=${comm#/proc/} && "
-			"echo \"${comm%/comm}\"\n"
-			"\tdone\n}\n"
-			"_probing_words()\n{\n"
-			"\tlocal word\n"
-			"\twhile read -r word; do COMPREPLY+=(\"$word\"); done < \\\n"
-			"\t\t<(compgen -W \"$1\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
-			"_probing_files()\n{\n"
-			"\tlocal word\n"
-			"\tcompopt -o filenames 2>/dev/null\n"
-			"\twhile read -r word; do COMPREPLY+=(\"$word\"); done < \\\n"
-			"\t\t<(compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
-			"_probing()\n{\n"
-			"\tlocal i command=\n"
-			"\tCOMPREPLY=()\n");
-	put_bash_find_command(s);
-	prb_str_puts(s, "\tcase $command:${COMP_WORDS[COMP_CWORD - 1]} in\n");
-	put_bash_value_cases(s);
-	prb_str_puts(s, "\tesac\n\tcase $command in\n");
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {
 		prb_str_printf(s, "\t%s)\n", (*c)->name);
 		if ((*c)->argument) {
@@ -222,10 +215,11 @@ static void put_bash(struct prb_str *s)
 		put_option_words(s, *c, prb_global_options);
 		prb_str_puts(s, "' ;;\n");
 	}
-	prb_str_puts(s, "\t*) _probing_words '");
-	put_all_commands(s);
+}
+
+static void put_global_option_words(struct prb_str *s)
+{
 	put_option_words(s, NULL, prb_global_options);
-	prb_str_puts(s, "' ;;\n\tesac\n}\ncomplete -F _probing probing\n");
 }
 
 /* zsh */
@@ -305,26 +299,22 @@ static void put_zsh_options(struct prb_str *s, const struct prb_option *options,
 	}
 }
 
-static void put_zsh(struct prb_str *s)
+static void put_zsh_global_options(struct prb_str *s)
 {
-	prb_str_puts(s, "#compdef probing\n"
-			"_probing()\n{\n"
-			"\tlocal context state state_descr line ret=1\n"
-			"\ttypeset -A opt_args\n"
-			"\t_arguments -C");
 	put_zsh_options(s, prb_global_options, NULL);
-	prb_str_puts(s, " \\\n\t\t\t'1: :->command' '*:: :->rest' && ret=0\n"
-			"\tcase $state in\n"
-			"\tcommand)\n"
-			"\t\tlocal -a commands=(");
+}
+
+static void put_zsh_summaries(struct prb_str *s)
+{
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {
 		prb_str_printf(s, "\n\t\t\t'%s:", (*c)->name);
 		put_quoted(s, (*c)->summary, ":\\");
 		prb_str_puts(s, "'");
 	}
-	prb_str_puts(s, ")\n\t\t_describe -t commands command commands && ret=0 ;;\n"
-			"\trest)\n"
-			"\t\tcase $line[1] in\n");
+}
+
+static void put_zsh_commands(struct prb_str *s)
+{
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {
 		prb_str_puts(s, "\t\t");
 		put_names(s, *c, "|", true);
@@ -338,9 +328,6 @@ static void put_zsh(struct prb_str *s)
 		}
 		prb_str_puts(s, " && ret=0 ;;\n");
 	}
-	prb_str_puts(s, "\t\tesac ;;\n\tesac\n\treturn ret\n}\n"
-			"if [[ $funcstack[1] == _probing ]]; then _probing \"$@\"; "
-			"else compdef _probing probing; fi\n");
 }
 
 /* fish */
@@ -396,9 +383,8 @@ static void put_fish_option(struct prb_str *s, const struct prb_command *command
 	prb_str_puts(s, "'\n");
 }
 
-static void put_fish(struct prb_str *s)
+static void put_fish_commands(struct prb_str *s)
 {
-	prb_str_puts(s, "# fish completion for probing\ncomplete -c probing -f\n");
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {
 		prb_str_puts(s, "complete -c probing -n '__fish_use_subcommand' -a ");
 		prb_str_printf(s, "%s -d '", (*c)->name);
@@ -411,11 +397,84 @@ static void put_fish(struct prb_str *s)
 			prb_str_putc(s, '\n');
 		}
 	}
+}
+
+static void put_fish_global_options(struct prb_str *s)
+{
 	for (const struct prb_option *o = prb_global_options; o->name; o++)
 		put_fish_option(s, NULL, o);
+}
+
+static void put_fish_options(struct prb_str *s)
+{
 	for (const struct prb_command *const *c = prb_commands; *c; c++)
 		for (const struct prb_option *o = (*c)->options; o->name; o++)
 			put_fish_option(s, *c, o);
+}
+
+/** What stands for a word between two @ in a template. */
+struct filling {
+	const char *name;
+	void (*put)(struct prb_str *s);
+};
+
+enum { FILLINGS = 6 };
+
+static const struct template
+{
+	const char *shell, *text;
+	struct filling fillings[FILLINGS + 1];
+}
+templates[] = {
+	{"bash",
+	 prb_completion_bash,
+	 {{"GLOBAL_VALUES", put_bash_global_values},
+	  {"COMMANDS", put_bash_commands},
+	  {"VALUES", put_bash_value_cases},
+	  {"WORDS_OF_COMMANDS", put_bash_words},
+	  {"COMMAND_NAMES", put_all_commands},
+	  {"GLOBAL_OPTIONS", put_global_option_words}}},
+	{"zsh",
+	 prb_completion_zsh,
+	 {{"GLOBAL_OPTIONS", put_zsh_global_options},
+	  {"SUMMARIES", put_zsh_summaries},
+	  {"COMMANDS", put_zsh_commands}}},
+	{"fish",
+	 prb_completion_fish,
+	 {{"COMMANDS", put_fish_commands},
+	  {"GLOBAL_OPTIONS", put_fish_global_options},
+	  {"OPTIONS", put_fish_options}}},
+};
+
+/** The filling whose name between two @ begins the text; NULL: there is none. */
+static const struct filling *find_filling(const struct template *template, const char *at)
+{
+	for (const struct filling *f = template->fillings; f->name; f++) {
+		size_t length = strlen(f->name);
+
+		if (*at == '@' && !strncmp(at + 1, f->name, length) && at[length + 1] == '@')
+			return f;
+	}
+	return NULL;
+}
+
+/** Fillings that have a line for themselves end their last line. */
+static void fill(const struct template *template, struct prb_str *ret)
+{
+	const char *at = strchr(template->text, '\n') + 1;
+
+	while (*at) {
+		const struct filling *filling = find_filling(template, at);
+		bool begins_line = at[-1] == '\n';
+
+		if (!filling) {
+			prb_str_putc(ret, *at++);
+			continue;
+		}
+		filling->put(ret);
+		at += strlen(filling->name) + 2;
+		at += begins_line && *at == '\n';
+	}
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -424,20 +483,16 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	const char *shell = cli->argument_count ? cli->arguments[0] : "";
 
 	(void)settings;
-	if (!strcmp(shell, "bash"))
-		put_bash(&text);
-	else if (!strcmp(shell, "zsh"))
-		put_zsh(&text);
-	else if (!strcmp(shell, "fish"))
-		put_fish(&text);
-	else
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE,
-					 *shell ? "no completion for the shell '%.100s'"
-						: "no shell named%s",
-					 shell),
-			"write one of bash, zsh, fish: 'probing completion bash'");
-	return prb_output(&text);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(templates); i++)
+		if (!strcmp(shell, templates[i].shell))
+			fill(&templates[i], &text);
+	if (text.length)
+		return prb_output(&text);
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       *shell ? "no completion for the shell '%.100s'"
+						      : "no shell named%s",
+					       shell),
+			      "write one of bash, zsh, fish: 'probing completion bash'");
 }
 
 const struct prb_command prb_command_completion = {
