@@ -18,10 +18,6 @@
 	X(runtime_auto_key,                                                                       \
 	  "pyruntimestate.gilstate.autoTSSkey._key|pyruntimestate.autoTSSkey._key")               \
 	X(runtime_gil, "pyruntimestate.ceval.gil")                                                \
-	X(runtime_gil_locked, "pyruntimestate.ceval.gil.locked")                                  \
-	X(runtime_gil_holder, "pyruntimestate.ceval.gil.last_holder")                             \
-	X(runtime_drop_request, "pyruntimestate.ceval.gil_drop_request")                          \
-	X(runtime_eval_breaker, "pyruntimestate.ceval.eval_breaker")                              \
 	X(runtime_gc_collecting, "pyruntimestate.gc.collecting")                                  \
 	/* PyInterpreterState */                                                                  \
 	X(interp_size, "_is")                                                                     \
@@ -33,8 +29,6 @@
 	X(interp_sysdict, "_is.sysdict")                                                          \
 	X(interp_gc_collecting, "_is.gc.collecting")                                              \
 	X(interp_gil, "_is.ceval.gil")                                                            \
-	X(interp_drop_request, "_is.ceval.gil_drop_request")                                      \
-	X(interp_eval_breaker, "_is.ceval.eval_breaker")                                          \
 	X(gil_size, "_gil_runtime_state")                                                         \
 	X(gil_locked, "_gil_runtime_state.locked")                                                \
 	X(gil_holder, "_gil_runtime_state.last_holder")                                           \
@@ -103,7 +97,6 @@
 	X(thread_prev, "_ts.prev")                                                                \
 	X(thread_next, "_ts.next")                                                                \
 	X(thread_interp, "_ts.interp")                                                            \
-	X(thread_eval_breaker, "_ts.eval_breaker")                                                \
 	X(thread_frame, "_ts.frame")                                                              \
 	X(thread_cframe, "_ts.cframe")                                                            \
 	X(thread_current_frame, "_ts.current_frame")                                              \

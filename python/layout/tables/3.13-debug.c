@@ -69,7 +69,6 @@ const struct prb_layout prb_layout_3_13_debug = {
 	.thread_prev = 0,
 	.thread_next = 8,
 	.thread_interp = 16,
-	.thread_eval_breaker = 24,
 	.thread_current_frame = 72,
 	.thread_id = 152,
 	.thread_native_id = 160,

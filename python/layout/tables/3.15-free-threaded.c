@@ -80,7 +80,6 @@ const struct prb_layout prb_layout_3_15_free_threaded = {
 	.thread_prev = 0,
 	.thread_next = 8,
 	.thread_interp = 16,
-	.thread_eval_breaker = 24,
 	.thread_current_frame = 72,
 	.thread_id = 176,
 	.thread_native_id = 184,
