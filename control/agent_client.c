@@ -14,6 +14,7 @@
 #include "control/agent_socket.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /** How long an agent may take to greet; its thread does nothing else. */
 static const double GREETING_SECONDS = 2;
@@ -51,14 +52,6 @@ struct prb_target *prb_agent_target(const struct prb_agent *agent)
 const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent)
 {
 	return &agent->hello;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static struct prb_error *ended(const struct prb_agent *agent)
@@ -111,12 +104,12 @@ bool prb_agent_has_more(const struct prb_agent *agent)
 
 double prb_agent_deadline(double seconds)
 {
-	return now() + seconds;
+	return prb_clock_seconds() + seconds;
 }
 
 double prb_agent_left(double deadline)
 {
-	return PRB_MAX(deadline - now(), 0);
+	return PRB_MAX(deadline - prb_clock_seconds(), 0);
 }
 
 static struct prb_error *no_answer(const struct prb_agent *agent)
@@ -204,7 +197,7 @@ static struct prb_error *receive_more(struct prb_agent *agent, double by)
 struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 				    struct prb_wire_frame *ret)
 {
-	double by = seconds < 0 ? -1 : now() + seconds;
+	double by = seconds < 0 ? -1 : prb_clock_seconds() + seconds;
 	int whole;
 
 	memmove(agent->in, agent->in + agent->taken, agent->used - agent->taken);

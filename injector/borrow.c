@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "ptrace/fault_step.h"
 #include "ptrace/unstopped.h"
+#include "base/clock.h"
 #include "injector/mailbox.h"
 #include "injector/run_to.h"
 
@@ -100,7 +101,7 @@ struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_m
 struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int timeout_ms,
 				    bool *reached)
 {
-	b->earlier_us += (prb_mail_now() - b->begin) * 1e6;
+	b->earlier_us += (prb_clock_seconds() - b->begin) * 1e6;
 	PRB_TRY(prb_run_to(&b->stop, address, timeout_ms, reached));
 	prb_unstopped_extend();
 	return look(b);
@@ -180,7 +181,7 @@ static struct prb_error *note_resumed_call(struct prb_borrow *b)
  */
 static struct prb_error *ask_kernel(struct prb_borrow *b, long number)
 {
-	double deadline = prb_mail_now() + step_timeout, begin = b->begin;
+	double deadline = prb_clock_seconds() + step_timeout, begin = b->begin;
 	int64_t result = 0;
 	int status;
 
@@ -239,7 +240,7 @@ static bool set_aside(struct prb_borrow *b, int status)
 /* Goes on to the next syscall stop; group stops on the way are passed. */
 static struct prb_error *to_syscall_stop(struct prb_borrow *b)
 {
-	double deadline = prb_mail_now() + step_timeout;
+	double deadline = prb_clock_seconds() + step_timeout;
 	int status;
 
 	for (;;) {
@@ -344,7 +345,7 @@ static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, doub
 		if (left)
 			return NULL;
 		PRB_TRY(look_after(b));
-		if (prb_mail_now() > deadline)
+		if (prb_clock_seconds() > deadline)
 			return prb_error_create(PRB_ERROR_TIMEOUT,
 						"thread %d waits in pthread_create()", b->stop.tid);
 		sched_yield();
@@ -354,7 +355,7 @@ static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, doub
 /* From wherever it is to a stop from which the kernel restarts calls. */
 static struct prb_error *to_event(struct prb_borrow *b, bool running)
 {
-	double deadline = prb_mail_now() + step_timeout;
+	double deadline = prb_clock_seconds() + step_timeout;
 	int status = 0;
 
 	if (b->at_event)
@@ -391,7 +392,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
 
-	struct prb_error *err = until_left(b, mailbox, prb_mail_now() + timeout, refused);
+	struct prb_error *err = until_left(b, mailbox, prb_clock_seconds() + timeout, refused);
 	if (err && (!b->stop.seized || b->at_event))
 		return err;
 	prb_auto_error struct prb_error *late = err;

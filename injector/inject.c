@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/clock.h"
 #include "injector/inject_private.h"
 #include "injector/traps.h"
 
@@ -272,7 +273,7 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 static struct prb_error *prepare_patiently(struct injection *in,
 					   const struct prb_inject_request *request)
 {
-	double begin = prb_mail_now();
+	double begin = prb_clock_seconds();
 
 	for (struct prb_modules *known = request->modules;; known = NULL) {
 		struct prb_error *err = prepare(in, request, known);
@@ -280,7 +281,7 @@ static struct prb_error *prepare_patiently(struct injection *in,
 		double patience = parts ? start_timeout : start_timeout / 10;
 
 		if (!err || err->code != PRB_ERROR_UNSUPPORTED || parts > 1 ||
-		    prb_mail_now() - begin > patience)
+		    prb_clock_seconds() - begin > patience)
 			return err;
 		prb_error_destroy(err);
 		forget(in);
@@ -321,7 +322,7 @@ static struct prb_error *name_end(struct injection *in, struct prb_error *err)
 
 static struct prb_error *serve(struct injection *in, const struct prb_inject_request *request)
 {
-	struct prb_error *err = prb_mail_meet(&in->mail, prb_mail_now() + meet_timeout);
+	struct prb_error *err = prb_mail_meet(&in->mail, prb_clock_seconds() + meet_timeout);
 
 	if (!err)
 		err = prb_library_load(&in->library, in->modules, &in->libc, &in->mail, request,
@@ -329,7 +330,7 @@ static struct prb_error *serve(struct injection *in, const struct prb_inject_req
 	/* What goes on in there is not interrupted; the thread ends when it is through. */
 	if (err && err->code == PRB_ERROR_TIMEOUT)
 		return err;
-	struct prb_error *late = prb_mail_quit(&in->mail, prb_mail_now() + quit_timeout);
+	struct prb_error *late = prb_mail_quit(&in->mail, prb_clock_seconds() + quit_timeout);
 	if (err || prb_error_catch(&late, PRB_ERROR_TIMEOUT)) {
 		prb_error_destroy(late);
 		return name_end(in, err);

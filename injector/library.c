@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/clock.h"
 #include "dwarf/elf/elf.h"
 #include "injector/inject_arch.h"
 #include "injector/inject_private.h"
@@ -455,7 +456,8 @@ struct prb_error *prb_library_load(const struct prb_library *library, struct prb
 		.mail = mail,
 		.request = request,
 		.result = ret,
-		.deadline = prb_mail_now() + (request->timeout > 0 ? request->timeout : TIMEOUT),
+		.deadline =
+			prb_clock_seconds() + (request->timeout > 0 ? request->timeout : TIMEOUT),
 	};
 	struct prb_error *err = open_library(&l, modules);
 

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "ptrace/fault_step.h"
 #include "dump/tasks.h"
+#include "base/clock.h"
 
 /* The comments of the struct say where what lies; all code of arch/ has it so. */
 #define AT(member, offset) \
@@ -53,14 +54,6 @@ AT(next, 88);
 /* Nothing of the program waits while its helping thread comes to a stop, on a busy machine too. */
 enum { HOLD_TIMEOUT_MS = 5000 };
 static const double STOPPED_SECONDS = 1; /* a target that is stopped may go on at once */
-
-double prb_mail_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 struct prb_error *prb_mail_open(pid_t pid, int *ret_fd)
 {
@@ -182,16 +175,16 @@ static struct prb_error *find_tid(struct prb_target *t, pid_t inner, pid_t *ret)
 
 struct prb_error *prb_mail_meet(struct prb_mail *mail, double deadline)
 {
-	double stopped_after = prb_mail_now() + STOPPED_SECONDS;
+	double stopped_after = prb_clock_seconds() + STOPPED_SECONDS;
 	uint64_t inner = 0;
 
 	for (unsigned polls = 0; !inner; polls++) {
 		PRB_TRY(prb_mail_read(mail->memory,
 				      mail->address + offsetof(struct prb_mailbox, tid), &inner,
 				      sizeof(inner)));
-		if (prb_mail_now() > stopped_after && is_stopped(mail->target->pid))
+		if (prb_clock_seconds() > stopped_after && is_stopped(mail->target->pid))
 			return stopped(mail->target->pid);
-		if (prb_mail_now() > deadline)
+		if (prb_clock_seconds() > deadline)
 			return prb_error_create(PRB_ERROR_TIMEOUT, "the new thread does not run");
 		if (!inner)
 			wait_a_little(polls);
@@ -277,7 +270,7 @@ static struct prb_error *wait_until_done(struct prb_mail *mail, double deadline)
 				      sizeof(state)));
 		if (state == PRB_MAIL_DONE)
 			return NULL;
-		if (prb_mail_now() > deadline)
+		if (prb_clock_seconds() > deadline)
 			return prb_error_create(PRB_ERROR_TIMEOUT, "it has not returned in time");
 		if (polls % LOOK_POLLS == LOOK_POLLS - 1)
 			PRB_TRY(look_why(mail));
@@ -335,7 +328,7 @@ struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline)
 {
 	PRB_TRY(prb_mail_hold(mail));
 	PRB_TRY(put_state(mail, PRB_MAIL_QUIT));
-	for (unsigned polls = 0; prb_mail_now() < deadline; polls++) {
+	for (unsigned polls = 0; prb_clock_seconds() < deadline; polls++) {
 		if (kill(mail->tid, 0) && errno == ESRCH)
 			return NULL;
 		wait_a_little(polls);

@@ -133,9 +133,9 @@ struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd) PRB_M
 
 /**
  * Has the thread make @p count calls (at most PRB_MAIL_CALLS), the first one for certain, and waits
- * for the results until @p deadline (prb_mail_now()); those of calls not made, or not yet, are 0.
- * PRB_ERROR_TIMEOUT leaves it going on with them; PRB_ERROR_FAILED: the process was stopped by job
- * control; PRB_ERROR_NO_PROCESS.
+ * for the results until @p deadline (prb_clock_seconds()); those of calls not made, or not yet, are
+ * 0. PRB_ERROR_TIMEOUT leaves it going on with them; PRB_ERROR_FAILED: the process was stopped by
+ * job control; PRB_ERROR_NO_PROCESS.
  */
 struct prb_error *prb_mail_run(struct prb_mail *mail, struct prb_mail_call *calls, size_t count,
 			       double deadline) PRB_MUST_CHECK;
@@ -147,8 +147,5 @@ struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
 
 /** Tells the thread to end, and waits until it has, and the mapping is gone. */
 struct prb_error *prb_mail_quit(struct prb_mail *mail, double deadline) PRB_MUST_CHECK;
-
-/** CLOCK_MONOTONIC in seconds. */
-double prb_mail_now(void);
 
 #endif

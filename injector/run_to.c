@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "ptrace/fault_step.h"
+#include "base/clock.h"
 #include "injector/mailbox.h"
 
 enum {
@@ -91,7 +92,7 @@ static bool is_ours(const struct run *run, int signal)
 static struct prb_error *ask(struct run *run)
 {
 	run->asked = true;
-	run->deadline = prb_mail_now() + STOP_TIMEOUT_MS / 1e3;
+	run->deadline = prb_clock_seconds() + STOP_TIMEOUT_MS / 1e3;
 	return prb_stop_ask(run->stop);
 }
 
@@ -144,7 +145,7 @@ struct prb_error *prb_run_to(struct prb_stop *stop, uint64_t address, int timeou
 	PRB_TRY(prb_stop_go_on(stop));
 
 	struct prb_error *err = set_breakpoint(&run, address);
-	run.deadline = prb_mail_now() + (err ? 0 : timeout_ms / 1e3);
+	run.deadline = prb_clock_seconds() + (err ? 0 : timeout_ms / 1e3);
 	struct prb_error *late = wait_for_it(&run);
 	if (run.fd >= 0)
 		close(run.fd);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "target/task.h"
+#include "base/clock.h"
 #include "injector/inject_private.h"
 #include "injector/safe_point.h"
 #include "ptrace/seccomp.h"
@@ -94,7 +95,7 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 	const struct prb_safe_point safe = {f->s->modules, f->s->unwinder, f->s->libc,
 					    f->s->borrow->arch};
 	struct prb_verdict verdict = {};
-	int timeout_ms = (int)((end - prb_mail_now()) * 1000);
+	int timeout_ms = (int)((end - prb_clock_seconds()) * 1000);
 	struct prb_error *err =
 		prb_borrow_take(f->s->borrow, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
 
@@ -209,7 +210,7 @@ static int patience_ms(const struct finding *f, int round)
  */
 static struct prb_error *find(struct finding *f)
 {
-	double end = prb_mail_now() + search_timeout;
+	double end = prb_clock_seconds() + search_timeout;
 	unsigned seed = (unsigned)f->s->t->pid;
 
 	for (int round = 0;; round++) {
@@ -224,12 +225,12 @@ static struct prb_error *find(struct finding *f)
 					   patience_ms(f, round), &found));
 			if (found)
 				return NULL;
-			if (prb_mail_now() > end)
+			if (prb_clock_seconds() > end)
 				return no_thread(f);
 		}
 		if (!f->passing)
 			return no_fit_thread(f);
-		if (prb_mail_now() > end)
+		if (prb_clock_seconds() > end)
 			return no_thread(f);
 		/* What runs leaves its place within microseconds; what sleeps stays there. */
 		long longest = f->candidates.running ? 50000 : 5000000;

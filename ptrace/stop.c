@@ -17,6 +17,7 @@
 #include "ptrace/arch.h"
 #include "ptrace/fault_step.h"
 #include "ptrace/unstopped.h"
+#include "base/clock.h"
 
 enum { NAP_NS = 500000 };
 
@@ -25,14 +26,6 @@ static const double standstill = 0.1;
 static const double burial_timeout = 1.0;   /* for a thread that was killed to end */
 static const double runnable_timeout = 1.0; /* more, for a thread that waits for a processor */
 static const double turn_timeout = 1.0;	    /* for another command that has the thread */
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 struct status {
 	char state;   /* as in stat; 0 if the thread is gone */
@@ -99,12 +92,12 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 
 struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret)
 {
-	double end = now() + turn_timeout;
+	double end = prb_clock_seconds() + turn_timeout;
 
 	for (;;) {
 		struct prb_error *err = prb_stop_seize(tid, ret);
 
-		if (!err || err->code != PRB_ERROR_PERMISSION || now() > end)
+		if (!err || err->code != PRB_ERROR_PERMISSION || prb_clock_seconds() > end)
 			return err;
 		prb_error_destroy(err);
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -154,7 +147,8 @@ static struct prb_error *look(struct prb_stop *stop, struct waiting *w, pid_t *g
 	if (*got < 0 && errno != EINTR)
 		return prb_error_os(ESRCH, "thread %d is gone", stop->tid);
 	*got = 0;
-	stop->begin = now(); /* still running at this moment: the pause is not longer */
+	stop->begin =
+		prb_clock_seconds(); /* still running at this moment: the pause is not longer */
 	if (stop->begin - last > standstill)
 		w->deadline += stop->begin - last;
 	return stop->begin > w->deadline ? late(stop, w) : NULL;
@@ -172,7 +166,7 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool pa
 	/* Seconds: it was not for want of our processor, if it took longer. */
 	static const double polled = 200e-6, unpolled = 30e-6;
 	int polls_most = stop->shares ? 0 : POLLS;
-	double begin = now(), longest = stop->shares ? unpolled : polled;
+	double begin = prb_clock_seconds(), longest = stop->shares ? unpolled : polled;
 	struct waiting waiting = {deadline, patient};
 	sigset_t chld;
 	pid_t got;
@@ -188,7 +182,7 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool pa
 		long nap = polls < SHORT ? 100000 : 1000000;
 		if (polls >= polls_most)
 			sigtimedwait(&chld, NULL, &(struct timespec){.tv_nsec = nap});
-		stop->shares = polls >= polls_most && now() - begin < longest;
+		stop->shares = polls >= polls_most && prb_clock_seconds() - begin < longest;
 	}
 	return WIFSTOPPED(*status) ? NULL : prb_stop_lose(stop);
 }
@@ -197,7 +191,7 @@ struct prb_error *prb_stop_ask(struct prb_stop *stop)
 {
 	if (!stop->stopped)
 		stop->in_call = prb_arch_in_call(stop->tid);
-	stop->begin = now();
+	stop->begin = prb_clock_seconds();
 	prb_fault_step();
 	if (ptrace(PTRACE_INTERRUPT, stop->tid, NULL, NULL))
 		return prb_error_os(errno, "cannot stop thread %d", stop->tid);
@@ -276,7 +270,7 @@ static bool has_stopped(struct prb_stop *stop)
 	if (waitid(P_PID, (id_t)stop->tid, &info, WSTOPPED | __WALL | WNOHANG) || !info.si_pid)
 		return false;
 	stop->stopped = true;
-	stop->begin = now();
+	stop->begin = prb_clock_seconds();
 	/* What is more than a number of a signal is an event, or a system call. */
 	stop->signal = info.si_status >> 7 ? 0 : info.si_status;
 	return true;
@@ -289,9 +283,9 @@ static bool has_stopped(struct prb_stop *stop)
  */
 static void part_late(struct prb_stop *stop)
 {
-	double end = now() + burial_timeout;
+	double end = prb_clock_seconds() + burial_timeout;
 
-	while (now() < end) {
+	while (prb_clock_seconds() < end) {
 		struct status status = read_status(stop->tid);
 		siginfo_t info = {};
 
@@ -317,7 +311,7 @@ void prb_stop_end(struct prb_stop *stop, double *pause_us)
 		part_late(stop);
 	}
 	if (stop->stopped)
-		*pause_us = (now() - stop->begin) * 1e6;
+		*pause_us = (prb_clock_seconds() - stop->begin) * 1e6;
 	prb_log("stop", 2, "thread %d stopped for %.1f µs", stop->tid, *pause_us);
 	*stop = (struct prb_stop){.tid = stop->tid};
 	prb_unstopped_end();

@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "ptrace/fault_step.h"
 #include "target/spec/target_spec.h"
+#include "base/clock.h"
 
 static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 /** Nothing that happens to this program makes a pause longer than its limit by more. */
@@ -53,14 +54,6 @@ struct pauser {
 	struct prb_str text; /* of the agent */
 	struct prb_error *err;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void put_time(struct prb_str *s, const char *key, double seconds)
 {
@@ -192,7 +185,7 @@ static void take(struct pauser *p, const struct prb_wire_frame *frame)
 	prb_fault_step();
 	switch (frame->type) {
 	case PRB_WIRE_PAUSED:
-		p->paused = now();
+		p->paused = prb_clock_seconds();
 		note(p, tell_paused(p));
 		break;
 	case PRB_WIRE_FREEZE:
@@ -434,7 +427,7 @@ static struct prb_error *ask(struct pauser *p)
 	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
 	p->freeze.agent = p->agent;
 	prb_fault_step();
-	p->asked = now();
+	p->asked = prb_clock_seconds();
 	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
 }
 
@@ -461,12 +454,12 @@ static struct prb_error *pause_hard(struct pauser *p)
 	if (p->ends[TARGET] < 0 || p->ends[DEADLINE] < 0 ||
 	    timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
 		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
-	p->asked = now();
+	p->asked = prb_clock_seconds();
 	PRB_TRY(prb_still_all(&p->still, p->target->pid));
-	p->paused = now();
+	p->paused = prb_clock_seconds();
 	note(p, tell_paused(p));
 	wait_for_end(p);
-	p->held_us = (int64_t)((now() - p->paused) * 1e6);
+	p->held_us = (int64_t)((prb_clock_seconds() - p->paused) * 1e6);
 	prb_still_end(&p->still);
 	return p->err ? prb_steal(&p->err) : tell_resumed(p);
 }

@@ -7,13 +7,13 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/remote/remote_address.h"
 #include "cli/remote/remote_token.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 static const double CONNECT_SECONDS = 10, ANSWER_SECONDS = 10;
 enum { CHUNK = 64 << 10 };
@@ -27,17 +27,9 @@ void prb_link_close(struct prb_link *link)
 	link->fd = -1;
 }
 
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int milliseconds_to(double by)
 {
-	return (int)(PRB_MAX(by - seconds_now(), 0) * 1000) + 1;
+	return (int)(PRB_MAX(by - prb_clock_seconds(), 0) * 1000) + 1;
 }
 
 /** Connects to one of the addresses of a host; -1 with errno. */
@@ -85,7 +77,7 @@ static struct prb_error *cannot_connect(int why, const char *target)
 
 static struct prb_error *connect_link(struct prb_link *link)
 {
-	double by = seconds_now() + CONNECT_SECONDS;
+	double by = prb_clock_seconds() + CONNECT_SECONDS;
 	struct addrinfo *list;
 	int why = 0;
 
@@ -198,7 +190,7 @@ struct prb_error *prb_link_told(const struct prb_link *link, const struct prb_wi
 static struct prb_error *await(struct prb_link *link, enum prb_remote_type type,
 			       struct prb_wire_frame *frame)
 {
-	double by = seconds_now() + ANSWER_SECONDS;
+	double by = prb_clock_seconds() + ANSWER_SECONDS;
 	bool whole = false;
 
 	PRB_TRY(prb_link_send(link));
@@ -210,7 +202,7 @@ static struct prb_error *await(struct prb_link *link, enum prb_remote_type type,
 			return prb_link_told(link, frame);
 		if (whole)
 			break;
-		if (!poll(&wait, 1, milliseconds_to(by)) || seconds_now() > by)
+		if (!poll(&wait, 1, milliseconds_to(by)) || prb_clock_seconds() > by)
 			return prb_error_create(
 				PRB_ERROR_TIMEOUT,
 				"what listens at %.200s does not answer like a probing server",

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/remote/serve_private.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /** Who does not prove to know the token in so many seconds has to go. */
 static const double STRANGER_SECONDS = 10;
@@ -31,14 +31,6 @@ struct waits {
 	struct pollfd list[1 + PRB_SERVE_MAX_ENDS + PER_CLIENT * PRB_SERVE_MAX_SLOTS];
 	size_t count;
 };
-
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void expect(struct waits *waits, int fd, short events)
 {
@@ -306,7 +298,7 @@ static struct prb_error *serve_once(struct prb_server *server, struct waits *wai
 		expect_client(waits, server->clients[i]);
 	if (poll(waits->list, waits->count, patience(server)) < 0 && errno != EINTR)
 		return prb_error_os(errno, "cannot wait for clients");
-	server->now = seconds_now();
+	server->now = prb_clock_seconds();
 	for (size_t i = 0; i < known; i++)
 		attend(server, server->clients[i],
 		       &waits->list[1 + how->end_count + PER_CLIENT * i]);
@@ -351,7 +343,7 @@ struct prb_error *prb_serve(const struct prb_serve *how)
 		return prb_error_create(PRB_ERROR_FAILED, "at most %d things end a service",
 					PRB_SERVE_MAX_ENDS);
 	server->how = how;
-	server->now = seconds_now();
+	server->now = prb_clock_seconds();
 	sigaction(SIGPIPE, &ignore, &before);
 	while (!err && !(server->drain && !server->count))
 		err = serve_once(server, waits);
