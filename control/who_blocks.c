@@ -13,12 +13,6 @@
 #include "dwarf/elf/module.h"
 #include "target/mem/view.h"
 
-static void dump_guard(struct prb_dump **dump)
-{
-	if (*dump)
-		prb_dump_destroy(*dump);
-}
-
 /** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */
 static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
 {
@@ -50,7 +44,7 @@ static void see(struct prb_target *t, bool main_only, pid_t tid, struct prb_str 
 {
 	const struct prb_dump_options options = {
 		.mode = PRB_DUMP_NONBLOCKING, .main_only = main_only, .tid = tid, .max_frames = 1};
-	__attribute__((cleanup(dump_guard))) struct prb_dump *dump = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
 	const struct prb_dump_thread *thread;
 
 	if (!t)

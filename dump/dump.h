@@ -150,6 +150,14 @@ struct prb_error *prb_dump_create_with(struct prb_target *target,
 				       const struct prb_dump_options *options,
 				       struct prb_dump_found *found,
 				       struct prb_dump **ret) PRB_MUST_CHECK;
+
+/** NULL is no dump. */
 void prb_dump_destroy(struct prb_dump *dump);
+
+static inline void prb_dump_guard(struct prb_dump **dump)
+{
+	prb_dump_destroy(*dump);
+}
+#define prb_auto_dump __attribute__((cleanup(prb_dump_guard)))
 
 #endif

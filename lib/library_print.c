@@ -16,16 +16,6 @@ struct printer {
 	size_t results; /* printed so far */
 };
 
-static void statement_guard(struct prb_statement **statement)
-{
-	prb_statement_destroy(*statement);
-}
-
-static void renderer_guard(struct prb_renderer **renderer)
-{
-	prb_renderer_destroy(*renderer);
-}
-
 static struct prb_error *hand_on(void *context, const char *text, size_t length)
 {
 	struct printer *printer = context;
@@ -63,7 +53,7 @@ static struct prb_error *tell_left_out(struct printer *printer, const struct prb
 
 static struct prb_error *print(struct printer *printer, struct prb_statement *statement)
 {
-	__attribute__((cleanup(renderer_guard))) struct prb_renderer *renderer = NULL;
+	prb_auto_renderer struct prb_renderer *renderer = NULL;
 	bool row;
 
 	/* Nothing is shown of a statement that fails at once. */
@@ -90,7 +80,7 @@ static struct prb_error *print_script(struct printer *printer, const char *sql)
 	size_t length = strlen(sql), at = 0;
 
 	while (!printer->ended) {
-		__attribute__((cleanup(statement_guard))) struct prb_statement *statement = NULL;
+		prb_auto_statement struct prb_statement *statement = NULL;
 
 		PRB_TRY(prb_session_prepare(printer->session, sql, length, &at, &statement));
 		if (!statement)

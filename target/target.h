@@ -138,7 +138,14 @@ struct prb_error *prb_target_open_core_in(const char *path, const struct prb_cor
 struct prb_error *prb_target_open_snapshot(const char *path,
 					   struct prb_target **ret) PRB_MUST_CHECK;
 
+/** NULL is no target. */
 void prb_target_destroy(struct prb_target *t);
+
+static inline void prb_target_guard(struct prb_target **t)
+{
+	prb_target_destroy(*t);
+}
+#define prb_auto_target __attribute__((cleanup(prb_target_guard)))
 
 /**
  * Asked after reading: a live process that runs another program than when it was opened was read

@@ -19,21 +19,6 @@
 #include "dump/dump.h"
 #include "dump/idle.h"
 
-static void target_guard(struct prb_target **t)
-{
-	if (*t)
-		prb_target_destroy(*t);
-}
-
-static void dump_guard(struct prb_dump **dump)
-{
-	if (*dump)
-		prb_dump_destroy(*dump);
-}
-
-#define auto_target __attribute__((cleanup(target_guard)))
-#define auto_dump __attribute__((cleanup(dump_guard)))
-
 /** One run of the command. */
 struct job {
 	struct prb_dump_options options;
@@ -89,7 +74,7 @@ static struct prb_error *read_idle(const struct job *job, struct prb_target *tar
 static struct prb_error *make_dump(const struct job *job, struct prb_target *target,
 				   struct prb_dump **ret)
 {
-	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
 
 	PRB_TRY(prb_dump_create(target, &job->options, &dump));
 	PRB_TRY(read_idle(job, target, dump));
@@ -150,8 +135,8 @@ static struct prb_error *show_next(struct tree *tree, const struct prb_dump *dum
 /** Dumps one child; what is no Python or may not be read is skipped, what ended does not count. */
 static struct prb_error *dump_child(struct tree *tree, const struct prb_process *child)
 {
-	auto_target struct prb_target *target = NULL;
-	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
 	prb_auto_error struct prb_error *err = prb_target_open_process(child->pid, &target);
 
 	if (!err)
@@ -228,8 +213,8 @@ static struct prb_error *dump_tree(const struct job *job, const struct prb_targe
 struct prb_error *prb_dump_command(const struct prb_cli *cli,
 				   const struct prb_dump_settings *settings, bool main_only)
 {
-	auto_target struct prb_target *target = NULL;
-	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
 	prb_auto_str struct prb_str paused = {};
 	struct prb_pause_state pause;
 	struct job job;

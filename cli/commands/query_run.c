@@ -10,18 +10,6 @@
 #include "cli/common/term.h"
 #include "base/cleanup.h"
 
-static void statement_guard(struct prb_statement **statement)
-{
-	prb_statement_destroy(*statement);
-}
-#define auto_statement __attribute__((cleanup(statement_guard)))
-
-static void renderer_guard(struct prb_renderer **renderer)
-{
-	prb_renderer_destroy(*renderer);
-}
-#define auto_renderer __attribute__((cleanup(renderer_guard)))
-
 static struct prb_error *sink(void *context, const char *text, size_t length)
 {
 	struct prb_query *query = context;
@@ -86,7 +74,7 @@ static void tell_rest(const struct prb_query *query, const struct prb_renderer *
 /** Runs a statement. What it gave before an error, or before Ctrl-C, is shown too. */
 static struct prb_error *run_statement(struct prb_query *query, struct prb_statement *statement)
 {
-	auto_renderer struct prb_renderer *renderer = NULL;
+	prb_auto_renderer struct prb_renderer *renderer = NULL;
 	bool row, more = false;
 
 	/* Nothing is shown of a statement that fails at once. */
@@ -116,7 +104,7 @@ struct prb_error *prb_query_run(struct prb_query *query, const char *sql, size_t
 	size_t number = 0, at = 0;
 
 	for (;;) {
-		auto_statement struct prb_statement *statement = NULL;
+		prb_auto_statement struct prb_statement *statement = NULL;
 		struct prb_error *err;
 
 		PRB_TRY(prb_session_prepare(query->session, sql, length, &at, &statement));

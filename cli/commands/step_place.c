@@ -12,14 +12,6 @@
 
 enum { INDENT = 4 };
 
-static void dump_guard(struct prb_dump **dump)
-{
-	if (*dump)
-		prb_dump_destroy(*dump);
-}
-
-#define auto_dump __attribute__((cleanup(dump_guard)))
-
 /** The only thread that is wanted of a dump; NULL: there is none. */
 static const struct prb_dump_thread *find(const struct prb_dump *dump, pid_t tid)
 {
@@ -62,7 +54,7 @@ struct prb_error *prb_step_find(struct prb_target *t, pid_t tid, struct prb_step
 	const struct prb_dump_options options = {
 		.main_only = !tid, .tid = tid, .no_waits = true, .max_frames = 1};
 	const struct prb_dump_thread *thread;
-	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
 
 	PRB_TRY(prb_dump_create(t, &options, &dump));
 	ret->tid = tid ? tid : dump->main_tid;
@@ -147,7 +139,7 @@ struct prb_error *prb_step_tell(struct prb_target *t, pid_t tid, bool as_json)
 	const struct prb_dump_options options = {
 		.tid = tid, .source = true, .no_waits = true, .max_frames = 1};
 	const struct prb_dump_thread *thread;
-	auto_dump struct prb_dump *dump = NULL;
+	prb_auto_dump struct prb_dump *dump = NULL;
 	prb_auto_str struct prb_str s = {};
 
 	PRB_TRY(prb_dump_create(t, &options, &dump));

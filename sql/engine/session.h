@@ -63,6 +63,12 @@ struct prb_error *prb_statement_next(struct prb_statement *statement, bool *row)
 void prb_statement_reset(struct prb_statement *statement);
 void prb_statement_destroy(struct prb_statement *statement);
 
+static inline void prb_statement_guard(struct prb_statement **statement)
+{
+	prb_statement_destroy(*statement);
+}
+#define prb_auto_statement __attribute__((cleanup(prb_statement_guard)))
+
 enum prb_value_kind {
 	PRB_VALUE_NULL,
 	PRB_VALUE_INTEGER,

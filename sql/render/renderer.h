@@ -65,6 +65,12 @@ struct prb_error *prb_renderer_create(const struct prb_renderer_format *format,
 				      void *context, struct prb_renderer **ret) PRB_MUST_CHECK;
 void prb_renderer_destroy(struct prb_renderer *renderer);
 
+static inline void prb_renderer_guard(struct prb_renderer **renderer)
+{
+	prb_renderer_destroy(*renderer);
+}
+#define prb_auto_renderer __attribute__((cleanup(prb_renderer_guard)))
+
 struct prb_renderer_column {
 	const char *name; /**< copied */
 };
