@@ -18,6 +18,6 @@ docs: $(O)/probing support-matrix tables ## bring transcripts, pictures, figures
 
 .PHONY: check-docs
 check-docs: $(O)/probing usable-gdb ## the pages say what the program does
-	$(Q)PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py tests/lint/test_picture.py
+	$(Q)PROBING_CI='$(CI)' PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/lint/test_docs.py tests/lint/test_picture.py
 
 check: check-docs

@@ -9,11 +9,15 @@ PYTEST := $(or $(PYTHON),python3) -m pytest -q -p no:cacheprovider
 SAMPLE ?= 3
 # Live tests wait for much: files of them run side by side where pytest-xdist is there.
 BESIDE := $(shell $(or $(PYTHON),false) -c 'import xdist' 2>/dev/null && echo --numprocesses=$$(nproc) --dist=loadfile)
-# Real processes on a busy machine: a test that fails is told, and has to fail again to count. With CI
-# set, pytest tells all that it has seen.
-LIVE = CI=1 PROBING_BINARY=$(abspath $(O)/probing) PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) \
-	PROBING_SAMPLE=$(SAMPLE) $(or $(PYTHON),python3) -m pytest -q \
-	-o cache_dir=$(abspath $(O)/pytest-cache)
+# Which live tests that fail are run once more, and have to fail again to count: those that
+# tests/quarantine.txt lists, or all.
+REPEAT ?= quarantined
+# With CI set, pytest tells all that it has seen; whether it was set for us is PROBING_CI.
+LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(abspath $(O)/probing) \
+	PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) PROBING_SAMPLE=$(SAMPLE) \
+	$(or $(PYTHON),python3) -m pytest -q -o cache_dir=$(abspath $(O)/pytest-cache)
+# How pytest ends if only such tests failed: AGAIN of tests/ledgers.py.
+ONLY_THOSE := 10
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
@@ -36,13 +40,13 @@ unit-tests: $(UNIT_TESTS)
 
 .PHONY: check-unit
 check-unit: $(UNIT_TESTS) ## unit tests
-	$(Q)for t in $^; do $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; \
-		printf '%s: ' $${t##*/}; sed -n 's/^\[  PASSED  \] //p' $$t.log; done
+	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
 
 .PHONY: check-live
 check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
-	$(Q)$(LIVE) $(BESIDE) tests/live || { \
-		echo "check-live: what failed is run once more; a second failure counts" >&2; \
+	$(Q)PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { \
+		[ $$? = $(ONLY_THOSE) ] || exit 1; \
+		echo "check-live: these are run once more; a second failure counts" >&2; \
 		$(LIVE) --last-failed tests/live; }
 
 # A build whose injector kills itself before a chosen step.

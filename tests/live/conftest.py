@@ -20,13 +20,14 @@ HERE = Path(__file__).resolve().parent
 if "PROBING_BUILD" in os.environ:
     os.environ.setdefault(
         "PROBING_BINARY", str(Path(os.environ["PROBING_BUILD"]).resolve() / "probing"))
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 # What tests of one folder share with those of another.
 sys.path += sorted({str(path.parent) for path in HERE.glob("*/test_*.py")})
 
 import own_gdb  # noqa: E402,F401
 import faults  # noqa: E402
 import support  # noqa: E402
+import verdict  # noqa: E402
 
 PROGRAMS = HERE / "programs"
 VERSIONS = [(3, minor) for minor in range(4, 16)]
@@ -103,10 +104,16 @@ def missing_interpreters():
         yield "a free-threaded build"
 
 
+def pytest_runtest_logreport(report):
+    verdict.note(report)
+
+
 def pytest_sessionfinish(session):
-    """One of pytest-xdist's workers prints nothing itself."""
+    """One of pytest-xdist's workers prints nothing itself, and judges nothing."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["reported"] = support.REPORTED
+    else:
+        session.exitstatus = verdict.status(session.exitstatus)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -120,7 +127,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(
             "NOT TESTED, no interpreter here: %s ('make test-interpreters' gets some)"
             % ", ".join(missing))
-    for line in support.REPORTED:
+    for line in [*support.REPORTED, *verdict.lines()]:
         terminalreporter.write_line(line)
 
 

@@ -12,6 +12,7 @@
 #include "injector/libc.h"
 #include "injector/mailbox.h"
 #include "injector/run_to.h"
+#include "tests/unit/skip.h"
 #include "tests/unit/sleeper.h"
 
 enum { TRIES = 20 };
@@ -276,7 +277,7 @@ static void test_way_back_unmaps(void **state)
 	begin(&b, stand_still);
 	if (!b.libc.code.store.address) {
 		end(&b);
-		skip();
+		SKIP("the C library has no instruction that stores a result");
 	}
 	take_in_loop(&b);
 	before = b.borrow.state;
@@ -322,7 +323,7 @@ static bool can_run_to(struct prb_stop *stop, uint64_t address, int timeout_ms)
 
 	if (prb_error_catch(&err, PRB_ERROR_UNSUPPORTED)) {
 		prb_stop_end(stop, &(double){0});
-		skip();
+		SKIP("no breakpoints on this processor");
 	}
 	ok(err);
 	assert_true(stop->stopped);
@@ -344,7 +345,7 @@ static void test_run_to(void **state)
 
 	(void)state;
 	if (!prb_inject_arch()->breakpoints)
-		skip();
+		SKIP("no breakpoints on this processor");
 	start(&child, visit_place, NULL);
 	await(&child, 'R', NULL);
 	stop_child(&child, &stop);

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "dwarf/cache/cache.h"
+#include "tests/unit/skip.h"
 
 #define BUILD_ID "c561f3aa7232f2bd6ac6d56bd475f1c154a00486"
 
@@ -310,7 +311,7 @@ static void adds_no_folders_to_those_of_others(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	assert_int_equal(mkdir(theirs, 0755), 0);
 	assert_int_equal(chown(theirs, 4711, 4711), 0);
 	setenv("XDG_CACHE_HOME", deep, 1);

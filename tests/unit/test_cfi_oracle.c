@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "dwarf/unwind/cfi.h"
+#include "tests/unit/skip.h"
 
 /* What libdwarf shall say where nothing is said; any number that is no register. */
 enum { UNSPECIFIED = 2000, COLUMNS = 100 };
@@ -242,7 +243,7 @@ static void test_libstdcxx(void **state)
 {
 	(void)state;
 	if (!dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL))
-		skip();
+		SKIP("no libstdc++ here");
 	assert_true(compare_library("/libstdc++.so.6", false) > 10000);
 }
 
@@ -259,7 +260,7 @@ static void test_libpython(void **state)
 		 dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_LOCAL);
 	globfree(&found);
 	if (!loaded)
-		skip();
+		SKIP("no libpython of pyenv here");
 	assert_true(compare_library("/libpython3.12.so", true) > 50000);
 }
 

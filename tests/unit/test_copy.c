@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "dwarf/elf/copy.h"
+#include "tests/unit/skip.h"
 
 static const char sample[] = "int counter;\n"
 			     "static int hidden(int x) { return x * 3 + counter; }\n"
@@ -68,7 +69,7 @@ static void test_mounted_by_a_user(void **state)
 	make_sample();
 	if (geteuid() ||
 	    !run("mkdir mnt; mount -t tmpfs -o nosuid,nodev none mnt && cp lib.so mnt/"))
-		skip();
+		SKIP("needs root that may mount");
 
 	bool nosuid = is_safe("mnt/lib.so", NULL);
 	bool mounted = run("mount -o remount,suid mnt");

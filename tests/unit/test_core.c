@@ -19,6 +19,7 @@
 #include "target/core/core.h"
 #include "target/mem/local_file.h"
 #include "target/target.h"
+#include "tests/unit/skip.h"
 
 #define OK(expression) assert_ok((expression), __LINE__)
 
@@ -355,7 +356,7 @@ static void test_file_without_segment(void **state)
 	struct prb_build_id id;
 	prb_build_id_of_file(fd, &id);
 	if (!id.length)
-		skip();
+		SKIP("this program has no build ID");
 	char *note = memmem(m.data.data, m.data.length, id.bytes, id.length);
 	assert_non_null(note);
 	note[3] ^= 1;

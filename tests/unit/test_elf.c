@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/checked.h"
+#include "tests/unit/skip.h"
 
 static const char sample[] = "int counter;\n"
 			     "static int hidden(int x) { return x * 3 + counter; }\n"
@@ -306,7 +307,7 @@ static void test_compressed_sections(void **state)
 	assert_ok(prb_elf_section(plain, ".debug_str", NULL, &plain_size, &plain_data));
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds); i++) {
 		if (!run("objcopy --compress-debug-sections=%s plain packed", kinds[i])) {
-			print_message("objcopy knows no %s: not tested\n", kinds[i]);
+			NOT_TESTED("objcopy knows no such compression");
 			continue;
 		}
 		struct prb_elf *elf = open_made("packed");

@@ -11,6 +11,7 @@
 
 #include "dump/cpu_clock.h"
 #include "dump/idle.h"
+#include "tests/unit/skip.h"
 
 static void test_parse(void **state)
 {
@@ -70,7 +71,7 @@ static void test_clocks(void **state)
 
 	(void)state;
 	if (access("/proc/self/sched", R_OK))
-		skip();
+		SKIP("the kernel has no /proc/PID/sched");
 	assert_false(sched_getaffinity(0, sizeof(before), &before));
 	clocks[2].cpu = first_cpu(&before);
 	for (int attempt = 0; attempt < 300 && clocks[2].now <= 0; attempt++)

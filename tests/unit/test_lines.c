@@ -24,6 +24,7 @@
 #include "dwarf/lines/lines.h"
 #include "dwarf/lines/record.h"
 #include "target/target.h"
+#include "tests/unit/skip.h"
 
 /* libbfd 2.40 forgets some sections of DWARF 5; to tell that from our own leaks, whole stacks. */
 const char *__asan_default_options(void);
@@ -269,7 +270,7 @@ static void demangles_with_and_without_lines(void **state)
 	(void)state;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds); i++) {
 		if (!build_library(kinds[i]))
-			skip();
+			SKIP("no compiler for the sample");
 		resolve_method(&lines);
 		assert_line(&lines.list.items[0], method_name, "library.cc", 3);
 		prb_lines_deinit(&lines);
@@ -289,7 +290,7 @@ static void notices_debug_files_that_come_later(void **state)
 
 	(void)state;
 	if (!build_library("-g -Wl,--build-id=sha1"))
-		skip();
+		SKIP("no compiler for the sample");
 	run("objcopy --only-keep-debug library.so library.debug && strip -g library.so &&"
 	    "objcopy --add-gnu-debuglink=library.debug library.so && mv library.debug hidden",
 	    "");
@@ -494,7 +495,7 @@ static void survives_damage(void **state)
 
 	(void)state;
 	if (!build_library("-g"))
-		skip();
+		SKIP("no compiler for the sample");
 
 	prb_auto_close int fd = open(path, O_RDONLY);
 	assert_int_equal(fstat(fd, &st), 0);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "proc/process.h"
 #include "proc/process_private.h"
+#include "tests/unit/skip.h"
 #include "tests/unit/sleeper.h"
 
 enum { NOBODY = 65534 };
@@ -210,7 +211,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	root = start_ready(nothing, NULL);
 	undumpable = start_ready(become_undumpable, NULL);
 	assert_refused_to(become_nobody, root, "it runs as user 0 and we are user 65534");

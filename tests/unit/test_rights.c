@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "proc/rights.h"
 #include "tests/unit/elf_helpers.h"
+#include "tests/unit/skip.h"
 
 enum { USER = 2001, GROUP = 2345 };
 
@@ -74,7 +75,7 @@ static void test_only_this_thread_and_back_again(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	assert_int_equal(prctl(PR_SET_PDEATHSIG, SIGUSR2), 0);
 	assert_ok(prb_rights_take(&user, &saved));
 	assert_true(saved.complete);
@@ -118,7 +119,7 @@ static void test_other_threads_keep_theirs(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	pthread_barrier_init(&other.taken, NULL, 2);
 	pthread_barrier_init(&other.looked, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, other_thread, &other), 0);
@@ -146,7 +147,7 @@ static void test_open_as_user(void **state)
 {
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	assert_int_equal(chmod(folder, 0755), 0);
 	assert_true(run("echo 1 >secret; chmod 600 secret; echo 1 >open; chmod 644 open; "
 			"echo 1 >own; chown 2001 own; chmod 400 own"));
@@ -166,7 +167,7 @@ static void test_open_without_capabilities(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	assert_true(run("echo 1 >secret; chmod 600 secret; echo 1 >open; chmod 644 open; "
 			"echo 1 >own; chown 2001 own; chmod 644 own"));
 	pid = fork();

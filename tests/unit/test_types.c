@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "python/layout/layout_tables.h"
 #include "dwarf/types/types.h"
+#include "tests/unit/skip.h"
 
 /* The same text is compiled into this test, which knows the answers, and into the sample. */
 #define SAMPLE                                     \
@@ -232,7 +233,7 @@ static void answers_what_compilers_write(void **state)
 		}
 	}
 	if (!checked)
-		skip();
+		SKIP("no compiler for the sample");
 }
 
 static void says_what_is_missing(void **state)
@@ -242,7 +243,7 @@ static void says_what_is_missing(void **state)
 
 	(void)state;
 	if (!compile("cc", "-g"))
-		skip();
+		SKIP("no compiler for the sample");
 	elf = open_sample();
 
 	static const char *const units[] = {"ample.c", "missing.c", ""};
@@ -315,7 +316,7 @@ static void follows_imported_units(void **state)
 	(void)state;
 	write_text("unit.s", partial_unit);
 	if (system(command))
-		skip();
+		SKIP("no assembler for the sample");
 
 	struct prb_elf *elf = open_sample();
 	assert_null(prb_types_query(elf, "unit.c", queries, PRB_ARRAY_SIZE(queries)));
@@ -365,7 +366,7 @@ static void survives_damage(void **state)
 
 	(void)state;
 	if (!compile("cc", "-g"))
-		skip();
+		SKIP("no compiler for the sample");
 	for (unsigned seed = 0; seed < SEEDS; seed++) {
 		pid_t child = fork();
 		int status;
@@ -374,7 +375,7 @@ static void survives_damage(void **state)
 			ask_damaged(seed);
 		assert_int_equal(waitpid(child, &status, 0), child);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-			skip();
+			SKIP("no compiler for the sample");
 		if (status)
 			fail_msg("seed %u: status %#x", seed, status);
 	}
@@ -429,7 +430,7 @@ static void agrees_with_the_tables(void **state)
 
 	(void)state;
 	if (glob(pattern, 0, NULL, &found))
-		skip();
+		SKIP("no libpython of pyenv here");
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		unsigned minor;
 		const char *name = strrchr(found.gl_pathv[i], '/');

@@ -33,6 +33,7 @@
 #include "target/mem/view.h"
 #include "target/target.h"
 #include "dwarf/unwind/unwind.h"
+#include "tests/unit/skip.h"
 
 enum { MAX_FRAMES = 200 };
 
@@ -629,7 +630,7 @@ static caller *compile_library(const char *flags, char *path, size_t size)
 			     flags, path);
 	if (system(command) != 0) {
 		unlink(path);
-		skip();
+		SKIP("no compiler for the sample");
 	}
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handle);

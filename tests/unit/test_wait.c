@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "dump/waits/wait_private.h"
 #include "target/snapshot/snapshot.h"
+#include "tests/unit/skip.h"
 #include "tests/unit/sleeper.h"
 
 /* Sockets. */
@@ -470,7 +471,7 @@ static void test_chroot(void **state)
 	(void)state;
 	close(next);
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	assert_non_null(mkdtemp(folder));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
 	assert_int_equal(mkfifo(fifo, 0600), 0);

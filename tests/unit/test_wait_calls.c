@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tests/unit/skip.h"
 #include "tests/unit/sleeper.h"
 
 /* Sleeps. */
@@ -261,7 +262,7 @@ static void test_pid_namespace(void **state)
 
 	(void)state;
 	if (geteuid())
-		skip();
+		SKIP("needs root");
 	start(&outer, enter_namespace, s);
 	await(&outer, 'S', "wait4");
 	inner.pid = inner.tid = newest_child(outer.pid);
@@ -408,7 +409,7 @@ static void test_message_queue(void **state)
 	snprintf(name, sizeof(name), "/probing-%d", getpid());
 	mqd_t queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
 	if (queue == (mqd_t)-1 && errno == ENOSYS)
-		skip();
+		SKIP("the kernel has no message queues");
 	assert_true(queue >= 0);
 	ASSERT_SLEEPS(receive_posix, &queue, "mq_timedreceive", "message queue %d %s", queue, name);
 	mq_close(queue);

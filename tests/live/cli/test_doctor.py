@@ -261,7 +261,7 @@ def test_dumpable(newest):
             with Started([DEBIAN, "-c", program], rest=1, cwd="/", **NOBODYS) as process:
                 assert Examined(process.python).verdict("dumpable") == verdict
         except FileNotFoundError:
-            pytest.skip("no Python that everybody may run")
+            pytest.skip("no interpreter here may be run by everybody")
 
 
 def test_what_is_no_process(probing, tmp_path, target):

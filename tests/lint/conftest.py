@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests of the pages and the rules are skipped for listed reasons only."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import verdict  # noqa: E402
+
+
+def pytest_runtest_logreport(report):
+    verdict.note(report)
+
+
+def pytest_sessionfinish(session):
+    session.exitstatus = verdict.status(session.exitstatus)
+
+
+def pytest_terminal_summary(terminalreporter):
+    for line in verdict.lines():
+        terminalreporter.write_line(line)

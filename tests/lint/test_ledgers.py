@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lists of tests that may be skipped or run twice say what the tests say, and are obeyed."""
+import ast
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+
+import ledgers  # noqa: E402
+
+
+def template(node):
+    """The text that a reason is made from, with * for what is filled in; None if it is no text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        left = template(node.left)
+        if isinstance(node.op, ast.Mod):
+            return left and re.sub(r"%[a-z]", "*", left)
+        return left and left + "*"
+    return None
+
+
+def reasons_of_python(path):
+    """(where, reason) of each skip that a file has."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", None))
+        where = "%s:%d" % (path.relative_to(TESTS), node.lineno)
+        if name == "importorskip":
+            yield where, "could not import '%s': *" % node.args[0].value
+        elif name in ("skip", "skipif", "needs"):
+            given = [word.value for word in node.keywords if word.arg == "reason"] or node.args[:1]
+            # needs() itself hands on what it was given.
+            if not isinstance(given[0], ast.Name):
+                yield where, template(given[0])
+
+
+def reasons():
+    for path in sorted(TESTS.rglob("*.py")):
+        if path.name != "test_ledgers.py":
+            yield from reasons_of_python(path)
+    for path in sorted(TESTS.rglob("*.c")):
+        for reason in re.findall(r'\b(?:SKIP|NOT_TESTED)\("([^"]*)"\)', path.read_text()):
+            yield str(path.relative_to(TESTS)), reason
+
+
+REASONS = list(reasons())
+
+
+def may_be(listed, reason):
+    """Whether there is a text that is both; each may have parts that are not known."""
+    return ledgers.matches(listed, reason) or ledgers.matches(reason, listed)
+
+
+def test_each_reason_is_listed():
+    for where, reason in REASONS:
+        assert reason, "%s: write the reason of the skip as a text" % where
+        assert any(may_be(listed, reason) for _, listed in ledgers.skips()), \
+            "%s: '%s' is not in tests/skips.txt" % (where, reason)
+
+
+def test_each_listed_reason_is_used():
+    for provider, listed in ledgers.skips():
+        assert provider in ledgers.PROVIDERS, provider
+        assert any(may_be(listed, reason) for _, reason in REASONS), \
+            "tests/skips.txt: no test is skipped because '%s'" % listed
+
+
+def test_no_test_is_skipped_without_a_reason():
+    for path in sorted((TESTS / "unit").glob("*.c")):
+        assert not re.search(r"\bskip\(\)", path.read_text()), "%s: use SKIP()" % path.name
+    # Nobody is told of a whole file that is skipped.
+    for path in sorted((TESTS / "live").rglob("*.py")):
+        assert "allow_module_" "level" not in path.read_text(), path.name
+
+
+def test_each_quarantined_test_exists():
+    files = {path.name: path.read_text() for path in (TESTS / "live").rglob("test_*.py")}
+    for listed, reason in ledgers.quarantine():
+        file, _, test = listed.partition("::")
+        names = re.findall(r"^def (test_\w+)\(", files.get(file, ""), re.M)
+        assert reason and any(ledgers.matches(test.split("[")[0], name) for name in names), listed
+
+
+# In a run
+
+CONFTEST = (pathlib.Path(__file__).parent / "conftest.py").read_text()
+
+def run(tmp_path, text, name="test_break_py.py", **environment):
+    """The exit status and the last lines of a run of one file."""
+    (tmp_path / name).write_text(text)
+    (tmp_path / "conftest.py").write_text(CONFTEST.replace(
+        "pathlib.Path(__file__).resolve().parents[1]", "pathlib.Path(%r)" % str(TESTS)))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / name)],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False,
+        env=dict({key: value for key, value in os.environ.items()
+                  if not key.startswith("PROBING_")}, **environment))
+    return done.returncode, done.stdout
+
+
+def skipping(reason):
+    return "import pytest\ndef test_it(): pytest.skip(%r)\n" % reason
+
+
+@pytest.mark.parametrize("reason, environment, status", [
+    ("gdb is not installed", {}, 0),
+    ("gdb is not installed", {"PROBING_CI": "1"}, 1),
+    ("fish is not installed", {"PROBING_CI": "1"}, 0),
+    ("this processor has no AMX", {"PROBING_CI": "1"}, 0),
+    ("it is Tuesday", {}, 1),
+    ("it is Tuesday", {"PROBING_REPEAT": "all"}, 1),
+])
+def test_skips(tmp_path, reason, environment, status):
+    code, out = run(tmp_path, skipping(reason), **environment)
+    assert code == status, out
+    assert (status == 0) == ("MUST NOT BE SKIPPED" not in out), out
+
+
+FAILS = "def test_it(): assert 0\n"
+DIES = "import pytest\n@pytest.mark.parametrize('each', ['debian-3.9', 'pyenv-3.12.1'])\n" \
+       "def test_a_debugger_that_died(each): assert not %s\n"
+
+
+@pytest.mark.parametrize("text, repeat, status", [
+    (DIES % "each.endswith('3.9')", "quarantined", ledgers.AGAIN),
+    (DIES % "each.endswith('3.9')", "", 1),
+    (DIES % "each", "quarantined", 1),
+    (DIES % "each", "all", ledgers.AGAIN),
+    (DIES % "each.endswith('3.9')" + FAILS, "quarantined", 1),
+    (FAILS + skipping("it is Tuesday").replace("test_it", "test_that"), "all", 1),
+    ("def test_it(): pass\n", "all", 0),
+    ("def test_it(:\n", "all", 2),
+])
+def test_what_is_run_again(tmp_path, text, repeat, status):
+    code, out = run(tmp_path, text, PROBING_REPEAT=repeat)
+    assert code == status, out
+    assert status != ledgers.AGAIN or "MAY BE RUN ONCE MORE" in out, out
