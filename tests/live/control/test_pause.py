@@ -378,19 +378,21 @@ def test_clients_that_come_and_go(counting, shared, probing):
         assert pauses.total(shared) == before
 
 
-def test_a_gil_that_is_not_free(target, newest, probing):
-    """One call in C that holds it, for seconds."""
-    process = target("evaluated.py", "gil", "400000000")
+@pytest.mark.parametrize("interpreter", [
+    each for each in ALL if each.has_ctypes and not each.free_threaded], ids=repr)
+def test_a_gil_that_is_not_free(interpreter, target, probing):
+    """One call in C holds it until it is told to end."""
+    process = target("evaluated.py", "gil", interpreter=interpreter)
     agent.load(probing, process.pid)
     process.send(b"x")
     assert process.line() == "holds"
+    support.wait_for_sleep(process.pid, "pipe_read", process.pid)
     with Pause(process.pid, "--within", "300ms", wait=False) as pause:
-        _, err = pause.process.communicate(timeout=60)
-        if pause.process.returncode == OK:
-            pytest.skip("the call was over already")
-        assert pause.process.returncode == TIMEOUT and b"--hard" in err, err
+        out, err = pause.process.communicate(timeout=60)
+        assert pause.process.returncode == TIMEOUT and b"--hard" in err and not out, (out, err)
     with Pause(process.pid, "--hard") as pause:
         pause.interrupt()
+    process.send(b"x")
     assert process.line() == "held"
 
 
