@@ -316,14 +316,16 @@ static void put_zsh_summaries(struct prb_str *s)
 static void put_zsh_commands(struct prb_str *s)
 {
 	for (const struct prb_command *const *c = prb_commands; *c; c++) {
+		const struct prb_command *command = *c;
+
 		prb_str_puts(s, "\t\t");
-		put_names(s, *c, "|", true);
+		put_names(s, command, "|", true);
 		prb_str_puts(s, ") _arguments");
-		put_zsh_options(s, (*c)->options, NULL);
-		put_zsh_options(s, prb_global_options, *c);
-		if ((*c)->argument) {
+		put_zsh_options(s, command->options, NULL);
+		put_zsh_options(s, prb_global_options, command);
+		if (command->argument) {
 			prb_str_puts(s, " \\\n\t\t\t'1::argument:");
-			put_zsh_action(s, (*c)->complete);
+			put_zsh_action(s, command->complete);
 			prb_str_puts(s, "'");
 		}
 		prb_str_puts(s, " && ret=0 ;;\n");

@@ -45,7 +45,8 @@ static void own_folder(char *ret, size_t size)
 
 char *prb_debugger_program(const struct prb_debugger_kind *kind)
 {
-	prb_auto_free char *folders = strdup(getenv("PATH") ? getenv("PATH") : "");
+	const char *path_variable = getenv("PATH");
+	prb_auto_free char *folders = strdup(path_variable ? path_variable : "");
 	char *rest = folders;
 
 	for (const char *folder; rest && (folder = strsep(&rest, ":"));) {

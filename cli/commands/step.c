@@ -127,7 +127,7 @@ static struct prb_error *make(struct prb_target *t, struct prb_agent *agent,
 			      const struct prb_wire_step *step, struct prb_step_thread *thread)
 {
 	prb_auto_str struct prb_str text = {};
-	uint32_t how;
+	uint32_t how = 0;
 
 	PRB_TRY(ask(agent, step, thread, &how, &text));
 	if (how == PRB_WIRE_OK)

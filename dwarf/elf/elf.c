@@ -353,13 +353,15 @@ static struct prb_error *inflate(struct prb_elf *elf, size_t index, const void *
 			*ret = inflated->data;
 			return NULL;
 		}
-	if (!prb_vec_reserve(&elf->inflated, 1))
-		return prb_error_nomem();
 
 	void *content;
 	PRB_TRY(prb_elf_claim(elf, prb_inflate_size(data, *size)));
 	PRB_TRY(prb_inflate_section(data, *size, &content, size));
 	inflated = prb_vec_push(&elf->inflated);
+	if (!inflated) {
+		free(content);
+		return prb_error_nomem();
+	}
 	*inflated = (struct prb_inflated){.section = index, .data = content, .size = *size};
 	*ret = content;
 	return NULL;

@@ -143,9 +143,14 @@ struct prb_items {
 /** Begins the next item; false when the limits are reached and the rest was summed up. */
 bool prb_items_next(struct prb_items *items);
 
+/** The error of an object that makes no sense. */
+PRB_MUST_CHECK static inline struct prb_error *prb_repr_bad(uint64_t object, const char *what)
+{
+	return prb_error_create(PRB_ERROR_BAD_DATA, "object at %#llx: %s",
+				(unsigned long long)object, what);
+}
+
 /* object_read.c: bounded reading of plain data */
-struct prb_error *prb_repr_bad(uint64_t object, const char *what) PRB_MUST_CHECK
-	__attribute__((returns_nonnull));
 struct prb_error *prb_repr_word(struct prb_repr *r, uint64_t address, uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_words(struct prb_repr *r, uint64_t address, size_t count,
 				 uint64_t *ret) PRB_MUST_CHECK;

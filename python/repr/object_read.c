@@ -10,12 +10,6 @@
 /* No object has more items than the address space has room for. */
 static const uint64_t size_max = UINT64_C(1) << 48;
 
-struct prb_error *prb_repr_bad(uint64_t object, const char *what)
-{
-	return prb_error_create(PRB_ERROR_BAD_DATA, "object at %#llx: %s",
-				(unsigned long long)object, what);
-}
-
 struct prb_error *prb_repr_word(struct prb_repr *r, uint64_t address, uint64_t *ret)
 {
 	return prb_mem_read_u64(r->mem, address, ret);

@@ -200,17 +200,14 @@ struct prb_error *prb_instant_memo(struct prb_instant *instant, const void *key,
 			return again(memo->err);
 		}
 	}
-	if (!prb_vec_reserve(&instant->memos, 1))
-		return prb_error_nomem();
 	err = create(instant, &value);
-	/* create() may have made memos itself. */
-	if (!prb_vec_reserve(&instant->memos, 1)) {
+	memo = prb_vec_push(&instant->memos);
+	if (!memo) {
 		if (value && destroy)
 			destroy(value);
 		prb_error_destroy(err);
 		return prb_error_nomem();
 	}
-	memo = prb_vec_push(&instant->memos);
 	*memo = (struct memo){.key = key, .value = value, .destroy = destroy, .err = err};
 	*ret = value;
 	return again(err);

@@ -168,7 +168,7 @@ static struct prb_error *read_segments(struct core *core, const Elf64_Ehdr *eh)
 	/* A truncated file may end within its program headers: what there is of them counts. */
 	uint64_t room = eh->e_phoff < core->file_size ? core->file_size - eh->e_phoff : 0;
 	size_t usable = PRB_MIN((uint64_t)count, room / sizeof(Elf64_Phdr));
-	prb_auto_free Elf64_Phdr *headers = malloc(usable * sizeof(*headers) + 1);
+	prb_auto_free Elf64_Phdr *headers = calloc(usable + 1, sizeof(*headers));
 	if (!headers)
 		return prb_error_nomem();
 	PRB_TRY(core_file_read(core, eh->e_phoff, headers, usable * sizeof(*headers)));

@@ -64,7 +64,7 @@ static struct prb_error *read_run(struct prb_mem *raw, struct prb_block *blocks,
 	for (size_t i = 0; i < count; at += blocks[i++].length) {
 		struct prb_block *b = &blocks[i];
 
-		b->ok = at + b->length <= done;
+		b->ok = buffer && at + b->length <= done;
 		if (b->ok)
 			memcpy(b->buffer, buffer + at, b->length);
 		else

@@ -5,6 +5,11 @@ $(O)/gen-layout: $(O)/tests/tools/gen-layout.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 -include $(O)/tests/tools/gen-layout.d
 
+ANALYZED := $(LIB_SOURCES) $(CLI_SOURCES) cli/inject_main.c $(AGENT_OBJECTS:$(O)/%.o=%.c)
+.PHONY: analyze
+analyze: ## let clang's analyzer and clang-tidy look for faults
+	$(Q)PROBING_CI='$(CI)' tests/tools/analyze $(sort $(ANALYZED)) -- $(CPPFLAGS) -std=gnu11
+
 .PHONY: check-demo
 check-demo: ## run `make demo` in a Debian with nothing but make and python3 (as root)
 	$(Q)tests/tools/bare-debian
