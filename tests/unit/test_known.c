@@ -31,9 +31,9 @@ static object *key(int i)
 
 static int *count(const object *o)
 {
-	const char *at = (const char *)o;
+	uintptr_t offset = (uintptr_t)o - (uintptr_t)objects;
 
-	return at >= objects[0] && at < objects[OBJECTS] ? &held[(at - objects[0]) / ROW] : &others;
+	return offset < sizeof(objects) ? &held[offset / ROW] : &others;
 }
 
 static void hold(object *o)
