@@ -12,8 +12,9 @@ BESIDE := $(shell $(or $(PYTHON),false) -c 'import xdist' 2>/dev/null && echo --
 # Which live tests that fail are run once more, and have to fail again to count: those that
 # tests/quarantine.txt lists, or all.
 REPEAT ?= quarantined
+TESTED = $(O)/probing
 # With CI set, pytest tells all that it has seen; whether it was set for us is PROBING_CI.
-LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(abspath $(O)/probing) \
+LIVE = PROBING_CI='$(CI)' CI=1 PROBING_BINARY=$(abspath $(TESTED)) \
 	PROBING_FAULT_STEPS=$(abspath $(FAULT_STEPS)) PROBING_SAMPLE=$(SAMPLE) \
 	$(or $(PYTHON),python3) -m pytest -q -o cache_dir=$(abspath $(O)/pytest-cache)
 # How pytest ends if only such tests failed: AGAIN of tests/ledgers.py.
@@ -48,6 +49,21 @@ check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-ste
 		[ $$? = $(ONLY_THOSE) ] || exit 1; \
 		echo "check-live: these are run once more; a second failure counts" >&2; \
 		$(LIVE) --last-failed tests/live; }
+
+# In the build of the fuzzers, which has sanitizers. Live: what the command itself reads of a process.
+# Not tests that take /proc or ptrace() away, which the leak sanitizer needs, nor those of speed.
+SANITIZED := $(patsubst %,tests/live/%.py,cli/test_cli cli/test_query_cli dump/test_modes dump/test_native \
+	injector/test_inject python/test_heap python/test_locals target/test_states) -k 'not instant'
+SANITIZERS = UBSAN_OPTIONS=print_stacktrace=1 \
+	LSAN_OPTIONS=suppressions=$(abspath tests/leaks.txt):print_suppressions=0
+.PHONY: check-sanitized
+check-sanitized: override SAMPLE := 1
+check-sanitized: TESTED := $(FUZZ_O)/probing
+check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some live ones with clang's sanitizers: addresses, leaks, undefined behaviour
+	$(Q)+$(FUZZ_MAKE) unit-tests $(FUZZ_O)/probing $(FUZZ_O)/libprobing-agent.so
+	$(Q)ln -sf $(abspath $<) $(FUZZ_O)
+	$(Q)PROBING_CI='$(CI)' $(SANITIZERS) tests/tools/unit-tests $(UNIT_TESTS:$(O)/%=$(FUZZ_O)/%)
+	$(Q)$(SANITIZERS) $(LIVE) $(BESIDE) $(SANITIZED)
 
 # A build whose injector kills itself before a chosen step.
 FAULT_STEPS := $(O)/fault-steps/probing

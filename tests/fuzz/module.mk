@@ -8,10 +8,11 @@ FUZZ_SECONDS ?= 1800
 CHECK_FUZZ_SECONDS ?= 2
 
 # Everything is compiled again for them, by a make of its own.
+FUZZ_MAKE = $(MAKE) -s O=$(FUZZ_O) CC=clang SAN=address,undefined \
+	CFLAGS='-O1 -g -fsanitize=fuzzer-no-link'
 .PHONY: fuzzers
 fuzzers:
-	$(Q)$(MAKE) -s O=$(FUZZ_O) CC=clang SAN=address,undefined \
-		CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' $(FUZZERS:%=$(FUZZ_O)/fuzz_%)
+	$(Q)+$(FUZZ_MAKE) $(FUZZERS:%=$(FUZZ_O)/fuzz_%)
 
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS) \

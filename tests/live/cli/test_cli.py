@@ -489,7 +489,9 @@ def test_subprocesses_without_any_python(probing):
         assert result.code == UNSUPPORTED and not result.out, result
         assert re.search(r"process %d \(.*\): neither it nor any of its children is a Python "
                          "that can be read" % shell.pid, result.err), result
+        # Killed before, it would leave the other one, which has its stdout too.
         shell.send(b"\n")
+        shell.wait()
 
 
 # list
