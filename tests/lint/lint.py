@@ -318,6 +318,38 @@ def check_plugin(tree):
                 yield f"{where}: {module} is not among what the plugin may import"
 
 
+# What others have already, by the names that a clone may know it by.
+LANDED = ("@{upstream}", "origin/HEAD", "origin/main", "origin/master")
+SUBJECT = re.compile(r"[a-z][\w./-]*(, [a-z][\w./-]*)*: \S.*[^.\s]")
+MAX_SUBJECT = 72
+
+
+def git(tree, *words):
+    """What git prints, or None if it cannot."""
+    try:
+        return subprocess.run(["git", *words], cwd=tree.root, capture_output=True, check=True,
+                              text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def new_commits(tree):
+    """(hash, subject) of the commits that have not landed, or of the last if that is not known."""
+    landed = next((name for name in LANDED if git(tree, "merge-base", name, "HEAD")), None)
+    what = [f"{landed}..HEAD"] if landed else ["-1"]
+    for line in (git(tree, "log", "--no-merges", "--format=%h %s", *what) or "").splitlines():
+        yield line.split(" ", 1)
+
+
+def check_commits(tree):
+    """Subjects of new commits: "area: what changed", and short"""
+    for commit, subject in new_commits(tree):
+        if not SUBJECT.fullmatch(subject):
+            yield f"{commit}: '{subject}' is not 'area: what changed', without a full stop"
+        elif len(subject) > MAX_SUBJECT:
+            yield f"{commit}: the subject has {len(subject)} columns, over {MAX_SUBJECT}"
+
+
 def note(text):
     print(f"note: {text}")
 

@@ -101,6 +101,42 @@ def test_finds_format(tree):
     assert "a.c:2" in findings("format", bad)[0]
 
 
+def commit(folder, *subjects):
+    for subject in subjects:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q",
+                        "--allow-empty", "-m", subject], cwd=folder, check=True)
+
+
+@pytest.mark.parametrize("subject, what", [
+    ("sql: read what is there", None),
+    ("cli, docs: say it in one sentence", None),
+    ("dwarf/elf: read notes", None),
+    ("Read what is there", "is not"),
+    ("sql: read what is there.", "is not"),
+    ("sql:", "is not"),
+    ("sql: " + "x" * 68, "73 columns"),
+])
+def test_subjects(tmp_path, subject, what):
+    """Of commits that are not in the clone's origin; without one, of the last."""
+    origin, clone, shallow = (tmp_path / name for name in ("origin", "clone", "shallow"))
+    subprocess.run(["git", "init", "-q", origin], check=True)
+    commit(origin, "It was so before")
+    subprocess.run(["git", "clone", "-q", origin, clone], check=True, capture_output=True)
+    assert findings("commits", lint.Tree(clone)) == []
+    commit(clone, subject, "tests: and one more")
+    found = findings("commits", lint.Tree(clone))
+    assert (what in found[0] if what else found == []), found
+    commit(clone, subject)
+    subprocess.run(["git", "clone", "-q", "--depth=1", "file://%s" % clone, shallow], check=True)
+    assert findings("commits", lint.Tree(shallow)) == []  # nothing is new
+    subprocess.run(["git", "remote", "remove", "origin"], cwd=shallow, check=True)
+    assert bool(findings("commits", lint.Tree(shallow))) == bool(what)
+
+
+def test_subjects_without_git(tree, tmp_path):
+    assert findings("commits", tree({})) == []
+
+
 def test_exit_status(tree, tmp_path):
     tree({"dwarf/a.c": "int x;\n"})
     command = [sys.executable, lint.__file__, "--root", str(tmp_path)]
