@@ -127,6 +127,22 @@ def switches(pid, tid):
         return int(next(line for line in file if line.startswith("voluntary")).split()[1])
 
 
+# Calls that wait, with which argument is the time limit, and its value if there is none.
+NO_LIMIT = {
+    "x86_64": {"7": (2, 0xffffffff), "202": (3, 0), "271": (2, 0)},  # poll, futex, ppoll
+    "aarch64": {"73": (2, 0), "98": (3, 0)},  # ppoll, futex
+}
+
+
+def waits_for_others(pid, tid):
+    """Whether a thread waits, and no time limit will wake it."""
+    with open("/proc/%d/task/%d/syscall" % (pid, tid), encoding="ascii") as file:
+        call, *arguments = file.read().split()
+    argument, none = NO_LIMIT[os.uname().machine].get(call, (0, None))
+    # What is an int there may have any bits above.
+    return none is not None and int(arguments[argument], 16) & (none or -1) == none
+
+
 def descriptors(pid):
     return sorted(int(fd) for fd in os.listdir("/proc/%d/fd" % pid))
 

@@ -8,6 +8,8 @@
 #include <sys/user.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "injector/borrow.h"
 #include "injector/libc.h"
 #include "injector/mailbox.h"
@@ -424,8 +426,17 @@ static void wait_in_vfork(void *pipe_ends)
 
 static void *close_later(void *fd)
 {
-	/* Nothing tells when prb_stop_end() waits; earlier or later is harmless. */
-	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	prb_auto_free char *path = prb_format("/proc/self/task/%d/stat", getpid());
+	char state = 'R';
+
+	/* Until the main thread waits in prb_stop_end(), or behind it for us. */
+	while (state != 'S') {
+		prb_auto_fclose FILE *stat = fopen(path, "re");
+
+		assert_non_null(stat);
+		assert_int_equal(fscanf(stat, "%*d (%*[^)]) %c", &state), 1);
+		sched_yield();
+	}
 	close(*(int *)fd);
 	return NULL;
 }

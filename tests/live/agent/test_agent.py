@@ -89,11 +89,7 @@ def test_idle_costs_nothing(loaded):
         assert client.until(agent.DONE)[-1][0] == agent.DONE
     wait_until(lambda: agent.ours(process.pid) == ["probing-agent", "probing-eval"])
     ours = [tid for tid, name in agent.tasks(process.pid).items() if name.startswith("probing-")]
-    wait_until(lambda: all(support.thread_status(process.pid, tid)["State"][0] == "S"
-                           for tid in ours))
-    before = [agent.switches(process.pid, tid) for tid in ours]
-    time.sleep(3)  # nothing is to happen in it
-    assert [agent.switches(process.pid, tid) for tid in ours] == before
+    wait_until(lambda: all(agent.waits_for_others(process.pid, tid) for tid in ours))
     # All are served still, and the last one has the same thread for what belongs to a thread.
     code = "import threading\nthreading.get_ident()"
     assert all(client.evaluate(code)[0] == agent.OK for client in clients)
@@ -364,6 +360,10 @@ def test_signals_go_where_they_always_went(loaded, probing):
     process, path = loaded()
     with Client(path) as client:
         client.evaluate("1")
+        # The C library blocks all for as long as it starts a thread.
+        wait_until(lambda: all(agent.waits_for_others(process.pid, tid)
+                               for tid, name in agent.tasks(process.pid).items()
+                               if name.startswith("probing-")))
         for tid, name in agent.tasks(process.pid).items():
             blocked = int(support.thread_status(process.pid, tid)["SigBlk"], 16)
             if name.startswith("probing-"):

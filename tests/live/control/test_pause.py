@@ -150,7 +150,7 @@ def test_many_pauses_of_a_program_that_checks_itself(interpreter, target, probin
                 done = probing(process.pid, "step", "--time", "20ms")
                 assert done.code == OK, done
             else:
-                time.sleep(0.1)
+                time.sleep(0.1)  # how long the pause is that the program has to notice
             held.append((pause.interrupt()["held_us"], cycle % 4 != 2))
     process.send(b"x")
     wrong, counts = json.loads(process.line())
@@ -194,7 +194,7 @@ def test_a_program_loses_what_is_told(interpreter, options, target, probing):
                 unsure = max(stepped - 0.1, 0)  # it asked for it while the command came and went
             if number == 2 and not options:
                 assert probing(process.pid, "eval", "__import__('time').sleep(0.1)").code == OK
-            time.sleep(0.3)
+            time.sleep(0.3)  # how long the pause is that is measured
             asks += pauses.busy_seconds(process.pid)
             pausing += pauses.busy_seconds(pause.process.pid) + sum(
                 pauses.busy_seconds(process.pid, tid)

@@ -6,6 +6,7 @@ import time
 import pytest
 
 import faults
+import pauses
 from faults import SLEEPERS, Checked, run_cell
 
 # Each ends by its own timeout, or by an alarm.
@@ -42,7 +43,8 @@ def inject_in_the_middle(cell, build, target):
     before = target.shared[target.ROUNDS]
     while target.shared[target.ROUNDS] == before:
         time.sleep(0.001)
-    time.sleep(LENGTH / 2)
+    busy = pauses.busy_seconds(target.pid)
+    time.sleep(LENGTH / 2)  # where in the call injection comes
     library = build.library()
     began = time.monotonic()
     code, out, err = faults.inject(target.pid, library)
@@ -51,8 +53,10 @@ def inject_in_the_middle(cell, build, target):
     while target.shared[target.ROUNDS] == before + 1:
         assert target.target.alive()
         time.sleep(0.001)
+    # On a busy machine the thread waits for a processor when the call has ended.
+    late = pauses.busy_seconds(target.pid) - busy
     took = target.shared[target.TOOK] / 1e6
-    assert LENGTH - 0.001 < took < LENGTH * 1.45, took
+    assert LENGTH - 0.001 < took < LENGTH * 1.45 + late, (took, late)
     assert not target.shared[target.ERRORS], target.shared[target.DETAIL]
 
 
