@@ -90,6 +90,9 @@ static inline void child_stop(struct child *child)
 {
 	prb_mem_destroy(child->mem);
 	close(child->stop);
+	/* A program whose output was closed while it prints ends by an exception, or not at all. */
+	while (fgetc(child->lines) != EOF)
+		;
 	fclose(child->lines);
 	waitpid(child->pid, NULL, 0);
 }
