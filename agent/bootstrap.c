@@ -8,7 +8,7 @@
 
 #include "agent/breaks.h"
 #include "agent/connection.h"
-#include "agent/life.h"
+#include "agent/finalization.h"
 #include "agent/python_table.h"
 #include "agent/tracing.h"
 
@@ -67,7 +67,7 @@ static void send_all(struct prba_connection *c, uint16_t type, const char *data,
 			data += part;
 			length -= part;
 		} else if (c->keeps || (c->job.eval.flags & PRB_WIRE_ON_MAIN) ||
-			   prba_life_is_ending()) {
+			   prba_finalization_is_ending()) {
 			/* The program's own thread does not wait for a client, nor does its end. */
 			atomic_fetch_add(&c->job.lost, (uint64_t)length);
 			return;
@@ -167,7 +167,7 @@ static object *known_names(void)
 	object *known = __atomic_load_n(&names, __ATOMIC_SEQ_CST);
 
 	/* Those of one that has ended are gone with it. */
-	if (known && atomic_load(&names_life) != prba_life_number() &&
+	if (known && atomic_load(&names_life) != prba_finalization_number() &&
 	    __atomic_compare_exchange_n(&names, &known, NULL, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_SEQ_CST))
 		known = NULL;
@@ -189,7 +189,7 @@ static object *function(const char *name)
 		fresh = load();
 		if (!fresh)
 			return NULL;
-		atomic_store(&names_life, prba_life_number());
+		atomic_store(&names_life, prba_finalization_number());
 		if (__atomic_compare_exchange_n(&names, &known, fresh, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_SEQ_CST))
 			known = fresh;
@@ -294,6 +294,6 @@ bool prba_bootstrap_release(void)
 		names = NULL;
 		py->Py_DecRef(known);
 	}
-	prba_life_part();
+	prba_finalization_part();
 	return released;
 }

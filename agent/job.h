@@ -73,7 +73,7 @@ struct prba_job {
 	void *thread_state;  /**< the worker's, for threading.local; NULL: none */
 	int gil;	     /**< what is given back with it */
 	int life;	     /**< of the interpreter, which may be started again */
-	bool entered;	     /**< prba_life_enter() was called for it, by the main thread */
+	bool entered;	     /**< prba_finalization_enter() was called for it, by the main thread */
 
 	/* the worker */
 	bool has_worker;

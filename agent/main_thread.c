@@ -8,7 +8,7 @@
 
 #include "agent/connection.h"
 #include "agent/libc.h"
-#include "agent/life.h"
+#include "agent/finalization.h"
 #include "agent/python_table.h"
 #include "agent/status.h"
 
@@ -75,7 +75,7 @@ static void drop_lost(const struct call *made)
 /** Greets the interpreter once it is complete; true if that left the program's own Ctrl-C. */
 static bool greet(void)
 {
-	bool pressed = py->PySys_GetObject("__stdout__") && !prba_life_greet(true) &&
+	bool pressed = py->PySys_GetObject("__stdout__") && !prba_finalization_greet(true) &&
 		       py->PyErr_Occurred() &&
 		       py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
 
@@ -101,7 +101,7 @@ static int called(void *argument)
 		return 0;
 	}
 	pressed = greet();
-	call->entered = !call->run && prba_life_is_known() && prba_life_enter();
+	call->entered = !call->run && prba_finalization_is_known() && prba_finalization_enter();
 	if (call->run)
 		pressed |= call->run(call->connection, &call->outcome, &call->text);
 	atomic_store(&call->state, CALL_DONE);
@@ -124,7 +124,7 @@ static struct call *queue(struct prba_connection *c, prba_main_run *run)
 			call = &calls[i];
 	if (call) {
 		call->order = ++added;
-		call->life = prba_life_number();
+		call->life = prba_finalization_number();
 		call->connection = c;
 		call->run = run;
 		call->entered = false;
@@ -181,9 +181,9 @@ bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire
 	atomic_store(&c->job.needs_main, true);
 	atomic_store(&c->job.also_wake, &call->wake);
 	/* From 3.9 to 3.12 a busy thread learns of a pending call only when it gives up the GIL. */
-	if (run && !prba_main_lacks_gil() && prba_life_enter()) {
+	if (run && !prba_main_lacks_gil() && prba_finalization_enter()) {
 		py->PyGILState_Release(py->PyGILState_Ensure());
-		prba_life_leave();
+		prba_finalization_leave();
 	}
 	for (;;) {
 		uint32_t seen = atomic_load(&call->wake);
@@ -259,16 +259,18 @@ static bool is_over(const struct watch *w, bool returns)
  */
 static bool may_be_called(void)
 {
-	return py->Py_IsInitialized() && (strncmp(py->Py_GetVersion(), "3.8.", 4) != 0 ||
-					  (prba_life_returns() && !prba_life_is_ending()));
+	return py->Py_IsInitialized() &&
+	       (strncmp(py->Py_GetVersion(), "3.8.", 4) != 0 ||
+		(prba_finalization_returns() && !prba_finalization_is_ending()));
 }
 
 /** Nothing is known of the interpreter; or there is none, and one may come. */
 static bool is_strange(void)
 {
 	/* Without a GIL it has to be called anyway. */
-	return !prba_life_look() ||
-	       (!prba_main_lacks_gil() && (!prba_life_is_known() || prba_life_is_ending()));
+	return !prba_finalization_look() ||
+	       (!prba_main_lacks_gil() &&
+		(!prba_finalization_is_known() || prba_finalization_is_ending()));
 }
 
 const char *prba_main_greet(struct prba_connection *c)
@@ -279,7 +281,7 @@ const char *prba_main_greet(struct prba_connection *c)
 	enum activity main = UNSURE;
 	bool over = false;
 
-	if (!prba_life_is_embedded())
+	if (!prba_finalization_is_embedded())
 		return NULL;
 	while (!c->job.entered && is_strange() && !over && main != RESTS &&
 	       atomic_load(&c->job.state) != PRBA_CANCELLED) {
@@ -290,7 +292,7 @@ const char *prba_main_greet(struct prba_connection *c)
 			continue;
 		}
 		main = look_at_main(&watch);
-		over = is_over(&watch, prba_life_returns());
+		over = is_over(&watch, prba_finalization_returns());
 		if (!call && main == RUNS && may_be_called())
 			call = queue(NULL, NULL);
 		prba_wait_for(call ? &call->wake : &nobody, call ? atomic_load(&call->wake) : 0,
@@ -298,8 +300,8 @@ const char *prba_main_greet(struct prba_connection *c)
 	}
 	if (call)
 		withdraw(c, call);
-	if (!c->job.entered && over && prba_life_returns() && prba_life_look() &&
-	    !prba_life_is_known())
+	if (!c->job.entered && over && prba_finalization_returns() && prba_finalization_look() &&
+	    !prba_finalization_is_known())
 		return "this program finalizes and restarts Python repeatedly, and the code found "
 		       "no time to run";
 	return NULL;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/connection.h"
-#include "agent/life.h"
+#include "agent/finalization.h"
 #include "agent/main_thread.h"
 #include "agent/python_table.h"
 
@@ -41,9 +41,9 @@ const char *prba_python_refusal(void)
 {
 	if (!atomic_load(&found))
 		return "there is no Python in this process";
-	if (!prba_life_look())
+	if (!prba_finalization_look())
 		return "Python is not initialised (yet)";
-	if (prba_life_is_ending() || (py->Py_IsFinalizing && py->Py_IsFinalizing()) ||
+	if (prba_finalization_is_ending() || (py->Py_IsFinalizing && py->Py_IsFinalizing()) ||
 	    (py->_Py_IsFinalizing && py->_Py_IsFinalizing()))
 		return prba_python_ending;
 	return NULL;
@@ -51,7 +51,7 @@ const char *prba_python_refusal(void)
 
 static void acquire(struct prba_job *job)
 {
-	int now = prba_life_number();
+	int now = prba_finalization_number();
 
 	if (job->thread_state && job->life == now) {
 		py->PyEval_RestoreThread(job->thread_state);
@@ -66,7 +66,7 @@ static void drop(struct prba_job *job)
 {
 	py->PyGILState_Release(job->gil);
 	job->thread_state = NULL;
-	prba_life_leave();
+	prba_finalization_leave();
 }
 
 /** From here on the interpreter waits for us before it ends. False if it ends already. */
@@ -74,11 +74,11 @@ static bool enter(struct prba_job *job)
 {
 	bool expected = job->entered;
 
-	if (!expected && !prba_life_enter())
+	if (!expected && !prba_finalization_enter())
 		return false;
 	/* Another interpreter by now: its thread would not hold us back, nor we it. */
 	if (!expected && prba_main_lacks_gil()) {
-		prba_life_leave();
+		prba_finalization_leave();
 		return false;
 	}
 	return true;
@@ -94,9 +94,9 @@ static bool attach_entered(struct prba_job *job, bool may_wait)
 
 	job->entered = false;
 	acquire(job);
-	if (!prba_life_greet(may_wait))
+	if (!prba_finalization_greet(may_wait))
 		py->PyErr_Clear();
-	if (expected || !prba_life_is_ending())
+	if (expected || !prba_finalization_is_ending())
 		return true;
 	drop(job);
 	return false;
@@ -110,12 +110,12 @@ bool prba_python_attach(struct prba_connection *c)
 static void detach(struct prba_job *job)
 {
 	/* One that does not tell us when it ends takes the thread state with it. */
-	if (!prba_life_is_known()) {
+	if (!prba_finalization_is_known()) {
 		drop(job);
 		return;
 	}
 	job->thread_state = py->PyEval_SaveThread();
-	prba_life_leave();
+	prba_finalization_leave();
 }
 
 void prba_python_detach(struct prba_connection *c)
@@ -131,7 +131,7 @@ void prba_python_drop(struct prba_connection *c)
 void prba_python_leave_place(struct prba_connection *c)
 {
 	if (c->job.entered)
-		prba_life_leave();
+		prba_finalization_leave();
 	c->job.entered = false;
 }
 

@@ -8,7 +8,7 @@
 
 #include "agent/breaks.h"
 #include "agent/libc.h"
-#include "agent/life.h"
+#include "agent/finalization.h"
 #include "agent/stepping_private.h"
 
 enum state {
@@ -151,7 +151,7 @@ const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32
 	if (!py->Py_IncRef || !py->PyEval_GetFrame)
 		return "this build of Python hides functions that steps need";
 	now.wake = wake;
-	now.life = prba_life_number();
+	now.life = prba_finalization_number();
 	now.thread = step->thread;
 	now.into = step->stride == PRB_WIRE_STRIDE_INTO;
 	now.out = step->stride == PRB_WIRE_STRIDE_OUT;
@@ -190,7 +190,7 @@ void prba_stepping_end(void)
 	const struct prba_stepper *stepper = atomic_exchange(&now.stepper, NULL);
 
 	/* What an interpreter had that has ended is gone with it. */
-	if (!stepper || now.life != prba_life_number())
+	if (!stepper || now.life != prba_finalization_number())
 		return;
 	atomic_store(&now.closed, true);
 	while (atomic_load(&now.busy)) {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/breaks.h"
-#include "agent/known.h"
-#include "agent/life.h"
+#include "agent/identity_cache.h"
+#include "agent/finalization.h"
 #include "agent/tracing_places.h"
 
 /** Events, as the interpreter has them. */
@@ -37,7 +37,7 @@ static struct {
 	uint32_t started, asked_anew;
 	int rooms, limit; /* of recursion, while there are rooms */
 	uint8_t lines[LINES / BYTE];
-	struct prba_known known; /* code, and names of files that are OTHER */
+	struct prba_cache known; /* code, and names of files that are OTHER */
 } now;
 
 static atomic_bool was_on, stays;
@@ -88,17 +88,17 @@ static enum kind ask_of(object *code)
 	if (kind < OTHER || kind > HAS)
 		return PLAIN; /* there was no room to ask */
 	if (now.on && asked == now.asked_anew)
-		prba_known_put(&now.known, kind == OTHER ? prba_places_file(&now.at, code) : code,
+		prba_cache_put(&now.known, kind == OTHER ? prba_places_file(&now.at, code) : code,
 			       (int)kind);
 	return (enum kind)kind;
 }
 
 static enum kind kind_of(object *code)
 {
-	int kind = prba_known_get(&now.known, prba_places_file(&now.at, code));
+	int kind = prba_cache_get(&now.known, prba_places_file(&now.at, code));
 
 	if (!kind)
-		kind = prba_known_get(&now.known, code);
+		kind = prba_cache_get(&now.known, code);
 	return kind ? (enum kind)kind : ask_of(code);
 }
 
@@ -257,10 +257,10 @@ static object *trace_begin(object *self, object *arguments)
 		if (!given[i])
 			return NULL;
 	}
-	if (now.on && now.life == prba_life_number())
+	if (now.on && now.life == prba_finalization_number())
 		return py->PyUnicode_DecodeUTF8("", 0, NULL);
 	/* Objects of an interpreter that has ended are gone with it, and so is who had room. */
-	if (now.life != prba_life_number())
+	if (now.life != prba_finalization_number())
 		memset(&now, 0, sizeof(now));
 	problem = refusal(given[3]);
 	if (problem)
@@ -271,7 +271,7 @@ static object *trace_begin(object *self, object *arguments)
 	now.starts[0] = given[4];
 	now.starts[1] = given[5];
 	now.makes_room = py->PyLong_AsLong(given[6]) != 0;
-	now.life = prba_life_number();
+	now.life = prba_finalization_number();
 	py->Py_IncRef(now.on_trace);
 	py->Py_IncRef(now.on_code);
 	py->Py_IncRef(now.on_gone);
@@ -296,15 +296,15 @@ static object *trace_lines(object *self, object *arguments)
 	if ((size_t)length == sizeof(now.lines))
 		memcpy(now.lines, data, sizeof(now.lines));
 	now.asked_anew++;
-	prba_known_clear(&now.known);
+	prba_cache_clear(&now.known);
 	for (int i = 1; (code = py->PyTuple_GetItem(arguments, i)) != NULL; i++)
-		prba_known_put(&now.known, code, HAS);
+		prba_cache_put(&now.known, code, HAS);
 	py->PyErr_Clear();
 	/* Who is in the middle of such code comes by no start of it. */
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
 		object *top = prba_places_top(&now.at, state);
 
-		if (top && prba_known_get(&now.known, top) == HAS)
+		if (top && prba_cache_get(&now.known, top) == HAS)
 			set_trace(state, true);
 	}
 	return py->PyBool_FromLong(1);
@@ -321,7 +321,7 @@ static object *trace_end(object *self, object *arguments)
 	object *used[] = {now.on_trace, now.on_code, now.on_gone};
 
 	(void)self, (void)arguments;
-	if (!now.on || now.life != prba_life_number())
+	if (!now.on || now.life != prba_finalization_number())
 		return py->PyBool_FromLong(0);
 	now.on = false;
 	now.asked_anew++;
@@ -334,7 +334,7 @@ static object *trace_end(object *self, object *arguments)
 		set_trace(state, false);
 		set_profile(state, false);
 	}
-	prba_known_clear(&now.known);
+	prba_cache_clear(&now.known);
 	for (size_t i = 0; i < sizeof(used) / sizeof(*used); i++)
 		py->Py_DecRef(used[i]);
 	return py->PyBool_FromLong(1);

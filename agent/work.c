@@ -8,7 +8,7 @@
 #include "agent/breaks.h"
 #include "agent/connection.h"
 #include "agent/libc.h"
-#include "agent/life.h"
+#include "agent/finalization.h"
 #include "agent/main_thread.h"
 #include "agent/pause.h"
 #include "agent/python.h"
@@ -24,7 +24,7 @@ void prba_work_forked(void)
 	prba_stepping_forked();
 	prba_bootstrap_forked();
 	prba_main_forked();
-	prba_life_forked();
+	prba_finalization_forked();
 }
 
 /** Runs the job on this thread, which holds the GIL. True if the program's own Ctrl-C came. */
@@ -87,10 +87,10 @@ static void run_as_worker(struct prba_connection *c, enum prb_wire_outcome *outc
 	uint64_t blocked = prba_thread_runs_code();
 
 	atomic_store(&c->job.present, true);
-	prba_life_runs(thread);
+	prba_finalization_runs(thread);
 	run_here(c, outcome, text);
-	prba_life_ran(thread);
-	if (*outcome == PRB_WIRE_INTERRUPTED && prba_life_is_ending())
+	prba_finalization_ran(thread);
+	if (*outcome == PRB_WIRE_INTERRUPTED && prba_finalization_is_ending())
 		*text = prba_python_ending;
 	prba_thread_ran_code(blocked);
 }
@@ -113,10 +113,11 @@ static void serve(struct prba_connection *c)
 static void forget(struct prba_connection *c)
 {
 	struct prba_job *job = &c->job;
-	bool lost = job->thread_state && job->life != prba_life_number();
+	bool lost = job->thread_state && job->life != prba_finalization_number();
 
 	/* What is gone with its interpreter is not touched. */
-	if (!lost && prba_life_is_known() && !prba_python_refusal() && prba_python_attach(c)) {
+	if (!lost && prba_finalization_is_known() && !prba_python_refusal() &&
+	    prba_python_attach(c)) {
 		prba_bootstrap_close(c);
 		prba_python_drop(c);
 	}
@@ -230,7 +231,7 @@ void prba_work_interrupt(struct prba_connection *c)
 	if (prba_python_refusal())
 		return;
 	prba_pause_open(c);
-	if (!prba_life_enter())
+	if (!prba_finalization_enter())
 		return;
 	gil = py->PyGILState_Ensure();
 	pthread_mutex_lock(&job->lock);
@@ -241,7 +242,7 @@ void prba_work_interrupt(struct prba_connection *c)
 	}
 	pthread_mutex_unlock(&job->lock);
 	py->PyGILState_Release(gil);
-	prba_life_leave();
+	prba_finalization_leave();
 }
 
 bool prba_work_release(void)
@@ -251,12 +252,12 @@ bool prba_work_release(void)
 
 	/* One that is shutting down, or has ended, calls nothing; nor does one that we are not in.
 	 */
-	if (prba_python_refusal() || !prba_life_is_known() || !prba_life_enter())
+	if (prba_python_refusal() || !prba_finalization_is_known() || !prba_finalization_enter())
 		return true;
 	gil = py->PyGILState_Ensure();
 	released = prba_bootstrap_release();
 	py->PyGILState_Release(gil);
-	prba_life_leave();
+	prba_finalization_leave();
 	return released;
 }
 
@@ -270,7 +271,7 @@ static void see_it_off(void)
 	object *frames, *result = NULL;
 	int gil;
 
-	if (!prba_life_enter())
+	if (!prba_finalization_enter())
 		return;
 	gil = py->PyGILState_Ensure();
 	frames = py->PySys_GetObject("_current_frames");
@@ -280,7 +281,7 @@ static void see_it_off(void)
 		py->Py_DecRef(result);
 	py->PyErr_Clear();
 	py->PyGILState_Release(gil);
-	prba_life_leave();
+	prba_finalization_leave();
 }
 
 enum prba_left prba_work_leave(void)

@@ -326,7 +326,7 @@ struct prb_error *prb_capture_running(struct prb_capture *c, struct prb_capture_
 	struct prb_error *err = read_between(c, thread, view, &slept);
 	if (!err && !slept) {
 		if (c->options->mode == PRB_DUMP_NONBLOCKING)
-			err = prb_capture_unstable(c, thread);
+			err = prb_capture_nonblocking(c, thread);
 		else
 			err = read_stopped(c, thread, view);
 	}
@@ -340,7 +340,7 @@ struct prb_error *prb_capture_running(struct prb_capture *c, struct prb_capture_
 				prb_format("%s; it was read without being stopped", err->message);
 		bool failed = !warning || !*warning;
 		prb_error_destroy(err);
-		err = failed ? prb_error_nomem() : prb_capture_unstable(c, thread);
+		err = failed ? prb_error_nomem() : prb_capture_nonblocking(c, thread);
 	}
 	if (err && err->code != PRB_ERROR_NOMEM)
 		err = prb_capture_refuse(c, thread, err);

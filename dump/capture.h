@@ -131,7 +131,7 @@ struct prb_error *prb_capture_threadless(struct prb_capture *c) PRB_MUST_CHECK;
 struct prb_error *prb_capture_frozen(struct prb_capture *c) PRB_MUST_CHECK;
 
 /** Reads by agreement of several reads, without stopping. */
-struct prb_error *prb_capture_unstable(struct prb_capture *c,
-				       struct prb_capture_thread *thread) PRB_MUST_CHECK;
+struct prb_error *prb_capture_nonblocking(struct prb_capture *c,
+					  struct prb_capture_thread *thread) PRB_MUST_CHECK;
 
 #endif

@@ -309,7 +309,7 @@ static struct prb_error *read_unstable(struct prb_capture *c)
 	struct prb_capture_thread *thread;
 
 	prb_vec_each (thread, &c->threads) {
-		struct prb_error *err = thread->task ? NULL : prb_capture_unstable(c, thread);
+		struct prb_error *err = thread->task ? NULL : prb_capture_nonblocking(c, thread);
 
 		if (err && err->code == PRB_ERROR_NOMEM)
 			return err;

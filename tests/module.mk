@@ -24,7 +24,7 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # What is loaded into the target is no part of the library.
-$(O)/tests/unit/test_known: $(O)/agent/known.o
+$(O)/tests/unit/test_identity_cache: $(O)/agent/identity_cache.o
 
 -include $(UNIT_TESTS:=.d)
 

@@ -15,13 +15,13 @@
 #include "control/who_blocks.h"
 #include "control/agent_load.h"
 #include "cli/common/exit.h"
-#include "control/freeze.h"
+#include "control/agent_freeze.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/output.h"
 #include "control/pause_state.h"
 #include "cli/commands/pause_warn.h"
 #include "cli/remote/serve.h"
-#include "control/still.h"
+#include "control/stop_threads.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -40,9 +40,9 @@ enum { SIGNALS, TARGET, DEADLINE, ENDS };
 struct pauser {
 	const struct prb_pause_settings *settings;
 	struct prb_target *target;
-	struct prb_agent *agent;      /* NULL: by ptrace */
-	struct prb_still still;	      /* by ptrace */
-	struct prb_listener listener; /* fd -1: not served */
+	struct prb_agent *agent;	    /* NULL: by ptrace */
+	struct prb_stopped_threads stopped; /* by ptrace */
+	struct prb_listener listener;	    /* fd -1: not served */
 	struct prb_token token;
 	struct prb_freeze freeze;
 	int ends[ENDS];
@@ -455,18 +455,18 @@ static struct prb_error *pause_hard(struct pauser *p)
 	    timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
 		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
 	p->asked = prb_clock_seconds();
-	PRB_TRY(prb_still_all(&p->still, p->target->pid));
+	PRB_TRY(prb_stop_threads_all(&p->stopped, p->target->pid));
 	p->paused = prb_clock_seconds();
 	note(p, tell_paused(p));
 	wait_for_end(p);
 	p->held_us = (int64_t)((prb_clock_seconds() - p->paused) * 1e6);
-	prb_still_end(&p->still);
+	prb_stop_threads_end(&p->stopped);
 	return p->err ? prb_steal(&p->err) : tell_resumed(p);
 }
 
 static void pauser_deinit(struct pauser *p)
 {
-	prb_still_end(&p->still);
+	prb_stop_threads_end(&p->stopped);
 	prb_freeze_thaw(&p->freeze);
 	prb_agent_close(p->agent);
 	for (size_t i = 0; i < ENDS; i++)

@@ -144,7 +144,7 @@ static void warn_supervisors(pid_t pid, double seconds)
 }
 
 /** Since 3.7 it is one structure; before that, static variables that only symbols tell of. */
-static struct prb_still_gil find_gil(const struct prb_python *py, const struct prb_interp *interp)
+static struct prb_gil_locks find_gil(const struct prb_python *py, const struct prb_interp *interp)
 {
 	enum {
 		CONDITION = 32,
@@ -155,18 +155,18 @@ static struct prb_still_gil find_gil(const struct prb_python *py, const struct p
 	uint64_t gil = interp->gil;
 
 	if (py->layout.free_threaded)
-		return (struct prb_still_gil){.known = true};
+		return (struct prb_gil_locks){.known = true};
 	if (gil)
-		return (struct prb_still_gil){true, gil + CONDITION, gil + MUTEX,
+		return (struct prb_gil_locks){true, gil + CONDITION, gil + MUTEX,
 					      gil + SWITCH_CONDITION, gil + SWITCH_MUTEX};
 	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
-		return (struct prb_still_gil){};
-	return (struct prb_still_gil){true, py->gil_cond, py->gil_mutex, py->switch_cond,
+		return (struct prb_gil_locks){};
+	return (struct prb_gil_locks){true, py->gil_cond, py->gil_mutex, py->switch_cond,
 				      py->switch_mutex};
 }
 
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */
-static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_still_gil *gil)
+static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_gil_locks *gil)
 {
 	struct prb_py_threads threads = {};
 	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
@@ -184,7 +184,7 @@ static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_sti
 	return count;
 }
 
-static void look_at_interpreters(struct prb_target *t, struct prb_still_gil *gil)
+static void look_at_interpreters(struct prb_target *t, struct prb_gil_locks *gil)
 {
 	struct prb_modules *modules = NULL;
 	struct prb_pythons pythons = {};
@@ -212,9 +212,9 @@ static void look_at_interpreters(struct prb_target *t, struct prb_still_gil *gil
 	prb_warn(prb_str_text(&text));
 }
 
-void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_still_gil *ret_gil)
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_gil_locks *ret_gil)
 {
-	*ret_gil = (struct prb_still_gil){};
+	*ret_gil = (struct prb_gil_locks){};
 	warn_watchdogs(t, seconds);
 	warn_supervisors(t->pid, seconds);
 	if (!hard)

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "control/still.h"
+#include "control/stop_threads.h"
 #include "target/target.h"
 
 /**
@@ -13,6 +13,6 @@
  * tells, and of interpreters that do not stand unless it is stopped @p hard. Finds the GIL of the
  * main interpreter, if it can be found.
  */
-void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_still_gil *ret_gil);
+void prb_pause_look(struct prb_target *t, double seconds, bool hard, struct prb_gil_locks *ret_gil);
 
 #endif

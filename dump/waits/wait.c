@@ -28,7 +28,7 @@ void prb_wait_context_destroy(struct prb_wait_context *c)
 {
 	if (!c)
 		return;
-	prb_holders_destroy(c->holders);
+	prb_fd_peers_destroy(c->holders);
 	prb_socket_tables_destroy(c->sockets);
 	prb_str_deinit(&c->root);
 	prb_str_deinit(&c->named.words);

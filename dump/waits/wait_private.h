@@ -12,7 +12,7 @@
 
 #include "target/task.h"
 
-struct prb_holders;
+struct prb_fd_peers;
 struct prb_socket_tables;
 
 enum prb_direction {
@@ -24,7 +24,7 @@ enum prb_direction {
 struct prb_wait_context {
 	struct prb_target *target;
 	struct prb_mem *mem;		   /* where memory is read for the present description */
-	struct prb_holders *holders;	   /**< NULL until first needed */
+	struct prb_fd_peers *holders;	   /**< NULL until first needed */
 	struct prb_socket_tables *sockets; /**< the same */
 	int pidfd;			   /**< of the target; -1 not tried yet, -2 not to be had */
 	struct prb_str root;		   /**< the target's root as we see it, "/" mostly */
@@ -66,7 +66,7 @@ enum prb_access { PRB_HAS_OPEN, PRB_CAN_READ, PRB_CAN_WRITE };
  */
 void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb_access access,
 			  pid_t hint, struct prb_str *s);
-void prb_holders_destroy(struct prb_holders *holders);
+void prb_fd_peers_destroy(struct prb_fd_peers *holders);
 
 /** Appends "4711 (cat)". */
 void prb_describe_process(pid_t pid, struct prb_str *s);

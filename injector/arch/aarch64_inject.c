@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "injector/arch/aarch64_inject.h"
 #include "ptrace/fault_step.h"
-#include "ptrace/general.h"
+#include "ptrace/gpregs.h"
 #include "injector/mailbox.h"
 
 /*
@@ -196,7 +196,7 @@ static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
 	struct prb_aarch64_general *g = prb_aarch64_general(ret);
 	struct iovec io = {&g->tls, sizeof(g->tls)};
 
-	PRB_TRY(prb_general_read(tid, &g->regs));
+	PRB_TRY(prb_gpregs_read(tid, &g->regs));
 	if (ptrace(PTRACE_GETREGSET, tid, TLS, &io))
 		return prb_error_os(errno, "cannot read the thread pointer of thread %d", tid);
 
@@ -228,7 +228,7 @@ static struct prb_error *restore_general(pid_t tid, const struct prb_thread_stat
 
 	if (state->resumed)
 		r.regs[PRB_AARCH64_NUMBER] = SYS_restart_syscall;
-	return prb_general_write(tid, &r);
+	return prb_gpregs_write(tid, &r);
 }
 
 static void registers(const struct prb_thread_state *state, struct prb_regs *ret)
@@ -341,14 +341,14 @@ static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *s
 		r.regs[PRB_AARCH64_LINK] = store->address;
 		r.regs[store->base] = way_back->slot - (uint64_t)store->offset;
 	}
-	return prb_general_write(tid, &r);
+	return prb_gpregs_write(tid, &r);
 }
 
 static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
 {
 	struct user_regs_struct r;
 
-	PRB_TRY(prb_general_read(tid, &r));
+	PRB_TRY(prb_gpregs_read(tid, &r));
 	*ret = (int64_t)r.regs[0];
 	return NULL;
 }
@@ -361,7 +361,7 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	r.regs[0] = 0;
 	r.regs[MAILBOX] = mailbox;
 	r.regs[PRB_AARCH64_LINK] = 0;
-	return prb_general_write(tid, &r);
+	return prb_gpregs_write(tid, &r);
 }
 
 enum {

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "injector/arch/x86_64_inject.h"
 #include "ptrace/fault_step.h"
-#include "ptrace/general.h"
+#include "ptrace/gpregs.h"
 #include "injector/mailbox.h"
 
 /*
@@ -177,7 +177,7 @@ static struct prb_error *save(pid_t tid, struct prb_thread_state *ret)
 {
 	struct iovec io = {ret->extended, sizeof(ret->extended)};
 
-	PRB_TRY(prb_general_read(tid, prb_x86_64_general(ret)));
+	PRB_TRY(prb_gpregs_read(tid, prb_x86_64_general(ret)));
 	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &io))
 		return prb_error_os(errno, "cannot read the vector registers of thread %d", tid);
 	if (io.iov_len < PRB_XSAVE_LEGACY + PRB_XSAVE_HEADER || io.iov_len >= sizeof(ret->extended))
@@ -200,7 +200,7 @@ static struct prb_error *restore_extended(pid_t tid, const struct prb_thread_sta
 
 static struct prb_error *restore_general(pid_t tid, const struct prb_thread_state *state)
 {
-	return prb_general_write(tid, prb_x86_64_general(state));
+	return prb_gpregs_write(tid, prb_x86_64_general(state));
 }
 
 static void registers(const struct prb_thread_state *state, struct prb_regs *ret)
@@ -268,14 +268,14 @@ static struct prb_error *set_syscall(pid_t tid, const struct prb_thread_state *s
 	r.r9 = arguments[5];
 	if (way_back->next == way_back->store)
 		prb_x86_64_set_store(way_back, &r);
-	return prb_general_write(tid, &r);
+	return prb_gpregs_write(tid, &r);
 }
 
 static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
 {
 	struct user_regs_struct r;
 
-	PRB_TRY(prb_general_read(tid, &r));
+	PRB_TRY(prb_gpregs_read(tid, &r));
 	*ret = (int64_t)r.rax;
 	return NULL;
 }
@@ -291,7 +291,7 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	r.rax = 0;
 	r.orig_rax = (unsigned long long)-1;
 	r.eflags &= ~UINT64_C(0x400); /* functions expect the direction flag to be clear */
-	return prb_general_write(tid, &r);
+	return prb_gpregs_write(tid, &r);
 }
 
 /* The thread pointer of both C libraries points to itself; raw threads have none of their own. */

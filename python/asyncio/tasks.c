@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "python/asyncio/tasks_private.h"
 
-const char *prb_py_task_state_name(enum prb_py_task_state state)
+const char *prb_asyncio_task_state_name(enum prb_asyncio_task_state state)
 {
 	static const char *const names[] = {
 		[PRB_PY_TASK_PENDING] = "pending",     [PRB_PY_TASK_RUNNING] = "running",
@@ -20,7 +20,7 @@ const char *prb_py_task_state_name(enum prb_py_task_state state)
 	return names[state];
 }
 
-bool prb_task_tolerate(struct prb_error **err, char **text)
+bool prb_asyncio_tolerate(struct prb_error **err, char **text)
 {
 	struct prb_error *e = *err;
 
@@ -44,7 +44,7 @@ bool prb_task_tolerate(struct prb_error **err, char **text)
 	return true;
 }
 
-static const struct prb_py_thread *find_thread(struct prb_task_reader *t, uint64_t interp,
+static const struct prb_py_thread *find_thread(struct prb_asyncio_reader *t, uint64_t interp,
 					       uint64_t pthread)
 {
 	const struct prb_py_thread *thread;
@@ -56,7 +56,7 @@ static const struct prb_py_thread *find_thread(struct prb_task_reader *t, uint64
 }
 
 /* The thread that a loop is noted in as the one it runs: 3.13 and later. */
-static const struct prb_py_thread *find_runner(struct prb_task_reader *t, uint64_t loop)
+static const struct prb_py_thread *find_runner(struct prb_asyncio_reader *t, uint64_t loop)
 {
 	const struct prb_py_thread *thread;
 	uint64_t running;
@@ -74,15 +74,15 @@ static const struct prb_py_thread *find_runner(struct prb_task_reader *t, uint64
 }
 
 /* A loop notes the number of its thread while it runs; loops of other makers may not. */
-static struct prb_error *read_loop(struct prb_task_reader *t, uint64_t interp, uint64_t loop,
-				   struct prb_task_loop *ret)
+static struct prb_error *read_loop(struct prb_asyncio_reader *t, uint64_t interp, uint64_t loop,
+				   struct prb_asyncio_task_loop *ret)
 {
 	const struct prb_py_thread *thread = NULL;
 	uint64_t value;
 	int64_t pthread;
 	struct prb_error *err = prb_repr_attribute(&t->r, loop, "_thread_id", &value);
 
-	*ret = (struct prb_task_loop){.address = loop};
+	*ret = (struct prb_asyncio_task_loop){.address = loop};
 	if (!err && !prb_repr_is_none(&t->r, value)) {
 		err = prb_repr_int(&t->r, value, &pthread);
 		if (!err)
@@ -97,9 +97,9 @@ static struct prb_error *read_loop(struct prb_task_reader *t, uint64_t interp, u
 	return err;
 }
 
-static struct prb_error *set_loop(struct prb_task_reader *t, struct prb_py_task *task)
+static struct prb_error *set_loop(struct prb_asyncio_reader *t, struct prb_asyncio_task *task)
 {
-	struct prb_task_loop *loop, new;
+	struct prb_asyncio_task_loop *loop, new;
 
 	if (!task->loop)
 		return NULL;
@@ -118,7 +118,7 @@ static struct prb_error *set_loop(struct prb_task_reader *t, struct prb_py_task 
 	return NULL;
 }
 
-static bool is_current(const struct prb_task_reader *t, uint64_t address)
+static bool is_current(const struct prb_asyncio_reader *t, uint64_t address)
 {
 	const uint64_t *running;
 
@@ -128,8 +128,8 @@ static bool is_current(const struct prb_task_reader *t, uint64_t address)
 	return false;
 }
 
-static struct prb_error *set_state(struct prb_task_reader *t, const struct prb_future *future,
-				   struct prb_py_task *task)
+static struct prb_error *set_state(struct prb_asyncio_reader *t, const struct prb_future *future,
+				   struct prb_asyncio_task *task)
 {
 	enum prb_future_state state;
 	uint64_t exception;
@@ -151,7 +151,7 @@ static struct prb_error *set_state(struct prb_task_reader *t, const struct prb_f
 	return NULL;
 }
 
-static struct prb_error *not_a_task(struct prb_task_reader *t, uint64_t object)
+static struct prb_error *not_a_task(struct prb_asyncio_reader *t, uint64_t object)
 {
 	prb_auto_str struct prb_str type = {};
 
@@ -160,7 +160,7 @@ static struct prb_error *not_a_task(struct prb_task_reader *t, uint64_t object)
 				prb_str_text(&type));
 }
 
-static struct prb_error *read_task(struct prb_task_reader *t, struct prb_py_task *task)
+static struct prb_error *read_task(struct prb_asyncio_reader *t, struct prb_asyncio_task *task)
 {
 	prb_auto_str struct prb_str name = {};
 	struct prb_future future;
@@ -170,13 +170,13 @@ static struct prb_error *read_task(struct prb_task_reader *t, struct prb_py_task
 	if (future.kind == PRB_FUTURE_NONE || !future.is_task)
 		return not_a_task(t, task->address);
 	PRB_TRY(set_state(t, &future, task));
-	PRB_TRY(prb_task_name(t, &future, &task->name));
+	PRB_TRY(prb_asyncio_task_name(t, &future, &task->name));
 	PRB_TRY(prb_future_loop(t, &future, &task->loop));
 	PRB_TRY(set_loop(t, task));
 	if (task->state != PRB_PY_TASK_PENDING && task->state != PRB_PY_TASK_RUNNING)
 		return NULL;
-	PRB_TRY(prb_task_waiter(t, &future, &task->future));
-	PRB_TRY(prb_task_coro(t, &future, &coro));
+	PRB_TRY(prb_asyncio_waiter(t, &future, &task->future));
+	PRB_TRY(prb_asyncio_task_coro(t, &future, &coro));
 	if (!coro)
 		return prb_repr_bad(task->address,
 				    "a task that has not ended, without a coroutine");
@@ -184,44 +184,44 @@ static struct prb_error *read_task(struct prb_task_reader *t, struct prb_py_task
 	task->coro = prb_str_take(&name);
 	if (!task->coro)
 		return prb_error_nomem();
-	return prb_task_read_frames(t, task, coro);
+	return prb_asyncio_task_read_frames(t, task, coro);
 }
 
-static struct prb_error *read_all(struct prb_task_reader *t)
+static struct prb_error *read_all(struct prb_asyncio_reader *t)
 {
-	struct prb_py_task *task;
+	struct prb_asyncio_task *task;
 
-	PRB_TRY(prb_tasks_find_all(t));
+	PRB_TRY(prb_asyncio_find_all(t));
 	prb_vec_each (task, &t->tasks->list) {
 		t->r.walked = 0;
 
 		struct prb_error *err = read_task(t, task);
 
-		prb_task_tolerate(&err, &task->error);
+		prb_asyncio_tolerate(&err, &task->error);
 		PRB_TRY(err);
 	}
 	if (!t->tasks->list.count)
 		return NULL;
-	PRB_TRY(prb_tasks_relate(t));
+	PRB_TRY(prb_asyncio_relate(t));
 	prb_vec_each (task, &t->tasks->list) {
 		t->r.walked = 0;
 
-		struct prb_error *err = prb_task_describe_wait(t, task);
+		struct prb_error *err = prb_asyncio_task_describe_wait(t, task);
 
-		prb_task_tolerate(&err, &task->error);
+		prb_asyncio_tolerate(&err, &task->error);
 		PRB_TRY(err);
 	}
 	return NULL;
 }
 
-struct prb_error *prb_python_tasks(struct prb_python *py, struct prb_modules *modules,
-				   struct prb_mem *mem, const struct prb_py_threads *threads,
-				   bool values, struct prb_py_tasks *ret)
+struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modules *modules,
+					 struct prb_mem *mem, const struct prb_py_threads *threads,
+					 bool values, struct prb_asyncio_tasks *ret)
 {
-	struct prb_task_reader t = {
+	struct prb_asyncio_reader t = {
 		.modules = modules, .threads = threads, .values = values, .tasks = ret};
 
-	*ret = (struct prb_py_tasks){};
+	*ret = (struct prb_asyncio_tasks){};
 	if (py->layout.version < 0x0307)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"asyncio tasks are read from Python 3.7 on, this is %s",
@@ -234,13 +234,13 @@ struct prb_error *prb_python_tasks(struct prb_python *py, struct prb_modules *mo
 	prb_vec_free(&t.loops);
 	prb_vec_free(&t.running);
 	if (err)
-		prb_py_tasks_deinit(ret);
+		prb_asyncio_tasks_deinit(ret);
 	return err;
 }
 
-void prb_py_task_forget(struct prb_py_task *task)
+void prb_asyncio_task_forget(struct prb_asyncio_task *task)
 {
-	struct prb_py_task_frame *frame;
+	struct prb_asyncio_task_frame *frame;
 
 	prb_vec_each (frame, &task->frames)
 		free(frame->qualname);
@@ -251,9 +251,9 @@ void prb_py_task_forget(struct prb_py_task *task)
 	task->wakes_at = 0;
 }
 
-static void task_deinit(struct prb_py_task *task)
+static void task_deinit(struct prb_asyncio_task *task)
 {
-	prb_py_task_forget(task);
+	prb_asyncio_task_forget(task);
 	prb_vec_free(&task->children);
 	prb_vec_free(&task->awaiters);
 	free(task->name);
@@ -261,9 +261,9 @@ static void task_deinit(struct prb_py_task *task)
 	free(task->error);
 }
 
-void prb_py_tasks_deinit(struct prb_py_tasks *tasks)
+void prb_asyncio_tasks_deinit(struct prb_asyncio_tasks *tasks)
 {
-	struct prb_py_task *task;
+	struct prb_asyncio_task *task;
 	struct prb_py_code **code;
 
 	prb_vec_each (task, &tasks->list)
@@ -277,5 +277,5 @@ void prb_py_tasks_deinit(struct prb_py_tasks *tasks)
 	prb_number_map_deinit(&tasks->by_address);
 	prb_number_map_deinit(&tasks->code_by_address);
 	free(tasks->error);
-	*tasks = (struct prb_py_tasks){};
+	*tasks = (struct prb_asyncio_tasks){};
 }

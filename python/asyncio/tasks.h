@@ -22,7 +22,7 @@
 #include "dwarf/elf/module.h"
 #include "target/mem/mem.h"
 
-enum prb_py_task_state {
+enum prb_asyncio_task_state {
 	PRB_PY_TASK_PENDING, /**< waits, or is about to run */
 	PRB_PY_TASK_RUNNING, /**< is the current task of its loop */
 	PRB_PY_TASK_CANCELLED,
@@ -32,10 +32,10 @@ enum prb_py_task_state {
 };
 
 /** "pending", "running", … */
-const char *prb_py_task_state_name(enum prb_py_task_state state);
+const char *prb_asyncio_task_state_name(enum prb_asyncio_task_state state);
 
 /** A frame of a task: of one of its coroutines, or (running) of a function these called. */
-struct prb_py_task_frame {
+struct prb_asyncio_task_frame {
 	struct prb_py_frame frame;
 	const struct prb_py_code *code; /**< NULL if it could not be read */
 	char *qualname;			/**< NULL if it cannot be known (functions before 3.11) */
@@ -44,18 +44,18 @@ struct prb_py_task_frame {
 	bool started;	    /**< false for a coroutine that has not run yet */
 };
 
-struct prb_py_task {
+struct prb_asyncio_task {
 	uint64_t address;
 	uint64_t interp;
 	int64_t interp_id;
-	enum prb_py_task_state state;
+	enum prb_asyncio_task_state state;
 	char *name;    /**< NULL: it has none (3.7) */
 	char *coro;    /**< qualified name; NULL once it is done */
 	uint64_t loop; /**< of the event loop; 0 if unknown */
 	pid_t tid;     /**< of the thread that runs the loop, as `threads` has it; 0 if none does */
 	uint64_t thread; /**< the thread state of that; 0 if unknown */
 
-	PRB_VEC(struct prb_py_task_frame) frames; /**< outermost first */
+	PRB_VEC(struct prb_asyncio_task_frame) frames; /**< outermost first */
 
 	uint64_t future;	/**< the task or future that it waits for; 0 if none */
 	const char *waits_kind; /**< static: "task", "gather", "sleep", …; NULL: it does not wait */
@@ -67,8 +67,8 @@ struct prb_py_task {
 	char *error; /**< what could not be read, and why; NULL if all was */
 };
 
-struct prb_py_tasks {
-	PRB_VEC(struct prb_py_task) list;
+struct prb_asyncio_tasks {
+	PRB_VEC(struct prb_asyncio_task) list;
 	char *error; /**< why tasks may be missing from the list, or NULL */
 
 	PRB_VEC(struct prb_py_code *) codes; /**< of the frames */
@@ -82,12 +82,12 @@ struct prb_py_tasks {
  * tasks. Without @p values no variables of frames are read (they would tell how long a sleep takes
  * and which lock or descriptor is meant). PRB_ERROR_UNSUPPORTED before 3.7.
  */
-struct prb_error *prb_python_tasks(struct prb_python *py, struct prb_modules *modules,
-				   struct prb_mem *mem, const struct prb_py_threads *threads,
-				   bool values, struct prb_py_tasks *ret) PRB_MUST_CHECK;
-void prb_py_tasks_deinit(struct prb_py_tasks *tasks);
+struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modules *modules,
+					 struct prb_mem *mem, const struct prb_py_threads *threads,
+					 bool values, struct prb_asyncio_tasks *ret) PRB_MUST_CHECK;
+void prb_asyncio_tasks_deinit(struct prb_asyncio_tasks *tasks);
 
 /** Takes back what was read of a task that changed meanwhile: frames and what it waits for. */
-void prb_py_task_forget(struct prb_py_task *task);
+void prb_asyncio_task_forget(struct prb_asyncio_task *task);
 
 #endif

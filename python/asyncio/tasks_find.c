@@ -15,15 +15,15 @@ enum { TASKS_MAX = 1 << 22 };
 
 /* One interpreter whose tasks are being collected. */
 struct collection {
-	struct prb_task_reader *t;
+	struct prb_asyncio_reader *t;
 	const struct prb_interp *interp;
 	struct prb_error *err;
 };
 
 static struct prb_error *add(struct collection *c, uint64_t address)
 {
-	struct prb_py_tasks *tasks = c->t->tasks;
-	struct prb_py_task *task;
+	struct prb_asyncio_tasks *tasks = c->t->tasks;
+	struct prb_asyncio_task *task;
 	size_t known;
 
 	if (prb_number_map_get(&tasks->by_address, address, &known))
@@ -81,7 +81,7 @@ static struct prb_error *read_set(struct collection *c, uint64_t globals, const 
 	return prb_error_prefix(err, "asyncio.tasks.%s", name);
 }
 
-static struct prb_error *add_running(struct prb_task_reader *t, uint64_t task)
+static struct prb_error *add_running(struct prb_asyncio_reader *t, uint64_t task)
 {
 	uint64_t *slot = prb_vec_push(&t->running);
 
@@ -160,8 +160,8 @@ static struct prb_error *read_threads(struct collection *c)
 }
 
 /* The dict of a module is the first member of its object. */
-static struct prb_error *module_dict(struct prb_task_reader *t, uint64_t interp, const char *name,
-				     uint64_t *ret)
+static struct prb_error *module_dict(struct prb_asyncio_reader *t, uint64_t interp,
+				     const char *name, uint64_t *ret)
 {
 	uint64_t modules, module;
 
@@ -171,7 +171,7 @@ static struct prb_error *module_dict(struct prb_task_reader *t, uint64_t interp,
 }
 
 /* The module of the target that _asyncio is in, by the place of a function of its Task type. */
-static struct prb_module *find_module(struct prb_task_reader *t, uint64_t interp)
+static struct prb_module *find_module(struct prb_asyncio_reader *t, uint64_t interp)
 {
 	uint64_t dict, object;
 	struct prb_type *type = NULL;
@@ -185,13 +185,13 @@ static struct prb_module *find_module(struct prb_task_reader *t, uint64_t interp
 }
 
 /* What cannot be read of one registry is told, and the others are read. */
-static struct prb_error *note(struct prb_task_reader *t, struct prb_error *err)
+static struct prb_error *note(struct prb_asyncio_reader *t, struct prb_error *err)
 {
-	prb_task_tolerate(&err, &t->tasks->error);
+	prb_asyncio_tolerate(&err, &t->tasks->error);
 	return err;
 }
 
-static struct prb_error *read_interp(struct prb_task_reader *t, const struct prb_interp *interp)
+static struct prb_error *read_interp(struct prb_asyncio_reader *t, const struct prb_interp *interp)
 {
 	struct collection c = {.t = t, .interp = interp};
 	uint64_t globals;
@@ -210,7 +210,7 @@ static struct prb_error *read_interp(struct prb_task_reader *t, const struct prb
 	return note(t, read_current(&c, globals));
 }
 
-struct prb_error *prb_tasks_find_all(struct prb_task_reader *t)
+struct prb_error *prb_asyncio_find_all(struct prb_asyncio_reader *t)
 {
 	const struct prb_interp *interp;
 

@@ -8,10 +8,10 @@
 #include "python/asyncio/tasks_private.h"
 
 /* Code objects are shared by most tasks of a program, so each is read once. */
-static struct prb_error *find_code(struct prb_task_reader *t, uint64_t address,
+static struct prb_error *find_code(struct prb_asyncio_reader *t, uint64_t address,
 				   const struct prb_py_code **ret)
 {
-	struct prb_py_tasks *tasks = t->tasks;
+	struct prb_asyncio_tasks *tasks = t->tasks;
 	struct prb_py_code **slot, *code;
 	size_t index;
 
@@ -40,7 +40,8 @@ static struct prb_error *find_code(struct prb_task_reader *t, uint64_t address,
 		       : prb_error_nomem();
 }
 
-static struct prb_error *find_name(struct prb_task_reader *t, struct prb_py_task_frame *frame)
+static struct prb_error *find_name(struct prb_asyncio_reader *t,
+				   struct prb_asyncio_task_frame *frame)
 {
 	prb_auto_str struct prb_str name = {};
 
@@ -56,11 +57,11 @@ static struct prb_error *find_name(struct prb_task_reader *t, struct prb_py_task
 	return frame->qualname ? NULL : prb_error_nomem();
 }
 
-static struct prb_error *add_frame(struct prb_task_reader *t, struct prb_py_task *task,
+static struct prb_error *add_frame(struct prb_asyncio_reader *t, struct prb_asyncio_task *task,
 				   const struct prb_py_frame *frame, uint64_t coroutine,
 				   bool started)
 {
-	struct prb_py_task_frame *slot = prb_vec_push(&task->frames);
+	struct prb_asyncio_task_frame *slot = prb_vec_push(&task->frames);
 
 	if (!slot)
 		return prb_error_nomem();
@@ -74,8 +75,8 @@ static struct prb_error *add_frame(struct prb_task_reader *t, struct prb_py_task
 }
 
 /* The coroutine that a frame on a thread's stack belongs to; 0 if it is none, or not known. */
-static uint64_t coroutine_of(const struct prb_task_reader *t, const struct prb_await_chain *chain,
-			     const struct prb_py_frame *frame)
+static uint64_t coroutine_of(const struct prb_asyncio_reader *t,
+			     const struct prb_await_chain *chain, const struct prb_py_frame *frame)
 {
 	const struct prb_layout *l = t->r.layout;
 	const struct prb_coroutine *link;
@@ -91,7 +92,7 @@ static uint64_t coroutine_of(const struct prb_task_reader *t, const struct prb_a
 }
 
 /* From the task's own coroutine to the innermost frame of the thread that runs it. */
-static struct prb_error *add_stack(struct prb_task_reader *t, struct prb_py_task *task,
+static struct prb_error *add_stack(struct prb_asyncio_reader *t, struct prb_asyncio_task *task,
 				   const struct prb_await_chain *chain,
 				   const struct prb_py_frames *stack)
 {
@@ -113,7 +114,7 @@ static struct prb_error *add_stack(struct prb_task_reader *t, struct prb_py_task
 	return NULL;
 }
 
-static struct prb_error *add_running(struct prb_task_reader *t, struct prb_py_task *task,
+static struct prb_error *add_running(struct prb_asyncio_reader *t, struct prb_asyncio_task *task,
 				     const struct prb_await_chain *chain)
 {
 	struct prb_py_frames stack;
@@ -141,8 +142,8 @@ static bool runs(const struct prb_await_chain *chain)
 }
 
 /* What a waiting task's innermost coroutine awaits is what its task waits for. */
-static struct prb_error *check_end(struct prb_task_reader *t, const struct prb_py_task *task,
-				   uint64_t end)
+static struct prb_error *check_end(struct prb_asyncio_reader *t,
+				   const struct prb_asyncio_task *task, uint64_t end)
 {
 	struct prb_future future;
 
@@ -156,7 +157,7 @@ static struct prb_error *check_end(struct prb_task_reader *t, const struct prb_p
 				"do not belong together");
 }
 
-static struct prb_error *add_chain(struct prb_task_reader *t, struct prb_py_task *task,
+static struct prb_error *add_chain(struct prb_asyncio_reader *t, struct prb_asyncio_task *task,
 				   const struct prb_await_chain *chain)
 {
 	const struct prb_coroutine *link;
@@ -173,8 +174,8 @@ static struct prb_error *add_chain(struct prb_task_reader *t, struct prb_py_task
 	return NULL;
 }
 
-struct prb_error *prb_task_read_frames(struct prb_task_reader *t, struct prb_py_task *task,
-				       uint64_t object)
+struct prb_error *prb_asyncio_task_read_frames(struct prb_asyncio_reader *t,
+					       struct prb_asyncio_task *task, uint64_t object)
 {
 	struct prb_await_chain chain;
 	struct prb_error *err = prb_await_chain_read(&t->r, object, &chain);

@@ -9,7 +9,7 @@
 
 enum { BASES_MAX = 64, NAME_CHARACTERS = 1000 };
 
-static struct prb_error *member(struct prb_task_reader *t, const struct prb_future *future,
+static struct prb_error *member(struct prb_asyncio_reader *t, const struct prb_future *future,
 				int32_t offset, const char *name, uint64_t *ret)
 {
 	struct prb_error *err;
@@ -31,7 +31,7 @@ static struct prb_error *member(struct prb_task_reader *t, const struct prb_futu
 
 /* The twins in Python have these among their own attributes; what is not set yet, only their class
  * has. */
-static struct prb_error *look_like_python(struct prb_task_reader *t, struct prb_future *ret)
+static struct prb_error *look_like_python(struct prb_asyncio_reader *t, struct prb_future *ret)
 {
 	uint64_t value;
 	struct prb_error *err = prb_repr_attribute(&t->r, ret->address, "_callbacks", &value);
@@ -48,7 +48,7 @@ static struct prb_error *look_like_python(struct prb_task_reader *t, struct prb_
 	return err;
 }
 
-static struct prb_error *open_future(struct prb_task_reader *t, struct prb_future *ret)
+static struct prb_error *open_future(struct prb_asyncio_reader *t, struct prb_future *ret)
 {
 	struct prb_type *type;
 
@@ -69,7 +69,7 @@ static struct prb_error *open_future(struct prb_task_reader *t, struct prb_futur
 	return prb_repr_bad(ret->address, "too many base classes");
 }
 
-struct prb_error *prb_future_open(struct prb_task_reader *t, uint64_t object,
+struct prb_error *prb_future_open(struct prb_asyncio_reader *t, uint64_t object,
 				  struct prb_future *ret)
 {
 	*ret = (struct prb_future){.address = object};
@@ -81,7 +81,7 @@ struct prb_error *prb_future_open(struct prb_task_reader *t, uint64_t object,
 	return err;
 }
 
-struct prb_error *prb_future_state(struct prb_task_reader *t, const struct prb_future *future,
+struct prb_error *prb_future_state(struct prb_asyncio_reader *t, const struct prb_future *future,
 				   enum prb_future_state *ret)
 {
 	static const char *const names[] = {"PENDING", "CANCELLED", "FINISHED"};
@@ -110,33 +110,33 @@ struct prb_error *prb_future_state(struct prb_task_reader *t, const struct prb_f
 	return prb_repr_bad(future->address, "a future in no known state");
 }
 
-struct prb_error *prb_future_loop(struct prb_task_reader *t, const struct prb_future *future,
+struct prb_error *prb_future_loop(struct prb_asyncio_reader *t, const struct prb_future *future,
 				  uint64_t *ret)
 {
 	return member(t, future, t->layout.loop, "_loop", ret);
 }
 
-struct prb_error *prb_future_exception(struct prb_task_reader *t, const struct prb_future *future,
-				       uint64_t *ret)
+struct prb_error *prb_future_exception(struct prb_asyncio_reader *t,
+				       const struct prb_future *future, uint64_t *ret)
 {
 	return member(t, future, t->layout.exception, "_exception", ret);
 }
 
-struct prb_error *prb_task_waiter(struct prb_task_reader *t, const struct prb_future *task,
-				  uint64_t *ret)
+struct prb_error *prb_asyncio_waiter(struct prb_asyncio_reader *t, const struct prb_future *task,
+				     uint64_t *ret)
 {
 	return member(t, task, t->layout.waiter, "_fut_waiter", ret);
 }
 
-struct prb_error *prb_task_coro(struct prb_task_reader *t, const struct prb_future *task,
-				uint64_t *ret)
+struct prb_error *prb_asyncio_task_coro(struct prb_asyncio_reader *t, const struct prb_future *task,
+					uint64_t *ret)
 {
 	return member(t, task, t->layout.coro, "_coro", ret);
 }
 
 /* A number is the rest of "Task-", which is only put together when somebody asks for the name. */
-struct prb_error *prb_task_name(struct prb_task_reader *t, const struct prb_future *task,
-				char **ret)
+struct prb_error *prb_asyncio_task_name(struct prb_asyncio_reader *t, const struct prb_future *task,
+					char **ret)
 {
 	prb_auto_str struct prb_str text = {};
 	uint64_t value;
@@ -156,7 +156,7 @@ struct prb_error *prb_task_name(struct prb_task_reader *t, const struct prb_futu
 	return *ret ? NULL : prb_error_nomem();
 }
 
-struct prb_error *prb_sequence_each(struct prb_task_reader *t, uint64_t object,
+struct prb_error *prb_sequence_each(struct prb_asyncio_reader *t, uint64_t object,
 				    prb_object_visit *visit, void *context)
 {
 	struct prb_type *type;
@@ -180,7 +180,7 @@ struct prb_error *prb_sequence_each(struct prb_task_reader *t, uint64_t object,
 }
 
 struct pairs {
-	struct prb_task_reader *t;
+	struct prb_asyncio_reader *t;
 	prb_object_visit *visit;
 	void *context;
 };
@@ -195,8 +195,9 @@ static struct prb_error *visit_pair(void *context, uint64_t pair)
 	return count ? pairs->visit(pairs->context, items[0]) : NULL;
 }
 
-struct prb_error *prb_future_callbacks(struct prb_task_reader *t, const struct prb_future *future,
-				       prb_object_visit *visit, void *context)
+struct prb_error *prb_future_callbacks(struct prb_asyncio_reader *t,
+				       const struct prb_future *future, prb_object_visit *visit,
+				       void *context)
 {
 	struct pairs pairs = {t, visit, context};
 	uint64_t first = 0, list;
@@ -223,8 +224,9 @@ static bool visit_key(void *context, uint64_t key)
 	return !keys->err;
 }
 
-struct prb_error *prb_future_awaited_by(struct prb_task_reader *t, const struct prb_future *future,
-					prb_object_visit *visit, void *context)
+struct prb_error *prb_future_awaited_by(struct prb_asyncio_reader *t,
+					const struct prb_future *future, prb_object_visit *visit,
+					void *context)
 {
 	struct keys keys = {visit, context, NULL};
 	uint64_t object;

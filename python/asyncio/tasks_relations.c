@@ -21,14 +21,14 @@ struct wait {
 };
 
 struct search {
-	struct prb_task_reader *t;
+	struct prb_asyncio_reader *t;
 	const struct wait *waits; /* sorted by future */
 	size_t wait_count;
 	size_t child;	/* the task whose awaiters are looked for */
 	unsigned depth; /* futures that complete futures */
 };
 
-bool prb_tasks_index(const struct prb_task_reader *t, uint64_t address, size_t *ret)
+bool prb_asyncio_index(const struct prb_asyncio_reader *t, uint64_t address, size_t *ret)
 {
 	return prb_number_map_get(&t->tasks->by_address, address, ret);
 }
@@ -51,7 +51,7 @@ static int by_index(const void *a, const void *b)
 
 static struct prb_error *add_awaiter(struct search *s, size_t awaiter)
 {
-	struct prb_py_task *child = &s->t->tasks->list.items[s->child];
+	struct prb_asyncio_task *child = &s->t->tasks->list.items[s->child];
 	size_t *slot;
 
 	if (awaiter == s->child || child->awaiters.count >= WAITERS_MAX)
@@ -81,7 +81,7 @@ static struct prb_error *add_waiters(struct search *s, uint64_t future)
 	return NULL;
 }
 
-static struct prb_error *visit_cells(struct prb_task_reader *t, uint64_t function,
+static struct prb_error *visit_cells(struct prb_asyncio_reader *t, uint64_t function,
 				     prb_object_visit *visit, void *context)
 {
 	uint64_t closure, cells[HELD_MAX], count, content;
@@ -100,7 +100,7 @@ static struct prb_error *visit_cells(struct prb_task_reader *t, uint64_t functio
 	return NULL;
 }
 
-struct prb_error *prb_callback_each(struct prb_task_reader *t, uint64_t callback,
+struct prb_error *prb_callback_each(struct prb_asyncio_reader *t, uint64_t callback,
 				    prb_object_visit *visit, void *context)
 {
 	struct prb_type *type;
@@ -141,7 +141,7 @@ static struct prb_error *add_parent(struct search *s, uint64_t object)
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		return NULL;
 	PRB_TRY(err);
-	return prb_tasks_index(s->t, parent, &index) ? add_awaiter(s, index) : NULL;
+	return prb_asyncio_index(s->t, parent, &index) ? add_awaiter(s, index) : NULL;
 }
 
 static struct prb_error *visit_held(void *context, uint64_t object)
@@ -187,7 +187,7 @@ static struct prb_error *visit_awaited_by(void *context, uint64_t object)
 	struct search *s = context;
 	size_t index;
 
-	return prb_tasks_index(s->t, object, &index) ? add_awaiter(s, index) : NULL;
+	return prb_asyncio_index(s->t, object, &index) ? add_awaiter(s, index) : NULL;
 }
 
 static struct prb_error *find_awaiters(struct search *s)
@@ -204,9 +204,9 @@ static struct prb_error *find_awaiters(struct search *s)
 }
 
 /* Sorts the awaiters, each once, and notes the child in each. */
-static struct prb_error *finish(struct prb_py_tasks *tasks, size_t child)
+static struct prb_error *finish(struct prb_asyncio_tasks *tasks, size_t child)
 {
-	struct prb_py_task *task = &tasks->list.items[child];
+	struct prb_asyncio_task *task = &tasks->list.items[child];
 	size_t count = 0;
 
 	if (!task->awaiters.count)
@@ -227,14 +227,14 @@ static struct prb_error *finish(struct prb_py_tasks *tasks, size_t child)
 	return NULL;
 }
 
-static bool has_ended(const struct prb_py_task *task)
+static bool has_ended(const struct prb_asyncio_task *task)
 {
 	return task->state != PRB_PY_TASK_PENDING && task->state != PRB_PY_TASK_RUNNING;
 }
 
-struct prb_error *prb_tasks_relate(struct prb_task_reader *t)
+struct prb_error *prb_asyncio_relate(struct prb_asyncio_reader *t)
 {
-	struct prb_py_tasks *tasks = t->tasks;
+	struct prb_asyncio_tasks *tasks = t->tasks;
 	prb_auto_free struct wait *waits = calloc(tasks->list.count, sizeof(*waits));
 	struct search s = {.t = t, .waits = waits};
 
@@ -245,7 +245,7 @@ struct prb_error *prb_tasks_relate(struct prb_task_reader *t)
 			waits[s.wait_count++] = (struct wait){tasks->list.items[i].future, i};
 	qsort(waits, s.wait_count, sizeof(*waits), by_future);
 	for (s.child = 0; s.child < tasks->list.count; s.child++) {
-		struct prb_py_task *task = &tasks->list.items[s.child];
+		struct prb_asyncio_task *task = &tasks->list.items[s.child];
 
 		if (has_ended(task))
 			continue;
@@ -253,7 +253,7 @@ struct prb_error *prb_tasks_relate(struct prb_task_reader *t)
 
 		struct prb_error *err = find_awaiters(&s);
 
-		prb_task_tolerate(&err, &task->error);
+		prb_asyncio_tolerate(&err, &task->error);
 		PRB_TRY(err);
 		PRB_TRY(finish(tasks, s.child));
 	}

@@ -13,10 +13,10 @@
 enum { NAMED_MAX = 8 };
 
 struct waiting {
-	struct prb_task_reader *t;
-	struct prb_py_task *task;
-	const struct prb_py_task_frame *frame; /**< the innermost that says something */
-	struct prb_py_locals locals;	       /**< of it */
+	struct prb_asyncio_reader *t;
+	struct prb_asyncio_task *task;
+	const struct prb_asyncio_task_frame *frame; /**< the innermost that says something */
+	struct prb_py_locals locals;		    /**< of it */
 	struct prb_str text;
 };
 
@@ -47,7 +47,7 @@ static struct prb_error *try_attribute(struct waiting *w, uint64_t object, const
 
 static void put_name(struct waiting *w, size_t index)
 {
-	const struct prb_py_task *task = &w->t->tasks->list.items[index];
+	const struct prb_asyncio_task *task = &w->t->tasks->list.items[index];
 
 	if (task->name)
 		prb_str_puts(&w->text, task->name);
@@ -58,7 +58,7 @@ static void put_name(struct waiting *w, size_t index)
 /* The names of the tasks that it waits for, at most some. */
 static void put_children(struct waiting *w)
 {
-	const struct prb_py_task *task = w->task;
+	const struct prb_asyncio_task *task = w->task;
 
 	for (size_t i = 0; i < task->children.count; i++) {
 		if (i == NAMED_MAX) {
@@ -206,7 +206,7 @@ static bool is_file(const char *path, const char *name)
 	       !strncmp(slash + 1, name, length) && slash[1 + length] == '.';
 }
 
-static const struct rule *find_rule(const struct prb_py_task_frame *frame)
+static const struct rule *find_rule(const struct prb_asyncio_task_frame *frame)
 {
 	if (!frame->code || !frame->qualname)
 		return NULL;
@@ -218,7 +218,7 @@ static const struct rule *find_rule(const struct prb_py_task_frame *frame)
 }
 
 /* The innermost frame; that of the __await__ of futures written in Python says nothing. */
-static const struct prb_py_task_frame *innermost(const struct prb_py_task *task)
+static const struct prb_asyncio_task_frame *innermost(const struct prb_asyncio_task *task)
 {
 	size_t count = task->frames.count;
 
@@ -319,7 +319,7 @@ static struct prb_error *describe(struct waiting *w)
 	size_t index;
 	bool done;
 
-	if (prb_tasks_index(w->t, w->task->future, &index)) {
+	if (prb_asyncio_index(w->t, w->task->future, &index)) {
 		w->task->waits_kind = "task";
 		prb_str_puts(&w->text, "task ");
 		put_name(w, index);
@@ -343,7 +343,7 @@ static struct prb_error *describe(struct waiting *w)
 /* A task that waits for nothing is about to run: for the first time, or on. */
 static struct prb_error *describe_ready(struct waiting *w)
 {
-	const struct prb_py_task *task = w->task;
+	const struct prb_asyncio_task *task = w->task;
 
 	w->task->waits_kind = "ready";
 	prb_str_puts(&w->text, task->frames.count == 1 && !task->frames.items[0].started
@@ -369,7 +369,8 @@ static struct prb_error *is_ready(struct waiting *w, bool *ret)
 	return NULL;
 }
 
-struct prb_error *prb_task_describe_wait(struct prb_task_reader *t, struct prb_py_task *task)
+struct prb_error *prb_asyncio_task_describe_wait(struct prb_asyncio_reader *t,
+						 struct prb_asyncio_task *task)
 {
 	struct waiting w = {.t = t, .task = task};
 	bool ready;

@@ -83,11 +83,11 @@ struct prb_error *prb_vtab_register(struct prb_session *session) PRB_MUST_CHECK;
 void prb_guard_begin(struct prb_session *session);
 
 /** For a statement that does not only read. */
-struct prb_error *prb_complaint_writes(void) PRB_MUST_CHECK __attribute__((returns_nonnull));
+struct prb_error *prb_sql_error_writes(void) PRB_MUST_CHECK __attribute__((returns_nonnull));
 
 /** SQLite's present error of the statement @p sql, with the nearest names where one is unknown
- * (complaint.c). */
-struct prb_error *prb_complaint(struct prb_session *session, const char *sql) PRB_MUST_CHECK
+ * (sql_errors.c). */
+struct prb_error *prb_sql_error(struct prb_session *session, const char *sql) PRB_MUST_CHECK
 	__attribute__((returns_nonnull));
 
 #endif

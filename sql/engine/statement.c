@@ -25,7 +25,7 @@ static struct prb_error *take_error(struct prb_session *session, const char *sql
 		return prb_steal(&session->error);
 	prb_error_destroy(session->error);
 	session->error = NULL;
-	return err ? err : prb_complaint(session, sql);
+	return err ? err : prb_sql_error(session, sql);
 }
 
 /** What all statements need is made when the first one is prepared. */
@@ -62,7 +62,7 @@ static void warn_of_catalog(struct prb_session *session, const char *sql)
 /** VACUUM and the like pass the guard, which is asked about what they do only when they run. */
 static struct prb_error *check(sqlite3_stmt *stmt)
 {
-	return stmt && !sqlite3_stmt_readonly(stmt) ? prb_complaint_writes() : NULL;
+	return stmt && !sqlite3_stmt_readonly(stmt) ? prb_sql_error_writes() : NULL;
 }
 
 /** The user's own text first; if SQLite refuses it, what it means in SQLite's words. */

@@ -3,15 +3,15 @@
 #ifndef PRB_SQL_TABLES_ASYNCIO_H
 #define PRB_SQL_TABLES_ASYNCIO_H
 
-#include "dump/python_tasks.h"
+#include "dump/asyncio_tasks.h"
 #include "sql/spec/table.h"
 
-struct prb_task_readings {
-	PRB_VEC(struct prb_task_reading *) list; /**< one for each Python in the target */
+struct prb_asyncio_readings {
+	PRB_VEC(struct prb_asyncio_reading *) list; /**< one for each Python in the target */
 };
 
 /** The tasks of all runtimes; notes what keeps some from being listed. */
-struct prb_error *prb_scan_tasks(struct prb_scan *scan,
-				 const struct prb_task_readings **ret) PRB_MUST_CHECK;
+struct prb_error *prb_asyncio_scan(struct prb_scan *scan,
+				   const struct prb_asyncio_readings **ret) PRB_MUST_CHECK;
 
 #endif

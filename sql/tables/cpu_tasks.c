@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "sql/spec/table.h"
-#include "sql/tables/tasks.h"
+#include "sql/tables/thread_rows.h"
 
 enum {
 	TID,
@@ -41,7 +41,7 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-static struct prb_error *put_schedstat(struct prb_task_row *task)
+static struct prb_error *put_schedstat(struct prb_thread_row *task)
 {
 	struct prb_scan *scan = task->scan;
 	prb_auto_str struct prb_str text = {};
@@ -50,7 +50,7 @@ static struct prb_error *put_schedstat(struct prb_task_row *task)
 	if (!prb_scan_wants(scan, RUN_SECONDS) && !prb_scan_wants(scan, WAIT_SECONDS) &&
 	    !prb_scan_wants(scan, TIMESLICES))
 		return NULL;
-	PRB_TRY(prb_task_file(task, &text, "schedstat"));
+	PRB_TRY(prb_thread_file(task, &text, "schedstat"));
 	if (sscanf(prb_str_text(&text), "%llu %llu %llu", &run, &wait, &slices) != 3)
 		return NULL;
 	prb_put_real(scan, RUN_SECONDS, (double)run / 1e9);
@@ -59,7 +59,7 @@ static struct prb_error *put_schedstat(struct prb_task_row *task)
 	return NULL;
 }
 
-static struct prb_error *put(struct prb_task_row *task)
+static struct prb_error *put(struct prb_thread_row *task)
 {
 	struct prb_scan *scan = task->scan;
 	const int64_t *numbers = task->numbers;
@@ -84,7 +84,7 @@ static struct prb_error *put(struct prb_task_row *task)
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	return prb_tasks_scan(scan, TID, put);
+	return prb_thread_rows_scan(scan, TID, put);
 }
 
 const struct prb_table prb_table_cpu_tasks = {

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
 #include "sql/spec/table.h"
-#include "sql/tables/tasks.h"
+#include "sql/tables/thread_rows.h"
 
 enum {
 	TID,
@@ -59,7 +59,7 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-static void put_stat(struct prb_task_row *task)
+static void put_stat(struct prb_thread_row *task)
 {
 	struct prb_scan *scan = task->scan;
 	const int64_t *numbers = task->numbers;
@@ -87,7 +87,7 @@ static void put_stat(struct prb_task_row *task)
 	prb_put_integer(scan, NICE, numbers[PRB_STAT_NICE]);
 }
 
-static struct prb_error *put_status(struct prb_task_row *task)
+static struct prb_error *put_status(struct prb_thread_row *task)
 {
 	struct prb_scan *scan = task->scan;
 	prb_auto_str struct prb_str text = {};
@@ -95,7 +95,7 @@ static struct prb_error *put_status(struct prb_task_row *task)
 	if (!prb_scan_wants(scan, VOLUNTARY) && !prb_scan_wants(scan, INVOLUNTARY) &&
 	    !prb_scan_wants(scan, CPUS_ALLOWED) && !prb_scan_wants(scan, NS_TID))
 		return NULL;
-	PRB_TRY(prb_task_file(task, &text, "status"));
+	PRB_TRY(prb_thread_file(task, &text, "status"));
 	prb_put_field(scan, VOLUNTARY, prb_str_text(&text), "voluntary_ctxt_switches", 1);
 	prb_put_field(scan, INVOLUNTARY, prb_str_text(&text), "nonvoluntary_ctxt_switches", 1);
 	prb_put_field_text(scan, CPUS_ALLOWED, prb_str_text(&text), "Cpus_allowed_list");
@@ -103,14 +103,14 @@ static struct prb_error *put_status(struct prb_task_row *task)
 	return NULL;
 }
 
-static struct prb_error *put(struct prb_task_row *task)
+static struct prb_error *put(struct prb_thread_row *task)
 {
 	prb_auto_str struct prb_str wchan = {};
 
 	put_stat(task);
 	PRB_TRY(put_status(task));
 	if (prb_scan_wants(task->scan, WCHAN))
-		PRB_TRY(prb_task_file(task, &wchan, "wchan"));
+		PRB_TRY(prb_thread_file(task, &wchan, "wchan"));
 	if (wchan.length && strcmp(prb_str_text(&wchan), "0") != 0)
 		prb_put_text(task->scan, WCHAN, prb_str_text(&wchan));
 	prb_missing_put(task->scan, ERROR, &task->missing);
@@ -119,7 +119,7 @@ static struct prb_error *put(struct prb_task_row *task)
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	return prb_tasks_scan(scan, TID, put);
+	return prb_thread_rows_scan(scan, TID, put);
 }
 
 const struct prb_table prb_table_process_threads = {

@@ -28,9 +28,9 @@ static const struct prb_column columns[] = {
 	{},
 };
 
-static void put(struct prb_scan *scan, const struct prb_py_task *task, size_t index)
+static void put(struct prb_scan *scan, const struct prb_asyncio_task *task, size_t index)
 {
-	const struct prb_py_task_frame *frame = &task->frames.items[index];
+	const struct prb_asyncio_task_frame *frame = &task->frames.items[index];
 
 	prb_put_integer(scan, TASK, (int64_t)task->address);
 	prb_put_integer(scan, OF, (int64_t)task->address);
@@ -48,7 +48,7 @@ static void put(struct prb_scan *scan, const struct prb_py_task *task, size_t in
 		prb_put_integer(scan, COROUTINE, (int64_t)frame->coroutine);
 }
 
-static bool is_wanted(const struct prb_scan *scan, const struct prb_py_task *task)
+static bool is_wanted(const struct prb_scan *scan, const struct prb_asyncio_task *task)
 {
 	int64_t address;
 
@@ -59,12 +59,12 @@ static bool is_wanted(const struct prb_scan *scan, const struct prb_py_task *tas
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	const struct prb_task_readings *readings;
-	struct prb_task_reading **reading;
-	const struct prb_py_task *task;
+	const struct prb_asyncio_readings *readings;
+	struct prb_asyncio_reading **reading;
+	const struct prb_asyncio_task *task;
 	uint64_t place = 0;
 
-	PRB_TRY(prb_scan_tasks(scan, &readings));
+	PRB_TRY(prb_asyncio_scan(scan, &readings));
 	prb_vec_each (reading, &readings->list) {
 		prb_vec_each (task, &(*reading)->tasks.list) {
 			if (place++ < scan->position)

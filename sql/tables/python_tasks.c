@@ -66,7 +66,7 @@ static const struct prb_column columns[] = {
 };
 
 /* A name, or the address where it has none; separated from what is there. */
-static void append_name(struct prb_str *text, const struct prb_py_task *task)
+static void append_name(struct prb_str *text, const struct prb_asyncio_task *task)
 {
 	if (text->length)
 		prb_str_puts(text, ", ");
@@ -76,8 +76,8 @@ static void append_name(struct prb_str *text, const struct prb_py_task *task)
 		prb_str_printf(text, "%#llx", (unsigned long long)task->address);
 }
 
-static void put_awaiters(struct prb_scan *scan, const struct prb_py_tasks *tasks,
-			 const struct prb_py_task *task)
+static void put_awaiters(struct prb_scan *scan, const struct prb_asyncio_tasks *tasks,
+			 const struct prb_asyncio_task *task)
 {
 	prb_auto_str struct prb_str text = {};
 	const size_t *index;
@@ -90,10 +90,10 @@ static void put_awaiters(struct prb_scan *scan, const struct prb_py_tasks *tasks
 		prb_put_bytes(scan, AWAITERS, prb_str_text(&text), text.length);
 }
 
-static void put_chain(struct prb_scan *scan, const struct prb_py_task *task)
+static void put_chain(struct prb_scan *scan, const struct prb_asyncio_task *task)
 {
 	prb_auto_str struct prb_str text = {};
-	const struct prb_py_task_frame *frame;
+	const struct prb_asyncio_task_frame *frame;
 
 	if (!prb_scan_wants(scan, CHAIN))
 		return;
@@ -116,10 +116,10 @@ static bool is_of_asyncio(const char *file)
 	       (slash - file == 7 || slash[-8] == '/');
 }
 
-static void put_place(struct prb_scan *scan, const struct prb_py_task *task)
+static void put_place(struct prb_scan *scan, const struct prb_asyncio_task *task)
 {
 	for (size_t i = task->frames.count; i-- > 0;) {
-		const struct prb_py_task_frame *frame = &task->frames.items[i];
+		const struct prb_asyncio_task_frame *frame = &task->frames.items[i];
 
 		if (!frame->code || (is_of_asyncio(frame->code->file) && i))
 			continue;
@@ -130,12 +130,12 @@ static void put_place(struct prb_scan *scan, const struct prb_py_task *task)
 	}
 }
 
-static void put(struct prb_scan *scan, const struct prb_task_reading *reading,
-		const struct prb_py_task *task)
+static void put(struct prb_scan *scan, const struct prb_asyncio_reading *reading,
+		const struct prb_asyncio_task *task)
 {
 	prb_put_integer(scan, TASK, (int64_t)task->address);
 	prb_put_static(scan, NAME, task->name);
-	prb_put_static(scan, STATE, prb_py_task_state_name(task->state));
+	prb_put_static(scan, STATE, prb_asyncio_task_state_name(task->state));
 	prb_put_static(scan, CORO, task->coro);
 	prb_put_static(scan, WAITS_KIND, task->waits_kind);
 	prb_put_static(scan, WAITS_FOR, task->waits_for);
@@ -157,12 +157,12 @@ static void put(struct prb_scan *scan, const struct prb_task_reading *reading,
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	const struct prb_task_readings *readings;
-	struct prb_task_reading **reading;
-	const struct prb_py_task *task;
+	const struct prb_asyncio_readings *readings;
+	struct prb_asyncio_reading **reading;
+	const struct prb_asyncio_task *task;
 	uint64_t place = 0;
 
-	PRB_TRY(prb_scan_tasks(scan, &readings));
+	PRB_TRY(prb_asyncio_scan(scan, &readings));
 	prb_vec_each (reading, &readings->list) {
 		prb_vec_each (task, &(*reading)->tasks.list) {
 			if (place++ < scan->position)

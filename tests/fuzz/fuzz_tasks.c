@@ -17,17 +17,17 @@ static struct prb_error *visit(void *context, uint64_t object)
 					       : prb_error_create(PRB_ERROR_FAILED, "enough");
 }
 
-static void add_task(struct prb_task_reader *t, uint64_t address)
+static void add_task(struct prb_asyncio_reader *t, uint64_t address)
 {
-	struct prb_py_task *task = prb_vec_push(&t->tasks->list);
+	struct prb_asyncio_task *task = prb_vec_push(&t->tasks->list);
 
 	if (!task || !prb_number_map_put(&t->tasks->by_address, address, t->tasks->list.count - 1))
 		abort();
 	task->address = task->future = address;
 }
 
-/** As prb_python_tasks() reads one; what it leaves out after an error is asked here, too. */
-static void ask_task(struct prb_task_reader *t, struct prb_py_task *task, uint64_t waiter)
+/** As prb_asyncio_tasks_read() reads one; what it leaves out after an error is asked here, too. */
+static void ask_task(struct prb_asyncio_reader *t, struct prb_asyncio_task *task, uint64_t waiter)
 {
 	prb_auto_str struct prb_str name = {};
 	enum prb_future_state state = PRB_FUTURE_PENDING;
@@ -41,11 +41,11 @@ static void ask_task(struct prb_task_reader *t, struct prb_py_task *task, uint64
 		abort();
 	prb_error_destroy(prb_future_exception(t, &future, &value));
 	prb_error_destroy(prb_future_loop(t, &future, &task->loop));
-	prb_error_destroy(prb_task_name(t, &future, &task->name));
-	prb_error_destroy(prb_task_waiter(t, &future, &task->future));
-	prb_error_destroy(prb_task_coro(t, &future, &value));
+	prb_error_destroy(prb_asyncio_task_name(t, &future, &task->name));
+	prb_error_destroy(prb_asyncio_waiter(t, &future, &task->future));
+	prb_error_destroy(prb_asyncio_task_coro(t, &future, &value));
 	prb_error_destroy(prb_coroutine_name(&t->r, value, &name));
-	prb_error_destroy(prb_task_read_frames(t, task, value));
+	prb_error_destroy(prb_asyncio_task_read_frames(t, task, value));
 	prb_error_destroy(prb_future_callbacks(t, &future, visit, &visits));
 	prb_error_destroy(prb_future_awaited_by(t, &future, visit, &visits));
 	prb_error_destroy(prb_callback_each(t, waiter, visit, &visits));
@@ -53,15 +53,15 @@ static void ask_task(struct prb_task_reader *t, struct prb_py_task *task, uint64
 	task->state = PRB_PY_TASK_PENDING;
 }
 
-static void ask(struct prb_task_reader *t, uint64_t waiter)
+static void ask(struct prb_asyncio_reader *t, uint64_t waiter)
 {
-	struct prb_py_task *task;
+	struct prb_asyncio_task *task;
 
 	prb_vec_each (task, &t->tasks->list)
 		ask_task(t, task, waiter);
-	prb_error_destroy(prb_tasks_relate(t));
+	prb_error_destroy(prb_asyncio_relate(t));
 	prb_vec_each (task, &t->tasks->list) {
-		prb_error_destroy(prb_task_describe_wait(t, task));
+		prb_error_destroy(prb_asyncio_task_describe_wait(t, task));
 		if (!task->waits_kind != !task->waits_for)
 			abort();
 	}
@@ -73,8 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct prb_python py = {.layout = input_layout(&input)};
 	unsigned flags = input_u8(&input);
 	struct prb_py_threads threads = {};
-	struct prb_py_tasks tasks = {};
-	struct prb_task_reader t = {.threads = &threads, .tasks = &tasks, .values = flags & 0x10};
+	struct prb_asyncio_tasks tasks = {};
+	struct prb_asyncio_reader t = {
+		.threads = &threads, .tasks = &tasks, .values = flags & 0x10};
 	uint64_t one = (uint64_t)input_u8(&input) * 16 + 4096,
 		 other = (uint64_t)input_u8(&input) * 16 + 4096;
 
@@ -96,6 +97,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	prb_repr_deinit(&t.r);
 	prb_vec_free(&t.loops);
 	prb_vec_free(&t.running);
-	prb_py_tasks_deinit(&tasks);
+	prb_asyncio_tasks_deinit(&tasks);
 	return 0;
 }

@@ -47,13 +47,13 @@ static void close_reading(struct reading *r)
 }
 
 /* What holds of every result, whatever was read. */
-static void check(const struct prb_py_tasks *tasks)
+static void check(const struct prb_asyncio_tasks *tasks)
 {
-	const struct prb_py_task *task;
+	const struct prb_asyncio_task *task;
 	const size_t *index;
 
 	prb_vec_each (task, &tasks->list) {
-		assert_non_null(prb_py_task_state_name(task->state));
+		assert_non_null(prb_asyncio_task_state_name(task->state));
 		assert_int_equal(!task->waits_kind, !task->waits_for);
 		prb_vec_each (index, &task->awaiters)
 			assert_true(*index < tasks->list.count);
@@ -65,15 +65,15 @@ static void check(const struct prb_py_tasks *tasks)
 /* How many tasks there were. */
 static size_t read_once(struct reading *r, struct prb_mem *mem)
 {
-	struct prb_py_tasks tasks;
-	struct prb_error *err = prb_python_tasks(r->pythons.list.items[0], r->modules, mem,
-						 &r->threads, true, &tasks);
+	struct prb_asyncio_tasks tasks;
+	struct prb_error *err = prb_asyncio_tasks_read(r->pythons.list.items[0], r->modules, mem,
+						       &r->threads, true, &tasks);
 	size_t count = 0;
 
 	if (!err) {
 		check(&tasks);
 		count = tasks.list.count;
-		prb_py_tasks_deinit(&tasks);
+		prb_asyncio_tasks_deinit(&tasks);
 	}
 	prb_error_destroy(err);
 	return count;

@@ -97,7 +97,7 @@ static void test_traced(void **state)
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child.pid, 0, 0), 0);
 	await(&child, 't', NULL);
 	describe(&child);
-	assert_what(&child, "its debugger %d (test_wait_calls)", getpid());
+	assert_what(&child, "its debugger %d (test_wait_sysca)", getpid());
 	finish(&child);
 }
 
@@ -355,7 +355,7 @@ static void test_vfork(void **state)
 	grandchild = newest_child(child.pid);
 	describe(&child);
 	char expected[128];
-	snprintf(expected, sizeof(expected), "child %d (test_wait_calls) to start its program",
+	snprintf(expected, sizeof(expected), "child %d (test_wait_sysca) to start its program",
 		 grandchild);
 	assert_int_equal(strncmp(child.wait.what, expected, strlen(expected)), 0);
 	kill(grandchild, SIGKILL);

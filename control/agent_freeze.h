@@ -5,22 +5,22 @@
  *
  * Threading: one thread.
  */
-#ifndef PRB_CONTROL_FREEZE_H
-#define PRB_CONTROL_FREEZE_H
+#ifndef PRB_CONTROL_AGENT_FREEZE_H
+#define PRB_CONTROL_AGENT_FREEZE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/protocol.h"
-#include "control/still.h"
+#include "control/stop_threads.h"
 
 struct prb_agent;
 
 struct prb_freeze {
 	pid_t pid;
-	struct prb_still_gil gil;
-	struct prb_agent *agent; /**< borrowed */
-	struct prb_still still;	 /**< belongs to freeze.c */
+	struct prb_gil_locks gil;
+	struct prb_agent *agent;	    /**< borrowed */
+	struct prb_stopped_threads stopped; /**< belongs to agent_freeze.c */
 };
 
 /** Stops the threads, and writes the answer to the agent. */

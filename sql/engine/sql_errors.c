@@ -100,7 +100,7 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word,
 	return hint(err, &near, prb_str_text(&list));
 }
 
-struct prb_error *prb_complaint_writes(void)
+struct prb_error *prb_sql_error_writes(void)
 {
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_USAGE,
@@ -150,7 +150,7 @@ static const char *elsewhere(const char *message, const char *sql)
 	return NULL;
 }
 
-struct prb_error *prb_complaint(struct prb_session *session, const char *sql)
+struct prb_error *prb_sql_error(struct prb_session *session, const char *sql)
 {
 	const char *message = sqlite3_errmsg(session->db), *word;
 	int code = sqlite3_errcode(session->db);
@@ -173,7 +173,7 @@ struct prb_error *prb_complaint(struct prb_session *session, const char *sql)
 					   "by a table before it: use python.stacks instead");
 	if ((code & 0xff) == SQLITE_AUTH || !strcmp(message, "not authorized")) {
 		prb_error_destroy(err);
-		return prb_complaint_writes();
+		return prb_sql_error_writes();
 	}
 	return err;
 }

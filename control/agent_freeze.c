@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/freeze.h"
+#include "control/agent_freeze.h"
 
 #include <time.h>
 
@@ -17,7 +17,7 @@ static bool is_waited_for(const struct prb_freeze *f)
 	enum { LOOKS = 5, NAP_NS = 500000 };
 
 	for (int i = 0; i < LOOKS; i++) {
-		if (prb_still_waits_for_gil(f->pid, &f->gil))
+		if (prb_stop_threads_waits_for_gil(f->pid, &f->gil))
 			return true;
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	}
@@ -27,15 +27,16 @@ static bool is_waited_for(const struct prb_freeze *f)
 void prb_freeze_stop(struct prb_freeze *f, bool mutex_is_held, uint8_t at[PRB_WIRE_FROZEN_SIZE])
 {
 	struct prb_wire_frozen frozen = {.running = 1};
-	bool hold = !mutex_is_held && prb_still_waits_for_gil(f->pid, &f->gil);
+	bool hold = !mutex_is_held && prb_stop_threads_waits_for_gil(f->pid, &f->gil);
 
-	prb_still_end(&f->still);
-	f->still.is_over = agent_goes_on;
-	f->still.context = f->agent;
+	prb_stop_threads_end(&f->stopped);
+	f->stopped.is_over = agent_goes_on;
+	f->stopped.context = f->agent;
 	if (!hold)
-		frozen.running = prb_still_waiting(&f->still, f->pid, &f->gil, mutex_is_held);
+		frozen.running =
+			prb_stop_threads_waiting(&f->stopped, f->pid, &f->gil, mutex_is_held);
 	if (!hold && !mutex_is_held && frozen.running && is_waited_for(f)) {
-		prb_still_end(&f->still);
+		prb_stop_threads_end(&f->stopped);
 		hold = true;
 	}
 	if (hold) {
@@ -48,5 +49,5 @@ void prb_freeze_stop(struct prb_freeze *f, bool mutex_is_held, uint8_t at[PRB_WI
 
 void prb_freeze_thaw(struct prb_freeze *f)
 {
-	prb_still_end(&f->still);
+	prb_stop_threads_end(&f->stopped);
 }

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/resource.h>
 
-#include "agent/known.h"
+#include "agent/identity_cache.h"
 
 enum {
 	FULL = PRBA_KNOWN / 2,
@@ -18,7 +18,7 @@ enum {
 
 struct prba_python_table prba_python;
 
-static struct prba_known table;
+static struct prba_cache table;
 static char objects[OBJECTS][ROW];
 static int held[OBJECTS];
 static int others; /* references of keys that are none of the objects */
@@ -72,18 +72,18 @@ static int begin(void **state)
 static void fill(void)
 {
 	for (int i = 0; i < FULL; i++)
-		prba_known_put(&table, key(i), i + 1);
+		prba_cache_put(&table, key(i), i + 1);
 }
 
 static void test_what_was_put_is_known(void **state)
 {
 	(void)state;
-	assert_int_equal(prba_known_get(&table, key(0)), 0);
-	prba_known_put(&table, key(0), 7);
-	prba_known_put(&table, key(1), -1);
-	assert_int_equal(prba_known_get(&table, key(0)), 7);
-	assert_int_equal(prba_known_get(&table, key(1)), -1);
-	assert_int_equal(prba_known_get(&table, key(2)), 0);
+	assert_int_equal(prba_cache_get(&table, key(0)), 0);
+	prba_cache_put(&table, key(0), 7);
+	prba_cache_put(&table, key(1), -1);
+	assert_int_equal(prba_cache_get(&table, key(0)), 7);
+	assert_int_equal(prba_cache_get(&table, key(1)), -1);
+	assert_int_equal(prba_cache_get(&table, key(2)), 0);
 	assert_int_equal(held_in_all(), 2);
 }
 
@@ -91,10 +91,10 @@ static void test_the_same_again(void **state)
 {
 	(void)state;
 	for (int value = 1; value <= 3; value++)
-		prba_known_put(&table, key(0), value);
-	assert_int_equal(prba_known_get(&table, key(0)), 3);
+		prba_cache_put(&table, key(0), value);
+	assert_int_equal(prba_cache_get(&table, key(0)), 3);
 	assert_int_equal(held[0], 1);
-	prba_known_clear(&table);
+	prba_cache_clear(&table);
 	assert_int_equal(held[0], 0);
 }
 
@@ -105,12 +105,12 @@ static void test_many_of_one_row(void **state)
 
 	(void)state;
 	for (uintptr_t i = 1; i <= MANY; i++)
-		prba_known_put(&table, (object *)(i << SAME), (int)i);
+		prba_cache_put(&table, (object *)(i << SAME), (int)i);
 	for (uintptr_t i = 1; i <= MANY; i++)
-		assert_int_equal(prba_known_get(&table, (object *)(i << SAME)), (int)i);
-	assert_int_equal(prba_known_get(&table, (object *)((MANY + 1ull) << SAME)), 0);
+		assert_int_equal(prba_cache_get(&table, (object *)(i << SAME)), (int)i);
+	assert_int_equal(prba_cache_get(&table, (object *)((MANY + 1ull) << SAME)), 0);
 	assert_int_equal(others, MANY);
-	prba_known_clear(&table);
+	prba_cache_clear(&table);
 	assert_int_equal(others, 0);
 }
 
@@ -122,12 +122,12 @@ static void test_round_the_end(void **state)
 		object *one = (object *)(first << 4),
 		       *other = (object *)(first << 4 | 1ull << SAME);
 
-		prba_known_clear(&table);
-		prba_known_put(&table, one, 1);
-		assert_int_equal(prba_known_get(&table, other), 0);
-		prba_known_put(&table, other, 2);
-		assert_int_equal(prba_known_get(&table, one), 1);
-		assert_int_equal(prba_known_get(&table, other), 2);
+		prba_cache_clear(&table);
+		prba_cache_put(&table, one, 1);
+		assert_int_equal(prba_cache_get(&table, other), 0);
+		prba_cache_put(&table, other, 2);
+		assert_int_equal(prba_cache_get(&table, one), 1);
+		assert_int_equal(prba_cache_get(&table, other), 2);
 	}
 }
 
@@ -136,14 +136,14 @@ static void test_full(void **state)
 	(void)state;
 	fill();
 	for (int i = 0; i < FULL; i++)
-		assert_int_equal(prba_known_get(&table, key(i)), i + 1);
-	assert_int_equal(prba_known_get(&table, key(FULL)), 0);
+		assert_int_equal(prba_cache_get(&table, key(i)), i + 1);
+	assert_int_equal(prba_cache_get(&table, key(FULL)), 0);
 	assert_int_equal(held_in_all(), FULL);
 	/* One more, and all others are forgotten and let go. */
-	prba_known_put(&table, key(FULL), 5);
-	assert_int_equal(prba_known_get(&table, key(FULL)), 5);
+	prba_cache_put(&table, key(FULL), 5);
+	assert_int_equal(prba_cache_get(&table, key(FULL)), 5);
 	for (int i = 0; i < FULL; i++)
-		assert_int_equal(prba_known_get(&table, key(i)), 0);
+		assert_int_equal(prba_cache_get(&table, key(i)), 0);
 	assert_int_equal(held_in_all(), 1);
 	assert_int_equal(held[FULL], 1);
 }
@@ -153,9 +153,9 @@ static void test_the_same_again_when_full(void **state)
 {
 	(void)state;
 	fill();
-	prba_known_put(&table, key(0), 9);
-	assert_int_equal(prba_known_get(&table, key(0)), 9);
-	assert_int_equal(prba_known_get(&table, key(1)), 2);
+	prba_cache_put(&table, key(0), 9);
+	assert_int_equal(prba_cache_get(&table, key(0)), 9);
+	assert_int_equal(prba_cache_get(&table, key(1)), 2);
 	assert_int_equal(held_in_all(), FULL);
 }
 
@@ -163,23 +163,23 @@ static void test_the_same_again_when_full(void **state)
 static void test_an_address_that_is_used_again(void **state)
 {
 	(void)state;
-	prba_known_put(&table, key(0), 1);
+	prba_cache_put(&table, key(0), 1);
 	assert_int_equal(held[0], 1);
-	prba_known_clear(&table);
+	prba_cache_clear(&table);
 	assert_int_equal(held[0], 0);
-	assert_int_equal(prba_known_get(&table, key(0)), 0);
-	prba_known_put(&table, key(0), 2);
-	assert_int_equal(prba_known_get(&table, key(0)), 2);
+	assert_int_equal(prba_cache_get(&table, key(0)), 0);
+	prba_cache_put(&table, key(0), 2);
+	assert_int_equal(prba_cache_get(&table, key(0)), 2);
 	assert_int_equal(held[0], 1);
 }
 
 static void test_forgetting_nothing(void **state)
 {
 	(void)state;
-	prba_known_clear(&table);
-	prba_known_put(&table, key(0), 1);
-	prba_known_clear(&table);
-	prba_known_clear(&table);
+	prba_cache_clear(&table);
+	prba_cache_put(&table, key(0), 1);
+	prba_cache_clear(&table);
+	prba_cache_clear(&table);
 	assert_int_equal(held_in_all(), 0);
 }
 
@@ -188,8 +188,8 @@ static void comes_back(void)
 {
 	freeing = NULL;
 	for (int i = 0; i < FULL; i++)
-		assert_int_equal(prba_known_get(&table, key(i)), 0);
-	prba_known_put(&table, key(3), 33);
+		assert_int_equal(prba_cache_get(&table, key(i)), 0);
+	prba_cache_put(&table, key(3), 33);
 }
 
 static void test_what_comes_while_it_is_emptied_stays(void **state)
@@ -197,10 +197,10 @@ static void test_what_comes_while_it_is_emptied_stays(void **state)
 	(void)state;
 	fill();
 	freeing = comes_back;
-	prba_known_put(&table, key(FULL), 1);
+	prba_cache_put(&table, key(FULL), 1);
 	assert_null(freeing);
-	assert_int_equal(prba_known_get(&table, key(3)), 33);
-	assert_int_equal(prba_known_get(&table, key(FULL)), 1);
+	assert_int_equal(prba_cache_get(&table, key(3)), 33);
+	assert_int_equal(prba_cache_get(&table, key(FULL)), 1);
 	assert_int_equal(held[3], 1);
 	assert_int_equal(held_in_all(), 2);
 }
@@ -214,10 +214,10 @@ static void test_without_memory(void **state)
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	prba_known_clear(&table);
+	prba_cache_clear(&table);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	for (int i = 0; i < FULL; i++)
-		assert_int_equal(prba_known_get(&table, key(i)), 0);
+		assert_int_equal(prba_cache_get(&table, key(i)), 0);
 	/* They are held for good, rather than freed while they may be in the table. */
 	assert_int_equal(held_in_all(), FULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /** @file Shared by tables of kernel threads: iteration and their stat files. */
-#ifndef PRB_SQL_TABLES_TASKS_H
-#define PRB_SQL_TABLES_TASKS_H
+#ifndef PRB_SQL_TABLES_THREAD_ROWS_H
+#define PRB_SQL_TABLES_THREAD_ROWS_H
 
 #include "sql/tables/facts.h"
 
 /** A thread, with what its line of stat says. */
-struct prb_task_row {
+struct prb_thread_row {
 	struct prb_scan *scan;
 	pid_t tid;
 	int64_t numbers[PRB_STAT_NUMBERS];
@@ -23,12 +23,12 @@ struct prb_task_row {
  * Calls @p put for each thread that the key @p column asks for, with its row begun, in pages.
  * Threads that end meanwhile are left out.
  */
-struct prb_error *prb_tasks_scan(struct prb_scan *scan, unsigned column,
-				 struct prb_error *(*put)(struct prb_task_row *task))
+struct prb_error *prb_thread_rows_scan(struct prb_scan *scan, unsigned column,
+				       struct prb_error *(*put)(struct prb_thread_row *task))
 	PRB_MUST_CHECK;
 
 /** Reads task/TID/@p name; if there is none, `missing` says so. */
-struct prb_error *prb_task_file(struct prb_task_row *task, struct prb_str *ret,
-				const char *name) PRB_MUST_CHECK;
+struct prb_error *prb_thread_file(struct prb_thread_row *task, struct prb_str *ret,
+				  const char *name) PRB_MUST_CHECK;
 
 #endif

@@ -205,7 +205,7 @@ static struct prb_error *check_alive(struct prb_capture *c, struct prb_capture_t
 	return prb_capture_check_owner(thread, prb_view_mem(view));
 }
 
-struct prb_error *prb_capture_unstable(struct prb_capture *c, struct prb_capture_thread *thread)
+struct prb_error *prb_capture_nonblocking(struct prb_capture *c, struct prb_capture_thread *thread)
 {
 	struct prb_dump_thread *out = prb_capture_out(c, thread);
 	struct prb_view *view;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sql/tables/tasks.h"
+#include "sql/tables/thread_rows.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "sql/engine/instant.h"
 
-struct prb_error *prb_task_file(struct prb_task_row *task, struct prb_str *ret, const char *name)
+struct prb_error *prb_thread_file(struct prb_thread_row *task, struct prb_str *ret,
+				  const char *name)
 {
 	struct prb_target *target = prb_instant_target(task->scan->instant);
 	struct prb_error *err =
@@ -39,8 +40,8 @@ static bool ended(struct prb_scan *scan, struct prb_error **err)
 	return true;
 }
 
-static struct prb_error *task_row(struct prb_task_row *task,
-				  struct prb_error *(*put)(struct prb_task_row *task))
+static struct prb_error *task_row(struct prb_thread_row *task,
+				  struct prb_error *(*put)(struct prb_thread_row *task))
 {
 	struct prb_scan *scan = task->scan;
 	prb_auto_str struct prb_str text = {};
@@ -63,9 +64,9 @@ static struct prb_error *task_row(struct prb_task_row *task,
 }
 
 static struct prb_error *scan_task(struct prb_scan *scan, pid_t tid,
-				   struct prb_error *(*put)(struct prb_task_row *task))
+				   struct prb_error *(*put)(struct prb_thread_row *task))
 {
-	struct prb_task_row task = {.scan = scan, .tid = tid};
+	struct prb_thread_row task = {.scan = scan, .tid = tid};
 
 	task.clock_known = prb_fact_clock(scan, &task.clock);
 	struct prb_error *err = task_row(&task, put);
@@ -74,8 +75,8 @@ static struct prb_error *scan_task(struct prb_scan *scan, pid_t tid,
 	return err;
 }
 
-struct prb_error *prb_tasks_scan(struct prb_scan *scan, unsigned column,
-				 struct prb_error *(*put)(struct prb_task_row *task))
+struct prb_error *prb_thread_rows_scan(struct prb_scan *scan, unsigned column,
+				       struct prb_error *(*put)(struct prb_thread_row *task))
 {
 	const char *tids;
 	int64_t wanted;

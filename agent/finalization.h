@@ -9,56 +9,56 @@
  *
  * Threading: as said at each function.
  */
-#ifndef PRB_AGENT_LIFE_H
-#define PRB_AGENT_LIFE_H
+#ifndef PRB_AGENT_FINALIZATION_H
+#define PRB_AGENT_FINALIZATION_H
 
 #include <stdbool.h>
 
 /** Whether there is one now, which also notes that one has ended. Any thread. */
-bool prba_life_look(void);
+bool prba_finalization_look(void);
 
 /** Of two interpreters, one after the other, that we were in: not the same. Any thread. */
-int prba_life_number(void);
+int prba_finalization_number(void);
 
 /** It was greeted, and will call us before it ends. Any thread. */
-bool prba_life_is_known(void);
+bool prba_finalization_is_known(void);
 
 /** It has called us, and it is not known that another one was started since. Any thread. */
-bool prba_life_is_ending(void);
+bool prba_finalization_is_ending(void);
 
 /** An interpreter of this process was seen to end, and not the process with it. Any thread. */
-bool prba_life_returns(void);
+bool prba_finalization_returns(void);
 
 /**
  * Has the interpreter call us before it ends, if it does not yet. False if it can not, or not any
  * more, maybe with an exception; or not now, since another thread would have to be waited for,
  * which may stand. For who holds the GIL.
  */
-bool prba_life_greet(bool may_wait);
+bool prba_finalization_greet(bool may_wait);
 
 /** It calls us no more. For who holds the GIL. */
-void prba_life_part(void);
+void prba_finalization_part(void);
 
 /**
  * For a thread of ours that is about to take the GIL, or to wait for it; false if it must not. From
- * then on the interpreter, if it was greeted, does not end before prba_life_leave(), which is
- * called without the GIL.
+ * then on the interpreter, if it was greeted, does not end before prba_finalization_leave(), which
+ * is called without the GIL.
  */
-bool prba_life_enter(void);
-void prba_life_leave(void);
+bool prba_finalization_enter(void);
+void prba_finalization_leave(void);
 
 /**
  * Between these two a thread that entered runs code of a client, which may take for ever: programs
  * that end with their Python do not wait for it, others interrupt it and wait for three seconds.
  * @p thread: as Python calls it.
  */
-void prba_life_runs(unsigned long thread);
-void prba_life_ran(unsigned long thread);
+void prba_finalization_runs(unsigned long thread);
+void prba_finalization_ran(unsigned long thread);
 
 /** The program is one of its own that has Python inside, or it is unknown whether. Any thread. */
-bool prba_life_is_embedded(void);
+bool prba_finalization_is_embedded(void);
 
 /** In a child after fork(). */
-void prba_life_forked(void);
+void prba_finalization_forked(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/still.h"
+#include "control/stop_threads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ static bool is_within(uint64_t address, uint64_t start, size_t size)
 }
 
 /** In the middle of giving or taking the GIL: others would wait for one that stands there. */
-static bool handles_gil(struct call call, const struct prb_still_gil *gil)
+static bool handles_gil(struct call call, const struct prb_gil_locks *gil)
 {
 	return gil->mutex && is_futex(call) &&
 	       (is_within(call.first, gil->condition, sizeof(pthread_cond_t)) ||
@@ -83,7 +83,7 @@ static bool handles_gil(struct call call, const struct prb_still_gil *gil)
 		is_within(call.first, gil->switch_mutex, sizeof(pthread_mutex_t)));
 }
 
-static bool can_stand_in(struct call call, const struct prb_still_gil *gil)
+static bool can_stand_in(struct call call, const struct prb_gil_locks *gil)
 {
 	/* What becomes of those that have a timeout when they were stopped. */
 	bool waits = call.number == SYS_restart_syscall;
@@ -104,7 +104,7 @@ static bool is_ours(pid_t pid, pid_t tid)
 	return file && fgets(name, sizeof(name), file) && !strncmp(name, ours, strlen(ours));
 }
 
-static struct prb_stop *find(struct prb_still *s, pid_t tid)
+static struct prb_stop *find(struct prb_stopped_threads *s, pid_t tid)
 {
 	struct prb_stop *stop;
 
@@ -120,8 +120,8 @@ static bool has_ended(const struct prb_error *err)
 }
 
 /** Calls @p each for all threads that are not in the list, until one gives an error. */
-static struct prb_error *for_new(struct prb_still *s, unsigned *count,
-				 struct prb_error *(*each)(struct prb_still *, pid_t))
+static struct prb_error *for_new(struct prb_stopped_threads *s, unsigned *count,
+				 struct prb_error *(*each)(struct prb_stopped_threads *, pid_t))
 {
 	char path[32];
 
@@ -153,7 +153,7 @@ static struct prb_error *for_new(struct prb_still *s, unsigned *count,
 }
 
 /** Becomes the tracer of one more. */
-static struct prb_error *seize(struct prb_still *s, pid_t tid)
+static struct prb_error *seize(struct prb_stopped_threads *s, pid_t tid)
 {
 	struct prb_stop *stop = prb_vec_push(&s->stops);
 
@@ -166,19 +166,19 @@ static struct prb_error *seize(struct prb_still *s, pid_t tid)
 	return err;
 }
 
-static struct prb_error *ask(struct prb_still *s, pid_t tid)
+static struct prb_error *ask(struct prb_stopped_threads *s, pid_t tid)
 {
 	PRB_TRY(seize(s, tid));
 	return prb_stop_ask(&s->stops.items[s->stops.count - 1]);
 }
 
-struct prb_error *prb_still_all(struct prb_still *s, pid_t pid)
+struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *s, pid_t pid)
 {
 	struct prb_error *err = NULL;
 	struct prb_stop *stop;
 	unsigned found = 1;
 
-	*s = (struct prb_still){.pid = pid};
+	*s = (struct prb_stopped_threads){.pid = pid};
 	/* Who runs still may have made another thread before it stood. */
 	for (int round = 0; !err && found && round < MAX_ROUNDS_ALL; round++) {
 		err = for_new(s, &found, ask);
@@ -196,7 +196,7 @@ struct prb_error *prb_still_all(struct prb_still *s, pid_t pid)
 	if (!err && !s->stops.count)
 		err = prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)pid);
 	if (err)
-		prb_still_end(s);
+		prb_stop_threads_end(s);
 	return err;
 }
 
@@ -212,28 +212,28 @@ static uint64_t ran_ns(pid_t pid, pid_t tid)
 }
 
 /** Whether a thread that runs has been at it for long, since it was first seen to. */
-static bool is_at_work(struct prb_still *s, pid_t tid)
+static bool is_at_work(struct prb_stopped_threads *s, pid_t tid)
 {
 	uint64_t ran = ran_ns(s->pid, tid);
-	struct prb_still_run *run;
+	struct prb_thread_run *run;
 
 	prb_vec_each (run, &s->runs)
 		if (run->tid == tid)
 			return ran - run->begin_ns > WORK_NS;
 	run = prb_vec_push(&s->runs);
 	if (run)
-		*run = (struct prb_still_run){tid, ran};
+		*run = (struct prb_thread_run){tid, ran};
 	return !run;
 }
 
 /** Whether a thread is expected to come to where it can stand. */
-static bool comes(struct prb_still *s, pid_t tid, struct call call)
+static bool comes(struct prb_stopped_threads *s, pid_t tid, struct call call)
 {
 	return handles_gil(call, s->gil) || (call.number == -1 && !is_at_work(s, tid));
 }
 
 /** Stops a thread that waits; one that does not is left alone, or let go at once. */
-static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
+static struct prb_error *stop_waiting(struct prb_stopped_threads *s, pid_t tid)
 {
 	struct call call = call_of(s->pid, tid);
 	double pause;
@@ -257,7 +257,7 @@ static struct prb_error *stop_waiting(struct prb_still *s, pid_t tid)
 	return err;
 }
 
-static struct prb_error *stop_other(struct prb_still *s, pid_t tid)
+static struct prb_error *stop_other(struct prb_stopped_threads *s, pid_t tid)
 {
 	return is_ours(s->pid, tid) ? prb_error_os(ESRCH, "thread %d", (int)tid)
 				    : stop_waiting(s, tid);
@@ -268,14 +268,14 @@ static struct prb_error *end_search(void)
 	return prb_error_create(PRB_ERROR_CANCELLED, "found");
 }
 
-static struct prb_error *find_waiting(struct prb_still *s, pid_t tid)
+static struct prb_error *find_waiting(struct prb_stopped_threads *s, pid_t tid)
 {
 	return handles_gil(call_of(s->pid, tid), s->gil) ? end_search() : NULL;
 }
 
-bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
+bool prb_stop_threads_waits_for_gil(pid_t pid, const struct prb_gil_locks *gil)
 {
-	struct prb_still looks = {.pid = pid, .gil = gil};
+	struct prb_stopped_threads looks = {.pid = pid, .gil = gil};
 	unsigned found;
 	prb_auto_error struct prb_error *err = for_new(&looks, &found, find_waiting);
 
@@ -283,14 +283,14 @@ bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil)
 }
 
 /** Whether those are to be looked for again that could not be stopped. */
-static bool may_stand_soon(const struct prb_still *s, bool mutex_is_held, int round)
+static bool may_stand_soon(const struct prb_stopped_threads *s, bool mutex_is_held, int round)
 {
 	return (round < ROUNDS || (mutex_is_held && s->coming && round < ROUNDS_GIL)) &&
 	       !(s->is_over && s->is_over(s->context));
 }
 
 /** 0: all are stopped that are to be. */
-static uint32_t stop_in_rounds(struct prb_still *s, bool mutex_is_held)
+static uint32_t stop_in_rounds(struct prb_stopped_threads *s, bool mutex_is_held)
 {
 	for (int round = 1;; round++) {
 		size_t before = s->stops.count;
@@ -312,8 +312,8 @@ static uint32_t stop_in_rounds(struct prb_still *s, bool mutex_is_held)
 	}
 }
 
-uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_still_gil *gil,
-			   bool mutex_is_held)
+uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *s, pid_t pid,
+				  const struct prb_gil_locks *gil, bool mutex_is_held)
 {
 	uint32_t running;
 
@@ -326,7 +326,7 @@ uint32_t prb_still_waiting(struct prb_still *s, pid_t pid, const struct prb_stil
 	return running;
 }
 
-void prb_still_end(struct prb_still *s)
+void prb_stop_threads_end(struct prb_stopped_threads *s)
 {
 	struct prb_stop *stop;
 	double pause;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/life.h"
+#include "agent/finalization.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,22 +32,22 @@ static _Atomic int inside;
 static _Atomic unsigned long runners[RUNNERS]; /* 0: nobody */
 static _Atomic uint32_t moved;		       /* changes when one of these does while it ends */
 
-int prba_life_number(void)
+int prba_finalization_number(void)
 {
 	return (int)(atomic_load(&life) / ONE);
 }
 
-bool prba_life_is_known(void)
+bool prba_finalization_is_known(void)
 {
 	return atomic_load(&life) & KNOWN;
 }
 
-bool prba_life_is_ending(void)
+bool prba_finalization_is_ending(void)
 {
 	return atomic_load(&life) & ENDING;
 }
 
-bool prba_life_returns(void)
+bool prba_finalization_returns(void)
 {
 	return atomic_load(&returns);
 }
@@ -58,7 +58,7 @@ static bool begin_next(uint32_t seen)
 	return atomic_compare_exchange_strong(&life, &seen, (seen / ONE + 1) * ONE);
 }
 
-bool prba_life_look(void)
+bool prba_finalization_look(void)
 {
 	uint32_t seen = atomic_load(&life);
 
@@ -76,7 +76,7 @@ bool prba_life_look(void)
 	return false;
 }
 
-bool prba_life_is_embedded(void)
+bool prba_finalization_is_embedded(void)
 {
 	static const char name[] = "python";
 	const char *path = (const char *)getauxval(AT_EXECFN), *base;
@@ -92,23 +92,23 @@ bool prba_life_is_embedded(void)
 	return !path || strncmp(base ? base + 1 : path, name, sizeof(name) - 1) != 0;
 }
 
-bool prba_life_enter(void)
+bool prba_finalization_enter(void)
 {
 	atomic_fetch_add(&inside, 1);
-	if (!prba_life_is_ending())
+	if (!prba_finalization_is_ending())
 		return true;
-	prba_life_leave();
+	prba_finalization_leave();
 	return false;
 }
 
 /** Tells who waits for our threads. */
 static void tell(void)
 {
-	if (prba_life_is_ending())
+	if (prba_finalization_is_ending())
 		prba_wake(&moved);
 }
 
-void prba_life_leave(void)
+void prba_finalization_leave(void)
 {
 	atomic_fetch_sub(&inside, 1);
 	tell();
@@ -125,12 +125,12 @@ static void replace_runner(unsigned long old, unsigned long fresh)
 	tell();
 }
 
-void prba_life_runs(unsigned long thread)
+void prba_finalization_runs(unsigned long thread)
 {
 	replace_runner(0, thread);
 }
 
-void prba_life_ran(unsigned long thread)
+void prba_finalization_ran(unsigned long thread)
 {
 	replace_runner(thread, 0);
 }
@@ -204,7 +204,7 @@ static void wait_until_out(bool all)
 static object *end(object *self, object *arguments)
 {
 	object *yes = py->PyBool_FromLong(1);
-	bool all = prba_life_is_embedded();
+	bool all = prba_finalization_is_embedded();
 	int error = errno, waiters, others;
 
 	(void)self;
@@ -285,7 +285,7 @@ static bool call_atexit(const char *name, object *argument)
 	return result;
 }
 
-bool prba_life_greet(bool may_wait)
+bool prba_finalization_greet(bool may_wait)
 {
 	static struct prba_method method = {"ending", end, METH_VARARGS, NULL};
 	uint32_t now = atomic_load(&life);
@@ -318,14 +318,14 @@ bool prba_life_greet(bool may_wait)
 	/* Python ran for it, and somebody else was faster. */
 	call_atexit("unregister", fresh);
 	py->Py_DecRef(fresh);
-	return prba_life_is_known();
+	return prba_finalization_is_known();
 }
 
-void prba_life_part(void)
+void prba_finalization_part(void)
 {
 	object *known = hook;
 
-	if (!prba_life_is_known() || !known)
+	if (!prba_finalization_is_known() || !known)
 		return;
 	hook = NULL;
 	atomic_fetch_and(&life, ~(uint32_t)KNOWN);
@@ -334,7 +334,7 @@ void prba_life_part(void)
 	py->Py_DecRef(known);
 }
 
-void prba_life_forked(void)
+void prba_finalization_forked(void)
 {
 	atomic_store(&inside, 0);
 	for (int i = 0; i < RUNNERS; i++)

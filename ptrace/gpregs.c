@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ptrace/general.h"
+#include "ptrace/gpregs.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "ptrace/fault_step.h"
 
-struct prb_error *prb_general_read(pid_t tid, struct user_regs_struct *ret)
+struct prb_error *prb_gpregs_read(pid_t tid, struct user_regs_struct *ret)
 {
 	struct iovec io = {ret, sizeof(*ret)};
 
@@ -18,7 +18,7 @@ struct prb_error *prb_general_read(pid_t tid, struct user_regs_struct *ret)
 	return NULL;
 }
 
-struct prb_error *prb_general_write(pid_t tid, const struct user_regs_struct *regs)
+struct prb_error *prb_gpregs_write(pid_t tid, const struct user_regs_struct *regs)
 {
 	struct iovec io = {(void *)regs, sizeof(*regs)};
 

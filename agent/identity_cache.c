@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/known.h"
+#include "agent/identity_cache.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@ enum { FULL = PRBA_KNOWN / 2, ALIGNED_BITS = 4, USED_BITS = 12 };
 _Static_assert(1 << USED_BITS == PRBA_KNOWN, "a hash reaches all rows");
 
 /** Where it is, or would be. */
-static size_t place(const struct prba_known *table, const object *key)
+static size_t place(const struct prba_cache *table, const object *key)
 {
 	uint32_t hash = (uint32_t)((uintptr_t)key >> ALIGNED_BITS) * 2654435769u;
 	size_t at = hash >> (32 - USED_BITS);
@@ -21,17 +21,17 @@ static size_t place(const struct prba_known *table, const object *key)
 	return at;
 }
 
-int prba_known_get(const struct prba_known *table, const object *key)
+int prba_cache_get(const struct prba_cache *table, const object *key)
 {
 	return table->rows[place(table, key)].value;
 }
 
-void prba_known_put(struct prba_known *table, object *key, int value)
+void prba_cache_put(struct prba_cache *table, object *key, int value)
 {
-	struct prba_known_row *row = &table->rows[place(table, key)];
+	struct prba_cache_row *row = &table->rows[place(table, key)];
 
 	if (!row->key && table->used >= FULL) {
-		prba_known_clear(table);
+		prba_cache_clear(table);
 		row = &table->rows[place(table, key)];
 	}
 	if (!row->key) {
@@ -42,9 +42,9 @@ void prba_known_put(struct prba_known *table, object *key, int value)
 	row->value = value;
 }
 
-void prba_known_clear(struct prba_known *table)
+void prba_cache_clear(struct prba_cache *table)
 {
-	struct prba_known *old;
+	struct prba_cache *old;
 
 	if (!table->used)
 		return;

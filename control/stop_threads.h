@@ -7,8 +7,8 @@
  *
  * Threading: all calls from one thread of ours.
  */
-#ifndef PRB_CONTROL_STILL_H
-#define PRB_CONTROL_STILL_H
+#ifndef PRB_CONTROL_STOP_THREADS_H
+#define PRB_CONTROL_STOP_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,27 +22,28 @@
  * Where threads wait for the GIL, with glibc; the addresses are 0 in a build that has none. Those
  * that gave it away and wait until somebody has had it do so in the second pair.
  */
-struct prb_still_gil {
+struct prb_gil_locks {
 	bool known;
 	uint64_t condition, mutex, switch_condition, switch_mutex;
 };
 
 /** A thread, and how long it had run when it was first seen to. */
-struct prb_still_run {
+struct prb_thread_run {
 	pid_t tid;
 	uint64_t begin_ns;
 };
 
-struct prb_still {
+struct prb_stopped_threads {
 	pid_t pid;
-	const struct prb_still_gil *gil; /**< that no thread is to be stopped waiting for */
+	const struct prb_gil_locks *gil; /**< that no thread is to be stopped waiting for */
 	PRB_VEC(struct prb_stop) stops;
-	/** Whether prb_still_waiting() is to give up, asked again and again; NULL: it is not. */
+	/** Whether prb_stop_threads_waiting() is to give up, asked again and again; NULL: it is
+	 * not. */
 	bool (*is_over)(void *context);
 	void *context;
 
-	/* What follows is that of prb_still_waiting(). */
-	PRB_VEC(struct prb_still_run) runs; /**< threads that were seen at work */
+	/* What follows is that of prb_stop_threads_waiting(). */
+	PRB_VEC(struct prb_thread_run) runs; /**< threads that were seen at work */
 	unsigned coming;
 };
 
@@ -51,7 +52,8 @@ struct prb_still {
  * that were are let go. A thread that sleeps in the kernel where nothing interrupts it is stopped
  * as soon as it leaves that.
  */
-struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHECK;
+struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *stopped,
+				       pid_t pid) PRB_MUST_CHECK;
 
 /**
  * Stops the threads that wait in a system call and are not the agent's, so that none of them takes
@@ -61,16 +63,16 @@ struct prb_error *prb_still_all(struct prb_still *still, pid_t pid) PRB_MUST_CHE
  * expected to wait soon, as long as it did not have 20 ms of a processor. Gives the number of those
  * that run on: threads at work in C code, and all where ptrace is not allowed.
  */
-uint32_t prb_still_waiting(struct prb_still *still, pid_t pid, const struct prb_still_gil *gil,
-			   bool mutex_is_held);
+uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *stopped, pid_t pid,
+				  const struct prb_gil_locks *gil, bool mutex_is_held);
 
 /**
  * Whether a thread is seen to wait in a condition variable of the GIL, which proves where they are,
  * and its mutex.
  */
-bool prb_still_waits_for_gil(pid_t pid, const struct prb_still_gil *gil);
+bool prb_stop_threads_waits_for_gil(pid_t pid, const struct prb_gil_locks *gil);
 
 /** Lets all of them go; may be called twice. */
-void prb_still_end(struct prb_still *still);
+void prb_stop_threads_end(struct prb_stopped_threads *stopped);
 
 #endif

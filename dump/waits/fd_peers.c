@@ -31,7 +31,7 @@ struct open_file {
 	int fd;
 };
 
-struct prb_holders {
+struct prb_fd_peers {
 	PRB_VEC(struct open_file) list; /* by hash, then pid */
 	bool family, all;		/* whose links are in the list */
 };
@@ -54,7 +54,7 @@ static double now_ms(void)
 }
 
 /* A process that we may not look into, or that is gone, adds nothing. */
-static bool scan_process(struct prb_holders *h, int proc, pid_t pid)
+static bool scan_process(struct prb_fd_peers *h, int proc, pid_t pid)
 {
 	char path[32], link[MAX_LINK];
 
@@ -195,7 +195,7 @@ static bool add_all(struct candidates *candidates, pid_t target)
 	return true;
 }
 
-static bool scan(struct prb_holders *h, struct candidates *candidates)
+static bool scan(struct prb_fd_peers *h, struct candidates *candidates)
 {
 	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	double end = now_ms() + SCAN_MS;
@@ -232,7 +232,7 @@ static bool confirmed(const struct open_file *file, const char *link, enum prb_a
 	return !lstat(path, &st) && st.st_mode & (access == PRB_CAN_READ ? S_IRUSR : S_IWUSR);
 }
 
-static const struct open_file *first_with(const struct prb_holders *h, uint64_t link)
+static const struct open_file *first_with(const struct prb_fd_peers *h, uint64_t link)
 {
 	size_t low = 0, high = h->list.count;
 
@@ -253,7 +253,7 @@ struct found {
 	bool itself;
 };
 
-static void search(const struct prb_holders *h, pid_t target, const char *link,
+static void search(const struct prb_fd_peers *h, pid_t target, const char *link,
 		   enum prb_access access, struct found *found)
 {
 	uint64_t key = hash(link, strlen(link));
@@ -282,7 +282,7 @@ static bool find_hinted(struct prb_wait_context *c, const char *link, enum prb_a
 			pid_t hint, struct found *found)
 {
 	auto_candidates struct candidates few = {};
-	struct prb_holders h = {};
+	struct prb_fd_peers h = {};
 	pid_t target = c->target->pid;
 	bool ok = add_candidate(&few, target, target) && add_candidate(&few, hint, target) &&
 		  add_children(&few, target, target) && scan(&h, &few);
@@ -302,7 +302,7 @@ static bool find(struct prb_wait_context *c, const char *link, enum prb_access a
 	if (!c->holders)
 		c->holders = calloc(1, sizeof(*c->holders));
 
-	struct prb_holders *h = c->holders;
+	struct prb_fd_peers *h = c->holders;
 	if (!h || (hint && !find_hinted(c, link, access, hint, found)))
 		return false;
 	if (found->others || found->itself)
@@ -337,7 +337,7 @@ void prb_describe_holders(struct prb_wait_context *c, const char *link, enum prb
 		prb_str_printf(s, " and %u more", found.others - 1);
 }
 
-void prb_holders_destroy(struct prb_holders *holders)
+void prb_fd_peers_destroy(struct prb_fd_peers *holders)
 {
 	if (!holders)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "dump/python_tasks.h"
+#include "dump/asyncio_tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct attempt {
 	bool values;
 	struct prb_view *view;
 	struct prb_tasks tasks; /* of the kernel */
-	struct prb_task_reading *reading;
+	struct prb_asyncio_reading *reading;
 	PRB_VEC(struct prb_task_watch *) watched; /* threads that may change asyncio's tasks */
 	PRB_VEC(struct prb_stop) stops;
 };
@@ -73,7 +73,7 @@ static struct prb_error *watch(struct attempt *a, pid_t tid)
 static struct prb_error *watch_threads(struct attempt *a, const struct prb_py_threads *threads)
 {
 	const struct prb_py_thread *thread;
-	const struct prb_py_task *task;
+	const struct prb_asyncio_task *task;
 	bool all = a->reading->tasks.error;
 
 	prb_vec_each (task, &a->reading->tasks.list) {
@@ -95,14 +95,14 @@ static struct prb_error *read_tasks(struct attempt *a)
 	struct prb_py_threads threads;
 	struct prb_py_thread *thread;
 
-	prb_py_tasks_deinit(&a->reading->tasks);
+	prb_asyncio_tasks_deinit(&a->reading->tasks);
 	PRB_TRY(prb_python_threads(a->py, mem, &threads));
 	prb_vec_each (thread, &threads.list)
 		if (!prb_tasks_find_inner(&a->tasks, thread->tid)) /* not noted, or of a parent */
 			thread->tid = prb_describe_tid(mem, &a->tasks, thread->pthread);
 
-	struct prb_error *err =
-		prb_python_tasks(a->py, a->modules, mem, &threads, a->values, &a->reading->tasks);
+	struct prb_error *err = prb_asyncio_tasks_read(a->py, a->modules, mem, &threads, a->values,
+						       &a->reading->tasks);
 
 	if (!err)
 		err = watch_threads(a, &threads);
@@ -235,9 +235,9 @@ static struct prb_error *read_stopped_once(struct attempt *a, int attempt, bool 
 	return err;
 }
 
-static bool is_doubtful(const struct prb_task_reading *reading)
+static bool is_doubtful(const struct prb_asyncio_reading *reading)
 {
-	const struct prb_py_task *task;
+	const struct prb_asyncio_task *task;
 
 	if (reading->tasks.error)
 		return true;
@@ -268,14 +268,14 @@ static struct prb_error *read_stopped(struct attempt *a, bool *ret)
 	return NULL;
 }
 
-static bool same_frames(const struct prb_py_task *task, const struct prb_py_task *other)
+static bool same_frames(const struct prb_asyncio_task *task, const struct prb_asyncio_task *other)
 {
 	if (task->frames.count != other->frames.count || task->future != other->future ||
 	    task->state != other->state)
 		return false;
 	for (size_t i = 0; i < task->frames.count; i++) {
-		const struct prb_py_task_frame *mine = &task->frames.items[i];
-		const struct prb_py_task_frame *theirs = &other->frames.items[i];
+		const struct prb_asyncio_task_frame *mine = &task->frames.items[i];
+		const struct prb_asyncio_task_frame *theirs = &other->frames.items[i];
 
 		if (mine->frame.address != theirs->frame.address ||
 		    mine->frame.position != theirs->frame.position ||
@@ -288,11 +288,11 @@ static bool same_frames(const struct prb_py_task *task, const struct prb_py_task
 /* Without stopping anybody: what two readings agree on has not changed in between. */
 static struct prb_error *read_unstable(struct attempt *a)
 {
-	struct prb_py_tasks before = a->reading->tasks;
-	struct prb_py_task *task;
+	struct prb_asyncio_tasks before = a->reading->tasks;
+	struct prb_asyncio_task *task;
 	size_t index;
 
-	a->reading->tasks = (struct prb_py_tasks){};
+	a->reading->tasks = (struct prb_asyncio_tasks){};
 	prb_view_new_epoch(a->view);
 
 	struct prb_error *err = prb_view_prefetch(a->view);
@@ -304,12 +304,12 @@ static struct prb_error *read_unstable(struct attempt *a)
 
 		if (err || task->error || (known && same_frames(task, &before.list.items[index])))
 			continue;
-		prb_py_task_forget(task);
+		prb_asyncio_task_forget(task);
 		task->error = strdup("it ran while it was read");
 		if (!task->error)
 			err = prb_error_nomem();
 	}
-	prb_py_tasks_deinit(&before);
+	prb_asyncio_tasks_deinit(&before);
 	return err;
 }
 
@@ -343,13 +343,13 @@ static void attempt_guard(struct attempt *a)
 	prb_tasks_deinit(&a->tasks);
 	prb_vec_free(&a->watched);
 	prb_vec_free(&a->stops);
-	prb_task_reading_destroy(a->reading);
+	prb_asyncio_reading_destroy(a->reading);
 }
 
-struct prb_error *prb_task_reading_create(struct prb_target *target, struct prb_modules *modules,
-					  struct prb_python *py, unsigned index,
-					  enum prb_dump_mode mode, bool values,
-					  struct prb_task_reading **ret)
+struct prb_error *prb_asyncio_reading_create(struct prb_target *target, struct prb_modules *modules,
+					     struct prb_python *py, unsigned index,
+					     enum prb_dump_mode mode, bool values,
+					     struct prb_asyncio_reading **ret)
 {
 	/* A view of a snapshot of its own: no thread has such a number. */
 	pid_t recorded = TASKS_VIEW + (pid_t)(index % PYTHONS_MAX);
@@ -376,10 +376,10 @@ struct prb_error *prb_task_reading_create(struct prb_target *target, struct prb_
 	return NULL;
 }
 
-void prb_task_reading_destroy(struct prb_task_reading *reading)
+void prb_asyncio_reading_destroy(struct prb_asyncio_reading *reading)
 {
 	if (!reading)
 		return;
-	prb_py_tasks_deinit(&reading->tasks);
+	prb_asyncio_tasks_deinit(&reading->tasks);
 	free(reading);
 }

@@ -6,26 +6,26 @@
  *
  * Threading: for who holds the GIL.
  */
-#ifndef PRB_AGENT_KNOWN_H
-#define PRB_AGENT_KNOWN_H
+#ifndef PRB_AGENT_IDENTITY_CACHE_H
+#define PRB_AGENT_IDENTITY_CACHE_H
 
 #include "agent/python_table.h"
 
 enum { PRBA_KNOWN = 4096 };
 
-struct prba_known {
+struct prba_cache {
 	int used;
-	struct prba_known_row {
+	struct prba_cache_row {
 		object *key;
 		int value;
 	} rows[PRBA_KNOWN];
 };
 
 /** What is known of the object, 0: nothing. */
-int prba_known_get(const struct prba_known *table, const object *key);
+int prba_cache_get(const struct prba_cache *table, const object *key);
 /** Notes it; @p value is not 0. */
-void prba_known_put(struct prba_known *table, object *key, int value);
+void prba_cache_put(struct prba_cache *table, object *key, int value);
 /** Frees objects, and so may run code of the program, which finds the table empty. */
-void prba_known_clear(struct prba_known *table);
+void prba_cache_clear(struct prba_cache *table);
 
 #endif

@@ -7,8 +7,8 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_DUMP_PYTHON_TASKS_H
-#define PRB_DUMP_PYTHON_TASKS_H
+#ifndef PRB_DUMP_ASYNCIO_TASKS_H
+#define PRB_DUMP_ASYNCIO_TASKS_H
 
 #include "base/error.h"
 #include "python/asyncio/tasks.h"
@@ -16,21 +16,22 @@
 #include "target/target.h"
 #include "dump/dump.h"
 
-struct prb_task_reading {
-	struct prb_py_tasks tasks;
+struct prb_asyncio_reading {
+	struct prb_asyncio_tasks tasks;
 	enum prb_read_kind read; /**< of the threads with loops: the least exact of them */
 	double pause_us;	 /**< how long we stopped such threads, added up */
 	double now; /**< the target's monotonic clock, as loops use it; 0: not known (cores) */
 };
 
 /**
- * Reads the tasks of @p py, which is the @p index-th runtime of the target; see prb_python_tasks()
- * for @p values. What a snapshot that is being recorded gets is of the instant of this reading.
+ * Reads the tasks of @p py, which is the @p index-th runtime of the target; see
+ * prb_asyncio_tasks_read() for @p values. What a snapshot that is being recorded gets is of the
+ * instant of this reading.
  */
-struct prb_error *prb_task_reading_create(struct prb_target *target, struct prb_modules *modules,
-					  struct prb_python *py, unsigned index,
-					  enum prb_dump_mode mode, bool values,
-					  struct prb_task_reading **ret) PRB_MUST_CHECK;
-void prb_task_reading_destroy(struct prb_task_reading *reading);
+struct prb_error *prb_asyncio_reading_create(struct prb_target *target, struct prb_modules *modules,
+					     struct prb_python *py, unsigned index,
+					     enum prb_dump_mode mode, bool values,
+					     struct prb_asyncio_reading **ret) PRB_MUST_CHECK;
+void prb_asyncio_reading_destroy(struct prb_asyncio_reading *reading);
 
 #endif
