@@ -36,11 +36,16 @@ def _others():
 
 def choose():
     """Puts one first in PATH, with its gdbserver, if this machine's own cannot be used; whether
-    it did."""
+    one stands there, which it does already in the workers of pytest-xdist."""
     own = shutil.which("gdb")
-    if not own or writes_registers(own):
+    if not own:
         return False
-    for other in _others():
+    others = _others()
+    if own in [other["gdb"] for other in others]:
+        return True
+    if writes_registers(own):
+        return False
+    for other in others:
         folder = Path(other["gdb"]).parent
         if _is_too_old(other["gdb"]):
             continue
