@@ -54,7 +54,7 @@ check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so fault-ste
 # Not tests that take /proc or ptrace() away, which the leak sanitizer needs, nor those of speed.
 SANITIZED := $(patsubst %,tests/live/%.py,cli/test_cli cli/test_query_cli dump/test_modes dump/test_native \
 	injector/test_inject python/test_heap python/test_locals target/test_states) -k 'not instant'
-SANITIZERS = UBSAN_OPTIONS=print_stacktrace=1 \
+SANITIZERS = UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1 \
 	LSAN_OPTIONS=suppressions=$(abspath tests/leaks.txt):print_suppressions=0
 .PHONY: check-sanitized
 check-sanitized: override SAMPLE := 1

@@ -115,7 +115,8 @@ static struct prb_error *sleep_on(struct prb_str *ret)
 static struct prb_error *leave(struct prb_str *ret)
 {
 	(void)ret;
-	_exit(0);
+	syscall(SYS_exit_group, 0); /* a sanitizer's _exit() makes a forbidden system call */
+	return NULL;
 }
 
 static struct prb_error *say_too_much(struct prb_str *ret)
