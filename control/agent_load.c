@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control/agent_socket.h"
+#include "control/forked.h"
 #include "control/pause_state.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -176,9 +177,11 @@ struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_resul
 
 struct prb_error *prb_agent_reach(struct prb_target *t, bool may_load, struct prb_agent **ret)
 {
-	struct prb_error *err = prb_agent_connect(t, ret);
 	struct prb_inject_result result;
 
+	PRB_TRY(prb_forked_check(t));
+
+	struct prb_error *err = prb_agent_connect(t, ret);
 	if (!err || err->code != PRB_ERROR_NOT_FOUND)
 		return err;
 	if (!may_load)

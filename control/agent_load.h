@@ -31,7 +31,10 @@ struct prb_error *prb_agent_load(struct prb_target *t,
 struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_result *ret,
 				   const char **why) PRB_MUST_CHECK;
 
-/** Connects to the agent; loads it first if there is none and @p may_load. */
+/**
+ * Connects to the agent; loads it first if there is none and @p may_load. Refuses a process in
+ * which code could not take the GIL without harm (forked.h).
+ */
 struct prb_error *prb_agent_reach(struct prb_target *t, bool may_load,
 				  struct prb_agent **ret) PRB_MUST_CHECK;
 

@@ -16,16 +16,8 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "control/gil_locks.h"
 #include "ptrace/stop.h"
-
-/**
- * Where threads wait for the GIL, with glibc; the addresses are 0 in a build that has none. Those
- * that gave it away and wait until somebody has had it do so in the second pair.
- */
-struct prb_gil_locks {
-	bool known;
-	uint64_t condition, mutex, switch_condition, switch_mutex;
-};
 
 /** A thread, and how long it had run when it was first seen to. */
 struct prb_thread_run {

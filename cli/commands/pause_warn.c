@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/pause_warn.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/common/exit.h"
+#include "control/gil_locks.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -143,28 +143,6 @@ static void warn_supervisors(pid_t pid, double seconds)
 	}
 }
 
-/** Since 3.7 it is one structure; before that, static variables that only symbols tell of. */
-static struct prb_gil_locks find_gil(const struct prb_python *py, const struct prb_interp *interp)
-{
-	enum {
-		CONDITION = 32,
-		MUTEX = CONDITION + sizeof(pthread_cond_t),
-		SWITCH_CONDITION = MUTEX + sizeof(pthread_mutex_t),
-		SWITCH_MUTEX = SWITCH_CONDITION + sizeof(pthread_cond_t),
-	};
-	uint64_t gil = interp->gil;
-
-	if (py->layout.free_threaded)
-		return (struct prb_gil_locks){.known = true};
-	if (gil)
-		return (struct prb_gil_locks){true, gil + CONDITION, gil + MUTEX,
-					      gil + SWITCH_CONDITION, gil + SWITCH_MUTEX};
-	if (!py->gil_cond || !py->gil_mutex || !py->switch_cond || !py->switch_mutex)
-		return (struct prb_gil_locks){};
-	return (struct prb_gil_locks){true, py->gil_cond, py->gil_mutex, py->switch_cond,
-				      py->switch_mutex};
-}
-
 /** Interpreters that have what stands for a GIL of their own, which is not taken. */
 static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_gil_locks *gil)
 {
@@ -178,7 +156,7 @@ static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_gil
 			count +=
 				!interp->main && (interp->own_gil == 1 || py->layout.free_threaded);
 			if (interp->main)
-				*gil = find_gil(py, interp);
+				*gil = prb_gil_locks(py, interp);
 		}
 	prb_py_threads_deinit(&threads);
 	return count;
