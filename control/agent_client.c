@@ -313,10 +313,12 @@ static struct prb_error *connect_once(struct prb_target *t, struct prb_agent **r
 
 struct prb_error *prb_agent_connect(struct prb_target *t, struct prb_agent **ret)
 {
+	enum { TRIES = 4 };
 	struct prb_error *err = connect_once(t, ret);
 
-	/* Where the program has closed the agent's socket, our coming made it open another. */
-	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+	/* Where the program has closed the agent's socket, our coming made it open another, which
+	 * it may close as well. */
+	for (int i = 1; i < TRIES && prb_error_catch(&err, PRB_ERROR_NO_PROCESS); i++)
 		err = connect_once(t, ret);
 	if (err && err->code == PRB_ERROR_NO_PROCESS && process_ended(t->pid))
 		return has_ended(t->pid, err);

@@ -370,14 +370,41 @@ static int connect_once(struct prb_target *t, const struct names *names, bool *r
 	return listed == ENOENT ? usual : listed;
 }
 
-/** Again, while the agent's queue is full: it takes whoever waits there in no time. */
+/** True if the thread that serves the agent's socket is there. */
+static bool has_server(struct prb_target *t)
+{
+	static const char name[] = "probing-agent\n";
+	prb_auto_str struct prb_str threads = {};
+	bool found = false;
+	char *end;
+
+	if (!is_mapped_now(t))
+		return false;
+	prb_error_destroy(prb_target_list(t, &threads, "task"));
+	for (const char *at = prb_str_text(&threads); *at && !found; at = *end ? end + 1 : end) {
+		prb_auto_str struct prb_str comm = {};
+
+		prb_error_destroy(
+			prb_target_read_file(t, &comm, "task/%ld/comm", strtol(at, &end, 10)));
+		found = !strcmp(prb_str_text(&comm), name);
+	}
+	return found;
+}
+
+/**
+ * Again, while the agent's queue is full: it takes whoever waits there in no time. Also while there
+ * is an agent without a socket: it opens another one, where the program has closed the first.
+ */
 static int connect_in_time(struct prb_target *t, const struct names *names, bool *removed, int *ret)
 {
 	double by = prb_agent_deadline(CONNECT_SECONDS);
 	int rc;
 
-	while ((rc = connect_once(t, names, removed, ret)) == EAGAIN && prb_agent_left(by))
+	while ((rc = connect_once(t, names, removed, ret)) && prb_agent_left(by)) {
+		if (rc != EAGAIN && (rc != ENOENT || *removed || !has_server(t)))
+			break;
 		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
 	return rc;
 }
 

@@ -418,6 +418,32 @@ def test_a_program_that_closes_what_is_not_its_own(target, probing, who):
     assert not any("socket:" in link for link in links_of(process.pid))
 
 
+CLOSES_SOCKETS = """
+import os
+for f in os.listdir("/proc/self/fd"):
+    if int(f) >= 100:
+        try:
+            if os.readlink("/proc/self/fd/" + f).startswith("socket:"):
+                os.close(int(f))
+        except OSError:
+            pass
+"""
+
+
+def test_a_socket_that_is_closed_is_waited_for(target, probing):
+    """Between two sockets the agent has none: who comes just then waits for the next one."""
+    process = target("obeys.py")
+    agent.load(probing, process.pid)
+    for _ in range(support.count(40, 300)):
+        process.send(b"exec(%r)\n" % CLOSES_SOCKETS)
+        assert process.line() == "done"
+        commands = [subprocess.Popen([support.BINARY, str(process.pid), "eval", "--no-inject", "1"],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    for _ in range(3)]
+        for command in commands:
+            assert command.communicate(timeout=60) == (b"1\n", b"")
+
+
 def test_a_file_that_is_removed(target, probing):
     """By those who clean /tmp: the command that needs it has the agent make it anew."""
     process = target("obeys.py")
