@@ -144,8 +144,10 @@ static struct prb_error *resolve(struct prb_repr *r, struct prb_type *type)
 	struct prb_type *owner;
 	uint64_t function;
 
-	PRB_TRY(find_repr_owner(r, type, &owner));
 	type->handler = prb_repr_handle_default;
+	if (!type->mro) /* it was never made ready */
+		return NULL;
+	PRB_TRY(find_repr_owner(r, type, &owner));
 	if (owner->flags & PRB_PY_HEAP_TYPE) {
 		struct prb_error *err = prb_repr_lookup(r, type, "__repr__", &function, &owner);
 

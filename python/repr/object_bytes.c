@@ -77,7 +77,7 @@ struct prb_error *prb_repr_handle_bytearray(struct prb_repr *r, uint64_t object,
 
 	PRB_TRY(prb_repr_size(r, object, &length));
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->var_size + 8, 3, words));
-	PRB_TRY(prb_repr_put_name(r, type));
+	PRB_TRY(prb_repr_put_kind(r, type, "bytearray"));
 	prb_str_putc(r->out, '(');
 	/* An empty one may have no memory at all. */
 	PRB_TRY(put_bytes(r, words[2], length, r->traits->bytearray_as_bytes ? 0 : '\''));

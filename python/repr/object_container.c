@@ -180,10 +180,7 @@ struct prb_error *prb_repr_handle_deque(struct prb_repr *r, uint64_t object, str
 		return prb_repr_bad(object, "a deque that begins outside of its block");
 	if (!prb_repr_enter(r, object, "[...]"))
 		return NULL;
-	if (r->traits->deque_literal)
-		prb_str_puts(r->out, "deque");
-	else
-		PRB_TRY(prb_repr_put_name(r, type));
+	PRB_TRY(prb_repr_put_kind(r, type, "deque"));
 	prb_str_puts(r->out, "([");
 	while (prb_items_next(&items)) {
 		PRB_TRY(next_in_deque(r, &deque, &item));

@@ -31,26 +31,32 @@ struct prb_error *prb_repr_handle_date(struct prb_repr *r, uint64_t object, stru
 	return NULL;
 }
 
-/* ", second, microsecond, fold=1, tzinfo=…)" as far as there is anything to say. */
-static struct prb_error *put_rest(struct prb_repr *r, const uint8_t *second, bool has_zone,
-				  uint64_t zone_at)
+/* ", second, microsecond" as far as there is anything to say. */
+static void put_seconds(struct prb_repr *r, const uint8_t *second)
 {
 	unsigned microsecond = packed(second + 1, 3);
-	uint64_t zone;
 
 	if (*second || microsecond)
 		prb_str_printf(r->out, ", %u", *second);
 	if (microsecond)
 		prb_str_printf(r->out, ", %u", microsecond);
-	if (r->traits->fold && second[4])
-		prb_str_printf(r->out, ", fold=%u", second[4]);
-	if (has_zone) {
-		PRB_TRY(prb_repr_word(r, zone_at, &zone));
-		prb_str_puts(r->out, ", tzinfo=");
-		PRB_TRY(prb_repr_object(r, zone));
-	}
-	prb_str_putc(r->out, ')');
-	return NULL;
+}
+
+static void put_fold(struct prb_repr *r, unsigned fold)
+{
+	if (r->traits->fold && fold)
+		prb_str_printf(r->out, ", fold=%u", fold);
+}
+
+static struct prb_error *put_zone(struct prb_repr *r, bool has_zone, uint64_t zone_at)
+{
+	uint64_t zone;
+
+	if (!has_zone)
+		return NULL;
+	PRB_TRY(prb_repr_word(r, zone_at, &zone));
+	prb_str_puts(r->out, ", tzinfo=");
+	return prb_repr_object(r, zone);
 }
 
 struct prb_error *prb_repr_handle_datetime(struct prb_repr *r, uint64_t object,
@@ -63,7 +69,11 @@ struct prb_error *prb_repr_handle_datetime(struct prb_repr *r, uint64_t object,
 	PRB_TRY(prb_mem_read(r->mem, at, bytes, sizeof(bytes)));
 	prb_str_printf(r->out, "%s(%u, %u, %u, %u, %u", type->name, packed(data, 2), data[2],
 		       data[3], data[4], data[5]);
-	return put_rest(r, data + 6, bytes[0], at + 16);
+	put_seconds(r, data + 6);
+	put_fold(r, data[10]);
+	PRB_TRY(put_zone(r, bytes[0], at + 16));
+	prb_str_putc(r->out, ')');
+	return NULL;
 }
 
 struct prb_error *prb_repr_handle_time(struct prb_repr *r, uint64_t object, struct prb_type *type)
@@ -74,7 +84,11 @@ struct prb_error *prb_repr_handle_time(struct prb_repr *r, uint64_t object, stru
 
 	PRB_TRY(prb_mem_read(r->mem, at, bytes, sizeof(bytes)));
 	prb_str_printf(r->out, "%s(%u, %u", type->name, data[0], data[1]);
-	return put_rest(r, data + 2, bytes[0], at + 8);
+	put_seconds(r, data + 2);
+	PRB_TRY(put_zone(r, bytes[0], at + 8));
+	put_fold(r, data[6]);
+	prb_str_putc(r->out, ')');
+	return NULL;
 }
 
 struct prb_error *prb_repr_handle_timedelta(struct prb_repr *r, uint64_t object,

@@ -82,7 +82,7 @@ prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle
 prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
 
 /* object_torch.c */
-prb_repr_handler prb_repr_handle_tensor;
+prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size;
 
 /* object_python.c */
 /**

@@ -150,7 +150,7 @@ struct prb_error *prb_repr_handle_defaultdict(struct prb_repr *r, uint64_t objec
 
 	PRB_TRY(dict_end(r, type, &end));
 	PRB_TRY(prb_repr_word(r, object + end, &factory));
-	PRB_TRY(prb_repr_put_name(r, type));
+	PRB_TRY(prb_repr_put_kind(r, type, "defaultdict"));
 	prb_str_putc(r->out, '(');
 	if (factory)
 		PRB_TRY(prb_repr_object(r, factory));

@@ -78,6 +78,21 @@ static struct prb_error *find_name(struct prb_repr *r, uint64_t object, const st
 	return NULL;
 }
 
+/* tp_name; since 3.13 "module.qualname", but for classes of __main__. */
+static struct prb_error *put_class_of_target(struct prb_repr *r, const struct prb_type *type)
+{
+	size_t start = r->out->length;
+
+	if (!r->traits->weakref_full || !(type->flags & PRB_PY_HEAP_TYPE)) {
+		prb_str_puts(r->out, type->name);
+		return NULL;
+	}
+	PRB_TRY(prb_repr_put_module(r, type));
+	if (!r->out->failed && !strcmp(prb_str_text(r->out) + start, "__main__."))
+		prb_str_truncate(r->out, start);
+	return prb_repr_put_qualname(r, type);
+}
+
 struct prb_error *prb_repr_handle_weakref(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type __attribute__((unused)))
 {
@@ -93,7 +108,7 @@ struct prb_error *prb_repr_handle_weakref(struct prb_repr *r, uint64_t object,
 	PRB_TRY(prb_repr_type_of(r, target, &its));
 	PRB_TRY(find_name(r, target, its, &name));
 	prb_str_puts(r->out, "to '");
-	prb_str_puts(r->out, its->name);
+	PRB_TRY(put_class_of_target(r, its));
 	prb_str_printf(r->out, "' at %#llx", (unsigned long long)target);
 	if (name) {
 		prb_str_puts(r->out, " (");
@@ -153,12 +168,26 @@ static struct prb_error *put_field_name(struct prb_repr *r, const struct prb_typ
 	return NULL;
 }
 
+/* A tuple of C with a repr of its own that is not known has no fields either. */
+static struct prb_error *has_fields(struct prb_repr *r, const struct prb_type *type, bool *ret)
+{
+	uint64_t members;
+
+	PRB_TRY(prb_repr_word(r, type->address + (uint64_t)r->layout->type_base - 16, &members));
+	*ret = members;
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_structseq(struct prb_repr *r, uint64_t object,
 					    struct prb_type *type)
 {
 	struct prb_items items = {.r = r};
 	uint64_t item;
+	bool fields;
 
+	PRB_TRY(has_fields(r, type, &fields));
+	if (!fields)
+		return prb_repr_handle_default(r, object, type);
 	PRB_TRY(prb_repr_size(r, object, &items.total));
 	if (!prb_repr_enter(r, object, "(...)"))
 		return NULL;
@@ -235,6 +264,18 @@ static unsigned number_size(char code)
 	return strchr("bB", code) ? 1 : strchr("hH", code) ? 2 : strchr("iIf", code) ? 4 : 8;
 }
 
+/* The end of an array of characters, which is printed as a str. */
+static struct prb_error *put_characters(struct prb_repr *r, uint64_t address, uint64_t count)
+{
+	if (count) {
+		prb_str_puts(r->out, ", ");
+		PRB_TRY(prb_repr_quote_at(r, address, 4, count));
+	}
+	prb_str_putc(r->out, ')');
+	prb_repr_leave(r);
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_array(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	struct prb_items items = {.r = r};
@@ -245,12 +286,14 @@ struct prb_error *prb_repr_handle_array(struct prb_repr *r, uint64_t object, str
 	PRB_TRY(prb_repr_size(r, object, &items.total));
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->var_size + 8, 3, words));
 	PRB_TRY(prb_mem_read_u8(r->mem, words[2], &code));
-	if (!code || !strchr("bBhHiIlLqQfd", code))
+	if (!code || !strchr("bBhHiIlLqQfduw", code))
 		return prb_repr_handle_default(r, object, type);
 	if (!prb_repr_enter(r, object, "[...]"))
 		return NULL;
-	PRB_TRY(prb_repr_put_name(r, type));
+	PRB_TRY(prb_repr_put_kind(r, type, "array"));
 	prb_str_printf(r->out, "('%c'", code);
+	if (strchr("uw", code))
+		return put_characters(r, words[0], items.total);
 	if (items.total)
 		prb_str_puts(r->out, ", [");
 	while (prb_items_next(&items)) {

@@ -124,11 +124,46 @@ static struct prb_error *find_path(struct prb_repr *r, uint64_t object, struct p
 	return err;
 }
 
+/* A path of Windows, or one of a class derived from that. */
+static struct prb_error *is_windows(struct prb_repr *r, const struct prb_type *type, bool *ret)
+{
+	uint64_t mro[PRB_MRO_MAX];
+	size_t count;
+
+	*ret = false;
+	PRB_TRY(prb_repr_mro(r, type, mro, &count));
+	for (size_t i = 0; i < count && !*ret; i++) {
+		struct prb_type *class;
+
+		PRB_TRY(prb_repr_type(r, mro[i], &class));
+		*ret = !strcmp(class->name, "PureWindowsPath");
+	}
+	return NULL;
+}
+
+/* The text as it is printed, with slashes. There is none until the program has asked for it: drives
+ * and shares make it hard to tell. */
+static struct prb_error *find_windows_path(struct prb_repr *r, uint64_t object, struct prb_str *ret)
+{
+	PRB_TRY(get_text(r, object, "_str", ret));
+	for (size_t i = 0; i < ret->length; i++)
+		if (ret->data[i] == '\\')
+			ret->data[i] = '/';
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_path(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	prb_auto_str struct prb_str path = {};
+	bool windows;
 
-	PRB_TRY(find_path(r, object, &path));
+	PRB_TRY(is_windows(r, type, &windows));
+
+	struct prb_error *err =
+		windows ? find_windows_path(r, object, &path) : find_path(r, object, &path);
+	if (windows && prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return prb_repr_handle_default(r, object, type);
+	PRB_TRY(err);
 	PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
 	PRB_TRY(prb_repr_quote_raw(r, &path));

@@ -55,15 +55,17 @@ struct prb_object_traits {
 	enum prb_dict_keys keys;
 	enum prb_dict_values values;
 	enum prb_managed_dict managed;
-	bool hash_long;		 /**< the hash of a str is SipHash-2-4 unless chosen otherwise */
-	bool int_tag;		 /**< lv_tag instead of the signed size */
-	bool exception_comma;	 /**< ValueError('x',) */
-	bool odict_as_dict;	 /**< OrderedDict({…}) instead of OrderedDict([…]) */
-	bool enum_value_first;	 /**< unnamed flags are <Color: 8> and named ones never split */
-	bool module_repr;	 /**< loaders may say what their modules look like */
-	bool loader_first;	 /**< … and are asked before the module's spec */
-	bool method_class;	 /**< methods are named by the class of self */
-	bool deque_literal;	 /**< subclasses of deque print as deque, too */
+	bool hash_long;	       /**< the hash of a str is SipHash-2-4 unless chosen otherwise */
+	bool int_tag;	       /**< lv_tag instead of the signed size */
+	bool exception_comma;  /**< ValueError('x',) */
+	bool odict_as_dict;    /**< OrderedDict({…}) instead of OrderedDict([…]) */
+	bool enum_value_first; /**< unnamed flags are <Color: 8> and named ones never split */
+	bool module_repr;      /**< loaders may say what their modules look like */
+	bool loader_first;     /**< … and are asked before the module's spec */
+	bool method_class;     /**< methods are named by the class of self */
+	bool literal_names; /**< subclasses of array, bytearray, defaultdict, deque print as these
+			     */
+	bool weakref_full;  /**< weak references have the full name of a class */
 	bool namespace_sorted;	 /**< SimpleNamespace sorts by name */
 	bool bytearray_as_bytes; /**< the quotes of a bytearray are those of bytes */
 	bool rlock_short;	 /**< RLocks do not show where they are */
@@ -191,6 +193,9 @@ struct prb_error *prb_repr_lookup(struct prb_repr *r, const struct prb_type *typ
 				  uint64_t *ret, struct prb_type **owner) PRB_MUST_CHECK;
 /** Appends type.__name__, type.__qualname__. */
 struct prb_error *prb_repr_put_name(struct prb_repr *r, const struct prb_type *type) PRB_MUST_CHECK;
+/** The same, or @p kind in versions whose subclasses print as the builtin type that they are of. */
+struct prb_error *prb_repr_put_kind(struct prb_repr *r, const struct prb_type *type,
+				    const char *kind) PRB_MUST_CHECK;
 struct prb_error *prb_repr_put_qualname(struct prb_repr *r,
 					const struct prb_type *type) PRB_MUST_CHECK;
 /** Appends "module." unless the type is of builtins or has no module. */
@@ -211,6 +216,9 @@ struct prb_error *prb_repr_raw_text(struct prb_repr *r, uint64_t object, size_t 
 				    struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends a quoted literal of a prb_repr_raw_text(). */
 struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *text) PRB_MUST_CHECK;
+/** Appends a quoted literal of @p length characters of @p width bytes each, cut at the limits. */
+struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsigned width,
+				    uint64_t length) PRB_MUST_CHECK;
 /** Appends a quoted literal of code points as Python would print it. */
 void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count);
 

@@ -248,22 +248,28 @@ struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *t
 	return NULL;
 }
 
-struct prb_error *prb_repr_handle_str(struct prb_repr *r, uint64_t object,
-				      struct prb_type *type __attribute__((unused)))
+struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsigned width,
+				    uint64_t length)
 {
+	const struct text text = {.data = address, .kind = width};
+	size_t count =
+		PRB_MIN(length, PRB_MIN((uint64_t)r->max.max_text, (uint64_t)prb_repr_room(r)));
 	prb_auto_free uint32_t *wide = NULL;
-	struct text text;
-
-	PRB_TRY(find_text(r, object, &text));
-
-	size_t count = PRB_MIN(text.length,
-			       PRB_MIN((uint64_t)r->max.max_text, (uint64_t)prb_repr_room(r)));
 
 	PRB_TRY(read_characters(r, &text, count, &wide));
 	prb_repr_quote(r, wide, count);
-	if (count < text.length)
-		prb_str_printf(r->out, "…+%llu", (unsigned long long)(text.length - count));
+	if (count < length)
+		prb_str_printf(r->out, "…+%llu", (unsigned long long)(length - count));
 	return NULL;
+}
+
+struct prb_error *prb_repr_handle_str(struct prb_repr *r, uint64_t object,
+				      struct prb_type *type __attribute__((unused)))
+{
+	struct text text;
+
+	PRB_TRY(find_text(r, object, &text));
+	return prb_repr_quote_at(r, text.data, text.kind, text.length);
 }
 
 struct prb_error *prb_object_str(struct prb_python *py, struct prb_mem *mem, uint64_t object,

@@ -91,6 +91,7 @@ static const struct {
 	{"staticmethod", prb_repr_handle_wrapped},
 	{"str", prb_repr_handle_str},
 	{"super", prb_repr_handle_super},
+	{"torch.Size", prb_repr_handle_torch_size},
 	{"tuple", prb_repr_handle_tuple},
 	{"type", prb_repr_handle_type},
 	{"types.GenericAlias", prb_repr_handle_generic_alias},

@@ -119,6 +119,21 @@ static struct prb_error *read_tensor(struct prb_repr *r, uint64_t object, struct
 	return prb_repr_bad(object, "not a tensor that we can read");
 }
 
+struct prb_error *prb_repr_handle_torch_size(struct prb_repr *r, uint64_t object,
+					     struct prb_type *type __attribute__((unused)))
+{
+	uint64_t count;
+
+	PRB_TRY(prb_repr_size(r, object, &count));
+	if (!prb_repr_enter(r, object, "(...)"))
+		return NULL;
+	prb_str_puts(r->out, "torch.Size([");
+	PRB_TRY(prb_repr_array(r, object + (uint64_t)r->layout->tuple_items, count));
+	prb_str_puts(r->out, "])");
+	prb_repr_leave(r);
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_tensor(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	struct tensor tensor = {};

@@ -30,10 +30,16 @@ static size_t bytes_needed(const struct prb_layout *l)
 	return PRB_MIN((size_t)end + 8, (size_t)TYPE_BYTES);
 }
 
-/* The type of a type says of itself that it is one. */
+/* The type of a type says of itself that it is one. Types of C that were never made ready have
+ * none: before 3.10 these are some of the standard library, such as functools.KeyWrapper. */
 static struct prb_error *check_metatype(struct prb_repr *r, uint64_t address, uint64_t metatype,
 					uint64_t flags)
 {
+	enum { NEVER_READY_UNTIL = 0x0309 };
+
+	if (!metatype && !(flags & (PRB_PY_READY | PRB_PY_HEAP_TYPE)) &&
+	    r->layout->version <= NEVER_READY_UNTIL)
+		return NULL;
 	if (prb_python_is_builtin(r->py, metatype, PRB_BUILTIN_TYPE))
 		return NULL;
 	if (metatype != address)
@@ -247,6 +253,15 @@ static struct prb_error *put_heap_name(struct prb_repr *r, const struct prb_type
 struct prb_error *prb_repr_put_name(struct prb_repr *r, const struct prb_type *type)
 {
 	return put_heap_name(r, type, r->layout->heap_type_name);
+}
+
+struct prb_error *prb_repr_put_kind(struct prb_repr *r, const struct prb_type *type,
+				    const char *kind)
+{
+	if (!r->traits->literal_names)
+		return prb_repr_put_name(r, type);
+	prb_str_puts(r->out, kind);
+	return NULL;
 }
 
 struct prb_error *prb_repr_put_qualname(struct prb_repr *r, const struct prb_type *type)

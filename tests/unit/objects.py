@@ -58,6 +58,11 @@ class TupleSub(tuple): pass
 class FloatSub(float): pass
 class BytesSub(bytes): pass
 class SetSub(set): pass
+class ArraySub(array.array): pass
+class BytearraySub(bytearray): pass
+class DefaultDictSub(collections.defaultdict): pass
+KEEP_INNER = Outer.Inner()
+KEEP_MODULE = threading.Event()
 class FrozenSub(frozenset): pass
 class ODSub(collections.OrderedDict): pass
 class DequeSub(collections.deque): pass
@@ -558,6 +563,8 @@ datetime.datetime(2026, 11, 21, 3, 4, 5, 678901)
 datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
 datetime.datetime(2026, 11, 21, 3, 4, 5, fold=1)
 datetime.time(1, 2, fold=1)
+datetime.time(1, 2, 3, 4, tzinfo=datetime.timezone.utc, fold=1)
+datetime.datetime(2026, 11, 21, 3, 4, 5, 6, tzinfo=datetime.timezone.utc, fold=1)
 DateSub(2026, 1, 2)
 datetime.timedelta()
 datetime.timedelta(1)
@@ -628,6 +635,8 @@ reversed([])
 weakref.ref(KEEP)
 weakref.ref(Plain(1, 2))
 weakref.ref(function)
+weakref.ref(KEEP_INNER)
+weakref.ref(KEEP_MODULE)
 re.compile('a.b')
 re.compile('a.b', re.I)
 re.compile('x', re.X | re.M | re.A)
@@ -657,6 +666,18 @@ ended_thread()
 array.array('i', [1, 2, 3])
 array.array('d', [1.5])
 array.array('i')
+array.array('u', 'h\xe9 \U0001f600')
+array.array('u')
+array.array('w', 'x')
+ArraySub('i', [1])
+BytearraySub(b'c')
+DefaultDictSub(int, {1: 2})
+DequeSub([1], 3)
+functools.cmp_to_key(len)
+functools.cmp_to_key(len)(3)
+pathlib.PureWindowsPath('c:/x', 'y')
+pathlib.PureWindowsPath('//server/share/x')
+pathlib.PureWindowsPath('a\\b')
 
 sys.version_info
 sys.flags
@@ -690,6 +711,9 @@ numpy.array([None, [1]], dtype=object) => array([None, [1]], shape=(2,), dtype=o
 numpy.array([0.1, 2], dtype='f4') => array([0.1, 2.0], shape=(2,), dtype=float32)
 numpy.array([1, 2], dtype='>i4') => array(shape=(2,), dtype='>i4')
 numpy.array(['2020'], dtype='M8[s]') => array(shape=(1,), dtype=datetime64)
+torch.Size([1, 2])
+torch.Size([])
+torch.zeros(2, 3).shape
 torch.zeros(2, 3) => tensor(shape=(2, 3), dtype=float32, device='cpu')
 torch.tensor(1.5).double() => tensor(shape=(), dtype=float64, device='cpu')
 torch.ones((1,) * 7, dtype=torch.bfloat16) => tensor(shape=(1, 1, 1, 1, 1, 1, 1), dtype=bfloat16, device='cpu')
