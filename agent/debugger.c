@@ -27,6 +27,7 @@ static struct {
 	atomic_bool quit;
 	struct prba_connection *connection; /* without a socket */
 	int timer;			    /* of the kernel */
+	_Atomic uint64_t evaluations;
 } own;
 
 /** Stops us: a debugger is told of the signal, and without one the kernel drops it. */
@@ -84,6 +85,7 @@ static void evaluate(void)
 	};
 	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
 	job->asked = shared->asks == PRBA_DEBUGGER_BREAKS ? PRBA_BREAKS : PRBA_EVALUATES;
+	atomic_fetch_add(&own.evaluations, job->asked == PRBA_EVALUATES);
 	atomic_store(&job->answered, false);
 	atomic_store(&job->interrupted, false);
 	atomic_store(&job->lost, 0);
@@ -183,6 +185,7 @@ PRBA_EXPORT intptr_t probing_agent_debugger_interrupt(void)
 
 void prba_debugger_stop(void)
 {
+	atomic_store(&own.evaluations, 0);
 	if (!own.has_thread)
 		return;
 	atomic_store(&own.quit, true);
@@ -201,8 +204,14 @@ void prba_debugger_stop(void)
 	}
 }
 
+uint64_t prba_debugger_evaluations(void)
+{
+	return atomic_load(&own.evaluations);
+}
+
 void prba_debugger_forked(void)
 {
+	atomic_store(&own.evaluations, 0);
 	own.has_thread = false;
 	own.connection = NULL;
 	atomic_store(&shared->state, PRBA_DEBUGGER_NONE);

@@ -72,4 +72,7 @@ void prba_debugger_stop(void);
 /** In a child after fork(). */
 void prba_debugger_forked(void);
 
+/** How often code was evaluated for a debugger. */
+uint64_t prba_debugger_evaluations(void);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "agent/clients.h"
 #include "agent/connection.h"
+#include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/pause.h"
 #include "agent/python.h"
@@ -100,7 +101,8 @@ static void tell_status(struct prba_connection *c, uint16_t request)
 		 "evaluations=%llu\npaused_us=%lld\n%ssocket=%s%s\n",
 		 PRB_VERSION, (int)getpid(), prba_python_version(),
 		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
-		 (unsigned long long)server.evaluations, (long long)prba_pause_held_us(), paused,
+		 (unsigned long long)(server.evaluations + prba_debugger_evaluations()),
+		 (long long)prba_pause_held_us(), paused,
 		 server.socket.address.sun_path[0] ? "" : "@",
 		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
@@ -121,7 +123,7 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 	case PRB_WIRE_STEP:
 		why = atomic_load(&server.stopping) ? "the agent is stopping"
 						    : prba_job_start(c, frame);
-		server.evaluations += !why;
+		server.evaluations += !why && frame->type == PRB_WIRE_EVAL;
 		break;
 	case PRB_WIRE_INTERRUPT:
 		prba_job_interrupt(c, PRB_WIRE_OK);

@@ -2,6 +2,7 @@
 """`probing eval` and `probing inject` in gdb and LLDB: code runs in the process that the debugger holds,
 or is refused; the process and what the user of the debugger had selected stay as they were."""
 
+import json
 import os
 import re
 import subprocess
@@ -57,6 +58,9 @@ def test_what_is_printed_and_the_value(start, sleeping):
     assert problem(session) == "the code raised IndexError"
     assert "ran on" not in session.err
     assert sleeping.alive() and shell(sleeping, "x").stdout == "1\n"
+    status = subprocess.run([support.BINARY, str(sleeping.pid), "agent", "status", "--json"],
+                            stdout=subprocess.PIPE, check=True).stdout
+    assert json.loads(status)["evaluations"] == 6  # also the five of the debugger
 
 
 @both
