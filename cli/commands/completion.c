@@ -210,7 +210,8 @@ static void put_bash_words(struct prb_str *s)
 			put_bash_values(s, (*c)->complete);
 			prb_str_puts(s, "; }\n");
 		}
-		prb_str_puts(s, "\t\t_probing_words '");
+		/* All of them begin with a dash, which is not to be inserted for nothing. */
+		prb_str_puts(s, "\t\t[[ ${COMP_WORDS[COMP_CWORD]} ]] && _probing_words '");
 		put_option_words(s, *c, (*c)->options);
 		put_option_words(s, *c, prb_global_options);
 		prb_str_puts(s, "' ;;\n");

@@ -659,6 +659,8 @@ def test_bash_completes(probing, target, tmp_path):
     assert bash_completes(probing, ["-p", "42", "bt", "--nonb"]) == ["--nonblocking"]
     assert bash_completes(probing, ["list", "-t", "--js"]) == ["--json"]
     assert bash_completes(probing, ["debug", "--tid", ""]) == []
+    for command in ("backtrace", "debug", "snapshot"):  # no lone dash is inserted
+        assert bash_completes(probing, ["42", command, ""]) == [], command
     process = target("sleeper.py")
     assert str(process.pid) in bash_completes(probing, ["debug", "-p", ""])
     (tmp_path / "core.1234").touch()
