@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,18 +12,62 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
+/* Whoever owns a link chose where it leads, and may have guessed our name, as in /tmp. */
+static struct prb_error *check_owner(const char *path, const struct stat *link)
+{
+	if (link->st_uid == geteuid() || link->st_uid == 0)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
+					       "%s is a symbolic link of user %u", path,
+					       (unsigned)link->st_uid),
+			      "nothing is written where another user's link leads; give another "
+			      "name");
+}
+
+/* Replaces *path by the place that the link @p fd of that name leads to. */
+static struct prb_error *follow(int fd, char **path)
+{
+	char place[PATH_MAX], *slash = strrchr(*path, '/');
+	ssize_t length = readlinkat(fd, "", place, sizeof(place) - 1);
+	size_t folder = slash ? (size_t)(slash + 1 - *path) : 0;
+	char *behind;
+
+	if (length < 0)
+		return prb_error_os(errno, "cannot read the symbolic link %s", *path);
+	place[length] = '\0';
+	behind = *place == '/' ? strdup(place) : prb_format("%.*s%s", (int)folder, *path, place);
+	if (!behind)
+		return prb_error_nomem();
+	free(*path);
+	*path = behind;
+	return NULL;
+}
+
 /* Where to write: behind symbolic links if they are followed, and never in the place of a device or
- * pipe. */
+ * pipe. The place itself is only ever renamed to, so what comes there later is not followed. */
 static struct prb_error *resolve(const struct prb_new_file *file, const char *path, char **ret)
 {
-	const int flags = file->replaces_links ? AT_SYMLINK_NOFOLLOW : 0;
+	enum { LINKS = 40 };
+	prb_auto_free char *at = strdup(path);
 	struct stat st;
-	bool found = !fstatat(AT_FDCWD, path, &st, flags);
 
-	if (found && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
-	*ret = found && !file->replaces_links ? realpath(path, NULL) : strdup(path);
-	return *ret ? NULL : prb_error_os(errno, "cannot write %s", path);
+	if (!at)
+		return prb_error_nomem();
+	for (int i = 0; i < LINKS; i++) {
+		prb_auto_close int fd = open(at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd >= 0 && fstat(fd, &st))
+			return prb_error_os(errno, "cannot write %s", path);
+		if (fd >= 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+			return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
+		if (fd < 0 || !S_ISLNK(st.st_mode) || file->replaces_links) {
+			*ret = prb_steal(&at);
+			return NULL;
+		}
+		PRB_TRY(check_owner(at, &st));
+		PRB_TRY(follow(fd, &at));
+	}
+	return prb_error_os(ELOOP, "cannot write %s", path);
 }
 
 struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path)

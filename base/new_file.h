@@ -29,7 +29,7 @@ struct prb_new_file {
 
 /**
  * Makes it beside the place of @p path, mode 0600. PRB_ERROR_USAGE if there is something there
- * that is not a regular file.
+ * that is not a regular file; PRB_ERROR_PERMISSION if a link on the way is neither ours nor root's.
  */
 struct prb_error *prb_new_file_open(struct prb_new_file *file, const char *path) PRB_MUST_CHECK;
 
