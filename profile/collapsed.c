@@ -9,12 +9,12 @@
 #include "profile/format.h"
 
 /* A frame with nothing in it that divides frames or lines, or that a terminal would obey. */
-static void put_frame(struct prb_str *s, const struct prb_tree *tree, uint32_t frame, bool lines)
+static void put_frame(struct prb_str *s, struct prb_place place)
 {
 	prb_auto_str struct prb_str label = {};
 	size_t begin = s->length;
 
-	prb_profile_label(&label, tree, frame, lines);
+	prb_profile_label(&label, place);
 	for (const char *at = prb_str_text(&label); *at;) {
 		size_t part = strcspn(at, ";");
 
@@ -34,13 +34,13 @@ static struct prb_error *put_stack(struct prb_str *s, const struct prb_tree *tre
 				   bool lines)
 {
 	uint32_t depth = tree->stacks.items[stack].depth;
-	prb_auto_free uint32_t *frames = NULL;
+	prb_auto_free uint32_t *places = NULL;
 
-	PRB_TRY(prb_fold_frames(tree, stack, &frames));
+	PRB_TRY(prb_fold_places(tree, lines, stack, &places));
 	for (uint32_t i = 0; i < depth; i++) {
 		if (i)
 			prb_str_putc(s, ';');
-		put_frame(s, tree, frames[i], lines);
+		put_frame(s, prb_place_get(tree, lines, places[i]));
 	}
 	return NULL;
 }
@@ -73,6 +73,7 @@ static struct prb_error *write_collapsed(const struct prb_recording *recording,
 }
 
 const struct prb_profile_format prb_format_collapsed = {
+	.name = "collapsed",
 	.extensions = {".collapsed", ".txt"},
 	.does = "stacks and their weights, one a line",
 	.write = write_collapsed,

@@ -42,15 +42,37 @@ struct prb_error *prb_fold_stacks(const struct prb_tree *tree, bool lines, uint3
 	return err;
 }
 
-struct prb_error *prb_fold_frames(const struct prb_tree *tree, uint32_t stack, uint32_t **ret)
+size_t prb_place_count(const struct prb_tree *tree, bool lines)
+{
+	return lines ? tree->frames.count : tree->functions.count;
+}
+
+struct prb_place prb_place_get(const struct prb_tree *tree, bool lines, uint32_t place)
+{
+	uint32_t number = lines ? tree->frames.items[place].function : place;
+	const struct prb_tree_function *function = &tree->functions.items[number];
+
+	return (struct prb_place){function,
+				  lines ? tree->frames.items[place].line : function->first_line};
+}
+
+uint32_t prb_place_of(const struct prb_tree *tree, bool lines, uint32_t stack)
+{
+	uint32_t frame = tree->stacks.items[stack].frame;
+
+	return lines ? frame : tree->frames.items[frame].function;
+}
+
+struct prb_error *prb_fold_places(const struct prb_tree *tree, bool lines, uint32_t stack,
+				  uint32_t **ret)
 {
 	uint32_t depth = tree->stacks.items[stack].depth;
-	uint32_t *frames = calloc(depth + 1, sizeof(*frames));
+	uint32_t *places = calloc(depth + 1, sizeof(*places));
 
-	if (!frames)
+	if (!places)
 		return prb_error_nomem();
 	for (uint32_t i = depth; i > 0; stack = tree->stacks.items[stack].parent)
-		frames[--i] = tree->stacks.items[stack].frame;
-	*ret = frames;
+		places[--i] = prb_place_of(tree, lines, stack);
+	*ret = places;
 	return NULL;
 }

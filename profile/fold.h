@@ -19,9 +19,21 @@
 struct prb_error *prb_fold_stacks(const struct prb_tree *tree, bool lines,
 				  uint32_t **ret) PRB_MUST_CHECK;
 
-/** The frames of a stack, outermost first; tree->stacks.items[stack].depth of them. Caller frees.
+/** A function, or, where lines are wanted, a line of one. Places have numbers from 0 on. */
+struct prb_place {
+	const struct prb_tree_function *function;
+	int32_t line; /**< that ran, or where the function is defined; <= 0 if unknown */
+};
+
+size_t prb_place_count(const struct prb_tree *tree, bool lines);
+struct prb_place prb_place_get(const struct prb_tree *tree, bool lines, uint32_t place);
+
+/** The number of the place of the innermost frame of a stack, not the empty one. */
+uint32_t prb_place_of(const struct prb_tree *tree, bool lines, uint32_t stack);
+
+/** The places of a stack, outermost first; tree->stacks.items[stack].depth of them. Caller frees.
  */
-struct prb_error *prb_fold_frames(const struct prb_tree *tree, uint32_t stack,
+struct prb_error *prb_fold_places(const struct prb_tree *tree, bool lines, uint32_t stack,
 				  uint32_t **ret) PRB_MUST_CHECK;
 
 #endif

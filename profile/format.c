@@ -11,6 +11,11 @@
 const struct prb_profile_format *const prb_profile_formats[] = {
 	&prb_format_collapsed,
 	&prb_format_speedscope,
+	&prb_format_svg,
+	&prb_format_pprof,
+	&prb_format_trace,
+	&prb_format_gecko,
+	&prb_format_csv,
 	NULL,
 };
 /* clang-format on */
@@ -40,6 +45,22 @@ struct prb_error *prb_profile_format_find(const char *path, const struct prb_pro
 			      "the name ends with one of %s", prb_str_text(&names));
 }
 
+struct prb_error *prb_profile_format_named(const char *name, const struct prb_profile_format **ret)
+{
+	prb_auto_str struct prb_str names = {};
+
+	for (size_t i = 0; prb_profile_formats[i]; i++) {
+		if (!strcmp(name, prb_profile_formats[i]->name)) {
+			*ret = prb_profile_formats[i];
+			return NULL;
+		}
+		prb_str_printf(&names, "%s%s", i ? ", " : "", prb_profile_formats[i]->name);
+	}
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "there is no format '%.100s'", name),
+		"there are %s", prb_str_text(&names));
+}
+
 struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all)
 {
 	enum { MUCH = 1 << 16 };
@@ -62,18 +83,14 @@ struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all)
 	return NULL;
 }
 
-void prb_profile_label(struct prb_str *s, const struct prb_tree *tree, uint32_t frame, bool lines)
+void prb_profile_label(struct prb_str *s, struct prb_place place)
 {
-	const struct prb_tree_frame *f = &tree->frames.items[frame];
-	const struct prb_tree_function *function = &tree->functions.items[f->function];
-	int32_t line = lines ? f->line : function->first_line;
-
-	prb_str_puts(s, function->name);
-	if (!function->file)
+	prb_str_puts(s, place.function->name);
+	if (!place.function->file)
 		return;
-	prb_str_printf(s, " (%s", function->file);
-	if (line > 0)
-		prb_str_printf(s, ":%d", line);
+	prb_str_printf(s, " (%s", place.function->file);
+	if (place.line > 0)
+		prb_str_printf(s, ":%d", place.line);
 	prb_str_putc(s, ')');
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "profile/fold.h"
 #include "profile/recording.h"
 #include "profile/report.h"
 
@@ -25,6 +26,7 @@ struct prb_sink {
 struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all) PRB_MUST_CHECK;
 
 struct prb_profile_format {
+	const char *name;	   /**< "collapsed" */
 	const char *extensions[4]; /**< ".collapsed"; ends with NULL */
 	const char *does;	   /**< "stacks and weights, one a line" */
 	struct prb_error *(*write)(const struct prb_recording *recording,
@@ -38,14 +40,22 @@ extern const struct prb_profile_format *const prb_profile_formats[];
 struct prb_error *prb_profile_format_find(const char *path,
 					  const struct prb_profile_format **ret) PRB_MUST_CHECK;
 
-/** Appends "Net.forward (net.py:12)" as it is: the line is that of the definition, or the one that
- * ran. */
-void prb_profile_label(struct prb_str *s, const struct prb_tree *tree, uint32_t frame, bool lines);
+/** The format of that name. PRB_ERROR_USAGE with the names there are. */
+struct prb_error *prb_profile_format_named(const char *name,
+					   const struct prb_profile_format **ret) PRB_MUST_CHECK;
+
+/** Appends "Net.forward (net.py:12)" as it is. */
+void prb_profile_label(struct prb_str *s, struct prb_place place);
 
 /** The name to show for a thread; never NULL. */
 const char *prb_profile_thread_name(const struct prb_profile_thread *thread);
 
 extern const struct prb_profile_format prb_format_collapsed;
 extern const struct prb_profile_format prb_format_speedscope;
+extern const struct prb_profile_format prb_format_svg;
+extern const struct prb_profile_format prb_format_pprof;
+extern const struct prb_profile_format prb_format_trace;
+extern const struct prb_profile_format prb_format_gecko;
+extern const struct prb_profile_format prb_format_csv;
 
 #endif

@@ -19,20 +19,20 @@ struct writer {
 static struct prb_error *put_frames(struct writer *w)
 {
 	const struct prb_tree *tree = w->recording->tree;
-	const struct prb_tree_frame *frame;
+	bool lines = w->choice->lines;
 
 	prb_json_open(&w->json, "shared", '{');
 	prb_json_open(&w->json, "frames", '[');
-	prb_vec_each (frame, &tree->frames) {
-		const struct prb_tree_function *f = &tree->functions.items[frame->function];
-		int32_t line = w->choice->lines ? frame->line : f->first_line;
+	for (uint32_t i = 0; i < prb_place_count(tree, lines); i++) {
+		struct prb_place place = prb_place_get(tree, lines, i);
+		const struct prb_tree_function *f = place.function;
 
 		prb_json_open(&w->json, NULL, '{');
 		prb_json_text(&w->json, "name", f->name);
 		if (f->file)
 			prb_json_text(&w->json, "file", f->file);
-		if (f->file && line > 0)
-			prb_json_integer(&w->json, "line", line);
+		if (f->file && place.line > 0)
+			prb_json_integer(&w->json, "line", place.line);
 		prb_json_close(&w->json, '}');
 		PRB_TRY(prb_sink_flush(w->sink, false));
 	}
@@ -45,12 +45,12 @@ static struct prb_error *put_sample(struct writer *w, uint32_t stack)
 {
 	const struct prb_tree *tree = w->recording->tree;
 	uint32_t depth = tree->stacks.items[stack].depth;
-	prb_auto_free uint32_t *frames = NULL;
+	prb_auto_free uint32_t *places = NULL;
 
-	PRB_TRY(prb_fold_frames(tree, stack, &frames));
+	PRB_TRY(prb_fold_places(tree, w->choice->lines, stack, &places));
 	prb_json_open(&w->json, NULL, '[');
 	for (uint32_t i = 0; i < depth; i++)
-		prb_json_integer(&w->json, NULL, frames[i]);
+		prb_json_integer(&w->json, NULL, places[i]);
 	prb_json_close(&w->json, ']');
 	return prb_sink_flush(w->sink, false);
 }
@@ -181,6 +181,7 @@ static struct prb_error *write_speedscope(const struct prb_recording *recording,
 }
 
 const struct prb_profile_format prb_format_speedscope = {
+	.name = "speedscope",
 	.extensions = {".speedscope.json"},
 	.does = "for https://www.speedscope.app, one profile for each thread",
 	.write = write_speedscope,

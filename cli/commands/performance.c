@@ -130,6 +130,12 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
 	PRB_TRY(prb_performance_check_choice(s));
+	if (s->format && !s->output)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "--format is that of a file"),
+			"'-o FILE' says which one");
+	if (s->format)
+		return prb_profile_format_named(s->format, ret);
 	return s->output ? prb_profile_format_find(s->output, ret) : NULL;
 }
 
@@ -143,10 +149,10 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(check(s, &format));
 	PRB_TRY(record(cli, s, &recording));
 	PRB_TRY(prb_performance_choose(recording, s, &chosen));
-	if (!format)
-		return show(recording, &chosen.choice, s);
-	PRB_TRY(write_file(recording, &chosen.choice, format, s->output));
-	return prb_performance_tell_file(recording, s->output);
+	if (format)
+		PRB_TRY(write_file(recording, &chosen.choice, format, s->output));
+	return format && !s->json ? prb_performance_tell_file(recording, s->output)
+				  : show(recording, &chosen.choice, s);
 }
 
 const struct prb_command prb_command_performance = {
@@ -171,8 +177,13 @@ const struct prb_command prb_command_performance = {
 			 "How often a second on average; without it 100", PRB_COMPLETE_NOTHING,
 			 offsetof(struct prb_performance_settings, rate), .for_clients = true},
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
-			 "Write FILE: .collapsed, .txt or .speedscope.json", PRB_COMPLETE_FILE,
-			 offsetof(struct prb_performance_settings, output)},
+			 "Write FILE: .svg, .collapsed, .txt, .speedscope.json, .pb.gz, "
+			 ".trace.json, .gecko.json or .csv",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, output)},
+			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
+			 "Its format, whatever its name: svg, collapsed, speedscope, pprof, trace, "
+			 "gecko or csv",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, format)},
 			{"mode", 'm', PRB_OPTION_TEXT, "cpu|wall",
 			 "What samples weigh: time on a processor, or time that passed",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, mode),

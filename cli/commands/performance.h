@@ -16,6 +16,7 @@ struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
 	int rate;	 /**< 0: not given */
 	const char *output;
+	const char *format;  /**< NULL: as the name of the output ends */
 	const char *mode;    /**< NULL: not given */
 	int tid;	     /**< 0: not given */
 	const char *threads; /**< NULL: not given */

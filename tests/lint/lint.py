@@ -32,8 +32,8 @@ CONTAINED = {
     r"(libelf|gelf)\.h|elfutils/.*": ("dwarf",),
     r"(libdwarf.*/)?(libdwarf|dwarf)\.h": ("dwarf",),
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": ("dwarf",),
-    # Debug sections, and snapshots and cores.
-    r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target"),
+    # Debug sections, snapshots and cores, and profiles.
+    r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target", "profile"),
     r"jansson\.h": (),
     r"nettle/.*": ("cli",),
     r"pcre2\.h": ("base",),

@@ -89,9 +89,11 @@ static void test_formats_are_found(void **state)
 	(void)state;
 	assert_null(prb_profile_format_find("out/a.speedscope.json", &format));
 	assert_ptr_equal(format, &prb_format_speedscope);
+	assert_null(prb_profile_format_named("svg", &format));
+	assert_ptr_equal(format, &prb_format_svg);
 	assert_null(prb_profile_format_find("a.txt", &format));
 	assert_ptr_equal(format, &prb_format_collapsed);
-	err = prb_profile_format_find("a.svg", &format);
+	err = prb_profile_format_find("a.jpeg", &format);
 	assert_int_equal(err->code, PRB_ERROR_USAGE);
 	assert_non_null(strstr(err->hint, ".speedscope.json"));
 	prb_error_destroy(err);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The format of pprof: messages of profile.proto, compressed by gzip.
+ *
+ * A message is a row of fields, each a key (its number, and how its value is written) and a value:
+ * a number in groups of seven bits, or bytes with their length in front. Texts are numbers of a
+ * table; the texts of each function have places in it that follow from the number of the function.
+ */
+#include <string.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/format.h"
+#include "profile/order.h"
+
+/* Fields of the messages, by their names in profile.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+	TYPE_TYPE = 1,
+	TYPE_UNIT = 2,
+	SAMPLE_LOCATION = 1,
+	SAMPLE_VALUE = 2,
+	SAMPLE_LABEL = 3,
+	LABEL_KEY = 1,
+	LABEL_STR = 2,
+	LABEL_NUM = 3,
+	MAPPING_ID = 1,
+	MAPPING_FILENAME = 5,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINE_NUMBERS = 9,
+	LOCATION_ID = 1,
+	LOCATION_MAPPING = 2,
+	LOCATION_LINE = 4,
+	LINE_FUNCTION = 1,
+	LINE_LINE = 2,
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3,
+	FUNCTION_FILENAME = 4,
+	FUNCTION_START_LINE = 5,
+};
+
+/* Texts that each file has, by their numbers in its table. */
+enum text {
+	TEXT_NONE,
+	TEXT_SAMPLES,
+	TEXT_COUNT,
+	TEXT_CPU,
+	TEXT_WALL,
+	TEXT_QUEUE,
+	TEXT_NANOSECONDS,
+	TEXT_THREAD,
+	TEXT_THREAD_ID,
+	TEXT_STATE,
+	TEXT_COMMAND,
+	TEXT_COMMENT,
+	TEXT_STATES,				       /* of them all */
+	TEXT_FUNCTIONS = TEXT_STATES + PRB_RUN_STATES, /* two each; then one for each thread */
+};
+
+static const char *const texts[TEXT_COMMAND] = {
+	"",	    "samples",	   "count",  "cpu",	  "wall",
+	"runqueue", "nanoseconds", "thread", "thread_id", "state",
+};
+
+struct sum {
+	uint32_t stack;
+	enum prb_run_state state;
+	uint64_t samples;
+	int64_t cpu, wall, queue;
+};
+
+struct writer {
+	const struct prb_recording *recording;
+	const struct prb_profile_choice *choice;
+	struct prb_sink *sink;
+	z_stream zlib;
+	uint32_t *folded; /* stacks */
+	struct prb_order order;
+	struct prb_number_map known; /* sums of a thread by stack and state */
+	PRB_VEC(struct sum) sums;
+};
+
+static void writer_deinit(struct writer *w)
+{
+	deflateEnd(&w->zlib);
+	free(w->folded);
+	prb_order_deinit(&w->order);
+	prb_number_map_deinit(&w->known);
+	prb_vec_free(&w->sums);
+}
+
+/* Numbers and messages */
+
+static void put_varint(struct prb_str *s, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		prb_str_putc(s, (char)(value | 0x80));
+	prb_str_putc(s, (char)value);
+}
+
+static void put_number(struct prb_str *s, unsigned field, uint64_t value)
+{
+	if (!value)
+		return;
+	put_varint(s, field << 3);
+	put_varint(s, value);
+}
+
+static void put_bytes(struct prb_str *s, unsigned field, const void *bytes, size_t length)
+{
+	put_varint(s, field << 3 | 2);
+	put_varint(s, length);
+	prb_str_append(s, bytes, length);
+}
+
+static void put_message(struct prb_str *s, unsigned field, struct prb_str *message)
+{
+	put_bytes(s, field, message->data, message->length);
+	s->failed |= message->failed;
+	prb_str_deinit(message);
+}
+
+/* Compresses @p bytes into the sink. */
+static struct prb_error *compress_bytes(struct writer *w, const void *bytes, size_t length,
+					int flush)
+{
+	char out[1 << 14];
+
+	w->zlib.next_in = (Bytef *)bytes;
+	w->zlib.avail_in = (uInt)length;
+	do {
+		w->zlib.next_out = (Bytef *)out;
+		w->zlib.avail_out = sizeof(out);
+		deflate(&w->zlib, flush);
+		prb_str_append(&w->sink->text, out, sizeof(out) - w->zlib.avail_out);
+	} while (!w->zlib.avail_out);
+	return prb_sink_flush(w->sink, false);
+}
+
+/* A field of the outermost message. */
+static struct prb_error *emit(struct writer *w, struct prb_str *fields)
+{
+	prb_auto_str struct prb_str s = *fields;
+
+	*fields = (struct prb_str){};
+	if (s.failed)
+		return prb_error_nomem();
+	return compress_bytes(w, s.data, s.length, Z_NO_FLUSH);
+}
+
+/* What a profile is made of */
+
+static uint64_t name_text(uint32_t function)
+{
+	return TEXT_FUNCTIONS + 2 * (uint64_t)function;
+}
+
+static uint64_t thread_text(const struct writer *w, uint32_t thread)
+{
+	return name_text((uint32_t)w->recording->tree->functions.count) + thread;
+}
+
+static void put_type(struct prb_str *s, unsigned field, enum text type, enum text unit)
+{
+	struct prb_str message = {};
+
+	put_number(&message, TYPE_TYPE, type);
+	put_number(&message, TYPE_UNIT, unit);
+	put_message(s, field, &message);
+}
+
+static struct prb_error *put_head(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+	enum text weight = w->choice->weight == PRB_WEIGHT_CPU ? TEXT_CPU : TEXT_WALL;
+	struct prb_str s = {}, mapping = {};
+
+	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_SAMPLES, TEXT_COUNT);
+	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_CPU, TEXT_NANOSECONDS);
+	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_WALL, TEXT_NANOSECONDS);
+	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_QUEUE, TEXT_NANOSECONDS);
+	put_number(&mapping, MAPPING_ID, 1);
+	put_number(&mapping, MAPPING_FILENAME, TEXT_COMMAND);
+	put_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
+	put_number(&mapping, MAPPING_HAS_FILENAMES, 1);
+	put_number(&mapping, MAPPING_HAS_LINE_NUMBERS, 1);
+	put_message(&s, PROFILE_MAPPING, &mapping);
+	put_number(&s, PROFILE_TIME_NANOS, (uint64_t)(r->started * 1e9));
+	put_number(&s, PROFILE_DURATION_NANOS, (uint64_t)r->duration);
+	put_type(&s, PROFILE_PERIOD_TYPE, weight, TEXT_NANOSECONDS);
+	put_number(&s, PROFILE_PERIOD, r->rate > 0 ? (uint64_t)(1e9 / r->rate) : 0);
+	put_number(&s, PROFILE_COMMENT, TEXT_COMMENT);
+	put_number(&s, PROFILE_DEFAULT_SAMPLE_TYPE, weight);
+	return emit(w, &s);
+}
+
+static struct prb_error *put_locations(struct writer *w)
+{
+	const struct prb_tree *tree = w->recording->tree;
+
+	for (uint32_t i = 0; i < prb_place_count(tree, w->choice->lines); i++) {
+		struct prb_place place = prb_place_get(tree, w->choice->lines, i);
+		struct prb_str s = {}, location = {}, line = {};
+
+		put_number(&line, LINE_FUNCTION,
+			   (uint64_t)(place.function - tree->functions.items) + 1);
+		put_number(&line, LINE_LINE, place.line > 0 ? (uint64_t)place.line : 0);
+		put_number(&location, LOCATION_ID, i + 1);
+		put_number(&location, LOCATION_MAPPING, 1);
+		put_message(&location, LOCATION_LINE, &line);
+		put_message(&s, PROFILE_LOCATION, &location);
+		PRB_TRY(emit(w, &s));
+	}
+	return NULL;
+}
+
+static struct prb_error *put_functions(struct writer *w)
+{
+	const struct prb_tree *tree = w->recording->tree;
+
+	for (uint32_t i = 0; i < tree->functions.count; i++) {
+		int32_t line = tree->functions.items[i].first_line;
+		struct prb_str s = {}, function = {};
+
+		put_number(&function, FUNCTION_ID, i + 1);
+		put_number(&function, FUNCTION_NAME, name_text(i));
+		put_number(&function, FUNCTION_SYSTEM_NAME, name_text(i));
+		put_number(&function, FUNCTION_FILENAME, name_text(i) + 1);
+		put_number(&function, FUNCTION_START_LINE, line > 0 ? (uint64_t)line : 0);
+		put_message(&s, PROFILE_FUNCTION, &function);
+		PRB_TRY(emit(w, &s));
+	}
+	return NULL;
+}
+
+static void put_label(struct prb_str *s, enum text key, unsigned field, uint64_t value)
+{
+	struct prb_str label = {};
+
+	put_number(&label, LABEL_KEY, key);
+	put_number(&label, field, value);
+	put_message(s, SAMPLE_LABEL, &label);
+}
+
+/* Places stand innermost first. */
+static struct prb_error *put_sum(struct writer *w, uint32_t thread, const struct sum *sum)
+{
+	const struct prb_tree *tree = w->recording->tree;
+	struct prb_str s = {}, sample = {}, packed = {};
+
+	for (uint32_t at = sum->stack; at; at = tree->stacks.items[at].parent)
+		put_varint(&packed, (uint64_t)prb_place_of(tree, w->choice->lines, at) + 1);
+	put_message(&sample, SAMPLE_LOCATION, &packed);
+	put_varint(&packed, sum->samples);
+	put_varint(&packed, (uint64_t)sum->cpu);
+	put_varint(&packed, (uint64_t)sum->wall);
+	put_varint(&packed, (uint64_t)sum->queue);
+	put_message(&sample, SAMPLE_VALUE, &packed);
+	put_label(&sample, TEXT_THREAD, LABEL_STR, thread_text(w, thread));
+	put_label(&sample, TEXT_THREAD_ID, LABEL_NUM,
+		  (uint64_t)w->recording->threads.items[thread].tid);
+	put_label(&sample, TEXT_STATE, LABEL_STR, (uint64_t)TEXT_STATES + sum->state);
+	put_message(&s, PROFILE_SAMPLE, &sample);
+	return emit(w, &s);
+}
+
+static struct prb_error *add_run(struct writer *w, const struct prb_run *run)
+{
+	uint64_t key = (uint64_t)w->folded[run->stack] << 8 | (uint64_t)run->state;
+	size_t number = w->sums.count;
+	struct sum *sum;
+
+	if (!prb_number_map_get(&w->known, key, &number)) {
+		sum = prb_vec_push(&w->sums);
+		if (!sum || !prb_number_map_put(&w->known, key, number))
+			return prb_error_nomem();
+		sum->stack = w->folded[run->stack];
+		sum->state = run->state;
+	}
+	sum = &w->sums.items[number];
+	sum->samples += run->samples;
+	sum->cpu += run->cpu;
+	sum->wall += run->wall;
+	sum->queue += run->queue;
+	return NULL;
+}
+
+static struct prb_error *put_thread(struct writer *w, uint32_t thread)
+{
+	const struct sum *sum;
+
+	prb_number_map_deinit(&w->known);
+	w->known = (struct prb_number_map){};
+	w->sums.count = 0;
+	prb_order_each(i, &w->order, thread) PRB_TRY(add_run(w, &w->recording->runs.items[*i]));
+	prb_vec_each (sum, &w->sums)
+		PRB_TRY(put_sum(w, thread, sum));
+	return NULL;
+}
+
+/* Readers demand UTF-8, and their terminals nothing that acts on them. */
+static struct prb_error *put_text(struct writer *w, const char *text)
+{
+	struct prb_str s = {}, plain = {};
+
+	prb_text_escape(&plain, text ? text : "");
+	put_message(&s, PROFILE_STRING_TABLE, &plain);
+	return emit(w, &s);
+}
+
+static struct prb_error *put_texts(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+	prb_auto_str struct prb_str comment = {};
+	const struct prb_tree_function *f;
+	const struct prb_profile_thread *thread;
+
+	for (size_t i = 0; i < TEXT_COMMAND; i++)
+		PRB_TRY(put_text(w, texts[i]));
+	prb_str_printf(&comment, "probing %s, process %d, Python %s", PRB_VERSION, (int)r->pid,
+		       r->python ? r->python : "?");
+	PRB_TRY(put_text(w, r->command));
+	PRB_TRY(put_text(w, prb_str_text(&comment)));
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
+		PRB_TRY(put_text(w, prb_run_state_name((enum prb_run_state)i)));
+	prb_vec_each (f, &r->tree->functions) {
+		PRB_TRY(put_text(w, f->name));
+		PRB_TRY(put_text(w, f->file));
+	}
+	prb_vec_each (thread, &r->threads)
+		PRB_TRY(put_text(w, prb_profile_thread_name(thread)));
+	return NULL;
+}
+
+static struct prb_error *write_pprof(const struct prb_recording *recording,
+				     const struct prb_profile_choice *choice, struct prb_sink *sink)
+{
+	enum { GZIP = 15 + 16, MEMORY = 8 };
+	__attribute__((cleanup(writer_deinit))) struct writer w = {recording, choice, sink};
+
+	if (deflateInit2(&w.zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP, MEMORY,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return prb_error_nomem();
+	PRB_TRY(prb_fold_stacks(recording->tree, choice->lines, &w.folded));
+	PRB_TRY(prb_order_make(recording, &w.order));
+	PRB_TRY(put_head(&w));
+	PRB_TRY(put_texts(&w));
+	PRB_TRY(put_functions(&w));
+	PRB_TRY(put_locations(&w));
+	for (uint32_t i = 0; i < recording->threads.count; i++)
+		if (!choice->threads || choice->threads[i])
+			PRB_TRY(put_thread(&w, i));
+	PRB_TRY(compress_bytes(&w, NULL, 0, Z_FINISH));
+	return prb_sink_flush(sink, true);
+}
+
+const struct prb_profile_format prb_format_pprof = {
+	.name = "pprof",
+	.extensions = {".pb.gz"},
+	.does = "for `go tool pprof`: each thread and state with all its weights",
+	.write = write_pprof,
+};

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files for viewers, read as their viewers read them, of a process with hostile names and others."""
+import csv
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree
+
+import pytest
+
+import pprof_file
+import profiles
+import support
+
+OK, FAILED, USAGE = range(3)
+HOSTILE = support.HERE / "programs" / "hostile_names.py"
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def shown(text):
+    """A name as it is where it may not act on a terminal."""
+    return re.sub("[\x00-\x1f\x7f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", lambda match: {
+        "\n": r"\n", "\r": r"\r", "\t": r"\t"}.get(match[0]) or (
+            r"\x%02x" if ord(match[0]) < 128 else r"\u%04x") % ord(match[0]), text)
+
+
+def exact(text):
+    """A name in JSON: a half of a surrogate pair is no character, and stands as text."""
+    return re.sub("[\ud800-\udfff]", lambda match: r"\u%04x" % ord(match[0]), text)
+
+
+# Each gives [(names of a stack, outermost first, weight in ns)].
+
+def read_collapsed(file):
+    for line in file.read_text().split("\n")[:-1]:
+        stack, _, weight = line.rpartition(" ")
+        frames = [re.fullmatch(r"(.*) \(/.*?\)|(<.*>)", frame) for frame in stack.split(";")]
+        yield [(frame[1] if frame[2] is None else frame[2]).replace(r"\x3b", ";")
+               .replace(r"\x0d", r"\r") for frame in frames], 1000 * int(weight)
+
+
+def read_speedscope(file):
+    data = json.loads(file.read_text())
+    assert data["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = [frame["name"] for frame in data["shared"]["frames"]]
+    assert all(isinstance(frame.get("file", ""), str) for frame in data["shared"]["frames"])
+    for each in data["profiles"]:
+        assert each["type"] == "sampled" and each["unit"] == "nanoseconds"
+        assert len(each["samples"]) == len(each["weights"])
+        assert sum(each["weights"]) == each["endValue"] - each["startValue"]
+        for sample, weight in zip(each["samples"], each["weights"]):
+            yield [frames[number] for number in sample], weight
+
+
+def read_pprof(file):
+    profile = pprof_file.Profile(file)
+    assert profile.types == ["samples", "cpu", "wall", "runqueue"]
+    for stack, values, labels in profile.samples:
+        assert labels["thread"] and labels["thread_id"] and labels["state"]
+        if values[profile.default]:
+            yield [name for name, _, _ in stack], values[profile.default]
+
+
+def read_trace(file):
+    """Calls are put together again; they must lie inside of each other, the outer one first."""
+    data = json.loads(file.read_text())
+    calls, inside = {}, {}
+    for event in data["traceEvents"]:
+        assert event["ph"] in "XM" and isinstance(event["name"], str)
+        if event["ph"] == "M" or event["cat"] == "state":
+            continue
+        begin = round(1000 * event["ts"])
+        end = begin + round(1000 * event["dur"])
+        stack = calls.setdefault((event["pid"], event["tid"]), [])
+        while stack and stack[-1][1] <= begin:
+            yield ended(stack, inside)
+        assert not stack or stack[-1][0] <= begin and end <= stack[-1][1], "slices overlap"
+        if stack:
+            inside[id(stack[-1])] = inside.get(id(stack[-1]), 0) + end - begin
+        stack.append([begin, end, event["name"]])
+    for stack in calls.values():
+        while stack:
+            yield ended(stack, inside)
+
+
+def ended(stack, inside):
+    names = [name for _, _, name in stack]
+    last = stack.pop()
+    return names, last[1] - last[0] - inside.pop(id(last), 0)
+
+
+def read_gecko(file):
+    data = json.loads(file.read_text())
+    meta = data["meta"]
+    assert meta["version"] == 31 and meta["processType"] == 0 and "preprocessed" not in str(meta)
+    for thread in data["threads"]:
+        for table in ("samples", "markers", "frameTable", "stackTable"):
+            columns = thread[table]["schema"]
+            assert sorted(columns.values()) == list(range(len(columns)))
+            assert all(len(row) == len(columns) for row in thread[table]["data"])
+        strings, rows = thread["stringTable"], thread["frameTable"]["data"]
+        assert all(row[0] < len(strings) and row[6] < len(meta["categories"]) for row in rows)
+        stacks = []
+        for number, (prefix, frame) in enumerate(thread["stackTable"]["data"]):
+            assert prefix is None or prefix < number
+            label = re.fullmatch(r"(.*) \(/.*?\)|(<.*>)", strings[rows[frame][0]], re.S)
+            name = label[1] if label[2] is None else label[2]
+            stacks.append((stacks[prefix] if prefix is not None else []) + [name])
+        times = [row[1] for row in thread["samples"]["data"]]
+        assert times == sorted(times)
+        for stack, *_ in thread["samples"]["data"]:
+            yield stacks[stack], meta["interval"] * 1e6
+
+
+def read_csv(file):
+    with open(file, newline="", encoding="utf-8") as text:
+        rows = list(csv.DictReader(text))
+    for row in rows:
+        assert row["function"][:1] not in tuple("=+-@")
+    yield [re.sub(r"^'(?==)", "", row["function"]) for row in reversed(rows)], sum(
+        float(row["self_ms"]) for row in rows) * 1e6
+
+
+def read_svg(file):
+    """A box lies on that of its caller."""
+    root = xml.etree.ElementTree.parse(file).getroot()
+    assert not list(root.iter(SVG + "script")) and root.tag == SVG + "svg"
+    boxes = []
+    for group in root.iter(SVG + "g"):
+        title, box = group.find(SVG + "title").text, group.find(SVG + "rect")
+        label = re.match(r"(.*) \(/.*\)\n|(<.*>)\n", title)
+        boxes.append((-float(box.get("y")), float(box.get("x")), float(box.get("width")),
+                      label[1] if label[2] is None else label[2]))
+    boxes.sort()
+    stacks = {}
+    for y, x, width, name in boxes:
+        below = next((stack for (by, bx, bw), stack in stacks.items()
+                      if by == y - 18 and bx < x + width / 2 < bx + bw), [])
+        stacks[y, x, width] = below + [name]
+    for y, x, width in stacks:
+        above = sum(w for by, bx, w in stacks if by == y + 18 and x < bx + w / 2 < x + width)
+        yield stacks[y, x, width], (width - above) * 1e6
+
+
+READERS = {
+    "collapsed": (read_collapsed, shown), "speedscope.json": (read_speedscope, exact),
+    "pb.gz": (read_pprof, shown), "trace.json": (read_trace, exact),
+    "gecko.json": (read_gecko, exact), "csv": (read_csv, shown), "svg": (read_svg, shown),
+}
+XML = {"\ufffe\uffff": r"\ufffe\uffff"}  # no characters to XML
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    with support.Target(NEWEST, HOSTILE) as target:
+        yield target, json.loads(target.line())
+
+
+def recorded(probing, target, file, *options):
+    result = probing(target.pid, "perf", "-d", "300ms", "-o", file, *options)
+    assert result.code == OK and not result.err, result
+    return file
+
+
+@pytest.mark.parametrize("extension", READERS)
+def test_hostile_names(probing, hostile, tmp_path, extension):
+    target, names = hostile
+    file = recorded(probing, target, tmp_path / ("run." + extension))
+    read, escaped = READERS[extension]
+    if extension != "pb.gz":
+        assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", file.read_bytes())
+        assert not re.search(rb"\xed[\xa0-\xbf]|\xe2\x80[\xa8-\xae]|</script>x", file.read_bytes())
+        file.read_bytes().decode("utf-8")
+    expected = [XML.get(name, escaped(name)) if extension == "svg" else escaped(name)
+                for name in ["<module>", "main", *names]]
+    stacks = [stack for stack, weight in read(file) if weight > 0]
+    assert expected in stacks, stacks[-1]
+    # Nothing but callers of it, and moments without Python.
+    assert all(stack == expected[:len(stack)] or stack == ["<not in Python>"] for stack in stacks)
+
+
+@pytest.fixture(scope="module")
+def working():
+    with support.Target(NEWEST, profiles.PROGRAM, 2) as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        yield target
+
+
+def recorded_with_report(probing, target, file, *options):
+    result = probing(target.pid, "perf", "-d", "1s", "-r", 500, "--json", "-o", file, *options)
+    assert result.code == OK and not result.err, result
+    return json.loads(result.out)
+
+
+@pytest.mark.parametrize("mode", ["cpu", "wall"])
+@pytest.mark.parametrize("extension", [e for e in READERS if e != "csv"])
+def test_weights(probing, working, tmp_path, extension, mode):
+    """Each function weighs in the file what it weighs in the table."""
+    file = tmp_path / ("run." + extension)
+    report = recorded_with_report(probing, working, file, "--mode", mode)
+    weights = {}
+    for stack, weight in READERS[extension][0](file):
+        for name in {*stack}:
+            weights[name] = weights.get(name, 0) + weight
+    # Calls in the order of time are as long as they took, and pictures are in pixels.
+    unit = 1 if extension not in ("svg", "trace.json") or (extension, mode) == (
+        "trace.json", "wall") else report["functions"][0]["total_ns"] / weights[
+            report["functions"][0]["func"]]
+    for row in report["functions"]:
+        if row["func"] in ("burn", "short", "long", "main", "Condition.wait"):
+            assert abs(weights[row["func"]] * unit - row["total_ns"]) < (
+                0.02 if extension != "trace.json" else 0.1) * report["weight_ns"], row
+
+
+def test_csv(probing, working, tmp_path):
+    report = recorded_with_report(probing, working, tmp_path / "run.csv")
+    with open(tmp_path / "run.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(report["functions"])
+    for row, function in zip(rows, report["functions"]):
+        assert row["function"] == function["func"] and row["file"] == (function["file"] or "")
+        assert abs(float(row["self_ms"]) * 1e6 - function["self_ns"]) < 1
+        assert abs(float(row["total_ms"]) * 1e6 - function["total_ns"]) < 1
+        assert abs(float(row["self_percent_low"]) - 100 * function["share_low"]) < 0.001
+
+
+@pytest.mark.parametrize("options, name, says", [
+    (["--format", "svg"], "run.anything", b"<?xml"), (["-f", "pprof"], "run.svg", b"\x1f\x8b")])
+def test_format_by_name(probing, working, tmp_path, options, name, says):
+    assert recorded(probing, working, tmp_path / name, *options).read_bytes().startswith(says)
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--format", "svg"], "'-o FILE'"), (["--format", "jpeg", "-o", "x"], "collapsed, speedscope")])
+def test_format_usage(probing, options, says):
+    result = probing("1", "perf", *options)
+    assert result.code == USAGE and says in result.err
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="go is not installed")
+def test_pprof_itself(probing, working, tmp_path):
+    file = recorded(probing, working, tmp_path / "run.pb.gz")
+    text = subprocess.run(["go", "tool", "pprof", "-top", file], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+    assert "Type: cpu" in text and re.search(r"\d+ms .* burn$", text, re.M), text
