@@ -11,6 +11,7 @@
 const struct prb_profile_format *const prb_profile_formats[] = {
 	&prb_format_collapsed,
 	&prb_format_speedscope,
+	&prb_format_html,
 	&prb_format_svg,
 	&prb_format_pprof,
 	&prb_format_trace,

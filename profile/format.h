@@ -52,6 +52,7 @@ const char *prb_profile_thread_name(const struct prb_profile_thread *thread);
 
 extern const struct prb_profile_format prb_format_collapsed;
 extern const struct prb_profile_format prb_format_speedscope;
+extern const struct prb_profile_format prb_format_html;
 extern const struct prb_profile_format prb_format_svg;
 extern const struct prb_profile_format prb_format_pprof;
 extern const struct prb_profile_format prb_format_trace;

@@ -177,11 +177,12 @@ const struct prb_command prb_command_performance = {
 			 "How often a second on average; without it 100", PRB_COMPLETE_NOTHING,
 			 offsetof(struct prb_performance_settings, rate), .for_clients = true},
 			{"output", 'o', PRB_OPTION_TEXT, "FILE",
-			 "Write FILE: .svg, .collapsed, .txt, .speedscope.json, .pb.gz, "
+			 "Write FILE: .html, .svg, .collapsed, .txt, .speedscope.json, .pb.gz, "
 			 ".trace.json, .gecko.json or .csv",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, output)},
 			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
-			 "Its format, whatever its name: svg, collapsed, speedscope, pprof, trace, "
+			 "Its format, whatever its name: html, svg, collapsed, speedscope, pprof, "
+			 "trace, "
 			 "gecko or csv",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, format)},
 			{"mode", 'm', PRB_OPTION_TEXT, "cpu|wall",

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A page that shows the recording in a browser, without any network: one file.
+ *
+ * The page is made of profile/page/ when this is built; what it shows stands in it as JSON, in
+ * which no "<" is written, so that no name can end the element that it is in.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "profile/format.h"
+
+static const char page[] =
+#include "profile/page.inc"
+	;
+static const char data_mark[] = "@DATA@";
+
+struct writer {
+	const struct prb_recording *recording;
+	const struct prb_profile_choice *choice;
+	struct prb_sink *sink;
+	struct prb_str text; /* JSON that is not in the sink yet */
+	struct prb_json json;
+	/* Numbers of the texts of a function: its name, and, if it has one, its file. */
+	PRB_VEC(uint32_t) file_texts;
+	uint32_t *threads; /* number of each thread among those that are chosen */
+};
+
+static void writer_deinit(struct writer *w)
+{
+	prb_str_deinit(&w->text);
+	prb_vec_free(&w->file_texts);
+	free(w->threads);
+}
+
+/* Hands the JSON that there is to the sink. */
+static struct prb_error *flush(struct writer *w)
+{
+	const char *at = prb_str_text(&w->text);
+
+	if (w->text.failed)
+		return prb_error_nomem();
+	while (*at) {
+		size_t part = strcspn(at, "<");
+
+		prb_str_append(&w->sink->text, at, part);
+		at += part;
+		if (*at) {
+			prb_str_puts(&w->sink->text, "\\u003c");
+			at++;
+		}
+	}
+	prb_str_truncate(&w->text, 0);
+	return prb_sink_flush(w->sink, false);
+}
+
+static bool is_chosen(const struct writer *w, uint32_t thread)
+{
+	return !w->choice->threads || w->choice->threads[thread];
+}
+
+static void put_number(struct writer *w, int64_t value)
+{
+	prb_json_integer(&w->json, NULL, value);
+}
+
+static void put_facts(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+
+	prb_json_text(&w->json, "probing", PRB_VERSION);
+	prb_json_integer(&w->json, "pid", r->pid);
+	prb_json_text(&w->json, "command", r->command ? r->command : "");
+	prb_json_text(&w->json, "python", r->python ? r->python : "?");
+	prb_json_real(&w->json, "started", r->started, 3);
+	prb_json_integer(&w->json, "duration", r->duration);
+	prb_json_real(&w->json, "rate", r->rate, 0);
+	prb_json_text(&w->json, "ended", prb_profile_end_text(r->end));
+	prb_json_text(&w->json, "mode", w->choice->weight == PRB_WEIGHT_CPU ? "cpu" : "wall");
+	prb_json_bool(&w->json, "lines", w->choice->lines);
+	prb_json_open(&w->json, "states", '[');
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
+		prb_json_text(&w->json, NULL, prb_run_state_name((enum prb_run_state)i));
+	prb_json_close(&w->json, ']');
+}
+
+static void put_cost(struct writer *w)
+{
+	const struct prb_profile_cost *c = &w->recording->cost;
+
+	prb_json_open(&w->json, "cost", '{');
+	prb_json_integer(&w->json, "stops", (int64_t)c->stops);
+	prb_json_real(&w->json, "p50", c->pause_p50, 1);
+	prb_json_real(&w->json, "p99", c->pause_p99, 1);
+	prb_json_real(&w->json, "max", c->pause_max, 1);
+	prb_json_real(&w->json, "pauses", c->pause_total, 1);
+	prb_json_integer(&w->json, "own", c->own_cpu);
+	prb_json_integer(&w->json, "missed", (int64_t)c->missed);
+	prb_json_integer(&w->json, "late", (int64_t)c->late);
+	prb_json_integer(&w->json, "unreadable", (int64_t)c->unreadable);
+	prb_json_close(&w->json, '}');
+}
+
+static struct prb_error *put_threads(struct writer *w)
+{
+	uint32_t chosen = 0;
+
+	w->threads = calloc(w->recording->threads.count + 1, sizeof(*w->threads));
+	if (!w->threads)
+		return prb_error_nomem();
+	prb_json_open(&w->json, "threads", '[');
+	for (uint32_t i = 0; i < w->recording->threads.count; i++) {
+		const struct prb_profile_thread *thread = &w->recording->threads.items[i];
+
+		if (!is_chosen(w, i))
+			continue;
+		w->threads[i] = chosen++;
+		prb_json_open(&w->json, NULL, '{');
+		prb_json_integer(&w->json, "tid", thread->tid);
+		prb_json_text(&w->json, "name", prb_profile_thread_name(thread));
+		prb_json_integer(&w->json, "cpu", thread->cpu);
+		prb_json_close(&w->json, '}');
+		PRB_TRY(flush(w));
+	}
+	prb_json_close(&w->json, ']');
+	return NULL;
+}
+
+/* A function's name has its number, in front of the files, each of which is there once. */
+static struct prb_error *put_texts(struct writer *w)
+{
+	const struct prb_tree *tree = w->recording->tree;
+	uint32_t next = (uint32_t)tree->functions.count;
+	struct prb_number_map known = {};
+	const struct prb_tree_function *f;
+	struct prb_error *err = NULL;
+
+	prb_json_open(&w->json, "texts", '[');
+	prb_vec_each (f, &tree->functions)
+		prb_json_text(&w->json, NULL, f->name);
+	prb_vec_each (f, &tree->functions) {
+		uint32_t *number = prb_vec_push(&w->file_texts);
+		size_t found;
+
+		if (!number) {
+			err = prb_error_nomem();
+			break;
+		}
+		*number = next;
+		if (!f->file || prb_number_map_get(&known, (uint64_t)(uintptr_t)f->file, &found)) {
+			*number = f->file ? (uint32_t)found : UINT32_MAX;
+			continue;
+		}
+		if (!prb_number_map_put(&known, (uint64_t)(uintptr_t)f->file, next++)) {
+			err = prb_error_nomem();
+			break;
+		}
+		prb_json_text(&w->json, NULL, f->file);
+	}
+	prb_json_close(&w->json, ']');
+	prb_number_map_deinit(&known);
+	PRB_TRY(err);
+	return flush(w);
+}
+
+/* Rows of numbers stand behind each other. */
+static struct prb_error *put_tree(struct writer *w)
+{
+	const struct prb_tree *tree = w->recording->tree;
+	const struct prb_tree_frame *frame;
+
+	prb_json_open(&w->json, "functions", '[');
+	for (uint32_t i = 0; i < tree->functions.count; i++) {
+		const struct prb_tree_function *f = &tree->functions.items[i];
+
+		put_number(w, f->kind);
+		put_number(w, i);
+		put_number(w, f->file ? (int64_t)w->file_texts.items[i] : -1);
+		put_number(w, f->first_line);
+	}
+	prb_json_close(&w->json, ']');
+	prb_json_open(&w->json, "frames", '[');
+	prb_vec_each (frame, &tree->frames) {
+		put_number(w, frame->function);
+		put_number(w, frame->line);
+		PRB_TRY(flush(w));
+	}
+	prb_json_close(&w->json, ']');
+	prb_json_open(&w->json, "stacks", '[');
+	for (size_t i = 1; i < tree->stacks.count; i++) {
+		put_number(w, tree->stacks.items[i].parent);
+		put_number(w, tree->stacks.items[i].frame);
+		PRB_TRY(flush(w));
+	}
+	prb_json_close(&w->json, ']');
+	return NULL;
+}
+
+static struct prb_error *put_runs(struct writer *w)
+{
+	const struct prb_run *run;
+
+	prb_json_open(&w->json, "runs", '[');
+	prb_vec_each (run, &w->recording->runs) {
+		if (!is_chosen(w, run->thread))
+			continue;
+		put_number(w, w->threads[run->thread]);
+		put_number(w, run->stack);
+		put_number(w, run->state);
+		put_number(w, run->samples);
+		put_number(w, run->begin);
+		put_number(w, run->wall);
+		put_number(w, run->cpu);
+		put_number(w, run->queue);
+		prb_json_real(&w->json, NULL, run->cpu_squares, 0);
+		PRB_TRY(flush(w));
+	}
+	prb_json_close(&w->json, ']');
+	return NULL;
+}
+
+static struct prb_error *put_data(struct writer *w)
+{
+	prb_json_open(&w->json, NULL, '{');
+	put_facts(w);
+	put_cost(w);
+	PRB_TRY(put_threads(w));
+	PRB_TRY(put_texts(w));
+	PRB_TRY(put_tree(w));
+	PRB_TRY(put_runs(w));
+	prb_json_close(&w->json, '}');
+	return flush(w);
+}
+
+static struct prb_error *write_html(const struct prb_recording *recording,
+				    const struct prb_profile_choice *choice, struct prb_sink *sink)
+{
+	__attribute__((cleanup(writer_deinit))) struct writer w = {recording, choice, sink};
+	const char *mark = strstr(page, data_mark);
+
+	w.json.out = &w.text;
+	prb_str_append(&sink->text, page, (size_t)(mark - page));
+	PRB_TRY(put_data(&w));
+	prb_str_puts(&sink->text, mark + strlen(data_mark));
+	return prb_sink_flush(sink, true);
+}
+
+const struct prb_profile_format prb_format_html = {
+	.name = "html",
+	.extensions = {".html"},
+	.does = "an interactive flame graph, for any browser, without network",
+	.write = write_html,
+};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The recording that the file holds, in arrays of numbers.
+//
+// A run is one or more samples in a row of one thread with the same stack in the same state. Stacks
+// have numbers; that of a caller is lower than those of what it calls. Times are nanoseconds.
+import { plain } from "./text.js";
+
+const COLUMNS = ["thread", "stack", "state", "samples", "begin", "wall", "cpu", "queue", "squares"];
+
+function columns(flat, names) {
+	const count = flat.length / names.length;
+	const made = { count };
+	names.forEach((name, offset) => {
+		const column = made[name] = new Float64Array(count);
+		for (let i = 0, at = offset; i < count; i++, at += names.length)
+			column[i] = flat[at];
+	});
+	return made;
+}
+
+export function read(text) {
+	const data = JSON.parse(text);
+	data.texts = data.texts.map(plain);
+	data.functions = columns(data.functions, ["kind", "name", "file", "line"]);
+	data.frames = columns(data.frames, ["function", "line"]);
+	data.stacks = columns([0, 0].concat(data.stacks), ["parent", "frame"]);
+	data.runs = columns(data.runs, COLUMNS);
+	return data;
+}
+
+// A place is a function, or, with lines, a frame: a line of a function.
+export function placeOf(data, stack, lines) {
+	const frame = data.stacks.frame[stack];
+	return lines ? frame : data.frames.function[frame];
+}
+
+// { name, file, line, kind } of a place; file is "" where there is none.
+export function describe(data, place, lines) {
+	const f = lines ? data.frames.function[place] : place;
+	const { kind, name, file, line } = data.functions;
+	return {
+		kind: kind[f],
+		name: data.texts[name[f]] || "?",
+		file: file[f] < 0 ? "" : data.texts[file[f]],
+		line: lines ? data.frames.line[place] : line[f],
+	};
+}
+
+export function where({ file, line }) {
+	return file && line > 0 ? `${file}:${line}` : file;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What stands beside the picture: the table of functions, and all about one of them.
+import { describe, where } from "./data.js";
+import { boundsText, button, duration, element, percent } from "./text.js";
+import { functionsOf, neighbours } from "./weigh.js";
+
+const MOST_ROWS = 300, MOST_NEIGHBOURS = 12;
+
+function cells(row, ...texts) {
+	for (const text of texts)
+		row.append(element("td", {}, text));
+	return row;
+}
+
+function shortFile(file) {
+	return file.slice(file.lastIndexOf("/") + 1);
+}
+
+function shortPlace(d) {
+	return where({ file: shortFile(d.file), line: d.line });
+}
+
+// The button that stands for a function.
+function link(data, weighed, place, choose) {
+	if (place < 0)
+		return element("span", {}, "(the beginning of the thread)");
+	const d = describe(data, place, weighed.view.lines);
+	return element("span", {}, button(d.name, () => choose(place), { title: where(d) }), " ",
+		element("small", {}, shortPlace(d)));
+}
+
+export class Table {
+	constructor(container, data, choose) {
+		Object.assign(this, { container, data, choose, key: "self", all: false });
+	}
+
+	show(weighed, matches) {
+		this.weighed = weighed;
+		this.matches = matches;
+		const rows = functionsOf(weighed).filter(({ place }) => !matches || matches(place));
+		rows.sort((a, b) => b[this.key] - a[this.key] || b.total - a.total || a.place - b.place);
+		const shown = this.all ? rows : rows.slice(0, MOST_ROWS);
+		const body = element("tbody", {}, ...shown.map((row) => this.row(row)));
+		const parts = [element("table", {}, element("thead", {}, this.head()), body)];
+		if (shown.length < rows.length)
+			parts.push(this.changing(`${rows.length - shown.length} more`, () => this.all = true));
+		this.container.replaceChildren(...parts);
+	}
+
+	changing(text, change) {
+		return button(text, () => {
+			change();
+			this.show(this.weighed, this.matches);
+		});
+	}
+
+	head() {
+		const row = element("tr", {});
+		for (const [key, text] of [["self", "self"], [null, "95 %"], ["total", "total"],
+			["samples", "samples"], [null, "function"]]) {
+			const head = element("th", { scope: "col" },
+				key ? this.changing(text, () => this.key = key) : text);
+			if (key)
+				head.ariaSort = key === this.key ? "descending" : "none";
+			row.append(head);
+		}
+		return row;
+	}
+
+	row({ place, self, total, samples }) {
+		const { whole, n } = this.weighed;
+		const row = cells(element("tr", {}), percent(self, whole), boundsText(self, whole, n),
+			percent(total, whole), String(Math.round(samples)),
+			link(this.data, this.weighed, place, this.choose));
+		row.dataset.self = self;
+		row.dataset.total = total;
+		return row;
+	}
+}
+
+function neighbourTable(data, weighed, title, list, choose) {
+	const rows = list.slice(0, MOST_NEIGHBOURS).map(([place, weight]) =>
+		cells(element("tr", {}), percent(weight, weighed.whole),
+			link(data, weighed, place, choose)));
+	const more = list.length > rows.length ? [element("small", {}, `${list.length - rows.length} more`)]
+		: [];
+	return [element("h3", {}, title), element("table", {}, element("tbody", {}, ...rows)), ...more];
+}
+
+// The share of the row with its bounds, as a line of text.
+export function shareText(weighed, weight) {
+	const { whole, n } = weighed;
+	return `${percent(weight, whole)} (${boundsText(weight, whole, n)}), ${duration(weight)}`;
+}
+
+export function showDetails(container, data, weighed, place, choose, shut) {
+	const d = describe(data, place, weighed.view.lines);
+	const row = functionsOf(weighed).find((each) => each.place === place) ??
+		{ self: 0, total: 0, samples: 0 };
+	const { callers, callees } = neighbours(weighed, place);
+	container.replaceChildren(button("×", shut, { id: "shut", title: "Close" }), element("h2", {}, d.name), element("small", {}, where(d)),
+		element("p", {}, `self ${shareText(weighed, row.self)}`),
+		element("p", {}, `total ${shareText(weighed, row.total)}`),
+		element("p", {}, `innermost in ${Math.round(row.samples)} samples`),
+		...neighbourTable(data, weighed, "Called by", callers, choose),
+		...neighbourTable(data, weighed, "Calls", callees, choose));
+	container.hidden = false;
+}
+
+// A list of boxes to tick; `names` are [text, more].
+export function checks(menu, names, chosen, changed) {
+	const boxes = names.map(([text, more], i) => {
+		const box = element("input", { type: "checkbox", checked: Boolean(chosen[i]) });
+		box.onchange = () => {
+			chosen[i] = box.checked ? 1 : 0;
+			changed();
+		};
+		return [box, element("label", {}, box, text, element("small", {}, more))];
+	});
+	const all = (text, value) => button(text, () => {
+		chosen.fill(value);
+		boxes.forEach(([box]) => box.checked = Boolean(value));
+		changed();
+	});
+	menu.replaceChildren(all("all", 1), " ", all("none", 0), ...boxes.map(([, label]) => label));
+}
+
+// A row of buttons, one of which is chosen.
+export function choices(group, names, chosen, changed) {
+	const buttons = names.map(([value, text, title]) => {
+		const made = button(text, () => {
+			buttons.forEach((each) => each.ariaChecked = String(each === made));
+			changed(value);
+		}, { role: "radio", title, value, ariaChecked: String(value === chosen) });
+		return made;
+	});
+	group.replaceChildren(...buttons);
+}
