@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "cli/common/commands.h"
 #include "cli/common/exit.h"
@@ -91,20 +92,50 @@ static struct prb_error *record(const struct prb_cli *cli, const struct prb_perf
 	return NULL;
 }
 
-static struct prb_error *write_file(const struct prb_recording *recording,
-				    const struct prb_profile_choice *choice,
-				    const struct prb_profile_format *format, const char *path)
+/** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
+static char *file_name(const struct prb_recording *recording,
+		       const struct prb_profile_format *format)
 {
-	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	const time_t begin = (time_t)recording->started;
+	char stamp[32] = "";
+	struct tm local;
+
+	if (localtime_r(&begin, &local))
+		strftime(stamp, sizeof(stamp), "-%Y%m%d-%H%M%S", &local);
+	return prb_format("probing-%d%s%s", (int)recording->pid, stamp, format->extensions[0]);
+}
+
+static struct prb_error *write_to(const struct prb_recording *recording,
+				  const struct prb_profile_choice *choice,
+				  const struct prb_profile_format *format,
+				  struct prb_new_file *file, const char *path)
+{
 	struct prb_sink sink = {.path = path};
 	struct prb_error *err;
 
-	PRB_TRY(prb_new_file_open(&file, path));
-	sink.fd = file.fd;
+	PRB_TRY(prb_new_file_open(file, path));
+	sink.fd = file->fd;
 	err = format->write(recording, choice, &sink);
 	prb_str_deinit(&sink.text);
 	PRB_TRY(err);
-	return prb_new_file_finish(&file);
+	return prb_new_file_finish(file);
+}
+
+/** Writes the file, and says so unless JSON is printed. */
+static struct prb_error *write_file(const struct prb_recording *recording,
+				    const struct prb_profile_choice *choice,
+				    const struct prb_performance_settings *s,
+				    const struct prb_profile_format *format)
+{
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	prb_auto_free char *own = s->output ? NULL : file_name(recording, format);
+	const char *path = s->output ? s->output : own;
+
+	if (!path)
+		return prb_error_nomem();
+	file.replaces_links = !s->output;
+	PRB_TRY(write_to(recording, choice, format, &file, path));
+	return s->json ? NULL : prb_performance_tell_file(recording, path);
 }
 
 static struct prb_error *show(const struct prb_recording *recording,
@@ -124,13 +155,13 @@ static struct prb_error *show(const struct prb_recording *recording,
 	return prb_output_flush();
 }
 
-static struct prb_error *check(const struct prb_performance_settings *s,
-			       const struct prb_profile_format **ret)
+/** *ret is NULL if no file is wanted. */
+static struct prb_error *find_format(const struct prb_performance_settings *s,
+				     const struct prb_profile_format *usual,
+				     const struct prb_profile_format **ret)
 {
-	if (s->rate > highest_rate)
-		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
-	PRB_TRY(prb_performance_check_choice(s));
-	if (s->format && !s->output)
+	*ret = usual;
+	if (s->format && !s->output && !usual)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "--format is that of a file"),
 			"'-o FILE' says which one");
@@ -139,21 +170,62 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 	return s->output ? prb_profile_format_find(s->output, ret) : NULL;
 }
 
-static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+static struct prb_error *check(const struct prb_performance_settings *s)
 {
-	const struct prb_performance_settings *s = settings;
-	const struct prb_profile_format *format = NULL;
+	if (s->rate > highest_rate)
+		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	return prb_performance_check_choice(s);
+}
+
+struct prb_error *prb_performance_run(const struct prb_cli *cli,
+				      const struct prb_performance_settings *s,
+				      const struct prb_profile_format *usual)
+{
+	const struct prb_profile_format *format;
 	auto_recording struct prb_recording *recording = NULL;
 	auto_choice struct prb_performance_choice chosen = {};
 
-	PRB_TRY(check(s, &format));
+	PRB_TRY(check(s));
+	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(record(cli, s, &recording));
 	PRB_TRY(prb_performance_choose(recording, s, &chosen));
 	if (format)
-		PRB_TRY(write_file(recording, &chosen.choice, format, s->output));
-	return format && !s->json ? prb_performance_tell_file(recording, s->output)
-				  : show(recording, &chosen.choice, s);
+		PRB_TRY(write_file(recording, &chosen.choice, s, format));
+	return format && !s->json ? NULL : show(recording, &chosen.choice, s);
 }
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	return prb_performance_run(cli, settings, NULL);
+}
+
+const struct prb_option prb_performance_options[] = {
+	{"duration", 'd', PRB_OPTION_SECONDS, "TIME", "How long; without it 10s",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, duration),
+	 .for_clients = true},
+	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "How often a second on average; without it 100",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, rate),
+	 .for_clients = true},
+	{"output", 'o', PRB_OPTION_TEXT, "FILE",
+	 "Write FILE: .html, .svg, .collapsed, .pb.gz and others, as --format has",
+	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, output)},
+	{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
+	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or csv", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, format)},
+	{"mode", 'm', PRB_OPTION_TEXT, "cpu|wall",
+	 "What samples weigh: time on a processor, or time that passed", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, mode), .for_clients = true},
+	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, tid), .for_clients = true},
+	{"threads", 0, PRB_OPTION_TEXT, "REGEX", "Only threads with a name that matches",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, threads),
+	 .for_clients = true},
+	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
+	 .for_clients = true},
+	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, json), .for_clients = true},
+	{}};
 
 const struct prb_command prb_command_performance = {
 	.rank = 65,
@@ -168,39 +240,7 @@ const struct prb_command prb_command_performance = {
 		"the bounds that it has with a probability of 95 %.\n\n"
 		"Only threads that run are stopped, each for some 40 µs; what that cost is told at "
 		"the end. -o writes a file for a viewer, in the format that its name ends with.",
-	.options =
-		(const struct prb_option[]){
-			{"duration", 'd', PRB_OPTION_SECONDS, "TIME", "How long; without it 10s",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, duration),
-			 .for_clients = true},
-			{"rate", 'r', PRB_OPTION_NUMBER, "HZ",
-			 "How often a second on average; without it 100", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_performance_settings, rate), .for_clients = true},
-			{"output", 'o', PRB_OPTION_TEXT, "FILE",
-			 "Write FILE: .html, .svg, .collapsed, .txt, .speedscope.json, .pb.gz, "
-			 ".trace.json, .gecko.json or .csv",
-			 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, output)},
-			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
-			 "Its format, whatever its name: html, svg, collapsed, speedscope, pprof, "
-			 "trace, "
-			 "gecko or csv",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, format)},
-			{"mode", 'm', PRB_OPTION_TEXT, "cpu|wall",
-			 "What samples weigh: time on a processor, or time that passed",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, mode),
-			 .for_clients = true},
-			{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, tid),
-			 .for_clients = true},
-			{"threads", 0, PRB_OPTION_TEXT, "REGEX",
-			 "Only threads with a name that matches", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_performance_settings, threads), .for_clients = true},
-			{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
-			 .for_clients = true},
-			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_performance_settings, json), .for_clients = true},
-			{}},
+	.options = prb_performance_options,
 	.settings_size = sizeof(struct prb_performance_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,

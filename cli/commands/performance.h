@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The command `performance`: its settings, and showing a recording.
+ * @file The commands `performance` and `flamegraph`: their settings, and showing a recording.
  */
 #ifndef PRB_CLI_PERFORMANCE_H
 #define PRB_CLI_PERFORMANCE_H
@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "cli/common/command.h"
+#include "profile/format.h"
 #include "profile/recording.h"
 #include "profile/report.h"
 
@@ -23,6 +25,15 @@ struct prb_performance_settings {
 	bool lines;
 	bool json;
 };
+
+/** Their options; ends with an empty one. */
+extern const struct prb_option prb_performance_options[];
+
+/** Records, and prints the table or writes a file: in the format @p usual, if it is not NULL, and
+ * the settings name no other. */
+struct prb_error *prb_performance_run(const struct prb_cli *cli,
+				      const struct prb_performance_settings *settings,
+				      const struct prb_profile_format *usual) PRB_MUST_CHECK;
 
 /** What of a recording was asked for; ends with free() of what `threads` points to. */
 struct prb_performance_choice {

@@ -110,7 +110,6 @@ static const struct {
 	{"top", true, "'probing PID query --watch 1s SQL' repeats a query"},
 	{"perf", true, NULL},
 	{"performance", true, NULL},
-	{"flamegraph", true, NULL},
 	{"memory", true,
 	 "'probing PID query \"SELECT * FROM python.types\"' counts objects by type"},
 	{"config", true, NULL},

@@ -45,7 +45,6 @@ NOT_YET = [
     ("probing -p E perf --cc", USAGE, "--cc"),
     ("probing -p E perf --torch", USAGE, "--torch"),
     ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
-    ("probing -t E flamegraph", USAGE, "there is no command 'flamegraph' in this version"),
     ("probing -t E config", USAGE, "there is no command 'config' in this version"),
     ("probing -t E config probing.sample_rate=0.05", USAGE, "there is no command 'config'"),
     ("probing -t E config probing.max_memory=1GB", USAGE, "there is no command 'config'"),

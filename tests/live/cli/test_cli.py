@@ -13,10 +13,10 @@ import pytest
 import environment
 import support
 
-COMMANDS = ["debug", "backtrace", "dump", "list", "query", "tables", "performance", "snapshot", "inject",
-            "eval", "repl", "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
+COMMANDS = ["debug", "backtrace", "dump", "list", "query", "tables", "performance", "flamegraph",
+            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
-           "tables": ["tbl"], "performance": ["perf", "p"],
+           "tables": ["tbl"], "performance": ["perf", "p"], "flamegraph": ["flame", "fg"],
            "inject": ["in", "i"]}
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
 DOCS = support.ROOT / "docs"

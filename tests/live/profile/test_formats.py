@@ -233,6 +233,21 @@ def test_format_by_name(probing, working, tmp_path, options, name, says):
     assert recorded(probing, working, tmp_path / name, *options).read_bytes().startswith(says)
 
 
+@pytest.mark.parametrize("command", ["flamegraph", "flame", "fg"])
+def test_flamegraph(probing, working, tmp_path, command):
+    """Without a name for it, the file is where the command runs, and only the user can read it."""
+    result = probing(working.pid, command, "-d", "200ms", cwd=tmp_path)
+    assert result.code == OK and not result.err, result
+    name = re.match(r"(probing-%d-\d{8}-\d{6}\.html): " % working.pid, result.out)[1]
+    assert (tmp_path / name).read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    other = probing(working.pid, command, "-d", "200ms", "-f", "svg", cwd=tmp_path)
+    assert re.match(r"probing-%d-[\d-]+\.svg: " % working.pid, other.out), other
+    named = probing(working.pid, command, "-d", "200ms", "-o", tmp_path / "x.csv", "--json")
+    assert named.code == OK and json.loads(named.out)["pid"] == working.pid
+    assert (tmp_path / "x.csv").exists()
+
+
 @pytest.mark.parametrize("options, says", [
     (["--format", "svg"], "'-o FILE'"), (["--format", "jpeg", "-o", "x"], "collapsed, speedscope")])
 def test_format_usage(probing, options, says):
