@@ -10,15 +10,9 @@
 #include "target/mem/mem.h"
 #include "target/regs.h"
 #include "dump/dump.h"
+#include "dump/interleave.h"
 
 struct prb_native;
-
-/** Up to 3.11 it can be in doubt which loop has the innermost Python frames. */
-enum prb_native_doubt {
-	PRB_NATIVE_SURE,
-	PRB_NATIVE_BARE_LOOP, /**< the thread seems to enter or leave a loop at this moment */
-	PRB_NATIVE_SWITCHED,  /**< it was so at several moments: its Python stack is switched */
-};
 
 /** Borrows both; @p pool holds the names of frames. */
 struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool,

@@ -20,6 +20,7 @@ enum { MAX_BACKWARD = 16 };
 struct prb_unwinder {
 	struct prb_modules *modules;
 	uint64_t pac_mask;
+	bool prefer_files;
 	PRB_VEC(struct prb_module_cfi *) tables;
 	struct prb_row_cache rows;
 
@@ -106,6 +107,16 @@ static bool peek_memory(void *context, uint64_t address, void *buffer, size_t le
 	return was_read(reading, prb_mem_peek(reading->mem, address, buffer, length));
 }
 
+static struct prb_error *use_file(struct prb_unwinder *unwinder, struct prb_module_cfi *cfi)
+{
+	struct reading reading = {.mem = unwinder->modules->target->mem};
+	struct prb_cfi_memory memory = {.read = read_memory, .context = &reading};
+	struct prb_error *err = prb_module_cfi_use_file(cfi, &memory);
+
+	prb_error_destroy(reading.err);
+	return err;
+}
+
 static struct prb_error *module_tables(struct prb_unwinder *unwinder, struct prb_module *module,
 				       struct prb_module_cfi **ret)
 {
@@ -127,22 +138,23 @@ static struct prb_error *module_tables(struct prb_unwinder *unwinder, struct prb
 	}
 	prb_module_cfi_init(*cfi, module);
 	*ret = *cfi;
-	return NULL;
+	return unwinder->prefer_files ? use_file(unwinder, *cfi) : NULL;
 }
 
 struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder, uint64_t address)
 {
 	struct prb_module *module = prb_modules_find(unwinder->modules, address);
-	struct reading reading = {.mem = unwinder->modules->target->mem};
-	struct prb_cfi_memory memory = {.read = read_memory, .context = &reading};
 	struct prb_module_cfi *cfi;
 
 	if (!module)
 		return NULL;
 	PRB_TRY(module_tables(unwinder, module, &cfi));
-	struct prb_error *err = prb_module_cfi_use_file(cfi, &memory);
-	prb_error_destroy(reading.err);
-	return err;
+	return use_file(unwinder, cfi);
+}
+
+void prb_unwinder_prefer_files(struct prb_unwinder *unwinder)
+{
+	unwinder->prefer_files = true;
 }
 
 /* A row, from the cache or the tables of its module, and what its expressions lie in. */
@@ -231,8 +243,8 @@ static bool goes_in_circles(struct prb_unwinder *unwinder, bool exact_pc, bool s
 	return ++unwinder->backward > MAX_BACKWARD;
 }
 
-static void PRB_PRINTF(3, 4)
-	stop(struct prb_unwinder *unwinder, struct prb_unwind_step *ret, const char *format, ...)
+static void PRB_PRINTF(4, 5) stop(struct prb_unwinder *unwinder, struct prb_unwind_step *ret,
+				  const char *trouble, const char *format, ...)
 {
 	va_list args;
 
@@ -241,6 +253,7 @@ static void PRB_PRINTF(3, 4)
 	va_end(args);
 	prb_log("unwind", 2, "%s", unwinder->reason);
 	ret->reason = unwinder->reason;
+	ret->trouble = trouble;
 }
 
 static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status status,
@@ -255,8 +268,8 @@ static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status st
 		name = strrchr(module->path, '/') ? strrchr(module->path, '/') + 1 : module->path;
 		where = *name ? "in " : "in a module that has no file";
 	}
-	stop(unwinder, ret, "%s for code at 0x%llx %s%s%s", prb_cfi_status_text(status),
-	     (unsigned long long)regs->pc, where, name,
+	stop(unwinder, ret, prb_cfi_status_text(status), "%s for code at 0x%llx %s%s%s",
+	     prb_cfi_status_text(status), (unsigned long long)regs->pc, where, name,
 	     status == PRB_CFI_UNKNOWN_REGISTER && asleep ? "; --freeze reads the registers" : "");
 }
 
@@ -403,7 +416,8 @@ struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem 
 
 	*ret = (struct prb_unwind_step){};
 	if (regs->machine != EM_X86_64 && regs->machine != EM_AARCH64) {
-		stop(unwinder, ret, "no unwinding for machine %u", regs->machine);
+		stop(unwinder, ret, "no unwinding for this machine", "no unwinding for machine %u",
+		     regs->machine);
 		return NULL;
 	}
 	if (regs->pc == 0 && !exact_pc) {
@@ -424,7 +438,8 @@ struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem 
 		stop_by_status(unwinder, status, regs,
 			       prb_modules_find(unwinder->modules, regs->pc - !exact_pc), ret);
 	else if (goes_in_circles(unwinder, exact_pc, ret->signal_frame, regs, &caller, ret->cfa))
-		stop(unwinder, ret, "no progress: frame address 0x%llx again or lower",
+		stop(unwinder, ret, "no progress",
+		     "no progress: frame address 0x%llx again or lower",
 		     (unsigned long long)ret->cfa);
 	else
 		*regs = caller;

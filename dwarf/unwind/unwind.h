@@ -45,14 +45,21 @@ void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask);
 struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder,
 					uint64_t address) PRB_MUST_CHECK;
 
+/**
+ * The same for each module from now on, when it is first met: for who unwinds again and again, and
+ * may go on when the process has ended.
+ */
+void prb_unwinder_prefer_files(struct prb_unwinder *unwinder);
+
 struct prb_unwind_step {
-	uint64_t cfa;	    /**< canonical frame address of the frame that was left, if it was */
-	bool signal_frame;  /**< the frame left was a signal trampoline: the caller's pc is exact,
-			       not a return address */
-	bool end;	    /**< the frame is the outermost one (return address undefined or 0):
-			       the walk is complete and the registers are unchanged */
-	const char *reason; /**< if the walk cannot go on: why, text that is valid until the
-			       unwinder's next step; else NULL */
+	uint64_t cfa;	     /**< canonical frame address of the frame that was left, if it was */
+	bool signal_frame;   /**< the frame left was a signal trampoline: the caller's pc is exact,
+				not a return address */
+	bool end;	     /**< the frame is the outermost one (return address undefined or 0):
+				the walk is complete and the registers are unchanged */
+	const char *reason;  /**< if the walk cannot go on: why, text that is valid until the
+				unwinder's next step; else NULL */
+	const char *trouble; /**< the same without a place, static */
 };
 
 /**
