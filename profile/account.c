@@ -52,8 +52,8 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	run->wall += now - subject->seen;
 	run->queue += sample->times.waited - subject->times.waited;
 	subject->unplaced += sample->times.ran - subject->times.ran;
-	/* A thread without Python has nothing to tell apart. */
-	if (sample->state == PRB_RUN_ON_CPU || !subject->states.count) {
+	/* A thread without Python has nothing to tell apart, unless its C frames are read. */
+	if (sample->state == PRB_RUN_ON_CPU || (!subject->states.count && !recording->native)) {
 		place_cpu(recording, subject, run);
 		subject->cpu_run = subject->run;
 	}

@@ -36,6 +36,7 @@ struct prb_codes {
 	struct prb_number_map numbers; /* by address; may be out of date */
 	struct prb_number_map frames;  /* by index and position */
 	PRB_VEC(struct noted) noted;   /* innermost first */
+	PRB_VEC(uint32_t) made;	       /* the tree's frames for them */
 	uint64_t round;
 };
 
@@ -67,6 +68,7 @@ void prb_codes_destroy(struct prb_codes *codes)
 	cut(codes, 0);
 	prb_vec_free(&codes->list);
 	prb_vec_free(&codes->noted);
+	prb_vec_free(&codes->made);
 	prb_number_map_deinit(&codes->numbers);
 	prb_number_map_deinit(&codes->frames);
 	free(codes);
@@ -220,19 +222,32 @@ static struct prb_error *unknown_frame(struct prb_codes *codes, uint32_t *ret)
 	return NULL;
 }
 
-struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack)
+struct prb_error *prb_codes_keep_frames(struct prb_codes *codes, const uint32_t **ret)
 {
-	uint32_t stack = 0;
+	const struct noted *noted;
 
 	PRB_TRY(keep_functions(codes));
-	for (size_t i = codes->noted.count; i-- > 0;) {
-		const struct noted *noted = &codes->noted.items[i];
-		uint32_t frame;
+	codes->made.count = 0;
+	prb_vec_each (noted, &codes->noted) {
+		uint32_t *frame = prb_vec_push(&codes->made);
 
-		PRB_TRY(noted->known == NOTHING ? unknown_frame(codes, &frame)
-						: frame_of(codes, noted, &frame));
-		PRB_TRY(prb_tree_call(codes->tree, stack, frame, &stack));
+		if (!frame)
+			return prb_error_nomem();
+		PRB_TRY(noted->known == NOTHING ? unknown_frame(codes, frame)
+						: frame_of(codes, noted, frame));
 	}
+	*ret = codes->made.items;
+	return NULL;
+}
+
+struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack)
+{
+	const uint32_t *frames;
+	uint32_t stack = 0;
+
+	PRB_TRY(prb_codes_keep_frames(codes, &frames));
+	for (size_t i = codes->made.count; i-- > 0;)
+		PRB_TRY(prb_tree_call(codes->tree, stack, frames[i], &stack));
 	*ret_stack = stack;
 	return NULL;
 }

@@ -32,6 +32,13 @@ struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
 				 struct prb_mem *mem,
 				 const struct prb_py_frames *frames) PRB_MUST_CHECK;
 
+/**
+ * The tree's frames for what was noted since prb_codes_begin(), innermost first, valid until the
+ * next call. All of that is kept: it was proven.
+ */
+struct prb_error *prb_codes_keep_frames(struct prb_codes *codes,
+					const uint32_t **ret) PRB_MUST_CHECK;
+
 /** The stack of what was noted since prb_codes_begin(), all of which is kept: it was proven. */
 struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack) PRB_MUST_CHECK;
 

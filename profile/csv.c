@@ -32,7 +32,7 @@ static void put_row(struct prb_str *s, const struct prb_recording *recording,
 
 	put_text(s, f->name);
 	prb_str_putc(s, ',');
-	put_text(s, f->file ? f->file : "");
+	put_text(s, prb_function_file(f) ? prb_function_file(f) : "");
 	prb_str_putc(s, ',');
 	if (f->file && line > 0)
 		prb_str_printf(s, "%d", line);

@@ -52,8 +52,8 @@ struct prb_place prb_place_get(const struct prb_tree *tree, bool lines, uint32_t
 	uint32_t number = lines ? tree->frames.items[place].function : place;
 	const struct prb_tree_function *function = &tree->functions.items[number];
 
-	return (struct prb_place){function,
-				  lines ? tree->frames.items[place].line : function->first_line};
+	return (struct prb_place){
+		function, lines ? tree->frames.items[place].line : function->first_line, lines};
 }
 
 uint32_t prb_place_of(const struct prb_tree *tree, bool lines, uint32_t stack)

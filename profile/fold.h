@@ -23,6 +23,7 @@ struct prb_error *prb_fold_stacks(const struct prb_tree *tree, bool lines,
 struct prb_place {
 	const struct prb_tree_function *function;
 	int32_t line; /**< that ran, or where the function is defined; <= 0 if unknown */
+	bool ran;     /**< lines are wanted: it is the one that ran */
 };
 
 size_t prb_place_count(const struct prb_tree *tree, bool lines);

@@ -86,13 +86,17 @@ struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all)
 
 void prb_profile_label(struct prb_str *s, struct prb_place place)
 {
-	prb_str_puts(s, place.function->name);
-	if (!place.function->file)
-		return;
-	prb_str_printf(s, " (%s", place.function->file);
-	if (place.line > 0)
-		prb_str_printf(s, ":%d", place.line);
-	prb_str_putc(s, ')');
+	const struct prb_tree_function *f = place.function;
+
+	prb_str_puts(s, f->name);
+	if (f->file && (place.ran || !f->module)) {
+		prb_str_printf(s, " (%s", f->file);
+		if (place.line > 0)
+			prb_str_printf(s, ":%d", place.line);
+		prb_str_putc(s, ')');
+	}
+	if (f->module)
+		prb_str_printf(s, " [%s]", prb_tree_short_path(f->module));
 }
 
 const char *prb_profile_thread_name(const struct prb_profile_thread *thread)

@@ -44,7 +44,10 @@ struct prb_error *prb_profile_format_find(const char *path,
 struct prb_error *prb_profile_format_named(const char *name,
 					   const struct prb_profile_format **ret) PRB_MUST_CHECK;
 
-/** Appends "Net.forward (net.py:12)" as it is. */
+/**
+ * Appends "Net.forward (net.py:12)" as it is: the line is that of the definition, or the one that
+ * ran. A native function is "qsort [libc.so.6]", or "qsort (qsort.c:256) [libc.so.6]" with lines.
+ */
 void prb_profile_label(struct prb_str *s, struct prb_place place);
 
 /** The name to show for a thread; never NULL. */

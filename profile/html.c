@@ -141,6 +141,7 @@ static struct prb_error *put_texts(struct writer *w)
 		prb_json_text(&w->json, NULL, f->name);
 	prb_vec_each (f, &tree->functions) {
 		uint32_t *number = prb_vec_push(&w->file_texts);
+		const char *file = prb_function_file(f);
 		size_t found;
 
 		if (!number) {
@@ -148,15 +149,15 @@ static struct prb_error *put_texts(struct writer *w)
 			break;
 		}
 		*number = next;
-		if (!f->file || prb_number_map_get(&known, (uint64_t)(uintptr_t)f->file, &found)) {
-			*number = f->file ? (uint32_t)found : UINT32_MAX;
+		if (!file || prb_number_map_get(&known, (uint64_t)(uintptr_t)file, &found)) {
+			*number = file ? (uint32_t)found : UINT32_MAX;
 			continue;
 		}
-		if (!prb_number_map_put(&known, (uint64_t)(uintptr_t)f->file, next++)) {
+		if (!prb_number_map_put(&known, (uint64_t)(uintptr_t)file, next++)) {
 			err = prb_error_nomem();
 			break;
 		}
-		prb_json_text(&w->json, NULL, f->file);
+		prb_json_text(&w->json, NULL, file);
 	}
 	prb_json_close(&w->json, ']');
 	prb_number_map_deinit(&known);

@@ -339,7 +339,7 @@ static struct prb_error *put_texts(struct writer *w)
 		PRB_TRY(put_text(w, prb_run_state_name((enum prb_run_state)i)));
 	prb_vec_each (f, &r->tree->functions) {
 		PRB_TRY(put_text(w, f->name));
-		PRB_TRY(put_text(w, f->file));
+		PRB_TRY(put_text(w, prb_function_file(f)));
 	}
 	prb_vec_each (thread, &r->threads)
 		PRB_TRY(put_text(w, prb_profile_thread_name(thread)));

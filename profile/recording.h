@@ -83,11 +83,12 @@ struct prb_profile_cost {
 struct prb_recording {
 	pid_t pid;
 	char *command;	/**< its command line, as a shell would take it; NULL if unknown */
-	char *python;	/**< version */
+	char *python;	/**< version; NULL if it is none that can be read */
 	double started; /**< seconds since the epoch */
 	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
 	int64_t duration;
 	double rate; /**< that was asked for */
+	bool native; /**< with C frames */
 	pid_t tid;   /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */

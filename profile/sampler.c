@@ -26,6 +26,7 @@ struct sampler {
 	struct prb_recording *recording;
 	struct prb_subjects subjects;
 	struct prb_codes *codes;
+	struct prb_natives *natives; /* NULL: Python frames alone */
 	struct prb_stack_reader reader;
 	struct prb_schedule schedule;
 	int64_t end;
@@ -66,7 +67,9 @@ static struct prb_error *sample_one(struct sampler *s, size_t index)
 		subject->ended = s->ended_any = true;
 		return NULL;
 	}
-	s->stateless_ran |= !subject->states.count && sample.times.turns != subject->times.turns;
+	/* C frames tell by themselves. */
+	s->stateless_ran |=
+		!s->natives && !subject->states.count && sample.times.turns != subject->times.turns;
 	return prb_account_sample(s->recording, subject, &sample, prb_profile_clock());
 }
 
@@ -159,6 +162,8 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 
 	*ret_more = false;
 	err = refresh(s, s->reader.woke);
+	if (!err && s->natives)
+		err = prb_natives_refresh(s->natives, s->reader.woke);
 	if (!err)
 		err = sample_all(s);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
@@ -223,7 +228,10 @@ static struct prb_error *begin(struct sampler *s)
 		return prb_error_os(errno, "cannot draw random numbers");
 	PRB_TRY(prb_codes_create(s->recording->tree, &s->codes));
 	PRB_TRY(prb_subjects_begin(&s->subjects, s->target, s->recording));
-	s->reader = (struct prb_stack_reader){.subjects = &s->subjects, .codes = s->codes};
+	if (s->options->native)
+		PRB_TRY(prb_natives_create(s->target, s->recording, &s->natives));
+	s->reader = (struct prb_stack_reader){
+		.subjects = &s->subjects, .codes = s->codes, .natives = s->natives};
 	if (s->options->tid)
 		PRB_TRY(check_tid(s));
 	if (clock_getcpuclockid(s->target->pid, &s->process_clock))
@@ -284,7 +292,7 @@ static struct prb_error *record(struct sampler *s)
 	own_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	PRB_TRY(run_first(s));
 	finish(s, own_before);
-	return NULL;
+	return s->natives ? prb_natives_name(s->natives) : NULL;
 }
 
 struct prb_error *prb_profile_record(struct prb_target *target,
@@ -304,12 +312,13 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 	s.recording->pid = target->pid;
 	s.recording->rate = options->rate;
 	s.recording->tid = options->tid;
+	s.recording->native = options->native;
 	err = record(&s);
 	prb_stack_let_go(&s.reader, true);
-	prb_vec_free(&s.reader.late);
+	prb_stack_end(&s.reader);
 	prb_subjects_end(&s.subjects);
 	prb_codes_destroy(s.codes);
-	prb_vec_free(&s.reader.pauses);
+	prb_natives_destroy(s.natives);
 	if (err)
 		prb_recording_destroy(s.recording);
 	else

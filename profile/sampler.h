@@ -21,6 +21,7 @@
 struct prb_profile_options {
 	double seconds; /**< how long */
 	double rate;	/**< samples a second of each thread, on average */
+	bool native;	/**< C frames too, of all threads; Python need not be there */
 	pid_t tid;	/**< only this thread; 0: all */
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);

@@ -26,11 +26,15 @@ static struct prb_error *put_frames(struct writer *w)
 	for (uint32_t i = 0; i < prb_place_count(tree, lines); i++) {
 		struct prb_place place = prb_place_get(tree, lines, i);
 		const struct prb_tree_function *f = place.function;
+		prb_auto_str struct prb_str name = {};
 
+		prb_str_puts(&name, f->name);
+		if (f->module)
+			prb_str_printf(&name, " [%s]", prb_tree_short_path(f->module));
 		prb_json_open(&w->json, NULL, '{');
-		prb_json_text(&w->json, "name", f->name);
-		if (f->file)
-			prb_json_text(&w->json, "file", f->file);
+		prb_json_text(&w->json, "name", prb_str_text(&name));
+		if (prb_function_file(f))
+			prb_json_text(&w->json, "file", prb_function_file(f));
 		if (f->file && place.line > 0)
 			prb_json_integer(&w->json, "line", place.line);
 		prb_json_close(&w->json, '}');

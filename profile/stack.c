@@ -36,7 +36,9 @@ struct reading {
 	struct prb_task_watch *task;
 	struct prb_mem *mem;
 	size_t frames;
-	bool broken; /* what was read is no stack */
+	bool broken;	 /* what was read is no stack */
+	bool incomplete; /* more of the C stack is needed */
+	bool certain;	 /* without Python frames it is what it looks like, by its C frames */
 };
 
 static struct prb_error *prepare(struct reading *r)
@@ -68,6 +70,21 @@ static struct prb_error *check_owner(struct reading *r, const struct prb_subject
 	return NULL;
 }
 
+static struct prb_error *keep_for_merge(struct prb_stack_reader *reader,
+					const struct prb_py_frames *frames)
+{
+	const struct prb_py_frame *frame;
+
+	prb_vec_each (frame, &frames->list) {
+		struct prb_py_frame *slot = prb_vec_push(&reader->frames.list);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = *frame;
+	}
+	return NULL;
+}
+
 static struct prb_error *walk_state(struct reading *r, const struct prb_subject_state *state)
 {
 	struct prb_py_frames frames = {};
@@ -83,6 +100,8 @@ static struct prb_error *walk_state(struct reading *r, const struct prb_subject_
 	r->frames += frames.list.count;
 	if (!err)
 		err = prb_codes_note(r->reader->codes, state->py, r->mem, &frames);
+	if (!err && r->reader->natives)
+		err = keep_for_merge(r->reader, &frames);
 	prb_py_frames_deinit(&frames);
 	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
 		return err;
@@ -98,7 +117,8 @@ static struct prb_error *walk(struct reading *r)
 	const struct prb_subject_state *state;
 
 	r->frames = 0;
-	r->broken = false;
+	r->broken = r->incomplete = r->certain = false;
+	r->reader->frames.list.count = 0;
 	prb_codes_begin(r->reader->codes);
 	PRB_TRY(prb_view_prefetch(r->subject->view));
 	prb_vec_each (state, &r->subject->states)
@@ -118,7 +138,14 @@ static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
 		ret->unreadable = true;
 		return take_note(r, "<unreadable>", ret);
 	}
-	PRB_TRY(prb_codes_keep(r->reader->codes, &ret->stack));
+	if (r->reader->natives) {
+		const uint32_t *frames;
+
+		PRB_TRY(prb_codes_keep_frames(r->reader->codes, &frames));
+		PRB_TRY(prb_natives_keep(r->reader->natives, frames, &ret->stack));
+	} else {
+		PRB_TRY(prb_codes_keep(r->reader->codes, &ret->stack));
+	}
 	return ret->stack ? NULL : take_note(r, "<not in Python>", ret);
 }
 
@@ -137,6 +164,38 @@ static enum prb_run_state state_of(char letter)
 	}
 }
 
+/* Of what was copied. */
+static struct prb_error *unwind(struct reading *r)
+{
+	struct prb_stack_reader *reader = r->reader;
+	const struct prb_subject_state *states = r->subject->states.items;
+	enum prb_native_result result;
+
+	PRB_TRY(prb_natives_unwind(reader->natives, &reader->subjects->pythons,
+				   r->subject->states.count ? states->py : NULL, &reader->frames,
+				   &r->subject->native, &result));
+	r->incomplete = result == PRB_NATIVE_SHORT;
+	r->certain = result == PRB_NATIVE_UNWOUND;
+	r->broken |= result == PRB_NATIVE_BETWEEN;
+	reader->stale |= result == PRB_NATIVE_STALE && !r->subject->states.count;
+	return NULL;
+}
+
+/* Nobody waits for this, so that it can be tried until enough of the stack was copied. */
+static struct prb_error *unwind_asleep(struct reading *r, const struct prb_task *call)
+{
+	enum { GROWTHS = 4 };
+	struct prb_regs regs = {.machine = r->reader->subjects->target->machine, .pc = call->pc};
+
+	prb_regs_set(&regs, prb_regs_sp(regs.machine), call->sp);
+	r->incomplete = true;
+	for (int i = 0; i < GROWTHS && r->incomplete; i++) {
+		PRB_TRY(prb_natives_copy(r->reader->natives, &r->subject->native, &regs));
+		PRB_TRY(unwind(r));
+	}
+	return NULL;
+}
+
 /* Without a stop. *ret_done is false if it did not sleep all the time. */
 static struct prb_error *read_asleep(struct reading *r, struct prb_stack_sample *ret,
 				     bool *ret_done)
@@ -150,7 +209,11 @@ static struct prb_error *read_asleep(struct reading *r, struct prb_stack_sample 
 	PRB_TRY(prb_task_read_call(s->target, &call));
 	prb_view_new_epoch(r->subject->view);
 	PRB_TRY(walk(r));
-	*ret_done = prb_task_slept(&s->tasks, r->task, call.sp != 0);
+	if (r->reader->natives && !call.sp)
+		return NULL;
+	if (r->reader->natives)
+		PRB_TRY(unwind_asleep(r, &call));
+	*ret_done = prb_task_slept(&s->tasks, r->task, call.sp != 0) && !r->incomplete;
 	if (!*ret_done)
 		return NULL;
 	ret->state = state_of(r->task->state);
@@ -173,10 +236,16 @@ static bool had_processor(const struct prb_stack_reader *reader,
 }
 
 /* What is done while it stands: copy, follow the frames, and look at its counters. */
-static struct prb_error *read_held(struct reading *r, struct prb_stack_sample *ret)
+static struct prb_error *read_held(struct reading *r, struct prb_stop *stop,
+				   struct prb_stack_sample *ret)
 {
 	struct prb_tasks *tasks = &r->reader->subjects->tasks;
+	struct prb_regs regs;
 
+	if (r->reader->natives) {
+		PRB_TRY(prb_stop_registers(stop, &regs));
+		PRB_TRY(prb_natives_copy(r->reader->natives, &r->subject->native, &regs));
+	}
 	PRB_TRY(walk(r));
 	prb_task_note(tasks, r->task);
 	if (!prb_task_times(tasks, r->task, &ret->times))
@@ -227,7 +296,7 @@ static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
 	PRB_TRY(prb_stop_ask(stop));
 	PRB_TRY(prb_stop_wait(stop, STOP_TIMEOUT_MS));
 	stopped_at = prb_profile_clock();
-	PRB_TRY(read_held(r, ret));
+	PRB_TRY(read_held(r, stop, ret));
 	ran = had_processor(r->reader, &before, &ret->times, stopped_at);
 	if (ran && ret->times.turns != before.turns)
 		PRB_TRY(woke_with_us(r, &woke));
@@ -306,7 +375,9 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 	PRB_TRY(err);
 	if (state != 'R')
 		ret->state = state_of(state);
-	*ret_done = !r->broken && (r->frames || !doubt);
+	if (r->reader->natives && !r->broken)
+		PRB_TRY(unwind(r));
+	*ret_done = !r->broken && !r->incomplete && (r->frames || r->certain || !doubt);
 	return *ret_done ? take(r, ret) : NULL;
 }
 
@@ -342,7 +413,9 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 		if (is_late(r->reader, r->task->tid))
 			break;
 		PRB_TRY(read_stopped(r, attempt <= DOUBTS, ret, &done));
-		if (!done)
+		if (!done && r->incomplete)
+			r->reader->again++;
+		else if (!done)
 			let_run(r);
 	}
 	if (!done) {
@@ -385,9 +458,16 @@ struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 
 	*ret = (struct prb_stack_sample){.state = state_of(r.task->state)};
 	prb_task_times(&reader->subjects->tasks, r.task, &ret->times);
-	if (!r.subject->states.count)
+	if (!r.subject->states.count && !reader->natives)
 		return take_note(&r, "<not in Python>", ret);
 	PRB_TRY(prepare(&r));
 	err = read_somehow(&r, ret);
 	return err ? refused(&r, err, ret) : NULL;
+}
+
+void prb_stack_end(struct prb_stack_reader *reader)
+{
+	prb_vec_free(&reader->late);
+	prb_vec_free(&reader->pauses);
+	prb_py_frames_deinit(&reader->frames);
 }

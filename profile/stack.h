@@ -18,6 +18,8 @@
 struct prb_stack_reader {
 	struct prb_subjects *subjects;
 	struct prb_codes *codes;
+	struct prb_natives *natives;   /**< NULL: Python frames alone */
+	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */
 	int64_t woke;		       /**< when we got our processor for this round of samples */
 	PRB_VEC(float) pauses;	       /**< µs, of each stop */
 	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
@@ -40,6 +42,9 @@ struct prb_stack_sample {
  */
 struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 				 struct prb_stack_sample *ret) PRB_MUST_CHECK;
+
+/** Ends what it owns, when the last thread was let go of. */
+void prb_stack_end(struct prb_stack_reader *reader);
 
 /**
  * Lets go of the threads that have come to their stop after all: to be called again and again, at

@@ -246,19 +246,29 @@ struct prb_error *prb_subjects_refresh(struct prb_subjects *s, int64_t now)
 	return NULL;
 }
 
+static struct prb_error *find_python(struct prb_subjects *s)
+{
+	struct prb_error *err =
+		prb_pythons_open(s->target, s->view, false, &s->modules, &s->pythons);
+
+	if (s->recording->native && prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
+		return NULL;
+	PRB_TRY(err);
+	return prb_str_copy(s->pythons.list.items[0]->version, &s->recording->python);
+}
+
 struct prb_error *prb_subjects_begin(struct prb_subjects *s, struct prb_target *target,
 				     struct prb_recording *recording)
 {
 	*s = (struct prb_subjects){.target = target, .recording = recording, .folder = -1};
 	PRB_TRY(prb_view_create(target->mem, &s->view));
-	PRB_TRY(prb_pythons_open(target, s->view, false, &s->modules, &s->pythons));
+	PRB_TRY(find_python(s));
 	PRB_TRY(prb_target_open_fact(target, &s->folder, "task"));
 	PRB_TRY(prb_tasks_create(target, &s->tasks));
 	if (s->tasks.by_status)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"this kernel does not count how long threads run "
 					"(/proc/PID/schedstat), which samples are weighed by");
-	PRB_TRY(prb_str_copy(s->pythons.list.items[0]->version, &recording->python));
 	PRB_TRY(match_tasks(s, 0));
 	PRB_TRY(read_states(s));
 	s->begun = true;

@@ -17,6 +17,7 @@
 #include "target/mem/view.h"
 #include "target/target.h"
 #include "dump/tasks.h"
+#include "profile/natives.h"
 #include "profile/recording.h"
 
 /** A state that a thread runs Python with; it may have one in each of several interpreters. */
@@ -33,7 +34,8 @@ struct prb_subject {
 	PRB_VEC(struct prb_subject_state) states;
 	struct prb_view *view; /**< of its stack; NULL until it is needed */
 	unsigned reads;	       /**< through that view */
-	bool asleep;	       /**< it was, for certain, when its counters were noted */
+	struct prb_native_thread native;
+	bool asleep; /**< it was, for certain, when its counters were noted */
 	bool ended;
 	struct prb_task_times times;
 	int64_t seen;	  /**< when it was sampled last */
@@ -54,7 +56,8 @@ struct prb_subjects {
 	bool begun;			  /**< threads that are new from now on began now */
 };
 
-/** Finds Python and all threads, and notes their counters. The result is to be ended always. */
+/** Finds Python, which there need not be where C frames are recorded, and all threads, and notes
+ * their counters. The result is to be ended always. */
 struct prb_error *prb_subjects_begin(struct prb_subjects *subjects, struct prb_target *target,
 				     struct prb_recording *recording) PRB_MUST_CHECK;
 void prb_subjects_end(struct prb_subjects *subjects);

@@ -73,10 +73,10 @@ static void put_call(struct writer *w, const struct slice *slice)
 	struct prb_place place = prb_place_get(w->recording->tree, w->choice->lines, slice->place);
 
 	open_slice(w, slice, place.function->name, kinds[place.function->kind]);
-	if (place.function->file) {
+	if (prb_function_file(place.function)) {
 		prb_json_open(&w->json, "args", '{');
-		prb_json_text(&w->json, "file", place.function->file);
-		if (place.line > 0)
+		prb_json_text(&w->json, "file", prb_function_file(place.function));
+		if (place.function->file && place.line > 0)
 			prb_json_integer(&w->json, "line", place.line);
 		prb_json_close(&w->json, '}');
 	}

@@ -40,6 +40,24 @@ void prb_tree_destroy(struct prb_tree *tree)
 	free(tree);
 }
 
+const char *prb_function_kind_name(enum prb_function_kind kind)
+{
+	static const char *const names[] = {
+		[PRB_FUNCTION_PYTHON] = "python",
+		[PRB_FUNCTION_NATIVE] = "native",
+		[PRB_FUNCTION_NOTE] = "note",
+	};
+
+	return names[kind];
+}
+
+const char *prb_tree_short_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 static struct prb_error *too_many(const char *what)
 {
 	return prb_error_create(PRB_ERROR_FAILED, "a recording of more than %d %s", MOST, what);
@@ -48,7 +66,7 @@ static struct prb_error *too_many(const char *what)
 static bool same_function(const struct prb_tree_function *a, const struct prb_tree_function *b)
 {
 	return a->kind == b->kind && a->name == b->name && a->file == b->file &&
-	       a->first_line == b->first_line;
+	       a->module == b->module && a->first_line == b->first_line;
 }
 
 /* The pool has each text once, so that addresses tell texts apart. */
@@ -57,6 +75,7 @@ static uint64_t function_key(const struct prb_tree_function *f)
 	uint64_t key = (uint64_t)(uintptr_t)f->name * 0x9e3779b97f4a7c15u;
 
 	key = (key ^ (uint64_t)(uintptr_t)f->file) * 0xff51afd7ed558ccdu;
+	key = (key ^ (uint64_t)(uintptr_t)f->module) * 0xc4ceb9fe1a85ec53u;
 	return key ^ (uint64_t)(uint32_t)f->first_line << 3 ^ (uint64_t)f->kind;
 }
 
@@ -69,6 +88,7 @@ struct prb_error *prb_tree_function(struct prb_tree *tree, const struct prb_tree
 
 	PRB_TRY(prb_pool_share(tree->pool, function->name, &wanted.name));
 	PRB_TRY(prb_pool_share(tree->pool, function->file, &wanted.file));
+	PRB_TRY(prb_pool_share(tree->pool, function->module, &wanted.module));
 	for (key = function_key(&wanted); prb_number_map_get(&tree->function_numbers, key, &number);
 	     key++) {
 		*ret = (uint32_t)number;

@@ -28,6 +28,7 @@ struct prb_tree_function {
 	enum prb_function_kind kind;
 	const char *name, *file; /**< the tree's; file NULL if there is none */
 	int32_t first_line;	 /**< where it is defined; 0 if unknown */
+	const char *module;	 /**< of native ones: path of their ELF file; else NULL */
 };
 
 struct prb_tree_frame {
@@ -64,6 +65,18 @@ struct prb_error *prb_tree_call(struct prb_tree *tree, uint32_t stack, uint32_t 
 /** The stack of one note alone. */
 struct prb_error *prb_tree_note(struct prb_tree *tree, const char *text,
 				uint32_t *ret) PRB_MUST_CHECK;
+
+/** "python", "native", "note". */
+const char *prb_function_kind_name(enum prb_function_kind kind);
+
+/** Its source file, or the ELF file of a native function of which no source is known; or NULL. */
+static inline const char *prb_function_file(const struct prb_tree_function *f)
+{
+	return f->file ? f->file : f->module;
+}
+
+/** "libc.so.6" of "/lib/libc.so.6": the end of @p path. */
+const char *prb_tree_short_path(const char *path);
 
 /** The function that the innermost frame of a stack, not the empty one, is in. */
 static inline const struct prb_tree_function *prb_tree_function_of(const struct prb_tree *tree,

@@ -75,6 +75,7 @@ static struct prb_error *record(const struct prb_cli *cli, const struct prb_perf
 		.seconds = s->duration > 0 ? s->duration : default_seconds,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
+		.native = s->cc,
 		.cancelled = is_cancelled,
 	};
 	struct prb_error *err;
@@ -220,6 +221,9 @@ const struct prb_option prb_performance_options[] = {
 	{"threads", 0, PRB_OPTION_TEXT, "REGEX", "Only threads with a name that matches",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, threads),
 	 .for_clients = true},
+	{"cc", 'C', PRB_OPTION_FLAG, NULL,
+	 "C and C++ frames too, of all threads; Python need not be there", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, cc), .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
 	 .for_clients = true},
@@ -237,18 +241,21 @@ const struct prb_command prb_command_performance = {
 		"Looks at all Python threads at random times, from outside, and prints which "
 		"functions used the processors: by themselves, and with all that they called. "
 		"Shares are weighed by what the kernel counts for each thread, and each comes with "
-		"the bounds that it has with a probability of 95 %.\n\n"
+		"the bounds that it has with a probability of 95 %. With --cc also C and C++ "
+		"functions, of any process.\n\n"
 		"Only threads that run are stopped, each for some 40 µs; what that cost is told at "
 		"the end. -o writes a file for a viewer, in the format that its name ends with.",
 	.options = prb_performance_options,
 	.settings_size = sizeof(struct prb_performance_settings),
 	.target_use = PRB_TARGET_ONE,
 	.complete = PRB_COMPLETE_TARGET,
-	.examples = (const struct prb_example[]){{"probing 4242 perf", "Ten seconds of it"},
-						 {"probing 4242 perf --mode wall --threads worker",
-						  "What the workers wait for"},
-						 {"probing 4242 perf -d 1m -o run.speedscope.json",
-						  "A minute, for a viewer"},
-						 {}},
+	.examples =
+		(const struct prb_example[]){{"probing 4242 perf", "Ten seconds of it"},
+					     {"probing 4242 perf --mode wall --threads worker",
+					      "What the workers wait for"},
+					     {"probing 4242 perf --cc", "C and C++ functions too"},
+					     {"probing 4242 perf -d 1m -o run.speedscope.json",
+					      "A minute, for a viewer"},
+					     {}},
 	.run = run,
 };

@@ -22,6 +22,7 @@ struct prb_performance_settings {
 	const char *mode;    /**< NULL: not given */
 	int tid;	     /**< 0: not given */
 	const char *threads; /**< NULL: not given */
+	bool cc;
 	bool lines;
 	bool json;
 };

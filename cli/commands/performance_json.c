@@ -16,7 +16,9 @@ static void put_functions(struct prb_json *json, const struct prb_recording *r,
 
 		prb_json_open(json, NULL, '{');
 		prb_json_text(json, "func", f->name);
+		prb_json_text(json, "kind", prb_function_kind_name(f->kind));
 		prb_json_text(json, "file", f->file);
+		prb_json_text(json, "module", f->module);
 		if (lines)
 			prb_json_natural(json, "line", row->line > 0 ? row->line : -1);
 		else
@@ -85,6 +87,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_integer(&json, "pid", recording->pid);
 	prb_json_text(&json, "command", recording->command);
 	prb_json_text(&json, "python", recording->python);
+	prb_json_bool(&json, "native", recording->native);
 	prb_json_real(&json, "timestamp", recording->started, 6);
 	prb_json_integer(&json, "duration_ns", recording->duration);
 	prb_json_real(&json, "rate", recording->rate, 3);

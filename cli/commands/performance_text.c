@@ -34,8 +34,8 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 
 	prb_str_printf(s, "%d  ", (int)r->pid);
 	prb_text_escape(s, r->command ? r->command : "");
-	prb_str_puts(s, "\nPython ");
-	prb_text_escape(s, r->python ? r->python : "?");
+	prb_str_puts(s, r->python ? "\nPython " : "\nno Python");
+	prb_text_escape(s, r->python ? r->python : "");
 	prb_str_puts(s, " · ");
 	put_time(s, r->duration);
 	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", r->threads.count,
@@ -71,13 +71,17 @@ static void put_states(const struct prb_report *report, struct prb_str *s)
 
 static void put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
 {
-	const char *slash = f->file ? strrchr(f->file, '/') : NULL;
+	bool file = f->file && (line > 0 || !f->module);
 
-	if (!f->file)
-		return;
-	prb_text_escape(s, slash && slash[1] ? slash + 1 : f->file);
-	if (line > 0)
+	if (file)
+		prb_text_escape(s, prb_tree_short_path(f->file));
+	if (file && line > 0)
 		prb_str_printf(s, ":%d", line);
+	if (!f->module)
+		return;
+	prb_str_puts(s, file ? " [" : "[");
+	prb_text_escape(s, prb_tree_short_path(f->module));
+	prb_str_putc(s, ']');
 }
 
 static void put_row(const struct prb_recording *r, const struct prb_report *report,

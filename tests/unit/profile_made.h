@@ -32,7 +32,8 @@ static inline uint32_t made_stack(struct prb_recording *r, const char *path, int
 
 		snprintf(file, sizeof(file), "/src/%s.py", name);
 		assert_null(prb_tree_function(
-			r->tree, &(struct prb_tree_function){PRB_FUNCTION_PYTHON, name, file, 1},
+			r->tree,
+			&(struct prb_tree_function){.name = name, .file = file, .first_line = 1},
 			&function));
 		assert_null(prb_tree_frame(r->tree, function, line, &frame));
 		assert_null(prb_tree_call(r->tree, stack, frame, &stack));

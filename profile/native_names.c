@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/native_names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "dwarf/lines/lines.h"
+
+/* The frames that stand for one place, outermost first. */
+struct named {
+	uint32_t first, count;
+};
+
+struct naming {
+	struct prb_recording *recording;
+	uint32_t function;
+	const struct prb_native_place *places;
+	struct prb_tree *tree; /* the new one */
+	struct named *named;   /* by place; count 0: not looked up yet */
+	PRB_VEC(uint32_t) frames;
+	const struct prb_native_images *images; /* whose resolver it is */
+	struct prb_resolver *resolver;
+};
+
+void prb_native_place_text(const struct prb_native_images *images, uint64_t pc, struct prb_str *ret)
+{
+	const struct prb_module *module = prb_modules_find(images->modules, pc);
+
+	if (!module || !*module->path) {
+		prb_str_printf(ret, "0x%" PRIx64, pc);
+		return;
+	}
+	prb_str_printf(ret, "%s+0x%" PRIx64, prb_tree_short_path(module->path), pc - module->bias);
+}
+
+static struct prb_error *add_frame(struct naming *n, const struct prb_native_place *place,
+				   const struct prb_line *line)
+{
+	const struct prb_module *module = prb_modules_find(place->images->modules, place->pc);
+	prb_auto_str struct prb_str address = {};
+	struct prb_tree_function function = {
+		.kind = PRB_FUNCTION_NATIVE,
+		.name = line->func,
+		.file = line->file,
+		.module = module ? module->path : NULL,
+	};
+	uint32_t *slot = prb_vec_push(&n->frames);
+	uint32_t number;
+
+	if (!slot)
+		return prb_error_nomem();
+	if (!function.name) {
+		prb_native_place_text(place->images, place->pc, &address);
+		function.name = prb_str_text(&address);
+	}
+	PRB_TRY(prb_tree_function(n->tree, &function, &number));
+	return prb_tree_frame(n->tree, number, (int32_t)line->line, slot);
+}
+
+/* Names are an addition: what cannot be found out is missing. */
+static struct prb_error *resolve(struct naming *n, const struct prb_native_place *place,
+				 struct prb_lines *ret)
+{
+	struct prb_error *err = NULL;
+
+	*ret = (struct prb_lines){};
+	if (n->images != place->images) {
+		if (n->resolver)
+			prb_resolver_destroy(prb_steal(&n->resolver));
+		n->images = place->images;
+		PRB_TRY(prb_resolver_create(place->images->modules, &n->resolver));
+	}
+	err = prb_resolve(n->resolver, place->pc, place->exact, ret);
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_log("profile", 1, "%s", err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *add_lines(struct naming *n, const struct prb_native_place *place,
+				   const struct prb_lines *lines)
+{
+	struct prb_line unknown = {};
+
+	if (!lines->list.count)
+		return add_frame(n, place, &unknown);
+	for (size_t i = lines->list.count; i-- > 0;)
+		PRB_TRY(add_frame(n, place, &lines->list.items[i]));
+	return NULL;
+}
+
+static struct prb_error *name_place(struct naming *n, uint32_t number)
+{
+	const struct prb_native_place *place = &n->places[number];
+	struct prb_line trampoline = {.func = "<signal handler called>"};
+	struct named *named = &n->named[number];
+	struct prb_lines lines;
+	struct prb_error *err;
+
+	if (named->count)
+		return NULL;
+	named->first = (uint32_t)n->frames.count;
+	if (place->signal) {
+		err = add_frame(n, place, &trampoline);
+	} else {
+		PRB_TRY(resolve(n, place, &lines));
+		err = add_lines(n, place, &lines);
+		prb_lines_deinit(&lines);
+	}
+	named->count = (uint32_t)n->frames.count - named->first;
+	return err;
+}
+
+/* The same frame in the new tree. */
+static struct prb_error *copy_frame(struct naming *n, const struct prb_tree_frame *frame,
+				    uint32_t stack, uint32_t *ret)
+{
+	const struct prb_tree *old = n->recording->tree;
+	uint32_t function, number;
+
+	PRB_TRY(prb_tree_function(n->tree, &old->functions.items[frame->function], &function));
+	PRB_TRY(prb_tree_frame(n->tree, function, frame->line, &number));
+	return prb_tree_call(n->tree, stack, number, ret);
+}
+
+static struct prb_error *rename_stack(struct naming *n, uint32_t stack, uint32_t parent,
+				      uint32_t *ret)
+{
+	const struct prb_tree *old = n->recording->tree;
+	const struct prb_tree_frame *frame = &old->frames.items[old->stacks.items[stack].frame];
+	const struct named *named;
+
+	*ret = parent;
+	if (frame->function != n->function)
+		return copy_frame(n, frame, parent, ret);
+	PRB_TRY(name_place(n, (uint32_t)frame->line - 1));
+	named = &n->named[frame->line - 1];
+	for (uint32_t i = 0; i < named->count; i++)
+		PRB_TRY(prb_tree_call(n->tree, *ret, n->frames.items[named->first + i], ret));
+	return NULL;
+}
+
+static struct prb_error *name_all(struct naming *n)
+{
+	struct prb_recording *recording = n->recording;
+	size_t count = recording->tree->stacks.count;
+	prb_auto_free uint32_t *renamed = calloc(count, sizeof(*renamed));
+	struct prb_run *run;
+
+	if (!renamed)
+		return prb_error_nomem();
+	/* A caller's number is lower than those of its calls. */
+	for (uint32_t i = 1; i < count; i++)
+		PRB_TRY(rename_stack(n, i, renamed[recording->tree->stacks.items[i].parent],
+				     &renamed[i]));
+	prb_vec_each (run, &recording->runs)
+		run->stack = renamed[run->stack];
+	prb_tree_destroy(recording->tree);
+	recording->tree = prb_steal(&n->tree);
+	return NULL;
+}
+
+struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t function,
+				   const struct prb_native_place *places, size_t count)
+{
+	struct naming n = {.recording = recording, .function = function, .places = places};
+	struct prb_error *err;
+
+	n.named = calloc(count + 1, sizeof(*n.named));
+	err = n.named ? prb_tree_create(&n.tree) : prb_error_nomem();
+	if (!err)
+		err = name_all(&n);
+	if (n.resolver)
+		prb_resolver_destroy(n.resolver);
+	prb_tree_destroy(n.tree);
+	prb_vec_free(&n.frames);
+	free(n.named);
+	return err;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file From program counters to functions, when a recording is over.
+ *
+ * Threading: one thread at a time. Internal to profile/.
+ */
+#ifndef PRB_PROFILE_NATIVE_NAMES_H
+#define PRB_PROFILE_NATIVE_NAMES_H
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "dwarf/elf/module.h"
+#include "dwarf/unwind/unwind.h"
+#include "dump/interleave.h"
+#include "profile/recording.h"
+
+/** What was mapped for a part of the recording. */
+struct prb_native_images {
+	struct prb_modules *modules;
+	struct prb_unwinder *unwinder;
+	struct prb_interleaver interleaver;
+	struct prb_number_map frames; /**< the tree's, by program counter */
+};
+
+/** A program counter that was met. */
+struct prb_native_place {
+	struct prb_native_images *images;
+	uint64_t pc;
+	bool exact, signal; /**< as in struct prb_c_frame */
+};
+
+/** Appends "libfoo.so+0x12", or the address alone. */
+void prb_native_place_text(const struct prb_native_images *images, uint64_t pc,
+			   struct prb_str *ret);
+
+/**
+ * Makes the tree anew: a frame of @p function, which is in "line" N there, becomes those of the
+ * functions that the place N - 1 is in: more than one where calls were inlined.
+ */
+struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t function,
+				   const struct prb_native_place *places,
+				   size_t count) PRB_MUST_CHECK;
+
+#endif

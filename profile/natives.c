@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/natives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "dump/c_stack.h"
+#include "profile/native_names.h"
+#include "profile/stack.h"
+#include "profile/stack_copy.h"
+
+enum {
+	DOUBTS = 4,		 /* moments at which a thread seems to enter a loop */
+	PATIENCE = 100,		 /* samples of a thread until more of its stack is tried again */
+	REFRESH_NS = 1000000000, /* libraries are looked for at least so often */
+	REFRESH_SHARE = 20,	 /* and at most so that it takes one part of so many */
+};
+
+struct prb_natives {
+	struct prb_target *target;
+	struct prb_recording *recording;
+	PRB_VEC(struct prb_native_images *) images; /* the newest last */
+	struct prb_stack_copy copy;
+	struct prb_regs regs;
+	struct prb_c_stack stack;
+	struct prb_places places;
+	uint32_t function; /* the tree's, that all program counters are in until they have names */
+	PRB_VEC(struct prb_native_place) met;
+	bool lost; /* code was met that is in no mapping we know */
+	int64_t refresh_from, refresh_until;
+};
+
+static struct prb_native_images *newest(const struct prb_natives *n)
+{
+	return n->images.items[n->images.count - 1];
+}
+
+static void images_destroy(struct prb_native_images *images)
+{
+	if (images->unwinder)
+		prb_unwinder_destroy(images->unwinder);
+	prb_interleaver_deinit(&images->interleaver);
+	prb_number_map_deinit(&images->frames);
+	prb_modules_destroy(images->modules);
+	free(images);
+}
+
+/* What is mapped now. */
+static struct prb_error *add_images(struct prb_natives *n)
+{
+	struct prb_native_images **slot = prb_vec_push(&n->images), *images;
+
+	if (!slot)
+		return prb_error_nomem();
+	images = *slot = calloc(1, sizeof(*images));
+	if (!images) {
+		n->images.count--;
+		return prb_error_nomem();
+	}
+	PRB_TRY(prb_modules_create(n->target, &images->modules));
+	PRB_TRY(prb_unwinder_create(images->modules, &images->unwinder));
+	prb_unwinder_prefer_files(images->unwinder);
+	images->interleaver.modules = images->modules;
+	return NULL;
+}
+
+static struct prb_error *begin(struct prb_natives *n)
+{
+	const struct prb_tree_function unnamed = {.kind = PRB_FUNCTION_NATIVE, .name = ""};
+
+	PRB_TRY(prb_stack_copy_init(&n->copy, n->target));
+	PRB_TRY(prb_tree_function(n->recording->tree, &unnamed, &n->function));
+	return add_images(n);
+}
+
+struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recording *recording,
+				     struct prb_natives **ret)
+{
+	struct prb_natives *n = calloc(1, sizeof(*n));
+	struct prb_error *err;
+
+	if (!n)
+		return prb_error_nomem();
+	n->target = target;
+	n->recording = recording;
+	err = begin(n);
+	if (err)
+		prb_natives_destroy(n);
+	else
+		*ret = n;
+	return err;
+}
+
+void prb_natives_destroy(struct prb_natives *n)
+{
+	struct prb_native_images **images;
+
+	if (!n)
+		return;
+	prb_vec_each (images, &n->images)
+		if (*images)
+			images_destroy(*images);
+	prb_vec_free(&n->images);
+	prb_vec_free(&n->met);
+	prb_c_stack_deinit(&n->stack);
+	prb_places_deinit(&n->places);
+	prb_stack_copy_deinit(&n->copy);
+	free(n);
+}
+
+/* The next mapping of code that comes from a file, from @at on; NULL if there is none. */
+static const struct prb_map *next_code(const struct prb_maps *maps, size_t *at)
+{
+	while (*at < maps->list.count) {
+		const struct prb_map *map = &maps->list.items[(*at)++];
+
+		if (map->exec && map->inode)
+			return map;
+	}
+	return NULL;
+}
+
+static bool same_code(const struct prb_maps *a, const struct prb_maps *b)
+{
+	size_t i = 0, j = 0;
+
+	for (;;) {
+		const struct prb_map *x = next_code(a, &i), *y = next_code(b, &j);
+
+		if (!x || !y)
+			return x == y;
+		if (x->start != y->start || x->end != y->end || x->offset != y->offset ||
+		    x->inode != y->inode || x->major != y->major || x->minor != y->minor)
+			return false;
+	}
+}
+
+static struct prb_error *take_maps(struct prb_natives *n)
+{
+	struct prb_maps maps = {}, before = n->target->maps;
+	bool same;
+
+	PRB_TRY(prb_target_read_maps(n->target, &maps));
+	same = same_code(&before, &maps);
+	n->target->maps = maps;
+	prb_maps_deinit(&before);
+	prb_view_new_epoch(n->copy.code);
+	if (same)
+		return NULL;
+	if (!newest(n)->frames.count)
+		images_destroy(n->images.items[--n->images.count]);
+	return add_images(n);
+}
+
+struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
+{
+	struct prb_error *err;
+
+	if (now < n->refresh_from || (!n->lost && now < n->refresh_until))
+		return NULL;
+	n->lost = false;
+	err = take_maps(n);
+	n->refresh_from = now + (prb_profile_clock() - now) * REFRESH_SHARE;
+	n->refresh_until = now + REFRESH_NS;
+	return err;
+}
+
+static size_t length_to_copy(const struct prb_native_thread *thread, uint64_t sp)
+{
+	if (thread->top > sp && thread->top - sp <= PRB_STACK_MOST)
+		return thread->top - sp;
+	return thread->room ? thread->room : PRB_STACK_FIRST;
+}
+
+struct prb_error *prb_natives_copy(struct prb_natives *n, const struct prb_native_thread *thread,
+				   const struct prb_regs *regs)
+{
+	uint64_t sp = 0;
+
+	n->regs = *regs;
+	prb_regs_get(regs, prb_regs_sp(regs->machine), &sp);
+	return prb_stack_copy_make(&n->copy, sp, length_to_copy(thread, sp));
+}
+
+/* More than was copied was asked for: true if that is to be tried. */
+static bool wants_more(struct prb_natives *n, struct prb_native_thread *thread)
+{
+	enum { GROWTH = 8 };
+	size_t had = n->copy.end - n->copy.begin;
+
+	thread->top = 0;
+	if (thread->patience) {
+		thread->patience--;
+		return false;
+	}
+	if (had < PRB_STACK_MOST) {
+		thread->room = PRB_MIN(PRB_MAX(had, (size_t)PRB_STACK_FIRST / GROWTH) * GROWTH,
+				       (size_t)PRB_STACK_MOST);
+		return true;
+	}
+	thread->room = 0;
+	thread->patience = PATIENCE;
+	return false;
+}
+
+/* Code in no mapping: the process has loaded something, or what was read is no code. */
+static void look_for_lost(struct prb_natives *n)
+{
+	const struct prb_c_frame *last;
+
+	if (!n->stack.reason || !n->stack.frames.count)
+		return;
+	last = &n->stack.frames.items[n->stack.frames.count - 1];
+	n->lost |= !prb_maps_find(&n->target->maps, prb_c_frame_code(last));
+}
+
+static bool runs_python(struct prb_natives *n, const struct prb_pythons *all)
+{
+	const struct prb_c_frame *frame;
+	struct prb_python **py;
+
+	prb_vec_each (frame, &n->stack.frames)
+		prb_vec_each (py, &all->list)
+			if (prb_interleave_is_loop(&newest(n)->interleaver, *py,
+						   prb_c_frame_code(frame)))
+				return true;
+	return false;
+}
+
+/* As long as it has not run on it is where it was. */
+static bool is_between(const struct prb_natives *n, struct prb_native_thread *thread)
+{
+	if (thread->doubt != PRB_NATIVE_BARE_LOOP)
+		return false;
+	thread->doubts += thread->doubt_pc != n->regs.pc;
+	thread->doubt_pc = n->regs.pc;
+	if (thread->doubts >= DOUBTS)
+		thread->doubt = PRB_NATIVE_SWITCHED;
+	return true;
+}
+
+struct prb_error *prb_natives_unwind(struct prb_natives *n, const struct prb_pythons *all,
+				     const struct prb_python *py,
+				     const struct prb_py_frames *frames,
+				     struct prb_native_thread *thread, enum prb_native_result *ret)
+{
+	struct prb_native_images *images = newest(n);
+
+	*ret = PRB_NATIVE_SHORT;
+	PRB_TRY(prb_c_stack_walk(images->unwinder, &n->copy.mem, &n->regs, &n->stack));
+	if (n->stack.reason && n->copy.ran_out && wants_more(n, thread))
+		return NULL;
+	look_for_lost(n);
+	if (!n->stack.reason) {
+		thread->top = PRB_MAX(thread->top, n->copy.used);
+		thread->room = 0;
+	}
+	PRB_TRY(prb_interleave(&images->interleaver, py, frames, &n->stack, &thread->doubt,
+			       &n->places));
+	*ret = is_between(n, thread) ? PRB_NATIVE_BETWEEN : PRB_NATIVE_UNWOUND;
+	if (!frames->list.count && runs_python(n, all))
+		*ret = PRB_NATIVE_STALE;
+	return NULL;
+}
+
+static struct prb_error *frame_of(struct prb_natives *n, const struct prb_c_frame *frame,
+				  uint32_t *ret)
+{
+	struct prb_native_images *images = newest(n);
+	uint64_t key = frame->pc << 2 | (uint64_t)frame->exact << 1 | (uint64_t)frame->signal;
+	struct prb_native_place *place;
+	size_t number;
+
+	if (prb_number_map_get(&images->frames, key, &number)) {
+		*ret = (uint32_t)number;
+		return NULL;
+	}
+	place = prb_vec_push(&n->met);
+	if (!place)
+		return prb_error_nomem();
+	*place = (struct prb_native_place){images, frame->pc, frame->exact, frame->signal};
+	PRB_TRY(prb_tree_frame(n->recording->tree, n->function, (int32_t)n->met.count, ret));
+	return prb_number_map_put(&images->frames, key, *ret) ? NULL : prb_error_nomem();
+}
+
+/* Says where and why the native frames end, or that those of Python fit nowhere. */
+static struct prb_error *note_end(struct prb_natives *n, uint32_t stack, uint32_t *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	size_t count = n->stack.frames.count;
+	uint32_t note;
+
+	if (n->stack.reason) {
+		prb_str_printf(&text, "[unwinding ended: %s at ", n->stack.trouble);
+		prb_native_place_text(newest(n), n->stack.frames.items[count - 1].pc, &text);
+		prb_str_putc(&text, ']');
+	} else {
+		prb_str_puts(&text, "[Python frames that match no native frame]");
+	}
+	if (text.failed)
+		return prb_error_nomem();
+	PRB_TRY(prb_tree_note(n->recording->tree, prb_str_text(&text), &note));
+	return prb_tree_call(n->recording->tree, stack,
+			     n->recording->tree->stacks.items[note].frame, ret);
+}
+
+struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python,
+				   uint32_t *ret_stack)
+{
+	const struct prb_places *places = &n->places;
+	bool ends = n->stack.reason || places->placed < places->list.count;
+	size_t unused = 0;
+	uint32_t stack = 0, frame;
+
+	for (size_t i = 0; i < places->list.count; i++)
+		unused += places->list.items[i].python;
+	for (size_t i = places->list.count; i-- > 0;) {
+		const struct prb_place *place = &places->list.items[i];
+
+		if (i + 1 == places->placed && ends)
+			PRB_TRY(note_end(n, stack, &stack));
+		if (place->python)
+			frame = python[--unused];
+		else
+			PRB_TRY(frame_of(n, &n->stack.frames.items[place->index], &frame));
+		PRB_TRY(prb_tree_call(n->recording->tree, stack, frame, &stack));
+	}
+	*ret_stack = stack;
+	return NULL;
+}
+
+struct prb_error *prb_natives_name(struct prb_natives *n)
+{
+	return prb_native_names(n->recording, n->function, n->met.items, n->met.count);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The C frames of samples, merged with Python's, at a rate.
+ *
+ * While a thread stands still only registers and the bytes of its stack are copied
+ * (prb_natives_copy()). They are unwound when it runs again (prb_natives_unwind()), and when it is
+ * certain that what was read is one stack, it is put into the tree (prb_natives_keep()). There it
+ * stands by program counters; prb_natives_name() finds out the functions of all of them when the
+ * recording is over, each once.
+ *
+ * The modules of the process are looked for anew when they are not what they were, at most so often
+ * that it takes a small part of the time.
+ *
+ * Threading: one thread at a time. Internal to profile/. Borrows the target and the recording.
+ */
+#ifndef PRB_PROFILE_NATIVES_H
+#define PRB_PROFILE_NATIVES_H
+
+#include "base/error.h"
+#include "python/python.h"
+#include "target/target.h"
+#include "dump/interleave.h"
+#include "profile/recording.h"
+
+struct prb_natives;
+
+/** What is known of the C stack of a thread from earlier samples. It starts as {}. */
+struct prb_native_thread {
+	uint64_t top;	   /**< where its stack was seen to end; 0 if unknown */
+	size_t room;	   /**< bytes to copy where that does not tell; 0: the usual */
+	unsigned patience; /**< samples until more than that is tried again */
+	enum prb_native_doubt doubt;
+	unsigned doubts;
+	uint64_t doubt_pc;
+};
+
+/** What came of unwinding. */
+enum prb_native_result {
+	PRB_NATIVE_UNWOUND,
+	PRB_NATIVE_SHORT,   /**< more of the stack is needed: the thread is to be read again */
+	PRB_NATIVE_BETWEEN, /**< it was just entering a loop: it is to be read again */
+	PRB_NATIVE_STALE,   /**< it runs Python, and none of the states that were given */
+};
+
+struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recording *recording,
+				     struct prb_natives **ret) PRB_MUST_CHECK;
+void prb_natives_destroy(struct prb_natives *natives);
+
+/** Looks whether libraries came or went, if that is due. To be called between samples. */
+struct prb_error *prb_natives_refresh(struct prb_natives *natives, int64_t now) PRB_MUST_CHECK;
+
+/** Copies the stack from @p regs on: the only thing to be done while the thread stands. */
+struct prb_error *prb_natives_copy(struct prb_natives *natives,
+				   const struct prb_native_thread *thread,
+				   const struct prb_regs *regs) PRB_MUST_CHECK;
+
+/**
+ * Unwinds the copy, and merges it with @p frames of @p py, which may be none and NULL. @p all: the
+ * interpreters that there are.
+ */
+struct prb_error *prb_natives_unwind(struct prb_natives *natives, const struct prb_pythons *all,
+				     const struct prb_python *py,
+				     const struct prb_py_frames *frames,
+				     struct prb_native_thread *thread,
+				     enum prb_native_result *ret) PRB_MUST_CHECK;
+
+/**
+ * Puts what was unwound last into the tree. @p python: the tree's frames for those Python frames
+ * that are not hidden.
+ */
+struct prb_error *prb_natives_keep(struct prb_natives *natives, const uint32_t *python,
+				   uint32_t *ret_stack) PRB_MUST_CHECK;
+
+/** Replaces the tree of the recording by one with functions for all program counters. */
+struct prb_error *prb_natives_name(struct prb_natives *natives) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/stack_copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+/* Code without call frame information of its own is read by the page. */
+static struct prb_error *read_code(struct prb_stack_copy *copy, uint64_t address, void *buffer,
+				   size_t length)
+{
+	const struct prb_map *map = prb_maps_find(&copy->target->maps, address);
+
+	if (!map || map->write || !map->read ||
+	    !prb_inside(address - map->start, length, map->end - map->start))
+		return prb_error_fault(address, length);
+	return prb_mem_read(prb_view_mem(copy->code), address, buffer, length);
+}
+
+static struct prb_error *copy_read(struct prb_mem *mem, uint64_t address, void *buffer,
+				   size_t length)
+{
+	struct prb_stack_copy *copy = (struct prb_stack_copy *)mem;
+	uint64_t size = copy->end - copy->begin;
+
+	if (address >= copy->begin && prb_inside(address - copy->begin, length, size)) {
+		memcpy(buffer, copy->bytes + (address - copy->begin), length);
+		copy->used = PRB_MAX(copy->used, address + length);
+		return NULL;
+	}
+	if (!copy->all && address >= copy->begin &&
+	    address - copy->begin < PRB_STACK_MOST - length) {
+		copy->ran_out = true;
+		return prb_error_fault(address, length);
+	}
+	return read_code(copy, address, buffer, length);
+}
+
+static const struct prb_mem_ops copy_ops = {.read = copy_read};
+
+struct prb_error *prb_stack_copy_init(struct prb_stack_copy *copy, struct prb_target *target)
+{
+	*copy = (struct prb_stack_copy){.mem.ops = &copy_ops, .target = target};
+	return prb_view_create(target->mem, &copy->code);
+}
+
+void prb_stack_copy_deinit(struct prb_stack_copy *copy)
+{
+	prb_view_destroy(copy->code);
+	free(copy->bytes);
+}
+
+/* All up to the first page that is not there. */
+static struct prb_error *read_pages(struct prb_stack_copy *copy, uint64_t address, size_t length)
+{
+	struct prb_error *err = prb_mem_read(copy->target->mem, address, copy->bytes, length);
+	uint64_t stopped = err ? err->address : 0;
+
+	copy->end = address + length;
+	copy->all = prb_error_catch(&err, PRB_ERROR_FAULT);
+	if (copy->all)
+		copy->end = PRB_MIN(PRB_MAX(stopped, address), copy->end);
+	return err;
+}
+
+struct prb_error *prb_stack_copy_make(struct prb_stack_copy *copy, uint64_t sp, size_t length)
+{
+	copy->begin = copy->end = copy->used = sp;
+	copy->ran_out = false;
+	length = PRB_MIN(length, (size_t)PRB_STACK_MOST);
+	if (length > UINT64_MAX - sp)
+		length = UINT64_MAX - sp;
+	if (copy->capacity < length) {
+		uint8_t *bytes = realloc(copy->bytes, length);
+
+		if (!bytes)
+			return prb_error_nomem();
+		copy->bytes = bytes;
+		copy->capacity = length;
+	}
+	return length ? read_pages(copy, sp, length) : NULL;
+}
