@@ -33,6 +33,7 @@ struct prb_error *prb_c_stack_walk(struct prb_unwinder *unwinder, struct prb_mem
 			return NULL;
 		frame->high = step.cfa;
 		frame->signal = step.signal_frame;
+		frame->guess = step.guess;
 		if (step.end)
 			return NULL;
 		exact = step.signal_frame;

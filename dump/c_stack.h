@@ -17,6 +17,7 @@ struct prb_c_frame {
 	uint64_t pc;
 	uint64_t low, high; /**< its part of the stack: stack pointer and canonical frame address */
 	bool exact;	    /**< pc is where it executes, not a return address */
+	bool guess;	    /**< its caller is one by the frame pointer; others may be missing */
 	bool signal;	    /**< the kernel's way back from a signal handler */
 };
 

@@ -18,6 +18,7 @@ struct naming {
 	struct prb_recording *recording;
 	uint32_t function;
 	const struct prb_native_place *places;
+	const struct prb_perf_map *perf_map;
 	struct prb_tree *tree; /* the new one */
 	struct named *named;   /* by place; count 0: not looked up yet */
 	PRB_VEC(uint32_t) frames;
@@ -52,6 +53,10 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 
 	if (!slot)
 		return prb_error_nomem();
+	if (!function.name && !module) {
+		function.name = prb_perf_map_find(n->perf_map, place->pc - !place->exact);
+		function.module = function.name ? n->perf_map->path : NULL;
+	}
 	if (!function.name) {
 		prb_native_place_text(place->images, place->pc, &address);
 		function.name = prb_str_text(&address);
@@ -165,9 +170,13 @@ static struct prb_error *name_all(struct naming *n)
 }
 
 struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t function,
-				   const struct prb_native_place *places, size_t count)
+				   const struct prb_native_place *places, size_t count,
+				   const struct prb_perf_map *perf_map)
 {
-	struct naming n = {.recording = recording, .function = function, .places = places};
+	struct naming n = {.recording = recording,
+			   .function = function,
+			   .places = places,
+			   .perf_map = perf_map};
 	struct prb_error *err;
 
 	n.named = calloc(count + 1, sizeof(*n.named));

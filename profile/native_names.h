@@ -13,6 +13,7 @@
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
 #include "dump/interleave.h"
+#include "profile/perf_map.h"
 #include "profile/recording.h"
 
 /** What was mapped for a part of the recording. */
@@ -36,10 +37,11 @@ void prb_native_place_text(const struct prb_native_images *images, uint64_t pc,
 
 /**
  * Makes the tree anew: a frame of @p function, which is in "line" N there, becomes those of the
- * functions that the place N - 1 is in: more than one where calls were inlined.
+ * functions that the place N - 1 is in: more than one where calls were inlined. @p perf_map: what
+ * was made at run time.
  */
 struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t function,
-				   const struct prb_native_place *places,
-				   size_t count) PRB_MUST_CHECK;
+				   const struct prb_native_place *places, size_t count,
+				   const struct prb_perf_map *perf_map) PRB_MUST_CHECK;
 
 #endif

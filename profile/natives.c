@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "dump/c_stack.h"
 #include "profile/native_names.h"
+#include "profile/perf_map.h"
 #include "profile/stack.h"
 #include "profile/stack_copy.h"
 
@@ -29,7 +30,9 @@ struct prb_natives {
 	struct prb_places places;
 	uint32_t function; /* the tree's, that all program counters are in until they have names */
 	PRB_VEC(struct prb_native_place) met;
-	bool lost; /* code was met that is in no mapping we know */
+	struct prb_perf_map perf_map;
+	bool made_code; /* code was met that is in no module */
+	bool lost;	/* code was met that is in no mapping we know */
 	int64_t refresh_from, refresh_until;
 };
 
@@ -63,6 +66,7 @@ static struct prb_error *add_images(struct prb_natives *n)
 	PRB_TRY(prb_modules_create(n->target, &images->modules));
 	PRB_TRY(prb_unwinder_create(images->modules, &images->unwinder));
 	prb_unwinder_prefer_files(images->unwinder);
+	prb_unwinder_allow_guesses(images->unwinder);
 	images->interleaver.modules = images->modules;
 	return NULL;
 }
@@ -86,6 +90,7 @@ struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recor
 		return prb_error_nomem();
 	n->target = target;
 	n->recording = recording;
+	prb_perf_map_init(&n->perf_map);
 	err = begin(n);
 	if (err)
 		prb_natives_destroy(n);
@@ -105,6 +110,7 @@ void prb_natives_destroy(struct prb_natives *n)
 			images_destroy(*images);
 	prb_vec_free(&n->images);
 	prb_vec_free(&n->met);
+	prb_perf_map_deinit(&n->perf_map);
 	prb_c_stack_deinit(&n->stack);
 	prb_places_deinit(&n->places);
 	prb_stack_copy_deinit(&n->copy);
@@ -163,6 +169,8 @@ struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
 		return NULL;
 	n->lost = false;
 	err = take_maps(n);
+	if (!err && n->made_code)
+		err = prb_perf_map_update(&n->perf_map, n->target);
 	n->refresh_from = now + (prb_profile_clock() - now) * REFRESH_SHARE;
 	n->refresh_until = now + REFRESH_NS;
 	return err;
@@ -266,10 +274,39 @@ struct prb_error *prb_natives_unwind(struct prb_natives *n, const struct prb_pyt
 	return NULL;
 }
 
+/*
+ * Code that was made at run time has the name that it has now: later there may be other code in its
+ * place. *ret_found is false if it has none (yet).
+ */
+static struct prb_error *made_frame(struct prb_natives *n, const struct prb_c_frame *frame,
+				    uint32_t *ret, bool *ret_found)
+{
+	const struct prb_perf_map *map = &n->perf_map;
+	uint64_t code = prb_c_frame_code(frame);
+	struct prb_tree_function function = {.kind = PRB_FUNCTION_NATIVE};
+	uint32_t number;
+
+	if (!n->made_code)
+		n->refresh_until = 0;
+	n->made_code = true;
+	function.name = prb_perf_map_find(map, code);
+	if (!function.name && map->fd >= 0) {
+		PRB_TRY(prb_perf_map_update(&n->perf_map, n->target));
+		function.name = prb_perf_map_find(map, code);
+	}
+	*ret_found = function.name;
+	if (!function.name)
+		return NULL;
+	function.module = map->path;
+	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
+	return prb_tree_frame(n->recording->tree, number, 0, ret);
+}
+
 static struct prb_error *frame_of(struct prb_natives *n, const struct prb_c_frame *frame,
 				  uint32_t *ret)
 {
 	struct prb_native_images *images = newest(n);
+	bool found = false;
 	uint64_t key = frame->pc << 2 | (uint64_t)frame->exact << 1 | (uint64_t)frame->signal;
 	struct prb_native_place *place;
 	size_t number;
@@ -278,6 +315,10 @@ static struct prb_error *frame_of(struct prb_natives *n, const struct prb_c_fram
 		*ret = (uint32_t)number;
 		return NULL;
 	}
+	if (!prb_modules_find(images->modules, frame->pc))
+		PRB_TRY(made_frame(n, frame, ret, &found));
+	if (found)
+		return NULL;
 	place = prb_vec_push(&n->met);
 	if (!place)
 		return prb_error_nomem();
@@ -286,12 +327,21 @@ static struct prb_error *frame_of(struct prb_natives *n, const struct prb_c_fram
 	return prb_number_map_put(&images->frames, key, *ret) ? NULL : prb_error_nomem();
 }
 
+static struct prb_error *note(struct prb_natives *n, const char *text, uint32_t stack,
+			      uint32_t *ret)
+{
+	struct prb_tree *tree = n->recording->tree;
+	uint32_t alone;
+
+	PRB_TRY(prb_tree_note(tree, text, &alone));
+	return prb_tree_call(tree, stack, tree->stacks.items[alone].frame, ret);
+}
+
 /* Says where and why the native frames end, or that those of Python fit nowhere. */
 static struct prb_error *note_end(struct prb_natives *n, uint32_t stack, uint32_t *ret)
 {
 	prb_auto_str struct prb_str text = {};
 	size_t count = n->stack.frames.count;
-	uint32_t note;
 
 	if (n->stack.reason) {
 		prb_str_printf(&text, "[unwinding ended: %s at ", n->stack.trouble);
@@ -300,11 +350,17 @@ static struct prb_error *note_end(struct prb_natives *n, uint32_t stack, uint32_
 	} else {
 		prb_str_puts(&text, "[Python frames that match no native frame]");
 	}
-	if (text.failed)
-		return prb_error_nomem();
-	PRB_TRY(prb_tree_note(n->recording->tree, prb_str_text(&text), &note));
-	return prb_tree_call(n->recording->tree, stack,
-			     n->recording->tree->stacks.items[note].frame, ret);
+	return text.failed ? prb_error_nomem() : note(n, prb_str_text(&text), stack, ret);
+}
+
+static struct prb_error *place_native(struct prb_natives *n, size_t index, uint32_t *stack,
+				      uint32_t *ret_frame)
+{
+	const struct prb_c_frame *frame = &n->stack.frames.items[index];
+
+	if (frame->guess)
+		PRB_TRY(note(n, "[callers by frame pointer, a guess]", *stack, stack));
+	return frame_of(n, frame, ret_frame);
 }
 
 struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python,
@@ -325,7 +381,7 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 		if (place->python)
 			frame = python[--unused];
 		else
-			PRB_TRY(frame_of(n, &n->stack.frames.items[place->index], &frame));
+			PRB_TRY(place_native(n, place->index, &stack, &frame));
 		PRB_TRY(prb_tree_call(n->recording->tree, stack, frame, &stack));
 	}
 	*ret_stack = stack;
@@ -334,5 +390,6 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 
 struct prb_error *prb_natives_name(struct prb_natives *n)
 {
-	return prb_native_names(n->recording, n->function, n->met.items, n->met.count);
+	return prb_native_names(n->recording, n->function, n->met.items, n->met.count,
+				&n->perf_map);
 }

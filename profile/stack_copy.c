@@ -13,7 +13,7 @@ static struct prb_error *read_code(struct prb_stack_copy *copy, uint64_t address
 {
 	const struct prb_map *map = prb_maps_find(&copy->target->maps, address);
 
-	if (!map || map->write || !map->read ||
+	if (!map || !map->read || (map->write && !map->exec) ||
 	    !prb_inside(address - map->start, length, map->end - map->start))
 		return prb_error_fault(address, length);
 	return prb_mem_read(prb_view_mem(copy->code), address, buffer, length);
@@ -58,6 +58,7 @@ static struct prb_error *read_pages(struct prb_stack_copy *copy, uint64_t addres
 	struct prb_error *err = prb_mem_read(copy->target->mem, address, copy->bytes, length);
 	uint64_t stopped = err ? err->address : 0;
 
+	copy->begin = copy->used = address;
 	copy->end = address + length;
 	copy->all = prb_error_catch(&err, PRB_ERROR_FAULT);
 	if (copy->all)
@@ -65,20 +66,27 @@ static struct prb_error *read_pages(struct prb_stack_copy *copy, uint64_t addres
 	return err;
 }
 
+static bool make_room(struct prb_stack_copy *copy, size_t length)
+{
+	uint8_t *bytes = copy->capacity < length ? realloc(copy->bytes, length) : copy->bytes;
+
+	if (!bytes)
+		return false;
+	copy->bytes = bytes;
+	copy->capacity = PRB_MAX(copy->capacity, length);
+	return true;
+}
+
 struct prb_error *prb_stack_copy_make(struct prb_stack_copy *copy, uint64_t sp, size_t length)
 {
-	copy->begin = copy->end = copy->used = sp;
+	enum { BELOW = 256 };
+
 	copy->ran_out = false;
 	length = PRB_MIN(length, (size_t)PRB_STACK_MOST);
-	if (length > UINT64_MAX - sp)
-		length = UINT64_MAX - sp;
-	if (copy->capacity < length) {
-		uint8_t *bytes = realloc(copy->bytes, length);
-
-		if (!bytes)
-			return prb_error_nomem();
-		copy->bytes = bytes;
-		copy->capacity = length;
-	}
-	return length ? read_pages(copy, sp, length) : NULL;
+	if (sp < BELOW || sp > UINT64_MAX - PRB_STACK_MOST)
+		length = 0;
+	if (!make_room(copy, length + BELOW))
+		return prb_error_nomem();
+	PRB_TRY(read_pages(copy, sp - BELOW, length ? length + BELOW : 0));
+	return copy->end == copy->begin && length ? read_pages(copy, sp, length) : NULL;
 }

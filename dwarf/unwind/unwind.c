@@ -13,6 +13,7 @@
 #include "dwarf/unwind/module_cfi.h"
 #include "dwarf/unwind/recover.h"
 #include "dwarf/unwind/row_cache.h"
+#include "dwarf/unwind/unknown.h"
 
 /* How often one walk may go to a lower or equal frame address: signal stacks, coroutines. */
 enum { MAX_BACKWARD = 16 };
@@ -20,7 +21,7 @@ enum { MAX_BACKWARD = 16 };
 struct prb_unwinder {
 	struct prb_modules *modules;
 	uint64_t pac_mask;
-	bool prefer_files;
+	bool prefer_files, allow_guesses;
 	PRB_VEC(struct prb_module_cfi *) tables;
 	struct prb_row_cache rows;
 
@@ -376,6 +377,11 @@ static struct prb_error *apply_row(struct prb_unwinder *unwinder,
 	return NULL;
 }
 
+void prb_unwinder_allow_guesses(struct prb_unwinder *unwinder)
+{
+	unwinder->allow_guesses = true;
+}
+
 /* The registers of the caller into @caller, or a status that tells why there are none. */
 static struct prb_error *leave_frame(struct prb_unwinder *unwinder,
 				     const struct prb_cfi_memory *memory, bool exact_pc,
@@ -425,6 +431,8 @@ struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem 
 		return NULL;
 	}
 	err = leave_frame(unwinder, &memory, exact_pc, &caller, ret, &status);
+	if (!err && status == PRB_CFI_NOT_FOUND && unwinder->allow_guesses)
+		status = prb_cfi_leave_unknown(&memory, exact_pc, &caller, &ret->cfa, &ret->guess);
 	if (reading.err) {
 		prb_error_destroy(err);
 		err = reading.err;

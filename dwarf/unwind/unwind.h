@@ -51,10 +51,17 @@ struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder,
  */
 void prb_unwinder_prefer_files(struct prb_unwinder *unwinder);
 
+/**
+ * From now on frames of code without CFI are left as dwarf/unwind/unknown.h can: by the frame
+ * pointer, if need be, which is a guess and is told as one.
+ */
+void prb_unwinder_allow_guesses(struct prb_unwinder *unwinder);
+
 struct prb_unwind_step {
 	uint64_t cfa;	     /**< canonical frame address of the frame that was left, if it was */
 	bool signal_frame;   /**< the frame left was a signal trampoline: the caller's pc is exact,
 				not a return address */
+	bool guess;	     /**< it was left by its frame pointer: callers may be missing */
 	bool end;	     /**< the frame is the outermost one (return address undefined or 0):
 				the walk is complete and the registers are unchanged */
 	const char *reason;  /**< if the walk cannot go on: why, text that is valid until the
