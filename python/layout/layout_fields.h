@@ -168,6 +168,12 @@
 	X(type_base, "_typeobject.tp_base")                                                       \
 	X(type_mro, "_typeobject.tp_mro")                                                         \
 	X(type_dictoffset, "_typeobject.tp_dictoffset")                                           \
+	X(type_members, "_typeobject.tp_members")                                                 \
+	/* Static types of Python itself keep their dict in the interpreter since 3.12 */         \
+	X(type_subclasses, "_typeobject.tp_subclasses")                                           \
+	X(interp_static_types, "_is.types.builtins.initialized|_is.types.builtins")               \
+	X(static_type_size, "managed_static_type_state|static_builtin_state")                     \
+	X(static_type_dict, "managed_static_type_state.tp_dict|static_builtin_state.tp_dict")     \
 	X(tuple_items, "PyTupleObject.ob_item")                                                   \
 	X(list_items, "PyListObject.ob_item")                                                     \
 	X(bytes_data, "PyBytesObject.ob_sval")                                                    \

@@ -50,6 +50,7 @@ void prb_repr_again(struct prb_repr *r, const struct prb_repr_options *options, 
 	r->out = out;
 	r->start = out ? out->length : 0;
 	r->walked = 0;
+	r->torn = false;
 	r->level = r->depth = 0;
 	if (r->types.count > TYPES_KEPT)
 		prb_repr_deinit(r);

@@ -123,6 +123,7 @@ static struct prb_error *each_combined(struct prb_repr *r, const struct prb_dict
 				return NULL;
 		}
 	}
+	r->torn |= used > 0;
 	return NULL;
 }
 
@@ -168,10 +169,12 @@ static struct prb_error *each_split(struct prb_repr *r, const struct prb_dict_ta
 		if (entry >= table->count)
 			return prb_repr_bad(values, "an order that names no key");
 		PRB_TRY(prb_repr_word(r, values + entry * 8, &value));
+		r->torn |= !value && !plain;
 		if (!value)
 			continue;
 		PRB_TRY(prb_repr_word(
 			r, table->entries + (entry * table->words + table->words - 2) * 8, &key));
+		r->torn |= !key;
 		if (!key)
 			continue;
 		used--;

@@ -94,25 +94,17 @@ static struct prb_error *get_from_dict(struct prb_repr *r, uint64_t object,
 static struct prb_error *get_from_slots(struct prb_repr *r, uint64_t object, const char *name,
 					uint64_t *ret)
 {
-	uint64_t descriptor, member, definition[3];
+	prb_auto_str struct prb_str unused = {};
+	struct prb_member member;
+	uint64_t descriptor;
 	struct prb_type *type;
 
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	PRB_TRY(prb_repr_lookup(r, type, name, &descriptor, NULL));
-	if (!prb_repr_is(r, descriptor, "member_descriptor"))
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "'%s' is no slot", name);
-	PRB_TRY(prb_repr_member(r, descriptor, 3, &member));
-	PRB_TRY(prb_repr_words(r, member, PRB_ARRAY_SIZE(definition), definition));
-
-	enum { TYPE_OBJECT = 6, TYPE_OBJECT_EX = 16 };
-	unsigned kind = (unsigned)definition[1];
-
-	if ((kind != TYPE_OBJECT && kind != TYPE_OBJECT_EX) ||
-	    !prb_inside(definition[2], sizeof(uint64_t), (uint64_t)type->basicsize))
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "'%s' is no slot of an object", name);
-	PRB_TRY(prb_repr_word(r, object + definition[2], ret));
+	PRB_TRY(prb_repr_member_of(r, descriptor, &member));
+	PRB_TRY(prb_repr_member_value(r, object, &member, ret, &unused));
 	if (!*ret)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "'%s' is not set", name);
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "'%s' is no object", name);
 	return NULL;
 }
 
@@ -130,6 +122,25 @@ struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const 
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 		err = get_from_slots(r, object, name, ret);
 	return err;
+}
+
+struct prb_error *prb_repr_instance_each(struct prb_repr *r, uint64_t object, prb_dict_visit *visit,
+					 void *context)
+{
+	uint64_t values, place, keys, dict = 0;
+	struct prb_type *type;
+
+	PRB_TRY(prb_repr_nameless_type_of(r, object, &type));
+	PRB_TRY(find_values(r, object, type, &values));
+	if (values && r->layout->heap_type_cached_keys >= 0) {
+		PRB_TRY(prb_repr_word(r, type->address + (uint64_t)r->layout->heap_type_cached_keys,
+				      &keys));
+		return prb_repr_table_each(r, keys, values, UINT64_MAX, visit, context);
+	}
+	PRB_TRY(find_dict_pointer(r, object, type, &place));
+	if (place)
+		PRB_TRY(prb_repr_word(r, place, &dict));
+	return dict && !(dict & 1) ? prb_repr_dict_each(r, dict, visit, context) : NULL;
 }
 
 struct prb_error *prb_object_attribute(struct prb_python *py, struct prb_mem *mem, uint64_t object,

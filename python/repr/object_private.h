@@ -13,9 +13,11 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
+#include "python/repr/attributes.h"
 #include "python/repr/object.h"
 
 enum {
+	PRB_PY_STATIC_BUILTIN = 1 << 1, /* 3.12+ */
 	PRB_PY_INLINE_VALUES = 1 << 2,
 	PRB_PY_MANAGED_DICT = 1 << 4,
 	PRB_PY_HEAP_TYPE = 1 << 9,
@@ -71,6 +73,7 @@ struct prb_object_traits {
 	bool rlock_short;	 /**< RLocks do not show where they are */
 	bool rlock_mutex;	 /**< RLocks are recursive mutexes that count from zero */
 	bool fold;		 /**< times have a fold */
+	bool slots_after_items;	 /**< subclasses of tuple may have slots */
 	bool timedelta_names;	 /**< timedelta(days=1) instead of timedelta(1) */
 	uint8_t deque_block;	 /**< items in one block */
 };
@@ -89,7 +92,7 @@ struct prb_type {
 	bool named;	  /**< `name` has been read, from `name_at` */
 	char name[128];	  /**< tp_name, cut off if longer */
 	uint64_t name_at; /**< where it lies */
-	uint64_t flags, base, mro, dict, repr;
+	uint64_t flags, base, mro, dict, repr, members;
 	int64_t basicsize, itemsize, dictoffset;
 	prb_repr_handler *handler; /**< NULL until it is resolved */
 };
@@ -111,9 +114,10 @@ struct prb_repr {
 	PRB_VEC(struct prb_type *) types;
 	struct prb_type *recent[PRB_REPR_RECENT]; /**< by their addresses: some of the types */
 	uint64_t walked;			  /**< entries of tables looked at */
-	unsigned level;				  /**< objects that are being printed */
-	unsigned depth;				  /**< those of them that are containers */
-	uint64_t nest[PRB_REPR_NEST];		  /**< these containers */
+	bool torn;	/**< a table had fewer entries than it said: it was being changed */
+	unsigned level; /**< objects that are being printed */
+	unsigned depth; /**< those of them that are containers */
+	uint64_t nest[PRB_REPR_NEST]; /**< these containers */
 };
 
 /* object.c: state, dispatch, containers */
@@ -186,6 +190,9 @@ bool prb_type_is(const struct prb_type *type, const char *name);
 /** prb_type_is() of the object's type; false also for what cannot be read. */
 bool prb_repr_is(struct prb_repr *r, uint64_t object, const char *name);
 bool prb_repr_is_none(struct prb_repr *r, uint64_t object);
+/** The dict of a class, also where its interpreter keeps it; 0 if it is not known. */
+struct prb_error *prb_repr_class_dict(struct prb_repr *r, const struct prb_type *type,
+				      uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_mro(struct prb_repr *r, const struct prb_type *type, uint64_t *ret,
 			       size_t *count) PRB_MUST_CHECK;
 /** A class attribute along the MRO; @p owner (may be NULL) is the class that has it. */
@@ -264,6 +271,40 @@ struct prb_error *prb_repr_dict_get(struct prb_repr *r, uint64_t dict, const cha
 				    uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const char *name,
 				     uint64_t *ret) PRB_MUST_CHECK;
+/** The entries of the __dict__ of an object, whether it is one or only the values of one. */
+struct prb_error *prb_repr_instance_each(struct prb_repr *r, uint64_t object, prb_dict_visit *visit,
+					 void *context) PRB_MUST_CHECK;
+
+/* object_members.c: slots and the fields of C types */
+
+/** A member as its class describes it. */
+struct prb_member {
+	char name[128];
+	int kind;	  /**< T_INT and so on of CPython's structmember.h */
+	bool after_items; /**< 3.15+, of subclasses of tuple: what the items take is added */
+	uint64_t offset;
+};
+
+/** Calls @p visit for each member that @p class itself has, until it returns false. */
+struct prb_error *prb_repr_members_each(struct prb_repr *r, const struct prb_type *class,
+					bool (*visit)(void *context,
+						      const struct prb_member *member),
+					void *context) PRB_MUST_CHECK;
+/** The member that a member descriptor stands for. PRB_ERROR_NOT_FOUND for other objects. */
+struct prb_error *prb_repr_member_of(struct prb_repr *r, uint64_t descriptor,
+				     struct prb_member *ret) PRB_MUST_CHECK;
+/**
+ * The value of a member: an object, or else (*ret is 0) its repr() is appended to @p text.
+ * PRB_ERROR_NOT_FOUND if it is not set.
+ */
+struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
+					const struct prb_member *member, uint64_t *ret,
+					struct prb_str *text) PRB_MUST_CHECK;
+
+/* object_attributes.c */
+/** As prb_object_attributes(); whether it is torn is in r->torn. */
+struct prb_error *prb_repr_attributes(struct prb_repr *r, uint64_t object, unsigned kinds,
+				      prb_attribute_visit *visit, void *context) PRB_MUST_CHECK;
 
 /* object_container.c */
 /** The keys of a set or frozenset, until @p visit returns false. */

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "python/repr/object_private.h"
 
-enum { TYPE_BYTES = 512, TYPES_MAX = 4096 };
+enum { TYPE_BYTES = 512, TYPES_MAX = 4096, STATIC_TYPES_MAX = 4096 };
 
 static uint64_t word_at(const uint8_t *bytes, int32_t offset)
 {
@@ -19,9 +19,10 @@ static uint64_t word_at(const uint8_t *bytes, int32_t offset)
 
 static size_t bytes_needed(const struct prb_layout *l)
 {
-	const int32_t offsets[] = {l->object_type,   l->type_name, l->type_basicsize, l->type_flags,
-				   l->type_itemsize, l->type_dict, l->type_base,      l->type_mro,
-				   l->type_repr,     l->var_size,  l->type_dictoffset};
+	const int32_t offsets[] = {l->object_type, l->type_name,       l->type_basicsize,
+				   l->type_flags,  l->type_itemsize,   l->type_dict,
+				   l->type_base,   l->type_mro,	       l->type_repr,
+				   l->var_size,	   l->type_dictoffset, l->type_members};
 	int32_t end = 0;
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(offsets); i++)
@@ -64,6 +65,7 @@ static struct prb_error *read_type(struct prb_repr *r, uint64_t address, struct 
 	type->mro = word_at(bytes, l->type_mro);
 	type->dict = word_at(bytes, l->type_dict);
 	type->repr = word_at(bytes, l->type_repr);
+	type->members = word_at(bytes, l->type_members);
 	type->basicsize = (int64_t)word_at(bytes, l->type_basicsize);
 	type->itemsize = (int64_t)word_at(bytes, l->type_itemsize);
 	type->dictoffset = (int64_t)word_at(bytes, l->type_dictoffset);
@@ -227,6 +229,42 @@ struct prb_error *prb_repr_lookup(struct prb_repr *r, const struct prb_type *typ
 			return err;
 	}
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no attribute '%s'", type->name, name);
+}
+
+/* An entry of the interpreter's list begins with the address of its type. */
+static struct prb_error *interpreters_dict(struct prb_repr *r, const struct prb_type *type,
+					   uint64_t *ret)
+{
+	const struct prb_layout *l = r->layout;
+	uint64_t interp, number, entry, address;
+
+	if (!r->py->runtime || l->interp_static_types < 0 || l->type_subclasses < 0 ||
+	    l->static_type_dict < 0 || l->static_type_size <= 0 || l->runtime_interpreters < 0)
+		return NULL;
+	PRB_TRY(prb_repr_word(r, type->address + (uint64_t)l->type_subclasses, &number));
+	PRB_TRY(prb_repr_word(r, r->py->runtime + (uint64_t)l->runtime_interpreters, &interp));
+	if (!number || number > STATIC_TYPES_MAX)
+		return NULL;
+	entry = interp + (uint64_t)l->interp_static_types +
+		(number - 1) * (uint64_t)l->static_type_size;
+	PRB_TRY(prb_repr_word(r, entry, &address));
+	if (address != type->address)
+		return NULL;
+	return prb_repr_word(r, entry + (uint64_t)l->static_type_dict, ret);
+}
+
+struct prb_error *prb_repr_class_dict(struct prb_repr *r, const struct prb_type *type,
+				      uint64_t *ret)
+{
+	*ret = type->dict;
+	if (*ret || !(type->flags & PRB_PY_STATIC_BUILTIN))
+		return NULL;
+
+	struct prb_error *err = interpreters_dict(r, type, ret);
+
+	/* A snapshot may not have it. */
+	prb_error_catch(&err, PRB_ERROR_FAULT);
+	return err;
 }
 
 /* The last part of tp_name. */

@@ -129,6 +129,7 @@ static const struct prb_object_traits traits[] = {
 		.fold = true,
 		.timedelta_names = true,
 		.bytearray_as_bytes = true,
+		.slots_after_items = true,
 		.rlock_mutex = true,
 		.weakref_full = true,
 		.deque_block = 64,

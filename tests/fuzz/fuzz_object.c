@@ -4,6 +4,8 @@
  * that each pointer leads to something, and is read as an object of the type that it says, and by
  * the handler of a type that it chooses.
  */
+#include <limits.h>
+
 #include "tests/fuzz/input.h"
 
 #include "python/repr/object_handlers.h"
@@ -51,6 +53,13 @@ static bool visit(void *context, uint64_t key, uint64_t value)
 	return ++*(unsigned *)context < 100;
 }
 
+static bool visit_attribute(void *context, const struct prb_attribute *attribute)
+{
+	if (!attribute->name || (!attribute->object && !attribute->text))
+		abort();
+	return ++*(unsigned *)context < 100;
+}
+
 static void by_handler(struct prb_python *py, struct prb_mem *mem, uint64_t object, unsigned choice)
 {
 	prb_auto_str struct prb_str text = {};
@@ -95,6 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	prb_error_destroy(prb_object_attribute(&py, &memory.mem, object, "x", &found));
 	prb_error_destroy(prb_object_dict_each(&py, &memory.mem, object, visit, &count));
 	prb_error_destroy(prb_object_dict_get(&py, &memory.mem, object, "x", &found));
+	prb_error_destroy(prb_object_attributes(&py, &memory.mem, object, UINT_MAX, visit_attribute,
+						&count, NULL));
 	prb_error_destroy(prb_object_int(&py, &memory.mem, object, &number));
 	return 0;
 }

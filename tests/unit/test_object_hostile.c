@@ -3,8 +3,10 @@
  * Objects in memory that lies: bytes of a real process changed at random, and addresses of
  * anything. Whatever is there, reading ends, stays within the limits and leaks nothing.
  */
+#include <limits.h>
 #include <signal.h>
 
+#include "python/repr/attributes.h"
 #include "tests/unit/liar.h"
 #include "tests/unit/object_child.h"
 
@@ -22,7 +24,14 @@ static bool nothing(void *context, uint64_t key, uint64_t value)
 	return ++*(unsigned *)context < 1000;
 }
 
-/* Everything that object.h offers, on one address. */
+static bool any_attribute(void *context, const struct prb_attribute *attribute)
+{
+	assert_non_null(attribute->name);
+	assert_true(attribute->object || attribute->text);
+	return ++*(unsigned *)context < 1000;
+}
+
+/* Everything that object.h and attributes.h offer, on one address. */
 static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 {
 	prb_auto_str struct prb_str text = {};
@@ -37,6 +46,8 @@ static void ask(struct prb_python *py, struct prb_mem *mem, uint64_t address)
 	prb_error_destroy(prb_object_dict_each(py, mem, address, nothing, &count));
 	prb_error_destroy(prb_object_dict_get(py, mem, address, "a", &found));
 	prb_error_destroy(prb_object_attribute(py, mem, address, "x", &found));
+	prb_error_destroy(
+		prb_object_attributes(py, mem, address, UINT_MAX, any_attribute, &count, NULL));
 	prb_error_destroy(prb_object_int(py, mem, address, &number));
 }
 
