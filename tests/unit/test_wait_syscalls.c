@@ -323,7 +323,7 @@ static void test_children(void **state)
 		/* The name that it gives itself may come a moment later. */
 		for (double end = now() + PATIENCE; now() < end;) {
 			describe(&child);
-			if (strstr(child.wait.what, "a)"))
+			if (strstr(child.wait.what, "(a)"))
 				break;
 		}
 		assert_what(&child, "child %d (a) S\\n(b)", newest_child(child.pid));

@@ -29,7 +29,7 @@ def test_same_stack_as_with_registers(interpreter):
     program = support.HERE / "programs" / "sleepers.py"
     with support.Target(interpreter, program, shared.path, SECONDS, SEED) as target:
         count = int(target.line().split()[1])
-        for _ in range(COMPARISONS):
+        for _ in range(10 * COMPARISONS):
             before = [shared[i] for i in range(count)]
             idle = sleeping(support.dump(target.pid, "--native"))
             frozen = sleeping(support.dump(target.pid, "--native", "--freeze"))
