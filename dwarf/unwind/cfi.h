@@ -188,6 +188,13 @@ enum prb_cfi_status prb_cfi_sigreturn(const struct prb_cfi_memory *memory, struc
 				      uint64_t *cfa) PRB_MUST_CHECK;
 
 /**
+ * Leaves a trampoline that CPython makes for perf (-X perf, x86_64), for a pc that is a return
+ * address: if the instructions around it are those. PRB_CFI_NOT_FOUND if they are not.
+ */
+enum prb_cfi_status prb_cfi_leave_trampoline(const struct prb_cfi_memory *memory,
+					     struct prb_regs *regs, uint64_t *cfa) PRB_MUST_CHECK;
+
+/**
  * Leaves a linker's stub (an entry of the PLT) that has no CFI, for a pc that is exact: carries
  * out its instructions on @p regs up to the function it jumps to; the frame stays the same one.
  * PRB_CFI_NOT_FOUND, with @p regs unchanged, if the code is anything else.

@@ -310,6 +310,8 @@ static bool leave_call(void *context, struct prb_regs *regs, uint64_t *cfa, bool
 	if (r->err)
 		return false;
 	r->err = find_row(r->unwinder, r->memory, r->machine, regs->pc - 1, &found, &status);
+	if (!r->err && status == PRB_CFI_NOT_FOUND)
+		return prb_cfi_leave_trampoline(r->peek, regs, cfa) == PRB_CFI_OK;
 	if (r->err || status != PRB_CFI_OK)
 		return false;
 	status = prb_cfi_apply(found.section, r->peek, found.row, r->unwinder->pac_mask, regs, cfa);
@@ -398,6 +400,10 @@ static struct prb_error *leave_frame(struct prb_unwinder *unwinder,
 		ret->signal_frame = *status == PRB_CFI_OK;
 		if (*status == PRB_CFI_NOT_FOUND && exact_pc)
 			*status = leave_bad_call(unwinder, memory, caller, &ret->cfa);
+		if (*status == PRB_CFI_NOT_FOUND && !exact_pc) {
+			*status = prb_cfi_leave_trampoline(memory, caller, &ret->cfa);
+			ret->trampoline = *status == PRB_CFI_OK;
+		}
 		if (*status != PRB_CFI_NOT_FOUND || !exact_pc ||
 		    prb_cfi_leave_stub(memory, caller) != PRB_CFI_OK)
 			return NULL;

@@ -61,6 +61,8 @@ struct prb_unwind_step {
 	uint64_t cfa;	     /**< canonical frame address of the frame that was left, if it was */
 	bool signal_frame;   /**< the frame left was a signal trampoline: the caller's pc is exact,
 				not a return address */
+	bool trampoline;     /**< the frame left was one that CPython makes for perf, around the
+				eval loop of one Python call */
 	bool guess;	     /**< it was left by its frame pointer: callers may be missing */
 	bool end;	     /**< the frame is the outermost one (return address undefined or 0):
 				the walk is complete and the registers are unchanged */
