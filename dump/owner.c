@@ -30,6 +30,7 @@ static const char *const reasons[] = {
 	"no thread uses it",
 	"another thread has made it, and this Python does not note which thread runs it",
 	"its thread has ended, and the process goes on without it",
+	"the thread that keeps it sleeps while another one runs it",
 };
 
 #define FACT "runs:%llx" /* with the address of the state */
@@ -276,31 +277,45 @@ static bool holds_frames(const uint64_t *words, size_t count, const struct prb_p
 	return wanted && found == wanted;
 }
 
+enum found { UNREAD, FOUND, MISSING };
+
+/* Whether the frames are on the stack of a thread that sleeps. */
+static struct prb_error *find_on_stack(struct search *s, const struct prb_task_watch *task,
+				       const struct prb_py_frames *frames, enum found *ret)
+{
+	prb_auto_free uint64_t *words = malloc(SCAN_LENGTH);
+	const struct prb_map *map;
+	struct prb_error *err;
+	uint64_t sp, length;
+
+	*ret = UNREAD;
+	if (!words)
+		return prb_error_nomem();
+	PRB_TRY(read_sp(s->owners->target, task, &sp));
+	map = sp ? prb_maps_find(&s->owners->target->maps, sp) : NULL;
+	if (!map)
+		return NULL;
+	sp = (sp + sizeof(*words) - 1) & ~(uint64_t)(sizeof(*words) - 1);
+	length = PRB_MIN(map->end - sp, (uint64_t)SCAN_LENGTH);
+	err = prb_mem_read(s->owners->target->mem, sp, words, length);
+	if (!err)
+		*ret = holds_frames(words, length / sizeof(*words), frames) ? FOUND : MISSING;
+	return tolerate(err);
+}
+
 static struct prb_error *scan_stacks(struct search *s, size_t index,
 				     const struct prb_py_frames *frames)
 {
-	prb_auto_free uint64_t *words = malloc(SCAN_LENGTH);
 	const struct prb_descriptor *d;
 
-	if (!words)
-		return prb_error_nomem();
 	prb_vec_each (d, &s->owners->known) {
-		const struct prb_map *map;
-		struct prb_error *err;
-		uint64_t sp, length;
+		enum found found;
 
-		PRB_TRY(read_sp(s->owners->target, d->task, &sp));
-		map = sp ? prb_maps_find(&s->owners->target->maps, sp) : NULL;
-		if (!map)
-			continue;
-		sp = (sp + sizeof(*words) - 1) & ~(uint64_t)(sizeof(*words) - 1);
-		length = PRB_MIN(map->end - sp, (uint64_t)SCAN_LENGTH);
-		err = prb_mem_read(s->owners->target->mem, sp, words, length);
-		if (!err && holds_frames(words, length / sizeof(*words), frames)) {
+		PRB_TRY(find_on_stack(s, d->task, frames, &found));
+		if (found == FOUND) {
 			settle(s, index, d, 0);
 			return NULL;
 		}
-		PRB_TRY(tolerate(err));
 	}
 	return NULL;
 }
@@ -434,6 +449,73 @@ static void take_hints(struct search *s, bool lost)
 	}
 }
 
+/* Whether the frames of a state are on the C stack of a thread that has slept since it was noted:
+ * FOUND if they are, MISSING if they are on another one. */
+static struct prb_error *find_frames(struct search *s, const struct prb_py_thread *state,
+				     const struct prb_task_watch *task,
+				     const struct prb_py_frames *frames, enum found *ret)
+{
+	const struct prb_descriptor *d = NULL;
+	uint64_t address = 0;
+
+	if (s->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME &&
+	    s->py->layout.thread_cframe == PRB_ABSENT)
+		return frames->list.count ? find_on_stack(s, task, frames, ret) : NULL;
+	PRB_TRY(find_stack_address(s, state, frames, &address));
+	if (!address)
+		return NULL;
+	PRB_TRY(prb_owners_walk(s->owners, s->mem));
+	PRB_TRY(find_by_stack(s, state, address, &d));
+	if (d)
+		*ret = d->task == task ? FOUND : MISSING;
+	return NULL;
+}
+
+/* The same, read from memory as it is now: what runs elsewhere meanwhile makes no sense at times.
+ */
+static struct prb_error *look_for_frames(struct search *s, const struct prb_py_thread *state,
+					 const struct prb_task_watch *task, enum found *ret)
+{
+	enum { ATTEMPTS = 8 };
+	struct prb_mem *mem = s->mem;
+	struct prb_error *err = NULL;
+
+	*ret = UNREAD;
+	s->mem = s->owners->target->mem;
+	for (int i = 0; !err && *ret == UNREAD && i < ATTEMPTS; i++) {
+		struct prb_py_frames frames;
+
+		err = prb_python_frames(s->py, s->mem, state->address, &frames);
+		if (!err)
+			err = find_frames(s, state, task, &frames, ret);
+		err = tolerate(err);
+		prb_py_frames_deinit(&frames);
+	}
+	s->mem = mem;
+	return err;
+}
+
+/*
+ * A thread may lend its state to another one and keep it meanwhile. Such a state has the GIL while
+ * that thread sleeps; so does one whose thread is in a call that does not release the GIL, which
+ * has its frames on its own stack. What is lent has no owner: no sleep proves anything then.
+ */
+static struct prb_error *doubt(struct search *s, size_t index)
+{
+	const struct prb_py_thread *state = &s->states->list.items[index];
+	struct prb_owner *owner = &s->ret[index];
+	struct prb_tasks *tasks = s->owners->tasks;
+	enum found found;
+
+	if (!state->holds_gil || !owner->task || owner->task->state != 'S' ||
+	    !prb_task_slept(tasks, owner->task, false))
+		return NULL;
+	PRB_TRY(look_for_frames(s, state, owner->task, &found));
+	if (found == MISSING && prb_task_slept(tasks, owner->task, false))
+		*owner = (struct prb_owner){.has_frames = true, .reason = reasons[3]};
+	return NULL;
+}
+
 static bool any_pending(const struct search *s)
 {
 	for (size_t i = 0; i < s->states->list.count; i++)
@@ -520,6 +602,9 @@ struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *
 		PRB_TRY(prb_view_gather(view, try_makers, &s));
 	memset(ret, 0, states->list.count * sizeof(*ret));
 	PRB_TRY(try_makers(&s));
+	for (size_t i = 0; i < states->list.count; i++)
+		if (owners->target->kind == PRB_TARGET_PROCESS && !owners->target->held)
+			PRB_TRY(doubt(&s, i));
 	for (size_t i = 0; i < states->list.count; i++)
 		recall(&s, i);
 	/* Each read may be a request to another machine: there hints that fit are believed. */

@@ -180,9 +180,10 @@ def assert_possible(thread):
 
 
 @EACH
-def test_no_mixed_stack_of_a_pool(interpreter, read):
+@pytest.mark.parametrize("mode, sleepers", [("chains", 1), ("lent", 2)])
+def test_no_mixed_stack_of_a_pool(interpreter, mode, sleepers, read):
     """The maker sleeps while its state runs elsewhere: that proves nothing."""
-    with pool(interpreter, "chains", 1) as process:
+    with pool(interpreter, mode, sleepers) as process:
         for number in range(support.count(30, 600)):
             options = MODES[number % len(MODES)]
             found = read(process.python, *options)

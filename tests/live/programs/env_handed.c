@@ -4,6 +4,7 @@
  *
  *   env_handed rest     three workers wait, each in worker_code_N()
  *   env_handed chains   one worker alternates between a1, a2, a3 and x1, x2, x3
+ *   env_handed lent     the same, with a state that another thread made for itself, keeps, and lent it
  *   env_handed mounts   as rest, but in an interpreter that the first thread has made; each worker
  *                       has a state of its own in the first interpreter, and runs the other
  *   env_handed mounts fork [told]   in a child, as the workers of a server that forks in C
@@ -83,6 +84,21 @@ static void *work(void *context)
 	exit(PyRun_SimpleString(code) ? 1 : 0);
 }
 
+/* A thread with a state of its own, which a worker runs while it waits. */
+static void *lend(void *context)
+{
+	struct worker *worker = context;
+	pthread_t thread;
+
+	pthread_setname_np(pthread_self(), "lender");
+	PyGILState_Ensure();
+	worker->state = PyEval_SaveThread();
+	if (pthread_create(&thread, NULL, work, worker))
+		exit(1);
+	for (;;)
+		pause();
+}
+
 /* Called with the GIL, by a thread that lets it go soon. */
 void start_pool(const char *mode)
 {
@@ -92,6 +108,12 @@ void start_pool(const char *mode)
 	struct state *own = NULL;
 	pthread_t thread;
 
+	if (!strcmp(mode, "lent")) {
+		workers[0] = (struct worker){NULL, chains, 1, false};
+		if (pthread_create(&thread, NULL, lend, &workers[0]))
+			exit(1);
+		return;
+	}
 	if (mounts) {
 		own = PyThreadState_Swap(NULL);
 		PyThreadState_Swap(own);
