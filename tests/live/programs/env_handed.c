@@ -4,7 +4,7 @@
  *
  *   env_handed rest     three workers wait, each in worker_code_N()
  *   env_handed chains   one worker alternates between a1, a2, a3 and x1, x2, x3
- *   env_handed lent     the same, with a state that another thread made for itself, keeps, and lent it
+ *   env_handed lent     the same, with a state that another thread keeps and has lent
  *   env_handed mounts   as rest, but in an interpreter that the first thread has made; each worker
  *                       has a state of its own in the first interpreter, and runs the other
  *   env_handed mounts fork [told]   in a child, as the workers of a server that forks in C
