@@ -221,6 +221,36 @@ static struct prb_error *put_runs(struct writer *w)
 	return NULL;
 }
 
+/* [file, line, text, …], files by the numbers of their texts. */
+static struct prb_error *put_source(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+	const struct prb_profile_line *line;
+	struct prb_number_map files = {};
+	struct prb_error *err = NULL;
+
+	for (size_t i = 0; i < r->tree->functions.count && !err; i++)
+		if (r->tree->functions.items[i].file &&
+		    !prb_number_map_put(&files,
+					(uint64_t)(uintptr_t)r->tree->functions.items[i].file,
+					w->file_texts.items[i]))
+			err = prb_error_nomem();
+	prb_json_open(&w->json, "source", '[');
+	prb_vec_each (line, &r->lines) {
+		size_t file;
+
+		if (err || !prb_number_map_get(&files, (uint64_t)(uintptr_t)line->file, &file))
+			continue;
+		put_number(w, (int64_t)file);
+		put_number(w, line->line);
+		prb_json_text(&w->json, NULL, line->text);
+		err = flush(w);
+	}
+	prb_json_close(&w->json, ']');
+	prb_number_map_deinit(&files);
+	return err;
+}
+
 static struct prb_error *put_data(struct writer *w)
 {
 	prb_json_open(&w->json, NULL, '{');
@@ -230,6 +260,7 @@ static struct prb_error *put_data(struct writer *w)
 	PRB_TRY(put_texts(w));
 	PRB_TRY(put_tree(w));
 	PRB_TRY(put_runs(w));
+	PRB_TRY(put_source(w));
 	prb_json_close(&w->json, '}');
 	return flush(w);
 }

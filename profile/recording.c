@@ -52,9 +52,13 @@ struct prb_error *prb_recording_create(struct prb_recording **ret)
 void prb_recording_destroy(struct prb_recording *recording)
 {
 	struct prb_profile_thread *thread;
+	struct prb_profile_line *line;
 
 	if (!recording)
 		return;
+	prb_vec_each (line, &recording->lines)
+		free(line->text);
+	prb_vec_free(&recording->lines);
 	prb_vec_each (thread, &recording->threads) {
 		free(thread->name);
 		free(thread->os_name);

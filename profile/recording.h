@@ -80,6 +80,13 @@ struct prb_profile_cost {
 	uint64_t again;	     /**< stops because the one before came between two frames */
 };
 
+/** A line of source. */
+struct prb_profile_line {
+	const char *file; /**< the tree's */
+	int32_t line;
+	char *text;
+};
+
 struct prb_recording {
 	pid_t pid;
 	char *command;	/**< its command line, as a shell would take it; NULL if unknown */
@@ -95,6 +102,7 @@ struct prb_recording {
 	struct prb_tree *tree;
 	PRB_VEC(struct prb_profile_thread) threads;
 	PRB_VEC(struct prb_run) runs;
+	PRB_VEC(struct prb_profile_line) lines; /**< file by file, in their order */
 	struct prb_profile_cost cost;
 };
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "profile/format.h"
 #include "profile/sampler.h"
+#include "profile/source.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 
@@ -67,7 +68,7 @@ static void tell_begin(const struct prb_target *target, double seconds)
 
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(const struct prb_cli *cli, const struct prb_performance_settings *s,
-				struct prb_recording **ret)
+				bool source, struct prb_recording **ret)
 {
 	auto_target struct prb_target *target = NULL;
 	prb_auto_free char *command = NULL;
@@ -90,7 +91,7 @@ static struct prb_error *record(const struct prb_cli *cli, const struct prb_perf
 	if (err)
 		return prb_command_line_name(target, err);
 	(*ret)->command = prb_steal(&command);
-	return NULL;
+	return source ? prb_profile_add_source(*ret, target) : NULL;
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -188,7 +189,7 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 
 	PRB_TRY(check(s));
 	PRB_TRY(find_format(s, usual, &format));
-	PRB_TRY(record(cli, s, &recording));
+	PRB_TRY(record(cli, s, format == &prb_format_html && !s->no_source, &recording));
 	PRB_TRY(prb_performance_choose(recording, s, &chosen));
 	if (format)
 		PRB_TRY(write_file(recording, &chosen.choice, s, format));
@@ -227,6 +228,8 @@ const struct prb_option prb_performance_options[] = {
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
 	 .for_clients = true},
+	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of a .html file",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
 	{}};

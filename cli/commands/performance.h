@@ -24,6 +24,7 @@ struct prb_performance_settings {
 	const char *threads; /**< NULL: not given */
 	bool cc;
 	bool lines;
+	bool no_source;
 	bool json;
 };
 

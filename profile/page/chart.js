@@ -3,6 +3,8 @@
 // than nothing. A canvas cannot be as high as a deep picture, so it stays where it is, and what it
 // shows moves.
 
+import { floor, max, min, round } from "./text.js";
+
 export const ROW = 20;
 const SLIVER = 0.8; // pixels; boxes that are narrower share one
 
@@ -21,7 +23,7 @@ function after(column, value, low = 0) {
 
 export class Chart {
 	// Asks `look` for { colour(stack), shade(stack), label(stack), title(thread), state(number), ink, soft, paper,
-	// accent, found, foundInk } and matched(stack): true, false, or null where nothing is searched.
+	// accent, found } and matched(stack): true, false, or null where nothing is searched.
 	constructor(canvas, scroll, height, look) {
 		Object.assign(this, { canvas, scroll, height, look });
 		this.picture = { rows: [], begin: 0, end: 1 };
@@ -52,11 +54,11 @@ export class Chart {
 		this.width = clientWidth;
 		this.seen = clientHeight;
 		this.deep = this.picture.rows.length * ROW + 6;
-		this.canvas.width = Math.round(clientWidth * ratio);
-		this.canvas.height = Math.round(clientHeight * ratio);
+		this.canvas.width = round(clientWidth * ratio);
+		this.canvas.height = round(clientHeight * ratio);
 		this.canvas.style.width = `${clientWidth}px`;
 		this.canvas.style.height = `${clientHeight}px`;
-		this.height.style.height = `${Math.max(this.deep - clientHeight, 0)}px`;
+		this.height.style.height = `${max(this.deep - clientHeight, 0)}px`;
 		this.ratio = ratio;
 	}
 
@@ -68,7 +70,7 @@ export class Chart {
 
 	rowAt(y) {
 		const at = y + this.scroll.scrollTop;
-		return Math.floor((this.upwards ? this.deep - at - 3 : at - 3) / ROW);
+		return floor((this.upwards ? this.deep - at - 3 : at - 3) / ROW);
 	}
 
 	x(value) {
@@ -101,8 +103,8 @@ export class Chart {
 		context.textBaseline = "middle";
 		this.letter = context.measureText("m").width;
 		const edges = [this.rowAt(0), this.rowAt(this.seen)];
-		const first = Math.max(Math.min(...edges), 0);
-		const last = Math.min(Math.max(...edges), this.picture.rows.length - 1);
+		const first = max(min(...edges), 0);
+		const last = min(max(...edges), this.picture.rows.length - 1);
 		for (let row = first; row <= last; row++)
 			this.drawRow(context, this.picture.rows[row], this.top(row));
 		for (const [which, colour] of [[this.hover, this.look.ink], [this.focus, this.look.accent]])
@@ -114,14 +116,14 @@ export class Chart {
 	drawRow(context, row, y) {
 		const { start, end } = row;
 		for (let i = after(end, this.left); i < end.length && start[i] < this.right;) {
-			const left = Math.max(this.x(start[i]), 0), right = Math.min(this.x(end[i]), this.width);
+			const left = max(this.x(start[i]), 0), right = min(this.x(end[i]), this.width);
 			if (right - left < SLIVER) {
-				const pixel = Math.floor(left);
+				const pixel = floor(left);
 				this.fill(context, row, i, pixel, y, 1);
-				i = Math.max(i + 1, after(end, this.value(pixel + 1), i));
+				i = max(i + 1, after(end, this.value(pixel + 1), i));
 				continue;
 			}
-			this.fill(context, row, i, left, y, Math.max(right - left - 0.6, SLIVER));
+			this.fill(context, row, i, left, y, max(right - left - 0.6, SLIVER));
 			this.write(context, row, i, left, y, right - left);
 			i++;
 		}
@@ -144,11 +146,11 @@ export class Chart {
 	}
 
 	write(context, row, i, x, y, width) {
-		const letters = Math.floor((width - 8) / this.letter);
+		const letters = floor((width - 8) / this.letter);
 		if (row.state || letters < 2)
 			return;
 		const stack = row.stack[i], label = this.look.label(stack);
-		context.fillStyle = this.look.matched(stack) ? this.look.foundInk : this.look.ink;
+		context.fillStyle = this.look.matched(stack) ? this.look.paper : this.look.ink;
 		context.fillText(label.length > letters ? `${label.slice(0, letters - 1)}…` : label, x + 4,
 			y + ROW / 2);
 	}
@@ -161,25 +163,25 @@ export class Chart {
 
 	outline(context, { row, box }, colour) {
 		const boxes = this.picture.rows[row];
-		const left = Math.max(this.x(boxes.start[box]), 0);
-		const right = Math.min(this.x(boxes.end[box]), this.width);
+		const left = max(this.x(boxes.start[box]), 0);
+		const right = min(this.x(boxes.end[box]), this.width);
 		context.strokeStyle = colour;
 		context.lineWidth = 2;
-		context.strokeRect(left + 1, this.top(row) + 1, Math.max(right - left - 2, 1), ROW - 3);
+		context.strokeRect(left + 1, this.top(row) + 1, max(right - left - 2, 1), ROW - 3);
 	}
 
 	// Shows the values from @left to @right, over the whole width.
 	zoom(left, right) {
 		const { begin, end } = this.picture;
 		const least = (end - begin) / 1e7;
-		const target = [Math.max(begin, left), Math.min(end, right)];
+		const target = [max(begin, left), min(end, right)];
 		if (!(target[1] - target[0] > least))
 			return;
 		const source = [this.left, this.right];
 		const started = performance.now();
 		const time = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 140;
 		const step = () => {
-			const part = time ? Math.min((performance.now() - started) / time, 1) : 1;
+			const part = time ? min((performance.now() - started) / time, 1) : 1;
 			const ease = 1 - (1 - part) ** 3;
 			this.left = source[0] + (target[0] - source[0]) * ease;
 			this.right = source[1] + (target[1] - source[1]) * ease;
@@ -193,9 +195,9 @@ export class Chart {
 
 	zoomAround(x, factor) {
 		const value = this.value(x);
-		const width = Math.min((this.right - this.left) * factor, this.picture.end - this.picture.begin);
+		const width = min((this.right - this.left) * factor, this.picture.end - this.picture.begin);
 		const left = value - width * x / this.width;
-		const begin = Math.min(Math.max(left, this.picture.begin), this.picture.end - width);
+		const begin = min(max(left, this.picture.begin), this.picture.end - width);
 		this.zoom(begin, begin + width);
 	}
 
@@ -203,7 +205,7 @@ export class Chart {
 	pan(x) {
 		const by = x * (this.right - this.left) / this.width;
 		const most = this.picture.end - this.right, least = this.picture.begin - this.left;
-		const bounded = Math.min(Math.max(by, least), most);
+		const bounded = min(max(by, least), most);
 		this.moving = null;
 		this.left += bounded;
 		this.right += bounded;

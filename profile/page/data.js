@@ -25,6 +25,14 @@ export function read(text) {
 	data.frames = columns(data.frames, ["function", "line"]);
 	data.stacks = columns([0, 0].concat(data.stacks), ["parent", "frame"]);
 	data.runs = columns(data.runs, COLUMNS);
+	const source = data.source;
+	data.source = new Map();
+	for (let i = 0; i < source.length; i += 3) {
+		const [file, line, text] = source.slice(i, i + 3);
+		if (!data.source.has(file))
+			data.source.set(file, new Map());
+		data.source.get(file).set(line, plain(text.replaceAll("\t", "    ")));
+	}
 	return data;
 }
 

@@ -5,7 +5,7 @@ import { describe, read, where } from "./data.js";
 import { Overview } from "./overview.js";
 import { checks, choices, shareText, showDetails, Table } from "./panes.js";
 import { timePicture, treePicture } from "./pictures.js";
-import { button, byId, duration, element, percent } from "./text.js";
+import { abs, button, byId, duration, element, max, min, percent } from "./text.js";
 import { matchedWeight, matcher, weigh } from "./weigh.js";
 
 const data = read(byId("data").textContent);
@@ -37,8 +37,8 @@ function readColours() {
 	const colour = (name) => style.getPropertyValue(`--${name}`).trim();
 	look.colours = Array.from({ length: 9 }, (_, i) => colour(`c${i}`));
 	look.states = data.states.map((_, i) => colour(`s${i}`));
-	Object.assign(look, { ink: colour("ink"), paper: colour("paper"), accent: colour("accent"),
-		found: colour("found"), foundInk: colour("found-ink") });
+	for (const name of ["ink", "paper", "accent", "found"])
+		look[name] = colour(name);
 }
 
 const hashes = new Map();
@@ -187,9 +187,9 @@ function showTip(event) {
 		return;
 	tip.textContent = boxText(chart.hover);
 	const { offsetWidth: width, offsetHeight: height } = tip;
-	tip.style.left = `${Math.max(Math.min(event.clientX + 14, innerWidth - width - 8), 8)}px`;
+	tip.style.left = `${max(min(event.clientX + 14, innerWidth - width - 8), 8)}px`;
 	tip.style.top = `${event.clientY + 18 + height < innerHeight ? event.clientY + 18
-		: Math.max(event.clientY - height - 10, 8)}px`;
+		: max(event.clientY - height - 10, 8)}px`;
 }
 
 // Choosing
@@ -222,7 +222,7 @@ function openDetails() {
 }
 
 function chooseRange(from, to) {
-	view.range = to > from ? [Math.max(from, 0), Math.min(to, data.duration)] : [0, data.duration];
+	view.range = to > from ? [max(from, 0), min(to, data.duration)] : [0, data.duration];
 	refresh();
 }
 
@@ -289,7 +289,7 @@ function listenToChart() {
 		canvas.setPointerCapture(event.pointerId);
 	};
 	canvas.onpointermove = (event) => {
-		if (press && Math.abs(event.clientX - press.x) > (press.moved ? 0 : 4)) {
+		if (press && abs(event.clientX - press.x) > (press.moved ? 0 : 4)) {
 			chart.pan(press.x - event.clientX);
 			press = { x: event.clientX, moved: true };
 		}
@@ -311,7 +311,7 @@ function listenToChart() {
 	canvas.addEventListener("wheel", (event) => {
 		if (event.ctrlKey || event.metaKey)
 			chart.zoomAround(event.offsetX, 1.003 ** event.deltaY);
-		else if (event.deltaX && Math.abs(event.deltaX) > Math.abs(event.deltaY))
+		else if (event.deltaX && abs(event.deltaX) > abs(event.deltaY))
 			chart.pan(event.deltaX);
 		else
 			return;
@@ -378,17 +378,17 @@ function listen() {
 		useTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 	byId("help").onclick = () => byId("keys").showModal();
 	byId("keys").onclick = () => byId("keys").close();
-	document.addEventListener("keydown", onKey);
-	document.addEventListener("click", (event) => document.querySelectorAll("details[open]").forEach(
-		(each) => each.contains(event.target) || each.removeAttribute("open")));
+	document.onkeydown = onKey;
+	document.onclick = (event) => document.querySelectorAll("details[open]").forEach(
+		(each) => each.contains(event.target) || each.removeAttribute("open"));
 	new ResizeObserver(resize).observe(byId("scroll"));
-	window.addEventListener("resize", resize);
 	listenToChart();
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-dark.addEventListener("change", () => useTheme(dark.matches ? "dark" : "light"));
-useTheme(dark.matches ? "dark" : "light");
+const follow = () => useTheme(dark.matches ? "dark" : "light");
+dark.onchange = follow;
+follow();
 showFacts();
 listen();
 refresh();

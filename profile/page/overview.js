@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What threads did over time, all together, and the range of time that is chosen.
+import { floor, max, min } from "./text.js";
 import { runWeight } from "./weigh.js";
 
 const BAR = 5; // pixels
@@ -14,10 +15,10 @@ function sums(data, view, count) {
 		if (!(weight > 0))
 			continue;
 		const end = begin[i] + wall[i];
-		const first = Math.min(Math.floor(begin[i] / width), count - 1);
+		const first = min(floor(begin[i] / width), count - 1);
 		for (let bar = first; bar < count && (bar === first || bar * width < end); bar++) {
-			const inside = Math.min(end, (bar + 1) * width) - Math.max(begin[i], bar * width);
-			bars[state[i]][bar] += wall[i] > 0 ? weight * Math.max(inside, 0) / wall[i] : weight;
+			const inside = min(end, (bar + 1) * width) - max(begin[i], bar * width);
+			bars[state[i]][bar] += wall[i] > 0 ? weight * max(inside, 0) / wall[i] : weight;
 		}
 	}
 	return bars;
@@ -36,7 +37,7 @@ export class Overview {
 	time(event) {
 		const box = this.canvas.getBoundingClientRect();
 		const part = (event.clientX - box.left) / box.width;
-		return Math.min(Math.max(part, 0), 1) * this.data.duration;
+		return min(max(part, 0), 1) * this.data.duration;
 	}
 
 	begin(event) {
@@ -52,7 +53,7 @@ export class Overview {
 	}
 
 	end() {
-		const from = Math.min(this.from, this.to), to = Math.max(this.from, this.to);
+		const from = min(this.from, this.to), to = max(this.from, this.to);
 		this.from = undefined;
 		if (to - from > this.data.duration / 500)
 			this.choose(from, to);
@@ -68,13 +69,13 @@ export class Overview {
 		this.canvas.height = height * ratio;
 		const context = this.canvas.getContext("2d");
 		context.scale(ratio, ratio);
-		const count = Math.max(Math.floor(width / BAR), 1);
+		const count = max(floor(width / BAR), 1);
 		const bars = sums(this.data, view, count);
 		const heights = Array.from({ length: count }, (_, bar) =>
 			bars.reduce((sum, state) => sum + state[bar], 0));
 		// What a thread used while nobody looked shows late, and all at once: such bars are cut.
-		const most = heights.sort((a, b) => a - b)[Math.floor(count * 0.98)];
-		const scale = (height - 4) / Math.max(most, 1);
+		const most = heights.sort((a, b) => a - b)[floor(count * 0.98)];
+		const scale = (height - 4) / max(most, 1);
 		for (let bar = 0; bar < count; bar++) {
 			let y = height;
 			bars.forEach((state, number) => {
@@ -89,7 +90,7 @@ export class Overview {
 
 	shade(context, width, height) {
 		const [from, to] = this.from === undefined ? this.view.range
-			: [Math.min(this.from, this.to), Math.max(this.from, this.to)];
+			: [min(this.from, this.to), max(this.from, this.to)];
 		const left = from / this.data.duration * width, right = to / this.data.duration * width;
 		context.globalAlpha = 0.7;
 		context.fillStyle = this.look.paper;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What stands beside the picture: the table of functions, and all about one of them.
 import { describe, where } from "./data.js";
-import { boundsText, button, duration, element, percent } from "./text.js";
-import { functionsOf, neighbours } from "./weigh.js";
+import { boundsText, button, duration, element, max, min, percent, round } from "./text.js";
+import { functionsOf, neighbours, weigh } from "./weigh.js";
 
 const MOST_ROWS = 300, MOST_NEIGHBOURS = 12;
 
@@ -70,7 +70,7 @@ export class Table {
 	row({ place, self, total, samples }) {
 		const { whole, n } = this.weighed;
 		const row = cells(element("tr", {}), percent(self, whole), boundsText(self, whole, n),
-			percent(total, whole), String(Math.round(samples)),
+			percent(total, whole), String(round(samples)),
 			link(this.data, this.weighed, place, this.choose));
 		row.dataset.self = self;
 		row.dataset.total = total;
@@ -87,6 +87,39 @@ function neighbourTable(data, weighed, title, list, choose) {
 	return [element("h3", {}, title), element("table", {}, element("tbody", {}, ...rows)), ...more];
 }
 
+// The lines of a function that ran, and those around them, with what each of them weighs.
+function sourceTable(data, weighed, place) {
+	const number = weighed.view.lines ? data.frames.function[place] : place;
+	const lines = data.source.get(data.functions.file[number]);
+	if (!lines)
+		return [];
+	const byLine = weigh(data, { ...weighed.view, lines: true, merged: false });
+	const spent = new Map();
+	let first = data.functions.line[number], last = first;
+	for (const row of functionsOf(byLine)) {
+		const line = data.frames.line[row.place];
+		if (data.frames.function[row.place] !== number)
+			continue;
+		spent.set(line, row);
+		first = min(first, line);
+		last = max(last, line + 2);
+	}
+	const rows = [];
+	let before = first - 1;
+	for (const [line, text] of lines) {
+		if (line < first || line > last)
+			continue;
+		if (line > before + 1)
+			rows.push(cells(element("tr", {}), "", "", "", "⋮"));
+		const row = spent.get(line);
+		rows.push(cells(element("tr", {}), row?.self ? percent(row.self, weighed.whole) : "",
+			row ? percent(row.total, weighed.whole) : "", String(line), text));
+		before = line;
+	}
+	return [element("h3", {}, "Source: self, total"), element("table", { className: "code" },
+		element("tbody", {}, ...rows))];
+}
+
 // The share of the row with its bounds, as a line of text.
 export function shareText(weighed, weight) {
 	const { whole, n } = weighed;
@@ -101,9 +134,10 @@ export function showDetails(container, data, weighed, place, choose, shut) {
 	container.replaceChildren(button("×", shut, { id: "shut", title: "Close" }), element("h2", {}, d.name), element("small", {}, where(d)),
 		element("p", {}, `self ${shareText(weighed, row.self)}`),
 		element("p", {}, `total ${shareText(weighed, row.total)}`),
-		element("p", {}, `innermost in ${Math.round(row.samples)} samples`),
+		element("p", {}, `innermost in ${round(row.samples)} samples`),
 		...neighbourTable(data, weighed, "Called by", callers, choose),
-		...neighbourTable(data, weighed, "Calls", callees, choose));
+		...neighbourTable(data, weighed, "Calls", callees, choose),
+		...sourceTable(data, weighed, place));
 	container.hidden = false;
 }
 

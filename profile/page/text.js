@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Numbers and names as people read them.
 
+export const { abs, floor, max, min, round } = Math;
+
 export function duration(ns) {
 	if (!ns)
 		return "0 s";
 	const units = [[60e9, 60e9, "min"], [1e9, 1e9, "s"], [1e6, 1e6, "ms"], [0, 1e3, "µs"]];
-	const [, unit, name] = units.find(([least]) => Math.abs(ns) >= least);
+	const [, unit, name] = units.find(([least]) => abs(ns) >= least);
 	const value = ns / unit;
 	return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${name}`;
 }
@@ -19,11 +21,11 @@ export function bounds(part, whole, n) {
 	if (!(whole > 0) || !(n > 0))
 		return [0, 1];
 	const z = 1.959963984540054;
-	const p = Math.min(Math.max(part / whole, 0), 1);
+	const p = min(max(part / whole, 0), 1);
 	const centre = p + z * z / (2 * n);
 	const spread = z * Math.sqrt(p * (1 - p) / n + z * z / (4 * n * n));
 	const scale = 1 + z * z / n;
-	return [Math.max((centre - spread) / scale, 0), Math.min((centre + spread) / scale, 1)];
+	return [max((centre - spread) / scale, 0), min((centre + spread) / scale, 1)];
 }
 
 export function boundsText(part, whole, n) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What of a recording is looked at, and what each stack and function weighs in it.
+import { max, min } from "./text.js";
 import { describe, placeOf, where } from "./data.js";
 
 // Stacks that are one in this view: by function or line, and with a recursion as one call or not.
@@ -44,7 +45,7 @@ function runPart(view, begin, wall) {
 	const [from, to] = view.range;
 	if (begin >= from && begin + wall <= to)
 		return 1;
-	const inside = Math.min(begin + wall, to) - Math.max(begin, from);
+	const inside = min(begin + wall, to) - max(begin, from);
 	return wall > 0 && inside > 0 ? inside / wall : 0;
 }
 

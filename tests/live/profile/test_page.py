@@ -82,6 +82,11 @@ def test_functions_are_those_of_the_table(page, working):
         for name, weight in weights(report, key + "_ns").items():
             assert abs(shown.get(name, 0) - weight) <= 1, name
     assert page.value("probing.weighed().whole") == report["weight_ns"]
+    assert re.fullmatch(r"probing \S+ · cost: \d+ stops of \d+ µs \(99 %: \d+ µs, longest \d+ µs\), "
+                        r"[\d.]+ \w+ in all · own CPU [\d.]+ % · \d+ missed, \d+ late, 0 unreadable",
+                        page.value("id('cost').innerText"))
+    assert re.match(r"process %d · Python 3\.\S+ · .* · 2\.\d\d s · 3 threads · 400 samples a second"
+                    % report["pid"], page.value("id('facts').innerText"))
     assert abs(page.value("probing.weighed().n") - report["independent_samples"]) < 0.2
     text = page.value("document.querySelector('#functions tbody tr').innerText")
     row = report["functions"][0]
@@ -266,6 +271,29 @@ def test_hostile_names(chromium, tmp_path):
                           "globalThis.failed === undefined), 50); })")
     assert chromium.value("fetch('https://example.com').then(() => false, () => true)")
     chromium.errors.clear()
+
+
+def test_source(chromium, working, tmp_path):
+    """Lines with what they weigh; none where that is not wanted, or a path looks like a secret."""
+    chromium.open(working[0])
+    chromium.value(HELPERS)
+    chromium.value("pick('pictures', 'functions'); [...document.querySelectorAll('#functions button')]"
+                   ".find((each) => each.textContent === 'burn').click()")
+    shown = chromium.value("document.querySelector('.code').innerText")
+    assert re.search(r"^[\d.]+ %\t[\d.]+ %\t\d+\t        sum\(range\(100\)\)$", shown, re.M), shown
+    assert "def burn(seconds):" in shown and not chromium.errors
+    place = tmp_path / "my_secrets"
+    place.mkdir()
+    for folder, options, kept in ((tmp_path, [], True), (tmp_path, ["--no-source"], False),
+                                  (place, [], False)):
+        program = folder / "program.py"
+        program.write_text("print('ready', flush=True)\nwhile True: len('</script>treasure')\n")
+        os.utime(program, (1e9, 1e9))
+        with support.Target(NEWEST, program) as target:
+            assert target.line() == "ready"
+            profiles.Recording(target.pid, "-d", "200ms", "-o", folder / "x.html", *options).end()
+        text = (folder / "x.html").read_text()
+        assert ("treasure" in text) == kept and text.count("</script>") == 2
 
 
 def parts_of(file):
