@@ -213,11 +213,12 @@ static void put_style(struct prb_str *s)
 
 	prb_str_puts(s, "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#16181d}"
 			".h{font:600 16px system-ui,sans-serif}.m{font:12px system-ui,sans-serif;"
-			"fill:#5b6270}.b{fill:#fff}g:hover rect{stroke:#16181d;stroke-width:1}");
+			"fill:#5b6270}.b{fill:#fff}rect{stroke:#fff;stroke-width:.4}"
+			"g:hover rect{stroke:#16181d;stroke-width:1}");
 	for (unsigned i = 0; i <= COLOURS; i++)
 		prb_str_printf(s, ".c%u{fill:%s}", i, colours[0][i]);
 	prb_str_puts(s, "@media(prefers-color-scheme:dark){text{fill:#f2f4f8}.m{fill:#9aa3b2}"
-			".b{fill:#14171c}g:hover rect{stroke:#fff}");
+			".b{fill:#14171c}rect{stroke:#14171c}g:hover rect{stroke:#fff}");
 	for (unsigned i = 0; i <= COLOURS; i++)
 		prb_str_printf(s, ".c%u{fill:%s}", i, colours[1][i]);
 	prb_str_puts(s, "}</style>\n");
