@@ -142,7 +142,8 @@ function showPath(where) {
 		const text = stack ? look.label(stack) : "all";
 		return element("li", {}, button(text, () => zoomToStack(stack, where)));
 	});
-	byId("path").replaceChildren(...(view.picture === "functions" ? [] : items));
+	byId("path").replaceChildren(...(!weighed.whole ? ["No samples weigh anything here: try wall, or other filters."]
+		: view.picture === "functions" ? [] : items));
 }
 
 function zoomToStack(stack, from) {

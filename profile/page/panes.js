@@ -23,7 +23,7 @@ function shortPlace(d) {
 // The button that stands for a function.
 function link(data, weighed, place, choose) {
 	if (place < 0)
-		return element("span", {}, "(the beginning of the thread)");
+		return element("span", {}, "(thread start)");
 	const d = describe(data, place, weighed.view.lines);
 	return element("span", {}, button(d.name, () => choose(place), { title: where(d) }), " ",
 		element("small", {}, shortPlace(d)));
@@ -134,7 +134,6 @@ export function showDetails(container, data, weighed, place, choose, shut) {
 	container.replaceChildren(button("×", shut, { id: "shut", title: "Close" }), element("h2", {}, d.name), element("small", {}, where(d)),
 		element("p", {}, `self ${shareText(weighed, row.self)}`),
 		element("p", {}, `total ${shareText(weighed, row.total)}`),
-		element("p", {}, `innermost in ${round(row.samples)} samples`),
 		...neighbourTable(data, weighed, "Called by", callers, choose),
 		...neighbourTable(data, weighed, "Calls", callees, choose),
 		...sourceTable(data, weighed, place));

@@ -273,6 +273,26 @@ def test_hostile_names(chromium, tmp_path):
     chromium.errors.clear()
 
 
+def test_nothing(chromium, tmp_path):
+    """A program that sleeps used no processor; the time that passed is there."""
+    with support.Target(NEWEST, profiles.PROGRAM) as target:
+        assert target.line() == "ready"
+        support.wait_for_sleep(target.pid, "pipe_read")
+        profiles.Recording(target.pid, "-d", "300ms", "-o", tmp_path / "run.html").end()
+    chromium.open(tmp_path / "run.html")
+    chromium.value(HELPERS)
+    if not chromium.value("probing.weighed().whole"):
+        assert "try wall" in chromium.value("id('path').innerText")
+    for picture in ("icicle", "time", "functions", "flame"):
+        chromium.value("pick('pictures', '%s')" % picture)
+    chromium.value("pick('weights', 'wall')")
+    assert chromium.value("id('path').innerText") == "all"
+    assert "main" in found(chromium)
+    chromium.value("document.querySelectorAll('#threads button')[1].click()")
+    assert "try wall" in chromium.value("id('path').innerText")
+    assert not chromium.errors
+
+
 def test_source(chromium, working, tmp_path):
     """Lines with what they weigh; none where that is not wanted, or a path looks like a secret."""
     chromium.open(working[0])
