@@ -16,8 +16,8 @@ struct named {
 
 struct naming {
 	struct prb_recording *recording;
-	uint32_t function;
 	const struct prb_native_place *places;
+	uint32_t *place_of; /* by frame: number of its place, plus one; 0: it is none */
 	const struct prb_perf_map *perf_map;
 	struct prb_tree *tree; /* the new one */
 	struct named *named;   /* by place; count 0: not looked up yet */
@@ -26,21 +26,23 @@ struct naming {
 	struct prb_resolver *resolver;
 };
 
-void prb_native_place_text(const struct prb_native_images *images, uint64_t pc, struct prb_str *ret)
+void prb_native_place_text(const struct prb_native_images *images, uint64_t code,
+			   struct prb_str *ret)
 {
-	const struct prb_module *module = prb_modules_find(images->modules, pc);
+	const struct prb_module *module = prb_modules_find(images->modules, code);
 
 	if (!module || !*module->path) {
-		prb_str_printf(ret, "0x%" PRIx64, pc);
+		prb_str_printf(ret, "0x%" PRIx64, code);
 		return;
 	}
-	prb_str_printf(ret, "%s+0x%" PRIx64, prb_tree_short_path(module->path), pc - module->bias);
+	prb_str_printf(ret, "%s+0x%" PRIx64, prb_tree_short_path(module->path),
+		       code - module->bias);
 }
 
 static struct prb_error *add_frame(struct naming *n, const struct prb_native_place *place,
 				   const struct prb_line *line)
 {
-	const struct prb_module *module = prb_modules_find(place->images->modules, place->pc);
+	const struct prb_module *module = prb_modules_find(place->images->modules, place->code);
 	prb_auto_str struct prb_str address = {};
 	struct prb_tree_function function = {
 		.kind = PRB_FUNCTION_NATIVE,
@@ -54,11 +56,11 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 	if (!slot)
 		return prb_error_nomem();
 	if (!function.name && !module) {
-		function.name = prb_perf_map_find(n->perf_map, place->pc - !place->exact);
+		function.name = prb_perf_map_find(n->perf_map, place->code);
 		function.module = function.name ? n->perf_map->path : NULL;
 	}
 	if (!function.name) {
-		prb_native_place_text(place->images, place->pc, &address);
+		prb_native_place_text(place->images, place->code, &address);
 		function.name = prb_str_text(&address);
 	}
 	PRB_TRY(prb_tree_function(n->tree, &function, &number));
@@ -78,7 +80,7 @@ static struct prb_error *resolve(struct naming *n, const struct prb_native_place
 		n->images = place->images;
 		PRB_TRY(prb_resolver_create(place->images->modules, &n->resolver));
 	}
-	err = prb_resolve(n->resolver, place->pc, place->exact, ret);
+	err = prb_resolve(n->resolver, place->code, true, ret);
 	if (!err || err->code == PRB_ERROR_NOMEM)
 		return err;
 	prb_log("profile", 1, "%s", err->message);
@@ -101,7 +103,6 @@ static struct prb_error *add_lines(struct naming *n, const struct prb_native_pla
 static struct prb_error *name_place(struct naming *n, uint32_t number)
 {
 	const struct prb_native_place *place = &n->places[number];
-	struct prb_line trampoline = {.func = "<signal handler called>"};
 	struct named *named = &n->named[number];
 	struct prb_lines lines;
 	struct prb_error *err;
@@ -109,13 +110,9 @@ static struct prb_error *name_place(struct naming *n, uint32_t number)
 	if (named->count)
 		return NULL;
 	named->first = (uint32_t)n->frames.count;
-	if (place->signal) {
-		err = add_frame(n, place, &trampoline);
-	} else {
-		PRB_TRY(resolve(n, place, &lines));
-		err = add_lines(n, place, &lines);
-		prb_lines_deinit(&lines);
-	}
+	PRB_TRY(resolve(n, place, &lines));
+	err = add_lines(n, place, &lines);
+	prb_lines_deinit(&lines);
 	named->count = (uint32_t)n->frames.count - named->first;
 	return err;
 }
@@ -136,14 +133,14 @@ static struct prb_error *rename_stack(struct naming *n, uint32_t stack, uint32_t
 				      uint32_t *ret)
 {
 	const struct prb_tree *old = n->recording->tree;
-	const struct prb_tree_frame *frame = &old->frames.items[old->stacks.items[stack].frame];
+	uint32_t frame = old->stacks.items[stack].frame, place = n->place_of[frame];
 	const struct named *named;
 
 	*ret = parent;
-	if (frame->function != n->function)
-		return copy_frame(n, frame, parent, ret);
-	PRB_TRY(name_place(n, (uint32_t)frame->line - 1));
-	named = &n->named[frame->line - 1];
+	if (!place)
+		return copy_frame(n, &old->frames.items[frame], parent, ret);
+	PRB_TRY(name_place(n, place - 1));
+	named = &n->named[place - 1];
 	for (uint32_t i = 0; i < named->count; i++)
 		PRB_TRY(prb_tree_call(n->tree, *ret, n->frames.items[named->first + i], ret));
 	return NULL;
@@ -169,18 +166,18 @@ static struct prb_error *name_all(struct naming *n)
 	return NULL;
 }
 
-struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t function,
+struct prb_error *prb_native_names(struct prb_recording *recording,
 				   const struct prb_native_place *places, size_t count,
 				   const struct prb_perf_map *perf_map)
 {
-	struct naming n = {.recording = recording,
-			   .function = function,
-			   .places = places,
-			   .perf_map = perf_map};
+	struct naming n = {.recording = recording, .places = places, .perf_map = perf_map};
 	struct prb_error *err;
 
 	n.named = calloc(count + 1, sizeof(*n.named));
-	err = n.named ? prb_tree_create(&n.tree) : prb_error_nomem();
+	n.place_of = calloc(recording->tree->frames.count + 1, sizeof(*n.place_of));
+	err = n.named && n.place_of ? prb_tree_create(&n.tree) : prb_error_nomem();
+	for (size_t i = 0; !err && i < count; i++)
+		n.place_of[places[i].frame] = (uint32_t)i + 1;
 	if (!err)
 		err = name_all(&n);
 	if (n.resolver)
@@ -188,5 +185,6 @@ struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t fun
 	prb_tree_destroy(n.tree);
 	prb_vec_free(&n.frames);
 	free(n.named);
+	free(n.place_of);
 	return err;
 }

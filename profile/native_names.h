@@ -21,26 +21,25 @@ struct prb_native_images {
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;
 	struct prb_interleaver interleaver;
-	struct prb_number_map frames; /**< the tree's, by program counter */
+	struct prb_number_map frames; /**< the tree's, by address */
 };
 
-/** A program counter that was met. */
+/** Code that was met. */
 struct prb_native_place {
-	struct prb_native_images *images;
-	uint64_t pc;
-	bool exact, signal; /**< as in struct prb_c_frame */
+	const struct prb_native_images *images;
+	uint64_t code;	/**< an address in the instruction that ran, or that called */
+	uint32_t frame; /**< the tree's, that stands for it */
 };
 
 /** Appends "libfoo.so+0x12", or the address alone. */
-void prb_native_place_text(const struct prb_native_images *images, uint64_t pc,
+void prb_native_place_text(const struct prb_native_images *images, uint64_t code,
 			   struct prb_str *ret);
 
 /**
- * Makes the tree anew: a frame of @p function, which is in "line" N there, becomes those of the
- * functions that the place N - 1 is in: more than one where calls were inlined. @p perf_map: what
- * was made at run time.
+ * Makes the tree anew: a frame that stands for a place becomes those of the functions that this is
+ * in, more than one where calls were inlined. @p perf_map: what was made at run time.
  */
-struct prb_error *prb_native_names(struct prb_recording *recording, uint32_t function,
+struct prb_error *prb_native_names(struct prb_recording *recording,
 				   const struct prb_native_place *places, size_t count,
 				   const struct prb_perf_map *perf_map) PRB_MUST_CHECK;
 

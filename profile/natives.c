@@ -28,7 +28,6 @@ struct prb_natives {
 	struct prb_regs regs;
 	struct prb_c_stack stack;
 	struct prb_places places;
-	uint32_t function; /* the tree's, that all program counters are in until they have names */
 	PRB_VEC(struct prb_native_place) met;
 	struct prb_perf_map perf_map;
 	bool made_code; /* code was met that is in no module */
@@ -73,10 +72,7 @@ static struct prb_error *add_images(struct prb_natives *n)
 
 static struct prb_error *begin(struct prb_natives *n)
 {
-	const struct prb_tree_function unnamed = {.kind = PRB_FUNCTION_NATIVE, .name = ""};
-
 	PRB_TRY(prb_stack_copy_init(&n->copy, n->target));
-	PRB_TRY(prb_tree_function(n->recording->tree, &unnamed, &n->function));
 	return add_images(n);
 }
 
@@ -278,11 +274,10 @@ struct prb_error *prb_natives_unwind(struct prb_natives *n, const struct prb_pyt
  * Code that was made at run time has the name that it has now: later there may be other code in its
  * place. *ret_found is false if it has none (yet).
  */
-static struct prb_error *made_frame(struct prb_natives *n, const struct prb_c_frame *frame,
-				    uint32_t *ret, bool *ret_found)
+static struct prb_error *made_frame(struct prb_natives *n, uint64_t code, uint32_t *ret,
+				    bool *ret_found)
 {
 	const struct prb_perf_map *map = &n->perf_map;
-	uint64_t code = prb_c_frame_code(frame);
 	struct prb_tree_function function = {.kind = PRB_FUNCTION_NATIVE};
 	uint32_t number;
 
@@ -302,29 +297,64 @@ static struct prb_error *made_frame(struct prb_natives *n, const struct prb_c_fr
 	return prb_tree_frame(n->recording->tree, number, 0, ret);
 }
 
+/* No call has led there, so that the code before the pc has nothing to do with it. */
+static struct prb_error *trampoline_frame(struct prb_natives *n, const struct prb_c_frame *frame,
+					  uint32_t *ret)
+{
+	const struct prb_module *module = prb_modules_find(newest(n)->modules, frame->pc);
+	const struct prb_tree_function function = {
+		.kind = PRB_FUNCTION_NATIVE,
+		.name = "<signal handler called>",
+		.module = module ? module->path : NULL,
+	};
+	uint32_t number;
+
+	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
+	return prb_tree_frame(n->recording->tree, number, 0, ret);
+}
+
+/* Code of a file is told by its place in it until it has a name. */
+static struct prb_error *unnamed_frame(struct prb_natives *n, uint64_t code, uint32_t *ret)
+{
+	struct prb_native_images *images = newest(n);
+	const struct prb_module *module = prb_modules_find(images->modules, code);
+	prb_auto_str struct prb_str text = {};
+	struct prb_tree_function function = {.kind = PRB_FUNCTION_NATIVE,
+					     .module = module ? module->path : NULL};
+	struct prb_native_place *place = prb_vec_push(&n->met);
+	uint32_t number;
+
+	prb_native_place_text(images, code, &text);
+	if (!place || text.failed)
+		return prb_error_nomem();
+	function.name = prb_str_text(&text);
+	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
+	/* The same place may be other code in other images: its line tells them apart. */
+	PRB_TRY(prb_tree_frame(n->recording->tree, number, (int32_t)n->images.count - 1, ret));
+	*place = (struct prb_native_place){images, code, *ret};
+	return NULL;
+}
+
 static struct prb_error *frame_of(struct prb_natives *n, const struct prb_c_frame *frame,
 				  uint32_t *ret)
 {
 	struct prb_native_images *images = newest(n);
+	uint64_t code = prb_c_frame_code(frame);
 	bool found = false;
-	uint64_t key = frame->pc << 2 | (uint64_t)frame->exact << 1 | (uint64_t)frame->signal;
-	struct prb_native_place *place;
 	size_t number;
 
-	if (prb_number_map_get(&images->frames, key, &number)) {
+	if (frame->signal)
+		return trampoline_frame(n, frame, ret);
+	if (prb_number_map_get(&images->frames, code, &number)) {
 		*ret = (uint32_t)number;
 		return NULL;
 	}
-	if (!prb_modules_find(images->modules, frame->pc))
-		PRB_TRY(made_frame(n, frame, ret, &found));
+	if (!prb_modules_find(images->modules, code))
+		PRB_TRY(made_frame(n, code, ret, &found));
 	if (found)
 		return NULL;
-	place = prb_vec_push(&n->met);
-	if (!place)
-		return prb_error_nomem();
-	*place = (struct prb_native_place){images, frame->pc, frame->exact, frame->signal};
-	PRB_TRY(prb_tree_frame(n->recording->tree, n->function, (int32_t)n->met.count, ret));
-	return prb_number_map_put(&images->frames, key, *ret) ? NULL : prb_error_nomem();
+	PRB_TRY(unnamed_frame(n, code, ret));
+	return prb_number_map_put(&images->frames, code, *ret) ? NULL : prb_error_nomem();
 }
 
 static struct prb_error *note(struct prb_natives *n, const char *text, uint32_t stack,
@@ -345,7 +375,8 @@ static struct prb_error *note_end(struct prb_natives *n, uint32_t stack, uint32_
 
 	if (n->stack.reason) {
 		prb_str_printf(&text, "[unwinding ended: %s at ", n->stack.trouble);
-		prb_native_place_text(newest(n), n->stack.frames.items[count - 1].pc, &text);
+		prb_native_place_text(newest(n),
+				      prb_c_frame_code(&n->stack.frames.items[count - 1]), &text);
 		prb_str_putc(&text, ']');
 	} else {
 		prb_str_puts(&text, "[Python frames that match no native frame]");
@@ -390,6 +421,5 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 
 struct prb_error *prb_natives_name(struct prb_natives *n)
 {
-	return prb_native_names(n->recording, n->function, n->met.items, n->met.count,
-				&n->perf_map);
+	return prb_native_names(n->recording, n->met.items, n->met.count, &n->perf_map);
 }
