@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dwarf/lines/lines.h"
+#include "dwarf/lines/short_name.h"
 
 /* The frames that stand for one place, outermost first. */
 struct named {
@@ -44,6 +45,7 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 {
 	const struct prb_module *module = prb_modules_find(place->images->modules, place->code);
 	prb_auto_str struct prb_str address = {};
+	prb_auto_free char *brief = NULL;
 	struct prb_tree_function function = {
 		.kind = PRB_FUNCTION_NATIVE,
 		.name = line->func,
@@ -55,6 +57,10 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 
 	if (!slot)
 		return prb_error_nomem();
+	if (line->func)
+		PRB_TRY(prb_short_name(line->func, &brief));
+	if (brief)
+		function.name = brief;
 	if (!function.name && !module) {
 		function.name = prb_perf_map_find(n->perf_map, place->code);
 		function.module = function.name ? n->perf_map->path : NULL;

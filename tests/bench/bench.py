@@ -23,6 +23,7 @@ from pathlib import Path
 
 import inject
 import queries
+import sampling
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("py-spy", "pystack")
@@ -245,6 +246,7 @@ def main():
     for title, results in queries.measure(args, args.python, sys.modules[__name__]):
         page += table(title, results)
     page += inject.page(args, args.python, sys.modules[__name__])
+    page += sampling.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     text = "\n".join(page) + "\n"
