@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "dwarf/unwind/code.h"
 #include "dwarf/unwind/recover.h"
 
@@ -17,17 +18,34 @@ static bool fetch(const struct prb_cfi_memory *memory, uint64_t address, uint64_
 	return memory->read(memory->context, address, ret, sizeof(*ret));
 }
 
-/* Whether @regs are in a call that this code makes: sub $8,%rsp; call *%rcx. */
-static bool in_trampoline(const struct prb_cfi_memory *memory, const struct prb_regs *regs)
-{
-	static const uint8_t call[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1};
-	static const uint8_t after[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};
-	uint8_t code[sizeof(call) + sizeof(after)];
+/* What CPython writes: a call with code before and behind it, and a frame of two words. */
+struct trampoline {
+	uint8_t code[11], size;
+	uint8_t call;	    /* bytes up to behind the call */
+	bool frame_pointer; /* it has saved that */
+};
 
-	return regs->machine == EM_X86_64 &&
-	       memory->read(memory->context, regs->pc - sizeof(call), code, sizeof(code)) &&
-	       !memcmp(code, call, sizeof(call)) &&
-	       !memcmp(code + sizeof(call), after, sizeof(after));
+static const struct trampoline trampolines[] = {
+	/* sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
+	{{0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3}, 11, 6, false},
+	/* push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret */
+	{{0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3}, 8, 6, true},
+};
+
+/* The one whose call @regs are in, or NULL. */
+static const struct trampoline *find_trampoline(const struct prb_cfi_memory *memory,
+						const struct prb_regs *regs)
+{
+	uint8_t code[sizeof(trampolines[0].code)];
+
+	for (size_t i = 0; regs->machine == EM_X86_64 && i < PRB_ARRAY_SIZE(trampolines); i++) {
+		const struct trampoline *one = &trampolines[i];
+
+		if (memory->read(memory->context, regs->pc - one->call, code, one->size) &&
+		    !memcmp(code, one->code, one->size))
+			return one;
+	}
+	return NULL;
 }
 
 static bool behind_call(const struct prb_cfi_memory *memory, uint16_t machine, uint64_t address)
@@ -38,21 +56,24 @@ static bool behind_call(const struct prb_cfi_memory *memory, uint16_t machine, u
 	return call.kind != PRB_CALL_NONE;
 }
 
-/* Registers that functions preserve were left alone by code that has none but a frame pointer. */
 static void set_caller(struct prb_regs *regs, uint64_t pc, uint64_t sp)
 {
 	regs->pc = pc;
 	prb_regs_set(regs, prb_regs_sp(regs->machine), sp);
 }
 
+/* It changes no register that functions preserve but the frame pointer. */
 static enum prb_cfi_status leave_trampoline(const struct prb_cfi_memory *memory,
+					    const struct trampoline *trampoline,
 					    struct prb_regs *regs, uint64_t *cfa)
 {
-	uint64_t sp = 0, pc;
+	uint64_t sp = 0, saved, pc;
 
-	if (!prb_regs_get(regs, prb_regs_sp(regs->machine), &sp) ||
+	if (!prb_regs_get(regs, prb_regs_sp(regs->machine), &sp) || !fetch(memory, sp, &saved) ||
 	    !fetch(memory, sp + WORD, &pc) || !behind_call(memory, regs->machine, pc))
 		return PRB_CFI_NOT_FOUND;
+	if (trampoline->frame_pointer)
+		prb_regs_set(regs, prb_regs_frame_pointer(regs->machine), saved);
 	*cfa = sp + 2 * WORD;
 	set_caller(regs, pc, *cfa);
 	return PRB_CFI_OK;
@@ -80,9 +101,10 @@ static enum prb_cfi_status by_frame_pointer(const struct prb_cfi_memory *memory,
 enum prb_cfi_status prb_cfi_leave_unknown(const struct prb_cfi_memory *memory, bool exact_pc,
 					  struct prb_regs *regs, uint64_t *cfa, bool *guess)
 {
-	*guess = false;
-	if (!exact_pc && in_trampoline(memory, regs))
-		return leave_trampoline(memory, regs, cfa);
-	*guess = true;
+	const struct trampoline *trampoline = exact_pc ? NULL : find_trampoline(memory, regs);
+
+	*guess = !trampoline;
+	if (trampoline)
+		return leave_trampoline(memory, trampoline, regs, cfa);
 	return by_frame_pointer(memory, regs, cfa);
 }

@@ -251,9 +251,10 @@ on_x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the code 
 
 
 @on_x86_64
-def test_made_code_that_is_known(program):
+@pytest.mark.parametrize("which", [0, 1])
+def test_made_code_that_is_known(program, which):
     """What CPython writes for perf is no guess; the file for perf has its name."""
-    result, pid = made(program, 0, "py::some:thing.py")
+    result, pid = made(program, which, "py::some:thing.py")
     rows = {row["func"]: row for row in result["functions"]}
     assert rows["py::some:thing.py"]["module"] == "/tmp/perf-%d.map" % pid
     assert rows["py::some:thing.py"]["total_ns"] == rows["main"]["total_ns"] == result["weight_ns"]
@@ -261,9 +262,34 @@ def test_made_code_that_is_known(program):
 
 
 @on_x86_64
+@pytest.mark.parametrize("interpreter", [each for each in WITH_CTYPES if each.version >= (3, 12)],
+                         ids=repr)
+def test_python_for_perf(interpreter, library):
+    """Each call goes through code that Python makes, and is whole all the same."""
+    env = {"PYTHONPERFSUPPORT": "1"}
+    with support.Target(interpreter, PROGRAM, library, env=env) as target:
+        assert target.line() == "ready"
+        made_map = "/tmp/perf-%d.map" % target.pid
+        target.send(b"go 600\n")
+        try:
+            result = profile(target.pid, "--cc", "--duration", "%ds" % support.count(1, 10))
+        finally:
+            supported = os.path.exists(made_map)
+            if supported:
+                os.unlink(made_map)
+    if not supported:
+        pytest.skip("this build does not make code for perf")
+    found = profiles.shares(result)
+    assert not any(row["kind"] == "note" for row in result["functions"]), result["functions"]
+    assert found["_start"] == 100 and found["work"] > 95, found
+    assert {row["module"] for row in result["functions"]
+            if row["func"].startswith("py::work:")} == {made_map}
+
+
+@on_x86_64
 def test_made_code_with_a_frame_pointer(program):
     """A guess says that it is one."""
-    result, _ = made(program, 1)
+    result, _ = made(program, 2)
     found = profiles.shares(result)
     notes = [row for row in result["functions"] if row["kind"] == "note"]
     assert [row["func"] for row in notes] == ["[callers by frame pointer, a guess]"]
@@ -272,7 +298,7 @@ def test_made_code_with_a_frame_pointer(program):
 
 @on_x86_64
 def test_made_code_without_a_way_back(program):
-    result, _ = made(program, 2)
+    result, _ = made(program, 3)
     found = profiles.shares(result)
     notes = {row["func"] for row in result["functions"] if row["kind"] == "note"}
     assert all(re.match(r"\[unwinding ended: no unwind information at 0x", note)
