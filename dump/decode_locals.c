@@ -25,6 +25,7 @@ struct prb_local_decoder {
 };
 
 struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem *mem,
+					   const struct prb_repr_options *options,
 					   struct prb_pool *pool, struct prb_local_decoder **ret)
 {
 	struct prb_local_decoder *decoder = calloc(1, sizeof(*decoder));
@@ -33,7 +34,7 @@ struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem
 		return prb_error_nomem();
 	*decoder = (struct prb_local_decoder){.py = py, .mem = mem, .pool = pool};
 
-	struct prb_error *err = prb_objects_create(py, mem, &decoder->objects);
+	struct prb_error *err = prb_objects_create(py, mem, options, &decoder->objects);
 	if (err)
 		prb_local_decoder_destroy(decoder);
 	else

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "python/python.h"
+#include "python/repr/object.h"
 #include "target/target.h"
 
 enum prb_dump_mode {
@@ -36,6 +37,7 @@ struct prb_dump_options {
 	bool no_modules; /**< those of Python frames are not wanted; where reads are requests */
 	bool no_command; /**< exe and argv are not wanted */
 	pid_t tid;	 /**< only this thread; 0: all */
+	const struct prb_repr_options *values; /**< limits of variables; NULL: the default ones */
 	/** Frames of each thread that are wanted, from the innermost; 0: all. More may be given:
 	 * native frames need all Python frames, and what a lock is takes some. */
 	unsigned max_frames;

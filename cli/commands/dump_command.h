@@ -10,11 +10,13 @@
 
 #include "cli/common/command.h"
 #include "base/error.h"
+#include "python/repr/object.h"
 
 /** Must be the first member of the settings of a command that uses PRB_DUMP_OPTIONS. */
 struct prb_dump_settings {
 	int tid; /**< 0: not given */
-	bool locals, native, source;
+	bool locals, all_names, native, source;
+	int depth, max_value, max_items;
 	bool nonblocking, freeze;
 	bool subprocesses;
 	bool no_fold, full_paths, full_names;
@@ -24,6 +26,12 @@ struct prb_dump_settings {
 #define PRB_DUMP_FLAG(name, member, help)                                               \
 	{                                                                               \
 		name, 0, PRB_OPTION_FLAG, NULL, help, PRB_COMPLETE_NOTHING,             \
+			offsetof(struct prb_dump_settings, member), .for_clients = true \
+	}
+
+#define PRB_DUMP_NUMBER(name, member, help)                                             \
+	{                                                                               \
+		name, 0, PRB_OPTION_NUMBER, "N", help, PRB_COMPLETE_NOTHING,            \
 			offsetof(struct prb_dump_settings, member), .for_clients = true \
 	}
 
@@ -38,6 +46,11 @@ struct prb_dump_settings {
 	 offsetof(struct prb_dump_settings, tid),                                                  \
 	 .for_clients = true},                                                                     \
 		PRB_DUMP_FLAG("locals", locals, "Show arguments and local variables"),             \
+		PRB_DUMP_FLAG("all-names", all_names,                                              \
+			      "With --locals: modules, functions and classes of modules, too"),    \
+		PRB_DUMP_NUMBER("depth", depth, "Values: levels of instances with attributes"),    \
+		PRB_DUMP_NUMBER("max-value", max_value, "Values: characters of a text"),           \
+		PRB_DUMP_NUMBER("max-items", max_items, "Values: items and attributes of each"),   \
 		PRB_DUMP_FLAG("native", native, "Merge C and C++ frames into the stacks"),         \
 		PRB_DUMP_FLAG("source", source, "Show source, the running expression underlined"), \
 		PRB_DUMP_FLAG("nonblocking", nonblocking,                                          \
@@ -50,6 +63,13 @@ struct prb_dump_settings {
 		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),              \
 		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"),   \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
+
+/** Bytes of a value, where its limits are the user's own. */
+enum { PRB_VALUE_TOTAL = 20000 };
+
+/** The limits that three options give; those that are 0 stay @p usual. */
+struct prb_repr_options prb_value_limits(int depth, int max_value, int max_items,
+					 const struct prb_repr_options *usual);
 
 /** Dumps the target of @p cli to stdout; @p main_only: only its main thread. */
 struct prb_error *prb_dump_command(const struct prb_cli *cli,

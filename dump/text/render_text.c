@@ -319,20 +319,39 @@ static const char *const local_kinds[] = {
 	[PRB_LOCAL_FREE] = "free",	   [PRB_LOCAL_NAME] = "name",
 };
 
+/* What a module has imported and defined is not what one looks for in its variables. */
+static bool is_definition(const struct prb_dump_local *local)
+{
+	static const char *const begins[] = {"<module ", "<class ", "<function ", "<built-in ",
+					     "<enum "};
+
+	for (size_t i = 0; local->value && i < PRB_ARRAY_SIZE(begins); i++)
+		if (!strncmp(local->value, begins[i], strlen(begins[i])))
+			return local->kind == PRB_LOCAL_NAME;
+	return false;
+}
+
 static void put_locals(struct renderer *r, const struct prb_dump_frame *frame)
 {
 	const struct prb_dump_local *local;
+	unsigned left_out = 0;
 	size_t column = 0;
 
 	prb_vec_each (local, &frame->locals) {
 		prb_auto_str struct prb_str name = {};
 
+		if (!r->options->all_names && is_definition(local))
+			continue;
 		prb_text_escape(&name, local->name ? local->name : "?");
 		size_t width = prb_text_width(prb_str_text(&name));
 		if (width > column && width <= MAX_LOCAL_NAME)
 			column = width;
 	}
 	prb_vec_each (local, &frame->locals) {
+		if (!r->options->all_names && is_definition(local)) {
+			left_out++;
+			continue;
+		}
 		prb_text_spaces(&r->text, DETAIL_INDENT);
 		prb_text_column(&r->text, local_kinds[local->kind], strlen("argument") + 1);
 		prb_text_column(&r->text, local->name ? local->name : "?", column);
@@ -340,6 +359,11 @@ static void put_locals(struct renderer *r, const struct prb_dump_frame *frame)
 		prb_text_escape(&r->text, local->value ? local->value : "(unbound)");
 		prb_str_putc(&r->text, '\n');
 	}
+	if (!left_out)
+		return;
+	prb_text_spaces(&r->text, DETAIL_INDENT);
+	prb_str_printf(&r->text, "%u name%s of modules, functions and classes (--all-names)\n",
+		       left_out, left_out == 1 ? "" : "s");
 }
 
 /** "(46 calls deep)", "(20 times this and the next 2)". */

@@ -11,17 +11,20 @@ enum {
 	ITEMS = 20,
 	TEXT = 200,
 	TOTAL = 2000,
+	OBJECTS = 1,
+	ATTRIBUTES = 12,
 	TYPES_KEPT = 1024, /* from one object to the next */
 };
 
 struct prb_objects {
 	struct prb_repr repr;
+	struct prb_repr_options options;
 };
+
+static const struct prb_repr_options defaults = {.max_objects = OBJECTS};
 
 static void set_limits(struct prb_repr_options *max, const struct prb_repr_options *options)
 {
-	static const struct prb_repr_options defaults = {};
-
 	if (!options)
 		options = &defaults;
 	*max = (struct prb_repr_options){
@@ -29,6 +32,9 @@ static void set_limits(struct prb_repr_options *max, const struct prb_repr_optio
 		.max_items = options->max_items ? options->max_items : ITEMS,
 		.max_text = options->max_text ? options->max_text : TEXT,
 		.max_total = options->max_total ? options->max_total : TOTAL,
+		.max_objects = options->max_objects,
+		.max_attributes = options->max_attributes ? options->max_attributes : ATTRIBUTES,
+		.long_attributes = options->long_attributes,
 	};
 }
 
@@ -111,16 +117,6 @@ bool prb_items_next(struct prb_items *items)
 	}
 	items->done++;
 	return true;
-}
-
-struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
-					  struct prb_type *type)
-{
-	prb_str_putc(r->out, '<');
-	PRB_TRY(prb_repr_put_module(r, type));
-	PRB_TRY(prb_repr_put_qualname(r, type));
-	prb_str_printf(r->out, " object at %#llx>", (unsigned long long)object);
-	return NULL;
 }
 
 /* The most basic class of the MRO that has the same tp_repr: it is the one that brings it. */
@@ -255,11 +251,13 @@ struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *me
 }
 
 struct prb_error *prb_objects_create(struct prb_python *py, struct prb_mem *mem,
+				     const struct prb_repr_options *options,
 				     struct prb_objects **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return prb_error_nomem();
+	(*ret)->options = options ? *options : defaults;
 	prb_repr_init(&(*ret)->repr, py, mem, NULL, NULL);
 	return NULL;
 }
@@ -274,7 +272,7 @@ void prb_objects_destroy(struct prb_objects *objects)
 struct prb_error *prb_objects_repr(struct prb_objects *objects, uint64_t object,
 				   struct prb_str *ret)
 {
-	prb_repr_again(&objects->repr, NULL, ret);
+	prb_repr_again(&objects->repr, &objects->options, ret);
 	return put_repr(&objects->repr, object);
 }
 

@@ -4,9 +4,10 @@
  *
  * The answer is what repr() would print in the process for the types listed in the user's guide;
  * other objects, among them those whose class defines __repr__ in Python and is not of the standard
- * library, are shown as "<module.Class object at 0x…>". Two kinds of objects have a form of their
- * own: array([1, 2], shape=(2,), dtype=int64) for numpy arrays and
- * tensor(shape=(2, 3), dtype=float32, device='cpu') for torch tensors.
+ * library, are shown with their attributes as "<module.Class step=3 name='x'>", or as
+ * "<module.Class object at 0x…>" if they have none, or lie too deep. Two kinds of objects have a
+ * form of their own: array([1, 2], shape=(2,), dtype=int64) for numpy arrays and tensor(shape=(2,
+ * 3), dtype=float32, device='cpu') for torch tensors.
  *
  * Where a part cannot be read, its place is taken by "<unreadable at 0x…>" and the rest is printed.
  * Depth, items and text are bounded by the options; what is left out shows as "…" with the count
@@ -15,6 +16,7 @@
 #ifndef PRB_PYTHON_REPR_OBJECT_H
 #define PRB_PYTHON_REPR_OBJECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -26,6 +28,11 @@ struct prb_repr_options {
 	unsigned max_items; /**< per container; 0: default (20) */
 	unsigned max_text;  /**< characters of one string; 0: default (200) */
 	unsigned max_total; /**< bytes of the whole text; 0: default (2000) */
+	/** Levels of instances, counted like max_depth, that show their attributes; 0: none. Where
+	 * there are no options at all it is 1. */
+	unsigned max_objects;
+	unsigned max_attributes; /**< of one of them; 0: default (12) */
+	bool long_attributes;	 /**< not shorter than values that stand alone */
 };
 
 /**
@@ -42,10 +49,12 @@ struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *me
 
 /**
  * The same two for many objects of one instant, whose types are read only once: for as long as
- * @p mem is the same epoch of a view, or memory that does not change. With the default limits.
+ * @p mem is the same epoch of a view, or memory that does not change. @p options are copied; NULL:
+ * the default limits.
  */
 struct prb_objects;
 struct prb_error *prb_objects_create(struct prb_python *py, struct prb_mem *mem,
+				     const struct prb_repr_options *options,
 				     struct prb_objects **ret) PRB_MUST_CHECK;
 /** NULL is allowed. */
 void prb_objects_destroy(struct prb_objects *objects);

@@ -165,19 +165,39 @@ static struct prb_error *next_in_deque(struct prb_repr *r, struct deque *deque, 
 	return prb_repr_word(r, deque->block + 8 + deque->index++ * 8, ret);
 }
 
+static struct prb_error *open_deque(struct prb_repr *r, uint64_t object, uint64_t words[6],
+				    struct deque *ret)
+{
+	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->var_size + 8, 6, words));
+	*ret = (struct deque){.block = words[0], .index = words[2]};
+	if (ret->index > r->traits->deque_block)
+		return prb_repr_bad(object, "a deque that begins outside of its block");
+	return NULL;
+}
+
+struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint64_t index,
+				      uint64_t *ret)
+{
+	uint64_t words[6];
+	struct deque deque;
+
+	PRB_TRY(open_deque(r, object, words, &deque));
+	for (uint64_t i = 0; i <= index; i++) {
+		PRB_TRY(prb_repr_walk(r, 1));
+		PRB_TRY(next_in_deque(r, &deque, ret));
+	}
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_deque(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	uint64_t words[6]; /* left block, right block, left index, right index, state, maxlen */
 	struct prb_items items = {.r = r};
+	struct deque deque;
 	uint64_t item;
 
 	PRB_TRY(prb_repr_size(r, object, &items.total));
-	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->var_size + 8, 6, words));
-
-	struct deque deque = {.block = words[0], .index = words[2]};
-
-	if (deque.index > r->traits->deque_block)
-		return prb_repr_bad(object, "a deque that begins outside of its block");
+	PRB_TRY(open_deque(r, object, words, &deque));
 	if (!prb_repr_enter(r, object, "[...]"))
 		return NULL;
 	PRB_TRY(prb_repr_put_kind(r, type, "deque"));

@@ -12,7 +12,7 @@
 /** The handler for the repr that the builtin or extension type @p name brings, or NULL. */
 prb_repr_handler *prb_repr_c_handler(const char *name);
 
-/* object.c */
+/* object_default.c */
 prb_repr_handler prb_repr_handle_default;
 
 /* object_str.c, object_bytes.c */
@@ -83,6 +83,15 @@ prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
 
 /* object_torch.c */
 prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size;
+
+/* object_numpy.c, object_torch.c */
+/**
+ * Appends the repr() of an attribute of an array or tensor (shape, dtype, …), and tells the name of
+ * its type. PRB_ERROR_NOT_FOUND for all others.
+ */
+typedef struct prb_error *prb_repr_part(struct prb_repr *r, uint64_t object, const char *name,
+					const char **type);
+prb_repr_part prb_repr_ndarray_part, prb_repr_tensor_part;
 
 /* object_python.c */
 /**

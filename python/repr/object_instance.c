@@ -108,8 +108,14 @@ static struct prb_error *get_from_slots(struct prb_repr *r, uint64_t object, con
 	return NULL;
 }
 
-struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const char *name,
-				     uint64_t *ret)
+bool prb_repr_has_dict(const struct prb_repr *r, const struct prb_type *type)
+{
+	return type->dictoffset ||
+	       (r->traits->managed != PRB_MANAGED_NONE && type->flags & PRB_PY_MANAGED_DICT);
+}
+
+struct prb_error *prb_repr_instance_get(struct prb_repr *r, uint64_t object, const char *name,
+					uint64_t *ret)
 {
 	struct prb_type *type;
 
@@ -117,11 +123,18 @@ struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const 
 
 	struct prb_error *err = get_from_values(r, object, type, name, ret);
 
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		err = get_from_dict(r, object, type, name, ret);
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		err = get_from_slots(r, object, name, ret);
-	return err;
+	return prb_error_catch(&err, PRB_ERROR_NOT_FOUND)
+		       ? get_from_dict(r, object, type, name, ret)
+		       : err;
+}
+
+struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const char *name,
+				     uint64_t *ret)
+{
+	struct prb_error *err = prb_repr_instance_get(r, object, name, ret);
+
+	return prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? get_from_slots(r, object, name, ret)
+							  : err;
 }
 
 struct prb_error *prb_repr_instance_each(struct prb_repr *r, uint64_t object, prb_dict_visit *visit,

@@ -215,3 +215,14 @@ struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 	*ret = bytes;
 	return NULL;
 }
+
+const char *prb_repr_member_type(const char *text)
+{
+	if (!strcmp(text, "None"))
+		return "NoneType";
+	if (!strcmp(text, "True") || !strcmp(text, "False"))
+		return "bool";
+	if (*text == '\'' || *text == '"')
+		return "str";
+	return strpbrk(text, ".nf") ? "float" : "int";
+}

@@ -261,6 +261,42 @@ static bool is_printable(const struct dtype *dtype)
 	return dtype->number < TYPE_COUNT && types[dtype->number].code && dtype->order != '>';
 }
 
+static void put_shape(struct prb_repr *r, const struct array *array)
+{
+	prb_str_putc(r->out, '(');
+	for (unsigned i = 0; i < array->dimensions; i++)
+		prb_str_printf(r->out, "%s%lld", i ? ", " : "", (long long)array->shape[i]);
+	prb_str_puts(r->out, array->dimensions == 1 ? ",)" : ")");
+}
+
+struct prb_error *prb_repr_ndarray_part(struct prb_repr *r, uint64_t object, const char *name,
+					const char **type)
+{
+	struct array array;
+	uint64_t count = 1;
+
+	PRB_TRY(read_array(r, object, &array));
+	for (unsigned i = 0; i < array.dimensions; i++)
+		count *= array.shape[i];
+	*type = "int";
+	if (!strcmp(name, "shape")) {
+		*type = "tuple";
+		put_shape(r, &array);
+		return NULL;
+	}
+	if (!strcmp(name, "ndim") || !strcmp(name, "size")) {
+		prb_str_printf(r->out, "%llu",
+			       (unsigned long long)(*name == 'n' ? array.dimensions : count));
+		return NULL;
+	}
+	if (strcmp(name, "dtype") != 0 || !is_printable(&array.dtype) ||
+	    array.dtype.number == TYPE_OBJECT)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "not known");
+	*type = "dtype";
+	prb_str_printf(r->out, "dtype('%s')", types[array.dtype.number].name);
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
@@ -278,10 +314,9 @@ struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 		PRB_TRY(put_dimension(r, &array, 0, array.data));
 		prb_str_puts(r->out, ", ");
 	}
-	prb_str_puts(r->out, "shape=(");
-	for (unsigned i = 0; i < array.dimensions; i++)
-		prb_str_printf(r->out, "%s%lld", i ? ", " : "", (long long)array.shape[i]);
-	prb_str_puts(r->out, array.dimensions == 1 ? ",), " : "), ");
+	prb_str_puts(r->out, "shape=");
+	put_shape(r, &array);
+	prb_str_puts(r->out, ", ");
 	put_dtype(r, &array.dtype);
 	prb_str_putc(r->out, ')');
 	prb_repr_leave(r);

@@ -73,6 +73,7 @@ struct prb_object_traits {
 	bool rlock_short;	 /**< RLocks do not show where they are */
 	bool rlock_mutex;	 /**< RLocks are recursive mutexes that count from zero */
 	bool fold;		 /**< times have a fold */
+	bool exception_notes;	 /**< exceptions have them, behind their arguments */
 	bool slots_after_items;	 /**< subclasses of tuple may have slots */
 	bool timedelta_names;	 /**< timedelta(days=1) instead of timedelta(1) */
 	uint8_t deque_block;	 /**< items in one block */
@@ -271,6 +272,11 @@ struct prb_error *prb_repr_dict_get(struct prb_repr *r, uint64_t dict, const cha
 				    uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const char *name,
 				     uint64_t *ret) PRB_MUST_CHECK;
+/** The same of what is in its __dict__ alone. */
+struct prb_error *prb_repr_instance_get(struct prb_repr *r, uint64_t object, const char *name,
+					uint64_t *ret) PRB_MUST_CHECK;
+/** Whether objects of the type have a __dict__, if only an empty one. */
+bool prb_repr_has_dict(const struct prb_repr *r, const struct prb_type *type);
 /** The entries of the __dict__ of an object, whether it is one or only the values of one. */
 struct prb_error *prb_repr_instance_each(struct prb_repr *r, uint64_t object, prb_dict_visit *visit,
 					 void *context) PRB_MUST_CHECK;
@@ -300,6 +306,8 @@ struct prb_error *prb_repr_member_of(struct prb_repr *r, uint64_t descriptor,
 struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 					const struct prb_member *member, uint64_t *ret,
 					struct prb_str *text) PRB_MUST_CHECK;
+/** The name of the type of what prb_repr_member_value() gave as text. */
+const char *prb_repr_member_type(const char *text);
 
 /* object_attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */
@@ -311,6 +319,10 @@ struct prb_error *prb_repr_attributes(struct prb_repr *r, uint64_t object, unsig
 struct prb_error *prb_repr_set_each(struct prb_repr *r, uint64_t object,
 				    bool (*visit)(void *context, uint64_t key),
 				    void *context) PRB_MUST_CHECK;
+
+/** Item @p index, which it has, of a deque. */
+struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint64_t index,
+				      uint64_t *ret) PRB_MUST_CHECK;
 
 /* object_number.c */
 struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret) PRB_MUST_CHECK;

@@ -134,6 +134,51 @@ struct prb_error *prb_repr_handle_torch_size(struct prb_repr *r, uint64_t object
 	return NULL;
 }
 
+static void put_shape(struct prb_repr *r, const struct tensor *tensor)
+{
+	for (uint64_t i = 0; i < tensor->dimensions; i++)
+		prb_str_printf(r->out, "%s%lld", i ? ", " : "", (long long)tensor->shape[i]);
+}
+
+static struct prb_error *put_device(struct prb_repr *r, const struct tensor *tensor)
+{
+	if (tensor->device_set != 1)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "it has no device");
+	prb_str_printf(r->out, "device(type='%s'", devices[tensor->device]);
+	if (tensor->device_index >= 0)
+		prb_str_printf(r->out, ", index=%d", tensor->device_index);
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+struct prb_error *prb_repr_tensor_part(struct prb_repr *r, uint64_t object, const char *name,
+				       const char **type)
+{
+	struct tensor tensor = {};
+
+	PRB_TRY(read_tensor(r, object, &tensor));
+	if (!strcmp(name, "shape")) {
+		*type = "Size";
+		prb_str_puts(r->out, "torch.Size([");
+		put_shape(r, &tensor);
+		prb_str_puts(r->out, "])");
+		return NULL;
+	}
+	if (!strcmp(name, "dtype")) {
+		*type = "dtype";
+		prb_str_printf(r->out, "torch.%s", dtypes[tensor.dtype]);
+		return NULL;
+	}
+	if (!strcmp(name, "ndim")) {
+		*type = "int";
+		prb_str_printf(r->out, "%llu", (unsigned long long)tensor.dimensions);
+		return NULL;
+	}
+	*type = "device";
+	return !strcmp(name, "device") ? put_device(r, &tensor)
+				       : prb_error_create(PRB_ERROR_NOT_FOUND, "not known");
+}
+
 struct prb_error *prb_repr_handle_tensor(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	struct tensor tensor = {};
@@ -147,8 +192,7 @@ struct prb_error *prb_repr_handle_tensor(struct prb_repr *r, uint64_t object, st
 	else
 		PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_puts(r->out, "(shape=(");
-	for (uint64_t i = 0; i < tensor.dimensions; i++)
-		prb_str_printf(r->out, "%s%lld", i ? ", " : "", (long long)tensor.shape[i]);
+	put_shape(r, &tensor);
 	prb_str_printf(r->out, "%s), dtype=%s", tensor.dimensions == 1 ? "," : "",
 		       dtypes[tensor.dtype]);
 	if (tensor.device_set == 1) {

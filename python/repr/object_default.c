@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Objects that have no other form: the name of the class and the attributes, each as short as it
+ * can be understood. How many there are is not known before all were looked at, so those that the
+ * limits leave out are only counted.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object_handlers.h"
+
+/* Of attributes, which are shorter than values that stand alone. */
+enum { ITEMS = 5, TEXT = 60, COUNTED = 10000 };
+
+struct list {
+	struct prb_repr *r;
+	unsigned shown, more;
+	struct prb_error *err;
+};
+
+static bool put_attribute(void *context, const struct prb_attribute *a)
+{
+	struct list *list = context;
+	struct prb_repr *r = list->r;
+
+	/* What Python puts there for itself. */
+	if (!*a->name || !strncmp(a->name, "__", 2))
+		return true;
+	if (list->shown >= r->max.max_attributes || !prb_repr_room(r))
+		return ++list->more < COUNTED;
+	list->shown++;
+	prb_str_putc(r->out, ' ');
+	prb_str_puts(r->out, a->name);
+	prb_str_putc(r->out, '=');
+	if (a->text)
+		prb_str_puts(r->out, a->text);
+	else
+		list->err = prb_repr_object(r, a->object);
+	return !list->err;
+}
+
+static void shorten(struct prb_repr_options *max)
+{
+	if (max->long_attributes)
+		return;
+	max->max_items = PRB_MIN(max->max_items, (unsigned)ITEMS);
+	max->max_text = PRB_MIN(max->max_text, (unsigned)TEXT);
+}
+
+static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, struct list *list)
+{
+	struct prb_repr_options max = r->max;
+	bool torn = r->torn;
+	struct prb_error *err;
+
+	r->torn = false;
+	shorten(&r->max);
+	err = prb_repr_attributes(r, object, PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT, put_attribute,
+				  list);
+	r->max = max;
+	if (list->err) {
+		prb_error_destroy(err);
+		err = prb_steal(&list->err);
+	}
+	/* What could not be read is not there to be shown; the rest is. */
+	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
+		r->torn = true;
+	if (r->torn && list->shown)
+		prb_str_puts(r->out, " …unreadable");
+	r->torn |= torn;
+	return err;
+}
+
+struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
+					  struct prb_type *type)
+{
+	struct list list = {.r = r};
+
+	prb_str_putc(r->out, '<');
+	PRB_TRY(prb_repr_put_module(r, type));
+	PRB_TRY(prb_repr_put_qualname(r, type));
+	if (r->depth < r->max.max_objects && prb_repr_enter(r, object, NULL)) {
+		PRB_TRY(put_attributes(r, object, &list));
+		prb_repr_leave(r);
+	}
+	if (!list.shown)
+		prb_str_printf(r->out, " object at %#llx", (unsigned long long)object);
+	if (list.more)
+		prb_str_printf(r->out, " …+%u", list.more);
+	prb_str_putc(r->out, '>');
+	return NULL;
+}
