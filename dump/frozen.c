@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "dump/capture.h"
 #include "dump/describe.h"
+#include "dump/stops.h"
 
 enum {
-	STOP_TIMEOUT_MS = 2000,
 	ATTEMPTS = 6, /* instants before they are decoded while they stand */
 	MOMENTS = 24, /* the same while a thread is between two frames each time */
 };
@@ -24,9 +24,8 @@ enum {
 struct frozen {
 	struct prb_capture *capture;
 	struct prb_view *view;
-	PRB_VEC(struct prb_stop) stops; /* one for each task, in the same order */
-	PRB_VEC(bool) restless;		/* the same: it ran when it should have slept */
-	bool threadless;		/* only states without a thread are read */
+	struct prb_stops stops;
+	bool threadless; /* only states without a thread are read */
 };
 
 static bool is_ours(const struct frozen *f, const struct prb_capture_thread *thread)
@@ -37,98 +36,8 @@ static bool is_ours(const struct frozen *f, const struct prb_capture_thread *thr
 /* The stop of its thread; NULL if it has none. */
 static struct prb_stop *stop_of(struct frozen *f, const struct prb_capture_thread *thread)
 {
-	return thread->task ? &f->stops.items[thread->task - f->capture->tasks.list.items] : NULL;
-}
-
-static bool must_stop(const struct frozen *f, size_t index, bool everyone)
-{
-	const struct prb_task_watch *task = &f->capture->tasks.list.items[index];
-
-	if (prb_task_has_ended(task))
-		return false;
-	return everyone || task->state == 'R' || f->restless.items[index];
-}
-
-static struct prb_error *seize(struct frozen *f, bool everyone)
-{
-	struct prb_tasks *tasks = &f->capture->tasks;
-
-	f->stops.count = 0;
-	for (size_t i = 0; i < tasks->list.count; i++) {
-		struct prb_stop *stop = prb_vec_push(&f->stops);
-
-		if (!stop)
-			return prb_error_nomem();
-		stop->tid = tasks->list.items[i].tid;
-		prb_task_note(tasks, &tasks->list.items[i]);
-		if (!must_stop(f, i, everyone))
-			continue;
-
-		struct prb_error *err = prb_stop_seize(stop->tid, stop);
-		if (err && err->code != PRB_ERROR_NO_PROCESS)
-			return err;
-		prb_error_destroy(err);
-	}
-	return NULL;
-}
-
-/* Asks all first and waits afterwards, so that they stop together. */
-static void stop_seized(struct frozen *f)
-{
-	struct prb_stop *stop;
-
-	prb_vec_each (stop, &f->stops)
-		if (stop->seized)
-			prb_error_destroy(prb_stop_ask(stop));
-	prb_vec_each (stop, &f->stops) {
-		struct prb_error *err = stop->seized ? prb_stop_wait(stop, STOP_TIMEOUT_MS) : NULL;
-
-		/* Asleep in the kernel where it cannot be stopped: it does not run either. */
-		if (err)
-			prb_log("stop", 1, "%s", err->message);
-		prb_error_destroy(err);
-	}
-}
-
-/* From here on the others must sleep. */
-static void note_sleepers(struct frozen *f)
-{
-	struct prb_tasks *tasks = &f->capture->tasks;
-
-	for (size_t i = 0; i < tasks->list.count; i++)
-		if (!f->stops.items[i].stopped)
-			prb_task_note(tasks, &tasks->list.items[i]);
-}
-
-/* True if they did; those that did not are stopped the next time. */
-static bool all_slept(struct frozen *f)
-{
-	struct prb_tasks *tasks = &f->capture->tasks;
-	bool all = true;
-
-	for (size_t i = 0; i < tasks->list.count; i++) {
-		struct prb_task_watch *task = &tasks->list.items[i];
-
-		if (f->stops.items[i].stopped || prb_task_has_ended(task) ||
-		    prb_task_slept(tasks, task, false))
-			continue;
-		f->restless.items[i] = true;
-		all = false;
-	}
-	return all;
-}
-
-static void resume_all(struct frozen *f, double *pause_us)
-{
-	struct prb_stop *stop;
-
-	*pause_us = 0;
-	prb_vec_each (stop, &f->stops) {
-		double pause;
-
-		prb_stop_end(stop, &pause);
-		*pause_us = pause > *pause_us ? pause : *pause_us;
-	}
+	return thread->task ? &f->stops.list.items[thread->task - f->capture->tasks.list.items]
+			    : NULL;
 }
 
 /* Of a thread that has ended, only the state that it left behind could be read. */
@@ -229,18 +138,15 @@ static struct prb_error *freeze_once(struct frozen *f, bool last, bool *good)
 		return prb_error_nomem();
 	prb_view_new_epoch(f->view);
 
-	struct prb_error *err = seize(f, last || (c->native && !f->threadless));
-	if (!err) {
-		stop_seized(f);
-		note_sleepers(f);
+	struct prb_error *err = prb_stops_begin(&f->stops, last || (c->native && !f->threadless));
+	if (!err)
 		err = copy_all(f);
-	}
 	if (!err && last)
 		err = decode_all(f);
-	*good = !err && all_slept(f);
-	for (size_t i = 0; i < f->stops.count; i++)
-		stopped[i] = f->stops.items[i].stopped;
-	resume_all(f, &pause);
+	*good = !err && prb_stops_held(&f->stops);
+	for (size_t i = 0; i < f->stops.list.count; i++)
+		stopped[i] = f->stops.list.items[i].stopped;
+	prb_stops_end(&f->stops, &pause);
 	account(f, stopped, pause);
 	if (err || last || !*good)
 		return err;
@@ -283,17 +189,13 @@ static struct prb_error *read_frozen(struct frozen *f)
 
 static struct prb_error *freeze(struct prb_capture *c, bool threadless)
 {
-	struct frozen f = {.capture = c, .threadless = threadless};
+	struct frozen f = {.capture = c, .threadless = threadless, .stops = {.tasks = &c->tasks}};
 	struct prb_error *err = prb_view_create(c->target->mem, &f.view);
 
-	for (size_t i = 0; !err && i < c->tasks.list.count; i++)
-		if (!prb_vec_push(&f.restless))
-			err = prb_error_nomem();
 	if (!err)
 		err = read_frozen(&f);
 	prb_capture_share(c, NULL);
-	prb_vec_free(&f.stops);
-	prb_vec_free(&f.restless);
+	prb_stops_deinit(&f.stops);
 	prb_view_destroy(f.view);
 	return err;
 }

@@ -4,10 +4,17 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/frames/expression.h"
+#include "python/values/expression.h"
 #include "target/snapshot/snapshot.h"
 #include "dump/owner.h"
+#include "dump/steady.h"
 #include "dump/tasks.h"
+
+/* A state that the thread has: mostly there is only one. */
+struct subject {
+	struct prb_python *py;
+	struct prb_py_thread state;
+};
 
 struct lookup {
 	struct prb_target *target;
@@ -23,7 +30,8 @@ struct lookup {
 	struct prb_pythons pythons;
 	struct prb_tasks tasks;
 	struct prb_mem *mem;
-	bool thread_seen;
+	PRB_VEC(struct subject) subjects;
+	uint64_t interp; /* the first one */
 	unsigned frames; /* of the thread, as far as they were counted */
 };
 
@@ -37,16 +45,23 @@ static struct prb_error *tell(struct lookup *l, struct prb_python *py, uint64_t 
 	return found->type.failed || found->value.failed ? prb_error_nomem() : NULL;
 }
 
-static struct prb_error *evaluate(struct lookup *l, struct prb_python *py,
+static struct prb_error *evaluate(struct lookup *l, struct prb_python *py, uint64_t interp,
 				  const struct prb_py_frame *frame)
 {
-	uint64_t address;
+	struct prb_py_scope scope = {.frame = frame, .interp = interp};
+	struct prb_py_value value;
 
-	PRB_TRY(prb_python_find(py, l->mem, frame, l->expression, &address));
-	return tell(l, py, address);
+	PRB_TRY(prb_python_find(py, l->mem, &scope, l->expression, l->options, &value));
+	if (value.object) {
+		prb_str_deinit(&value.text);
+		return tell(l, py, value.object);
+	}
+	l->found->value = value.text;
+	prb_str_puts(&l->found->type, value.type);
+	return l->found->type.failed ? prb_error_nomem() : NULL;
 }
 
-static struct prb_error *search_frames(struct lookup *l, struct prb_python *py,
+static struct prb_error *search_frames(struct lookup *l, const struct subject *subject,
 				       const struct prb_py_frames *frames, bool *done)
 {
 	const struct prb_py_frame *frame;
@@ -57,7 +72,7 @@ static struct prb_error *search_frames(struct lookup *l, struct prb_python *py,
 			continue;
 		if (depth++ == l->depth) {
 			*done = true;
-			return evaluate(l, py, frame);
+			return evaluate(l, subject->py, subject->state.interp, frame);
 		}
 	}
 	if (depth > l->frames)
@@ -65,46 +80,106 @@ static struct prb_error *search_frames(struct lookup *l, struct prb_python *py,
 	return NULL;
 }
 
-static struct prb_error *search_thread(struct lookup *l, struct prb_python *py,
-				       struct prb_py_thread *state, bool *done)
+/* A state may have been freed and used again since the threads were listed. */
+static struct prb_error *check_state(struct lookup *l, const struct subject *subject)
+{
+	int32_t place = subject->py->layout.thread_id;
+	uint64_t pthread;
+
+	if (place < 0)
+		return NULL;
+	PRB_TRY(prb_mem_read_u64(l->mem, subject->state.address + (uint64_t)place, &pthread));
+	return pthread == subject->state.pthread
+		       ? NULL
+		       : prb_error_create(PRB_ERROR_NOT_FOUND, "thread %d has ended", l->tid);
+}
+
+static struct prb_error *search_subject(struct lookup *l, const struct subject *subject, bool *done)
 {
 	struct prb_py_frames frames = {};
-	const struct prb_task_watch *task;
 
-	task = state->tid ? prb_tasks_find_inner(&l->tasks, state->tid) : NULL;
-	if (!task || task->tid != l->tid)
-		return NULL;
-	l->thread_seen = true;
+	PRB_TRY(check_state(l, subject));
 
 	/* A chain that breaks off may still have the frame. */
 	prb_auto_error struct prb_error *broken =
-		prb_python_frames(py, l->mem, state->address, &frames);
-	struct prb_error *err = search_frames(l, py, &frames, done);
+		prb_python_frames(subject->py, l->mem, subject->state.address, &frames);
+	struct prb_error *err = search_frames(l, subject, &frames, done);
 	prb_py_frames_deinit(&frames);
 	if (!err && !*done && broken)
 		return prb_steal(&broken);
 	return err;
 }
 
-static struct prb_error *search_python(struct lookup *l, struct prb_python *py, bool *done)
+static struct prb_error *no_frame(struct lookup *l)
 {
-	struct prb_py_threads threads;
-	struct prb_py_thread *state;
-	struct prb_error *err = NULL;
+	/* Names of modules mean something without one. */
+	if (!l->frames && !l->depth && l->pythons.list.count)
+		return evaluate(l, l->pythons.list.items[0], l->interp, NULL);
+	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+					       "thread %d has only %u Python frames", l->tid,
+					       l->frames),
+			      "'probing TARGET backtrace --tid %d' shows them", l->tid);
+}
 
-	PRB_TRY(prb_python_threads(py, l->mem, &threads));
-	err = prb_owners_name(l->modules, &l->tasks, py, l->view, &threads);
-	if (err) {
+static void forget(struct lookup *l)
+{
+	prb_found_object_deinit(l->found);
+	*l->found = (struct prb_found_object){};
+	l->frames = 0;
+}
+
+static struct prb_error *search_once(void *context)
+{
+	struct lookup *l = context;
+	const struct subject *subject;
+	bool done = false;
+
+	forget(l);
+	prb_vec_each (subject, &l->subjects) {
+		PRB_TRY(search_subject(l, subject, &done));
+		if (done)
+			return NULL;
+	}
+	return no_frame(l);
+}
+
+static struct prb_error *list_states(struct lookup *l, struct prb_python *py,
+				     struct prb_py_threads *threads)
+{
+	const struct prb_py_thread *state;
+
+	PRB_TRY(prb_owners_name(l->modules, &l->tasks, py, l->view, threads));
+	if (!l->interp && threads->interps.count)
+		l->interp = threads->interps.items[0].address;
+	prb_vec_each (state, &threads->list) {
+		const struct prb_task_watch *task =
+			state->tid ? prb_tasks_find_inner(&l->tasks, state->tid) : NULL;
+		struct subject *subject;
+
+		if (!task || task->tid != l->tid)
+			continue;
+		subject = prb_vec_push(&l->subjects);
+		if (!subject)
+			return prb_error_nomem();
+		*subject = (struct subject){.py = py, .state = *state};
+	}
+	return NULL;
+}
+
+static struct prb_error *list_subjects(struct lookup *l)
+{
+	struct prb_python **py;
+
+	prb_vec_each (py, &l->pythons.list) {
+		struct prb_py_threads threads;
+
+		PRB_TRY(prb_python_threads(*py, l->mem, &threads));
+
+		struct prb_error *err = list_states(l, *py, &threads);
 		prb_py_threads_deinit(&threads);
-		return err;
+		PRB_TRY(err);
 	}
-	prb_vec_each (state, &threads.list) {
-		err = search_thread(l, py, state, done);
-		if (err || *done)
-			break;
-	}
-	prb_py_threads_deinit(&threads);
-	return err;
+	return NULL;
 }
 
 static struct prb_error *open_pythons(struct lookup *l)
@@ -117,25 +192,25 @@ static struct prb_error *open_pythons(struct lookup *l)
 
 static struct prb_error *search(struct lookup *l)
 {
-	struct prb_python **py;
+	bool main = !l->tid, steady;
 	struct prb_mem *own;
-	bool done = false;
 
 	PRB_TRY(open_pythons(l));
 	PRB_TRY(prb_tasks_create(l->target, &l->tasks));
+	if (main)
+		l->tid = l->target->pid;
 	own = prb_snapshot_thread_mem(l->target, l->tid);
 	if (own)
 		l->mem = own;
-	prb_vec_each (py, &l->pythons.list) {
-		PRB_TRY(search_python(l, *py, &done));
-		if (done)
-			return NULL;
-	}
-	if (!l->thread_seen)
+	PRB_TRY(list_subjects(l));
+	if (!l->subjects.count && !main)
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "there is no Python thread %d",
 					l->tid);
-	return prb_error_create(PRB_ERROR_NOT_FOUND, "thread %d has only %u Python frames", l->tid,
-				l->frames);
+
+	struct prb_error *err =
+		prb_steady_read(l->target, &l->tasks, l->view, search_once, l, &steady);
+	l->found->changed = !steady;
+	return err;
 }
 
 /* Whichever Python it belongs to takes it for an object. */
@@ -161,12 +236,15 @@ static struct prb_error *find_owner(struct lookup *l)
 				(unsigned long long)l->address);
 }
 
-static struct prb_error *may_look(struct prb_target *target)
+/* Of an address nobody knows whether something lies there by now, unless nothing runs. */
+static struct prb_error *may_look(const struct lookup *l)
 {
-	if (target->moves)
+	struct prb_target *target = l->target;
+
+	if (!l->expression && target->moves)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"expressions need a target that does not run: a core file, "
-					"a snapshot, or a process in a debugger");
+					"objects are looked up by address only in what does not "
+					"run: a core file, a snapshot, or a process in a debugger");
 	if (prb_snapshot_redacted(target))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"values were left out when this snapshot was made "
@@ -174,13 +252,25 @@ static struct prb_error *may_look(struct prb_target *target)
 	return NULL;
 }
 
+/* A snapshot has what was read for it, and says so of the rest. */
+static struct prb_error *explain(const struct lookup *l, struct prb_error *err)
+{
+	if (!err || l->target->kind != PRB_TARGET_SNAPSHOT || err->code != PRB_ERROR_FAULT)
+		return err;
+	return prb_error_hint(
+		prb_error_prefix(err, "it was not recorded in this snapshot"),
+		"a snapshot has the variables of frames with their attributes, not all "
+		"that hangs on them; a core file has everything");
+}
+
 static struct prb_error *look(struct lookup *l, struct prb_error *(*how)(struct lookup *l))
 {
 	*l->found = (struct prb_found_object){};
-	PRB_TRY(may_look(l->target));
+	PRB_TRY(may_look(l));
 
-	struct prb_error *err = how(l);
+	struct prb_error *err = explain(l, how(l));
 	prb_tasks_deinit(&l->tasks);
+	prb_vec_free(&l->subjects);
 	prb_pythons_deinit(&l->pythons);
 	prb_view_destroy(l->view);
 	prb_modules_destroy(l->modules);

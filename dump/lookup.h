@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Evaluates expressions in a frame, and describes objects by address, in a target that does
- * not run: a core file, a snapshot, or a process stopped in a debugger. See
- * python/frames/expression.h for what is understood.
+ * @file What an expression means in a frame of a target, and what lies at an address. See
+ * python/values/expression.h for what is understood.
+ *
+ * Threading: one thread at a time. Of a process that runs, the threads that run may be stopped for
+ * microseconds (steady.h).
  */
 #ifndef PRB_DUMP_LOOKUP_H
 #define PRB_DUMP_LOOKUP_H
@@ -14,18 +16,20 @@
 struct prb_found_object {
 	struct prb_str type;  /**< name of its type */
 	struct prb_str value; /**< repr(), shortened */
-	uint64_t address;
+	uint64_t address;     /**< 0: it is no object of the target (a length, a number in C) */
+	bool changed;	      /**< the target changed it while it was read, again and again */
 };
 
 /**
- * Looks in Python frame @p depth (0: innermost) of thread @p tid. PRB_ERROR_UNSUPPORTED for a
- * target that runs, since what is found might be gone before it is read.
+ * Looks in Python frame @p depth (0: innermost) of thread @p tid (0: the main one). Where that has
+ * no frames, only names of modules mean something.
  */
 struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned depth,
 			     const char *expression, const struct prb_repr_options *options,
 			     struct prb_found_object *ret) PRB_MUST_CHECK;
 
-/** The same of the object at @p address; PRB_ERROR_FAULT or BAD_DATA where none is. */
+/** The same of the object at @p address; PRB_ERROR_FAULT or BAD_DATA where none is, and
+ * PRB_ERROR_UNSUPPORTED for a target that runs. */
 struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address,
 				     const struct prb_repr_options *options,
 				     struct prb_found_object *ret) PRB_MUST_CHECK;

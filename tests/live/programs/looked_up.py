@@ -21,20 +21,41 @@ class Slotted(Base):
         self.left = [True]
 
 
+class Lazy(object):
+    """A descriptor of the program that does not decide what is set."""
+
+    def __get__(self, instance, owner):
+        raise RuntimeError("code of the program ran")
+
+
+class Coded(object):
+    """All that it has is code."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("code of the program ran")
+
+    __getitem__ = __len__ = __getattr__
+
+
 class Node(Base):
     kind = "node"
     doubled = property(lambda self: [2])
+    lazy = Lazy()
 
     def __init__(self):
         self.items = [[1], [2, "two"]]
         self.named = {"key": {"inner": (None, 2.5)}}
         self.slotted = Slotted()
         self.ordered = collections.OrderedDict([("a", 1)])
+        self.coded = Coded()
+        self.queue = collections.deque(range(200), 150)
+        self.user = collections.UserDict(key=[7])
+        self.error = ValueError("reason", 3)
         self.Pair = collections.namedtuple("Pair", "x y")(3, 4)
 
     def method(self, argument):
         seen = {"argument": argument}
-        free = SHARED
+        free, slice_ = SHARED, slice(1, 5)
 
         def inner(cell=argument):
             return free, cell
@@ -45,6 +66,12 @@ class Node(Base):
             self.slotted.table['base'] self.ordered['a'] self.Pair[1] argument seen seen['argument']
             free[7] free[-1] free["it's"] SHARED['rows'][1][0] Node.kind Node.limit Base.table
             self.__class__ self.slotted.__class__ Node.__class__ Node.__mro__ self.__class__.kind
+            self.__class__.__name__ Node.__qualname__ Node.__module__ self.method.__code__.co_name
+            len(free) len(self.items) len(self.queue) len(argument) len(self.ordered) len(self.user)
+            type(self) type(self).__name__ type(self.Pair).__mro__[1] type(type(self)) len(self.Pair)
+            self.queue[0] self.queue[-1] self.queue[77] self.user['key'][0] self.error.args[1]
+            self.error.__cause__ slice_.start slice_.stop vars(self.slotted) dir(self.slotted)
+            vars(self.user) self.__dict__ dir(os.path) self.method.__code__.co_argcount
             os.sep sys.maxsize collections.OrderedDict len None.__doc__[0] int str.__name__
             """.replace("None.__doc__[0]", "").replace("str.__name__", "").split()
         truth = {}

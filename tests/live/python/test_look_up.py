@@ -47,11 +47,16 @@ def test_values_are_those_of_the_program(asleep):
     ("later", "'later' is unbound"), ("self.missing", "self, a Node, has no attribute 'missing'"),
     ("self.items[2]", "self.items has only 2 items"), ("self.items[-3]", "has only 2 items"),
     ("self.named['nokey']", "self.named has no such key"), ("SHARED[8]", "SHARED has no such key"),
-    ("self.doubled[0]", "self.doubled is a property: its value is computed by code"),
-    ("self.doubled.fget", "self.doubled is a property: its value is computed by code"),
-    ("len.__name__", "'__name__' of len, a builtin_function_or_method, is computed by code"),
-    ("self.__class__.__name__", "'__name__' of self.__class__, a type, is computed by code"),
-    ("self.__dict__", "'__dict__' of self, a Node, is computed by code"),
+    ("self.doubled", "self: its 'doubled' is a property of Node: computed by code"),
+    ("self.doubled.fget", "self: its 'doubled' is a property of Node: computed by code"),
+    ("len(len(free))", "len(free) is 5, which is not looked into"),
+    ("len(self)", "the length of a Node only code could tell"), ("len()", "not understood"),
+    ("len(self.items", "not understood"), ("repr(self)", "'(self)' is not understood"),
+    ("vars(argument)", "vars(argument): str objects have no __dict__"),
+    ("self.coded.any", "no 'any' of its own, and the __getattr__ of Coded is code"),
+    ("self.coded[0]", "the __getitem__ of Coded is code"),
+    ("len(self.coded)", "the __len__ of Coded is code"),
+    ("self.lazy", "its 'lazy' is computed by code (Lazy of Node)"),
     ("self.slotted.right", "no attribute 'right'"), ("self['key']", "without running code"),
     ("argument[0]", "without running code"), ("self.items['key']", "without running code"),
     ("self" + ".items" * 1000, "over 4096 bytes"), ("self" + "[0]" * 300, "without running code"),
@@ -74,7 +79,8 @@ def test_where_it_cannot_be_looked_up(newest):
                     look_up(session, pid, "self", depth)
                 assert said in str(error.value)
         with Session(process.pid) as session, pytest.raises(Error) as error:
-            look_up(session, process.pid, "self")
+            library.check(library.LIBRARY.probing_describe(session.pointer, 4096, 0,
+                                                           library.ON_OBJECT(print), None))
         assert error.value.code == library.UNSUPPORTED
 
 

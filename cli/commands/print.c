@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands/dump_command.h"
+#include "cli/common/command.h"
+#include "cli/common/exit.h"
+#include "cli/common/output.h"
+#include "dump/lookup.h"
+#include "target/spec/command_line.h"
+#include "target/spec/target_spec.h"
+
+/* Whoever asks for one value wants to see more of it than a list of variables shows. */
+enum { ITEMS = 100, TEXT = 2000, MAX_LIMIT = 100 << 20, MAX_FRAME = 1 << 20 };
+
+struct print_settings {
+	int tid, depth, max_value, max_items;
+	const char *frame;
+	bool type, json;
+};
+
+static struct prb_error *parse_frame(const char *text, unsigned *ret)
+{
+	*ret = 0;
+	if (!text)
+		return NULL;
+	if (!*text)
+		return prb_error_create(PRB_ERROR_USAGE, "--frame needs a number");
+	for (const char *p = text; *p; p++) {
+		if (*p < '0' || *p > '9' || *ret > MAX_FRAME)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no frame", text),
+				"0 is the innermost Python frame, 1 its caller");
+		*ret = *ret * 10 + (unsigned)(*p - '0');
+	}
+	return NULL;
+}
+
+static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_found_object *found)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {.out = &text};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "expression", cli->arguments[0]);
+	prb_json_text(&json, "type", prb_str_text(&found->type));
+	prb_json_bytes(&json, "value", prb_str_text(&found->value), found->value.length);
+	if (found->address)
+		prb_json_integer(&json, "address", (int64_t)found->address);
+	else
+		prb_json_text(&json, "address", NULL);
+	prb_json_bool(&json, "changed", found->changed);
+	prb_json_close(&json, '}');
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
+static struct prb_error *put_text(const struct print_settings *s,
+				  const struct prb_found_object *found)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (s->type && found->address)
+		prb_str_printf(&text, "(%s at %#llx) ", prb_str_text(&found->type),
+			       (unsigned long long)found->address);
+	else if (s->type)
+		prb_str_printf(&text, "(%s) ", prb_str_text(&found->type));
+	prb_text_escape(&text, prb_str_text(&found->value));
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
+static struct prb_error *show(const struct prb_cli *cli, const struct print_settings *s,
+			      const struct prb_found_object *found)
+{
+	if (s->json)
+		return put_json(cli, found);
+	PRB_TRY(put_text(s, found));
+	if (found->changed)
+		prb_warn("this was changing all the time while it was read: its parts may be of "
+			 "different moments ('probing debug --pause' holds the process)");
+	return NULL;
+}
+
+static struct prb_error *check(const struct prb_cli *cli, const struct print_settings *s)
+{
+	if (cli->targets.count != 1)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 cli->target ? "a value is looked up in one target"
+						     : "no target given"),
+			"for example 'probing 4242 print self.step'");
+	if (!cli->argument_count)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no expression given"),
+				      "for example 'probing 4242 print self.step'");
+	if (s->max_value > MAX_LIMIT || s->max_items > MAX_LIMIT)
+		return prb_error_create(PRB_ERROR_USAGE, "no more than %d can be shown", MAX_LIMIT);
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct print_settings *s = settings;
+	struct prb_found_object found = {};
+	struct prb_target *target;
+	unsigned frame;
+	struct prb_repr_options options =
+		prb_value_limits(s->depth, s->max_value, s->max_items,
+				 &(struct prb_repr_options){.max_objects = 1,
+							    .max_attributes = ITEMS,
+							    .max_items = ITEMS,
+							    .max_text = TEXT,
+							    .max_total = PRB_VALUE_TOTAL});
+
+	PRB_TRY(check(cli, s));
+	PRB_TRY(parse_frame(s->frame, &frame));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+
+	struct prb_error *err =
+		prb_lookup(target, s->tid, frame, cli->arguments[0], &options, &found);
+	if (err)
+		err = prb_command_line_name(target, err);
+	prb_target_destroy(target);
+	if (!err)
+		err = show(cli, s, &found);
+	prb_found_object_deinit(&found);
+	return err;
+}
+
+#define NUMBER(name, value, help, member)                                            \
+	{                                                                            \
+		name, 0, PRB_OPTION_NUMBER, value, help, PRB_COMPLETE_NOTHING,       \
+			offsetof(struct print_settings, member), .for_clients = true \
+	}
+
+const struct prb_command prb_command_print = {
+	.rank = 25,
+	.for_clients = true,
+	.name = "print",
+	.summary = "Print a value, read from outside",
+	.description =
+		"Finds what an expression means in a Python frame and prints its repr(), without "
+		"running any code in the process: names of the frame, globals, builtins and "
+		"imported modules, with attributes and constant indexes, and len(), type(), "
+		"vars() and dir() of them.\n\n"
+		"Instances show their attributes. What only code could tell (a property, "
+		"__getattr__, __getitem__ of a class of the program) is said to be so: 'probing "
+		"eval' runs code.",
+	.options =
+		(const struct prb_option[]){
+			{"tid", 0, PRB_OPTION_NUMBER, "TID", "In this thread, not the main one",
+			 PRB_COMPLETE_NOTHING, offsetof(struct print_settings, tid),
+			 .for_clients = true},
+			{"frame", 0, PRB_OPTION_TEXT, "N",
+			 "In this Python frame: 0 is the innermost [0]", PRB_COMPLETE_NOTHING,
+			 offsetof(struct print_settings, frame), .for_clients = true},
+			NUMBER("depth", "N", "Levels of instances that show their attributes [1]",
+			       depth),
+			NUMBER("max-value", "N",
+			       "Characters of a text, and at least of the whole [2000]", max_value),
+			NUMBER("max-items", "N", "Items and attributes of each object [100]",
+			       max_items),
+			{"type", 't', PRB_OPTION_FLAG, NULL,
+			 "Print its type and where it lies as well", PRB_COMPLETE_NOTHING,
+			 offsetof(struct print_settings, type), .for_clients = true},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
+			 offsetof(struct print_settings, json), .for_clients = true},
+			{}},
+	.settings_size = sizeof(struct print_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "EXPRESSION",
+	.max_arguments = 1,
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 print self", "The object whose method runs"},
+			{"probing 4242 print \"self.queue[0].name\"", "What lies further in"},
+			{"probing 4242 print --frame 2 'len(rows)'", "In the caller's caller"},
+			{"probing 4242 print threading._active", "Of an imported module"},
+			{}},
+	.run = run,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reading something of a process that runs so that all of it is of one instant.
+ *
+ * It is read while the process runs; if what was read has not changed when it is looked at again,
+ * that was it, and nothing was stopped. Else the threads that run are stopped for the time of one
+ * copy of the pages that were read, and it is read from those, some times if it leads elsewhere by
+ * then.
+ */
+#ifndef PRB_DUMP_STEADY_H
+#define PRB_DUMP_STEADY_H
+
+#include "base/error.h"
+#include "dump/tasks.h"
+#include "target/mem/view.h"
+#include "target/target.h"
+
+/** Reads through the view; called several times, each call anew. */
+typedef struct prb_error *prb_steady_attempt(void *context);
+
+/**
+ * Gives the error of the last attempt. *steady: it is of one instant; false where the target goes
+ * on changing what is read, or its threads may not be stopped.
+ */
+struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
+				  struct prb_view *view, prb_steady_attempt *attempt, void *context,
+				  bool *steady) PRB_MUST_CHECK;
+
+#endif

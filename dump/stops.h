@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Keeping a whole process still for an instant: threads that run are stopped, those that
+ * sleep are only proven not to have run meanwhile.
+ *
+ *     prb_stops_begin(&stops, false), copy, held = prb_stops_held(&stops), prb_stops_end(&stops,
+ * &us)
+ *
+ * If it did not hold, a thread ran that should have slept; the next time it is stopped too.
+ *
+ * Threading: all calls from the same thread of ours (a rule of ptrace). It borrows the tasks.
+ */
+#ifndef PRB_DUMP_STOPS_H
+#define PRB_DUMP_STOPS_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "dump/tasks.h"
+#include "ptrace/stop.h"
+
+struct prb_stops {
+	struct prb_tasks *tasks;
+	PRB_VEC(struct prb_stop) list; /**< one for each task, in the same order */
+	PRB_VEC(bool) restless;	       /**< the same: it ran when it should have slept */
+};
+
+/** Stops those that run, or @p everyone. prb_stops_end() is to be called also after an error. */
+struct prb_error *prb_stops_begin(struct prb_stops *stops, bool everyone) PRB_MUST_CHECK;
+
+/** True if nothing has run since. */
+bool prb_stops_held(struct prb_stops *stops);
+
+/** Lets all run; the longest stop into @p pause_us. */
+void prb_stops_end(struct prb_stops *stops, double *pause_us);
+
+void prb_stops_deinit(struct prb_stops *stops);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An attribute of an object, found as object.__getattribute__ does: a data descriptor of its
+ * classes, what the instance has, what else its classes have. Where code would run, that is said.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/values/private.h"
+
+struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *format, ...)
+{
+	prb_auto_str struct prb_str what = {};
+	va_list args;
+
+	va_start(args, format);
+	prb_str_vprintf(&what, format, args);
+	va_end(args);
+	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s: %s, which is not run",
+					       s->looked_into, s->text, prb_str_text(&what)),
+			      "'probing PID eval CODE' runs code in the process; it sees what is "
+			      "global");
+}
+
+struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
+				   const char *name, uint64_t *ret, const struct prb_type **owner)
+{
+	uint64_t mro[PRB_MRO_MAX], dict;
+	size_t count;
+
+	*ret = 0;
+	PRB_TRY(prb_repr_mro(s->r, type, mro, &count));
+	for (size_t i = 0; i < count; i++) {
+		struct prb_type *class;
+
+		PRB_TRY(prb_repr_type(s->r, mro[i], &class));
+		PRB_TRY(prb_repr_class_dict(s->r, class, &dict));
+		if (!dict)
+			continue;
+
+		struct prb_error *err = prb_repr_dict_get(s->r, dict, name, ret);
+
+		if (!err && owner)
+			*owner = class;
+		if (!err)
+			return NULL;
+		if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+			return err;
+	}
+	*ret = 0;
+	return NULL;
+}
+
+/* The same, of what a snapshot may not have: then the instance's own are what there is. */
+static struct prb_error *try_class(struct prb_search *s, const struct prb_type *type,
+				   const char *name, uint64_t *ret, const struct prb_type **owner)
+{
+	struct prb_error *err = prb_search_class(s, type, name, ret, owner);
+
+	if (prb_error_catch(&err, PRB_ERROR_FAULT))
+		*ret = 0;
+	return err;
+}
+
+static bool has_method(struct prb_search *s, const struct prb_type *type, const char *name)
+{
+	uint64_t method;
+	prb_auto_error struct prb_error *err = prb_search_class(s, type, name, &method, NULL);
+
+	return !err && method;
+}
+
+static bool is_data_descriptor(struct prb_search *s, uint64_t object)
+{
+	struct prb_type *type;
+	prb_auto_error struct prb_error *err = prb_repr_type_of(s->r, object, &type);
+
+	if (err)
+		return false;
+	return prb_type_is(type, "property") || prb_type_is(type, "getset_descriptor") ||
+	       has_method(s, type, "__set__") || has_method(s, type, "__delete__");
+}
+
+/* What a class has that is not a data descriptor. Methods are told as their functions. */
+static struct prb_error *take_from_class(struct prb_search *s, const struct prb_type *type,
+					 const char *name, uint64_t found)
+{
+	static const char *const plain[] = {"function", "builtin_function_or_method",
+					    "method_descriptor", "wrapper_descriptor",
+					    "classmethod_descriptor"};
+	struct prb_type *its;
+
+	PRB_TRY(prb_repr_type_of(s->r, found, &its));
+	s->object = found;
+	if (prb_type_is(its, "classmethod") || prb_type_is(its, "staticmethod"))
+		return prb_repr_member(s->r, found, 0, &s->object);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(plain); i++)
+		if (prb_type_is(its, plain[i]))
+			return NULL;
+	if (its->flags & PRB_PY_HEAP_TYPE && has_method(s, its, "__get__"))
+		return prb_search_needs_code(s, "its '%.200s' is computed by code (%s of %s)", name,
+					     its->name, type->name);
+	return NULL;
+}
+
+static struct prb_error *take_member(struct prb_search *s, uint64_t object, uint64_t descriptor)
+{
+	struct prb_member member;
+
+	PRB_TRY(prb_repr_member_of(s->r, descriptor, &member));
+	PRB_TRY(prb_repr_member_value(s->r, object, &member, &s->object, &s->value));
+	s->type = prb_repr_member_type(prb_str_text(&s->value));
+	return NULL;
+}
+
+/* *done is false if the class has no say before the instance. */
+static struct prb_error *find_descriptor(struct prb_search *s, const struct prb_type *type,
+					 const char *name, uint64_t found,
+					 const struct prb_type *owner, bool *done)
+{
+	struct prb_type *its;
+
+	*done = false;
+	if (!found)
+		return NULL;
+	PRB_TRY(prb_repr_type_of(s->r, found, &its));
+	if (prb_type_is(its, "member_descriptor")) {
+		struct prb_error *err = take_member(s, s->object, found);
+
+		*done = !err;
+		return prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? NULL : err;
+	}
+	if (!is_data_descriptor(s, found))
+		return NULL;
+	PRB_TRY(prb_known_field(s, type, owner, name, done));
+	return *done ? NULL
+		     : prb_search_needs_code(s, "its '%.200s' is a %s of %s: computed by code",
+					     name, its->name, owner->name);
+}
+
+static struct prb_error *no_attribute(struct prb_search *s, const struct prb_type *type,
+				      const char *name)
+{
+	uint64_t getter, found;
+	bool done;
+
+	PRB_TRY(try_class(s, type, "__getattr__", &getter, NULL));
+	if (getter) {
+		PRB_TRY(prb_known_getattr(s, getter, name, &done));
+		if (done)
+			return NULL;
+		return prb_search_needs_code(s,
+					     "it has no '%.200s' of its own, and the __getattr__ "
+					     "of %s is code",
+					     name, type->name);
+	}
+	/* What a class could not be asked for is not said to be missing. */
+	PRB_TRY(prb_search_class(s, type, name, &found, NULL));
+	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+					       "%.*s, a %s, has no attribute '%.200s'",
+					       s->looked_into, s->text, type->name, name),
+			      "dir(%.*s) tells what it has", s->looked_into, s->text);
+}
+
+/* A module's own __getattr__ is in its dict. */
+static struct prb_error *check_module(struct prb_search *s, const struct prb_type *type,
+				      uint64_t object)
+{
+	uint64_t getter;
+
+	if (!prb_type_is(type, "module"))
+		return NULL;
+
+	struct prb_error *err = prb_repr_attribute(s->r, object, "__getattr__", &getter);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	return err ? err : prb_search_needs_code(s, "the module's __getattr__ is code");
+}
+
+static struct prb_error *find_in_instance(struct prb_search *s, const struct prb_type *type,
+					  const char *name)
+{
+	const struct prb_type *owner = NULL;
+	uint64_t object = s->object, found, getter;
+	struct prb_error *err;
+	bool done;
+
+	PRB_TRY(try_class(s, type, "__getattribute__", &getter, NULL));
+	if (getter && prb_repr_is(s->r, getter, "function"))
+		return prb_error_hint(
+			prb_search_needs_code(s, "the __getattribute__ of %s is code", type->name),
+			"vars(%.*s) tells what it holds; 'probing PID eval CODE' runs "
+			"code",
+			s->looked_into, s->text);
+	PRB_TRY(try_class(s, type, name, &found, &owner));
+	PRB_TRY(find_descriptor(s, type, name, found, owner, &done));
+	if (done)
+		return NULL;
+	err = prb_repr_instance_get(s->r, object, name, &s->object);
+	if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return err;
+	/* A slot that is not set has no other value. */
+	if (found && !prb_repr_is(s->r, found, "member_descriptor"))
+		return take_from_class(s, type, name, found);
+	PRB_TRY(check_module(s, type, object));
+	return no_attribute(s, type, name);
+}
+
+/* A class has what its MRO has; its own class comes first with what decides. */
+static struct prb_error *find_in_class(struct prb_search *s, const struct prb_type *meta,
+				       const char *name)
+{
+	const struct prb_type *owner = NULL;
+	uint64_t found, own, object = s->object;
+	struct prb_type *self;
+	bool done;
+
+	PRB_TRY(prb_repr_type(s->r, object, &self));
+	PRB_TRY(try_class(s, meta, name, &found, &owner));
+	/* Where the dict of `type` is not known, what it has is. */
+	if (!found)
+		PRB_TRY(prb_known_field(s, meta, NULL, name, &done));
+	else
+		PRB_TRY(find_descriptor(s, meta, name, found, owner, &done));
+	if (done)
+		return NULL;
+	PRB_TRY(prb_search_class(s, self, name, &own, NULL));
+	if (own) {
+		s->object = own;
+		if (prb_repr_is(s->r, own, "property"))
+			return NULL;
+		return take_from_class(s, self, name, own);
+	}
+	return found ? take_from_class(s, meta, name, found) : no_attribute(s, meta, name);
+}
+
+struct prb_error *prb_search_attribute(struct prb_search *s, const char *name)
+{
+	struct prb_type *type;
+	uint64_t found = 0;
+
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	if (!strcmp(name, "__class__")) {
+		/* A class may say something else of its instances. */
+		PRB_TRY(try_class(s, type, name, &found, NULL));
+		if (!found || prb_repr_is(s->r, found, "getset_descriptor")) {
+			s->object = type->address;
+			return NULL;
+		}
+	}
+	return type->flags & PRB_PY_TYPE ? find_in_class(s, type, name)
+					 : find_in_instance(s, type, name);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Finding a value by an expression, without running any code in the target.
+ *
+ * What is understood is a name, then any number of .NAME, [NUMBER] and ['TEXT']: "self.queue",
+ * "sys.modules['json'].__file__", "rows[-1]"; and around it len(), type(), vars() and dir(). Names
+ * are looked for in the frame, its globals, the builtins, and among the modules that are imported.
+ * Attributes are found as Python finds them: what the classes have that decides (slots, fields of C
+ * types), then what the instance has, then what the classes have. What would run code (other calls,
+ * operators, properties, __getattr__, __getitem__) is not evaluated: the error says what it is.
+ *
+ * Threading: as python/repr/object.h. Errors: PRB_ERROR_USAGE for what is no such expression,
+ * PRB_ERROR_NOT_FOUND for what does not exist, or would run code, with where the search ended.
+ */
+#ifndef PRB_PYTHON_VALUES_EXPRESSION_H
+#define PRB_PYTHON_VALUES_EXPRESSION_H
+
+#include "base/str.h"
+#include "python/python.h"
+#include "python/repr/object.h"
+
+enum { PRB_EXPRESSION_MAX = 4096 /**< bytes */ };
+
+/** Where names are looked for. */
+struct prb_py_scope {
+	const struct prb_py_frame *frame; /**< NULL: only modules are known */
+	uint64_t interp;		  /**< whose modules; 0: none are */
+};
+
+/** An object, or (object is 0) what is none in the target: a number in C, a length, a list of
+ * names, as text. */
+struct prb_py_value {
+	uint64_t object;
+	const char *type;    /**< of the text; static */
+	struct prb_str text; /**< the caller ends it with prb_str_deinit() */
+};
+
+/** What @p expression means in @p scope. @p options: of texts, as for prb_object_repr(). */
+struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
+				  const struct prb_py_scope *scope, const char *expression,
+				  const struct prb_repr_options *options,
+				  struct prb_py_value *ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What code of Python itself and of libraries computes, where it is known what comes out: fields
+ * that C code gives, and containers that keep their items in an attribute.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object_handlers.h"
+#include "python/values/private.h"
+
+/* Fields of C types that are objects. */
+struct field {
+	const char *owner, *name; /* tp_name of the class with the descriptor */
+	int32_t (*place)(const struct prb_repr *r);
+};
+
+static int32_t code_place(const struct prb_repr *r)
+{
+	return r->layout->function_code;
+}
+
+static int32_t name_place(const struct prb_repr *r)
+{
+	return r->layout->function_name;
+}
+
+static int32_t qualname_place(const struct prb_repr *r)
+{
+	return r->layout->function_qualname;
+}
+
+/* An exception: its dict, its arguments, since 3.11 its notes, and what is behind them. */
+static int32_t exception_word(const struct prb_repr *r, int32_t word)
+{
+	return r->layout->object_size + 8 * (word + (word > 1 && r->traits->exception_notes));
+}
+
+static int32_t args_place(const struct prb_repr *r)
+{
+	return exception_word(r, 1);
+}
+
+static int32_t traceback_place(const struct prb_repr *r)
+{
+	return exception_word(r, 2);
+}
+
+static int32_t context_place(const struct prb_repr *r)
+{
+	return exception_word(r, 3);
+}
+
+static int32_t cause_place(const struct prb_repr *r)
+{
+	return exception_word(r, 4);
+}
+
+static const struct field fields[] = {
+	{"function", "__code__", code_place},
+	{"function", "__name__", name_place},
+	{"function", "__qualname__", qualname_place},
+	{"BaseException", "args", args_place},
+	{"BaseException", "__traceback__", traceback_place},
+	{"BaseException", "__context__", context_place},
+	{"BaseException", "__cause__", cause_place},
+};
+
+static void give_text(struct prb_search *s, const char *type, const char *text)
+{
+	s->object = 0;
+	s->type = type;
+	prb_str_puts(&s->value, text);
+}
+
+static struct prb_error *find_field(struct prb_search *s, const struct prb_type *owner,
+				    const char *name, bool *ret)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(fields); i++) {
+		int32_t place = fields[i].place(s->r);
+
+		if (!prb_type_is(owner, fields[i].owner) || strcmp(name, fields[i].name) != 0 ||
+		    place < 0)
+			continue;
+		*ret = true;
+		PRB_TRY(prb_repr_word(s->r, s->object + (uint64_t)place, &s->object));
+		if (!s->object)
+			give_text(s, "NoneType", "None");
+		return NULL;
+	}
+	return NULL;
+}
+
+/* What handlers of arrays and tensors tell of them anyway. */
+static struct prb_error *find_part(struct prb_search *s, const struct prb_type *owner,
+				   const char *name, bool *ret)
+{
+	static const struct {
+		const char *owner;
+		prb_repr_part *part;
+	} parts[] = {
+		{"numpy.ndarray", prb_repr_ndarray_part},
+		{"torch._C._TensorBase", prb_repr_tensor_part},
+		{"torch._C.TensorBase", prb_repr_tensor_part},
+	};
+	prb_auto_str struct prb_str text = {};
+	struct prb_str *out = s->r->out;
+	struct prb_error *err = NULL;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(parts); i++) {
+		if (strcmp(owner->name, parts[i].owner) != 0)
+			continue;
+		s->r->out = &text;
+		err = parts[i].part(s->r, s->object, name, &s->type);
+		s->r->out = out;
+		if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+			return NULL;
+		PRB_TRY(err);
+		*ret = true;
+		give_text(s, s->type, prb_str_text(&text));
+		return text.failed ? prb_error_nomem() : NULL;
+	}
+	return NULL;
+}
+
+/* The names of a class, and what it is made of. */
+static struct prb_error *find_of_class(struct prb_search *s, const char *name, bool *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_str *out = s->r->out;
+	struct prb_error *err;
+	struct prb_type *self;
+	uint64_t dict;
+	bool is_name = !strcmp(name, "__name__");
+
+	PRB_TRY(prb_repr_type(s->r, s->object, &self));
+	PRB_TRY(prb_repr_class_dict(s->r, self, &dict));
+	*ret = true;
+	if (!strcmp(name, "__mro__") && self->mro) {
+		s->object = self->mro;
+		return NULL;
+	}
+	if (!strcmp(name, "__dict__") && dict) {
+		s->object = dict;
+		return NULL;
+	}
+	*ret = is_name || !strcmp(name, "__qualname__");
+	if (!*ret) {
+		err = dict && (!strcmp(name, "__doc__") || !strcmp(name, "__module__"))
+			      ? prb_repr_dict_get(s->r, dict, name, &s->object)
+			      : prb_error_create(PRB_ERROR_NOT_FOUND, "it is not known");
+		*ret = !err;
+		prb_error_catch(&err, PRB_ERROR_NOT_FOUND);
+		return err;
+	}
+	s->r->out = &text;
+	err = is_name ? prb_repr_put_name(s->r, self) : prb_repr_put_qualname(s->r, self);
+	if (!err) {
+		s->r->out = &s->value;
+		err = prb_repr_quote_raw(s->r, &text);
+	}
+	s->r->out = out;
+	s->object = 0;
+	s->type = "str";
+	return err;
+}
+
+struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *type,
+				  const struct prb_type *owner, const char *name, bool *ret)
+{
+	*ret = false;
+	if (type->flags & PRB_PY_TYPE)
+		return find_of_class(s, name, ret);
+	if (!strcmp(name, "__dict__")) {
+		*ret = true;
+		return prb_search_vars(s);
+	}
+	PRB_TRY(find_field(s, owner, name, ret));
+	return *ret ? NULL : find_part(s, owner, name, ret);
+}
+
+/* Whether it is the function of that module with that qualified name. */
+static struct prb_error *is_function(struct prb_search *s, uint64_t function, const char *module,
+				     const char *qualname, bool *ret)
+{
+	uint64_t text;
+
+	*ret = false;
+	if (!prb_repr_is(s->r, function, "function"))
+		return NULL;
+	PRB_TRY(prb_repr_word(s->r, function + (uint64_t)s->r->layout->function_module, &text));
+	if (!text)
+		return NULL;
+	PRB_TRY(prb_repr_text_is(s->r, text, module, ret));
+	if (!*ret)
+		return NULL;
+	PRB_TRY(prb_repr_word(s->r, function + (uint64_t)s->r->layout->function_qualname, &text));
+	return prb_repr_text_is(s->r, text, qualname, ret);
+}
+
+/* Modules of torch keep parameters, buffers and other modules in dicts of their own. */
+struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, const char *name,
+				    bool *ret)
+{
+	static const char *const dicts[] = {"_parameters", "_buffers", "_modules"};
+	uint64_t object = s->object, dict;
+
+	PRB_TRY(is_function(s, function, "torch.nn.modules.module", "Module.__getattr__", ret));
+	if (!*ret)
+		return NULL;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(dicts); i++) {
+		struct prb_error *err = prb_repr_instance_get(s->r, object, dicts[i], &dict);
+
+		if (!err)
+			err = prb_repr_dict_get(s->r, dict, name, &s->object);
+		if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+			return err;
+	}
+	*ret = false;
+	return NULL;
+}
+
+/* Containers in Python that take their items from an attribute. */
+static const struct {
+	const char *module, *class, *attribute;
+} containers[] = {
+	{"collections", "UserDict", "data"},
+	{"collections", "UserList", "data"},
+	{"torch.nn.modules.container", "ModuleDict", "_modules"},
+	{"torch.nn.modules.container", "ModuleList", "_modules"},
+	{"torch.nn.modules.container", "Sequential", "_modules"},
+};
+
+struct prb_error *prb_known_container(struct prb_search *s, uint64_t function, bool *ret)
+{
+	static const char *const methods[] = {"__getitem__", "__len__"};
+
+	*ret = false;
+	for (size_t i = 0; i < 2 * PRB_ARRAY_SIZE(containers); i++) {
+		prb_auto_str struct prb_str name = {};
+
+		prb_str_printf(&name, "%s.%s", containers[i / 2].class, methods[i % 2]);
+		PRB_TRY(is_function(s, function, containers[i / 2].module, prb_str_text(&name),
+				    ret));
+		if (*ret)
+			return prb_repr_instance_get(s->r, s->object, containers[i / 2].attribute,
+						     &s->object);
+	}
+	return NULL;
+}

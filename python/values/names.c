@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a name means in a frame: local, global, builtin, or a module. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "python/values/private.h"
+
+/* Builtins are a module or its dict. */
+static struct prb_error *find_builtin(struct prb_search *s, uint64_t globals, const char *name)
+{
+	struct prb_type *type;
+	uint64_t builtins;
+
+	PRB_TRY(prb_repr_dict_get(s->r, globals, "__builtins__", &builtins));
+	PRB_TRY(prb_repr_type_of(s->r, builtins, &type));
+	if (type->flags & PRB_PY_DICT)
+		return prb_repr_dict_get(s->r, builtins, name, &s->object);
+	return prb_repr_attribute(s->r, builtins, name, &s->object);
+}
+
+static struct prb_error *no_variable(const struct prb_search *s, const char *name)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_NOT_FOUND, "there is no variable '%.200s'", name),
+		s->scope->frame ? "it is neither in this frame, nor global, nor a builtin, nor a "
+				  "module that is imported"
+				: "only names of imported modules are known where no Python frame "
+				  "is");
+}
+
+/* A module that some code has imported, whether this frame has a name for it or not. */
+static struct prb_error *find_module(struct prb_search *s, const char *name)
+{
+	int32_t place = s->r->layout->interp_modules;
+	uint64_t modules;
+	struct prb_error *err;
+
+	if (!s->scope->interp || place < 0)
+		return no_variable(s, name);
+	PRB_TRY(prb_repr_word(s->r, s->scope->interp + (uint64_t)place, &modules));
+	err = prb_repr_dict_get(s->r, modules, name, &s->object);
+	return prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? no_variable(s, name) : err;
+}
+
+static struct prb_error *find_global(struct prb_search *s, const char *name)
+{
+	uint64_t globals;
+
+	PRB_TRY(prb_python_globals(s->r->py, s->r->mem, s->scope->frame, &globals));
+
+	struct prb_error *err = prb_repr_dict_get(s->r, globals, name, &s->object);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = find_builtin(s, globals, name);
+	return prb_error_catch(&err, PRB_ERROR_NOT_FOUND) ? find_module(s, name) : err;
+}
+
+struct prb_error *prb_search_name(struct prb_search *s, const char *name)
+{
+	struct prb_py_locals locals;
+	const struct prb_py_local *local;
+	bool found = false;
+
+	if (!s->scope->frame)
+		return find_module(s, name);
+	PRB_TRY(prb_python_locals(s->r->py, s->r->mem, s->scope->frame, &locals));
+	prb_vec_each (local, &locals.list) {
+		if (strcmp(local->name, name))
+			continue;
+		found = true;
+		s->object = local->object;
+	}
+	prb_py_locals_deinit(&locals);
+	if (!found)
+		return find_global(s, name);
+	if (s->object)
+		return NULL;
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "'%.200s' is unbound here", name);
+}

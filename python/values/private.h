@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the parts of the evaluation of an expression share. See expression.h.
+ *
+ * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
+ * to where it got.
+ */
+#ifndef PRB_PYTHON_VALUES_PRIVATE_H
+#define PRB_PYTHON_VALUES_PRIVATE_H
+
+#include "python/repr/object_private.h"
+#include "python/values/expression.h"
+
+enum { PRB_PY_LIST = 1 << 25 /* tp_flags */ };
+
+struct prb_search {
+	struct prb_repr *r;
+	const struct prb_py_scope *scope;
+	const char *text, *at; /**< the expression, and what is left of it */
+	int looked_into;       /**< bytes of what an index or a name stands behind */
+	unsigned nested;       /**< functions around it */
+	uint64_t object;       /**< found so far; 0: it is what `value` has */
+	struct prb_str value;  /**< text of what is no object */
+	const char *type;      /**< type of that */
+};
+
+/* names.c */
+struct prb_error *prb_search_name(struct prb_search *s, const char *name) PRB_MUST_CHECK;
+
+/* attribute.c */
+struct prb_error *prb_search_attribute(struct prb_search *s, const char *name) PRB_MUST_CHECK;
+/** A class attribute along the MRO, also of Python's own types; 0 if there is none. */
+struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
+				   const char *name, uint64_t *ret,
+				   const struct prb_type **owner) PRB_MUST_CHECK;
+/** The error of what only code of the program could tell. */
+struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *format,
+					...) PRB_MUST_CHECK PRB_PRINTF(2, 3)
+	__attribute__((returns_nonnull));
+
+/* known.c: what libraries compute, where it is known how */
+/** True, and found, if C code gives the attribute, and where from is known. @p owner: of the
+ * descriptor. */
+struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *type,
+				  const struct prb_type *owner, const char *name,
+				  bool *ret) PRB_MUST_CHECK;
+/** True, and found, if @p function is a __getattr__ that is known and has that name. */
+struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, const char *name,
+				    bool *ret) PRB_MUST_CHECK;
+/** True, and s->object is the container it takes its items from, if @p function is a known
+ * __getitem__ or __len__. */
+struct prb_error *prb_known_container(struct prb_search *s, uint64_t function,
+				      bool *ret) PRB_MUST_CHECK;
+
+/* items.c */
+struct prb_error *prb_search_text_item(struct prb_search *s, const char *key) PRB_MUST_CHECK;
+struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number) PRB_MUST_CHECK;
+
+/* functions.c */
+struct prb_error *prb_search_len(struct prb_search *s) PRB_MUST_CHECK;
+struct prb_error *prb_search_vars(struct prb_search *s) PRB_MUST_CHECK;
+struct prb_error *prb_search_dir(struct prb_search *s) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing print`: values of live processes, cores and snapshots, as the program itself says them."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+import support
+import tables
+
+PROGRAMS = support.HERE / "programs"
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def printed(target, *words):
+    done = subprocess.run([support.BINARY, "-t", str(target), "print", *words],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def value(target, *words):
+    code, out, err = printed(target, *words)
+    assert code == OK and not err, (words, code, out, err)
+    return out[:-1]
+
+
+@pytest.fixture
+def asleep(interpreter):
+    with support.Target(interpreter, PROGRAMS / "looked_up.py") as process:
+        process.truth = json.loads(process.line())
+        support.wait_for_sleep(process.pid, "pipe_read")
+        yield process
+
+
+@pytest.mark.every_interpreter
+def test_values_are_those_of_the_program(asleep):
+    for expression, told in asleep.truth.items():
+        assert (expression, value(asleep.pid, "--max-items", "1000", expression)) == \
+            (expression, told)
+
+
+def test_frames_threads_and_modules(asleep):
+    assert value(asleep.pid, "--frame", "1", "SHARED[7]") == "'seven'"
+    assert value(asleep.pid, "--tid", str(asleep.pid), "argument") == "'given'"
+    assert value(asleep.pid, "json.decoder.JSONDecodeError") == \
+        "<class 'json.decoder.JSONDecodeError'>"
+    # No name of the frame, but what some module has imported.
+    assert value(asleep.pid, "encodings.__name__") == "'encodings'"
+    assert printed(asleep.pid, "--frame", "9", "self")[0] == FAILED
+    assert "has only 2 Python frames" in printed(asleep.pid, "--frame", "2", "self")[2]
+    assert "no Python thread 1" in printed(asleep.pid, "--tid", "1", "self")[2]
+
+
+def test_how_much_is_shown(asleep):
+    assert value(asleep.pid, "--max-items", "2", "self.queue") == "deque([50, 51, …+148], maxlen=150)"
+    assert value(asleep.pid, "--max-value", "3", "argument") == "'giv'…+2"
+    assert "<__main__.Slotted left=[True]" in value(asleep.pid, "--depth", "2", "self")
+    assert "<__main__.Slotted object at 0x" in value(asleep.pid, "self")
+    found = json.loads(value(asleep.pid, "--json", "len(self.items)"))
+    assert found == {"expression": "len(self.items)", "type": "int", "value": "2",
+                     "address": None, "changed": False}
+    found = json.loads(value(asleep.pid, "--json", "argument"))
+    assert found["type"] == "str" and found["value"] == "'given'" and found["address"] > 0
+    assert value(asleep.pid, "--type", "argument") == "(str at %#x) 'given'" % found["address"]
+
+
+@pytest.mark.parametrize("words, code, said", [
+    ((), USAGE, "no expression given"),
+    (("self.doubled",), FAILED, "'doubled' is a property of Node: computed by code"),
+    (("self.doubled",), FAILED, "'probing PID eval CODE' runs code"),
+    (("self.coded.any",), FAILED, "the __getattr__ of Coded is code"),
+    (("self +",), USAGE, "'+' is not understood"),
+    (("nowhere",), FAILED, "no variable 'nowhere'"),
+    (("--frame", "x", "self"), USAGE, "'x' is no frame"),
+    (("--frame", "99999999999", "self"), USAGE, "is no frame"),
+])
+def test_errors_say_what_to_do(newest, words, code, said):
+    with support.Target(newest, PROGRAMS / "looked_up.py") as process:
+        process.line()
+        got, out, err = printed(process.pid, *words)
+    assert (got, out) == (code, "") and said in err, err
+
+
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+def test_core_tells_the_same(asleep, tmp_path):
+    core = tables.core_of(asleep.pid, tmp_path)
+    for expression, told in asleep.truth.items():
+        assert (expression, value(core, "--max-items", "1000", expression)) == (expression, told)
+
+
+def test_snapshot_has_attributes_of_variables(newest, tmp_path):
+    with support.Target(newest, PROGRAMS / "looked_up.py") as process:
+        process.line()
+        support.wait_for_sleep(process.pid, "pipe_read")
+        subprocess.run([support.BINARY, "-p", str(process.pid), "snapshot", "-o",
+                        tmp_path / "file.snap"], check=True, stdout=subprocess.DEVNULL)
+        assert value(tmp_path / "file.snap", "self") == value(process.pid, "self")
+        assert value(tmp_path / "file.snap", "argument") == "'given'"
+        code, out, err = printed(tmp_path / "file.snap", "os.path.__doc__.nothing")
+    assert code == FAILED and not out and err
+
+
+def test_what_a_thread_changes_all_the_time_is_of_one_instant(interpreter):
+    with support.Target(interpreter, PROGRAMS / "changes.py") as process:
+        process.line()
+        for _ in range(support.count(40, 1000)):
+            code, out, err = printed(process.pid, "vars(STATE)")
+            assert code == OK, err
+            pair = eval(out)
+            # What could not be read at once is marked, and only that may be torn.
+            assert pair["a"] == pair["b"] == pair["both"][0] or "changing" in err, (out, err)
