@@ -111,6 +111,7 @@ static struct prb_error *add_local(struct prb_local_decoder *d, const struct prb
 	if (!slot)
 		return prb_error_nomem();
 	slot->kind = local->kind;
+	slot->address = local->object;
 	PRB_TRY(prb_pool_share(d->pool, local->name, &slot->name));
 	if (!local->object)
 		return NULL;

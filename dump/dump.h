@@ -48,6 +48,7 @@ enum prb_frame_kind { PRB_FRAME_PYTHON, PRB_FRAME_NATIVE, PRB_FRAME_INLINE };
 struct prb_dump_local {
 	const char *name, *type; /**< the dump's; type NULL if unbound */
 	char *value;		 /**< repr, or NULL if unbound */
+	uint64_t address;	 /**< of the value; 0 if unbound */
 	enum prb_local_kind kind;
 };
 

@@ -63,6 +63,9 @@ struct prb_error *prb_objects_repr(struct prb_objects *objects, uint64_t object,
 struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t object,
 					struct prb_str *ret) PRB_MUST_CHECK;
 
+/** The name of the type of a value in C that is given as text (attributes.h): "int", "str", … */
+const char *prb_repr_text_type(const char *text);
+
 /* Building blocks that others need too. */
 
 /** Text of a str object, as UTF-8 with lone surrogates as \udXXX. At most @p max characters. */

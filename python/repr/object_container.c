@@ -97,15 +97,33 @@ static struct prb_error *next_key(struct prb_repr *r, struct set *set, uint64_t 
 	return prb_repr_bad(set->table, "a set with fewer keys than it says");
 }
 
+static struct prb_error *is_set(struct prb_repr *r, uint64_t object, bool *ret)
+{
+	uint64_t mro[PRB_MRO_MAX];
+	struct prb_type *type;
+	size_t count;
+
+	PRB_TRY(prb_repr_type_of(r, object, &type));
+	*ret = prb_type_is(type, "set") || prb_type_is(type, "frozenset");
+	if (*ret)
+		return NULL;
+	PRB_TRY(prb_repr_mro(r, type, mro, &count));
+	for (size_t i = 0; i < count && !*ret; i++) {
+		PRB_TRY(prb_repr_type(r, mro[i], &type));
+		*ret = prb_type_is(type, "set") || prb_type_is(type, "frozenset");
+	}
+	return NULL;
+}
+
 struct prb_error *prb_repr_set_each(struct prb_repr *r, uint64_t object,
 				    bool (*visit)(void *context, uint64_t key), void *context)
 {
-	struct prb_type *type;
 	struct set set;
 	uint64_t key;
+	bool fits;
 
-	PRB_TRY(prb_repr_type_of(r, object, &type));
-	if (!prb_type_is(type, "set") && !prb_type_is(type, "frozenset"))
+	PRB_TRY(is_set(r, object, &fits));
+	if (!fits)
 		return prb_repr_bad(object, "not a set");
 	PRB_TRY(open_set(r, object, &set));
 	for (uint64_t i = 0; i < set.used; i++) {
@@ -172,6 +190,23 @@ static struct prb_error *open_deque(struct prb_repr *r, uint64_t object, uint64_
 	*ret = (struct deque){.block = words[0], .index = words[2]};
 	if (ret->index > r->traits->deque_block)
 		return prb_repr_bad(object, "a deque that begins outside of its block");
+	return NULL;
+}
+
+struct prb_error *prb_repr_deque_each(struct prb_repr *r, uint64_t object,
+				      bool (*visit)(void *context, uint64_t item), void *context)
+{
+	uint64_t words[6], count, item;
+	struct deque deque;
+
+	PRB_TRY(prb_repr_size(r, object, &count));
+	PRB_TRY(open_deque(r, object, words, &deque));
+	for (uint64_t i = 0; i < count; i++) {
+		PRB_TRY(prb_repr_walk(r, 1));
+		PRB_TRY(next_in_deque(r, &deque, &item));
+		if (!visit(context, item))
+			break;
+	}
 	return NULL;
 }
 

@@ -216,7 +216,7 @@ struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
-const char *prb_repr_member_type(const char *text)
+const char *prb_repr_text_type(const char *text)
 {
 	if (!strcmp(text, "None"))
 		return "NoneType";

@@ -306,8 +306,6 @@ struct prb_error *prb_repr_member_of(struct prb_repr *r, uint64_t descriptor,
 struct prb_error *prb_repr_member_value(struct prb_repr *r, uint64_t object,
 					const struct prb_member *member, uint64_t *ret,
 					struct prb_str *text) PRB_MUST_CHECK;
-/** The name of the type of what prb_repr_member_value() gave as text. */
-const char *prb_repr_member_type(const char *text);
 
 /* object_attributes.c */
 /** As prb_object_attributes(); whether it is torn is in r->torn. */
@@ -320,6 +318,10 @@ struct prb_error *prb_repr_set_each(struct prb_repr *r, uint64_t object,
 				    bool (*visit)(void *context, uint64_t key),
 				    void *context) PRB_MUST_CHECK;
 
+/** The items of a deque, until @p visit returns false. */
+struct prb_error *prb_repr_deque_each(struct prb_repr *r, uint64_t object,
+				      bool (*visit)(void *context, uint64_t item),
+				      void *context) PRB_MUST_CHECK;
 /** Item @p index, which it has, of a deque. */
 struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint64_t index,
 				      uint64_t *ret) PRB_MUST_CHECK;

@@ -111,7 +111,7 @@ static struct prb_error *take_member(struct prb_search *s, uint64_t object, uint
 
 	PRB_TRY(prb_repr_member_of(s->r, descriptor, &member));
 	PRB_TRY(prb_repr_member_value(s->r, object, &member, &s->object, &s->value));
-	s->type = prb_repr_member_type(prb_str_text(&s->value));
+	s->type = prb_repr_text_type(prb_str_text(&s->value));
 	return NULL;
 }
 

@@ -108,6 +108,8 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 	/* A plan that does not say which thread would give the rows of another one. */
 	if (thread && equality && !c->usable && table->spec->needs != table->spec->needs_keyed)
 		return false;
+	if (flags & PRB_COLUMN_REQUIRED && equality && !c->usable)
+		return false;
 	if (!(flags & PRB_COLUMN_KEY) || choice->keys == PRB_MAX_KEYS ||
 	    (equality ? !c->usable : !thread))
 		return true;

@@ -62,6 +62,8 @@ enum {
 	PRB_COLUMN_COSTLY = 1 << 4,
 	/** Seconds since the epoch: a text compared with it is refused. */
 	PRB_COLUMN_TIME = 1 << 5,
+	/** A key without whose value there are no rows: in a join, what tells it comes first. */
+	PRB_COLUMN_REQUIRED = 1 << 6,
 
 	/** Tells of this library or the machine, not of a target: one scan, whatever is open. */
 	PRB_TABLE_GLOBAL = 1 << 0,

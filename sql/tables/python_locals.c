@@ -4,7 +4,7 @@
 #include "sql/tables/frames.h"
 #include "sql/spec/table.h"
 
-enum { TID, DEPTH, FUNC, NAME, TYPE, VALUE, KIND };
+enum { TID, DEPTH, FUNC, NAME, TYPE, VALUE, KIND, ADDRESS };
 
 static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread the frame is on",
@@ -18,6 +18,8 @@ static const struct prb_column columns[] = {
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
 		  "argument, local, cell (used by an inner function), free (of an outer one), or "
 		  "name (of a module or class body)"},
+	[ADDRESS] = {"address", PRB_COLUMN_INTEGER,
+		     "Where the value lies: its id(), for python.attributes and python.items"},
 	{},
 };
 
@@ -40,6 +42,8 @@ static struct prb_error *frame_rows(struct prb_scan *scan, const struct prb_dump
 		prb_put_static(scan, TYPE, local->type);
 		prb_put_static(scan, VALUE, local->value);
 		prb_put_static(scan, KIND, kinds[local->kind]);
+		if (local->address)
+			prb_put_integer(scan, ADDRESS, (int64_t)local->address);
 	}
 	return NULL;
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "python/repr/items.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object_private.h"
+
+enum { CHUNK = 256 /* items that are read at once */ };
+
+struct walk {
+	struct prb_repr *r;
+	uint64_t object;
+	prb_item_visit *visit;
+	void *context;
+};
+
+static struct prb_error *walk_array(struct walk *w, uint64_t address, uint64_t count)
+{
+	uint64_t items[CHUNK];
+
+	for (uint64_t i = 0; i < count; i += CHUNK) {
+		uint64_t n = PRB_MIN(count - i, (uint64_t)CHUNK);
+
+		PRB_TRY(prb_repr_walk(w->r, n));
+		PRB_TRY(prb_repr_words(w->r, address + i * 8, n, items));
+		for (uint64_t j = 0; j < n; j++) {
+			if (!items[j])
+				w->r->torn = true;
+			else if (!w->visit(w->context, 0, items[j]))
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
+static struct prb_error *walk_list(struct walk *w)
+{
+	uint64_t count, address;
+
+	PRB_TRY(prb_repr_size(w->r, w->object, &count));
+	PRB_TRY(prb_repr_word(w->r, w->object + (uint64_t)w->r->layout->list_items, &address));
+	return walk_array(w, address, count);
+}
+
+static struct prb_error *walk_tuple(struct walk *w)
+{
+	uint64_t count;
+
+	PRB_TRY(prb_repr_size(w->r, w->object, &count));
+	return walk_array(w, w->object + (uint64_t)w->r->layout->tuple_items, count);
+}
+
+static struct prb_error *walk_dict(struct walk *w)
+{
+	return prb_repr_dict_each(w->r, w->object, w->visit, w->context);
+}
+
+static bool visit_key(void *context, uint64_t key)
+{
+	struct walk *w = context;
+
+	return w->visit(w->context, 0, key);
+}
+
+static struct prb_error *walk_set(struct walk *w)
+{
+	return prb_repr_set_each(w->r, w->object, visit_key, w);
+}
+
+static struct prb_error *walk_deque(struct walk *w)
+{
+	return prb_repr_deque_each(w->r, w->object, visit_key, w);
+}
+
+static const struct {
+	const char *type;
+	struct prb_error *(*walk)(struct walk *w);
+} containers[] = {
+	{"collections.deque", walk_deque},
+	{"dict", walk_dict},
+	{"frozenset", walk_set},
+	{"list", walk_list},
+	{"set", walk_set},
+	{"tuple", walk_tuple},
+};
+
+static struct prb_error *walk(struct walk *w)
+{
+	uint64_t mro[PRB_MRO_MAX];
+	struct prb_type *type, *base;
+	size_t count;
+
+	PRB_TRY(prb_repr_type_of(w->r, w->object, &type));
+	PRB_TRY(prb_repr_mro(w->r, type, mro, &count));
+	for (size_t i = 0; i < count; i++) {
+		PRB_TRY(prb_repr_type(w->r, mro[i], &base));
+		for (size_t j = 0; j < PRB_ARRAY_SIZE(containers); j++)
+			if (prb_type_is(base, containers[j].type))
+				return containers[j].walk(w);
+	}
+	return prb_error_create(PRB_ERROR_NOT_FOUND, "%s objects have no items that can be told",
+				type->name);
+}
+
+struct prb_error *prb_object_items(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+				   prb_item_visit *visit, void *context, bool *torn)
+{
+	prb_auto_str struct prb_str unused = {};
+	prb_auto_repr struct prb_repr r;
+	struct walk w = {.r = &r, .object = object, .visit = visit, .context = context};
+
+	prb_repr_init(&r, py, mem, NULL, &unused);
+
+	struct prb_error *err = walk(&w);
+
+	if (torn)
+		*torn = r.torn;
+	return err;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/cleanup.h"
+#include "python/repr/attributes.h"
+#include "sql/tables/values.h"
+
+enum { NAME, KIND, TYPE, VALUE, VALUE_ADDRESS, CLASS, ERROR, ADDRESS };
+
+static const struct prb_column columns[] = {
+	[NAME] = {"name", PRB_COLUMN_TEXT, "Name of the attribute"},
+	[KIND] = {"kind", PRB_COLUMN_TEXT,
+		  "Where it is: dict (its __dict__), slot (of __slots__, or a field of a C type), "
+		  "or computed "
+		  "(a property or other descriptor, which is not called)"},
+	[TYPE] = {"type", PRB_COLUMN_TEXT,
+		  "Type of its value; of what is computed, the descriptor's"},
+	[VALUE] = {"value", PRB_COLUMN_TEXT,
+		   "Its value as python.locals has it; NULL for what is computed"},
+	[VALUE_ADDRESS] =
+		{"value_address", PRB_COLUMN_INTEGER,
+		 "Where the value lies; NULL for what is computed, and for a number or text in C"},
+	[CLASS] = {"class", PRB_COLUMN_TEXT,
+		   "Class that has the slot or descriptor; NULL for a dict"},
+	[ERROR] = {"_error", PRB_COLUMN_TEXT, "Why the object, or a part of it, could not be read"},
+	[ADDRESS] = {"address", PRB_COLUMN_INTEGER, "Argument: the object, by its id()",
+		     .flags = PRB_COLUMN_KEY | PRB_COLUMN_HIDDEN | PRB_COLUMN_REQUIRED},
+	{},
+};
+
+static const char *kind_name(enum prb_attribute_kind kind)
+{
+	return kind == PRB_ATTRIBUTE_DICT   ? "dict"
+	       : kind == PRB_ATTRIBUTE_SLOT ? "slot"
+					    : "computed";
+}
+
+static bool add(void *context, const struct prb_attribute *a)
+{
+	struct prb_value_parts *parts = context;
+	struct prb_value_part *part = prb_value_part_add(parts);
+
+	if (!part)
+		return false;
+	part->key = *a->name ? 0 : a->key;
+	part->value = a->object;
+	part->kind = kind_name(a->kind);
+	parts->err = prb_str_copy(a->name, &part->name);
+	if (!parts->err && a->text)
+		parts->err = prb_str_copy(a->text, &part->text);
+	if (!parts->err && a->owner)
+		parts->err = prb_str_copy(a->owner, &part->owner);
+	return !parts->err;
+}
+
+static struct prb_error *find(struct prb_value_parts *parts)
+{
+	return prb_object_attributes(parts->py, parts->mem, parts->object,
+				     PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT |
+					     PRB_ATTRIBUTE_COMPUTED,
+				     add, parts, &parts->torn);
+}
+
+static struct prb_error *put(struct prb_scan *scan, struct prb_value_parts *parts, size_t index)
+{
+	const struct prb_value_part *part = &parts->list.items[index];
+	prb_auto_str struct prb_str key = {};
+
+	/* A key that is no name shows as it is. */
+	if (part->key)
+		PRB_TRY(prb_objects_repr(parts->objects, part->key, &key));
+	prb_put_text(scan, NAME, part->key ? prb_str_text(&key) : part->name);
+	prb_put_text(scan, KIND, part->kind);
+	prb_put_text(scan, CLASS, part->owner);
+	if (*part->kind == 'c')
+		return prb_put_type(scan, parts, TYPE, part->value);
+	return prb_put_value(scan, parts, TYPE, part->value, part->text);
+}
+
+static struct prb_error *scan(struct prb_scan *scan)
+{
+	return prb_value_scan(scan, ADDRESS, ERROR, find, put);
+}
+
+const struct prb_table prb_table_python_attributes = {
+	.schema = "python",
+	.name = "attributes",
+	.doc = "Attributes of an object, as python.attributes(address), read without running code",
+	.columns = columns,
+	.flags = PRB_TABLE_COSTLY,
+	.rows = 10,
+	.scan = scan,
+};

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""python.attributes and python.items: the parts of objects, as the program itself says them."""
+
+import shutil
+
+import pytest
+import support
+import tables
+from library import Error, Session
+
+PROGRAM = support.HERE / "programs" / "looked_up.py"
+
+
+@pytest.fixture
+def asleep(interpreter):
+    with support.Target(interpreter, PROGRAM) as process:
+        process.line()
+        support.wait_for_sleep(process.pid, "pipe_read")
+        yield process
+
+
+def attributes(session, name, where="1"):
+    return session.query("SELECT a.name, a.kind, a.type, a.value FROM python.locals l, "
+                         "python.attributes(l.address) a "
+                         "WHERE l.name = '%s' AND l.depth = 0 AND %s" % (name, where))
+
+
+def check(session):
+    found = {name: (kind, kind_of, value)
+             for name, kind, kind_of, value in attributes(session, "self")}
+    assert found["items"] == ("dict", "list", "[[1], [2, 'two']]")
+    assert found["Pair"] == ("dict", "Pair", "Pair(x=3, y=4)")
+    assert found["doubled"] == ("computed", "property", None)
+    assert found["lazy"] == ("computed", "Lazy", None)
+    assert "method" not in found and "kind" not in found
+    rows = session.query(
+        "SELECT b.name, b.kind, b.value, b.class FROM python.locals l, "
+        "python.attributes(l.address) a, python.attributes(a.value_address) b "
+        "WHERE l.name = 'self' AND l.depth = 0 AND a.name = 'slotted' AND b.kind = 'slot'")
+    assert rows == [("left", "slot", "[True]", "Slotted")]
+    assert attributes(session, "slice_", "a.kind = 'slot'") == \
+        [("start", "slot", "int", "1"), ("stop", "slot", "int", "5"),
+         ("step", "slot", "NoneType", "None")]
+    items = session.query("SELECT i.number, i.key, i.type, i.value FROM python.locals l, "
+                          "python.items(l.address) i WHERE l.name = 'seen'")
+    assert items == [(0, "'argument'", "str", "'given'")]
+    rows = session.query(
+        "SELECT count(*), min(i.value + 0), max(i.value + 0), max(i.number) FROM python.locals l, "
+        "python.attributes(l.address) a, python.items(a.value_address) i "
+        "WHERE l.name = 'self' AND a.name = 'queue'")
+    assert rows == [(150, 50, 199, 149)]
+
+
+@pytest.mark.every_interpreter
+def test_as_the_program_says(asleep):
+    with Session(asleep.pid) as session:
+        check(session)
+
+
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+def test_core_tells_the_same(asleep, tmp_path):
+    with Session(tables.core_of(asleep.pid, tmp_path)) as session:
+        check(session)
+
+
+def test_which_objects_have_a_value(asleep):
+    with Session(asleep.pid) as session:
+        assert session.query(
+            "SELECT count(*) FROM python.objects o, python.attributes(o.address) a "
+            "WHERE o.type = '__main__.Node' AND a.name = 'items' AND a.value LIKE '%two%'") == [(1,)]
+
+
+def test_what_is_no_object(asleep):
+    with Session(asleep.pid) as session:
+        for table in ("attributes", "items"):
+            with pytest.raises(Error) as error:
+                session.query("SELECT * FROM python.%s" % table)
+            assert "needs to know the address" in str(error.value)
+            for address in (0, 1, 8, 4096, -8, 1 << 62, 0x7fffffffffff):
+                rows = session.query("SELECT _error FROM python.%s(%d)" % (table, address))
+                assert len(rows) == 1 and rows[0][0], (table, address)
+            assert session.query("SELECT * FROM python.%s(NULL)" % table) == []
+        rows = session.query("SELECT i._error FROM python.locals l, python.items(l.address) i "
+                             "WHERE l.name = 'self' AND l.depth = 0")
+        assert rows == [("Node objects have no items that can be told",)]
