@@ -47,7 +47,7 @@ def outer(positional, optional='opt', *args, **keywords):
                 "keywords": ["argument", repr(keywords)],
                 "shared": ["cell", repr(shared)],
                 "rebound": ["cell", repr(rebound)],
-                "plain": ["cell", "<__main__.Plain x=1>"],
+                "plain": ["local", "<__main__.Plain x=1>"],
                 "alone": ["local", "[3]"],
             },
             "<module>": {

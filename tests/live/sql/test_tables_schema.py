@@ -25,7 +25,7 @@ UNRECORDED = {"python.torch_trace", "python.torch_step_timing", "python.comm_col
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
 OF_MACHINE |= {"cpu.utilization"}
-WITH_ARGUMENT = {"main.generate_series"}
+WITH_ARGUMENT = {"main.generate_series", "python.attributes", "python.items"}
 
 # As users have typed them.
 QUERIES = [
