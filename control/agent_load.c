@@ -7,8 +7,6 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "control/agent_socket.h"
@@ -20,8 +18,6 @@
 #include "python/python.h"
 
 static const char library_name[] = "libprobing-agent.so";
-
-enum { HIGHEST_PRIORITY = -20 };
 
 /** The file that this code is in: our library, or else our program, whatever it was called. */
 static void find_own_file(char ret[PATH_MAX])
@@ -104,21 +100,6 @@ static struct prb_error *started(const struct prb_target *t, int64_t value)
 				   "namespace other users look like its own");
 }
 
-/** The target's thread stands while we wait, so our waits are to be short. */
-static struct prb_error *inject(struct prb_target *t, const struct prb_inject_request *request,
-				struct prb_inject_result *ret)
-{
-	int priority = getpriority(PRIO_PROCESS, 0);
-
-	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY);
-
-	struct prb_error *err = prb_inject(t, request, ret);
-	setpriority(PRIO_PROCESS, 0, priority);
-	prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
-	return prb_pause_state_blame(t, err);
-}
-
 struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result *ret)
 {
 	struct prb_inject_request request = {.symbol = "probing_agent_start", .again = true};
@@ -130,7 +111,7 @@ struct prb_error *prb_agent_load(struct prb_target *t, struct prb_inject_result 
 
 	struct prb_error *err = check_python(request.modules);
 	if (!err)
-		err = inject(t, &request, ret);
+		err = prb_pause_state_blame(t, prb_inject(t, &request, ret));
 	prb_modules_destroy(request.modules);
 	PRB_TRY(err);
 	prb_agent_tidy(t);
@@ -169,7 +150,7 @@ struct prb_error *prb_agent_unload(struct prb_target *t, struct prb_inject_resul
 
 	PRB_TRY(prb_agent_library(&library));
 	request.library = library;
-	PRB_TRY(inject(t, &request, ret));
+	PRB_TRY(prb_pause_state_blame(t, prb_inject(t, &request, ret)));
 	prb_agent_tidy(t);
 	*why = why_it_stays(ret);
 	return NULL;

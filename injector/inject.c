@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/clock.h"
+#include "base/urgent.h"
 #include "injector/inject_private.h"
 #include "injector/traps.h"
 
@@ -342,9 +343,11 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
 			     struct prb_inject_result *ret)
 {
 	struct injection *in = calloc(1, sizeof(*in));
+	prb_auto_urgent struct prb_urgent urgent = {};
 
 	if (!in)
 		return prb_error_nomem();
+	prb_urgent_begin(&urgent);
 	*ret = (struct prb_inject_result){};
 	in->t = t;
 	in->result = ret;

@@ -12,6 +12,7 @@
  * itself, and the new thread ends and takes what it used along.
  *
  * Threading: one call at a time for one target, all from one thread of ours (a rule of ptrace).
+ * During a call that thread has the highest priority that the system grants (base/urgent.h).
  */
 #ifndef PRB_INJECTOR_INJECT_H
 #define PRB_INJECTOR_INJECT_H

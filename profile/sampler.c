@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/urgent.h"
 #include "profile/account.h"
 #include "profile/schedule.h"
 #include "profile/stack.h"
@@ -261,27 +260,13 @@ static void finish(struct sampler *s, int64_t own_before)
 		recording->process_cpu = s->process_now - s->process_begin;
 }
 
-/*
- * Who waits for a processor while a thread is held makes that wait too. We need little of one, and
- * so may come first, where the system lets us: on a busy machine that is what keeps pauses short.
- */
+/* On a busy machine that is what keeps pauses short. */
 static struct prb_error *run_first(struct sampler *s)
 {
-	enum { FIRST = -20 };
-	struct prb_error *err;
-	int priority, slack = prctl(PR_GET_TIMERSLACK);
+	prb_auto_urgent struct prb_urgent urgent = {};
 
-	errno = 0;
-	priority = getpriority(PRIO_PROCESS, 0);
-	bool changed = !errno && !setpriority(PRIO_PROCESS, 0, FIRST);
-	/* Or the kernel would have us wake together with whatever it has to wake anyway. */
-	prctl(PR_SET_TIMERSLACK, 1);
-	err = run_all(s);
-	if (slack > 0)
-		prctl(PR_SET_TIMERSLACK, slack);
-	if (changed)
-		setpriority(PRIO_PROCESS, 0, priority);
-	return err;
+	prb_urgent_begin(&urgent);
+	return run_all(s);
 }
 
 static struct prb_error *record(struct sampler *s)

@@ -3,14 +3,10 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "cli/common/output.h"
 #include "base/json.h"
 #include "base/text.h"
-
-enum { HIGHEST_PRIORITY = -20 };
 
 static void print_text(struct prb_str *s, const struct prb_target *t,
 		       const struct prb_inject_settings *settings,
@@ -71,10 +67,6 @@ struct prb_error *prb_inject_library(struct prb_target *t, const struct prb_inje
 {
 	const struct prb_inject_request request = {s->library, s->symbol, s->argument, s->timeout};
 
-	/* Our waits are to be short, on a busy machine too: the target's thread stands meanwhile.
-	 */
-	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY);
 	return prb_inject(t, &request, ret);
 }
 
