@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/urgent.h"
 #include "injector/inject_private.h"
+#include "injector/libc_code.h"
 #include "injector/traps.h"
 
 enum {
@@ -256,8 +257,9 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 	in->result->absent = !loaded && request->unload;
 	if (is_settled(in))
 		return NULL;
-	PRB_TRY(prb_libc_find(in->modules, in->arch, &in->libc));
-	PRB_TRY(prb_traps_check(in->modules, in->arch, &in->libc));
+	PRB_TRY(prb_libc_find(in->modules, PRB_HIJACK_CREATE, &in->libc));
+	PRB_TRY(prb_libc_find_code(in->modules, in->arch, &in->libc));
+	PRB_TRY(prb_traps_check(in->modules, in->arch->machine, &in->libc));
 	PRB_TRY(prb_unwinder_create(in->modules, &in->unwinder));
 	PRB_TRY(prb_mail_open(t->pid, &in->memory));
 	in->borrow.memory = in->memory;

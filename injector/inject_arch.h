@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "injector/machine.h"
 #include "target/mem/mem.h"
 #include "target/regs.h"
 
@@ -78,15 +79,12 @@ struct prb_return_frame {
 };
 
 struct prb_inject_arch {
-	/** Instructions that a system call is made by, with a return behind: `code` of `length`
-	 * bytes, to be entered at an offset; and those that return from a signal handler. Searched
-	 * for in the C library, the latter in the vdso too. */
-	const uint8_t *syscall_code, *sigreturn_code;
-	size_t syscall_length, syscall_offset, sigreturn_length;
+	const struct prb_machine *machine;
 
-	/** The instruction that debuggers set as a breakpoint. */
-	const uint8_t *trap;
-	size_t trap_length;
+	/** Instructions that a system call is made by, with a return behind: `code` of `length`
+	 * bytes, to be entered at an offset. Searched for in the C library. */
+	const uint8_t *syscall_code;
+	size_t syscall_length, syscall_offset;
 
 	/** Looks for code that stores a result; false if there is none. */
 	bool (*find_store)(const uint8_t *code, size_t length, struct prb_store_code *ret);
@@ -99,7 +97,7 @@ struct prb_inject_arch {
 	unsigned mailbox_register; /**< DWARF number of the one that holds it in borrow_code */
 
 	/** Numbers of system calls. */
-	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_write, sys_futex;
+	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_write;
 
 	/** A thread can be stopped by a breakpoint of the processor, and then be given other
 	 * registers: the kernel has nothing left to do to get past it. */
@@ -142,11 +140,7 @@ struct prb_inject_arch {
 	struct prb_error *(*set_borrow)(pid_t tid, const struct prb_thread_state *state,
 					uint64_t code, uint64_t stack, uint64_t mailbox);
 
-	/** Address of what the C library notes of this thread, or of a part of that; 0 if it is no
-	 * thread of the library. */
-	struct prb_error *(*thread)(const struct prb_thread_state *state, struct prb_mem *mem,
-				    bool musl, uint64_t *ret);
-	size_t musl_neighbours; /**< where musl's note has the addresses of the two beside it */
+	uint64_t (*thread_pointer)(const struct prb_thread_state *state);
 };
 
 /** NULL on a machine that injection is not written for. */

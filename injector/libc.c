@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dwarf/elf/elf.h"
-#include "injector/libc_code.h"
 #include "injector/libc_musl.h"
 
 enum {
@@ -220,12 +219,27 @@ static struct prb_error *find_functions(struct prb_modules *modules, struct prb_
 				modules->target->pid);
 }
 
+struct unsafe_function {
+	const char *name, *what;
+};
+
+static struct prb_error *add_list(struct prb_libc *libc, const struct unsafe_function *list,
+				  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t address, size;
+
+		PRB_TRY(look_up(libc, list[i].name, &address, &size));
+		if (address && size)
+			PRB_TRY(add_unsafe(libc, address, address + size, list[i].what));
+	}
+	return NULL;
+}
+
 /* Functions that hold locks which pthread_create() takes too, or that end a thread or process. */
 static struct prb_error *add_functions(struct prb_libc *libc)
 {
-	static const struct {
-		const char *name, *what;
-	} list[] = {
+	static const struct unsafe_function list[] = {
 		{"pthread_create", "in pthread_create()"},
 		{"pthread_exit", "at its end"},
 		{"pthread_detach", "in pthread_detach()"},
@@ -265,13 +279,23 @@ static struct prb_error *add_functions(struct prb_libc *libc)
 		{"initgroups", "in initgroups()"},
 	};
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(list); i++) {
-		uint64_t address, size;
+	/* They hold locks that loading a library takes: a new thread would wait for those. */
+	static const struct unsafe_function called[] = {
+		{"atexit", "in atexit()"},
+		{"on_exit", "in on_exit()"},
+		{"at_quick_exit", "in at_quick_exit()"},
+		{"__cxa_atexit", "in atexit()"},
+		{"__cxa_finalize", "in exit()"},
+		{"pthread_once", "in pthread_once()"},
+		{"setlocale", "in setlocale()"},
+		{"newlocale", "in newlocale()"},
+		{"getaddrinfo", "in getaddrinfo()"},
+		{"dlerror", "in dlerror()"},
+	};
 
-		PRB_TRY(look_up(libc, list[i].name, &address, &size));
-		if (address && size)
-			PRB_TRY(add_unsafe(libc, address, address + size, list[i].what));
-	}
+	PRB_TRY(add_list(libc, list, PRB_ARRAY_SIZE(list)));
+	if (libc->purpose == PRB_HIJACK_CALL)
+		PRB_TRY(add_list(libc, called, PRB_ARRAY_SIZE(called)));
 	PRB_TRY(look_up(libc, "pthread_join", &libc->join, &libc->join_end));
 	libc->join_end += libc->join;
 	return NULL;
@@ -417,9 +441,10 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-struct prb_error *prb_libc_find(struct prb_modules *modules, const struct prb_inject_arch *arch,
+struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack purpose,
 				struct prb_libc *ret)
 {
+	ret->purpose = purpose;
 	PRB_TRY(find_parts(modules, ret));
 	PRB_TRY(find_functions(modules, ret));
 	PRB_TRY(add_functions(ret));
@@ -427,7 +452,6 @@ struct prb_error *prb_libc_find(struct prb_modules *modules, const struct prb_in
 	PRB_TRY(add_own_malloc(modules, ret));
 	for (size_t i = 0; i < ret->parts.count; i++)
 		PRB_TRY(prb_libc_musl_add(ret, (struct prb_module *)ret->parts.items[i]));
-	PRB_TRY(prb_libc_find_code(modules, arch, ret));
 	qsort(ret->unsafe.items, ret->unsafe.count, sizeof(*ret->unsafe.items), by_start);
 	return NULL;
 }

@@ -18,6 +18,12 @@
 #include "dwarf/elf/module.h"
 #include "injector/inject_arch.h"
 
+/** What a hijacked thread is to do, which decides what locks it must not hold. */
+enum prb_hijack {
+	PRB_HIJACK_CREATE, /**< create a thread, which does the rest and may wait for locks */
+	PRB_HIJACK_CALL,   /**< call functions of the C library itself, as debuggers have it do */
+};
+
 /** Code of one kind; `what` is static text: "in malloc". */
 struct prb_unsafe_range {
 	uint64_t start, end;
@@ -27,6 +33,7 @@ struct prb_unsafe_range {
 };
 
 struct prb_libc {
+	enum prb_hijack purpose;
 	uint64_t pthread_create, pthread_self, pthread_detach, munmap;
 	uint64_t dlopen, dlsym, dlerror;
 	uint64_t dlclose;     /**< 0 if there is none */
@@ -41,10 +48,10 @@ struct prb_libc {
 };
 
 /**
- * Finds everything. PRB_ERROR_UNSUPPORTED if the target has no C library that can load: statically
- * linked, or none that we know.
+ * Finds everything but `code` (libc_code.h). PRB_ERROR_UNSUPPORTED if the target has no C library
+ * that can load: statically linked, or none that we know.
  */
-struct prb_error *prb_libc_find(struct prb_modules *modules, const struct prb_inject_arch *arch,
+struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack purpose,
 				struct prb_libc *ret) PRB_MUST_CHECK;
 void prb_libc_deinit(struct prb_libc *libc);
 

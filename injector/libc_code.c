@@ -38,7 +38,8 @@ static void search_piece(const struct search *s, const uint8_t *bytes, size_t le
 		s->code->gadget = address + (uint64_t)(found - bytes) + arch->syscall_offset;
 	found = NULL;
 	if (!s->code->trampoline)
-		found = memmem(bytes, length, arch->sigreturn_code, arch->sigreturn_length);
+		found = memmem(bytes, length, arch->machine->sigreturn_code,
+			       arch->machine->sigreturn_length);
 	if (found)
 		s->code->trampoline = address + (uint64_t)(found - bytes);
 	if (part && !s->code->store.address && arch->find_store(bytes, length, &s->code->store))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "injector/safe_point.h"
 
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,10 @@ struct walk {
 	bool joins;	      /* one of pthread_join() */
 	bool waits;	      /* for others, in a system call, and not for a lock of an allocator */
 	bool company;	      /* musl: it is not the only thread */
-	bool inside;	      /* the last frame was in unsafe code */
+	bool busy;	/* it must not be in the C library: it runs, and is to call functions */
+	bool inside;	/* the last frame was in unsafe code */
+	size_t entered; /* frames of libc that the last frame, not libc's own, has called */
+	uint64_t place; /* where that frame goes on */
 	struct prb_verdict *verdict;
 };
 
@@ -39,7 +43,34 @@ static const struct prb_unsafe_range *unsafe_range(const struct walk *w, uint64_
 {
 	const struct prb_unsafe_range *range = prb_libc_unsafe_range(w->safe->libc, pc);
 
-	return range && range->lone && w->company ? NULL : range;
+	return range && range->lone && w->company && w->safe->libc->purpose == PRB_HIJACK_CREATE
+		       ? NULL
+		       : range;
+}
+
+static void set_way_out(struct walk *w, uint64_t address)
+{
+	w->verdict->ways_out[0] = address;
+	w->verdict->way_count = address != 0;
+}
+
+/*
+ * The functions of libc that a frame has called. The outermost frame of a program calls what begins
+ * it in libc, so this is known only when a frame follows, or how many there are.
+ */
+static void judge_entered(struct walk *w)
+{
+	if (!w->verdict->why)
+		w->verdict->why = "in a function of the C library";
+	set_way_out(w, w->place);
+}
+
+static void look_for_libc(struct walk *w, bool libc, uint64_t return_address)
+{
+	if (w->entered)
+		judge_entered(w);
+	w->entered = libc ? 0 : w->trailing_libc;
+	w->place = return_address;
 }
 
 /* @return_address: where this frame goes on, of which @pc is the code that runs. */
@@ -48,8 +79,10 @@ static void look_at(struct walk *w, uint64_t pc, uint64_t return_address)
 	const struct prb_libc *libc = w->safe->libc;
 	const struct prb_unsafe_range *range = unsafe_range(w, pc);
 
+	if (w->busy)
+		look_for_libc(w, prb_libc_holds(libc, pc), return_address);
 	if (w->inside && !range)
-		w->verdict->way_out = return_address;
+		set_way_out(w, return_address);
 	w->inside = range;
 	if (!w->verdict->why && range)
 		w->verdict->why = range->what;
@@ -92,9 +125,9 @@ static const struct prb_unsafe_range *look_at_word(const struct walk *w, uint64_
 /* Does one of the words lead back from a signal handler? */
 static bool has_signal_frame(const struct walk *w, const uint64_t *words, size_t count)
 {
-	const struct prb_inject_arch *arch = w->safe->arch;
+	const struct prb_machine *machine = w->safe->machine;
 	uint8_t code[SIGRETURN_MAX];
-	size_t length = PRB_MIN(arch->sigreturn_length, sizeof(code));
+	size_t length = PRB_MIN(machine->sigreturn_length, sizeof(code));
 
 	for (size_t i = 0; i < count; i++) {
 		const struct prb_map *map =
@@ -103,7 +136,7 @@ static bool has_signal_frame(const struct walk *w, const uint64_t *words, size_t
 		if (!map || !map->exec)
 			continue;
 		struct prb_error *err = prb_mem_read(w->mem, words[i], code, length);
-		if (!err && !memcmp(code, arch->sigreturn_code, length))
+		if (!err && !memcmp(code, machine->sigreturn_code, length))
 			return true;
 		prb_error_destroy(err);
 	}
@@ -159,8 +192,16 @@ static struct prb_error *scan(struct walk *w, const struct prb_regs *regs)
 		else if (range)
 			w->verdict->why = range->what;
 	}
-	if (!w->verdict->why && brief && (!w->waits || has_signal_frame(w, words, length / 8)))
+	if (w->verdict->why)
+		return NULL;
+	/* musl's brief functions call nobody: one that runs elsewhere has left them. */
+	bool elsewhere =
+		w->waits || (w->safe->libc->purpose == PRB_HIJACK_CALL && w->safe->libc->musl);
+	bool signal = (brief || elsewhere) && has_signal_frame(w, words, length / 8);
+	if (brief && (!elsewhere || signal))
 		w->verdict->why = brief;
+	if (signal && w->safe->libc->purpose == PRB_HIJACK_CALL)
+		w->verdict->why = "in a signal handler";
 	return NULL;
 }
 
@@ -182,25 +223,48 @@ static struct prb_error *walk(struct walk *w, struct prb_regs *regs, bool *compl
 	return *complete || w->verdict->why ? NULL : scan(w, regs);
 }
 
-/*
- * Where a function of musl without a name is left: the first word on the stack that points into
- * other code. A guess, by which the thread comes or does not; where it has come it is looked at
- * anew.
- */
-static struct prb_error *guess_way_out(struct walk *w, uint64_t sp)
+/* Does a call of a function end just before this address? */
+static bool follows_call(const struct walk *w, uint64_t address)
 {
-	uint64_t words[GUESS_WORDS];
+	uint8_t before[8];
+	struct prb_error *err =
+		prb_mem_read(w->mem, address - sizeof(before), before, sizeof(before));
+	bool follows = !err && w->safe->machine->ends_in_call(before, sizeof(before));
+
+	prb_error_destroy(err);
+	return follows;
+}
+
+static void guess(struct walk *w, uint64_t word)
+{
+	const struct prb_map *map = prb_maps_find(&w->safe->modules->target->maps, word);
+	struct prb_verdict *verdict = w->verdict;
+
+	if (!map || !map->exec || prb_libc_holds(w->safe->libc, word) ||
+	    verdict->way_count == PRB_WAYS_OUT_MAX || is_entry(w, word) || !follows_call(w, word))
+		return;
+	for (size_t i = 0; i < verdict->way_count; i++)
+		if (verdict->ways_out[i] == word)
+			return;
+	verdict->ways_out[verdict->way_count++] = word;
+}
+
+/*
+ * Where a function of musl is left: a word on the stack that points into other code, behind a call.
+ * A guess, by which the thread comes or does not; where it has come it is looked at anew.
+ */
+static struct prb_error *guess_ways_out(struct walk *w, const struct prb_regs *regs)
+{
+	uint64_t words[GUESS_WORDS], link;
 	size_t length;
 
-	PRB_TRY(read_stack(w->mem, sp & ~UINT64_C(7), sizeof(words), words, &length));
-	for (size_t i = 0; i < length / 8 && !w->verdict->way_out; i++) {
-		const struct prb_map *map =
-			prb_maps_find(&w->safe->modules->target->maps, words[i]);
-
-		if (map && map->exec && !prb_libc_holds(w->safe->libc, words[i]) &&
-		    !is_entry(w, words[i]))
-			w->verdict->way_out = words[i];
-	}
+	w->verdict->way_count = 0;
+	if (w->safe->machine->link && prb_regs_get(regs, w->safe->machine->link, &link))
+		guess(w, link);
+	PRB_TRY(read_stack(w->mem, regs->value[prb_regs_sp(regs->machine)] & ~UINT64_C(7),
+			   sizeof(words), words, &length));
+	for (size_t i = 0; i < length / 8; i++)
+		guess(w, words[i]);
 	return NULL;
 }
 
@@ -229,66 +293,127 @@ static struct prb_error *check_rseq(pid_t tid, struct prb_mem *mem, uint64_t pc,
 }
 
 /* Which lock a thread waits for tells whether it is in the C library. */
-static const char *check_futex(const struct prb_safe_point *safe,
-			       const struct prb_thread_state *state, bool *waits)
+static const char *check_futex(const struct prb_safe_point *safe, const struct prb_place *place)
 {
-	uint64_t arguments[6];
+	uint64_t operation = place->arguments[1] & FUTEX_CMD_MASK;
 
-	*waits = safe->arch->call(state, arguments) == safe->arch->sys_futex;
-	if (!*waits)
+	if (place->call != safe->machine->sys_futex)
 		return NULL;
-	uint64_t operation = arguments[1] & FUTEX_CMD_MASK;
 	if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET)
 		return "waiting for a lock of the kernel";
-	return prb_libc_holds(safe->libc, arguments[0]) ? "waiting for a lock of the C library"
-							: NULL;
+	return prb_libc_holds(safe->libc, place->arguments[0])
+		       ? "waiting for a lock of the C library"
+		       : NULL;
 }
 
-struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe, pid_t tid,
+/* Is it a thread of the C library? */
+static struct prb_error *check_thread(const struct prb_safe_point *safe, pid_t tid,
+				      const struct prb_place *place, uint64_t *thread,
+				      struct prb_verdict *ret)
+{
+	bool first = tid == safe->modules->target->pid;
+
+	if (place->thread_pointer)
+		PRB_TRY(safe->machine->thread(place->thread_pointer, safe->modules->target->mem,
+					      safe->libc->musl, thread));
+	if (*thread || (!place->thread_pointer && first && safe->libc->purpose == PRB_HIJACK_CALL))
+		return NULL;
+	ret->why = "not a thread of the C library";
+	/* The first one becomes it once the loader of its program is through. */
+	ret->lasting = !first;
+	return NULL;
+}
+
+/* What matters only to a thread that calls functions of the C library itself. */
+static const char *check_call(const struct prb_safe_point *safe, pid_t tid,
+			      const struct prb_place *place, bool waits)
+{
+	enum { ROOM = 64 << 10, NOT_BEGUN = -38 /* ENOSYS: the kernel's until it has a result */ };
+	uint64_t sp = place->regs.value[prb_regs_sp(place->regs.machine)], result;
+	const struct prb_map *stack = prb_maps_find(&safe->modules->target->maps, sp);
+
+	/* That of the first thread grows. */
+	if (stack && tid != safe->modules->target->pid && sp - stack->start < ROOM)
+		return "near the end of its stack";
+	if (place->in_call && !safe->machine->sets_back &&
+	    prb_regs_get(&place->regs, safe->machine->result, &result) &&
+	    (int64_t)result == NOT_BEGUN)
+		return "at the entry of a system call, which would fail";
+	if (place->in_call && safe->libc->musl && !waits)
+		return "in a system call in which it may hold a lock";
+	return NULL;
+}
+
+/* What the walk cannot tell by one frame. */
+static struct prb_error *judge_whole(struct walk *w, const struct prb_place *place, bool complete)
+{
+	const struct prb_libc *libc = w->safe->libc;
+	struct prb_verdict *ret = w->verdict;
+	bool futex = place->call == w->safe->machine->sys_futex;
+	bool inside = w->busy && !complete && prb_libc_holds(libc, place->regs.pc);
+	bool unnamed = !ret->why && !w->waits && prb_libc_musl_unnamed(libc, place->regs.pc) &&
+		       !prb_libc_unsafe(libc, place->regs.pc);
+
+	if (w->inside)
+		ret->way_count = 0;
+	if (w->entered && (!complete || w->entered > LIBC_FRAMES))
+		judge_entered(w);
+	if (!ret->why && (inside || unnamed))
+		ret->why = unnamed ? "in a function of the C library that has no name"
+				   : "in a function of the C library";
+	if (unnamed || (inside && libc->musl))
+		PRB_TRY(guess_ways_out(w, &place->regs));
+	if (!ret->why && w->joins && !futex)
+		ret->why = "in pthread_join()";
+	if (!ret->why && complete && (!w->seen_other || w->trailing_libc > LIBC_FRAMES))
+		ret->why = "starting or exiting, or a thread of the C library itself";
+	return NULL;
+}
+
+struct prb_error *prb_safe_point_judge(const struct prb_safe_point *safe, pid_t tid,
+				       const struct prb_place *place, struct prb_verdict *ret)
+{
+	struct walk w = {.safe = safe, .mem = safe->modules->target->mem, .verdict = ret};
+	bool calls = safe->libc->purpose == PRB_HIJACK_CALL, complete = false;
+	struct prb_regs regs = place->regs;
+	uint64_t thread = 0;
+
+	*ret = (struct prb_verdict){.in_call = place->in_call};
+	PRB_TRY(check_thread(safe, tid, place, &thread, ret));
+	if (ret->why)
+		return NULL;
+	ret->why = check_futex(safe, place);
+	/* The locks of glibc's allocator do not all lie in the library, so that they are not seen.
+	 */
+	w.waits = prb_call_waits(safe->modules->target->machine, place->call) &&
+		  (place->call != safe->machine->sys_futex || safe->libc->musl);
+	w.busy = calls && !place->in_call;
+	if (!ret->why && calls)
+		ret->why = check_call(safe, tid, place, w.waits);
+	if (safe->libc->musl && thread)
+		PRB_TRY(prb_libc_musl_threads(w.mem, thread, safe->machine->musl_neighbours,
+					      &w.company));
+	PRB_TRY(walk(&w, &regs, &complete));
+	PRB_TRY(judge_whole(&w, place, complete));
+	/* A thread that waits would be waited for. */
+	if (!ret->why || (calls && place->in_call))
+		ret->way_count = 0;
+	return NULL;
+}
+
+struct prb_error *prb_safe_point_check(const struct prb_safe_point *safe,
+				       const struct prb_inject_arch *arch, pid_t tid,
 				       const struct prb_thread_state *state,
 				       struct prb_verdict *ret)
 {
-	struct walk w = {.safe = safe, .mem = safe->modules->target->mem, .verdict = ret};
-	struct prb_regs regs;
-	bool complete = false, waits = false;
-	uint64_t arguments[6], pc, sp, thread = 0;
-	long number = safe->arch->call(state, arguments);
+	struct prb_place place = {.thread_pointer = arch->thread_pointer(state)};
 
-	safe->arch->registers(state, &regs);
-	pc = regs.pc;
-	sp = regs.value[prb_regs_sp(regs.machine)];
-	*ret = (struct prb_verdict){.why = safe->arch->obstacle(tid, state)};
-	if (!ret->why)
-		PRB_TRY(safe->arch->thread(state, w.mem, safe->libc->musl, &thread));
+	place.call = arch->call(state, place.arguments);
+	place.in_call = place.call >= 0;
+	arch->registers(state, &place.regs);
+	*ret = (struct prb_verdict){.why = arch->obstacle(tid, state)};
 	ret->lasting = ret->why;
-	if (!ret->why && !thread) {
-		ret->why = "not a thread of the C library";
-		/* The first one becomes it once the loader of its program is through. */
-		ret->lasting = tid != safe->modules->target->pid;
-	}
 	if (!ret->why)
-		PRB_TRY(check_rseq(tid, w.mem, regs.pc, &ret->why));
-	if (ret->why)
-		return NULL;
-	ret->why = check_futex(safe, state, &waits);
-	/* The locks of glibc's allocator do not all lie in the library, so that they are not seen.
-	 */
-	w.waits = prb_call_waits(safe->modules->target->machine, number) &&
-		  (!waits || safe->libc->musl);
-	if (safe->libc->musl)
-		PRB_TRY(prb_libc_musl_threads(w.mem, thread, safe->arch->musl_neighbours,
-					      &w.company));
-	PRB_TRY(walk(&w, &regs, &complete));
-	if (w.inside)
-		ret->way_out = 0;
-	if (!ret->why && !w.waits && prb_libc_musl_unnamed(safe->libc, pc) &&
-	    !prb_libc_unsafe(safe->libc, pc)) {
-		ret->why = "in a function of the C library that has no name";
-		PRB_TRY(guess_way_out(&w, sp));
-	}
-	if (!ret->why && w.joins && !waits)
-		ret->why = "in pthread_join()";
-	if (!ret->why && complete && (!w.seen_other || w.trailing_libc > LIBC_FRAMES))
-		ret->why = "starting or exiting, or a thread of the C library itself";
-	return NULL;
+		PRB_TRY(check_rseq(tid, safe->modules->target->mem, place.regs.pc, &ret->why));
+	return ret->why ? NULL : prb_safe_point_judge(safe, tid, &place, ret);
 }

@@ -49,9 +49,9 @@ static struct prb_error *check_code(struct finding *f)
 
 	if (!err)
 		err = prb_mail_read(f->s->borrow->memory, f->s->libc->code.trampoline, trampoline,
-				    PRB_MIN(arch->sigreturn_length, sizeof(trampoline)));
+				    PRB_MIN(arch->machine->sigreturn_length, sizeof(trampoline)));
 	if (!err && !memcmp(gadget, arch->syscall_code, arch->syscall_length) &&
-	    !memcmp(trampoline, arch->sigreturn_code, arch->sigreturn_length))
+	    !memcmp(trampoline, arch->machine->sigreturn_code, arch->machine->sigreturn_length))
 		return NULL;
 	prb_error_destroy(err);
 	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "another program was executed"),
@@ -67,10 +67,10 @@ static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point
 	bool reached;
 
 	if (!patience_ms || !f->s->borrow->arch->breakpoints || f->no_breakpoints ||
-	    !verdict->way_out)
+	    !verdict->way_count)
 		return NULL;
 	struct prb_error *err =
-		prb_borrow_follow(f->s->borrow, verdict->way_out, patience_ms, &reached);
+		prb_borrow_follow(f->s->borrow, verdict->ways_out[0], patience_ms, &reached);
 	if (err && err->code == PRB_ERROR_UNSUPPORTED) {
 		prb_log("inject", 1, "%s", err->message);
 		f->no_breakpoints = true;
@@ -79,9 +79,9 @@ static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point
 	}
 	PRB_TRY(err);
 	prb_log("inject", 3, "thread %d %s %#llx", tid, reached ? "came to" : "did not come to",
-		(unsigned long long)verdict->way_out);
+		(unsigned long long)verdict->ways_out[0]);
 	f->s->result->stops++;
-	return prb_safe_point_check(safe, tid, &f->s->borrow->state, verdict);
+	return prb_safe_point_check(safe, f->s->borrow->arch, tid, &f->s->borrow->state, verdict);
 }
 
 /*
@@ -93,7 +93,7 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 				    bool *ret)
 {
 	const struct prb_safe_point safe = {f->s->modules, f->s->unwinder, f->s->libc,
-					    f->s->borrow->arch};
+					    f->s->borrow->arch->machine};
 	struct prb_verdict verdict = {};
 	int timeout_ms = (int)((end - prb_clock_seconds()) * 1000);
 	struct prb_error *err =
@@ -106,7 +106,8 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 	if (!err && f->s->filtered)
 		err = prb_seccomp_check(tid);
 	if (!err)
-		err = prb_safe_point_check(&safe, tid, &f->s->borrow->state, &verdict);
+		err = prb_safe_point_check(&safe, f->s->borrow->arch, tid, &f->s->borrow->state,
+					   &verdict);
 	if (!err && verdict.why)
 		err = lead_out(f, &safe, patience_ms, &verdict);
 	if (!err && !verdict.why) {

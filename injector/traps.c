@@ -16,48 +16,48 @@ enum {
 	BYTE_BITS = 8,
 };
 
-struct check {
+struct search {
 	struct prb_modules *modules;
-	const struct prb_inject_arch *arch;
+	const struct prb_machine *machine;
 	unsigned count;
-	struct prb_str where;	 /* what has them */
-	struct prb_str commands; /* of gdb, that put back what was there */
+	prb_trap_handler *handler;
+	void *context;
 };
 
-static void note(struct check *c, struct prb_module *part, uint64_t address, const uint8_t *was)
+static struct prb_error *found(struct search *s, struct prb_module *part, uint64_t address,
+			       const uint8_t *was)
 {
-	const char *type = c->arch->trap_length == 1 ? "char" : "int";
 	prb_auto_str struct prb_str name = {};
-	uint64_t value = 0, start = 0;
+	struct prb_trap trap = {.address = address, .length = s->machine->trap_length};
+	uint64_t start = 0;
 	struct prb_error *err;
 
-	if (c->count++ >= MAX_TRAPS)
-		return;
-	for (size_t i = c->arch->trap_length; i > 0; i--)
-		value = value << BYTE_BITS | was[i - 1];
+	if (s->count++ >= MAX_TRAPS)
+		return NULL;
+	for (size_t i = trap.length; i > 0; i--)
+		trap.original = trap.original << BYTE_BITS | was[i - 1];
 	err = prb_module_symbol_at(part, address, &name, &start);
-	prb_str_printf(&c->where, "%s%s", c->where.length ? ", " : "",
-		       err ? "a function without a name" : prb_str_text(&name));
+	trap.function = err ? NULL : prb_str_text(&name);
 	prb_error_destroy(err);
-	prb_str_printf(&c->commands, " -ex \"set var *(unsigned %s *)%#" PRIx64 " = %#" PRIx64 "\"",
-		       type, address, value);
+	return s->handler(s->context, &trap);
 }
 
-/** Where the bytes in memory are a trap, and those of the file are not. */
-static void compare(struct check *c, struct prb_module *part, uint64_t address,
-		    const uint8_t *there, const uint8_t *was, size_t length)
+/* Where the bytes in memory are a trap, and those of the file are not. */
+static struct prb_error *compare(struct search *s, struct prb_module *part, uint64_t address,
+				 const uint8_t *there, const uint8_t *was, size_t length)
 {
-	const uint8_t *trap = c->arch->trap;
-	size_t width = c->arch->trap_length;
+	const uint8_t *trap = s->machine->trap;
+	size_t width = s->machine->trap_length;
 
 	if (!memcmp(there, was, length))
-		return;
+		return NULL;
 	for (size_t i = 0; i + width <= length; i += width)
 		if (!memcmp(there + i, trap, width) && memcmp(was + i, trap, width) != 0)
-			note(c, part, address + i, was + i);
+			PRB_TRY(found(s, part, address + i, was + i));
+	return NULL;
 }
 
-static struct prb_error *check_part(struct check *c, struct prb_module *part)
+static struct prb_error *search_part(struct search *s, struct prb_module *part)
 {
 	prb_auto_free uint8_t *chunk = malloc(CHUNK);
 	uint64_t address, size;
@@ -73,27 +73,21 @@ static struct prb_error *check_part(struct check *c, struct prb_module *part)
 		size_t length = PRB_MIN(CHUNK, size - at);
 		uint64_t there = address + part->bias + at;
 
-		err = prb_mem_read(c->modules->target->mem, there, chunk, length);
+		err = prb_mem_read(s->modules->target->mem, there, chunk, length);
 		if (!err)
-			compare(c, part, there, chunk, (const uint8_t *)text + at, length);
+			err = compare(s, part, there, chunk, (const uint8_t *)text + at, length);
 	}
-	if (err && err->code == PRB_ERROR_NO_PROCESS)
+	if (err && (err->code == PRB_ERROR_NO_PROCESS || err->code == PRB_ERROR_NOMEM))
 		return err;
 	prb_error_destroy(err);
 	return NULL;
 }
 
-static void check_deinit(struct check *c)
+struct prb_error *prb_traps_find(struct prb_modules *modules, const struct prb_machine *machine,
+				 const struct prb_libc *libc, prb_trap_handler *handler,
+				 void *context)
 {
-	prb_str_deinit(&c->where);
-	prb_str_deinit(&c->commands);
-}
-
-struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_inject_arch *arch,
-				  const struct prb_libc *libc)
-{
-	__attribute__((cleanup(check_deinit))) struct check c = {.modules = modules, .arch = arch};
-	int pid = (int)modules->target->pid;
+	struct search s = {modules, machine, 0, handler, context};
 
 	for (size_t i = 0; i < libc->parts.count; i++) {
 		struct prb_module *part = (struct prb_module *)libc->parts.items[i];
@@ -102,16 +96,48 @@ struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_
 		/* What debuggers are told by is in the loader, which musl is itself. */
 		PRB_TRY(prb_module_exported_symbol(part, "_dl_debug_state", &address, &size));
 		if (address)
-			PRB_TRY(check_part(&c, part));
+			PRB_TRY(search_part(&s, part));
 	}
-	if (!c.count)
+	return NULL;
+}
+
+struct told {
+	struct prb_str where;	 /* what has them */
+	struct prb_str commands; /* of gdb, that put back what was there */
+};
+
+static void told_deinit(struct told *t)
+{
+	prb_str_deinit(&t->where);
+	prb_str_deinit(&t->commands);
+}
+
+static struct prb_error *tell(void *context, const struct prb_trap *trap)
+{
+	struct told *t = context;
+
+	prb_str_printf(&t->where, "%s%s", t->where.length ? ", " : "",
+		       trap->function ? trap->function : "a function without a name");
+	prb_str_printf(&t->commands, " -ex \"set var *(unsigned %s *)%#" PRIx64 " = %#" PRIx64 "\"",
+		       trap->length == 1 ? "char" : "int", trap->address, trap->original);
+	return NULL;
+}
+
+struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_machine *machine,
+				  const struct prb_libc *libc)
+{
+	__attribute__((cleanup(told_deinit))) struct told t = {};
+	int pid = (int)modules->target->pid;
+
+	PRB_TRY(prb_traps_find(modules, machine, libc, tell, &t));
+	if (!t.where.length)
 		return NULL;
 	return prb_error_hint(
 		prb_error_create(
 			PRB_ERROR_UNSUPPORTED,
 			"the dynamic loader of process %d has a breakpoint that a "
 			"debugger has left, in %s: loading a library would kill the process",
-			pid, prb_str_text(&c.where)),
+			pid, prb_str_text(&t.where)),
 		"the debugger was killed; 'gdb -p %d -batch%s' puts it back", pid,
-		prb_str_text(&c.commands));
+		prb_str_text(&t.commands));
 }

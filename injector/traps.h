@@ -13,14 +13,28 @@
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"
-#include "injector/inject_arch.h"
 #include "injector/libc.h"
+#include "injector/machine.h"
+
+/** A breakpoint; valid during the call that gets it. */
+struct prb_trap {
+	uint64_t address;
+	size_t length;	      /**< bytes of the instruction */
+	uint64_t original;    /**< what the file has there, as a number */
+	const char *function; /**< that it is in; NULL if that has no name */
+};
+typedef struct prb_error *prb_trap_handler(void *context, const struct prb_trap *trap);
 
 /**
- * Compares the loader's code with its file. PRB_ERROR_UNSUPPORTED if there is one; the process must
- * have no tracer, whose it would be. Where there is no file, nothing is known.
+ * Compares the loader's code with its file, and gives @p handler each breakpoint, sixteen at most.
+ * A debugger that traces the process may have set them itself. Without a file nothing is found.
  */
-struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_inject_arch *arch,
+struct prb_error *prb_traps_find(struct prb_modules *modules, const struct prb_machine *machine,
+				 const struct prb_libc *libc, prb_trap_handler *handler,
+				 void *context) PRB_MUST_CHECK;
+
+/** PRB_ERROR_UNSUPPORTED if there is one, with how to restore the code. */
+struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_machine *machine,
 				  const struct prb_libc *libc) PRB_MUST_CHECK;
 
 #endif

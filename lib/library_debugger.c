@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libprobing: a target that is read through a debugger. */
+#include <elf.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,14 @@ static int read_fact(void *context, const char *name, prb_debugger_put *put, voi
 	return d->functions.fact(d->functions.context, name, put, to);
 }
 
+static uint64_t thread_pointer(const struct probing_registers *registers, uint32_t machine)
+{
+	enum { FS_BASE = 58, TPIDR = 36 }; /* DWARF numbers */
+	unsigned number = machine == EM_AARCH64 ? TPIDR : FS_BASE;
+
+	return registers->known >> number & 1 ? registers->value[number] : 0;
+}
+
 static int read_registers(void *context, pid_t tid, struct prb_regs *ret)
 {
 	const struct prb_library_debugger *d = context;
@@ -38,6 +47,7 @@ static int read_registers(void *context, pid_t tid, struct prb_regs *ret)
 	ret->pc = registers.pc;
 	ret->known = registers.known;
 	memcpy(ret->value, registers.value, sizeof(ret->value));
+	ret->thread_pointer = thread_pointer(&registers, d->functions.machine);
 	return 0;
 }
 

@@ -258,6 +258,47 @@ PROBING_API struct probing_error *probing_dump(struct probing *p, int64_t tid, u
 PROBING_API struct probing_error *probing_snapshot(struct probing *p, const char *path,
 						   int redact) PROBING_MUST_CHECK;
 
+/** Whether a thread that a debugger has stopped may be made to call functions. */
+struct probing_thread {
+	size_t size; /**< of this struct, as the library knows it: later ones have more */
+	int64_t tid;
+	const char *why; /**< NULL: it may; else why not: "in malloc() or free()" */
+	int in_call;	 /**< not 0: it waits in a system call */
+	/** If it may not: addresses to one of which it comes soon when it runs, the likeliest
+	 * first. There it has left what it was in. Empty if that is unknown. */
+	const uint64_t *ways_out;
+	size_t way_count;
+};
+
+/** Takes one thread, valid during the call. Not 0: no more are wanted. */
+typedef int probing_thread_handler(void *context, const struct probing_thread *thread);
+
+/**
+ * Judges each thread of the process that a debugger holds, all of it stopped: the session's only
+ * target, by probing_open_debugger(). A thread may be made to call functions of the C library, such
+ * as dlopen(), if it holds no lock of that library. Registers 58 of x86_64 (fs_base) and 36 of
+ * aarch64 (tpidr) are used too; without them only the first thread may. Nothing is changed.
+ */
+PROBING_API struct probing_error *probing_hijackable(struct probing *p,
+						     probing_thread_handler *handler,
+						     void *context) PROBING_MUST_CHECK;
+
+/**
+ * Told a breakpoint: where it is, the number of bytes that its instruction has, which number of
+ * that length belongs there, and in which function, NULL if that has no name.
+ */
+typedef void probing_breakpoint_handler(void *context, uint64_t address, size_t length,
+					uint64_t original, const char *function);
+
+/**
+ * Finds breakpoints that a debugger, which was killed, has left in the code of the dynamic loader
+ * of the session's only target. The next library that is loaded ends such a process. Breakpoints of
+ * a debugger that still traces it are found too, unless its own function reads the memory.
+ */
+PROBING_API struct probing_error *probing_left_breakpoints(struct probing *p,
+							   probing_breakpoint_handler *handler,
+							   void *context) PROBING_MUST_CHECK;
+
 /** What code gives; the repr() of its last expression is its value. */
 enum probing_stream {
 	PROBING_STDOUT = 1,

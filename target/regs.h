@@ -25,7 +25,8 @@ enum {
 struct prb_regs {
 	uint16_t machine; /**< EM_X86_64 or EM_AARCH64 */
 	uint64_t pc;
-	uint64_t known; /**< bit N: value[N] is valid */
+	uint64_t known;		 /**< bit N: value[N] is valid */
+	uint64_t thread_pointer; /**< only of what a debugger holds; 0 if unknown */
 	uint64_t value[PRB_REG_COUNT];
 };
 

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The agent in the process that a debugger holds: whether it is there, and loading it.
 
-The debugger is the tracer, so `probing inject` of a shell cannot do it. One thread that stands at a
-safe place (core/safe_point.py) is made to call dlopen() and the agent's start; nothing of Python.
+The debugger is the tracer, so `probing inject` of a shell cannot do it. One thread that is at a
+safe place (core/hijack.py) is made to call dlopen() and the agent's start; nothing of Python.
 """
 
 import os
 import re
 
 from . import control as run
-from . import safe_point, traps
 from .command import open_session
 from .debugger import need_process, traced_by_us
 from .errors import Problem
+from .hijack import check_loader, hijack
 
 FILE = "libprobing-agent.so"
 PAGE = 4096
 RTLD_NOW = 2
-TRIES = 5  # to find a safe place
 _SYMBOLS = "SELECT name, address, module FROM native.symbols WHERE binding = 'global' AND (%s)"
 _LIBC = re.compile(r"libc[.-]|libdl[.-]|ld-musl|libc\.musl")
 BREAK_STOPS = "probing_agent_break_stops"
@@ -80,48 +79,6 @@ def agent_path():
                   "$PROBING_AGENT before the debugger starts" % ", ".join(places))
 
 
-class Borrowed:
-    """A thread that may be made to call functions, and whether alone."""
-
-    def __init__(self, control, tid, alone):
-        self.control, self.tid, self.alone = control, tid, alone
-
-    def call(self, address, *arguments):
-        return self.control.call(self.tid, address, arguments, self.alone)
-
-
-def borrow(debugger, control):
-    """A Borrowed thread; lets threads leave unsafe places, if it has to. One that has run alone
-    stands where it stood, though a gdbserver's /proc shows that only once it runs on."""
-    if not control.borrowed:
-        found = find_borrowed(debugger, control)
-        if not found.alone:
-            return found
-        control.borrowed = found
-    return control.borrowed
-
-
-def find_borrowed(debugger, control):
-    for _ in range(TRIES):
-        with open_session(debugger) as session:
-            stacks = safe_point.read_stacks(debugger, session)
-        chosen = safe_point.choose(stacks, debugger.thread())
-        if chosen:
-            # Alone, unless another one may have a lock that is needed.
-            known = {stack.tid for stack in stacks if stack.unsafe() is None}
-            return Borrowed(control, chosen.tid, known.issuperset(debugger.tids()))
-        place = safe_point.way_out(stacks) if stacks else None
-        if place is None:
-            break
-        which, text = control.run(place[0], place[1], False)
-        if which == run.EXITED:
-            raise Problem("the process ended meanwhile")
-        if which == run.OTHER:
-            raise Problem("the process was stopped by %s on the way to a place where a function "
-                          "may be called: try again" % text)
-    raise safe_point.refusal(stacks)
-
-
 def load(debugger, control):
     """Loads the agent and starts it."""
     path = agent_path()
@@ -129,14 +86,15 @@ def load(debugger, control):
             not os.path.exists("/proc/%d/root%s" % (debugger.pid(), path)):
         raise Problem("the process does not see %s, which lies in another mount namespace: run "
                       "'probing -t %d inject' while no debugger holds it" % (path, debugger.pid()))
-    traps.check(debugger)
+    if traced_by_us(debugger.pid()):
+        check_loader(debugger)
     with open_session(debugger) as session:
         known = symbols(session, NEEDED)
     missing = [name for name in NEEDED if name not in known]
     if missing:
         raise Problem("the process has no %s: its C library is not dynamic, so nothing can be "
                       "loaded" % ", ".join(missing))
-    thread = borrow(debugger, control)
+    thread = hijack(debugger, control)
     memory = thread.call(known["mmap"], 0, PAGE, run.PROT_READ_WRITE, run.MAP_PRIVATE_ANONYMOUS,
                          -1, 0)
     if -PAGE < memory <= 0:

@@ -4,11 +4,11 @@
 from .errors import Problem
 
 
-def open_session(debugger, needs_process=True):
+def open_session(debugger, needs_process=True, direct=True):
     """A session for the time of a `with`. Its module loads ctypes and the library, which takes longer
     than everything else, so not before the first command."""
     from .session import Session
-    return Session(debugger, needs_process)
+    return Session(debugger, needs_process, direct)
 
 
 class Option:

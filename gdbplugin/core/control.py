@@ -11,7 +11,7 @@ class Control:
     """Use as a context manager: what the user selected, his breakpoints, and what happens at
     signals are put back at its end."""
 
-    borrowed = None  # see agent.borrow(); until anything but its calls runs
+    hijacked = None  # see core/hijack.py; until anything but its calls runs
 
     def __enter__(self):
         raise NotImplementedError

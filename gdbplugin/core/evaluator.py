@@ -12,10 +12,11 @@ import re
 import struct
 import time
 
-from . import agent, safe_point
+from . import interpreter
 from . import control as run
 from .command import open_session
 from .errors import Interrupted, Problem
+from .hijack import hijack
 
 # struct prba_debugger, up to its code
 _HEAD = struct.Struct("=IIIiIIQQQ")
@@ -96,7 +97,7 @@ class Evaluation:
             self._let_earlier_code_end(seconds)
             return
         before = set(self.debugger.tids())
-        value = self._borrowed("probing_agent_debugger_start")
+        value = self._hijacked("probing_agent_debugger_start")
         if value < 0:
             raise Problem("the process can start no thread (%s): let it run for a moment, and try "
                           "again" % os.strerror(-value))
@@ -114,7 +115,7 @@ class Evaluation:
         thread, and one that interrupts it and for that needs the GIL. So all do."""
         until = time.monotonic() + seconds
         if self.head().state not in (IDLE, DONE):
-            self._borrowed("probing_agent_debugger_start")  # its timer may stand
+            self._hijacked("probing_agent_debugger_start")  # its timer may stand
         while self.head().state not in (IDLE, DONE):
             which, text = self._run(False)
             if which == run.OTHER and text == "SIGINT":
@@ -128,7 +129,7 @@ class Evaluation:
 
     def _run(self, alone):
         """Until something stops it; a Ctrl-C of ours does so as SIGINT."""
-        self.control.borrowed = None
+        self.control.hijacked = None
         try:
             which, text = self.control.run(self.tid, (), alone)
         except KeyboardInterrupt:
@@ -137,8 +138,8 @@ class Evaluation:
             raise Problem("the process ended meanwhile")
         return which, text
 
-    def _borrowed(self, name):
-        return agent.borrow(self.debugger, self.control).call(self.known[name])
+    def _hijacked(self, name):
+        return hijack(self.debugger, self.control).call(self.known[name])
 
     def _request(self, code, asks):
         head = self.head()
@@ -156,11 +157,11 @@ class Evaluation:
     def _nobody_is_needed(self):
         """Whether the interpreter is free without any other thread's doing."""
         with open_session(self.debugger) as session:
-            threads = safe_point.read_threads(session)
-            if safe_point.is_free_threaded(session) and not all(t.waits for t in threads):
+            threads = interpreter.read_threads(session)
+            if interpreter.is_free_threaded(session) and not all(t.waits for t in threads):
                 # What stops all threads for a moment waits for each that is attached.
                 self.everyone = True
-        return safe_point.holder(threads) is None
+        return interpreter.holder(threads) is None
 
     def _needs_others(self):
         """It waits for the GIL, if another thread asked for that just before it was stopped: then
@@ -170,8 +171,8 @@ class Evaluation:
         no code of the user waits for nothing else. In a free-threaded build it may wait until all
         stand where Python stops them."""
         with open_session(self.debugger) as session:
-            ours = [t for t in safe_point.read_threads(session) if t.tid == self.tid]
-            if safe_point.is_free_threaded(session) and any(t.waits for t in ours):
+            ours = [t for t in interpreter.read_threads(session) if t.tid == self.tid]
+            if interpreter.is_free_threaded(session) and any(t.waits for t in ours):
                 self.everyone = True
         return not ours or any(t.gil == "waits" or t.waits and
                                (t.gil == "holds" or t.waits_in_c or not self.waits_by_itself)
@@ -197,7 +198,7 @@ class Evaluation:
                 self._give_up(which, text, head.state, seconds)
 
     def _give_up(self, which, text, state, seconds):
-        value = self._borrowed("probing_agent_debugger_interrupt")
+        value = self._hijacked("probing_agent_debugger_interrupt")
         if value < 0:
             raise Problem("the code has not ended and cannot be interrupted now (%s): let the "
                           "process run for a moment; 'probing eject' of a shell ends it"

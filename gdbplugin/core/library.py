@@ -32,6 +32,17 @@ class Registers(ctypes.Structure):
                 ("value", ctypes.c_uint64 * 64)]
 
 
+class Thread(ctypes.Structure):
+    """struct probing_thread"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("tid", ctypes.c_int64), ("why", TEXT),
+                ("in_call", ctypes.c_int), ("ways_out", ctypes.POINTER(ctypes.c_uint64)),
+                ("way_count", ctypes.c_size_t)]
+
+
+ON_THREAD = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.POINTER(Thread))
+ON_BREAKPOINT = ctypes.CFUNCTYPE(None, POINTER, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_uint64,
+                                 TEXT)
 ON_REGISTERS = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_int64, ctypes.POINTER(Registers))
 
 
@@ -62,6 +73,8 @@ SIGNATURES = {
                         POINTER),
     "probing_describe": (POINTER, POINTER, ctypes.c_uint64, NUMBER, ON_OBJECT, POINTER),
     "probing_dump": (POINTER, POINTER, ctypes.c_int64, NUMBER, ON_TEXT, POINTER),
+    "probing_hijackable": (POINTER, POINTER, ON_THREAD, POINTER),
+    "probing_left_breakpoints": (POINTER, POINTER, ON_BREAKPOINT, POINTER),
     "probing_snapshot": (POINTER, POINTER, TEXT, ctypes.c_int),
 }
 

@@ -17,13 +17,23 @@ def encode(text):
     return text.encode("utf-8", "surrogateescape")
 
 
-class Session:
-    """Use as a context manager."""
+class HijackableThread:
+    """Whether a thread may be made to call functions."""
 
-    def __init__(self, debugger, needs_process=True):
+    def __init__(self, thread):
+        self.tid, self.in_call = thread.tid, bool(thread.in_call)
+        self.why = library.decode(thread.why) if thread.why else None
+        self.ways_out = thread.ways_out[:thread.way_count]
+
+
+class Session:
+    """Use as a context manager. @direct: memory of a process of this machine is read directly, and
+    so shows breakpoints of the debugger itself."""
+
+    def __init__(self, debugger, needs_process=True, direct=True):
         self.debugger = debugger
         self.how = ""  # its memory is read
-        self._needs_process = needs_process
+        self._needs_process, self._direct = needs_process, direct
         self.warnings = []
         self._pointer = ctypes.c_void_p()
         self._source = None
@@ -67,7 +77,7 @@ class Session:
         pid = self.debugger.pid()
         if core is None:
             need_process(pid)
-        direct = core is None and traced_by_us(pid)
+        direct = self._direct and core is None and traced_by_us(pid)
         self.how = "memory directly, registers through %s" if direct else "through %s"
         self.how %= self.debugger.name
         self._source = Source(self.debugger, pid, direct)
@@ -128,6 +138,29 @@ class Session:
             found.extend((library.decode(type_name), library.decode(value), address))
 
         self._call(function, *arguments, library.ON_OBJECT(on_object), None)
+        return found
+
+    def hijackable(self):
+        """The threads of the process, until it is known which one may call functions and that not
+        all may."""
+        threads = []
+
+        def on_thread(_, thread):
+            threads.append(HijackableThread(thread[0]))
+            return any(each.why for each in threads) and \
+                any(each.in_call and not each.why for each in threads)
+
+        self._call(LIBRARY.probing_hijackable, library.ON_THREAD(on_thread), None)
+        return threads
+
+    def left_breakpoints(self):
+        """[(address, length, number that belongs there)] of those in the dynamic loader."""
+        found = []
+
+        def on_breakpoint(_, address, length, original, __):
+            found.append((address, length, original))
+
+        self._call(LIBRARY.probing_left_breakpoints, library.ON_BREAKPOINT(on_breakpoint), None)
         return found
 
     def broken(self):

@@ -17,6 +17,8 @@ REGISTERS = {
               ["r%d" % i for i in range(8, 16)] + ["rip"],
     "aarch64": ["x%d" % i for i in range(31)] + ["sp", "pc"],
 }
+# And the thread pointer, by its DWARF number.
+THREAD_POINTERS = {"x86_64": (58, "fs_base"), "aarch64": (36, "tpidr")}
 
 
 class Source:
@@ -31,6 +33,8 @@ class Source:
         self.debugger = debugger
         self.tell = debugger.facts()
         self.names = REGISTERS[machine]
+        self.numbers = dict(enumerate(self.names[:-1]))
+        self.numbers.update([THREAD_POINTERS[machine]])
         self.failure = None
         self.struct = library.DebuggerStruct(
             size=ctypes.sizeof(library.DebuggerStruct), pid=pid, machine=MACHINES[machine],
@@ -65,11 +69,11 @@ class Source:
 
     def _registers(self, _, tid, ret):
         def registers():
-            found = self.debugger.registers(tid, self.names)
+            found = self.debugger.registers(tid, list(self.numbers.values()) + self.names[-1:])
             if self.names[-1] not in found:
                 return 1
             ret[0].pc = found[self.names[-1]]
-            for number, name in enumerate(self.names[:-1]):
+            for number, name in self.numbers.items():
                 if name in found:
                     ret[0].value[number] = found[name]
                     ret[0].known |= 1 << number

@@ -364,42 +364,9 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	return prb_gpregs_write(tid, &r);
 }
 
-enum {
-	DTV_MOST = 1 << 20, /* libraries with variables of threads */
-	MUSL_LEAST = 128,   /* bytes of its note of a thread, by its version */
-	MUSL_MOST = 512,
-};
-
-/* musl's note of a thread ends where the thread pointer points, and begins with its own address. */
-static struct prb_error *find_musl_thread(struct prb_mem *mem, uint64_t pointer, uint64_t *ret)
+static uint64_t thread_pointer(const struct prb_thread_state *state)
 {
-	uint64_t words[MUSL_MOST / 8];
-	struct prb_error *err = prb_mem_read(mem, pointer - sizeof(words), words, sizeof(words));
-
-	for (size_t i = 0; !err && i < PRB_ARRAY_SIZE(words) - MUSL_LEAST / 8; i++)
-		if (words[i] == pointer - sizeof(words) + i * 8)
-			*ret = words[i];
-	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
-}
-
-/*
- * The thread pointer of glibc points to the address of a table with a length before it, which has
- * an entry for each library with variables of threads.
- */
-static struct prb_error *thread(const struct prb_thread_state *state, struct prb_mem *mem,
-				bool musl, uint64_t *ret)
-{
-	uint64_t pointer = prb_aarch64_general(state)->tls, table, length = 0;
-
-	*ret = 0;
-	if (musl)
-		return find_musl_thread(mem, pointer, ret);
-	struct prb_error *err = prb_mem_read_u64(mem, pointer, &table);
-	if (!err)
-		err = prb_mem_read_u64(mem, table - 16, &length);
-	if (length && length < DTV_MOST)
-		*ret = pointer;
-	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
+	return prb_aarch64_general(state)->tls;
 }
 
 const struct prb_inject_arch *prb_inject_arch(void)
@@ -408,16 +375,11 @@ const struct prb_inject_arch *prb_inject_arch(void)
 	 * that it slept in must not be moved to the same instruction: the kernel would take it for
 	 * its own, if that is one that it resumes, which the borrowed thread's ppoll() is not.) */
 	static const uint32_t syscall_code[] = {0xd28015c8, 0xd4000001, 0xd65f03c0};
-	static const uint32_t sigreturn_code[] = {0xd2801168, 0xd4000001};
-	static const uint32_t trap[] = {0xd4200000}; /* brk #0 */
 	static const struct prb_inject_arch arch = {
+		.machine = &prb_machine_aarch64,
 		.syscall_code = (const uint8_t *)syscall_code,
 		.syscall_length = sizeof(syscall_code),
 		.syscall_offset = INSTRUCTION,
-		.sigreturn_code = (const uint8_t *)sigreturn_code,
-		.sigreturn_length = sizeof(sigreturn_code),
-		.trap = (const uint8_t *)trap,
-		.trap_length = sizeof(trap),
 		.find_store = prb_aarch64_find_store,
 		.code = prb_aarch64_code,
 		.code_end = prb_aarch64_code_end,
@@ -431,7 +393,6 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.sys_munmap = SYS_munmap,
 		.sys_memfd_create = SYS_memfd_create,
 		.sys_write = SYS_write,
-		.sys_futex = SYS_futex,
 		.obstacle = obstacle,
 		.save = save,
 		.restore_extended = restore_extended,
@@ -444,8 +405,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.set_syscall = set_syscall,
 		.syscall_result = syscall_result,
 		.set_borrow = set_borrow,
-		.thread = thread,
-		.musl_neighbours = 8,
+		.thread_pointer = thread_pointer,
 	};
 
 	return &arch;

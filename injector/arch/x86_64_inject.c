@@ -294,31 +294,18 @@ static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *st
 	return prb_gpregs_write(tid, &r);
 }
 
-/* The thread pointer of both C libraries points to itself; raw threads have none of their own. */
-static struct prb_error *thread(const struct prb_thread_state *state, struct prb_mem *mem,
-				bool musl, uint64_t *ret)
+static uint64_t thread_pointer(const struct prb_thread_state *state)
 {
-	uint64_t pointer = prb_x86_64_general(state)->fs_base, self = 0;
-	struct prb_error *err = prb_mem_read_u64(mem, pointer, &self);
-
-	(void)musl;
-	*ret = !err && self == pointer ? pointer : 0;
-	return prb_error_catch(&err, PRB_ERROR_FAULT) ? NULL : err;
+	return prb_x86_64_general(state)->fs_base;
 }
 
 const struct prb_inject_arch *prb_inject_arch(void)
 {
 	static const uint8_t syscall_code[] = {0x0f, 0x05, 0xc3};
-	static const uint8_t sigreturn_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
-						 0x00, 0x00, 0x0f, 0x05};
-	static const uint8_t trap[] = {0xcc};
 	static const struct prb_inject_arch arch = {
+		.machine = &prb_machine_x86_64,
 		.syscall_code = syscall_code,
 		.syscall_length = sizeof(syscall_code),
-		.sigreturn_code = sigreturn_code,
-		.sigreturn_length = sizeof(sigreturn_code),
-		.trap = trap,
-		.trap_length = sizeof(trap),
 		.find_store = prb_x86_64_find_store,
 		.code = prb_x86_64_code,
 		.code_end = prb_x86_64_code_end,
@@ -338,15 +325,13 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.restore_extended = restore_extended,
 		.restore_general = restore_general,
 		.registers = registers,
-		.sys_futex = SYS_futex,
 		.call = call,
 		.resumed_call = resumed_call,
 		.frame = prb_x86_64_frame,
 		.set_syscall = set_syscall,
 		.syscall_result = syscall_result,
 		.set_borrow = set_borrow,
-		.thread = thread,
-		.musl_neighbours = 16,
+		.thread_pointer = thread_pointer,
 	};
 
 	return &arch;

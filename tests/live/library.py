@@ -46,6 +46,16 @@ class EvalOptions(ctypes.Structure):
                 ("name", ctypes.c_char_p)]
 
 
+class Thread(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("tid", ctypes.c_int64), ("why", ctypes.c_char_p),
+                ("in_call", ctypes.c_int), ("ways_out", ctypes.POINTER(ctypes.c_uint64)),
+                ("way_count", ctypes.c_size_t)]
+
+
+ON_THREAD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Thread))
+ON_BREAKPOINT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t,
+                                 ctypes.c_uint64, ctypes.c_char_p)
+
 _POINTER, _TEXT, _NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
 _SIGNATURES = {
     "probing_error_code": (ctypes.c_int, _POINTER),
@@ -65,6 +75,8 @@ _SIGNATURES = {
     "probing_dump": (_POINTER, _POINTER, ctypes.c_int64, _NUMBER, ON_TEXT, _POINTER),
     "probing_snapshot": (_POINTER, _POINTER, _TEXT, ctypes.c_int),
     "probing_on_poll": (None, _POINTER, ON_POLL, _POINTER),
+    "probing_hijackable": (_POINTER, _POINTER, ON_THREAD, _POINTER),
+    "probing_left_breakpoints": (_POINTER, _POINTER, ON_BREAKPOINT, _POINTER),
     "probing_set": (_POINTER, _POINTER, _TEXT, _TEXT),
     "probing_on_warning": (None, _POINTER, WARNING, _POINTER),
     "probing_query": (_POINTER, _POINTER, _TEXT, ROW, _POINTER),
@@ -169,6 +181,27 @@ class Session:
         check(LIBRARY.probing_eval(self.pointer, code.encode(), ctypes.byref(options),
                                    ON_OUTPUT(take), None))
         return self.given
+
+    def hijackable(self, most=None):
+        """What probing_hijackable() says of each thread; of @most threads."""
+        threads = []
+
+        def take(_, pointer):
+            thread = pointer[0]
+            threads.append({"tid": thread.tid, "why": thread.why and thread.why.decode(),
+                            "in_call": bool(thread.in_call),
+                            "ways_out": thread.ways_out[:thread.way_count]})
+            return int(len(threads) == most)
+
+        check(LIBRARY.probing_hijackable(self.pointer, ON_THREAD(take), None))
+        return threads
+
+    def left_breakpoints(self):
+        """[(address, length, what belongs there)]"""
+        found = []
+        check(LIBRARY.probing_left_breakpoints(
+            self.pointer, ON_BREAKPOINT(lambda _, *place: found.append(place[:3])), None))
+        return found
 
     def dump(self, tid=0, what=0):
         """What probing_dump() gives, parsed."""

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "injector/borrow.h"
-#include "injector/libc.h"
+#include "injector/libc_code.h"
 #include "injector/mailbox.h"
 #include "injector/run_to.h"
 #include "tests/unit/skip.h"
@@ -145,7 +145,8 @@ static void begin(struct borrowing *b, sleeper *run)
 	await(&b->child, 'R', NULL);
 	ok(prb_modules_create(b->child.target, &b->modules));
 	b->libc = (struct prb_libc){};
-	ok(prb_libc_find(b->modules, prb_inject_arch(), &b->libc));
+	ok(prb_libc_find(b->modules, PRB_HIJACK_CREATE, &b->libc));
+	ok(prb_libc_find_code(b->modules, prb_inject_arch(), &b->libc));
 	b->borrow = (struct prb_borrow){
 		.arch = prb_inject_arch(),
 		.target = b->child.target,

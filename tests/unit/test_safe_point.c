@@ -34,14 +34,14 @@ static struct prb_verdict judge(struct child *child)
 	ok(prb_target_refresh_maps(child->target));
 	ok(prb_modules_create(child->target, &modules));
 	ok(prb_unwinder_create(modules, &unwinder));
-	ok(prb_libc_find(modules, prb_inject_arch(), &libc));
+	ok(prb_libc_find(modules, PRB_HIJACK_CREATE, &libc));
 	ok(prb_stop_seize(child->tid, &stop));
 	ok(prb_stop_ask(&stop));
 	ok(prb_stop_wait(&stop, PATIENCE * 1000));
 	ok(prb_inject_arch()->save(child->tid, state));
 
-	const struct prb_safe_point safe = {modules, unwinder, &libc, prb_inject_arch()};
-	ok(prb_safe_point_check(&safe, child->tid, state, &verdict));
+	const struct prb_safe_point safe = {modules, unwinder, &libc, prb_inject_arch()->machine};
+	ok(prb_safe_point_check(&safe, prb_inject_arch(), child->tid, state, &verdict));
 	prb_stop_end(&stop, &pause);
 	free(state);
 	prb_libc_deinit(&libc);
@@ -167,7 +167,7 @@ static void test_safe(void **state)
 	(void)state;
 	assert_null(verdict.why);
 	assert_false(verdict.lasting);
-	assert_int_equal(verdict.way_out, 0);
+	assert_int_equal(verdict.way_count, 0);
 #ifndef __SANITIZE_ADDRESS__ /* its library, which is an allocator, stands between there */
 	assert_null(verdict_on(in_qsort, NULL, pause_call).why);
 #endif
@@ -192,7 +192,8 @@ static void test_way_out(void **state)
 	(void)state;
 	assert_string_equal(verdict.why, "in dl_iterate_phdr()");
 	/* A child of ours has our addresses. */
-	assert_in_range(verdict.way_out, function, function + 400);
+	assert_int_equal(verdict.way_count, 1);
+	assert_in_range(verdict.ways_out[0], function, function + 400);
 }
 
 /* The lock of a stream belongs to the C library. */

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The thread that is made to call functions of the C library. Which threads may be is the library's
+answer (probing_hijackable() in lib/probing.h); here one of them is chosen."""
+
+from . import control as run
+from .command import open_session
+from .errors import Problem
+
+TRIES = 5  # to find a safe place
+
+
+class Hijacked:
+    """A thread that may be made to call functions, and whether alone."""
+
+    def __init__(self, control, tid, alone):
+        self.control, self.tid, self.alone = control, tid, alone
+
+    def call(self, address, *arguments):
+        return self.control.call(self.tid, address, arguments, self.alone)
+
+
+def hijack(debugger, control):
+    """A Hijacked thread; lets threads leave unsafe places, if it has to. One that has run alone
+    stands where it stood, though a gdbserver's /proc shows that only once it runs on."""
+    if not control.hijacked:
+        found = find(debugger, control)
+        if not found.alone:
+            return found
+        control.hijacked = found
+    return control.hijacked
+
+
+def find(debugger, control):
+    for _ in range(TRIES):
+        with open_session(debugger) as session:
+            threads = session.hijackable()
+        chosen = choose(threads, debugger.thread())
+        if chosen:
+            # Alone, unless another one may have a lock that is needed.
+            return Hijacked(control, chosen.tid, not any(each.why for each in threads))
+        place = next((each for each in threads if each.ways_out), None)
+        if place is None:
+            break
+        which, text = control.run(place.tid, place.ways_out, False)
+        if which == run.EXITED:
+            raise Problem("the process ended meanwhile")
+        if which == run.OTHER:
+            raise Problem("the process was stopped by %s on the way to a place where a function "
+                          "may be called: try again" % text)
+    raise refusal(threads)
+
+
+def choose(threads, preferred):
+    """One that waits rather than one that runs, and then the @preferred one; None if there is
+    none."""
+    safe = [each for each in threads if not each.why]
+    safe.sort(key=lambda each: (not each.in_call, each.tid != preferred))
+    return safe[0] if safe else None
+
+
+def refusal(threads):
+    if not threads:
+        return Problem("the process has no threads")
+    return Problem("no thread is at a place where a function may be called (thread %d is %s): "
+                   "let the process run for a moment, and try again"
+                   % (threads[0].tid, threads[0].why))
+
+
+TYPES = {1: "char", 4: "int"}
+
+
+def check_loader(debugger):
+    """Refuses to load anything where the loader has a breakpoint. This debugger took it for its own
+    when it was attached, and would again."""
+    with open_session(debugger, direct=False) as session:
+        found = session.left_breakpoints()
+    if found:
+        raise Problem("the dynamic loader has a breakpoint that a debugger has left, so to load a "
+                      "library would end the process: that debugger was killed; 'gdb -p %d -batch%s' "
+                      "puts it back, when this one is detached" % (
+                          debugger.pid(), "".join(command(*each) for each in found)))
+
+
+def command(address, length, original):
+    return ' -ex "set var *(unsigned %s *)%#x = %#x"' % (TYPES[length], address, original)
