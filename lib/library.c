@@ -81,6 +81,7 @@ void probing_destroy(struct probing *p)
 		return;
 	while (p->statements)
 		probing_finish(p->statements);
+	prb_library_pause_destroy(p->pause);
 	prb_session_destroy(p->session);
 	prb_library_debuggers_destroy(p->debuggers);
 	free(p);

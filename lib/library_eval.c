@@ -108,7 +108,11 @@ static struct prb_error *run(struct follower *f, struct prb_target *t,
 	struct prb_error *err = prb_eval_run(
 		agent, &eval, options->name ? options->name : "<probing>", code, &result);
 	prb_agent_close(agent);
-	return err ? err : tell(f, prb_eval_judge(t, (int)t->pid, &eval, &result));
+	if (!err)
+		err = tell(f, prb_eval_judge(t, (int)t->pid, &eval, &result));
+	if (!err && result.outcome == PRB_WIRE_OK && result.text.length)
+		prb_session_warn(f->session, prb_str_text(&result.text));
+	return err;
 }
 
 static struct prb_error *eval(struct probing *p, const char *text,

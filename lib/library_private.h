@@ -10,6 +10,7 @@ struct probing {
 	struct prb_session *session;
 	struct probing_statement *statements; /**< all that have not ended */
 	struct prb_library_debugger *debuggers;
+	struct prb_pause *pause; /**< of the only target, by this session; NULL: none */
 };
 
 struct probing_statement {
@@ -20,6 +21,10 @@ struct probing_statement {
 
 /** Ends what probing_open_debugger() made; NULL is allowed. */
 void prb_library_debuggers_destroy(struct prb_library_debugger *debuggers);
+
+/** Ends a pause without a word, as the end of our process does; NULL is allowed. */
+struct prb_pause;
+void prb_library_pause_destroy(struct prb_pause *pause);
 
 /** An error of ours as the caller has it; NULL stays NULL. */
 static inline struct probing_error *prb_public_error(struct prb_error *err)

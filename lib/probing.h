@@ -337,6 +337,49 @@ PROBING_API struct probing_error *probing_eval(struct probing *p, const char *co
 					       probing_output_handler *handler,
 					       void *context) PROBING_MUST_CHECK;
 
+/** How a process is paused; all 0 is the default. */
+struct probing_pause_options {
+	size_t size;   /**< of this struct, as the caller knows it: later ones have more */
+	double within; /**< seconds in which the pause has to begin; 0: two */
+	double max;    /**< seconds after which it ends by itself; 0: ten minutes */
+};
+
+/**
+ * Pauses the session's target, which must be the only one and a live process, as `probing debug
+ * --pause` does: no thread of it runs Python code until probing_resume(), the end of the session or
+ * of the calling process, or the time limit. Until then it can be read, probing_eval() runs code in
+ * it and probing_step() steps it. While code is evaluated, other threads may run, unlike in the
+ * pause of that command; a warning says so. A process that the caller forks while the target is
+ * paused keeps it paused too.
+ */
+PROBING_API struct probing_error *probing_pause(
+	struct probing *p, const struct probing_pause_options *options) PROBING_MUST_CHECK;
+
+/**
+ * Ends the session's pause. *seconds, which may be NULL, is how long the process was paused in all.
+ * PROBING_TIMEOUT if the time limit had ended it before.
+ */
+PROBING_API struct probing_error *probing_resume(struct probing *p,
+						 double *seconds) PROBING_MUST_CHECK;
+
+/** How far a thread runs in a step. */
+enum probing_stride {
+	PROBING_STEP_INTO = 0, /**< to its next line, also in a called function */
+	PROBING_STEP_OVER = 1, /**< to the next line of this function, or of its caller */
+	PROBING_STEP_OUT = 2,  /**< to the next line of the caller */
+	PROBING_STEP_TIME = 3, /**< all threads run for a time */
+};
+
+/**
+ * Steps the session's target, which this session or anyone else has paused: thread @p tid (0: the
+ * main thread) runs to a line, and all others run meanwhile; then it is paused again. @p seconds:
+ * the limit, 0: five, after which the process is paused where it is: PROBING_TIMEOUT. With
+ * PROBING_STEP_TIME, @p tid is 0 and @p seconds how long it runs.
+ */
+PROBING_API struct probing_error *probing_step(struct probing *p, int64_t tid,
+					       enum probing_stride stride,
+					       double seconds) PROBING_MUST_CHECK;
+
 /** Ends the statement that runs, or the next one that does, as soon as it looks. */
 PROBING_API void probing_cancel(struct probing *p);
 

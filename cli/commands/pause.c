@@ -12,12 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/who_blocks.h"
-#include "control/agent_load.h"
 #include "cli/common/exit.h"
 #include "control/agent_freeze.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/output.h"
+#include "control/pause.h"
 #include "control/pause_state.h"
 #include "cli/commands/pause_warn.h"
 #include "cli/remote/serve.h"
@@ -30,7 +29,6 @@
 #include "target/spec/target_spec.h"
 #include "base/clock.h"
 
-static const double MAX_SECONDS = 600, WITHIN_SECONDS = 2;
 /** Nothing that happens to this program makes a pause longer than its limit by more. */
 static const double GRACE_SECONDS = 2;
 
@@ -40,18 +38,13 @@ enum { SIGNALS, TARGET, DEADLINE, ENDS };
 struct pauser {
 	const struct prb_pause_settings *settings;
 	struct prb_target *target;
-	struct prb_agent *agent;	    /* NULL: by ptrace */
+	struct prb_pause pause;		    /* its agent is NULL: by ptrace */
 	struct prb_stopped_threads stopped; /* by ptrace */
 	struct prb_listener listener;	    /* fd -1: not served */
 	struct prb_token token;
 	struct prb_freeze freeze;
 	int ends[ENDS];
-	double max, within;
-	double asked, paused; /* when; 0: not yet */
-	int64_t held_us;      /* -1: not known */
-	bool told_to_end, over;
-	enum prb_wire_outcome how;
-	struct prb_str text; /* of the agent */
+	bool told_to_end;
 	struct prb_error *err;
 };
 
@@ -73,9 +66,10 @@ static struct prb_error *tell_paused(const struct pauser *p)
 		prb_json_open(&json, NULL, '{');
 		prb_json_text(&json, "event", "paused");
 		prb_json_integer(&json, "pid", pid);
-		prb_json_text(&json, "by", p->agent ? "agent" : "ptrace");
-		prb_json_integer(&json, "after_us", (int64_t)((p->paused - p->asked) * 1e6));
-		prb_json_real(&json, "max_seconds", p->max, 3);
+		prb_json_text(&json, "by", p->pause.agent ? "agent" : "ptrace");
+		prb_json_integer(&json, "after_us",
+				 (int64_t)((p->pause.paused - p->pause.asked) * 1e6));
+		prb_json_real(&json, "max_seconds", p->pause.max, 3);
 		prb_json_text(&json, "address", served ? p->listener.address : NULL);
 		prb_json_text(&json, "token", served && !p->token.known ? p->token.text : NULL);
 		prb_json_close(&json, '}');
@@ -83,10 +77,10 @@ static struct prb_error *tell_paused(const struct pauser *p)
 		return prb_output(&s);
 	}
 	prb_str_printf(&s, "%d is paused (%s)", pid,
-		       p->agent ? "Python threads only" : "all threads, by ptrace");
-	put_time(&s, " for at most ", p->max);
+		       p->pause.agent ? "Python threads only" : "all threads, by ptrace");
+	put_time(&s, " for at most ", p->pause.max);
 	prb_str_putc(&s, '\n');
-	if (p->agent)
+	if (p->pause.agent)
 		prb_str_printf(&s,
 			       "  inspect   probing -t %d backtrace | query | eval | repl\n"
 			       "  step      probing -t %d step | step --time 10ms\n",
@@ -112,7 +106,7 @@ static struct prb_error *tell_resumed(const struct pauser *p)
 		[PRB_WIRE_TIMED_OUT] = "deadline",
 	};
 	const char *reason =
-		(size_t)p->how < PRB_ARRAY_SIZE(reasons) ? reasons[p->how] : "shutdown";
+		(size_t)p->pause.how < PRB_ARRAY_SIZE(reasons) ? reasons[p->pause.how] : "shutdown";
 	prb_auto_str struct prb_str s = {};
 	struct prb_json json = {.out = &s};
 
@@ -120,17 +114,18 @@ static struct prb_error *tell_resumed(const struct pauser *p)
 		prb_json_open(&json, NULL, '{');
 		prb_json_text(&json, "event", "resumed");
 		prb_json_integer(&json, "pid", p->target->pid);
-		prb_json_natural(&json, "held_us", p->held_us);
+		prb_json_natural(&json, "held_us", p->pause.held_us);
 		prb_json_text(&json, "reason", reason);
 		prb_json_close(&json, '}');
 		prb_str_putc(&s, '\n');
 		return prb_output(&s);
 	}
 	prb_str_printf(&s, "%d resumed", (int)p->target->pid);
-	if (p->held_us >= 0)
-		put_time(&s, " after ", (double)p->held_us / 1e6);
-	prb_str_puts(&s,
-		     p->how == PRB_WIRE_TIMED_OUT ? ": the time limit (--max) is reached\n" : "\n");
+	if (p->pause.held_us >= 0)
+		put_time(&s, " after ", (double)p->pause.held_us / 1e6);
+	prb_str_puts(&s, p->pause.how == PRB_WIRE_TIMED_OUT
+				 ? ": the time limit (--max) is reached\n"
+				 : "\n");
 	return prb_output(&s);
 }
 
@@ -140,7 +135,7 @@ static void note(struct pauser *p, struct prb_error *err)
 		prb_error_destroy(err);
 	else
 		p->err = err;
-	p->over |= p->err != NULL;
+	p->pause.over |= p->err != NULL;
 }
 
 /** Stops the other threads for the agent. */
@@ -152,78 +147,34 @@ static void freeze(struct pauser *p, const struct prb_wire_frame *frame)
 	(void)prb_wire_get_number32(frame, PRB_WIRE_FREEZE, &which);
 	prb_freeze_stop(&p->freeze, which == PRB_WIRE_FREEZE_ALL_HELD, payload);
 	prb_fault_step();
-	note(p, prb_agent_send(p->agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
-}
-
-static struct prb_error *paused_already(const struct pauser *p, const struct prb_pause_state *state)
-{
-	prb_auto_str struct prb_str by = {};
-
-	prb_pause_state_put(state, &by);
-	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED, "process %d is paused already, %s",
-					       (int)p->target->pid, prb_str_text(&by)),
-			      "'probing %d resume' ends that pause", (int)p->target->pid);
-}
-
-/** Why the agent does not accept the request: another client has paused the process, mostly. */
-static struct prb_error *explain_refusal(const struct pauser *p, const struct prb_wire_frame *frame)
-{
-	struct prb_pause_state state;
-
-	prb_pause_state_find(p->target, &state);
-	if (state.paused)
-		return paused_already(p, &state);
-	return prb_error_create(PRB_ERROR_FAILED, "the agent refused: %.*s",
-				(int)PRB_MIN(frame->length, 400u), (const char *)frame->payload);
+	note(p, prb_agent_send(p->pause.agent, PRB_WIRE_FROZEN, payload, sizeof(payload), NULL, 0));
 }
 
 static void take(struct pauser *p, const struct prb_wire_frame *frame)
 {
-	uint32_t how;
-	uint64_t held_us;
-
 	prb_fault_step();
-	switch (frame->type) {
-	case PRB_WIRE_PAUSED:
-		p->paused = prb_clock_seconds();
-		note(p, tell_paused(p));
-		break;
-	case PRB_WIRE_FREEZE:
+	if (frame->type == PRB_WIRE_FREEZE) {
 		freeze(p, frame);
-		break;
-	case PRB_WIRE_THAW:
-		prb_freeze_thaw(&p->freeze);
-		break;
-	case PRB_WIRE_RESUMED:
-		prb_freeze_thaw(&p->freeze);
-		if (prb_wire_get_number64(frame, PRB_WIRE_RESUMED, &held_us))
-			p->held_us = (int64_t)held_us;
-		break;
-	case PRB_WIRE_DONE:
-		p->over = true;
-		p->how = prb_wire_get_number32(frame, PRB_WIRE_DONE, &how) ? how : PRB_WIRE_FAILED;
-		if (frame->length > 4)
-			prb_str_append(&p->text, frame->payload + 4, frame->length - 4);
-		break;
-	case PRB_WIRE_ERROR:
-		note(p, explain_refusal(p, frame));
-		break;
-	default: /* of a later version */
-		break;
+		return;
 	}
+	if (frame->type == PRB_WIRE_THAW || frame->type == PRB_WIRE_RESUMED)
+		prb_freeze_thaw(&p->freeze);
+	note(p, prb_pause_take(&p->pause, frame));
+	if (frame->type == PRB_WIRE_PAUSED)
+		note(p, tell_paused(p));
 }
 
 /** It is to run again; who asks twice does not wait for the agent to say that it does. */
 static void end(struct pauser *p)
 {
 	prb_fault_step();
-	if (!p->agent) {
-		p->over = true;
-		p->how = PRB_WIRE_INTERRUPTED;
+	if (!p->pause.agent) {
+		p->pause.over = true;
+		p->pause.how = PRB_WIRE_INTERRUPTED;
 	} else if (p->told_to_end) {
 		note(p, prb_error_create(PRB_ERROR_CANCELLED, "interrupted"));
 	} else {
-		note(p, prb_agent_send(p->agent, PRB_WIRE_INTERRUPT, NULL, 0, NULL, 0));
+		note(p, prb_pause_end(&p->pause));
 	}
 	p->told_to_end = true;
 }
@@ -233,9 +184,9 @@ static void listen_to_agent(struct pauser *p)
 {
 	enum { AT_ONCE = 1000 }; /* far more than an agent sends without an answer of ours */
 
-	for (int i = 0; !p->over; i++) {
+	for (int i = 0; !p->pause.over; i++) {
 		struct prb_wire_frame frame;
-		struct prb_error *err = prb_agent_receive(p->agent, 0, &frame);
+		struct prb_error *err = prb_agent_receive(p->pause.agent, 0, &frame);
 
 		if (prb_error_catch(&err, PRB_ERROR_TIMEOUT))
 			return;
@@ -245,7 +196,7 @@ static void listen_to_agent(struct pauser *p)
 			continue;
 		}
 		if (err && err->code == PRB_ERROR_NO_PROCESS)
-			err = prb_agent_explain_end(p->agent, err);
+			err = prb_agent_explain_end(p->pause.agent, err);
 		if (err)
 			note(p, err);
 		else if (i == AT_ONCE)
@@ -266,22 +217,22 @@ static bool happened(void *context, size_t which)
 
 	if (which == SIGNALS && read(p->ends[SIGNALS], &signal, sizeof(signal)) > 0)
 		end(p);
-	if (which == TARGET && p->agent)
+	if (which == TARGET && p->pause.agent)
 		listen_to_agent(p);
-	if (which == TARGET && !p->agent)
+	if (which == TARGET && !p->pause.agent)
 		note(p, prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended",
 					 (int)p->target->pid));
 	if (which == DEADLINE) {
-		p->over = true;
-		p->how = PRB_WIRE_TIMED_OUT;
+		p->pause.over = true;
+		p->pause.how = PRB_WIRE_TIMED_OUT;
 	}
-	return p->over;
+	return p->pause.over;
 }
 
 /** Until the pause is over, or @p begun has been set. */
 static void follow(struct pauser *p, const double *begun)
 {
-	while (!p->over && !*begun) {
+	while (!p->pause.over && !*begun) {
 		struct pollfd fds[ENDS];
 
 		for (size_t i = 0; i < ENDS; i++)
@@ -290,7 +241,7 @@ static void follow(struct pauser *p, const double *begun)
 			note(p, prb_error_os(errno, "cannot wait"));
 			return;
 		}
-		for (size_t i = 0; i < ENDS && !p->over; i++)
+		for (size_t i = 0; i < ENDS && !p->pause.over; i++)
 			if (fds[i].revents)
 				happened(p, i);
 	}
@@ -301,7 +252,7 @@ static void wait_for_end(struct pauser *p)
 {
 	static const double never;
 
-	if (!p->over && p->listener.fd >= 0) {
+	if (!p->pause.over && p->listener.fd >= 0) {
 		prb_auto_free char *target = prb_format("%d", (int)p->target->pid);
 
 		note(p, !target ? prb_error_nomem()
@@ -314,7 +265,7 @@ static void wait_for_end(struct pauser *p)
 								.end_count = ENDS,
 								.ended = happened,
 								.context = p}));
-		if (!p->over)
+		if (!p->pause.over)
 			end(p);
 	}
 	follow(p, &never);
@@ -374,92 +325,43 @@ static struct prb_error *limit_own_life(double seconds)
 	return NULL;
 }
 
-static struct prb_error *check_agent(const struct pauser *p)
-{
-	if (prb_agent_hello(p->agent)->capabilities & PRB_WIRE_CAN_PAUSE)
-		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-					       "the agent of process %d is of an earlier version "
-					       "and cannot pause it",
-					       (int)p->target->pid),
-			      "'probing %d eject' stops it; then this one is loaded",
-			      (int)p->target->pid);
-}
-
-/** Why it did not come to a pause. */
-static struct prb_error *explain_failure(struct pauser *p)
-{
-	int pid = (int)p->target->pid;
-
-	switch (p->how) {
-	case PRB_WIRE_NO_GIL:
-		if (p->text.length)
-			return prb_error_hint(
-				prb_error_create(PRB_ERROR_TIMEOUT,
-						 "process %d was not paused within %g s: %.200s",
-						 pid, p->within, prb_str_text(&p->text)),
-				"the code began in an earlier pause; --within waits longer for it");
-		return prb_agent_blame_gil(
-			p->target, p->target->pid, p->within,
-			"it was not paused; --within waits longer, --hard stops it by "
-			"ptrace");
-	case PRB_WIRE_INTERRUPTED:
-		return prb_error_create(PRB_ERROR_CANCELLED, "it was not paused yet");
-	case PRB_WIRE_MAIN_NOT_REACHED:
-		return prb_agent_blame_main(p->target, p->within, false);
-	default:
-		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
-						       "process %d cannot be paused: %.400s", pid,
-						       prb_str_text(&p->text)),
-				      "--hard stops it by ptrace");
-	}
-}
-
 static struct prb_error *ask(struct pauser *p)
 {
-	uint8_t payload[PRB_WIRE_PAUSE_SIZE];
-
-	PRB_TRY(prb_agent_reach(p->target, true, &p->agent));
-	PRB_TRY(check_agent(p));
-	p->ends[TARGET] = prb_agent_descriptor(p->agent);
-	prb_wire_put32(payload, PRB_WIRE_FREEZES);
-	prb_wire_put32(payload + 4, (uint32_t)(p->within * 1e3 + 1));
-	prb_wire_put32(payload + 8, (uint32_t)(p->max * 1e3 + 1));
-	p->freeze.agent = p->agent;
-	prb_fault_step();
-	p->asked = prb_clock_seconds();
-	return prb_agent_send(p->agent, PRB_WIRE_PAUSE, payload, sizeof(payload), NULL, 0);
+	PRB_TRY(prb_pause_ask(&p->pause, true));
+	p->ends[TARGET] = prb_agent_descriptor(p->pause.agent);
+	p->freeze.agent = p->pause.agent;
+	return NULL;
 }
 
 /** By the agent: the connection is what holds it. */
 static struct prb_error *pause_softly(struct pauser *p)
 {
 	PRB_TRY(ask(p));
-	follow(p, &p->paused);
+	follow(p, &p->pause.paused);
 	wait_for_end(p);
 	if (p->err)
 		return prb_steal(&p->err);
-	if (!p->paused)
-		return explain_failure(p);
+	if (!p->pause.paused)
+		return prb_pause_explain(&p->pause);
 	return tell_resumed(p);
 }
 
 /** By ptrace: our being its tracer is what holds it. */
 static struct prb_error *pause_hard(struct pauser *p)
 {
-	struct itimerspec when = after(p->max);
+	struct itimerspec when = after(p->pause.max);
 
 	p->ends[TARGET] = (int)syscall(SYS_pidfd_open, p->target->pid, 0);
 	p->ends[DEADLINE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (p->ends[TARGET] < 0 || p->ends[DEADLINE] < 0 ||
 	    timerfd_settime(p->ends[DEADLINE], 0, &when, NULL))
 		return prb_error_os(errno, "cannot watch process %d", (int)p->target->pid);
-	p->asked = prb_clock_seconds();
+	p->pause.asked = prb_clock_seconds();
 	PRB_TRY(prb_stop_threads_all(&p->stopped, p->target->pid));
-	p->paused = prb_clock_seconds();
+	p->pause.paused = prb_clock_seconds();
 	note(p, tell_paused(p));
 	wait_for_end(p);
-	p->held_us = (int64_t)((prb_clock_seconds() - p->paused) * 1e6);
+	p->pause.held_us = (int64_t)((prb_clock_seconds() - p->pause.paused) * 1e6);
 	prb_stop_threads_end(&p->stopped);
 	return p->err ? prb_steal(&p->err) : tell_resumed(p);
 }
@@ -468,13 +370,12 @@ static void pauser_deinit(struct pauser *p)
 {
 	prb_stop_threads_end(&p->stopped);
 	prb_freeze_thaw(&p->freeze);
-	prb_agent_close(p->agent);
 	for (size_t i = 0; i < ENDS; i++)
-		if (p->ends[i] >= 0 && !(i == TARGET && p->agent))
+		if (p->ends[i] >= 0 && !(i == TARGET && p->pause.agent))
 			close(p->ends[i]);
+	prb_pause_deinit(&p->pause);
 	prb_listener_close(&p->listener);
 	prb_target_destroy(p->target);
-	prb_str_deinit(&p->text);
 	prb_error_destroy(p->err);
 }
 
@@ -484,9 +385,6 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 		.settings = s,
 		.ends = {-1, -1, -1},
 		.listener = {.fd = -1},
-		.max = s->max > 0 ? s->max : MAX_SECONDS,
-		.within = s->within > 0 ? s->within : WITHIN_SECONDS,
-		.held_us = -1,
 	};
 	struct prb_pause_state hard;
 
@@ -497,11 +395,12 @@ struct prb_error *prb_pause_command(const struct prb_cli *cli, const struct prb_
 					prb_target_kind_name(p.target->kind));
 	prb_pause_state_find_hard(p.target, &hard);
 	if (hard.paused)
-		return paused_already(&p, &hard);
-	prb_pause_look(p.target, p.max, s->hard, &p.freeze.gil);
+		return prb_pause_already(p.target, &hard);
+	prb_pause_init(&p.pause, p.target, s->within, s->max);
+	prb_pause_look(p.target, p.pause.max, s->hard, &p.freeze.gil);
 	p.freeze.pid = p.target->pid;
 	PRB_TRY(listen_at(&p, cli->token_file));
 	PRB_TRY(watch_signals(&p));
-	PRB_TRY(limit_own_life(p.max + p.within));
+	PRB_TRY(limit_own_life(p.pause.max + p.pause.within));
 	return s->hard ? pause_hard(&p) : pause_softly(&p);
 }

@@ -46,6 +46,13 @@ class EvalOptions(ctypes.Structure):
                 ("name", ctypes.c_char_p)]
 
 
+class PauseOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("within", ctypes.c_double), ("max", ctypes.c_double)]
+
+
+INTO, OVER, OUT, TIME = range(4)
+
+
 class Thread(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("tid", ctypes.c_int64), ("why", ctypes.c_char_p),
                 ("in_call", ctypes.c_int), ("ways_out", ctypes.POINTER(ctypes.c_uint64)),
@@ -93,6 +100,9 @@ _SIGNATURES = {
     "probing_value_real": (ctypes.c_double, _POINTER, _NUMBER),
     "probing_value_text": (_POINTER, _POINTER, _NUMBER, _POINTER),
     "probing_eval": (_POINTER, _POINTER, _TEXT, ctypes.POINTER(EvalOptions), ON_OUTPUT, _POINTER),
+    "probing_pause": (_POINTER, _POINTER, ctypes.POINTER(PauseOptions)),
+    "probing_resume": (_POINTER, _POINTER, ctypes.POINTER(ctypes.c_double)),
+    "probing_step": (_POINTER, _POINTER, ctypes.c_int64, ctypes.c_int, ctypes.c_double),
     "probing_cancel": (None, _POINTER),
 }
 
@@ -181,6 +191,19 @@ class Session:
         check(LIBRARY.probing_eval(self.pointer, code.encode(), ctypes.byref(options),
                                    ON_OUTPUT(take), None))
         return self.given
+
+    def pause(self, within=0, longest=0):
+        options = PauseOptions(ctypes.sizeof(PauseOptions), within, longest)
+        check(LIBRARY.probing_pause(self.pointer, ctypes.byref(options)))
+
+    def resume(self):
+        """For how long it was paused."""
+        seconds = ctypes.c_double()
+        check(LIBRARY.probing_resume(self.pointer, ctypes.byref(seconds)))
+        return seconds.value
+
+    def step(self, stride=INTO, tid=0, seconds=0):
+        check(LIBRARY.probing_step(self.pointer, tid, stride, seconds))
 
     def hijackable(self, most=None):
         """What probing_hijackable() says of each thread; of @most threads."""
