@@ -131,6 +131,7 @@ def test_wall_by_thread_and_state(page, working):
 
 def test_time_range(page, working):
     """Halves add up to the whole."""
+    page.value("pick('weights', 'wall')")
     whole = page.value("probing.weighed().whole")
     seconds = working[1]["duration_ns"] / 1e9
     sums = []
