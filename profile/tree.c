@@ -55,6 +55,8 @@ const char *prb_tree_short_path(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
+	if (!strcmp(path, "[vdso]"))
+		return "vdso";
 	return slash && slash[1] ? slash + 1 : path;
 }
 

@@ -75,7 +75,7 @@ static inline const char *prb_function_file(const struct prb_tree_function *f)
 	return f->file ? f->file : f->module;
 }
 
-/** "libc.so.6" of "/lib/libc.so.6": the end of @p path. */
+/** "libc.so.6" of "/lib/libc.so.6": the end of @p path; "vdso" of "[vdso]". */
 const char *prb_tree_short_path(const char *path);
 
 /** The function that the innermost frame of a stack, not the empty one, is in. */
