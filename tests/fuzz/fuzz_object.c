@@ -8,7 +8,9 @@
 
 #include "tests/fuzz/input.h"
 
+#include "python/repr/items.h"
 #include "python/repr/object_handlers.h"
+#include "python/values/expression.h"
 
 enum { HEADER = 4 };
 
@@ -60,6 +62,30 @@ static bool visit_attribute(void *context, const struct prb_attribute *attribute
 	return ++*(unsigned *)context < 100;
 }
 
+/* What an expression leads to, and one made of the input. */
+static void by_expression(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+			  const struct input *in)
+{
+	static const char *const texts[] = {"x.y[0]['k']", "len(x)",	       "vars(x)",
+					    "dir(x)",	   "type(x).__name__", "x.args[-1].shape"};
+	struct prb_py_scope scope = {.interp = object};
+	struct prb_py_value value;
+	char text[64] = {};
+
+	memcpy(text, in->data, PRB_MIN(in->size, sizeof(text) - 1));
+	for (size_t i = 0; i <= PRB_ARRAY_SIZE(texts); i++) {
+		const char *expression = i < PRB_ARRAY_SIZE(texts) ? texts[i] : text;
+		struct prb_error *err =
+			prb_python_find(py, mem, &scope, expression, &limits, &value);
+
+		if (!err && !value.object && !value.type)
+			abort();
+		if (!err)
+			prb_str_deinit(&value.text);
+		prb_error_destroy(err);
+	}
+}
+
 static void by_handler(struct prb_python *py, struct prb_mem *mem, uint64_t object, unsigned choice)
 {
 	prb_auto_str struct prb_str text = {};
@@ -106,6 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	prb_error_destroy(prb_object_dict_get(&py, &memory.mem, object, "x", &found));
 	prb_error_destroy(prb_object_attributes(&py, &memory.mem, object, UINT_MAX, visit_attribute,
 						&count, NULL));
+	prb_error_destroy(prb_object_items(&py, &memory.mem, object, visit, &count, NULL));
+	by_expression(&py, &memory.mem, object, &(struct input){data + HEADER, size - HEADER});
 	prb_error_destroy(prb_object_int(&py, &memory.mem, object, &number));
 	return 0;
 }
