@@ -218,8 +218,9 @@ typedef void probing_object_handler(void *context, const char *type, const char 
 
 /**
  * Finds what @p expression means in the Python frame @p depth (0: the innermost) of thread @p tid,
- * and tells it. Names, attributes and constant indexes are understood ("self.rows[0]['key']"); no
- * code is run. Only in what does not run: a core file, a snapshot, a process that a debugger holds.
+ * and tells it. Names, attributes, constant indexes, len(), type(), vars() and dir() are understood
+ * ("self.rows[0]['key']"); no code is run. The address is 0 for what is no object of the target: a
+ * length, a number in C. Of a process that runs, its threads may be stopped for microseconds.
  */
 PROBING_API struct probing_error *probing_look_up(struct probing *p, int64_t tid, unsigned depth,
 						  const char *expression,
@@ -229,7 +230,8 @@ PROBING_API struct probing_error *probing_look_up(struct probing *p, int64_t tid
 /**
  * Tells what the Python object at @p address is; an error if there is none. At most @p limit items
  * of a container and characters of a text are shown, 0: 20 and 200, and no more bytes in all than
- * the setting probing.text.max has. Only in what does not run, as probing_look_up().
+ * the setting probing.text.max has. Only in what does not run: a core file, a snapshot, a process
+ * that a debugger holds.
  */
 PROBING_API struct probing_error *probing_describe(struct probing *p, uint64_t address,
 						   unsigned limit, probing_object_handler *handler,
