@@ -255,7 +255,7 @@ static struct prb_error *may_look(const struct lookup *l)
 /* A snapshot has what was read for it, and says so of the rest. */
 static struct prb_error *explain(const struct lookup *l, struct prb_error *err)
 {
-	if (!err || l->target->kind != PRB_TARGET_SNAPSHOT || err->code != PRB_ERROR_FAULT)
+	if (!err || !l->target->replayed || err->code != PRB_ERROR_FAULT)
 		return err;
 	return prb_error_hint(
 		prb_error_prefix(err, "it was not recorded in this snapshot"),

@@ -603,7 +603,7 @@ struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *
 	memset(ret, 0, states->list.count * sizeof(*ret));
 	PRB_TRY(try_makers(&s));
 	for (size_t i = 0; i < states->list.count; i++)
-		if (owners->target->kind == PRB_TARGET_PROCESS && !owners->target->held)
+		if (owners->target->moves)
 			PRB_TRY(doubt(&s, i));
 	for (size_t i = 0; i < states->list.count; i++)
 		recall(&s, i);

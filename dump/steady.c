@@ -82,7 +82,7 @@ struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
 
 	prb_view_new_epoch(view);
 	err = attempt(context);
-	*steady = t->kind != PRB_TARGET_PROCESS || t->held || is_unchanged(t, view);
+	*steady = !t->moves || is_unchanged(t, view);
 	if (*steady)
 		return err;
 	stopped = read_stopped(t, &stops, view, attempt, context, steady);
