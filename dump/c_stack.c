@@ -33,11 +33,10 @@ struct prb_error *prb_c_stack_walk(struct prb_unwinder *unwinder, struct prb_mem
 			return NULL;
 		frame->high = step.cfa;
 		frame->signal = step.signal_frame;
+		frame->trampoline = step.trampoline;
 		frame->guess = step.guess;
 		if (step.end)
 			return NULL;
-		if (step.trampoline) /* the Python call stands for it, as for the eval loop */
-			ret->frames.count--;
 		exact = step.signal_frame;
 	}
 	ret->reason = ret->trouble = "the C stack has too many frames";

@@ -18,6 +18,7 @@ struct prb_c_frame {
 	uint64_t low, high; /**< its part of the stack: stack pointer and canonical frame address */
 	bool exact;	    /**< pc is where it executes, not a return address */
 	bool guess;	    /**< its caller is one by the frame pointer; others may be missing */
+	bool trampoline;    /**< made by CPython for perf, around the eval loop of a Python call */
 	bool signal;	    /**< the kernel's way back from a signal handler */
 };
 

@@ -182,9 +182,13 @@ struct prb_error *prb_interleave(struct prb_interleaver *interleaver, const stru
 	count_bare_loops(&m, *doubt == PRB_NATIVE_SWITCHED);
 	if (*doubt != PRB_NATIVE_SWITCHED)
 		*doubt = m.bare ? PRB_NATIVE_BARE_LOOP : PRB_NATIVE_SURE;
-	for (size_t i = 0; i < stack->frames.count; i++)
-		PRB_TRY(has_python(&m, &stack->frames.items[i]) ? place_group(&m)
-								: place(&m, false, i));
+	for (size_t i = 0; i < stack->frames.count; i++) {
+		const struct prb_c_frame *frame = &stack->frames.items[i];
+
+		if (py && frame->trampoline) /* the Python call stands for it, as for the loop */
+			continue;
+		PRB_TRY(has_python(&m, frame) ? place_group(&m) : place(&m, false, i));
+	}
 	ret->placed = ret->list.count;
 	while (m.next < frames->list.count)
 		PRB_TRY(place_python(&m));

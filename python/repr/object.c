@@ -23,11 +23,11 @@ struct prb_objects {
 
 static const struct prb_repr_options defaults = {.max_objects = OBJECTS};
 
-static void set_limits(struct prb_repr_options *max, const struct prb_repr_options *options)
+static struct prb_repr_options limits(const struct prb_repr_options *options)
 {
 	if (!options)
 		options = &defaults;
-	*max = (struct prb_repr_options){
+	return (struct prb_repr_options){
 		.max_depth = options->max_depth ? options->max_depth : DEPTH,
 		.max_items = options->max_items ? options->max_items : ITEMS,
 		.max_text = options->max_text ? options->max_text : TEXT,
@@ -52,7 +52,7 @@ void prb_repr_init(struct prb_repr *r, struct prb_python *py, struct prb_mem *me
 
 void prb_repr_again(struct prb_repr *r, const struct prb_repr_options *options, struct prb_str *out)
 {
-	set_limits(&r->max, options);
+	r->max = limits(options);
 	r->out = out;
 	r->start = out ? out->length : 0;
 	r->walked = 0;

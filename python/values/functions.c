@@ -69,7 +69,7 @@ struct prb_error *prb_search_len(struct prb_search *s)
 {
 	struct prb_type *type;
 	uint64_t method = 0;
-	int64_t length;
+	int64_t length = 0;
 	bool known = false;
 
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));

@@ -28,6 +28,7 @@ WORKS = [
     ("probing dump --pid E", "Python 3"),
     ("probing -t E backtrace", "Python 3"),
     ("probing E backtrace", "Python 3"),
+    ("probing -p E perf --cc", "cost: "),
     ("probing E eval \"import threading; [print(f'{t.name}: {t.is_alive()}') for t in "
      "threading.enumerate()]\"", "MainThread: True"),
     ("probing E eval \"import torch; print(f'CUDA: {torch.cuda.is_available()}') "
@@ -42,7 +43,6 @@ WORKS = [
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
     ("probing --pid E inject -c", USAGE, "--crash"),
-    ("probing -p E perf --cc", USAGE, "--cc"),
     ("probing -p E perf --torch", USAGE, "--torch"),
     ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
     ("probing -t E config", USAGE, "there is no command 'config' in this version"),

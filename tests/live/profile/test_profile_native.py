@@ -282,8 +282,7 @@ def test_python_for_perf(interpreter, library):
     found = profiles.shares(result)
     assert not any(row["kind"] == "note" for row in result["functions"]), result["functions"]
     assert found["_start"] == 100 and found["work"] > 95, found
-    assert {row["module"] for row in result["functions"]
-            if row["func"].startswith("py::work:")} == {made_map}
+    assert not any(row["func"].startswith("py::") for row in result["functions"])
 
 
 @on_x86_64
