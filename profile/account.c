@@ -5,13 +5,13 @@
 
 /* The last run of the thread if that goes on, or a new one. */
 static struct prb_error *find_run(struct prb_recording *recording, struct prb_subject *subject,
-				  const struct prb_stack_sample *sample, struct prb_run **ret)
+				  uint32_t stack, enum prb_run_state state, struct prb_run **ret)
 {
 	struct prb_run *run;
 
 	if (subject->run) {
 		run = &recording->runs.items[subject->run - 1];
-		if (run->stack == sample->stack && run->state == sample->state) {
+		if (run->stack == stack && run->state == state) {
 			*ret = run;
 			return NULL;
 		}
@@ -22,8 +22,8 @@ static struct prb_error *find_run(struct prb_recording *recording, struct prb_su
 	subject->run = recording->runs.count;
 	*run = (struct prb_run){
 		.thread = subject->number,
-		.stack = sample->stack,
-		.state = sample->state,
+		.stack = stack,
+		.state = state,
 		.begin = subject->seen - recording->begun,
 	};
 	*ret = run;
@@ -46,7 +46,7 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 {
 	struct prb_run *run;
 
-	PRB_TRY(find_run(recording, subject, sample, &run));
+	PRB_TRY(find_run(recording, subject, sample->stack, sample->state, &run));
 	run->samples++;
 	run->reads++;
 	run->wall += now - subject->seen;
@@ -55,8 +55,11 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	/* A thread without Python has nothing to tell apart, unless its C frames are read. */
 	if (sample->state == PRB_RUN_ON_CPU || (!subject->states.count && !recording->native)) {
 		place_cpu(recording, subject, run);
-		subject->cpu_run = subject->run;
+		subject->ran = true;
+		subject->cpu_stack = sample->stack;
 	}
+	subject->stack = sample->stack;
+	subject->state = sample->state;
 	subject->times = sample->times;
 	subject->seen = now;
 	subject->asleep = sample->asleep;
@@ -64,19 +67,49 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 	return NULL;
 }
 
-void prb_account_same(struct prb_recording *recording, struct prb_subject *subject, int64_t now)
+struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
+				   int64_t now)
 {
-	struct prb_run *run = &recording->runs.items[subject->run - 1];
+	struct prb_run *run;
 
+	PRB_TRY(find_run(recording, subject, subject->stack, subject->state, &run));
 	run->samples++;
 	run->wall += now - subject->seen;
 	subject->seen = now;
+	return NULL;
 }
 
-void prb_account_rest(struct prb_recording *recording, struct prb_subject *subject)
+struct prb_error *prb_account_rest(struct prb_recording *recording, struct prb_subject *subject)
 {
-	size_t run = subject->cpu_run ? subject->cpu_run : subject->run;
+	struct prb_run *run;
 
-	if (subject->unplaced && run && run <= recording->runs.count)
-		place_cpu(recording, subject, &recording->runs.items[run - 1]);
+	if (!subject->unplaced || !subject->stack)
+		return NULL;
+	PRB_TRY(find_run(recording, subject, subject->ran ? subject->cpu_stack : subject->stack,
+			 subject->ran ? PRB_RUN_ON_CPU : subject->state, &run));
+	place_cpu(recording, subject, run);
+	return NULL;
+}
+
+void prb_account_cut(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs)
+{
+	struct prb_subject *subject;
+
+	recording->runs.count = runs;
+	prb_vec_each (subject, &subjects->list)
+		if (subject->run > runs)
+			subject->run = 0;
+}
+
+void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs)
+{
+	struct prb_subject *subject;
+
+	prb_vec_each (subject, &subjects->list) {
+		if (subject->run <= runs)
+			continue;
+		subject->ran = false;
+		subject->stack = 0;
+	}
+	prb_account_cut(recording, subjects, runs);
 }

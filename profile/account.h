@@ -17,12 +17,20 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 				     int64_t now) PRB_MUST_CHECK;
 
 /** A sample that found that the thread has not run since the last one. */
-void prb_account_same(struct prb_recording *recording, struct prb_subject *subject, int64_t now);
+struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
+				   int64_t now) PRB_MUST_CHECK;
 
 /**
  * No more samples will come: what the thread used of a processor since it was seen on one belongs
  * to where that was; or, if it never was, to where it was seen.
  */
-void prb_account_rest(struct prb_recording *recording, struct prb_subject *subject);
+struct prb_error *prb_account_rest(struct prb_recording *recording,
+				   struct prb_subject *subject) PRB_MUST_CHECK;
+
+/** Keeps the first @p runs runs only: the others are written, and threads begin new ones. */
+void prb_account_cut(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs);
+
+/** The same for runs that are worth nothing: threads in them were never seen there. */
+void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs);
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "profile/store.h"
 
 /* clang-format off */
 const struct prb_profile_format *const prb_profile_formats[] = {
@@ -28,17 +29,23 @@ static bool ends_with(const char *text, const char *end)
 	return length > tail && !strcmp(text + length - tail, end);
 }
 
+bool prb_store_is_path(const char *path)
+{
+	return ends_with(path, PRB_STORE_EXTENSION);
+}
+
 struct prb_error *prb_profile_format_find(const char *path, const struct prb_profile_format **ret)
 {
 	prb_auto_str struct prb_str names = {};
 
+	prb_str_puts(&names, PRB_STORE_EXTENSION);
 	for (size_t i = 0; prb_profile_formats[i]; i++)
 		for (const char *const *e = prb_profile_formats[i]->extensions; *e; e++) {
 			if (ends_with(path, *e)) {
 				*ret = prb_profile_formats[i];
 				return NULL;
 			}
-			prb_str_printf(&names, "%s%s", names.length ? ", " : "", *e);
+			prb_str_printf(&names, ", %s", *e);
 		}
 	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
 					       "'%.200s' does not say which format is wanted",

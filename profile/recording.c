@@ -29,6 +29,8 @@ const char *prb_profile_end_text(enum prb_profile_end end)
 		return "the thread ended";
 	case PRB_PROFILE_TARGET_EXEC:
 		return "the process began to run another program";
+	case PRB_PROFILE_CUT_OFF:
+		return "the recording was not finished";
 	}
 	return NULL;
 }

@@ -63,6 +63,7 @@ enum prb_profile_end {
 	PRB_PROFILE_TARGET_ENDED,
 	PRB_PROFILE_THREAD_ENDED, /**< the only one that was sampled */
 	PRB_PROFILE_TARGET_EXEC,  /**< the process runs another program */
+	PRB_PROFILE_CUT_OFF,	  /**< whoever recorded it was killed, or still records */
 };
 
 /** "the process ended"; NULL for an end that is not worth a word. */

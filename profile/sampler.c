@@ -32,7 +32,7 @@ struct sampler {
 	int64_t refresh_from, refresh_until; /* when the next listing may be, and must be */
 	bool ended_any, stateless_ran;	     /* in this round */
 	clockid_t process_clock;
-	int64_t process_begin, process_now;
+	int64_t process_begin, process_now, own_before;
 };
 
 static int64_t read_clock(clockid_t clock)
@@ -55,10 +55,8 @@ static struct prb_error *sample_one(struct sampler *s, size_t index)
 
 	if (subject->ended || (s->options->tid && subject->tid != s->options->tid))
 		return NULL;
-	if (subject->asleep && prb_task_slept(&s->subjects.tasks, task, true)) {
-		prb_account_same(s->recording, subject, prb_profile_clock());
-		return NULL;
-	}
+	if (subject->asleep && prb_task_slept(&s->subjects.tasks, task, true))
+		return prb_account_same(s->recording, subject, prb_profile_clock());
 	prb_task_note(&s->subjects.tasks, task);
 	if (!prb_task_has_ended(task))
 		PRB_TRY(prb_stack_read(&s->reader, index, &sample));
@@ -174,7 +172,7 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 	err = prb_target_same_program(s->target, NULL);
 	if (err) {
 		prb_error_destroy(err);
-		s->recording->runs.count = runs;
+		prb_account_undo(s->recording, &s->subjects, runs);
 		return ended(s, PRB_PROFILE_TARGET_EXEC);
 	}
 	if (all_ended(s))
@@ -184,38 +182,43 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 	return NULL;
 }
 
+/* What it cost so far, and how long it has taken. */
+static void sum_up(struct sampler *s, int64_t now)
+{
+	struct prb_recording *recording = s->recording;
+
+	recording->duration = now - recording->begun;
+	recording->cost.again = s->reader.again;
+	recording->cost.own_cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - s->own_before;
+	prb_pauses_sum_up(&s->reader.pauses, &recording->cost);
+	if (s->process_begin >= 0)
+		recording->process_cpu = s->process_now - s->process_begin;
+}
+
+static struct prb_error *store(struct sampler *s)
+{
+	struct prb_store *store = s->options->store;
+	int64_t now = prb_profile_clock();
+	bool cut;
+
+	if (!store || !prb_store_is_due(store, s->recording, now))
+		return NULL;
+	sum_up(s, now);
+	PRB_TRY(prb_store_put(store, s->recording, now, &cut));
+	if (cut)
+		prb_account_cut(s->recording, &s->subjects, 0);
+	return NULL;
+}
+
 static struct prb_error *run_all(struct sampler *s)
 {
 	bool more = true;
 
-	while (more && wait_for_time(s))
+	while (more && wait_for_time(s)) {
 		PRB_TRY(run_round(s, &more));
+		PRB_TRY(store(s));
+	}
 	return NULL;
-}
-
-static int compare_floats(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void count_pauses(struct sampler *s)
-{
-	struct prb_profile_cost *cost = &s->recording->cost;
-	size_t count = s->reader.pauses.count;
-	float *pauses = s->reader.pauses.items;
-
-	cost->stops = count;
-	cost->again = s->reader.again;
-	if (!count)
-		return;
-	qsort(pauses, count, sizeof(*pauses), compare_floats);
-	cost->pause_p50 = pauses[count / 2];
-	cost->pause_p99 = pauses[(count - 1) * 99 / 100];
-	cost->pause_max = pauses[count - 1];
-	for (size_t i = 0; i < count; i++)
-		cost->pause_total += pauses[i];
 }
 
 static struct prb_error *begin(struct sampler *s)
@@ -246,18 +249,14 @@ static struct prb_error *begin(struct sampler *s)
 	return NULL;
 }
 
-static void finish(struct sampler *s, int64_t own_before)
+static struct prb_error *finish(struct sampler *s)
 {
-	struct prb_recording *recording = s->recording;
 	struct prb_subject *subject;
 
 	prb_vec_each (subject, &s->subjects.list)
-		prb_account_rest(recording, subject);
-	count_pauses(s);
-	recording->duration = prb_profile_clock() - recording->begun;
-	recording->cost.own_cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - own_before;
-	if (s->process_begin >= 0)
-		recording->process_cpu = s->process_now - s->process_begin;
+		PRB_TRY(prb_account_rest(s->recording, subject));
+	sum_up(s, prb_profile_clock());
+	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 
 /* On a busy machine that is what keeps pauses short. */
@@ -271,12 +270,12 @@ static struct prb_error *run_first(struct sampler *s)
 
 static struct prb_error *record(struct sampler *s)
 {
-	int64_t own_before;
-
 	PRB_TRY(begin(s));
-	own_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	if (s->options->store)
+		PRB_TRY(prb_store_begin(s->options->store, s->recording));
+	s->own_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	PRB_TRY(run_first(s));
-	finish(s, own_before);
+	PRB_TRY(finish(s));
 	return s->natives ? prb_natives_name(s->natives) : NULL;
 }
 
@@ -298,12 +297,15 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 	s.recording->rate = options->rate;
 	s.recording->tid = options->tid;
 	s.recording->native = options->native;
-	err = record(&s);
+	err = prb_str_copy(options->command, &s.recording->command);
+	if (!err)
+		err = record(&s);
 	prb_stack_let_go(&s.reader, true);
 	prb_stack_end(&s.reader);
 	prb_subjects_end(&s.subjects);
 	prb_codes_destroy(s.codes);
 	prb_natives_destroy(s.natives);
+	prb_store_stop(options->store);
 	if (err)
 		prb_recording_destroy(s.recording);
 	else

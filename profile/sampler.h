@@ -7,7 +7,7 @@
  * into the process, nothing stays in it, and when we die at any moment it runs on.
  *
  * Threading: all from the thread that calls. Errors are what prevents a recording from beginning,
- * and memory; what goes wrong with single threads is in the recording.
+ * memory, and the disk; what goes wrong with single threads is in the recording.
  */
 #ifndef PRB_PROFILE_SAMPLER_H
 #define PRB_PROFILE_SAMPLER_H
@@ -17,12 +17,16 @@
 #include "base/error.h"
 #include "target/target.h"
 #include "profile/recording.h"
+#include "profile/store.h"
 
 struct prb_profile_options {
-	double seconds; /**< how long */
-	double rate;	/**< samples a second of each thread, on average */
-	bool native;	/**< C frames too, of all threads; Python need not be there */
-	pid_t tid;	/**< only this thread; 0: all */
+	double seconds;	     /**< how long */
+	double rate;	     /**< samples a second of each thread, on average */
+	bool native;	     /**< C frames too, of all threads; Python need not be there */
+	pid_t tid;	     /**< only this thread; 0: all */
+	const char *command; /**< of the process, for people; NULL if unknown */
+	/** Where it is written meanwhile, or NULL; the recording has no runs then. */
+	struct prb_store *store;
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;

@@ -274,16 +274,6 @@ static struct prb_error *woke_with_us(struct reading *r, bool *ret)
 	return NULL;
 }
 
-static struct prb_error *note_pause(struct prb_stack_reader *reader, double pause)
-{
-	float *slot = prb_vec_push(&reader->pauses);
-
-	if (!slot)
-		return prb_error_nomem();
-	*slot = (float)pause;
-	return NULL;
-}
-
 /* Stops the seized thread and reads it. */
 static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
 			      struct prb_stack_sample *ret)
@@ -371,7 +361,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 	bool stopped = stop.stopped;
 	prb_stop_end(&stop, &pause);
 	if (stopped && !err)
-		err = note_pause(r->reader, pause);
+		prb_pauses_add(&r->reader->pauses, pause);
 	PRB_TRY(err);
 	if (state != 'R')
 		ret->state = state_of(state);
@@ -468,6 +458,5 @@ struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 void prb_stack_end(struct prb_stack_reader *reader)
 {
 	prb_vec_free(&reader->late);
-	prb_vec_free(&reader->pauses);
 	prb_py_frames_deinit(&reader->frames);
 }

@@ -13,6 +13,7 @@
 
 #include "ptrace/stop.h"
 #include "profile/codes.h"
+#include "profile/pauses.h"
 #include "profile/subjects.h"
 
 struct prb_stack_reader {
@@ -21,7 +22,7 @@ struct prb_stack_reader {
 	struct prb_natives *natives;   /**< NULL: Python frames alone */
 	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */
 	int64_t woke;		       /**< when we got our processor for this round of samples */
-	PRB_VEC(float) pauses;	       /**< µs, of each stop */
+	struct prb_pauses pauses;      /**< of each stop */
 	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
 	uint64_t again;		       /**< stops because the one before came between two frames */
 	bool stale;		       /**< states are not as they were listed */

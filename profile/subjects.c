@@ -57,11 +57,13 @@ static struct prb_error *add_subject(struct prb_subjects *s, const struct prb_ta
 	return prb_str_copy(task->name, &thread->os_name);
 }
 
-static void end_subject(struct prb_subjects *s, struct prb_subject *subject)
+static struct prb_error *end_subject(struct prb_subjects *s, struct prb_subject *subject)
 {
-	prb_account_rest(s->recording, subject);
+	struct prb_error *err = prb_account_rest(s->recording, subject);
+
 	s->recording->threads.items[subject->number].ended = true;
 	free_subject(subject);
+	return err;
 }
 
 /* Brings the list into the order of the tasks. */
@@ -74,8 +76,10 @@ static struct prb_error *match_tasks(struct prb_subjects *s, int64_t now)
 
 	memset(&s->list, 0, sizeof(s->list));
 	prb_vec_each (task, &s->tasks.list) {
-		for (; old < end && (old->tid < task->tid || old->ended); old++)
-			end_subject(s, old);
+		for (; !err && old < end && (old->tid < task->tid || old->ended); old++)
+			err = end_subject(s, old);
+		if (err)
+			break;
 		if (old < end && old->tid == task->tid) {
 			struct prb_subject *subject = prb_vec_push(&s->list);
 
@@ -88,8 +92,14 @@ static struct prb_error *match_tasks(struct prb_subjects *s, int64_t now)
 		if (err)
 			break;
 	}
-	for (; old < end; old++)
-		end_subject(s, old);
+	for (; old < end; old++) {
+		struct prb_error *failed = end_subject(s, old);
+
+		if (err)
+			prb_error_destroy(failed);
+		else
+			err = failed;
+	}
 	prb_vec_free(&before);
 	return err;
 }

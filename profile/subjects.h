@@ -41,7 +41,10 @@ struct prb_subject {
 	int64_t seen;	  /**< when it was sampled last */
 	int64_t unplaced; /**< time on a processor that no sample has yet */
 	size_t run;	  /**< its last run in the recording, plus one; 0: none */
-	size_t cpu_run;	  /**< its last run on a processor, plus one; 0: none */
+	uint32_t stack;	  /**< of its last sample; 0: there was none */
+	enum prb_run_state state;
+	bool ran;	    /**< a sample found it on a processor */
+	uint32_t cpu_stack; /**< the last that did */
 };
 
 struct prb_subjects {

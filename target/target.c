@@ -12,6 +12,7 @@ const char *prb_target_kind_name(enum prb_target_kind kind)
 		[PRB_TARGET_PROCESS] = "process",
 		[PRB_TARGET_CORE] = "core file",
 		[PRB_TARGET_SNAPSHOT] = "snapshot",
+		[PRB_TARGET_RECORDED] = "recording",
 		[PRB_TARGET_DEBUGGER] = "debugger's process",
 	};
 
@@ -21,9 +22,8 @@ const char *prb_target_kind_name(enum prb_target_kind kind)
 const char *prb_target_kind_key(enum prb_target_kind kind)
 {
 	static const char *const keys[] = {
-		[PRB_TARGET_PROCESS] = "process",
-		[PRB_TARGET_CORE] = "core",
-		[PRB_TARGET_SNAPSHOT] = "snapshot",
+		[PRB_TARGET_PROCESS] = "process",   [PRB_TARGET_CORE] = "core",
+		[PRB_TARGET_SNAPSHOT] = "snapshot", [PRB_TARGET_RECORDED] = "recording",
 		[PRB_TARGET_DEBUGGER] = "debugger",
 	};
 

@@ -34,12 +34,13 @@ enum prb_target_kind {
 	PRB_TARGET_PROCESS,  /**< live; its threads run while we read */
 	PRB_TARGET_CORE,     /**< a core file */
 	PRB_TARGET_SNAPSHOT, /**< a file made by `probing snapshot` */
+	PRB_TARGET_RECORDED, /**< a .profile: samples alone (see target/recorded/recorded.h) */
 	PRB_TARGET_DEBUGGER, /**< what a debugger reads for us (see target/debugger/debugger.h) */
 };
 
-/** For messages: "process", "core file", "snapshot", "debugger's process". */
+/** For messages: "process", "core file", "snapshot", "recording", "debugger's process". */
 const char *prb_target_kind_name(enum prb_target_kind kind);
-/** For programs: "process", "core", "snapshot", "debugger". */
+/** For programs: "process", "core", "snapshot", "recording", "debugger". */
 const char *prb_target_kind_key(enum prb_target_kind kind);
 
 struct prb_target;
@@ -154,6 +155,9 @@ static inline void prb_target_guard(struct prb_target **t)
  */
 struct prb_error *prb_target_same_program(struct prb_target *t,
 					  struct prb_error *err) PRB_MUST_CHECK;
+
+/** PRB_ERROR_UNSUPPORTED if there is nothing but samples of it. */
+struct prb_error *prb_target_check_memory(const struct prb_target *t) PRB_MUST_CHECK;
 
 /** Reads "maps" as it is now, for the caller to end with prb_maps_deinit(). */
 struct prb_error *prb_target_read_maps(struct prb_target *t, struct prb_maps *ret) PRB_MUST_CHECK;

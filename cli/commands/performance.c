@@ -13,26 +13,27 @@
 #include "base/new_file.h"
 #include "base/text.h"
 #include "profile/format.h"
+#include "profile/load.h"
 #include "profile/sampler.h"
 #include "profile/source.h"
+#include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 
 static const double default_seconds = 10;
 static const int default_rate = 100, highest_rate = 10000;
 
-static void target_guard(struct prb_target **t)
-{
-	if (*t)
-		prb_target_destroy(*t);
-}
-
 static void recording_guard(struct prb_recording **recording)
 {
 	prb_recording_destroy(*recording);
 }
 
-#define auto_target __attribute__((cleanup(target_guard)))
+static void store_guard(struct prb_store **store)
+{
+	prb_store_destroy(*store);
+}
+
+#define auto_store __attribute__((cleanup(store_guard)))
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
 #define auto_recording __attribute__((cleanup(recording_guard)))
 
@@ -67,31 +68,83 @@ static void tell_begin(const struct prb_target *target, double seconds)
 }
 
 /** A Ctrl-C ends the recording, not the command. */
-static struct prb_error *record(const struct prb_cli *cli, const struct prb_performance_settings *s,
-				bool source, struct prb_recording **ret)
+static struct prb_error *record(struct prb_target *target, const struct prb_performance_settings *s,
+				struct prb_store *store, struct prb_recording **ret)
 {
-	auto_target struct prb_target *target = NULL;
 	prb_auto_free char *command = NULL;
-	const struct prb_profile_options options = {
+	struct prb_profile_options options = {
 		.seconds = s->duration > 0 ? s->duration : default_seconds,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
+		.store = store,
 		.cancelled = is_cancelled,
 	};
 	struct prb_error *err;
 
-	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	if (target->local)
 		PRB_TRY(name_command(target, &command));
+	options.command = command;
 	tell_begin(target, options.seconds);
 	prb_interrupt_catch(NULL);
 	err = prb_profile_record(target, &options, ret);
 	prb_interrupt_release();
-	if (err)
-		return prb_command_line_name(target, err);
-	(*ret)->command = prb_steal(&command);
-	return source ? prb_profile_add_source(*ret, target) : NULL;
+	return prb_command_line_name(target, err);
+}
+
+static bool writes_recording(const struct prb_performance_settings *s)
+{
+	return s->output && !s->format && prb_store_is_path(s->output);
+}
+
+/** It is written while it is made, and read back to be shown. */
+static struct prb_error *record_to_file(struct prb_target *target,
+					const struct prb_performance_settings *s,
+					struct prb_recording **ret)
+{
+	auto_recording struct prb_recording *without_runs = NULL;
+	auto_store struct prb_store *store = NULL;
+
+	if (s->cc)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"a .profile cannot hold C frames yet: leave --cc out");
+	PRB_TRY(prb_store_create(s->output, &store));
+	PRB_TRY(record(target, s, store, &without_runs));
+	return prb_profile_load(s->output, ret);
+}
+
+static struct prb_error *load(const struct prb_target *target,
+			      const struct prb_performance_settings *s, struct prb_recording **ret)
+{
+	const char *option = s->duration > 0 ? "--duration"
+			     : s->rate	     ? "--rate"
+			     : s->cc	     ? "--cc"
+					     : NULL;
+
+	if (option)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"%s is for a process, and this is a recording of one",
+					option);
+	if (writes_recording(s))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"this is a recording already: copy the file");
+	return prb_profile_load(prb_recorded_path(target), ret);
+}
+
+/** A recording that is made now, or that is there. */
+static struct prb_error *get(const struct prb_cli *cli, const struct prb_performance_settings *s,
+			     const struct prb_profile_format *format, struct prb_recording **ret)
+{
+	prb_auto_target struct prb_target *target = NULL;
+
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	if (prb_recorded_path(target))
+		return load(target, s, ret);
+	if (writes_recording(s))
+		return record_to_file(target, s, ret);
+	PRB_TRY(record(target, s, NULL, ret));
+	return format == &prb_format_html && !s->no_source ? prb_profile_add_source(*ret, target)
+							   : NULL;
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -153,6 +206,10 @@ static struct prb_error *show(const struct prb_recording *recording,
 								      &text);
 	prb_report_deinit(&report);
 	PRB_TRY(err);
+	if (s->output && !s->json) {
+		prb_text_escape(&text, s->output);
+		prb_str_puts(&text, ": the samples; 'probing FILE perf' shows them again\n");
+	}
 	PRB_TRY(prb_output(&text));
 	return prb_output_flush();
 }
@@ -169,7 +226,13 @@ static struct prb_error *find_format(const struct prb_performance_settings *s,
 			"'-o FILE' says which one");
 	if (s->format)
 		return prb_profile_format_named(s->format, ret);
-	return s->output ? prb_profile_format_find(s->output, ret) : NULL;
+	if (!s->output)
+		return NULL;
+	if (writes_recording(s)) {
+		*ret = NULL;
+		return NULL;
+	}
+	return prb_profile_format_find(s->output, ret);
 }
 
 static struct prb_error *check(const struct prb_performance_settings *s)
@@ -189,7 +252,7 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 
 	PRB_TRY(check(s));
 	PRB_TRY(find_format(s, usual, &format));
-	PRB_TRY(record(cli, s, format == &prb_format_html && !s->no_source, &recording));
+	PRB_TRY(get(cli, s, format, &recording));
 	PRB_TRY(prb_performance_choose(recording, s, &chosen));
 	if (format)
 		PRB_TRY(write_file(recording, &chosen.choice, s, format));
@@ -209,7 +272,7 @@ const struct prb_option prb_performance_options[] = {
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, rate),
 	 .for_clients = true},
 	{"output", 'o', PRB_OPTION_TEXT, "FILE",
-	 "Write FILE: .html, .svg, .collapsed, .pb.gz and others, as --format has",
+	 "Write FILE: .profile, .html, .svg, .collapsed, .pb.gz and others, as --format has",
 	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, output)},
 	{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
 	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or csv", PRB_COMPLETE_NOTHING,
@@ -247,7 +310,9 @@ const struct prb_command prb_command_performance = {
 		"the bounds that it has with a probability of 95 %. With --cc also C and C++ "
 		"functions, of any process.\n\n"
 		"Only threads that run are stopped, each for some 40 µs; what that cost is told at "
-		"the end. -o writes a file for a viewer, in the format that its name ends with.",
+		"the end. -o writes a file for a viewer, in the format that its name ends with; "
+		"or FILE.profile, from which each view and all other formats can be made later: "
+		"it is a target of 'perf', 'flamegraph' and 'query' in place of a process.",
 	.options = prb_performance_options,
 	.settings_size = sizeof(struct prb_performance_settings),
 	.target_use = PRB_TARGET_ONE,
@@ -257,8 +322,10 @@ const struct prb_command prb_command_performance = {
 					     {"probing 4242 perf --mode wall --threads worker",
 					      "What the workers wait for"},
 					     {"probing 4242 perf --cc", "C and C++ functions too"},
-					     {"probing 4242 perf -d 1m -o run.speedscope.json",
-					      "A minute, for a viewer"},
+					     {"probing 4242 perf -d 1m -o run.profile",
+					      "A minute, to be looked at later"},
+					     {"probing run.profile perf -o run.speedscope.json",
+					      "The same, for a viewer"},
 					     {}},
 	.run = run,
 };

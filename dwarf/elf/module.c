@@ -98,10 +98,12 @@ struct prb_error *prb_modules_create(struct prb_target *target, struct prb_modul
 struct prb_error *prb_modules_create_some(struct prb_target *target, prb_module_wanted *wanted,
 					  const void *context, struct prb_modules **ret)
 {
-	struct prb_modules *modules = calloc(1, sizeof(*modules));
+	struct prb_modules *modules;
 	struct prb_error *err;
 	bool recalled;
 
+	PRB_TRY(prb_target_check_memory(target));
+	modules = calloc(1, sizeof(*modules));
 	if (!modules)
 		return prb_error_nomem();
 	modules->target = target;

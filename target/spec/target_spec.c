@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/core/core.h"
+#include "target/recorded/recorded.h"
 #include "target/snapshot/snapshot.h"
 
 static bool is_number(const char *text)
@@ -43,6 +44,8 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 			return PRB_SPEC_SOCKET;
 		if (S_ISREG(st.st_mode) && prb_snapshot_probe(text))
 			return PRB_SPEC_SNAPSHOT;
+		if (S_ISREG(st.st_mode) && prb_recorded_probe(text))
+			return PRB_SPEC_RECORDED;
 		if (S_ISREG(st.st_mode) && prb_core_probe(text))
 			return PRB_SPEC_CORE;
 		/* A script in this folder is also what its process is called by. */
@@ -90,15 +93,15 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 					"in its command line",
 					text);
 	return prb_error_create(PRB_ERROR_UNSUPPORTED,
-				"'%.200s' is neither a core file nor a snapshot, and in no Python "
-				"process's command line",
+				"'%.200s' is neither a core file, a snapshot nor a recording, "
+				"and in no Python process's command line",
 				text);
 }
 
 /** A name that files of ours have: a missing one is what is meant then. */
 static bool is_file_name(const char *text)
 {
-	static const char *const ends[] = {".snapshot", ".snap", ".core"};
+	static const char *const ends[] = {".snapshot", ".snap", ".core", ".profile"};
 	size_t length = strlen(text);
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)
@@ -162,6 +165,8 @@ struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_place
 		return prb_target_open_core_in(text, places, ret);
 	case PRB_SPEC_SNAPSHOT:
 		return prb_target_open_snapshot(text, ret);
+	case PRB_SPEC_RECORDED:
+		return prb_target_open_recorded(text, ret);
 	case PRB_SPEC_REGEX:
 		return open_match(text, true, ret);
 	case PRB_SPEC_OTHER_FILE:

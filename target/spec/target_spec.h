@@ -2,9 +2,9 @@
 /**
  * @file What the user calls a target, and which target is meant.
  *
- * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core or
- * a snapshot by its content, a socket is the process that listens there; host:port is elsewhere;
- * anything else is a part of a command line.
+ * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core,
+ * a snapshot or a recording by its content, a socket is the process that listens there; host:port
+ * is elsewhere; anything else is a part of a command line.
  */
 #ifndef PRB_TARGET_SPEC_TARGET_SPEC_H
 #define PRB_TARGET_SPEC_TARGET_SPEC_H
@@ -18,6 +18,7 @@ enum prb_spec_kind {
 	PRB_SPEC_REGEX,
 	PRB_SPEC_CORE,
 	PRB_SPEC_SNAPSHOT,
+	PRB_SPEC_RECORDED,   /**< a .profile */
 	PRB_SPEC_REMOTE,     /**< host:port: a process that is served elsewhere */
 	PRB_SPEC_SOCKET,     /**< the process that listens at a unix socket, as the agent does */
 	PRB_SPEC_OTHER_FILE, /**< a path to a file that is neither */

@@ -32,12 +32,13 @@ CONTAINED = {
     r"(libelf|gelf)\.h|elfutils/.*": ("dwarf",),
     r"(libdwarf.*/)?(libdwarf|dwarf)\.h": ("dwarf",),
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": ("dwarf",),
-    # Debug sections, snapshots and cores, and profiles.
+    # Debug sections, snapshots and cores, and chunks of samples.
     r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target", "profile"),
     r"jansson\.h": (),
     r"nettle/.*": ("cli",),
     r"pcre2\.h": ("base",),
-    r"sqlite3(ext)?\.h": ("sql",),
+    # Queries, and recordings, which are databases.
+    r"sqlite3(ext)?\.h": ("sql", "profile"),
 }
 # Libraries never print, exit or install signal handlers.
 LIBRARIES = tuple(name for name in ORDER if name not in ("control", "cli")) + ("agent",)

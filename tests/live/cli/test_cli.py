@@ -214,7 +214,7 @@ def test_socket(probing, target, tmp_path):
 def test_other_files(probing, tmp_path):
     path = tmp_path / "notes"
     path.write_text("no core")
-    fails(probing(path, "backtrace"), UNSUPPORTED, "neither a core file nor a snapshot")
+    fails(probing(path, "backtrace"), UNSUPPORTED, "neither a core file, a snapshot nor a recording")
 
 
 def test_full_disk(probing, target):

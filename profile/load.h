@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Reading a .profile file back: the recording that it was written from.
+ *
+ * The file is an SQLite database that anybody may have made. It is opened read-only; it must have
+ * the very tables that probing writes, nothing of its schema is run, and every number is checked.
+ * What a recording that was killed has left of its journal is taken into account without writing.
+ *
+ * Threading: one thread at a time. PRB_ERROR_BAD_DATA says what is wrong with a file.
+ */
+#ifndef PRB_PROFILE_LOAD_H
+#define PRB_PROFILE_LOAD_H
+
+#include "base/error.h"
+#include "profile/recording.h"
+
+struct prb_load;
+
+struct prb_error *prb_load_open(const char *path, struct prb_load **ret) PRB_MUST_CHECK;
+void prb_load_destroy(struct prb_load *load);
+
+/** All but the runs, which it has none of; borrowed until the end of @p load. */
+const struct prb_recording *prb_load_about(const struct prb_load *load);
+
+/** How many seconds a row of the totals is for. */
+int64_t prb_load_totals_seconds(const struct prb_load *load);
+
+/**
+ * The runs of the next chunk, valid until the next call; *ret_count is 0 after the last one. They
+ * come in the order in which they began, within each thread.
+ */
+struct prb_error *prb_load_next(struct prb_load *load, const struct prb_run **ret,
+				size_t *ret_count) PRB_MUST_CHECK;
+
+/** Begins with the first chunk again. */
+void prb_load_rewind(struct prb_load *load);
+
+/** A whole recording at once; the caller's. */
+struct prb_error *prb_profile_load(const char *path, struct prb_recording **ret) PRB_MUST_CHECK;
+
+#endif

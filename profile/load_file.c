@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/load_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "profile/schema.h"
+#include "target/recorded/recorded.h"
+
+enum {
+	HEADER = 100, /* bytes, of an SQLite file */
+	BUSY_MS = 5000,
+	MOST_OBJECTS = 1000, /* tables, indices and views of whoever had the file since */
+};
+
+static const struct {
+	int limit, value;
+} limits[] = {
+	{SQLITE_LIMIT_LENGTH, 128 * 1024 * 1024},
+	{SQLITE_LIMIT_SQL_LENGTH, 65536},
+	{SQLITE_LIMIT_COLUMN, 100},
+	{SQLITE_LIMIT_EXPR_DEPTH, 20},
+	{SQLITE_LIMIT_COMPOUND_SELECT, 5},
+	{SQLITE_LIMIT_VDBE_OP, 25000},
+	{SQLITE_LIMIT_FUNCTION_ARG, 10},
+	{SQLITE_LIMIT_ATTACHED, 0},
+	{SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+	{SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+static struct prb_error *failure(sqlite3 *db)
+{
+	int rc = sqlite3_errcode(db) & 0xff;
+
+	if (rc == SQLITE_NOMEM)
+		return prb_error_nomem();
+	if (rc == SQLITE_BUSY)
+		return prb_error_create(PRB_ERROR_TIMEOUT, "another program is writing to it");
+	return prb_error_create(PRB_ERROR_BAD_DATA, "%s", sqlite3_errmsg(db));
+}
+
+struct prb_error *prb_load_file_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret)
+{
+	return sqlite3_prepare_v2(db, sql, -1, ret, NULL) ? failure(db) : NULL;
+}
+
+struct prb_error *prb_load_file_step(sqlite3_stmt *stmt, bool *row)
+{
+	int rc = sqlite3_step(stmt);
+
+	*row = rc == SQLITE_ROW;
+	return *row || rc == SQLITE_DONE ? NULL : failure(sqlite3_db_handle(stmt));
+}
+
+static uint32_t big_endian(const unsigned char *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static struct prb_error *bad(const char *what)
+{
+	return prb_error_create(PRB_ERROR_BAD_DATA, "this is no recording of probing: %s", what);
+}
+
+/* Where SQLite's documentation says that things are in the first bytes. */
+static struct prb_error *check_header(int fd)
+{
+	enum { WRITE_VERSION = 18, READ_VERSION, USER_VERSION = 60, APPLICATION = 68 };
+	unsigned char header[HEADER];
+	uint32_t format;
+
+	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	    memcmp(header, "SQLite format 3", 16) != 0)
+		return bad("it is no SQLite database");
+	if (big_endian(header + APPLICATION) != PRB_RECORDED_APPLICATION)
+		return bad("it is a database of another program");
+	format = big_endian(header + USER_VERSION);
+	if (format != PRB_SCHEMA_FORMAT)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "it has format %u, and this version of "
+						       "probing reads format %d",
+						       format, PRB_SCHEMA_FORMAT),
+				      "the version that wrote it can read it");
+	if (header[WRITE_VERSION] != 1 || header[READ_VERSION] != 1)
+		return prb_error_hint(
+			bad("it has a write-ahead log"),
+			"sqlite3 FILE 'PRAGMA journal_mode = DELETE' takes that away");
+	return NULL;
+}
+
+/* Nothing but reading the tables that we know. */
+static int authorize(void *context, int action, const char *table, const char *column,
+		     const char *schema, const char *trigger)
+{
+	(void)context;
+	(void)column;
+	(void)schema;
+	if (trigger)
+		return SQLITE_DENY;
+	if (action == SQLITE_SELECT)
+		return SQLITE_OK;
+	if (action != SQLITE_READ)
+		return SQLITE_DENY;
+	for (const struct prb_schema_table *t = prb_schema_tables; t->name; t++)
+		if (!strcasecmp(table, t->name))
+			return SQLITE_OK;
+	return strcasecmp(table, "sqlite_master") ? SQLITE_DENY : SQLITE_OK;
+}
+
+static void confine(sqlite3 *db)
+{
+	static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_VIEW,
+				  SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_WRITABLE_SCHEMA,
+				  SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION};
+
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(off); i++)
+		sqlite3_db_config(db, off[i], 0, NULL);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(limits); i++)
+		sqlite3_limit(db, limits[i].limit, limits[i].value);
+	sqlite3_exec(db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; BEGIN", NULL, NULL,
+		     NULL);
+	sqlite3_set_authorizer(db, authorize, NULL);
+}
+
+static const struct prb_schema_table *table_of(const char *name)
+{
+	for (const struct prb_schema_table *t = prb_schema_tables; name && t->name; t++)
+		if (!strcasecmp(name, t->name))
+			return t;
+	return NULL;
+}
+
+static size_t count_tables(void)
+{
+	size_t count = 0;
+
+	while (prb_schema_tables[count].name)
+		count++;
+	return count;
+}
+
+static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours)
+{
+	const char *type = (const char *)sqlite3_column_text(stmt, 0);
+	const char *name = (const char *)sqlite3_column_text(stmt, 1);
+	const char *sql = (const char *)sqlite3_column_text(stmt, 2);
+	const struct prb_schema_table *table = table_of(name);
+
+	if (!table)
+		return NULL;
+	if (!type || strcmp(type, "table") != 0 || !sql || strcmp(sql, table->sql) != 0)
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"this is no recording of probing: its '%s' is not the "
+					"table that probing makes",
+					table->name);
+	++*ours;
+	return NULL;
+}
+
+/* Its tables are ours to the letter; what it has besides is not looked at. */
+static struct prb_error *check_tables(sqlite3_stmt *stmt)
+{
+	size_t ours = 0, objects = 0;
+	bool row;
+
+	for (;;) {
+		PRB_TRY(prb_load_file_step(stmt, &row));
+		if (!row)
+			break;
+		if (++objects > MOST_OBJECTS)
+			return bad("it has too many tables");
+		PRB_TRY(check_object(stmt, &ours));
+	}
+	return ours == count_tables() ? NULL : bad("tables are missing");
+}
+
+static struct prb_error *check_schema(sqlite3 *db)
+{
+	sqlite3_stmt *stmt = NULL;
+	struct prb_error *err =
+		prb_load_file_prepare(db, "SELECT type, name, sql FROM sqlite_master", &stmt);
+
+	if (!err)
+		err = check_tables(stmt);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static bool needs_rollback(sqlite3 *db)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master", -1, &stmt, NULL);
+
+	if (!rc) {
+		sqlite3_step(stmt);
+		rc = sqlite3_finalize(stmt);
+	}
+	return rc == SQLITE_READONLY_ROLLBACK;
+}
+
+/* Whoever recorded was killed within a change. */
+static struct prb_error *open_recovered(int fd, const char *path, sqlite3 **ret)
+{
+	prb_auto_free char *journal = prb_format("%s-journal", path);
+	unsigned char *data;
+	size_t size;
+
+	if (!journal)
+		return prb_error_nomem();
+	PRB_TRY(prb_load_file_recover(fd, journal, &data, &size));
+	if (sqlite3_open_v2(":memory:", ret,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
+			    NULL)) {
+		sqlite3_free(data);
+		return prb_error_nomem();
+	}
+	if (sqlite3_deserialize(*ret, "main", data, (sqlite3_int64)size, (sqlite3_int64)size,
+				SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY))
+		return failure(*ret);
+	confine(*ret);
+	return NULL;
+}
+
+/* A name that SQLite does not take for anything but a path. */
+static char *plain_path(const char *path)
+{
+	return prb_format("%s%s", path[0] == '/' ? "" : "./", path);
+}
+
+static struct prb_error *open_database(struct prb_load_file *file, const char *path)
+{
+	prb_auto_free char *plain = plain_path(path);
+
+	if (!plain)
+		return prb_error_nomem();
+	if (sqlite3_open_v2(plain, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL))
+		return file->db ? failure(file->db) : prb_error_nomem();
+	sqlite3_extended_result_codes(file->db, 1);
+	sqlite3_busy_timeout(file->db, BUSY_MS);
+	confine(file->db);
+	if (needs_rollback(file->db)) {
+		sqlite3_close(prb_steal(&file->db));
+		PRB_TRY(open_recovered(file->fd, plain, &file->db));
+	}
+	return check_schema(file->db);
+}
+
+struct prb_error *prb_load_file_open(struct prb_load_file *file, const char *path)
+{
+	struct prb_error *err;
+
+	*file = (struct prb_load_file){.fd = -1};
+	PRB_TRY(prb_file_open(-1, path, &file->fd));
+	err = check_header(file->fd);
+	if (!err)
+		err = open_database(file, path);
+	return prb_error_prefix(err, "%s", path);
+}
+
+void prb_load_file_close(struct prb_load_file *file)
+{
+	sqlite3_close(file->db);
+	prb_close_guard(&file->fd);
+	*file = (struct prb_load_file){.fd = -1};
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/schema.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+const struct prb_schema_table prb_schema_tables[] = {
+	{"recording", "CREATE TABLE recording (\n"
+		      "  probing TEXT, system TEXT, started REAL, duration_ns INTEGER,\n"
+		      "  rate REAL, tid INTEGER, ended TEXT, totals_s INTEGER,\n"
+		      "  times INTEGER, late INTEGER, missed INTEGER, unreadable INTEGER,\n"
+		      "  stops INTEGER, stopped_again INTEGER, pause_p50_us REAL,\n"
+		      "  pause_p99_us REAL, pause_max_us REAL, pause_total_us REAL,\n"
+		      "  own_cpu_ns INTEGER)"},
+	{"processes", "CREATE TABLE processes (\n"
+		      "  process INTEGER PRIMARY KEY, pid INTEGER, command TEXT, python TEXT,\n"
+		      "  cpu_ns INTEGER)"},
+	{"threads", "CREATE TABLE threads (\n"
+		    "  thread INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, name TEXT,\n"
+		    "  os_name TEXT, cpu_ns INTEGER, ended INTEGER)"},
+	{"functions", "CREATE TABLE functions (\n"
+		      "  function INTEGER PRIMARY KEY, kind TEXT, name TEXT, file TEXT,\n"
+		      "  first_line INTEGER)"},
+	{"frames", "CREATE TABLE frames (\n"
+		   "  frame INTEGER PRIMARY KEY, function INTEGER, line INTEGER)"},
+	{"stacks", "CREATE TABLE stacks (\n"
+		   "  stack INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER, depth INTEGER)"},
+	{"states", "CREATE TABLE states (\n"
+		   "  state INTEGER PRIMARY KEY, name TEXT)"},
+	{"chunks", "CREATE TABLE chunks (\n"
+		   "  chunk INTEGER PRIMARY KEY, begin_ns INTEGER, unit_ns INTEGER,\n"
+		   "  runs INTEGER, data BLOB)"},
+	{"totals", "CREATE TABLE totals (\n"
+		   "  part INTEGER, stack INTEGER, state INTEGER, samples INTEGER,\n"
+		   "  cpu_ns INTEGER, wall_ns INTEGER, runqueue_ns INTEGER,\n"
+		   "  PRIMARY KEY (part, stack, state)) WITHOUT ROWID"},
+	{},
+};
+
+static const char *const ends[] = {
+	[PRB_PROFILE_DONE] = "time over",
+	[PRB_PROFILE_INTERRUPTED] = "interrupted",
+	[PRB_PROFILE_TARGET_ENDED] = "process ended",
+	[PRB_PROFILE_THREAD_ENDED] = "thread ended",
+	[PRB_PROFILE_TARGET_EXEC] = "another program",
+};
+
+const char *prb_schema_end(enum prb_profile_end end)
+{
+	return (size_t)end < PRB_ARRAY_SIZE(ends) ? ends[end] : NULL;
+}
+
+enum prb_profile_end prb_schema_end_of(const char *word)
+{
+	for (size_t i = 0; word && i < PRB_ARRAY_SIZE(ends); i++)
+		if (!strcmp(word, ends[i]))
+			return (enum prb_profile_end)i;
+	return PRB_PROFILE_CUT_OFF;
+}
+
+static const char *const kinds[] = {
+	[PRB_FUNCTION_PYTHON] = "python",
+	[PRB_FUNCTION_NATIVE] = "native",
+	[PRB_FUNCTION_NOTE] = "note",
+};
+
+const char *prb_schema_kind(enum prb_function_kind kind)
+{
+	return kinds[kind];
+}
+
+bool prb_schema_kind_of(const char *word, enum prb_function_kind *ret)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds); i++)
+		if (!strcmp(word, kinds[i])) {
+			*ret = (enum prb_function_kind)i;
+			return true;
+		}
+	return false;
+}

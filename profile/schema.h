@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The schema of a .profile file, which docs/profile-format.md explains.
+ *
+ * The writer makes these tables, and the reader accepts no others in their place.
+ *
+ * Threading: constants. Internal to profile/.
+ */
+#ifndef PRB_PROFILE_SCHEMA_H
+#define PRB_PROFILE_SCHEMA_H
+
+#include "profile/recording.h"
+
+enum {
+	PRB_SCHEMA_FORMAT = 1,	  /**< user_version */
+	PRB_SCHEMA_TOTALS_S = 60, /**< seconds that a row of `totals` is for, at first */
+};
+
+struct prb_schema_table {
+	const char *name; /**< NULL ends the array */
+	const char *sql;  /**< as SQLite keeps it */
+};
+extern const struct prb_schema_table prb_schema_tables[];
+
+/** What `recording.ended` holds. */
+const char *prb_schema_end(enum prb_profile_end end);
+enum prb_profile_end prb_schema_end_of(const char *word);
+
+/** What `functions.kind` holds. */
+const char *prb_schema_kind(enum prb_function_kind kind);
+/** False for an unknown word. */
+bool prb_schema_kind_of(const char *word, enum prb_function_kind *ret);
+
+#endif

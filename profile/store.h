@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Writing a recording to a .profile file while it is made.
+ *
+ * A .profile is an SQLite database (docs/profile-format.md). A thread of its own writes it, about
+ * once a second, in one transaction each, so that a recording that is killed is a whole database
+ * up to its last second. The recorder hands over copies and never waits for the disk. The runs
+ * of a chunk leave the recording when it is complete, so that memory stays bounded however long it
+ * takes.
+ *
+ * Threading: all functions are for the thread that records. Errors of the disk come back from the
+ * next call; what was written before is whole.
+ */
+#ifndef PRB_PROFILE_STORE_H
+#define PRB_PROFILE_STORE_H
+
+#include "base/error.h"
+#include "profile/recording.h"
+
+struct prb_store;
+
+#define PRB_STORE_EXTENSION ".profile"
+
+/** Whether a file of that name is to be a recording. */
+bool prb_store_is_path(const char *path);
+
+/**
+ * Makes an empty database beside @p path, under another name. PRB_ERROR_USAGE if something that is
+ * no regular file, or another user's journal, is in its place.
+ */
+struct prb_error *prb_store_create(const char *path, struct prb_store **ret) PRB_MUST_CHECK;
+
+/** Gives the file its name, replacing a file that had it, and begins to write. */
+struct prb_error *prb_store_begin(struct prb_store *store,
+				  const struct prb_recording *recording) PRB_MUST_CHECK;
+
+/** Whether it is time to hand something over. */
+bool prb_store_is_due(const struct prb_store *store, const struct prb_recording *recording,
+		      int64_t now);
+
+/**
+ * Between two rounds of samples: hands over what is new. *ret_cut is true when the recording has no
+ * runs any more: they are written, and the next sample begins new ones.
+ */
+struct prb_error *prb_store_put(struct prb_store *store, const struct prb_recording *recording,
+				int64_t now, bool *ret_cut) PRB_MUST_CHECK;
+
+/** Writes the rest, with how the recording ended, and waits until all is on the disk. */
+struct prb_error *prb_store_finish(struct prb_store *store,
+				   const struct prb_recording *recording) PRB_MUST_CHECK;
+
+/** Stops writing: what the recording owns is not looked at any more. What is written is whole. */
+void prb_store_stop(struct prb_store *store);
+
+/** Ends it. A file that never got its name goes away. */
+void prb_store_destroy(struct prb_store *store);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The file of a recording: where it is made, its name, its journal, its tables. */
+#include "profile/store_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "profile/schema.h"
+#include "profile/store_sql.h"
+#include "target/recorded/recorded.h"
+
+/* A name that SQLite does not take for anything but a path. */
+static char *plain_path(const char *path)
+{
+	return prb_format("%s%s", path[0] == '/' ? "" : "./", path);
+}
+
+/* Behind symbolic links, as with all files that the user names. */
+static struct prb_error *resolve(const char *path, char **ret)
+{
+	prb_auto_free char *real = NULL;
+	struct stat st;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return prb_error_create(PRB_ERROR_USAGE, "%s is not a regular file", path);
+	real = realpath(path, NULL);
+	if (!real && errno != ENOENT)
+		return prb_error_os(errno, "cannot write %s", path);
+	*ret = plain_path(real ? real : path);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *make_tables(struct prb_store_file *file)
+{
+	prb_auto_str struct prb_str sql = {};
+
+	prb_str_printf(&sql,
+		       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+		       "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN;",
+		       PRB_RECORDED_APPLICATION, PRB_SCHEMA_FORMAT);
+	for (const struct prb_schema_table *t = prb_schema_tables; t->name; t++)
+		prb_str_printf(&sql, "%s;", t->sql);
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
+		prb_str_printf(&sql, "INSERT INTO states VALUES (%u, '%s');", i,
+			       prb_run_state_name((enum prb_run_state)i));
+	prb_str_puts(&sql, "COMMIT;");
+	if (sql.failed)
+		return prb_error_nomem();
+	return prb_store_sql_run(file, prb_str_text(&sql));
+}
+
+struct prb_error *prb_store_file_create(struct prb_store_file *file, const char *path)
+{
+	struct prb_error *err;
+	int fd;
+
+	*file = (struct prb_store_file){.totals_s = PRB_SCHEMA_TOTALS_S};
+	PRB_TRY(resolve(path, &file->path));
+	file->journal = prb_format("%s-journal", file->path);
+	prb_auto_free char *temporary = prb_format("%s.XXXXXX", file->path);
+	if (!file->journal || !temporary)
+		return prb_error_nomem();
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return prb_error_os(errno, "cannot create %s", temporary);
+	close(fd);
+	file->temporary = prb_steal(&temporary);
+	err = prb_store_sql_open(file, file->temporary);
+	if (!err)
+		err = make_tables(file);
+	prb_store_sql_close(file);
+	return err;
+}
+
+/* What an earlier recording left of its journal must not be taken for ours. */
+static struct prb_error *make_journal(const struct prb_store_file *file)
+{
+	struct stat st;
+	int fd;
+
+	if (!lstat(file->journal, &st)) {
+		if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+			return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+							       "%s is in the way: it is no file of "
+							       "this user",
+							       file->journal),
+					      "write to another folder, or remove it");
+		if (unlink(file->journal))
+			return prb_error_os(errno, "cannot remove %s", file->journal);
+	}
+	fd = open(file->journal, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return prb_error_os(errno, "cannot create %s", file->journal);
+	close(fd);
+	return NULL;
+}
+
+struct prb_error *prb_store_file_begin(struct prb_store_file *file)
+{
+	PRB_TRY(make_journal(file));
+	if (rename(file->temporary, file->path)) {
+		int error = errno;
+
+		unlink(file->journal);
+		return prb_error_os(error, "cannot write %s", file->path);
+	}
+	free(prb_steal(&file->temporary));
+	PRB_TRY(prb_store_sql_open(file, file->path));
+	/* A journal that is emptied, and not removed, is one that nobody else can put there. */
+	return prb_store_sql_run(file, "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
+				       "PRAGMA temp_store = MEMORY");
+}
+
+static struct prb_error *sync_file(const char *path)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 || fsync(fd) ? prb_error_os(errno, "cannot write %s", path) : NULL;
+}
+
+struct prb_error *prb_store_file_finish(struct prb_store_file *file)
+{
+	PRB_TRY(prb_store_sql_run(file, "PRAGMA journal_mode = DELETE"));
+	prb_store_sql_close(file);
+	return sync_file(file->path);
+}
+
+void prb_store_file_deinit(struct prb_store_file *file)
+{
+	prb_store_sql_close(file);
+	if (file->temporary)
+		unlink(file->temporary);
+	prb_totals_clear(&file->totals);
+	prb_vec_free(&file->threads);
+	free(file->temporary);
+	free(file->journal);
+	free(file->path);
+}

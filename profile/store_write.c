@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A batch, row by row, in one transaction. */
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "profile/chunk.h"
+#include "profile/schema.h"
+#include "profile/store_sql.h"
+
+enum {
+	EXACT_S = 3600,	      /* for so long times are kept to the nanosecond */
+	UNITS = 100,	      /* later: the mean gap between two samples has so many units */
+	MOST_TOTALS = 200000, /* rows; with more, two parts become one */
+};
+
+static const int64_t second = 1000000000;
+
+static struct prb_error *put_tree(struct prb_store_file *file, const struct prb_batch *b)
+{
+	for (size_t i = 0; i < b->functions.count; i++) {
+		const struct prb_tree_function *f = &b->functions.items[i];
+
+		PRB_TRY(prb_store_sql_put(
+			file, PRB_STORE_FUNCTION, "ittti", (int64_t)(b->first.functions + i),
+			prb_schema_kind(f->kind), f->name, f->file, (int64_t)f->first_line));
+	}
+	for (size_t i = 0; i < b->frames.count; i++)
+		PRB_TRY(prb_store_sql_put(
+			file, PRB_STORE_FRAME, "iii", (int64_t)(b->first.frames + i),
+			(int64_t)b->frames.items[i].function, (int64_t)b->frames.items[i].line));
+	for (size_t i = 0; i < b->stacks.count; i++) {
+		const struct prb_tree_stack *s = &b->stacks.items[i];
+
+		/* The empty stack is no row. */
+		if (b->first.stacks + i)
+			PRB_TRY(prb_store_sql_put(
+				file, PRB_STORE_STACK, "iiii", (int64_t)(b->first.stacks + i),
+				(int64_t)s->parent, (int64_t)s->frame, (int64_t)s->depth));
+	}
+	return NULL;
+}
+
+static bool is_written(const struct prb_store_file *file, size_t index,
+		       const struct prb_profile_thread *thread)
+{
+	const struct prb_profile_thread *written = &file->threads.items[index];
+
+	return index < file->threads.count && written->cpu == thread->cpu &&
+	       written->ended == thread->ended && written->name == thread->name;
+}
+
+static struct prb_error *put_threads(struct prb_store_file *file, const struct prb_batch *b)
+{
+	for (size_t i = 0; i < b->threads.count; i++) {
+		const struct prb_profile_thread *t = &b->threads.items[i];
+
+		if (!is_written(file, i, t))
+			PRB_TRY(prb_store_sql_put(file, PRB_STORE_THREAD, "iittii", (int64_t)i,
+						  (int64_t)t->tid, t->name, t->os_name, t->cpu,
+						  (int64_t)t->ended));
+	}
+	return NULL;
+}
+
+static int64_t first_begin(const struct prb_batch *b)
+{
+	int64_t begin = INT64_MAX;
+	const struct prb_run *run;
+
+	prb_vec_each (run, &b->runs)
+		begin = PRB_MIN(begin, run->begin);
+	return begin;
+}
+
+/* Who records for days does not want each of the billions of nanoseconds. */
+static int64_t unit_of(const struct prb_batch *b, int64_t begin)
+{
+	int64_t unit = (int64_t)(1e9 / b->about.rate / UNITS);
+
+	return begin < EXACT_S * second ? 1 : PRB_MAX(unit, 1);
+}
+
+static struct prb_error *put_chunk(struct prb_store_file *file, const struct prb_batch *b)
+{
+	prb_auto_str struct prb_str data = {};
+	int64_t begin = first_begin(b);
+	const struct prb_chunk chunk = {
+		.runs = b->runs.count,
+		.begin = begin,
+		.unit = unit_of(b, begin),
+		.threads = b->threads.count,
+		.stacks = b->all_stacks,
+	};
+
+	PRB_TRY(prb_chunk_encode(&chunk, b->runs.items, &data));
+	return prb_store_sql_put(file, PRB_STORE_CHUNK, "iiiib", b->chunk, begin, chunk.unit,
+				 (int64_t)chunk.runs, (const void *)data.data, data.length);
+}
+
+/* Two parts become one, before a part begins that is the first of two. */
+static struct prb_error *merge_parts(struct prb_store_file *file)
+{
+	PRB_TRY(prb_store_sql_run(
+		file, "CREATE TEMP TABLE merged AS SELECT part / 2, stack, state, sum(samples), "
+		      "sum(cpu_ns), sum(wall_ns), sum(runqueue_ns) FROM totals GROUP BY 1, 2, 3;"
+		      "DELETE FROM totals; INSERT INTO totals SELECT * FROM merged;"
+		      "DROP TABLE merged"));
+	file->totals_s *= 2;
+	file->part /= 2;
+	return NULL;
+}
+
+static struct prb_error *count_totals(struct prb_store_file *file, int64_t *ret)
+{
+	sqlite3_stmt *stmt = NULL;
+
+	*ret = 0;
+	if (!sqlite3_prepare_v2(file->db, "SELECT count(*) FROM totals", -1, &stmt, NULL) &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		*ret = sqlite3_column_int64(stmt, 0);
+	return sqlite3_finalize(stmt) ? prb_error_nomem() : NULL;
+}
+
+/* The part that a chunk belongs to. */
+static struct prb_error *choose_part(struct prb_store_file *file, int64_t begin)
+{
+	int64_t part = begin / (file->totals_s * second), count;
+
+	if (part == file->part)
+		return NULL;
+	prb_totals_clear(&file->totals);
+	file->part = part;
+	if (part % 2)
+		return NULL;
+	PRB_TRY(count_totals(file, &count));
+	return count > MOST_TOTALS ? merge_parts(file) : NULL;
+}
+
+static struct prb_error *put_totals(struct prb_store_file *file, const struct prb_batch *b)
+{
+	const struct prb_total *total;
+
+	PRB_TRY(choose_part(file, first_begin(b)));
+	PRB_TRY(prb_totals_set(&file->totals, b->runs.items, b->runs.count));
+	prb_vec_each (total, &file->totals.list)
+		if (prb_total_changed(total))
+			PRB_TRY(prb_store_sql_put(file, PRB_STORE_TOTAL, "iiiiiii", file->part,
+						  (int64_t)total->stack, (int64_t)total->state,
+						  (int64_t)total->now.samples, total->now.cpu,
+						  total->now.wall, total->now.queue));
+	return NULL;
+}
+
+static struct prb_error *put_about(struct prb_store_file *file, const struct prb_batch *b)
+{
+	const struct prb_recording *r = &b->about;
+	const struct prb_profile_cost *c = &r->cost;
+	prb_auto_free char *system = NULL;
+	struct utsname name;
+
+	if (!uname(&name))
+		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
+	PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "itti", (int64_t)r->pid, r->command,
+				  r->python, r->process_cpu));
+	return prb_store_sql_put(file, PRB_STORE_RECORDING, "ttdiditiiiiiiiddddi", PRB_VERSION,
+				 (const char *)system, r->started, r->duration, r->rate,
+				 (int64_t)r->tid, b->last ? prb_schema_end(r->end) : NULL,
+				 file->totals_s, (int64_t)c->times, (int64_t)c->late,
+				 (int64_t)c->missed, (int64_t)c->unreadable, (int64_t)c->stops,
+				 (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
+				 c->pause_total, c->own_cpu);
+}
+
+static struct prb_error *put_all(struct prb_store_file *file, const struct prb_batch *b)
+{
+	PRB_TRY(prb_store_sql_run(file, "BEGIN IMMEDIATE"));
+	PRB_TRY(put_tree(file, b));
+	PRB_TRY(put_threads(file, b));
+	if (b->runs.count) {
+		PRB_TRY(put_chunk(file, b));
+		PRB_TRY(put_totals(file, b));
+	}
+	PRB_TRY(put_about(file, b));
+	return prb_store_sql_run(file, "COMMIT");
+}
+
+/* What is in the file now is not written again. */
+static struct prb_error *note_written(struct prb_store_file *file, const struct prb_batch *b)
+{
+	struct prb_total *total;
+
+	prb_vec_each (total, &file->totals.list)
+		total->written = total->now;
+	if (b->cut)
+		prb_totals_cut(&file->totals);
+	file->threads.count = 0;
+	if (!prb_vec_reserve(&file->threads, b->threads.count))
+		return prb_error_nomem();
+	if (b->threads.count)
+		memcpy(file->threads.items, b->threads.items,
+		       b->threads.count * sizeof(*b->threads.items));
+	file->threads.count = b->threads.count;
+	return NULL;
+}
+
+struct prb_error *prb_store_file_write(struct prb_store_file *file, const struct prb_batch *batch)
+{
+	int64_t part = file->part, totals_s = file->totals_s;
+	struct prb_error *err = put_all(file, batch);
+
+	if (!err)
+		return note_written(file, batch);
+	sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
+	file->part = part;
+	file->totals_s = totals_s;
+	return err;
+}

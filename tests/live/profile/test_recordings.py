@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings in files: written while they are made, whole at any moment, and read back."""
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+import profiles
+import support
+from profiles import Recording
+
+OK, FAILED, USAGE, UNSUPPORTED = range(4)
+DOCUMENTED = re.findall("```sql\n(.*?)```",
+                        (support.ROOT / "docs/profile-format.md").read_text(), re.S)
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+
+
+@pytest.fixture(name="busy")
+def fixture_busy():
+    with support.Target(NEWEST, profiles.PROGRAM, 2) as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        yield target
+
+
+def rows(file, sql):
+    with contextlib.closing(sqlite3.connect(str(file))) as database:
+        return database.execute(sql).fetchall()
+
+
+def wait_for_chunk(file, runs=1):
+    """Until so many runs are in the file, as any program that knows SQLite sees it."""
+    end = time.monotonic() + 60
+    while not file.exists() or (rows(file, "SELECT sum(runs) FROM chunks")[0][0] or 0) < runs:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def whole(file):
+    assert rows(file, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_there_and_back(probing, busy, tmp_path):
+    """What is shown of the file is what was shown of the recording."""
+    file = tmp_path / "run.profile"
+    made = probing(busy.pid, "perf", "-d", "2s", "-o", file)
+    assert made.code == OK and not made.err, made
+    table, said = made.out.rsplit("\n", 2)[:2]
+    assert said == "%s: the samples; 'probing FILE perf' shows them again" % file
+    again = probing(file, "perf")
+    assert again.code == OK and again.out == table + "\n" and "burn" in again.out
+    wall = json.loads(probing(file, "perf", "--mode", "wall", "--json").out)
+    names = profiles.shares(wall)
+    assert wall["pid"] == busy.pid and "wait" in names and "burn" in names
+    assert abs(wall["weight_ns"] - 3 * wall["duration_ns"]) < 0.02 * wall["weight_ns"]
+    idle = json.loads(probing(file, "perf", "--json", "-m", "wall", "--threads", "idle-0").out)
+    assert abs(idle["weight_ns"] - idle["duration_ns"]) < 0.02 * idle["weight_ns"]
+    lines = json.loads(probing(file, "perf", "--json", "--lines", "--tid", busy.pid).out)
+    assert {row["line"] for row in lines["functions"] if row["func"] == "burn"}
+    assert oct(file.stat().st_mode)[-3:] == "600"
+    assert os.listdir(tmp_path) == ["run.profile"]
+
+
+def test_other_formats_from_it(probing, busy, tmp_path):
+    file, viewer = tmp_path / "run.profile", tmp_path / "run.speedscope.json"
+    assert probing(busy.pid, "perf", "-d", "1s", "-o", file).code == OK
+    made = probing(file, "perf", "-o", viewer)
+    assert made.code == OK and made.out.startswith("%s: " % viewer), made
+    data = json.loads(viewer.read_text())
+    weight = json.loads(probing(file, "perf", "--json").out)["weight_ns"]
+    assert sum(sum(each["weights"]) for each in data["profiles"]) == weight
+
+
+def test_the_documented_tables(probing, busy, tmp_path):
+    """By any program that knows SQLite, without us."""
+    file = tmp_path / "run.profile"
+    assert probing(busy.pid, "perf", "-d", "2s", "-o", file).code == OK
+    whole(file)
+    result = json.loads(probing(file, "perf", "--json").out)
+    own, total, states = [rows(file, query) for query in DOCUMENTED]
+    for found, key in ((own, "self_ns"), (total, "total_ns")):
+        assert {name: round(1e9 * seconds) for name, seconds in found if seconds} == {
+            row["func"]: row[key] for row in result["functions"] if row[key]}
+    wall = json.loads(probing(file, "perf", "--json", "-m", "wall").out)
+    assert {name: round(1e9 * seconds) for _, name, seconds in states} == {
+        name: weight for name, weight in wall["states"].items() if weight}
+    threads = rows(file, "SELECT tid, name, cpu_ns FROM threads ORDER BY thread")
+    assert threads == [(t["tid"], t["name"], t["cpu_ns"]) for t in result["threads"]]
+    assert rows(file, "SELECT pid, cpu_ns FROM processes") == [
+        (busy.pid, result["process_cpu_ns"])]
+    assert rows(file, "SELECT rate, ended FROM recording") == [(100.0, "time over")]
+
+
+def test_killed(probing, busy, tmp_path):
+    """SIGKILL at any moment: what was written until then is a whole recording."""
+    for number in range(support.count(5, 100)):
+        file = tmp_path / ("run-%d.profile" % number)
+        recording = Recording(busy.pid, "-d", "300s", "-r", 2000, "-o", file)
+        wait_for_chunk(file)
+        time.sleep(number % 10 / 1000)
+        recording.kill()
+        recording.end()
+        shown = probing(file, "perf")
+        assert shown.code == OK and "the recording was not finished" in shown.out, shown
+        assert "burn" in shown.out
+        whole(file)
+        assert "burn" in probing(file, "perf").out
+    made = probing(busy.pid, "perf", "-d", "500ms", "-o", file)
+    assert made.code == OK and not os.path.exists("%s-journal" % file), made
+
+
+def test_while_it_is_written(probing, busy, tmp_path):
+    """Whoever reads sees one moment of it, and whoever writes goes on."""
+    file = tmp_path / "run.profile"
+    recording = Recording(busy.pid, "-d", "300s", "-r", 1000, "-o", file)
+    wait_for_chunk(file)
+    with contextlib.closing(sqlite3.connect(str(file), isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        before = reader.execute("SELECT sum(samples) FROM totals").fetchone()
+        for _ in range(5):
+            shown = probing(file, "perf")
+            assert shown.code == OK and "the recording was not finished" in shown.out, shown
+            assert reader.execute("SELECT sum(samples) FROM totals").fetchone() == before
+            time.sleep(0.3)
+        reader.execute("ROLLBACK")
+    wait_for_chunk(file, 1 + rows(file, "SELECT sum(runs) FROM chunks")[0][0])
+    recording.interrupt()
+    code, out, err = recording.end()
+    assert code == OK and " · interrupted" in out and not err, (out, err)
+    assert "interrupted" in probing(file, "perf").out
+
+
+def test_target_ends(probing, busy, tmp_path):
+    file = tmp_path / "run.profile"
+    recording = Recording(busy.pid, "-d", "300s", "-o", file)
+    wait_for_chunk(file)
+    busy.kill()
+    code, out, err = recording.end()
+    assert code == OK and "the process ended" in out and not err, (out, err)
+    assert "the process ended" in probing(file, "perf").out
+    whole(file)
+
+
+def too_large():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+
+
+def test_no_more_room(probing, busy, tmp_path):
+    """The recording ends, and what was written before is whole."""
+    file = tmp_path / "run.profile"
+    done = subprocess.run([support.BINARY, str(busy.pid), "perf", "-d", "300s", "-r", "5000", "-o",
+                           str(file)], preexec_fn=too_large, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+    assert done.returncode == FAILED and b"cannot write" in done.stderr, done
+    assert b"perf' shows what it holds" in done.stderr, done
+    shown = probing(file, "perf")
+    assert shown.code == OK and "the recording was not finished" in shown.out, shown
+    whole(file)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_full_disk(probing, busy, tmp_path):
+    folder, file = tmp_path / "disk", tmp_path / "disk" / "run.profile"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(folder)], check=True)
+    try:
+        recording = Recording(busy.pid, "-d", "300s", "-r", 5000, "-o", file)
+        code, _, err = recording.end()
+        assert code == FAILED and "the disk is full" in err, err
+        shown = probing(file, "perf")
+        assert shown.code == OK and "burn" in shown.out, shown
+        whole(file)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_nothing_is_made_when_there_is_nothing_to_record(probing, tmp_path):
+    before = tmp_path / "run.profile"
+    before.write_text("something else")
+    with support.Program(["sh", "-c", "echo ready; sleep 60 & wait"]) as target:
+        assert target.line() == "ready"
+        assert probing(target.pid, "perf", "-o", before).code == UNSUPPORTED
+    assert before.read_text() == "something else" and os.listdir(tmp_path) == ["run.profile"]
+
+
+def test_what_makes_no_sense(probing, busy, tmp_path):
+    file = tmp_path / "run.profile"
+    assert probing(busy.pid, "perf", "-d", "200ms", "-o", file).code == OK
+    for words, says in ((["-d", "5s"], "--duration is for a process"),
+                        (["-r", "5"], "--rate is for a process"),
+                        (["-o", tmp_path / "b.profile"], "a recording already")):
+        result = probing(file, "perf", *words)
+        assert result.code == USAGE and says in result.err, result
+    for command in ("dump", "backtrace", "snapshot"):
+        result = probing(file, command)
+        assert result.code == UNSUPPORTED and "a recording holds samples" in result.err, result
+    missing = probing(tmp_path / "none.profile", "perf")
+    assert missing.code != OK and "there is no file" in missing.err, missing

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recordings that are written and read back: what comes out is what went in. */
+#include "tests/unit/profile_made.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "profile/chunk.h"
+#include "profile/load.h"
+#include "profile/store.h"
+
+static char folder[] = "/tmp/probing-store-XXXXXX";
+static char path[100];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/made.profile", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+static struct prb_recording *make(void)
+{
+	struct prb_recording *r;
+	uint32_t main_thread, worker;
+
+	assert_null(prb_recording_create(&r));
+	r->pid = 4242;
+	r->rate = 100;
+	r->started = 1700000000.25;
+	r->process_cpu = 77000000;
+	r->command = strdup("python3 train.py");
+	r->python = strdup("3.12.1");
+	main_thread = made_thread(r, 4242, "python3");
+	worker = made_thread(r, 4250, "wor\"ker\x1b[2J");
+	r->threads.items[worker].name = strdup("wörker-0");
+	r->threads.items[worker].ended = true;
+	made_run(r, main_thread, made_stack(r, "main/load", 5), 10);
+	made_run(r, worker, made_stack(r, "main/load", 6), 20);
+	made_run(r, main_thread, made_stack(r, "main", 7), 5);
+	r->runs.items[1].state = PRB_RUN_ASLEEP;
+	r->runs.items[1].samples = 300;
+	r->runs.items[1].cpu_squares = 12345.6789;
+	r->runs.items[2].queue = 123456789;
+	r->cost = (struct prb_profile_cost){7, 38.5, 90.25, 140, 300.125, 12345, 100, 3, 4, 1, 2};
+	return r;
+}
+
+static void expect_same_runs(const struct prb_recording *a, const struct prb_recording *b)
+{
+	assert_int_equal(a->runs.count, b->runs.count);
+	for (size_t i = 0; i < a->runs.count; i++) {
+		const struct prb_run *x = &a->runs.items[i], *y = &b->runs.items[i];
+
+		assert_int_equal(x->thread, y->thread);
+		assert_int_equal(x->stack, y->stack);
+		assert_int_equal(x->state, y->state);
+		assert_int_equal(x->samples, y->samples);
+		assert_int_equal(x->reads, y->reads);
+		assert_int_equal(x->begin, y->begin);
+		assert_int_equal(x->wall, y->wall);
+		assert_int_equal(x->cpu, y->cpu);
+		assert_int_equal(x->queue, y->queue);
+		assert_true(x->cpu_squares == y->cpu_squares);
+	}
+}
+
+static void expect_same(const struct prb_recording *a, const struct prb_recording *b)
+{
+	assert_int_equal(a->pid, b->pid);
+	assert_int_equal(a->end, b->end);
+	assert_int_equal(a->duration, b->duration);
+	assert_int_equal(a->process_cpu, b->process_cpu);
+	assert_true(a->started == b->started && a->rate == b->rate);
+	assert_string_equal(a->command, b->command);
+	assert_string_equal(a->python, b->python);
+	assert_memory_equal(&a->cost, &b->cost, sizeof(a->cost));
+	assert_int_equal(a->threads.count, b->threads.count);
+	for (size_t i = 0; i < a->threads.count; i++) {
+		const struct prb_profile_thread *x = &a->threads.items[i],
+						*y = &b->threads.items[i];
+
+		assert_int_equal(x->tid, y->tid);
+		assert_string_equal(x->os_name, y->os_name);
+		assert_string_equal(x->name ? x->name : "-", y->name ? y->name : "-");
+		assert_int_equal(x->cpu, y->cpu);
+		assert_int_equal(x->ended, y->ended);
+	}
+	expect_same_runs(a, b);
+}
+
+/* With all formats and views: what is shown of the two is the same. */
+static void expect_same_files(const struct prb_recording *a, const struct prb_recording *b)
+{
+	for (unsigned i = 0; prb_profile_formats[i]; i++)
+		for (unsigned view = 0; view < 4; view++) {
+			const struct prb_profile_choice choice = {
+				.weight = view & 1 ? PRB_WEIGHT_WALL : PRB_WEIGHT_CPU,
+				.lines = view & 2,
+			};
+			size_t x_length, y_length;
+			char *x = made_text(a, &choice, prb_profile_formats[i], &x_length);
+			char *y = made_text(b, &choice, prb_profile_formats[i], &y_length);
+
+			assert_int_equal(x_length, y_length);
+			assert_memory_equal(x, y, x_length);
+			free(x);
+			free(y);
+		}
+}
+
+static void test_there_and_back(void **state)
+{
+	struct prb_recording *r = make(), *back;
+	struct prb_store *store;
+	struct stat st;
+
+	(void)state;
+	assert_null(prb_store_create(path, &store));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_null(prb_store_begin(store, r));
+	r->end = PRB_PROFILE_INTERRUPTED;
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_null(prb_profile_load(path, &back));
+	expect_same(r, back);
+	expect_same_files(r, back);
+	prb_recording_destroy(back);
+	prb_recording_destroy(r);
+}
+
+/* Chunk by chunk, as in a long recording. */
+static void test_chunks(void **state)
+{
+	const int64_t minute = 60000000000;
+	struct prb_recording *r = make(), *all, *back;
+	struct prb_store *store;
+	size_t chunks = 0;
+
+	(void)state;
+	assert_null(prb_recording_create(&all));
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_begin(store, r));
+	for (int64_t now = minute; chunks < 5; now += minute / 10) {
+		bool cut;
+
+		made_run(r, 0, made_stack(r, now % 7 ? "main/other" : "main", (int32_t)(now % 97)),
+			 1000);
+		assert_null(prb_store_put(store, r, now, &cut));
+		if (!cut)
+			continue;
+		for (size_t i = 0; i < r->runs.count; i++)
+			*prb_vec_push(&all->runs) = r->runs.items[i];
+		r->runs.count = 0;
+		chunks++;
+	}
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_null(prb_profile_load(path, &back));
+	expect_same_runs(all, back);
+	prb_recording_destroy(all);
+	prb_recording_destroy(back);
+	prb_recording_destroy(r);
+}
+
+/* Times in large units: sums stay right, whatever is rounded. */
+static void test_units(void **state)
+{
+	enum { COUNT = 1000, UNIT = 100000 };
+	struct prb_run runs[COUNT] = {}, back[COUNT] = {};
+	prb_auto_str struct prb_str data = {};
+	struct prb_chunk chunk = {.runs = COUNT, .unit = UNIT, .threads = 2, .stacks = 3};
+	int64_t at[2] = {}, cpu = 0, cpu_back = 0;
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++) {
+		struct prb_run *run = &runs[i];
+
+		run->thread = (uint32_t)i % 2;
+		run->stack = 1 + (uint32_t)i % 2;
+		run->begin = at[run->thread];
+		run->wall = 9123456 + i * 777;
+		run->cpu = 1234567 + i % 13;
+		at[run->thread] += run->wall;
+		cpu += run->cpu;
+	}
+	assert_null(prb_chunk_encode(&chunk, runs, &data));
+	assert_null(prb_chunk_decode(&chunk, data.data, data.length, back));
+	for (int i = 0; i < COUNT; i++) {
+		assert_true(llabs(back[i].begin - runs[i].begin) <= UNIT);
+		assert_true(llabs(back[i].wall - runs[i].wall) <= UNIT);
+		cpu_back += back[i].cpu;
+	}
+	assert_true(llabs(cpu_back - cpu) <= 2 * UNIT);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	char command[300];
+
+	snprintf(command, sizeof(command), "cp '%s' '%s'", from, to);
+	assert_int_equal(system(command), 0);
+}
+
+/* Whoever wrote is killed within a change: what was there before is what is read. */
+static void test_hot_journal(void **state)
+{
+	char copy[120], journal[120], copied_journal[140];
+	struct prb_recording *r = make(), *back;
+	struct prb_store *store;
+	sqlite3 *db;
+
+	(void)state;
+	snprintf(copy, sizeof(copy), "%s/copy.profile", folder);
+	snprintf(journal, sizeof(journal), "%s-journal", path);
+	snprintf(copied_journal, sizeof(copied_journal), "%s-journal", copy);
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_begin(store, r));
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db,
+			     "PRAGMA synchronous = OFF; PRAGMA cache_size = 10; BEGIN;"
+			     "DELETE FROM functions; DELETE FROM chunks;"
+			     "UPDATE processes SET pid = 1;"
+			     "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
+			     "INSERT INTO chunks SELECT i, 0, 0, 0, zeroblob(9999) FROM n",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	copy_file(path, copy);
+	struct prb_error *err = prb_profile_load(copy, &back);
+	assert_non_null(err);
+	prb_error_destroy(err);
+	copy_file(journal, copied_journal);
+	sqlite3_close(db);
+	assert_null(prb_profile_load(copy, &back));
+	expect_same(r, back);
+	prb_recording_destroy(back);
+	unlink(copy);
+	unlink(copied_journal);
+	prb_recording_destroy(r);
+}
+
+static void test_in_the_way(void **state)
+{
+	char journal[120];
+	struct prb_recording *r = make();
+	struct prb_store *store;
+	struct prb_error *err;
+
+	(void)state;
+	err = prb_store_create(folder, &store);
+	assert_int_equal(err->code, PRB_ERROR_USAGE);
+	prb_error_destroy(err);
+	/* A link where the journal is to be is never followed. */
+	snprintf(journal, sizeof(journal), "%s-journal", path);
+	assert_int_equal(symlink("/etc/passwd", journal), 0);
+	assert_null(prb_store_create(path, &store));
+	err = prb_store_begin(store, r);
+	assert_non_null(err);
+	assert_int_equal(err->code, PRB_ERROR_USAGE);
+	prb_error_destroy(err);
+	prb_store_destroy(store);
+	unlink(journal);
+	prb_recording_destroy(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_chunks),
+		cmocka_unit_test(test_units),	       cmocka_unit_test(test_hot_journal),
+		cmocka_unit_test(test_in_the_way),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
