@@ -75,6 +75,7 @@ static struct prb_error *write_collapsed(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_collapsed = {
 	.name = "collapsed",
 	.extensions = {".collapsed", ".txt"},
+	.any_order = true,
 	.does = "stacks and their weights, one a line",
 	.write = write_collapsed,
 };

@@ -59,6 +59,7 @@ static struct prb_error *write_csv(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_csv = {
 	.name = "csv",
 	.extensions = {".csv"},
+	.any_order = true,
 	.does = "the table of functions, for spreadsheets",
 	.write = write_csv,
 };

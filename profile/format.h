@@ -28,7 +28,8 @@ struct prb_error *prb_sink_flush(struct prb_sink *sink, bool all) PRB_MUST_CHECK
 struct prb_profile_format {
 	const char *name;	   /**< "collapsed" */
 	const char *extensions[4]; /**< ".collapsed"; ends with NULL */
-	const char *does;	   /**< "stacks and weights, one a line" */
+	bool any_order;	  /**< it sums up: runs of the same thread, stack and state may be one */
+	const char *does; /**< "stacks and weights, one a line" */
 	struct prb_error *(*write)(const struct prb_recording *recording,
 				   const struct prb_profile_choice *choice, struct prb_sink *sink);
 };

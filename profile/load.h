@@ -22,20 +22,30 @@ void prb_load_destroy(struct prb_load *load);
 /** All but the runs, which it has none of; borrowed until the end of @p load. */
 const struct prb_recording *prb_load_about(const struct prb_load *load);
 
-/** How many seconds a row of the totals is for. */
-int64_t prb_load_totals_seconds(const struct prb_load *load);
+/** The version of probing that wrote it, and the system that it ran on; each may be NULL. */
+const char *prb_load_writer(const struct prb_load *load);
+const char *prb_load_system(const struct prb_load *load);
+
+/** A way through the chunks of a recording, which it borrows. */
+struct prb_load_cursor;
+
+struct prb_error *prb_load_cursor_create(struct prb_load *load,
+					 struct prb_load_cursor **ret) PRB_MUST_CHECK;
+void prb_load_cursor_destroy(struct prb_load_cursor *cursor);
 
 /**
  * The runs of the next chunk, valid until the next call; *ret_count is 0 after the last one. They
  * come in the order in which they began, within each thread.
  */
-struct prb_error *prb_load_next(struct prb_load *load, const struct prb_run **ret,
+struct prb_error *prb_load_next(struct prb_load_cursor *cursor, const struct prb_run **ret,
 				size_t *ret_count) PRB_MUST_CHECK;
 
-/** Begins with the first chunk again. */
-void prb_load_rewind(struct prb_load *load);
+/** Reads all runs into the recording; without @p in_order, those of the same thread, stack and
+ * state become one, which takes little memory however long the recording is. */
+struct prb_error *prb_load_runs(struct prb_load *load, bool in_order) PRB_MUST_CHECK;
 
 /** A whole recording at once; the caller's. */
-struct prb_error *prb_profile_load(const char *path, struct prb_recording **ret) PRB_MUST_CHECK;
+struct prb_error *prb_profile_load(const char *path, bool in_order,
+				   struct prb_recording **ret) PRB_MUST_CHECK;
 
 #endif

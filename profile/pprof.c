@@ -371,6 +371,7 @@ static struct prb_error *write_pprof(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_pprof = {
 	.name = "pprof",
 	.extensions = {".pb.gz"},
+	.any_order = true,
 	.does = "for `go tool pprof`: each thread and state with all its weights",
 	.write = write_pprof,
 };

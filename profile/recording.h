@@ -44,9 +44,20 @@ struct prb_run {
 	uint32_t reads;	  /**< those that did not merely find that nothing had changed */
 	int64_t begin;
 	int64_t wall, cpu, queue;
-	double cpu_squares; /**< sum of the squares of the CPU weights: how many samples they equal
-			     */
+	double cpu_squares;  /**< sum of the squares of the CPU weights: how many samples they equal
+			      */
+	double wall_squares; /**< of several runs that became one: the same of wall; else 0 */
 };
+
+/** Sum of the squares of the samples' wall weights, which within a run are taken for equal. */
+static inline double prb_run_wall_squares(const struct prb_run *run)
+{
+	double wall = (double)run->wall;
+
+	if (run->wall_squares > 0 || !run->samples)
+		return run->wall_squares;
+	return wall * wall / run->samples;
+}
 
 struct prb_profile_thread {
 	pid_t tid;

@@ -84,7 +84,6 @@ static void add_runs(struct sums *s, const struct prb_recording *recording, stru
 
 	prb_vec_each (run, &recording->runs) {
 		int64_t weight = prb_run_weight(run, s->choice);
-		double each = (double)weight;
 
 		if (weight <= 0)
 			continue;
@@ -94,7 +93,7 @@ static void add_runs(struct sums *s, const struct prb_recording *recording, stru
 		ret->states[run->state] += weight;
 		ret->taken += run->samples;
 		squares += s->choice->weight == PRB_WEIGHT_CPU ? run->cpu_squares
-							       : each * each / run->samples;
+							       : prb_run_wall_squares(run);
 	}
 	if (squares > 0)
 		ret->samples = (double)ret->weight * (double)ret->weight / squares;

@@ -17,6 +17,7 @@
 enum prb_weight {
 	PRB_WEIGHT_CPU,	 /**< time on a processor */
 	PRB_WEIGHT_WALL, /**< time that passed, of each thread */
+	PRB_WEIGHTS,
 };
 
 /** Which part of a recording is looked at, and how. */

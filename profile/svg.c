@@ -290,6 +290,7 @@ static struct prb_error *write_svg(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_svg = {
 	.name = "svg",
 	.extensions = {".svg"},
+	.any_order = true,
 	.does = "a flame graph as a picture",
 	.write = write_svg,
 };

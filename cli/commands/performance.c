@@ -110,11 +110,12 @@ static struct prb_error *record_to_file(struct prb_target *target,
 					"a .profile cannot hold C frames yet: leave --cc out");
 	PRB_TRY(prb_store_create(s->output, &store));
 	PRB_TRY(record(target, s, store, &without_runs));
-	return prb_profile_load(s->output, ret);
+	return prb_profile_load(s->output, false, ret);
 }
 
 static struct prb_error *load(const struct prb_target *target,
-			      const struct prb_performance_settings *s, struct prb_recording **ret)
+			      const struct prb_performance_settings *s,
+			      const struct prb_profile_format *format, struct prb_recording **ret)
 {
 	const char *option = s->duration > 0 ? "--duration"
 			     : s->rate	     ? "--rate"
@@ -128,7 +129,7 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	return prb_profile_load(prb_recorded_path(target), ret);
+	return prb_profile_load(prb_recorded_path(target), format && !format->any_order, ret);
 }
 
 /** A recording that is made now, or that is there. */
@@ -139,7 +140,7 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	if (prb_recorded_path(target))
-		return load(target, s, ret);
+		return load(target, s, format, ret);
 	if (writes_recording(s))
 		return record_to_file(target, s, ret);
 	PRB_TRY(record(target, s, NULL, ret));

@@ -14,6 +14,7 @@ const struct prb_schema prb_schemas[] = {
 	{"system", "The machine the target runs on"},
 	{"cpu", "What the target's threads take of the processors"},
 	{"gpu", "The machine's GPUs"},
+	{"profile", "A recording that 'probing perf -o FILE.profile' made"},
 	{"information_schema", "The tables themselves"},
 	{"main", "Tables that can be named without a schema"},
 	{},

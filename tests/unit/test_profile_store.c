@@ -134,7 +134,7 @@ static void test_there_and_back(void **state)
 	prb_store_destroy(store);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_null(prb_profile_load(path, &back));
+	assert_null(prb_profile_load(path, true, &back));
 	expect_same(r, back);
 	expect_same_files(r, back);
 	prb_recording_destroy(back);
@@ -168,7 +168,7 @@ static void test_chunks(void **state)
 	}
 	assert_null(prb_store_finish(store, r));
 	prb_store_destroy(store);
-	assert_null(prb_profile_load(path, &back));
+	assert_null(prb_profile_load(path, true, &back));
 	expect_same_runs(all, back);
 	prb_recording_destroy(all);
 	prb_recording_destroy(back);
@@ -241,12 +241,12 @@ static void test_hot_journal(void **state)
 			     NULL, NULL, NULL),
 		SQLITE_OK);
 	copy_file(path, copy);
-	struct prb_error *err = prb_profile_load(copy, &back);
+	struct prb_error *err = prb_profile_load(copy, true, &back);
 	assert_non_null(err);
 	prb_error_destroy(err);
 	copy_file(journal, copied_journal);
 	sqlite3_close(db);
-	assert_null(prb_profile_load(copy, &back));
+	assert_null(prb_profile_load(copy, true, &back));
 	expect_same(r, back);
 	prb_recording_destroy(back);
 	unlink(copy);

@@ -98,6 +98,74 @@ def test_the_documented_tables(probing, busy, tmp_path):
     assert rows(file, "SELECT rate, ended FROM recording") == [(100.0, "time over")]
 
 
+def query(probing, target, sql):
+    done = probing(target, "query", "-f", "json", sql)
+    assert done.code == OK, done
+    return json.loads(done.out)
+
+
+def test_tables(probing, busy, tmp_path):
+    """Each tells the same as the table that perf prints."""
+    file = tmp_path / "run.profile"
+    assert probing(busy.pid, "perf", "-d", "2s", "-o", file).code == OK
+    cpu = json.loads(probing(file, "perf", "--json").out)
+    wall = json.loads(probing(file, "perf", "--json", "-m", "wall", "--lines").out)
+    functions = query(probing, file, "SELECT * FROM profile.functions")
+    assert {row["qualname"]: round(1e6 * row["total_cpu_ms"]) for row in functions
+            if row["total_cpu_ms"]} == {
+                row["func"]: row["total_ns"] for row in cpu["functions"] if row["total_ns"]}
+    lines = query(probing, file, "SELECT * FROM profile.lines WHERE self_wall_ms > 0")
+    assert {(row["qualname"], row["lineno"]): round(1e6 * row["self_wall_ms"])
+            for row in lines} == {(row["func"], row.get("line")): row["self_ns"]
+                                  for row in wall["functions"] if row["self_ns"]}
+    samples = query(probing, file, """
+        SELECT qualname, sum(cpu_ns) AS ns FROM profile.samples JOIN profile.stacks USING (stack)
+        WHERE depth = 0 GROUP BY 1 HAVING ns > 0""")
+    assert {row["qualname"]: row["ns"] for row in samples} == {
+        row["func"]: row["self_ns"] for row in cpu["functions"] if row["self_ns"]}
+    threads = query(probing, file, "SELECT * FROM profile.threads")
+    assert [(row["tid"], round(1e6 * row["cpu_ms"])) for row in threads] == [
+        (thread["tid"], thread["cpu_ns"]) for thread in cpu["threads"]]
+    assert round(1e6 * sum(row["wall_ms"] for row in threads)) == wall["weight_ns"]
+    process, = query(probing, file, "SELECT * FROM profile.processes")
+    recording, = query(probing, file, "SELECT * FROM profile.recording")
+    assert process["pid"] == busy.pid and recording["stops"] == cpu["cost"]["stops"]
+    assert recording["ended"] is None and recording["probing"] in probing("--version").out
+    both = probing("-t", file, "-t", busy.pid, "query", "-f", "json",
+                   "SELECT _target, count(*) AS n FROM profile.threads GROUP BY 1")
+    assert json.loads(both.out) == [{"_target": str(file), "n": 3}], both
+    assert "of recordings, and this is a process" in both.err
+    nothing = probing(file, "query", "SELECT * FROM python.threads")
+    assert nothing.code == UNSUPPORTED and "a recording holds samples" in nothing.err, nothing
+
+
+def test_a_query_that_records(probing, busy):
+    rows_ = query(probing, busy.pid, "SELECT thread, func, sum(cpu_ms) AS cpu, sum(wall_ms) AS wall "
+                  "FROM profile('1s', 200) GROUP BY 1, 2 ORDER BY 3 DESC")
+    assert rows_[0]["func"] == "burn" and rows_[0]["cpu"] > 0
+    assert {row["thread"] for row in rows_} == {"MainThread", "idle-0", "idle-1"}
+    joined = query(probing, busy.pid, "SELECT sum(samples) AS n FROM python.threads "
+                   "JOIN profile(1) USING (tid)")
+    assert joined[0]["n"] > 10
+    for sql, says in (("profile", "how long to record"), ("profile('x')", "no interval"),
+                      ("profile('1s', 0)", "the rate of profile()"),
+                      ("profile(1), profile(2)", "a statement records once")):
+        failed = probing(busy.pid, "query", "SELECT 1 FROM " + sql)
+        assert failed.code == USAGE and says in failed.err, failed
+
+
+def test_a_query_that_records_can_be_ended(busy):
+    process = subprocess.Popen([support.BINARY, str(busy.pid), "query",
+                                "SELECT count(*) FROM profile('300s')"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 20
+    while "hrtimer_nanosleep" not in open("/proc/%d/wchan" % process.pid, encoding="ascii").read():
+        assert time.monotonic() < end and process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+
+
 def test_killed(probing, busy, tmp_path):
     """SIGKILL at any moment: what was written until then is a whole recording."""
     for number in range(support.count(5, 100)):

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the parts of reading a recording share; internal to profile/load*.c. */
+#ifndef PRB_PROFILE_LOAD_PRIVATE_H
+#define PRB_PROFILE_LOAD_PRIVATE_H
+
+#include "profile/load.h"
+#include "profile/load_file.h"
+
+struct prb_load {
+	char *path;
+	struct prb_load_file file;
+	struct prb_recording *about;
+	int64_t totals_s; /**< 0: nothing was read yet */
+	char *writer, *system;
+};
+
+#endif

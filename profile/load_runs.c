@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The samples of a recording, chunk by chunk. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "profile/chunk.h"
+#include "profile/load_private.h"
+#include "profile/load_row.h"
+
+struct prb_load_cursor {
+	struct prb_load *load;
+	sqlite3_stmt *stmt;
+	size_t next;
+	PRB_VEC(struct prb_run) runs;
+	int64_t wall, cpu, queue; /* of all runs so far */
+};
+
+struct prb_error *prb_load_cursor_create(struct prb_load *load, struct prb_load_cursor **ret)
+{
+	struct prb_load_cursor *cursor = calloc(1, sizeof(*cursor));
+	struct prb_error *err;
+
+	if (!cursor)
+		return prb_error_nomem();
+	cursor->load = load;
+	err = prb_load_file_prepare(load->file.db,
+				    "SELECT chunk, begin_ns, unit_ns, runs, data FROM chunks "
+				    "NOT INDEXED ORDER BY chunk",
+				    &cursor->stmt);
+	if (err)
+		prb_load_cursor_destroy(cursor);
+	else
+		*ret = cursor;
+	return err;
+}
+
+void prb_load_cursor_destroy(struct prb_load_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	sqlite3_finalize(cursor->stmt);
+	prb_vec_free(&cursor->runs);
+	free(cursor);
+}
+
+/* All times together are a number, so that no sum of some of them overflows. */
+static struct prb_error *add_up(struct prb_load_cursor *c)
+{
+	const struct prb_run *run;
+
+	prb_vec_each (run, &c->runs)
+		if (__builtin_add_overflow(c->wall, run->wall, &c->wall) ||
+		    __builtin_add_overflow(c->cpu, run->cpu, &c->cpu) ||
+		    __builtin_add_overflow(c->queue, run->queue, &c->queue) || !run->stack)
+			return prb_error_create(PRB_ERROR_BAD_DATA,
+						"a chunk of samples holds what cannot be");
+	return NULL;
+}
+
+static struct prb_error *read_chunk(struct prb_load_cursor *c)
+{
+	struct prb_row row = {.stmt = c->stmt, .table = "chunks"};
+	const struct prb_recording *about = c->load->about;
+	struct prb_chunk chunk = {
+		.threads = about->threads.count,
+		.stacks = about->tree->stacks.count,
+	};
+
+	prb_row_number(&row, c->next++);
+	chunk.begin = prb_row_integer(&row, 0, INT64_MAX);
+	chunk.unit = prb_row_integer(&row, 1, 1000000000);
+	chunk.runs = (size_t)prb_row_integer(&row, 1, PRB_CHUNK_MOST_RUNS);
+	if (sqlite3_column_type(c->stmt, row.cell) != SQLITE_BLOB)
+		prb_row_complain(&row, "has no data");
+	if (row.err)
+		return row.err;
+	c->runs.count = 0;
+	if (!prb_vec_reserve(&c->runs, chunk.runs))
+		return prb_error_nomem();
+	memset(c->runs.items, 0, chunk.runs * sizeof(*c->runs.items));
+	PRB_TRY(prb_chunk_decode(&chunk, sqlite3_column_blob(c->stmt, row.cell),
+				 (size_t)sqlite3_column_bytes(c->stmt, row.cell), c->runs.items));
+	c->runs.count = chunk.runs;
+	return add_up(c);
+}
+
+struct prb_error *prb_load_next(struct prb_load_cursor *c, const struct prb_run **ret,
+				size_t *ret_count)
+{
+	struct prb_error *err;
+	bool more;
+
+	*ret_count = 0;
+	err = prb_load_file_step(c->stmt, &more);
+	if (!err && more)
+		err = read_chunk(c);
+	if (err)
+		return prb_error_prefix(err, "%s", c->load->path);
+	if (more) {
+		*ret = c->runs.items;
+		*ret_count = c->runs.count;
+	}
+	return NULL;
+}
+
+/* Runs as they come, or one for each thread, stack and state. */
+struct collector {
+	struct prb_recording *recording;
+	bool in_order;
+	struct prb_number_map numbers[PRB_RUN_STATES]; /* by thread and stack */
+};
+
+static struct prb_error *append(struct collector *c, const struct prb_run *run)
+{
+	struct prb_run *slot = prb_vec_push(&c->recording->runs);
+
+	if (!slot)
+		return prb_error_nomem();
+	*slot = *run;
+	if (!c->in_order)
+		slot->wall_squares = prb_run_wall_squares(run);
+	return NULL;
+}
+
+static struct prb_error *merge(struct collector *c, const struct prb_run *run)
+{
+	uint64_t key = (uint64_t)run->thread << 32 | run->stack;
+	size_t number = c->recording->runs.count;
+	struct prb_run *into;
+
+	if (!prb_number_map_get(&c->numbers[run->state], key, &number)) {
+		PRB_TRY(append(c, run));
+		return prb_number_map_put(&c->numbers[run->state], key, number) ? NULL
+										: prb_error_nomem();
+	}
+	into = &c->recording->runs.items[number];
+	into->samples += run->samples;
+	into->reads += run->reads;
+	into->wall += run->wall;
+	into->cpu += run->cpu;
+	into->queue += run->queue;
+	into->cpu_squares += run->cpu_squares;
+	into->wall_squares += prb_run_wall_squares(run);
+	return NULL;
+}
+
+static struct prb_error *collect(struct collector *c, struct prb_load_cursor *cursor)
+{
+	const struct prb_run *runs;
+	size_t count;
+
+	do {
+		PRB_TRY(prb_load_next(cursor, &runs, &count));
+		for (size_t i = 0; i < count; i++)
+			PRB_TRY((c->in_order ? append : merge)(c, &runs[i]));
+	} while (count);
+	return NULL;
+}
+
+struct prb_error *prb_load_runs(struct prb_load *load, bool in_order)
+{
+	struct collector c = {.recording = load->about, .in_order = in_order};
+	struct prb_load_cursor *cursor;
+	struct prb_error *err;
+
+	PRB_TRY(prb_load_cursor_create(load, &cursor));
+	err = collect(&c, cursor);
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
+		prb_number_map_deinit(&c.numbers[i]);
+	prb_load_cursor_destroy(cursor);
+	return err;
+}
+
+struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_recording **ret)
+{
+	struct prb_load *load;
+	struct prb_error *err;
+
+	PRB_TRY(prb_load_open(path, &load));
+	err = prb_load_runs(load, in_order);
+	if (!err)
+		*ret = prb_steal(&load->about);
+	prb_load_destroy(load);
+	return err;
+}
