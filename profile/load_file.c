@@ -2,6 +2,7 @@
 #include "profile/load_file.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/str.h"
+#include "profile/load_vfs.h"
 #include "profile/schema.h"
 #include "target/recorded/recorded.h"
 
@@ -193,27 +194,12 @@ static struct prb_error *check_schema(sqlite3 *db)
 	return err;
 }
 
-static bool needs_rollback(sqlite3 *db)
-{
-	sqlite3_stmt *stmt = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master", -1, &stmt, NULL);
-
-	if (!rc) {
-		sqlite3_step(stmt);
-		rc = sqlite3_finalize(stmt);
-	}
-	return rc == SQLITE_READONLY_ROLLBACK;
-}
-
 /* Whoever recorded was killed within a change. */
-static struct prb_error *open_recovered(int fd, const char *path, sqlite3 **ret)
+static struct prb_error *open_recovered(int fd, int journal, sqlite3 **ret)
 {
-	prb_auto_free char *journal = prb_format("%s-journal", path);
 	unsigned char *data;
 	size_t size;
 
-	if (!journal)
-		return prb_error_nomem();
 	PRB_TRY(prb_load_file_recover(fd, journal, &data, &size));
 	if (sqlite3_open_v2(":memory:", ret,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
@@ -228,27 +214,29 @@ static struct prb_error *open_recovered(int fd, const char *path, sqlite3 **ret)
 	return NULL;
 }
 
-/* A name that SQLite does not take for anything but a path. */
-static char *plain_path(const char *path)
-{
-	return prb_format("%s%s", path[0] == '/' ? "" : "./", path);
-}
-
 static struct prb_error *open_database(struct prb_load_file *file, const char *path)
 {
-	prb_auto_free char *plain = plain_path(path);
+	prb_auto_free char *real = realpath(path, NULL);
+	prb_auto_close int journal = -1;
+	const char *vfs = prb_load_vfs();
+	struct prb_error *err;
 
-	if (!plain)
+	if (!real)
+		return prb_error_os(errno, "cannot open it");
+	if (!vfs)
 		return prb_error_nomem();
-	if (sqlite3_open_v2(plain, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL))
+	if (sqlite3_open_v2(real, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs))
 		return file->db ? failure(file->db) : prb_error_nomem();
 	sqlite3_extended_result_codes(file->db, 1);
 	sqlite3_busy_timeout(file->db, BUSY_MS);
 	confine(file->db);
-	if (needs_rollback(file->db)) {
-		sqlite3_close(prb_steal(&file->db));
-		PRB_TRY(open_recovered(file->fd, plain, &file->db));
-	}
+	/* From here on nobody writes to it. What is amiss may be what the journal puts right. */
+	err = check_schema(file->db);
+	if (!prb_load_file_is_cut_off(file->fd, real, &journal))
+		return err;
+	prb_error_destroy(err);
+	sqlite3_close(prb_steal(&file->db));
+	PRB_TRY(open_recovered(file->fd, journal, &file->db));
 	return check_schema(file->db);
 }
 

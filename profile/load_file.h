@@ -34,10 +34,16 @@ struct prb_error *prb_load_file_prepare(sqlite3 *db, const char *sql,
 struct prb_error *prb_load_file_step(sqlite3_stmt *stmt, bool *row) PRB_MUST_CHECK;
 
 /**
- * A copy in memory of the database that is open at @p fd, as it was before the change whose journal
- * is at @p journal; *ret is sqlite3_malloc()'s.
+ * Whether whoever wrote the database at @p path, open at @p fd and locked for reading, was killed
+ * within a change: a journal is there, opened then, and nobody is about to write.
  */
-struct prb_error *prb_load_file_recover(int fd, const char *journal, unsigned char **ret,
+bool prb_load_file_is_cut_off(int fd, const char *path, int *ret_journal);
+
+/**
+ * A copy in memory of the database that is open at @p fd, as it was before the change that the
+ * journal tells of; *ret is sqlite3_malloc()'s.
+ */
+struct prb_error *prb_load_file_recover(int fd, int journal, unsigned char **ret,
 					size_t *ret_size) PRB_MUST_CHECK;
 
 #endif

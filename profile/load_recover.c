@@ -4,6 +4,7 @@
  * file: the pages as they were before are put into a copy in memory. The format is that of
  * https://www.sqlite.org/fileformat2.html#the_rollback_journal
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "profile/load_file.h"
 
 static const uint8_t magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
@@ -100,16 +102,42 @@ static struct prb_error *read_database(int fd, uint8_t *data, size_t size)
 	return NULL;
 }
 
-struct prb_error *prb_load_file_recover(int fd, const char *journal, unsigned char **ret,
-					size_t *ret_size)
+/* As SQLite finds out, which locks this byte before it writes a journal. */
+static bool is_being_written(int fd)
 {
-	prb_auto_close int journal_fd = -1;
+	enum { RESERVED_BYTE = 0x40000001 };
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = RESERVED_BYTE, .l_len = 1};
+
+	return !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+bool prb_load_file_is_cut_off(int fd, const char *path, int *ret_journal)
+{
+	prb_auto_free char *name = prb_format("%s-journal", path);
+	prb_auto_close int journal = -1;
+	struct prb_error *err;
+	struct stat st;
+	char first;
+
+	if (!name || lstat(name, &st) || !S_ISREG(st.st_mode) || is_being_written(fd))
+		return false;
+	err = prb_file_open(-1, name, &journal);
+	prb_error_destroy(err);
+	/* One that was emptied, or begins with a zero, is of a change that was completed. */
+	if (err || pread(journal, &first, 1, 0) != 1 || !first)
+		return false;
+	*ret_journal = prb_steal_fd(&journal);
+	return true;
+}
+
+struct prb_error *prb_load_file_recover(int fd, int journal, unsigned char **ret, size_t *ret_size)
+{
 	struct header header;
 	uint64_t size;
 	uint8_t *data;
 
-	PRB_TRY(prb_file_open(-1, journal, &journal_fd));
-	PRB_TRY(read_header(journal_fd, &header));
+	PRB_TRY(read_header(journal, &header));
 	size = (uint64_t)header.pages * header.page_size;
 	if (!size || size > most_bytes)
 		return bad("has impossible sizes");
@@ -118,7 +146,7 @@ struct prb_error *prb_load_file_recover(int fd, const char *journal, unsigned ch
 		return prb_error_nomem();
 	struct prb_error *err = read_database(fd, data, (size_t)size);
 	if (!err)
-		err = put_pages(journal_fd, &header, data);
+		err = put_pages(journal, &header, data);
 	if (err) {
 		sqlite3_free(data);
 		return err;

@@ -33,9 +33,9 @@ static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread id"},
 	[THREAD] = {"thread", PRB_COLUMN_TEXT, "Name of the thread: Python's, or the kernel's"},
 	[SECOND] = {"second", PRB_COLUMN_REAL, "When it began, from the start on", "s"},
-	[STATE] =
-		{"state", PRB_COLUMN_TEXT,
-		 "on a processor, waits for a processor, asleep, asleep in the kernel or stopped"},
+	[STATE] = {"state", PRB_COLUMN_TEXT,
+		   "What it did: on a processor, waits for a processor, asleep, asleep in the "
+		   "kernel, stopped"},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
 		  "python, native, or note for what is no function: <not in Python>"},
 	[FUNC] = {"func", PRB_COLUMN_TEXT, "Name of the innermost function"},

@@ -24,7 +24,8 @@ enum {
 };
 
 static const struct prb_column columns[] = {
-	[STARTED] = {"started", PRB_COLUMN_REAL, "When it began", "s", .flags = PRB_COLUMN_TIME},
+	[STARTED] = {"started", PRB_COLUMN_REAL, "When it began, in seconds since the epoch", "s",
+		     .flags = PRB_COLUMN_TIME},
 	[DURATION] = {"duration", PRB_COLUMN_REAL, "How long it took", "s"},
 	[RATE] = {"rate", PRB_COLUMN_REAL, "Samples a second that were asked for"},
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "The only thread that was sampled; NULL for all"},

@@ -5,14 +5,15 @@
 enum { TIME, SECONDS, TID, THREAD, STACK, STATE, SAMPLES, CPU, WALL, QUEUE };
 
 static const struct prb_column columns[] = {
-	[TIME] = {"time", PRB_COLUMN_REAL, "When it began", "s", .flags = PRB_COLUMN_TIME},
+	[TIME] = {"time", PRB_COLUMN_REAL, "When it began, in seconds since the epoch", "s",
+		  .flags = PRB_COLUMN_TIME},
 	[SECONDS] = {"second", PRB_COLUMN_REAL, "The same from the start of the recording on", "s"},
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread id"},
 	[THREAD] = {"thread", PRB_COLUMN_TEXT, "Name of the thread: Python's, or the kernel's"},
 	[STACK] = {"stack", PRB_COLUMN_INTEGER, "Which stack: its frames are in profile.stacks"},
-	[STATE] =
-		{"state", PRB_COLUMN_TEXT,
-		 "on a processor, waits for a processor, asleep, asleep in the kernel or stopped"},
+	[STATE] = {"state", PRB_COLUMN_TEXT,
+		   "What it did: on a processor, waits for a processor, asleep, asleep in the "
+		   "kernel, stopped"},
 	[SAMPLES] = {"samples", PRB_COLUMN_INTEGER,
 		     "How many in a row found the same stack in the same state"},
 	[CPU] = {"cpu_ns", PRB_COLUMN_INTEGER, "How long the thread had a processor", "ns"},

@@ -139,6 +139,17 @@ def test_tables(probing, busy, tmp_path):
     assert nothing.code == UNSUPPORTED and "a recording holds samples" in nothing.err, nothing
 
 
+def test_the_cookbook(probing, busy, tmp_path):
+    file = tmp_path / "run.profile"
+    assert probing(busy.pid, "perf", "-d", "1s", "-o", file).code == OK
+    queries = re.findall(r'^\$ probing run.profile query "(.*?)"$',
+                         (support.ROOT / "docs/cookbook.md").read_text(), re.S | re.M)
+    assert len(queries) == 3
+    for sql in queries:
+        found = query(probing, file, sql.replace("\n> ", "\n").replace("'decode'", "'burn'"))
+        assert found and all(value is not None for row in found for value in row.values()), sql
+
+
 def test_a_query_that_records(probing, busy):
     rows_ = query(probing, busy.pid, "SELECT thread, func, sum(cpu_ms) AS cpu, sum(wall_ms) AS wall "
                   "FROM profile('1s', 200) GROUP BY 1, 2 ORDER BY 3 DESC")

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Files as SQLite sees them while a recording is read: the database, and nothing beside it.
+ *
+ * SQLite would open whatever lies where a journal is looked for, be it a pipe at which it waits for
+ * ever. What a journal says is for load_recover.c.
+ *
+ * Threading: any thread. Internal to profile/.
+ */
+#ifndef PRB_PROFILE_LOAD_VFS_H
+#define PRB_PROFILE_LOAD_VFS_H
+
+/** The name to open a database with; NULL when out of memory. */
+const char *prb_load_vfs(void);
+
+#endif
