@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as a .profile: an error, or a recording that all formats can write. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "profile/format.h"
+#include "profile/load.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void write_all(const struct prb_recording *recording)
+{
+	for (unsigned i = 0; prb_profile_formats[i]; i++) {
+		const struct prb_profile_choice choice = {
+			.weight = i % 2 ? PRB_WEIGHT_WALL : PRB_WEIGHT_CPU,
+			.lines = i % 3,
+		};
+		struct prb_sink sink = {.fd = memfd_create("out", MFD_CLOEXEC), .path = "out"};
+		struct prb_report report;
+		struct prb_error *err = prb_report_make(recording, &choice, &report);
+
+		if (!err)
+			prb_report_deinit(&report);
+		prb_error_destroy(err);
+		prb_error_destroy(prb_profile_formats[i]->write(recording, &choice, &sink));
+		prb_str_deinit(&sink.text);
+		close(sink.fd);
+	}
+}
+
+static bool put_file(const char *path, const uint8_t *data, size_t size)
+{
+	prb_auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	return fd >= 0 && write(fd, data, size) == (ssize_t)size;
+}
+
+/* The last byte says how much of the end is the journal, in pages of a quarter of a kibibyte. */
+static bool put_files(const char *path, const char *journal, const uint8_t *data, size_t size)
+{
+	size_t length = size ? data[size - 1] * 256u : 0;
+
+	if (!length || length > size) {
+		unlink(journal);
+		return put_file(path, data, size);
+	}
+	return put_file(path, data, size - length) &&
+	       put_file(journal, data + size - length, length);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct prb_recording *recording;
+	char path[60], journal[80];
+
+	snprintf(path, sizeof(path), "/dev/shm/probing-fuzz-%d.profile", (int)getpid());
+	snprintf(journal, sizeof(journal), "%s-journal", path);
+	for (int in_order = 0; in_order < 2 && put_files(path, journal, data, size); in_order++) {
+		struct prb_error *err = prb_profile_load(path, in_order, &recording);
+
+		if (!err) {
+			write_all(recording);
+			prb_recording_destroy(recording);
+		}
+		prb_error_destroy(err);
+	}
+	unlink(path);
+	unlink(journal);
+	return 0;
+}
