@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,18 +58,17 @@ static struct prb_error *make_tables(struct prb_store_file *file)
 struct prb_error *prb_store_file_create(struct prb_store_file *file, const char *path)
 {
 	struct prb_error *err;
-	int fd;
 
-	*file = (struct prb_store_file){.totals_s = PRB_SCHEMA_TOTALS_S};
+	*file = (struct prb_store_file){.totals_s = PRB_SCHEMA_TOTALS_S, .fd = -1};
 	PRB_TRY(resolve(path, &file->path));
 	file->journal = prb_format("%s-journal", file->path);
 	prb_auto_free char *temporary = prb_format("%s.XXXXXX", file->path);
 	if (!file->journal || !temporary)
 		return prb_error_nomem();
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
+	file->fd = mkostemp(temporary, O_CLOEXEC);
+	if (file->fd < 0)
 		return prb_error_os(errno, "cannot create %s", temporary);
-	close(fd);
+	flock(file->fd, LOCK_SH);
 	file->temporary = prb_steal(&temporary);
 	err = prb_store_sql_open(file, file->temporary);
 	if (!err)
@@ -100,8 +100,20 @@ static struct prb_error *make_journal(const struct prb_store_file *file)
 	return NULL;
 }
 
+/* Two that write to files of the same name would have the same journal. */
+static struct prb_error *check_other(const struct prb_store_file *file)
+{
+	prb_auto_close int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+		return NULL;
+	return prb_error_create(PRB_ERROR_USAGE, "%s is being written by another recording",
+				file->path);
+}
+
 struct prb_error *prb_store_file_begin(struct prb_store_file *file)
 {
+	PRB_TRY(check_other(file));
 	PRB_TRY(make_journal(file));
 	if (rename(file->temporary, file->path)) {
 		int error = errno;
@@ -135,6 +147,7 @@ void prb_store_file_deinit(struct prb_store_file *file)
 	prb_store_sql_close(file);
 	if (file->temporary)
 		unlink(file->temporary);
+	prb_close_guard(&file->fd);
 	prb_totals_clear(&file->totals);
 	prb_vec_free(&file->threads);
 	free(file->temporary);

@@ -30,6 +30,7 @@ enum prb_store_statement {
 struct prb_store_file {
 	char *path, *temporary; /**< temporary: its name until the recording begins; or NULL */
 	char *journal;
+	int fd;	     /**< holds a lock that tells other recorders that we write; closed last */
 	sqlite3 *db; /**< NULL before it begins */
 	sqlite3_stmt *statements[PRB_STORE_STATEMENTS];
 	struct prb_totals totals;

@@ -209,6 +209,9 @@ def test_while_it_is_written(probing, busy, tmp_path):
             assert reader.execute("SELECT sum(samples) FROM totals").fetchone() == before
             time.sleep(0.3)
         reader.execute("ROLLBACK")
+    other = probing(busy.pid, "perf", "-d", "1s", "-o", file)
+    assert other.code == USAGE and "another recording" in other.err, other
+    assert sorted(os.listdir(tmp_path)) == ["run.profile", "run.profile-journal"]
     wait_for_chunk(file, 1 + rows(file, "SELECT sum(runs) FROM chunks")[0][0])
     recording.interrupt()
     code, out, err = recording.end()
