@@ -97,6 +97,12 @@ static void offer_for_command(const char *word)
 		offer_tables(word);
 }
 
+/** Nothing stands in front of it but blanks, in this line and in those before. */
+static bool is_first_word(int start)
+{
+	return !earlier_lines[0] && strspn(rl_line_buffer, " \t") >= (size_t)start;
+}
+
 static void offer_all(const char *word, int start)
 {
 	if (word[0] == '.' && start == 0) {
@@ -107,6 +113,11 @@ static void offer_all(const char *word, int start)
 	if (rl_line_buffer[0] == '.') {
 		offer_for_command(word);
 		return;
+	}
+	if (word[0] && is_first_word(start)) {
+		offer_keywords(word);
+		if (prb_prompt_has_offers())
+			return;
 	}
 	offer_tables(word);
 	if (!prb_prompt_has_offers() || !strchr(word, '.'))

@@ -624,12 +624,13 @@ def test_columns_of_tables(probing):
     python = probing("tables", "python").out
     assert one.out in python and "\npython.stacks  " in python
     assert one.out in probing("tables", "*thr*").out
-    assert [table["name"] for table in json.loads(probing("tables", "stacks", "--json").out)] == \
-        ["stacks"]
+    assert [(table["schema"], table["name"])
+            for table in json.loads(probing("tables", "stacks", "--json").out)] == \
+        [("python", "stacks"), ("profile", "stacks")]
 
 
 def test_unknown_table(probing):
-    fails(probing("tables", "python.stack"), USAGE, "did you mean python.stacks?")
+    fails(probing("tables", "python.stack"), USAGE, "did you mean python.stacks or profile.stacks?")
     fails(probing("tables", "nonsense_name"), USAGE, "'probing tables' lists them")
 
 
