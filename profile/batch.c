@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "profile/batch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -53,4 +54,5 @@ void prb_batch_deinit(struct prb_batch *batch)
 	prb_vec_free(&batch->stacks);
 	prb_vec_free(&batch->threads);
 	prb_vec_free(&batch->runs);
+	free(batch->renamed);
 }

@@ -25,6 +25,8 @@ struct prb_batch {
 	PRB_VEC(struct prb_profile_thread) threads; /**< all */
 	PRB_VEC(struct prb_run) runs;		    /**< of the chunk, all so far */
 	size_t all_stacks;
+	uint32_t *renamed; /**< owned; by old number the new one of each stack, or NULL */
+	size_t renamed_count;
 	int64_t chunk;		    /**< its number */
 	bool cut;		    /**< the chunk is complete */
 	bool last;		    /**< so is the recording */

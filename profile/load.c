@@ -65,7 +65,7 @@ static struct prb_error *read_function(struct prb_load *load, struct prb_row *ro
 		prb_row_complain(row, "has no name");
 	PRB_TRY(prb_pool_share(tree->pool, prb_row_text(row), &f->file));
 	f->first_line = (int32_t)prb_row_integer(row, INT32_MIN, INT32_MAX);
-	return NULL;
+	return prb_pool_share(tree->pool, prb_row_text(row), &f->module);
 }
 
 static struct prb_error *read_frame(struct prb_load *load, struct prb_row *row)
@@ -161,6 +161,7 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	about->duration = prb_row_integer(row, 0, INT64_MAX);
 	about->rate = prb_row_real(row, 1e9);
 	about->tid = (pid_t)prb_row_optional(row, 0);
+	about->native = prb_row_integer(row, 0, 1);
 	about->end = prb_schema_end_of(prb_row_text(row));
 	load->totals_s = prb_row_integer(row, 1, INT32_MAX);
 	take_cost(row, &about->cost);
@@ -172,7 +173,8 @@ static const struct {
 	row_reader *read;
 } readers[] = {
 	{"recording",
-	 "SELECT probing, system, started, duration_ns, rate, tid, ended, totals_s, times, late, "
+	 "SELECT probing, system, started, duration_ns, rate, tid, native, ended, totals_s, times, "
+	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
 	 "pause_total_us, own_cpu_ns FROM recording NOT INDEXED",
@@ -186,7 +188,7 @@ static const struct {
 	 "ORDER BY thread",
 	 read_thread},
 	{"functions",
-	 "SELECT function, kind, name, file, first_line FROM functions NOT INDEXED "
+	 "SELECT function, kind, name, file, first_line, module FROM functions NOT INDEXED "
 	 "ORDER BY function",
 	 read_function},
 	{"frames", "SELECT frame, function, line FROM frames NOT INDEXED ORDER BY frame",

@@ -152,7 +152,7 @@ static struct prb_error *rename_stack(struct naming *n, uint32_t stack, uint32_t
 	return NULL;
 }
 
-static struct prb_error *name_all(struct naming *n)
+static struct prb_error *name_all(struct naming *n, uint32_t **ret_renamed)
 {
 	struct prb_recording *recording = n->recording;
 	size_t count = recording->tree->stacks.count;
@@ -169,12 +169,13 @@ static struct prb_error *name_all(struct naming *n)
 		run->stack = renamed[run->stack];
 	prb_tree_destroy(recording->tree);
 	recording->tree = prb_steal(&n->tree);
+	*ret_renamed = prb_steal(&renamed);
 	return NULL;
 }
 
 struct prb_error *prb_native_names(struct prb_recording *recording,
 				   const struct prb_native_place *places, size_t count,
-				   const struct prb_perf_map *perf_map)
+				   const struct prb_perf_map *perf_map, uint32_t **ret_renamed)
 {
 	struct naming n = {.recording = recording, .places = places, .perf_map = perf_map};
 	struct prb_error *err;
@@ -185,7 +186,7 @@ struct prb_error *prb_native_names(struct prb_recording *recording,
 	for (size_t i = 0; !err && i < count; i++)
 		n.place_of[places[i].frame] = (uint32_t)i + 1;
 	if (!err)
-		err = name_all(&n);
+		err = name_all(&n, ret_renamed);
 	if (n.resolver)
 		prb_resolver_destroy(n.resolver);
 	prb_tree_destroy(n.tree);

@@ -419,7 +419,8 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 	return NULL;
 }
 
-struct prb_error *prb_natives_name(struct prb_natives *n)
+struct prb_error *prb_natives_name(struct prb_natives *n, uint32_t **ret_renamed)
 {
-	return prb_native_names(n->recording, n->met.items, n->met.count, &n->perf_map);
+	return prb_native_names(n->recording, n->met.items, n->met.count, &n->perf_map,
+				ret_renamed);
 }

@@ -71,7 +71,11 @@ struct prb_error *prb_natives_unwind(struct prb_natives *natives, const struct p
 struct prb_error *prb_natives_keep(struct prb_natives *natives, const uint32_t *python,
 				   uint32_t *ret_stack) PRB_MUST_CHECK;
 
-/** Replaces the tree of the recording by one with functions for all program counters. */
-struct prb_error *prb_natives_name(struct prb_natives *natives) PRB_MUST_CHECK;
+/**
+ * Replaces the tree of the recording by one with functions for all program counters. *ret_renamed
+ * has the new number of each stack of the old one, for the caller to free.
+ */
+struct prb_error *prb_natives_name(struct prb_natives *natives,
+				   uint32_t **ret_renamed) PRB_MUST_CHECK;
 
 #endif

@@ -249,6 +249,23 @@ static struct prb_error *begin(struct sampler *s)
 	return NULL;
 }
 
+/* What is stored has the stacks' old numbers, and is to get the new ones. */
+static struct prb_error *name_natives(struct sampler *s)
+{
+	struct prb_store *store = s->options->store;
+	size_t count = s->recording->tree->stacks.count;
+	prb_auto_free uint32_t *renamed = NULL;
+
+	if (store) {
+		PRB_TRY(prb_store_put_rest(store, s->recording));
+		s->recording->runs.count = 0;
+	}
+	PRB_TRY(prb_natives_name(s->natives, &renamed));
+	if (store)
+		prb_store_rename(store, prb_steal(&renamed), count);
+	return NULL;
+}
+
 static struct prb_error *finish(struct sampler *s)
 {
 	struct prb_subject *subject;
@@ -256,6 +273,8 @@ static struct prb_error *finish(struct sampler *s)
 	prb_vec_each (subject, &s->subjects.list)
 		PRB_TRY(prb_account_rest(s->recording, subject));
 	sum_up(s, prb_profile_clock());
+	if (s->natives)
+		PRB_TRY(name_natives(s));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 
@@ -275,8 +294,7 @@ static struct prb_error *record(struct sampler *s)
 		PRB_TRY(prb_store_begin(s->options->store, s->recording));
 	s->own_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 	PRB_TRY(run_first(s));
-	PRB_TRY(finish(s));
-	return s->natives ? prb_natives_name(s->natives) : NULL;
+	return finish(s);
 }
 
 struct prb_error *prb_profile_record(struct prb_target *target,

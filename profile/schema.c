@@ -8,7 +8,7 @@
 const struct prb_schema_table prb_schema_tables[] = {
 	{"recording", "CREATE TABLE recording (\n"
 		      "  probing TEXT, system TEXT, started REAL, duration_ns INTEGER,\n"
-		      "  rate REAL, tid INTEGER, ended TEXT, totals_s INTEGER,\n"
+		      "  rate REAL, tid INTEGER, native INTEGER, ended TEXT, totals_s INTEGER,\n"
 		      "  times INTEGER, late INTEGER, missed INTEGER, unreadable INTEGER,\n"
 		      "  stops INTEGER, stopped_again INTEGER, pause_p50_us REAL,\n"
 		      "  pause_p99_us REAL, pause_max_us REAL, pause_total_us REAL,\n"
@@ -21,7 +21,7 @@ const struct prb_schema_table prb_schema_tables[] = {
 		    "  os_name TEXT, cpu_ns INTEGER, ended INTEGER)"},
 	{"functions", "CREATE TABLE functions (\n"
 		      "  function INTEGER PRIMARY KEY, kind TEXT, name TEXT, file TEXT,\n"
-		      "  first_line INTEGER)"},
+		      "  first_line INTEGER, module TEXT)"},
 	{"frames", "CREATE TABLE frames (\n"
 		   "  frame INTEGER PRIMARY KEY, function INTEGER, line INTEGER)"},
 	{"stacks", "CREATE TABLE stacks (\n"
@@ -59,21 +59,10 @@ enum prb_profile_end prb_schema_end_of(const char *word)
 	return PRB_PROFILE_CUT_OFF;
 }
 
-static const char *const kinds[] = {
-	[PRB_FUNCTION_PYTHON] = "python",
-	[PRB_FUNCTION_NATIVE] = "native",
-	[PRB_FUNCTION_NOTE] = "note",
-};
-
-const char *prb_schema_kind(enum prb_function_kind kind)
-{
-	return kinds[kind];
-}
-
 bool prb_schema_kind_of(const char *word, enum prb_function_kind *ret)
 {
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds); i++)
-		if (!strcmp(word, kinds[i])) {
+	for (unsigned i = 0; i <= PRB_FUNCTION_NOTE; i++)
+		if (!strcmp(word, prb_function_kind_name((enum prb_function_kind)i))) {
 			*ret = (enum prb_function_kind)i;
 			return true;
 		}

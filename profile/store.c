@@ -163,7 +163,8 @@ struct prb_error *prb_store_begin(struct prb_store *store, const struct prb_reco
 static struct prb_error *put(struct prb_store *store, const struct prb_recording *recording,
 			     int64_t now, bool *ret_cut)
 {
-	bool cut = now >= store->chunk_until || recording->runs.count >= FULL_RUNS;
+	bool cut = recording->runs.count &&
+		   (now >= store->chunk_until || recording->runs.count >= FULL_RUNS);
 
 	PRB_TRY(hand_over(store, recording, cut, false));
 	store->put_at = now;
@@ -200,23 +201,45 @@ struct prb_error *prb_store_put(struct prb_store *store, const struct prb_record
 	return err;
 }
 
-struct prb_error *prb_store_finish(struct prb_store *store, const struct prb_recording *recording)
+/* With the lock held. */
+static struct prb_error *wait_written(struct prb_store *store)
+{
+	while (store->full)
+		pthread_cond_wait(&store->changed, &store->lock);
+	return prb_steal(&store->error);
+}
+
+static struct prb_error *put_and_wait(struct prb_store *store,
+				      const struct prb_recording *recording, bool last)
 {
 	struct prb_error *err;
 
 	pthread_mutex_lock(&store->lock);
 	store->hurry = true;
-	while (store->full)
-		pthread_cond_wait(&store->changed, &store->lock);
-	err = prb_steal(&store->error);
+	err = wait_written(store);
 	if (!err)
-		err = hand_over(store, recording, true, true);
-	while (!err && store->full)
-		pthread_cond_wait(&store->changed, &store->lock);
+		err = hand_over(store, recording, true, last);
 	if (!err)
-		err = prb_steal(&store->error);
+		err = wait_written(store);
 	pthread_mutex_unlock(&store->lock);
 	return err;
+}
+
+struct prb_error *prb_store_put_rest(struct prb_store *store, const struct prb_recording *recording)
+{
+	return put_and_wait(store, recording, false);
+}
+
+void prb_store_rename(struct prb_store *store, uint32_t *renamed, size_t count)
+{
+	store->batch.renamed = renamed;
+	store->batch.renamed_count = count;
+	store->mark = (struct prb_batch_mark){};
+}
+
+struct prb_error *prb_store_finish(struct prb_store *store, const struct prb_recording *recording)
+{
+	return put_and_wait(store, recording, true);
 }
 
 void prb_store_stop(struct prb_store *store)

@@ -45,6 +45,17 @@ bool prb_store_is_due(const struct prb_store *store, const struct prb_recording 
 struct prb_error *prb_store_put(struct prb_store *store, const struct prb_recording *recording,
 				int64_t now, bool *ret_cut) PRB_MUST_CHECK;
 
+/** Writes all samples that there are, waits for that, and lets no chunk grow any more. */
+struct prb_error *prb_store_put_rest(struct prb_store *store,
+				     const struct prb_recording *recording) PRB_MUST_CHECK;
+
+/**
+ * After prb_store_put_rest(), when the recording has got another tree: prb_store_finish() writes
+ * that one in place of the old, of which it had @p count stacks. Stack i is now @p renamed[i]. Takes
+ * @p renamed over.
+ */
+void prb_store_rename(struct prb_store *store, uint32_t *renamed, size_t count);
+
 /** Writes the rest, with how the recording ended, and waits until all is on the disk. */
 struct prb_error *prb_store_finish(struct prb_store *store,
 				   const struct prb_recording *recording) PRB_MUST_CHECK;

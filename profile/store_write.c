@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "profile/chunk.h"
 #include "profile/schema.h"
+#include "profile/store_rename.h"
 #include "profile/store_sql.h"
 
 enum {
@@ -22,9 +23,10 @@ static struct prb_error *put_tree(struct prb_store_file *file, const struct prb_
 	for (size_t i = 0; i < b->functions.count; i++) {
 		const struct prb_tree_function *f = &b->functions.items[i];
 
-		PRB_TRY(prb_store_sql_put(
-			file, PRB_STORE_FUNCTION, "ittti", (int64_t)(b->first.functions + i),
-			prb_schema_kind(f->kind), f->name, f->file, (int64_t)f->first_line));
+		PRB_TRY(prb_store_sql_put(file, PRB_STORE_FUNCTION, "itttit",
+					  (int64_t)(b->first.functions + i),
+					  prb_function_kind_name(f->kind), f->name, f->file,
+					  (int64_t)f->first_line, f->module));
 	}
 	for (size_t i = 0; i < b->frames.count; i++)
 		PRB_TRY(prb_store_sql_put(
@@ -164,18 +166,20 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
 	PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "itti", (int64_t)r->pid, r->command,
 				  r->python, r->process_cpu));
-	return prb_store_sql_put(file, PRB_STORE_RECORDING, "ttdiditiiiiiiiddddi", PRB_VERSION,
-				 (const char *)system, r->started, r->duration, r->rate,
-				 (int64_t)r->tid, b->last ? prb_schema_end(r->end) : NULL,
-				 file->totals_s, (int64_t)c->times, (int64_t)c->late,
-				 (int64_t)c->missed, (int64_t)c->unreadable, (int64_t)c->stops,
-				 (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
-				 c->pause_total, c->own_cpu);
+	return prb_store_sql_put(
+		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddi", PRB_VERSION,
+		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
+		(int64_t)r->native, b->last ? prb_schema_end(r->end) : NULL, file->totals_s,
+		(int64_t)c->times, (int64_t)c->late, (int64_t)c->missed, (int64_t)c->unreadable,
+		(int64_t)c->stops, (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
+		c->pause_total, c->own_cpu);
 }
 
 static struct prb_error *put_all(struct prb_store_file *file, const struct prb_batch *b)
 {
 	PRB_TRY(prb_store_sql_run(file, "BEGIN IMMEDIATE"));
+	if (b->renamed)
+		PRB_TRY(prb_store_rename_rows(file, b));
 	PRB_TRY(put_tree(file, b));
 	PRB_TRY(put_threads(file, b));
 	if (b->runs.count) {

@@ -105,9 +105,6 @@ static struct prb_error *record_to_file(struct prb_target *target,
 	auto_recording struct prb_recording *without_runs = NULL;
 	auto_store struct prb_store *store = NULL;
 
-	if (s->cc)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"a .profile cannot hold C frames yet: leave --cc out");
 	PRB_TRY(prb_store_create(s->output, &store));
 	PRB_TRY(record(target, s, store, &without_runs));
 	return prb_profile_load(s->output, false, ret);
