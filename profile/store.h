@@ -51,7 +51,8 @@ struct prb_error *prb_store_put_rest(struct prb_store *store,
 
 /**
  * After prb_store_put_rest(), when the recording has got another tree: prb_store_finish() writes
- * that one in place of the old, of which it had @p count stacks. Stack i is now @p renamed[i]. Takes
+ * that one in place of the old, of which it had @p count stacks. Stack i is now @p renamed[i].
+ * Takes
  * @p renamed over.
  */
 void prb_store_rename(struct prb_store *store, uint32_t *renamed, size_t count);

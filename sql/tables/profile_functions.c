@@ -8,6 +8,7 @@ enum {
 	QUALNAME,
 	KIND,
 	FILE_NAME,
+	MODULE,
 	LINE,
 	SELF_CPU,
 	TOTAL_CPU,
@@ -23,6 +24,8 @@ enum {
 		[KIND] = {"kind", PRB_COLUMN_TEXT,                                                 \
 			  "python, native, or note for what is no function: <not in Python>"},     \
 		[FILE_NAME] = {"file", PRB_COLUMN_TEXT, "Source file"},                            \
+		[MODULE] = {"module", PRB_COLUMN_TEXT,                                             \
+			    "Of native functions: the ELF file that they are in"},                 \
 		[LINE] = {line_name, PRB_COLUMN_INTEGER, line_doc},                                \
 		[SELF_CPU] = {"self_cpu_ms", PRB_COLUMN_REAL, "Time on a processor in itself",     \
 			      "ms"},                                                               \
@@ -54,6 +57,7 @@ static struct prb_error *put_rows(struct prb_scan *scan, const struct prb_record
 		prb_put_static(scan, QUALNAME, f->name);
 		prb_put_static(scan, KIND, prb_function_kind_name(f->kind));
 		prb_put_static(scan, FILE_NAME, f->file);
+		prb_put_static(scan, MODULE, f->module);
 		if (f->file && line > 0)
 			prb_put_integer(scan, LINE, line);
 		prb_put_real(scan, SELF_CPU, prb_milliseconds(row->self[PRB_WEIGHT_CPU]));

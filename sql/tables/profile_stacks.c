@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "sql/tables/recordings.h"
 
-enum { STACK, DEPTH, KIND, FUNC, QUALNAME, FILE_NAME, LINE, FIRST_LINE };
+enum { STACK, DEPTH, KIND, FUNC, QUALNAME, FILE_NAME, MODULE, LINE, FIRST_LINE };
 
 static const struct prb_column columns[] = {
 	[STACK] = {"stack", PRB_COLUMN_INTEGER, "Which stack, as in profile.samples",
@@ -13,6 +13,8 @@ static const struct prb_column columns[] = {
 	[FUNC] = {"func", PRB_COLUMN_TEXT, "Name of the function"},
 	[QUALNAME] = {"qualname", PRB_COLUMN_TEXT, "Its qualified name: Class.method"},
 	[FILE_NAME] = {"file", PRB_COLUMN_TEXT, "Source file"},
+	[MODULE] = {"module", PRB_COLUMN_TEXT,
+		    "Of native functions: the ELF file that they are in"},
 	[LINE] = {"lineno", PRB_COLUMN_INTEGER, "Line that ran"},
 	[FIRST_LINE] = {"first_line", PRB_COLUMN_INTEGER, "Line of the definition"},
 	{},
@@ -34,6 +36,7 @@ static struct prb_error *put_stack(struct prb_scan *scan, const struct prb_tree 
 		prb_put_static(scan, FUNC, prb_recorded_func(f));
 		prb_put_static(scan, QUALNAME, f->name);
 		prb_put_static(scan, FILE_NAME, f->file);
+		prb_put_static(scan, MODULE, f->module);
 		if (f->file && line > 0)
 			prb_put_integer(scan, LINE, line);
 		if (f->file && f->first_line > 0)

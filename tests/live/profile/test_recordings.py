@@ -68,6 +68,37 @@ def test_there_and_back(probing, busy, tmp_path):
     assert os.listdir(tmp_path) == ["run.profile"]
 
 
+def test_c_frames(probing, busy, tmp_path):
+    """They get their names when the recording is over, and what was written follows them."""
+    file, page = tmp_path / "run.profile", tmp_path / "run.html"
+    made = probing(busy.pid, "perf", "--cc", "-d", "2s", "-o", file)
+    assert made.code == OK and not made.err, made
+    whole(file)
+    assert probing(file, "perf").out == made.out.rsplit("\n", 2)[0] + "\n"
+    result = json.loads(probing(file, "perf", "--json").out)
+    assert result["native"]
+    native = {row["func"]: row["module"] for row in result["functions"] if row["kind"] == "native"}
+    assert native["PyEval_EvalCode"] == native["_start"] and "python3" in native["_start"], native
+    assert sum(row["self_ns"] for row in result["functions"]) == result["weight_ns"] == \
+        rows(file, "SELECT sum(cpu_ns) FROM totals")[0][0]
+    found = json.loads(probing(file, "query", "--format", "json", "SELECT func, module "
+                               "FROM profile.functions WHERE kind = 'native'").out)
+    assert {row["func"]: row["module"] for row in found}.items() >= native.items()
+    assert probing(file, "flamegraph", "-o", page).code == OK and page.stat().st_size > 10000
+
+
+def test_c_frames_of_a_killed_recording(probing, busy, tmp_path):
+    """Nobody has named them: they are places in files."""
+    file = tmp_path / "run.profile"
+    recording = Recording(busy.pid, "--cc", "--duration", "300s", "-o", file)
+    wait_for_chunk(file, 20)
+    recording.kill()
+    recording.end()
+    result = json.loads(probing(file, "perf", "--json").out)
+    names = {row["func"] for row in result["functions"]}
+    assert "burn" in names and any(re.search(r"\+0x[0-9a-f]+$", name) for name in names), names
+
+
 def test_other_formats_from_it(probing, busy, tmp_path):
     file, viewer = tmp_path / "run.profile", tmp_path / "run.speedscope.json"
     assert probing(busy.pid, "perf", "-d", "1s", "-o", file).code == OK
