@@ -107,6 +107,8 @@ def test_what_a_thread_changes_all_the_time_is_of_one_instant(interpreter):
         for _ in range(support.count(40, 1000)):
             code, out, err = printed(process.pid, "vars(STATE)")
             assert code == OK, err
-            pair = eval(out)
             # What could not be read at once is marked, and only that may be torn.
-            assert pair["a"] == pair["b"] == pair["both"][0] or "changing" in err, (out, err)
+            if "changing" in err or "<unreadable at" in out:
+                continue
+            pair = eval(out)
+            assert pair["a"] == pair["b"] == pair["both"][0], (out, err)
