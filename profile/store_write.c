@@ -47,10 +47,13 @@ static struct prb_error *put_tree(struct prb_store_file *file, const struct prb_
 static bool is_written(const struct prb_store_file *file, size_t index,
 		       const struct prb_profile_thread *thread)
 {
-	const struct prb_profile_thread *written = &file->threads.items[index];
+	const struct prb_profile_thread *written;
 
-	return index < file->threads.count && written->cpu == thread->cpu &&
-	       written->ended == thread->ended && written->name == thread->name;
+	if (index >= file->threads.count)
+		return false;
+	written = &file->threads.items[index];
+	return written->cpu == thread->cpu && written->ended == thread->ended &&
+	       written->name == thread->name;
 }
 
 static struct prb_error *put_threads(struct prb_store_file *file, const struct prb_batch *b)
