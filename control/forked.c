@@ -2,27 +2,24 @@
 #include "control/forked.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "control/gil_locks.h"
+#include "control/interpreters.h"
 #include "dump/dump.h"
+#include "proc/text.h"
 
-/** True if the process was forked and has not executed a program since, by the kernel's flags. */
+/** True if the process was forked and has not executed a program since. */
 static bool is_forked(struct prb_target *t)
 {
-	enum { FORKED = 0x40 }; /* PF_FORKNOEXEC */
-	prb_auto_str struct prb_str stat = {};
-	prb_auto_error struct prb_error *err = prb_target_read_file(t, &stat, "stat");
-	const char *fields = err ? NULL : strrchr(prb_str_text(&stat), ')');
-	unsigned flags;
+	prb_auto_str struct prb_str line = {};
+	prb_auto_error struct prb_error *err = prb_target_read_file(t, &line, "stat");
+	struct prb_stat stat;
 
-	/* state, parent, group, session, terminal, its group, flags */
-	return fields && sscanf(fields, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       (flags & FORKED);
+	return !err && prb_stat_parse(prb_str_text(&line), &stat) && stat.forked;
 }
 
 /** True if Python has stacks of threads that the process does not have. */
@@ -66,47 +63,36 @@ static bool is_locked(struct prb_mem *mem, uint64_t address)
 	return err || lock;
 }
 
-/** True if the copied GIL of one interpreter was being waited for, or is not known. */
-static bool is_in_use(struct prb_python *py, struct prb_mem *mem)
+struct copied_gils {
+	struct prb_target *target;
+	bool used; /**< one of them was being waited for, or is not known */
+};
+
+static void look_at_gils(void *context, struct prb_python *py, const struct prb_py_threads *threads)
 {
-	struct prb_py_threads threads = {};
-	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
+	struct copied_gils *gils = context;
+	struct prb_mem *mem = gils->target->mem;
 	const struct prb_interp *interp;
-	bool used = err || py->layout.free_threaded;
 
-	if (!used)
-		prb_vec_each (interp, &threads.interps) {
-			struct prb_gil_locks gil = prb_gil_locks(py, interp);
+	if (!threads || py->layout.free_threaded) {
+		gils->used = true;
+		return;
+	}
+	prb_vec_each (interp, &threads->interps) {
+		struct prb_gil_locks gil = prb_gil_locks(py, interp);
 
-			used |= !gil.condition || has_waiters(mem, gil.condition) ||
-				has_waiters(mem, gil.switch_condition) ||
-				is_locked(mem, gil.mutex) || is_locked(mem, gil.switch_mutex);
-		}
-	prb_py_threads_deinit(&threads);
-	return used;
+		gils->used |= !gil.condition || has_waiters(mem, gil.condition) ||
+			      has_waiters(mem, gil.switch_condition) || is_locked(mem, gil.mutex) ||
+			      is_locked(mem, gil.switch_mutex);
+	}
 }
 
-/** The same of all of its Pythons. */
 static bool has_used_gil(struct prb_target *t)
 {
-	struct prb_modules *modules = NULL;
-	struct prb_pythons pythons = {};
-	struct prb_view *view = NULL;
-	prb_auto_error struct prb_error *err = prb_modules_create(t, &modules);
-	bool used = false;
+	struct copied_gils gils = {.target = t};
 
-	if (!err)
-		err = prb_view_create(t->mem, &view);
-	if (!err)
-		err = prb_pythons_find(modules, view, &pythons);
-	for (size_t i = 0; !err && i < pythons.list.count; i++)
-		used |= is_in_use(pythons.list.items[i], t->mem);
-	prb_pythons_deinit(&pythons);
-	if (view)
-		prb_view_destroy(view);
-	if (modules)
-		prb_modules_destroy(modules);
-	return used;
+	prb_interpreters_look(t, look_at_gils, &gils);
+	return gils.used;
 }
 
 struct prb_error *prb_forked_check(struct prb_target *t)

@@ -7,11 +7,9 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "control/interpreters.h"
 #include "dump/dump.h"
 #include "dump/tasks.h"
-#include "python/python.h"
-#include "dwarf/elf/module.h"
-#include "target/mem/view.h"
 
 /** "thread 4250 (worker-0), in leaf at target.py:22, in futex: …". */
 static void describe(const struct prb_dump_thread *thread, struct prb_str *ret)
@@ -93,40 +91,37 @@ void prb_agent_blame_code(struct prb_target *t, bool on_main, struct prb_str *re
 		prb_str_printf(ret, ": %s", prb_str_text(&where));
 }
 
-static double interval_of_main(struct prb_python *py, struct prb_mem *mem)
-{
-	struct prb_py_threads threads = {};
-	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
-	const struct prb_interp *interp;
-	double interval = 0;
+/** That of the first Python's main interpreter. */
+struct interval {
+	struct prb_target *target;
+	const struct prb_python *first;
+	double seconds;
+};
 
-	if (!err)
-		prb_vec_each (interp, &threads.interps)
+static void look_for_interval(void *context, struct prb_python *py,
+			      const struct prb_py_threads *threads)
+{
+	struct interval *interval = context;
+	const struct prb_interp *interp;
+
+	if (interval->first)
+		return;
+	interval->first = py;
+	if (threads)
+		prb_vec_each (interp, &threads->interps)
 			if (interp->main)
-				interval = prb_python_switch_interval(py, mem, interp);
-	prb_py_threads_deinit(&threads);
-	return interval;
+				interval->seconds = prb_python_switch_interval(
+					py, interval->target->mem, interp);
 }
 
 double prb_agent_long_switch_interval(struct prb_target *t)
 {
 	static const double USUAL_SECONDS = 0.005;
-	struct prb_modules *modules = NULL;
-	struct prb_pythons pythons = {};
-	struct prb_view *view = NULL;
-	prb_auto_error struct prb_error *err = t ? prb_view_create(t->mem, &view) : NULL;
-	double interval = 0;
+	struct interval interval = {.target = t};
 
-	if (view)
-		err = prb_pythons_open(t, view, false, &modules, &pythons);
-	if (!err && pythons.list.count)
-		interval = interval_of_main(pythons.list.items[0], t->mem);
-	prb_pythons_deinit(&pythons);
-	if (modules)
-		prb_modules_destroy(modules);
-	if (view)
-		prb_view_destroy(view);
-	return interval > USUAL_SECONDS ? interval : 0;
+	if (t)
+		prb_interpreters_look(t, look_for_interval, &interval);
+	return interval.seconds > USUAL_SECONDS ? interval.seconds : 0;
 }
 
 /** "its switch interval is 10 s, …; ", of a program that has set a long one. */

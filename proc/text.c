@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-	KERNEL_THREAD = 0x00200000, /* PF_KTHREAD among the flags in stat */
+	FORKED = 0x40,		    /* PF_FORKNOEXEC among the flags in stat */
+	KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
 	REPLACED = 0xffffffff,
 };
 
@@ -26,6 +27,7 @@ bool prb_stat_parse(const char *line, struct prb_stat *ret)
 		   &ret->state, &ret->ppid, &flags, &threads, &start) != 5)
 		return false;
 	ret->kernel = flags & KERNEL_THREAD;
+	ret->forked = flags & FORKED;
 	ret->threads = threads > 0 ? (unsigned)threads : 0;
 	ret->start_ticks = start;
 	return true;

@@ -21,6 +21,7 @@ struct prb_stat {
 	char state;
 	pid_t ppid;
 	bool kernel; /**< a thread of the kernel */
+	bool forked; /**< it was forked, and has executed no program since */
 	unsigned threads;
 	uint64_t start_ticks; /**< since boot, in clock ticks */
 };

@@ -6,6 +6,7 @@
 
 #include "cli/common/exit.h"
 #include "control/gil_locks.h"
+#include "control/interpreters.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -143,50 +144,37 @@ static void warn_supervisors(pid_t pid, double seconds)
 	}
 }
 
-/** Interpreters that have what stands for a GIL of their own, which is not taken. */
-static int count_free(struct prb_python *py, struct prb_mem *mem, struct prb_gil_locks *gil)
-{
-	struct prb_py_threads threads = {};
-	prb_auto_error struct prb_error *err = prb_python_threads(py, mem, &threads);
-	const struct prb_interp *interp;
-	int count = 0;
+struct interpreters {
+	int free; /**< how many have what stands for a GIL of their own, which is not taken */
+	struct prb_gil_locks *gil; /**< of the main one */
+};
 
-	if (!err)
-		prb_vec_each (interp, &threads.interps) {
-			count +=
-				!interp->main && (interp->own_gil == 1 || py->layout.free_threaded);
-			if (interp->main)
-				*gil = prb_gil_locks(py, interp);
-		}
-	prb_py_threads_deinit(&threads);
-	return count;
+static void look_at_interpreter(void *context, struct prb_python *py,
+				const struct prb_py_threads *threads)
+{
+	struct interpreters *found = context;
+	const struct prb_interp *interp;
+
+	if (!threads)
+		return;
+	prb_vec_each (interp, &threads->interps) {
+		found->free += !interp->main && (interp->own_gil == 1 || py->layout.free_threaded);
+		if (interp->main)
+			*found->gil = prb_gil_locks(py, interp);
+	}
 }
 
 static void look_at_interpreters(struct prb_target *t, struct prb_gil_locks *gil)
 {
-	struct prb_modules *modules = NULL;
-	struct prb_pythons pythons = {};
-	struct prb_view *view = NULL;
-	prb_auto_error struct prb_error *err = prb_modules_create(t, &modules);
+	struct interpreters found = {.gil = gil};
 	prb_auto_str struct prb_str text = {};
-	int count = 0;
 
-	if (!err)
-		err = prb_view_create(t->mem, &view);
-	if (!err)
-		err = prb_pythons_find(modules, view, &pythons);
-	for (size_t i = 0; !err && i < pythons.list.count; i++)
-		count += count_free(pythons.list.items[i], t->mem, gil);
-	prb_pythons_deinit(&pythons);
-	if (view)
-		prb_view_destroy(view);
-	if (modules)
-		prb_modules_destroy(modules);
-	if (!count)
+	prb_interpreters_look(t, look_at_interpreter, &found);
+	if (!found.free)
 		return;
 	prb_str_printf(&text, "%d subinterpreter%s with a GIL of %s own run%s on; --hard stops all",
-		       count, count == 1 ? "" : "s", count == 1 ? "its" : "their",
-		       count == 1 ? "s" : "");
+		       found.free, found.free == 1 ? "" : "s", found.free == 1 ? "its" : "their",
+		       found.free == 1 ? "s" : "");
 	prb_warn(prb_str_text(&text));
 }
 
