@@ -3,7 +3,17 @@
 #ifndef PRB_BASE_CLOCK_H
 #define PRB_BASE_CLOCK_H
 
+#include <stdint.h>
 #include <time.h>
+
+/** Nanoseconds of CLOCK_MONOTONIC. */
+static inline int64_t prb_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /** Seconds of CLOCK_MONOTONIC. */
 static inline double prb_clock_seconds(void)

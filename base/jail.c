@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/jail_private.h"
 #include "base/log.h"
 
@@ -126,15 +127,7 @@ static void be_child(const struct prb_jail_spec *spec, pid_t parent, int socket)
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void jail_guard(struct prb_jail **jail)
-{
-	prb_jail_end(*jail);
+	return prb_clock_ns() / 1000000;
 }
 
 /** Forks with all signals blocked, so that no handler of our host runs in the child. */
@@ -158,7 +151,7 @@ static pid_t fork_quietly(const struct prb_jail_spec *spec, int socket)
 
 struct prb_error *prb_jail_start(const struct prb_jail_spec *spec, struct prb_jail **ret)
 {
-	__attribute__((cleanup(jail_guard))) struct prb_jail *jail = calloc(1, sizeof(*jail));
+	prb_auto_jail struct prb_jail *jail = calloc(1, sizeof(*jail));
 	struct prb_jail_spec full = *spec;
 	int sockets[2];
 

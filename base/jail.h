@@ -67,4 +67,10 @@ struct prb_error *prb_jail_ask(struct prb_jail *jail, const void *request, size_
 /** Kills and reaps the child; NULL is allowed. */
 void prb_jail_end(struct prb_jail *jail);
 
+static inline void prb_jail_guard(struct prb_jail **jail)
+{
+	prb_jail_end(*jail);
+}
+#define prb_auto_jail __attribute__((cleanup(prb_jail_guard)))
+
 #endif

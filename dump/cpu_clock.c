@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cleanup.h"
 
 enum {
@@ -48,14 +49,6 @@ bool prb_cpu_clock_parse(const char *sched, double *ret)
 	return end != value + 1 && *ret > 0;
 }
 
-static double monotonic_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 /* A thread that has just been scheduled: when it began to run is the time now. */
 static void read_here(struct prb_cpu_clock *clock)
 {
@@ -68,7 +61,7 @@ static void read_here(struct prb_cpu_clock *clock)
 	if (!prb_cpu_clock_parse(text, &now) || sched_getcpu() != clock->cpu)
 		return;
 	clock->now = now;
-	clock->lost = monotonic_ms() - now;
+	clock->lost = prb_clock_seconds() * 1e3 - now;
 }
 
 static void *run_reader(void *context)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -167,7 +168,7 @@ struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
 	err = take_maps(n);
 	if (!err && n->made_code)
 		err = prb_perf_map_update(&n->perf_map, n->target);
-	n->refresh_from = now + (prb_profile_clock() - now) * REFRESH_SHARE;
+	n->refresh_from = now + (prb_clock_ns() - now) * REFRESH_SHARE;
 	n->refresh_until = now + REFRESH_NS;
 	return err;
 }

@@ -121,4 +121,10 @@ struct prb_recording {
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
 void prb_recording_destroy(struct prb_recording *recording);
 
+static inline void prb_recording_guard(struct prb_recording **recording)
+{
+	prb_recording_destroy(*recording);
+}
+#define prb_auto_recording __attribute__((cleanup(prb_recording_guard)))
+
 #endif

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/urgent.h"
@@ -56,7 +57,7 @@ static struct prb_error *sample_one(struct sampler *s, size_t index)
 	if (subject->ended || (s->options->tid && subject->tid != s->options->tid))
 		return NULL;
 	if (subject->asleep && prb_task_slept(&s->subjects.tasks, task, true))
-		return prb_account_same(s->recording, subject, prb_profile_clock());
+		return prb_account_same(s->recording, subject, prb_clock_ns());
 	prb_task_note(&s->subjects.tasks, task);
 	if (!prb_task_has_ended(task))
 		PRB_TRY(prb_stack_read(&s->reader, index, &sample));
@@ -67,7 +68,7 @@ static struct prb_error *sample_one(struct sampler *s, size_t index)
 	/* C frames tell by themselves. */
 	s->stateless_ran |=
 		!s->natives && !subject->states.count && sample.times.turns != subject->times.turns;
-	return prb_account_sample(s->recording, subject, &sample, prb_profile_clock());
+	return prb_account_sample(s->recording, subject, &sample, prb_clock_ns());
 }
 
 static struct prb_error *sample_all(struct sampler *s)
@@ -100,7 +101,7 @@ static struct prb_error *refresh(struct sampler *s, int64_t now)
 	if (!wanted || now < s->refresh_from)
 		return NULL;
 	PRB_TRY(prb_subjects_refresh(&s->subjects, now));
-	cost = prb_profile_clock() - now;
+	cost = prb_clock_ns() - now;
 	s->refresh_from = now + cost * REFRESH_SHARE;
 	s->refresh_until = now + REFRESH_NS;
 	return NULL;
@@ -122,11 +123,11 @@ static bool all_ended(const struct sampler *s)
 static bool wait_for_time(struct sampler *s)
 {
 	struct prb_profile_cost *cost = &s->recording->cost;
-	int64_t next = prb_schedule_next(&s->schedule, prb_profile_clock(), &cost->missed);
+	int64_t next = prb_schedule_next(&s->schedule, prb_clock_ns(), &cost->missed);
 	int64_t now;
 
 	next = PRB_MIN(next, s->end);
-	for (now = prb_profile_clock(); now < next && !cancelled(s); now = prb_profile_clock()) {
+	for (now = prb_clock_ns(); now < next && !cancelled(s); now = prb_clock_ns()) {
 		int64_t until = s->reader.late.count ? PRB_MIN(next, now + LATE_NS) : next;
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
@@ -198,7 +199,7 @@ static void sum_up(struct sampler *s, int64_t now)
 static struct prb_error *store(struct sampler *s)
 {
 	struct prb_store *store = s->options->store;
-	int64_t now = prb_profile_clock();
+	int64_t now = prb_clock_ns();
 	bool cut;
 
 	if (!store || !prb_store_is_due(store, s->recording, now))
@@ -240,7 +241,7 @@ static struct prb_error *begin(struct sampler *s)
 		return prb_error_os(ESRCH, "process %d is gone", s->target->pid);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-	s->recording->begun = prb_profile_clock();
+	s->recording->begun = prb_clock_ns();
 	s->end = s->recording->begun + (int64_t)(s->options->seconds * 1e9);
 	s->process_begin = s->process_now = read_clock(s->process_clock);
 	for (size_t i = 0; i < s->subjects.list.count; i++)
@@ -272,7 +273,7 @@ static struct prb_error *finish(struct sampler *s)
 
 	prb_vec_each (subject, &s->subjects.list)
 		PRB_TRY(prb_account_rest(s->recording, subject));
-	sum_up(s, prb_profile_clock());
+	sum_up(s, prb_clock_ns());
 	if (s->natives)
 		PRB_TRY(name_natives(s));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;

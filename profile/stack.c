@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -20,14 +21,6 @@ enum {
 	EARLY_NS = 25 * 1000, /* how far from our waking up a thread begins to wait that we */
 	LATE_NS = 60 * 1000,  /* took the processor from, as its counters tell it later */
 };
-
-int64_t prb_profile_clock(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* One reading of a thread. */
 struct reading {
@@ -285,7 +278,7 @@ static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
 	prb_view_new_epoch(r->subject->view);
 	PRB_TRY(prb_stop_ask(stop));
 	PRB_TRY(prb_stop_wait(stop, STOP_TIMEOUT_MS));
-	stopped_at = prb_profile_clock();
+	stopped_at = prb_clock_ns();
 	PRB_TRY(read_held(r, stop, ret));
 	ran = had_processor(r->reader, &before, &ret->times, stopped_at);
 	if (ran && ret->times.turns != before.turns)

@@ -53,7 +53,4 @@ void prb_stack_end(struct prb_stack_reader *reader);
  */
 void prb_stack_let_go(struct prb_stack_reader *reader, bool all);
 
-/** CLOCK_MONOTONIC in nanoseconds. */
-int64_t prb_profile_clock(void);
-
 #endif

@@ -67,4 +67,10 @@ void prb_store_stop(struct prb_store *store);
 /** Ends it. A file that never got its name goes away. */
 void prb_store_destroy(struct prb_store *store);
 
+static inline void prb_store_guard(struct prb_store **store)
+{
+	prb_store_destroy(*store);
+}
+#define prb_auto_store __attribute__((cleanup(prb_store_guard)))
+
 #endif

@@ -23,19 +23,7 @@
 static const double default_seconds = 10;
 static const int default_rate = 100, highest_rate = 10000;
 
-static void recording_guard(struct prb_recording **recording)
-{
-	prb_recording_destroy(*recording);
-}
-
-static void store_guard(struct prb_store **store)
-{
-	prb_store_destroy(*store);
-}
-
-#define auto_store __attribute__((cleanup(store_guard)))
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
-#define auto_recording __attribute__((cleanup(recording_guard)))
 
 static bool is_cancelled(void *context)
 {
@@ -102,8 +90,8 @@ static struct prb_error *record_to_file(struct prb_target *target,
 					const struct prb_performance_settings *s,
 					struct prb_recording **ret)
 {
-	auto_recording struct prb_recording *without_runs = NULL;
-	auto_store struct prb_store *store = NULL;
+	prb_auto_recording struct prb_recording *without_runs = NULL;
+	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
 	PRB_TRY(record(target, s, store, &without_runs));
@@ -245,7 +233,7 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_profile_format *usual)
 {
 	const struct prb_profile_format *format;
-	auto_recording struct prb_recording *recording = NULL;
+	prb_auto_recording struct prb_recording *recording = NULL;
 	auto_choice struct prb_performance_choice chosen = {};
 
 	PRB_TRY(check(s));

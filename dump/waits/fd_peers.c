@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "proc/text.h"
@@ -43,14 +44,6 @@ static uint64_t hash(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++)
 		h = (h ^ (unsigned char)text[i]) * 0x100000001b3;
 	return h;
-}
-
-static double now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 /* A process that we may not look into, or that is gone, adds nothing. */
@@ -198,14 +191,14 @@ static bool add_all(struct candidates *candidates, pid_t target)
 static bool scan(struct prb_fd_peers *h, struct candidates *candidates)
 {
 	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	double end = now_ms() + SCAN_MS;
+	double end = prb_clock_seconds() * 1e3 + SCAN_MS;
 	const struct candidate *candidate;
 	pid_t last = 0;
 
 	h->list.count = 0;
 	sort(candidates);
 	prb_vec_each (candidate, &candidates->list) {
-		if (proc < 0 || now_ms() > end)
+		if (proc < 0 || prb_clock_seconds() * 1e3 > end)
 			break;
 		if (candidate->pid != last && !scan_process(h, proc, candidate->pid))
 			return false;

@@ -63,14 +63,9 @@ static struct prb_error *take(const struct job *job, const struct prb_str *answe
 				     prb_elf_name(job->elf));
 }
 
-static void jail_guard(struct prb_jail **jail)
-{
-	prb_jail_end(*jail);
-}
-
 static struct prb_error *query_confined(struct job *job)
 {
-	__attribute__((cleanup(jail_guard))) struct prb_jail *jail = NULL;
+	prb_auto_jail struct prb_jail *jail = NULL;
 	const struct prb_jail_spec spec = {
 		.name = prb_elf_name(job->elf),
 		.work = work,

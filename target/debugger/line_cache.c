@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/mem/view.h"
@@ -118,24 +119,16 @@ static void note_trial(struct prb_line_cache *cache, size_t count, int64_t took)
 	}
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Whole lines that one call could read; what a debugger claims beyond what was asked is not. */
 static size_t ask(struct prb_line_cache *cache, uint64_t first, size_t count)
 {
 	size_t length = count * PRB_LINE_SIZE;
-	int64_t start = now_ns();
+	int64_t start = prb_clock_ns();
 	size_t done = cache->debugger->read(cache->debugger->context, first * PRB_LINE_SIZE,
 					    cache->buffer, length);
 
 	if (on_trial(cache))
-		note_trial(cache, count, now_ns() - start);
+		note_trial(cache, count, prb_clock_ns() - start);
 	return PRB_MIN(done, length) / PRB_LINE_SIZE;
 }
 
