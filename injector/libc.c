@@ -237,65 +237,65 @@ static struct prb_error *add_list(struct prb_libc *libc, const struct unsafe_fun
 }
 
 /* Functions that hold locks which pthread_create() takes too, or that end a thread or process. */
+static const struct unsafe_function always_unsafe[] = {
+	{"pthread_create", "in pthread_create()"},
+	{"pthread_exit", "at its end"},
+	{"pthread_detach", "in pthread_detach()"},
+	{"pthread_getattr_np", "in pthread_getattr_np()"},
+	{"pthread_setattr_default_np", "in pthread_setattr_default_np()"},
+	{"pthread_getattr_default_np", "in pthread_getattr_default_np()"},
+	{"fork", "in fork()"},
+	{"_Fork", "in fork()"},
+	{"vfork", "in vfork()"},
+	{"posix_spawn", "in posix_spawn()"},
+	{"posix_spawnp", "in posix_spawnp()"},
+	{"system", "in system()"},
+	{"popen", "in popen()"},
+	{"daemon", "in daemon()"},
+	{"exit", "in exit()"},
+	{"quick_exit", "in exit()"},
+	{"abort", "in abort()"},
+	{"dlopen", "in dlopen()"},
+	{"dlmopen", "in dlopen()"},
+	{"dlclose", "in dlclose()"},
+	{"dlsym", "in dlsym()"},
+	{"dlvsym", "in dlsym()"},
+	{"dladdr", "in dladdr()"},
+	{"dladdr1", "in dladdr()"},
+	{"dlinfo", "in dlinfo()"},
+	{"dl_iterate_phdr", "in dl_iterate_phdr()"},
+	{"__libc_dlopen_mode", "in dlopen()"},
+	{"setuid", "in setuid()"},
+	{"setgid", "in setgid()"},
+	{"seteuid", "in seteuid()"},
+	{"setegid", "in setegid()"},
+	{"setreuid", "in setreuid()"},
+	{"setregid", "in setregid()"},
+	{"setresuid", "in setresuid()"},
+	{"setresgid", "in setresgid()"},
+	{"setgroups", "in setgroups()"},
+	{"initgroups", "in initgroups()"},
+};
+
+/* They hold locks that loading a library takes: a new thread would wait for those. */
+static const struct unsafe_function unsafe_to_call[] = {
+	{"atexit", "in atexit()"},
+	{"on_exit", "in on_exit()"},
+	{"at_quick_exit", "in at_quick_exit()"},
+	{"__cxa_atexit", "in atexit()"},
+	{"__cxa_finalize", "in exit()"},
+	{"pthread_once", "in pthread_once()"},
+	{"setlocale", "in setlocale()"},
+	{"newlocale", "in newlocale()"},
+	{"getaddrinfo", "in getaddrinfo()"},
+	{"dlerror", "in dlerror()"},
+};
+
 static struct prb_error *add_functions(struct prb_libc *libc)
 {
-	static const struct unsafe_function list[] = {
-		{"pthread_create", "in pthread_create()"},
-		{"pthread_exit", "at its end"},
-		{"pthread_detach", "in pthread_detach()"},
-		{"pthread_getattr_np", "in pthread_getattr_np()"},
-		{"pthread_setattr_default_np", "in pthread_setattr_default_np()"},
-		{"pthread_getattr_default_np", "in pthread_getattr_default_np()"},
-		{"fork", "in fork()"},
-		{"_Fork", "in fork()"},
-		{"vfork", "in vfork()"},
-		{"posix_spawn", "in posix_spawn()"},
-		{"posix_spawnp", "in posix_spawnp()"},
-		{"system", "in system()"},
-		{"popen", "in popen()"},
-		{"daemon", "in daemon()"},
-		{"exit", "in exit()"},
-		{"quick_exit", "in exit()"},
-		{"abort", "in abort()"},
-		{"dlopen", "in dlopen()"},
-		{"dlmopen", "in dlopen()"},
-		{"dlclose", "in dlclose()"},
-		{"dlsym", "in dlsym()"},
-		{"dlvsym", "in dlsym()"},
-		{"dladdr", "in dladdr()"},
-		{"dladdr1", "in dladdr()"},
-		{"dlinfo", "in dlinfo()"},
-		{"dl_iterate_phdr", "in dl_iterate_phdr()"},
-		{"__libc_dlopen_mode", "in dlopen()"},
-		{"setuid", "in setuid()"},
-		{"setgid", "in setgid()"},
-		{"seteuid", "in seteuid()"},
-		{"setegid", "in setegid()"},
-		{"setreuid", "in setreuid()"},
-		{"setregid", "in setregid()"},
-		{"setresuid", "in setresuid()"},
-		{"setresgid", "in setresgid()"},
-		{"setgroups", "in setgroups()"},
-		{"initgroups", "in initgroups()"},
-	};
-
-	/* They hold locks that loading a library takes: a new thread would wait for those. */
-	static const struct unsafe_function called[] = {
-		{"atexit", "in atexit()"},
-		{"on_exit", "in on_exit()"},
-		{"at_quick_exit", "in at_quick_exit()"},
-		{"__cxa_atexit", "in atexit()"},
-		{"__cxa_finalize", "in exit()"},
-		{"pthread_once", "in pthread_once()"},
-		{"setlocale", "in setlocale()"},
-		{"newlocale", "in newlocale()"},
-		{"getaddrinfo", "in getaddrinfo()"},
-		{"dlerror", "in dlerror()"},
-	};
-
-	PRB_TRY(add_list(libc, list, PRB_ARRAY_SIZE(list)));
+	PRB_TRY(add_list(libc, always_unsafe, PRB_ARRAY_SIZE(always_unsafe)));
 	if (libc->purpose == PRB_HIJACK_CALL)
-		PRB_TRY(add_list(libc, called, PRB_ARRAY_SIZE(called)));
+		PRB_TRY(add_list(libc, unsafe_to_call, PRB_ARRAY_SIZE(unsafe_to_call)));
 	PRB_TRY(look_up(libc, "pthread_join", &libc->join, &libc->join_end));
 	libc->join_end += libc->join;
 	return NULL;
