@@ -285,8 +285,8 @@ static bool has_release(const char *version)
 	return dot && strchr(dot + 1, '.');
 }
 
-/** How many of its threads are the agent's. */
-static unsigned count_agent_threads(struct prb_target *target)
+/** How many threads it has, not counting the agent's, by one listing; @p all if there is none. */
+static unsigned count_own_threads(struct prb_target *target, unsigned all)
 {
 	prb_auto_str struct prb_str tids = {};
 	unsigned count = 0;
@@ -298,10 +298,12 @@ static unsigned count_agent_threads(struct prb_target *target)
 
 		if (end == at)
 			break;
-		prb_error_destroy(prb_target_read_file(target, &name, "task/%d/comm", (int)tid));
-		count += !strncmp(prb_str_text(&name), PRB_AGENT_THREAD, strlen(PRB_AGENT_THREAD));
+		prb_auto_error struct prb_error *ended =
+			prb_target_read_file(target, &name, "task/%d/comm", (int)tid);
+		count += !ended && strncmp(prb_str_text(&name), PRB_AGENT_THREAD,
+					   strlen(PRB_AGENT_THREAD)) != 0;
 	}
-	return count;
+	return count ? count : all;
 }
 
 /** The version as the process itself has it; names of files tell no patch release, if any. */
@@ -343,8 +345,7 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 			rows->agents[i] = prb_agent_seek(seeker, target);
 			prb_pause_state_find(target, &rows->pauses[i]);
 			if (rows->agents[i] != PRB_AGENT_NONE)
-				p->process.threads -=
-					PRB_MIN(p->process.threads, count_agent_threads(target));
+				p->process.threads = count_own_threads(target, p->process.threads);
 			prb_target_destroy(target);
 		}
 		if (rows->agents[i] != PRB_AGENT_NONE)
