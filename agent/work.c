@@ -67,8 +67,7 @@ static bool run_here(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 		py->PyErr_Clear();
 	}
 	prba_job_end(c);
-	/* One that was not raised yet is now; taken back, it would slow the interpreter for ever.
-	 */
+	/* Raise a pending interrupt now: withdrawing it would slow the interpreter for ever. */
 	if (atomic_load(&job->interrupted))
 		prba_bootstrap_settle();
 	if (ran == PRBA_RAN_INTERRUPTED) {
@@ -250,8 +249,7 @@ bool prba_work_release(void)
 	bool released;
 	int gil;
 
-	/* One that is shutting down, or has ended, calls nothing; nor does one that we are not in.
-	 */
+	/* No calls into an interpreter that is shutting down, has ended, or is unknown to us. */
 	if (prba_python_refusal() || !prba_finalization_is_known() || !prba_finalization_enter())
 		return true;
 	gil = py->PyGILState_Ensure();

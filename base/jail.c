@@ -222,7 +222,7 @@ static int finish(struct prb_jail *jail)
 {
 	prb_close_guard(&jail->socket);
 	jail->socket = -1;
-	/* One that is ending already keeps its status. */
+	/* A child that is already ending keeps its exit status. */
 	kill_child(jail);
 
 	int status = reap(jail);

@@ -97,7 +97,7 @@ static struct prb_error *set_limits(unsigned cpu_seconds)
 	return NULL;
 }
 
-/** Removes all capabilities; only those that are left decide whether that worked. */
+/** Removes all capabilities. capset() alone decides; clearing ambient ones may be unsupported. */
 static bool drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
