@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "proc/text.h"
@@ -357,7 +358,7 @@ void prb_describe_process(pid_t pid, struct prb_str *s)
 		n--;
 	if (n > 0) {
 		prb_str_puts(s, " (");
-		prb_put_printable(s, comm, (size_t)n);
+		prb_text_escape_bytes(s, comm, (size_t)n);
 		prb_str_puts(s, ")");
 	}
 }
