@@ -46,7 +46,7 @@ static bool in_ranges(const struct range *ranges, size_t count, uint32_t c)
 	return false;
 }
 
-size_t prb_text_decode(const char *text, uint32_t *code_point)
+static size_t decode(const char *text, size_t available, uint32_t *code_point)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
@@ -57,7 +57,7 @@ size_t prb_text_decode(const char *text, uint32_t *code_point)
 		return 1;
 	}
 	*code_point = PRB_TEXT_INVALID;
-	if (!length || p[0] > 0xf4)
+	if (!length || length > available || p[0] > 0xf4)
 		return 1;
 	c = p[0] & (0x7f >> length);
 	for (size_t i = 1; i < length; i++) {
@@ -70,6 +70,12 @@ size_t prb_text_decode(const char *text, uint32_t *code_point)
 		return 1;
 	*code_point = c;
 	return length;
+}
+
+/* The NUL at the end is no byte of a longer sequence. */
+size_t prb_text_decode(const char *text, uint32_t *code_point)
+{
+	return decode(text, SIZE_MAX, code_point);
 }
 
 unsigned prb_text_char_width(uint32_t c)
@@ -133,6 +139,16 @@ void prb_text_escape(struct prb_str *s, const char *text)
 		size_t length = prb_text_decode(text, &c);
 		prb_text_put(s, c, (unsigned char)*text);
 		text += length;
+	}
+}
+
+void prb_text_escape_bytes(struct prb_str *s, const char *text, size_t length)
+{
+	for (size_t i = 0, n; i < length; i += n) {
+		uint32_t c;
+
+		n = decode(text + i, length - i, &c);
+		prb_text_put(s, c, (unsigned char)text[i]);
 	}
 }
 

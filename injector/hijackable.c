@@ -165,5 +165,5 @@ struct prb_error *prb_left_breakpoints(struct prb_target *t, prb_trap_handler *h
 	prb_auto_search struct search s = {};
 
 	PRB_TRY(begin(t, &s));
-	return prb_traps_find(s.modules, s.safe.machine, &s.libc, handler, context);
+	return prb_loader_breakpoints_find(s.modules, s.safe.machine, &s.libc, handler, context);
 }

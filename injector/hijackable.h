@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "injector/safe_point.h"
-#include "injector/traps.h"
+#include "injector/loader_breakpoints.h"
 
 /** Gets one thread; true: no more are wanted. */
 typedef bool prb_hijackable_handler(void *context, pid_t tid, const struct prb_verdict *verdict);

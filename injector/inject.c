@@ -14,7 +14,7 @@
 #include "base/urgent.h"
 #include "injector/inject_private.h"
 #include "injector/libc_code.h"
-#include "injector/traps.h"
+#include "injector/loader_breakpoints.h"
 
 enum {
 	SHORT_SLEEP_NS = 20000,
@@ -38,7 +38,7 @@ struct injection {
 	struct prb_unwinder *unwinder;
 	struct prb_libc libc;
 	struct prb_library library;
-	struct prb_borrow borrow;
+	struct prb_hijack hijack;
 	struct prb_mail mail;
 	struct prb_inject_result *result;
 	int memory;    /* of the target */
@@ -67,7 +67,7 @@ static void injection_deinit(struct injection *in)
 	double pause;
 
 	/* Nothing is left to report to when this fails: the thread finds its own way back. */
-	prb_error_destroy(prb_borrow_give_back(&in->borrow, &pause));
+	prb_error_destroy(prb_hijack_give_back(&in->hijack, &pause));
 	prb_mail_release(&in->mail);
 	forget(in);
 	prb_target_destroy(in->own);
@@ -97,7 +97,7 @@ static struct prb_error *check_result(struct injection *in, const char *name, in
 static struct prb_error *fill_scratch(struct injection *in)
 {
 	const struct prb_inject_arch *arch = in->arch;
-	const struct prb_return_frame *frame = &in->borrow.frame;
+	const struct prb_return_frame *frame = &in->hijack.frame;
 	struct prb_mailbox box = {
 		.create = in->libc.pthread_create,
 		.frame = frame->back,
@@ -136,7 +136,7 @@ static struct prb_error *protect_scratch(struct injection *in, size_t size, int 
 	const uint64_t arguments[6] = {in->base, size, (uint64_t)protection};
 	int64_t result;
 
-	PRB_TRY(prb_borrow_syscall(&in->borrow, in->arch->sys_mprotect, arguments, &result));
+	PRB_TRY(prb_hijack_syscall(&in->hijack, in->arch->sys_mprotect, arguments, &result));
 	return check_result(in, "mprotect", result);
 }
 
@@ -159,20 +159,20 @@ static struct prb_error *map_scratch(struct injection *in)
 {
 	int64_t result;
 
-	PRB_TRY(prb_borrow_map(&in->borrow, &result));
+	PRB_TRY(prb_hijack_map(&in->hijack, &result));
 	PRB_TRY(check_result(in, "mmap", result));
 	in->base = (uint64_t)result;
 	return fill_protected(in);
 }
 
-/* The thread is not there to do it, so that the borrowed one has to. */
+/* The thread is not there to do it, so that the hijacked one has to. */
 static struct prb_error *unmap_scratch(struct injection *in)
 {
 	uint64_t base = in->base;
 	int64_t result;
 
 	in->base = 0;
-	PRB_TRY(prb_borrow_unmap(&in->borrow, base, &result));
+	PRB_TRY(prb_hijack_unmap(&in->hijack, base, &result));
 	return check_result(in, "munmap", result);
 }
 
@@ -180,7 +180,7 @@ static struct prb_error *create_thread(struct injection *in)
 {
 	int64_t result = 0, refused = 0;
 
-	PRB_TRY(prb_borrow_run(&in->borrow, in->base, in->base + MAIL_OFFSET, in->mail.address,
+	PRB_TRY(prb_hijack_run(&in->hijack, in->base, in->base + MAIL_OFFSET, in->mail.address,
 			       create_timeout, &refused));
 	if (!refused)
 		PRB_TRY(prb_mail_read(
@@ -189,7 +189,7 @@ static struct prb_error *create_thread(struct injection *in)
 	if (!refused && !result)
 		return NULL;
 	/* It may be back already where it was, and is not to be taken away again for this. */
-	if (in->borrow.changed)
+	if (in->hijack.changed)
 		PRB_TRY(unmap_scratch(in));
 	PRB_TRY(check_result(in, "mprotect", refused));
 	return hint_why(in, (int)result,
@@ -197,35 +197,35 @@ static struct prb_error *create_thread(struct injection *in)
 					 in->t->pid, strerror((int)result)));
 }
 
-/* What happens while the borrowed thread stands. */
-static struct prb_error *start_helper(struct injection *in, const struct prb_search *search)
+/* What happens while the hijacked thread stands. */
+static struct prb_error *start_helper(struct injection *in, const struct prb_pick *search)
 {
 	struct prb_error *err = map_scratch(in);
 
-	if (err && in->base && in->borrow.stop.seized)
+	if (err && in->base && in->hijack.stop.seized)
 		prb_error_destroy(unmap_scratch(in));
 	if (!err)
 		err = create_thread(in);
 
-	struct prb_error *back = prb_search_give_back(search);
+	struct prb_error *back = prb_pick_give_back(search);
 	if (err)
 		prb_error_destroy(back);
 	return err ? err : back;
 }
 
-static struct prb_error *borrow_thread(struct injection *in)
+static struct prb_error *hijack_thread(struct injection *in)
 {
-	const struct prb_search search = {
+	const struct prb_pick search = {
 		.t = in->t,
 		.modules = in->modules,
 		.unwinder = in->unwinder,
 		.libc = &in->libc,
-		.borrow = &in->borrow,
+		.hijack = &in->hijack,
 		.result = in->result,
 		.filtered = in->filtered,
 	};
 
-	PRB_TRY(prb_search_thread(&search));
+	PRB_TRY(prb_pick_thread(&search));
 	return start_helper(in, &search);
 }
 
@@ -259,13 +259,13 @@ static struct prb_error *prepare(struct injection *in, const struct prb_inject_r
 		return NULL;
 	PRB_TRY(prb_libc_find(in->modules, PRB_HIJACK_CREATE, &in->libc));
 	PRB_TRY(prb_libc_find_code(in->modules, in->arch, &in->libc));
-	PRB_TRY(prb_traps_check(in->modules, in->arch->machine, &in->libc));
+	PRB_TRY(prb_loader_breakpoints_check(in->modules, in->arch->machine, &in->libc));
 	PRB_TRY(prb_unwinder_create(in->modules, &in->unwinder));
 	PRB_TRY(prb_mail_open(t->pid, &in->memory));
-	in->borrow.memory = in->memory;
-	in->borrow.arch = in->arch;
-	in->borrow.target = t;
-	in->borrow.code = in->libc.code;
+	in->hijack.memory = in->memory;
+	in->hijack.arch = in->arch;
+	in->hijack.target = t;
+	in->hijack.code = in->libc.code;
 	return NULL;
 }
 
@@ -355,7 +355,7 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
 	in->result = ret;
 	in->library.fd = in->memory = -1;
 
-	struct prb_error *err = t->loadable ? prb_choose_alive(t, &in->own) : NULL;
+	struct prb_error *err = t->loadable ? prb_candidates_alive(t, &in->own) : NULL;
 	if (in->own)
 		in->t = in->own;
 	if (!err)
@@ -363,7 +363,7 @@ struct prb_error *prb_inject(struct prb_target *t, const struct prb_inject_reque
 	if (!err)
 		err = prepare_patiently(in, request);
 	if (!err && !is_settled(in))
-		err = borrow_thread(in);
+		err = hijack_thread(in);
 	if (!err && !is_settled(in))
 		err = serve(in, request);
 	injection_deinit(in);

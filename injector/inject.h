@@ -2,13 +2,13 @@
 /**
  * @file Loads a shared library into a running process without disturbing it.
  *
- * One thread of the target is borrowed for a fraction of a millisecond, at a place where it holds
+ * One thread of the target is hijacked for a fraction of a millisecond, at a place where it holds
  * no lock of the C library, and made to call pthread_create(); all else (dlopen(), a function of
  * the library) happens on that new thread while the program runs on. Where no such place is found,
  * or a rule forbids it, nothing is done and the error says which rule and what helps.
  * docs/injection.md explains every step.
  *
- * Should our own process be killed at any moment, the borrowed thread goes back to what it did by
+ * Should our own process be killed at any moment, the hijacked thread goes back to what it did by
  * itself, and the new thread ends and takes what it used along.
  *
  * Threading: one call at a time for one target, all from one thread of ours (a rule of ptrace).
@@ -45,9 +45,9 @@ struct prb_inject_result {
 	bool absent;	 /**< it was not there to be unloaded: the same */
 	bool unloaded;	 /**< it is gone */
 	const char *way; /**< static: how the library's file was given to the target */
-	pid_t borrowed;	 /**< thread that was borrowed */
+	pid_t hijacked;	 /**< thread that was hijacked */
 	unsigned stops;	 /**< how often threads were stopped, in search of a safe point too */
-	double pause_us; /**< how long the borrowed thread was stopped in all */
+	double pause_us; /**< how long the hijacked thread was stopped in all */
 	uint64_t handle; /**< of dlopen() in the target */
 	bool called;	 /**< the symbol was called */
 	int64_t value;	 /**< what it returned */
@@ -55,7 +55,7 @@ struct prb_inject_result {
 
 /**
  * Loads request->library into the live process @p t. PRB_ERROR_UNSUPPORTED, …_PERMISSION,
- * …_FAILED for what is refused, untouched; PRB_ERROR_TIMEOUT when no thread could be borrowed
+ * …_FAILED for what is refused, untouched; PRB_ERROR_TIMEOUT when no thread could be hijacked
  * safely (untouched) or when loading goes on for longer than the timeout (the message says
  * which); PRB_ERROR_NO_PROCESS if it ended.
  */

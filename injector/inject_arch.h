@@ -34,7 +34,7 @@ struct prb_store_code {
 	uint8_t words;	  /**< that it takes from the stack before it returns */
 };
 
-/** Code of the target by which a borrowed thread makes calls and finds back. */
+/** Code of the target by which a hijacked thread makes calls and finds back. */
 struct prb_target_code {
 	uint64_t gadget;     /**< makes a system call and returns */
 	uint64_t trampoline; /**< returns from signal handlers */
@@ -50,7 +50,7 @@ struct prb_thread_state {
 	long resumed;  /**< number of the call that restart_syscall() goes on with; 0: none */
 };
 
-/** What a borrowed thread has on its own stack while it is in the code for it. */
+/** What a hijacked thread has on its own stack while it is in the code for it. */
 struct prb_nap {
 	int64_t seconds, nanoseconds; /**< for how long it waits for us */
 	int64_t refused; /**< the error with which memory could not be made writable; else 0 */
@@ -90,11 +90,11 @@ struct prb_inject_arch {
 	bool (*find_store)(const uint8_t *code, size_t length, struct prb_store_code *ret);
 
 	/** The code for the target, position independent, at most PRB_SCRATCH_CODE bytes, and the
-	 * offsets in it of: the borrowed thread's part with its end, the new thread's, and a
+	 * offsets in it of: the hijacked thread's part with its end, the new thread's, and a
 	 * function that makes a system call. */
 	const uint8_t *code, *code_end;
-	const uint8_t *borrow_code, *borrow_end, *thread_code, *raw_syscall_code;
-	unsigned mailbox_register; /**< DWARF number of the one that holds it in borrow_code */
+	const uint8_t *hijack_code, *hijack_end, *thread_code, *raw_syscall_code;
+	unsigned mailbox_register; /**< DWARF number of the one that holds it in hijack_code */
 
 	/** Numbers of system calls. */
 	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_write;
@@ -103,7 +103,7 @@ struct prb_inject_arch {
 	 * registers: the kernel has nothing left to do to get past it. */
 	bool breakpoints;
 
-	/** Says why this thread cannot be borrowed for the state the machine is in, or NULL. */
+	/** Says why this thread cannot be hijacked for the state the machine is in, or NULL. */
 	const char *(*obstacle)(pid_t tid, const struct prb_thread_state *state);
 
 	/** Reads and writes everything but the mask, of a stopped thread. */
@@ -136,8 +136,8 @@ struct prb_inject_arch {
 					 long number, const uint64_t arguments[6]);
 	struct prb_error *(*syscall_result)(pid_t tid, int64_t *ret);
 
-	/** The same to run the borrowed thread's code, with a stack that ends at @p stack. */
-	struct prb_error *(*set_borrow)(pid_t tid, const struct prb_thread_state *state,
+	/** The same to run the hijacked thread's code, with a stack that ends at @p stack. */
+	struct prb_error *(*set_hijack)(pid_t tid, const struct prb_thread_state *state,
 					uint64_t code, uint64_t stack, uint64_t mailbox);
 
 	uint64_t (*thread_pointer)(const struct prb_thread_state *state);

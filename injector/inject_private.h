@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "dwarf/elf/module.h"
 #include "dwarf/unwind/unwind.h"
-#include "injector/borrow.h"
+#include "injector/hijack.h"
 #include "injector/inject.h"
 #include "injector/libc.h"
 #include "injector/mailbox.h"
@@ -14,11 +14,11 @@
 /**
  * Goes through the rules that forbid injection, without touching the target: stopped, traced,
  * strict seccomp mode, a wrong machine. *filtered: its system calls are filtered, so that the
- * thread to be borrowed has to be asked.
+ * thread to be hijacked has to be asked.
  */
 struct prb_error *prb_inject_preflight(struct prb_target *t, bool *filtered) PRB_MUST_CHECK;
 
-/** A thread that may be borrowed; the lower its rank, the better. */
+/** A thread that may be hijacked; the lower its rank, the better. */
 struct prb_candidate {
 	pid_t tid;
 	int rank;
@@ -30,35 +30,37 @@ struct prb_candidates {
 };
 
 /** Lists the threads by what each is doing. */
-struct prb_error *prb_choose(struct prb_target *t, struct prb_candidates *ret) PRB_MUST_CHECK;
+struct prb_error *prb_candidates_find(struct prb_target *t,
+				      struct prb_candidates *ret) PRB_MUST_CHECK;
 
 /**
  * What has the number of a first thread that has ended is empty; any other thread tells it all.
  * *ret: the same process by another thread, owned by the caller; untouched where the first one
  * lives.
  */
-struct prb_error *prb_choose_alive(struct prb_target *t, struct prb_target **ret) PRB_MUST_CHECK;
+struct prb_error *prb_candidates_alive(struct prb_target *t,
+				       struct prb_target **ret) PRB_MUST_CHECK;
 
 /** Is it a system call that waits for what others do? @p number may be -1. */
 bool prb_call_waits(uint16_t machine, long number);
 
-/** A search for a thread of the target that may be borrowed. All is borrowed from the caller. */
-struct prb_search {
+/** A search for a thread of the target that may be hijacked. All is borrowed from the caller. */
+struct prb_pick {
 	struct prb_target *t;
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;
 	const struct prb_libc *libc;
-	struct prb_borrow *borrow; /**< its thread stands there when one was found */
+	struct prb_hijack *hijack; /**< its thread stands there when one was found */
 	struct prb_inject_result *result;
 	bool filtered; /**< system calls are, by seccomp */
 };
 
 /** Finds one and stops it. PRB_ERROR_TIMEOUT if none came to a safe place in time,
  * PRB_ERROR_UNSUPPORTED if none ever will; nothing was changed then. */
-struct prb_error *prb_search_thread(const struct prb_search *search) PRB_MUST_CHECK;
+struct prb_error *prb_pick_thread(const struct prb_pick *search) PRB_MUST_CHECK;
 
 /** Puts the thread back, and counts for how long it stood. */
-struct prb_error *prb_search_give_back(const struct prb_search *search) PRB_MUST_CHECK;
+struct prb_error *prb_pick_give_back(const struct prb_pick *search) PRB_MUST_CHECK;
 
 /** A library file, opened and found fit for the target. */
 struct prb_library {

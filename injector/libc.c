@@ -441,7 +441,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack purpose,
+struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack_purpose purpose,
 				struct prb_libc *ret)
 {
 	ret->purpose = purpose;

@@ -19,7 +19,7 @@
 #include "injector/inject_arch.h"
 
 /** What a hijacked thread is to do, which decides what locks it must not hold. */
-enum prb_hijack {
+enum prb_hijack_purpose {
 	PRB_HIJACK_CREATE, /**< create a thread, which does the rest and may wait for locks */
 	PRB_HIJACK_CALL,   /**< call functions of the C library itself, as debuggers have it do */
 };
@@ -33,7 +33,7 @@ struct prb_unsafe_range {
 };
 
 struct prb_libc {
-	enum prb_hijack purpose;
+	enum prb_hijack_purpose purpose;
 	uint64_t pthread_create, pthread_self, pthread_detach, munmap;
 	uint64_t dlopen, dlsym, dlerror;
 	uint64_t dlclose;     /**< 0 if there is none */
@@ -51,7 +51,7 @@ struct prb_libc {
  * Finds everything but `code` (libc_code.h). PRB_ERROR_UNSUPPORTED if the target has no C library
  * that can load: statically linked, or none that we know.
  */
-struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack purpose,
+struct prb_error *prb_libc_find(struct prb_modules *modules, enum prb_hijack_purpose purpose,
 				struct prb_libc *ret) PRB_MUST_CHECK;
 void prb_libc_deinit(struct prb_libc *libc);
 
@@ -61,7 +61,7 @@ bool prb_libc_holds(const struct prb_libc *libc, uint64_t address);
 /** The unsafe code that @p pc is in, or NULL. */
 const struct prb_unsafe_range *prb_libc_unsafe_range(const struct prb_libc *libc, uint64_t pc);
 
-/** Why a thread that has a frame at @p pc must not be borrowed; NULL if it may. */
+/** Why a thread that has a frame at @p pc must not be hijacked; NULL if it may. */
 const char *prb_libc_unsafe(const struct prb_libc *libc, uint64_t pc);
 
 #endif

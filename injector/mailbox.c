@@ -22,7 +22,7 @@
 #define AT(member, offset) \
 	_Static_assert(offsetof(struct prb_mailbox, member) == (offset), "as the code has it")
 AT(state, 0);
-AT(borrow_state, 4);
+AT(hijack_state, 4);
 AT(create, 8);
 AT(create_result, 16);
 AT(thread, 24);

@@ -2,11 +2,11 @@
 /**
  * @file The mapping in the target, and the calls that the new thread executes from it.
  *
- * One mapping: a page of code, a stack for the borrowed thread, and the mailbox. The new thread
+ * One mapping: a page of code, a stack for the hijacked thread, and the mailbox. The new thread
  * waits at the mailbox for functions to call and leaves their results there. It waits without being
  * woken (some hundred short sleeps), and when nothing comes any more, because we were killed or
  * told it to end, it closes the descriptor, unmaps all of this and ends. (It unmaps nothing if it
- * is not known that the borrowed thread has left the code.)
+ * is not known that the hijacked thread has left the code.)
  *
  * Threading: one thread at a time.
  */
@@ -27,9 +27,9 @@ enum {
 	PRB_MAIL_DONE,	  /**< set by the thread: the results are there */
 	PRB_MAIL_QUIT,	  /**< set by us */
 
-	PRB_BORROW_LEFT = 1, /**< pthread_create() has returned, and the thread left this memory */
+	PRB_HIJACK_LEFT = 1, /**< pthread_create() has returned, and the thread left this memory */
 
-	PRB_BORROW_NAP_NS = 100000000, /**< after that it gives us up */
+	PRB_HIJACK_NAP_NS = 100000000, /**< after that it gives us up */
 
 	PRB_MAIL_ARGUMENTS = 6,
 	PRB_MAIL_CALLS = 4, /**< that it makes without our help */
@@ -65,7 +65,7 @@ struct prb_mail_call {
 /** As it lies in the target; the code of arch/ knows the offsets. */
 struct prb_mailbox {
 	uint32_t state;		/* 0 */
-	uint32_t borrow_state;	/* 4: PRB_BORROW_… */
+	uint32_t hijack_state;	/* 4: PRB_HIJACK_… */
 	uint64_t create;	/* 8: pthread_create() */
 	int64_t create_result;	/* 16 */
 	uint64_t thread;	/* 24: its pthread_t */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "base/text.h"
 #include "base/cleanup.h"
 #include "proc/process_private.h"
 #include "proc/text.h"
@@ -262,7 +263,7 @@ struct prb_error *prb_process_check(const struct prb_process *process)
 {
 	prb_auto_str struct prb_str text = {};
 
-	prb_put_printable(&text, process->comm, strlen(process->comm));
+	prb_text_escape_bytes(&text, process->comm, strlen(process->comm));
 	const char *comm = prb_str_text(&text);
 	if (process->kind == PRB_PROCESS_ZOMBIE)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,

@@ -8,7 +8,6 @@
 enum {
 	FORKED = 0x40,		    /* PF_FORKNOEXEC among the flags in stat */
 	KERNEL_THREAD = 0x00200000, /* PF_KTHREAD */
-	REPLACED = 0xffffffff,
 };
 
 bool prb_stat_parse(const char *line, struct prb_stat *ret)
@@ -51,56 +50,6 @@ bool prb_stat_numbers(const char *line, int64_t ret[PRB_STAT_NUMBERS])
 		at = end;
 	}
 	return true;
-}
-
-/* The code point at text[0..length) and its length in bytes; REPLACED if it is not UTF-8. */
-static uint32_t decode(const unsigned char *text, size_t length, size_t *ret_bytes)
-{
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned char c = text[0];
-	size_t bytes = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0;
-
-	*ret_bytes = 1;
-	if (!bytes || bytes > length)
-		return REPLACED;
-	if (bytes == 1)
-		return c;
-
-	uint32_t point = c & (0x7fu >> bytes);
-	for (size_t i = 1; i < bytes; i++) {
-		if (text[i] >> 6 != 2)
-			return REPLACED;
-		point = point << 6 | (text[i] & 0x3f);
-	}
-	if (point < smallest[bytes] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-		return REPLACED;
-	*ret_bytes = bytes;
-	return point;
-}
-
-/* Control characters, line ends and those that turn the direction of writing. */
-static bool acts_on_terminal(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
-void prb_put_printable(struct prb_str *s, const char *text, size_t length)
-{
-	const unsigned char *bytes = (const unsigned char *)text;
-
-	for (size_t i = 0, n; i < length; i += n) {
-		uint32_t c = decode(bytes + i, length - i, &n);
-
-		if (c == REPLACED)
-			prb_str_printf(s, "\\x%02x", bytes[i]);
-		else if (!acts_on_terminal(c))
-			prb_str_append(s, text + i, n);
-		else if (c == '\n' || c == '\t')
-			prb_str_puts(s, c == '\n' ? "\\n" : "\\t");
-		else
-			prb_str_printf(s, c < 0x80 ? "\\x%02x" : "\\u%04x", c);
-	}
 }
 
 void prb_put_comm(struct prb_str *s, const char *comm, size_t length)

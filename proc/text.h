@@ -62,13 +62,6 @@ const char *prb_state_name(char state);
 /** Appends a name from a stat line as the process wrote it: the kernel's escapes are undone. */
 void prb_put_comm(struct prb_str *s, const char *comm, size_t length);
 
-/**
- * Appends foreign text for a terminal: valid UTF-8 stays as it is, but for control characters and
- * those that change the direction of writing; these and all other bytes become \n, \t, \xNN,
- * \uNNNN.
- */
-void prb_put_printable(struct prb_str *s, const char *text, size_t length);
-
 /** Appends "3600 s", "0.25 s" or "50 µs"; "for ever" stands for more than a hundred years. */
 void prb_put_seconds(struct prb_str *s, double seconds);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
 #include "profile/fold.h"
@@ -18,7 +19,7 @@ static void put_frame(struct prb_str *s, struct prb_place place)
 	for (const char *at = prb_str_text(&label); *at;) {
 		size_t part = strcspn(at, ";");
 
-		prb_put_printable(s, at, part);
+		prb_text_escape_bytes(s, at, part);
 		at += part;
 		if (*at) {
 			prb_str_puts(s, "\\x3b");

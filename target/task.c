@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
@@ -49,7 +50,7 @@ static void set_name(struct prb_task *task, const char *comm, size_t length)
 	prb_auto_str struct prb_str raw = {}, name = {};
 
 	prb_put_comm(&raw, comm, length);
-	prb_put_printable(&name, prb_str_text(&raw), raw.length);
+	prb_text_escape_bytes(&name, prb_str_text(&raw), raw.length);
 	snprintf(task->name, sizeof(task->name), "%s", prb_str_text(&name));
 }
 

@@ -18,7 +18,7 @@ static void print_text(struct prb_str *s, const struct prb_target *t,
 		return;
 	}
 	prb_str_printf(s, ": loaded into process %d %s; thread %d paused for ", t->pid, r->way,
-		       r->borrowed);
+		       r->hijacked);
 	prb_text_duration(s, r->pause_us / 1e6);
 	prb_str_putc(s, '\n');
 	if (r->called) {
@@ -39,7 +39,7 @@ static void print_json(struct prb_str *s, const struct prb_target *t,
 	prb_json_bool(&json, "already", r->already);
 	if (!r->already) {
 		prb_json_text(&json, "way", r->way);
-		prb_json_integer(&json, "tid", r->borrowed);
+		prb_json_integer(&json, "tid", r->hijacked);
 		prb_json_integer(&json, "stops", r->stops);
 		prb_json_real(&json, "pause_us", r->pause_us, 1);
 	}

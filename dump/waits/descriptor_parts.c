@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
@@ -116,7 +117,7 @@ static void classify(struct prb_descriptors *d, struct prb_descriptor *ret, cons
 	}
 	if (starts(link, anonymous)) {
 		ret->kind = anonymous_kind(link + sizeof(anonymous) - 1);
-		prb_put_printable(&ret->path, link, strlen(link));
+		prb_text_escape_bytes(&ret->path, link, strlen(link));
 		return;
 	}
 	ret->kind = path_kind(link);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
@@ -58,7 +59,7 @@ void prb_put_path(struct prb_wait_context *c, const char *path, struct prb_str *
 		path += sizeof(unreachable) - 1;
 	else if (c->root.length > 1 && is_below(path, c->root.data, c->root.length))
 		path += c->root.length;
-	prb_put_printable(s, path, strlen(path));
+	prb_text_escape_bytes(s, path, strlen(path));
 }
 
 /*
@@ -183,7 +184,7 @@ static void put_anonymous(struct prb_wait_context *c, int fd, const char *name, 
 	}
 	/* "[eventfd]", "[io_uring]", "[fanotify]", whatever comes: its own name is clear enough. */
 	name += name[0] == '[';
-	prb_put_printable(s, name, strcspn(name, "]"));
+	prb_text_escape_bytes(s, name, strcspn(name, "]"));
 	prb_str_printf(s, " %d", fd);
 }
 

@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "proc/text.h"
 #include "dump/waits/wait_private.h"
@@ -350,7 +351,7 @@ void prb_describe_process(pid_t pid, struct prb_str *s)
 		n--;
 	if (n > 0) {
 		prb_str_puts(s, " (");
-		prb_put_printable(s, comm, (size_t)n);
+		prb_text_escape_bytes(s, comm, (size_t)n);
 		prb_str_puts(s, ")");
 	}
 }

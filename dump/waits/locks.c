@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
 #include "dump/waits/wait_private.h"
@@ -81,8 +82,8 @@ static pid_t find_thread(struct prb_wait_context *c, pid_t inner, struct prb_str
 	prb_str_truncate(&c->named.words, 0);
 	if (tid) {
 		prb_str_printf(&c->named.words, "%d (", tid);
-		prb_put_printable(&c->named.words, prb_str_text(&comm),
-				  strcspn(prb_str_text(&comm), "\n"));
+		prb_text_escape_bytes(&c->named.words, prb_str_text(&comm),
+				      strcspn(prb_str_text(&comm), "\n"));
 		prb_str_putc(&c->named.words, ')');
 	}
 	words->failed |= comm.failed || c->named.words.failed;

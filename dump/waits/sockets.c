@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
+#include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
@@ -61,10 +62,10 @@ void prb_put_sockaddr(struct prb_str *s, const struct sockaddr_storage *address,
 			       offsetof(struct sockaddr_un, sun_path);
 
 		if (un->sun_path[0]) {
-			prb_put_printable(s, un->sun_path, strnlen(un->sun_path, bytes));
+			prb_text_escape_bytes(s, un->sun_path, strnlen(un->sun_path, bytes));
 		} else if (bytes > 1) {
 			prb_str_putc(s, '@');
-			prb_put_printable(s, un->sun_path + 1, bytes - 1);
+			prb_text_escape_bytes(s, un->sun_path + 1, bytes - 1);
 		}
 	} else if (address->ss_family == AF_VSOCK && length >= sizeof(*vm)) {
 		prb_str_printf(s, "%u:%u", vm->svm_cid, vm->svm_port);

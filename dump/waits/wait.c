@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
@@ -151,7 +152,7 @@ static void put_kernel_function(struct prb_wait_context *c, pid_t tid, struct pr
 	    !name.length || name.data[0] == '0')
 		return;
 	prb_str_puts(s, s->length ? " (kernel: " : "the kernel (");
-	prb_put_printable(s, name.data, strcspn(name.data, "\n"));
+	prb_text_escape_bytes(s, name.data, strcspn(name.data, "\n"));
 	prb_str_putc(s, ')');
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "proc/text.h"
@@ -72,7 +73,7 @@ static void on_path(const struct call *call)
 						  MAX_PATH, &path)))
 		return;
 	prb_str_puts(call->s, "file ");
-	prb_put_printable(call->s, prb_str_text(&path), path.length);
+	prb_text_escape_bytes(call->s, prb_str_text(&path), path.length);
 }
 
 static void on_connect(const struct call *call)
@@ -313,7 +314,7 @@ static void on_mq(const struct call *call)
 	prb_str_printf(call->s, "message queue %d", fd);
 	if (prb_wait_ok(call->s, prb_target_read_link(call->c->target, &link, "fd/%d", fd))) {
 		prb_str_putc(call->s, ' ');
-		prb_put_printable(call->s, prb_str_text(&link), link.length);
+		prb_text_escape_bytes(call->s, prb_str_text(&link), link.length);
 	}
 	prb_put_deadline(call->c, call->wait, CLOCK_REALTIME, call->task->args[4], call->s);
 }

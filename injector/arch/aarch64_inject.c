@@ -24,7 +24,7 @@
 __asm__(".pushsection .rodata\n"
 	".balign 16\n"
 	"prb_aarch64_code:\n"
-	"prb_aarch64_borrow:\n"
+	"prb_aarch64_hijack:\n"
 	"	hint	#34\n" /* bti c */
 	"	ldp	x0, x1, [x19, #48]\n"
 	"	add	x0, x0, #16, lsl #12\n"
@@ -66,7 +66,7 @@ __asm__(".pushsection .rodata\n"
 	"	mov	sp, x1\n"
 	"	str	x0, [x2, #16]\n"
 	"	b	1b\n"
-	"prb_aarch64_borrow_end:\n"
+	"prb_aarch64_hijack_end:\n"
 	"	.balign 16\n"
 	"prb_aarch64_thread:\n"
 	"	hint	#34\n"
@@ -153,7 +153,7 @@ __asm__(".pushsection .rodata\n"
 	"prb_aarch64_code_end:\n"
 	".popsection\n");
 
-extern const uint8_t prb_aarch64_code[], prb_aarch64_borrow[], prb_aarch64_borrow_end[],
+extern const uint8_t prb_aarch64_code[], prb_aarch64_hijack[], prb_aarch64_hijack_end[],
 	prb_aarch64_thread[], prb_aarch64_raw_syscall[], prb_aarch64_code_end[];
 
 _Static_assert(PRB_SCRATCH_CODE == 16 << 12, "as the code has it");
@@ -353,7 +353,7 @@ static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
 	return NULL;
 }
 
-static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *state, uint64_t code,
+static struct prb_error *set_hijack(pid_t tid, const struct prb_thread_state *state, uint64_t code,
 				    uint64_t stack, uint64_t mailbox)
 {
 	struct user_regs_struct r = redirected(state, code, stack & ~UINT64_C(15));
@@ -373,7 +373,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 {
 	/* getuid(): no thread of the program ever sleeps in it. (One that is moved away from a call
 	 * that it slept in must not be moved to the same instruction: the kernel would take it for
-	 * its own, if that is one that it resumes, which the borrowed thread's ppoll() is not.) */
+	 * its own, if that is one that it resumes, which the hijacked thread's ppoll() is not.) */
 	static const uint32_t syscall_code[] = {0xd28015c8, 0xd4000001, 0xd65f03c0};
 	static const struct prb_inject_arch arch = {
 		.machine = &prb_machine_aarch64,
@@ -383,8 +383,8 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.find_store = prb_aarch64_find_store,
 		.code = prb_aarch64_code,
 		.code_end = prb_aarch64_code_end,
-		.borrow_code = prb_aarch64_borrow,
-		.borrow_end = prb_aarch64_borrow_end,
+		.hijack_code = prb_aarch64_hijack,
+		.hijack_end = prb_aarch64_hijack_end,
 		.mailbox_register = MAILBOX,
 		.thread_code = prb_aarch64_thread,
 		.raw_syscall_code = prb_aarch64_raw_syscall,
@@ -404,7 +404,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.frame = prb_aarch64_frame,
 		.set_syscall = set_syscall,
 		.syscall_result = syscall_result,
-		.set_borrow = set_borrow,
+		.set_hijack = set_hijack,
 		.thread_pointer = thread_pointer,
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The way back of a borrowed thread: what the kernel writes for a signal handler to return by. */
+/* The way back of a hijacked thread: what the kernel writes for a signal handler to return by. */
 #ifdef __aarch64__
 
 #include <string.h>
@@ -162,7 +162,7 @@ static void place(uint64_t sp, size_t last_size, const struct prb_target_code *c
 void prb_aarch64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		       struct prb_return_frame *ret)
 {
-	static const struct prb_nap nap = {.nanoseconds = PRB_BORROW_NAP_NS};
+	static const struct prb_nap nap = {.nanoseconds = PRB_HIJACK_NAP_NS};
 	const struct user_regs_struct *r = &prb_aarch64_general(state)->regs;
 	const struct prb_aarch64_vectors *v = prb_aarch64_vectors(state);
 	size_t fixed = offsetof(struct signal_frame, records);

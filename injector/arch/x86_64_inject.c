@@ -19,7 +19,7 @@
 /*
  * The code that runs in the target; rbx is the mailbox, whose offsets these are.
  *
- * borrow: makes what lies behind the code writable, calls pthread_create(&thread, NULL, entry,
+ * hijack: makes what lies behind the code writable, calls pthread_create(&thread, NULL, entry,
  * mailbox), notes the result, says that it leaves, and sleeps in the C library's code until we
  * come. Where nothing was made writable it notes why on its own stack, and sleeps at once. ppoll()
  * is the one sleep that leaves the kernel's note of how to restart an earlier call alone. If nobody
@@ -28,12 +28,12 @@
  *
  * thread: detaches itself, then serves the mailbox: makes calls, one after the other, until one
  * that the next depends on has returned 0, or there is no next. At its end it jumps to munmap(),
- * which returns to the C library's own code; not if the borrowed thread may still be in here.
+ * which returns to the C library's own code; not if the hijacked thread may still be in here.
  */
 __asm__(".pushsection .rodata\n"
 	".balign 16\n"
 	"prb_x86_64_code:\n"
-	"prb_x86_64_borrow:\n"
+	"prb_x86_64_hijack:\n"
 	"	endbr64\n"
 	"	movq	48(%rbx), %rdi\n"
 	"	movq	56(%rbx), %rsi\n"
@@ -70,7 +70,7 @@ __asm__(".pushsection .rodata\n"
 	"	movq	152(%rbx), %rsp\n"
 	"	movq	%rax, 16(%rdx)\n"
 	"	jmp	1b\n"
-	"prb_x86_64_borrow_end:\n"
+	"prb_x86_64_hijack_end:\n"
 	"	.balign 16\n"
 	"prb_x86_64_thread:\n"
 	"	endbr64\n"
@@ -162,7 +162,7 @@ __asm__(".pushsection .rodata\n"
 	"prb_x86_64_code_end:\n"
 	".popsection\n");
 
-extern const uint8_t prb_x86_64_code[], prb_x86_64_borrow[], prb_x86_64_borrow_end[],
+extern const uint8_t prb_x86_64_code[], prb_x86_64_hijack[], prb_x86_64_hijack_end[],
 	prb_x86_64_thread[], prb_x86_64_raw_syscall[], prb_x86_64_code_end[];
 
 _Static_assert(PRB_SCRATCH_CODE == 4096, "as the code has it");
@@ -280,7 +280,7 @@ static struct prb_error *syscall_result(pid_t tid, int64_t *ret)
 	return NULL;
 }
 
-static struct prb_error *set_borrow(pid_t tid, const struct prb_thread_state *state, uint64_t code,
+static struct prb_error *set_hijack(pid_t tid, const struct prb_thread_state *state, uint64_t code,
 				    uint64_t stack, uint64_t mailbox)
 {
 	struct user_regs_struct r = *prb_x86_64_general(state);
@@ -309,8 +309,8 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.find_store = prb_x86_64_find_store,
 		.code = prb_x86_64_code,
 		.code_end = prb_x86_64_code_end,
-		.borrow_code = prb_x86_64_borrow,
-		.borrow_end = prb_x86_64_borrow_end,
+		.hijack_code = prb_x86_64_hijack,
+		.hijack_end = prb_x86_64_hijack_end,
 		.mailbox_register = PRB_X86_64_RBX,
 		.thread_code = prb_x86_64_thread,
 		.raw_syscall_code = prb_x86_64_raw_syscall,
@@ -330,7 +330,7 @@ const struct prb_inject_arch *prb_inject_arch(void)
 		.frame = prb_x86_64_frame,
 		.set_syscall = set_syscall,
 		.syscall_result = syscall_result,
-		.set_borrow = set_borrow,
+		.set_hijack = set_hijack,
 		.thread_pointer = thread_pointer,
 	};
 

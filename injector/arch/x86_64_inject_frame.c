@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The way back of a borrowed thread: what the kernel writes for a signal handler to return by. */
+/* The way back of a hijacked thread: what the kernel writes for a signal handler to return by. */
 #ifdef __x86_64__
 
 #include <cpuid.h>
@@ -149,7 +149,7 @@ static uint64_t below(uint64_t end)
 void prb_x86_64_frame(const struct prb_thread_state *state, const struct prb_target_code *code,
 		      struct prb_return_frame *ret)
 {
-	static const struct prb_nap nap = {.nanoseconds = PRB_BORROW_NAP_NS};
+	static const struct prb_nap nap = {.nanoseconds = PRB_HIJACK_NAP_NS};
 	uint64_t sp = prb_x86_64_general(state)->rsp, features;
 	size_t size = frame_extended_size(state, &features);
 	uint64_t extended = (sp - RED_ZONE - size - sizeof(magic_end)) & ~UINT64_C(63);

@@ -150,7 +150,7 @@ static void sleepers(void *unused)
 static void describe_order(struct child *child, struct prb_candidates *candidates,
 			   struct prb_str *order)
 {
-	ok(prb_choose(child->target, candidates));
+	ok(prb_candidates_find(child->target, candidates));
 	for (size_t i = 0; i < candidates->list.count; i++) {
 		struct prb_task task;
 		struct prb_error *err =

@@ -215,7 +215,7 @@ static void test_raw_thread(void **state)
 	(void)state;
 	start(&child, in_raw_thread, NULL);
 	await(&child, 'S', pause_call);
-	ok(prb_choose(child.target, &candidates));
+	ok(prb_candidates_find(child.target, &candidates));
 	for (size_t i = 0; i < candidates.list.count; i++)
 		if (candidates.list.items[i].tid != child.pid)
 			other = candidates.list.items[i].tid;

@@ -98,7 +98,7 @@ REFUSED_STRIDE = 4 if faults.SLOW else 1
 
 
 def test_killed_where_it_is_refused(build):
-    """The borrowed thread finds out itself that it cannot do its work, and leaves all as it was."""
+    """The hijacked thread finds out itself that it cannot do its work, and leaves all as it was."""
     made = build.program("fault_limits")
     killed_at_steps(Cell("killed before each step: fault_limits full"), build,
                     lambda: Checked(made, "full"), 1, REFUSED_STRIDE, wanted=FAILED)

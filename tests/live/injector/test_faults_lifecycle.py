@@ -107,7 +107,7 @@ def steps(cell, build, start, number, look):
 @needs_steps
 @pytest.mark.parametrize("kind", ["exec", "fork", "vfork", "spawn", "thread"])
 def test_race_at_each_step(build, kind):
-    """Another thread does it while one is borrowed."""
+    """Another thread does it while one is hijacked."""
     program = build.program("fault_races")
     cell = Cell("at each step, another thread: " + kind)
 

@@ -221,7 +221,7 @@ def test_no_room_on_its_stack(build):
 
 
 def test_in_the_vdso(build):
-    """A thread that reads a clock is borrowed where it stands: it holds nothing."""
+    """A thread that reads a clock is hijacked where it stands: it holds nothing."""
     with Checked(build.program("fault_heap"), "clocks") as target:
         for _ in range(5):
             assert assert_loads(target, build.library())["stops"] == 1

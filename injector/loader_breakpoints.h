@@ -8,8 +8,8 @@
  *
  * Threading: one thread at a time. Borrows the modules.
  */
-#ifndef PRB_INJECTOR_TRAPS_H
-#define PRB_INJECTOR_TRAPS_H
+#ifndef PRB_INJECTOR_LOADER_BREAKPOINTS_H
+#define PRB_INJECTOR_LOADER_BREAKPOINTS_H
 
 #include "base/error.h"
 #include "dwarf/elf/module.h"
@@ -29,12 +29,15 @@ typedef struct prb_error *prb_trap_handler(void *context, const struct prb_trap 
  * Compares the loader's code with its file, and gives @p handler each breakpoint, sixteen at most.
  * A debugger that traces the process may have set them itself. Without a file nothing is found.
  */
-struct prb_error *prb_traps_find(struct prb_modules *modules, const struct prb_machine *machine,
-				 const struct prb_libc *libc, prb_trap_handler *handler,
-				 void *context) PRB_MUST_CHECK;
+struct prb_error *prb_loader_breakpoints_find(struct prb_modules *modules,
+					      const struct prb_machine *machine,
+					      const struct prb_libc *libc,
+					      prb_trap_handler *handler,
+					      void *context) PRB_MUST_CHECK;
 
 /** PRB_ERROR_UNSUPPORTED if there is one, with how to restore the code. */
-struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_machine *machine,
-				  const struct prb_libc *libc) PRB_MUST_CHECK;
+struct prb_error *prb_loader_breakpoints_check(struct prb_modules *modules,
+					       const struct prb_machine *machine,
+					       const struct prb_libc *libc) PRB_MUST_CHECK;
 
 #endif

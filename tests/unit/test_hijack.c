@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Borrowed threads do what they are told and are as before, also when they find back alone. */
+/* Hijacked threads do what they are told and are as before, also when they find back alone. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "injector/borrow.h"
+#include "injector/hijack.h"
 #include "injector/libc_code.h"
 #include "injector/mailbox.h"
 #include "injector/run_to.h"
@@ -132,14 +132,14 @@ static void assert_same_stack(int memory, const struct prb_thread_state *before)
 
 #endif
 
-struct borrowing {
+struct hijacking {
 	struct child child;
 	struct prb_modules *modules;
 	struct prb_libc libc;
-	struct prb_borrow borrow;
+	struct prb_hijack hijack;
 };
 
-static void begin(struct borrowing *b, sleeper *run)
+static void begin(struct hijacking *b, sleeper *run)
 {
 	start(&b->child, run, NULL);
 	await(&b->child, 'R', NULL);
@@ -147,45 +147,45 @@ static void begin(struct borrowing *b, sleeper *run)
 	b->libc = (struct prb_libc){};
 	ok(prb_libc_find(b->modules, PRB_HIJACK_CREATE, &b->libc));
 	ok(prb_libc_find_code(b->modules, prb_inject_arch(), &b->libc));
-	b->borrow = (struct prb_borrow){
+	b->hijack = (struct prb_hijack){
 		.arch = prb_inject_arch(),
 		.target = b->child.target,
 		.code = b->libc.code,
 	};
-	ok(prb_mail_open(b->child.pid, &b->borrow.memory));
+	ok(prb_mail_open(b->child.pid, &b->hijack.memory));
 }
 
-static void end(struct borrowing *b)
+static void end(struct hijacking *b)
 {
-	close(b->borrow.memory);
+	close(b->hijack.memory);
 	prb_libc_deinit(&b->libc);
 	prb_modules_destroy(b->modules);
 	finish(&b->child);
 }
 
-static void take(struct borrowing *b)
+static void take(struct hijacking *b)
 {
-	ok(prb_borrow_take(&b->borrow, b->child.pid, PATIENCE * 1000));
+	ok(prb_hijack_take(&b->hijack, b->child.pid, PATIENCE * 1000));
 }
 
-static void give_back(struct borrowing *b)
+static void give_back(struct hijacking *b)
 {
 	double pause;
 
-	ok(prb_borrow_give_back(&b->borrow, &pause));
+	ok(prb_hijack_give_back(&b->hijack, &pause));
 	assert_true(pause > 0);
 }
 
 /* It has come to the loop in which nothing changes. */
-static void take_in_loop(struct borrowing *b)
+static void take_in_loop(struct hijacking *b)
 {
 	uint8_t code[sizeof(endless_loop)];
 	struct prb_regs regs;
 
 	for (double late = now() + PATIENCE; now() < late;) {
 		take(b);
-		b->borrow.arch->registers(&b->borrow.state, &regs);
-		ok(prb_mail_read(b->borrow.memory, regs.pc, code, sizeof(code)));
+		b->hijack.arch->registers(&b->hijack.state, &regs);
+		ok(prb_mail_read(b->hijack.memory, regs.pc, code, sizeof(code)));
 		if (!memcmp(code, endless_loop, sizeof(code)))
 			return;
 		give_back(b);
@@ -193,33 +193,33 @@ static void take_in_loop(struct borrowing *b)
 	fail_msg("it never comes to its loop");
 }
 
-static void assert_same(const struct borrowing *b, const struct prb_thread_state *before)
+static void assert_same(const struct hijacking *b, const struct prb_thread_state *before)
 {
-	assert_same_registers(&b->borrow.state, before);
-	assert_int_equal(b->borrow.state.mask, before->mask);
-	assert_same_stack(b->borrow.memory, before);
+	assert_same_registers(&b->hijack.state, before);
+	assert_int_equal(b->hijack.state.mask, before->mask);
+	assert_same_stack(b->hijack.memory, before);
 }
 
-static void assert_calls(struct borrowing *b)
+static void assert_calls(struct hijacking *b)
 {
 	const uint64_t none[6] = {}, bad[6] = {UINT64_MAX};
 	int64_t result;
 
-	ok(prb_borrow_syscall(&b->borrow, SYS_getpid, none, &result));
+	ok(prb_hijack_syscall(&b->hijack, SYS_getpid, none, &result));
 	assert_int_equal(result, b->child.pid);
-	ok(prb_borrow_syscall(&b->borrow, SYS_close, bad, &result));
+	ok(prb_hijack_syscall(&b->hijack, SYS_close, bad, &result));
 	assert_int_equal(result, -EBADF);
 }
 
 static void test_calls(void **state)
 {
 	static struct prb_thread_state before;
-	struct borrowing b;
+	struct hijacking b;
 
 	(void)state;
 	begin(&b, stand_still);
 	take_in_loop(&b);
-	before = b.borrow.state;
+	before = b.hijack.state;
 	assert_int_equal(before.mask, 1ull << (SIGUSR1 - 1));
 	assert_same(&b, &before);
 	for (int i = 0; i < TRIES; i++) {
@@ -232,22 +232,22 @@ static void test_calls(void **state)
 	end(&b);
 }
 
-static void let_go(struct borrowing *b)
+static void let_go(struct hijacking *b)
 {
 	assert_int_equal(ptrace(PTRACE_DETACH, b->child.pid, NULL, NULL), 0);
-	b->borrow.stop.seized = false;
+	b->hijack.stop.seized = false;
 }
 
 /* As when we are killed: it is let go in the middle, and nobody puts anything back. */
 static void test_way_back(void **state)
 {
 	static struct prb_thread_state before;
-	struct borrowing b;
+	struct hijacking b;
 
 	(void)state;
 	begin(&b, stand_still);
 	take_in_loop(&b);
-	before = b.borrow.state;
+	before = b.hijack.state;
 	for (int i = 0; i < TRIES; i++) {
 		assert_calls(&b);
 		let_go(&b);
@@ -258,10 +258,10 @@ static void test_way_back(void **state)
 	end(&b);
 }
 
-static bool is_mapped(const struct borrowing *b, uint64_t address)
+static bool is_mapped(const struct hijacking *b, uint64_t address)
 {
 	uint8_t byte;
-	struct prb_error *err = prb_mail_read(b->borrow.memory, address, &byte, sizeof(byte));
+	struct prb_error *err = prb_mail_read(b->hijack.memory, address, &byte, sizeof(byte));
 
 	prb_error_destroy(err);
 	return !err;
@@ -273,7 +273,7 @@ static void test_way_back_unmaps(void **state)
 {
 	static struct prb_thread_state before;
 	const uint64_t none[6] = {};
-	struct borrowing b;
+	struct hijacking b;
 	int64_t address, result;
 
 	(void)state;
@@ -283,16 +283,16 @@ static void test_way_back_unmaps(void **state)
 		SKIP("the C library has no instruction that stores a result");
 	}
 	take_in_loop(&b);
-	before = b.borrow.state;
+	before = b.hijack.state;
 	for (int i = 0; i < 3 * TRIES; i++) {
-		ok(prb_borrow_map(&b.borrow, &address));
+		ok(prb_hijack_map(&b.hijack, &address));
 		assert_true(is_mapped(&b, (uint64_t)address));
 		result = 0;
 		if (i % 3 == 0)
-			ok(prb_mail_write(b.borrow.memory, b.borrow.frame.slot, &result,
+			ok(prb_mail_write(b.hijack.memory, b.hijack.frame.slot, &result,
 					  sizeof(result)));
 		if (i % 3 == 2)
-			ok(prb_borrow_syscall(&b.borrow, SYS_getpid, none, &result));
+			ok(prb_hijack_syscall(&b.hijack, SYS_getpid, none, &result));
 		let_go(&b);
 		take_in_loop(&b);
 		assert_same(&b, &before);
@@ -584,5 +584,5 @@ int main(void)
 		cmocka_unit_test(test_find_store),
 	};
 
-	return cmocka_run_group_tests_name("borrowing", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("hijacking", tests, NULL, NULL);
 }

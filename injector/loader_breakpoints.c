@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/traps.h"
+#include "injector/loader_breakpoints.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,9 +83,10 @@ static struct prb_error *search_part(struct search *s, struct prb_module *part)
 	return NULL;
 }
 
-struct prb_error *prb_traps_find(struct prb_modules *modules, const struct prb_machine *machine,
-				 const struct prb_libc *libc, prb_trap_handler *handler,
-				 void *context)
+struct prb_error *prb_loader_breakpoints_find(struct prb_modules *modules,
+					      const struct prb_machine *machine,
+					      const struct prb_libc *libc,
+					      prb_trap_handler *handler, void *context)
 {
 	struct search s = {modules, machine, 0, handler, context};
 
@@ -123,13 +124,14 @@ static struct prb_error *tell(void *context, const struct prb_trap *trap)
 	return NULL;
 }
 
-struct prb_error *prb_traps_check(struct prb_modules *modules, const struct prb_machine *machine,
-				  const struct prb_libc *libc)
+struct prb_error *prb_loader_breakpoints_check(struct prb_modules *modules,
+					       const struct prb_machine *machine,
+					       const struct prb_libc *libc)
 {
 	__attribute__((cleanup(told_deinit))) struct told t = {};
 	int pid = (int)modules->target->pid;
 
-	PRB_TRY(prb_traps_find(modules, machine, libc, tell, &t));
+	PRB_TRY(prb_loader_breakpoints_find(modules, machine, libc, tell, &t));
 	if (!t.where.length)
 		return NULL;
 	return prb_error_hint(

@@ -92,7 +92,7 @@ static int by_rank(const void *a, const void *b)
 	return x->rank != y->rank ? x->rank - y->rank : x->tid - y->tid;
 }
 
-struct prb_error *prb_choose(struct prb_target *t, struct prb_candidates *ret)
+struct prb_error *prb_candidates_find(struct prb_target *t, struct prb_candidates *ret)
 {
 	prb_auto_str struct prb_str tids = {};
 	size_t count = 0;
@@ -113,7 +113,7 @@ struct prb_error *prb_choose(struct prb_target *t, struct prb_candidates *ret)
 }
 
 /* What is opened may have ended before it is. */
-struct prb_error *prb_choose_alive(struct prb_target *t, struct prb_target **ret)
+struct prb_error *prb_candidates_alive(struct prb_target *t, struct prb_target **ret)
 {
 	struct prb_task task;
 	struct prb_error *err = NULL;

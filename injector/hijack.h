@@ -12,8 +12,8 @@
  *
  * Threading: all from one thread of ours.
  */
-#ifndef PRB_INJECTOR_BORROW_H
-#define PRB_INJECTOR_BORROW_H
+#ifndef PRB_INJECTOR_HIJACK_H
+#define PRB_INJECTOR_HIJACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@
 #include "injector/inject_arch.h"
 #include "ptrace/stop.h"
 
-struct prb_borrow {
+struct prb_hijack {
 	const struct prb_inject_arch *arch;
 	struct prb_target *target; /**< borrowed */
 	int memory;		   /**< of prb_mail_open(); set by the caller like these */
@@ -43,38 +43,38 @@ struct prb_borrow {
  * Stops @p tid and reads its registers; nothing is changed. PRB_ERROR_TIMEOUT if it does not stop
  * in time, PRB_ERROR_FAILED if it is in a job-control stop, others of prb_stop_seize().
  */
-struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_ms) PRB_MUST_CHECK;
+struct prb_error *prb_hijack_take(struct prb_hijack *b, pid_t tid, int timeout_ms) PRB_MUST_CHECK;
 
 /**
  * Has the thread that was taken go on to @p address and stand there; else it stands after
  * @p timeout_ms wherever it is (prb_run_to()). Its registers are read anew.
  */
-struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int timeout_ms,
+struct prb_error *prb_hijack_follow(struct prb_hijack *b, uint64_t address, int timeout_ms,
 				    bool *reached) PRB_MUST_CHECK;
 
 /**
  * Maps PRB_SCRATCH_SIZE bytes for reading and execution. A thread that finds back alone unmaps
- * them, from now on until prb_borrow_run(). *ret as of prb_borrow_syscall().
+ * them, from now on until prb_hijack_run(). *ret as of prb_hijack_syscall().
  */
-struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret) PRB_MUST_CHECK;
-struct prb_error *prb_borrow_unmap(struct prb_borrow *b, uint64_t address,
+struct prb_error *prb_hijack_map(struct prb_hijack *b, int64_t *ret) PRB_MUST_CHECK;
+struct prb_error *prb_hijack_unmap(struct prb_hijack *b, uint64_t address,
 				   int64_t *ret) PRB_MUST_CHECK;
 
 /** Makes a system call on it. *ret is what the kernel returned: a negative errno value if failed.
  */
-struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const uint64_t arguments[6],
+struct prb_error *prb_hijack_syscall(struct prb_hijack *b, long number, const uint64_t arguments[6],
 				     int64_t *ret) PRB_MUST_CHECK;
 
 /**
- * Runs the borrowed thread's code at @p code until it says in the mailbox that it has left that.
+ * Runs the hijacked thread's code at @p code until it says in the mailbox that it has left that.
  * *refused: the negative errno value with which the kernel would not make what lies behind the code
  * writable, so that it has done nothing else, and unmaps all of it; else 0. PRB_ERROR_TIMEOUT after
  * @p timeout seconds: it goes on, has been let go, and will find its way back.
  */
-struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t stack,
+struct prb_error *prb_hijack_run(struct prb_hijack *b, uint64_t code, uint64_t stack,
 				 uint64_t mailbox, double timeout, int64_t *refused) PRB_MUST_CHECK;
 
 /** Puts everything back and lets it go; *pause_us: how long it was stopped. */
-struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us) PRB_MUST_CHECK;
+struct prb_error *prb_hijack_give_back(struct prb_hijack *b, double *pause_us) PRB_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "injector/borrow.h"
+#include "injector/hijack.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ enum {
 };
 static const double step_timeout = 1.0; /* seconds for what takes microseconds */
 
-static struct prb_error *step(struct prb_borrow *b, int request, int signal)
+static struct prb_error *step(struct prb_hijack *b, int request, int signal)
 {
 	prb_fault_step();
 	if (ptrace(request, b->stop.tid, NULL, signal))
@@ -34,7 +34,7 @@ static struct prb_error *step(struct prb_borrow *b, int request, int signal)
 	return NULL;
 }
 
-static struct prb_error *await(struct prb_borrow *b, double deadline, int *status)
+static struct prb_error *await(struct prb_hijack *b, double deadline, int *status)
 {
 	struct prb_error *err = prb_stop_await(&b->stop, deadline, true, status);
 
@@ -49,7 +49,7 @@ static bool is_event(int status)
 }
 
 /* Signals that were on their way are delivered first, as they would have been. */
-static struct prb_error *stop_at_event(struct prb_borrow *b, int timeout_ms)
+static struct prb_error *stop_at_event(struct prb_hijack *b, int timeout_ms)
 {
 	PRB_TRY(prb_stop_ask(&b->stop));
 	PRB_TRY(prb_stop_wait(&b->stop, timeout_ms));
@@ -68,7 +68,7 @@ static struct prb_error *stop_at_event(struct prb_borrow *b, int timeout_ms)
 	return NULL;
 }
 
-static struct prb_error *read_state(struct prb_borrow *b)
+static struct prb_error *read_state(struct prb_hijack *b)
 {
 	PRB_TRY(b->arch->save(b->stop.tid, &b->state));
 	if (ptrace(PTRACE_GETSIGMASK, b->stop.tid, sizeof(b->state.mask), &b->state.mask))
@@ -77,7 +77,7 @@ static struct prb_error *read_state(struct prb_borrow *b)
 }
 
 /* What it is like where it stands now. */
-static struct prb_error *look(struct prb_borrow *b)
+static struct prb_error *look(struct prb_hijack *b)
 {
 	b->begin = b->stop.begin;
 	b->at_event = true;
@@ -89,7 +89,7 @@ static struct prb_error *look(struct prb_borrow *b)
 	return read_state(b);
 }
 
-struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_ms)
+struct prb_error *prb_hijack_take(struct prb_hijack *b, pid_t tid, int timeout_ms)
 {
 	b->changed = b->at_event = b->stop_signal = false;
 	b->earlier_us = 0;
@@ -98,7 +98,7 @@ struct prb_error *prb_borrow_take(struct prb_borrow *b, pid_t tid, int timeout_m
 	return look(b);
 }
 
-struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int timeout_ms,
+struct prb_error *prb_hijack_follow(struct prb_hijack *b, uint64_t address, int timeout_ms,
 				    bool *reached)
 {
 	b->earlier_us += (prb_clock_seconds() - b->begin) * 1e6;
@@ -112,7 +112,7 @@ struct prb_error *prb_borrow_follow(struct prb_borrow *b, uint64_t address, int 
  * kernel extends the stack of the first thread when it is written to, and keeps a gap of 256 pages
  * (Documentation/admin-guide/kernel-parameters, stack_guard_gap) to what lies below.
  */
-static bool has_room(const struct prb_borrow *b, const struct prb_maps *maps)
+static bool has_room(const struct prb_hijack *b, const struct prb_maps *maps)
 {
 	struct prb_regs regs;
 
@@ -123,7 +123,7 @@ static bool has_room(const struct prb_borrow *b, const struct prb_maps *maps)
 	       (map->start <= b->frame.address || !strcmp(map->path, "[stack]"));
 }
 
-static struct prb_error *no_room(const struct prb_borrow *b)
+static struct prb_error *no_room(const struct prb_hijack *b)
 {
 	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
 					       "the stack of thread %d has no room for %zu bytes",
@@ -132,7 +132,7 @@ static struct prb_error *no_room(const struct prb_borrow *b)
 }
 
 /* The maps were read before it stood: threads and their stacks may have come since. */
-static struct prb_error *check_room(struct prb_borrow *b)
+static struct prb_error *check_room(struct prb_hijack *b)
 {
 	struct prb_maps maps;
 
@@ -144,7 +144,7 @@ static struct prb_error *check_room(struct prb_borrow *b)
 	return room ? NULL : no_room(b);
 }
 
-static struct prb_error *set_mask(struct prb_borrow *b, uint64_t mask)
+static struct prb_error *set_mask(struct prb_hijack *b, uint64_t mask)
 {
 	prb_fault_step();
 	if (ptrace(PTRACE_SETSIGMASK, b->stop.tid, sizeof(mask), &mask))
@@ -156,7 +156,7 @@ static struct prb_error *set_mask(struct prb_borrow *b, uint64_t mask)
  * After a signal frame the kernel knows no more what restart_syscall() was to go on with, and has
  * it return EINTR: the frame has to make the call itself again.
  */
-static struct prb_error *note_resumed_call(struct prb_borrow *b)
+static struct prb_error *note_resumed_call(struct prb_hijack *b)
 {
 	uint8_t code[PRB_CODE_BEFORE];
 	struct prb_regs regs;
@@ -179,7 +179,7 @@ static struct prb_error *note_resumed_call(struct prb_borrow *b)
  * else: the result, as it is between, tells whether the kernel has noted how to go on. Each stop
  * on the way answers what was asked for, so that it is asked for anew.
  */
-static struct prb_error *ask_kernel(struct prb_borrow *b, long number)
+static struct prb_error *ask_kernel(struct prb_hijack *b, long number)
 {
 	double deadline = prb_clock_seconds() + step_timeout, begin = b->begin;
 	int64_t result = 0;
@@ -204,7 +204,7 @@ static struct prb_error *ask_kernel(struct prb_borrow *b, long number)
 	return NULL;
 }
 
-static struct prb_error *note_call(struct prb_borrow *b)
+static struct prb_error *note_call(struct prb_hijack *b)
 {
 	if (prb_stop_restart_call(&b->stop))
 		PRB_TRY(read_state(b));
@@ -216,7 +216,7 @@ static struct prb_error *note_call(struct prb_borrow *b)
 }
 
 /* The way back is laid before the first step away. */
-static struct prb_error *lay_way_back(struct prb_borrow *b)
+static struct prb_error *lay_way_back(struct prb_hijack *b)
 {
 	PRB_TRY(note_call(b));
 	b->arch->frame(&b->state, &b->code, &b->frame);
@@ -227,7 +227,7 @@ static struct prb_error *lay_way_back(struct prb_borrow *b)
 }
 
 /* What arrives although all signals are blocked. False: the thread itself has failed. */
-static bool set_aside(struct prb_borrow *b, int status)
+static bool set_aside(struct prb_hijack *b, int status)
 {
 	if (is_event(status))
 		return true;
@@ -238,7 +238,7 @@ static bool set_aside(struct prb_borrow *b, int status)
 }
 
 /* Goes on to the next syscall stop; group stops on the way are passed. */
-static struct prb_error *to_syscall_stop(struct prb_borrow *b)
+static struct prb_error *to_syscall_stop(struct prb_hijack *b)
 {
 	double deadline = prb_clock_seconds() + step_timeout;
 	int status;
@@ -257,7 +257,7 @@ static struct prb_error *to_syscall_stop(struct prb_borrow *b)
 	}
 }
 
-static struct prb_error *make_call(struct prb_borrow *b, long number, const uint64_t arguments[6],
+static struct prb_error *make_call(struct prb_hijack *b, long number, const uint64_t arguments[6],
 				   int64_t *ret, bool maps)
 {
 	bool first = !b->changed;
@@ -277,14 +277,14 @@ static struct prb_error *make_call(struct prb_borrow *b, long number, const uint
 	return b->arch->syscall_result(b->stop.tid, ret);
 }
 
-struct prb_error *prb_borrow_syscall(struct prb_borrow *b, long number, const uint64_t arguments[6],
+struct prb_error *prb_hijack_syscall(struct prb_hijack *b, long number, const uint64_t arguments[6],
 				     int64_t *ret)
 {
 	return make_call(b, number, arguments, ret, false);
 }
 
 /* As long as it stands where it has made the call, it would put the address there itself. */
-struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret)
+struct prb_error *prb_hijack_map(struct prb_hijack *b, int64_t *ret)
 {
 	const uint64_t arguments[6] = {0, PRB_SCRATCH_SIZE, PROT_READ | PROT_EXEC,
 				       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX};
@@ -298,7 +298,7 @@ struct prb_error *prb_borrow_map(struct prb_borrow *b, int64_t *ret)
 	return NULL;
 }
 
-struct prb_error *prb_borrow_unmap(struct prb_borrow *b, uint64_t address, int64_t *ret)
+struct prb_error *prb_hijack_unmap(struct prb_hijack *b, uint64_t address, int64_t *ret)
 {
 	const uint64_t arguments[6] = {address, PRB_SCRATCH_SIZE};
 
@@ -307,7 +307,7 @@ struct prb_error *prb_borrow_unmap(struct prb_borrow *b, uint64_t address, int64
 }
 
 /* Looks whether it stopped by itself; then it goes on, unless it has failed. */
-static struct prb_error *look_after(struct prb_borrow *b)
+static struct prb_error *look_after(struct prb_hijack *b)
 {
 	int status;
 	pid_t got = waitpid(b->stop.tid, &status, __WALL | WNOHANG);
@@ -329,7 +329,7 @@ static struct prb_error *look_after(struct prb_borrow *b)
 }
 
 /* Until it has left our code: *refused is why it could not do anything there, or 0. */
-static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, double deadline,
+static struct prb_error *until_left(struct prb_hijack *b, uint64_t mailbox, double deadline,
 				    int64_t *refused)
 {
 	uint32_t left = 0;
@@ -340,7 +340,7 @@ static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, doub
 		if (*refused)
 			return NULL;
 		PRB_TRY(prb_mail_read(b->memory,
-				      mailbox + offsetof(struct prb_mailbox, borrow_state), &left,
+				      mailbox + offsetof(struct prb_mailbox, hijack_state), &left,
 				      sizeof(left)));
 		if (left)
 			return NULL;
@@ -353,7 +353,7 @@ static struct prb_error *until_left(struct prb_borrow *b, uint64_t mailbox, doub
 }
 
 /* From wherever it is to a stop from which the kernel restarts calls. */
-static struct prb_error *to_event(struct prb_borrow *b, bool running)
+static struct prb_error *to_event(struct prb_hijack *b, bool running)
 {
 	double deadline = prb_clock_seconds() + step_timeout;
 	int status = 0;
@@ -373,7 +373,7 @@ static struct prb_error *to_event(struct prb_borrow *b, bool running)
 }
 
 /* It has slept until it gave us up, and is where it was before. */
-static struct prb_error *note_whether_back(struct prb_borrow *b, uint64_t mailbox)
+static struct prb_error *note_whether_back(struct prb_hijack *b, uint64_t mailbox)
 {
 	struct prb_regs regs;
 
@@ -382,13 +382,13 @@ static struct prb_error *note_whether_back(struct prb_borrow *b, uint64_t mailbo
 	return NULL;
 }
 
-struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t stack,
+struct prb_error *prb_hijack_run(struct prb_hijack *b, uint64_t code, uint64_t stack,
 				 uint64_t mailbox, double timeout, int64_t *refused)
 {
-	uint64_t start = code + (uint64_t)(b->arch->borrow_code - b->arch->code);
+	uint64_t start = code + (uint64_t)(b->arch->hijack_code - b->arch->code);
 
 	prb_unstopped_extend();
-	PRB_TRY(b->arch->set_borrow(b->stop.tid, &b->state, start, stack, mailbox));
+	PRB_TRY(b->arch->set_hijack(b->stop.tid, &b->state, start, stack, mailbox));
 	PRB_TRY(step(b, PTRACE_CONT, 0));
 	b->at_event = false;
 
@@ -405,7 +405,7 @@ struct prb_error *prb_borrow_run(struct prb_borrow *b, uint64_t code, uint64_t s
 }
 
 /* What may be seen of the thread comes back in an order in which each step may be the last. */
-static struct prb_error *restore(struct prb_borrow *b)
+static struct prb_error *restore(struct prb_hijack *b)
 {
 	PRB_TRY(to_event(b, false));
 	PRB_TRY(b->arch->restore_extended(b->stop.tid, &b->state));
@@ -413,7 +413,7 @@ static struct prb_error *restore(struct prb_borrow *b)
 	return b->arch->restore_general(b->stop.tid, &b->state);
 }
 
-struct prb_error *prb_borrow_give_back(struct prb_borrow *b, double *pause_us)
+struct prb_error *prb_hijack_give_back(struct prb_hijack *b, double *pause_us)
 {
 	struct prb_error *err = NULL;
 	bool again = b->stop_signal;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for a thread that may be borrowed, where it stands or where it soon comes to. */
+/* The search for a thread that may be hijacked, where it stands or where it soon comes to. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +21,18 @@ enum {
 static const double search_timeout = 1.5; /* seconds for finding a safe point */
 
 struct finding {
-	const struct prb_search *s;
+	const struct prb_pick *s;
 	struct prb_candidates candidates;
-	const char *why; /* why the last thread that was looked at could not be borrowed */
+	const char *why; /* why the last thread that was looked at could not be hijacked */
 	pid_t why_tid;
-	bool passing; /* some thread of the round could be borrowed later */
+	bool passing; /* some thread of the round could be hijacked later */
 	bool no_breakpoints;
 };
 
-struct prb_error *prb_search_give_back(const struct prb_search *s)
+struct prb_error *prb_pick_give_back(const struct prb_pick *s)
 {
 	double pause = 0;
-	struct prb_error *err = prb_borrow_give_back(s->borrow, &pause);
+	struct prb_error *err = prb_hijack_give_back(s->hijack, &pause);
 
 	s->result->pause_us += pause;
 	return err;
@@ -41,14 +41,14 @@ struct prb_error *prb_search_give_back(const struct prb_search *s)
 /* Another program may have been executed since its code was looked up. */
 static struct prb_error *check_code(struct finding *f)
 {
-	const struct prb_inject_arch *arch = f->s->borrow->arch;
+	const struct prb_inject_arch *arch = f->s->hijack->arch;
 	uint8_t gadget[16] = {}, trampoline[16] = {};
 	struct prb_error *err =
-		prb_mail_read(f->s->borrow->memory, f->s->libc->code.gadget - arch->syscall_offset,
+		prb_mail_read(f->s->hijack->memory, f->s->libc->code.gadget - arch->syscall_offset,
 			      gadget, PRB_MIN(arch->syscall_length, sizeof(gadget)));
 
 	if (!err)
-		err = prb_mail_read(f->s->borrow->memory, f->s->libc->code.trampoline, trampoline,
+		err = prb_mail_read(f->s->hijack->memory, f->s->libc->code.trampoline, trampoline,
 				    PRB_MIN(arch->machine->sigreturn_length, sizeof(trampoline)));
 	if (!err && !memcmp(gadget, arch->syscall_code, arch->syscall_length) &&
 	    !memcmp(trampoline, arch->machine->sigreturn_code, arch->machine->sigreturn_length))
@@ -63,14 +63,14 @@ static struct prb_error *check_code(struct finding *f)
 static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point *safe,
 				  int patience_ms, struct prb_verdict *verdict)
 {
-	pid_t tid = f->s->borrow->stop.tid;
+	pid_t tid = f->s->hijack->stop.tid;
 	bool reached;
 
-	if (!patience_ms || !f->s->borrow->arch->breakpoints || f->no_breakpoints ||
+	if (!patience_ms || !f->s->hijack->arch->breakpoints || f->no_breakpoints ||
 	    !verdict->way_count)
 		return NULL;
 	struct prb_error *err =
-		prb_borrow_follow(f->s->borrow, verdict->ways_out[0], patience_ms, &reached);
+		prb_hijack_follow(f->s->hijack, verdict->ways_out[0], patience_ms, &reached);
 	if (err && err->code == PRB_ERROR_UNSUPPORTED) {
 		prb_log("inject", 1, "%s", err->message);
 		f->no_breakpoints = true;
@@ -81,11 +81,11 @@ static struct prb_error *lead_out(struct finding *f, const struct prb_safe_point
 	prb_log("inject", 3, "thread %d %s %#llx", tid, reached ? "came to" : "did not come to",
 		(unsigned long long)verdict->ways_out[0]);
 	f->s->result->stops++;
-	return prb_safe_point_check(safe, f->s->borrow->arch, tid, &f->s->borrow->state, verdict);
+	return prb_safe_point_check(safe, f->s->hijack->arch, tid, &f->s->hijack->state, verdict);
 }
 
 /*
- * Stops a thread and keeps it if it may be borrowed where it is, or where it soon comes to; else
+ * Stops a thread and keeps it if it may be hijacked where it is, or where it soon comes to; else
  * it runs on. One that was asked to stop has to be waited for: nobody can let go of it before it
  * has.
  */
@@ -93,11 +93,11 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 				    bool *ret)
 {
 	const struct prb_safe_point safe = {f->s->modules, f->s->unwinder, f->s->libc,
-					    f->s->borrow->arch->machine};
+					    f->s->hijack->arch->machine};
 	struct prb_verdict verdict = {};
 	int timeout_ms = (int)((end - prb_clock_seconds()) * 1000);
 	struct prb_error *err =
-		prb_borrow_take(f->s->borrow, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
+		prb_hijack_take(f->s->hijack, tid, PRB_MAX(timeout_ms, STOP_TIMEOUT_MS));
 
 	*ret = false;
 	f->s->result->stops++;
@@ -106,16 +106,16 @@ static struct prb_error *try_thread(struct finding *f, pid_t tid, double end, in
 	if (!err && f->s->filtered)
 		err = prb_seccomp_check(tid);
 	if (!err)
-		err = prb_safe_point_check(&safe, f->s->borrow->arch, tid, &f->s->borrow->state,
+		err = prb_safe_point_check(&safe, f->s->hijack->arch, tid, &f->s->hijack->state,
 					   &verdict);
 	if (!err && verdict.why)
 		err = lead_out(f, &safe, patience_ms, &verdict);
 	if (!err && !verdict.why) {
 		*ret = true;
-		f->s->result->borrowed = tid;
+		f->s->result->hijacked = tid;
 		return NULL;
 	}
-	prb_error_destroy(prb_search_give_back(f->s));
+	prb_error_destroy(prb_pick_give_back(f->s));
 	if (err && err->code != PRB_ERROR_NO_PROCESS)
 		return prb_error_prefix(err, "process %d", f->s->t->pid);
 	f->passing |= err || !verdict.lasting;
@@ -215,7 +215,7 @@ static struct prb_error *find(struct finding *f)
 	unsigned seed = (unsigned)f->s->t->pid;
 
 	for (int round = 0;; round++) {
-		PRB_TRY(prb_choose(f->s->t, &f->candidates));
+		PRB_TRY(prb_candidates_find(f->s->t, &f->candidates));
 		f->passing = f->candidates.blocked || !f->candidates.list.count;
 		if (!round && f->candidates.list.count)
 			PRB_TRY(warm_up(f, f->candidates.list.items[0].tid));
@@ -239,7 +239,7 @@ static struct prb_error *find(struct finding *f)
 	}
 }
 
-struct prb_error *prb_search_thread(const struct prb_search *s)
+struct prb_error *prb_pick_thread(const struct prb_pick *s)
 {
 	struct finding f = {.s = s};
 	struct prb_error *err = find(&f);
