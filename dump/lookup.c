@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/values/expression.h"
+#include "values/expression.h"
 #include "target/snapshot/snapshot.h"
 #include "dump/owner.h"
 #include "dump/steady.h"

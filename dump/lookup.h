@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file What an expression means in a frame of a target, and what lies at an address. See
- * python/values/expression.h for what is understood.
+ * values/expression.h for what is understood.
  *
  * Threading: one thread at a time. Of a process that runs, the threads that run may be stopped for
  * microseconds (steady.h).

@@ -2,8 +2,8 @@
 /**
  * @file Which files libbfd and libdwarf may parse in our own process.
  */
-#ifndef PRB_ELF_CONFINE_H
-#define PRB_ELF_CONFINE_H
+#ifndef PRB_DWARF_ELF_CONFINE_H
+#define PRB_DWARF_ELF_CONFINE_H
 
 #include <stdbool.h>
 

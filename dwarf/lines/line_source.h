@@ -6,8 +6,8 @@
  *
  * Threading: one thread at a time per source.
  */
-#ifndef PRB_LINES_LINE_SOURCE_H
-#define PRB_LINES_LINE_SOURCE_H
+#ifndef PRB_DWARF_LINES_LINE_SOURCE_H
+#define PRB_DWARF_LINES_LINE_SOURCE_H
 
 #include <stdint.h>
 

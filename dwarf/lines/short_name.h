@@ -16,8 +16,8 @@
  *
  * Threading: no state, any thread. Time and memory are bounded by the length of the name.
  */
-#ifndef PRB_LINES_SHORT_NAME_H
-#define PRB_LINES_SHORT_NAME_H
+#ifndef PRB_DWARF_LINES_SHORT_NAME_H
+#define PRB_DWARF_LINES_SHORT_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /**
  * @file Reading types with libdwarf in this very process; private to dwarf/types, and for fuzzing.
  */
-#ifndef PRB_TYPES_PARSE_H
-#define PRB_TYPES_PARSE_H
+#ifndef PRB_DWARF_TYPES_PARSE_H
+#define PRB_DWARF_TYPES_PARSE_H
 
 #include "dwarf/types/types.h"
 

@@ -9,8 +9,8 @@
  *
  * Threading: one thread at a time; nothing here keeps state. Errors are those of reading.
  */
-#ifndef PRB_CPYTHON_CODE_IDENTITY_H
-#define PRB_CPYTHON_CODE_IDENTITY_H
+#ifndef PRB_PYTHON_FRAMES_CODE_IDENTITY_H
+#define PRB_PYTHON_FRAMES_CODE_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

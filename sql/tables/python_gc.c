@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
-#include "python/heap/heap.h"
+#include "values/heap/heap.h"
 #include "sql/tables/interpreters.h"
 #include "sql/spec/table.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/heap/heap.h"
+#include "values/heap/heap.h"
 #include "python/repr/object.h"
 #include "sql/tables/interpreters.h"
 #include "sql/spec/table.h"

@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/builds.h"
 
-#include "python/heap/heap.h"
+#include "values/heap/heap.h"
 
 enum { OBJECTS = 200, NAMES = 20, READS = 500 };
 

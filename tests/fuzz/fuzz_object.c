@@ -10,7 +10,7 @@
 
 #include "python/repr/items.h"
 #include "python/repr/object_handlers.h"
-#include "python/values/expression.h"
+#include "values/expression.h"
 
 enum { HEADER = 4 };
 

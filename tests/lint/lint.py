@@ -21,8 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
-ORDER = ("base", "proc", "target", "dwarf", "python", "ptrace", "dump", "injector", "profile",
-         "control", "sql", "lib", "cli")
+ORDER = ("base", "proc", "target", "dwarf", "python", "values", "ptrace", "dump", "injector",
+         "profile", "control", "sql", "lib", "cli")
 ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
 ROOMS["agent"] = {"agent"}
 # Headers that a room may include although it may not use the rest of their room.

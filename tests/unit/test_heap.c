@@ -13,7 +13,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/heap/heap.h"
+#include "values/heap/heap.h"
 #include "python/layout/layout.h"
 #include "target/mem/blocks.h"
 

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
-#include "python/values/private.h"
+#include "values/private.h"
 
 /* Fields of C types that are objects. */
 struct field {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reading an expression from left to right; each part is looked up as soon as it is read. */
-#include "python/values/expression.h"
+#include "values/expression.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/values/private.h"
+#include "values/private.h"
 
 enum { MAX_PARTS = 256, MAX_NESTED = 8 };
 

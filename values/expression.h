@@ -12,8 +12,8 @@
  * Threading: as python/repr/object.h. Errors: PRB_ERROR_USAGE for what is no such expression,
  * PRB_ERROR_NOT_FOUND for what does not exist, or would run code, with where the search ended.
  */
-#ifndef PRB_PYTHON_VALUES_EXPRESSION_H
-#define PRB_PYTHON_VALUES_EXPRESSION_H
+#ifndef PRB_VALUES_EXPRESSION_H
+#define PRB_VALUES_EXPRESSION_H
 
 #include "base/str.h"
 #include "python/python.h"

@@ -25,12 +25,12 @@
  *
  * Threading: one thread at a time. Everything passed in must outlive the walk.
  */
-#ifndef PRB_PYTHON_HEAP_HEAP_H
-#define PRB_PYTHON_HEAP_HEAP_H
+#ifndef PRB_VALUES_HEAP_HEAP_H
+#define PRB_VALUES_HEAP_HEAP_H
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "python/heap/gc.h"
+#include "values/heap/gc.h"
 #include "python/python.h"
 
 struct prb_heap;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of the garbage collector, wherever a version keeps it. */
-#include "python/heap/gc.h"
+#include "values/heap/gc.h"
 
 #include <string.h>
 

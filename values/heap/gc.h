@@ -10,8 +10,8 @@
  * Threading: as python.h. Errors: PRB_ERROR_UNSUPPORTED if nothing tells where the state is (a
  * snapshot of an earlier release), memory errors as mem.h.
  */
-#ifndef PRB_PYTHON_HEAP_GC_H
-#define PRB_PYTHON_HEAP_GC_H
+#ifndef PRB_VALUES_HEAP_GC_H
+#define PRB_VALUES_HEAP_GC_H
 
 #include "base/error.h"
 #include "python/python.h"

@@ -2,10 +2,10 @@
 /**
  * @file What the heap_*.c files share: the state of one walk, and the types that it has met.
  */
-#ifndef PRB_PYTHON_HEAP_HEAP_PRIVATE_H
-#define PRB_PYTHON_HEAP_HEAP_PRIVATE_H
+#ifndef PRB_VALUES_HEAP_HEAP_PRIVATE_H
+#define PRB_VALUES_HEAP_HEAP_PRIVATE_H
 
-#include "python/heap/heap.h"
+#include "values/heap/heap.h"
 #include "target/mem/blocks.h"
 
 /** A type, with the sums over its objects. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A walk over the objects of an interpreter. */
-#include "python/heap/heap.h"
+#include "values/heap/heap.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/heap/heap_private.h"
+#include "values/heap/heap_private.h"
 #include "target/target.h"
 
 enum { PY_3_12 = 0x030c };

@@ -5,11 +5,11 @@
  * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
  * to where it got.
  */
-#ifndef PRB_PYTHON_VALUES_PRIVATE_H
-#define PRB_PYTHON_VALUES_PRIVATE_H
+#ifndef PRB_VALUES_PRIVATE_H
+#define PRB_VALUES_PRIVATE_H
 
 #include "python/repr/object_private.h"
-#include "python/values/expression.h"
+#include "values/expression.h"
 
 enum { PRB_PY_LIST = 1 << 25 /* tp_flags */ };
 
