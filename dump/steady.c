@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "dump/stops.h"
 
-enum { ATTEMPTS = 6 };
+/* What is torn can be shown, and marked; what was freed while it was read can not. */
+enum { ATTEMPTS = 6, AFTER_ERRORS = 60 };
 
 struct comparison {
 	struct prb_mem *mem;
@@ -60,7 +61,7 @@ static struct prb_error *read_stopped(struct prb_target *t, struct prb_stops *st
 {
 	struct prb_error *err = NULL;
 
-	for (int i = 0; i < ATTEMPTS && !*steady; i++) {
+	for (int i = 0; !*steady && i < (err ? AFTER_ERRORS : ATTEMPTS); i++) {
 		bool held;
 
 		prb_error_destroy(err);

@@ -34,6 +34,8 @@ def recorded_work(target, seconds, *options):
     recording = Recording(target.pid, "--json", "--duration", "300s", *options)
     recording.samples()
     spent = work(target, seconds)
+    # The kernel counts the time of a thread that runs at its ticks only.
+    support.wait_for_sleep(target.pid, "pipe_read")
     recording.interrupt()
     return recording.result(), spent
 
