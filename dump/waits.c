@@ -21,6 +21,7 @@ static const char *const waiting_modules[] = {
 	"multiprocessing.queues",
 	"multiprocessing.synchronize",
 	"importlib._bootstrap",
+	"torch.distributed.distributed_c10d",
 	"torch.utils.data.dataloader",
 	"torch.utils.data._utils.pin_memory",
 };

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the processes of a training wait for: a worker that loads data, another rank."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+import support
+from environment import PROGRAMS, wait_until
+
+PYTHON = "/usr/bin/python3"
+PROGRAM = PROGRAMS / "training" / "waits.py"
+
+
+@contextlib.contextmanager
+def training(*words):
+    """The program, with all the processes that it starts ended at last."""
+    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        pytest.skip("torch is not installed for " + PYTHON)
+    with support.Program([PYTHON, PROGRAM, *words], start_new_session=True) as program:
+        try:
+            yield program
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+
+
+def main_wait(pid):
+    return next((thread["waits_for"] or "") for thread in support.dump(pid)["threads"]
+                if thread["tid"] == pid)
+
+
+def test_data_loader_names_the_worker():
+    """The worker's own stack says what keeps it."""
+    with training("load", "1") as program:
+        assert program.line(timeout=60) == "loaded"
+        found = None
+
+        def waits_for_worker():
+            nonlocal found
+            found = re.match(r"p?poll: pipe \d+ ← (\d+) \(python3[^)]*\)", main_wait(program.pid))
+            return found
+
+        wait_until(waits_for_worker, 30)
+        number = int(found.group(1))
+        worker = support.dump(number)
+    main = next(thread for thread in worker["threads"] if thread["tid"] == number)
+    assert main["frames"][0]["qualname"] == "Hangs.__getitem__"
+    assert "sleep" in main["waits_for"]
+
+
+def test_data_loader_in_the_same_thread():
+    with training("load", "0") as program:
+        assert program.line(timeout=60) == "loaded"
+        wait_until(lambda: "sleep" in main_wait(program.pid), 30)
+
+
+def test_collective_names_the_call(tmp_path):
+    """Gloo waits on a condition in C: the call into torch.distributed says for what."""
+    with training("ranks", str(tmp_path)) as program:
+        ranks = dict(program.line(timeout=60).split()[1:] for _ in range(2))
+        late, waiting = int(ranks["1"]), int(ranks["0"])
+        wait_until(lambda: main_wait(waiting).startswith("futex: waiting in"), 30)
+        assert main_wait(waiting) == \
+            "futex: waiting in torch.distributed.distributed_c10d.all_reduce"
+        assert "sleep" in main_wait(late)
+        native = support.dump(waiting, "--native")
+    names = [frame["func"] or "" for thread in native["threads"] if thread["tid"] == waiting
+             for frame in thread["frames"]]
+    assert any(name.startswith("c10d::Work::wait(") for name in names), names
+    assert "all_reduce" in names
