@@ -82,7 +82,8 @@ prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle
 prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
 
 /* object_torch.c */
-prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size;
+prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_handle_torch_dtype,
+	prb_repr_handle_torch_device;
 
 /* object_numpy.c, object_torch.c */
 /**

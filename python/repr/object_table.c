@@ -92,6 +92,8 @@ static const struct {
 	{"str", prb_repr_handle_str},
 	{"super", prb_repr_handle_super},
 	{"torch.Size", prb_repr_handle_torch_size},
+	{"torch.device", prb_repr_handle_torch_device},
+	{"torch.dtype", prb_repr_handle_torch_dtype},
 	{"tuple", prb_repr_handle_tuple},
 	{"type", prb_repr_handle_type},
 	{"types.GenericAlias", prb_repr_handle_generic_alias},

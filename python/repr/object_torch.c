@@ -151,6 +151,38 @@ static struct prb_error *put_device(struct prb_repr *r, const struct tensor *ten
 	return NULL;
 }
 
+/* One byte, of a dtype the number and of a device the kind, and for a device one more, its index.
+ */
+static struct prb_error *read_bytes(struct prb_repr *r, uint64_t object, uint64_t *ret)
+{
+	return prb_repr_word(r, object + (uint64_t)r->layout->object_size, ret);
+}
+
+struct prb_error *prb_repr_handle_torch_dtype(struct prb_repr *r, uint64_t object,
+					      struct prb_type *type)
+{
+	uint64_t bytes;
+
+	PRB_TRY(read_bytes(r, object, &bytes));
+	if ((bytes & 0xff) >= PRB_ARRAY_SIZE(dtypes))
+		return prb_repr_handle_default(r, object, type);
+	prb_str_printf(r->out, "torch.%s", dtypes[bytes & 0xff]);
+	return NULL;
+}
+
+struct prb_error *prb_repr_handle_torch_device(struct prb_repr *r, uint64_t object,
+					       struct prb_type *type)
+{
+	uint64_t bytes;
+
+	PRB_TRY(read_bytes(r, object, &bytes));
+	if ((bytes & 0xff) >= PRB_ARRAY_SIZE(devices))
+		return prb_repr_handle_default(r, object, type);
+	return put_device(r, &(struct tensor){.device_set = 1,
+					      .device = (uint8_t)bytes,
+					      .device_index = (int8_t)(bytes >> 8)});
+}
+
 struct prb_error *prb_repr_tensor_part(struct prb_repr *r, uint64_t object, const char *name,
 				       const char **type)
 {

@@ -714,6 +714,12 @@ numpy.array(['2020'], dtype='M8[s]') => array(shape=(1,), dtype=datetime64)
 torch.Size([1, 2])
 torch.Size([])
 torch.zeros(2, 3).shape
+torch.float32
+torch.bfloat16
+torch.zeros(2).dtype
+torch.device('cpu')
+torch.device('cuda:1')
+torch.zeros(2).device
 torch.zeros(2, 3) => tensor(shape=(2, 3), dtype=float32, device='cpu')
 torch.tensor(1.5).double() => tensor(shape=(), dtype=float64, device='cpu')
 torch.ones((1,) * 7, dtype=torch.bfloat16) => tensor(shape=(1, 1, 1, 1, 1, 1, 1), dtype=bfloat16, device='cpu')
