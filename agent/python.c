@@ -40,7 +40,8 @@ const char *prba_python_version(void)
 const char *prba_python_refusal(void)
 {
 	if (!atomic_load(&found))
-		return "there is no Python in this process";
+		return "no Python in this process can be reached: none is loaded, or dlmopen() "
+		       "has put it into a namespace of its own";
 	if (!prba_finalization_look())
 		return "Python is not initialised (yet)";
 	if (prba_finalization_is_ending() || (py->Py_IsFinalizing && py->Py_IsFinalizing()) ||

@@ -254,15 +254,23 @@ static void mark_entries(struct walk *w)
 
 /*
  * Whoever resumes a generator stands behind it in the chain. One that ends in a generator was read
- * while that gave control back, its link already cut.
+ * while that gave control back, its link already cut. Compilers such as Nuitka have all frames
+ * owned as those of generators are: the code object knows better.
  */
 static struct prb_error *check_end(struct walk *w)
 {
+	enum { GENERATOR = 0x20, COROUTINE = 0x80, ASYNC_GENERATOR = 0x200 }; /* of co_flags */
 	const struct prb_behaviour *b = w->py->layout.behaviour;
 	size_t count = w->frames->list.count;
+	uint32_t flags;
 
 	if (b->owner_generator < 0 || !count ||
 	    w->frames->list.items[count - 1].owner != b->owner_generator)
+		return NULL;
+	PRB_TRY(prb_mem_read_u32(
+		w->mem, w->frames->list.items[count - 1].code + (uint64_t)w->py->layout.code_flags,
+		&flags));
+	if (!(flags & (GENERATOR | COROUTINE | ASYNC_GENERATOR)))
 		return NULL;
 	return prb_error_create(PRB_ERROR_BAD_DATA,
 				"the chain of frames ends in a generator after %zu frames", count);

@@ -105,7 +105,7 @@ SEVERAL = [i for i in WITH_LIBRARY if (3, 8) <= i.version < (3, 14)]
 
 @pytest.mark.skipif(len(SEVERAL) < 3, reason="less than three shared libraries of Python here")
 @pytest.mark.parametrize("how", ["dlopen", "dlmopen"])
-def test_several_in_one_process(how, read):
+def test_several_in_one_process(how, read, probing):
     program = environment.build("env_several.c", "env_several", "-ldl", "-lpthread")
     chosen = [SEVERAL[0], SEVERAL[len(SEVERAL) // 2], SEVERAL[-1]]
     with Started([program, how, *homes(*chosen)], rest=3) as process:
@@ -116,6 +116,9 @@ def test_several_in_one_process(how, read):
             for thread in found["threads"]:
                 assert thread["error"] is None, thread
         assert_untouched(process.python)
+        if how == "dlmopen":
+            answer = probing(process.python, "eval", "1 + 1")
+            assert answer.code and "a namespace of its own" in answer.err, answer
 
 
 @pytest.mark.skipif(len(WITH_LIBRARY) < 2, reason="less than two shared libraries of Python here")
@@ -219,3 +222,26 @@ def test_pyinstaller(read, tmp_path):
         threads = {thread["name"]: thread for thread in found["threads"]}
         assert python(threads["MainThread"])[:2] == ["rest", "main"], found
         assert python(threads["worker"])[0] == "compute", found
+
+
+# Compiled programs
+
+def test_compiled_by_nuitka(read, tmp_path):
+    """Its frames say that generators own them, which no chain of frames may end in."""
+    having = [i for i in support.INTERPRETERS if i.version >= (3, 11) and
+              environment.runs(i.exe, "-c", "import nuitka", env=i.env)]
+    if not having:
+        pytest.skip("no interpreter here has Nuitka")
+    source = tmp_path / "compiled.py"
+    source.write_text("import time\n\ndef numbers():\n    yield 1\n    time.sleep(600)\n\n"
+                      "def use():\n    for _ in numbers():\n        print('ready', flush=True)\n\n"
+                      "use()\n")
+    subprocess.run([having[0].exe, "-m", "nuitka", source], cwd=tmp_path, env=having[0].env,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    with support.Program([tmp_path / "compiled.bin"]) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "hrtimer_nanosleep")
+        found = read(process.pid)
+        assert found["threads"][0]["error"] is None
+        assert [frame["func"] for frame in found["threads"][0]["frames"]] == \
+            ["numbers", "use", "<module>"]
