@@ -102,17 +102,19 @@ def lines_of(code):
 
 
 def reached(points, frame):
-    """A line that has these, in that frame: the text to stop with, None, GONE: nobody would hear it."""
+    """A line that has these, in that frame: the text to stop with, None, GONE: nobody would hear it.
+    All that stop there count, and the first tells."""
     heard = listener(GLANCE)
     if heard == NOT_NOW and evaluating():
         return None
-    for point in points if heard != NOBODY else ():
-        text = point.stops(frame)
-        if text:
-            heard = listener(SURE)
-            if heard != NOBODY:
-                point.hits += 1
-                return text
+    stops = [(point, point.stops(frame)) for point in points if heard != NOBODY]
+    stops = [(point, text) for point, text in stops if text]
+    if stops:
+        heard = listener(SURE)
+    if stops and heard != NOBODY:
+        for point, _ in stops:
+            point.hits += 1
+        return stops[0][1]
     if heard == NOBODY:
         forget_breaks()
         return GONE

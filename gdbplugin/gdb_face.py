@@ -242,7 +242,25 @@ def make_command(name):
         def invoke(self, words, from_tty):
             run(name, words)
 
+        def complete(self, text, word):
+            return completions(cls, text, word)
+
     Made()
+    for alias in cls.aliases:
+        gdb.execute("alias -- probing %s = probing %s" % (alias, name))
+
+
+def completions(cls, text, word):
+    """gdb asks twice; first, without a word, how it is to divide the line into words."""
+    if word is None:
+        return None
+    try:
+        from .core.completion import complete  # here: most sessions go without
+        last, found = complete(FACE, cls, text)
+    except (Problem, gdb.error, KeyboardInterrupt):
+        return []
+    # For gdb a word also begins behind most marks, as in "python.thr".
+    return [each[len(last) - len(word):] for each in found]
 
 
 PRINTER = []  # made when it is first wanted

@@ -304,7 +304,10 @@ def install(debugger, module):
     """Makes the commands known to LLDB; @module is where it looks for classes."""
     debugger.HandleCommand("command container add -h 'Look at Python from the inside of LLDB.' "
                            "probing")
-    classes = {name: make_command(name) for name in commands.NAMES}
+    classes = {}
+    for name in commands.NAMES:
+        classes[name] = make_command(name)
+        classes.update((alias, classes[name]) for alias in commands.find(name).aliases)
     classes["set"] = Set
     for name, cls in classes.items():
         attribute = "Command_" + name.replace("-", "_")

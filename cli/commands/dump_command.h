@@ -23,9 +23,11 @@ struct prb_dump_settings {
 	bool json;
 };
 
-#define PRB_DUMP_FLAG(name, member, help)                                               \
+#define PRB_DUMP_FLAG(name, member, help) PRB_DUMP_SHORT(name, 0, member, help)
+
+#define PRB_DUMP_SHORT(name, letter, member, help)                                      \
 	{                                                                               \
-		name, 0, PRB_OPTION_FLAG, NULL, help, PRB_COMPLETE_NOTHING,             \
+		name, letter, PRB_OPTION_FLAG, NULL, help, PRB_COMPLETE_NOTHING,        \
 			offsetof(struct prb_dump_settings, member), .for_clients = true \
 	}
 
@@ -36,32 +38,33 @@ struct prb_dump_settings {
 	}
 
 /** Rows of an option table. */
-#define PRB_DUMP_OPTIONS                                                                           \
-	{"tid",                                                                                    \
-	 0,                                                                                        \
-	 PRB_OPTION_NUMBER,                                                                        \
-	 "TID",                                                                                    \
-	 "Only the thread TID",                                                                    \
-	 PRB_COMPLETE_NOTHING,                                                                     \
-	 offsetof(struct prb_dump_settings, tid),                                                  \
-	 .for_clients = true},                                                                     \
-		PRB_DUMP_FLAG("locals", locals, "Show arguments and local variables"),             \
-		PRB_DUMP_FLAG("all-names", all_names,                                              \
-			      "With --locals: modules, functions and classes of modules, too"),    \
-		PRB_DUMP_NUMBER("depth", depth, "Values: levels of instances with attributes"),    \
-		PRB_DUMP_NUMBER("max-value", max_value, "Values: characters of a text"),           \
-		PRB_DUMP_NUMBER("max-items", max_items, "Values: items and attributes of each"),   \
-		PRB_DUMP_FLAG("native", native, "Merge C and C++ frames into the stacks"),         \
-		PRB_DUMP_FLAG("source", source, "Show source, the running expression underlined"), \
-		PRB_DUMP_FLAG("nonblocking", nonblocking,                                          \
-			      "Stop no thread, not even for microseconds"),                        \
-		PRB_DUMP_FLAG("freeze", freeze,                                                    \
-			      "Stop all that run at one instant; with --native all"),              \
-		PRB_DUMP_FLAG("subprocesses", subprocesses, "Dump the Python children as well"),   \
-		PRB_DUMP_FLAG("no-fold", no_fold,                                                  \
-			      "Show every call of a recursion and every thread"),                  \
-		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),              \
-		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"),   \
+#define PRB_DUMP_OPTIONS                                                                         \
+	{"tid",                                                                                  \
+	 0,                                                                                      \
+	 PRB_OPTION_NUMBER,                                                                      \
+	 "TID",                                                                                  \
+	 "Only the thread TID",                                                                  \
+	 PRB_COMPLETE_NOTHING,                                                                   \
+	 offsetof(struct prb_dump_settings, tid),                                                \
+	 .for_clients = true},                                                                   \
+		PRB_DUMP_SHORT("locals", 'l', locals, "Show arguments and local variables"),     \
+		PRB_DUMP_FLAG("all-names", all_names,                                            \
+			      "With --locals: modules, functions and classes of modules, too"),  \
+		PRB_DUMP_NUMBER("depth", depth, "Values: levels of instances with attributes"),  \
+		PRB_DUMP_NUMBER("max-value", max_value, "Values: characters of a text"),         \
+		PRB_DUMP_NUMBER("max-items", max_items, "Values: items and attributes of each"), \
+		PRB_DUMP_SHORT("native", 'n', native, "Merge C and C++ frames into the stacks"), \
+		PRB_DUMP_SHORT("source", 's', source,                                            \
+			       "Show source, the running expression underlined"),                \
+		PRB_DUMP_FLAG("nonblocking", nonblocking,                                        \
+			      "Stop no thread, not even for microseconds"),                      \
+		PRB_DUMP_FLAG("freeze", freeze,                                                  \
+			      "Stop all that run at one instant; with --native all"),            \
+		PRB_DUMP_FLAG("subprocesses", subprocesses, "Dump the Python children as well"), \
+		PRB_DUMP_FLAG("no-fold", no_fold,                                                \
+			      "Show every call of a recursion and every thread"),                \
+		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),            \
+		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"), \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
 
 /** Bytes of a value, where its limits are the user's own. */

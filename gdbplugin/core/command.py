@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a command is: a class with its help and a run(); a face makes a debugger's command of it."""
 
+import os
+
 from .errors import Problem
 
 
@@ -14,8 +16,9 @@ def open_session(debugger, needs_process=True, direct=True):
 class Option:
     """--NAME, or --NAME VALUE if it has a metavar."""
 
-    def __init__(self, name, doc, metavar=None, short=None):
+    def __init__(self, name, doc, metavar=None, short=None, values=None):
         self.name, self.doc, self.metavar, self.short = name, doc, metavar, short
+        self.values = values  # a kind of core/completion.py: what its value may be
 
     def spelling(self):
         text = "--" + self.name + (" " + self.metavar if self.metavar else "")
@@ -30,6 +33,8 @@ class Command:
     usage = ""  # what follows the name
     description = ""
     options = ()
+    aliases = ()  # what else it may be called
+    argument = None  # a kind of core/completion.py: what its argument may be
 
     def run(self, debugger, words):
         """Does it; `words` is what the user typed behind the name."""
@@ -39,6 +44,8 @@ class Command:
     def help(cls):
         lines = [cls.summary, "Usage: probing %s %s" % (cls.name, cls.usage)]
         lines[-1] = lines[-1].rstrip()
+        if cls.aliases:
+            lines.append("Short: " + ", ".join("probing " + alias for alias in cls.aliases))
         if cls.description:
             lines += ["", cls.description.strip()]
         if cls.options:
@@ -80,6 +87,16 @@ class Command:
         if rest:
             raise Problem("%s: what does '%s' mean? See 'help probing %s'"
                           % (self.name, rest, self.name))
+
+
+def read_file(path):
+    """The text of a file of the user."""
+    path = os.path.expanduser(path)
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise Problem("%s cannot be read: %s" % (path, getattr(error, "strerror", error)))
 
 
 def number(text, what):

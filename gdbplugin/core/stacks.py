@@ -8,10 +8,12 @@ _STACKS = """
 SELECT t.tid, t.name, t.os_name, t.state, t.idle_seconds, t.waits_for, t.gil, t.gc,
        t.interpreter AS interpreter, t.read, t._error AS thread_error,
        f.depth, f.func, f.qualname, f.file, f.lineno, f.frame_type, %s AS module, f.ip, f.offset,
-       f._error AS frame_error
+       %s AS source, f._error AS frame_error
 FROM python.threads AS t LEFT JOIN %s AS f ON f.tid = %s AND f.interpreter IS t.interpreter
 %s ORDER BY t.main DESC, t.tid, t.interpreter, f.depth"""
 _LOCALS = "SELECT tid, depth, name, value, kind FROM python.locals %s"
+
+DEFINITIONS = ("<module ", "<class ", "<function ", "<built-in ", "<enum ")  # texts of such values
 
 
 class Thread:
@@ -23,14 +25,15 @@ class Thread:
         self.error = row["thread_error"]
 
 
-def read_stacks(session, tid, native=False, with_locals=False):
+def read_stacks(session, tid, native=False, with_locals=False, with_source=False):
     """The threads, or the one with that number."""
     # That of a Python frame takes requests behind a gdbserver, and is not shown.
     table, module = ("native.backtrace", "f.module") if native else ("python.stacks", "NULL")
     # A number in both places, so that no other thread is read.
     where, same = ("", "t.tid") if tid is None else ("WHERE t.tid = %d" % tid, tid)
     threads = []
-    for row in session.query(_STACKS % (module, table, same, where)):
+    source = "f.source" if with_source else "NULL"
+    for row in session.query(_STACKS % (module, source, table, same, where)):
         if not threads or (row["tid"], row["interpreter"]) != (
                 threads[-1].row["tid"], threads[-1].row["interpreter"]):
             threads.append(Thread(row))
@@ -128,8 +131,8 @@ def thread_line(row, paint):
     return line.rstrip()
 
 
-def frame_lines(thread, paint, selected=None):
-    """The lines of a thread's frames."""
+def frame_lines(thread, paint, selected=None, all_names=True):
+    """The lines of a thread's frames; @all_names: of modules, too, what their source defines."""
     parts = folded(thread.frames)
     width = min(40, max([len(frame_name(frame)) for frame, _ in parts] or [0]))
     for frame, times in parts:
@@ -145,13 +148,28 @@ def frame_lines(thread, paint, selected=None):
         if frame["frame_error"]:
             line += "   " + paint(UNREADABLE, "unreadable: " + safe(frame["frame_error"]))
         yield line
-        for line in local_lines(frame["locals"], 9):
+        if frame["source"]:
+            yield " " * 9 + safe(frame["source"].split("\n")[0].strip())
+        shown = [v for v in frame["locals"] if all_names or not is_definition(v)]
+        for line in local_lines(shown, 9):
             yield line
+        if len(shown) < len(frame["locals"]):
+            yield left_out(len(frame["locals"]) - len(shown))
     if thread.error:
         word = "incomplete: " if thread.frames else "unreadable: "
         yield "  " + paint(UNREADABLE, word + safe(thread.error))
     elif not thread.frames:
         yield "  (no Python frames)"
+
+
+def is_definition(variable):
+    """Whether it is what the source of a module defines or imports, rather than a value."""
+    return variable["kind"] == "name" and (variable["value"] or "").startswith(DEFINITIONS)
+
+
+def left_out(count):
+    return "%s%d name%s of modules, functions and classes (--all-names)" % (
+        " " * 9, count, "" if count == 1 else "s")
 
 
 def local_lines(variables, indent):
@@ -162,7 +180,7 @@ def local_lines(variables, indent):
                                    shown)
 
 
-def show_threads(debugger, threads, several, selected=None):
+def show_threads(debugger, threads, several, selected=None, all_names=True):
     """@selected: number of the frame that is marked in the one thread that is shown."""
     paint = Painter(debugger)
     lines = []
@@ -170,7 +188,7 @@ def show_threads(debugger, threads, several, selected=None):
         if lines:
             lines.append("")
         lines.append(thread_line(thread.row, paint))
-        lines += frame_lines(thread, paint, selected)
+        lines += frame_lines(thread, paint, selected, all_names)
     if several:
         lines.append("")
         lines.append("%d thread%s" % (len(threads), "" if len(threads) == 1 else "s"))

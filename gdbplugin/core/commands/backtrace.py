@@ -11,14 +11,19 @@ class Backtrace(Command):
     name = "backtrace"
     summary = "Print the Python stack of the selected thread, or of all."
     usage = "[OPTIONS]"
+    aliases = ("bt", "b")
     description = """
 The innermost call comes first. Numbers are those that 'probing frame' takes. Calls of a recursion
 are shown once. With 'set probing format json' it is what 'probing backtrace --json' prints in a
 shell."""
     options = (Option("all", "all threads", short="a"),
-               Option("tid", "this thread, by the number that the kernel gave it", "TID"),
+               Option("tid", "this thread, by the number that the kernel gave it", "TID",
+                      values="thread"),
                Option("locals", "with the variables of each frame", short="l"),
-               Option("native", "with the C frames in between", short="n"))
+               Option("all-names", "with --locals: modules, functions and classes of modules, too"),
+               Option("native", "with the C frames in between", short="n"),
+               Option("source", "with the line of source that each is at", short="s"),
+               Option("json", "as 'probing backtrace --json' of a shell prints it"))
 
     def run(self, debugger, words):
         options, rest = self.parse(words)
@@ -29,12 +34,13 @@ shell."""
         if "tid" in options:
             tid = number(options["tid"], "thread")
         with open_session(debugger) as session:
-            if debugger.settings.format == "json":
+            if "json" in options or debugger.settings.format == "json":
                 show_json(debugger, session, tid, options)
                 return
-            threads = read_stacks(session, tid, "native" in options, "locals" in options)
+            threads = read_stacks(session, tid, "native" in options, "locals" in options,
+                                  "source" in options)
             mark = selected(debugger) if tid is not None and "tid" not in options else None
-            show_threads(debugger, threads, tid is None, mark)
+            show_threads(debugger, threads, tid is None, mark, "all-names" in options)
             for text in session.warnings:
                 debugger.warn(text)
 

@@ -12,6 +12,7 @@ class BreakPy(Command):
     name = "break-py"
     summary = "Stop when a line of Python is reached; without FILE, list where."
     usage = "[FILE:LINE [if CONDITION]] [OPTIONS]"
+    argument = "place"
     description = """
 FILE is a path, or the end of one:
   probing break-py train.py:22

@@ -2,7 +2,7 @@
 """probing eval"""
 
 from .. import agent, evaluator
-from ..command import Command, Option
+from ..command import Command, Option, read_file
 from ..errors import Problem
 from ..frames import selected
 
@@ -13,6 +13,8 @@ class Eval(Command):
     name = "eval"
     summary = "Run Python code in the process, and print what it prints and its value."
     usage = "[OPTIONS] CODE"
+    aliases = ("e",)
+    argument = "expression"
     description = """
 The code is what follows, to the end of the line, and sees the names of __main__:
   probing eval len(model.layers)
@@ -22,12 +24,17 @@ takes the GIL as any other thread does. All other threads stay stopped where the
 of them holds the GIL they run until it gives it up, and in a free-threaded build if one computes.
 Code that needs another thread is ended."""
     options = (Option("all", "all threads run while the code does", short="a"),
+               Option("file", "run a file, also with several lines", "FILE", "f", "file"),
                Option("timeout", "how long it may take, %d at first" % SECONDS, "SECONDS", "t"))
 
     def run(self, debugger, words):
         options, code = self.parse(words)
+        if "file" in options:
+            self.no_more(code)
+            code = read_file(options["file"])
         if not code:
-            raise Problem("there is no code: for example 'probing eval 1 + 1'")
+            raise Problem("there is no code: for example 'probing eval 1 + 1', or 'probing eval "
+                          "--file FILE' for several lines")
         seconds = read_seconds(options.get("timeout", str(SECONDS)))
         control = debugger.control()
         agent.check(debugger, control, "eval")

@@ -8,6 +8,7 @@ from ..command import Command
 class Inject(Command):
     name = "inject"
     summary = "Load the agent into the process."
+    aliases = ("in", "i")
     description = """
 For 'probing eval' of a shell, once the process runs: while a debugger holds it, nobody else can load
 the agent. A thread that stands at a safe place calls dlopen(), which is undone but for the agent.

@@ -15,6 +15,7 @@ class List(Command):
     name = "list"
     summary = "Print the source around the line that the selected Python frame is at."
     usage = "[LINE]"
+    aliases = ("ls", "l")
 
     def run(self, debugger, words):
         _, rest = self.parse(words)

@@ -11,6 +11,8 @@ class Print(Command):
     name = "print"
     summary = "Print a value in the selected Python frame."
     usage = "[OPTIONS] EXPRESSION"
+    aliases = ("p",)
+    argument = "expression"
     description = """
 Names of the frame, globals and builtins, with attributes and constant indexes:
   probing print self.queue.maxsize

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """probing query SQL"""
 
-from ..command import Command, Option, open_session
+from ..command import Command, Option, open_session, read_file
 from ..debugger import FORMATS
 from ..errors import Problem
 
@@ -17,19 +17,25 @@ class Query(Command):
     name = "query"
     summary = "Ask about the process in SQL."
     usage = "[OPTIONS] SQL"
+    aliases = ("q",)
+    argument = "sql"
     description = """
 The SQL is what follows, to the end of the line; several statements are separated by ';'.
 'probing tables' shows what can be asked for. For example:
   probing query SELECT tid, name, state FROM python.threads
   probing query SELECT func, count(*) FROM python.stacks GROUP BY func"""
-    options = (Option("format", "one of " + ", ".join(FORMATS), "FORMAT", "f"),
-               Option("wide", "do not make tables fit the width of the screen"))
+    options = (Option("format", "one of " + ", ".join(FORMATS), "FORMAT", "f", "format"),
+               Option("input", "read the SQL from a file", "FILE", "i", "file"),
+               Option("wide", "do not make tables fit the width of the screen", short="w"))
 
     def run(self, debugger, words):
         options, sql = self.parse(words)
         output_format = options.get("format", debugger.settings.format)
         if output_format not in FORMATS:
             raise Problem("there is no format '%s': %s" % (output_format, ", ".join(FORMATS)))
+        if "input" in options:
+            self.no_more(sql)
+            sql = read_file(options["input"])
         if not sql:
             raise Problem("there is no query: for example 'probing query SHOW TABLES'")
         with open_session(debugger) as session:

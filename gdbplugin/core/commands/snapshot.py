@@ -11,6 +11,7 @@ class Snapshot(Command):
     name = "snapshot"
     summary = "Save what can be asked about the process to a file."
     usage = "[OPTIONS] FILE"
+    argument = "file"
     description = """
 On any machine, 'probing FILE backtrace' and 'probing FILE query' then answer what they would answer
 here, without the program."""

@@ -11,6 +11,8 @@ class Tables(Command):
     name = "tables"
     summary = "List the tables of SQL, or the columns of one."
     usage = "[TABLE]"
+    aliases = ("tbl",)
+    argument = "table"
 
     def run(self, debugger, words):
         _, rest = self.parse(words)

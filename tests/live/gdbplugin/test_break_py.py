@@ -176,6 +176,19 @@ def test_each_call_stops_and_a_condition_chooses(start, each):
 
 
 @both
+def test_two_at_one_line_both_count(start, each):
+    """The second one with a condition that holds every other time."""
+    session = attached(
+        start, each, "probing break-py breaks.py:%d" % RESULT,
+        "probing break-py breaks.py:%d if number %% 2 == 0" % RESULT, "continue", "continue", ("list",),
+        "probing break-py", "probing break-py -d 1", "probing break-py -d 2")
+    listed = debuggers.printed(session, "list").splitlines()
+    assert listed[0].startswith("1 ") and listed[0].endswith("reached 2 times"), session
+    assert listed[1].startswith("2 ") and listed[1].endswith("reached 1 time"), session
+    each.goes_on()
+
+
+@both
 def test_code_that_is_running_or_suspended(start, each):
     """Main has the loop since before; the generator waits at its yield."""
     loop = line_of("work(shared[0])")

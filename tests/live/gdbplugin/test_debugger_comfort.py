@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What saves typing in a debugger: Tab, short names and options as in the shell, files of code."""
+
+import re
+
+import debuggers
+import pytest
+from debuggers import both, gdb, known, sleeper  # noqa: F401 (fixtures)
+from debuggers import attached
+
+
+@pytest.fixture
+def code(tmp_path):
+    file = tmp_path / "lines.py"
+    file.write_text("total = 0\nfor each in range(4):\n    total += each\ntotal\n")
+    return file
+
+
+def offered(session, name):
+    """What may be typed, each as a whole line without "probing "."""
+    lines = debuggers.printed(session, name).splitlines()
+    return [line[len("probing "):] for line in lines if line.startswith("probing ")]
+
+
+@debuggers.needs_gdb
+def test_tab(sleeper, tmp_path):  # noqa: F811
+    (tmp_path / "hang.snapshot").write_text("")
+    session = attached(
+        gdb, sleeper,
+        ("options",), "complete probing bt --l", ("tables",), "complete probing tables python.th",
+        ("sql",), "complete probing q SELECT tid FROM python.thr",
+        ("column",), "complete probing q SELECT waits_f", ("format",), "complete probing q -f nd",
+        ("file",), "complete probing snapshot %s/ha" % tmp_path,
+        ("thread",), "complete probing bt --tid %d" % (sleeper.pid // 10),
+        ("name",), "complete probing p nu", ("attribute",), "complete probing p sys.argv[0].isal",
+        ("inner",), "complete probing e len(sys.byteo", ("hidden",), "complete probing p sys.__std",
+        ("place",), "complete probing break-py sleepe", ("function",), "complete probing break-py out",
+        ("nothing",), "complete probing p nosuch.", ("end",))
+    assert offered(session, "options") == ["bt --locals"]
+    assert offered(session, "tables") == ["tables python.threads"]
+    assert offered(session, "sql") == ["q SELECT tid FROM python.threads"]
+    assert offered(session, "column") == ["q SELECT waits_for"]
+    assert offered(session, "format") == ["q -f ndjson"]
+    assert offered(session, "file") == ["snapshot %s/hang.snapshot" % tmp_path]
+    assert "bt --tid %d" % sleeper.pid in offered(session, "thread")
+    assert offered(session, "name") == ["p number"]
+    assert offered(session, "attribute") == ["p sys.argv[0].isal" + end
+                                             for end in ("num", "pha")]
+    assert offered(session, "inner") == ["e len(sys.byteorder"]
+    assert offered(session, "hidden") == ["p sys.__std%s__" % name
+                                          for name in ("err", "in", "out")]
+    assert offered(session, "place") == ["break-py sleeper.py:"]
+    assert "break-py outer" in offered(session, "function")
+    assert offered(session, "nothing") == [] and not session.code, session
+
+
+@debuggers.needs_gdb
+def test_tab_without_a_process():
+    session = gdb(("tables",), "complete probing tables python.th", ("name",),
+                  "complete probing p se", ("end",))
+    assert offered(session, "tables") == ["tables python.threads"]
+    assert offered(session, "name") == [] and not session.code, session
+
+
+@both
+def test_short_names_and_options(start, sleeper):  # noqa: F811
+    session = attached(
+        start, sleeper, ("bt",), "probing bt -s -l", ("b",), "probing b -l --all-names",
+        ("native",), "probing bt -n --source", ("q",), "probing q -w -f csv SELECT 6 * 7 AS n",
+        ("p",), "probing p sys.argv[0]", ("ls",), "probing ls", ("end",))
+    assert not session.code, session
+    short = session.part("bt")
+    assert re.search(r"#1   outer .*\n +return sleep\(\)\n", short), session
+    assert "modules, functions and classes (--all-names)" in short
+    assert "<module 'sys'" not in short and "<module 'sys'" in session.part("b")
+    assert "return sleep()" in session.part("native")
+    assert session.part("q").split() == ["n", "42"]
+    assert session.part("p").strip().endswith("sleeper.py'")
+    assert re.search(r"^> +\d+  ", session.part("ls"), re.M)
+
+
+@both
+def test_several_lines_from_a_file(start, sleeper, code, tmp_path):  # noqa: F811
+    (tmp_path / "q.sql").write_text("SELECT 1 AS one;\nSELECT 2\n  AS two;\n")
+    session = attached(
+        start, sleeper, ("eval",), "probing e -f %s" % code,
+        ("query",), "probing q -f csv -i %s" % (tmp_path / "q.sql"),
+        ("missing",), debuggers.tried(start, "probing eval -f %s/none.py" % tmp_path), ("end",))
+    assert debuggers.answers(session, "eval") == "6", session
+    assert session.part("query").split() == ["one", "1", "two", "2"]
+    assert "none.py cannot be read: No such file" in session.part("missing")
