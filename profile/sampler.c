@@ -211,6 +211,19 @@ static struct prb_error *store(struct sampler *s)
 	return NULL;
 }
 
+static struct prb_error *show(struct sampler *s)
+{
+	struct prb_live *live = s->options->live;
+	int64_t now = prb_clock_ns();
+
+	if (!live || !prb_live_is_due(live, now))
+		return NULL;
+	sum_up(s, now);
+	PRB_TRY(prb_live_put(live, s->recording, now));
+	prb_account_cut(s->recording, &s->subjects, 0);
+	return NULL;
+}
+
 static struct prb_error *run_all(struct sampler *s)
 {
 	bool more = true;
@@ -218,6 +231,7 @@ static struct prb_error *run_all(struct sampler *s)
 	while (more && wait_for_time(s)) {
 		PRB_TRY(run_round(s, &more));
 		PRB_TRY(store(s));
+		PRB_TRY(show(s));
 	}
 	return NULL;
 }
@@ -325,7 +339,7 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 	prb_codes_destroy(s.codes);
 	prb_natives_destroy(s.natives);
 	prb_store_stop(options->store);
-	if (err)
+	if (err && !options->live)
 		prb_recording_destroy(s.recording);
 	else
 		*ret = s.recording;

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "target/target.h"
+#include "profile/live.h"
 #include "profile/recording.h"
 #include "profile/store.h"
 
@@ -27,6 +28,9 @@ struct prb_profile_options {
 	const char *command; /**< of the process, for people; NULL if unknown */
 	/** Where it is written meanwhile, or NULL; the recording has no runs then. */
 	struct prb_store *store;
+	/** Who looks at it meanwhile, or NULL; the recording has no runs then, and is given also
+	 * after an error, since the viewer shares its strings. */
+	struct prb_live *live;
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;

@@ -107,7 +107,6 @@ static const struct {
 	{"exec", false, "'probing PID eval CODE' runs code"},
 	{"run", false, "'probing PID eval CODE' runs code"},
 	{"record", true, "'probing PID snapshot' saves one instant"},
-	{"top", true, "'probing PID query --watch 1s SQL' repeats a query"},
 	{"perf", true, NULL},
 	{"performance", true, NULL},
 	{"memory", true,

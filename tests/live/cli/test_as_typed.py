@@ -85,7 +85,6 @@ ELSEWHERE = [
     ("probing stack E", "there is no command 'stack'", "'probing PID dump'"),
     ("probing attach E", "there is no command 'attach'", "'probing PID dump'"),
     ("probing record -o x.svg --pid E", "there is no command 'record' in this version", "snapshot"),
-    ("probing top --pid E", "there is no command 'top' in this version", "--watch"),
     ("probing dmup E", "there is no command 'dmup'", "did you mean 'dump'?"),
     ("probing E dmup", "there is no command 'dmup'", "did you mean 'dump'?"),
     ("probing nosuch.snapshot bt", "there is no file 'nosuch.snapshot'", "no Python process has"),

@@ -13,7 +13,7 @@ import pytest
 import environment
 import support
 
-COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "performance", "flamegraph",
+COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "performance", "flamegraph", "top",
             "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
            "tables": ["tbl"], "performance": ["perf", "p"], "flamegraph": ["flame", "fg"],
