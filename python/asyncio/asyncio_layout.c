@@ -208,7 +208,7 @@ static bool recall(struct prb_python *py, struct prb_asyncio_layout *layout)
 struct prb_error *prb_asyncio_layout_load(struct prb_python *py, struct prb_mem *mem,
 					  struct prb_module *module, struct prb_asyncio_layout *ret)
 {
-	if (py->layout.version < 0x0307)
+	if (!py->layout.behaviour->asyncio)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"asyncio tasks are read from Python 3.7 on, this is %s",
 					py->version);

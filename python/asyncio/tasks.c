@@ -222,7 +222,7 @@ struct prb_error *prb_asyncio_tasks_read(struct prb_python *py, struct prb_modul
 		.modules = modules, .threads = threads, .values = values, .tasks = ret};
 
 	*ret = (struct prb_asyncio_tasks){};
-	if (py->layout.version < 0x0307)
+	if (!py->layout.behaviour->asyncio)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"asyncio tasks are read from Python 3.7 on, this is %s",
 					py->version);

@@ -10,7 +10,7 @@
 	{                                                                                         \
 		.version = 0x0300 | minor, .chain = PRB_CHAIN_PYFRAME, .position = position_kind, \
 		.lines = line_kind, .gil = gil_kind, .owner_generator = -1,                       \
-		.owner_interpreter = -1,                                                          \
+		.owner_interpreter = -1, .names_in_front = minor >= 10, .asyncio = minor >= 7,    \
 	}
 
 static const struct prb_behaviour behaviours[] = {
@@ -31,6 +31,8 @@ static const struct prb_behaviour behaviours[] = {
 		.owner_interpreter = -1, /* no shims: the entry frame itself is marked */
 		.inline_eval = true,
 		.has_qualname = true,
+		.names_in_front = true,
+		.asyncio = true,
 	},
 	{
 		.version = 0x030c,
@@ -42,6 +44,8 @@ static const struct prb_behaviour behaviours[] = {
 		.owner_interpreter = 3, /* FRAME_OWNED_BY_CSTACK */
 		.inline_eval = true,
 		.has_qualname = true,
+		.names_in_front = true,
+		.asyncio = true,
 		.rebinds = true,
 	},
 	{
@@ -54,6 +58,9 @@ static const struct prb_behaviour behaviours[] = {
 		.owner_interpreter = 3, /* FRAME_OWNED_BY_CSTACK */
 		.inline_eval = true,
 		.has_qualname = true,
+		.names_in_front = true,
+		.asyncio = true,
+		.byte_waits = true,
 		.rebinds = true,
 	},
 	{
@@ -68,6 +75,11 @@ static const struct prb_behaviour behaviours[] = {
 		.tagged_refs = true,
 		.inline_eval = true,
 		.has_qualname = true,
+		.names_in_front = true,
+		.asyncio = true,
+		.byte_waits = true,
+		.mutex_locks = true,
+		.interned_byte = true,
 		.rebinds = true,
 	},
 	{
@@ -81,6 +93,11 @@ static const struct prb_behaviour behaviours[] = {
 		.tagged_refs = true,
 		.inline_eval = true,
 		.has_qualname = true,
+		.names_in_front = true,
+		.asyncio = true,
+		.byte_waits = true,
+		.mutex_locks = true,
+		.interned_byte = true,
 		.rebinds = true,
 		.state_in_variable = true,
 	},

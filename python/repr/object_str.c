@@ -16,10 +16,9 @@ struct text {
 	unsigned kind; /* bytes per character: 1, 2 or 4 */
 };
 
-/* Free-threaded builds from 3.14 on keep `interned` in a byte of its own. */
 static unsigned state_shift(const struct prb_layout *l)
 {
-	return l->free_threaded && l->version >= 0x030e ? 8 : 2;
+	return l->free_threaded && l->behaviour->interned_byte ? 8 : 2;
 }
 
 static bool is_ascii_state(const struct prb_layout *l, uint32_t state)

@@ -21,7 +21,7 @@ struct function_words {
 
 static struct function_words function_words(const struct prb_python *py)
 {
-	if (py->layout.version >= 0x030a)
+	if (py->layout.behaviour->names_in_front)
 		return (struct function_words){.code = 4, .qualname = 3};
 	return (struct function_words){.code = 0, .qualname = 11};
 }

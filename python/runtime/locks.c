@@ -35,7 +35,7 @@ enum {
 
 static bool waits_on(const struct search *s, const struct rlock *r)
 {
-	if (s->py->layout.version >= 0x030e)
+	if (s->py->layout.behaviour->mutex_locks)
 		return (r->lock & 3) == MUTEX_LOCKED_AND_WANTED && r->owner;
 	return r->lock == s->futex;
 }
@@ -66,7 +66,7 @@ static struct prb_error *consider_word(struct search *s, uint64_t object, const 
 
 	PRB_TRY(prb_mem_read_u64(s->mem, object + (uint64_t)s->py->layout.object_size, &word));
 	if (word == s->futex ||
-	    (s->py->layout.version >= 0x030d && s->operand && (uint8_t)word == awaited))
+	    (s->py->layout.behaviour->byte_waits && s->operand && (uint8_t)word == awaited))
 		*s->lock = (struct prb_py_lock){.type = type, .address = object};
 	return NULL;
 }

@@ -54,7 +54,7 @@ static struct prb_error *try_candidate(struct prb_python *py, struct prb_mem *me
 static struct prb_error *scan_words(struct prb_python *py, struct prb_mem *mem,
 				    prb_runtime_check *check, const struct data *data, bool *ret)
 {
-	bool has_runtime = py->layout.version >= 0x0307;
+	bool has_runtime = py->layout.behaviour->gil != PRB_GIL_STATICS;
 
 	*ret = false;
 	for (size_t i = 0; i < data->count && !*ret; i++) {

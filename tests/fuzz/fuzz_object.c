@@ -118,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	py.layout =
 		*prb_layout_table(builds[data[0] % PRB_ARRAY_SIZE(builds)].version,
 				  builds[data[0] % PRB_ARRAY_SIZE(builds)].free_threaded, false);
+	py.layout.behaviour = prb_behaviour_find(py.layout.version);
 
 	uint64_t object = (uint64_t)data[3] * 8;
 

@@ -57,6 +57,7 @@ static inline void set_layout(json_t *interpreter, struct child *child)
 
 	assert_non_null(layout);
 	child->py = (struct prb_python){.layout = *layout};
+	child->py.layout.behaviour = prb_behaviour_find(layout->version);
 }
 
 static inline void child_start(json_t *interpreter, const char *program, struct child *child)

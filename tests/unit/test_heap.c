@@ -107,6 +107,7 @@ static int setup(void **state)
 	memset(&source, 0, sizeof(source));
 	source.mem.ops = &source_ops;
 	py = (struct prb_python){.layout = *prb_layout_table(0x030c, false, false)};
+	py.layout.behaviour = prb_behaviour_find(py.layout.version);
 	make_type();
 	for (unsigned i = 0; i <= PRB_GC_GENERATIONS; i++) {
 		last = i < PRB_GC_GENERATIONS

@@ -56,8 +56,10 @@ static bool holds_frame(const struct prb_heap *h, const struct prb_type *type)
 {
 	static const char *const names[] = {"generator", "coroutine", "async_generator", "frame"};
 
+	if (h->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME)
+		return false;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
-		if (h->py->layout.version >= 0x030b && prb_type_is(type, names[i]))
+		if (prb_type_is(type, names[i]))
 			return true;
 	return false;
 }
