@@ -98,9 +98,9 @@ struct prb_ring_header {
 	char schema[PRB_RING_NAME], name[PRB_RING_NAME];
 
 	/* What changes lies in cache lines of its own. */
-	uint64_t head __attribute__((aligned(64)));	    /**< slots that were reserved */
+	uint64_t head __attribute__((aligned(64)));	   /**< slots that were reserved */
 	uint64_t string_head __attribute__((aligned(64))); /**< bytes of strings in use */
-	uint64_t lost;	  /**< rows that could not be written */
+	uint64_t lost;					   /**< rows that could not be written */
 	uint64_t skipped; /**< slots that were busy when their turn came again */
 };
 
@@ -119,8 +119,8 @@ static inline struct prb_ring_parts prb_ring_parts(const struct prb_ring_header 
 		parts.bounds + (uint64_t)header->chunks * sizeof(struct prb_ring_bounds);
 	parts.strings = parts.string_index + (uint64_t)header->string_places * sizeof(uint64_t);
 	parts.slots = (parts.strings + header->string_bytes + 4095) & ~4095ull;
-	parts.end = parts.slots +
-		    ((uint64_t)header->chunks << header->chunk_shift) * header->slot_size;
+	parts.end =
+		parts.slots + ((uint64_t)header->chunks << header->chunk_shift) * header->slot_size;
 	return parts;
 }
 
