@@ -13,7 +13,7 @@ import pytest
 import environment
 import support
 
-COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "performance", "flamegraph", "top",
+COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance", "flamegraph", "top",
             "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
            "tables": ["tbl"], "performance": ["perf", "p"], "flamegraph": ["flame", "fg"],
@@ -80,7 +80,7 @@ def test_help_lists_what_is_taken(probing, command):
         else:
             assert "takes no '--" not in refused.err, (option, refused)
     assert {"list": {"target", "token-file"}, "tables": {"target", "token-file"}, "help": set(),
-            "completion": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
+            "ring": set(), "completion": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
         listed & {"exe", "pid", "target", "token-file"}
 
 

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "records/ring.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+enum {
+	MAX_SLOT = 4096,
+	MAX_CHUNK_SHIFT = 16,
+	MAX_CHUNKS = 1 << 24,
+	MAX_STRINGS = 1 << 24,
+	STATE = 1 << PRB_RING_STATE_BITS,
+};
+
+/** Reads up to @p size bytes; what lies behind the end of the file is zero. */
+static struct prb_error *read_at(const struct prb_ring *ring, void *data, uint64_t size,
+				 uint64_t offset, uint64_t *ret)
+{
+	uint64_t done = 0;
+
+	while (done < size) {
+		ssize_t length =
+			pread(ring->fd, (char *)data + done, size - done, (off_t)(offset + done));
+
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length < 0)
+			return prb_error_os(errno, "cannot read %s", ring->path);
+		if (!length)
+			break;
+		done += (uint64_t)length;
+	}
+	memset((char *)data + done, 0, size - done);
+	*ret = done;
+	return NULL;
+}
+
+static bool is_power_of_two(uint32_t number)
+{
+	return number && !(number & (number - 1));
+}
+
+static struct prb_error *bad(const struct prb_ring *ring, const char *why)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_BAD_DATA, "%s is no ring: %s", ring->path, why),
+		"rings are files NAME.ring that a process with the agent makes");
+}
+
+static struct prb_error *check_header(const struct prb_ring *ring)
+{
+	const struct prb_ring_header *h = &ring->header;
+	uint64_t row = sizeof(struct prb_ring_row) + h->column_count * sizeof(uint64_t);
+
+	if (memcmp(h->magic, PRB_RING_MAGIC, sizeof(h->magic)) != 0)
+		return bad(ring, "it does not begin as one");
+	if (h->version != PRB_RING_VERSION)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "%s has version %u of the format, and this "
+						       "program reads version %u",
+						       ring->path, h->version, PRB_RING_VERSION),
+				      "read it with the version of probing that wrote it");
+	if (h->header_size != PRB_RING_HEADER || !h->column_count ||
+	    h->column_count > PRB_RING_COLUMNS)
+		return bad(ring, "its columns are out of bounds");
+	if (h->slot_size < row || h->slot_size > MAX_SLOT || h->slot_size % sizeof(uint64_t))
+		return bad(ring, "its slots are out of bounds");
+	if (h->chunk_shift > MAX_CHUNK_SHIFT || !is_power_of_two(h->chunks) ||
+	    h->chunks > MAX_CHUNKS || h->string_bytes > MAX_STRINGS ||
+	    h->string_places > MAX_STRINGS)
+		return bad(ring, "its chunks or strings are out of bounds");
+	if (!memchr(h->schema, 0, sizeof(h->schema)) || !memchr(h->name, 0, sizeof(h->name)) ||
+	    !*h->schema || !*h->name)
+		return bad(ring, "it has no name");
+	return NULL;
+}
+
+static struct prb_error *check_columns(const struct prb_ring *ring)
+{
+	for (uint32_t i = 0; i < ring->header.column_count; i++) {
+		const struct prb_ring_column *c = &ring->columns[i];
+
+		if (c->type >= PRB_RING_TYPES || !*c->name ||
+		    !memchr(c->name, 0, sizeof(c->name)) || !memchr(c->unit, 0, sizeof(c->unit)))
+			return bad(ring, "a column has no name or type");
+	}
+	return NULL;
+}
+
+static struct prb_error *read_beginning(struct prb_ring *ring)
+{
+	struct prb_ring_header *h = &ring->header;
+	uint64_t got, wanted;
+	struct stat st;
+
+	if (fstat(ring->fd, &st))
+		return prb_error_os(errno, "cannot read %s", ring->path);
+	if (!S_ISREG(st.st_mode))
+		return bad(ring, "it is no regular file");
+	ring->size = (uint64_t)st.st_size;
+	PRB_TRY(read_at(ring, h, sizeof(*h), 0, &got));
+	PRB_TRY(check_header(ring));
+	ring->parts = prb_ring_parts(h);
+	wanted = h->column_count * sizeof(*ring->columns);
+	PRB_TRY(read_at(ring, ring->columns, wanted, ring->parts.columns, &got));
+	if (got < wanted)
+		return bad(ring, "it ends before its columns do");
+	PRB_TRY(check_columns(ring));
+	ring->end = h->head;
+	ring->slots = 1u << h->chunk_shift;
+	return NULL;
+}
+
+/** Room for a chunk twice, and for the strings; never more than the file is long. */
+static struct prb_error *make_room(struct prb_ring *ring)
+{
+	uint64_t bytes = (uint64_t)ring->slots * ring->header.slot_size, got;
+
+	if (bytes > ring->size + PRB_RING_HEADER)
+		bytes = ring->size + PRB_RING_HEADER;
+	bytes -= bytes % ring->header.slot_size;
+	if (!bytes)
+		return bad(ring, "it has no room for rows");
+	ring->slots = (uint32_t)(bytes / ring->header.slot_size);
+	ring->states = malloc(bytes);
+	ring->data = malloc(bytes);
+	if (ring->header.string_bytes > ring->size)
+		ring->header.string_bytes = 0;
+	ring->strings = malloc(ring->header.string_bytes + 1);
+	if (!ring->states || !ring->data || !ring->strings)
+		return prb_error_nomem();
+	return read_at(ring, ring->strings, ring->header.string_bytes, ring->parts.strings, &got);
+}
+
+struct prb_error *prb_ring_open(int fd, const char *path, struct prb_ring **ret)
+{
+	prb_auto_close int own = fd;
+	prb_auto_ring struct prb_ring *ring = calloc(1, sizeof(*ring));
+	uint64_t chunk;
+
+	if (!ring)
+		return prb_error_nomem();
+	ring->fd = prb_steal_fd(&own);
+	PRB_TRY(prb_str_copy(path, &ring->path));
+	PRB_TRY(read_beginning(ring));
+	PRB_TRY(make_room(ring));
+	/* The chunk with the last slot that was reserved is in place of the oldest one. */
+	chunk = ring->end ? (ring->end - 1) >> ring->header.chunk_shift : 0;
+	if (chunk >= ring->header.chunks)
+		ring->chunk = chunk - ring->header.chunks + 1;
+	ring->dropped = ring->chunk << ring->header.chunk_shift;
+	ring->slot = ring->slots;
+	*ret = prb_steal(&ring);
+	return NULL;
+}
+
+void prb_ring_close(struct prb_ring *ring)
+{
+	if (!ring)
+		return;
+	close(ring->fd);
+	free(ring->path);
+	free(ring->states);
+	free(ring->data);
+	free(ring->strings);
+	prb_str_deinit(&ring->text);
+	free(ring);
+}
+
+/** False if the bounds of the chunk say that it has no rows of these times. */
+static struct prb_error *is_in_range(const struct prb_ring *ring, uint64_t chunk,
+				     const struct prb_ring_range *range, bool *ret)
+{
+	const uint64_t low = (1ull << PRB_RING_TIME_BITS) - 1;
+	uint64_t place = chunk & (ring->header.chunks - 1), got;
+	struct prb_ring_bounds bounds;
+	int64_t from, to;
+
+	*ret = true;
+	PRB_TRY(read_at(ring, &bounds, sizeof(bounds), ring->parts.bounds + place * sizeof(bounds),
+			&got));
+	if (got < sizeof(bounds) || (bounds.first & ~low) != chunk << PRB_RING_TIME_BITS ||
+	    (bounds.last & ~low) != chunk << PRB_RING_TIME_BITS)
+		return NULL;
+	/* The extremes stand for all that lies beyond them, and each is a whole millisecond. */
+	if ((bounds.first & low) && !__builtin_mul_overflow(bounds.first & low, 1000000, &from) &&
+	    !__builtin_add_overflow(from, ring->header.realtime, &from) && from > range->to)
+		*ret = false;
+	if ((bounds.last & low) != low &&
+	    !__builtin_mul_overflow((bounds.last & low) + 1, 1000000, &to) &&
+	    !__builtin_add_overflow(to, ring->header.realtime, &to) && to < range->from)
+		*ret = false;
+	return NULL;
+}
+
+/**
+ * Copies a chunk twice. A row that is whole in the first copy is whole in the second one, unless
+ * the ring has come round to its slots meanwhile, which `head` tells then.
+ */
+static struct prb_error *copy_chunk(struct prb_ring *ring, uint64_t chunk, bool *ret)
+{
+	uint64_t place = chunk & (ring->header.chunks - 1), head, got;
+	uint64_t bytes = (uint64_t)ring->slots * ring->header.slot_size;
+	uint64_t offset =
+		ring->parts.slots + (place << ring->header.chunk_shift) * ring->header.slot_size;
+
+	PRB_TRY(read_at(ring, ring->states, bytes, offset, &got));
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	PRB_TRY(read_at(ring, ring->data, bytes, offset, &got));
+	ring->missing += (bytes - got) / ring->header.slot_size;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	PRB_TRY(read_at(ring, &head, sizeof(head), offsetof(struct prb_ring_header, head), &got));
+	*ret = got == sizeof(head) && head >= ring->end &&
+	       head <= (chunk + ring->header.chunks) << ring->header.chunk_shift;
+	return NULL;
+}
+
+struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ring_range *range,
+				      bool *ret)
+{
+	*ret = false;
+	while (ring->chunk << ring->header.chunk_shift < ring->end) {
+		uint64_t chunk = ring->chunk++;
+		bool good;
+
+		PRB_TRY(is_in_range(ring, chunk, range, &good));
+		ring->left_out += !good;
+		if (!good)
+			continue;
+		PRB_TRY(copy_chunk(ring, chunk, &good));
+		ring->overtaken += !good;
+		if (!good)
+			continue;
+		ring->first = chunk << ring->header.chunk_shift;
+		ring->slot = 0;
+		prb_str_truncate(&ring->text, 0);
+		*ret = true;
+		return NULL;
+	}
+	return NULL;
+}
+
+static uint64_t state_in(const char *copy, const struct prb_ring *ring, uint32_t slot)
+{
+	uint64_t state;
+
+	memcpy(&state, copy + (uint64_t)slot * ring->header.slot_size, sizeof(state));
+	return state;
+}
+
+/** Collects the row's text from its slots; false if they are not its own. */
+static bool take_text(struct prb_ring *ring, uint32_t slot, uint64_t used, uint32_t length)
+{
+	const uint64_t size = ring->header.slot_size;
+	const char *data = ring->data + slot * size;
+	uint64_t part = PRB_MIN(size - used, length), rest = length - part;
+
+	prb_str_append(&ring->text, data + used, part);
+	for (uint32_t i = 1; rest; i++) {
+		if (i >= PRB_RING_ROW_SLOTS || slot + i >= ring->slots ||
+		    state_in(ring->data, ring, slot + i) !=
+			    prb_ring_state(ring->first + slot + i, PRB_RING_CONTINUE))
+			return false;
+		part = PRB_MIN(size - sizeof(uint64_t), rest);
+		prb_str_append(&ring->text, data + i * size + sizeof(uint64_t), part);
+		rest -= part;
+	}
+	return !ring->text.failed;
+}
+
+/** The interned string at @p place: false if it is none. Newer ones are read when met. */
+static bool take_string(struct prb_ring *ring, uint64_t place, const char **text, uint32_t *length)
+{
+	uint32_t stored = 0;
+	uint64_t got;
+
+	for (int again = 0; again < 2; again++) {
+		if (!prb_inside(place, sizeof(stored), ring->header.string_bytes))
+			return false;
+		memcpy(&stored, ring->strings + place, sizeof(stored));
+		if (stored)
+			break;
+		prb_error_destroy(read_at(ring, ring->strings + place,
+					  ring->header.string_bytes - place,
+					  ring->parts.strings + place, &got));
+	}
+	if (!prb_inside(place + sizeof(stored), stored, ring->header.string_bytes))
+		return false;
+	*text = ring->strings + place + sizeof(stored);
+	*length = stored;
+	return true;
+}
+
+/** Finds the texts of a row, whose own lie in `text` of the ring. */
+static bool find_texts(struct prb_ring *ring, uint32_t bytes, struct prb_ring_item *ret)
+{
+	const char *at = prb_str_text(&ring->text);
+
+	for (uint32_t i = 0; i < ring->header.column_count; i++) {
+		uint64_t cell = ret->cells[i];
+
+		if (ring->columns[i].type != PRB_RING_TEXT || ret->nulls >> i & 1)
+			continue;
+		if (cell & PRB_RING_INTERNED) {
+			if (!take_string(ring, cell & ~PRB_RING_INTERNED, &ret->texts[i],
+					 &ret->lengths[i]))
+				return false;
+			continue;
+		}
+		if (cell > bytes)
+			return false;
+		ret->texts[i] = at;
+		ret->lengths[i] = (uint32_t)cell;
+		at += cell;
+		bytes -= (uint32_t)cell;
+	}
+	return !bytes;
+}
+
+static bool take_row(struct prb_ring *ring, uint32_t slot, struct prb_ring_item *ret)
+{
+	const char *data = ring->data + (uint64_t)slot * ring->header.slot_size;
+	const uint32_t columns = ring->header.column_count;
+	struct prb_ring_row row;
+
+	memcpy(&row, data, sizeof(row));
+	ret->time = row.time;
+	ret->pid = row.pid;
+	ret->tid = row.tid;
+	ret->nulls = row.nulls;
+	ret->number = ring->first + slot;
+	memcpy(ret->cells, data + sizeof(row), columns * sizeof(*ret->cells));
+	memset(ret->texts, 0, sizeof(ret->texts));
+	prb_str_truncate(&ring->text, 0);
+	if (row.state != prb_ring_state(ret->number, PRB_RING_ROW))
+		return false;
+	if (!take_text(ring, slot, sizeof(row) + columns * sizeof(*ret->cells), row.text))
+		return false;
+	return find_texts(ring, row.text, ret);
+}
+
+bool prb_ring_next_row(struct prb_ring *ring, struct prb_ring_item *ret)
+{
+	while (ring->slot < ring->slots && ring->first + ring->slot < ring->end) {
+		uint32_t slot = ring->slot++;
+		uint64_t state = state_in(ring->states, ring, slot);
+
+		if (state == prb_ring_state(ring->first + slot, PRB_RING_BUSY))
+			ring->pending++;
+		if (state != prb_ring_state(ring->first + slot, PRB_RING_ROW))
+			continue;
+		if (take_row(ring, slot, ret))
+			return true;
+		ring->damaged++;
+	}
+	return false;
+}
