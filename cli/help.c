@@ -54,6 +54,8 @@ void prb_help_usage(const struct prb_command *command, struct prb_str *ret)
 	prb_str_printf(ret, "%s [OPTIONS]", command->name);
 	if (command->argument)
 		prb_str_printf(ret, " %s", command->argument);
+	if (command->takes_program)
+		prb_str_puts(ret, " [-- PROGRAM ARGUMENT…]");
 }
 
 static void program_help(struct prb_str *s)

@@ -31,6 +31,7 @@ struct invocation {
 	void *settings;			   /**< of the command */
 	char **words;			   /**< positional words after the command, borrowed */
 	size_t word_count;
+	char **program;		 /**< words after "--", where these are a program; or NULL */
 	const char *word_target; /**< positional target in front of the command, or NULL */
 };
 
@@ -118,9 +119,15 @@ static struct prb_error *parse_around_command(char **words, size_t count, size_t
 		words, at, &positional));
 	if (positional)
 		inv->word_target = words[0];
+	for (size_t i = at + 1; inv->command->takes_program && i < count; i++)
+		if (!strcmp(words[i], "--")) {
+			inv->program = words + i + 1;
+			count = i;
+		}
 	inv->words = words + at + 1;
 	/* While the target is not known, a letter that could name it does: "debug -p 4242". */
-	wants_target &= !inv->word_target && !inv->global.pid && !inv->global.targets.count;
+	wants_target &= !inv->program && !inv->word_target && !inv->global.pid &&
+			!inv->global.targets.count;
 	return prb_options_parse(
 		&(struct prb_option_scopes){
 			(const struct prb_option_scope[]){
@@ -149,7 +156,7 @@ static struct prb_error *parse(char **words, size_t count, struct invocation *in
 /** The targets: said by options or a positional word, else by the environment. */
 static struct prb_error *choose_targets(struct invocation *inv, char pid[16], struct prb_texts *ret)
 {
-	const char *said = getenv("PROBING_TARGET");
+	const char *said = inv->program ? NULL : getenv("PROBING_TARGET");
 
 	*ret = inv->global.targets;
 	if (inv->global.pid)
@@ -214,6 +221,19 @@ static struct prb_error *run_elsewhere(const struct prb_cli *cli, const void *se
 	return prb_remote_command(cli, settings);
 }
 
+static struct prb_error *check_program(const struct prb_cli *cli)
+{
+	if (cli->program && !*cli->program)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no program after '--'"),
+				      "for example 'probing %s -- python3 train.py'",
+				      cli->command->aliases[0]);
+	if (cli->program && cli->target)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"a target, '%.100s', and a program, '%.100s', are given",
+					cli->target, *cli->program);
+	return NULL;
+}
+
 static struct prb_error *run_command(struct invocation *inv)
 {
 	struct prb_cli cli = {.command = inv->command,
@@ -226,13 +246,15 @@ static struct prb_error *run_command(struct invocation *inv)
 	PRB_TRY(choose_targets(inv, pid, &cli.targets));
 	PRB_TRY(refuse_options(inv));
 	cli.target = cli.targets.count ? cli.targets.items[0] : NULL;
+	cli.program = inv->program;
+	PRB_TRY(check_program(&cli));
 	cli.arguments = inv->words;
 	cli.argument_count = inv->word_count;
 	if (inv->word_count > inv->command->max_arguments)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "unexpected word '%.100s'",
 						       inv->words[inv->command->max_arguments]),
 				      "'probing %s --help' describes it", inv->command->name);
-	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target)
+	if (inv->command->target_use == PRB_TARGET_ONE && !cli.target && !cli.program)
 		return no_target(inv->command);
 	if (is_remote(&cli.targets))
 		return run_elsewhere(&cli, inv->settings);
@@ -266,5 +288,8 @@ int main(int argc, char **argv)
 		fputs(prb_str_text(&text), stderr);
 		return PRB_EXIT_USAGE;
 	}
-	return prb_exit_report(run(argv + 1, (size_t)argc - 1));
+	enum prb_exit code = prb_exit_report(run(argv + 1, (size_t)argc - 1));
+
+	prb_exit_as_passed();
+	return (int)code;
 }

@@ -79,6 +79,17 @@ struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_s
 	return NULL;
 }
 
+void prb_account_last(const struct prb_tasks *tasks, struct prb_subject *subject,
+		      const struct prb_task_watch *task)
+{
+	struct prb_task_times times;
+
+	if (!prb_task_times(tasks, task, &times) || times.ran < subject->times.ran)
+		return;
+	subject->unplaced += times.ran - subject->times.ran;
+	subject->times = times;
+}
+
 struct prb_error *prb_account_rest(struct prb_recording *recording, struct prb_subject *subject)
 {
 	struct prb_run *run;

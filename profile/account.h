@@ -20,6 +20,10 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
 				   int64_t now) PRB_MUST_CHECK;
 
+/** The thread has ended: what it used since its last sample, if the kernel still tells. */
+void prb_account_last(const struct prb_tasks *tasks, struct prb_subject *subject,
+		      const struct prb_task_watch *task);
+
 /**
  * No more samples will come: what the thread used of a processor since it was seen on one belongs
  * to where that was; or, if it never was, to where it was seen.

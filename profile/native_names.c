@@ -18,8 +18,7 @@ struct named {
 struct naming {
 	struct prb_recording *recording;
 	const struct prb_native_place *places;
-	uint32_t *place_of; /* by frame: number of its place, plus one; 0: it is none */
-	const struct prb_perf_map *perf_map;
+	uint32_t *place_of;    /* by frame: number of its place, plus one; 0: it is none */
 	struct prb_tree *tree; /* the new one */
 	struct named *named;   /* by place; count 0: not looked up yet */
 	PRB_VEC(uint32_t) frames;
@@ -62,8 +61,8 @@ static struct prb_error *add_frame(struct naming *n, const struct prb_native_pla
 	if (brief)
 		function.name = brief;
 	if (!function.name && !module) {
-		function.name = prb_perf_map_find(n->perf_map, place->code);
-		function.module = function.name ? n->perf_map->path : NULL;
+		function.name = prb_perf_map_find(place->images->perf_map, place->code);
+		function.module = function.name ? place->images->perf_map->path : NULL;
 	}
 	if (!function.name) {
 		prb_native_place_text(place->images, place->code, &address);
@@ -175,9 +174,9 @@ static struct prb_error *name_all(struct naming *n, uint32_t **ret_renamed)
 
 struct prb_error *prb_native_names(struct prb_recording *recording,
 				   const struct prb_native_place *places, size_t count,
-				   const struct prb_perf_map *perf_map, uint32_t **ret_renamed)
+				   uint32_t **ret_renamed)
 {
-	struct naming n = {.recording = recording, .places = places, .perf_map = perf_map};
+	struct naming n = {.recording = recording, .places = places};
 	struct prb_error *err;
 
 	n.named = calloc(count + 1, sizeof(*n.named));

@@ -21,7 +21,9 @@ struct prb_native_images {
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;
 	struct prb_interleaver interleaver;
-	struct prb_number_map frames; /**< the tree's, by address */
+	struct prb_number_map frames;	     /**< the tree's, by address */
+	const struct prb_perf_map *perf_map; /**< what was made at run time */
+	int32_t number;			     /**< no other images of the recording have it */
 };
 
 /** Code that was met. */
@@ -37,12 +39,11 @@ void prb_native_place_text(const struct prb_native_images *images, uint64_t code
 
 /**
  * Makes the tree anew: a frame that stands for a place becomes those of the functions that this is
- * in, more than one where calls were inlined. @p perf_map: what was made at run time. *ret_renamed
- * has the new number of each old stack, for the caller to free.
+ * in, more than one where calls were inlined. *ret_renamed has the new number of each old stack,
+ * for the caller to free.
  */
 struct prb_error *prb_native_names(struct prb_recording *recording,
 				   const struct prb_native_place *places, size_t count,
-				   const struct prb_perf_map *perf_map,
 				   uint32_t **ret_renamed) PRB_MUST_CHECK;
 
 #endif

@@ -25,6 +25,7 @@ struct prb_natives {
 	struct prb_target *target;
 	struct prb_recording *recording;
 	PRB_VEC(struct prb_native_images *) images; /* the newest last */
+	unsigned number;
 	struct prb_stack_copy copy;
 	struct prb_regs regs;
 	struct prb_c_stack stack;
@@ -68,6 +69,8 @@ static struct prb_error *add_images(struct prb_natives *n)
 	prb_unwinder_prefer_files(images->unwinder);
 	prb_unwinder_allow_guesses(images->unwinder);
 	images->interleaver.modules = images->modules;
+	images->perf_map = &n->perf_map;
+	images->number = (int32_t)(n->number << 16) + (int32_t)n->images.count - 1;
 	return NULL;
 }
 
@@ -78,7 +81,7 @@ static struct prb_error *begin(struct prb_natives *n)
 }
 
 struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recording *recording,
-				     struct prb_natives **ret)
+				     unsigned number, struct prb_natives **ret)
 {
 	struct prb_natives *n = calloc(1, sizeof(*n));
 	struct prb_error *err;
@@ -87,6 +90,7 @@ struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recor
 		return prb_error_nomem();
 	n->target = target;
 	n->recording = recording;
+	n->number = number;
 	prb_perf_map_init(&n->perf_map);
 	err = begin(n);
 	if (err)
@@ -331,7 +335,7 @@ static struct prb_error *unnamed_frame(struct prb_natives *n, uint64_t code, uin
 	function.name = prb_str_text(&text);
 	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
 	/* The same place may be other code in other images: its line tells them apart. */
-	PRB_TRY(prb_tree_frame(n->recording->tree, number, (int32_t)n->images.count - 1, ret));
+	PRB_TRY(prb_tree_frame(n->recording->tree, number, images->number, ret));
 	*place = (struct prb_native_place){images, code, *ret};
 	return NULL;
 }
@@ -420,8 +424,24 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 	return NULL;
 }
 
-struct prb_error *prb_natives_name(struct prb_natives *n, uint32_t **ret_renamed)
+struct prb_error *prb_natives_name(struct prb_natives *const *natives, size_t count,
+				   uint32_t **ret_renamed)
 {
-	return prb_native_names(n->recording, n->met.items, n->met.count, &n->perf_map,
-				ret_renamed);
+	PRB_VEC(struct prb_native_place) met = {};
+	const struct prb_native_place *place;
+	struct prb_error *err = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		prb_vec_each (place, &natives[i]->met) {
+			struct prb_native_place *slot = prb_vec_push(&met);
+
+			if (slot)
+				*slot = *place;
+			else
+				err = prb_error_nomem();
+		}
+	if (!err)
+		err = prb_native_names(natives[0]->recording, met.items, met.count, ret_renamed);
+	prb_vec_free(&met);
+	return err;
 }

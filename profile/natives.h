@@ -42,8 +42,9 @@ enum prb_native_result {
 	PRB_NATIVE_STALE,   /**< it runs Python, and none of the states that were given */
 };
 
+/** @p number: of the program that is sampled, among all that the recording is of; from 0 on. */
 struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recording *recording,
-				     struct prb_natives **ret) PRB_MUST_CHECK;
+				     unsigned number, struct prb_natives **ret) PRB_MUST_CHECK;
 void prb_natives_destroy(struct prb_natives *natives);
 
 /** Looks whether libraries came or went, if that is due. To be called between samples. */
@@ -72,10 +73,10 @@ struct prb_error *prb_natives_keep(struct prb_natives *natives, const uint32_t *
 				   uint32_t *ret_stack) PRB_MUST_CHECK;
 
 /**
- * Replaces the tree of the recording by one with functions for all program counters. *ret_renamed
- * has the new number of each stack of the old one, for the caller to free.
+ * Replaces the tree of the recording by one with functions for all program counters of all @p count
+ * programs. *ret_renamed has the new number of each stack of the old one, for the caller to free.
  */
-struct prb_error *prb_natives_name(struct prb_natives *natives,
+struct prb_error *prb_natives_name(struct prb_natives *const *natives, size_t count,
 				   uint32_t **ret_renamed) PRB_MUST_CHECK;
 
 #endif

@@ -21,7 +21,7 @@
 #include "profile/store.h"
 
 struct prb_profile_options {
-	double seconds;	     /**< how long */
+	double seconds;	     /**< how long; 0: until the process ends */
 	double rate;	     /**< samples a second of each thread, on average */
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
 	pid_t tid;	     /**< only this thread; 0: all */
@@ -36,6 +36,13 @@ struct prb_profile_options {
 	void *context;
 };
 
+/** A process that was started for the recording. */
+struct prb_profile_program {
+	pid_t pid;			  /**< a child of ours, whose end is the caller's to take */
+	bool (*has_ended)(void *context); /**< asked when a signal came, and from time to time */
+	void *context;
+};
+
 /**
  * Records until its time is over, it is cancelled, or the process ends or runs another program.
  * PRB_ERROR_UNSUPPORTED if @p target is not alive or no Python that we can read,
@@ -45,5 +52,13 @@ struct prb_profile_options {
 struct prb_error *prb_profile_record(struct prb_target *target,
 				     const struct prb_profile_options *options,
 				     struct prb_recording **ret) PRB_MUST_CHECK;
+
+/**
+ * The same of a program that has just been started. It need not run Python, or not yet; it is
+ * recorded further when it runs another program, and may have ended before it was looked at.
+ */
+struct prb_error *prb_profile_record_program(const struct prb_profile_program *program,
+					     const struct prb_profile_options *options,
+					     struct prb_recording **ret) PRB_MUST_CHECK;
 
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "dump/owner.h"
 #include "profile/account.h"
@@ -242,12 +244,57 @@ static struct prb_error *read_states(struct prb_subjects *s)
 	return NULL;
 }
 
+static struct prb_error *find_python(struct prb_subjects *s)
+{
+	struct prb_error *err =
+		prb_pythons_open(s->target, s->view, false, &s->modules, &s->pythons);
+
+	if ((s->recording->native || s->starts) && prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
+		return NULL;
+	PRB_TRY(err);
+	free(prb_steal(&s->recording->python));
+	return prb_str_copy(s->pythons.list.items[0]->version, &s->recording->python);
+}
+
+bool prb_subjects_search_is_due(const struct prb_subjects *s, int64_t now)
+{
+	return s->starts && !s->pythons.list.count && now >= s->search_at;
+}
+
+/*
+ * The longer there was none, the longer until the next attempt, so that one that comes is met soon,
+ * and a program without it costs little.
+ */
+static struct prb_error *find_late_python(struct prb_subjects *s, int64_t now)
+{
+	enum { AGE_SHARE = 8, COST_SHARE = 20, LONGEST_NS = 1000000000 };
+	int64_t gap = (now - s->recording->begun) / AGE_SHARE;
+	struct prb_error *err;
+
+	if (!prb_subjects_search_is_due(s, now))
+		return NULL;
+	prb_modules_destroy(prb_steal(&s->modules));
+	prb_view_new_epoch(s->view);
+	err = prb_target_refresh_maps(s->target);
+	if (!err)
+		err = find_python(s);
+	gap = PRB_MAX(gap, (prb_clock_ns() - now) * COST_SHARE);
+	s->search_at = now + PRB_MIN(gap, (int64_t)LONGEST_NS);
+	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
+		return err;
+	/* It may be in the middle of its start. */
+	prb_log("profile", 1, "%s", err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
 struct prb_error *prb_subjects_refresh(struct prb_subjects *s, int64_t now)
 {
 	struct prb_error *err;
 
 	PRB_TRY(prb_tasks_update(&s->tasks, s->target));
 	PRB_TRY(match_tasks(s, now));
+	PRB_TRY(find_late_python(s, now));
 	err = read_states(s);
 	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
 		return err;
@@ -256,23 +303,13 @@ struct prb_error *prb_subjects_refresh(struct prb_subjects *s, int64_t now)
 	return NULL;
 }
 
-static struct prb_error *find_python(struct prb_subjects *s)
+static struct prb_error *begin(struct prb_subjects *s)
 {
-	struct prb_error *err =
-		prb_pythons_open(s->target, s->view, false, &s->modules, &s->pythons);
+	struct prb_target *target = s->target;
 
-	if (s->recording->native && prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
-		return NULL;
-	PRB_TRY(err);
-	return prb_str_copy(s->pythons.list.items[0]->version, &s->recording->python);
-}
-
-struct prb_error *prb_subjects_begin(struct prb_subjects *s, struct prb_target *target,
-				     struct prb_recording *recording)
-{
-	*s = (struct prb_subjects){.target = target, .recording = recording, .folder = -1};
 	PRB_TRY(prb_view_create(target->mem, &s->view));
-	PRB_TRY(find_python(s));
+	if (!s->starts)
+		PRB_TRY(find_python(s));
 	PRB_TRY(prb_target_open_fact(target, &s->folder, "task"));
 	PRB_TRY(prb_tasks_create(target, &s->tasks));
 	if (s->tasks.by_status)
@@ -283,4 +320,22 @@ struct prb_error *prb_subjects_begin(struct prb_subjects *s, struct prb_target *
 	PRB_TRY(read_states(s));
 	s->begun = true;
 	return NULL;
+}
+
+struct prb_error *prb_subjects_begin(struct prb_subjects *s, struct prb_target *target,
+				     struct prb_recording *recording)
+{
+	*s = (struct prb_subjects){.target = target, .recording = recording, .folder = -1};
+	return begin(s);
+}
+
+struct prb_error *prb_subjects_begin_started(struct prb_subjects *s, struct prb_target *target,
+					     struct prb_recording *recording)
+{
+	*s = (struct prb_subjects){.target = target,
+				   .recording = recording,
+				   .folder = -1,
+				   .begun = true,
+				   .starts = true};
+	return begin(s);
 }

@@ -57,16 +57,27 @@ struct prb_subjects {
 	PRB_VEC(struct prb_subject) list; /**< of the same length and order as the tasks */
 	int folder;			  /**< /proc/PID/task */
 	bool begun;			  /**< threads that are new from now on began now */
+	bool starts;			  /**< the process began just now: Python may come later */
+	int64_t search_at;		  /**< when it is looked for again */
 };
 
 /** Finds Python, which there need not be where C frames are recorded, and all threads, and notes
  * their counters. The result is to be ended always. */
 struct prb_error *prb_subjects_begin(struct prb_subjects *subjects, struct prb_target *target,
 				     struct prb_recording *recording) PRB_MUST_CHECK;
+
+/** The same of a process that was started for this: all that its threads use from their beginning
+ * on counts, and Python need not be there yet. */
+struct prb_error *prb_subjects_begin_started(struct prb_subjects *subjects,
+					     struct prb_target *target,
+					     struct prb_recording *recording) PRB_MUST_CHECK;
 void prb_subjects_end(struct prb_subjects *subjects);
 
 /** True if there are more or fewer threads than are known. Costs one system call. */
 bool prb_subjects_changed(const struct prb_subjects *subjects);
+
+/** True if it is time to look for Python again, which may come later and was not there yet. */
+bool prb_subjects_search_is_due(const struct prb_subjects *subjects, int64_t now);
 
 /** Lists threads and their states anew. PRB_ERROR_NO_PROCESS if the process is gone. */
 struct prb_error *prb_subjects_refresh(struct prb_subjects *subjects, int64_t now) PRB_MUST_CHECK;

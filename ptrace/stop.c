@@ -36,6 +36,13 @@ struct status {
 	unsigned long long pending, heeded;
 };
 
+static pid_t kept_child; /* whose exit status is not ours to take */
+
+void prb_stop_keep_status(pid_t pid)
+{
+	kept_child = pid;
+}
+
 static struct status read_status(pid_t tid)
 {
 	char path[48], line[256];
@@ -136,12 +143,31 @@ static struct prb_error *late(const struct prb_stop *stop, struct waiting *w)
 				stop->tid);
 }
 
+/* As waitpid() without waiting, but -1 for an end whose status is another's to take. */
+static pid_t take_status(pid_t tid, int *status)
+{
+	siginfo_t info = {};
+
+	if (tid != kept_child)
+		return waitpid(tid, status, __WALL | WNOHANG);
+	if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL | WNOHANG))
+		return -1;
+	if (info.si_pid) {
+		*status = info.si_status << 8 | 0x7f;
+		return tid;
+	}
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | WNOWAIT))
+		return -1;
+	errno = ECHILD;
+	return info.si_pid ? -1 : 0;
+}
+
 /* Asks once; *got is 0 as long as it runs. */
 static struct prb_error *look(struct prb_stop *stop, struct waiting *w, pid_t *got, int *status)
 {
 	double last = stop->begin;
 
-	*got = waitpid(stop->tid, status, __WALL | WNOHANG);
+	*got = take_status(stop->tid, status);
 	if (*got == stop->tid)
 		return NULL;
 	if (*got < 0 && errno != EINTR)

@@ -42,6 +42,12 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK
  * to a second for that. */
 struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
 
+/**
+ * Leaves the exit status of @p pid, a child of ours, to be waited for by its parent, us: a tracer
+ * that waits for a stop would take it. There is one such child.
+ */
+void prb_stop_keep_status(pid_t pid);
+
 /** Asks it to stop, which it does within microseconds if it runs. */
 struct prb_error *prb_stop_ask(struct prb_stop *stop) PRB_MUST_CHECK;
 

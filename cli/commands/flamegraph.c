@@ -19,12 +19,14 @@ const struct prb_command prb_command_flamegraph = {
 	.options = prb_performance_options,
 	.settings_size = sizeof(struct prb_performance_settings),
 	.target_use = PRB_TARGET_ONE,
+	.takes_program = true,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
 		(const struct prb_example[]){
 			{"probing 4242 flamegraph", "Ten seconds of it"},
 			{"probing 4242 flame --mode wall -o wall.html", "Also what waits"},
 			{"probing 4242 fg -d 1m -o run.svg", "A minute, as a picture"},
+			{"probing fg -- python3 train.py", "A program, until it ends"},
 			{}},
 	.run = run,
 };

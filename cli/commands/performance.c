@@ -8,6 +8,7 @@
 #include "cli/common/interrupt.h"
 #include "cli/common/output.h"
 #include "cli/commands/performance.h"
+#include "cli/commands/performance_program.h"
 #include "cli/common/term.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
@@ -24,6 +25,13 @@ static const double default_seconds = 10;
 static const int default_rate = 100, highest_rate = 10000;
 
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
+
+/** What is recorded of a program that is started, and where to. */
+struct started {
+	const struct prb_performance_settings *settings;
+	const char *command;
+	struct prb_store *store; /**< NULL: no file */
+};
 
 static bool is_cancelled(void *context)
 {
@@ -228,21 +236,78 @@ static struct prb_error *check(const struct prb_performance_settings *s)
 	return prb_performance_check_choice(s);
 }
 
+static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
+					struct prb_recording **ret)
+{
+	const struct started *started = context;
+	const struct prb_performance_settings *s = started->settings;
+	const struct prb_profile_options options = {
+		.seconds = s->duration,
+		.rate = s->rate ? s->rate : default_rate,
+		.native = s->cc,
+		.command = started->command,
+		.store = started->store,
+	};
+	prb_auto_recording struct prb_recording *without_runs = NULL;
+
+	if (!started->store)
+		return prb_profile_record_program(program, &options, ret);
+	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
+	return prb_profile_load(s->output, false, ret);
+}
+
+/** A program that is started for it. What is printed goes to stderr: its stdout is its own. */
+static struct prb_error *start(const struct prb_cli *cli, const struct prb_performance_settings *s,
+			       const struct prb_profile_format *format, struct prb_recording **ret)
+{
+	prb_auto_store struct prb_store *store = NULL;
+	prb_auto_str struct prb_str command = {};
+	struct started started = {.settings = s};
+
+	(void)format;
+	if (s->tid)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--tid is of a process that runs, not of one to start");
+	if (writes_recording(s))
+		PRB_TRY(prb_store_create(s->output, &store));
+	for (char *const *word = cli->program; *word; word++)
+		prb_str_printf(&command, "%s%s", word == cli->program ? "" : " ", *word);
+	started.command = prb_str_text(&command);
+	started.store = store;
+	prb_output_aside();
+	return prb_program_record(cli->program, record_program, &started, ret);
+}
+
+static struct prb_error *show_all(const struct prb_recording *recording,
+				  const struct prb_performance_settings *s,
+				  const struct prb_profile_format *format)
+{
+	auto_choice struct prb_performance_choice chosen = {};
+
+	PRB_TRY(prb_performance_choose(recording, s, &chosen));
+	if (format)
+		PRB_TRY(write_file(recording, &chosen.choice, s, format));
+	return format && !s->json ? NULL : show(recording, &chosen.choice, s);
+}
+
 struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_performance_settings *s,
 				      const struct prb_profile_format *usual)
 {
 	const struct prb_profile_format *format;
 	prb_auto_recording struct prb_recording *recording = NULL;
-	auto_choice struct prb_performance_choice chosen = {};
+	struct prb_error *err;
 
 	PRB_TRY(check(s));
 	PRB_TRY(find_format(s, usual, &format));
-	PRB_TRY(get(cli, s, format, &recording));
-	PRB_TRY(prb_performance_choose(recording, s, &chosen));
-	if (format)
-		PRB_TRY(write_file(recording, &chosen.choice, s, format));
-	return format && !s->json ? NULL : show(recording, &chosen.choice, s);
+	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
+	if (cli->program && !recording->python && !s->cc)
+		prb_warn(recording->threads.count
+				 ? "no Python was found in the program while it was recorded; "
+				   "--cc records C and C++ functions of any program"
+				 : "the program ended before it could be looked at");
+	err = show_all(recording, s, format);
+	return cli->program ? prb_program_wait(err) : err;
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -251,9 +316,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_option prb_performance_options[] = {
-	{"duration", 'd', PRB_OPTION_SECONDS, "TIME", "How long; without it 10s",
-	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, duration),
-	 .for_clients = true},
+	{"duration", 'd', PRB_OPTION_SECONDS, "TIME",
+	 "How long; without it 10s, or until a started program ends", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, duration), .for_clients = true},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "How often a second on average; without it 100",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, rate),
 	 .for_clients = true},
@@ -302,6 +367,7 @@ const struct prb_command prb_command_performance = {
 	.options = prb_performance_options,
 	.settings_size = sizeof(struct prb_performance_settings),
 	.target_use = PRB_TARGET_ONE,
+	.takes_program = true,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
 		(const struct prb_example[]){{"probing 4242 perf", "Ten seconds of it"},
@@ -310,6 +376,8 @@ const struct prb_command prb_command_performance = {
 					     {"probing 4242 perf --cc", "C and C++ functions too"},
 					     {"probing 4242 perf -d 1m -o run.profile",
 					      "A minute, to be looked at later"},
+					     {"probing perf -- python3 train.py --epochs 3",
+					      "Start a program, and record it until it ends"},
 					     {"probing run.profile perf -o run.speedscope.json",
 					      "The same, for a viewer"},
 					     {}},

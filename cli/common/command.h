@@ -85,6 +85,7 @@ struct prb_cli {
 	const char *token_file;	       /**< of a remote target, or NULL */
 	unsigned verbose;	       /**< how often it was said */
 	const struct prb_command *command;
+	char **program;	  /**< its words, ending with NULL, if one is to be started; or NULL */
 	char **arguments; /**< positional arguments, borrowed; ends with NULL */
 	size_t argument_count;
 };
@@ -106,6 +107,8 @@ struct prb_command {
 
 	/** Of PRB_TARGET_NONE: a target that is served elsewhere is where the command runs. */
 	bool runs_elsewhere;
+
+	bool takes_program; /**< of PRB_TARGET_ONE: or words after "--", a program to be started */
 
 	const char *argument; /**< what stands for the positional argument in helps, or NULL */
 	size_t max_arguments; /**< 0 for PRB_TARGET_ONE */

@@ -1,13 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/common/exit.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "base/checked.h"
 #include "base/str.h"
 #include "base/text.h"
 
 const char *prb_exit_program = "probing";
+
+static int passed = -1; /* a wait status; -1: none */
+
+void prb_exit_pass(int status)
+{
+	passed = status;
+}
+
+void prb_exit_as_passed(void)
+{
+	const struct rlimit no_core = {};
+	sigset_t all;
+
+	if (passed < 0)
+		return;
+	if (WIFEXITED(passed))
+		exit(WEXITSTATUS(passed));
+	/* The core that there may be is the program's. */
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(WTERMSIG(passed), SIG_DFL);
+	sigfillset(&all);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	raise(WTERMSIG(passed));
+	exit(128 + WTERMSIG(passed));
+}
 
 enum prb_exit prb_exit_code(const struct prb_error *err)
 {

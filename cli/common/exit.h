@@ -21,6 +21,12 @@ enum prb_exit {
 /** What begins each message: the name of the program. */
 extern const char *prb_exit_program;
 
+/** What a program that we ran ended with, as waitpid() gives it: we are to end so, too. */
+void prb_exit_pass(int status);
+
+/** Ends as the program did, by its signal or with its code; returns if there was none. */
+void prb_exit_as_passed(void);
+
 enum prb_exit prb_exit_code(const struct prb_error *err);
 
 /**

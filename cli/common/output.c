@@ -6,6 +6,18 @@
 
 #include "base/cleanup.h"
 
+static FILE *other; /* in place of stdout, or NULL */
+
+void prb_output_aside(void)
+{
+	other = stderr;
+}
+
+static FILE *place(void)
+{
+	return other ? other : stdout;
+}
+
 static struct prb_error *cannot_write(void)
 {
 	return prb_error_os(errno ? errno : EIO, "cannot write the output");
@@ -14,7 +26,7 @@ static struct prb_error *cannot_write(void)
 struct prb_error *prb_output_bytes(const char *text, size_t length)
 {
 	errno = 0;
-	return fwrite(text, 1, length, stdout) == length ? NULL : cannot_write();
+	return fwrite(text, 1, length, place()) == length ? NULL : cannot_write();
 }
 
 struct prb_error *prb_output(const struct prb_str *text)
@@ -28,5 +40,5 @@ struct prb_error *prb_output(const struct prb_str *text)
 struct prb_error *prb_output_flush(void)
 {
 	errno = 0;
-	return fflush(stdout) || ferror(stdout) ? cannot_write() : NULL;
+	return fflush(place()) || ferror(place()) ? cannot_write() : NULL;
 }

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/str.h"
 
+/** Results go to stderr from now on: stdout is that of a program that we have started. */
+void prb_output_aside(void);
+
 /** Writes @p length bytes to stdout, where they may wait for more. */
 struct prb_error *prb_output_bytes(const char *text, size_t length) PRB_MUST_CHECK;
 

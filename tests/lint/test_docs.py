@@ -136,10 +136,11 @@ def command_lines(page):
 
 
 def without_shell(line):
-    """The command in front of a pipe, a redirection, a comment or another command."""
+    """The command in front of a pipe, a redirection, a comment, another command, or a program that
+    it starts."""
     parts = re.split(r'("[^"]*")', line)
     for i in range(0, len(parts), 2):
-        first, *more = re.split(r" (?:[|>;]|2>|&&|#)(?: |$)", parts[i], maxsplit=1)
+        first, *more = re.split(r" (?:[|>;]|2>|&&|#|--)(?: |$)", parts[i], maxsplit=1)
         if more:
             return "".join(parts[:i]) + first
     return line
