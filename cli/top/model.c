@@ -195,6 +195,7 @@ void prb_top_deinit(struct prb_top *top)
 {
 	prb_vec_free(&top->parts);
 	prb_str_deinit(&top->message);
+	prb_str_deinit(&top->stack);
 	free(top->filter);
 	if (top->regex)
 		prb_regex_destroy(top->regex);

@@ -125,6 +125,7 @@ static const char help[] =
 	"Tab, f, t   functions, threads\n"
 	"Up, Down    select a row; PgUp, PgDn, Home, End and the mouse too\n"
 	"Enter       in the table of threads: functions of that thread alone\n"
+	"v           in the table of threads: stack of that thread with variables and source\n"
 	"a           all threads again\n"
 	"s           sort by self, total or name\n"
 	"m           time on a processor (cpu), or time that passed (wall)\n"
@@ -157,6 +158,9 @@ struct prb_error *prb_top_page(const struct prb_top *top, size_t most_rows,
 		break;
 	case PRB_TOP_THREADS:
 		PRB_TRY(prb_top_put_threads(top, most_rows, s));
+		break;
+	case PRB_TOP_STACK:
+		prb_top_put_stack(top, s);
 		break;
 	case PRB_TOP_HELP:
 		prb_str_printf(s, "keys (any key goes back)\n%s", help);

@@ -124,15 +124,34 @@ static void choose(struct screen *s, long by)
 	s->chosen = (size_t)PRB_MAX(row, 0L);
 }
 
-/* Functions of the chosen thread alone. */
-static void follow(struct screen *s)
+/* What goes wrong with a file or a pattern is said in the last line. */
+static void tell(struct prb_top *top, struct prb_error *err)
+{
+	if (!err)
+		return;
+	prb_str_truncate(&top->message, 0);
+	prb_str_puts(&top->message, err->message);
+	prb_error_destroy(err);
+}
+
+/* Functions of the chosen thread alone, or its stack. */
+static void follow(struct screen *s, enum prb_top_view view)
 {
 	const char *line = line_at(&s->page, s->page.head + s->chosen);
+	pid_t tid;
 
 	if (s->top->view != PRB_TOP_THREADS || !line)
 		return;
-	s->top->tid = prb_top_tid_in(line);
-	s->top->view = PRB_TOP_FUNCTIONS;
+	tid = prb_top_tid_in(line);
+	if (!tid)
+		return;
+	if (view == PRB_TOP_STACK)
+		s->top->stack_of = tid;
+	else
+		s->top->tid = tid;
+	s->top->view = view;
+	if (view == PRB_TOP_STACK)
+		tell(s->top, prb_top_read_stack(s->top));
 	s->chosen = 0;
 }
 
@@ -163,16 +182,6 @@ static void use_mouse(struct screen *s)
 		choose(s, 3);
 	else if (event.bstate & (BUTTON1_CLICKED | BUTTON1_PRESSED) && event.y >= (int)s->page.head)
 		s->chosen = s->first + (size_t)event.y - s->page.head;
-}
-
-/* What goes wrong with a file or a pattern is said in the last line. */
-static void tell(struct prb_top *top, struct prb_error *err)
-{
-	if (!err)
-		return;
-	prb_str_truncate(&top->message, 0);
-	prb_str_puts(&top->message, err->message);
-	prb_error_destroy(err);
 }
 
 static void type(struct screen *s, int key)
@@ -278,7 +287,9 @@ static void press(struct screen *s, int key)
 	else if (key == 't' || key == '\t')
 		show_view(s, PRB_TOP_THREADS);
 	else if (key == '\n' || key == KEY_ENTER)
-		follow(s);
+		follow(s, PRB_TOP_FUNCTIONS);
+	else if (key == 'v')
+		follow(s, PRB_TOP_STACK);
 	else if (key == '/') {
 		s->typing = true;
 		prb_str_truncate(&s->typed, 0);
@@ -303,6 +314,8 @@ static struct prb_error *wait_for_event(struct screen *s)
 		PRB_TRY(draw(s));
 	}
 	PRB_TRY(prb_top_take(s->top, &is_new));
+	if (is_new && s->top->view == PRB_TOP_STACK && !s->top->held)
+		tell(s->top, prb_top_read_stack(s->top));
 	return NULL;
 }
 

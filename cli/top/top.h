@@ -20,7 +20,7 @@
 #include "profile/live.h"
 #include "profile/report.h"
 
-enum prb_top_view { PRB_TOP_FUNCTIONS, PRB_TOP_THREADS, PRB_TOP_HELP };
+enum prb_top_view { PRB_TOP_FUNCTIONS, PRB_TOP_THREADS, PRB_TOP_STACK, PRB_TOP_HELP };
 enum prb_top_sort { PRB_TOP_BY_SELF, PRB_TOP_BY_TOTAL, PRB_TOP_BY_NAME, PRB_TOP_SORTS };
 
 /** What the sampler handed over at once. */
@@ -43,6 +43,8 @@ struct prb_top {
 	pid_t tid;     /**< of the only thread that is shown; 0: all */
 	char *filter;  /**< as it was typed; NULL: none */
 	struct prb_regex *regex;
+	pid_t stack_of;		/**< the thread whose stack is shown */
+	struct prb_str stack;	/**< as it was read last */
 	struct prb_str message; /**< for the last line */
 };
 
@@ -82,6 +84,9 @@ struct prb_error *prb_top_put_functions(const struct prb_top *top, size_t most_r
 					struct prb_str *s) PRB_MUST_CHECK;
 struct prb_error *prb_top_put_threads(const struct prb_top *top, size_t most_rows,
 				      struct prb_str *s) PRB_MUST_CHECK;
+/** Reads the stack of the thread `stack_of`, with variables and source. */
+struct prb_error *prb_top_read_stack(struct prb_top *top) PRB_MUST_CHECK;
+void prb_top_put_stack(const struct prb_top *top, struct prb_str *s);
 /** The tid in a row of the page of threads; 0 if it is none. */
 pid_t prb_top_tid_in(const char *line);
 

@@ -111,6 +111,20 @@ def test_one_thread(busy):
         assert screen.ended()[0] == OK
 
 
+def test_stack_with_variables(busy):
+    with Screen(busy.pid, "top", "-i", "200ms") as screen:
+        screen.shows("burn")
+        screen.send("tv")
+        page = screen.shows("thread %d\n" % busy.pid)
+        assert "MainThread" in page
+        screen.shows(lambda text: re.search(r"argument seconds += 300.0", text))
+        screen.shows("work(float(order[1]))")
+        screen.send("t")
+        screen.shows("idle-4")
+        screen.send("q")
+        assert screen.ended()[0] == OK
+
+
 def test_pause_and_reset(busy):
     with Screen(busy.pid, "top", "-i", "100ms") as screen:
         screen.shows("last 1.")
