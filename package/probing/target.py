@@ -76,7 +76,7 @@ class Program:
             rows.append({name: _cell(statement, index) for index, name in columns})
 
     def threads(self):
-        """All Python threads, the main thread first, with frames of the same instant."""
+        """All Python threads, the main thread first; their frames are read right after them."""
         threads = [Thread(self, row) for row in self.query(THREADS) if row["tid"]]
         frames = {}
         for row in self.query(STACKS):
