@@ -82,6 +82,7 @@ void probing_destroy(struct probing *p)
 	while (p->statements)
 		probing_finish(p->statements);
 	prb_library_pause_destroy(p->pause);
+	prb_library_objects_destroy(p->objects);
 	prb_session_destroy(p->session);
 	prb_library_debuggers_destroy(p->debuggers);
 	free(p);

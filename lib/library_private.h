@@ -10,7 +10,8 @@ struct probing {
 	struct prb_session *session;
 	struct probing_statement *statements; /**< all that have not ended */
 	struct prb_library_debugger *debuggers;
-	struct prb_pause *pause; /**< of the only target, by this session; NULL: none */
+	struct prb_library_objects *objects; /**< of the only target; NULL: none were read */
+	struct prb_pause *pause;	     /**< of the only target, by this session; NULL: none */
 };
 
 struct probing_statement {
@@ -21,6 +22,9 @@ struct probing_statement {
 
 /** Ends what probing_open_debugger() made; NULL is allowed. */
 void prb_library_debuggers_destroy(struct prb_library_debugger *debuggers);
+
+/** Ends what reading objects keeps; NULL is allowed. */
+void prb_library_objects_destroy(struct prb_library_objects *objects);
 
 /** Ends a pause without a word, as the end of our process does; NULL is allowed. */
 struct prb_pause;

@@ -22,3 +22,15 @@ RPATH = $(if $(filter-out /usr,$(prefix)), -Wl$(comma)-rpath$(comma)$${prefix}/l
 $(O)/probing.pc: lib/probing.pc.in
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@prefix@|$(prefix)|; s|@version@|$(VERSION)|; s|@rpath@|$(RPATH)|' $< > $@
+
+# The Python package, which `probing script` runs with.
+.PHONY: install-package uninstall-package
+install-package:
+	$(Q)for f in $(wildcard package/probing/*.py) package/probing/py.typed; do \
+		install -D -m 644 $$f $(DESTDIR)$(prefix)/share/probing/python/probing/$${f##*/}; done
+
+uninstall-package:
+	rm -rf $(DESTDIR)$(prefix)/share/probing/python
+
+install: install-package
+uninstall: uninstall-package

@@ -237,6 +237,76 @@ PROBING_API struct probing_error *probing_describe(struct probing *p, uint64_t a
 						   unsigned limit, probing_object_handler *handler,
 						   void *context) PROBING_MUST_CHECK;
 
+/** What is read of an object. */
+enum probing_object_part {
+	PROBING_OBJECT_SELF = 0,      /**< itself: is it still there, and of what type */
+	PROBING_OBJECT_ATTRIBUTE = 1, /**< its attribute `name` */
+	PROBING_OBJECT_KEY = 2,	      /**< its item of the text `name` */
+	PROBING_OBJECT_INDEX = 3,     /**< its item of the number `index` */
+	PROBING_OBJECT_LENGTH = 4,    /**< len() */
+	PROBING_OBJECT_TYPE = 5,      /**< its class */
+	PROBING_OBJECT_REPR = 6,      /**< repr() as text; `index`: items and attributes, 0: 100 */
+	PROBING_OBJECT_TEXT = 7,      /**< all of a str, at most what probing.text.max has */
+};
+
+/** What an answer is. */
+enum probing_object_kind {
+	PROBING_OBJECT_OTHER = 0,
+	PROBING_OBJECT_NONE = 1,
+	PROBING_OBJECT_BOOL = 2,  /**< `integer` */
+	PROBING_OBJECT_INT = 3,	  /**< `integer` */
+	PROBING_OBJECT_LARGE = 4, /**< an int that does not fit there; its repr() has it */
+	PROBING_OBJECT_FLOAT = 5, /**< `real` */
+	PROBING_OBJECT_STR = 6,
+	PROBING_OBJECT_WORDS = 7, /**< no object of the target but `text` alone */
+};
+
+/** Why nothing was found; set together with the error. */
+enum probing_object_outcome {
+	PROBING_OBJECT_FOUND = 0,
+	PROBING_OBJECT_MISSING = 1,    /**< it has no such part */
+	PROBING_OBJECT_NEEDS_CODE = 2, /**< only code of the target could tell */
+	PROBING_OBJECT_GONE = 3,       /**< freed, or torn: no such object lies there */
+};
+
+struct probing_object {
+	size_t size;	  /**< of this struct, as the caller knows it: later ones have more */
+	uint64_t address; /**< 0: it is no object of the target */
+	uint64_t type;	  /**< address of its class */
+	int32_t kind;	  /**< enum probing_object_kind */
+	int32_t outcome;  /**< enum probing_object_outcome */
+	int64_t integer;
+	double real;
+	const char *text; /**< lives until the next call for the session; "" if there is none */
+	size_t length;	  /**< its bytes */
+};
+
+/**
+ * Reads @p part of the Python object at @p address in the session's target, which must be the only
+ * one, without running code. @p type is the class that it had when it was found, 0: unknown; an
+ * object of another class there now is another one (PROBING_OBJECT_GONE). @p name or @p index say
+ * which part. Of a process that runs, what is read is at most ten milliseconds old, and is not of
+ * one instant with what was read before; nothing is stopped.
+ */
+PROBING_API struct probing_error *probing_object(struct probing *p, uint64_t address, uint64_t type,
+						 enum probing_object_part part, const char *name,
+						 int64_t index,
+						 struct probing_object *ret) PROBING_MUST_CHECK;
+
+/** Takes an attribute (@p name, and @p text of what is no object) or an item (@p key, 0 unless of a
+ * dict); valid during the call. Not 0: no more are wanted. */
+typedef int probing_part_handler(void *context, const char *name, const char *text, uint64_t key,
+				 uint64_t value);
+
+/**
+ * Tells the attributes (@p items 0) or the items of an object, as probing_object() reads it. An
+ * object that was being changed is PROBING_OBJECT_GONE in *outcome, behind what was told.
+ */
+PROBING_API struct probing_error *probing_object_each(struct probing *p, uint64_t address,
+						      uint64_t type, int items,
+						      probing_part_handler *handler, void *context,
+						      int32_t *outcome) PROBING_MUST_CHECK;
+
 /** What a dump shall have besides Python frames; bits. */
 enum probing_part {
 	PROBING_LOCALS = 1, /**< variables of each frame */

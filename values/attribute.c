@@ -18,6 +18,8 @@ struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *
 	va_start(args, format);
 	prb_str_vprintf(&what, format, args);
 	va_end(args);
+	if (s->needs_code)
+		*s->needs_code = true;
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s: %s, which is not run",
 					       s->looked_into, s->text, prb_str_text(&what)),
 			      "'probing PID eval CODE' runs code in the process; it sees what is "

@@ -22,6 +22,7 @@ struct prb_search {
 	uint64_t object;       /**< found so far; 0: it is what `value` has */
 	struct prb_str value;  /**< text of what is no object */
 	const char *type;      /**< type of that */
+	bool *needs_code;      /**< set where only code could tell; NULL: nobody asks */
 };
 
 /* names.c */

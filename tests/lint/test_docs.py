@@ -36,7 +36,8 @@ from terminal import Terminal  # noqa: E402
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance", "flamegraph", "top",
-            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
+            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "script", "gdb", "lldb",
+            "completion", "help"]
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
 # Variables of the environment that a page shows, and that a machine may have.

@@ -14,7 +14,8 @@ import environment
 import support
 
 COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance", "flamegraph", "top",
-            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "gdb", "lldb", "completion", "help"]
+            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "script", "gdb", "lldb",
+            "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
            "tables": ["tbl"], "performance": ["perf", "p"], "flamegraph": ["flame", "fg"],
            "inject": ["in", "i"]}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libprobing: objects of the target one by one, for whoever walks them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "dwarf/elf/module.h"
+#include "lib/library_private.h"
+#include "python/repr/attributes.h"
+#include "python/repr/items.h"
+#include "sql/engine/session_private.h"
+#include "target/snapshot/snapshot.h"
+#include "values/part.h"
+
+/* How old what was read of a process that runs may be. */
+static const double max_age = 0.01;
+
+struct prb_library_objects {
+	struct prb_target *target;
+	struct prb_view *view;
+	struct prb_modules *modules;
+	struct prb_pythons pythons;
+	PRB_VEC(struct prb_parts *) parts; /* one for each Python */
+	double read_at;
+};
+
+void prb_library_objects_destroy(struct prb_library_objects *o)
+{
+	struct prb_parts **parts;
+
+	if (!o)
+		return;
+	prb_vec_each (parts, &o->parts)
+		prb_parts_destroy(*parts);
+	prb_vec_free(&o->parts);
+	prb_pythons_deinit(&o->pythons);
+	prb_view_destroy(o->view);
+	prb_modules_destroy(o->modules);
+	free(o);
+}
+
+static struct prb_error *fill(struct prb_library_objects *o)
+{
+	struct prb_python **py;
+
+	PRB_TRY(prb_target_check_memory(o->target));
+	PRB_TRY(prb_view_create(o->target->mem, &o->view));
+	PRB_TRY(prb_pythons_open(o->target, o->view, false, &o->modules, &o->pythons));
+	prb_vec_each (py, &o->pythons.list) {
+		struct prb_parts **parts = prb_vec_push(&o->parts);
+
+		if (!parts)
+			return prb_error_nomem();
+		*parts = NULL;
+		PRB_TRY(prb_parts_create(*py, prb_view_mem(o->view), parts));
+	}
+	return NULL;
+}
+
+static struct prb_error *create(struct probing *p)
+{
+	struct prb_library_objects *o;
+	struct prb_error *err;
+
+	if (p->session->targets.count != 1)
+		return prb_error_create(PRB_ERROR_USAGE, "objects are read in one target");
+	if (prb_snapshot_redacted(p->session->targets.items[0].target))
+		return prb_error_create(PRB_ERROR_UNSUPPORTED, "values were left out when this "
+							       "snapshot was made (--redact)");
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return prb_error_nomem();
+	o->target = p->session->targets.items[0].target;
+	err = fill(o);
+	if (err)
+		prb_library_objects_destroy(o);
+	else
+		p->objects = o;
+	return err;
+}
+
+static void forget(struct prb_library_objects *o)
+{
+	struct prb_parts **parts;
+
+	prb_view_new_epoch(o->view);
+	prb_vec_each (parts, &o->parts)
+		prb_parts_forget(*parts);
+	o->read_at = prb_clock_seconds();
+}
+
+/* Makes ready what was read, unless it is too old. */
+static struct prb_error *begin(struct probing *p)
+{
+	if (!p->objects)
+		PRB_TRY(create(p));
+	if (p->objects->target->live && prb_clock_seconds() - p->objects->read_at > max_age)
+		forget(p->objects);
+	return NULL;
+}
+
+static int32_t outcome_of(const struct prb_error *err, bool needs_code)
+{
+	if (!err)
+		return PROBING_OBJECT_FOUND;
+	if (needs_code)
+		return PROBING_OBJECT_NEEDS_CODE;
+	if (err->code == PRB_ERROR_NOT_FOUND)
+		return PROBING_OBJECT_MISSING;
+	return PROBING_OBJECT_GONE;
+}
+
+/* In whichever Python takes it for an object. */
+static struct prb_error *read_once(struct probing *p, const struct prb_part_wanted *wanted,
+				   const struct prb_part_answer **answer, int32_t *outcome)
+{
+	struct prb_error *err = prb_error_create(PRB_ERROR_NOT_FOUND, "there is no Python in it");
+	struct prb_parts **parts;
+	bool needs_code;
+
+	prb_vec_each (parts, &p->objects->parts) {
+		prb_error_destroy(err);
+		err = prb_parts_read(*parts, wanted, answer, &needs_code);
+		*outcome = outcome_of(err, needs_code);
+		if (*outcome != PROBING_OBJECT_GONE)
+			return err;
+	}
+	return err;
+}
+
+static void answer_with(const struct prb_part_answer *a, struct probing_object *ret)
+{
+	ret->address = a->object;
+	ret->type = a->type;
+	ret->kind = (int32_t)a->kind;
+	ret->integer = a->integer;
+	ret->real = a->real;
+	ret->text = prb_str_text(&a->text);
+	ret->length = a->text.length;
+}
+
+struct probing_error *probing_object(struct probing *p, uint64_t address, uint64_t type,
+				     enum probing_object_part part, const char *name, int64_t index,
+				     struct probing_object *ret)
+{
+	const struct prb_part_wanted wanted = {
+		.object = address,
+		.type = type,
+		.part = (enum prb_part)part,
+		.name = name ? name : "",
+		.index = index,
+		.text_max = p->session->text_max,
+	};
+	const struct prb_part_answer *answer = NULL;
+	struct prb_error *err;
+
+	if (ret->size < sizeof(*ret) || part > PROBING_OBJECT_TEXT)
+		return prb_public_error(prb_error_create(
+			PRB_ERROR_USAGE, "struct probing_object or the part is not known"));
+	ret->outcome = PROBING_OBJECT_MISSING;
+	err = begin(p);
+	if (err)
+		return prb_public_error(err);
+	err = read_once(p, &wanted, &answer, &ret->outcome);
+	/* What was read before and what is there now may not fit together. */
+	if (ret->outcome == PROBING_OBJECT_GONE && p->objects->target->live) {
+		prb_error_destroy(err);
+		forget(p->objects);
+		err = read_once(p, &wanted, &answer, &ret->outcome);
+	}
+	if (!err)
+		answer_with(answer, ret);
+	return prb_public_error(err);
+}
+
+struct each {
+	probing_part_handler *handler;
+	void *context;
+};
+
+static bool on_attribute(void *context, const struct prb_attribute *a)
+{
+	const struct each *e = context;
+
+	return !e->handler(e->context, a->name, a->text, a->key, a->object);
+}
+
+static bool on_item(void *context, uint64_t key, uint64_t value)
+{
+	const struct each *e = context;
+
+	return !e->handler(e->context, NULL, NULL, key, value);
+}
+
+/* Its Python, after the check that it is still the object that it was. */
+static struct prb_error *owner_of(struct probing *p, uint64_t address, uint64_t type,
+				  struct prb_python **ret, int32_t *outcome)
+{
+	struct prb_part_wanted wanted = {.object = address, .type = type};
+	const struct prb_part_answer *answer;
+	struct prb_error *err = NULL;
+	bool needs_code;
+
+	for (size_t i = 0; i < p->objects->parts.count; i++) {
+		prb_error_destroy(err);
+		err = prb_parts_read(p->objects->parts.items[i], &wanted, &answer, &needs_code);
+		*outcome = outcome_of(err, needs_code);
+		*ret = p->objects->pythons.list.items[i];
+		if (!err)
+			break;
+	}
+	return err;
+}
+
+struct probing_error *probing_object_each(struct probing *p, uint64_t address, uint64_t type,
+					  int items, probing_part_handler *handler, void *context,
+					  int32_t *outcome)
+{
+	struct each each = {handler, context};
+	struct prb_python *py = NULL;
+	struct prb_error *err;
+	bool torn = false;
+
+	*outcome = PROBING_OBJECT_MISSING;
+	err = begin(p);
+	if (!err)
+		err = owner_of(p, address, type, &py, outcome);
+	if (err || !py)
+		return prb_public_error(err);
+
+	struct prb_mem *mem = prb_view_mem(p->objects->view);
+
+	if (items)
+		err = prb_object_items(py, mem, address, on_item, &each, &torn);
+	else
+		err = prb_object_attributes(py, mem, address,
+					    PRB_ATTRIBUTE_DICT | PRB_ATTRIBUTE_SLOT, on_attribute,
+					    &each, &torn);
+	*outcome = torn ? PROBING_OBJECT_GONE : outcome_of(err, false);
+	return prb_public_error(err);
+}

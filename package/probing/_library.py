@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libprobing through ctypes: the functions of probing.h that the package calls."""
+
+import ctypes
+import os
+
+from ._errors import Error, Gone, NeedsCode, NotThere
+
+POINTER, TEXT, ADDRESS = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64
+NULL_KIND, INTEGER, REAL = 0, 1, 2
+SELF, ATTRIBUTE, KEY, INDEX, LENGTH, TYPE, REPR, STR = range(8)
+OTHER, NONE, BOOL, INT, LARGE, FLOAT, STRING, WORDS = range(8)
+FOUND, MISSING, CODE, GONE = range(4)
+
+
+class Object(ctypes.Structure):
+    """struct probing_object"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("address", ADDRESS), ("type", ADDRESS),
+                ("kind", ctypes.c_int32), ("outcome", ctypes.c_int32),
+                ("integer", ctypes.c_int64), ("real", ctypes.c_double), ("text", POINTER),
+                ("length", ctypes.c_size_t)]
+
+
+ON_PART = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, TEXT, TEXT, ADDRESS, ADDRESS)
+SIGNATURES = {
+    "probing_error_code": (ctypes.c_int, POINTER),
+    "probing_error_message": (TEXT, POINTER),
+    "probing_error_hint": (TEXT, POINTER),
+    "probing_error_destroy": (None, POINTER),
+    "probing_version": (TEXT,),
+    "probing_create": (POINTER, POINTER),
+    "probing_destroy": (None, POINTER),
+    "probing_open": (POINTER, POINTER, TEXT, TEXT),
+    "probing_set": (POINTER, POINTER, TEXT, TEXT),
+    "probing_prepare": (POINTER, POINTER, TEXT, POINTER, POINTER),
+    "probing_next": (POINTER, POINTER, POINTER),
+    "probing_finish": (None, POINTER),
+    "probing_columns": (ctypes.c_uint, POINTER),
+    "probing_column_name": (TEXT, POINTER, ctypes.c_uint),
+    "probing_value_kind": (ctypes.c_int, POINTER, ctypes.c_uint),
+    "probing_value_integer": (ctypes.c_int64, POINTER, ctypes.c_uint),
+    "probing_value_real": (ctypes.c_double, POINTER, ctypes.c_uint),
+    "probing_value_text": (POINTER, POINTER, ctypes.c_uint, POINTER),
+    "probing_object": (POINTER, POINTER, ADDRESS, ADDRESS, ctypes.c_int, TEXT, ctypes.c_int64,
+                       POINTER),
+    "probing_object_each": (POINTER, POINTER, ADDRESS, ADDRESS, ctypes.c_int, ON_PART, POINTER,
+                            POINTER),
+}
+
+
+def _places():
+    """Where the library may be: named, in the wheel, beside a build, or installed."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    chosen = os.environ.get("PROBING_LIBRARY")
+    if chosen:
+        return [chosen]
+    return [os.path.join(here, "libprobing.so"),
+            os.path.join(here, "..", "..", "build", "libprobing.so"),
+            os.path.join(here, "..", "..", "..", "..", "lib", "libprobing.so.0")]
+
+
+def _load():
+    found = [path for path in _places() if os.path.exists(path)]
+    if not found:
+        raise ImportError("libprobing.so is in none of %s: build or install it, or name it in "
+                          "$PROBING_LIBRARY" % ", ".join(map(os.path.normpath, _places())))
+    try:
+        library = ctypes.CDLL(os.path.realpath(found[0]))
+        for name, signature in SIGNATURES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = signature[0], signature[1:]
+    except (OSError, AttributeError) as error:
+        raise ImportError("%s cannot be used (%s): install the package and the library of the "
+                          "same version" % (found[0], error))
+    return library
+
+
+LIBRARY = _load()
+
+
+def encode(text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decode(data):
+    """Text of a target: what is no UTF-8 is kept, as surrogates."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def check(error, outcome=FOUND):
+    """Raises what a function returned, if anything."""
+    if not error:
+        return
+    text = decode(LIBRARY.probing_error_message(error))
+    hint = LIBRARY.probing_error_hint(error)
+    code = LIBRARY.probing_error_code(error)
+    LIBRARY.probing_error_destroy(error)
+    if hint:
+        text += " (%s)" % decode(hint)
+    kind = {MISSING: NotThere, CODE: NeedsCode, GONE: Gone}.get(outcome, Error)
+    raise kind(text, code)

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Objects of a target as Python objects, read from outside when they are asked for."""
+
+import ast
+import ctypes
+
+from . import _library as lib
+from ._errors import Gone, NeedsCode, NotThere
+from ._library import LIBRARY, check, decode, encode
+
+
+def literal(text):
+    """The constant that a text of C data stands for; the text itself if it is none."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+class Type:
+    """The class of an object."""
+
+    def __init__(self, value):
+        self.value = value
+        self.address = value.address
+
+    @property
+    def name(self):
+        return self.value.__getattr__("__name__")
+
+    @property
+    def qualname(self):
+        return self.value.__getattr__("__qualname__")
+
+    def __eq__(self, other):
+        return self.address == other.address if isinstance(other, Type) else NotImplemented
+
+    def __hash__(self):
+        return hash(self.address)
+
+    def __repr__(self):
+        return "<type %s>" % self.name
+
+
+class Value:
+    """A read-only stand-in of one object: its attributes, items, length, iteration and comparison.
+
+    An attribute that has the name of a member of this class (`type`, `address`) is read by
+    `probing.get(value, "type")`.
+    """
+
+    __slots__ = ("_program", "address", "_type", "_kind", "_number")
+
+    def __init__(self, program, address, type_address=0, kind=None, number=None):
+        self._program, self.address = program, address
+        self._type, self._kind, self._number = type_address, kind, number
+        if kind is None:
+            self._read(lib.SELF, self)
+
+    def _ask(self, part, name=b"", index=0):
+        program = self._program
+        error = LIBRARY.probing_object(program._pointer or program._open(), self.address,
+                                       self._type, part, name, index, program._object_at)
+        if error:
+            check(error, program._object.outcome)
+        return program._object
+
+    def _read(self, part, into=None, name=b"", index=0):
+        found = self._ask(part, name, index)
+        kind, number = found.kind, None
+        if kind == lib.WORDS:
+            return literal(decode(ctypes.string_at(found.text, found.length)))
+        if kind == lib.INT:
+            number = found.integer
+        elif kind == lib.BOOL:
+            number = bool(found.integer)
+        elif kind == lib.FLOAT:
+            number = found.real
+        if into is None:
+            return Value(self._program, found.address, found.type, kind, number)
+        into._type, into._kind, into._number = found.type, kind, number
+        return into
+
+    def _text(self, part, limit=0):
+        found = self._ask(part, index=limit)
+        return decode(ctypes.string_at(found.text, found.length))
+
+    def _constant(self):
+        """(True, the constant) for None, numbers and texts."""
+        if self._kind == lib.NONE:
+            return True, None
+        if self._kind in (lib.INT, lib.BOOL, lib.FLOAT):
+            return True, self._number
+        if self._kind == lib.LARGE:
+            return True, int(self._text(lib.REPR))
+        if self._kind == lib.STRING:
+            return True, self._text(lib.STR)
+        return False, None
+
+    @property
+    def type(self):
+        """Its class: .name, .qualname, .address."""
+        return Type(self._read(lib.TYPE))
+
+    def __getattr__(self, name):
+        # Underscored twice, Python and its tools look for methods that nothing of the target has.
+        if name.startswith("__") and name not in _ASKED:
+            raise AttributeError(name)
+        found = self._read(lib.ATTRIBUTE, name=encode(name))
+        if name in _DICT_METHODS and isinstance(found, Value) and self._is_dict():
+            return lambda *arguments: _DICT_METHODS[name](self, *arguments)
+        return found
+
+    def _is_dict(self):
+        return any(key is not None for key, _ in self._each(first=True)) or \
+            self.type.name in ("dict", "OrderedDict", "defaultdict", "Counter")
+
+    def __dir__(self):
+        return sorted({name for name, _ in attributes(self)} | set(object.__dir__(self)))
+
+    def _each(self, first=False):
+        """[(key or None, value)] of a container."""
+        program, found = self._program, []
+        outcome = ctypes.c_int32()
+
+        def on_part(_, __, ___, key, value):
+            found.append((key, value))
+            return 1 if first else 0
+
+        error = LIBRARY.probing_object_each(program._open(), self.address, self._type, 1,
+                                            lib.ON_PART(on_part), None, ctypes.byref(outcome))
+        if outcome.value == lib.MISSING:
+            LIBRARY.probing_error_destroy(error)
+            if first:
+                return []
+            raise NeedsCode("the items of a %s only code could tell: 'probing PID eval CODE' "
+                            "runs code" % self.type.name)
+        check(error, outcome.value)
+        if outcome.value == lib.GONE and not first:
+            raise Gone("it was changing while it was read")
+        return [(Value(program, key) if key else None, Value(program, value))
+                for key, value in found]
+
+    def __iter__(self):
+        if self._kind == lib.STRING:
+            return iter(str(self))
+        return iter([value if key is None else key for key, value in self._each()])
+
+    def __len__(self):
+        return self._read(lib.LENGTH)
+
+    def __getitem__(self, key):
+        if isinstance(key, Value):
+            known, constant = key._constant()
+            if not known:
+                raise NeedsCode("an item is found by a number or a text")
+            key = constant
+        if isinstance(key, bool) or not isinstance(key, (int, str)):
+            raise NeedsCode("an item is found by a number or a text, not by %r" % (key,))
+        if isinstance(key, str):
+            return self._read(lib.KEY, name=encode(key))
+        return self._read(lib.INDEX, index=key)
+
+    def __contains__(self, wanted):
+        if self._kind == lib.STRING:
+            return wanted in str(self)
+        return any(wanted == each for each in self)
+
+    def __bool__(self):
+        known, constant = self._constant()
+        if known:
+            return bool(constant)
+        if self._has("__bool__"):
+            raise NeedsCode("the __bool__ of %s is code" % self.type.name)
+        return len(self) > 0 if self._has("__len__") else True
+
+    def _has(self, name):
+        try:
+            self._ask(lib.ATTRIBUTE, encode(name))
+        except NotThere:
+            return False
+        return True
+
+    def _compared(self, other):
+        if isinstance(other, Value):
+            if other.address == self.address and other._program is self._program:
+                return 0, 0
+            known, other = other._constant()
+            if not known:
+                raise NeedsCode("objects of a target are compared by code; .address tells them "
+                                "apart")
+        known, mine = self._constant()
+        if not known and other is not None and not isinstance(other, (int, float, str)):
+            raise NeedsCode("a %s is compared by code" % self.type.name)
+        return (mine, other) if known else (self, Value)
+
+    def __eq__(self, other):
+        mine, other = self._compared(other)
+        return False if mine is self else mine == other
+
+    def __lt__(self, other):
+        mine, other = self._ordered(other)
+        return mine < other
+
+    def __le__(self, other):
+        mine, other = self._ordered(other)
+        return mine <= other
+
+    def __gt__(self, other):
+        mine, other = self._ordered(other)
+        return mine > other
+
+    def __ge__(self, other):
+        mine, other = self._ordered(other)
+        return mine >= other
+
+    def _ordered(self, other):
+        pair = self._compared(other)
+        if pair[0] is self:
+            raise NeedsCode("a %s is compared by code" % self.type.name)
+        return pair
+
+    def __hash__(self):
+        known, constant = self._constant()
+        return hash(constant) if known else hash(self.address)
+
+    def _number_of(self, kind):
+        known, constant = self._constant()
+        if not known:
+            raise NeedsCode("only code could make a %s a number" % self.type.name)
+        return kind(constant)
+
+    def __int__(self):
+        return self._number_of(int)
+
+    def __index__(self):
+        known, constant = self._constant()
+        if not known or not isinstance(constant, int):
+            raise TypeError("this is no integer")
+        return int(constant)
+
+    def __float__(self):
+        return self._number_of(float)
+
+    def __str__(self):
+        known, constant = self._constant()
+        return str(constant) if known else repr(self)
+
+    def __repr__(self):
+        known, constant = self._constant()
+        return repr(constant) if known else self._text(lib.REPR)
+
+
+def get(value, name):
+    """The attribute of a Value, also one that has the name of a member of the class Value."""
+    return value._read(lib.ATTRIBUTE, name=encode(name))
+
+
+def attributes(value):
+    """[(name, Value)] of what an object has in its __dict__ and its slots."""
+    program, found = value._program, []
+    outcome = ctypes.c_int32()
+
+    def on_part(_, name, text, __, address):
+        found.append((decode(name), text and decode(text), address))
+        return 0
+
+    error = LIBRARY.probing_object_each(program._open(), value.address, value._type, 0,
+                                        lib.ON_PART(on_part), None, ctypes.byref(outcome))
+    check(error, outcome.value)
+    if outcome.value == lib.GONE:
+        raise Gone("it was changing while it was read")
+    return [(name, Value(program, address) if address else literal(text))
+            for name, text, address in found]
+
+
+_ASKED = frozenset(("__name__", "__qualname__", "__module__", "__dict__", "__doc__", "__mro__",
+                    "__code__", "__file__", "__class__", "__cause__", "__context__",
+                    "__traceback__", "__self__", "__func__", "__wrapped__"))
+
+
+def _get(value, key, default=None):
+    try:
+        return value[key]
+    except NotThere:
+        return default
+
+
+_DICT_METHODS = {
+    "items": lambda value: value._each(),
+    "keys": lambda value: [key for key, _ in value._each()],
+    "values": lambda value: [item for _, item in value._each()],
+    "get": _get,
+}

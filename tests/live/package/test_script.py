@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing script`: files, code, arguments, exit codes."""
+
+from conftest import run
+
+
+def test_a_file_with_its_arguments(target, newest, tmp_path):
+    process = target("walked.py")
+    script = tmp_path / "script.py"
+    script.write_text("import sys\nprint([t.name for t in p.threads() if t.main], sys.argv[1:])\n"
+                      "print(p.threads()[0].frames[0].locals['self'].step)\nsys.exit(7)\n")
+    for words in (["script", script, process.pid, "a", "b"],
+                  ["-t", process.pid, "script", script, "a", "b"]):
+        result = run(*words)
+        assert (result.out, result.code) == ("['MainThread'] ['a', 'b']\n12\n", 7), result
+
+
+def test_code_and_what_goes_wrong(target, newest):
+    process = target("walked.py")
+    assert run(process.pid, "script", "-c", "print(len(p.threads()))").out == "2\n"
+    result = run(process.pid, "script", "-c", "1 / 0")
+    assert result.code == 1 and result.err.count("Traceback") == 1, result
+    assert "_script.py" not in result.err and "ZeroDivisionError" in result.err, result
+    assert run("script").code == 2
+    result = run("script", "-c", "0", "4194304")
+    assert result.code == 1 and "No such process" in result.err, result
+    result = run(process.pid, "script", "-c", "0", env={"PYTHON": "/nowhere/python"})
+    assert "cannot start /nowhere/python" in result.err, result
+
+
+def test_nothing_is_imported_from_the_current_folder(target, newest, tmp_path):
+    process = target("walked.py")
+    for name in ("ctypes.py", "ast.py", "probing.py", "re.py"):
+        (tmp_path / name).write_text("print('imported')\n")
+    result = run(process.pid, "script", "-c", "print('ran')", cwd=tmp_path)
+    assert result.out == "ran\n", result
