@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Probing: shows what running Python programs are doing.
+
+Importing this package imports nothing else: each name is loaded when it is first used.
+"""
+
+import sys as _sys
+
+from probing._version import VERSION as __version__
+
+# Name of this package -> module that defines it.
+_HOMES = {
+    "init": "probing._agent",
+    "stop": "probing._agent",
+    "StartError": "probing_startup",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError("module 'probing' has no attribute '%s'" % name)
+    __import__(home)
+    value = globals()[name] = getattr(_sys.modules[home], name)
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(_HOMES))
+
+
+# Modules have no __getattr__() of their own before Python 3.7.
+if _sys.version_info < (3, 7):
+    for _name in __all__:
+        __getattr__(_name)
+    del _name
