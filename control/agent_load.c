@@ -14,6 +14,7 @@
 #include "control/pause_state.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/package_place.h"
 #include "base/str.h"
 #include "python/python.h"
 
@@ -58,6 +59,9 @@ struct prb_error *prb_agent_library(char **ret)
 			return NULL;
 		}
 	}
+	*ret = prb_package_file(file, library_name);
+	if (*ret)
+		return NULL;
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_NOT_FOUND,
 				 "the agent's library, %s, was not found beside probing",

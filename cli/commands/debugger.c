@@ -8,6 +8,7 @@
 #include "cli/common/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/package_place.h"
 #include "target/target.h"
 #include "target/spec/target_spec.h"
 
@@ -73,6 +74,11 @@ struct prb_error *prb_debugger_plugin(const struct prb_debugger_kind *kind, char
 		if (*ret)
 			return NULL;
 	}
+	prb_auto_free char *name = prb_format("gdbplugin/%s", kind->plugin);
+
+	*ret = name ? prb_package_file(folder, name) : NULL;
+	if (*ret)
+		return NULL;
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
 					       "the plugin %s is not installed beside probing",
 					       kind->plugin),

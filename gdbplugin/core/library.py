@@ -80,12 +80,13 @@ SIGNATURES = {
 
 
 def places():
-    """Where the library may be: beside a build, or installed below the same prefix."""
+    """Where the library may be: beside a build, in the Python package, or below the same prefix."""
     here = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     chosen = os.environ.get("PROBING_LIBRARY")
     if chosen:
         return [chosen]
     return [os.path.join(here, "..", "build", "libprobing.so"),
+            os.path.join(here, "..", "libprobing.so"),
             os.path.join(here, "..", "..", "..", "lib", "libprobing.so.0")]
 
 

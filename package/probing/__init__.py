@@ -6,6 +6,8 @@ Importing this package imports nothing else: each name is loaded when it is firs
 
 import sys as _sys
 
+from probing._version import VERSION as __version__
+
 # Name of this package -> module that defines it.
 _HOMES = {
     "Error": "probing._errors",
@@ -17,6 +19,9 @@ _HOMES = {
     "attach": "probing.target",
     "attributes": "probing.value",
     "get": "probing.value",
+    "init": "probing._agent",
+    "stop": "probing._agent",
+    "StartError": "probing_startup",
 }
 __all__ = sorted(_HOMES)
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/package_place.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+/** The folder as a pattern that only it matches. */
+static char *quote(const char *folder)
+{
+	prb_auto_str struct prb_str out = {};
+
+	for (; *folder; folder++) {
+		if (strchr("\\*?[", *folder))
+			prb_str_putc(&out, '\\');
+		prb_str_putc(&out, *folder);
+	}
+	return out.failed ? NULL : prb_str_take(&out);
+}
+
+char *prb_package_file(const char *folder, const char *name)
+{
+	static const char *const places[] = {
+		"/../lib*/python3*/site-packages/probing",
+		"/../lib*/python3*/dist-packages/probing",
+		"/../probing",
+	};
+	prb_auto_free char *quoted = quote(folder);
+	char *result = NULL;
+
+	for (size_t i = 0; quoted && !result && i < PRB_ARRAY_SIZE(places); i++) {
+		prb_auto_free char *pattern = prb_format("%s%s/%s", quoted, places[i], name);
+		glob_t found = {};
+
+		if (!pattern)
+			return NULL;
+		if (!glob(pattern, 0, NULL, &found))
+			result = realpath(found.gl_pathv[0], NULL);
+		globfree(&found);
+	}
+	return result;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Finds files of the Python package that was installed together with the program.
+ *
+ * pip puts the program into PREFIX/bin and the package into PREFIX/lib/python3.X/site-packages, so
+ * no fixed path leads from one to the other. With --target the package is beside bin.
+ *
+ * Threading: any thread. Ownership: the caller frees the path. Errors: NULL if there is none.
+ */
+#ifndef PRB_BASE_PACKAGE_PLACE_H
+#define PRB_BASE_PACKAGE_PLACE_H
+
+/** The absolute path of @p name in the package, where the program is in @p folder; or NULL. */
+char *prb_package_file(const char *folder, const char *name);
+
+#endif

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loads the agent into this process at start-up, as $PROBING says.
+
+The start-up hook imports this module only if PROBING, PROBE or PROBING_PORT is set. An error is one
+line on stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
+"""
+
+import os
+import sys
+
+AGENT = "libprobing-agent.so"
+RTLD_NOW = 2
+seen = False  # site runs hooks twice where lib64 is a link to lib
+
+
+class StartError(Exception):
+    """Why the agent does not run."""
+
+
+def start():
+    """Does what PROBING, or else PROBE, asks for; never raises."""
+    global seen
+    if seen:
+        return
+    seen = True
+    try:
+        if sys.platform == "linux":
+            apply(os.environ.get("PROBING", os.environ.get("PROBE", "")))
+    except Exception as error:
+        say(str(error) or type(error).__name__)
+
+
+def say(text):
+    if sys.stderr is not None:
+        sys.stderr.write("probing: %s\n" % text)
+
+
+def apply(mode):
+    """0, 1 or followed, 2 or nested, regex:PATTERN, SCRIPT, init:FILE[+MODE]."""
+    if os.environ.get("PROBING_HOOK") == "0":
+        return
+    if mode.startswith("init:"):
+        forget()
+        file, _, mode = mode[len("init:"):].partition("+")
+        run(file)
+        if mode in ("2", "nested"):
+            os.environ["PROBING"] = mode
+    children = mode in ("2", "nested")
+    if mode in ("1", "followed"):
+        forget()
+    if children or mode in ("1", "followed") or chosen(mode):
+        start_agent()
+        if children and hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=start_forked)
+    if "PROBING_PORT" in os.environ:
+        raise StartError("PROBING_PORT is not in this version: to serve this process to other "
+                         "machines, run 'probing %d inject --listen 127.0.0.1:%s'"
+                         % (os.getpid(), os.environ["PROBING_PORT"]))
+
+
+def forget():
+    """Children of this process start as usual."""
+    for name in ("PROBING", "PROBE"):
+        os.environ.pop(name, None)
+
+
+def chosen(mode):
+    """True if the mode names this program."""
+    if mode in ("", "0"):
+        return False
+    program = find_program()
+    if mode.startswith("regex:"):
+        before = set(sys.modules)
+        import re
+        try:
+            return re.search(mode[len("regex:"):], program) is not None
+        except re.error as error:
+            raise StartError("'%s' is not a regular expression: %s" % (mode[6:], error))
+        finally:
+            drop_modules(before)
+    return program == mode or os.path.basename(program) == mode
+
+
+def find_program():
+    """The script as it was typed, or the name of the module after -m, or "-c", or ""."""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = [os.fsdecode(word) for word in file.read().split(b"\0")[1:-1]]
+    words.reverse()
+    while words:
+        word = words.pop()
+        if not word.startswith("-") or word == "-":
+            return word
+        if word == "--check-hash-based-pycs" and words:
+            words.pop()
+        if word.startswith("--"):
+            continue
+        for number, letter in enumerate(word):
+            rest = word[number + 1:]
+            if letter == "c":
+                return "-c"
+            if letter == "m":
+                return rest or (words.pop() if words else "")
+            if letter in "WX":
+                if not rest and words:
+                    words.pop()
+                break
+    return ""
+
+
+def run(file):
+    """Runs the user's own file in a namespace of its own."""
+    try:
+        with open(file, "rb") as stream:
+            code = compile(stream.read(), file, "exec")
+        exec(code, {"__name__": "probing_init", "__file__": file})
+    except Exception as error:
+        raise StartError("%s: %s: %s" % (file, type(error).__name__, error))
+
+
+def drop_modules(before):
+    """What was imported since is not the program's: it may import its own."""
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def find_agent():
+    said = os.environ.get("PROBING_AGENT")
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [said] if said else [os.path.join(here, "probing", AGENT),
+                                  os.path.join(here, "..", "build", AGENT)]
+    for path in places:
+        if os.path.exists(path):
+            return os.path.realpath(path)
+    raise StartError("the agent's library is not at %s: install probing again" % places[0])
+
+
+def call_agent(name, argument):
+    """Calls an exported function of the agent: an int. ctypes itself would take 5 ms to import."""
+    before = set(sys.modules)
+    try:
+        import _ctypes
+        library = _ctypes.dlopen(find_agent(), RTLD_NOW)
+    except (ImportError, OSError) as error:
+        raise StartError("the agent cannot be loaded: %s" % error)
+    finally:
+        drop_modules(before)
+    try:
+        return _ctypes.call_function(_ctypes.dlsym(library, name), (argument,))
+    finally:
+        _ctypes.dlclose(library)
+
+
+def start_agent():
+    """True if it was started, False if it runs already."""
+    result = call_agent("probing_agent_start", b"")
+    if result < 0:
+        raise StartError("the agent cannot start: %s" % os.strerror(-result))
+    return result == 0
+
+
+def start_forked():
+    try:
+        start_agent()
+    except Exception as error:
+        say(str(error))

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PROBING=…: the agent is there when the program begins, and nothing else of us shows."""
+
+import os
+
+import pytest
+
+AGENT = "import os, sys\n" \
+    "def agent(pid='self'):\n" \
+    "    with open('/proc/%s/maps' % pid) as file:\n" \
+    "        return 'libprobing-agent' in file.read()\n"
+REPORT = AGENT + "print(agent())\n"
+STATE = """import os, signal, sys
+print([name for name in sorted(sys.modules) if not name.startswith('probing')])
+print(sys.path, sys.argv, sys.flags, sys.dont_write_bytecode)
+print([signal.getsignal(number) for number in range(1, 32)])
+print(sorted(name for name in os.environ if name.startswith('PROB')))
+import ctypes
+print(ctypes.CDLL(None).getpid() == os.getpid())
+"""
+
+
+@pytest.fixture
+def script(installed):
+    def write(text, name="train.py"):
+        path = installed.folder / name
+        path.write_text(text)
+        return name
+    return write
+
+
+@pytest.mark.parametrize("variables, loaded", [
+    ({}, False), ({"PROBING": "0"}, False), ({"PROBING": ""}, False),
+    ({"PROBING": "1"}, True), ({"PROBING": "followed"}, True), ({"PROBE": "1"}, True),
+    ({"PROBING": "2"}, True), ({"PROBE": "nested"}, True),
+    ({"PROBING": "train.py"}, True), ({"PROBING": "other.py"}, False),
+    ({"PROBING": "regex:^tr.*py$"}, True), ({"PROBING": "regex:^rain"}, False),
+    ({"PROBING": "1", "PROBING_HOOK": "0"}, False)], ids=repr)
+def test_modes(installed, script, variables, loaded):
+    assert installed.output(script(REPORT), **variables) == "%s\n" % loaded
+    if loaded and "train" in variables.get("PROBING", ""):
+        assert installed.output("-W", "ignore", "-u", script(REPORT), **variables) == "True\n"
+
+
+def test_init_file_and_mode(installed, script):
+    script("import sys\nsys.made_by = __name__\n", "first.py")
+    name = script(AGENT + "print(agent(), sys.made_by)\n")
+    assert installed.output(name, PROBING="init:first.py+1") == "True probing_init\n"
+    assert installed.output(name, PROBING="init:first.py") == "False probing_init\n"
+    script("1 / 0\n", "first.py")
+    result = installed.run(script(REPORT), PROBING="init:first.py+1")
+    assert (result.returncode, result.stdout) == (0, b"False\n")
+    assert result.stderr == b"probing: first.py: ZeroDivisionError: division by zero\n"
+
+
+@pytest.mark.parametrize("mode, children", [("1", False), ("2", True)])
+def test_children(installed, script, mode, children):
+    script(REPORT, "child.py")
+    name = script(AGENT + "import subprocess\n"
+                  "print(agent(), subprocess.check_output([sys.executable, 'child.py']).decode())\n"
+                  "print('PROBING' in os.environ)\n")
+    assert installed.output(name, PROBING=mode) == "True %s\n\n%s\n" % (children, children)
+
+
+@pytest.mark.parametrize("mode, children", [("1", "1"), ("2", "2")])
+def test_forked_children(installed, script, mode, children):
+    """A library stays mapped over fork(); what counts is the thread that answers."""
+    name = script("import os, sys\npid = os.fork()\n"
+                  "if not pid:\n    print(len(os.listdir('/proc/self/task')))\n"
+                  "    sys.stdout.flush()\n    os._exit(7)\n"
+                  "print(os.waitpid(pid, 0)[1] >> 8)\n")
+    if installed.version < (3, 7):
+        children = "1"
+    assert installed.output("-W", "ignore", name, PROBING=mode) == children + "\n7\n"
+
+
+def test_nothing_else_shows(installed, script):
+    name = script(STATE)
+    plain = installed.output(name)
+    for mode in ("0", "1", "regex:train"):
+        seen = installed.output(name, PROBING=mode)
+        if mode != "1":
+            seen = seen.replace("['PROBING']", "[]")
+        assert seen == plain
+
+
+def test_exit_status_and_streams(installed, script):
+    name = script("import sys\nprint('out')\nsys.stderr.write('err')\nsys.exit(3)\n")
+    result = installed.run(name, PROBING="1")
+    assert (result.returncode, result.stdout, result.stderr) == (3, b"out\n", b"err")
+
+
+@pytest.mark.parametrize("option, loaded", [("-E", True), ("-I", True), ("-S", False)])
+def test_isolated(installed, script, option, loaded):
+    assert installed.output(option, script(REPORT), PROBING="1") == "%s\n" % loaded
+
+
+def test_multiprocessing(installed, script):
+    name = script("import multiprocessing as mp\nif __name__ == '__main__':\n"
+                  "    for kind in 'spawn', 'fork', 'forkserver':\n"
+                  "        with mp.get_context(kind).Pool(2) as pool:\n"
+                  "            print(pool.map(abs, [-1, 2]))\n")
+    for mode in ("1", "2"):
+        result = installed.run("-W", "ignore", name, PROBING=mode)
+        assert (result.returncode, result.stdout) == (0, b"[1, 2]\n" * 3), result
+
+
+@pytest.mark.parametrize("variables, words", [
+    ({"PROBING": "regex:("}, "is not a regular expression"),
+    ({"PROBING": "1", "PROBING_AGENT": "/nowhere"}, "the agent's library is not at /nowhere"),
+    ({"PROBING_PORT": "8080"}, "inject --listen 127.0.0.1:8080")], ids=repr)
+def test_errors_are_one_line_and_the_program_runs(installed, script, variables, words):
+    result = installed.run(script("print('ran')\n"), **variables)
+    assert (result.returncode, result.stdout) == (0, b"ran\n")
+    error = result.stderr.decode()
+    assert error.startswith("probing: ") and words in error and error.count("\n") == 1
+
+
+def test_init_and_stop(installed, script):
+    name = script("import os, probing\n"
+                  "def count():\n    return len(os.listdir('/proc/self/task'))\n"
+                  "probing.init()\nprobing.init()\nprint(count())\n"
+                  "probing.stop()\nprint(count())\nprobing.init()\nprint(count())\n")
+    assert installed.output(name) == "2\n1\n2\n"
+
+
+def test_the_same_agent_as_injected(installed, script):
+    name = script("import os, subprocess\npid = str(os.getpid())\n"
+                  "for words in ['inject'], ['eject'], ['eval', 'pid + pid']:\n"
+                  "    print(subprocess.check_output([%r, pid] + words).decode()"
+                  ".replace(pid, 'PID').strip())\n" % installed.program)
+    lines = installed.output(name, PROBING="1").splitlines()
+    assert "already" in lines[0]
+    assert lines[1] == "the agent of process PID has stopped, and its library is unmapped"
+    assert lines[2] == "'PIDPID'"
+    assert not os.path.exists(installed.folder / "core")

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The wheel: what it holds, and that what it installs works."""
+
+import os
+import re
+import subprocess
+import zipfile
+
+LIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
+TAG = re.compile(r"probing-[\d.]+-py3-none-manylinux_2_\d+_(x86_64|aarch64)\.whl")
+
+
+def needed(path):
+    text = subprocess.run(["readelf", "-d", str(path)], stdout=subprocess.PIPE, check=True).stdout
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text.decode()))
+
+
+def test_name_and_size(wheel):
+    assert TAG.fullmatch(wheel.name)
+    assert wheel.stat().st_size < 10 << 20
+
+
+def test_binaries_need_libc_only(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(tmp_path)
+    binaries = [path for path in tmp_path.rglob("*")
+                if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    assert sorted(path.name for path in binaries) == [
+        "libprobing-agent.so", "libprobing.so", "probing"]
+    for path in binaries:
+        others = {name for name in needed(path) if not name.startswith("ld-linux")}
+        assert others <= LIBC, path
+
+
+def test_the_program_is_no_script(installed):
+    with open(installed.program, "rb") as file:
+        assert file.read(4) == b"\x7fELF"
+    version = subprocess.run([installed.program, "--version"], stdout=subprocess.PIPE, check=True)
+    package = installed.output("-c", "import probing; print('probing', probing.__version__)")
+    assert version.stdout.decode() == package
+
+
+def test_the_program_finds_agent_and_plugin(installed):
+    line = subprocess.run([installed.program, "gdb", "--print"], stdout=subprocess.PIPE, check=True)
+    plugin = line.stdout.decode().split()[1]
+    assert os.path.exists(plugin)
+    assert os.path.realpath(plugin).startswith(os.path.realpath(installed.site))
+    code = "import subprocess, os; print(subprocess.check_output([%r, str(os.getpid()), 'eval', " \
+        "'6 * 7']).decode().strip())" % installed.program
+    assert installed.output("-c", code) == "42\n"
+
+
+def test_importing_the_package_imports_nothing_else(installed):
+    code = "import sys; before = set(sys.modules); import probing; " \
+        "print(sorted(name for name in set(sys.modules) - before " \
+        "if not name.startswith('probing')))"
+    if installed.version >= (3, 7):
+        assert installed.output("-S", "-c", "import sys; sys.path.insert(0, %r); %s"
+                                % (installed.site, code)) == "[]\n"
+
+
+def test_the_library_loads(installed):
+    code = "import ctypes, os, probing; " \
+        "l = ctypes.CDLL(os.path.join(os.path.dirname(probing.__file__), 'libprobing.so')); " \
+        "l.probing_version.restype = ctypes.c_char_p; print(l.probing_version().decode())"
+    version = installed.output("-c", "import probing; print(probing.__version__)")
+    assert installed.output("-c", code) == version
