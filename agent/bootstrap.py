@@ -14,7 +14,7 @@ threads = {}  # who evaluates: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
 ONLY_AST = 0x400
-INTERACTIVE, LAST = 2, 4
+INTERACTIVE, LAST, IN_FRAME = 2, 4, 1 << 16
 DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
@@ -275,7 +275,7 @@ def is_text(statement):
         getattr(value, "s", None) if type(value).__name__ == "Str" else None, str)
 
 
-def evaluate(job, source, name, sources):
+def evaluate(job, source, name, sources, names):
     name = number(name)
     sources.add(name, source)
     last, flags = None, 0
@@ -287,12 +287,66 @@ def evaluate(job, source, name, sources):
     code = compile(tree, name, "exec", 0, True)
     if b"__future__" in source:
         flags = future_flags(code.co_flags)
-    names = namespace()
     exec(code, names)
     if last is not None:
         value = eval(compile(last, name, "eval", flags, True), names)
         if value is not None:
             send(job, 3, repr(value))
+
+
+class Place:
+    """The variables that code sees: of __main__, or (a debugger asks) of the frame of another thread,
+    which stands there. A frame that has gone on is not looked at."""
+
+    def __init__(self, source, in_frame):
+        self.frame, self.source, self.left = None, source, []
+        if in_frame:
+            head, _, self.source = source.partition(b"\n")
+            self.frame = find_frame(*head.decode("utf-8", "surrogateescape").split("\t"))
+        self.names = namespace()
+        if self.frame is None:
+            return
+        self.names, self.own = self.frame.f_globals, self.frame.f_locals
+        if self.own is not self.names:
+            # One dict, which what is defined in the code sees, too.
+            self.names = dict(self.names)
+            self.names.update(self.own)
+            self.before = dict(self.names)
+
+    def keep(self):
+        """What the code assigned: to the module, and where Python lets it to the variables."""
+        if self.frame is None or self.own is self.names:
+            return
+        for name, value in self.names.items():
+            if name in self.before and self.before[name] is value:
+                continue
+            if name not in self.own:
+                self.frame.f_globals[name] = value
+            elif sys.version_info >= (3, 13):
+                self.own[name] = value
+            else:
+                self.left.append(name)
+
+
+def ident_of(tid):
+    """Of the thread that the kernel knows by that number, as far as threading knows."""
+    for thread in list(getattr(sys.modules.get("threading"), "_active", {}).values()):
+        if getattr(thread, "native_id", None) == tid:
+            return thread.ident
+    return None
+
+
+def find_frame(ident, tid, depth, must, line, name, file):
+    """None if it is not there any more, and need not be."""
+    frame, left = sys._current_frames().get(int(ident) or ident_of(int(tid))), int(depth)
+    while frame and left:
+        frame, left = frame.f_back, left - 1
+    if frame and (frame.f_code.co_name, frame.f_lineno) == (name, int(line)) and \
+            frame.f_code.co_filename == file:
+        return frame
+    if must == "1":
+        raise LookupError("the frame was not found: its thread ran on meanwhile, or is unknown to Python")
+    return None
 
 
 def load(number, name):
@@ -323,6 +377,14 @@ def say_exit(job, status):
         send(job, 2, "%s\n" % (status,))
 
 
+def say_left(job, place):
+    if place.frame is None:
+        return
+    for name in sorted(place.left):
+        send(job, 2, "%s was assigned, which the frame does not see: before Python 3.13 its variables "
+                     "cannot be set\n" % name)
+
+
 def run(job, source, name, flags):
     """DONE and so on; of a prompt INCOMPLETE and EXIT, too."""
     pid = posix.getpid()
@@ -337,7 +399,12 @@ def run(job, source, name, flags):
             outcome = session.run(source, name, flags & LAST)
         else:
             enter(job, None)
-            evaluate(job, source, name, sources)
+            place = Place(source, flags & IN_FRAME)
+            try:
+                evaluate(job, place.source, name, sources, place.names)
+            finally:
+                place.keep()
+            say_left(job, place)
             outcome = DONE
     except BaseException:
         kind, value, trace = sys.exc_info()

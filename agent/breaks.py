@@ -210,6 +210,53 @@ def running():
             frame = frame.f_back
 
 
+def first_line(code):
+    """Where its own code begins: behind what each call begins with."""
+    if sys.version_info < (3, 11):
+        import dis
+
+        return next((line for _, line in dis.findlinestarts(code)), code.co_firstlineno)
+    return min(lines_of(code) - {code.co_firstlineno}, default=code.co_firstlineno)
+
+
+def places_of(module, name):
+    """[(file, line)] of the functions of that name, of which the end is enough."""
+    short, file = name.rpartition(".")[2], None
+    if module:
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is None:
+            return []
+    found = set()
+    for full, code in named():
+        if code.co_name == short and (full == name or full.endswith("." + name)) and (
+                file is None or code.co_filename == file):
+            found.add((code.co_filename, first_line(code)))
+    return sorted(found)
+
+
+def named():
+    """(name, code) of all functions; of those inside of others, as "outer.inner"."""
+    seen = set()
+    for code in loaded():
+        for each in nested(code) if type(code) is Code else ():
+            if id(each) not in seen:
+                seen.add(id(each))
+                yield getattr(each, "co_qualname", each.co_name).replace("<locals>.", ""), each
+    if sys.version_info < (3, 11):
+        import gc
+
+        for each in gc.get_objects():
+            if type(each) is Function:
+                yield each.__qualname__.replace("<locals>.", ""), each.__code__
+
+
+def add_function(module, name, condition):
+    places = places_of(module, name)
+    if len(places) != 1:
+        return {"several": places}
+    return add(places[0][0], places[0][1], condition)
+
+
 def add(file, line, condition):
     import gc
 
@@ -237,10 +284,12 @@ def add(file, line, condition):
 
 
 def answer(job, text):
-    """To lines: add, FILE, LINE, CONDITION; delete, NUMBER; list."""
+    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
     if words[0] == "add":
         told = add(words[1], int(words[2]), words[3])
+    elif words[0] == "function":
+        told = add_function(words[1], words[2], words[3])
     elif words[0] == "delete":
         told = breaks[int(words[1])].told() if int(words[1]) in breaks else None
         if told:

@@ -82,6 +82,7 @@ static void evaluate(void)
 		.name_length = sizeof("<probing>") - 1,
 		.code = shared->code,
 		.code_length = (uint32_t)shared->code_length,
+		.flags = shared->asks == PRBA_DEBUGGER_FRAME ? PRBA_IN_FRAME : 0,
 	};
 	__atomic_fetch_add(&job->serial, 1, __ATOMIC_SEQ_CST);
 	job->asked = shared->asks == PRBA_DEBUGGER_BREAKS ? PRBA_BREAKS : PRBA_EVALUATES;

@@ -40,6 +40,7 @@ enum prba_debugger_state {
 enum prba_debugger_asks {
 	PRBA_DEBUGGER_EVALUATES, /**< Python, to be run */
 	PRBA_DEBUGGER_BREAKS,	 /**< a request to agent/breaks.py */
+	PRBA_DEBUGGER_FRAME,	 /**< Python for a frame, which its first line names */
 };
 
 /** As debuggers know it (gdbplugin/core/evaluator.py): changes need a new version. */

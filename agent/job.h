@@ -27,6 +27,9 @@ enum prba_job_state {
 	PRBA_LEAVING,	/**< the worker takes out of the interpreter what is there of it */
 };
 
+/** Beside the flags of the protocol: the code runs in a frame, which its first line names. */
+enum { PRBA_IN_FRAME = 1 << 16 };
+
 /** What a client asked for. */
 enum prba_asked {
 	PRBA_EVALUATES,

@@ -31,6 +31,7 @@ COSTS = {
 }
 LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-threaded build
 SHOWN = 3  # places of a breakpoint
+MOST = 8  # functions of one name that are listed
 TEXT_MAX = 4096
 _VERSION = "SELECT python_version, free_threaded FROM process.info"
 
@@ -89,10 +90,26 @@ class Breaks:
             raise Problem("line %d of %s has no code that can be reached any more; lines nearby "
                           "that have: %s" % (line, ", ".join(map(safe, told["files"])),
                                              ", ".join(map(str, told["near"]))))
+        return self._told(known, told)
+
+    def _told(self, known, told):
         if "problem" in told:
             raise Problem("break-py: %s" % told["problem"])
         self.debugger.stop_at(known[agent.BREAK_STOPS])
         return told
+
+    def add_function(self, module, name, condition):
+        known = agent.need(self.debugger, self.control)
+        told = self._ask(known, "function", module, name, condition)
+        if told.get("several"):
+            raise Problem("there are several functions %s; name the line of one: %s"
+                          % (safe(name), ", ".join("%s:%d" % (safe(file), line)
+                                                   for file, line in told["several"][:MOST])))
+        if "several" in told:
+            raise Problem("no function %s%s was found: 'probing break-py FILE:LINE' waits for code "
+                          "that is loaded later" % (safe(name),
+                                                    " of " + safe(module) if module else ""))
+        return self._told(known, told)
 
     def delete(self, number):
         known = agent.find(self.debugger)

@@ -22,7 +22,7 @@ from .hijack import hijack
 _HEAD = struct.Struct("=IIIiIIQQQ")
 VERSION = 3
 STATE_AT, ASKS_AT, LENGTH_AT = 8, 20, 24
-EVALUATES, BREAKS = 0, 1
+EVALUATES, BREAKS, IN_FRAME = 0, 1, 2
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
 # agent/protocol.h
 _FRAME = struct.Struct("<IHH")
@@ -75,7 +75,7 @@ class Evaluation:
 
     def evaluate(self, code, seconds, asks=EVALUATES):
         """What the @code is: Python, or a request about breakpoints (core/breaks.py)."""
-        self.waits_by_itself = asks == EVALUATES
+        self.waits_by_itself = asks != BREAKS
         self._hush(True)
         try:
             self._prepare(seconds)
@@ -223,8 +223,8 @@ def describe_exception(line):
     """What is said after a traceback, whose last line this is and was shown."""
     missing = re.match(r"NameError: name '(\w+)' is not defined", line)
     if missing:
-        return ("the code raised NameError: it runs in __main__, and not in the selected frame, of "
-                "which 'probing print %s' shows a variable" % missing.group(1))
+        return ("the code raised NameError: if '%s' is a variable of another frame, 'probing print' "
+                "shows it there" % missing.group(1))
     return "the code raised " + line.partition(":")[0]
 
 

@@ -7,16 +7,21 @@ from .. import breaks
 from ..command import Command, Option, number
 from ..errors import Problem
 
+FILE_NAME = re.compile(r"\.py$")  # without a line
+
 
 class BreakPy(Command):
     name = "break-py"
-    summary = "Stop when a line of Python is reached; without FILE, list where."
-    usage = "[FILE:LINE [if CONDITION]] [OPTIONS]"
+    summary = "Stop when a line or function of Python is reached; without one, list where."
+    usage = "[PLACE [if CONDITION]] [OPTIONS]"
     argument = "place"
     description = """
-FILE is a path, or the end of one:
+PLACE is FILE:LINE, FUNCTION or MODULE:FUNCTION; FILE is a path, or the end of one:
   probing break-py train.py:22
   probing break-py models/layers.py:140 if len(batch) > 8
+  probing break-py Trainer.step
+  probing break-py json.decoder:JSONDecoder.decode
+A function stops at the first line of its code, each time it is called. It must be loaded already.
 The process goes on as ever until a thread comes to the line; it is stopped as at any breakpoint
 then, and 'probing backtrace', 'probing locals' and 'probing eval' show where. CONDITION is Python,
 evaluated in the process with the variables of that line; if it raises, the process is stopped, too.
@@ -43,26 +48,35 @@ itself, at the latest when it comes to one."""
             if "delete" in options:
                 lines = ["breakpoint %d deleted" % known.delete(chosen)["number"]]
             elif place:
-                lines = told_lines(known.add(*place), "Python breakpoint %d at ")
+                lines = told_lines(set_at(known, *place), "Python breakpoint %d at ")
                 lines += breaks.cost(version)
             else:
                 lines = [line for each in known.list() for line in listed(each)]
         debugger.write("\n".join(lines or ["no breakpoints of Python"]) + "\n")
 
 
+def set_at(known, file, place, condition):
+    """@place: a line of the file, or a function of the module."""
+    if isinstance(place, int):
+        return known.add(file, place, condition)
+    return known.add_function(file, place, condition)
+
+
 def read_place(text):
-    """(file, line, condition)"""
-    match = re.match(r"(.+?):(\d+)(?:\s+if\s+(\S.*?))?\s*$", text)
-    if not match or not int(match.group(2)):
-        raise Problem("'%s' is no place: for example 'probing break-py train.py:22' or 'probing "
-                      "break-py train.py:22 if step > 100'" % text)
+    """(file, line, condition), or (module or "", function, condition)"""
+    match = re.match(r"(.+?):(\d+)(?:\s+if\s+(\S.*?))?\s*$", text) or \
+        re.match(r"(?:([\w.]+):)?([^\W\d][\w.]*)(?:\s+if\s+(\S.*?))?\s*$", text)
+    line = match and match.group(2).isdigit()
+    if not match or line and not int(match.group(2)) or FILE_NAME.search(text.split(" if ")[0]):
+        raise Problem("'%s' is no place: for example 'probing break-py train.py:22', 'probing "
+                      "break-py train.py:22 if step > 100' or 'probing break-py Trainer.step'" % text)
     condition = match.group(3) or ""
     if condition:
         try:
             compile(condition, "<condition>", "eval")
         except SyntaxError as error:
             raise Problem("'%s' is no condition: %s" % (condition, error.msg))
-    return match.group(1), int(match.group(2)), condition
+    return match.group(1) or "", int(match.group(2)) if line else match.group(2), condition
 
 
 def told_lines(told, beginning):

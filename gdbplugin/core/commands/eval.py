@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """probing eval"""
 
-from .. import agent, evaluator
-from ..command import Command, Option, read_file
+from .. import agent, evaluator, interpreter
+from ..command import Command, Option, number, open_session, read_file
 from ..errors import Problem
-from ..frames import selected
+from ..frames import find_frame, read_selected, selected
 
 SECONDS = 10
+THREAD_POINTER = {"x86_64": "fs_base"}  # there it is what Python knows a thread by
 
 
 class Eval(Command):
@@ -16,7 +17,8 @@ class Eval(Command):
     aliases = ("e",)
     argument = "expression"
     description = """
-The code is what follows, to the end of the line, and sees the names of __main__:
+The code is what follows, to the end of the line, and sees the variables of the selected frame and
+of its module; those of __main__ if there is no frame, or it is gone when the code begins:
   probing eval len(model.layers)
   probing eval import gc; gc.get_count()
 It runs on a thread of its own that the agent has, which is loaded first if it is not there, and
@@ -25,6 +27,7 @@ of them holds the GIL they run until it gives it up, and in a free-threaded buil
 Code that needs another thread is ended."""
     options = (Option("all", "all threads run while the code does", short="a"),
                Option("file", "run a file, also with several lines", "FILE", "f", "file"),
+               Option("frame", "in this frame, by its number in 'probing backtrace'", "N"),
                Option("timeout", "how long it may take, %d at first" % SECONDS, "SECONDS", "t"))
 
     def run(self, debugger, words):
@@ -39,10 +42,12 @@ Code that needs another thread is ended."""
         control = debugger.control()
         agent.check(debugger, control, "eval")
         where, frame = debugger.position(), selected(debugger)
+        head = frame_head(debugger, options.get("frame"), frame)
+        text = (head + code).encode("utf-8", "surrogateescape")
         with control:
             known = agent.need(debugger, control)
             result = evaluator.Evaluation(debugger, control, known, "all" in options).evaluate(
-                code.encode("utf-8", "surrogateescape"), seconds)
+                text, seconds, evaluator.IN_FRAME if head else evaluator.EVALUATES)
         if debugger.position() != where:
             if where and where[2] == known[agent.BREAK_STOPS]:
                 # It has not gone on: the agent holds it there.
@@ -50,6 +55,26 @@ Code that needs another thread is ended."""
             else:
                 debugger.warn("thread %d ran on meanwhile" % debugger.thread())
         evaluator.show(debugger, result)
+
+
+def frame_head(debugger, chosen, selected_one):
+    """What names the frame to the agent; "" if the code is to see __main__."""
+    tid, name = debugger.thread(), THREAD_POINTER.get(debugger.machine())
+    ident = debugger.registers(tid, [name]).get(name, 0) if tid and name else 0
+    with open_session(debugger) as session:
+        try:
+            if interpreter.is_free_threaded(session):
+                raise Problem("in a free-threaded build other threads run on, so no code runs in a frame: "
+                              "'probing print' shows its variables")
+            depth = number(chosen, "frame") if chosen else selected_one
+            frame = find_frame(read_selected(session, debugger), depth)
+        except Problem:
+            if chosen:
+                raise
+            return ""
+    parts = [ident, tid, depth, 1 if chosen else 0, frame["lineno"] or 0, frame["func"], frame["file"]]
+    head = "\t".join(map(str, parts))
+    return head + "\n" if head.count("\t") == 6 and "\n" not in head else ""
 
 
 def read_seconds(text):

@@ -176,6 +176,24 @@ def test_each_call_stops_and_a_condition_chooses(start, each):
 
 
 @both
+@pytest.mark.parametrize("name", ["work", "__main__:work"])
+def test_a_function(start, each, name):
+    first = line_of("double = number")
+    session = attached(
+        start, each, ("set",), "probing break-py %s if number %% 3 == 1" % name, "continue", ("one",),
+        "probing print number", ("stack",), "probing backtrace", "continue", ("two",),
+        "probing print number", ("list",), "probing break-py", "probing break-py -d 1")
+    assert re.search(r"Python breakpoint 1 at \S*breaks.py:%d if number %% 3 == 1 in work" % first,
+                     session.part("set")), session
+    one, two = (int(re.search(r"^(\d+)$", session.part(part), re.M).group(1))
+                for part in ("one", "two"))
+    assert one % 3 == 1 and two == one + 3, session
+    assert debuggers.frames_of(session.part("stack"))[0][1].endswith("breaks.py:%d" % first)
+    assert "reached 2 times" in session.part("list")
+    each.goes_on()
+
+
+@both
 def test_two_at_one_line_both_count(start, each):
     """The second one with a condition that holds every other time."""
     session = attached(
@@ -346,7 +364,7 @@ def test_a_line_without_code(start, one):
 
 @both
 @pytest.mark.parametrize("command, said", [
-    ("probing break-py here", "'here' is no place: for example"),
+    ("probing break-py here.py", "'here.py' is no place: for example"),
     ("probing break-py a.py:0", "'a.py:0' is no place"),
     ("probing break-py a.py:1 if )", "')' is no condition"),
     ("probing break-py --delete x", "'x' is no breakpoint"),
@@ -354,6 +372,18 @@ def test_a_line_without_code(start, one):
 ])
 def test_what_is_no_breakpoint(start, command, said):
     assert said in problem(start(command))
+
+
+@both
+@pytest.mark.parametrize("name, said", [
+    ("nowhere", "no function nowhere was found: "),
+    ("nosuch.module:work", "no function work of nosuch.module was found: "),
+    ("__enter__", "there are several functions __enter__; name the line of one: "),
+], ids=["nowhere", "module", "several"])
+def test_no_function_or_several(start, one, name, said):
+    assert problem(attached(start, one, "probing break-py " + name)).startswith(said)
+    one.goes_on()
+    assert one.has_none()
 
 
 @both

@@ -89,3 +89,20 @@ def test_several_lines_from_a_file(start, sleeper, code, tmp_path):  # noqa: F81
     assert debuggers.answers(session, "eval") == "6", session
     assert session.part("query").split() == ["one", "1", "two", "2"]
     assert "none.py cannot be read: No such file" in session.part("missing")
+
+
+@both
+def test_eval_sees_the_selected_frame(start, sleeper):  # noqa: F811
+    session = attached(
+        start, sleeper, ("inner",), "probing eval number + 1, shared",
+        ("nested",), "probing eval [number + each for each in range(2)]",
+        ("outer",), "probing eval --frame 1 argument", "probing up", ("up",), "probing eval shared * 2",
+        "probing eval added = 7", ("added",), "probing eval --frame 2 added", ("none",),
+        debuggers.tried(start, "probing eval --frame 9 1"), ("end",))
+    assert debuggers.answers(session, "inner") == "(43, 'cell')", session
+    assert debuggers.answers(session, "nested") == "[42, 43]"
+    assert "it's" in session.part("outer")
+    assert "'cellcell'" in session.part("up")
+    assert debuggers.answers(session, "added") == "7"
+    assert "there is no frame 9: they go from 0 to 2" in session.part("none")
+    assert sleeper.alive()

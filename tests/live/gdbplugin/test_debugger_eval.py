@@ -281,7 +281,7 @@ def test_a_process_that_runs_in_lldb(sleeper):
 @both
 def test_a_name_of_the_frame_alone(start, sleeper):
     session = attached(start, sleeper, "probing eval only_a_local")
-    assert "'probing print only_a_local' shows a variable" in problem(session), session
+    assert "if 'only_a_local' is a variable of another frame" in problem(session), session
 
 
 # Injecting
