@@ -20,7 +20,7 @@ from .hijack import hijack
 
 # struct prba_debugger, up to its code
 _HEAD = struct.Struct("=IIIiIIQQQ")
-VERSION = 3
+VERSION = 4
 STATE_AT, ASKS_AT, LENGTH_AT = 8, 20, 24
 EVALUATES, BREAKS, IN_FRAME = 0, 1, 2
 NONE, IDLE, REQUESTED, WAITING, RUNNING, DONE = range(6)
