@@ -25,19 +25,18 @@ import tempfile
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests/live"))
 sys.path.insert(0, str(ROOT / "tests/lint"))
 
 import own_gdb  # noqa: E402,F401
 import debuggers  # noqa: E402
 import lint  # noqa: E402
+from commands import COMMANDS  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 BINARY = os.environ.get("PROBING_BINARY", str(ROOT / "build/probing"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance", "flamegraph", "top",
-            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "script", "gdb", "lldb",
-            "completion", "help"]
 # Whose transcripts the pages have: Debian 12's.
 PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
 # Variables of the environment that a page shows, and that a machine may have.

@@ -12,10 +12,8 @@ import pytest
 
 import environment
 import support
+from commands import COMMANDS
 
-COMMANDS = ["debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance", "flamegraph", "top",
-            "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject", "doctor", "script", "gdb", "lldb",
-            "completion", "help"]
 ALIASES = {"debug": ["dbg", "d"], "backtrace": ["bt", "b"], "list": ["ls", "l"], "query": ["q"],
            "tables": ["tbl"], "performance": ["perf", "p"], "flamegraph": ["flame", "fg"],
            "inject": ["in", "i"]}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All commands, in the order of the help: what each must have is tested by these names."""
+
+COMMANDS = [
+    "debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance",
+    "flamegraph", "top", "snapshot", "inject", "eval", "repl", "resume", "step", "agent", "eject",
+    "doctor", "script", "gdb", "lldb", "completion", "help",
+]
