@@ -77,7 +77,7 @@ static void put_facts(struct writer *w)
 	prb_json_integer(&w->json, "duration", r->duration);
 	prb_json_real(&w->json, "rate", r->rate, 0);
 	prb_json_text(&w->json, "ended", prb_profile_end_text(r->end));
-	prb_json_text(&w->json, "mode", w->choice->weight == PRB_WEIGHT_CPU ? "cpu" : "wall");
+	prb_json_text(&w->json, "mode", prb_weight_words[w->choice->weight].mode);
 	prb_json_bool(&w->json, "lines", w->choice->lines);
 	prb_json_open(&w->json, "states", '[');
 	for (unsigned i = 0; i < PRB_RUN_STATES; i++)

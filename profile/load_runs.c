@@ -119,8 +119,10 @@ static struct prb_error *append(struct collector *c, const struct prb_run *run)
 	if (!slot)
 		return prb_error_nomem();
 	*slot = *run;
-	if (!c->in_order)
+	if (!c->in_order) {
 		slot->wall_squares = prb_run_wall_squares(run);
+		slot->queue_squares = prb_run_queue_squares(run);
+	}
 	return NULL;
 }
 
@@ -143,6 +145,7 @@ static struct prb_error *merge(struct collector *c, const struct prb_run *run)
 	into->queue += run->queue;
 	into->cpu_squares += run->cpu_squares;
 	into->wall_squares += prb_run_wall_squares(run);
+	into->queue_squares += prb_run_queue_squares(run);
 	return NULL;
 }
 

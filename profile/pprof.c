@@ -186,7 +186,12 @@ static void put_type(struct prb_str *s, unsigned field, enum text type, enum tex
 static struct prb_error *put_head(struct writer *w)
 {
 	const struct prb_recording *r = w->recording;
-	enum text weight = w->choice->weight == PRB_WEIGHT_CPU ? TEXT_CPU : TEXT_WALL;
+	static const enum text weights[PRB_WEIGHTS] = {
+		[PRB_WEIGHT_CPU] = TEXT_CPU,
+		[PRB_WEIGHT_WALL] = TEXT_WALL,
+		[PRB_WEIGHT_RUNQUEUE] = TEXT_QUEUE,
+	};
+	enum text weight = weights[w->choice->weight];
 	struct prb_str s = {}, mapping = {};
 
 	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_SAMPLES, TEXT_COUNT);

@@ -44,9 +44,10 @@ struct prb_run {
 	uint32_t reads;	  /**< those that did not merely find that nothing had changed */
 	int64_t begin;
 	int64_t wall, cpu, queue;
-	double cpu_squares;  /**< sum of the squares of the CPU weights: how many samples they equal
-			      */
-	double wall_squares; /**< of several runs that became one: the same of wall; else 0 */
+	double cpu_squares; /**< sum of the squares of the CPU weights: how many samples they equal
+			     */
+	/** Of several runs that became one: the same of `wall` and `queue`; else 0. */
+	double wall_squares, queue_squares;
 };
 
 /** Sum of the squares of the samples' wall weights, which within a run are taken for equal. */
@@ -57,6 +58,16 @@ static inline double prb_run_wall_squares(const struct prb_run *run)
 	if (run->wall_squares > 0 || !run->samples)
 		return run->wall_squares;
 	return wall * wall / run->samples;
+}
+
+/** The same of their waits for a processor. */
+static inline double prb_run_queue_squares(const struct prb_run *run)
+{
+	double queue = (double)run->queue;
+
+	if (run->queue_squares > 0 || !run->samples)
+		return run->queue_squares;
+	return queue * queue / run->samples;
 }
 
 struct prb_profile_thread {

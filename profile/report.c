@@ -3,16 +3,59 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 
+const struct prb_weight_words prb_weight_words[PRB_WEIGHTS] = {
+	[PRB_WEIGHT_CPU] = {"cpu", "on a processor", "no thread used a processor"},
+	[PRB_WEIGHT_WALL] = {"wall", "of all threads", "no samples were taken"},
+	[PRB_WEIGHT_RUNQUEUE] = {"runqueue", "of waiting for a processor",
+				 "no thread waited for a processor"},
+};
+
+struct prb_error *prb_weight_parse(const char *mode, enum prb_weight *ret)
+{
+	*ret = PRB_WEIGHT_CPU;
+	for (unsigned i = 0; mode && i < PRB_WEIGHTS; i++)
+		if (!strcmp(mode, prb_weight_words[i].mode)) {
+			*ret = (enum prb_weight)i;
+			return NULL;
+		}
+	return mode ? prb_error_hint(
+			      prb_error_create(PRB_ERROR_USAGE, "there is no mode '%.100s'", mode),
+			      "'cpu' weighs the time on a processor, 'runqueue' the time that "
+			      "threads waited for one, 'wall' the time that passed")
+		    : NULL;
+}
+
 int64_t prb_run_weight(const struct prb_run *run, const struct prb_profile_choice *choice)
 {
 	if (choice->threads && !choice->threads[run->thread])
 		return 0;
-	return choice->weight == PRB_WEIGHT_CPU ? run->cpu : run->wall;
+	switch (choice->weight) {
+	case PRB_WEIGHT_CPU:
+		return run->cpu;
+	case PRB_WEIGHT_RUNQUEUE:
+		return run->queue;
+	default:
+		return run->wall;
+	}
+}
+
+/* The sum of the squares of what its samples weigh. */
+static double weight_squares(const struct prb_run *run, enum prb_weight weight)
+{
+	switch (weight) {
+	case PRB_WEIGHT_CPU:
+		return run->cpu_squares;
+	case PRB_WEIGHT_RUNQUEUE:
+		return prb_run_queue_squares(run);
+	default:
+		return prb_run_wall_squares(run);
+	}
 }
 
 struct prb_share prb_share_of(double part, double whole, double samples)
@@ -92,8 +135,7 @@ static void add_runs(struct sums *s, const struct prb_recording *recording, stru
 		ret->weight += weight;
 		ret->states[run->state] += weight;
 		ret->taken += run->samples;
-		squares += s->choice->weight == PRB_WEIGHT_CPU ? run->cpu_squares
-							       : prb_run_wall_squares(run);
+		squares += weight_squares(run, s->choice->weight);
 	}
 	if (squares > 0)
 		ret->samples = (double)ret->weight * (double)ret->weight / squares;

@@ -15,10 +15,20 @@
 
 /** What samples weigh. */
 enum prb_weight {
-	PRB_WEIGHT_CPU,	 /**< time on a processor */
-	PRB_WEIGHT_WALL, /**< time that passed, of each thread */
+	PRB_WEIGHT_CPU,	     /**< time on a processor */
+	PRB_WEIGHT_WALL,     /**< time that passed, of each thread */
+	PRB_WEIGHT_RUNQUEUE, /**< time that threads could run in, and had no processor */
 	PRB_WEIGHTS,
 };
+
+/** How a weight is called by `--mode`, in a sentence behind a duration, and where there is none. */
+struct prb_weight_words {
+	const char *mode, *what, *none;
+};
+extern const struct prb_weight_words prb_weight_words[PRB_WEIGHTS];
+
+/** NULL is the first. An error names them all. */
+struct prb_error *prb_weight_parse(const char *mode, enum prb_weight *ret) PRB_MUST_CHECK;
 
 /** Which part of a recording is looked at, and how. */
 struct prb_profile_choice {

@@ -132,10 +132,7 @@ static struct prb_error *put_thread(struct writer *w, uint32_t number, int64_t w
 /* A file without any profile is one that the viewer breaks at. */
 static void put_nothing(struct writer *w)
 {
-	open_profile(w,
-		     w->choice->weight == PRB_WEIGHT_CPU ? "no thread used a processor"
-							 : "no samples were taken",
-		     0);
+	open_profile(w, prb_weight_words[w->choice->weight].none, 0);
 	prb_json_open(&w->json, "samples", '[');
 	prb_json_close(&w->json, ']');
 	prb_json_open(&w->json, "weights", '[');

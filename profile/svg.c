@@ -250,8 +250,7 @@ static void put_head(struct picture *p)
 	put_time(s, r->duration);
 	prb_str_puts(s, " · ");
 	put_time(s, p->weights[0]);
-	prb_str_puts(s,
-		     p->choice->weight == PRB_WEIGHT_CPU ? " on a processor" : " of all threads");
+	prb_str_printf(s, " %s", prb_weight_words[p->choice->weight].what);
 	if (prb_profile_end_text(r->end))
 		prb_str_printf(s, " · %s", prb_profile_end_text(r->end));
 	prb_str_puts(s, "</text>\n");
@@ -264,9 +263,7 @@ static void put_foot(struct picture *p)
 	prb_str_printf(s, "<text class=\"m\" x=\"%d\" y=\"%d\">probing " PRB_VERSION, MARGIN,
 		       p->height - 10);
 	if (!p->weights[0])
-		prb_str_puts(s, p->choice->weight == PRB_WEIGHT_CPU
-					? " · no thread used a processor"
-					: " · no samples were taken");
+		prb_str_printf(s, " · %s", prb_weight_words[p->choice->weight].none);
 	if (p->left_out)
 		prb_str_printf(s, " · %zu more, narrower than %.1f pixels, are not drawn",
 			       p->left_out, narrowest);

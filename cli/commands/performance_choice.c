@@ -22,18 +22,6 @@ static void regex_guard(struct prb_regex **regex)
 
 #define auto_regex __attribute__((cleanup(regex_guard)))
 
-static struct prb_error *read_mode(const char *mode, enum prb_weight *ret)
-{
-	*ret = PRB_WEIGHT_CPU;
-	if (!mode || !strcmp(mode, "cpu"))
-		return NULL;
-	*ret = PRB_WEIGHT_WALL;
-	if (!strcmp(mode, "wall"))
-		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "there is no mode '%.100s'", mode),
-			      "'cpu' weighs the time on a processor, 'wall' the time that passed");
-}
-
 static struct prb_error *compile(const char *pattern, struct prb_regex **ret)
 {
 	return prb_error_prefix(prb_regex_compile(pattern, strlen(pattern), 0, ret), "--threads");
@@ -44,7 +32,7 @@ struct prb_error *prb_performance_check_choice(const struct prb_performance_sett
 	auto_regex struct prb_regex *regex = NULL;
 	enum prb_weight weight;
 
-	PRB_TRY(read_mode(settings->mode, &weight));
+	PRB_TRY(prb_weight_parse(settings->mode, &weight));
 	return settings->threads ? compile(settings->threads, &regex) : NULL;
 }
 
@@ -113,7 +101,7 @@ struct prb_error *prb_performance_choose(const struct prb_recording *recording,
 	bool any = false;
 
 	*ret = (struct prb_performance_choice){.choice.lines = settings->lines};
-	PRB_TRY(read_mode(settings->mode, &ret->choice.weight));
+	PRB_TRY(prb_weight_parse(settings->mode, &ret->choice.weight));
 	if (!settings->threads && !settings->tid)
 		return NULL;
 	ret->threads = calloc(count + 1, sizeof(*ret->threads));

@@ -92,7 +92,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_integer(&json, "duration_ns", recording->duration);
 	prb_json_real(&json, "rate", recording->rate, 3);
 	prb_json_text(&json, "ended", prb_profile_end_text(recording->end));
-	prb_json_text(&json, "mode", choice->weight == PRB_WEIGHT_CPU ? "cpu" : "wall");
+	prb_json_text(&json, "mode", prb_weight_words[choice->weight].mode);
 	prb_json_integer(&json, "weight_ns", report->weight);
 	prb_json_integer(&json, "samples", (int64_t)report->taken);
 	prb_json_real(&json, "independent_samples", report->samples, 1);

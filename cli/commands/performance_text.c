@@ -42,11 +42,10 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 		       plural(r->threads.count), (unsigned long long)report->taken,
 		       plural(report->taken));
 	put_time(s, report->weight);
-	if (choice->weight == PRB_WEIGHT_CPU)
-		prb_str_printf(s, " on a processor (%.0f %%)",
+	prb_str_printf(s, " %s", prb_weight_words[choice->weight].what);
+	if (choice->weight != PRB_WEIGHT_WALL)
+		prb_str_printf(s, " (%.0f %%)",
 			       percent((double)report->weight, (double)r->duration));
-	else
-		prb_str_puts(s, " of all threads");
 	if (end)
 		prb_str_printf(s, " · %s", end);
 	prb_str_putc(s, '\n');

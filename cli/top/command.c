@@ -161,13 +161,7 @@ static struct prb_error *show(struct prb_top *top, struct sampling *s,
 
 static struct prb_error *check(const struct settings *s, enum prb_weight *weight)
 {
-	*weight = PRB_WEIGHT_CPU;
-	if (s->mode && !strcmp(s->mode, "wall"))
-		*weight = PRB_WEIGHT_WALL;
-	else if (s->mode && strcmp(s->mode, "cpu") != 0)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "there is no mode '%.100s'", s->mode),
-			"'cpu' weighs the time on a processor, 'wall' the time that passed");
+	PRB_TRY(prb_weight_parse(s->mode, weight));
 	if (s->rate && (s->rate < LOWEST_RATE || s->rate > HIGHEST_RATE))
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is from %d to %d", LOWEST_RATE,
 					HIGHEST_RATE);
@@ -256,9 +250,9 @@ static const struct prb_option options[] = {
 	 PRB_COMPLETE_NOTHING, offsetof(struct settings, interval)},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "Samples a second on average; without it 100",
 	 PRB_COMPLETE_NOTHING, offsetof(struct settings, rate)},
-	{"mode", 'm', PRB_OPTION_TEXT, "cpu|wall",
-	 "What samples weigh: time on a processor, or time that passed", PRB_COMPLETE_NOTHING,
-	 offsetof(struct settings, mode)},
+	{"mode", 'm', PRB_OPTION_TEXT, "cpu|runqueue|wall",
+	 "What samples weigh: time on a processor, waiting for one, or time that passed",
+	 PRB_COMPLETE_NOTHING, offsetof(struct settings, mode)},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct settings, tid)},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",

@@ -107,7 +107,7 @@ static void put_choice(const struct prb_top *top, size_t first, struct prb_str *
 
 	prb_str_puts(s, "\nlast ");
 	prb_text_duration(s, (double)(last->end - top->parts.items[first].begin) / 1e9);
-	prb_str_puts(s, top->weight == PRB_WEIGHT_CPU ? " · cpu" : " · wall");
+	prb_str_printf(s, " · %s", prb_weight_words[top->weight].mode);
 	if (top->tid)
 		prb_str_printf(s, " · thread %d", (int)top->tid);
 	if (top->filter) {

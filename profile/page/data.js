@@ -5,7 +5,7 @@
 // have numbers; that of a caller is lower than those of what it calls. Times are nanoseconds.
 import { plain } from "./text.js";
 
-const COLUMNS = ["thread", "stack", "state", "samples", "begin", "wall", "cpu", "queue", "squares"];
+const COLUMNS = ["thread", "stack", "state", "samples", "begin", "wall", "cpu", "runqueue", "squares"];
 
 function columns(flat, names) {
 	const count = flat.length / names.length;

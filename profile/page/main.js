@@ -66,12 +66,12 @@ function threadName({ tid, name }) {
 const WEIGHTS = [
 	["cpu", "CPU", "Time on a processor"],
 	["wall", "wall", "Time that passed, of each thread"],
-	["queue", "run queue", "Time that threads waited for a processor"],
+	["runqueue", "run queue", "Time that threads waited for a processor"],
 ];
 
 function allLabel() {
 	return `all: ${duration(weighed.whole)} ${
-		{ cpu: "on a processor", wall: "of all threads", queue: "waited for a processor" }[view.weight]}`;
+		{ cpu: "on a processor", wall: "of all threads", runqueue: "of waiting" }[view.weight]}`;
 }
 
 const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look);

@@ -55,10 +55,10 @@ def profile(pid, *options):
     return Recording(pid, "--json", *options).result()
 
 
-def counted(pid, tid=None):
-    """Nanoseconds that a thread had a processor, as the kernel counts."""
+def counted(pid, tid=None, what=0):
+    """Nanoseconds that a thread had a processor, or (1) waited for one, as the kernel counts."""
     with open("/proc/%d/task/%d/schedstat" % (pid, tid or pid), encoding="ascii") as file:
-        return int(file.read().split()[0])
+        return int(file.read().split()[what])
 
 
 def shares(result):

@@ -262,4 +262,4 @@ def test_pprof_itself(probing, working, tmp_path):
     file = recorded(probing, working, tmp_path / "run.pb.gz")
     text = subprocess.run(["go", "tool", "pprof", "-top", file], check=True, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
-    assert "Type: cpu" in text and re.search(r"\d+ms .* burn$", text, re.M), text
+    assert "Type: cpu" in text and re.search(r"[0-9.]+[mu]?s .* burn$", text, re.M), text

@@ -130,6 +130,22 @@ def test_wall(probing):
     assert "main" not in profiles.shares(one)
 
 
+def test_runqueue():
+    """Two programs on one processor: each waits for it while the other has it."""
+    processor = min(os.sched_getaffinity(0))
+    with started(NEWEST) as target, started(NEWEST) as other:
+        for each in target, other:
+            assert each.line() == "ready"
+            os.sched_setaffinity(each.pid, [processor])
+            support.wait_for_sleep(each.pid, "pipe_read")
+        other.send(b"go 600\n")
+        before = profiles.counted(target.pid, what=1)
+        result, _ = recorded_work(target, 1, "--mode", "runqueue")
+        waited = profiles.counted(target.pid, what=1) - before
+    assert result["mode"] == "runqueue" and "burn" in profiles.shares(result)
+    assert waited > 3e8 and abs(result["weight_ns"] - waited) < 0.01 * waited + 5e6
+
+
 def test_one_thread(probing):
     with started(NEWEST, 1) as target:
         assert target.line() == "ready"
