@@ -21,7 +21,7 @@ struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *
 	if (s->needs_code)
 		*s->needs_code = true;
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s: %s, which is not run",
-					       s->looked_into, s->text, prb_str_text(&what)),
+					       s->looked_into, s->from, prb_str_text(&what)),
 			      "'probing PID eval CODE' runs code in the process; it sees what is "
 			      "global");
 }
@@ -162,8 +162,8 @@ static struct prb_error *no_attribute(struct prb_search *s, const struct prb_typ
 	PRB_TRY(prb_search_class(s, type, name, &found, NULL));
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
 					       "%.*s, a %s, has no attribute '%.200s'",
-					       s->looked_into, s->text, type->name, name),
-			      "dir(%.*s) tells what it has", s->looked_into, s->text);
+					       s->looked_into, s->from, type->name, name),
+			      "dir(%.*s) tells what it has", s->looked_into, s->from);
 }
 
 /* A module's own __getattr__ is in its dict. */
@@ -196,7 +196,7 @@ static struct prb_error *find_in_instance(struct prb_search *s, const struct prb
 			prb_search_needs_code(s, "the __getattribute__ of %s is code", type->name),
 			"vars(%.*s) tells what it holds; 'probing PID eval CODE' runs "
 			"code",
-			s->looked_into, s->text);
+			s->looked_into, s->from);
 	PRB_TRY(try_class(s, type, name, &found, &owner));
 	PRB_TRY(find_descriptor(s, type, name, found, owner, &done));
 	if (done)

@@ -95,7 +95,7 @@ static struct prb_error *check_object(const struct prb_search *s)
 	return s->object ? NULL
 			 : prb_error_create(PRB_ERROR_NOT_FOUND,
 					    "%.*s is %.100s, which is not looked into",
-					    s->looked_into, s->text, prb_str_text(&s->value));
+					    s->looked_into, s->from, prb_str_text(&s->value));
 }
 
 static struct prb_error *find_parts(struct prb_search *s)
@@ -103,7 +103,7 @@ static struct prb_error *find_parts(struct prb_search *s)
 	for (unsigned part = 0;; part++) {
 		prb_auto_str struct prb_str name = {};
 
-		s->looked_into = (int)(s->at - s->text);
+		s->looked_into = (int)(s->at - s->from);
 		skip_blanks(s);
 		if (!*s->at || (s->nested && *s->at == ')'))
 			return NULL;
@@ -141,8 +141,8 @@ static const struct {
 
 static struct prb_error *find_whole(struct prb_search *s);
 
-/* Behind "(" of a function. */
-static struct prb_error *find_call(struct prb_search *s, const char *name)
+/* At the "(" of a function whose name begins at @p from. */
+static struct prb_error *find_call(struct prb_search *s, const char *name, const char *from)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(functions); i++) {
 		if (strcmp(functions[i].name, name) != 0)
@@ -156,7 +156,8 @@ static struct prb_error *find_call(struct prb_search *s, const char *name)
 		PRB_TRY(check_object(s));
 		s->at++;
 		s->nested--;
-		s->looked_into = (int)(s->at - s->text);
+		s->from = from;
+		s->looked_into = (int)(s->at - s->from);
 		return functions[i].search(s);
 	}
 	return not_understood(s);
@@ -165,14 +166,15 @@ static struct prb_error *find_call(struct prb_search *s, const char *name)
 static struct prb_error *find_whole(struct prb_search *s)
 {
 	prb_auto_str struct prb_str name = {};
-	const char *end;
+	const char *end, *from;
 
 	skip_blanks(s);
+	s->from = from = s->at;
 	PRB_TRY(take_name(s, &name));
 	end = s->at;
 	skip_blanks(s);
 	if (*s->at == '(') {
-		PRB_TRY(find_call(s, prb_str_text(&name)));
+		PRB_TRY(find_call(s, prb_str_text(&name), from));
 		return find_parts(s);
 	}
 	s->at = end;

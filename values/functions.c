@@ -187,7 +187,7 @@ struct prb_error *prb_search_vars(struct prb_search *s)
 	PRB_TRY(collect(&names, PRB_ATTRIBUTE_DICT));
 	if (!names.list.count && !prb_repr_has_dict(s->r, type))
 		return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s: %s objects have no __dict__",
-					s->looked_into, s->text, type->name);
+					s->looked_into, s->from, type->name);
 	PRB_TRY(begin_text(s, "dict"));
 	return put_vars(&names);
 }

@@ -11,13 +11,13 @@ static struct prb_error *no_index(const struct prb_search *s, const struct prb_t
 {
 	return prb_error_create(PRB_ERROR_NOT_FOUND,
 				"%.*s: a %s cannot be looked into by a %s without running code",
-				s->looked_into, s->text, type->name, kind);
+				s->looked_into, s->from, type->name, kind);
 }
 
 static struct prb_error *no_key(const struct prb_search *s)
 {
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has no such key", s->looked_into,
-				s->text);
+				s->from);
 }
 
 /*
@@ -68,7 +68,7 @@ static struct prb_error *check_index(const struct prb_search *s, uint64_t count,
 	if (*index >= 0 && (uint64_t)*index < count)
 		return NULL;
 	return prb_error_create(PRB_ERROR_NOT_FOUND, "%.*s has only %llu items", s->looked_into,
-				s->text, (unsigned long long)count);
+				s->from, (unsigned long long)count);
 }
 
 static struct prb_error *take_item(struct prb_search *s, const struct prb_type *type, int64_t index)

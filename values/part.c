@@ -153,6 +153,7 @@ static struct prb_error *read_part(struct prb_parts *parts, const struct prb_par
 		.scope = &nowhere,
 		.text = what,
 		.at = what,
+		.from = what,
 		.looked_into = (int)strlen(what),
 		.object = wanted->object,
 		.value = parts->answer.text,

@@ -17,6 +17,7 @@ struct prb_search {
 	struct prb_repr *r;
 	const struct prb_py_scope *scope;
 	const char *text, *at; /**< the expression, and what is left of it */
+	const char *from;      /**< where what is looked into begins: behind the "(" of a call */
 	int looked_into;       /**< bytes of what an index or a name stands behind */
 	unsigned nested;       /**< functions around it */
 	uint64_t object;       /**< found so far; 0: it is what `value` has */

@@ -69,6 +69,14 @@ def test_what_does_not_exist_or_is_not_understood(newest, expression, said):
         assert said in str(error.value), error.value
 
 
+def test_what_was_looked_into_inside_a_call(newest):
+    with support.Target(newest, PROGRAM) as process:
+        process.line()
+        with held(process) as session, pytest.raises(Error) as error:
+            look_up(session, process.pid, "len(self.missing)")
+        assert str(error.value).startswith("self, a Node, has no attribute"), error.value
+
+
 def test_where_it_cannot_be_looked_up(newest):
     with support.Target(newest, PROGRAM) as process:
         process.line()
