@@ -18,6 +18,7 @@ _HOMES = {
     "Value": "probing.value",
     "attach": "probing.target",
     "attributes": "probing.value",
+    "current": "probing.target",
     "get": "probing.value",
     "init": "probing._agent",
     "stop": "probing._agent",

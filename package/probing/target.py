@@ -110,8 +110,24 @@ class Program:
             except Gone:
                 continue
 
+    def referrers(self, value):
+        """[(Value, how)] of the objects that hold one in an attribute (".name") or as an item
+        ("[number]", "[key]"), among those that the garbage collector knows."""
+        found = {}
+        for row in self.query(REFERRERS % (value.address, value.address)):
+            how = "." + row["name"] if row["number"] is None else \
+                "[%s]" % (row["number"] if row["key"] is None else row["key"])
+            found.setdefault((row["address"], how))
+        return [(Value(self, address), how) for address, how in found]
+
     def __repr__(self):
         return "<probing of %s>" % self.target
+
+
+REFERRERS = "SELECT o.address, a.name, NULL AS number, NULL AS key FROM python.objects o, " \
+    "python.attributes a WHERE a.address = o.address AND a.value_address = %d " \
+    "UNION ALL SELECT o.address, NULL, i.number, i.key FROM python.objects o, python.items i " \
+    "WHERE i.address = o.address AND i.value_address = %d"
 
 
 def _cell(statement, index):
@@ -131,3 +147,20 @@ def attach(target, exe=None):
     """Opens a target: a pid, "/regex/", a core file or a snapshot. Nothing in it is changed, and
     no code of it runs. @exe names the executable of a core file."""
     return Program(target, exe)
+
+
+_current = None
+
+
+def now_current(program):
+    """Makes a Program what current() returns."""
+    global _current
+    _current = program
+    return program
+
+
+def current():
+    """The target of the script that runs."""
+    if _current is None:
+        raise Error("no target was named: 'probing script FILE TARGET', or probing.attach(TARGET)")
+    return _current

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing script`: files, code, arguments, exit codes."""
 
-from conftest import run
+from scripts import run
 
 
 def test_a_file_with_its_arguments(target, newest, tmp_path):

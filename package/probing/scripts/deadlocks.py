@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads that wait for each other's locks in a circle."""
+
+import probing
+
+threads = {t.tid: t for t in probing.current().threads()}
+reported = set()
+for thread in threads.values():
+    circle = []
+    while thread and thread not in circle and thread.tid not in reported:
+        circle.append(thread)
+        thread = threads.get(thread.waits_for.owner)
+    if thread not in circle:
+        continue
+    circle = circle[circle.index(thread):]
+    print("Deadlock of %d threads:" % len(circle))
+    for each in circle:
+        reported.add(each.tid)
+        print("  %d %s has waited %.0f s for the %s of %d %s" % (
+            each.tid, each.name, each.idle_seconds or 0, each.waits_for.lock,
+            each.waits_for.owner, threads[each.waits_for.owner].name))
+        for frame in each.frames[:2]:
+            print("    %-30s %s:%s" % (frame.qualname or frame.func, frame.file, frame.line))
+if not reported:
+    print("There is no deadlock: no thread waits for itself through the owners of locks.")

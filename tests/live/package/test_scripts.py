@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The scripts that come with the package, on programs that have what they look for."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import support
+from environment import PROGRAMS
+from scripts import run
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "package/probing/scripts"
+TORCH_PYTHON = "/usr/bin/python3"
+
+
+def shown(name, process, *arguments):
+    result = run("script", name, process.pid, *arguments)
+    assert (result.code, result.err) == (0, ""), result
+    return result.out
+
+
+def shown_once(name, process, wanted, *arguments):
+    """What it prints as soon as the program has come as far as that."""
+    end = time.monotonic() + 30
+    while True:
+        out = shown(name, process, *arguments)
+        if re.search(wanted, out):
+            return out
+        assert time.monotonic() < end, out
+
+
+@pytest.fixture
+def circle(target, newest):
+    return target("circle.py")
+
+
+def test_all_are_listed():
+    listed = dict(line.split(maxsplit=1) for line in run("script", "--list").out.splitlines())
+    assert sorted(listed) == sorted(path.stem for path in SCRIPTS.glob("*.py"))
+    for path in SCRIPTS.glob("*.py"):
+        assert listed[path.stem] in path.read_text()
+        assert len(path.read_text().splitlines()) <= 60
+
+
+def test_all_run_where_there_is_nothing_to_find(target, newest):
+    process = target("sleeper.py")
+    for path in SCRIPTS.glob("*.py"):
+        arguments = ["function"] if path.stem == "holders" else []
+        assert shown(path.stem, process, *arguments)
+    assert "There is no deadlock" in shown("deadlocks", process)
+    result = run("script", "holders", process.pid, "Nothing")
+    assert result.code == 1 and "no object of the class Nothing" in result.err
+
+
+def test_deadlocks(circle):
+    out = shown_once("deadlocks", circle, "Deadlock")
+    assert out.startswith("Deadlock of 2 threads:\n") and out.count("Deadlock") == 1
+    assert re.search(r" one has waited \d+ s for the RLock of \d+ two\n    take ", out)
+    assert re.search(r" two has waited \d+ s for the RLock of \d+ one\n    take ", out)
+
+
+def test_containers_and_holders(circle):
+    first = shown("containers", circle, "2").splitlines()
+    assert re.match(r" +50000 items  dict at 0x\w+, held by .*\blarge\b", first[0]), first
+    assert len(first) == 2
+    by_class = shown("holders", circle, "Kept")
+    assert by_class == shown("holders", circle, *circle.ready)
+    assert re.search(r"^Kept at .* is held by:\n", by_class)
+    assert re.search(r"^  Keeper at 0x\w+\.kept$", by_class, re.M)
+    assert re.search(r"^  list at 0x\w+\[0\]$", by_class, re.M)
+
+
+def test_pools_and_queues(circle):
+    out = shown_once("pools", circle, r"(?s)(pool_\d in .*){2}")
+    assert "pool pool: 2 of 2 threads started\n" in out and "3 × work waits for a thread\n" in out
+    assert re.search(r"pool idle: 1 of 1 threads started\n  idle_0 waits for work\n", out)
+    out = shown_once("queues", circle, "putter")
+    assert re.search(r"^Queue at 0x\w+: 3 items of at most 3, 3 unfinished; putter in put\(\)$",
+                     out, re.M)
+
+
+def test_tasks(target, newest):
+    process = target("asyncio_shapes.py")
+    out = shown("tasks", process)
+    assert re.search(r"^\S.*, waits for .*\n  \S.*, waits for ", out, re.M), out
+
+
+def test_web_requests(target, newest):
+    out = shown_once("web_requests", target("serves.py"), "sleep")
+    assert re.match(r"\d+ server serves GET /slow/page, in serve \S+serves.py:\d+, ", out), out
+
+
+@pytest.fixture
+def loads():
+    if subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        pytest.skip("torch is not installed for " + TORCH_PYTHON)
+    with support.Program([TORCH_PYTHON, PROGRAMS / "training/loads.py"],
+                         start_new_session=True) as program:
+        try:
+            assert program.line(timeout=60) == "loaded"
+            yield program
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+
+
+def test_loaders_and_modules_of_torch(loads):
+    out = shown_once("loaders", loads, r"(?s)(worker \d, pid \d+ in __getitem__ .*){2}")
+    assert re.match("loader of Numbers: 5 batches asked for, 1 received, 4 not yet taken\n", out)
+    assert [line.rpartition(": ")[::2] for line in shown("modules", loads).splitlines()] == [
+        ("model Net", "300 parameters, 1.2 KiB"), ("  first Linear", "220 parameters, 0.9 KiB"),
+        ("  inner Sequential", "80 parameters, 0.3 KiB"),
+        ("    0 Linear", "80 parameters, 0.3 KiB"), ("    1 ReLU", "0 parameters, 0.0 KiB")]
+    assert len(shown("modules", loads, "0").splitlines()) == 1
