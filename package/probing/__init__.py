@@ -19,9 +19,13 @@ _HOMES = {
     "attach": "probing.target",
     "attributes": "probing.value",
     "current": "probing.target",
+    "event": "probing._events",
     "get": "probing.value",
     "init": "probing._agent",
+    "span": "probing._events",
+    "step": "probing._events",
     "stop": "probing._agent",
+    "table": "probing._rings",
     "StartError": "probing_startup",
 }
 __all__ = sorted(_HOMES)
