@@ -44,3 +44,22 @@ char *prb_package_file(const char *folder, const char *name)
 	}
 	return result;
 }
+
+char *prb_package_folder(const char *folder)
+{
+	static const char *const places[] = {"/../package/probing",
+					     "/../share/probing/python/probing"};
+	char *found;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
+		prb_auto_free char *path = prb_format("%s%s", folder, places[i]);
+
+		found = path ? realpath(path, NULL) : NULL;
+		if (found)
+			return found;
+	}
+	found = prb_package_file(folder, "__init__.py");
+	if (found)
+		*strrchr(found, '/') = '\0';
+	return found;
+}

@@ -13,4 +13,10 @@
 /** The absolute path of @p name in the package, where the program is in @p folder; or NULL. */
 char *prb_package_file(const char *folder, const char *name);
 
+/**
+ * The absolute path of the package itself, where the program is in @p folder: in the sources,
+ * beside the build, or where 'make install' or pip has put it; or NULL.
+ */
+char *prb_package_folder(const char *folder);
+
 #endif

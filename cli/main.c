@@ -226,7 +226,8 @@ static struct prb_error *check_program(const struct prb_cli *cli)
 	if (cli->program && !*cli->program)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no program after '--'"),
 				      "for example 'probing %s -- python3 train.py'",
-				      cli->command->aliases[0]);
+				      cli->command->aliases[0] ? cli->command->aliases[0]
+							       : cli->command->name);
 	if (cli->program && cli->target)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"a target, '%.100s', and a program, '%.100s', are given",

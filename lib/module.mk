@@ -26,7 +26,7 @@ $(O)/probing.pc: lib/probing.pc.in
 # The Python package, which `probing script` runs with.
 .PHONY: install-package uninstall-package
 install-package:
-	$(Q)for f in $(wildcard package/probing/*.py package/probing/scripts/*.py) package/probing/py.typed; do \
+	$(Q)for f in $(wildcard package/*.py package/probing/*.py package/probing/*/*.py) package/probing/py.typed; do \
 		install -D -m 644 $$f $(DESTDIR)$(prefix)/share/probing/python/$${f#package/}; done
 
 uninstall-package:

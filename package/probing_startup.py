@@ -10,6 +10,7 @@ import sys
 
 AGENT = "libprobing-agent.so"
 RTLD_NOW = 2
+chosen_agent = None
 seen = False  # site runs hooks twice where lib64 is a link to lib
 
 
@@ -50,12 +51,21 @@ def apply(mode):
         forget()
     if children or mode in ("1", "followed") or chosen(mode):
         start_agent()
-        if children and hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=start_forked)
+        if children:
+            follow_forks()
     if "PROBING_PORT" in os.environ:
         raise StartError("PROBING_PORT is not in this version: to serve this process to other "
                          "machines, run 'probing %d inject --listen 127.0.0.1:%s'"
                          % (os.getpid(), os.environ["PROBING_PORT"]))
+
+
+def launch(file, children):
+    """What `probing launch` asks for, with this file of the agent."""
+    global chosen_agent
+    chosen_agent = file
+    start_agent()
+    if children:
+        follow_forks()
 
 
 def forget():
@@ -124,7 +134,7 @@ def drop_modules(before):
 
 
 def find_agent():
-    said = os.environ.get("PROBING_AGENT")
+    said = chosen_agent or os.environ.get("PROBING_AGENT")
     here = os.path.dirname(os.path.abspath(__file__))
     places = [said] if said else [os.path.join(here, "probing", AGENT),
                                   os.path.join(here, "..", "build", AGENT)]
@@ -156,6 +166,11 @@ def start_agent():
     if result < 0:
         raise StartError("the agent cannot start: %s" % os.strerror(-result))
     return result == 0
+
+
+def follow_forks():
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=start_forked)
 
 
 def start_forked():

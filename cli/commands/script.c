@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/package_place.h"
 #include "cli/common/command.h"
 
 enum { MAX_ARGUMENTS = 64 };
@@ -20,9 +21,9 @@ struct script_settings {
 static const char start[] = "import sys; sys.path[0] = sys.argv[1]; "
 			    "from probing._script import main; main(sys.argv[2:])";
 
+/** The folder that the package is in, and the library that belongs to it, which may not exist. */
 static struct prb_error *find_package(char **ret, char **ret_library)
 {
-	static const char *const places[] = {"/../package", "/../share/probing/python"};
 	char folder[4096];
 	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
 	char *slash;
@@ -31,22 +32,19 @@ static struct prb_error *find_package(char **ret, char **ret_library)
 	slash = strrchr(folder, '/');
 	if (slash)
 		*slash = '\0';
-	*ret_library = prb_format("%s/libprobing.so", folder);
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
-		prb_auto_free char *path = prb_format("%s%s/probing", folder, places[i]);
-
-		if (!path || !*ret_library)
-			return prb_error_nomem();
-		if (access(path, R_OK))
-			continue;
-		*strrchr(path, '/') = '\0';
-		*ret = realpath(path, NULL);
-		return *ret ? NULL : prb_error_nomem();
+	*ret = prb_package_folder(folder);
+	if (!*ret)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "the Python package is not installed beside "
+						       "probing"),
+				      "'make install' puts it there");
+	*ret_library = prb_format("%s/libprobing.so", *ret);
+	if (*ret_library && access(*ret_library, R_OK)) {
+		free(*ret_library);
+		*ret_library = prb_format("%s/libprobing.so", folder);
 	}
-	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-					       "the Python package is not installed beside "
-					       "probing"),
-			      "'make install' puts it there");
+	*strrchr(*ret, '/') = '\0';
+	return *ret_library ? NULL : prb_error_nomem();
 }
 
 /* What to run, the target, and the arguments. */

@@ -108,7 +108,9 @@ struct prb_command {
 	/** Of PRB_TARGET_NONE: a target that is served elsewhere is where the command runs. */
 	bool runs_elsewhere;
 
-	bool takes_program; /**< of PRB_TARGET_ONE: or words after "--", a program to be started */
+	/** Words after "--" are a program to be started: instead of a target, or, of
+	 * PRB_TARGET_NONE, what the command is about. */
+	bool takes_program;
 
 	const char *argument; /**< what stands for the positional argument in helps, or NULL */
 	size_t max_arguments; /**< 0 for PRB_TARGET_ONE */

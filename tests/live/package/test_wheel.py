@@ -2,10 +2,15 @@
 """The wheel: what it holds, and that what it installs works."""
 
 import os
+import pathlib
 import re
 import subprocess
+import tarfile
 import zipfile
 
+from conftest import environment
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
 TAG = re.compile(r"probing-[\d.]+-py3-none-manylinux_2_\d+_(x86_64|aarch64)\.whl")
 
@@ -65,3 +70,45 @@ def test_the_library_loads(installed):
         "l.probing_version.restype = ctypes.c_char_p; print(l.probing_version().decode())"
     version = installed.output("-c", "import probing; print(probing.__version__)")
     assert installed.output("-c", code) == version
+
+
+def test_all_of_the_package_is_there(installed):
+    site = pathlib.Path(installed.site)
+    for source, there in ((ROOT / "package/probing", site / "probing"),
+                          (ROOT / "gdbplugin", site / "probing/gdbplugin")):
+        for path in [*source.rglob("*.py"), *source.rglob("py.typed")]:
+            assert (there / path.relative_to(source)).read_bytes() == path.read_bytes()
+    assert (site / "probing/py.typed").exists()
+
+
+WAITING = "import sys\nrate = 0.25\ndef train(epoch):\n    print('ready', flush=True)\n" \
+    "    sys.stdin.read()\ntrain(3)\n"
+
+
+def test_the_package_reads_a_process(installed):
+    with subprocess.Popen([installed.python, "-c", WAITING], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        code = "import probing\nwith probing.attach(%d) as p:\n" \
+            "    frame, = [f for f in p.threads()[0].frames if 'epoch' in f.locals]\n" \
+            "    print(frame.locals['epoch'])\n" % process.pid
+        assert installed.output("-c", code) == "3\n"
+        script = subprocess.run([installed.program, "script", "-c", "print(len(p.threads()))",
+                                 str(process.pid)], stdout=subprocess.PIPE, check=True,
+                                env=environment({"PYTHON": installed.python}))
+        assert script.stdout == b"1\n"
+        process.stdin.close()
+
+
+def test_the_sources_build(tmp_path):
+    """`make sdist` has what `make` needs: the goal that needs most of it, without compiling."""
+    subprocess.run(["make", "-s", "sdist", "O=%s" % tmp_path], cwd=str(ROOT), check=True,
+                   stdout=subprocess.DEVNULL)
+    archive, = tmp_path.glob("probing-*.tar.gz")
+    with tarfile.open(str(archive)) as file:
+        file.extractall(str(tmp_path))
+    folder = str(archive)[:-len(".tar.gz")]
+    plan = subprocess.run(["make", "-n", "all", "wheel"], cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    assert plan.returncode == 0, plan.stderr
+    assert b"make-wheel" in plan.stdout
