@@ -247,7 +247,9 @@ static struct prb_error *run_command(struct invocation *inv)
 	PRB_TRY(choose_targets(inv, pid, &cli.targets));
 	PRB_TRY(refuse_options(inv));
 	cli.target = cli.targets.count ? cli.targets.items[0] : NULL;
-	cli.program = inv->program;
+	/* For a target "--" may end the options, as it does when they come from another machine. */
+	if (!cli.target || (inv->program && *inv->program))
+		cli.program = inv->program;
 	PRB_TRY(check_program(&cli));
 	cli.arguments = inv->words;
 	cli.argument_count = inv->word_count;
