@@ -50,7 +50,9 @@ def test_the_program_finds_agent_and_plugin(installed):
     plugin = line.stdout.decode().split()[1]
     assert os.path.exists(plugin)
     assert os.path.realpath(plugin).startswith(os.path.realpath(installed.site))
-    code = "import subprocess, os; print(subprocess.check_output([%r, str(os.getpid()), 'eval', " \
+    # Before Python 3.7 there is no GIL without a thread, and the code would have to wait for us.
+    code = "import subprocess, os, threading; threading.Thread(target=int).start(); " \
+        "print(subprocess.check_output([%r, str(os.getpid()), 'eval', " \
         "'6 * 7']).decode().strip())" % installed.program
     assert installed.output("-c", code) == "42\n"
 
