@@ -37,11 +37,20 @@ static void attach(struct prb_session *session, const char *schema, struct prb_s
 
 	if (!strcmp(schema, "main"))
 		return;
-	while (strcmp(prb_schemas[index].name, schema) != 0)
+	/* The bit behind the others is for the schema "user", which only rings have. */
+	while (prb_schemas[index].name && strcmp(prb_schemas[index].name, schema) != 0)
 		index++;
 	if (!(session->attached >> index & 1))
 		prb_str_printf(ret, "ATTACH ':memory:' AS %s;", schema);
 	session->attached |= 1u << index;
+}
+
+static void create(struct prb_session *session, const struct prb_table *table,
+		   struct prb_str *attached, struct prb_str *created)
+{
+	attach(session, table->schema, attached);
+	prb_str_printf(created, "CREATE VIRTUAL TABLE %s.%s USING prb;", table->schema,
+		       table->name);
 }
 
 static struct prb_error *run(struct prb_session *session, const struct prb_str *sql)
@@ -61,6 +70,7 @@ struct prb_error *prb_declare_tables(struct prb_session *session, const char *sq
 {
 	prb_auto_str struct prb_str attached = {}, created = {};
 	bool all = asks_for_all(sql);
+	struct prb_ring_table **ring;
 	size_t count = 0;
 
 	while (prb_tables[count])
@@ -75,9 +85,13 @@ struct prb_error *prb_declare_tables(struct prb_session *session, const char *sq
 		if (session->declared[i] || (!all && !prb_sql_mentions(sql, t->name)))
 			continue;
 		session->declared[i] = true;
-		attach(session, t->schema, &attached);
-		prb_str_printf(&created, "CREATE VIRTUAL TABLE %s.%s USING prb;", t->schema,
-			       t->name);
+		create(session, t, &attached, &created);
+	}
+	prb_vec_each (ring, &session->rings) {
+		if ((*ring)->declared || (!all && !prb_sql_mentions(sql, (*ring)->name)))
+			continue;
+		(*ring)->declared = true;
+		create(session, &(*ring)->spec, &attached, &created);
 	}
 	if (!created.length)
 		return NULL;

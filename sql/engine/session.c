@@ -61,6 +61,7 @@ void prb_session_destroy(struct prb_session *session)
 		free(target->name);
 	}
 	free(session->declared);
+	prb_ring_tables_free(&session->rings);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);
@@ -97,7 +98,12 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 		prb_target_destroy(target);
 		return prb_error_nomem();
 	}
-	return NULL;
+	return prb_ring_tables_add(&session->rings, target);
+}
+
+const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index)
+{
+	return index < session->rings.count ? &session->rings.items[index]->spec : NULL;
 }
 
 void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,

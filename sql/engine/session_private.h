@@ -8,6 +8,7 @@
 
 #include "sql/functions/functions.h"
 #include "sql/engine/instant.h"
+#include "sql/engine/ring_tables.h"
 #include "sql/engine/session.h"
 
 struct prb_session_target {
@@ -21,8 +22,9 @@ struct prb_session_target {
 
 struct prb_session {
 	sqlite3 *db;
-	bool prepared;	   /**< functions, module and guard are there */
-	bool *declared;	   /**< for each of prb_tables; NULL before the first */
+	bool prepared;	/**< functions, module and guard are there */
+	bool *declared; /**< for each of prb_tables; NULL before the first */
+	struct prb_ring_tables rings;
 	uint32_t attached; /**< bit N: schema N of prb_schemas */
 	bool declaring;	   /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;

@@ -92,6 +92,9 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 	(void)db;
 	(void)argc;
 	const struct prb_table *spec = prb_table_find(argv[1], argv[2]);
+
+	if (!spec)
+		spec = prb_ring_tables_find(&session->rings, argv[1], argv[2]);
 	if (!spec) {
 		*message = sqlite3_mprintf("no table is named %s.%s", argv[1], argv[2]);
 		return SQLITE_ERROR;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
+#include "sql/engine/ring_tables.h"
 #include "sql/spec/table.h"
 
 enum { SCHEMA, TABLE, NAME, POSITION, TYPE, UNIT, HIDDEN, COMMENT };
@@ -37,6 +38,8 @@ static struct prb_error *table_rows(struct prb_scan *scan, const struct prb_tabl
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
+	const struct prb_table *ring;
+
 	for (; prb_tables[scan->position]; scan->position++) {
 		if (prb_scan_full(scan)) {
 			scan->more = true;
@@ -44,6 +47,8 @@ static struct prb_error *scan(struct prb_scan *scan)
 		}
 		PRB_TRY(table_rows(scan, prb_tables[scan->position]));
 	}
+	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
+		PRB_TRY(table_rows(scan, ring));
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/cleanup.h"
+#include "sql/engine/ring_tables.h"
 #include "sql/spec/table.h"
 
 enum { SCHEMA, NAME, TYPE, COMMENT };
@@ -12,15 +13,24 @@ static const struct prb_column columns[] = {
 	{},
 };
 
+static struct prb_error *put(struct prb_scan *scan, const struct prb_table *table)
+{
+	PRB_TRY(prb_scan_row(scan));
+	prb_put_static(scan, SCHEMA, table->schema);
+	prb_put_static(scan, NAME, table->name);
+	prb_put_static(scan, TYPE, "BASE TABLE");
+	prb_put_static(scan, COMMENT, table->doc);
+	return NULL;
+}
+
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	for (const struct prb_table *const *t = prb_tables; *t; t++) {
-		PRB_TRY(prb_scan_row(scan));
-		prb_put_static(scan, SCHEMA, (*t)->schema);
-		prb_put_static(scan, NAME, (*t)->name);
-		prb_put_static(scan, TYPE, "BASE TABLE");
-		prb_put_static(scan, COMMENT, (*t)->doc);
-	}
+	const struct prb_table *ring;
+
+	for (const struct prb_table *const *t = prb_tables; *t; t++)
+		PRB_TRY(put(scan, *t));
+	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
+		PRB_TRY(put(scan, ring));
 	return NULL;
 }
 

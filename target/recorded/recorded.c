@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/recorded/recorded.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@ struct recorded {
 	struct prb_target target;
 	struct prb_mem mem;
 	char *path;
+	bool ring;
 };
 
 bool prb_recorded_probe(const char *path)
@@ -28,8 +30,26 @@ bool prb_recorded_probe(const char *path)
 	       !memcmp(header + APPLICATION, application, sizeof(application));
 }
 
-static struct prb_error *only_samples(void)
+bool prb_recorded_probe_ring(const char *path)
 {
+	static const char magic[] = {'P', 'R', 'B', 'R', 'I', 'N', 'G', '\n'};
+	prb_auto_close int fd = -1;
+	char begin[sizeof(magic)];
+	struct prb_error *err = prb_file_open(-1, path, &fd);
+
+	prb_error_destroy(err);
+	return !err && pread(fd, begin, sizeof(begin), 0) == (ssize_t)sizeof(begin) &&
+	       !memcmp(begin, magic, sizeof(magic));
+}
+
+static struct prb_error *only_rows(const struct recorded *recorded)
+{
+	if (recorded->ring)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "a ring holds the rows of one table, and no "
+						       "memory"),
+				      "'probing ring FILE' prints them, 'probing FILE query' asks "
+				      "for some");
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_UNSUPPORTED, "a recording holds samples, and no memory"),
 		"'probing FILE perf' shows it; the tables are profile.…");
@@ -37,17 +57,16 @@ static struct prb_error *only_samples(void)
 
 struct prb_error *prb_target_check_memory(const struct prb_target *t)
 {
-	return t->kind == PRB_TARGET_RECORDED ? only_samples() : NULL;
+	return t->kind == PRB_TARGET_RECORDED ? only_rows((const struct recorded *)t) : NULL;
 }
 
 static struct prb_error *no_memory(struct prb_mem *mem, uint64_t address, void *buffer,
 				   size_t length)
 {
-	(void)mem;
 	(void)address;
 	(void)buffer;
 	(void)length;
-	return only_samples();
+	return only_rows((struct recorded *)((char *)mem - offsetof(struct recorded, mem)));
 }
 
 /* It belongs to the target. */
@@ -63,10 +82,9 @@ static const struct prb_mem_ops mem_ops = {
 
 static struct prb_error *no_text(struct prb_target *t, const char *name, struct prb_str *ret)
 {
-	(void)t;
 	(void)name;
 	(void)ret;
-	return only_samples();
+	return only_rows((struct recorded *)t);
 }
 
 static void destroy(struct prb_target *t)
@@ -98,6 +116,7 @@ struct prb_error *prb_target_open_recorded(const char *path, struct prb_target *
 		.mem = &recorded->mem,
 		.time = stat(path, &st) ? 0 : (double)st.st_mtime,
 	};
+	recorded->ring = prb_recorded_probe_ring(path);
 	recorded->path = strdup(path);
 	if (!recorded->path) {
 		free(recorded);
@@ -107,7 +126,19 @@ struct prb_error *prb_target_open_recorded(const char *path, struct prb_target *
 	return NULL;
 }
 
+static const char *path_of(const struct prb_target *t, bool ring)
+{
+	const struct recorded *recorded = (const struct recorded *)t;
+
+	return t->kind == PRB_TARGET_RECORDED && recorded->ring == ring ? recorded->path : NULL;
+}
+
 const char *prb_recorded_path(const struct prb_target *t)
 {
-	return t->kind == PRB_TARGET_RECORDED ? ((const struct recorded *)t)->path : NULL;
+	return path_of(t, false);
+}
+
+const char *prb_recorded_ring(const struct prb_target *t)
+{
+	return path_of(t, true);
 }

@@ -44,7 +44,8 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 			return PRB_SPEC_SOCKET;
 		if (S_ISREG(st.st_mode) && prb_snapshot_probe(text))
 			return PRB_SPEC_SNAPSHOT;
-		if (S_ISREG(st.st_mode) && prb_recorded_probe(text))
+		if (S_ISREG(st.st_mode) &&
+		    (prb_recorded_probe(text) || prb_recorded_probe_ring(text)))
 			return PRB_SPEC_RECORDED;
 		if (S_ISREG(st.st_mode) && prb_core_probe(text))
 			return PRB_SPEC_CORE;
