@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Becomes a Python that runs a script with the package of this build. */
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ static const char start[] = "import sys; sys.path[0] = sys.argv[1]; "
 
 static struct prb_error *find_package(char **ret, char **ret_library)
 {
-	static const char *const places[] = {"/../package", "/../share/probing/python"};
+	static const char *const places[] = {"/../package", "/../share/probing/python",
+					     "/../lib/python3*/*-packages"}; /* the wheel's */
 	char folder[4096];
 	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
 	char *slash;
@@ -33,15 +35,17 @@ static struct prb_error *find_package(char **ret, char **ret_library)
 		*slash = '\0';
 	*ret_library = prb_format("%s/libprobing.so", folder);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
-		prb_auto_free char *path = prb_format("%s%s/probing", folder, places[i]);
+		prb_auto_free char *path = prb_format("%s%s/probing/_script.py", folder, places[i]);
+		glob_t found;
 
-		if (!path || !*ret_library)
+		if (!path || !*ret_library || glob(path, GLOB_NOCHECK, NULL, &found))
 			return prb_error_nomem();
-		if (access(path, R_OK))
+		*ret = realpath(found.gl_pathv[0], NULL);
+		globfree(&found);
+		if (!*ret)
 			continue;
-		*strrchr(path, '/') = '\0';
-		*ret = realpath(path, NULL);
-		return *ret ? NULL : prb_error_nomem();
+		(*ret)[strlen(*ret) - strlen("/probing/_script.py")] = '\0';
+		return NULL;
 	}
 	return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
 					       "the Python package is not installed beside "
