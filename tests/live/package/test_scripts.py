@@ -14,7 +14,8 @@ import support
 from environment import PROGRAMS
 from scripts import run
 
-SCRIPTS = Path(__file__).resolve().parents[3] / "package/probing/scripts"
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPTS = ROOT / "package/probing/scripts"
 TORCH_PYTHON = "/usr/bin/python3"
 
 
@@ -24,8 +25,10 @@ def shown(name, process, *arguments):
     return result.out
 
 
-def shown_once(name, process, wanted, *arguments):
-    """What it prints as soon as the program has come as far as that."""
+def shown_once(name, process, wanted, *arguments, text=None):
+    """What it prints as soon as the program has come as far as that. @text: goes into the file."""
+    if text:
+        name.write_text(text)
     end = time.monotonic() + 30
     while True:
         out = shown(name, process, *arguments)
@@ -118,3 +121,18 @@ def test_loaders_and_modules_of_torch(loads):
         ("  inner Sequential", "80 parameters, 0.3 KiB"),
         ("    0 Linear", "80 parameters, 0.3 KiB"), ("    1 ReLU", "0 parameters, 0.0 KiB")]
     assert len(shown("modules", loads, "0").splitlines()) == 1
+
+
+@pytest.mark.parametrize("page", ("README.md", "docs/scripting.md"))
+def test_what_the_pages_show_runs(page, target, newest, tmp_path):
+    """Their first block of Python, with the pid of a program that has what it looks for."""
+    process = target("walked.py")
+    block = re.search(r"```python\n(import probing.*?)```", (ROOT / page).read_text(), re.S)
+    code = re.sub(r"attach\(\d+\)", "attach(%d)" % process.pid, block.group(1))
+    assert str(process.pid) in code
+    shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
+    (tmp_path / "page.py").write_text(code)
+    out = shown(tmp_path / "page.py", process)
+    assert re.search(r"^wanter .*RLock.* held by %d" % process.pid, out, re.M), out
+    assert re.search({"README.md": r"^12 1\.5 \[\(", "docs/scripting.md": r"^Trainer.run \d+ 12$"}
+                     [page], out, re.M), out
