@@ -6,7 +6,7 @@
 #include "sql/spec/table.h"
 
 #define PRB_LISTS_TABLES "'probing tables' lists the tables"
-#define PRB_OF_RINGS "if the program writes it, its ring has it: 'probing FILE.ring query'"
+#define PRB_OF_RINGS "if the program writes it, its ring file has it: 'probing FILE query'"
 
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},
