@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -20,6 +21,12 @@ def environment(**more):
     return {**kept, "TERM": "xterm", "LANG": "", "LC_ALL": "", "LC_CTYPE": "", **more}
 
 
+def take_terminal():
+    """As a shell starts a command: also where the tests run under nohup."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Terminal:
     """The command on a terminal of its own."""
 
@@ -30,7 +37,7 @@ class Terminal:
             [support.BINARY, *map(str, words)], stdin=follower, stdout=follower,
             stderr=follower if stderr is None else stderr,
             env=environment(**variables), start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            preexec_fn=take_terminal)
         os.close(follower)
         self.printed = b""
 
