@@ -201,7 +201,7 @@ struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool pa
 	sigaddset(&chld, SIGCHLD);
 	for (int polls = 0;; polls++) {
 		PRB_TRY(look(stop, &waiting, &got, status));
-		if (got)
+		if (got > 0)
 			break;
 		/* Somebody else's thread may have taken the signal: look again from time to time.
 		 * The shorter that is, the better is known when it stopped. */
