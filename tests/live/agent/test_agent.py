@@ -44,8 +44,9 @@ def test_library_is_small_and_needs_only_an_old_libc():
     versions = {tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([\d.]+)", text)}
     assert versions and max(versions) <= (2, 17), versions
     exported = [line.split()[-1] for line in text.split("\n") if " g " in line and ".text" in line]
-    assert sorted(exported) == ["probing_agent" + end for end in (
-        "_break_stops", "_debugger_interrupt", "_debugger_start", "_start", "_stop")]
+    assert sorted(exported) == ["probing_" + name for name in (
+        "agent_break_stops", "agent_debugger_interrupt", "agent_debugger_start", "agent_start",
+        "agent_stop", "ring_append", "ring_create", "ring_intern", "ring_path")]
 
 
 def test_status_stop_and_start_again(loaded, probing):
