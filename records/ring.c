@@ -198,16 +198,22 @@ static struct prb_error *is_in_range(const struct prb_ring *ring, uint64_t chunk
 	return NULL;
 }
 
+/** Where its slots begin in the file, which may end before. */
+static uint64_t place_of(const struct prb_ring *ring, uint64_t chunk)
+{
+	uint64_t place = chunk & (ring->header.chunks - 1);
+
+	return ring->parts.slots + (place << ring->header.chunk_shift) * ring->header.slot_size;
+}
+
 /**
  * Copies a chunk twice. A row that is whole in the first copy is whole in the second one, unless
  * the ring has come round to its slots meanwhile, which `head` tells then.
  */
 static struct prb_error *copy_chunk(struct prb_ring *ring, uint64_t chunk, bool *ret)
 {
-	uint64_t place = chunk & (ring->header.chunks - 1), head, got;
 	uint64_t bytes = (uint64_t)ring->slots * ring->header.slot_size;
-	uint64_t offset =
-		ring->parts.slots + (place << ring->header.chunk_shift) * ring->header.slot_size;
+	uint64_t offset = place_of(ring, chunk), head, got;
 
 	PRB_TRY(read_at(ring, ring->states, bytes, offset, &got));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -228,6 +234,11 @@ struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ri
 		uint64_t chunk = ring->chunk++;
 		bool good;
 
+		/* The header may promise far more chunks than there are. */
+		if (place_of(ring, chunk) >= ring->size) {
+			ring->missing += ring->slots;
+			continue;
+		}
 		PRB_TRY(is_in_range(ring, chunk, range, &good));
 		ring->left_out += !good;
 		if (!good)

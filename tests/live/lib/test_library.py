@@ -213,11 +213,16 @@ def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
     assert "MainThread" in result.stdout
 
 
+# What only the package for scripts uses.
+OF_SCRIPTS = ("probing_object", "probing_object_each")
+
+
 def test_only_its_own_symbols_are_seen():
     symbols = subprocess.run(["nm", "-D", "--defined-only", str(library.PATH)], check=True,
                              text=True, stdout=subprocess.PIPE).stdout.split("\n")
     names = {line.split()[-1] for line in symbols if line}
-    assert names - {"PROBING_0.1"} == {"%s@@PROBING_0.1" % name for name in library._SIGNATURES}
+    assert names - {"PROBING_0.1"} == {
+        "%s@@PROBING_0.1" % name for name in [*library._SIGNATURES, *OF_SCRIPTS]}
 
 
 def test_dump_is_that_of_the_command(target):

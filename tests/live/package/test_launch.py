@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import support
+from wheels import installed, wheel  # noqa: F401
 
 PROGRAM = os.environ["PROBING_BINARY"]
 ROOT = pathlib.Path(__file__).resolve().parents[3]

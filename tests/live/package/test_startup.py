@@ -4,6 +4,7 @@
 import os
 
 import pytest
+from wheels import installed, wheel  # noqa: F401
 
 AGENT = "import os, sys\n" \
     "def agent(pid='self'):\n" \

@@ -8,7 +8,7 @@ import subprocess
 import tarfile
 import zipfile
 
-from conftest import environment
+from wheels import environment, installed, wheel  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
