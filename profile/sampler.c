@@ -140,8 +140,8 @@ static bool program_ended(const struct sampler *s)
 	return s->program && s->program->has_ended(s->program->context);
 }
 
-/* Waits for the next time; false if the recording is to end first. */
-static bool wait_for_time(struct sampler *s)
+/* Waits for the next time, which is now and the last one if the recording is to end first. */
+static void wait_for_time(struct sampler *s)
 {
 	struct prb_profile_cost *cost = &s->recording->cost;
 	int64_t next = prb_schedule_next(&s->schedule, prb_clock_ns(), &cost->missed);
@@ -164,11 +164,10 @@ static bool wait_for_time(struct sampler *s)
 	}
 	if (cancelled(s)) {
 		s->recording->end = PRB_PROFILE_INTERRUPTED;
-		return false;
+		s->end = now;
 	}
 	cost->late += (double)(now - next) > s->schedule.mean / 2;
 	s->reader.woke = now;
-	return true;
 }
 
 static struct prb_error *ended(struct sampler *s, enum prb_profile_end end)
@@ -369,7 +368,8 @@ static struct prb_error *run_all(struct sampler *s)
 {
 	bool more = !s->nothing;
 
-	while (more && wait_for_time(s)) {
+	while (more) {
+		wait_for_time(s);
 		PRB_TRY(run_round(s, &more));
 		PRB_TRY(store(s));
 		PRB_TRY(show(s));
