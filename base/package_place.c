@@ -4,10 +4,22 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+
+void prb_program_folder(char *ret, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", ret, size - 1);
+	char *slash;
+
+	ret[PRB_MAX(length, 0)] = '\0';
+	slash = strrchr(ret, '/');
+	if (slash)
+		*slash = '\0';
+}
 
 /** The folder as a pattern that only it matches. */
 static char *quote(const char *folder)
@@ -45,7 +57,7 @@ char *prb_package_file(const char *folder, const char *name)
 	return result;
 }
 
-char *prb_package_folder(const char *folder)
+static char *find_package(const char *folder)
 {
 	static const char *const places[] = {"/../package/probing",
 					     "/../share/probing/python/probing"};
@@ -62,4 +74,14 @@ char *prb_package_folder(const char *folder)
 	if (found)
 		*strrchr(found, '/') = '\0';
 	return found;
+}
+
+struct prb_error *prb_package_find(const char *folder, char **ret)
+{
+	*ret = find_package(folder);
+	return *ret ? NULL
+		    : prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						      "the Python package is not installed beside "
+						      "probing"),
+				     "'make install' puts it there");
 }

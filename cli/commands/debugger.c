@@ -32,18 +32,6 @@ static void add(struct launch *l, const char *word)
 		l->words[l->count++] = word;
 }
 
-/** The folder that this program is in. */
-static void own_folder(char *ret, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", ret, size - 1);
-	char *slash;
-
-	ret[PRB_MAX(length, 0)] = '\0';
-	slash = strrchr(ret, '/');
-	if (slash)
-		*slash = '\0';
-}
-
 char *prb_debugger_program(const struct prb_debugger_kind *kind)
 {
 	const char *path_variable = getenv("PATH");
@@ -64,7 +52,7 @@ struct prb_error *prb_debugger_plugin(const struct prb_debugger_kind *kind, char
 	static const char *const places[] = {"/../share/probing/gdbplugin", "/../gdbplugin"};
 	char folder[4096];
 
-	own_folder(folder, sizeof(folder));
+	prb_program_folder(folder, sizeof(folder));
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(places); i++) {
 		prb_auto_free char *path = prb_format("%s%s/%s", folder, places[i], kind->plugin);
 
@@ -139,7 +127,7 @@ static void set_environment(const struct prb_debugger_kind *kind)
 	const char *before = getenv("PYTHONPATH");
 	char folder[4096];
 
-	own_folder(folder, sizeof(folder));
+	prb_program_folder(folder, sizeof(folder));
 	prb_auto_free char *library = prb_format("%s/libprobing.so", folder);
 	if (library && !access(library, R_OK))
 		setenv("PROBING_LIBRARY", library, 0);

@@ -23,19 +23,14 @@ static struct prb_error *find_hook(char **ret)
 {
 	prb_auto_free char *package = NULL;
 	char folder[4096];
-	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-	char *slash;
 
-	folder[PRB_MAX(length, 0)] = '\0';
-	slash = strrchr(folder, '/');
-	if (slash)
-		*slash = '\0';
-	package = prb_package_folder(folder);
-	*ret = package ? prb_format("%s/launch", package) : NULL;
-	if (!*ret || access(*ret, R_OK | X_OK))
-		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-						       "the Python package is not installed beside "
-						       "probing"),
+	prb_program_folder(folder, sizeof(folder));
+	PRB_TRY(prb_package_find(folder, &package));
+	*ret = prb_format("%s/launch", package);
+	if (!*ret)
+		return prb_error_nomem();
+	if (access(*ret, R_OK | X_OK))
+		return prb_error_hint(prb_error_os(errno, "cannot read %s", *ret),
 				      "'make install' puts it there");
 	if (strchr(*ret, ':'))
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,

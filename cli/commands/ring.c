@@ -105,21 +105,21 @@ static void warn_of_rest(const struct prb_ring *ring)
 {
 	prb_auto_str struct prb_str s = {};
 
-	if (ring->dropped)
-		prb_str_printf(&s, "; the oldest %llu slots were dropped",
-			       (unsigned long long)ring->dropped);
-	if (ring->overtaken)
-		prb_str_printf(&s, "; %llu chunks were dropped while they were read",
-			       (unsigned long long)ring->overtaken);
-	if (ring->missing)
-		prb_str_printf(&s, "; the file was cut: %llu slots are missing",
-			       (unsigned long long)ring->missing);
-	if (ring->damaged)
-		prb_str_printf(&s, "; %llu rows are damaged and left out",
-			       (unsigned long long)ring->damaged);
-	if (ring->header.lost)
-		prb_str_printf(&s, "; %llu rows could not be written",
-			       (unsigned long long)ring->header.lost);
+	const struct {
+		uint64_t count;
+		const char *before, *after;
+	} reasons[] = {
+		{ring->dropped, "the oldest ", " slots were dropped"},
+		{ring->overtaken, "", " chunks were dropped while they were read"},
+		{ring->missing, "the file was cut: ", " slots are missing"},
+		{ring->damaged, "", " rows are damaged and left out"},
+		{ring->header.lost, "", " rows could not be written"},
+	};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(reasons); i++)
+		if (reasons[i].count)
+			prb_str_printf(&s, "; %s%llu%s", reasons[i].before,
+				       (unsigned long long)reasons[i].count, reasons[i].after);
 	if (s.length)
 		prb_warn(prb_str_text(&s) + 2);
 }

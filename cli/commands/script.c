@@ -25,19 +25,9 @@ static const char start[] = "import sys; sys.path[0] = sys.argv[1]; "
 static struct prb_error *find_package(char **ret, char **ret_library)
 {
 	char folder[4096];
-	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-	char *slash;
 
-	folder[PRB_MAX(length, 0)] = '\0';
-	slash = strrchr(folder, '/');
-	if (slash)
-		*slash = '\0';
-	*ret = prb_package_folder(folder);
-	if (!*ret)
-		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-						       "the Python package is not installed beside "
-						       "probing"),
-				      "'make install' puts it there");
+	prb_program_folder(folder, sizeof(folder));
+	PRB_TRY(prb_package_find(folder, ret));
 	*ret_library = prb_format("%s/libprobing.so", *ret);
 	if (*ret_library && access(*ret_library, R_OK)) {
 		free(*ret_library);

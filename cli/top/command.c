@@ -94,7 +94,7 @@ static struct prb_error *start(struct sampling *s)
 
 static void catch_signals(const struct prb_live *live, struct sigaction *before)
 {
-	/* No SA_RESTART: who waits for a key has to notice. */
+	/* No SA_RESTART: a signal must end the wait for a key. */
 	const struct sigaction action = {.sa_handler = on_signal};
 
 	woken = live;

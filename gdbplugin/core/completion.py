@@ -28,7 +28,7 @@ _PATH = re.compile(r"((?:[^\W\d]\w*(?:\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*\.)*)(\w
 
 
 class Typed:
-    """What stands before the cursor: whole words, and the one that is not ended."""
+    """The words before the cursor: the complete ones, and the one being typed."""
 
     def __init__(self, cls, text):
         self.words = text.split(" ")

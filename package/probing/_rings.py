@@ -28,7 +28,7 @@ class Off(Exception):
 
 
 def load():
-    """The agent's library: the one that is in this process, or else that of the package."""
+    """The agent's library: the loaded one, or else the package's."""
     global library
     if os.environ.get("PROBING", os.environ.get("PROBE")) == "0":
         raise Off()

@@ -260,6 +260,20 @@ static void test_rules(void **state)
 		       "seccomp=unconfined");
 
 	f = plain;
+	f.user_namespace = f.unmapped = true;
+	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "user namespace",
+		       "outside of this container");
+}
+
+static void test_rules_of_users(void **state)
+{
+	const uint64_t capable = UINT64_C(1) << CAP_SYS_PTRACE;
+	const struct prb_refusal_facts plain = {
+		.pid = 42, .comm = "python3", .dumpable = true, .ptrace_scope = -1};
+	struct prb_refusal_facts f;
+
+	(void)state;
+	f = plain;
 	f.ptrace_scope = 2;
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "ptrace_scope is 2", "root");
 	f.ptrace_scope = 3;
@@ -279,11 +293,6 @@ static void test_rules(void **state)
 	f.theirs.gid[0] = f.theirs.gid[1] = 7;
 	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION,
 		       "it runs in group 7 and we are in group 0", NULL);
-
-	f = plain;
-	f.user_namespace = f.unmapped = true;
-	assert_refused(prb_refusal_explain(&f), PRB_ERROR_PERMISSION, "user namespace",
-		       "outside of this container");
 }
 
 /* The list. */
@@ -414,13 +423,10 @@ static void test_embedded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_describe_self),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_zombie_and_kernel),
-		cmocka_unit_test(test_readable),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_describe_self),	  cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_zombie_and_kernel), cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_refused),		  cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_rules_of_users),	  cmocka_unit_test(test_list),
 		cmocka_unit_test(test_embedded),
 	};
 

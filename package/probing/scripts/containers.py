@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The containers with the most items, and who holds them. [COUNT]"""
+"""The containers with the most items, and their holders. [COUNT]"""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who holds an object: attributes, items and variables. ADDRESS or CLASS"""
+"""Attributes, items and variables that hold an object. ADDRESS or CLASS"""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Queues of the module queue: how full they are, and who waits at them."""
+"""Queues of the module queue: how full they are, and which threads wait."""
 
 import probing
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tasks of asyncio as a tree: who waits for whom, and for what."""
+"""Tasks of asyncio as a tree: each task below the one that waits for it."""
 
 import probing
 
@@ -21,7 +21,7 @@ def show(task, depth):
             show(child, depth + 1)
 
 
-# Those that wait for each other in a circle have no root: they come last.
+# Tasks in a circle of waits have no root: they come last.
 for task in sorted(tasks, key=lambda each: bool(each["awaiters"])):
     if task["task"] not in shown:
         show(task, 0)
