@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/help.h"
 
-#include "cli/common/command.h"
-#include "cli/common/help_parts.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/help_parts.h"
+#include "command/output.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 

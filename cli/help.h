@@ -5,7 +5,7 @@
 #ifndef PRB_CLI_HELP_H
 #define PRB_CLI_HELP_H
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "base/str.h"
 
 /** The help of one command, or of the whole program if @p command is NULL. */

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/common/exit.h"
-#include "cli/common/help_parts.h"
+#include "command/exit.h"
+#include "command/help_parts.h"
 #include "cli/commands/inject_library.h"
-#include "cli/common/log.h"
-#include "cli/common/manual_parts.h"
-#include "cli/common/options.h"
-#include "cli/common/output.h"
-#include "cli/common/rights.h"
+#include "command/log.h"
+#include "command/manual_parts.h"
+#include "command/options.h"
+#include "command/output.h"
+#include "command/rights.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 

@@ -8,21 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/common/command.h"
-#include "cli/common/exit.h"
+#include "command/command.h"
+#include "command/exit.h"
 #include "cli/help.h"
-#include "cli/common/log.h"
+#include "command/log.h"
 #include "cli/manual.h"
-#include "cli/common/options.h"
-#include "cli/common/output.h"
-#include "cli/remote/remote.h"
-#include "cli/common/rights.h"
+#include "command/options.h"
+#include "command/output.h"
+#include "remote/remote.h"
+#include "command/rights.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "target/spec/target_spec.h"
-#include "cli/common/words.h"
+#include "command/words.h"
 
 /** What the words say: [TARGET] COMMAND [WORD…], options anywhere. */
 struct invocation {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/manual.h"
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "cli/help.h"
-#include "cli/common/manual_parts.h"
+#include "command/manual_parts.h"
 
 static void put_command(struct prb_str *s, const struct prb_command *command)
 {

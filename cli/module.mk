@@ -2,13 +2,13 @@
 CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c cli/*/*.c))
 
 # The list of the commands is written from their files.
-$(O)/cli/common/commands.o: $(O)/cli/common/commands.inc
-$(O)/cli/common/commands.inc: $(wildcard cli/*.c cli/*/*.c) build-aux/gen-registry
+$(O)/command/commands.o: $(O)/command/commands.inc
+$(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c) build-aux/gen-registry
 	$(Q)mkdir -p $(@D) && build-aux/gen-registry commands $(filter %.c,$^) > $@.new && mv $@.new $@
 
 # A program of its own: the injector and no more of the libraries than it needs.
-INJECT_OBJECTS := $(patsubst %,$(O)/cli/%.o,inject_main commands/inject_library $(addprefix common/,exit \
-	help_parts log manual_parts options output rights))
+INJECT_OBJECTS := $(patsubst %,$(O)/%.o,cli/inject_main cli/commands/inject_library \
+	$(addprefix command/,exit help_parts log manual_parts options output rights))
 
 all: $(O)/probing-inject
 

@@ -94,7 +94,8 @@ struct prb_inject_arch {
 	 * function that makes a system call. */
 	const uint8_t *code, *code_end;
 	const uint8_t *hijack_code, *hijack_end, *thread_code, *raw_syscall_code;
-	unsigned mailbox_register; /**< DWARF number of the register with the mailbox's address in hijack_code */
+	unsigned mailbox_register; /**< DWARF number of the register with the mailbox's address in
+				      hijack_code */
 
 	/** Numbers of system calls. */
 	long sys_mmap, sys_mprotect, sys_munmap, sys_memfd_create, sys_write;

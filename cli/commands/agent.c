@@ -5,9 +5,9 @@
 
 #include "control/agent_client.h"
 #include "cli/commands/agent_relay.h"
-#include "cli/common/command.h"
-#include "cli/common/output.h"
-#include "cli/remote/serve_known.h"
+#include "command/command.h"
+#include "command/output.h"
+#include "remote/serve_known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

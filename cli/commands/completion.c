@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "cli/common/command.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/remote/address.h"
+#include "remote/address.h"
 #include "control/agent_load.h"
 #include "cli/commands/eval.h"
-#include "cli/common/exit.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"

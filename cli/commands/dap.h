@@ -3,7 +3,7 @@
 #ifndef PRB_CLI_COMMANDS_DAP_H
 #define PRB_CLI_COMMANDS_DAP_H
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "base/error.h"
 
 /** Where debugpy listens if nothing else is said: the port that editors suggest. */

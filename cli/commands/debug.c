@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "cli/commands/dap.h"
 #include "cli/commands/dump_command.h"
 #include "cli/commands/pause.h"
-#include "cli/remote/serve.h"
+#include "remote/serve.h"
 
 struct debug_settings {
 	struct prb_dump_settings dump;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/output.h"
+#include "command/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/package_place.h"

@@ -5,7 +5,7 @@
 #ifndef PRB_CLI_COMMANDS_DEBUGGER_H
 #define PRB_CLI_COMMANDS_DEBUGGER_H
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "base/str.h"
 
 struct prb_debugger_settings {

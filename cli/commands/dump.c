@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "cli/commands/dump_command.h"
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "target/spec/command_line.h"
-#include "cli/common/exit.h"
+#include "command/exit.h"
 #include "dump/text/fold.h"
-#include "cli/common/output.h"
+#include "command/output.h"
 #include "control/pause_state.h"
 #include "dump/text/render.h"
 #include "cli/commands/subprocesses.h"
 #include "target/spec/target_spec.h"
-#include "cli/common/term.h"
+#include "command/term.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/agent_client.h"
 #include "control/agent_load.h"
-#include "cli/common/command.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/output.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "control/agent_load.h"
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "cli/commands/eval.h"
 #include "cli/commands/eval_console.h"
-#include "cli/common/exit.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "cli/commands/query.h"
 #include "base/checked.h"
 #include "base/cleanup.h"

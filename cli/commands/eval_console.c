@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/common/exit.h"
-#include "cli/common/interrupt.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
 #include "control/who_blocks.h"
 
 static struct prb_error *put(void *context, enum prb_wire_type what, const void *data,

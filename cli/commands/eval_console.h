@@ -3,7 +3,7 @@
  * @file Code that a command evaluates: what it prints is printed as it comes, and Ctrl-C goes to
  * it.
  *
- * prb_interrupt_catch() and prb_interrupt_hold() of cli/common/interrupt.h come before.
+ * prb_interrupt_catch() and prb_interrupt_hold() of command/interrupt.h come before.
  */
 #ifndef PRB_CLI_COMMANDS_EVAL_CONSOLE_H
 #define PRB_CLI_COMMANDS_EVAL_CONSOLE_H

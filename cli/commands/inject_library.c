@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "cli/common/output.h"
+#include "command/output.h"
 #include "base/json.h"
 #include "base/text.h"
 

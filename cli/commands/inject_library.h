@@ -5,7 +5,7 @@
 #ifndef PRB_CLI_COMMANDS_INJECT_LIBRARY_H
 #define PRB_CLI_COMMANDS_INJECT_LIBRARY_H
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "base/str.h"
 #include "injector/inject.h"
 

@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/package_place.h"
-#include "cli/common/command.h"
-#include "cli/common/exit.h"
+#include "command/command.h"
+#include "command/exit.h"
 #include "control/agent_load.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "control/agent_socket.h"
-#include "cli/common/command.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/output.h"
 #include "control/pause_state.h"
-#include "cli/remote/serve_known.h"
+#include "remote/serve_known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"

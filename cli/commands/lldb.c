@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "cli/commands/debugger.h"
 #include "base/cleanup.h"
 

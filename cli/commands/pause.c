@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/common/exit.h"
+#include "command/exit.h"
 #include "control/agent_freeze.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "control/pause.h"
 #include "control/pause_state.h"
 #include "cli/commands/pause_warn.h"
-#include "cli/remote/serve.h"
+#include "remote/serve.h"
 #include "control/stop_threads.h"
 #include "base/checked.h"
 #include "base/cleanup.h"

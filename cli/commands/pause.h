@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "base/error.h"
 
 struct prb_pause_settings {

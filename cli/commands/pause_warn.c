@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/common/exit.h"
+#include "command/exit.h"
 #include "control/gil_locks.h"
 #include "control/interpreters.h"
 #include "base/checked.h"

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "cli/common/commands.h"
-#include "cli/common/exit.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/commands.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "cli/commands/performance.h"
 #include "cli/commands/performance_program.h"
-#include "cli/common/term.h"
+#include "command/term.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
 #include "base/text.h"

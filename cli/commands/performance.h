@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "profile/format.h"
 #include "profile/recording.h"
 #include "profile/report.h"

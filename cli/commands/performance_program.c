@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "cli/common/exit.h"
+#include "command/exit.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 

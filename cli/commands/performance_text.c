@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/common/output.h"
+#include "command/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"

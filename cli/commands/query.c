@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/command.h"
-#include "cli/common/exit.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "base/cleanup.h"
 
 struct query_settings {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/common/command.h"
+#include "command/command.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "sql/render/renderer.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/common/exit.h"
+#include "command/exit.h"
 #include "cli/commands/query.h"
 #include "base/cleanup.h"
 #include "target/spec/target_spec.h"

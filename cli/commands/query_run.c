@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "cli/commands/query.h"
-#include "cli/common/term.h"
+#include "command/term.h"
 #include "base/cleanup.h"
 
 static struct prb_error *sink(void *context, const char *text, size_t length)

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/exit.h"
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
-#include "cli/prompt/prompt.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
+#include "command/output.h"
+#include "prompt/prompt.h"
 #include "cli/commands/query.h"
 #include "cli/commands/tables.h"
 #include "base/cleanup.h"

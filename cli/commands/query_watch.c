@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/common/interrupt.h"
-#include "cli/common/output.h"
+#include "command/interrupt.h"
+#include "command/output.h"
 #include "cli/commands/query.h"
-#include "cli/common/term.h"
+#include "command/term.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "control/agent_client.h"
-#include "cli/common/command.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/output.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/common/command.h"
-#include "cli/common/exit.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/exit.h"
+#include "command/output.h"
 #include "records/ring.h"
 
 struct ring_settings {

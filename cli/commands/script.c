@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/package_place.h"
-#include "cli/common/command.h"
+#include "command/command.h"
 
 enum { MAX_ARGUMENTS = 64 };
 

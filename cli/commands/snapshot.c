@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/common/command.h"
-#include "cli/common/exit.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/exit.h"
+#include "command/output.h"
 #include "target/spec/target_spec.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"

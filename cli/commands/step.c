@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/common/command.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/output.h"
 #include "cli/commands/step_place.h"
 #include "base/cleanup.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/step_place.h"
 
-#include "cli/common/output.h"
+#include "command/output.h"
 #include "dump/text/render_source.h"
 #include "base/cleanup.h"
 #include "base/json.h"

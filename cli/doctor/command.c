@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/commands.h"
+#include "command/commands.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/trial.h"
 #include "base/checked.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
-#include "cli/remote/serve_known.h"
+#include "remote/serve_known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/runtime/modules.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "cli/common/output.h"
-#include "cli/common/term.h"
+#include "command/output.h"
+#include "command/term.h"
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/text.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/command.h"
-#include "cli/common/output.h"
+#include "command/command.h"
+#include "command/output.h"
 #include "cli/top/top.h"
 #include "base/checked.h"
 #include "base/cleanup.h"

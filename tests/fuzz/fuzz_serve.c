@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "cli/remote/serve_private.h"
-#include "cli/remote/serve_words.h"
+#include "remote/serve_private.h"
+#include "remote/serve_words.h"
 #include "tests/fuzz/input.h"
 
 enum { MAX_PIECE = 255 * 8 + 1, LET_IN = 1 };

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "cli/common/command.h"
-#include "cli/common/options.h"
+#include "command/command.h"
+#include "command/options.h"
 #include "base/words.h"
 
 struct settings {

@@ -12,12 +12,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "cli/common/commands.h"
-#include "cli/remote/remote_token.h"
-#include "cli/remote/remote_wire.h"
-#include "cli/remote/serve.h"
-#include "cli/remote/serve_limit.h"
-#include "cli/remote/serve_words.h"
+#include "command/commands.h"
+#include "remote/remote_token.h"
+#include "remote/remote_wire.h"
+#include "remote/serve.h"
+#include "remote/serve_limit.h"
+#include "remote/serve_words.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 

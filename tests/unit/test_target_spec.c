@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cli/common/exit.h"
+#include "command/exit.h"
 #include "target/spec/target_spec.h"
 #include "base/cleanup.h"
 

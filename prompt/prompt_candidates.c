@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What may be meant by the word in front of the cursor, from being found until readline has it. */
+#include "prompt/prompt.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+
+#include <readline/readline.h>
+
+#include "base/vec.h"
+
+static PRB_VEC(char *) candidates;
+static size_t next_candidate;
+
+void prb_prompt_offer(char *text)
+{
+	char **place = text ? prb_vec_push(&candidates) : NULL;
+
+	if (place)
+		*place = text;
+	else
+		free(text);
+}
+
+bool prb_prompt_has_offers(void)
+{
+	return candidates.count;
+}
+
+static char *generate(const char *word, int state)
+{
+	(void)word;
+	if (!state)
+		next_candidate = 0;
+	return next_candidate < candidates.count ? candidates.items[next_candidate++] : NULL;
+}
+
+char **prb_prompt_matches(const char *word)
+{
+	/* Names of files mean nothing here. */
+	rl_attempted_completion_over = 1;
+
+	/* readline takes over the texts. */
+	char **matches = rl_completion_matches(word, generate);
+	prb_vec_free(&candidates);
+	return matches;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Socket addresses of served processes. */
+#ifndef PRB_REMOTE_REMOTE_ADDRESS_H
+#define PRB_REMOTE_REMOTE_ADDRESS_H
+
+#include <netdb.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+
+/** What `text` resolves to, for freeaddrinfo(); @p passive: to listen at. */
+struct prb_error *prb_address_resolve(const char *text, bool passive,
+				      struct addrinfo **ret) PRB_MUST_CHECK;
+
+/** "127.0.0.1:9922", "[::1]:9922". */
+void prb_address_text(const struct sockaddr_storage *address, char *ret, size_t size);
+
+/** True if only this machine can be at the other end. */
+bool prb_address_is_loopback(const struct sockaddr_storage *address);
+
+#endif

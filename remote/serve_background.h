@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file `probing inject --listen`: a server in the background, as long as the agent. */
+#ifndef PRB_REMOTE_SERVE_BACKGROUND_H
+#define PRB_REMOTE_SERVE_BACKGROUND_H
+
+#include "remote/serve.h"
+#include "base/error.h"
+
+/**
+ * Leaves a server of the process @p pid, which has an agent, behind, in a session of its own. It
+ * ends with the process and with the agent, by SIGTERM, or with @p once after the first client.
+ * Returns when it serves and is known (remote/serve_known.h).
+ */
+struct prb_error *prb_serve_background(pid_t pid, const struct prb_listener *listener,
+				       const struct prb_token *token, bool once) PRB_MUST_CHECK;
+
+#endif

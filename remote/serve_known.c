@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "remote/serve_known.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "remote/address.h"
+#include "base/cleanup.h"
+#include "base/own_file.h"
+
+enum {
+	MAX_ADDRESS = 80,
+	/* The folder may be another user's, who can fill it. */
+	MAX_ENTRIES = 4096,
+	MAX_SERVERS = 16, /* that are shown of one process */
+};
+
+/** The folder of a user; @p make it if there is none. *ret_path is the caller's. */
+static int folder_of(uid_t uid, bool runtime, bool make, char **ret_path)
+{
+	const char *said = getenv("XDG_RUNTIME_DIR");
+	bool ours = uid == geteuid() && said && *said == '/';
+	prb_auto_free char *path = NULL;
+	int fd;
+
+	if (runtime)
+		path = ours ? prb_format("%s/probing", said)
+			    : prb_format("/run/user/%u/probing", (unsigned)uid);
+	else
+		path = prb_format("/tmp/probing-%u", (unsigned)uid);
+	if (!path)
+		return -1;
+	if (make && (!runtime || ours))
+		mkdir(path, 0700);
+	fd = prb_own_folder_open(path, uid);
+	if (fd >= 0 && ret_path)
+		*ret_path = prb_steal(&path);
+	return fd;
+}
+
+/** A folder of servers' files, and whose it is. */
+struct place {
+	int fd;
+	uid_t uid;
+};
+
+/** The address that the file of a running server holds; false if it does not run. */
+static bool read_address(const struct place *place, const char *name, char address[MAX_ADDRESS],
+			 bool *dead)
+{
+	struct prb_address parsed;
+	uint64_t size;
+	prb_auto_close int fd = prb_own_file_open(place->fd, name, O_RDONLY, place->uid, &size);
+	ssize_t length;
+
+	*dead = false;
+	if (fd < 0)
+		return false;
+	if (!flock(fd, LOCK_SH | LOCK_NB)) {
+		*dead = true;
+		return false;
+	}
+	length = read(fd, address, MAX_ADDRESS - 1);
+	if (length <= 1)
+		return false;
+	address[length] = 0;
+	address[strcspn(address, "\n")] = 0;
+
+	prb_auto_error struct prb_error *err = prb_address_parse(address, &parsed);
+	return !err;
+}
+
+/** Appends the addresses of the servers of @p pid in a folder; 0: removes those that are dead. */
+static void look_through(const struct place *place, pid_t pid, struct prb_str *ret)
+{
+	prb_auto_closedir DIR *dir = fdopendir(dup(place->fd));
+	struct dirent *entry;
+	unsigned found = 0;
+
+	for (unsigned n = 0; dir && n < MAX_ENTRIES && (entry = readdir(dir)); n++) {
+		char address[MAX_ADDRESS];
+		int target, server;
+		bool dead;
+
+		if (sscanf(entry->d_name, "serve-%d-%d", &target, &server) != 2 ||
+		    (pid && target != pid))
+			continue;
+		if (read_address(place, entry->d_name, address, &dead) && pid) {
+			prb_str_printf(ret, "%s%s", ret->length ? " " : "",
+				       found < MAX_SERVERS ? address : "…");
+			if (found++ == MAX_SERVERS)
+				return;
+		}
+		if (dead && !pid)
+			unlinkat(place->fd, entry->d_name, 0);
+	}
+}
+
+struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid, const char *address)
+{
+	prb_auto_free char *path = NULL, *new = NULL;
+	prb_auto_close int folder = folder_of(geteuid(), true, true, &path);
+	int length = (int)strlen(address);
+
+	if (folder < 0)
+		folder = folder_of(geteuid(), false, true, &path);
+	if (folder < 0)
+		return prb_error_create(PRB_ERROR_FAILED,
+					"there is no folder to note the service in");
+	look_through(&(const struct place){folder, geteuid()}, 0, NULL);
+	known->path = prb_format("%s/serve-%d-%d", path, (int)pid, (int)getpid());
+	new = prb_format("%s/new-%d", path, (int)getpid());
+	if (!known->path || !new)
+		return prb_error_nomem();
+	unlink(new);
+	known->fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	/* It is locked before it has the name that others look for. */
+	if (known->fd >= 0 && !flock(known->fd, LOCK_EX) &&
+	    dprintf(known->fd, "%s\n", address) == length + 1 && !rename(new, known->path))
+		return NULL;
+
+	struct prb_error *err = prb_error_os(errno, "cannot note the service in %s", path);
+	unlink(new);
+	return err;
+}
+
+void prb_serve_known_remove(struct prb_serve_known *known)
+{
+	if (known->fd >= 0) {
+		unlink(known->path);
+		close(known->fd);
+	}
+	free(prb_steal(&known->path));
+	known->fd = -1;
+}
+
+void prb_serve_known_find(pid_t pid, struct prb_str *ret)
+{
+	prb_auto_free char *process = prb_format("/proc/%d", (int)pid);
+	struct stat st;
+
+	if (!process || stat(process, &st))
+		return;
+
+	const uid_t users[] = {geteuid(), st.st_uid};
+
+	for (size_t i = 0; i < (users[0] == users[1] ? 1u : 2u); i++) {
+		for (int runtime = 0; runtime < 2; runtime++) {
+			prb_auto_close int folder = folder_of(users[i], runtime, false, NULL);
+
+			if (folder >= 0)
+				look_through(&(const struct place){folder, users[i]}, pid, ret);
+		}
+	}
+}
