@@ -77,7 +77,7 @@ enum prb_wire_type {
 	PRB_WIRE_THAW = 77,	  /**< let them run */
 };
 
-/** What the agent can do: bits of its hello. */
+/** The agent's abilities: bits of its hello. */
 enum {
 	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
@@ -353,7 +353,7 @@ struct prb_wire_paused {
 	int64_t since_us; /**< of CLOCK_REALTIME */
 };
 
-/** What the client that pauses says of the program's threads. */
+/** The pausing client's report on the program's threads. */
 struct prb_wire_frozen {
 	uint32_t running; /**< so many could not be stopped */
 	/** The GIL's mutex, to be held during a second request; 0: no second request is needed. */

@@ -28,7 +28,7 @@ struct prb_profile_options {
 	const char *command; /**< of the process, for people; NULL if unknown */
 	/** Where it is written meanwhile, or NULL; the recording has no runs then. */
 	struct prb_store *store;
-	/** Who looks at it meanwhile, or NULL; the recording has no runs then, and is given also
+	/** A live viewer, or NULL; the recording has no runs then, and is given also
 	 * after an error, since the viewer shares its strings. */
 	struct prb_live *live;
 	/** Asked between samples, and when a signal came: whether to end now. */
@@ -53,8 +53,7 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 				     const struct prb_profile_options *options,
 				     struct prb_recording **ret) PRB_MUST_CHECK;
 
-/**
- * The same of a program that has just been started. It need not run Python, or not yet; it is
+/** As above, for a program that has just been started. It need not run Python, or not yet; it is
  * recorded further when it runs another program, and may have ended before it was looked at.
  */
 struct prb_error *prb_profile_record_program(const struct prb_profile_program *program,
