@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
 ORDER = ("base", "proc", "target", "dwarf", "python", "values", "ptrace", "dump", "injector",
-         "profile", "records", "control", "sql", "lib", "command", "prompt", "remote", "cli")
+         "profile", "records", "control", "sql", "lib", "cluster", "command", "prompt", "remote", "cli")
 ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
 ROOMS["agent"] = {"agent"}
 # Headers that a room may include although it may not use the rest of their room.
