@@ -42,12 +42,14 @@ static void catch_signals(void)
 	sigaction(SIGCHLD, &child, NULL);
 }
 
+/* A stop of a thread that is traced is reported too. */
 static bool has_ended(void *context)
 {
 	siginfo_t info = {};
 
 	(void)context;
-	return !waitid(P_PID, (id_t)program, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+	return !waitid(P_PID, (id_t)program, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid &&
+	       info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED;
 }
 
 /* The end that is written to closes when the program runs; else it brings the reason. */

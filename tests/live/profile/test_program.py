@@ -49,6 +49,13 @@ def test_from_its_start_to_its_end(interpreter):
     assert 0.98 < recording["weight_ns"] / recording["process_cpu_ns"] < 1.02
 
 
+def test_no_stop_is_taken_for_the_end():
+    result = perf(PYTHON, "-c", WORK + "work(1.5)", options=("--json", "-r", "5000"))
+    recording = recorded(result)
+    assert recording["ended"] == "the process ended"
+    assert recording["weight_ns"] > 0.9 * recording["process_cpu_ns"] > 1.35e9
+
+
 def test_signal_ends_both():
     result = perf("sh", "-c", "kill -TERM $$")
     assert result.returncode == -signal.SIGTERM
