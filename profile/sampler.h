@@ -40,6 +40,7 @@ struct prb_profile_options {
 struct prb_profile_program {
 	pid_t pid;			  /**< a child of ours, whose end is the caller's to take */
 	bool (*has_ended)(void *context); /**< asked when a signal came, and from time to time */
+	void (*release)(void *context);	  /**< lets it run, where it is held until we are ready */
 	void *context;
 };
 

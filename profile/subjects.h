@@ -58,6 +58,7 @@ struct prb_subjects {
 	int folder;			  /**< /proc/PID/task */
 	bool begun;			  /**< threads that are new from now on began now */
 	bool starts;			  /**< the process began just now: Python may come later */
+	int64_t since;			  /**< when it began, if so */
 	int64_t search_at;		  /**< when it is looked for again */
 };
 
