@@ -83,6 +83,7 @@ enum {
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
+	PRB_WIRE_CAN_PLACE = 16,   /**< runs code in frames and on event loops */
 };
 
 /** Flags of pause. */
@@ -116,6 +117,8 @@ enum {
 	PRB_WIRE_ON_MAIN = 1,	  /**< on the main thread */
 	PRB_WIRE_INTERACTIVE = 2, /**< as at a prompt: may be the beginning of a statement only */
 	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
+	PRB_WIRE_IN_FRAME = 8,	  /**< in a frame, which the first line names (docs/protocol.md) */
+	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
 };
 
 /** How an evaluation ended. */

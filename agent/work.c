@@ -165,6 +165,9 @@ static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 		return;
 	case PRBA_NOT_PAUSED:
 		*outcome = PRB_WIRE_REFUSED;
+		*text = "its frames go on running: it is not paused any more";
+		if (c->job.eval.flags & PRB_WIRE_IN_FRAME && c->job.asked == PRBA_EVALUATES)
+			return;
 		*text = prba_python_ending;
 		if (!prba_python_attach(c))
 			return;
