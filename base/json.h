@@ -39,6 +39,9 @@ void prb_json_integer(struct prb_json *json, const char *key, int64_t value);
 /** A number with @p digits digits after the point; null if it is negative or not finite. */
 void prb_json_real(struct prb_json *json, const char *key, double value, int digits);
 
+/** The same of a number that may be negative. */
+void prb_json_signed(struct prb_json *json, const char *key, double value, int digits);
+
 /** An integer, or null if it is negative. */
 void prb_json_natural(struct prb_json *json, const char *key, int64_t value);
 

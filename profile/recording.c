@@ -68,6 +68,7 @@ void prb_recording_destroy(struct prb_recording *recording)
 	prb_vec_free(&recording->threads);
 	prb_vec_free(&recording->runs);
 	prb_tree_destroy(recording->tree);
+	prb_recording_destroy(recording->before);
 	free(recording->command);
 	free(recording->python);
 	free(recording);

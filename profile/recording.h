@@ -127,6 +127,10 @@ struct prb_recording {
 	PRB_VEC(struct prb_run) runs;
 	PRB_VEC(struct prb_profile_line) lines; /**< file by file, in their order */
 	struct prb_profile_cost cost;
+	/** Two recordings as one (join.h): the facts of the one that this is compared with, and how
+	 * many of the threads, the first ones, are of it; else NULL and 0. */
+	struct prb_recording *before;
+	size_t before_threads;
 };
 
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;

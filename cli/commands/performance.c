@@ -14,7 +14,9 @@
 #include "base/new_file.h"
 #include "base/text.h"
 #include "profile/format.h"
+#include "profile/join.h"
 #include "profile/load.h"
+#include "profile/range.h"
 #include "profile/sampler.h"
 #include "profile/source.h"
 #include "target/recorded/recorded.h"
@@ -93,6 +95,13 @@ static bool writes_recording(const struct prb_performance_settings *s)
 	return s->output && !s->format && prb_store_is_path(s->output);
 }
 
+/** Whether it matters when the runs of a recording were. */
+static bool needs_order(const struct prb_performance_settings *s,
+			const struct prb_profile_format *format)
+{
+	return s->diff || s->from > 0 || s->to > 0 || (format && !format->any_order);
+}
+
 /** It is written while it is made, and read back to be shown. */
 static struct prb_error *record_to_file(struct prb_target *target,
 					const struct prb_performance_settings *s,
@@ -103,7 +112,7 @@ static struct prb_error *record_to_file(struct prb_target *target,
 
 	PRB_TRY(prb_store_create(s->output, &store));
 	PRB_TRY(record(target, s, store, &without_runs));
-	return prb_profile_load(s->output, false, ret);
+	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
 static struct prb_error *load(const struct prb_target *target,
@@ -122,7 +131,7 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	return prb_profile_load(prb_recorded_path(target), format && !format->any_order, ret);
+	return prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret);
 }
 
 /** A recording that is made now, or that is there. */
@@ -187,19 +196,28 @@ static struct prb_error *write_file(const struct prb_recording *recording,
 	return s->json ? NULL : prb_performance_tell_file(recording, path);
 }
 
-static struct prb_error *show(const struct prb_recording *recording,
-			      const struct prb_profile_choice *choice,
-			      const struct prb_performance_settings *s)
+static struct prb_error *put_report(const struct prb_recording *recording,
+				    const struct prb_profile_choice *choice,
+				    const struct prb_performance_settings *s, struct prb_str *text)
 {
-	prb_auto_str struct prb_str text = {};
 	struct prb_report report;
 	struct prb_error *err;
 
 	PRB_TRY(prb_report_make(recording, choice, &report));
 	err = (s->json ? prb_performance_json : prb_performance_text)(recording, choice, &report,
-								      &text);
+								      text);
 	prb_report_deinit(&report);
-	PRB_TRY(err);
+	return err;
+}
+
+static struct prb_error *show(const struct prb_recording *recording,
+			      const struct prb_profile_choice *choice,
+			      const struct prb_performance_settings *s)
+{
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(recording->before ? prb_performance_diff(recording, choice, s->json, &text)
+				  : put_report(recording, choice, s, &text));
 	if (s->output && !s->json) {
 		prb_text_escape(&text, s->output);
 		prb_str_puts(&text, ": the samples; 'probing FILE perf' shows them again\n");
@@ -229,8 +247,42 @@ static struct prb_error *find_format(const struct prb_performance_settings *s,
 	return prb_profile_format_find(s->output, ret);
 }
 
-static struct prb_error *check(const struct prb_performance_settings *s)
+/** What of a recording is to be shown: a part of its time, and beside the one before it. */
+static struct prb_error *prepare(const struct prb_performance_settings *s,
+				 struct prb_recording **recording)
 {
+	const int64_t from = (int64_t)(s->from * 1e9);
+	const int64_t to = s->to > 0 ? (int64_t)(s->to * 1e9) : INT64_MAX;
+	const bool part = s->from > 0 || s->to > 0;
+	prb_auto_recording struct prb_recording *before = NULL, *joined = NULL;
+
+	if (part)
+		prb_recording_clip(*recording, from, to);
+	if (!s->diff)
+		return NULL;
+	PRB_TRY(prb_profile_load(s->diff, true, &before));
+	if (part)
+		prb_recording_clip(before, from, to);
+	PRB_TRY(prb_recording_join(before, *recording, &joined));
+	prb_recording_destroy(*recording);
+	*recording = prb_steal(&joined);
+	return NULL;
+}
+
+static struct prb_error *check(const struct prb_performance_settings *s,
+			       const struct prb_profile_format *format)
+{
+	if (s->to > 0 && s->to <= s->from)
+		return prb_error_create(PRB_ERROR_USAGE, "--to has to be after --from");
+	if (s->diff && s->tid)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "--tid is of one recording only"),
+			"--threads compares those whose names match");
+	if (s->diff && format && format != &prb_format_html)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "a comparison cannot be written as %s",
+						       format->name),
+				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
 	return prb_performance_check_choice(s);
@@ -253,7 +305,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	if (!started->store)
 		return prb_profile_record_program(program, &options, ret);
 	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
-	return prb_profile_load(s->output, false, ret);
+	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
 /** A program that is started for it. What is printed goes to stderr: its stdout is its own. */
@@ -298,15 +350,17 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
-	PRB_TRY(check(s));
 	PRB_TRY(find_format(s, usual, &format));
+	PRB_TRY(check(s, format));
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
 				 ? "no Python was found in the program while it was recorded; "
 				   "--cc records C and C++ functions of any program"
 				 : "the program ended before it could be looked at");
-	err = show_all(recording, s, format);
+	err = prepare(s, &recording);
+	if (!err)
+		err = show_all(recording, s, format);
 	return cli->program ? prb_program_wait(err) : err;
 }
 
@@ -342,6 +396,13 @@ const struct prb_option prb_performance_options[] = {
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
 	 .for_clients = true},
+	{"from", 0, PRB_OPTION_SECONDS, "TIME", "Only what was later than TIME after the start",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, from),
+	 .for_clients = true},
+	{"to", 0, PRB_OPTION_SECONDS, "TIME", "Only what was earlier than TIME after the start",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, to), .for_clients = true},
+	{"diff", 0, PRB_OPTION_TEXT, "BEFORE", "What changed since BEFORE, a recording",
+	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, diff)},
 	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of a .html file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
@@ -378,6 +439,8 @@ const struct prb_command prb_command_performance = {
 					      "A minute, to be looked at later"},
 					     {"probing perf -- python3 train.py --epochs 3",
 					      "Start a program, and record it until it ends"},
+					     {"probing perf --diff before.profile after.profile",
+					      "What got slower, and whether that is chance"},
 					     {"probing run.profile perf -o run.speedscope.json",
 					      "The same, for a viewer"},
 					     {}},

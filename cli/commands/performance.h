@@ -8,8 +8,10 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "command/command.h"
+#include "profile/diff.h"
 #include "profile/format.h"
 #include "profile/recording.h"
 #include "profile/report.h"
@@ -22,6 +24,8 @@ struct prb_performance_settings {
 	const char *mode;    /**< NULL: not given */
 	int tid;	     /**< 0: not given */
 	const char *threads; /**< NULL: not given */
+	const char *diff;    /**< the recording to compare with; NULL: none */
+	double from, to;     /**< seconds; 0: not given */
 	bool cc;
 	bool lines;
 	bool no_source;
@@ -66,6 +70,25 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 				       const struct prb_profile_choice *choice,
 				       const struct prb_report *report,
 				       struct prb_str *s) PRB_MUST_CHECK;
+
+/** Appends what changed between two recordings that are joined, as a table or as JSON. */
+struct prb_error *prb_performance_diff(const struct prb_recording *joined,
+				       const struct prb_profile_choice *choice, bool as_json,
+				       struct prb_str *s) PRB_MUST_CHECK;
+
+/* What these have in common. */
+
+/** "Python 3.12.1 · 10.0 s · 9 threads · 986 samples · 9.94 s on a processor (99 %)". */
+void prb_performance_put_amounts(const struct prb_recording *recording,
+				 const struct prb_report *report,
+				 const struct prb_profile_choice *choice, size_t threads,
+				 struct prb_str *s);
+/** "loader.py:88", "[libc.so.6]". */
+void prb_performance_put_place(struct prb_str *s, const struct prb_tree_function *function,
+			       int32_t line);
+/** The members of an object that say which function, or line of one, it is about. */
+void prb_performance_json_function(struct prb_json *json, const struct prb_tree_function *function,
+				   bool lines, int32_t line);
 
 /** Prints that a file was written, how much there is in it, and what it cost. */
 struct prb_error *prb_performance_tell_file(const struct prb_recording *recording,
