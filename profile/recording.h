@@ -136,6 +136,9 @@ struct prb_recording {
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
 void prb_recording_destroy(struct prb_recording *recording);
 
+/** Forgets the source lines. */
+void prb_recording_drop_lines(struct prb_recording *recording);
+
 static inline void prb_recording_guard(struct prb_recording **recording)
 {
 	prb_recording_destroy(*recording);

@@ -13,6 +13,7 @@
 #include "base/urgent.h"
 #include "profile/account.h"
 #include "profile/schedule.h"
+#include "profile/source.h"
 #include "profile/stack.h"
 #include "proc/process.h"
 #include "ptrace/stop.h"
@@ -464,6 +465,8 @@ static struct prb_error *finish(struct sampler *s)
 	sum_up(s, prb_clock_ns());
 	if (s->natives || (s->options->native && s->past.count))
 		PRB_TRY(name_natives(s));
+	if (s->options->source)
+		PRB_TRY(prb_profile_add_source(s->recording, s->target, s->program));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 

@@ -19,6 +19,7 @@ enum {
 struct prb_schema_table {
 	const char *name; /**< NULL ends the array */
 	const char *sql;  /**< as SQLite keeps it */
+	bool optional;	  /**< `source`: older recordings have none */
 };
 extern const struct prb_schema_table prb_schema_tables[];
 

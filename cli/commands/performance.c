@@ -18,7 +18,6 @@
 #include "profile/load.h"
 #include "profile/range.h"
 #include "profile/sampler.h"
-#include "profile/source.h"
 #include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
@@ -33,6 +32,7 @@ struct started {
 	const struct prb_performance_settings *settings;
 	const char *command;
 	struct prb_store *store; /**< NULL: no file */
+	bool source;
 };
 
 static bool is_cancelled(void *context)
@@ -67,7 +67,7 @@ static void tell_begin(const struct prb_target *target, double seconds)
 
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(struct prb_target *target, const struct prb_performance_settings *s,
-				struct prb_store *store, struct prb_recording **ret)
+				struct prb_store *store, bool source, struct prb_recording **ret)
 {
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
@@ -75,6 +75,7 @@ static struct prb_error *record(struct prb_target *target, const struct prb_perf
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
+		.source = source,
 		.store = store,
 		.cancelled = is_cancelled,
 	};
@@ -102,6 +103,13 @@ static bool needs_order(const struct prb_performance_settings *s,
 	return s->diff || s->from > 0 || s->to > 0 || (format && !format->any_order);
 }
 
+/** Whether source lines are recorded. */
+static bool wants_source(const struct prb_performance_settings *s,
+			 const struct prb_profile_format *format)
+{
+	return !s->no_source && (s->annotate || writes_recording(s) || format == &prb_format_html);
+}
+
 /** It is written while it is made, and read back to be shown. */
 static struct prb_error *record_to_file(struct prb_target *target,
 					const struct prb_performance_settings *s,
@@ -111,7 +119,7 @@ static struct prb_error *record_to_file(struct prb_target *target,
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(target, s, store, &without_runs));
+	PRB_TRY(record(target, s, store, !s->no_source, &without_runs));
 	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
@@ -145,9 +153,7 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 		return load(target, s, format, ret);
 	if (writes_recording(s))
 		return record_to_file(target, s, ret);
-	PRB_TRY(record(target, s, NULL, ret));
-	return format == &prb_format_html && !s->no_source ? prb_profile_add_source(*ret, target)
-							   : NULL;
+	return record(target, s, NULL, wants_source(s, format), ret);
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -216,8 +222,12 @@ static struct prb_error *show(const struct prb_recording *recording,
 {
 	prb_auto_str struct prb_str text = {};
 
-	PRB_TRY(recording->before ? prb_performance_diff(recording, choice, s->json, &text)
-				  : put_report(recording, choice, s, &text));
+	if (recording->before)
+		PRB_TRY(prb_performance_diff(recording, choice, s->json, &text));
+	else if (s->annotate)
+		PRB_TRY(prb_performance_annotate(recording, choice, s->annotate, s->json, &text));
+	else
+		PRB_TRY(put_report(recording, choice, s, &text));
 	if (s->output && !s->json) {
 		prb_text_escape(&text, s->output);
 		prb_str_puts(&text, ": the samples; 'probing FILE perf' shows them again\n");
@@ -258,6 +268,8 @@ static struct prb_error *prepare(const struct prb_performance_settings *s,
 
 	if (part)
 		prb_recording_clip(*recording, from, to);
+	if (s->no_source)
+		prb_recording_drop_lines(*recording);
 	if (!s->diff)
 		return NULL;
 	PRB_TRY(prb_profile_load(s->diff, true, &before));
@@ -274,6 +286,10 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 {
 	if (s->to > 0 && s->to <= s->from)
 		return prb_error_create(PRB_ERROR_USAGE, "--to has to be after --from");
+	if (s->annotate && (s->diff || format))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--annotate prints source: it goes with no %s",
+					s->diff ? "--diff" : "file for viewers");
 	if (s->diff && s->tid)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "--tid is of one recording only"),
@@ -297,6 +313,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.seconds = s->duration,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
+		.source = started->source,
 		.command = started->command,
 		.store = started->store,
 	};
@@ -316,7 +333,6 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
-	(void)format;
 	if (s->tid)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--tid is of a process that runs, not of one to start");
@@ -326,6 +342,7 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 		prb_str_printf(&command, "%s%s", word == cli->program ? "" : " ", *word);
 	started.command = prb_str_text(&command);
 	started.store = store;
+	started.source = wants_source(s, format);
 	prb_output_aside();
 	return prb_program_record(cli->program, record_program, &started, ret);
 }
@@ -403,7 +420,10 @@ const struct prb_option prb_performance_options[] = {
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, to), .for_clients = true},
 	{"diff", 0, PRB_OPTION_TEXT, "BEFORE", "What changed since BEFORE, a recording",
 	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, diff)},
-	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of a .html file",
+	{"annotate", 0, PRB_OPTION_TEXT, "FILE[:FUNCTION]",
+	 "Print the source of FILE with the time of each line", PRB_COMPLETE_FILE,
+	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
+	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},

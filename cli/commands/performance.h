@@ -20,12 +20,13 @@ struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
 	int rate;	 /**< 0: not given */
 	const char *output;
-	const char *format;  /**< NULL: as the name of the output ends */
-	const char *mode;    /**< NULL: not given */
-	int tid;	     /**< 0: not given */
-	const char *threads; /**< NULL: not given */
-	const char *diff;    /**< the recording to compare with; NULL: none */
-	double from, to;     /**< seconds; 0: not given */
+	const char *format;   /**< NULL: as the name of the output ends */
+	const char *mode;     /**< NULL: not given */
+	int tid;	      /**< 0: not given */
+	const char *threads;  /**< NULL: not given */
+	const char *diff;     /**< the recording to compare with; NULL: none */
+	const char *annotate; /**< FILE[:FUNCTION]; NULL: not given */
+	double from, to;      /**< seconds; 0: not given */
 	bool cc;
 	bool lines;
 	bool no_source;
@@ -75,6 +76,13 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 struct prb_error *prb_performance_diff(const struct prb_recording *joined,
 				       const struct prb_profile_choice *choice, bool as_json,
 				       struct prb_str *s) PRB_MUST_CHECK;
+
+/** Appends the source of @p what, FILE[:FUNCTION], with the time of each line.
+ * PRB_ERROR_NOT_FOUND if no samples are there. */
+struct prb_error *prb_performance_annotate(const struct prb_recording *recording,
+					   const struct prb_profile_choice *choice,
+					   const char *what, bool as_json,
+					   struct prb_str *s) PRB_MUST_CHECK;
 
 /* What these have in common. */
 
