@@ -5,6 +5,7 @@ import ast
 import ctypes
 
 from . import _library as lib
+from . import extend
 from ._errors import Gone, NeedsCode, NotThere
 from ._library import LIBRARY, decode, encode
 
@@ -31,6 +32,14 @@ class Type:
     @property
     def qualname(self):
         return self.value.__getattr__("__qualname__")
+
+    @property
+    def module(self):
+        """Name of the module that defines it; "builtins" for those of the interpreter."""
+        try:
+            return str(self.value._read(lib.ATTRIBUTE, name=b"__module__"))
+        except (NotThere, NeedsCode):
+            return "builtins"
 
     def __eq__(self, other):
         return self.address == other.address if isinstance(other, Type) else NotImplemented
@@ -252,7 +261,10 @@ class Value:
 
     def __repr__(self):
         known, constant = self._constant()
-        return repr(constant) if known else self._text(lib.REPR)
+        if known:
+            return repr(constant)
+        text = extend.text_of(self) if extend.PRINTERS else None
+        return self._text(lib.REPR) if text is None else text
 
 
 def get(value, name):

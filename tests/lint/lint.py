@@ -282,8 +282,8 @@ def check_scripts(tree):
 
 
 # What the plugin of debuggers may import: their own Python is what runs it, whichever it is.
-PLUGIN_MODULES = {"ast", "atexit", "contextlib", "ctypes", "importlib", "importlib.util", "json", "os",
-                  "probing", "probing.target", "probing_package", "re", "signal", "struct", "sys",
+PLUGIN_MODULES = {"ast", "atexit", "contextlib", "ctypes", "importlib", "importlib.util", "io", "json", "os",
+                  "probing", "probing.target", "probing_package", "re", "shlex", "signal", "struct", "sys",
                   "tempfile", "time", "traceback"}
 PLUGIN_SYNTAX = (3, 6)
 FACES = {"gdb": "gdbplugin/gdb_", "lldb": "gdbplugin/lldb_"}
