@@ -27,4 +27,10 @@ PRBA_EXPORT intptr_t probing_agent_start(const char *config);
  */
 PRBA_EXPORT intptr_t probing_agent_stop(const char *how);
 
+/**
+ * Has the process write a crash record when it dies: see agent/crash.h for @p config. 0 or -errno:
+ * EINVAL for the config, EACCES or EPERM if there is no folder that is the user's alone.
+ */
+PRBA_EXPORT intptr_t probing_agent_crash(const char *config);
+
 #endif

@@ -2,7 +2,8 @@
 """All commands, in the order of the help: what each must have is tested by these names."""
 
 COMMANDS = [
-    "debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance",
-    "flamegraph", "top", "cluster", "snapshot", "inject", "launch", "eval", "repl", "resume", "step", "agent",
+    "debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "crashes",
+    "performance", "flamegraph", "top", "cluster", "snapshot", "inject", "launch", "eval", "repl",
+    "resume", "step", "agent",
     "eject", "doctor", "script", "gdb", "lldb", "completion", "help",
 ]
