@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What libprobing-agent.so exports: both are called by the injector, on a thread of its own,
- * which has opened the library (dlopen) for itself and closes it again after the call. The agent
- * opens its library once more as long as it may be needed.
+ * @file The exports of libprobing-agent.so. Both are called by the injector, on a thread of its
+ * own, which has opened the library (dlopen) for itself and closes it again after the call. The
+ * agent opens its library once more as long as it may be needed.
  */
 #ifndef PRB_AGENT_AGENT_H
 #define PRB_AGENT_AGENT_H

@@ -77,12 +77,13 @@ enum prb_wire_type {
 	PRB_WIRE_THAW = 77,	  /**< let them run */
 };
 
-/** What the agent can do: bits of its hello. */
+/** The agent's abilities: bits of its hello. */
 enum {
 	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
+	PRB_WIRE_CAN_PLACE = 16,   /**< runs code in frames and on event loops */
 };
 
 /** Flags of pause. */
@@ -116,6 +117,8 @@ enum {
 	PRB_WIRE_ON_MAIN = 1,	  /**< on the main thread */
 	PRB_WIRE_INTERACTIVE = 2, /**< as at a prompt: may be the beginning of a statement only */
 	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
+	PRB_WIRE_IN_FRAME = 8,	  /**< in a frame, which the first line names (docs/protocol.md) */
+	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
 };
 
 /** How an evaluation ended. */
@@ -353,7 +356,7 @@ struct prb_wire_paused {
 	int64_t since_us; /**< of CLOCK_REALTIME */
 };
 
-/** What the client that pauses says of the program's threads. */
+/** The pausing client's report on the program's threads. */
 struct prb_wire_frozen {
 	uint32_t running; /**< so many could not be stopped */
 	/** The GIL's mutex, to be held during a second request; 0: no second request is needed. */

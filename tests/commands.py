@@ -3,6 +3,7 @@
 
 COMMANDS = [
     "debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance",
-    "flamegraph", "top", "memory", "snapshot", "inject", "launch", "eval", "repl", "resume", "step", "agent",
+    "flamegraph", "top", "memory", "cluster", "snapshot", "inject", "launch", "eval", "repl", "resume",
+    "step", "agent",
     "eject", "doctor", "script", "gdb", "lldb", "completion", "help",
 ]

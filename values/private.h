@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the parts of the evaluation of an expression share. See expression.h.
+ * @file Shared by the parts of the evaluation of an expression. See expression.h.
  *
  * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
  * to where it got.

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands/dump_command.h"
+#include "cli/commands/eval_place.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
@@ -11,30 +12,13 @@
 #include "target/spec/target_spec.h"
 
 /* Whoever asks for one value wants to see more of it than a list of variables shows. */
-enum { ITEMS = 100, TEXT = 2000, MAX_LIMIT = 100 << 20, MAX_FRAME = 1 << 20 };
+enum { ITEMS = 100, TEXT = 2000, MAX_LIMIT = 100 << 20 };
 
 struct print_settings {
 	int tid, depth, max_value, max_items;
 	const char *frame;
 	bool type, json;
 };
-
-static struct prb_error *parse_frame(const char *text, unsigned *ret)
-{
-	*ret = 0;
-	if (!text)
-		return NULL;
-	if (!*text)
-		return prb_error_create(PRB_ERROR_USAGE, "--frame needs a number");
-	for (const char *p = text; *p; p++) {
-		if (*p < '0' || *p > '9' || *ret > MAX_FRAME)
-			return prb_error_hint(
-				prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no frame", text),
-				"0 is the innermost Python frame, 1 its caller");
-		*ret = *ret * 10 + (unsigned)(*p - '0');
-	}
-	return NULL;
-}
 
 static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_found_object *found)
 {
@@ -113,7 +97,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 							    .max_total = PRB_VALUE_TOTAL});
 
 	PRB_TRY(check(cli, s));
-	PRB_TRY(parse_frame(s->frame, &frame));
+	PRB_TRY(prb_frame_number(s->frame, &frame));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	struct prb_error *err =

@@ -17,8 +17,10 @@ _HOMES = {
     "Program": "probing.target",
     "Value": "probing.value",
     "attach": "probing.target",
+    "break_py": "probing.target",
     "attributes": "probing.value",
     "current": "probing.target",
+    "events": "probing.events",
     "event": "probing._events",
     "get": "probing.value",
     "init": "probing._agent",
@@ -36,7 +38,8 @@ def __getattr__(name):
     if home is None:
         raise AttributeError("module 'probing' has no attribute '%s'" % name)
     __import__(home)
-    value = globals()[name] = getattr(_sys.modules[home], name)
+    module = _sys.modules[home]
+    value = globals()[name] = module if home == "probing." + name else getattr(module, name)
     return value
 
 

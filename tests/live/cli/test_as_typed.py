@@ -48,7 +48,6 @@ NOT_YET = [
     ("probing -t E config", USAGE, "there is no command 'config' in this version"),
     ("probing -t E config probing.sample_rate=0.05", USAGE, "there is no command 'config'"),
     ("probing -t E config probing.max_memory=1GB", USAGE, "there is no command 'config'"),
-    ("probing cluster attach", USAGE, "there is no command 'cluster' in this version"),
 ]
 
 SQL_NOT_YET = [
