@@ -313,7 +313,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 }
 
 const struct prb_command prb_command_cluster = {
-	.rank = 68,
+	.rank = 69,
 	.name = "cluster",
 	.summary = "Look at all ranks of a distributed job: their stacks, and why it hangs",
 	.description =

@@ -215,6 +215,8 @@ struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
 				struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends the text of a str as it is (for names), bounded by the limits. */
 struct prb_error *prb_repr_put_text(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+/** How far the kind of a str lies from the lowest bit of its state; compact and ASCII follow. */
+unsigned prb_repr_str_state_shift(const struct prb_layout *l);
 bool prb_is_ascii(const char *text);
 /** True if the object is a str of exactly this ASCII text. */
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text,
@@ -326,6 +328,16 @@ struct prb_error *prb_repr_deque_each(struct prb_repr *r, uint64_t object,
 /** Item @p index, which it has, of a deque. */
 struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint64_t index,
 				      uint64_t *ret) PRB_MUST_CHECK;
+
+/* object_numpy.c */
+/** What an array refers to. */
+struct prb_ndarray_memory {
+	uint64_t data, bytes;
+	bool owned;   /**< it frees the data */
+	bool objects; /**< the elements are pointers to objects */
+};
+struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
+					  struct prb_ndarray_memory *ret) PRB_MUST_CHECK;
 
 /* object_number.c */
 struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret) PRB_MUST_CHECK;
