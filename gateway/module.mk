@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+CLI_SOURCES += $(wildcard gateway/*.c)
+
+# The page is part of the program if `make web` has built it.
+$(O)/gateway/page_files.o: $(O)/gateway/page_files.inc
+$(O)/gateway/page_files.inc: build-aux/embed-page $(wildcard web/dist/*)
+	$(Q)mkdir -p $(@D) && build-aux/embed-page web/dist > $@.new && mv $@.new $@
