@@ -184,6 +184,16 @@ static struct prb_error *answer_eval(struct prb_request *r)
 	return NULL;
 }
 
+static struct prb_error *answer_metrics(struct prb_request *r)
+{
+	PRB_TRY(prb_words_add(&r->words, "export"));
+	PRB_TRY(prb_words_add(&r->words, "prometheus"));
+	if (r->gateway->served.named.count)
+		PRB_TRY(prb_served_words_all(&r->gateway->served, &r->words));
+	prb_request_start(r);
+	return NULL;
+}
+
 #define QUERY_PARAMS                                                                         \
 	{"sql", PRB_PARAM_TEXT, "SQL; `/v1/tables` lists the tables"},                       \
 		{"format", PRB_PARAM_TEXT, "json (the default), ndjson, csv or tsv"},        \
@@ -256,6 +266,8 @@ const struct prb_route prb_routes[] = {
 	 .answer = prb_answer_recording_stop},
 	{"DELETE", "/v1/profiles/{profile}", "Forget a recording",
 	 .answer = prb_answer_recording_delete},
+	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
+	 .answer = answer_metrics},
 	{"GET", "/v1/openapi.json", "This interface, for programs", .answer = prb_answer_openapi},
 	{"GET", "/apis/callstack", "As /v1/targets/{id}/stacks",
 	 .params = {STACK_PARAMS, PID_PARAM}, .alias = true, .answer = answer_stacks},

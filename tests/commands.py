@@ -3,6 +3,6 @@
 
 COMMANDS = [
     "debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "performance",
-    "flamegraph", "top", "snapshot", "inject", "launch", "serve", "skill", "mcp", "eval", "repl",
-    "resume", "step", "agent", "eject", "doctor", "script", "gdb", "lldb", "completion", "help",
+    "flamegraph", "top", "snapshot", "inject", "launch", "serve", "skill", "mcp", "export", "eval",
+    "repl", "resume", "step", "agent", "eject", "doctor", "script", "gdb", "lldb", "completion", "help",
 ]
