@@ -128,6 +128,10 @@ struct prb_py_threads {
 	PRB_VEC(struct prb_py_thread) list;
 };
 
+/** The thread state that holds the GIL at @p gil, as prb_py_thread names it; 0 if none does. */
+struct prb_error *prb_python_gil_holder(struct prb_python *py, struct prb_mem *mem, uint64_t gil,
+					uint64_t *ret) PRB_MUST_CHECK;
+
 /** Reads all interpreters and thread states. */
 struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
 				     struct prb_py_threads *ret) PRB_MUST_CHECK;
