@@ -19,7 +19,7 @@ struct prba_method {
 	const char *doc;
 };
 
-/** What the interpreter calls for an event. */
+/** A trace or profile function: called by the interpreter for an event. */
 typedef int prba_tracer(object *self, object *frame, int event, object *argument);
 
 /* X(result, name, arguments) */

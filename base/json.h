@@ -51,7 +51,7 @@ void prb_json_natural(struct prb_json *json, const char *key, int64_t value);
  */
 void prb_json_text(struct prb_json *json, const char *key, const char *value);
 
-/** The same of @p length bytes, which a NUL follows, and which may hold others. */
+/** As above, for @p length bytes, which a NUL follows, and which may hold others. */
 void prb_json_bytes(struct prb_json *json, const char *key, const char *value, size_t length);
 
 /** Appends @p length bytes, which a NUL follows, as such a string in quotes. */

@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "profile/tree.h"
 
-/** What a thread was doing with processors at the moment of a sample. */
+/** The scheduling state of a thread at the moment of a sample. */
 enum prb_run_state {
 	PRB_RUN_ON_CPU,	   /**< it had one */
 	PRB_RUN_QUEUED,	   /**< it waited for one */
@@ -60,7 +60,7 @@ static inline double prb_run_wall_squares(const struct prb_run *run)
 	return wall * wall / run->samples;
 }
 
-/** The same of their waits for a processor. */
+/** As above, for their waits for a processor. */
 static inline double prb_run_queue_squares(const struct prb_run *run)
 {
 	double queue = (double)run->queue;
@@ -91,7 +91,7 @@ enum prb_profile_end {
 /** "the process ended"; NULL for an end that is not worth a word. */
 const char *prb_profile_end_text(enum prb_profile_end end);
 
-/** What the recording cost, and how good it is. */
+/** The cost and the quality of a recording. */
 struct prb_profile_cost {
 	uint64_t stops;
 	double pause_p50, pause_p99, pause_max, pause_total; /**< µs */

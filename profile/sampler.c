@@ -114,13 +114,12 @@ static struct prb_error *refresh(struct sampler *s, int64_t now)
 	bool wanted = s->ended_any || s->stateless_ran || s->reader.stale ||
 		      prb_subjects_search_is_due(&s->subjects, now) || now >= s->refresh_until ||
 		      prb_subjects_changed(&s->subjects);
-	int64_t cost;
+	int64_t used = prb_clock_thread_ns();
 
 	if (!wanted || now < s->refresh_from)
 		return NULL;
 	PRB_TRY(prb_subjects_refresh(&s->subjects, now));
-	cost = prb_clock_ns() - now;
-	s->refresh_from = now + cost * REFRESH_SHARE;
+	s->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
 	s->refresh_until = now + REFRESH_NS;
 	return NULL;
 }
@@ -428,6 +427,8 @@ static struct prb_error *begin(struct sampler *s)
 	s->process_now = s->process_begin;
 	if (s->program)
 		s->process_begin = 0;
+	if (s->program)
+		s->program->release(s->program->context);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	s->recording->begun = prb_clock_ns();

@@ -23,7 +23,7 @@ struct prb_schema_table {
 };
 extern const struct prb_schema_table prb_schema_tables[];
 
-/** What `recording.ended` holds. */
+/** The text for `recording.ended`. */
 const char *prb_schema_end(enum prb_profile_end end);
 enum prb_profile_end prb_schema_end_of(const char *word);
 

@@ -42,14 +42,14 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_performance_settings *settings,
 				      const struct prb_profile_format *usual) PRB_MUST_CHECK;
 
-/** What of a recording was asked for; ends with free() of what `threads` points to. */
+/** The chosen part of a recording; ends with free() of what `threads` points to. */
 struct prb_performance_choice {
 	struct prb_profile_choice choice;
 	bool *threads;
 };
 void prb_performance_choice_deinit(struct prb_performance_choice *choice);
 
-/** Whether the settings that a choice is made from make sense. */
+/** Checks the settings that a choice is made from. */
 struct prb_error *prb_performance_check_choice(const struct prb_performance_settings *settings)
 	PRB_MUST_CHECK;
 
@@ -66,7 +66,7 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 				       const struct prb_report *report,
 				       struct prb_str *s) PRB_MUST_CHECK;
 
-/** The same for programs, as docs/json.md has it. */
+/** As above, for programs, as docs/json.md has it. */
 struct prb_error *prb_performance_json(const struct prb_recording *recording,
 				       const struct prb_profile_choice *choice,
 				       const struct prb_report *report,

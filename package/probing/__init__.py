@@ -17,15 +17,20 @@ _HOMES = {
     "Program": "probing.target",
     "Value": "probing.value",
     "attach": "probing.target",
+    "break_py": "probing.target",
     "attributes": "probing.value",
+    "command": "probing.extend",
     "current": "probing.target",
+    "events": "probing.events",
     "event": "probing._events",
     "get": "probing.value",
     "init": "probing._agent",
+    "printer": "probing.extend",
     "span": "probing._events",
     "step": "probing._events",
     "stop": "probing._agent",
-    "table": "probing._rings",
+    "table": "probing.extend",
+    "wait": "probing.extend",
     "StartError": "probing_startup",
 }
 __all__ = sorted(_HOMES)
@@ -36,7 +41,8 @@ def __getattr__(name):
     if home is None:
         raise AttributeError("module 'probing' has no attribute '%s'" % name)
     __import__(home)
-    value = globals()[name] = getattr(_sys.modules[home], name)
+    module = _sys.modules[home]
+    value = globals()[name] = module if home == "probing." + name else getattr(module, name)
     return value
 
 

@@ -27,7 +27,7 @@ struct prb_error *prb_target_open_recorded(const char *path,
 
 /** Where the recording is, or NULL if @p t is another kind of target; the target's. */
 const char *prb_recorded_path(const struct prb_target *t);
-/** The same of a ring. */
+/** As above, for a ring. */
 const char *prb_recorded_ring(const struct prb_target *t);
 
 #endif

@@ -17,6 +17,7 @@ from environment import FAILED, OK, USAGE, needs
 WORKS = [
     ("probing --pid E inject", "the agent"),
     ("probing E inject", "the agent"),
+    ("probing --pid E inject -c", "crash records of process"),
     ("probing -t E inject", "the agent"),
     ("probing help debug", "Usage: probing [TARGET] debug [OPTIONS]"),
     ("probing -p E debug --dump", "Python 3"),
@@ -42,13 +43,11 @@ WORKS = [
 # moves up.
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
-    ("probing --pid E inject -c", USAGE, "--crash"),
     ("probing -p E perf --torch", USAGE, "--torch"),
     ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
     ("probing -t E config", USAGE, "there is no command 'config' in this version"),
     ("probing -t E config probing.sample_rate=0.05", USAGE, "there is no command 'config'"),
     ("probing -t E config probing.max_memory=1GB", USAGE, "there is no command 'config'"),
-    ("probing cluster attach", USAGE, "there is no command 'cluster' in this version"),
 ]
 
 SQL_NOT_YET = [
