@@ -209,6 +209,11 @@ struct prb_py_location {
 	int32_t line, end_line, col, end_col; /**< lines from 1; columns from 0, in UTF-8 bytes */
 };
 
+/** Position of a frame in bytes from the start of its bytecode; negative before the first. */
+struct prb_error *prb_python_position(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame,
+				      int64_t *ret) PRB_MUST_CHECK;
+
 struct prb_error *prb_python_location(struct prb_python *py, struct prb_mem *mem,
 				      const struct prb_py_frame *frame,
 				      struct prb_py_location *ret) PRB_MUST_CHECK;
