@@ -202,22 +202,37 @@ static void fill_header(struct prb_ring_header *header, uint32_t columns, uint64
 	header->file_size = prb_ring_parts(header).end;
 }
 
-/** Allocates the file, writes its beginning and maps it. */
+/** Allocates the file and writes its beginning. */
 static int fill_file(int fd, const struct prb_ring_header *header,
-		     const struct prb_ring_column *columns, struct prba_ring *ring)
+		     const struct prb_ring_column *columns)
 {
 	struct prb_ring_parts parts = prb_ring_parts(header);
-	size_t bytes = header->column_count * sizeof(*columns);
-	char *map;
+	long bytes = (long)(header->column_count * sizeof(*columns));
 
 	/* A hole would be filled when a row is written, and a full disk would kill the process. */
 	if (syscall(SYS_fallocate, fd, 0, 0L, (long)parts.end))
 		return -errno;
-	map = mmap(NULL, parts.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
+	if (syscall(SYS_pwrite64, fd, header, sizeof(*header), 0L) != (long)sizeof(*header) ||
+	    syscall(SYS_pwrite64, fd, columns, bytes, (long)parts.columns) != bytes)
+		return -EIO;
+	return 0;
+}
+
+/** By the name that it keeps: /proc/PID/maps shows it, by which readers find the ring. */
+static int map_file(int folder, const struct prb_ring_header *header, struct prba_ring *ring)
+{
+	struct prb_ring_parts parts = prb_ring_parts(header);
+	int fd = openat(folder, strrchr(ring->path, '/') + 1, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	char *map;
+	int rc;
+
+	if (fd < 0)
 		return -errno;
-	memcpy(map, header, sizeof(*header));
-	memcpy(map + parts.columns, columns, bytes);
+	map = mmap(NULL, parts.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	rc = map == MAP_FAILED ? -errno : 0;
+	close(fd);
+	if (rc)
+		return rc;
 	ring->header = (struct prb_ring_header *)map;
 	ring->bounds = (struct prb_ring_bounds *)(map + parts.bounds);
 	ring->string_index = (uint64_t *)(map + parts.string_index);
@@ -227,10 +242,10 @@ static int fill_file(int fd, const struct prb_ring_header *header,
 }
 
 /** A name that no ring has: a program that the process ran before may have left one. */
-static int give_name(int folder, const char *temporary, struct prba_ring *ring)
+static int give_name(int folder, const char *temporary, const struct prb_ring_header *header,
+		     struct prba_ring *ring)
 {
 	size_t length = strlen(ring->path);
-	const struct prb_ring_header *header = ring->header;
 
 	for (int i = 0; i < PRBA_RINGS; i++) {
 		char name[2 * PRB_RING_NAME + 16], number[8] = "";
@@ -261,15 +276,15 @@ static int make_file(const struct prb_ring_header *header, const struct prb_ring
 	snprintf(temporary, sizeof(temporary), ".new-%u", (unsigned)syscall(SYS_gettid));
 	unlinkat(folder, temporary, 0);
 	fd = openat(folder, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	rc = fd < 0 ? -errno : fill_file(fd, header, columns, ring);
+	rc = fd < 0 ? -errno : fill_file(fd, header, columns);
 	if (!rc)
-		rc = give_name(folder, temporary, ring);
-	if (rc && ring->header)
-		munmap(ring->header, header->file_size);
+		rc = give_name(folder, temporary, header, ring);
 	if (fd >= 0) {
 		close(fd);
 		unlinkat(folder, temporary, 0);
 	}
+	if (!rc)
+		rc = map_file(folder, header, ring);
 	close(folder);
 	return rc;
 }

@@ -54,12 +54,16 @@ static struct prb_error *open_named(struct prb_query *query, const struct prb_cl
 	for (size_t i = 0; i < cli->targets.count; i++) {
 		const char *text = cli->targets.items[i];
 		struct prb_target *target;
-		struct prb_error *err = prb_spec_open_in(text, &cli->places, &target);
+		bool left;
+		struct prb_error *err = prb_spec_open_rows(text, &cli->places, &target, &left);
 
 		if (err)
 			PRB_TRY(lose(query, err));
 		else
 			PRB_TRY(prb_session_add_target(query->session, text, target));
+		if (!err && left)
+			fprintf(stderr, "probing: process %s has ended: this is what it recorded\n",
+				text);
 	}
 	return NULL;
 }
