@@ -101,6 +101,7 @@ struct prb_ring_header {
 	char roles[2][PRB_RING_ROLE];
 	uint32_t role;
 	uint32_t reserved;
+	uint64_t pid_namespace; /**< inode number of the namespace that `pid` is of */
 
 	/* What changes lies in cache lines of its own. */
 	uint64_t head __attribute__((aligned(64)));	   /**< slots that were reserved */

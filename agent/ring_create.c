@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "agent/libc.h"
+#include "agent/ring_limits.h"
 #include "agent/ring_private.h"
 #include "agent/ring_write.h"
 #include "agent/status.h"
@@ -18,8 +19,10 @@ enum { DEFAULT_BYTES = 4 << 20, MAX_BYTES = 1 << 30, CHUNK_SHIFT = 9, MIN_CHUNKS
 
 static struct prba_ring rings[PRBA_RINGS];
 static _Atomic int ring_count;
+static char role[PRB_RING_ROLE]; /* of later rings, too; while `making` */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t made_by; /* the pid that `rings` are of: a child makes its own */
+static uint32_t swept_by; /* the pid that has looked at what others have left */
+static uint32_t made_by;  /* the pid that `rings` are of: a child makes its own */
 
 struct prba_ring *prba_ring_of(intptr_t handle)
 {
@@ -162,6 +165,9 @@ static int open_folder(const struct prb_ring_header *header, char *path, size_t 
 
 	if (base < 0)
 		return base;
+	if (swept_by != header->pid)
+		prba_ring_sweep(base);
+	swept_by = header->pid;
 	snprintf(name, sizeof(name), "%u-%llu", header->pid,
 		 (unsigned long long)header->start_time);
 	fd = own_folder(base, name);
@@ -178,6 +184,23 @@ static uint32_t power_of_two(uint64_t number)
 	while (result < number && result < MAX_BYTES)
 		result <<= 1;
 	return result;
+}
+
+/** Its rank plus one, by what launchers put into the environment; 0: it has none. */
+static uint32_t find_rank(void)
+{
+	static const char *const names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+					    "PMIX_RANK", "PMI_RANK"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *value = getenv(names[i]);
+		char *end;
+		unsigned long rank = value ? strtoul(value, &end, 10) : 0;
+
+		if (value && *value >= '0' && *value <= '9' && !*end && rank < INT32_MAX)
+			return (uint32_t)rank + 1;
+	}
+	return 0;
 }
 
 static void fill_header(struct prb_ring_header *header, uint32_t columns, uint64_t bytes)
@@ -199,6 +222,8 @@ static void fill_header(struct prb_ring_header *header, uint32_t columns, uint64
 	header->boottime = prba_ring_clock(CLOCK_BOOTTIME);
 	header->pid = (uint32_t)syscall(SYS_getpid);
 	header->start_time = start_time();
+	header->rank = find_rank();
+	header->pid_namespace = prba_ring_namespace();
 	header->file_size = prb_ring_parts(header).end;
 }
 
@@ -309,6 +334,17 @@ static intptr_t find(const struct prb_ring_header *header)
 	return 0;
 }
 
+/** Bytes of the process's own rings. */
+static uint64_t memory_used(uint32_t pid)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < ring_count; i++)
+		if (rings[i].header->pid == pid)
+			sum += rings[i].bytes;
+	return sum;
+}
+
 /** While `making`. */
 static intptr_t make(const struct prb_ring_header *header, const struct prb_ring_column *columns)
 {
@@ -322,10 +358,15 @@ static intptr_t make(const struct prb_ring_header *header, const struct prb_ring
 		return has_columns(prba_ring_of(known), columns, count) ? known : -EEXIST;
 	if (ring_count == PRBA_RINGS)
 		return -EMFILE;
+	rc = prba_ring_check_memory(memory_used(header->pid), header->file_size);
+	if (rc)
+		return rc;
 	memset(ring, 0, sizeof(*ring));
 	rc = make_file(header, columns, ring);
 	if (rc)
 		return rc;
+	memcpy(ring->header->roles[0], role, sizeof(role));
+	ring->bytes = header->file_size;
 	ring->slot_size = header->slot_size;
 	ring->chunk_shift = header->chunk_shift;
 	ring->chunks = header->chunks;
@@ -336,6 +377,37 @@ static intptr_t make(const struct prb_ring_header *header, const struct prb_ring
 	for (int i = 0; i < count; i++)
 		ring->types[i] = (uint8_t)columns[i].type;
 	return __atomic_add_fetch((int *)&ring_count, 1, __ATOMIC_RELEASE);
+}
+
+/** A thread of the parent may have held the lock when it forked us. */
+static void lock_making(uint32_t pid)
+{
+	if (made_by != pid && made_by)
+		making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&making);
+	made_by = pid;
+}
+
+PRBA_EXPORT int probing_ring_set_role(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length >= sizeof(role))
+		return -ENAMETOOLONG;
+	lock_making((uint32_t)syscall(SYS_getpid));
+	memset(role, 0, sizeof(role));
+	memcpy(role, text, length);
+	for (int i = 0; i < ring_count; i++) {
+		struct prb_ring_header *header = rings[i].header;
+		uint32_t next = (header->role + 1) & 1;
+
+		if (header->pid != made_by)
+			continue;
+		memcpy(header->roles[next], role, sizeof(role));
+		__atomic_store_n(&header->role, next, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&making);
+	return 0;
 }
 
 PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns, uint64_t bytes)
@@ -355,11 +427,7 @@ PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns,
 	if (count < 0)
 		return count;
 	fill_header(&header, (uint32_t)count, bytes ? bytes : DEFAULT_BYTES);
-	/* A thread of the parent may have held the lock when it forked us. */
-	if (made_by != pid && made_by)
-		making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	pthread_mutex_lock(&making);
-	made_by = pid;
+	lock_making(pid);
 	result = make(&header, parsed);
 	pthread_mutex_unlock(&making);
 	return result;

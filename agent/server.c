@@ -9,9 +9,11 @@
 #include <sys/prctl.h>
 
 #include "agent/clients.h"
+#include "agent/config.h"
 #include "agent/connection.h"
 #include "agent/debugger.h"
 #include "agent/libc.h"
+#include "agent/memory.h"
 #include "agent/pause.h"
 #include "agent/python.h"
 #include "agent/work.h"
@@ -53,6 +55,12 @@ static void notify(void)
 	pthread_mutex_unlock(&server.wake_lock);
 }
 
+void prba_server_notify(void)
+{
+	if (atomic_load(&server.running))
+		notify();
+}
+
 static void say(struct prba_connection *c, uint16_t type, uint16_t request, const char *text)
 {
 	if (prba_connection_send(c, type, request, text, strlen(text)) == PRBA_FULL)
@@ -75,10 +83,11 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 	c->greeted = true;
 	prb_wire_put16(hello + 4, (uint16_t)version);
 	prb_wire_put32(hello + 8, (uint32_t)getpid());
-	prb_wire_put32(hello + 12, *prba_python_version()
-					   ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
-						     PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP
-					   : 0);
+	prb_wire_put32(hello + 12, PRB_WIRE_CAN_CONFIG |
+					   (*prba_python_version()
+						    ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
+							      PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP
+						    : 0));
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
 				 PRB_WIRE_HELLO_REPLY_SIZE + (size_t)length + 1) == PRBA_FULL)
@@ -108,6 +117,40 @@ static void tell_status(struct prba_connection *c, uint16_t request)
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
 }
 
+/** Changes a setting, if the frame says so, and tells all. NULL, or why it cannot. */
+static const char *configure(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	char text[PRB_CONFIG_KEYS * (PRB_CONFIG_TEXT_SIZE + 64)];
+	size_t used = 0;
+
+	if (frame->length >= sizeof(text))
+		return "the value is too long";
+	memcpy(text, frame->payload, frame->length);
+	text[frame->length] = '\0';
+	switch (frame->length ? probing_config_set(text) : 0) {
+	case 0:
+		break;
+	case -ENOENT:
+		return "this agent has no such setting";
+	case -EAGAIN:
+		return "the program changes a setting right now: try again";
+	default:
+		return "the value is out of bounds or too long";
+	}
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
+		const char *name = prb_config_keys[i].name;
+		int length = snprintf(text + used, sizeof(text) - used, "%s=", name);
+
+		used += (size_t)length;
+		length = probing_config_get(name, text + used, sizeof(text) - used - 1);
+		used += length < 0 ? 0 : (size_t)length;
+		text[used++] = '\n';
+	}
+	text[used - 1] = '\0';
+	say(c, PRB_WIRE_CONFIG_REPLY, frame->request, text);
+	return NULL;
+}
+
 static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	const char *why = NULL;
@@ -134,6 +177,9 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 		break;
 	case PRB_WIRE_STATUS:
 		tell_status(c, frame->request);
+		break;
+	case PRB_WIRE_CONFIG:
+		why = configure(c, frame);
 		break;
 	case PRB_WIRE_STOP:
 		c->wants_stop = true;
@@ -243,8 +289,11 @@ static int look_after(void)
 static void serve_once(void)
 {
 	struct polled polled = {};
-	int timeout = look_after();
+	int timeout = look_after(), due = prba_memory_due();
 	bool accepts = false;
+
+	if (due >= 0 && (timeout < 0 || timeout > due))
+		timeout = due;
 
 	/* Who comes waits meanwhile, rather than being sent away. */
 	if (!prba_clients_expect_room(&server.clients))
@@ -265,6 +314,7 @@ static void serve_once(void)
 		return;
 	}
 	prba_wake_take(&server.wake);
+	prba_memory_tick();
 	for (nfds_t i = 0; i < polled.count; i++) {
 		if (polled.of[i] && polled.fds[i].revents)
 			receive(polled.of[i]);

@@ -19,6 +19,9 @@ int prba_server_start(const char *folder);
  */
 bool prba_server_stop(void);
 
+/** Makes the thread, if it runs, look anew at the settings. Any thread. */
+void prba_server_notify(void);
+
 /** The process ends: removes the file, and nothing else. */
 void prba_server_unlink(void);
 

@@ -111,7 +111,6 @@ static const struct {
 	{"performance", true, NULL},
 	{"memory", true,
 	 "'probing PID query \"SELECT * FROM python.types\"' counts objects by type"},
-	{"config", true, NULL},
 	{"cluster", true, NULL},
 };
 

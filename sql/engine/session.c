@@ -102,6 +102,11 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 	return target->live ? NULL : prb_ring_tables_add(session, target);
 }
 
+struct prb_target *prb_session_target(const struct prb_session *session)
+{
+	return session->targets.count ? session->targets.items[0].target : NULL;
+}
+
 const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index)
 {
 	return index < session->rings.count ? &session->rings.items[index]->spec : NULL;
