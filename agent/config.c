@@ -97,6 +97,13 @@ PRBA_EXPORT int probing_config_get(const char *key, char *ret, size_t size)
 	return length < 0 || (size_t)length >= size ? -ERANGE : length;
 }
 
+PRBA_EXPORT double probing_config_number(const char *key)
+{
+	unsigned index = prb_config_find(key, strlen(key));
+
+	return index == PRB_CONFIG_KEYS ? -1 : prba_config_number(index);
+}
+
 PRBA_EXPORT unsigned probing_config_changes(void)
 {
 	return atomic_load_explicit(&changes, memory_order_relaxed);

@@ -26,6 +26,9 @@ PRBA_EXPORT int probing_config_set(const char *text);
 /** Writes the value of @p key; gives its length, or ENOENT, or ERANGE if @p size is too small. */
 PRBA_EXPORT int probing_config_get(const char *key, char *ret, size_t size);
 
+/** A number or size by its name; -1 for an unknown key. */
+PRBA_EXPORT double probing_config_number(const char *key);
+
 /** Counts changes. */
 PRBA_EXPORT unsigned probing_config_changes(void);
 

@@ -18,14 +18,17 @@ _HOMES = {
     "Value": "probing.value",
     "attach": "probing.target",
     "attributes": "probing.value",
+    "config": "probing._config",
     "current": "probing.target",
     "event": "probing._events",
     "get": "probing.value",
     "init": "probing._agent",
+    "set_role": "probing._config",
     "span": "probing._events",
     "step": "probing._events",
     "stop": "probing._agent",
     "table": "probing._rings",
+    "watch": "probing._watch",
     "StartError": "probing_startup",
 }
 __all__ = sorted(_HOMES)
