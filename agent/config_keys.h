@@ -32,6 +32,7 @@ struct prb_config_key {
 	double least, most, initial;
 	const char *when; /**< a change has effect */
 	const char *doc;  /**< one line, without full stop */
+	const char *more; /**< further sentences, without the last full stop */
 };
 
 enum prb_config_index {
@@ -47,27 +48,27 @@ static const struct prb_config_key prb_config_keys[PRB_CONFIG_KEYS] = {
 	[PRB_CONFIG_MAX_MEMORY] =
 		{"probing.max_memory", "PROBING_MAX_MEMORY", NULL, PRB_CONFIG_SIZE, "bytes",
 		 1 << 20, (double)(1ull << 40), 256 << 20, "with the next table that is made",
-		 "Most that the rings of a process may take together; the same limit holds for all "
-		 "that ended processes of the user have left"},
+		 "Most that the rings of a process may take together",
+		 "The same limit holds for all that ended processes of the user have left"},
 	[PRB_CONFIG_MEMORY_INTERVAL] =
 		{"probing.memory.interval", "PROBING_MEMORY_INTERVAL", NULL, PRB_CONFIG_NUMBER, "s",
-		 0, 86400, 0, "at once",
-		 "Time between rows of memory_usage that the agent's thread writes; 0: only the "
-		 "program's own events, spans and steps write some, at most once a second"},
-	[PRB_CONFIG_RETENTION_DAYS] = {"probing.retention_days", "PROBING_RETENTION_DAYS", NULL,
-				       PRB_CONFIG_NUMBER, "days", 0, 3650, 7,
-				       "when a process makes its first table",
-				       "How long rings of ended processes are kept"},
-	[PRB_CONFIG_SAMPLE_RATE] =
-		{"probing.sample_rate", "PROBING_SAMPLE_RATE", NULL, PRB_CONFIG_NUMBER, NULL, 0, 1,
-		 1, "at once",
-		 "Share of the events and outermost spans that are recorded; what happens within a "
-		 "span is recorded if the span is"},
-	[PRB_CONFIG_WATCH] =
-		{"probing.watch", "PROBING_WATCH", "PROBE_TORCH_EXPRS", PRB_CONFIG_TEXT, NULL, 0, 0,
-		 0, "with the next step",
-		 "Expressions whose values each probing.step() records in python.variables: "
-		 "loss@train,acc1@train"},
+		 0, 86400, 0, "at once", "Time between rows of memory_usage; 0: only with events",
+		 "These rows are written by the agent's thread. The program's own events, spans "
+		 "and steps write others, at most once a second"},
+	[PRB_CONFIG_RETENTION_DAYS] =
+		{"probing.retention_days", "PROBING_RETENTION_DAYS", NULL, PRB_CONFIG_NUMBER,
+		 "days", 0, 3650, 7, "when a process makes its first table",
+		 "How long rings of ended processes are kept",
+		 "They are removed when another process of the user makes its first table"},
+	[PRB_CONFIG_SAMPLE_RATE] = {"probing.sample_rate", "PROBING_SAMPLE_RATE", NULL,
+				    PRB_CONFIG_NUMBER, NULL, 0, 1, 1, "at once",
+				    "Share of events and outermost spans that are recorded",
+				    "What happens within a span is recorded if the span is"},
+	[PRB_CONFIG_WATCH] = {"probing.watch", "PROBING_WATCH", "PROBE_TORCH_EXPRS",
+			      PRB_CONFIG_TEXT, NULL, 0, 0, 0, "with the next step",
+			      "Expressions whose values each step records",
+			      "\"loss@train,acc1@train\": each probing.step() writes the values to "
+			      "python.variables, and @ names the function"},
 };
 
 /** The key of that name; PRB_CONFIG_KEYS if there is none. */

@@ -18,6 +18,7 @@
 #include "agent/python.h"
 #include "agent/work.h"
 #include "agent/socket.h"
+#include "agent/status.h"
 #include "agent/wake.h"
 
 enum {
@@ -26,6 +27,9 @@ enum {
 	LOST_MS = 100, /* how often it is looked after things when nothing can wake the thread */
 };
 
+/** Whether the thread is to end, or has ended, without anything else. */
+enum parking { IN_USE, PARKING, PARKED };
+
 static struct {
 	pthread_mutex_t lock; /* of starting and stopping */
 	bool has_thread;      /* to be joined */
@@ -33,6 +37,7 @@ static struct {
 	atomic_bool running, stopping;
 	atomic_bool reopen;	   /* the socket, which clients do not find any more */
 	_Atomic uint32_t reopened; /* changes when that is done */
+	_Atomic uint32_t parking;  /* enum parking */
 	pthread_mutex_t wake_lock; /* of changing `wake` */
 	struct prba_wake wake;
 	struct prba_socket socket;
@@ -340,11 +345,28 @@ static void tell_stopped(void)
 	}
 }
 
+/** Answers who wants the thread to end: true if it has to. */
+static bool park(void)
+{
+	unsigned clients, busy;
+	bool good;
+
+	if (atomic_load(&server.parking) != PARKING)
+		return false;
+	prba_clients_count(&server.clients, &clients, &busy);
+	good = !clients && !busy && prba_clients_are_over(&server.clients);
+	atomic_store(&server.parking, good ? PARKED : IN_USE);
+	syscall(SYS_futex, &server.parking, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	return good;
+}
+
 static void *serve(void *argument)
 {
 	(void)argument;
 	prctl(PR_SET_NAME, PRBA_THREAD "agent");
 	while (!atomic_load(&server.stopping)) {
+		if (park())
+			return NULL;
 		if ((!wake_is_ours() || !socket_is_ours() || atomic_load(&server.reopen)) &&
 		    !mend())
 			break;
@@ -385,6 +407,78 @@ static void reopen_socket(void)
 		prba_wait(&server.reopened, seen);
 }
 
+/** The thread, for what is open already; 0 or an errno value. Under the lock. */
+static int start_thread(void)
+{
+	int rc;
+
+	atomic_store(&server.running, true);
+	rc = prba_thread_start(&server.thread, STACK, serve, NULL);
+	if (rc) {
+		atomic_store(&server.running, false);
+		prba_socket_close(&server.socket);
+		prba_wake_close(&server.wake);
+	}
+	server.has_thread = !rc;
+	return rc;
+}
+
+/** Under the lock. */
+static void unpark(void)
+{
+	if (atomic_load(&server.parking) != PARKED)
+		return;
+	atomic_store(&server.parking, IN_USE);
+	start_thread();
+}
+
+/** A thread that was joined is counted until the kernel has done with it. */
+static void wait_until_alone(void)
+{
+	enum { TRIES = 200, PAUSE_NS = 50000 };
+	char threads[PRBA_STATUS_VALUE];
+
+	for (int i = 0; i < TRIES; i++) {
+		struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+		if (!prba_status_read(PRBA_STATUS_PROCESS, "Threads", threads) ||
+		    !strcmp(threads, "1"))
+			return;
+		syscall(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+bool prba_server_park(void)
+{
+	char threads[PRBA_STATUS_VALUE];
+	bool parked = false;
+
+	if (!atomic_load(&server.running) ||
+	    !prba_status_read(PRBA_STATUS_PROCESS, "Threads", threads) || strcmp(threads, "2") != 0)
+		return false;
+	pthread_mutex_lock(&server.lock);
+	if (server.has_thread && !atomic_load(&server.stopping)) {
+		atomic_store(&server.parking, PARKING);
+		notify();
+		while (atomic_load(&server.parking) == PARKING && atomic_load(&server.running))
+			prba_wait_for(&server.parking, PARKING, LOST_MS * 1000);
+		parked = atomic_load(&server.parking) == PARKED;
+	}
+	if (parked) {
+		join();
+		wait_until_alone();
+	}
+	pthread_mutex_unlock(&server.lock);
+	return parked;
+}
+
+void prba_server_unpark(void)
+{
+	pthread_mutex_lock(&server.lock);
+	unpark();
+	pthread_mutex_unlock(&server.lock);
+}
+
 /** Under the lock. */
 static int start(const char *folder)
 {
@@ -393,6 +487,7 @@ static int start(const char *folder)
 	if (atomic_load(&server.running)) {
 		if (atomic_load(&server.stopping))
 			return -EBUSY;
+		unpark();
 		if (!prba_socket_is_there(&server.socket))
 			reopen_socket();
 		return PRBA_RUNS_ALREADY;
@@ -412,16 +507,8 @@ static int start(const char *folder)
 	server.evaluations = 0;
 	server.clean = true;
 	prba_job_notify = notify;
-	atomic_store(&server.running, true);
-	rc = prba_thread_start(&server.thread, STACK, serve, NULL);
-	if (rc) {
-		atomic_store(&server.running, false);
-		prba_socket_close(&server.socket);
-		prba_wake_close(&server.wake);
-		return -rc;
-	}
-	server.has_thread = true;
-	return PRBA_STARTED;
+	rc = start_thread();
+	return rc ? -rc : PRBA_STARTED;
 }
 
 int prba_server_start(const char *folder)
@@ -440,6 +527,7 @@ bool prba_server_stop(void)
 
 	pthread_mutex_lock(&server.lock);
 	if (atomic_load(&server.running)) {
+		unpark();
 		atomic_store(&server.stopping, true);
 		notify();
 	}
@@ -472,4 +560,5 @@ void prba_server_forked(void)
 	atomic_store(&server.stopping, false);
 	atomic_store(&server.running, false);
 	atomic_store(&server.reopen, false);
+	atomic_store(&server.parking, IN_USE);
 }

@@ -38,6 +38,7 @@ static void put_json(struct prb_json *json, unsigned index, const struct prb_str
 	prb_json_text(json, "variable_also", key->environment_also);
 	prb_json_text(json, "effect", key->when);
 	prb_json_text(json, "description", key->doc);
+	prb_json_text(json, "details", key->more);
 	prb_json_close(json, '}');
 }
 
