@@ -31,7 +31,7 @@ struct prba_type_spec {
 	struct prba_slot *slots;
 };
 
-/** What the interpreter calls for an event. */
+/** A trace or profile function: called by the interpreter for an event. */
 typedef int prba_tracer(object *self, object *frame, int event, object *argument);
 
 /* X(result, name, arguments) */

@@ -42,7 +42,7 @@ enum prb_ring_type {
 	PRB_RING_TYPES,
 };
 
-/** What a slot holds: the lowest three bits of its state; the others are its number. */
+/** The contents of a slot: the lowest three bits of its state. The other bits are its number. */
 enum prb_ring_state {
 	PRB_RING_EMPTY,
 	PRB_RING_BUSY,	   /**< a writer is in it, or died in it */

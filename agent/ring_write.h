@@ -24,7 +24,7 @@
 
 #include "agent/agent.h"
 
-/** What a cell holds. A number is converted to the type of its column. */
+/** The type of a cell. A number is converted to the type of its column. */
 enum probing_cell_kind {
 	PROBING_NULL,
 	PROBING_INTEGER,

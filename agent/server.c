@@ -11,6 +11,7 @@
 #include "agent/clients.h"
 #include "agent/config.h"
 #include "agent/connection.h"
+#include "agent/crash.h"
 #include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/memory.h"
@@ -88,10 +89,11 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 	c->greeted = true;
 	prb_wire_put16(hello + 4, (uint16_t)version);
 	prb_wire_put32(hello + 8, (uint32_t)getpid());
-	prb_wire_put32(hello + 12, PRB_WIRE_CAN_CONFIG |
+	prb_wire_put32(hello + 12, PRB_WIRE_CAN_CONFIG | PRB_WIRE_CAN_CRASH |
 					   (*prba_python_version()
 						    ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
-							      PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP
+							      PRB_WIRE_CAN_PAUSE |
+							      PRB_WIRE_CAN_STEP | PRB_WIRE_CAN_PLACE
 						    : 0));
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
@@ -102,21 +104,25 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 static void tell_status(struct prba_connection *c, uint16_t request)
 {
 	unsigned clients, busy;
-	char text[512], paused[96] = "";
+	char text[512 + PRBA_CRASH_PATH], paused[96] = "", crashes[64 + PRBA_CRASH_PATH] = "";
+	const char *folder = prba_crash_folder();
 	int64_t since;
 	int32_t pid;
 
 	if (prba_pause_who(&pid, &since))
 		snprintf(paused, sizeof(paused), "paused_by=%d\npaused_since=%lld\n", (int)pid,
 			 (long long)since / 1000000);
+	if (folder)
+		snprintf(crashes, sizeof(crashes), "crash_hooks=%d\ncrash_folder=%s\n",
+			 prba_crash_has_hooks(), folder);
 	prba_clients_count(&server.clients, &clients, &busy);
 	snprintf(text, sizeof(text),
 		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
-		 "evaluations=%llu\npaused_us=%lld\n%ssocket=%s%s\n",
+		 "evaluations=%llu\npaused_us=%lld\n%s%ssocket=%s%s\n",
 		 PRB_VERSION, (int)getpid(), prba_python_version(),
 		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
 		 (unsigned long long)(server.evaluations + prba_debugger_evaluations()),
-		 (long long)prba_pause_held_us(), paused,
+		 (long long)prba_pause_held_us(), paused, crashes,
 		 server.socket.address.sun_path[0] ? "" : "@",
 		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
@@ -156,6 +162,25 @@ static const char *configure(struct prba_connection *c, const struct prb_wire_fr
 	return NULL;
 }
 
+/** NULL, or why not. */
+static const char *handle_crashes(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	char config[PRBA_CRASH_CONFIG], folder[PRBA_CRASH_PATH];
+	int rc;
+
+	if (frame->length >= sizeof(config))
+		return "the configuration is too long";
+	memcpy(config, frame->payload, frame->length);
+	config[frame->length] = '\0';
+	rc = prba_crash_start(config, folder);
+	if (rc == -EINVAL)
+		return "a key or value of the configuration is wrong";
+	if (rc)
+		return "no folder for crash records can be made that is the user's alone";
+	say(c, PRB_WIRE_CRASH_REPLY, frame->request, folder);
+	return NULL;
+}
+
 static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 {
 	const char *why = NULL;
@@ -180,6 +205,9 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 	case PRB_WIRE_FROZEN:
 		why = prba_pause_request(c, frame);
 		break;
+	case PRB_WIRE_CRASH:
+		why = handle_crashes(c, frame);
+		break;
 	case PRB_WIRE_STATUS:
 		tell_status(c, frame->request);
 		break;
@@ -190,6 +218,7 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 		c->wants_stop = true;
 		c->stop_request = frame->request;
 		atomic_store(&server.stopping, true);
+		prba_crash_stop();
 		break;
 	default:
 		why = "the agent does not know this type of request";

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads the agent into this process at start-up, as $PROBING says.
 
-The start-up hook imports this module only if PROBING, PROBE or PROBING_PORT is set. An error is one
+The start-up hook imports this module only if PROBING, PROBE, PROBING_PORT or PROBING_CRASH is set. An error is one
 line on stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
 """
 
@@ -50,6 +50,7 @@ def apply(mode):
     children = mode in ("2", "nested")
     if mode in ("1", "followed"):
         forget()
+    handle_crashes(os.environ.get("PROBING_CRASH", ""))
     served = children or mode in ("1", "followed", "") or chosen(mode)
     if served and (mode or "PROBING_PORT" in os.environ):
         start_agent()
@@ -115,6 +116,7 @@ def launch(file, children):
     """What `probing launch` asks for, with this file of the agent."""
     global chosen_agent
     chosen_agent = file
+    handle_crashes(os.environ.get("PROBING_CRASH", ""))
     start_agent()
     if children:
         follow_forks()
@@ -244,6 +246,31 @@ def hide_from_forks():
             _ctypes.dlclose(library)
     os.register_at_fork(before=lambda: run("probing_agent_park"),
                         after_in_parent=lambda: run("probing_agent_unpark"))
+
+
+def handle_crashes(mode):
+    """1, or hold=SECONDS,size=BYTES,count=N,folder=PATH: what is left out is as usual."""
+    if mode in ("", "0"):
+        return
+    words = [] if mode == "1" else mode.split(",")
+    result = call_agent("probing_agent_crash", "\n".join(map(crash_setting, words)).encode())
+    if result < 0:
+        raise StartError("crash records cannot be written: %s" % os.strerror(-result))
+
+
+def crash_setting(word):
+    """As the agent takes it: milliseconds and bytes."""
+    key, _, value = word.partition("=")
+    try:
+        if key == "hold":
+            value = int(float(value.rstrip("s")) * 1000)
+        elif key == "size" and value[-1:] in "KMG":
+            value = int(value[:-1]) << {"K": 10, "M": 20, "G": 30}[value[-1]]
+        elif key not in ("size", "count", "folder"):
+            raise ValueError
+    except (ValueError, KeyError):
+        raise StartError("PROBING_CRASH is 1, or has hold=SECONDS,size=BYTES,count=N,folder=PATH")
+    return "%s=%s" % (key, value)
 
 
 def follow_forks():

@@ -51,16 +51,22 @@ struct prb_error *prb_recording_create(struct prb_recording **ret)
 	return err;
 }
 
-void prb_recording_destroy(struct prb_recording *recording)
+void prb_recording_drop_lines(struct prb_recording *recording)
 {
-	struct prb_profile_thread *thread;
 	struct prb_profile_line *line;
 
-	if (!recording)
-		return;
 	prb_vec_each (line, &recording->lines)
 		free(line->text);
 	prb_vec_free(&recording->lines);
+}
+
+void prb_recording_destroy(struct prb_recording *recording)
+{
+	struct prb_profile_thread *thread;
+
+	if (!recording)
+		return;
+	prb_recording_drop_lines(recording);
 	prb_vec_each (thread, &recording->threads) {
 		free(thread->name);
 		free(thread->os_name);
@@ -68,6 +74,7 @@ void prb_recording_destroy(struct prb_recording *recording)
 	prb_vec_free(&recording->threads);
 	prb_vec_free(&recording->runs);
 	prb_tree_destroy(recording->tree);
+	prb_recording_destroy(recording->before);
 	free(recording->command);
 	free(recording->python);
 	free(recording);

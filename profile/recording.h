@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "profile/tree.h"
 
-/** What a thread was doing with processors at the moment of a sample. */
+/** The scheduling state of a thread at the moment of a sample. */
 enum prb_run_state {
 	PRB_RUN_ON_CPU,	   /**< it had one */
 	PRB_RUN_QUEUED,	   /**< it waited for one */
@@ -60,7 +60,7 @@ static inline double prb_run_wall_squares(const struct prb_run *run)
 	return wall * wall / run->samples;
 }
 
-/** The same of their waits for a processor. */
+/** As above, for their waits for a processor. */
 static inline double prb_run_queue_squares(const struct prb_run *run)
 {
 	double queue = (double)run->queue;
@@ -91,7 +91,7 @@ enum prb_profile_end {
 /** "the process ended"; NULL for an end that is not worth a word. */
 const char *prb_profile_end_text(enum prb_profile_end end);
 
-/** What the recording cost, and how good it is. */
+/** The cost and the quality of a recording. */
 struct prb_profile_cost {
 	uint64_t stops;
 	double pause_p50, pause_p99, pause_max, pause_total; /**< µs */
@@ -127,10 +127,17 @@ struct prb_recording {
 	PRB_VEC(struct prb_run) runs;
 	PRB_VEC(struct prb_profile_line) lines; /**< file by file, in their order */
 	struct prb_profile_cost cost;
+	/** Two recordings as one (join.h): the facts of the one that this is compared with, and how
+	 * many of the threads, the first ones, are of it; else NULL and 0. */
+	struct prb_recording *before;
+	size_t before_threads;
 };
 
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
 void prb_recording_destroy(struct prb_recording *recording);
+
+/** Forgets the source lines. */
+void prb_recording_drop_lines(struct prb_recording *recording);
 
 static inline void prb_recording_guard(struct prb_recording **recording)
 {

@@ -13,6 +13,7 @@
 #include "base/urgent.h"
 #include "profile/account.h"
 #include "profile/schedule.h"
+#include "profile/source.h"
 #include "profile/stack.h"
 #include "proc/process.h"
 #include "ptrace/stop.h"
@@ -112,13 +113,12 @@ static struct prb_error *refresh(struct sampler *s, int64_t now)
 	bool wanted = s->ended_any || s->stateless_ran || s->reader.stale ||
 		      prb_subjects_search_is_due(&s->subjects, now) || now >= s->refresh_until ||
 		      prb_subjects_changed(&s->subjects);
-	int64_t cost;
+	int64_t used = prb_clock_thread_ns();
 
 	if (!wanted || now < s->refresh_from)
 		return NULL;
 	PRB_TRY(prb_subjects_refresh(&s->subjects, now));
-	cost = prb_clock_ns() - now;
-	s->refresh_from = now + cost * REFRESH_SHARE;
+	s->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
 	s->refresh_until = now + REFRESH_NS;
 	return NULL;
 }
@@ -409,6 +409,8 @@ static struct prb_error *begin(struct sampler *s)
 	s->process_now = s->process_begin;
 	if (s->program)
 		s->process_begin = 0;
+	if (s->program)
+		s->program->release(s->program->context);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	s->recording->begun = prb_clock_ns();
@@ -464,6 +466,8 @@ static struct prb_error *finish(struct sampler *s)
 	sum_up(s, prb_clock_ns());
 	if (s->natives || (s->options->native && s->past.count))
 		PRB_TRY(name_natives(s));
+	if (s->options->source)
+		PRB_TRY(prb_profile_add_source(s->recording, s->target, s->program));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 

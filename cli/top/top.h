@@ -23,7 +23,7 @@
 enum prb_top_view { PRB_TOP_FUNCTIONS, PRB_TOP_THREADS, PRB_TOP_STACK, PRB_TOP_HELP };
 enum prb_top_sort { PRB_TOP_BY_SELF, PRB_TOP_BY_TOTAL, PRB_TOP_BY_NAME, PRB_TOP_SORTS };
 
-/** What the sampler handed over at once. */
+/** One batch from the sampler. */
 struct prb_top_part {
 	size_t first_run;
 	int64_t begin, end; /**< ns from the start of the recording */

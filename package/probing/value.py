@@ -5,8 +5,9 @@ import ast
 import ctypes
 
 from . import _library as lib
+from . import extend
 from ._errors import Gone, NeedsCode, NotThere
-from ._library import LIBRARY, check, decode, encode
+from ._library import LIBRARY, decode, encode
 
 
 def literal(text):
@@ -31,6 +32,14 @@ class Type:
     @property
     def qualname(self):
         return self.value.__getattr__("__qualname__")
+
+    @property
+    def module(self):
+        """Name of the module that defines it; "builtins" for those of the interpreter."""
+        try:
+            return str(self.value._read(lib.ATTRIBUTE, name=b"__module__"))
+        except (NotThere, NeedsCode):
+            return "builtins"
 
     def __eq__(self, other):
         return self.address == other.address if isinstance(other, Type) else NotImplemented
@@ -62,7 +71,7 @@ class Value:
         error = LIBRARY.probing_object(program._pointer or program._open(), self.address,
                                        self._type, part, name, index, program._object_at)
         if error:
-            check(error, program._object.outcome)
+            program._settle(error, program._object.outcome)
         return program._object
 
     def _read(self, part, into=None, name=b"", index=0):
@@ -102,6 +111,10 @@ class Value:
         """Its class: .name, .qualname, .address."""
         return Type(self._read(lib.TYPE))
 
+    def native(self):
+        """The gdb.Value or SBValue of the object, in these debuggers."""
+        return self._program.native(self)
+
     def __getattr__(self, name):
         # Underscored twice, Python and its tools look for methods that nothing of the target has.
         if name.startswith("__") and name not in _ASKED:
@@ -127,15 +140,15 @@ class Value:
             found.append((key, value))
             return 1 if first else 0
 
-        error = LIBRARY.probing_object_each(program._open(), self.address, self._type, 1,
-                                            lib.ON_PART(on_part), None, ctypes.byref(outcome))
-        if outcome.value == lib.MISSING:
-            LIBRARY.probing_error_destroy(error)
+        program._open()
+        try:
+            program._call(LIBRARY.probing_object_each, self.address, self._type, 1,
+                          lib.ON_PART(on_part), None, ctypes.byref(outcome), outcome=outcome)
+        except NotThere:
             if first:
                 return []
             raise NeedsCode("the items of a %s only code could tell: 'probing PID eval CODE' "
                             "runs code" % self.type.name)
-        check(error, outcome.value)
         if outcome.value == lib.GONE and not first:
             raise Gone("it was changing while it was read")
         return [(Value(program, key) if key else None, Value(program, value))
@@ -248,7 +261,10 @@ class Value:
 
     def __repr__(self):
         known, constant = self._constant()
-        return repr(constant) if known else self._text(lib.REPR)
+        if known:
+            return repr(constant)
+        text = extend.text_of(self) if extend.PRINTERS else None
+        return self._text(lib.REPR) if text is None else text
 
 
 def get(value, name):
@@ -265,9 +281,9 @@ def attributes(value):
         found.append((decode(name), text and decode(text), address))
         return 0
 
-    error = LIBRARY.probing_object_each(program._open(), value.address, value._type, 0,
-                                        lib.ON_PART(on_part), None, ctypes.byref(outcome))
-    check(error, outcome.value)
+    program._open()
+    program._call(LIBRARY.probing_object_each, value.address, value._type, 0, lib.ON_PART(on_part),
+                  None, ctypes.byref(outcome), outcome=outcome)
     if outcome.value == lib.GONE:
         raise Gone("it was changing while it was read")
     return [(name, Value(program, address) if address else literal(text))

@@ -9,7 +9,7 @@
  *
  * Each statement sees its own instant of the targets: what it reads first is kept until it is
  * reset or destroyed. With more than one target every table begins with the columns _target, _pid
- * and _rank; these are hidden otherwise. A target that cannot be read is told by a warning, and
+ * and _rank; these are hidden otherwise. A target that cannot be read is reported by a warning, and
  * its error kept (prb_session_failure()), while the others go on; a single one fails the query.
  *
  * Threading: one thread at a time and one statement stepping at a time, but for

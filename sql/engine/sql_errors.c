@@ -104,7 +104,7 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word,
 	if (!list.length)
 		consider_columns(&near, sql, false, &list);
 	if (!list.length)
-		prb_str_puts(&list, "text stands in single quotes");
+		prb_str_puts(&list, "text is written in single quotes");
 	return hint(err, &near, prb_str_text(&list));
 }
 
@@ -114,7 +114,7 @@ struct prb_error *prb_sql_error_writes(void)
 		prb_error_create(PRB_ERROR_USAGE,
 				 "a query can only read, and this does something else"),
 		"there are SELECT, WITH, VALUES, EXPLAIN, SHOW, DESCRIBE and SET; "
-		"information_schema tells of tables and columns");
+		"information_schema lists tables and columns");
 }
 
 /** The text behind @p prefix, or NULL if @p message does not begin with it. */

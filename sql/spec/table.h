@@ -36,7 +36,7 @@
 
 enum prb_column_type { PRB_COLUMN_INTEGER, PRB_COLUMN_REAL, PRB_COLUMN_TEXT };
 
-/** What a column or table needs the statement's dump to hold; one dump is made for the union. */
+/** Parts of the statement's dump that a column or table needs; one dump is made for the union. */
 enum prb_need {
 	PRB_NEED_MAIN = 1 << 0,	   /**< stack of the main thread */
 	PRB_NEED_THREADS = 1 << 1, /**< stacks of all threads */
@@ -92,7 +92,7 @@ struct prb_table {
 	const struct prb_column *columns;
 	unsigned flags; /**< PRB_TABLE_… */
 	unsigned needs; /**< enum prb_need, whatever columns are used */
-	/** The same when a PRB_COLUMN_THREAD is constrained. If that is to one thread which is
+	/** As above, when a PRB_COLUMN_THREAD is constrained. If that is to one thread which is
 	 * known before the statement runs, only that thread is read. */
 	unsigned needs_keyed;
 	double rows; /**< how many there may be, for the order of joins */
@@ -161,12 +161,12 @@ bool prb_scan_key_integer(const struct prb_scan *scan, unsigned column, int64_t 
 bool prb_scan_keyed(const struct prb_scan *scan, unsigned column);
 /** Narrows *from and *to to what a PRB_COLUMN_RANGE column is compared with; both ends count. */
 void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, double *to);
-/** The same for text; valid during the call of the scan. */
+/** As above, for text; valid during the call of the scan. */
 bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char **ret);
 
 /* Cells of the row begun last. */
 void prb_put_integer(struct prb_scan *scan, unsigned column, int64_t value);
-/** The same, NULL if it is negative. */
+/** As above, NULL if it is negative. */
 void prb_put_natural(struct prb_scan *scan, unsigned column, int64_t value);
 /** NaN becomes NULL, as SQLite has none. */
 void prb_put_real(struct prb_scan *scan, unsigned column, double value);

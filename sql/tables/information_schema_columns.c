@@ -14,7 +14,7 @@ static const struct prb_column columns[] = {
 	[UNIT] = {"unit", PRB_COLUMN_TEXT, "What it is measured in; NULL if in nothing"},
 	[HIDDEN] = {"is_hidden", PRB_COLUMN_TEXT,
 		    "YES if SELECT * leaves it out: an argument of the table, else NO"},
-	[COMMENT] = {"column_comment", PRB_COLUMN_TEXT, "What the column tells"},
+	[COMMENT] = {"column_comment", PRB_COLUMN_TEXT, "Description of the column"},
 	{},
 };
 

@@ -9,7 +9,7 @@ static const struct prb_column columns[] = {
 	[SCHEMA] = {"table_schema", PRB_COLUMN_TEXT, "Schema the table is in"},
 	[NAME] = {"table_name", PRB_COLUMN_TEXT, "Name of the table"},
 	[TYPE] = {"table_type", PRB_COLUMN_TEXT, "Always BASE TABLE"},
-	[COMMENT] = {"comment", PRB_COLUMN_TEXT, "What the table tells"},
+	[COMMENT] = {"comment", PRB_COLUMN_TEXT, "Description of the table"},
 	{},
 };
 

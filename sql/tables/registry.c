@@ -12,6 +12,7 @@ const struct prb_schema prb_schemas[] = {
 	{"native", "Its C and C++ code: frames and symbols"},
 	{"process", "The target as the kernel sees it"},
 	{"system", "The machine the target runs on"},
+	{"torch", "Modules, tensors, optimizers and process groups of torch, read from outside"},
 	{"cpu", "What the target's threads take of the processors"},
 	{"gpu", "The machine's GPUs"},
 	{"profile", "A recording that 'probing perf -o FILE.profile' made"},

@@ -34,7 +34,7 @@ struct prb_error *prb_target_open_rings(int fd, const char *path,
 
 /** Where the recording is, or NULL if @p t is another kind of target; the target's. */
 const char *prb_recorded_path(const struct prb_target *t);
-/** The same of a ring. */
+/** As above, for a ring. */
 const char *prb_recorded_ring(const struct prb_target *t);
 /** The same of a folder of rings; *ret_fd is open on it. */
 const char *prb_recorded_folder(const struct prb_target *t, int *ret_fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the user calls a target, and which target is meant.
+ * @file Finds the target of the user's text.
  *
  * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core,
  * a snapshot or a recording by its content, a socket is the process that listens there; host:port

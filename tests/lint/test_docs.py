@@ -122,6 +122,12 @@ def test_tables_are_current():
                    env=dict(os.environ, PROBING_BINARY=BINARY))
 
 
+@needs_binary
+def test_http_interface_is_current():
+    subprocess.run([ROOT / "tests/tools/gen-http-api", "--check"], check=True,
+                   env=dict(os.environ, PROBING_BINARY=BINARY))
+
+
 # Command lines
 
 def command_lines(page):

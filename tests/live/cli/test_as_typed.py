@@ -17,6 +17,7 @@ from environment import FAILED, OK, USAGE, needs
 WORKS = [
     ("probing --pid E inject", "the agent"),
     ("probing E inject", "the agent"),
+    ("probing --pid E inject -c", "crash records of process"),
     ("probing -t E inject", "the agent"),
     ("probing help debug", "Usage: probing [TARGET] debug [OPTIONS]"),
     ("probing -p E debug --dump", "Python 3"),
@@ -35,6 +36,7 @@ WORKS = [
      "if 'torch' in globals() else print('PyTorch not loaded')\"", None),
     ("probing E query \"SELECT func, file, lineno FROM python.backtrace ORDER BY depth LIMIT 5\"",
      "lineno"),
+    ("probing -t E memory", "Small-object allocator"),
     ("probing -t E config", "probing.sample_rate"),
     ("probing -t E config probing.sample_rate=0.05", "probing.sample_rate = 0.05"),
     ("probing -t E config probing.max_memory=1GB", "probing.max_memory = 1000000000"),
@@ -45,10 +47,7 @@ WORKS = [
 # moves up.
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
-    ("probing --pid E inject -c", USAGE, "--crash"),
     ("probing -p E perf --torch", USAGE, "--torch"),
-    ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
-    ("probing cluster attach", USAGE, "there is no command 'cluster' in this version"),
 ]
 
 SQL_NOT_YET = [

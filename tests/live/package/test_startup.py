@@ -167,3 +167,15 @@ def test_the_same_agent_as_injected(installed, script):
     assert lines[1] == "the agent of process PID has stopped, and its library is unmapped"
     assert lines[2] == "'PIDPID'"
     assert not os.path.exists(installed.folder / "core")
+
+
+def test_crash_records_at_start(installed, script, tmp_path):
+    name = script("import os, sys\nprint(len(os.listdir('/proc/self/task')))\nsys.stdout.flush()\n"
+                  "def die():\n    os.abort()\ndie()\n")
+    result = installed.run(name, PROBING_CRASH="count=3,folder=%s" % (tmp_path / "records"))
+    assert (result.returncode, result.stdout) == (-6, b"1\n"), result
+    assert b"crash record" in result.stderr and len(list((tmp_path / "records").iterdir())) == 1
+    result = installed.run(script(REPORT), PROBING_CRASH="colour=3")
+    assert (result.returncode, result.stdout) == (0, b"False\n")
+    assert b"PROBING_CRASH is 1, or has" in result.stderr
+    assert installed.output(script(REPORT), PROBING_CRASH="0") == "False\n"

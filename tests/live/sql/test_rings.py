@@ -77,7 +77,7 @@ def test_a_process_before_and_after_its_end(probing, writer):
     writer.kill()
     listed = probing("list", "--dead", "--json", env={"PROBING_DATA_DIR": str(folder.parent)})
     entry, = [row for row in json.loads(listed.out) if row["folder"] == str(folder)]
-    assert (entry["pid"], entry["rings"]) == (writer.pid, 3)
+    assert (entry["pid"], entry["rings"]) == (writer.pid, 4)
     found = probing(writer.pid, "query", "-f", "json", everything,
                     env={"PROBING_DATA_DIR": str(folder.parent)})
     assert json.loads(found.out) == before and "has ended" in found.err
