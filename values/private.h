@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the parts of the evaluation of an expression share. See expression.h.
+ * @file Shared by the parts of the evaluation of an expression. See expression.h.
  *
  * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
  * to where it got.
@@ -70,6 +70,12 @@ struct prb_error *prb_known_container(struct prb_search *s, uint64_t function,
 /* items.c */
 struct prb_error *prb_search_text_item(struct prb_search *s, const char *key) PRB_MUST_CHECK;
 struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number) PRB_MUST_CHECK;
+
+/* complete.c */
+/** The names of expression.h's prb_python_names(); @p find finds s->at as a whole. */
+struct prb_error *prb_search_complete(struct prb_search *s,
+				      struct prb_error *(*find)(struct prb_search *s),
+				      struct prb_str *out) PRB_MUST_CHECK;
 
 /* functions.c */
 struct prb_error *prb_search_len(struct prb_search *s) PRB_MUST_CHECK;

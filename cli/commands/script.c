@@ -103,7 +103,7 @@ const struct prb_command prb_command_script = {
 	.examples =
 		(const struct prb_example[]){
 			{"probing script stuck.py 4242", "Run a file over a process"},
-			{"probing script deadlocks 4242", "Run one that comes with it"},
+			{"probing script deadlocks 4242", "Run an included script"},
 			{"probing 4242 script -c 'print(p.threads())'", "Run one line"},
 			{"probing script 4242", "Open a prompt"},
 			{}},
