@@ -95,9 +95,14 @@ static struct prb_error *run_to_end(struct prb_session *session, const char *sql
 static void record_held_objects(struct prb_session *session)
 {
 	prb_warning_handler *warn = prb_steal(&session->warn);
+	const enum prb_dump_mode mode = session->mode;
 
+	/* Millions of objects are not of one instant, and all are read through the view of the
+	 * statement, whose pages are noted. */
+	prb_session_set_mode(session, PRB_DUMP_NONBLOCKING);
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(of_objects); i++)
 		prb_error_destroy(run_to_end(session, of_objects[i]));
+	prb_session_set_mode(session, mode);
 	session->warn = warn;
 }
 
