@@ -283,7 +283,7 @@ def check_scripts(tree):
 
 # What the plugin of debuggers may import: their own Python is what runs it, whichever it is.
 PLUGIN_MODULES = {"ast", "contextlib", "ctypes", "importlib", "importlib.util", "json", "os",
-                  "probing_package", "re", "signal", "struct", "sys", "tempfile", "time"}
+                  "probing_package", "re", "signal", "struct", "threading", "sys", "tempfile", "time"}
 PLUGIN_SYNTAX = (3, 6)
 FACES = {"gdb": "gdbplugin/gdb_", "lldb": "gdbplugin/lldb_"}
 
