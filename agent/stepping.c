@@ -81,7 +81,7 @@ static void stand(void)
 
 	if (now.alone) {
 		if (atomic_compare_exchange_strong(&now.state, &on, OFF))
-			prba_breaks_stop("step");
+			prba_breaks_stop("0 "); /* the number of no breakpoint */
 		errno = error;
 		return;
 	}

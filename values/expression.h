@@ -35,7 +35,7 @@ struct prb_py_value {
 	struct prb_str text; /**< the caller ends it with prb_str_deinit() */
 };
 
-/** What @p expression means in @p scope. @p options: of texts, as for prb_object_repr(). */
+/** Evaluates @p expression in @p scope. @p options: of texts, as for prb_object_repr(). */
 struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
 				  const struct prb_py_scope *scope, const char *expression,
 				  const struct prb_repr_options *options,

@@ -33,7 +33,7 @@ LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-thre
 SHOWN = 3  # places of a breakpoint
 MOST = 8  # functions of one name that are listed
 TEXT_MAX = 4096
-STEP = "step"  # what the agent says of a stop that ends one
+STEP = "0"  # the number that the agent has for the end of one
 INTO, OVER, OUT = 1, 2, 3
 _IDENT = "SELECT ident FROM python.threads WHERE tid = %d"
 _VERSION = "SELECT python_version, free_threaded FROM process.info"

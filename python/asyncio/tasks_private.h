@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the tasks_*.c files share: the state of one reading, and futures as they lie in
+ * @file Shared by the tasks_*.c files: the state of one reading, and futures as they lie in
  * memory. A future is one of the extension module or of its twin in Python; tasks are futures.
  */
 #ifndef PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the tables of one object share: its parts are found at the first call of the scan and
+ * @file Shared by the tables of one object: its parts are found at the first call of the scan and
  * told in pages.
  */
 #ifndef PRB_SQL_TABLES_VALUES_H

@@ -27,6 +27,10 @@ bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-s
 bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/debuggers.md
 	$(Q)python3 tests/bench/breaks.py --library $(CURDIR)/$(O)/libprobing.so
 
+.PHONY: bench-scripts
+bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPython's for gdb; writes docs/scripting.md
+	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing
+
 .PHONY: bench
 bench: $(O)/probing $(O)/peers/.stamp ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
