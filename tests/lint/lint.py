@@ -286,7 +286,7 @@ def check_scripts(tree):
 # What the plugin of debuggers may import: their own Python is what runs it, whichever it is.
 PLUGIN_MODULES = {"ast", "atexit", "contextlib", "ctypes", "importlib", "importlib.util", "io", "json", "os",
                   "probing", "probing.target", "probing_package", "re", "shlex", "signal", "struct", "sys",
-                  "tempfile", "time", "traceback"}
+                  "tempfile", "threading", "time", "traceback"}
 PLUGIN_SYNTAX = (3, 6)
 FACES = {"gdb": "gdbplugin/gdb_", "lldb": "gdbplugin/lldb_"}
 
