@@ -60,7 +60,7 @@ static char *make_name(const char *at, const char *end, unsigned number)
 	prb_auto_str struct prb_str name = {};
 
 	for (; at < end && name.length < MAX_NAME; at++)
-		if ((unsigned char)*at >= ' ' && *at != '"' && *at != 0x7f)
+		if ((unsigned char)*at >= ' ' && !strchr("\"\x7f", *at))
 			prb_str_putc(&name, *at);
 	if (!name.length || *name.data == '_')
 		return prb_format("c%u%s", number, prb_str_text(&name));
