@@ -23,6 +23,16 @@ bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; 
 bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/debuggers.md
 	$(Q)python3 tests/bench/breaks.py --library $(CURDIR)/$(O)/libprobing.so
 
+$(O)/peers/telemetry/.stamp: tests/bench/module.mk
+	$(Q)python3 -m venv $(O)/peers/telemetry
+	$(Q)$(O)/peers/telemetry/bin/pip install -q opentelemetry-sdk || echo "bench: opentelemetry-sdk cannot be installed"
+	$(Q)touch $@
+
+.PHONY: bench-events
+bench-events: $(AGENT) $(O)/peers/telemetry/.stamp ## measure recording from Python, beside logging and OpenTelemetry
+	$(Q)python3 tests/bench/events.py --agent $(CURDIR)/$(AGENT) $$($(O)/peers/telemetry/bin/python -c \
+		'import opentelemetry.sdk' && echo --peers $(O)/peers/telemetry/bin/python)
+
 .PHONY: bench
 bench: $(O)/probing $(O)/peers/.stamp ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
