@@ -86,6 +86,7 @@ enum {
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
 	PRB_WIRE_CAN_CRASH = 16,   /**< knows crash */
+	PRB_WIRE_CAN_TRACE = 32,   /**< knows the flag of eval for logpoints */
 };
 
 /** Flags of pause. */
@@ -119,6 +120,7 @@ enum {
 	PRB_WIRE_ON_MAIN = 1,	  /**< on the main thread */
 	PRB_WIRE_INTERACTIVE = 2, /**< as at a prompt: may be the beginning of a statement only */
 	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
+	PRB_WIRE_TRACE = 8, /**< the code is a request for logpoints; needs PRB_WIRE_CAN_TRACE */
 };
 
 /** How an evaluation ended. */

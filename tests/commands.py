@@ -3,6 +3,6 @@
 
 COMMANDS = [
     "debug", "backtrace", "print", "dump", "list", "query", "tables", "ring", "crashes", "performance",
-    "flamegraph", "top", "snapshot", "inject", "launch", "eval", "repl", "resume", "step", "agent",
+    "flamegraph", "top", "snapshot", "inject", "launch", "eval", "repl", "trace", "resume", "step", "agent",
     "eject", "doctor", "script", "gdb", "lldb", "completion", "help",
 ]
