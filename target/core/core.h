@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What only a core file can tell: why the process died, and what the file lacks.
+ * @file Facts that only a core file has: the cause of death, and what the file lacks.
  *
  * prb_target_open_core() reads cores of x86_64 and aarch64 as written by the kernel and by gdb's
  * gcore, and crash records, which a process with our agent writes itself; also compressed by zstd,

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 COMMAND = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
@@ -97,6 +98,10 @@ class Browser:
         self.send("Page.navigate", url="file://%s" % path)
         while not self._loaded:
             self._notice(self._message())
+        # The script of a flame graph is unpacked after that.
+        end = time.monotonic() + 60
+        while not self.value("!document.getElementById('packed') || 'probing' in globalThis"):
+            assert not self.errors and time.monotonic() < end, self.errors
 
     def value(self, expression):
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True,
