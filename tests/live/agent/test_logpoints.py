@@ -101,6 +101,9 @@ def test_kept_ones_are_listed_cleared_and_recorded(logged, shared, probing, newe
     assert probing(process.pid, "trace", "clear").out == "1 removed\n"
     assert "no logpoints" in watched(probing, process)
     runs_on(shared)
+    found = json.loads(probing(process.pid, "query", "SELECT DISTINCT variable_name, lineno, value_type "
+                               "FROM python.trace_variables", "-f", "json").out)
+    assert found == [{"variable_name": "number", "lineno": LOSS, "value_type": "int"}]
     ring, = tmp_path.glob("%d-*/python.trace_variables.ring" % process.pid)
     rows = json.loads(probing("ring", ring, "--json").out)
     assert rows and {row["variable_name"] for row in rows} == {"number"}
