@@ -82,7 +82,7 @@ struct prb_census {
 	double deadline, seconds;
 	const char *doubt;
 	struct prb_error *fatal;	       /**< ended the walk */
-	const struct prb_torch_modules *names; /**< of tensors that are keys, or NULL */
+	const struct prb_torch_modules *names; /**< of keys, or NULL */
 	/* Instead of being added, references are told; wanted NONE: those to all objects. */
 	uint32_t wanted;
 	prb_census_holder *holder;

@@ -297,6 +297,33 @@ static struct prb_error *walk(struct walk *w, const struct prb_torch_objects *ob
 	return w->err ? prb_steal(&w->err) : w->c->fatal ? prb_steal(&w->c->fatal) : NULL;
 }
 
+/* Each module's place if it is followed by what is below it, which the list has later. */
+static struct prb_error *number(struct prb_torch_modules *modules)
+{
+	size_t count = modules->list.count;
+	prb_auto_free uint32_t *sizes = calloc(count + 1, sizeof(*sizes));
+	uint32_t next = 0;
+
+	if (!sizes)
+		return prb_error_nomem();
+	for (size_t i = count; i-- > 0;) {
+		sizes[i]++;
+		if (modules->list.items[i].parent != PRB_CENSUS_NONE)
+			sizes[modules->list.items[i].parent] += sizes[i];
+	}
+	/* From here on a module's size is how far its next child is from the beginning. */
+	for (size_t i = 0; i < count; i++) {
+		struct prb_torch_module *module = &modules->list.items[i];
+		uint32_t *at = module->parent == PRB_CENSUS_NONE ? &next : &sizes[module->parent];
+		uint32_t size = sizes[i];
+
+		module->order = *at;
+		*at += size;
+		sizes[i] = module->order + 1;
+	}
+	return NULL;
+}
+
 struct prb_error *prb_torch_modules_read(struct prb_census *c, struct prb_torch_modules *ret)
 {
 	struct walk w = {.c = c, .ret = ret};
@@ -306,6 +333,8 @@ struct prb_error *prb_torch_modules_read(struct prb_census *c, struct prb_torch_
 	*ret = (struct prb_torch_modules){};
 	PRB_TRY(prb_torch_objects(c, "torch.nn.modules.module.Module", &objects));
 	err = walk(&w, &objects);
+	if (!err)
+		err = number(ret);
 	prb_vec_free(&objects.list);
 	prb_vec_free(&w.children);
 	if (err)
@@ -335,6 +364,19 @@ const struct prb_torch_tensor *prb_torch_tensor_find(const struct prb_torch_modu
 		       ? bsearch(&address, modules->tensors.items, modules->tensors.count,
 				 sizeof(*modules->tensors.items), compare)
 		       : NULL;
+}
+
+const char *prb_torch_name(const struct prb_torch_modules *modules, uint64_t address)
+{
+	const struct prb_torch_tensor *tensor = prb_torch_tensor_find(modules, address);
+	const struct prb_torch_module *module;
+
+	if (tensor)
+		return tensor->path;
+	prb_vec_each (module, &modules->list)
+		if (module->address == address)
+			return module->path;
+	return NULL;
 }
 
 struct prb_error *prb_torch_path(struct prb_census *c, const struct prb_torch_modules *modules,
