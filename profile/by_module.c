@@ -160,11 +160,36 @@ static enum prb_step_part find_part(const struct maker *m, bool *unknown)
 	return PRB_STEP_OTHER;
 }
 
+/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(…)". */
+static struct prb_error *push_node(struct maker *m, const struct prb_tree_function *f,
+				   uint32_t *stack, bool *pushed)
+{
+	static const char prefix[] = "torch::autograd::", suffix[] = "::apply(";
+	prb_auto_str struct prb_str text = {};
+	const char *end, *begin;
+
+	if (f->kind != PRB_FUNCTION_NATIVE || strncmp(f->name, prefix, sizeof(prefix) - 1) != 0)
+		return NULL;
+	end = strstr(f->name, suffix);
+	if (!end)
+		return NULL;
+	for (begin = end; begin[-1] != ':'; begin--)
+		;
+	prb_str_append(&text, begin, (size_t)(end - begin));
+	if (text.failed)
+		return prb_error_nomem();
+	*pushed = true;
+	return push(m,
+		    &(struct prb_tree_function){.kind = PRB_FUNCTION_NATIVE,
+						.name = prb_str_text(&text)},
+		    0, stack);
+}
+
 static struct prb_error *make(struct maker *m, uint32_t stack, struct made *ret)
 {
 	uint64_t last = 0;
 	size_t modules;
-	bool follow = false;
+	bool follow = false, node = m->calls;
 
 	PRB_TRY(list_frames(m, stack, &modules));
 	ret->part = find_part(m, &ret->unknown);
@@ -182,6 +207,8 @@ static struct prb_error *make(struct maker *m, uint32_t stack, struct made *ret)
 			last = f->subject;
 			PRB_TRY(push_module(m, name, &ret->stack));
 		}
+		if (ret->part == PRB_STEP_BACKWARD && !node)
+			PRB_TRY(push_node(m, f, &ret->stack, &node));
 		/* Before the first module, the program's own functions say nothing. */
 		follow = i + 1 <= m->frames.count - modules;
 		if (m->calls && !name && !is_machinery(f) &&

@@ -73,31 +73,40 @@ static void describe(struct maker *m, uint32_t stack)
 	node->order = m->orders[name - m->names];
 }
 
+/* The child of @p stack that comes next after the one that @p last is, of equal ones in the order
+ * in which they were met; NONE: there is none. */
+static uint32_t next_child(const struct maker *m, uint32_t stack, uint32_t last)
+{
+	uint32_t next = NONE;
+
+	for (uint32_t i = 1; i < m->tree->stacks.count; i++) {
+		uint32_t order = m->nodes[i].order;
+
+		if (m->nodes[i].parent != stack)
+			continue;
+		if (last != NONE &&
+		    (order < m->nodes[last].order || (order == m->nodes[last].order && i <= last)))
+			continue;
+		if (next == NONE || order < m->nodes[next].order)
+			next = i;
+	}
+	return next;
+}
+
 /* In the order of the tree: the children of a node, each with what is below it, follow it. */
 static struct prb_error *list(const struct maker *m, uint32_t stack, uint32_t parent,
 			      struct prb_torch_tree *ret)
 {
-	size_t count = m->tree->stacks.count;
+	for (uint32_t i = next_child(m, stack, NONE); i != NONE; i = next_child(m, stack, i)) {
+		struct prb_torch_node *added = prb_vec_push(&ret->list);
 
-	for (uint32_t done = 0;;) {
-		uint32_t next = NONE;
-		struct prb_torch_node *added;
-
-		/* Orders begin at 0; `done` is one more than the last one. */
-		for (uint32_t i = 1; i < count; i++)
-			if (m->nodes[i].parent == stack && m->nodes[i].order >= done &&
-			    (next == NONE || m->nodes[i].order < m->nodes[next].order))
-				next = i;
-		if (next == NONE)
-			return NULL;
-		done = m->nodes[next].order + 1;
-		added = prb_vec_push(&ret->list);
 		if (!added)
 			return prb_error_nomem();
-		*added = m->nodes[next];
+		*added = m->nodes[i];
 		added->parent = parent;
-		PRB_TRY(list(m, next, (uint32_t)ret->list.count - 1, ret));
+		PRB_TRY(list(m, i, (uint32_t)ret->list.count - 1, ret));
 	}
+	return NULL;
 }
 
 static struct prb_error *make(struct maker *m, const struct prb_by_module *by,

@@ -35,6 +35,7 @@ WORKS = [
      "if 'torch' in globals() else print('PyTorch not loaded')\"", None),
     ("probing E query \"SELECT func, file, lineno FROM python.backtrace ORDER BY depth LIMIT 5\"",
      "lineno"),
+    ("probing -t E memory", "Python objects: "),
     ("probing E query \"SELECT name, value FROM information_schema.df_settings LIMIT 5\"", "value"),
 ]
 
@@ -43,8 +44,6 @@ WORKS = [
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
     ("probing --pid E inject -c", USAGE, "--crash"),
-    ("probing -p E perf --torch", USAGE, "--torch"),
-    ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
     ("probing -t E config", USAGE, "there is no command 'config' in this version"),
     ("probing -t E config probing.sample_rate=0.05", USAGE, "there is no command 'config'"),
     ("probing -t E config probing.max_memory=1GB", USAGE, "there is no command 'config'"),

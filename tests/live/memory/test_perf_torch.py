@@ -2,6 +2,7 @@
 """`probing perf --torch`: shares of modules and parts of the step, compared with the program's own
 clocks."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -68,7 +69,7 @@ def test_shares(program):
 
 
 def test_text_and_files(probing, program, tmp_path):
-    text = probing(str(program.pid), "perf", "--torch", "--steps", "20", "-r", "200")
+    text = probing("-p", str(program.pid), "perf", "--torch", "--steps", "20", "-r", "200")
     assert text.code == 0, text
     assert " steps of " in text.out and "at least" not in text.out
     lines = [line.rpartition("s  ")[2] for line in text.out.split("\n")]
@@ -80,6 +81,8 @@ def test_text_and_files(probing, program, tmp_path):
     stacks = path.read_text()
     assert "forward;model: Transformer;model.layers.0: Block;" in stacks
     assert "_call_impl" not in stacks and "backward;" in stacks
+    text = probing(str(program.pid), "perf", "--torch", "--cc", "--steps", "20", "-r", "200")
+    assert text.code == 0 and re.search("\n.*s    AddmmBackward0\n", text.out), text
     page = tmp_path / "x.html"
     done = probing(str(program.pid), "perf", "--torch", "--steps", "5", "-o", page)
     assert done.code == 0 and "model: Transformer" in page.read_text()
