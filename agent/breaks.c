@@ -47,7 +47,7 @@ void prba_breaks_remember(void)
 	remembers = true;
 }
 
-/** Whether somebody traces us: 1; 0: nobody, or who is in no namespace of ours; -1: unknown. */
+/** 1 if somebody traces us; 0: nobody, or a tracer outside our pid namespace; -1: unknown. */
 static int tracer(void)
 {
 	char by[PRBA_STATUS_VALUE];
@@ -55,7 +55,7 @@ static int tracer(void)
 	return prba_status_read(PRBA_STATUS_PROCESS, "TracerPid", by) ? *by != '0' : -1;
 }
 
-/** Whether it was seen to trace us, and does not any more. */
+/** True if it was seen to trace us, and does not any more. */
 static bool tracer_left(void)
 {
 	int now = tracer();
@@ -64,7 +64,7 @@ static bool tracer_left(void)
 	return sees_tracer && now == 0;
 }
 
-/** Whether the debugger has its breakpoint in our function; @p sure: and lives. */
+/** True if the debugger has its breakpoint in our function; @p sure: and lives. */
 static bool is_heard(bool sure)
 {
 	static _Atomic int64_t looked;
@@ -93,7 +93,7 @@ static bool stay(void)
 	return true;
 }
 
-/** For who holds the GIL, which it does not have meanwhile. */
+/** The caller holds the GIL, which is released meanwhile. */
 static void stop_here(const char *what)
 {
 	void *state = py->PyEval_SaveThread();

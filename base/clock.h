@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file The monotonic clock, for deadlines and measured times. Any thread; never fails. */
+/** @file The monotonic clock, for deadlines and measured times, and the processor's time. Any
+ * thread; never fails. */
 #ifndef PRB_BASE_CLOCK_H
 #define PRB_BASE_CLOCK_H
 
@@ -13,6 +14,15 @@ static inline int64_t prb_clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/** Nanoseconds that the calling thread has had a processor. */
+static inline int64_t prb_clock_thread_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 
 /** Seconds of CLOCK_MONOTONIC. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of reading a recording share; internal to profile/load*.c. */
+/** @file Shared by the parts of reading a recording; internal to profile/load*.c. */
 #ifndef PRB_PROFILE_LOAD_PRIVATE_H
 #define PRB_PROFILE_LOAD_PRIVATE_H
 

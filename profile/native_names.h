@@ -16,11 +16,12 @@
 #include "profile/perf_map.h"
 #include "profile/recording.h"
 
-/** What was mapped for a part of the recording. */
+/** The memory map during a part of the recording. */
 struct prb_native_images {
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;
 	struct prb_interleaver interleaver;
+	PRB_VEC(struct prb_map) code;	     /**< what was mapped then, by address; without paths */
 	struct prb_number_map frames;	     /**< the tree's, by address */
 	const struct prb_perf_map *perf_map; /**< what was made at run time */
 	int32_t number;			     /**< no other images of the recording have it */

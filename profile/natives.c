@@ -47,9 +47,51 @@ static void images_destroy(struct prb_native_images *images)
 	if (images->unwinder)
 		prb_unwinder_destroy(images->unwinder);
 	prb_interleaver_deinit(&images->interleaver);
+	prb_vec_free(&images->code);
 	prb_number_map_deinit(&images->frames);
 	prb_modules_destroy(images->modules);
 	free(images);
+}
+
+/* The next mapping of code that comes from a file, from @at on; NULL if there is none. */
+static const struct prb_map *next_code(const struct prb_maps *maps, size_t *at)
+{
+	while (*at < maps->list.count) {
+		const struct prb_map *map = &maps->list.items[(*at)++];
+
+		if (map->exec && map->inode)
+			return map;
+	}
+	return NULL;
+}
+
+static bool is_code_of(const struct prb_native_images *images, const struct prb_maps *maps)
+{
+	const struct prb_map *x, *y;
+	size_t at = 0;
+
+	prb_vec_each (x, &images->code) {
+		y = next_code(maps, &at);
+		if (!y || x->start != y->start || x->end != y->end || x->offset != y->offset ||
+		    x->inode != y->inode || x->major != y->major || x->minor != y->minor)
+			return false;
+	}
+	return !next_code(maps, &at);
+}
+
+static struct prb_error *note_code(struct prb_native_images *images, const struct prb_maps *maps)
+{
+	const struct prb_map *map;
+
+	for (size_t at = 0; (map = next_code(maps, &at));) {
+		struct prb_map *slot = prb_vec_push(&images->code);
+
+		if (!slot)
+			return prb_error_nomem();
+		*slot = *map;
+		slot->path = NULL;
+	}
+	return NULL;
 }
 
 /* What is mapped now. */
@@ -64,6 +106,7 @@ static struct prb_error *add_images(struct prb_natives *n)
 		n->images.count--;
 		return prb_error_nomem();
 	}
+	PRB_TRY(note_code(images, &n->target->maps));
 	PRB_TRY(prb_modules_create(n->target, &images->modules));
 	PRB_TRY(prb_unwinder_create(images->modules, &images->unwinder));
 	prb_unwinder_prefer_files(images->unwinder);
@@ -118,44 +161,15 @@ void prb_natives_destroy(struct prb_natives *n)
 	free(n);
 }
 
-/* The next mapping of code that comes from a file, from @at on; NULL if there is none. */
-static const struct prb_map *next_code(const struct prb_maps *maps, size_t *at)
-{
-	while (*at < maps->list.count) {
-		const struct prb_map *map = &maps->list.items[(*at)++];
-
-		if (map->exec && map->inode)
-			return map;
-	}
-	return NULL;
-}
-
-static bool same_code(const struct prb_maps *a, const struct prb_maps *b)
-{
-	size_t i = 0, j = 0;
-
-	for (;;) {
-		const struct prb_map *x = next_code(a, &i), *y = next_code(b, &j);
-
-		if (!x || !y)
-			return x == y;
-		if (x->start != y->start || x->end != y->end || x->offset != y->offset ||
-		    x->inode != y->inode || x->major != y->major || x->minor != y->minor)
-			return false;
-	}
-}
-
 static struct prb_error *take_maps(struct prb_natives *n)
 {
 	struct prb_maps maps = {}, before = n->target->maps;
-	bool same;
 
 	PRB_TRY(prb_target_read_maps(n->target, &maps));
-	same = same_code(&before, &maps);
 	n->target->maps = maps;
 	prb_maps_deinit(&before);
 	prb_view_new_epoch(n->copy.code);
-	if (same)
+	if (is_code_of(newest(n), &maps))
 		return NULL;
 	if (!newest(n)->frames.count)
 		images_destroy(n->images.items[--n->images.count]);
@@ -164,6 +178,7 @@ static struct prb_error *take_maps(struct prb_natives *n)
 
 struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
 {
+	int64_t used = prb_clock_thread_ns();
 	struct prb_error *err;
 
 	if (now < n->refresh_from || (!n->lost && now < n->refresh_until))
@@ -172,7 +187,7 @@ struct prb_error *prb_natives_refresh(struct prb_natives *n, int64_t now)
 	err = take_maps(n);
 	if (!err && n->made_code)
 		err = prb_perf_map_update(&n->perf_map, n->target);
-	n->refresh_from = now + (prb_clock_ns() - now) * REFRESH_SHARE;
+	n->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
 	n->refresh_until = now + REFRESH_NS;
 	return err;
 }
@@ -226,6 +241,19 @@ static void look_for_lost(struct prb_natives *n)
 	n->lost |= !prb_maps_find(&n->target->maps, prb_c_frame_code(last));
 }
 
+/* The copy is unwound again if that was for want of a library that has just been loaded. */
+static struct prb_error *walk(struct prb_natives *n)
+{
+	int64_t now = prb_clock_ns();
+
+	PRB_TRY(prb_c_stack_walk(newest(n)->unwinder, &n->copy.mem, &n->regs, &n->stack));
+	look_for_lost(n);
+	if (!n->lost || now < n->refresh_from)
+		return NULL;
+	PRB_TRY(prb_natives_refresh(n, now));
+	return prb_c_stack_walk(newest(n)->unwinder, &n->copy.mem, &n->regs, &n->stack);
+}
+
 static bool runs_python(struct prb_natives *n, const struct prb_pythons *all)
 {
 	const struct prb_c_frame *frame;
@@ -256,13 +284,13 @@ struct prb_error *prb_natives_unwind(struct prb_natives *n, const struct prb_pyt
 				     const struct prb_py_frames *frames,
 				     struct prb_native_thread *thread, enum prb_native_result *ret)
 {
-	struct prb_native_images *images = newest(n);
+	struct prb_native_images *images;
 
 	*ret = PRB_NATIVE_SHORT;
-	PRB_TRY(prb_c_stack_walk(images->unwinder, &n->copy.mem, &n->regs, &n->stack));
+	PRB_TRY(walk(n));
 	if (n->stack.reason && n->copy.ran_out && wants_more(n, thread))
 		return NULL;
-	look_for_lost(n);
+	images = newest(n);
 	if (!n->stack.reason) {
 		thread->top = PRB_MAX(thread->top, n->copy.used);
 		thread->room = 0;

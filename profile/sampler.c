@@ -13,6 +13,7 @@
 #include "base/urgent.h"
 #include "profile/account.h"
 #include "profile/schedule.h"
+#include "profile/source.h"
 #include "profile/stack.h"
 #include "proc/process.h"
 #include "ptrace/stop.h"
@@ -48,6 +49,7 @@ struct sampler {
 	bool nothing;			     /* it ended before it was looked at */
 	clockid_t process_clock;
 	int64_t process_begin, process_now, own_before;
+	bool gate_open; /* options->gate is not ours */
 };
 
 static int64_t read_clock(clockid_t clock)
@@ -112,13 +114,12 @@ static struct prb_error *refresh(struct sampler *s, int64_t now)
 	bool wanted = s->ended_any || s->stateless_ran || s->reader.stale ||
 		      prb_subjects_search_is_due(&s->subjects, now) || now >= s->refresh_until ||
 		      prb_subjects_changed(&s->subjects);
-	int64_t cost;
+	int64_t used = prb_clock_thread_ns();
 
 	if (!wanted || now < s->refresh_from)
 		return NULL;
 	PRB_TRY(prb_subjects_refresh(&s->subjects, now));
-	cost = prb_clock_ns() - now;
-	s->refresh_from = now + cost * REFRESH_SHARE;
+	s->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
 	s->refresh_until = now + REFRESH_NS;
 	return NULL;
 }
@@ -140,6 +141,21 @@ static bool program_ended(const struct sampler *s)
 	return s->program && s->program->has_ended(s->program->context);
 }
 
+/* While the sampler sleeps and no thread is about to stop, others may read the process. */
+static void open_gate(struct sampler *s)
+{
+	if (s->options->gate && !s->gate_open)
+		pthread_mutex_unlock(s->options->gate);
+	s->gate_open = true;
+}
+
+static void close_gate(struct sampler *s)
+{
+	if (s->options->gate && s->gate_open)
+		pthread_mutex_lock(s->options->gate);
+	s->gate_open = false;
+}
+
 /* Waits for the next time, which is now and the last one if the recording is to end first. */
 static void wait_for_time(struct sampler *s)
 {
@@ -155,13 +171,15 @@ static void wait_for_time(struct sampler *s)
 			break;
 		if (s->program)
 			until = PRB_MIN(until, now + WATCH_NS);
-
+		if (!s->reader.late.count)
+			open_gate(s);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
 				&(struct timespec){.tv_sec = until / 1000000000,
 						   .tv_nsec = until % 1000000000},
 				NULL);
 		prb_stack_let_go(&s->reader, false);
 	}
+	close_gate(s);
 	if (cancelled(s)) {
 		s->recording->end = PRB_PROFILE_INTERRUPTED;
 		s->end = now;
@@ -201,7 +219,7 @@ static struct prb_error *look_at(struct sampler *s)
 	if (s->options->native)
 		PRB_TRY(prb_natives_create(target, s->recording, (unsigned)s->past.count,
 					   &s->natives));
-	s->reader.subjects = &s->subjects;
+	s->reader.subjects = s->reader.causes.subjects = &s->subjects;
 	s->reader.codes = s->codes;
 	s->reader.natives = s->natives;
 	return NULL;
@@ -409,6 +427,8 @@ static struct prb_error *begin(struct sampler *s)
 	s->process_now = s->process_begin;
 	if (s->program)
 		s->process_begin = 0;
+	if (s->program)
+		s->program->release(s->program->context);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	s->recording->begun = prb_clock_ns();
@@ -464,6 +484,8 @@ static struct prb_error *finish(struct sampler *s)
 	sum_up(s, prb_clock_ns());
 	if (s->natives || (s->options->native && s->past.count))
 		PRB_TRY(name_natives(s));
+	if (s->options->source)
+		PRB_TRY(prb_profile_add_source(s->recording, s->target, s->program));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 
@@ -508,9 +530,12 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	err = prb_str_copy(options->command, &s->recording->command);
+	if (options->gate)
+		pthread_mutex_lock(options->gate);
 	if (!err)
 		err = record(s);
 	stop_looking(s);
+	open_gate(s);
 	prb_natives_destroy(s->natives);
 	prb_store_stop(options->store);
 	end_past(s);

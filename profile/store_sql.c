@@ -13,6 +13,7 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 	[PRB_STORE_FUNCTION] = "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
 	[PRB_STORE_FRAME] = "INSERT INTO frames VALUES (?, ?, ?)",
 	[PRB_STORE_STACK] = "INSERT INTO stacks VALUES (?, ?, ?, ?)",
+	[PRB_STORE_WAIT] = "REPLACE INTO waits VALUES (?, ?, ?, nullif(?, -1))",
 	[PRB_STORE_THREAD] = "REPLACE INTO threads VALUES (?, 0, ?, ?, ?, ?, ?)",
 	[PRB_STORE_CHUNK] = "REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)",
 	[PRB_STORE_TOTAL] = "REPLACE INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -23,6 +24,7 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 		"unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, "
 		"pause_max_us, pause_total_us, own_cpu_ns) VALUES (1, ?, ?, ?, ?, "
 		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[PRB_STORE_SOURCE] = "INSERT OR IGNORE INTO source VALUES (?, ?, ?)",
 	[PRB_STORE_RENAMED] = "INSERT INTO temp.renamed VALUES (?, ?)",
 };
 

@@ -267,8 +267,8 @@ bool prb_subjects_search_is_due(const struct prb_subjects *s, int64_t now)
  */
 static struct prb_error *find_late_python(struct prb_subjects *s, int64_t now)
 {
-	enum { AGE_SHARE = 8, COST_SHARE = 20, LONGEST_NS = 1000000000 };
-	int64_t gap = (now - s->recording->begun) / AGE_SHARE;
+	enum { AGE_SHARE = 8, COST_SHARE = 20, LONGEST_NS = 300000000 };
+	int64_t gap = (now - s->since) / AGE_SHARE, used = prb_clock_thread_ns();
 	struct prb_error *err;
 
 	if (!prb_subjects_search_is_due(s, now))
@@ -278,7 +278,7 @@ static struct prb_error *find_late_python(struct prb_subjects *s, int64_t now)
 	err = prb_target_refresh_maps(s->target);
 	if (!err)
 		err = find_python(s);
-	gap = PRB_MAX(gap, (prb_clock_ns() - now) * COST_SHARE);
+	gap = PRB_MAX(gap, (prb_clock_thread_ns() - used) * COST_SHARE);
 	s->search_at = now + PRB_MIN(gap, (int64_t)LONGEST_NS);
 	if (!err || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS)
 		return err;
@@ -336,6 +336,7 @@ struct prb_error *prb_subjects_begin_started(struct prb_subjects *s, struct prb_
 				   .recording = recording,
 				   .folder = -1,
 				   .begun = true,
-				   .starts = true};
+				   .starts = true,
+				   .since = prb_clock_ns()};
 	return begin(s);
 }

@@ -42,6 +42,8 @@ struct prb_subject {
 	int64_t unplaced; /**< time on a processor that no sample has yet */
 	size_t run;	  /**< its last run in the recording, plus one; 0: none */
 	uint32_t stack;	  /**< of its last sample; 0: there was none */
+	uint32_t wait;	  /**< what it waited for then */
+	bool gil;	  /**< it held the GIL then */
 	enum prb_run_state state;
 	bool ran;	    /**< a sample found it on a processor */
 	uint32_t cpu_stack; /**< the last that did */
@@ -58,6 +60,7 @@ struct prb_subjects {
 	int folder;			  /**< /proc/PID/task */
 	bool begun;			  /**< threads that are new from now on began now */
 	bool starts;			  /**< the process began just now: Python may come later */
+	int64_t since;			  /**< when it began, if so */
 	int64_t search_at;		  /**< when it is looked for again */
 };
 
@@ -66,7 +69,7 @@ struct prb_subjects {
 struct prb_error *prb_subjects_begin(struct prb_subjects *subjects, struct prb_target *target,
 				     struct prb_recording *recording) PRB_MUST_CHECK;
 
-/** The same of a process that was started for this: all that its threads use from their beginning
+/** As above, for a process that was started for this: all that its threads use from their beginning
  * on counts, and Python need not be there yet. */
 struct prb_error *prb_subjects_begin_started(struct prb_subjects *subjects,
 					     struct prb_target *target,

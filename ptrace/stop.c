@@ -143,23 +143,33 @@ static struct prb_error *late(const struct prb_stop *stop, struct waiting *w)
 				stop->tid);
 }
 
-/* As waitpid() without waiting, but -1 for an end whose status is another's to take. */
+static bool tells_stop(const siginfo_t *info)
+{
+	return info->si_code == CLD_TRAPPED || info->si_code == CLD_STOPPED;
+}
+
+/*
+ * As waitpid() without waiting, but -1 for an end whose status is another's to take. A traced
+ * thread's stop is reported even where only ends are asked for.
+ */
 static pid_t take_status(pid_t tid, int *status)
 {
 	siginfo_t info = {};
 
 	if (tid != kept_child)
 		return waitpid(tid, status, __WALL | WNOHANG);
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | __WALL | WNOHANG | WNOWAIT))
+		return -1;
+	if (!info.si_pid)
+		return 0;
+	if (!tells_stop(&info)) {
+		errno = ECHILD;
+		return -1;
+	}
 	if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL | WNOHANG))
 		return -1;
-	if (info.si_pid) {
-		*status = info.si_status << 8 | 0x7f;
-		return tid;
-	}
-	if (waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | WNOWAIT))
-		return -1;
-	errno = ECHILD;
-	return info.si_pid ? -1 : 0;
+	*status = info.si_status << 8 | 0x7f;
+	return info.si_pid;
 }
 
 /* Asks once; *got is 0 as long as it runs. */
@@ -302,6 +312,17 @@ static bool has_stopped(struct prb_stop *stop)
 	return true;
 }
 
+/* It has died, and is buried, or it is not ours any more. */
+static bool bury(pid_t tid)
+{
+	siginfo_t info = {};
+
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | WNOWAIT))
+		return true;
+	return info.si_pid && !tells_stop(&info) &&
+	       !waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG);
+}
+
 /*
  * Neither stopped nor let go: it dies, or has not come to its stop yet. What dies while we trace it
  * is ours to bury: until then an exec of its program waits, or its process cannot end. (A child of
@@ -313,13 +334,10 @@ static void part_late(struct prb_stop *stop)
 
 	while (prb_clock_seconds() < end) {
 		struct status status = read_status(stop->tid);
-		siginfo_t info = {};
 
 		if (!status.state || (has_stopped(stop) && !let_go(stop)))
 			return;
-		if (status.parent != getpid() &&
-		    (waitid(P_PID, (id_t)stop->tid, &info, WEXITED | __WALL | WNOHANG) ||
-		     info.si_pid))
+		if (status.parent != getpid() && bury(stop->tid))
 			return;
 		if (status.state == 'Z')
 			return;

@@ -42,7 +42,7 @@ struct prb_listener {
 struct prb_error *prb_listener_open(const char *address, struct prb_listener *ret) PRB_MUST_CHECK;
 void prb_listener_close(struct prb_listener *listener);
 
-/** What a command that the caller answers itself prints and gives. */
+/** The output and status of a command that the caller answers itself. */
 struct prb_serve_answer {
 	struct prb_str out, err;
 	int code; /**< exit code */

@@ -93,7 +93,7 @@ void prb_serve_client_put(struct prb_serve_client *client, enum prb_remote_type 
 /** Queues an error, which it ends. */
 void prb_serve_client_tell(struct prb_serve_client *client, struct prb_error *err);
 
-/** The same, and closes the connection after that. */
+/** As above, and closes the connection after that. */
 void prb_serve_client_refuse(struct prb_server *server, struct prb_serve_client *client,
 			     struct prb_error *err);
 

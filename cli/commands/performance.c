@@ -14,9 +14,10 @@
 #include "base/new_file.h"
 #include "base/text.h"
 #include "profile/format.h"
+#include "profile/join.h"
 #include "profile/load.h"
+#include "profile/range.h"
 #include "profile/sampler.h"
-#include "profile/source.h"
 #include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
@@ -31,6 +32,7 @@ struct started {
 	const struct prb_performance_settings *settings;
 	const char *command;
 	struct prb_store *store; /**< NULL: no file */
+	bool source;
 };
 
 static bool is_cancelled(void *context)
@@ -65,7 +67,7 @@ static void tell_begin(const struct prb_target *target, double seconds)
 
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(struct prb_target *target, const struct prb_performance_settings *s,
-				struct prb_store *store, struct prb_recording **ret)
+				struct prb_store *store, bool source, struct prb_recording **ret)
 {
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
@@ -73,6 +75,7 @@ static struct prb_error *record(struct prb_target *target, const struct prb_perf
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
+		.source = source,
 		.store = store,
 		.cancelled = is_cancelled,
 	};
@@ -93,6 +96,20 @@ static bool writes_recording(const struct prb_performance_settings *s)
 	return s->output && !s->format && prb_store_is_path(s->output);
 }
 
+/** Whether it matters when the runs of a recording were. */
+static bool needs_order(const struct prb_performance_settings *s,
+			const struct prb_profile_format *format)
+{
+	return s->diff || s->from > 0 || s->to > 0 || (format && !format->any_order);
+}
+
+/** Whether source lines are recorded. */
+static bool wants_source(const struct prb_performance_settings *s,
+			 const struct prb_profile_format *format)
+{
+	return !s->no_source && (s->annotate || writes_recording(s) || format == &prb_format_html);
+}
+
 /** It is written while it is made, and read back to be shown. */
 static struct prb_error *record_to_file(struct prb_target *target,
 					const struct prb_performance_settings *s,
@@ -102,8 +119,8 @@ static struct prb_error *record_to_file(struct prb_target *target,
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(target, s, store, &without_runs));
-	return prb_profile_load(s->output, false, ret);
+	PRB_TRY(record(target, s, store, !s->no_source, &without_runs));
+	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
 static struct prb_error *load(const struct prb_target *target,
@@ -122,7 +139,7 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	return prb_profile_load(prb_recorded_path(target), format && !format->any_order, ret);
+	return prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret);
 }
 
 /** A recording that is made now, or that is there. */
@@ -136,9 +153,7 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 		return load(target, s, format, ret);
 	if (writes_recording(s))
 		return record_to_file(target, s, ret);
-	PRB_TRY(record(target, s, NULL, ret));
-	return format == &prb_format_html && !s->no_source ? prb_profile_add_source(*ret, target)
-							   : NULL;
+	return record(target, s, NULL, wants_source(s, format), ret);
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -187,19 +202,32 @@ static struct prb_error *write_file(const struct prb_recording *recording,
 	return s->json ? NULL : prb_performance_tell_file(recording, path);
 }
 
-static struct prb_error *show(const struct prb_recording *recording,
-			      const struct prb_profile_choice *choice,
-			      const struct prb_performance_settings *s)
+static struct prb_error *put_report(const struct prb_recording *recording,
+				    const struct prb_profile_choice *choice,
+				    const struct prb_performance_settings *s, struct prb_str *text)
 {
-	prb_auto_str struct prb_str text = {};
 	struct prb_report report;
 	struct prb_error *err;
 
 	PRB_TRY(prb_report_make(recording, choice, &report));
 	err = (s->json ? prb_performance_json : prb_performance_text)(recording, choice, &report,
-								      &text);
+								      text);
 	prb_report_deinit(&report);
-	PRB_TRY(err);
+	return err;
+}
+
+static struct prb_error *show(const struct prb_recording *recording,
+			      const struct prb_profile_choice *choice,
+			      const struct prb_performance_settings *s)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (recording->before)
+		PRB_TRY(prb_performance_diff(recording, choice, s->json, &text));
+	else if (s->annotate)
+		PRB_TRY(prb_performance_annotate(recording, choice, s->annotate, s->json, &text));
+	else
+		PRB_TRY(put_report(recording, choice, s, &text));
 	if (s->output && !s->json) {
 		prb_text_escape(&text, s->output);
 		prb_str_puts(&text, ": the samples; 'probing FILE perf' shows them again\n");
@@ -229,11 +257,65 @@ static struct prb_error *find_format(const struct prb_performance_settings *s,
 	return prb_profile_format_find(s->output, ret);
 }
 
-static struct prb_error *check(const struct prb_performance_settings *s)
+/** What of a recording is to be shown: a part of its time, and beside the one before it. */
+static struct prb_error *prepare(const struct prb_performance_settings *s,
+				 struct prb_recording **recording)
 {
+	const int64_t from = (int64_t)(s->from * 1e9);
+	const int64_t to = s->to > 0 ? (int64_t)(s->to * 1e9) : INT64_MAX;
+	const bool part = s->from > 0 || s->to > 0;
+	prb_auto_recording struct prb_recording *before = NULL, *joined = NULL;
+
+	if (part)
+		prb_recording_clip(*recording, from, to);
+	if (s->no_source)
+		prb_recording_drop_lines(*recording);
+	if (!s->diff)
+		return NULL;
+	PRB_TRY(prb_profile_load(s->diff, true, &before));
+	if (part)
+		prb_recording_clip(before, from, to);
+	PRB_TRY(prb_recording_join(before, *recording, &joined));
+	prb_recording_destroy(*recording);
+	*recording = prb_steal(&joined);
+	return NULL;
+}
+
+static struct prb_error *check(const struct prb_performance_settings *s,
+			       const struct prb_profile_format *format)
+{
+	if (s->to > 0 && s->to <= s->from)
+		return prb_error_create(PRB_ERROR_USAGE, "--to has to be after --from");
+	if (s->annotate && (s->diff || format))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--annotate prints source: it goes with no %s",
+					s->diff ? "--diff" : "file for viewers");
+	if (s->diff && s->tid)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "--tid is of one recording only"),
+			"--threads compares those whose names match");
+	if (s->diff && format && format != &prb_format_html)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "a comparison cannot be written as %s",
+						       format->name),
+				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
 	return prb_performance_check_choice(s);
+}
+
+/** A viewer weighs samples anew, by what its format has of them. */
+static struct prb_error *check_format(const struct prb_performance_settings *s,
+				      const struct prb_profile_format *format)
+{
+	enum prb_weight weight;
+
+	PRB_TRY(prb_weight_parse(s->mode, &weight));
+	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+					       prb_weight_words[weight].mode),
+			      "the table, .svg, .collapsed, .speedscope.json and .csv have it");
 }
 
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
@@ -245,6 +327,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.seconds = s->duration,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
+		.source = started->source,
 		.command = started->command,
 		.store = started->store,
 	};
@@ -253,7 +336,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	if (!started->store)
 		return prb_profile_record_program(program, &options, ret);
 	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
-	return prb_profile_load(s->output, false, ret);
+	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
 /** A program that is started for it. What is printed goes to stderr: its stdout is its own. */
@@ -264,7 +347,6 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
-	(void)format;
 	if (s->tid)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--tid is of a process that runs, not of one to start");
@@ -274,6 +356,7 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 		prb_str_printf(&command, "%s%s", word == cli->program ? "" : " ", *word);
 	started.command = prb_str_text(&command);
 	started.store = store;
+	started.source = wants_source(s, format);
 	prb_output_aside();
 	return prb_program_record(cli->program, record_program, &started, ret);
 }
@@ -298,15 +381,18 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
-	PRB_TRY(check(s));
 	PRB_TRY(find_format(s, usual, &format));
+	PRB_TRY(check(s, format));
+	PRB_TRY(check_format(s, format));
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
 				 ? "no Python was found in the program while it was recorded; "
 				   "--cc records C and C++ functions of any program"
 				 : "the program ended before it could be looked at");
-	err = show_all(recording, s, format);
+	err = prepare(s, &recording);
+	if (!err)
+		err = show_all(recording, s, format);
 	return cli->program ? prb_program_wait(err) : err;
 }
 
@@ -328,9 +414,11 @@ const struct prb_option prb_performance_options[] = {
 	{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
 	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or csv", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, format)},
-	{"mode", 'm', PRB_OPTION_TEXT, "cpu|runqueue|wall",
-	 "Weigh time on a processor, waiting for one, or time that passed", PRB_COMPLETE_NOTHING,
-	 offsetof(struct prb_performance_settings, mode), .for_clients = true},
+	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
+	 "Weigh cpu, runqueue, gil, blocked or wall: time on a processor, waiting for one, "
+	 "holding the GIL, waiting for something else, or all that passed",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, mode),
+	 .for_clients = true},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, tid), .for_clients = true},
 	{"threads", 0, PRB_OPTION_TEXT, "REGEX", "Only threads with a name that matches",
@@ -342,7 +430,17 @@ const struct prb_option prb_performance_options[] = {
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
 	 .for_clients = true},
-	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of a .html file",
+	{"from", 0, PRB_OPTION_SECONDS, "TIME", "Only what was later than TIME after the start",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, from),
+	 .for_clients = true},
+	{"to", 0, PRB_OPTION_SECONDS, "TIME", "Only what was earlier than TIME after the start",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, to), .for_clients = true},
+	{"diff", 0, PRB_OPTION_TEXT, "BEFORE", "What changed since BEFORE, a recording",
+	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, diff)},
+	{"annotate", 0, PRB_OPTION_TEXT, "FILE[:FUNCTION]",
+	 "Print the source of FILE with the time of each line", PRB_COMPLETE_FILE,
+	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
+	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
@@ -378,6 +476,8 @@ const struct prb_command prb_command_performance = {
 					      "A minute, to be looked at later"},
 					     {"probing perf -- python3 train.py --epochs 3",
 					      "Start a program, and record it until it ends"},
+					     {"probing perf --diff before.profile after.profile",
+					      "What got slower, and whether that is chance"},
 					     {"probing run.profile perf -o run.speedscope.json",
 					      "The same, for a viewer"},
 					     {}},

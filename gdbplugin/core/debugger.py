@@ -26,6 +26,7 @@ class Debugger:
     """One debugger, as the commands see it. All of it is called on the debugger's main thread."""
 
     name = None  # as the user calls it
+    ASKS_BEHIND_SERVERS = True  # conditions of ours are asked while all is stopped
 
     def __init__(self):
         self.settings = Settings()
@@ -79,6 +80,23 @@ class Debugger:
     def unchanged(self):
         """Something that differs when the process has run or its memory was written; None if that
         is not known."""
+        raise NotImplementedError
+
+    def moment(self):
+        """Something that differs when the process has run, or is another one; cheap."""
+        raise NotImplementedError
+
+    def native(self, address):
+        """The object there as the debugger's own kind of value."""
+        raise NotImplementedError
+
+    def add_command(self, name):
+        """Makes one more command of core/commands."""
+        raise NotImplementedError
+
+    def watch(self, function):
+        """Has it called at each stop, with why, the thread, the number of the breakpoint or None,
+        and whether it is one of Python."""
         raise NotImplementedError
 
     def select_native(self, pc, nth):

@@ -42,7 +42,7 @@ struct prb_session {
 	uint64_t memory_limit; /**< of what a statement collects, bytes */
 	int64_t memory_before; /**< SQLite's, when the statement began */
 	double deadline;       /**< CLOCK_MONOTONIC seconds; 0: none */
-	/** What functions are told: when the statement began, and whether it has to end. */
+	/** For functions: the time when the statement began, and whether it must end. */
 	struct prb_functions_host host;
 	atomic_bool cancelled;
 	struct prb_plan plan; /**< of the statement that is being prepared or runs */

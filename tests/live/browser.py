@@ -105,6 +105,10 @@ class Browser:
         self.send("Page.navigate", url=address)
         while not self._loaded:
             self._notice(self._message())
+        # The script of a flame graph is unpacked after that.
+        end = time.monotonic() + 60
+        while not self.value("!document.getElementById('packed') || 'probing' in globalThis"):
+            assert not self.errors and time.monotonic() < end, self.errors
 
     def wait(self, expression, what="", timeout=60):
         """Until the expression is true; its value. It may fail while another page is loaded."""

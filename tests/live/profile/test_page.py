@@ -253,7 +253,7 @@ def test_hostile_names(chromium, tmp_path):
                                             tmp_path / "run.html").end()
     assert code == OK and not err, err
     text = (tmp_path / "run.html").read_text(encoding="ascii", errors="surrogateescape")
-    assert text.count("</script>") == 2 and "<!--" not in text
+    assert text.count("</script>") == 3 and "<!--" not in text
     chromium.open(tmp_path / "run.html")
     chromium.value(HELPERS)
     shown = [box["name"] for row in range(chromium.value("probing.chart.picture.rows.length"))
@@ -316,7 +316,7 @@ def test_source(chromium, working, tmp_path):
             assert target.line() == "ready"
             profiles.Recording(target.pid, "-d", "200ms", "-o", folder / "x.html", *options).end()
         text = (folder / "x.html").read_text()
-        assert ("treasure" in text) == kept and text.count("</script>") == 2
+        assert ("treasure" in text) == kept and text.count("</script>") == 3
 
 
 def parts_of(file):
