@@ -107,7 +107,6 @@ struct prb_error *prb_recording_create(struct prb_recording **ret)
 void prb_recording_drop_lines(struct prb_recording *recording)
 {
 	struct prb_profile_line *line;
-	struct prb_profile_wait *wait;
 
 	prb_vec_each (line, &recording->lines)
 		free(line->text);
@@ -116,6 +115,7 @@ void prb_recording_drop_lines(struct prb_recording *recording)
 
 void prb_recording_destroy(struct prb_recording *recording)
 {
+	struct prb_profile_wait *wait;
 	struct prb_profile_thread *thread;
 
 	if (!recording)
