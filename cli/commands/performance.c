@@ -139,6 +139,8 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
+	if (format == &prb_format_html && !s->diff)
+		return prb_profile_load_steps(prb_recorded_path(target), ret);
 	return prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret);
 }
 

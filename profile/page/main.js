@@ -367,6 +367,8 @@ function showFacts() {
 	byId("facts").textContent = (data.before ? "after: " : "") + factsText(data, length - of);
 	byId("before").textContent = data.before
 		? `before: ${data.before.command} · ${factsText(data.before, of)}` : "";
+	if (data.step)
+		byId("facts").textContent += ` · in steps of ${duration(data.step)}`;
 	byId("cost").textContent = costText(data.cost);
 	byId("keys").append(element("table", {}, ...KEYS.map(([key, does]) =>
 		element("tr", {}, element("td", {}, element("b", {}, key)), element("td", {}, does)))));
