@@ -369,6 +369,8 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
+	if (s->selfcheck)
+		return prb_performance_selfcheck(s->duration, s->json);
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
@@ -427,6 +429,9 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
 	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
+	{"selfcheck", 0, PRB_OPTION_FLAG, NULL,
+	 "Record programs that measure themselves: how far off is it here", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, selfcheck), .instead_of_target = true},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
 	{}};
