@@ -17,6 +17,7 @@
 #include "agent/libc.h"
 #include "agent/protocol.h"
 #include "agent/python.h"
+#include "agent/python_table.h"
 #include "agent/work.h"
 #include "agent/server.h"
 
@@ -153,6 +154,25 @@ PRBA_EXPORT intptr_t probing_agent_start(const char *config)
 	rc = start(config);
 	atomic_flag_clear(&taken);
 	return rc;
+}
+
+PRBA_EXPORT intptr_t probing_agent_park(void)
+{
+	return prba_server_park();
+}
+
+static int unpark(void *argument)
+{
+	(void)argument;
+	prba_server_unpark();
+	return 0;
+}
+
+PRBA_EXPORT intptr_t probing_agent_unpark(void)
+{
+	if (!prba_python_find() || prba_python.Py_AddPendingCall(unpark, NULL))
+		unpark(NULL);
+	return 0;
 }
 
 /** While `taken`, with the agent stopped: enum prb_agent_stays or 0. */

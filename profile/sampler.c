@@ -219,7 +219,7 @@ static struct prb_error *look_at(struct sampler *s)
 	if (s->options->native)
 		PRB_TRY(prb_natives_create(target, s->recording, (unsigned)s->past.count,
 					   &s->natives));
-	s->reader.subjects = &s->subjects;
+	s->reader.subjects = s->reader.causes.subjects = &s->subjects;
 	s->reader.codes = s->codes;
 	s->reader.natives = s->natives;
 	return NULL;

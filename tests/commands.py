@@ -24,6 +24,7 @@ COMMANDS = [
     "mcp",
     "export",
     "eval",
+    "config",
     "repl",
     "resume",
     "step",

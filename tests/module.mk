@@ -25,7 +25,7 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 
 # What is loaded into the target is no part of the library.
 $(O)/tests/unit/test_identity_cache: $(O)/agent/identity_cache.o
-$(O)/tests/unit/test_ring: $(patsubst %,$(O)/agent/%.o,ring_create ring_write status)
+$(O)/tests/unit/test_ring: $(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write status)
 
 -include $(UNIT_TESTS:=.d)
 

@@ -52,6 +52,11 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	}
 	if (s->entry_points)
 		words[count++] = "--entry-points";
+	if (!s->code && !s->list && !cli->argument_count && !cli->target)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "no script and no target given"),
+			"for example 'probing script stuck.py 4242', or 'probing script 4242' for "
+			"a prompt; --list shows those that come with it");
 	if (s->list)
 		words[count++] = "-l";
 	else

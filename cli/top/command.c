@@ -255,7 +255,7 @@ static const struct prb_option options[] = {
 	 PRB_COMPLETE_NOTHING, offsetof(struct settings, interval)},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "Samples a second on average; without it 100",
 	 PRB_COMPLETE_NOTHING, offsetof(struct settings, rate)},
-	{"mode", 'm', PRB_OPTION_TEXT, "cpu|runqueue|wall",
+	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
 	 "Weigh time on a processor, waiting for one, or time that passed", PRB_COMPLETE_NOTHING,
 	 offsetof(struct settings, mode)},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,

@@ -68,7 +68,7 @@ def names(value):
 def keys(value):
     found = value.keys() if hasattr(value, "keys") else ()
     return sorted(str(key) for key in found if isinstance(key, str) or
-                  isinstance(key, Value) and key._kind == lib.STRING)
+                  isinstance(key, Value) and key._prb_kind == lib.STRING)
 
 
 def history():

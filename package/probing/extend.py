@@ -122,7 +122,7 @@ def add_argument(parser, parameter):
 
 def literal(value):
     """A cell in SQL."""
-    constant = getattr(value, "_constant", None)
+    constant = getattr(value, "_prb_constant", None)
     if constant:
         known, found = constant()
         value = found if known else repr(value)

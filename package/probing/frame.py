@@ -37,7 +37,7 @@ class Names:
         return get(self._module, name)
 
     def __contains__(self, name):
-        return self._module._has(name)
+        return self._module._prb_has(name)
 
 
 class Frame:

@@ -11,7 +11,7 @@ from . import extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
 from .frame import NATIVE_STACKS, STACKS, Thread, quote
-from .value import Value
+from .value import Value, unread
 
 
 class Rows(list):
@@ -87,15 +87,17 @@ class Program:
         self._open()
         if extend.TABLES:
             sql = extend.with_tables(self, sql)
+        return Rows(json.loads(self._print(sql, b"json").decode("ascii")))
+
+    def _print(self, sql, form):
         pieces = []
 
         def on_text(_, text, length):
             pieces.append(ctypes.string_at(text, length))
             return 0
 
-        self._call(LIBRARY.probing_print, encode(sql), b"json", 0, 0, lib.ON_TEXT(on_text), None)
-        text = b"".join(pieces)
-        return Rows(json.loads(text.decode("ascii")))
+        self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
+        return b"".join(pieces)
 
     def threads(self, native=False):
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
@@ -123,12 +125,15 @@ class Program:
 
     def find(self, type, where=None):
         """The objects of the heap of a class ("Session" or "app.Session") for which where() is
-        true. Those that change or end meanwhile are left out."""
-        rows = self.query("SELECT address FROM python.objects WHERE type = %s OR type LIKE %s"
-                          % (quote(type), quote("%." + type)))
-        for row in rows:
+        true. Those that where() finds gone are left out."""
+        self._open()
+        names = quote(type), quote("%." + type)
+        text = self._print("SELECT address, type_address FROM python.objects WHERE type IN (SELECT "
+                           "type FROM python.types WHERE type = %s OR type LIKE %s)" % names, b"csv")
+        for line in text.splitlines()[1:]:
+            address, kind = line.split(b",")
             try:
-                found = Value(self, row["address"])
+                found = unread(self, int(address), int(kind))
                 if where is None or where(found):
                     yield found
             except Gone:

@@ -211,6 +211,12 @@ def test_command_lines_parse(page):
 
 
 @needs_binary
+def test_configuration_is_current():
+    subprocess.run([ROOT / "tests/tools/gen-configuration", "--check"], check=True,
+                   env=dict(os.environ, PROBING_BINARY=BINARY))
+
+
+@needs_binary
 def test_help_lists_these_commands():
     listed = re.findall(r"^  ([a-z]+)(?:, |  )", help_of().split("Commands:")[1].split("\n\n")[0],
                         re.M)
