@@ -13,30 +13,43 @@
 
 enum {
 	MOST_RUNS = 300000, /* that are kept as they are */
-	MOST_STEPS = 2048,  /* so that a step, a thread and a stack are a key of 64 bits */
-	THREAD_BITS = 22,
-	STACK_BITS = 31,
+	MOST_STEPS = 2048,
 };
 
 struct steps {
 	struct prb_recording *recording;
-	int64_t step; /* 0: runs are as they were */
-	struct prb_number_map numbers[PRB_RUN_STATES];
+	int64_t step;		       /* 0: runs are as they were */
+	struct prb_number_map numbers; /* of runs, by a hash of what tells them apart */
 };
 
-static void clear_numbers(struct steps *s)
+static int64_t step_of(const struct steps *s, const struct prb_run *run)
 {
-	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
-		prb_number_map_deinit(&s->numbers[i]);
-	memset(s->numbers, 0, sizeof(s->numbers));
+	return PRB_MIN(run->begin / s->step, (int64_t)MOST_STEPS - 1);
 }
 
 static uint64_t key_of(const struct steps *s, const struct prb_run *run)
 {
-	int64_t number = PRB_MIN(run->begin / s->step, (int64_t)MOST_STEPS - 1);
+	uint64_t key = (uint64_t)run->thread << 32 | run->stack;
 
-	return (uint64_t)number << (THREAD_BITS + STACK_BITS) |
-	       (uint64_t)run->thread << STACK_BITS | run->stack;
+	key = key * 0x9e3779b97f4a7c15u ^ (uint64_t)step_of(s, run);
+	key = key * 0xff51afd7ed558ccdu ^ run->wait;
+	return key << 4 ^ key >> 32 ^ (uint64_t)run->state << 1 ^ run->gil;
+}
+
+static bool is_same(const struct steps *s, const struct prb_run *a, const struct prb_run *b)
+{
+	return a->thread == b->thread && a->stack == b->stack && a->state == b->state &&
+	       a->wait == b->wait && a->gil == b->gil && step_of(s, a) == step_of(s, b);
+}
+
+/* The run that it belongs to; false with the key that is free if there is none yet. */
+static bool find(const struct steps *s, const struct prb_run *run, uint64_t *key, size_t *ret)
+{
+	*key = key_of(s, run);
+	for (; prb_number_map_get(&s->numbers, *key, ret); ++*key)
+		if (is_same(s, &s->recording->runs.items[*ret], run))
+			return true;
+	return false;
 }
 
 static void merge(struct prb_run *into, const struct prb_run *run)
@@ -54,20 +67,19 @@ static void merge(struct prb_run *into, const struct prb_run *run)
 
 static struct prb_error *put(struct steps *s, const struct prb_run *run)
 {
+	size_t number = s->recording->runs.count, found;
 	struct prb_run *slot;
-	size_t number = s->recording->runs.count;
+	uint64_t key;
 
-	if (s->step && prb_number_map_get(&s->numbers[run->state], key_of(s, run), &number)) {
-		merge(&s->recording->runs.items[number], run);
+	if (s->step && find(s, run, &key, &found)) {
+		merge(&s->recording->runs.items[found], run);
 		return NULL;
 	}
 	slot = prb_vec_push(&s->recording->runs);
 	if (!slot)
 		return prb_error_nomem();
 	*slot = *run;
-	if (s->step && !prb_number_map_put(&s->numbers[run->state], key_of(s, run), number))
-		return prb_error_nomem();
-	return NULL;
+	return !s->step || prb_number_map_put(&s->numbers, key, number) ? NULL : prb_error_nomem();
 }
 
 /* Steps become twice as long. */
@@ -78,7 +90,8 @@ static struct prb_error *coarsen(struct steps *s)
 
 	s->step = s->step ? 2 * s->step : s->recording->duration / MOST_STEPS + 1;
 	memset(&s->recording->runs, 0, sizeof(s->recording->runs));
-	clear_numbers(s);
+	prb_number_map_deinit(&s->numbers);
+	s->numbers = (struct prb_number_map){};
 	for (size_t i = 0; i < before.count && !err; i++)
 		err = put(s, &before.items[i]);
 	prb_vec_free(&before);
@@ -149,7 +162,7 @@ struct prb_error *prb_profile_load_steps(const char *path, struct prb_recording 
 		*ret = prb_steal(&load->about);
 	}
 	prb_load_cursor_destroy(cursor);
-	clear_numbers(&s);
+	prb_number_map_deinit(&s.numbers);
 	prb_load_destroy(load);
 	return err;
 }

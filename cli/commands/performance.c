@@ -315,9 +315,10 @@ static struct prb_error *check_format(const struct prb_performance_settings *s,
 	PRB_TRY(prb_weight_parse(s->mode, &weight));
 	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
-					       prb_weight_words[weight].mode),
-			      "the table, .svg, .collapsed, .speedscope.json and .csv have it");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+				 prb_weight_words[weight].mode),
+		"the table, .html, .svg, .collapsed, .speedscope.json and .csv have it");
 }
 
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,

@@ -77,11 +77,14 @@ const WEIGHTS = [
 	["cpu", "CPU", "Time on a processor"],
 	["wall", "wall", "Time that passed, of each thread"],
 	["runqueue", "run queue", "Time that threads waited for a processor"],
+	["gil", "GIL", "Time that threads held the GIL"],
+	["blocked", "blocked", "Time that threads waited for locks, descriptors, children and time"],
 ];
 
 function allLabel() {
 	return `all: ${duration(weighed.whole)} ${
-		{ cpu: "on a processor", wall: "of all threads", runqueue: "of waiting" }[view.weight]}`;
+		{ cpu: "on a processor", wall: "of all threads", runqueue: "in the run queue",
+			gil: "of holding the GIL", blocked: "of waiting" }[view.weight]}`;
 }
 
 const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look);
