@@ -250,7 +250,8 @@ static void add_python(struct pythons *p, const char *folder, const char *name)
 /* In the order of PATH; a program that has several names is one. */
 static void find_pythons(struct pythons *p)
 {
-	prb_auto_free char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
+	const char *folders = getenv("PATH");
+	prb_auto_free char *path = folders ? strdup(folders) : NULL;
 	char *rest = path, *folder;
 
 	while (rest && (folder = strsep(&rest, ":"))) {
