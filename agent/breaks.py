@@ -2,6 +2,7 @@
 # Joins bootstrap.py when a debugger first asks for a breakpoint: those at lines, which monitoring.py has
 # the interpreter call us at from 3.12 on, and tracing.py before. The agent adds:
 #   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
+#   step(thread, stride, line)  why not, b"": the thread stops at its next line
 #   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
 #                    sure, 2 to be told once that the debugger is there
 # Both files have:
@@ -304,13 +305,32 @@ def add(file, line, condition, make=Break):
     return point.told() if not point.logs else Break.told(point)
 
 
+def make_step(ident, tid, stride, line):
+    """@line: in its function not before that one; "": behind the one where it is; 0: any."""
+    if FREE_THREADED:
+        return {"problem": "in a free-threaded build other threads change what is called"}
+    ident = ident or ident_of(tid)
+    frame = sys._current_frames().get(ident)
+    if frame is None:
+        return {"problem": "that thread runs no Python code, so it has no next line"}
+    if breaks and sys.version_info < (3, 12):
+        return {"problem": "before Python 3.12 threads are traced for breakpoints of Python: delete those "
+                           "first ('probing break-py' lists them)"}
+    listener(BEGINS)
+    problem = step(ident, stride, frame.f_lineno + 1 if line == "" else int(line))
+    return {"problem": problem.decode()} if problem else {}
+
+
 def answer(job, text):
-    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list."""
+    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list;
+    step, IDENT, TID, STRIDE, LINE."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
     if words[0] == "add":
         told = add(words[1], int(words[2]), words[3])
     elif words[0] == "function":
         told = add_function(words[1], words[2], words[3])
+    elif words[0] == "step":
+        told = make_step(int(words[1]), int(words[2]), int(words[3]), words[4])
     elif words[0] == "delete":
         point = breaks.get(int(words[1]))
         told = point.told() if point and not point.logs else None
