@@ -45,8 +45,10 @@ def test_library_is_small_and_needs_only_an_old_libc():
     assert versions and max(versions) <= (2, 17), versions
     exported = [line.split()[-1] for line in text.split("\n") if " g " in line and ".text" in line]
     assert sorted(exported) == ["probing_" + name for name in (
-        "agent_break_stops", "agent_crash", "agent_debugger_interrupt", "agent_debugger_start", "agent_start",
-        "agent_stop", "ring_append", "ring_create", "ring_intern", "ring_path")]
+        "agent_break_stops", "agent_crash", "agent_debugger_interrupt", "agent_debugger_start", "agent_park",
+        "agent_start", "agent_stop", "agent_unpark", "config_changes", "config_get", "config_number",
+        "config_set", "memory_sample", "recorder", "recorder_forked", "recorder_step", "ring_append",
+        "ring_create", "ring_intern", "ring_path", "ring_set_role")]
 
 
 def test_status_stop_and_start_again(loaded, probing):
