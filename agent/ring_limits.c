@@ -132,7 +132,7 @@ static void remove_folder(int base, const char *name)
 static void remove_old(int base, double oldest)
 {
 	for (unsigned i = 0; i < left_count; i++) {
-		if ((double)left[i].time >= oldest)
+		if ((double)left[i].time > oldest)
 			continue;
 		remove_folder(base, left[i].name);
 		left[i--] = left[--left_count];

@@ -147,7 +147,6 @@ static struct prb_error *evaluate_first(struct prb_expression_table *table,
 
 static struct prb_error *declare(struct prb_session *session, const char *expression)
 {
-	prb_auto_str struct prb_str text = {};
 	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE python.\"%w\" USING prb", expression);
 	int rc;
 
