@@ -27,4 +27,18 @@ PRBA_EXPORT intptr_t probing_agent_start(const char *config);
  */
 PRBA_EXPORT intptr_t probing_agent_stop(const char *how);
 
+/**
+ * For os.register_at_fork(), which runs both in the thread that forks: the agent's thread ends
+ * before, if it is the only other one, so that Python does not warn of threads; it starts again
+ * when Python next looks for pending calls.
+ */
+PRBA_EXPORT intptr_t probing_agent_park(void);
+PRBA_EXPORT intptr_t probing_agent_unpark(void);
+
+/**
+ * Has the process write a crash record when it dies: see agent/crash.h for @p config. 0 or -errno:
+ * EINVAL for the config, EACCES or EPERM if there is no folder that is the user's alone.
+ */
+PRBA_EXPORT intptr_t probing_agent_crash(const char *config);
+
 #endif

@@ -20,4 +20,6 @@ $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 		-Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,--hash-style=both \
 		-Wl,--compress-debug-sections=zlib -o $@ $(AGENT_OBJECTS)
 
+$(O)/agent/crash_python.o: agent/crash.py
+
 -include $(AGENT_OBJECTS:.o=.d)

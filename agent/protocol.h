@@ -59,6 +59,8 @@ enum prb_wire_type {
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
 	PRB_WIRE_FROZEN = 10,  /**< answers freeze: struct prb_wire_frozen */
+	PRB_WIRE_CONFIG = 11,  /**< a text: "" or "KEY=VALUE"; needs PRB_WIRE_CAN_CONFIG */
+	PRB_WIRE_CRASH = 12,   /**< handle crashes: lines "key=value"; needs PRB_WIRE_CAN_CRASH */
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -69,12 +71,14 @@ enum prb_wire_type {
 	PRB_WIRE_DONE = 69,	 /**< ends an evaluation or completion: outcome, then a text */
 	PRB_WIRE_STATUS_REPLY = 70,
 	PRB_WIRE_STOPPED = 71,
-	PRB_WIRE_ERROR = 72,	  /**< a text: why a request was not accepted */
-	PRB_WIRE_CANDIDATES = 73, /**< a part of the lines that answer PRB_WIRE_COMPLETE */
-	PRB_WIRE_PAUSED = 74,	  /**< all Python stands */
-	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
-	PRB_WIRE_FREEZE = 76,	  /**< stop threads: enum prb_wire_freeze */
-	PRB_WIRE_THAW = 77,	  /**< let them run */
+	PRB_WIRE_ERROR = 72,	    /**< a text: why a request was not accepted */
+	PRB_WIRE_CANDIDATES = 73,   /**< a part of the lines that answer PRB_WIRE_COMPLETE */
+	PRB_WIRE_PAUSED = 74,	    /**< all Python stands */
+	PRB_WIRE_RESUMED = 75,	    /**< it runs again: microseconds that it stood, 64 bits */
+	PRB_WIRE_FREEZE = 76,	    /**< stop threads: enum prb_wire_freeze */
+	PRB_WIRE_THAW = 77,	    /**< let them run */
+	PRB_WIRE_CONFIG_REPLY = 78, /**< a text: lines of KEY=VALUE, all of them */
+	PRB_WIRE_CRASH_REPLY = 79,  /**< the folder that crash records go to */
 };
 
 /** The agent's abilities: bits of its hello. */
@@ -84,6 +88,8 @@ enum {
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
 	PRB_WIRE_CAN_PLACE = 16,   /**< runs code in frames and on event loops */
+	PRB_WIRE_CAN_CONFIG = 32,  /**< has settings; also without a Python */
+	PRB_WIRE_CAN_CRASH = 64,   /**< knows crash */
 };
 
 /** Flags of pause. */

@@ -12,6 +12,7 @@
 #include "command/exit.h"
 #include "cli/help.h"
 #include "command/log.h"
+#include "cli/commands/script_start.h"
 #include "cli/manual.h"
 #include "command/options.h"
 #include "command/output.h"
@@ -69,6 +70,7 @@ static struct prb_error *find_command(const struct prb_option_scopes *scopes, ch
 	inv->command = prb_command_find(words[first]);
 	if (inv->command)
 		return NULL;
+	PRB_TRY(prb_script_external(words, count, first));
 	second = prb_options_skip(scopes, words, count, first + 1);
 	*at = second;
 	if (second >= count)
@@ -76,6 +78,7 @@ static struct prb_error *find_command(const struct prb_option_scopes *scopes, ch
 	inv->command = prb_command_find(words[second]);
 	if (inv->command)
 		return NULL;
+	PRB_TRY(prb_script_external(words, count, second));
 	/* "probing stack 4242", "probing record -o FILE": the command is what comes first. */
 	if (prb_command_is_foreign(words[first]) ||
 	    (looks_like_target(words[second]) && !looks_like_target(words[first])))

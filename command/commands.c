@@ -109,7 +109,6 @@ static const struct {
 	{"record", true, "'probing PID snapshot' saves one instant"},
 	{"perf", true, NULL},
 	{"performance", true, NULL},
-	{"config", true, NULL},
 	{"cluster", true, NULL},
 };
 

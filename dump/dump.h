@@ -103,6 +103,8 @@ struct prb_dump_death {
 	bool has_address;
 	uint64_t address;
 	pid_t sender; /**< process that sent it; 0 if none did, or it is not known */
+	/** Last line of an exception that was not caught, of a crash record; cut; "" if none. */
+	char exception[256];
 };
 
 struct prb_dump {
@@ -114,6 +116,7 @@ struct prb_dump {
 	char *exe;
 	PRB_VEC(char *) argv;
 	struct prb_dump_death death;
+	char *exception; /**< of a crash record: the text of one that was not caught; or NULL */
 	char *python_version; /**< NULL if no Python was found (native-only dumps) */
 	bool free_threaded, debug_build;
 	bool gil_known; /**< the GIL holder could be determined; without a holder the GIL is free */

@@ -7,7 +7,7 @@ import sys
 
 import gdb
 
-from .core import commands, facts, importer
+from .core import commands, extensions, facts, importer
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 from .gdb_files import Files
@@ -122,6 +122,9 @@ class Gdb(Debugger):
     def native(self, address):
         from .gdb_script import native
         return native(address)
+
+    def add_command(self, name):
+        make_command(name)
 
     def watch(self, function):
         from .gdb_script import watch
@@ -355,3 +358,4 @@ def install():
             "how many bytes of a text are shown.")
     Setting("pretty", gdb.PARAM_ENUM, settings.pretty, list(SWITCH),
             "whether gdb's own 'print' shows what pointers to objects point to.")
+    extensions.load(FACE)

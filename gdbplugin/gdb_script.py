@@ -79,7 +79,7 @@ def local(face, name, number=None):
         current = program(face)
         frame = current.frame() if number is None else current.thread().frames[int(number)]
         found = frame.locals[name.string()]
-        known, constant = found._constant()
+        known, constant = found._prb_constant()
     except KeyError:
         raise Problem("there is no variable %s in %s" % (name.string(), frame))
     except (probing.Error, IndexError) as error:

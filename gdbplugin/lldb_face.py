@@ -6,7 +6,7 @@ import os
 import lldb
 
 from . import lldb_break, lldb_pretty
-from .core import commands, facts, importer, link_map
+from .core import commands, extensions, facts, importer, link_map
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 
@@ -24,6 +24,7 @@ class Lldb(Debugger):
         Debugger.__init__(self)
         self.debugger = None
         self.result = None  # of the command that runs
+        self.module = None  # where LLDB looks for classes
 
     def begin(self, debugger, result):
         self.debugger, self.result = debugger, result
@@ -116,6 +117,9 @@ class Lldb(Debugger):
         if not kind.IsValid():
             kind = target.GetBasicType(lldb.eBasicTypeVoid)
         return target.CreateValueFromExpression("object", "(%s *)%#x" % (kind.GetName(), address))
+
+    def add_command(self, name):
+        add_command(self.debugger, self.module, name, make_command(name))
 
     def watch(self, function):
         lldb_break.watch(self.target(), function)
@@ -332,11 +336,16 @@ def install(debugger, module):
         classes.update((alias, classes[name]) for alias in commands.find(name).aliases)
     classes["set"] = Set
     for name, cls in classes.items():
-        attribute = "Command_" + name.replace("-", "_")
-        setattr(module, attribute, cls)
-        debugger.HandleCommand("command script add -c %s.%s probing %s"
-                               % (module.__name__, attribute, name))
-    FACE.debugger = debugger
+        add_command(debugger, module, name, cls)
+    FACE.debugger, FACE.module = debugger, module
     importer.install(FACE)
     lldb_break.install(module, FACE)
     lldb_pretty.install(debugger, module, FACE)
+    extensions.load(FACE)
+
+
+def add_command(debugger, module, name, cls):
+    attribute = "Command_" + name.replace("-", "_")
+    setattr(module, attribute, cls)
+    debugger.HandleCommand("command script add -c %s.%s probing %s"
+                           % (module.__name__, attribute, name))

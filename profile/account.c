@@ -7,11 +7,13 @@
 static struct prb_error *find_run(struct prb_recording *recording, struct prb_subject *subject,
 				  uint32_t stack, enum prb_run_state state, struct prb_run **ret)
 {
+	uint32_t wait = state == PRB_RUN_ON_CPU ? 0 : subject->wait;
 	struct prb_run *run;
 
 	if (subject->run) {
 		run = &recording->runs.items[subject->run - 1];
-		if (run->stack == stack && run->state == state) {
+		if (run->stack == stack && run->state == state && run->wait == wait &&
+		    run->gil == subject->gil) {
 			*ret = run;
 			return NULL;
 		}
@@ -24,6 +26,9 @@ static struct prb_error *find_run(struct prb_recording *recording, struct prb_su
 		.thread = subject->number,
 		.stack = stack,
 		.state = state,
+		.wait = wait,
+		.wait_kind = recording->waits.items[wait].kind,
+		.gil = subject->gil,
 		.begin = subject->seen - recording->begun,
 	};
 	*ret = run;
@@ -46,6 +51,8 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 {
 	struct prb_run *run;
 
+	subject->wait = sample->wait;
+	subject->gil = sample->gil;
 	PRB_TRY(find_run(recording, subject, sample->stack, sample->state, &run));
 	run->samples++;
 	run->reads++;

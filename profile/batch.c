@@ -34,16 +34,20 @@ struct prb_error *prb_batch_fill(struct prb_batch *batch, const struct prb_recor
 	if (!COPY_FROM(&batch->functions, &tree->functions, mark->functions) ||
 	    !COPY_FROM(&batch->frames, &tree->frames, mark->frames) ||
 	    !COPY_FROM(&batch->stacks, &tree->stacks, mark->stacks) ||
+	    !COPY_FROM(&batch->waits, &recording->waits, mark->waits) ||
 	    !COPY_FROM(&batch->threads, &recording->threads, 0) ||
 	    !COPY_FROM(&batch->runs, &recording->runs, 0))
 		return prb_error_nomem();
 	batch->all_stacks = tree->stacks.count;
+	batch->all_waits = recording->waits.count;
 	batch->about = *recording;
 	batch->about.tree = NULL;
 	memset(&batch->about.threads, 0, sizeof(batch->about.threads));
+	memset(&batch->about.waits, 0, sizeof(batch->about.waits));
+	memset(&batch->about.wait_numbers, 0, sizeof(batch->about.wait_numbers));
 	memset(&batch->about.runs, 0, sizeof(batch->about.runs));
 	*mark = (struct prb_batch_mark){tree->functions.count, tree->frames.count,
-					tree->stacks.count};
+					tree->stacks.count, recording->waits.count};
 	return NULL;
 }
 
@@ -53,6 +57,7 @@ void prb_batch_deinit(struct prb_batch *batch)
 	prb_vec_free(&batch->frames);
 	prb_vec_free(&batch->stacks);
 	prb_vec_free(&batch->threads);
+	prb_vec_free(&batch->waits);
 	prb_vec_free(&batch->runs);
 	free(batch->renamed);
 }

@@ -14,7 +14,7 @@
 
 /** How much of a recording was handed over. */
 struct prb_batch_mark {
-	size_t functions, frames, stacks;
+	size_t functions, frames, stacks, waits;
 };
 
 struct prb_batch {
@@ -23,14 +23,15 @@ struct prb_batch {
 	PRB_VEC(struct prb_tree_frame) frames;
 	PRB_VEC(struct prb_tree_stack) stacks;
 	PRB_VEC(struct prb_profile_thread) threads; /**< all */
-	PRB_VEC(struct prb_run) runs;		    /**< of the chunk, all so far */
-	size_t all_stacks;
+	PRB_VEC(struct prb_profile_wait) waits;
+	PRB_VEC(struct prb_run) runs; /**< of the chunk, all so far */
+	size_t all_stacks, all_waits;
 	uint32_t *renamed; /**< owned; by old number the new one of each stack, or NULL */
 	size_t renamed_count;
 	int64_t chunk;		    /**< its number */
 	bool cut;		    /**< the chunk is complete */
 	bool last;		    /**< so is the recording */
-	struct prb_recording about; /**< without tree, threads and runs */
+	struct prb_recording about; /**< without tree, threads, waits and runs */
 };
 
 /** Copies what is new since @p mark, which is moved on. */

@@ -11,8 +11,8 @@
 
 enum {
 	LEVEL = 3,
-	/* What a run takes at most, decompressed: nine numbers, a mark and a sum of squares. */
-	MOST_RUN_BYTES = 9 * 10 + 1 + (int)sizeof(double),
+	/* What a run takes at most, decompressed: ten numbers, a mark and a sum of squares. */
+	MOST_RUN_BYTES = 10 * 10 + 1 + (int)sizeof(double),
 	SQUARES_FOLLOW = 1, /* or they are those of a single sample */
 };
 
@@ -123,6 +123,8 @@ static void put_columns(struct encoder *e)
 	for (run = e->runs; run < end; run++)
 		put_number(e->out, run->state);
 	for (run = e->runs; run < end; run++)
+		put_number(e->out, (uint64_t)run->wait << 1 | run->gil);
+	for (run = e->runs; run < end; run++)
 		put_number(e->out, run->samples);
 	for (run = e->runs; run < end; run++)
 		put_number(e->out, run->reads);
@@ -222,6 +224,12 @@ static struct prb_error *take_places(struct decoder *d)
 	for (run = d->runs; run < end; run++) {
 		PRB_TRY(take_below(d, PRB_RUN_STATES, "names a state that is not there", &value));
 		run->state = (enum prb_run_state)value;
+	}
+	for (run = d->runs; run < end; run++) {
+		PRB_TRY(take_below(d, 2 * (uint64_t)chunk->waits, "names a wait that is not there",
+				   &value));
+		run->wait = (uint32_t)(value >> 1);
+		run->gil = value & 1;
 	}
 	return NULL;
 }

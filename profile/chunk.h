@@ -3,8 +3,8 @@
  * @file Runs as bytes: the chunks that samples lie in in a .profile file.
  *
  * A chunk is one zstd frame. Decompressed it is one column after the other, each with a number for
- * every run: thread, stack, state, samples, reads, begin, wall, cpu, queue, and the sum of squares.
- * docs/profile-format.md describes it. Times are counted in a unit of the chunk; rounding
+ * every run: thread, stack, state, wait, samples, reads, begin, wall, cpu, queue, and the sum of
+ * squares. docs/profile-format.md describes it. Times are counted in a unit of the chunk; rounding
  * errors are carried on to the next run of the thread, so that sums stay exact.
  *
  * Threading: any thread; nothing here keeps state. Whoever decodes treats the bytes as hostile.
@@ -22,9 +22,9 @@ enum { PRB_CHUNK_MOST_RUNS = 1 << 20 };
 /** What is known of a chunk besides its bytes. */
 struct prb_chunk {
 	size_t runs;
-	int64_t begin;		/**< ns from the start of the recording; times count from here */
-	int64_t unit;		/**< ns, at least 1 */
-	size_t threads, stacks; /**< numbers of both in the runs are lower than these */
+	int64_t begin; /**< ns from the start of the recording; times count from here */
+	int64_t unit;  /**< ns, at least 1 */
+	size_t threads, stacks, waits; /**< numbers of them in the runs are lower than these */
 };
 
 /** Appends the bytes of runs, of which there are `runs`. */

@@ -318,6 +318,7 @@ static struct prb_error *write_html(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_html = {
 	.name = "html",
 	.extensions = {".html"},
+	.basic_modes = true,
 	.does = "an interactive flame graph, for any browser, without network",
 	.write = write_html,
 };

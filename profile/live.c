@@ -46,6 +46,7 @@ struct prb_error *prb_live_create(double seconds, struct prb_live **ret)
 	live->recording->tree->functions.count = 0;
 	live->recording->tree->frames.count = 0;
 	live->recording->tree->stacks.count = 0;
+	live->recording->waits.count = 0;
 	*ret = live;
 	return NULL;
 }
@@ -59,6 +60,7 @@ void prb_live_destroy(struct prb_live *live)
 	recording = live->recording;
 	if (recording) {
 		recording->threads.count = 0; /* their names are the sampler's */
+		recording->waits.count = 0;
 		recording->command = recording->python = NULL;
 	}
 	prb_recording_destroy(recording);
@@ -132,6 +134,8 @@ static struct prb_error *take(struct prb_live *live)
 
 	about.tree = to->tree;
 	memcpy(&about.threads, &to->threads, sizeof(to->threads));
+	memcpy(&about.waits, &to->waits, sizeof(to->waits));
+	memcpy(&about.wait_numbers, &to->wait_numbers, sizeof(to->wait_numbers));
 	memcpy(&about.runs, &to->runs, sizeof(to->runs));
 	memcpy(&about.lines, &to->lines, sizeof(to->lines));
 	*to = about;
@@ -139,6 +143,7 @@ static struct prb_error *take(struct prb_live *live)
 	return APPEND(&to->tree->functions, &from->functions) &&
 			       APPEND(&to->tree->frames, &from->frames) &&
 			       APPEND(&to->tree->stacks, &from->stacks) &&
+			       APPEND(&to->waits, &from->waits) &&
 			       APPEND(&to->threads, &from->threads) &&
 			       APPEND(&to->runs, &from->runs)
 		       ? NULL

@@ -18,6 +18,7 @@ enum {
 	MOST_THREADS = 1 << 22,
 	MOST_DEPTH = 1 << 20,
 	MOST_LINES = 1 << 20,
+	MOST_WAITS = 1 << 27,
 };
 
 /* Frames of all stacks together, which is what formats write. */
@@ -119,6 +120,30 @@ static struct prb_error *read_thread(struct prb_load *load, struct prb_row *row)
 	return NULL;
 }
 
+static struct prb_error *read_wait(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_profile_wait *wait = prb_vec_push(&load->about->waits);
+	const char *kind;
+	int64_t owner;
+
+	if (!wait)
+		return prb_error_nomem();
+	*wait = (struct prb_profile_wait){};
+	prb_row_number(row, load->about->waits.count - 1);
+	if (load->about->waits.count > MOST_WAITS)
+		prb_row_complain(row, "is one too many");
+	kind = prb_row_text(row);
+	if (!kind || !prb_schema_wait_of(kind, &wait->kind))
+		prb_row_complain(row, "is of no kind of wait");
+	PRB_TRY(prb_str_copy(prb_row_text(row), &wait->what));
+	owner = prb_row_optional(row, -1);
+	if (owner >= (int64_t)load->about->threads.count)
+		prb_row_complain(row, "names a thread that is not there");
+	else
+		wait->owner = (uint32_t)(owner + 1);
+	return NULL;
+}
+
 static struct prb_error *read_process(struct prb_load *load, struct prb_row *row)
 {
 	struct prb_recording *about = load->about;
@@ -204,6 +229,7 @@ static const struct {
 	 "SELECT thread, tid, name, os_name, cpu_ns, ended FROM threads NOT INDEXED "
 	 "ORDER BY thread",
 	 read_thread},
+	{"waits", "SELECT wait, kind, what, owner FROM waits NOT INDEXED ORDER BY wait", read_wait},
 	{"functions",
 	 "SELECT function, kind, name, file, first_line, module FROM functions NOT INDEXED "
 	 "ORDER BY function",

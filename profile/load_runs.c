@@ -48,14 +48,16 @@ void prb_load_cursor_destroy(struct prb_load_cursor *cursor)
 /* All times together are a number, so that no sum of some of them overflows. */
 static struct prb_error *add_up(struct prb_load_cursor *c)
 {
-	const struct prb_run *run;
+	struct prb_run *run;
 
-	prb_vec_each (run, &c->runs)
+	prb_vec_each (run, &c->runs) {
+		run->wait_kind = c->load->about->waits.items[run->wait].kind;
 		if (__builtin_add_overflow(c->wall, run->wall, &c->wall) ||
 		    __builtin_add_overflow(c->cpu, run->cpu, &c->cpu) ||
 		    __builtin_add_overflow(c->queue, run->queue, &c->queue) || !run->stack)
 			return prb_error_create(PRB_ERROR_BAD_DATA,
 						"a chunk of samples holds what cannot be");
+	}
 	return NULL;
 }
 
@@ -66,6 +68,7 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 	struct prb_chunk chunk = {
 		.threads = about->threads.count,
 		.stacks = about->tree->stacks.count,
+		.waits = about->waits.count,
 	};
 
 	prb_row_number(&row, c->next++);
@@ -105,11 +108,13 @@ struct prb_error *prb_load_next(struct prb_load_cursor *c, const struct prb_run 
 	return NULL;
 }
 
-/* Runs as they come, or one for each thread, stack and state. */
+/* Runs as they come, or one for each thread, stack, state and wait. */
 struct collector {
 	struct prb_recording *recording;
 	bool in_order;
-	struct prb_number_map numbers[PRB_RUN_STATES]; /* by thread and stack */
+	struct prb_number_map places;  /* numbers of threads and stacks that were met together */
+	struct prb_number_map numbers; /* of runs, by such a number, the state and the wait */
+	size_t places_count;
 };
 
 static struct prb_error *append(struct collector *c, const struct prb_run *run)
@@ -126,16 +131,31 @@ static struct prb_error *append(struct collector *c, const struct prb_run *run)
 	return NULL;
 }
 
+static struct prb_error *key_of(struct collector *c, const struct prb_run *run, uint64_t *ret)
+{
+	uint64_t place = (uint64_t)run->thread << 32 | run->stack;
+	size_t number = c->places_count;
+
+	if (!prb_number_map_get(&c->places, place, &number)) {
+		if (!prb_number_map_put(&c->places, place, number))
+			return prb_error_nomem();
+		c->places_count++;
+	}
+	*ret = (uint64_t)number << 32 | (uint64_t)run->wait << 4 | (unsigned)run->state << 1 |
+	       run->gil;
+	return NULL;
+}
+
 static struct prb_error *merge(struct collector *c, const struct prb_run *run)
 {
-	uint64_t key = (uint64_t)run->thread << 32 | run->stack;
 	size_t number = c->recording->runs.count;
 	struct prb_run *into;
+	uint64_t key;
 
-	if (!prb_number_map_get(&c->numbers[run->state], key, &number)) {
+	PRB_TRY(key_of(c, run, &key));
+	if (!prb_number_map_get(&c->numbers, key, &number)) {
 		PRB_TRY(append(c, run));
-		return prb_number_map_put(&c->numbers[run->state], key, number) ? NULL
-										: prb_error_nomem();
+		return prb_number_map_put(&c->numbers, key, number) ? NULL : prb_error_nomem();
 	}
 	into = &c->recording->runs.items[number];
 	into->samples += run->samples;
@@ -170,8 +190,8 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order)
 
 	PRB_TRY(prb_load_cursor_create(load, &cursor));
 	err = collect(&c, cursor);
-	for (unsigned i = 0; i < PRB_RUN_STATES; i++)
-		prb_number_map_deinit(&c.numbers[i]);
+	prb_number_map_deinit(&c.places);
+	prb_number_map_deinit(&c.numbers);
 	prb_load_cursor_destroy(cursor);
 	return err;
 }

@@ -187,9 +187,9 @@ static struct prb_error *put_head(struct writer *w)
 {
 	const struct prb_recording *r = w->recording;
 	static const enum text weights[PRB_WEIGHTS] = {
-		[PRB_WEIGHT_CPU] = TEXT_CPU,
-		[PRB_WEIGHT_WALL] = TEXT_WALL,
-		[PRB_WEIGHT_RUNQUEUE] = TEXT_QUEUE,
+		[PRB_WEIGHT_CPU] = TEXT_CPU,	    [PRB_WEIGHT_WALL] = TEXT_WALL,
+		[PRB_WEIGHT_RUNQUEUE] = TEXT_QUEUE, [PRB_WEIGHT_GIL] = TEXT_WALL,
+		[PRB_WEIGHT_BLOCKED] = TEXT_WALL,
 	};
 	enum text weight = weights[w->choice->weight];
 	struct prb_str s = {}, mapping = {};
@@ -377,6 +377,7 @@ const struct prb_profile_format prb_format_pprof = {
 	.name = "pprof",
 	.extensions = {".pb.gz"},
 	.any_order = true,
+	.basic_modes = true,
 	.does = "for `go tool pprof`: each thread and state with all its weights",
 	.write = write_pprof,
 };

@@ -2,8 +2,11 @@
 #include "profile/recording.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/siphash.h"
+#include "base/str.h"
 
 const char *prb_run_state_name(enum prb_run_state state)
 {
@@ -35,6 +38,54 @@ const char *prb_profile_end_text(enum prb_profile_end end)
 	return NULL;
 }
 
+const char *prb_wait_kind_name(enum prb_wait_kind kind)
+{
+	static const char *const names[PRB_WAIT_KINDS] = {
+		[PRB_WAIT_GIL] = "gil",
+		[PRB_WAIT_LOCK] = "lock",
+		[PRB_WAIT_DESCRIPTOR] = "descriptor",
+		[PRB_WAIT_CHILD] = "child",
+		[PRB_WAIT_TIME] = "time",
+		[PRB_WAIT_OTHER] = "other",
+	};
+
+	return names[kind];
+}
+
+static bool same_wait(const struct prb_profile_wait *a, const struct prb_profile_wait *b)
+{
+	return a->kind == b->kind && a->owner == b->owner && !a->what == !b->what &&
+	       (!a->what || !strcmp(a->what, b->what));
+}
+
+static struct prb_error *add_wait(struct prb_recording *r, const struct prb_profile_wait *wait)
+{
+	struct prb_profile_wait *slot = prb_vec_push(&r->waits);
+
+	if (!slot)
+		return prb_error_nomem();
+	*slot = (struct prb_profile_wait){.kind = wait->kind, .owner = wait->owner};
+	return prb_str_copy(wait->what, &slot->what);
+}
+
+struct prb_error *prb_recording_wait(struct prb_recording *r, const struct prb_profile_wait *wait,
+				     uint32_t *ret)
+{
+	const uint64_t key[2] = {(uint64_t)wait->kind, wait->owner};
+	const char *what = wait->what ? wait->what : "";
+	uint64_t hash = prb_siphash(1, 3, key, what, strlen(what));
+	size_t number;
+
+	for (; prb_number_map_get(&r->wait_numbers, hash, &number); hash++)
+		if (same_wait(&r->waits.items[number], wait)) {
+			*ret = (uint32_t)number;
+			return NULL;
+		}
+	*ret = (uint32_t)r->waits.count;
+	PRB_TRY(add_wait(r, wait));
+	return prb_number_map_put(&r->wait_numbers, hash, *ret) ? NULL : prb_error_nomem();
+}
+
 struct prb_error *prb_recording_create(struct prb_recording **ret)
 {
 	struct prb_recording *recording = calloc(1, sizeof(*recording));
@@ -44,6 +95,8 @@ struct prb_error *prb_recording_create(struct prb_recording **ret)
 		return prb_error_nomem();
 	recording->process_cpu = -1;
 	err = prb_tree_create(&recording->tree);
+	if (!err)
+		err = add_wait(recording, &(struct prb_profile_wait){});
 	if (err)
 		prb_recording_destroy(recording);
 	else
@@ -62,6 +115,7 @@ void prb_recording_drop_lines(struct prb_recording *recording)
 
 void prb_recording_destroy(struct prb_recording *recording)
 {
+	struct prb_profile_wait *wait;
 	struct prb_profile_thread *thread;
 
 	if (!recording)
@@ -72,6 +126,10 @@ void prb_recording_destroy(struct prb_recording *recording)
 		free(thread->os_name);
 	}
 	prb_vec_free(&recording->threads);
+	prb_vec_each (wait, &recording->waits)
+		free(wait->what);
+	prb_vec_free(&recording->waits);
+	prb_number_map_deinit(&recording->wait_numbers);
 	prb_vec_free(&recording->runs);
 	prb_tree_destroy(recording->tree);
 	prb_recording_destroy(recording->before);

@@ -37,11 +37,36 @@ enum prb_run_state {
 /** "on a processor", "waits for a processor", … */
 const char *prb_run_state_name(enum prb_run_state state);
 
+/** What a thread that does not run waits for. */
+enum prb_wait_kind {
+	PRB_WAIT_NONE, /**< nothing that is known */
+	PRB_WAIT_GIL,
+	PRB_WAIT_LOCK,	     /**< or a condition, an event, a queue of Python's own */
+	PRB_WAIT_DESCRIPTOR, /**< a file, socket, pipe; or several */
+	PRB_WAIT_CHILD,	     /**< the end of a process */
+	PRB_WAIT_TIME,	     /**< a sleep */
+	PRB_WAIT_OTHER,
+	PRB_WAIT_KINDS,
+};
+
+/** "gil", "lock", …; NULL for none. */
+const char *prb_wait_kind_name(enum prb_wait_kind kind);
+
+struct prb_profile_wait {
+	enum prb_wait_kind kind;
+	char *what; /**< "socket 7 → 10.0.0.3:29500"; NULL if the kind says all */
+	uint32_t
+		owner; /**< number of the thread that holds it, plus one; 0: nobody that is known */
+};
+
 struct prb_run {
 	uint32_t thread, stack;
 	enum prb_run_state state;
-	uint32_t samples; /**< all of them */
-	uint32_t reads;	  /**< those that did not merely find that nothing had changed */
+	uint32_t wait; /**< what for, in the `waits` of the recording; 0: nothing that is known */
+	enum prb_wait_kind wait_kind; /**< of that wait */
+	bool gil;		      /**< it holds the GIL of its interpreter */
+	uint32_t samples;	      /**< all of them */
+	uint32_t reads; /**< those that did not merely find that nothing had changed */
 	int64_t begin;
 	int64_t wall, cpu, queue;
 	double cpu_squares; /**< sum of the squares of the CPU weights: how many samples they equal
@@ -124,6 +149,8 @@ struct prb_recording {
 	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */
 	struct prb_tree *tree;
 	PRB_VEC(struct prb_profile_thread) threads;
+	PRB_VEC(struct prb_profile_wait) waits; /**< each once; the first is none */
+	struct prb_number_map wait_numbers;	/**< by their hash */
 	PRB_VEC(struct prb_run) runs;
 	PRB_VEC(struct prb_profile_line) lines; /**< file by file, in their order */
 	struct prb_profile_cost cost;
@@ -138,6 +165,11 @@ void prb_recording_destroy(struct prb_recording *recording);
 
 /** Forgets the source lines. */
 void prb_recording_drop_lines(struct prb_recording *recording);
+
+/** The number of such a wait; @p what is copied. */
+struct prb_error *prb_recording_wait(struct prb_recording *recording,
+				     const struct prb_profile_wait *wait,
+				     uint32_t *ret) PRB_MUST_CHECK;
 
 static inline void prb_recording_guard(struct prb_recording **recording)
 {

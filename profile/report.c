@@ -14,6 +14,8 @@ const struct prb_weight_words prb_weight_words[PRB_WEIGHTS] = {
 	[PRB_WEIGHT_WALL] = {"wall", "of all threads", "no samples were taken"},
 	[PRB_WEIGHT_RUNQUEUE] = {"runqueue", "of waiting for a processor",
 				 "no thread waited for a processor"},
+	[PRB_WEIGHT_GIL] = {"gil", "of holding the GIL", "no thread was seen to hold a GIL"},
+	[PRB_WEIGHT_BLOCKED] = {"blocked", "of waiting", "no thread waited for anything"},
 };
 
 struct prb_error *prb_weight_parse(const char *mode, enum prb_weight *ret)
@@ -27,8 +29,17 @@ struct prb_error *prb_weight_parse(const char *mode, enum prb_weight *ret)
 	return mode ? prb_error_hint(
 			      prb_error_create(PRB_ERROR_USAGE, "there is no mode '%.100s'", mode),
 			      "'cpu' weighs the time on a processor, 'runqueue' the time that "
-			      "threads waited for one, 'wall' the time that passed")
+			      "threads waited for one, 'gil' the time that they held the GIL, "
+			      "'blocked' the time that they waited for something else, 'wall' the "
+			      "time that passed")
 		    : NULL;
+}
+
+/* What is held off by job control waits for nothing of the program's own. */
+static bool is_blocked(const struct prb_run *run)
+{
+	return (run->state == PRB_RUN_ASLEEP || run->state == PRB_RUN_IN_KERNEL) &&
+	       run->wait_kind != PRB_WAIT_GIL;
 }
 
 int64_t prb_run_weight(const struct prb_run *run, const struct prb_profile_choice *choice)
@@ -40,6 +51,10 @@ int64_t prb_run_weight(const struct prb_run *run, const struct prb_profile_choic
 		return run->cpu;
 	case PRB_WEIGHT_RUNQUEUE:
 		return run->queue;
+	case PRB_WEIGHT_GIL:
+		return run->gil ? run->wall : 0;
+	case PRB_WEIGHT_BLOCKED:
+		return is_blocked(run) ? run->wall : 0;
 	default:
 		return run->wall;
 	}

@@ -18,6 +18,8 @@ enum prb_weight {
 	PRB_WEIGHT_CPU,	     /**< time on a processor */
 	PRB_WEIGHT_WALL,     /**< time that passed, of each thread */
 	PRB_WEIGHT_RUNQUEUE, /**< time that threads could run in, and had no processor */
+	PRB_WEIGHT_GIL,	     /**< time that passed while threads held the GIL */
+	PRB_WEIGHT_BLOCKED,  /**< time that threads slept in, for anything but the GIL */
 	PRB_WEIGHTS,
 };
 

@@ -49,6 +49,7 @@ struct sampler {
 	bool nothing;			     /* it ended before it was looked at */
 	clockid_t process_clock;
 	int64_t process_begin, process_now, own_before;
+	bool gate_open; /* options->gate is not ours */
 };
 
 static int64_t read_clock(clockid_t clock)
@@ -140,6 +141,21 @@ static bool program_ended(const struct sampler *s)
 	return s->program && s->program->has_ended(s->program->context);
 }
 
+/* While the sampler sleeps and no thread is about to stop, others may read the process. */
+static void open_gate(struct sampler *s)
+{
+	if (s->options->gate && !s->gate_open)
+		pthread_mutex_unlock(s->options->gate);
+	s->gate_open = true;
+}
+
+static void close_gate(struct sampler *s)
+{
+	if (s->options->gate && s->gate_open)
+		pthread_mutex_lock(s->options->gate);
+	s->gate_open = false;
+}
+
 /* Waits for the next time, which is now and the last one if the recording is to end first. */
 static void wait_for_time(struct sampler *s)
 {
@@ -155,13 +171,15 @@ static void wait_for_time(struct sampler *s)
 			break;
 		if (s->program)
 			until = PRB_MIN(until, now + WATCH_NS);
-
+		if (!s->reader.late.count)
+			open_gate(s);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
 				&(struct timespec){.tv_sec = until / 1000000000,
 						   .tv_nsec = until % 1000000000},
 				NULL);
 		prb_stack_let_go(&s->reader, false);
 	}
+	close_gate(s);
 	if (cancelled(s)) {
 		s->recording->end = PRB_PROFILE_INTERRUPTED;
 		s->end = now;
@@ -203,7 +221,7 @@ static struct prb_error *look_at(struct sampler *s)
 	if (s->options->native)
 		PRB_TRY(prb_natives_create(target, s->recording, (unsigned)s->past.count,
 					   &s->natives));
-	s->reader.subjects = &s->subjects;
+	s->reader.subjects = s->reader.causes.subjects = &s->subjects;
 	s->reader.codes = s->codes;
 	s->reader.natives = s->natives;
 	return NULL;
@@ -514,9 +532,12 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	err = prb_str_copy(options->command, &s->recording->command);
+	if (options->gate)
+		pthread_mutex_lock(options->gate);
 	if (!err)
 		err = record(s);
 	stop_looking(s);
+	open_gate(s);
 	prb_natives_destroy(s->natives);
 	prb_store_stop(options->store);
 	end_past(s);

@@ -12,6 +12,7 @@
 #ifndef PRB_PROFILE_SAMPLER_H
 #define PRB_PROFILE_SAMPLER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -33,6 +34,9 @@ struct prb_profile_options {
 	/** A live viewer, or NULL; the recording has no runs then, and is given also
 	 * after an error, since the viewer shares its strings. */
 	struct prb_live *live;
+	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
+	 * waits. Or NULL. */
+	pthread_mutex_t *gate;
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;

@@ -28,6 +28,8 @@ const struct prb_schema_table prb_schema_tables[] = {
 		   "  stack INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER, depth INTEGER)"},
 	{"states", "CREATE TABLE states (\n"
 		   "  state INTEGER PRIMARY KEY, name TEXT)"},
+	{"waits", "CREATE TABLE waits (\n"
+		  "  wait INTEGER PRIMARY KEY, kind TEXT, what TEXT, owner INTEGER)"},
 	{"chunks", "CREATE TABLE chunks (\n"
 		   "  chunk INTEGER PRIMARY KEY, begin_ns INTEGER, unit_ns INTEGER,\n"
 		   "  runs INTEGER, data BLOB)"},
@@ -62,6 +64,16 @@ enum prb_profile_end prb_schema_end_of(const char *word)
 		if (!strcmp(word, ends[i]))
 			return (enum prb_profile_end)i;
 	return PRB_PROFILE_CUT_OFF;
+}
+
+bool prb_schema_wait_of(const char *word, enum prb_wait_kind *ret)
+{
+	for (unsigned i = PRB_WAIT_NONE + 1; i < PRB_WAIT_KINDS; i++)
+		if (!strcmp(word, prb_wait_kind_name((enum prb_wait_kind)i))) {
+			*ret = (enum prb_wait_kind)i;
+			return true;
+		}
+	return false;
 }
 
 bool prb_schema_kind_of(const char *word, enum prb_function_kind *ret)

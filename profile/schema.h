@@ -12,7 +12,7 @@
 #include "profile/recording.h"
 
 enum {
-	PRB_SCHEMA_FORMAT = 2,	  /**< user_version */
+	PRB_SCHEMA_FORMAT = 3,	  /**< user_version */
 	PRB_SCHEMA_TOTALS_S = 60, /**< seconds that a row of `totals` is for, at first */
 };
 
@@ -26,6 +26,9 @@ extern const struct prb_schema_table prb_schema_tables[];
 /** The text for `recording.ended`. */
 const char *prb_schema_end(enum prb_profile_end end);
 enum prb_profile_end prb_schema_end_of(const char *word);
+
+/** False if there is no such kind of wait. */
+bool prb_schema_wait_of(const char *word, enum prb_wait_kind *ret);
 
 /** Of what `functions.kind` holds; false for an unknown word. */
 bool prb_schema_kind_of(const char *word, enum prb_function_kind *ret);

@@ -29,6 +29,9 @@ struct reading {
 	struct prb_task_watch *task;
 	struct prb_mem *mem;
 	size_t frames;
+	struct prb_cause_frame innermost;
+	uint64_t holder; /* the state that holds the GIL for which it competes; 0: none */
+	bool gil;	 /* that is its own */
 	bool broken;	 /* what was read is no stack */
 	bool incomplete; /* more of the C stack is needed */
 	bool certain;	 /* without Python frames it is what it looks like, by its C frames */
@@ -78,6 +81,29 @@ static struct prb_error *keep_for_merge(struct prb_stack_reader *reader,
 	return NULL;
 }
 
+/* Who holds the GIL when the thread is looked at; where that is not known, nobody. */
+static struct prb_error *read_gil(struct reading *r, const struct prb_subject_state *state)
+{
+	struct prb_error *err =
+		prb_python_gil_holder(state->py, r->mem, state->thread.gil, &r->holder);
+
+	r->gil |= !err && r->holder && r->holder == state->thread.address;
+	if (err && err->code != PRB_ERROR_NOMEM && err->code != PRB_ERROR_NO_PROCESS) {
+		prb_error_destroy(prb_steal(&err));
+		r->holder = 0;
+	}
+	return err;
+}
+
+/* Hidden frames are no Python function's. */
+static void note_innermost(struct reading *r, const struct prb_subject_state *state,
+			   const struct prb_py_frames *frames)
+{
+	for (size_t i = 0; !r->innermost.py && i < frames->list.count; i++)
+		if (!frames->list.items[i].hidden)
+			r->innermost = (struct prb_cause_frame){state->py, frames->list.items[i]};
+}
+
 static struct prb_error *walk_state(struct reading *r, const struct prb_subject_state *state)
 {
 	struct prb_py_frames frames = {};
@@ -89,8 +115,11 @@ static struct prb_error *walk_state(struct reading *r, const struct prb_subject_
 		return NULL;
 	}
 	if (!err)
+		err = read_gil(r, state);
+	if (!err)
 		err = prb_python_frames(state->py, r->mem, state->thread.address, &frames);
 	r->frames += frames.list.count;
+	note_innermost(r, state, &frames);
 	if (!err)
 		err = prb_codes_note(r->reader->codes, state->py, r->mem, &frames);
 	if (!err && r->reader->natives)
@@ -110,7 +139,9 @@ static struct prb_error *walk(struct reading *r)
 	const struct prb_subject_state *state;
 
 	r->frames = 0;
-	r->broken = r->incomplete = r->certain = false;
+	r->broken = r->incomplete = r->certain = r->gil = false;
+	r->innermost.py = NULL;
+	r->holder = 0;
 	r->reader->frames.list.count = 0;
 	prb_codes_begin(r->reader->codes);
 	PRB_TRY(prb_view_prefetch(r->subject->view));
@@ -206,11 +237,14 @@ static struct prb_error *read_asleep(struct reading *r, struct prb_stack_sample 
 		return NULL;
 	if (r->reader->natives)
 		PRB_TRY(unwind_asleep(r, &call));
+	PRB_TRY(prb_causes_find(&r->reader->causes, r->subject, &call, r->mem, &r->innermost,
+				r->holder, &ret->wait));
 	*ret_done = prb_task_slept(&s->tasks, r->task, call.sp != 0) && !r->incomplete;
 	if (!*ret_done)
 		return NULL;
 	ret->state = state_of(r->task->state);
 	ret->asleep = call.sp != 0;
+	ret->gil = r->gil;
 	return take(r, ret);
 }
 
@@ -280,6 +314,8 @@ static struct prb_error *hold(struct reading *r, struct prb_stop *stop,
 	PRB_TRY(prb_stop_wait(stop, STOP_TIMEOUT_MS));
 	stopped_at = prb_clock_ns();
 	PRB_TRY(read_held(r, stop, ret));
+	ret->gil = r->gil;
+	ret->wait = 0;
 	ran = had_processor(r->reader, &before, &ret->times, stopped_at);
 	if (ran && ret->times.turns != before.turns)
 		PRB_TRY(woke_with_us(r, &woke));
@@ -451,5 +487,7 @@ struct prb_error *prb_stack_read(struct prb_stack_reader *reader, size_t index,
 void prb_stack_end(struct prb_stack_reader *reader)
 {
 	prb_vec_free(&reader->late);
+	prb_causes_deinit(&reader->causes);
+	reader->causes = (struct prb_causes){};
 	prb_py_frames_deinit(&reader->frames);
 }

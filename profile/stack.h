@@ -12,6 +12,7 @@
 #define PRB_PROFILE_STACK_H
 
 #include "ptrace/stop.h"
+#include "profile/causes.h"
 #include "profile/codes.h"
 #include "profile/pauses.h"
 #include "profile/subjects.h"
@@ -19,6 +20,7 @@
 struct prb_stack_reader {
 	struct prb_subjects *subjects;
 	struct prb_codes *codes;
+	struct prb_causes causes;      /**< what threads that sleep wait for */
 	struct prb_natives *natives;   /**< NULL: Python frames alone */
 	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */
 	int64_t woke;		       /**< when we got our processor for this round of samples */
@@ -32,6 +34,8 @@ struct prb_stack_sample {
 	uint32_t stack;
 	enum prb_run_state state;
 	struct prb_task_times times;
+	uint32_t wait; /**< what it waits for; 0 unless that is known */
+	bool gil;      /**< it holds the GIL */
 	bool unreadable;
 	bool gone;   /**< the thread has ended: this is no sample */
 	bool asleep; /**< it is certain that it had no processor when the times were noted */

@@ -34,6 +34,7 @@ static struct prb_error *rename_chunk(struct prb_store_file *file, const struct 
 		.runs = (size_t)sqlite3_column_int64(stmt, 3),
 		.threads = b->threads.count,
 		.stacks = b->renamed_count,
+		.waits = b->all_waits,
 	};
 
 	runs->count = 0;

@@ -13,6 +13,7 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 	[PRB_STORE_FUNCTION] = "INSERT INTO functions VALUES (?, ?, ?, ?, ?, ?)",
 	[PRB_STORE_FRAME] = "INSERT INTO frames VALUES (?, ?, ?)",
 	[PRB_STORE_STACK] = "INSERT INTO stacks VALUES (?, ?, ?, ?)",
+	[PRB_STORE_WAIT] = "REPLACE INTO waits VALUES (?, ?, ?, nullif(?, -1))",
 	[PRB_STORE_THREAD] = "REPLACE INTO threads VALUES (?, 0, ?, ?, ?, ?, ?)",
 	[PRB_STORE_CHUNK] = "REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)",
 	[PRB_STORE_TOTAL] = "REPLACE INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -44,6 +44,20 @@ static struct prb_error *put_tree(struct prb_store_file *file, const struct prb_
 	return NULL;
 }
 
+static struct prb_error *put_waits(struct prb_store_file *file, const struct prb_batch *b)
+{
+	for (size_t i = 0; i < b->waits.count; i++) {
+		const struct prb_profile_wait *w = &b->waits.items[i];
+
+		/* The first is none, and no row. */
+		if (b->first.waits + i)
+			PRB_TRY(prb_store_sql_put(
+				file, PRB_STORE_WAIT, "itti", (int64_t)(b->first.waits + i),
+				prb_wait_kind_name(w->kind), w->what, (int64_t)w->owner - 1));
+	}
+	return NULL;
+}
+
 static bool is_written(const struct prb_store_file *file, size_t index,
 		       const struct prb_profile_thread *thread)
 {
@@ -97,6 +111,7 @@ static struct prb_error *put_chunk(struct prb_store_file *file, const struct prb
 		.unit = unit_of(b, begin),
 		.threads = b->threads.count,
 		.stacks = b->all_stacks,
+		.waits = b->all_waits,
 	};
 
 	PRB_TRY(prb_chunk_encode(&chunk, b->runs.items, &data));
@@ -195,6 +210,7 @@ static struct prb_error *put_all(struct prb_store_file *file, const struct prb_b
 	if (b->renamed)
 		PRB_TRY(prb_store_rename_rows(file, b));
 	PRB_TRY(put_tree(file, b));
+	PRB_TRY(put_waits(file, b));
 	PRB_TRY(put_threads(file, b));
 	if (b->runs.count) {
 		PRB_TRY(put_chunk(file, b));

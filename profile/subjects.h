@@ -42,6 +42,8 @@ struct prb_subject {
 	int64_t unplaced; /**< time on a processor that no sample has yet */
 	size_t run;	  /**< its last run in the recording, plus one; 0: none */
 	uint32_t stack;	  /**< of its last sample; 0: there was none */
+	uint32_t wait;	  /**< what it waited for then */
+	bool gil;	  /**< it held the GIL then */
 	enum prb_run_state state;
 	bool ran;	    /**< a sample found it on a processor */
 	uint32_t cpu_stack; /**< the last that did */

@@ -128,6 +128,10 @@ struct prb_py_threads {
 	PRB_VEC(struct prb_py_thread) list;
 };
 
+/** The thread state that holds the GIL at @p gil, as prb_py_thread names it; 0 if none does. */
+struct prb_error *prb_python_gil_holder(struct prb_python *py, struct prb_mem *mem, uint64_t gil,
+					uint64_t *ret) PRB_MUST_CHECK;
+
 /** Reads all interpreters and thread states. */
 struct prb_error *prb_python_threads(struct prb_python *py, struct prb_mem *mem,
 				     struct prb_py_threads *ret) PRB_MUST_CHECK;
@@ -204,6 +208,11 @@ struct prb_error *prb_python_qualname(struct prb_python *py, struct prb_mem *mem
 struct prb_py_location {
 	int32_t line, end_line, col, end_col; /**< lines from 1; columns from 0, in UTF-8 bytes */
 };
+
+/** Position of a frame in bytes from the start of its bytecode; negative before the first. */
+struct prb_error *prb_python_position(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame,
+				      int64_t *ret) PRB_MUST_CHECK;
 
 struct prb_error *prb_python_location(struct prb_python *py, struct prb_mem *mem,
 				      const struct prb_py_frame *frame,

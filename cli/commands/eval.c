@@ -231,7 +231,7 @@ const struct prb_command prb_command_eval = {
 			{"probing 4242 eval --thread main \"import signal; signal.getsignal(2)\"",
 			 "On the main thread"},
 			{"probing 4242 eval --frame 1 \"self.rows[-1]\"",
-			 "In the caller, while it is paused"},
+			 "In its caller, in a pause"},
 			{"probing 4242 eval --loop \"await queue.put(None)\"", "In the event loop"},
 			{}},
 	.run = run,

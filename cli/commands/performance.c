@@ -310,6 +310,20 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 	return prb_performance_check_choice(s);
 }
 
+/** A viewer weighs samples anew, by what its format has of them. */
+static struct prb_error *check_format(const struct prb_performance_settings *s,
+				      const struct prb_profile_format *format)
+{
+	enum prb_weight weight;
+
+	PRB_TRY(prb_weight_parse(s->mode, &weight));
+	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+					       prb_weight_words[weight].mode),
+			      "the table, .svg, .collapsed, .speedscope.json and .csv have it");
+}
+
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
 					struct prb_recording **ret)
 {
@@ -375,6 +389,7 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
+	PRB_TRY(check_format(s, format));
 	if (s->torch)
 		return prb_performance_torch(cli, s, format);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
@@ -407,9 +422,11 @@ const struct prb_option prb_performance_options[] = {
 	{"format", 'f', PRB_OPTION_TEXT, "FORMAT",
 	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or csv", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, format)},
-	{"mode", 'm', PRB_OPTION_TEXT, "cpu|runqueue|wall",
-	 "Weigh time on a processor, waiting for one, or time that passed", PRB_COMPLETE_NOTHING,
-	 offsetof(struct prb_performance_settings, mode), .for_clients = true},
+	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
+	 "Weigh cpu, runqueue, gil, blocked or wall: time on a processor, waiting for one, "
+	 "holding the GIL, waiting for something else, or all that passed",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, mode),
+	 .for_clients = true},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, tid), .for_clients = true},
 	{"threads", 0, PRB_OPTION_TEXT, "REGEX", "Only threads with a name that matches",

@@ -74,6 +74,17 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 				       const struct prb_report *report,
 				       struct prb_str *s) PRB_MUST_CHECK;
 
+/** Appends who waited for the GIL and for whom, or what threads waited for; where the mode is about
+ * that. */
+struct prb_error *prb_performance_waits_text(const struct prb_recording *recording,
+					     const struct prb_profile_choice *choice,
+					     struct prb_str *s) PRB_MUST_CHECK;
+
+/** As above, for programs. */
+struct prb_error *prb_performance_waits_json(const struct prb_recording *recording,
+					     const struct prb_profile_choice *choice,
+					     struct prb_json *json) PRB_MUST_CHECK;
+
 /** As above, for programs, as docs/json.md has it. */
 struct prb_error *prb_performance_json(const struct prb_recording *recording,
 				       const struct prb_profile_choice *choice,

@@ -88,6 +88,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 				       const struct prb_report *report, struct prb_str *s)
 {
 	struct prb_json json = {s};
+	struct prb_error *err;
 
 	prb_json_open(&json, NULL, '{');
 	prb_json_integer(&json, "pid", recording->pid);
@@ -106,8 +107,9 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	put_states(&json, report);
 	put_functions(&json, recording, report, choice->lines);
 	put_threads(&json, recording);
+	err = prb_performance_waits_json(recording, choice, &json);
 	put_cost(&json, &recording->cost);
 	prb_json_close(&json, '}');
 	prb_str_putc(s, '\n');
-	return s->failed ? prb_error_nomem() : NULL;
+	return !err && s->failed ? prb_error_nomem() : err;
 }

@@ -161,6 +161,7 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 	if (choice->weight == PRB_WEIGHT_WALL)
 		put_states(report, s);
 	put_rows(recording, report, choice->lines, s);
+	PRB_TRY(prb_performance_waits_text(recording, choice, s));
 	prb_str_putc(s, '\n');
 	put_unseen(recording, s);
 	put_cost(recording, s);

@@ -122,7 +122,7 @@ static void put_choice(const struct prb_top *top, size_t first, struct prb_str *
 }
 
 static const char help[] =
-	"Tab, f, t   functions, threads\n"
+	"f, c, t     functions, call tree, threads; Tab goes from one to the next\n"
 	"Up, Down    select a row; PgUp, PgDn, Home, End and the mouse too\n"
 	"Enter       in the table of threads: functions of that thread alone\n"
 	"v           in the table of threads: stack of that thread with variables and source\n"
@@ -155,6 +155,9 @@ struct prb_error *prb_top_page(const struct prb_top *top, size_t most_rows,
 	switch (top->view) {
 	case PRB_TOP_FUNCTIONS:
 		PRB_TRY(prb_top_put_functions(top, most_rows, s));
+		break;
+	case PRB_TOP_TREE:
+		PRB_TRY(prb_top_put_tree(top, most_rows, s));
 		break;
 	case PRB_TOP_THREADS:
 		PRB_TRY(prb_top_put_threads(top, most_rows, s));

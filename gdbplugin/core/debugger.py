@@ -90,6 +90,10 @@ class Debugger:
         """The object there as the debugger's own kind of value."""
         raise NotImplementedError
 
+    def add_command(self, name):
+        """Makes one more command of core/commands."""
+        raise NotImplementedError
+
     def watch(self, function):
         """Has it called at each stop, with why, the thread, the number of the breakpoint or None,
         and whether it is one of Python."""

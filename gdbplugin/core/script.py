@@ -13,7 +13,7 @@ from probing import _library as lib
 from probing import _errors, events
 from probing.target import Program
 
-from . import breaks, control, library
+from . import breaks, control, extensions, library
 from .debugger import traced_by_us
 from .errors import Interrupted, Problem
 from .frames import selected
@@ -170,6 +170,10 @@ def stops(debugger, number):
         debugger.warn("the function of Python breakpoint %d failed, so it stops:\n%s" % (
             number, traceback.format_exc()))
         return True
+
+
+def add_command(debugger, made):
+    translated(extensions.add, debugger, made)
 
 
 def watch(debugger):

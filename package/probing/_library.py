@@ -22,6 +22,20 @@ class Object(ctypes.Structure):
                 ("length", ctypes.c_size_t)]
 
 
+class PauseOptions(ctypes.Structure):
+    """struct probing_pause_options"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("within", ctypes.c_double), ("max", ctypes.c_double)]
+
+
+class EvalOptions(ctypes.Structure):
+    """struct probing_eval_options"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("flags", ctypes.c_uint32),
+                ("timeout", ctypes.c_double), ("name", TEXT)]
+
+
+ON_OUTPUT = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_int, POINTER, ctypes.c_size_t)
 ON_TEXT = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER, ctypes.c_size_t)
 ON_POLL = ctypes.CFUNCTYPE(ctypes.c_int, POINTER)
 ON_PART = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, TEXT, TEXT, ADDRESS, ADDRESS)
@@ -37,6 +51,9 @@ SIGNATURES = {
     "probing_set": (POINTER, POINTER, TEXT, TEXT),
     "probing_on_poll": (None, POINTER, ON_POLL, POINTER),
     "probing_print": (POINTER, POINTER, TEXT, TEXT, ctypes.c_uint, ctypes.c_uint, ON_TEXT, POINTER),
+    "probing_pause": (POINTER, POINTER, POINTER),
+    "probing_resume": (POINTER, POINTER, POINTER),
+    "probing_eval": (POINTER, POINTER, TEXT, POINTER, ON_OUTPUT, POINTER),
     "probing_object": (POINTER, POINTER, ADDRESS, ADDRESS, ctypes.c_int, TEXT, ctypes.c_int64,
                        POINTER),
     "probing_object_each": (POINTER, POINTER, ADDRESS, ADDRESS, ctypes.c_int, ON_PART, POINTER,

@@ -3,6 +3,7 @@
 
 import re
 
+from . import extend
 from ._errors import Gone, NeedsCode
 from .value import Value, get
 
@@ -36,7 +37,7 @@ class Names:
         return get(self._module, name)
 
     def __contains__(self, name):
-        return self._module._has(name)
+        return self._module._prb_has(name)
 
 
 class Frame:
@@ -85,9 +86,19 @@ class Thread:
         self.tid, self.state, self.gil = row["tid"], row["state"], row["gil"]
         self.name = row["name"] or row["os_name"]
         self.main, self.idle_seconds = bool(row["main"]), row["idle_seconds"]
-        self.waits_for = Wait(row["waits_for"])
+        self._wait = Wait(row["waits_for"])
         self._rows = [] if row["depth"] is None else rows
-        self._frames, self._variables = None, None
+        self._frames, self._variables, self._said = None, None, False
+
+    @property
+    def waits_for(self):
+        """A Wait; one of your own words if a function of probing.wait() has some."""
+        if extend.WAITS and not self._said:
+            self._said = True
+            text = extend.words_of(self)
+            if text is not None:
+                self._wait.text = text
+        return self._wait
 
     @property
     def frames(self):
@@ -121,6 +132,7 @@ class Thread:
 STACKS = "SELECT t.tid, t.name, os_name, state, gil, main, idle_seconds, waits_for, depth, func, " \
     "qualname, module, file, lineno, ip, frame_type FROM python.threads t LEFT JOIN " \
     "python.stacks s ON s.tid = t.tid AND s.interpreter = t.interpreter"
+NATIVE_STACKS = STACKS.replace("python.stacks", "native.backtrace")
 VARIABLES = "SELECT s.depth, s.func, s.lineno, s.ip, l.name, l.address FROM python.stacks s " \
     "LEFT JOIN python.locals l ON l.tid = s.tid AND l.depth = s.depth WHERE s.tid = %d"
 

@@ -6,10 +6,12 @@ import json
 import sys
 
 from . import _library as lib
+from . import _outside
+from . import extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
-from .frame import STACKS, Thread, quote
-from .value import Value
+from .frame import NATIVE_STACKS, STACKS, Thread, quote
+from .value import Value, unread
 
 
 class Rows(list):
@@ -43,7 +45,10 @@ class Program:
 
     def _connect(self):
         """Opens what is read."""
-        self._call(LIBRARY.probing_open, encode(self.target), self._exe and encode(self._exe))
+        target, self._folder = self.target, None
+        if _outside.is_elsewhere(target):
+            target, self._folder = _outside.snapshot_of(target)
+        self._call(LIBRARY.probing_open, encode(target), self._exe and encode(self._exe))
 
     def _call(self, function, *arguments, outcome=None):
         """Calls a function of the session that may take long, or call us back."""
@@ -80,20 +85,25 @@ class Program:
     def query(self, sql):
         """Rows of one SQL statement."""
         self._open()
+        if extend.TABLES:
+            sql = extend.with_tables(self, sql)
+        return Rows(json.loads(self._print(sql, b"json").decode("ascii")))
+
+    def _print(self, sql, form):
         pieces = []
 
         def on_text(_, text, length):
             pieces.append(ctypes.string_at(text, length))
             return 0
 
-        self._call(LIBRARY.probing_print, encode(sql), b"json", 0, 0, lib.ON_TEXT(on_text), None)
-        text = b"".join(pieces)
-        return Rows(json.loads(text.decode("ascii")))
+        self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
+        return b"".join(pieces)
 
-    def threads(self):
-        """All Python threads, the main thread first, with their frames, of one moment."""
+    def threads(self, native=False):
+        """All Python threads, the main thread first, with their frames, of one moment; `native`:
+        and the C and C++ frames between these."""
         threads = {}
-        for row in self.query(STACKS):
+        for row in self.query(NATIVE_STACKS if native else STACKS):
             threads.setdefault(row["tid"], []).append(row)
         return [Thread(self, rows) for tid, rows in threads.items() if tid]
 
@@ -115,12 +125,15 @@ class Program:
 
     def find(self, type, where=None):
         """The objects of the heap of a class ("Session" or "app.Session") for which where() is
-        true. Those that change or end meanwhile are left out."""
-        rows = self.query("SELECT address FROM python.objects WHERE type = %s OR type LIKE %s"
-                          % (quote(type), quote("%." + type)))
-        for row in rows:
+        true. Those that where() finds gone are left out."""
+        self._open()
+        names = quote(type), quote("%." + type)
+        text = self._print("SELECT address, type_address FROM python.objects WHERE type IN (SELECT "
+                           "type FROM python.types WHERE type = %s OR type LIKE %s)" % names, b"csv")
+        for line in text.splitlines()[1:]:
+            address, kind = line.split(b",")
             try:
-                found = Value(self, row["address"])
+                found = unread(self, int(address), int(kind))
                 if where is None or where(found):
                     yield found
             except Gone:
@@ -129,26 +142,55 @@ class Program:
     def referrers(self, value):
         """[(Value, how)] of the objects that hold one in an attribute (".name") or as an item
         ("[number]", "[key]"), among those that the garbage collector knows."""
-        found = {}
-        for row in self.query(REFERRERS % (value.address, value.address)):
+        return [(Value(self, address), how)
+                for address, how in self._holders([value.address]).get(value.address, ())]
+
+    def holders(self, values):
+        """{address: [(Value, how)]}: the referrers of many objects, found in one go."""
+        found = self._holders([value.address for value in values])
+        return {address: [(Value(self, each), how) for each, how in holders]
+                for address, holders in found.items()}
+
+    def _holders(self, addresses):
+        """{address: [(address of what holds it, how)]}"""
+        found, wanted = {}, ", ".join(map(str, addresses))
+        for row in self.query(REFERRERS % (wanted, wanted)) if wanted else ():
             how = "." + row["name"] if row["number"] is None else \
                 "[%s]" % (row["number"] if row["key"] is None else row["key"])
-            found.setdefault((row["address"], how))
-        return [(Value(self, address), how) for address, how in found]
+            holders = found.setdefault(row["held"], {})
+            holders.setdefault((row["address"], how))
+        return {address: list(holders) for address, holders in found.items()}
+
+    def path_to(self, value, depth=12):
+        """How the program reaches an object: a Path from a module or a variable, the shortest that
+        is found; None if there is none of at most `depth` steps among what can be seen."""
+        return path.find(self, value, depth)
+
+    def pause(self, within=None, max=None):
+        """A Pause: `with p.pause() as frozen: frozen.eval("len(cache)")`. Only a running process; it
+        must begin within `within` seconds (2), and ends after `max` (600)."""
+        return live.Pause(self, within, max)
+
+    def perf(self, seconds=10, native=False, rate=None):
+        """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
+        return live.Recording(self.target, seconds, native, rate)
 
     def __repr__(self):
         return "<probing of %s>" % self.target
 
 
-REFERRERS = "SELECT o.address, a.name, NULL AS number, NULL AS key FROM python.objects o, " \
-    "python.attributes a WHERE a.address = o.address AND a.value_address = %d " \
-    "UNION ALL SELECT o.address, NULL, i.number, i.key FROM python.objects o, python.items i " \
-    "WHERE i.address = o.address AND i.value_address = %d"
+REFERRERS = "SELECT a.value_address AS held, o.address, a.name, NULL AS number, NULL AS key " \
+    "FROM python.objects o, python.attributes a " \
+    "WHERE a.address = o.address AND a.value_address IN (%s) " \
+    "UNION ALL SELECT i.value_address, o.address, NULL, i.number, i.key " \
+    "FROM python.objects o, python.items i " \
+    "WHERE i.address = o.address AND i.value_address IN (%s)"
 
 
 def attach(target, exe=None):
-    """Opens a target: a pid, "/regex/", a core file or a snapshot. Nothing in it is changed, and
-    no code of it runs. @exe names the executable of a core file."""
+    """Opens a target: a pid, "/regex/", a core file, a snapshot, "host:port" or "ssh://host/PID".
+    Nothing in it is changed, and no code of it runs. `exe` names the executable of a core file. Of a
+    target elsewhere, a snapshot with all objects is taken now, and read."""
     return Program(target, exe)
 
 

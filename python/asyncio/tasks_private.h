@@ -7,7 +7,7 @@
 #define PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 
 #include "python/asyncio/asyncio_layout.h"
-#include "python/asyncio/coroutine.h"
+#include "python/repr/coroutine.h"
 #include "python/repr/object_private.h"
 #include "python/asyncio/tasks.h"
 

@@ -229,6 +229,9 @@ struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *t
 /** Appends a quoted literal of @p length characters of @p width bytes each, cut at the limits. */
 struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsigned width,
 				    uint64_t length) PRB_MUST_CHECK;
+/** The same of @p count characters of the str @p object from @p start on. */
+struct prb_error *prb_repr_quote_part(struct prb_repr *r, uint64_t object, uint64_t start,
+				      uint64_t count) PRB_MUST_CHECK;
 /** Appends a quoted literal of code points as Python would print it. */
 void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count);
 

@@ -262,6 +262,17 @@ struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsign
 	return NULL;
 }
 
+struct prb_error *prb_repr_quote_part(struct prb_repr *r, uint64_t object, uint64_t start,
+				      uint64_t count)
+{
+	struct text text;
+
+	PRB_TRY(find_text(r, object, &text));
+	if (start > text.length || count > text.length - start)
+		return prb_repr_bad(object, "shorter than its part");
+	return prb_repr_quote_at(r, text.data + start * text.kind, text.kind, count);
+}
+
 struct prb_error *prb_repr_handle_str(struct prb_repr *r, uint64_t object,
 				      struct prb_type *type __attribute__((unused)))
 {

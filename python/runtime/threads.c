@@ -47,9 +47,8 @@ static struct prb_error *find_gil(struct prb_python *py, struct prb_mem *mem, ui
 	return read_u64_at(mem, interp, py->layout.interp_gil, ret);
 }
 
-/* Thread state that holds the GIL, 0 if nobody does. */
-static struct prb_error *find_holder(struct prb_python *py, struct prb_mem *mem, uint64_t gil,
-				     uint64_t *ret)
+struct prb_error *prb_python_gil_holder(struct prb_python *py, struct prb_mem *mem, uint64_t gil,
+					uint64_t *ret)
 {
 	const struct prb_layout *l = &py->layout;
 	uint32_t locked;
@@ -130,7 +129,7 @@ static struct prb_error *read_interp(struct prb_python *py, struct prb_mem *mem,
 	PRB_TRY(read_u64_at(mem, address, l->interp_id, &id));
 	ret->id = (int64_t)id;
 	PRB_TRY(find_gil(py, mem, address, &ret->gil));
-	PRB_TRY(find_holder(py, mem, ret->gil, &ret->gil_holder));
+	PRB_TRY(prb_python_gil_holder(py, mem, ret->gil, &ret->gil_holder));
 	PRB_TRY(read_collecting(py, mem, address, &ret->gc_collecting));
 	return read_life(l, mem, address, ret);
 }

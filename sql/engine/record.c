@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -45,42 +46,52 @@ static struct prb_error *record_table(struct prb_session *session, struct prb_in
 	return err;
 }
 
+/* Objects are not among what every snapshot has. */
+static bool is_recorded(const struct prb_table *table, bool heap)
+{
+	if (table->flags & PRB_TABLE_GLOBAL)
+		return false;
+	return !(table->flags & PRB_TABLE_COSTLY) || (heap && !strcmp(table->schema, "python"));
+}
+
 /** Those that show the dump, or the others. */
-static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump)
+static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump,
+			  bool heap)
 {
 	/* What a table lacks is told when it is read from the snapshot. */
 	prb_warning_handler *warn = prb_steal(&session->warn);
-	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY;
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
 		prb_auto_error struct prb_error *err = NULL;
 
-		if (!((*t)->flags & skipped) && ((*t)->needs != 0) == of_dump)
+		if (is_recorded(*t, heap) && ((*t)->needs != 0) == of_dump)
 			err = record_table(session, instant, *t);
 	}
 	session->warn = warn;
 }
 
-struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)
+struct prb_error *prb_record(struct prb_session *session, enum prb_record_values values,
+			     size_t *ret_threads)
 {
+	const bool heap = values == PRB_RECORD_OBJECTS;
 	struct prb_instant *instant;
 	const struct prb_dump *dump;
 
 	session->plan = (struct prb_plan){
 		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE | PRB_NEED_WAITS |
 			 PRB_NEED_IDLE | PRB_NEED_MODULES | PRB_NEED_COMMAND |
-			 (values ? PRB_NEED_LOCALS : 0),
-		.no_values = !values,
+			 (values != PRB_RECORD_NO_VALUES ? PRB_NEED_LOCALS : 0),
+		.no_values = values == PRB_RECORD_NO_VALUES,
 		.several = true,
 		.frames = UINT_MAX,
 	};
 	PRB_TRY(prb_session_instant(session, 0, &instant));
 	/* The recorder keeps the later of two readings, which has to be what the dump is made of.
 	 */
-	record_tables(session, instant, false);
+	record_tables(session, instant, false, heap);
 	PRB_TRY(prb_instant_dump(instant, &dump));
 	*ret_threads = dump->threads.count;
-	record_tables(session, instant, true);
+	record_tables(session, instant, true, heap);
 	prb_session_end_instants(session);
 	return NULL;
 }

@@ -98,7 +98,13 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 		prb_target_destroy(target);
 		return prb_error_nomem();
 	}
-	return prb_ring_tables_add(&session->rings, target);
+	/* Those of a process are looked for when a statement asks for them. */
+	return target->live ? NULL : prb_ring_tables_add(session, target);
+}
+
+struct prb_target *prb_session_target(const struct prb_session *session)
+{
+	return session->targets.count ? session->targets.items[0].target : NULL;
 }
 
 const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index)

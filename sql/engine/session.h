@@ -30,6 +30,9 @@
 struct prb_session;
 struct prb_statement;
 
+/** The first target, or NULL; the session's. */
+struct prb_target *prb_session_target(const struct prb_session *session);
+
 /** Told what is no failure: @p text is one line. */
 typedef void prb_warning_handler(void *context, const char *text);
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/words.h"
 #include "sql/engine/session_private.h"
+#include "sql/spec/collected.h"
 
 enum { MAX_NEAR = 5 };
 
@@ -49,7 +50,14 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	const char *dot = strrchr(word, '.');
 	struct near near = {.word = dot ? dot + 1 : word};
 	const char *instead = prb_table_unrecorded(word);
+	const struct prb_collected *collected = prb_collected_find_qualified(word);
 
+	if (collected) {
+		prb_error_destroy(err);
+		err = prb_error_create(PRB_ERROR_USAGE, "no such table: nothing records %s here",
+				       word);
+		return prb_error_hint(err, "%s", collected->start);
+	}
 	if (instead) {
 		prb_error_destroy(err);
 		err = prb_error_create(PRB_ERROR_USAGE,

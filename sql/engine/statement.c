@@ -40,14 +40,27 @@ static struct prb_error *begin_session(struct prb_session *session)
 	return NULL;
 }
 
-/** *rc is SQLite's. */
-static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
-				 sqlite3_stmt **ret)
+/** Declares what @p sql is about, and lets SQLite parse it; *rc is SQLite's. */
+static struct prb_error *parse(struct prb_session *session, const char *sql, int *rc,
+			       sqlite3_stmt **ret)
 {
 	PRB_TRY(prb_declare_tables(session, sql));
 	session->plan = (struct prb_plan){};
 	*rc = sqlite3_prepare_v2(session->db, sql, -1, ret, NULL);
 	return NULL;
+}
+
+/** A table that is not known yet may be in a ring that a process has made meanwhile. */
+static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
+				 sqlite3_stmt **ret)
+{
+	size_t before = session->rings.count;
+
+	PRB_TRY(parse(session, sql, rc, ret));
+	if (!*rc || strncmp(sqlite3_errmsg(session->db), "no such table: ", 15) != 0)
+		return NULL;
+	PRB_TRY(prb_ring_tables_look(session));
+	return session->rings.count > before ? parse(session, sql, rc, ret) : NULL;
 }
 
 /** What SQLite tells of tables by its own means is less than there is. */
@@ -195,6 +208,9 @@ const struct prb_column *prb_statement_origin(const struct prb_statement *statem
 	const char *name = sqlite3_column_table_name(statement->stmt, (int)column);
 	const char *origin = sqlite3_column_origin_name(statement->stmt, (int)column);
 	const struct prb_table *table = schema && name ? prb_table_find(schema, name) : NULL;
+
+	if (!table && schema && name)
+		table = prb_ring_tables_find(&statement->session->rings, schema, name);
 
 	if (!table || !origin)
 		return NULL;

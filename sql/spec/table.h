@@ -62,6 +62,8 @@ enum {
 	PRB_COLUMN_COSTLY = 1 << 4,
 	/** Seconds since the epoch: a text compared with it is refused. */
 	PRB_COLUMN_TIME = 1 << 5,
+	/** A key of which bounds reach the scan too: see prb_scan_range(). */
+	PRB_COLUMN_RANGE = 1 << 7,
 	/** A key without whose value there are no rows: in a join, what tells it comes first. */
 	PRB_COLUMN_REQUIRED = 1 << 6,
 
@@ -141,6 +143,9 @@ struct prb_scan {
 /** Begins the next row. PRB_ERROR_NOMEM, PRB_ERROR_CANCELLED, PRB_ERROR_TIMEOUT. */
 struct prb_error *prb_scan_row(struct prb_scan *scan) PRB_MUST_CHECK;
 
+/** PRB_ERROR_CANCELLED, PRB_ERROR_TIMEOUT: for scans that read long without a row. */
+struct prb_error *prb_scan_check(struct prb_scan *scan) PRB_MUST_CHECK;
+
 /** True when a table of many rows should set `more` and return. */
 bool prb_scan_full(const struct prb_scan *scan);
 
@@ -154,6 +159,8 @@ bool prb_scan_wants(const struct prb_scan *scan, unsigned column);
 bool prb_scan_key_integer(const struct prb_scan *scan, unsigned column, int64_t *ret);
 /** True if the column is constrained at all, be it by an inequality. Only where needs_keyed is. */
 bool prb_scan_keyed(const struct prb_scan *scan, unsigned column);
+/** Narrows *from and *to to what a PRB_COLUMN_RANGE column is compared with; both ends count. */
+void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, double *to);
 /** As above, for text; valid during the call of the scan. */
 bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char **ret);
 

@@ -47,6 +47,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 		}
 		PRB_TRY(table_rows(scan, prb_tables[scan->position]));
 	}
+	PRB_TRY(prb_ring_tables_look(scan->session));
 	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
 		PRB_TRY(table_rows(scan, ring));
 	return NULL;

@@ -24,6 +24,8 @@ enum {
 	CPU,
 	WALL,
 	QUEUE,
+	GIL,
+	WAITS,
 	SAMPLES,
 	DURATION,
 	RATE,
@@ -45,6 +47,10 @@ static const struct prb_column columns[] = {
 	[CPU] = {"cpu_ms", PRB_COLUMN_REAL, "How long the thread had a processor", "ms"},
 	[WALL] = {"wall_ms", PRB_COLUMN_REAL, "How much time passed", "ms"},
 	[QUEUE] = {"runqueue_ms", PRB_COLUMN_REAL, "How long it waited for a processor", "ms"},
+	[GIL] = {"gil", PRB_COLUMN_TEXT,
+		 "Whether it holds the GIL, or waits for it: holds, waits, or NULL"},
+	[WAITS] = {"waits_for", PRB_COLUMN_TEXT,
+		   "What it waited for, and who held that, if it is known"},
 	[SAMPLES] = {"samples", PRB_COLUMN_INTEGER,
 		     "How many in a row found the same stack in the same state"},
 	[DURATION] = {"duration", PRB_COLUMN_TEXT, "First argument: how long, as 5 or '500ms'",
@@ -188,6 +194,7 @@ static void put(struct prb_scan *scan, const struct made *made, const struct prb
 		prb_put_integer(scan, LINE, line);
 	prb_put_real(scan, CPU, prb_milliseconds(run->cpu));
 	prb_put_real(scan, WALL, prb_milliseconds(run->wall));
+	prb_put_recorded_wait(scan, GIL, WAITS, r, run);
 	prb_put_real(scan, QUEUE, prb_milliseconds(run->queue));
 	prb_put_integer(scan, SAMPLES, run->samples);
 	prb_put_static(scan, DURATION, made->duration);

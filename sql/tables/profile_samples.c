@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "sql/tables/recordings.h"
 
-enum { TIME, SECONDS, TID, THREAD, STACK, STATE, SAMPLES, CPU, WALL, QUEUE };
+enum { TIME, SECONDS, TID, THREAD, STACK, STATE, SAMPLES, CPU, WALL, QUEUE, GIL, WAITS };
 
 static const struct prb_column columns[] = {
 	[TIME] = {"time", PRB_COLUMN_REAL, "When it began, in seconds since the epoch", "s",
@@ -19,6 +19,10 @@ static const struct prb_column columns[] = {
 	[CPU] = {"cpu_ns", PRB_COLUMN_INTEGER, "How long the thread had a processor", "ns"},
 	[WALL] = {"wall_ns", PRB_COLUMN_INTEGER, "How much time passed", "ns"},
 	[QUEUE] = {"runqueue_ns", PRB_COLUMN_INTEGER, "How long it waited for a processor", "ns"},
+	[GIL] = {"gil", PRB_COLUMN_TEXT,
+		 "Whether it holds the GIL, or waits for it: holds, waits, or NULL"},
+	[WAITS] = {"waits_for", PRB_COLUMN_TEXT,
+		   "What it waited for, and who held that, if it is known"},
 	{},
 };
 
@@ -66,6 +70,7 @@ static void put(struct prb_scan *scan, const struct prb_recording *about, const 
 	prb_put_integer(scan, SAMPLES, run->samples);
 	prb_put_integer(scan, CPU, run->cpu);
 	prb_put_integer(scan, WALL, run->wall);
+	prb_put_recorded_wait(scan, GIL, WAITS, about, run);
 	prb_put_integer(scan, QUEUE, run->queue);
 }
 

@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "sql/tables/recordings.h"
 
-enum { TID, NAME, OS_NAME, CPU, WALL, QUEUE, SAMPLES, ENDED };
+enum { TID, NAME, OS_NAME, CPU, WALL, QUEUE, GIL, GIL_WAIT, SAMPLES, ENDED };
 
 static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread id"},
@@ -11,6 +11,8 @@ static const struct prb_column columns[] = {
 	[CPU] = {"cpu_ms", PRB_COLUMN_REAL, "How long it had a processor", "ms"},
 	[WALL] = {"wall_ms", PRB_COLUMN_REAL, "How long it was recorded", "ms"},
 	[QUEUE] = {"runqueue_ms", PRB_COLUMN_REAL, "How long it waited for a processor", "ms"},
+	[GIL] = {"gil_ms", PRB_COLUMN_REAL, "How long it held the GIL", "ms"},
+	[GIL_WAIT] = {"gil_wait_ms", PRB_COLUMN_REAL, "How long it waited for the GIL", "ms"},
 	[SAMPLES] = {"samples", PRB_COLUMN_INTEGER, "How often it was looked at"},
 	[ENDED] = {"ended", PRB_COLUMN_INTEGER,
 		   "Whether it ended before the recording did: 1 or 0"},
@@ -18,7 +20,7 @@ static const struct prb_column columns[] = {
 };
 
 struct sums {
-	int64_t wall, queue;
+	int64_t wall, queue, gil, gil_wait;
 	uint64_t samples;
 };
 
@@ -35,6 +37,8 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_recording *
 		prb_put_real(scan, CPU, prb_milliseconds(thread->cpu));
 		prb_put_real(scan, WALL, prb_milliseconds(sums[i].wall));
 		prb_put_real(scan, QUEUE, prb_milliseconds(sums[i].queue));
+		prb_put_real(scan, GIL, prb_milliseconds(sums[i].gil));
+		prb_put_real(scan, GIL_WAIT, prb_milliseconds(sums[i].gil_wait));
 		prb_put_integer(scan, SAMPLES, (int64_t)sums[i].samples);
 		prb_put_integer(scan, ENDED, thread->ended);
 	}
@@ -54,6 +58,8 @@ static struct prb_error *scan(struct prb_scan *scan)
 	prb_vec_each (run, &r->runs) {
 		sums[run->thread].wall += run->wall;
 		sums[run->thread].queue += run->queue;
+		sums[run->thread].gil += run->gil ? run->wall : 0;
+		sums[run->thread].gil_wait += run->wait_kind == PRB_WAIT_GIL ? run->wall : 0;
 		sums[run->thread].samples += run->samples;
 	}
 	return put(scan, r, sums);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/wait_sums.h"
 #include "sql/tables/recordings.h"
 
 #include <string.h>
@@ -121,6 +122,21 @@ struct prb_error *prb_recorded_rows_make(const struct prb_recording *recording, 
 	}
 	prb_number_map_deinit(&numbers);
 	return err;
+}
+
+void prb_put_recorded_wait(struct prb_scan *scan, unsigned gil, unsigned waits,
+			   const struct prb_recording *recording, const struct prb_run *run)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (run->gil)
+		prb_put_static(scan, gil, "holds");
+	else if (run->wait_kind == PRB_WAIT_GIL)
+		prb_put_static(scan, gil, "waits");
+	if (!run->wait)
+		return;
+	prb_wait_text(recording, run->wait, &text);
+	prb_put_text(scan, waits, text.failed ? NULL : prb_str_text(&text));
 }
 
 const char *prb_recorded_func(const struct prb_tree_function *function)

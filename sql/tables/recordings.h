@@ -35,4 +35,9 @@ static inline double prb_milliseconds(int64_t ns)
 	return (double)ns / 1e6;
 }
 
+/** Puts "holds" or "waits" of a run into the column @p gil, and what it waited for into @p waits;
+ * nothing that is not known. */
+void prb_put_recorded_wait(struct prb_scan *scan, unsigned gil, unsigned waits,
+			   const struct prb_recording *recording, const struct prb_run *run);
+
 #endif

@@ -6,7 +6,6 @@
 #include "sql/spec/table.h"
 
 #define PRB_LISTS_TABLES "'probing tables' lists the tables"
-#define PRB_OF_RINGS "if the program writes it, its ring file has it: 'probing FILE query'"
 
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},
@@ -41,13 +40,7 @@ static const struct {
 	{"python", "torch_trace", PRB_LISTS_TABLES},
 	{"python", "torch_step_timing", PRB_LISTS_TABLES},
 	{"python", "comm_collective", PRB_LISTS_TABLES},
-	{"python", "trace_event", PRB_OF_RINGS},
-	{"python", "variables", "python.locals has the variables of all frames as they are now"},
-	{"python", "memory", "python.types and python.gc have the objects as they are now"},
-	{"main", "memory_usage", "process.info has the memory as it is now"},
 	{"main", "memory_allocations", "python.types has the objects as they are now, by type"},
-	{"main", "profiling_data", PRB_LISTS_TABLES},
-	{"main", "training_logs", PRB_OF_RINGS},
 	{"main", "comm_metrics", PRB_LISTS_TABLES},
 	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
 };

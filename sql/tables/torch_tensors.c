@@ -26,7 +26,7 @@ static const struct prb_column columns[] = {
 	[BYTES] = {"bytes", PRB_COLUMN_INTEGER, "What its elements take", "bytes"},
 	[KIND] =
 		{"kind", PRB_COLUMN_TEXT,
-		 "parameter or buffer (of a module), gradient (of the holder, without an object of "
+		 "Parameter or buffer (of a module), gradient (of the holder, without an object of "
 		 "its own), or tensor"},
 	[REQUIRES_GRAD] = {"requires_grad", PRB_COLUMN_INTEGER, "1, 0; NULL if unknown"},
 	[HOLDER] = {"holder", PRB_COLUMN_TEXT,

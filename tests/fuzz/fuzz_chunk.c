@@ -46,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.unit = 1 + ((int64_t)data[2] << 32),
 		.threads = 1 + data[3] % 16,
 		.stacks = 1 + data[3],
+		.waits = 1 + data[2] % 8,
 	};
 	decode(&chunk, data + HEADER, size - HEADER);
 	length = ZSTD_compress(packed, sizeof(packed), data + HEADER, size - HEADER, 1);

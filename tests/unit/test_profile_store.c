@@ -181,7 +181,8 @@ static void test_units(void **state)
 	enum { COUNT = 1000, UNIT = 100000 };
 	struct prb_run runs[COUNT] = {}, back[COUNT] = {};
 	prb_auto_str struct prb_str data = {};
-	struct prb_chunk chunk = {.runs = COUNT, .unit = UNIT, .threads = 2, .stacks = 3};
+	struct prb_chunk chunk = {
+		.runs = COUNT, .unit = UNIT, .threads = 2, .stacks = 3, .waits = 2};
 	int64_t at[2] = {}, cpu = 0, cpu_back = 0;
 
 	(void)state;
@@ -190,6 +191,8 @@ static void test_units(void **state)
 
 		run->thread = (uint32_t)i % 2;
 		run->stack = 1 + (uint32_t)i % 2;
+		run->wait = (uint32_t)i % 3 == 0;
+		run->gil = i % 5 == 0;
 		run->begin = at[run->thread];
 		run->wall = 9123456 + i * 777;
 		run->cpu = 1234567 + i % 13;
@@ -199,6 +202,7 @@ static void test_units(void **state)
 	assert_null(prb_chunk_encode(&chunk, runs, &data));
 	assert_null(prb_chunk_decode(&chunk, data.data, data.length, back));
 	for (int i = 0; i < COUNT; i++) {
+		assert_true(back[i].wait == runs[i].wait && back[i].gil == runs[i].gil);
 		assert_true(llabs(back[i].begin - runs[i].begin) <= UNIT);
 		assert_true(llabs(back[i].wall - runs[i].wall) <= UNIT);
 		cpu_back += back[i].cpu;

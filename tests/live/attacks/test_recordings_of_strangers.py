@@ -78,6 +78,11 @@ def is_refused(probing, file, *says):
     ("UPDATE chunks SET runs = 1000000000000", "a number that cannot be"),
     ("UPDATE chunks SET unit_ns = 0", "a number that cannot be"),
     ("UPDATE chunks SET begin_ns = 9223372036854775807", "out of range"),
+    ("INSERT INTO waits VALUES (3000000, 'lock', 'x', NULL)", "is not numbered"),
+    ("INSERT INTO waits SELECT coalesce(max(wait), 0) + 1, 'mood', 'x', NULL FROM waits",
+     "is of no kind of wait"),
+    ("INSERT INTO waits SELECT coalesce(max(wait), 0) + 1, 'lock', 'x', 99999 FROM waits",
+     "names a thread that is not there"),
     ("UPDATE chunks SET chunk = 7", "is not numbered"),
 ])
 def test_rows(probing, file, statement, says):

@@ -99,6 +99,26 @@ def test_views(busy):
         assert screen.ended()[0] == OK
 
 
+def test_call_tree(busy):
+    with Screen(busy.pid, "top", "-i", "200ms") as screen:
+        screen.shows("burn")
+        screen.send("c")
+        page = screen.shows("   total     self  call")
+        found = [(float(total), len(indent), name) for total, indent, name in re.findall(
+            r"^ +([\d.]+) % +[\d.]+ %  ( *)(\S+)  profiled", page, re.M)]
+        assert [each[1:] for each in found[:3]] == [(0, "<module>"), (1, "main"), (2, "work")], page
+        assert {name for _, indent, name in found if indent == 4} == {"burn"}, page
+        shares = [total for total, indent, _ in found if indent == 3]
+        assert shares == sorted(shares, reverse=True) and sum(shares) > 95, page
+        screen.send("/^long$\r")
+        page = screen.shows(lambda text: "/^long$/" in text and "short" not in text)
+        assert re.search("%     long  profiled", page), page
+        screen.send("\t")
+        screen.shows("    tid  name")
+        screen.send("q")
+        assert screen.ended()[0] == OK
+
+
 def test_one_thread(busy):
     with Screen(busy.pid, "top", "-i", "200ms", "-m", "wall") as screen:
         screen.shows("Condition.wait")

@@ -53,7 +53,7 @@ def test_all_are_listed():
 def test_all_run_where_there_is_nothing_to_find(target, newest):
     process = target("sleeper.py")
     for path in SCRIPTS.glob("*.py"):
-        arguments = ["function"] if path.stem == "holders" else []
+        arguments = ["SourceFileLoader"] if path.stem == "holders" else []
         assert shown(path.stem, process, *arguments)
     assert "There is no deadlock" in shown("deadlocks", process)
     result = run("script", "holders", process.pid, "Nothing")
@@ -65,6 +65,14 @@ def test_deadlocks(circle):
     assert out.startswith("Deadlock of 2 threads:\n") and out.count("Deadlock") == 1
     assert re.search(r" one has waited \d+ s for the RLock of \d+ two\n    take ", out)
     assert re.search(r" two has waited \d+ s for the RLock of \d+ one\n    take ", out)
+
+
+def test_who_waits_without_a_deadlock(target, newest):
+    process = target("walked.py")
+    out = shown_once("deadlocks", process, "waits for the RLock").splitlines()
+    assert out[0].startswith("There is no deadlock"), out
+    assert re.match(r"\d+ wanter waits for the RLock of %d MainThread, which is " % process.pid,
+                    out[1]), out
 
 
 def test_containers_and_holders(circle):
@@ -96,6 +104,78 @@ def test_tasks(target, newest):
 def test_web_requests(target, newest):
     out = shown_once("web_requests", target("serves.py"), "sleep")
     assert re.match(r"\d+ server serves GET /slow/page, in serve \S+serves.py:\d+, ", out), out
+
+
+ARBITER = """
+import os, sys, time
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gunicorn.workers.sync import SyncWorker
+class Arbiter:
+    WORKERS = {}
+Arbiter.__module__ = "gunicorn.arbiter"
+arbiter = Arbiter()
+for age in (1, 2):
+    worker = SyncWorker()
+    worker.age, worker.nr = age, 0
+    pid = os.fork()
+    worker.pid = pid or os.getpid()
+    if not pid:
+        worker.nr = 40 + age
+        worker.run()
+    arbiter.WORKERS[pid] = worker
+print("ready", *arbiter.WORKERS)
+sys.stdout.flush()
+time.sleep(1000)
+"""
+SYNC = """
+import ctypes, os, signal, time
+class SyncWorker:
+    def run(self):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        while True:
+            time.sleep(1000)
+"""
+TRACE = """
+import time
+class Task:
+    name = "shop.send_mail"
+def build_tracer(task):
+    def trace_task(uuid, args, kwargs, request=None):
+        print("ready")
+        time.sleep(1000)
+        return task
+    return trace_task
+build_tracer(Task())("5f0c", (7, "x"), {})
+"""
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_workers_of_gunicorn(target, newest, tmp_path):
+    """What they are called in gunicorn; the real one was tried by hand."""
+    put(tmp_path, "gunicorn/__init__.py", "")
+    put(tmp_path, "gunicorn/workers/__init__.py", "")
+    put(tmp_path, "gunicorn/workers/sync.py", SYNC)
+    master = target(put(tmp_path, "master.py", ARBITER))
+    out = shown_once("gunicorn_workers", master, r"(?s)(in SyncWorker.run .*){2}").splitlines()
+    for number, line in enumerate(out, 1):
+        assert re.match(r"worker %d, pid %s, \d+ s old, %d requests, in SyncWorker.run " % (
+            number, master.ready[number - 1], 40 + number), line), out
+
+
+def test_tasks_of_celery(target, newest, tmp_path):
+    put(tmp_path, "celery/app/__init__.py", "")
+    put(tmp_path, "celery/__init__.py", "")
+    put(tmp_path, "celery/app/trace.py", TRACE)
+    worker = target(put(tmp_path, "worker.py", "import celery.app.trace\n"))
+    out = shown_once("celery_tasks", worker, "sleep")
+    assert re.match(r"%d \S+ runs shop.send_mail 5f0c \(7, 'x'\), in \S*trace_task trace.py:"
+                    % worker.pid, out), out
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_what_is_not_there_any_more(target, newest):
         with pytest.raises(probing.Gone):
             probing.Value(program, 0x1000)
         with pytest.raises(probing.Gone, match="another object"):
-            probing.Value(program, trainer.model.address, trainer._type, 0).label
+            probing.Value(program, trainer.model.address, trainer._prb_type, 0).label
         process.kill()
         time.sleep(0.02)
         with pytest.raises(probing.Error):

@@ -3,13 +3,12 @@
  * A suspended generator keeps what it awaits on top of its value stack. That it awaits (and does
  * not just yield) tells its state from 3.13 on, before that the instruction it will go on with.
  */
-#include "python/asyncio/coroutine.h"
+#include "python/repr/coroutine.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/frames/lines.h"
 
 enum {
 	CHAIN_MAX = 100000,
@@ -189,8 +188,8 @@ static struct prb_error *read_interp_frame(struct prb_repr *r, struct prb_corout
 	return read_slot(r, frame + (uint64_t)l->frame_localsplus, end, awaited);
 }
 
-static struct prb_error *read_generator(struct prb_repr *r, struct prb_coroutine *ret,
-					uint64_t *awaited)
+struct prb_error *prb_coroutine_read(struct prb_repr *r, struct prb_coroutine *ret,
+				     uint64_t *awaited)
 {
 	const struct prb_layout *l = r->layout;
 	bool pyframe = l->behaviour->chain == PRB_CHAIN_PYFRAME;
@@ -252,7 +251,7 @@ static struct prb_error *follow(struct prb_repr *r, struct prb_await_chain *chai
 		return prb_error_nomem();
 	link->object = *object;
 
-	struct prb_error *err = read_generator(r, link, object);
+	struct prb_error *err = prb_coroutine_read(r, link, object);
 
 	if (err || link->state == PRB_COROUTINE_FINISHED)
 		chain->list.count--;

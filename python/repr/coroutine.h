@@ -3,8 +3,8 @@
  * @file The chain of awaits behind a coroutine: from it through the coroutines, generators and
  * asynchronous generators that it awaits to the last thing awaited.
  */
-#ifndef PRB_PYTHON_ASYNCIO_COROUTINE_H
-#define PRB_PYTHON_ASYNCIO_COROUTINE_H
+#ifndef PRB_PYTHON_REPR_COROUTINE_H
+#define PRB_PYTHON_REPR_COROUTINE_H
 
 #include "base/error.h"
 #include "base/vec.h"
@@ -30,6 +30,11 @@ struct prb_await_chain {
 	PRB_VEC(struct prb_coroutine) list; /**< outermost first */
 	uint64_t end; /**< what the innermost awaits and has no frame (a future); 0: nothing */
 };
+
+/** Reads what one generator or coroutine does, ret->object; *awaited: the object it waits for, or
+ * 0. */
+struct prb_error *prb_coroutine_read(struct prb_repr *r, struct prb_coroutine *ret,
+				     uint64_t *awaited) PRB_MUST_CHECK;
 
 /** Follows the awaits from @p object; *ret holds what was read also when an error ends it. */
 struct prb_error *prb_await_chain_read(struct prb_repr *r, uint64_t object,

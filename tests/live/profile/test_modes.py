@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`perf --mode gil` and `--mode blocked`: who holds what, who waits for it, in all faces."""
+import json
+import subprocess
+
+import pytest
+
+import support
+
+PROGRAM = support.HERE / "programs" / "modes.py"
+
+
+def perf(process, *options):
+    result = subprocess.run([support.BINARY, str(process.pid), "perf", "--json", *options],
+                            capture_output=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def query(path, sql):
+    result = subprocess.run([support.BINARY, path, "query", "-f", "json", sql],
+                            capture_output=True, check=True)
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+def test_gil(interpreter, tmp_path):
+    path = str(tmp_path / "x.profile")
+    with support.Target(interpreter, PROGRAM, 0, 2) as process:
+        assert process.line() == "ready"
+        recording = perf(process, "-d", "3s", "--mode", "gil", "-o", path)
+    names = {thread["tid"]: thread["name"] for thread in recording["threads"]}
+    held = {row["func"]: row["total_ns"] for row in recording["functions"]}
+    assert recording["mode"] == "gil"
+    assert held["hog"] > 0.6 * recording["weight_ns"]
+    waits = {}
+    for wait in recording["waits"]:
+        assert wait["for"] == "gil"
+        pair = names[wait["tid"]], names.get(wait["owner"])
+        waits[pair] = waits.get(pair, 0) + wait["wall_ns"]
+    of_wants = sum(ns for (waiter, _), ns in waits.items() if waiter == "wants")
+    assert waits["wants", "hog"] > 0.5 * of_wants
+    rows = query(path, "SELECT name, gil_ms, gil_wait_ms FROM profile.threads")
+    threads = {row["name"]: row for row in rows}
+    assert threads["hog"]["gil_ms"] > 2 * threads["wants"]["gil_ms"]
+    assert abs(threads["wants"]["gil_wait_ms"] - of_wants / 1e6) < 1
+    rows = query(path, "SELECT DISTINCT waits_for FROM profile.samples WHERE gil = 'waits' "
+                               "AND thread = 'wants'")
+    assert any(row["waits_for"].endswith(" hog") for row in rows)
+    text = subprocess.run([support.BINARY, path, "perf", "--mode", "gil"], capture_output=True,
+                          check=True).stdout.decode()
+    assert "wants: the GIL, held by " in text and " of holding the GIL" in text
+
+
+@pytest.mark.parametrize("interpreter", support.one_per_version((3, 7)), ids=repr)
+def test_blocked(interpreter, tmp_path):
+    path = str(tmp_path / "x.profile")
+    with support.Target(interpreter, PROGRAM, 2, 5) as process:
+        assert process.line() == "ready"
+        recording = perf(process, "-d", "1s", "--mode", "blocked", "-o", path)
+    names = {thread["tid"]: thread["name"] for thread in recording["threads"]}
+    by_name = {names[wait["tid"]]: wait for wait in recording["waits"] if wait["tid"]}
+    assert recording["weight_ns"] > 0
+    assert by_name["owner"]["for"] == "time"
+    assert by_name["listens"]["for"] == "descriptor"
+    assert "listening on 127.0.0.1:" in by_name["listens"]["what"]
+    assert by_name["second"]["for"] == "lock"
+    assert names[by_name["second"]["owner"]] == "owner"
+    longest = max(recording["waits"], key=lambda wait: wait["wall_ns"])["wall_ns"]
+    assert longest <= 1.2 * recording["duration_ns"]
+    rows = query(path, "SELECT DISTINCT thread, waits_for FROM profile.samples "
+                               "WHERE state = 'asleep'")
+    assert any(row["thread"] == "second" and row["waits_for"].startswith("an RLock, held by ")
+               and row["waits_for"].endswith(" owner") for row in rows)
+
+
+def test_formats_that_do_not_have_it(tmp_path):
+    for name in ("x.html", "x.pb.gz"):
+        result = subprocess.run([support.BINARY, "perf", "--mode", "gil", "-o",
+                                 str(tmp_path / name), "--", "true"], capture_output=True,
+                                check=False)
+        assert result.returncode == 2 and b"has no mode 'gil'" in result.stderr
+        assert not list(tmp_path.iterdir())
