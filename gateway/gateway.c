@@ -149,6 +149,7 @@ static struct prb_error *start_daemon(struct prb_gateway *g)
 	OPTION(MHD_OPTION_CONNECTION_TIMEOUT, 20, NULL);
 	OPTION(MHD_OPTION_CONNECTION_MEMORY_LIMIT, 32 << 10, NULL);
 	OPTION(MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL);
+	OPTION(MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)prb_request_address, g);
 	OPTION(MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)prb_request_completed, g);
 	OPTION(MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)prb_connection_notify, g);
 	OPTION(MHD_OPTION_END, 0, NULL);

@@ -64,6 +64,7 @@ struct prb_connection {
 	bool let_in;  /**< it had the token once */
 	bool busy;    /**< a request is being answered */
 	bool dropped;
+	bool has_nul; /**< in the address of the last request, which would hide what follows */
 };
 
 struct prb_request {
@@ -123,6 +124,7 @@ struct prb_gateway {
 enum MHD_Result prb_request_handle(void *context, struct MHD_Connection *mhd, const char *url,
 				   const char *method, const char *version, const char *data,
 				   size_t *size, void **place);
+void *prb_request_address(void *context, const char *address, struct MHD_Connection *mhd);
 void prb_request_completed(void *context, struct MHD_Connection *mhd, void **place,
 			   enum MHD_RequestTerminationCode why);
 

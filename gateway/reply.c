@@ -14,7 +14,6 @@ static const struct {
 	const char *name, *value;
 } ALWAYS[] = {
 	{"X-Content-Type-Options", "nosniff"},
-	{"Referrer-Policy", "no-referrer"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 };
@@ -56,6 +55,8 @@ static void put_headers(struct prb_request *r, struct MHD_Response *response)
 
 	for (size_t i = 0; i < sizeof(ALWAYS) / sizeof(*ALWAYS); i++)
 		put(response, ALWAYS[i].name, ALWAYS[i].value);
+	/* With no-referrer, a browser would send its own form here without an origin. */
+	put(response, "Referrer-Policy", r->policy ? "same-origin" : "no-referrer");
 	put(response, "Content-Type", r->media ? r->media : "application/json");
 	put(response, "Cache-Control", r->packed ? "no-cache" : "no-store");
 	put(response, "Content-Security-Policy", r->policy ? r->policy : DATA_POLICY);

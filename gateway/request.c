@@ -74,6 +74,16 @@ static struct prb_connection *connection_of(struct MHD_Connection *mhd)
 	return info ? info->socket_context : NULL;
 }
 
+void *prb_request_address(void *context, const char *address, struct MHD_Connection *mhd)
+{
+	struct prb_connection *connection = connection_of(mhd);
+
+	(void)context;
+	if (connection)
+		connection->has_nul = strstr(address, "%00");
+	return NULL;
+}
+
 static struct prb_request *create(struct prb_gateway *g, struct MHD_Connection *mhd,
 				  const char *url, const char *method)
 {
@@ -133,6 +143,11 @@ static void answer(struct prb_request *r)
 		prb_reply_error(r,
 				prb_error_create(PRB_ERROR_USAGE, "the request has over %d bytes",
 						 PRB_GATEWAY_MAX_BODY));
+		return;
+	}
+	if (r->connection->has_nul) {
+		prb_reply_error(r,
+				prb_error_create(PRB_ERROR_USAGE, "the address has a NUL in it"));
 		return;
 	}
 	if (prb_page_find(r))

@@ -11,6 +11,7 @@
 #include "command/exit.h"
 #include "cli/commands/inject_library.h"
 #include "command/output.h"
+#include "gateway/adopted.h"
 #include "remote/serve_background.h"
 #include "remote/serve_known.h"
 #include "base/checked.h"
@@ -182,16 +183,20 @@ static struct prb_error *inject(struct prb_target *t, const struct inject_settin
 
 static struct prb_error *tell_service(const struct prb_target *t,
 				      const struct prb_listener *listener,
-				      const struct prb_token *token, bool json)
+				      const struct prb_token *token,
+				      const struct inject_settings *s)
 {
-	prb_auto_str struct prb_str text = {};
+	prb_auto_str struct prb_str text = {}, url = {};
 	struct prb_json out = {.out = &text};
+	bool http = listener->loopback && !s->once;
 
-	if (json) {
+	prb_str_printf(&url, "http://%s/", listener->address);
+	if (s->library.json) {
 		prb_json_open(&out, NULL, '{');
 		prb_json_integer(&out, "pid", t->pid);
 		prb_json_text(&out, "address", listener->address);
 		prb_json_text(&out, "token", token->known ? NULL : token->text);
+		prb_json_text(&out, "url", http ? prb_str_text(&url) : NULL);
 		prb_json_close(&out, '}');
 		prb_str_putc(&text, '\n');
 		return prb_output(&text);
@@ -200,6 +205,9 @@ static struct prb_error *tell_service(const struct prb_target *t,
 		       (int)t->pid, listener->address);
 	if (!token->known)
 		prb_str_printf(&text, "PROBING_AUTH_TOKEN=%s\n", token->text);
+	if (http)
+		prb_str_printf(&text, "%s%s%s\n", prb_str_text(&url),
+			       token->known ? "" : "?token=", token->known ? "" : token->text);
 	return prb_output(&text);
 }
 
@@ -235,12 +243,13 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 	PRB_TRY(inject_agent(t, &result));
 	if (s->crash)
 		PRB_TRY(handle_crashes(t, s));
-	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once));
+	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once,
+				     listener.loopback ? prb_gateway_adopted : NULL));
 	if (!listener.loopback)
 		prb_warn(
 			"other machines can reach that address, and what is sent is not encrypted: "
 			"use it in a network that you trust, or an ssh://HOST/PID target");
-	return tell_service(t, &listener, &token, s->library.json);
+	return tell_service(t, &listener, &token, s);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)

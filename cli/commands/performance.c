@@ -140,6 +140,8 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
+	if (format == &prb_format_html && !s->diff)
+		return prb_profile_load_steps(prb_recorded_path(target), ret);
 	return prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret);
 }
 
@@ -319,9 +321,10 @@ static struct prb_error *check_format(const struct prb_performance_settings *s,
 	PRB_TRY(prb_weight_parse(s->mode, &weight));
 	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
-					       prb_weight_words[weight].mode),
-			      "the table, .svg, .collapsed, .speedscope.json and .csv have it");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+				 prb_weight_words[weight].mode),
+		"the table, .html, .svg, .collapsed, .speedscope.json and .csv have it");
 }
 
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
@@ -387,6 +390,8 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
+	if (s->selfcheck)
+		return prb_performance_selfcheck(s->duration, s->json);
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
 	PRB_TRY(check_format(s, format));
@@ -456,6 +461,9 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
 	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
+	{"selfcheck", 0, PRB_OPTION_FLAG, NULL,
+	 "Record programs that measure themselves: how far off is it here", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, selfcheck), .instead_of_target = true},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
 	{}};

@@ -30,6 +30,7 @@ struct prb_performance_settings {
 	bool cc;
 	bool lines;
 	bool no_source;
+	bool selfcheck;
 	bool json;
 	bool torch;
 	int steps; /**< 0: not given */
@@ -102,6 +103,10 @@ struct prb_error *prb_performance_annotate(const struct prb_recording *recording
 					   const struct prb_profile_choice *choice,
 					   const char *what, bool as_json,
 					   struct prb_str *s) PRB_MUST_CHECK;
+
+/** Records programs that measure themselves, and prints how far off profiles are. PRB_ERROR_FAILED
+ * if that is more than chance explains. @p seconds: of each; 0: as usual. */
+struct prb_error *prb_performance_selfcheck(double seconds, bool as_json) PRB_MUST_CHECK;
 
 /* What these have in common. */
 
