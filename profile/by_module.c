@@ -285,6 +285,9 @@ static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const ui
 		*copy = *run;
 		copy->thread = numbers[run->thread];
 		copy->stack = made->stack;
+		/* What threads wait for is not a matter of modules. */
+		copy->wait = 0;
+		copy->wait_kind = PRB_WAIT_NONE;
 		ret->unknown += made->unknown ? run->wall : 0;
 		ret->steps += made->part == PRB_STEP_OPTIMIZER && !steps[run->thread];
 		steps[run->thread] = made->part == PRB_STEP_OPTIMIZER;

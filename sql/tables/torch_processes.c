@@ -175,6 +175,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 	struct groups g = {
 		.scan = scan, .environ = prb_str_text(&environ), .length = environ.length};
 
+	(void)unknown; /* then nothing is known of its environment */
 	PRB_TRY(prb_interpreters_read(scan, &interpreters));
 	prb_vec_each (i, &interpreters->list) {
 		uint64_t groups;
@@ -188,6 +189,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 		prb_auto_error struct prb_error *err =
 			groups ? prb_object_dict_each(g.py, g.mem, groups, visit_group, &g) : NULL;
 
+		(void)err; /* a dict that cannot be read has no groups */
 		if (g.err)
 			return g.err;
 	}

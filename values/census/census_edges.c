@@ -384,6 +384,19 @@ static void follow_kind(struct prb_census *c, uint32_t index, uint64_t object,
 	}
 }
 
+/* Types of C are shorter than classes: what lies behind them is something else. */
+static bool is_short_type(struct prb_census *c, uint64_t object,
+			  const struct prb_census_entry *type)
+{
+	uint64_t flags;
+
+	return type->of_types &&
+	       prb_census_try(c,
+			      prb_mem_read_u64(c->mem, object + (uint64_t)c->py->layout.type_flags,
+					       &flags)) &&
+	       !(flags & PRB_PY_HEAP_TYPE);
+}
+
 void prb_census_follow(struct prb_census *c, uint32_t index)
 {
 	uint64_t object = c->nodes.items[index].address;
@@ -408,6 +421,10 @@ void prb_census_follow(struct prb_census *c, uint32_t index)
 	}
 	if (type.kind == PRB_CENSUS_GENERATOR || type.kind == PRB_CENSUS_FRAME) {
 		follow_framed(c, index, object, &type);
+		return;
+	}
+	if (is_short_type(c, object, &type)) {
+		follow_fields(c, index, object, head, (uint64_t)c->py->layout.type_mro + WORD);
 		return;
 	}
 	follow_managed(c, index, object, &type);

@@ -40,6 +40,7 @@ struct prb_census_entry {
 	bool int_tag;	 /**< counts its items as ints of 3.12+ do */
 	bool managed;	 /**< has a dict or values where its version keeps them */
 	bool inline_values;
+	bool of_types; /**< its objects are types */
 	bool followed; /**< an object has led to the type itself */
 	uint64_t count, bytes, owned;
 	char *name; /**< NULL until it is asked for */

@@ -125,6 +125,7 @@ static bool read_entry(struct prb_census *c, uint64_t address, struct prb_census
 		.int_tag = c->repr.traits->int_tag && type->flags & PRB_PY_INT,
 	};
 	ret->before = bytes_before(c, type, &ret->managed);
+	ret->of_types = type->flags & PRB_PY_TYPE;
 	ret->inline_values =
 		c->repr.traits->managed == PRB_MANAGED_INLINE && type->flags & PRB_PY_INLINE_VALUES;
 	return true;
