@@ -21,6 +21,9 @@ struct prb_codes;
 struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret) PRB_MUST_CHECK;
 void prb_codes_destroy(struct prb_codes *codes);
 
+/** All stacks are calls from @p stack from now on, which is none at first. */
+void prb_codes_root(struct prb_codes *codes, uint32_t stack);
+
 /** Forgets the frames that were noted, and what was learnt with them and not kept. */
 void prb_codes_begin(struct prb_codes *codes);
 

@@ -26,6 +26,12 @@ struct prb_profile_options {
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
 	pid_t tid;	     /**< only this thread; 0: all */
 	const char *command; /**< of the process, for people; NULL if unknown */
+	/** Other processes, which are the same recording; borrowed. */
+	struct prb_target *const *others;
+	size_t others_count;
+	/** Asked for the children of a process from time to time, to be recorded too; or NULL. The
+	 * caller frees *ret. */
+	struct prb_error *(*children)(void *context, pid_t pid, pid_t **ret, size_t *ret_count);
 	/** Where it is written meanwhile, or NULL; the recording has no runs then. */
 	struct prb_store *store;
 	/** Who looks at it meanwhile, or NULL; the recording has no runs then, and is given also

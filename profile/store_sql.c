@@ -14,10 +14,10 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 	[PRB_STORE_FRAME] = "INSERT INTO frames VALUES (?, ?, ?)",
 	[PRB_STORE_STACK] = "INSERT INTO stacks VALUES (?, ?, ?, ?)",
 	[PRB_STORE_WAIT] = "REPLACE INTO waits VALUES (?, ?, ?, nullif(?, -1))",
-	[PRB_STORE_THREAD] = "REPLACE INTO threads VALUES (?, 0, ?, ?, ?, ?, ?)",
+	[PRB_STORE_THREAD] = "REPLACE INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[PRB_STORE_CHUNK] = "REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)",
 	[PRB_STORE_TOTAL] = "REPLACE INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)",
-	[PRB_STORE_PROCESS] = "REPLACE INTO processes VALUES (0, ?, ?, ?, nullif(?, -1))",
+	[PRB_STORE_PROCESS] = "REPLACE INTO processes VALUES (?, ?, ?, ?, nullif(?, -1))",
 	[PRB_STORE_RECORDING] =
 		"REPLACE INTO recording (rowid, probing, system, started, "
 		"duration_ns, rate, tid, native, ended, totals_s, times, late, missed, "

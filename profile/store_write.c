@@ -76,9 +76,9 @@ static struct prb_error *put_threads(struct prb_store_file *file, const struct p
 		const struct prb_profile_thread *t = &b->threads.items[i];
 
 		if (!is_written(file, i, t))
-			PRB_TRY(prb_store_sql_put(file, PRB_STORE_THREAD, "iittii", (int64_t)i,
-						  (int64_t)t->tid, t->name, t->os_name, t->cpu,
-						  (int64_t)t->ended));
+			PRB_TRY(prb_store_sql_put(file, PRB_STORE_THREAD, "iiittii", (int64_t)i,
+						  (int64_t)t->process, (int64_t)t->tid, t->name,
+						  t->os_name, t->cpu, (int64_t)t->ended));
 	}
 	return NULL;
 }
@@ -173,6 +173,21 @@ static struct prb_error *put_totals(struct prb_store_file *file, const struct pr
 	return NULL;
 }
 
+static struct prb_error *put_processes(struct prb_store_file *file, const struct prb_batch *b)
+{
+	const struct prb_recording *r = &b->about;
+
+	PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "iitti", (int64_t)0, (int64_t)r->pid,
+				  r->command, r->python, r->process_cpu));
+	for (size_t i = 0; i < b->others.count; i++) {
+		const struct prb_profile_process *p = &b->others.items[i];
+
+		PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "iitti", (int64_t)i + 1,
+					  (int64_t)p->pid, p->command, p->python, p->cpu));
+	}
+	return NULL;
+}
+
 static struct prb_error *put_about(struct prb_store_file *file, const struct prb_batch *b)
 {
 	const struct prb_recording *r = &b->about;
@@ -182,8 +197,7 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 
 	if (!uname(&name))
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
-	PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "itti", (int64_t)r->pid, r->command,
-				  r->python, r->process_cpu));
+	PRB_TRY(put_processes(file, b));
 	return prb_store_sql_put(
 		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddi", PRB_VERSION,
 		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
