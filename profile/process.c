@@ -89,7 +89,7 @@ void prb_sampled_stop(struct prb_sampled *p)
 	prb_stack_end(&p->reader);
 	prb_subjects_end(&p->subjects);
 	prb_codes_destroy(prb_steal(&p->codes));
-	p->subjects.folder = -1;
+	p->subjects = (struct prb_subjects){.folder = -1};
 }
 
 void prb_sampled_end(struct prb_sampled *p)
@@ -104,6 +104,7 @@ void prb_sampled_end(struct prb_sampled *p)
 	prb_vec_free(&p->past);
 	if (p->target != p->borrowed)
 		prb_target_destroy(p->target);
+	p->target = NULL;
 }
 
 /* One that has ended has none any more; then it is what it was. */

@@ -22,7 +22,7 @@ enum {
 	WATCH_NS = 50000000,	/* after which the end of a child is looked for */
 	CHILDREN_NS = 50000000, /* children are looked for at most so often */
 	CHILDREN_SHARE = 30,	/* and so that it takes one part of so many */
-	MOST_PROCESSES = 4096,
+	MOST_PROCESSES = 65536,
 };
 
 struct sampler {
@@ -142,6 +142,12 @@ static struct prb_error *add_children_of(struct sampler *s, pid_t parent)
 	return NULL;
 }
 
+/* The callback gives all descendants: only of those whose own parents it is not asked for. */
+static bool has_known_ancestor(const struct sampler *s, size_t number)
+{
+	return number > s->options->others_count && !s->processes.items[0]->over;
+}
+
 /* Those that one of ours has left behind, when it ended, are known by then, or nobody's. */
 static struct prb_error *find_children(struct sampler *s)
 {
@@ -151,7 +157,7 @@ static struct prb_error *find_children(struct sampler *s)
 	if (!s->options->children || s->woke < s->children_at)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
-		if (!s->processes.items[i]->over)
+		if (!s->processes.items[i]->over && !has_known_ancestor(s, i))
 			PRB_TRY(add_children_of(s, s->processes.items[i]->pid));
 	used = prb_clock_thread_ns() - used;
 	s->children_at = s->woke + PRB_MAX(used * CHILDREN_SHARE, (int64_t)CHILDREN_NS);
@@ -210,8 +216,12 @@ static struct prb_error *end_process(struct sampler *s, struct prb_sampled *p)
 {
 	p->over = true;
 	PRB_TRY(prb_sampled_finish(p));
-	if (has_several(s))
-		prb_sampled_stop(p);
+	if (!has_several(s))
+		return NULL;
+	prb_sampled_stop(p);
+	/* Its C frames get their names at the end. */
+	if (!p->native)
+		prb_sampled_end(p);
 	return NULL;
 }
 

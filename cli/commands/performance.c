@@ -8,6 +8,7 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "cli/commands/performance.h"
+#include "cli/commands/performance_processes.h"
 #include "cli/commands/performance_program.h"
 #include "command/term.h"
 #include "base/cleanup.h"
@@ -64,9 +65,11 @@ static void tell_begin(const struct prb_target *target, double seconds)
 }
 
 /** A Ctrl-C ends the recording, not the command. */
-static struct prb_error *record(struct prb_target *target, const struct prb_performance_settings *s,
-				struct prb_store *store, struct prb_recording **ret)
+static struct prb_error *record(const struct prb_performance_targets *targets,
+				const struct prb_performance_settings *s, struct prb_store *store,
+				struct prb_recording **ret)
 {
+	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
 		.seconds = s->duration > 0 ? s->duration : default_seconds,
@@ -74,6 +77,9 @@ static struct prb_error *record(struct prb_target *target, const struct prb_perf
 		.tid = s->tid,
 		.native = s->cc,
 		.store = store,
+		.others = targets->list.items + 1,
+		.others_count = targets->list.count - 1,
+		.children = s->subprocesses ? prb_performance_children : NULL,
 		.cancelled = is_cancelled,
 	};
 	struct prb_error *err;
@@ -94,7 +100,7 @@ static bool writes_recording(const struct prb_performance_settings *s)
 }
 
 /** It is written while it is made, and read back to be shown. */
-static struct prb_error *record_to_file(struct prb_target *target,
+static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
 					const struct prb_performance_settings *s,
 					struct prb_recording **ret)
 {
@@ -102,7 +108,7 @@ static struct prb_error *record_to_file(struct prb_target *target,
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(target, s, store, &without_runs));
+	PRB_TRY(record(targets, s, store, &without_runs));
 	return prb_profile_load(s->output, false, ret);
 }
 
@@ -110,10 +116,11 @@ static struct prb_error *load(const struct prb_target *target,
 			      const struct prb_performance_settings *s,
 			      const struct prb_profile_format *format, struct prb_recording **ret)
 {
-	const char *option = s->duration > 0 ? "--duration"
-			     : s->rate	     ? "--rate"
-			     : s->cc	     ? "--cc"
-					     : NULL;
+	const char *option = s->duration > 0   ? "--duration"
+			     : s->rate	       ? "--rate"
+			     : s->cc	       ? "--cc"
+			     : s->subprocesses ? "--subprocesses"
+					       : NULL;
 
 	if (option)
 		return prb_error_create(PRB_ERROR_USAGE,
@@ -125,19 +132,37 @@ static struct prb_error *load(const struct prb_target *target,
 	return prb_profile_load(prb_recorded_path(target), format && !format->any_order, ret);
 }
 
+static struct prb_error *open_targets(const struct prb_cli *cli,
+				      const struct prb_performance_settings *s,
+				      struct prb_performance_targets *ret)
+{
+	struct prb_target **slot;
+
+	if (s->all)
+		return prb_performance_open_all(cli->target, ret);
+	slot = prb_vec_push(&ret->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = NULL;
+	return prb_spec_open_in(cli->target, &cli->places, slot);
+}
+
 /** A recording that is made now, or that is there. */
 static struct prb_error *get(const struct prb_cli *cli, const struct prb_performance_settings *s,
 			     const struct prb_profile_format *format, struct prb_recording **ret)
 {
-	prb_auto_target struct prb_target *target = NULL;
+	__attribute__((cleanup(
+		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
+	struct prb_target *first;
 
-	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
-	if (prb_recorded_path(target))
-		return load(target, s, format, ret);
+	PRB_TRY(open_targets(cli, s, &targets));
+	first = targets.list.items[0];
+	if (prb_recorded_path(first))
+		return load(first, s, format, ret);
 	if (writes_recording(s))
-		return record_to_file(target, s, ret);
-	PRB_TRY(record(target, s, NULL, ret));
-	return format == &prb_format_html && !s->no_source ? prb_profile_add_source(*ret, target)
+		return record_to_file(&targets, s, ret);
+	PRB_TRY(record(&targets, s, NULL, ret));
+	return format == &prb_format_html && !s->no_source ? prb_profile_add_source(*ret, first)
 							   : NULL;
 }
 
@@ -259,6 +284,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.seconds = s->duration,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
+		.children = s->subprocesses ? prb_performance_children : NULL,
 		.command = started->command,
 		.store = started->store,
 	};
@@ -279,9 +305,10 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	struct started started = {.settings = s};
 
 	(void)format;
-	if (s->tid)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--tid is of a process that runs, not of one to start");
+	if (s->tid || s->all)
+		return prb_error_create(
+			PRB_ERROR_USAGE,
+			"--tid and --all are of a process that runs, not of one to start");
 	if (writes_recording(s))
 		PRB_TRY(prb_store_create(s->output, &store));
 	for (char *const *word = cli->program; *word; word++)
@@ -350,6 +377,11 @@ const struct prb_option prb_performance_options[] = {
 	 .for_clients = true},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, tid), .for_clients = true},
+	{"all", 0, PRB_OPTION_FLAG, NULL, "All processes that the name or /regex/ matches",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, all), .for_clients = true},
+	{"subprocesses", 's', PRB_OPTION_FLAG, NULL,
+	 "Children too, also those that start meanwhile", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, subprocesses), .for_clients = true},
 	{"threads", 0, PRB_OPTION_TEXT, "REGEX", "Only threads with a name that matches",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, threads),
 	 .for_clients = true},

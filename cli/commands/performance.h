@@ -23,6 +23,8 @@ struct prb_performance_settings {
 	const char *mode;    /**< NULL: not given */
 	int tid;	     /**< 0: not given */
 	const char *threads; /**< NULL: not given */
+	bool all;
+	bool subprocesses;
 	bool cc;
 	bool lines;
 	bool no_source;
