@@ -208,6 +208,8 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	about->end = prb_schema_end_of(prb_row_text(row));
 	load->totals_s = prb_row_integer(row, 1, INT32_MAX);
 	take_cost(row, &about->cost);
+	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
+		about->ring = (int64_t)(prb_row_real(row, 1e9) * 1e9);
 	return NULL;
 }
 
@@ -220,7 +222,7 @@ static const struct {
 	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
-	 "pause_total_us, own_cpu_ns FROM recording NOT INDEXED",
+	 "pause_total_us, own_cpu_ns, ring_s FROM recording NOT INDEXED",
 	 read_recording},
 	{"processes",
 	 "SELECT process, pid, command, python, cpu_ns FROM processes NOT INDEXED "

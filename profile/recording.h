@@ -149,9 +149,11 @@ struct prb_recording {
 	double started; /**< seconds since the epoch */
 	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
 	int64_t duration;
-	double rate; /**< that was asked for */
-	bool native; /**< with C frames */
-	pid_t tid;   /**< the only thread that was sampled; 0: all were */
+	int64_t ring; /**< only so much of it is kept, at least; 0: all */
+	int64_t gone; /**< so much of its beginning is not there */
+	double rate;  /**< that was asked for */
+	bool native;  /**< with C frames */
+	pid_t tid;    /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */
 	/** Besides the one above: each process is the outermost frame of its stacks then. */

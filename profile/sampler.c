@@ -516,6 +516,7 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	PRB_TRY(prb_recording_create(&s->recording));
 	s->recording->pid = pid;
 	s->recording->rate = options->rate;
+	s->recording->ring = (int64_t)(options->ring * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	err = prb_str_copy(options->command, &s->recording->command);

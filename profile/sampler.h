@@ -23,6 +23,7 @@
 struct prb_profile_options {
 	double seconds;	     /**< how long; 0: until the process ends */
 	double rate;	     /**< samples a second of each thread, on average */
+	double ring;	     /**< seconds of it that the store keeps, at least; 0: all */
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
 	pid_t tid;	     /**< only this thread; 0: all */
 	const char *command; /**< of the process, for people; NULL if unknown */

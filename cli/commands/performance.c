@@ -18,6 +18,7 @@
 #include "profile/load.h"
 #include "profile/sampler.h"
 #include "profile/source.h"
+#include "profile/window.h"
 #include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
@@ -72,7 +73,8 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
-		.seconds = s->duration > 0 ? s->duration : default_seconds,
+		.seconds = s->duration > 0 || s->ring > 0 ? s->duration : default_seconds,
+		.ring = s->ring,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
@@ -117,6 +119,7 @@ static struct prb_error *load(const struct prb_target *target,
 			      const struct prb_profile_format *format, struct prb_recording **ret)
 {
 	const char *option = s->duration > 0   ? "--duration"
+			     : s->ring > 0     ? "--ring"
 			     : s->rate	       ? "--rate"
 			     : s->cc	       ? "--cc"
 			     : s->subprocesses ? "--subprocesses"
@@ -129,7 +132,11 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	return prb_profile_load(prb_recorded_path(target), format && !format->any_order, ret);
+	PRB_TRY(prb_profile_load(prb_recorded_path(target),
+				 s->last > 0 || (format && !format->any_order), ret));
+	if (s->last > 0)
+		prb_recording_cut_before(*ret, (*ret)->duration - (int64_t)(s->last * 1e9));
+	return NULL;
 }
 
 static struct prb_error *open_targets(const struct prb_cli *cli,
@@ -159,6 +166,9 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 	first = targets.list.items[0];
 	if (prb_recorded_path(first))
 		return load(first, s, format, ret);
+	if (s->last > 0)
+		return prb_error_create(PRB_ERROR_USAGE, "--last is for a recording, and this is a "
+							 "process: --duration says how long");
 	if (writes_recording(s))
 		return record_to_file(&targets, s, ret);
 	PRB_TRY(record(&targets, s, NULL, ret));
@@ -258,6 +268,9 @@ static struct prb_error *check(const struct prb_performance_settings *s)
 {
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	if (s->ring > 0 && !writes_recording(s))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "--ring is for a .profile"),
+				      "'-o FILE.profile' says which one");
 	return prb_performance_check_choice(s);
 }
 
@@ -282,6 +295,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	const struct prb_performance_settings *s = started->settings;
 	const struct prb_profile_options options = {
 		.seconds = s->duration,
+		.ring = s->ring,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
 		.children = s->subprocesses ? prb_performance_children : NULL,
@@ -361,6 +375,12 @@ const struct prb_option prb_performance_options[] = {
 	{"duration", 'd', PRB_OPTION_SECONDS, "TIME",
 	 "How long; without it 10s, or until a started program ends", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, duration), .for_clients = true},
+	{"ring", 0, PRB_OPTION_SECONDS, "TIME",
+	 "Record until Ctrl-C, and keep the last TIME in the .profile of -o", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, ring)},
+	{"last", 0, PRB_OPTION_SECONDS, "TIME", "Of a .profile, also while it is written: its end",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, last),
+	 .for_clients = true},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "How often a second on average; without it 100",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, rate),
 	 .for_clients = true},

@@ -17,6 +17,8 @@
 
 struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
+	double ring;	 /**< seconds that are kept; 0: not given */
+	double last;	 /**< seconds that are looked at; 0: not given */
 	int rate;	 /**< 0: not given */
 	const char *output;
 	const char *format;  /**< NULL: as the name of the output ends */

@@ -118,7 +118,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_text(&json, "python", recording->python);
 	prb_json_bool(&json, "native", recording->native);
 	prb_json_real(&json, "timestamp", recording->started, 6);
-	prb_json_integer(&json, "duration_ns", recording->duration);
+	prb_json_integer(&json, "duration_ns", recording->duration - recording->gone);
 	prb_json_real(&json, "rate", recording->rate, 3);
 	prb_json_text(&json, "ended", prb_profile_end_text(recording->end));
 	prb_json_text(&json, "mode", prb_weight_words[choice->weight].mode);

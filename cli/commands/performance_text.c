@@ -37,7 +37,9 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 	prb_str_puts(s, r->python ? "\nPython " : "\nno Python");
 	prb_text_escape(s, r->python ? r->python : "");
 	prb_str_puts(s, " · ");
-	put_time(s, r->duration);
+	put_time(s, r->duration - r->gone);
+	if (r->gone)
+		prb_str_puts(s, " (the last)");
 	if (r->others.count)
 		prb_str_printf(s, " · %zu processes", r->others.count + 1);
 	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", r->threads.count,
@@ -47,7 +49,7 @@ static void put_head(const struct prb_recording *r, const struct prb_report *rep
 	prb_str_printf(s, " %s", prb_weight_words[choice->weight].what);
 	if (choice->weight != PRB_WEIGHT_WALL)
 		prb_str_printf(s, " (%.0f %%)",
-			       percent((double)report->weight, (double)r->duration));
+			       percent((double)report->weight, (double)(r->duration - r->gone)));
 	if (end)
 		prb_str_printf(s, " · %s", end);
 	prb_str_putc(s, '\n');
