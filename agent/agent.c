@@ -12,10 +12,12 @@
 #include <sys/un.h>
 
 #include "agent/breaks.h"
+#include "agent/crash.h"
 #include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/protocol.h"
 #include "agent/python.h"
+#include "agent/python_table.h"
 #include "agent/work.h"
 #include "agent/server.h"
 
@@ -34,6 +36,7 @@ static void in_child(void)
 	prba_breaks_forked();
 	prba_work_forked();
 	prba_thread_forked();
+	prba_crash_forked();
 	atomic_flag_clear(&taken);
 	errno = error;
 }
@@ -153,6 +156,25 @@ PRBA_EXPORT intptr_t probing_agent_start(const char *config)
 	return rc;
 }
 
+PRBA_EXPORT intptr_t probing_agent_park(void)
+{
+	return prba_server_park();
+}
+
+static int unpark(void *argument)
+{
+	(void)argument;
+	prba_server_unpark();
+	return 0;
+}
+
+PRBA_EXPORT intptr_t probing_agent_unpark(void)
+{
+	if (!prba_python_find() || prba_python.Py_AddPendingCall(unpark, NULL))
+		unpark(NULL);
+	return 0;
+}
+
 /** While `taken`, with the agent stopped: enum prb_agent_stays or 0. */
 static intptr_t why_it_stays(bool clean)
 {
@@ -182,6 +204,7 @@ PRBA_EXPORT intptr_t probing_agent_stop(const char *how)
 		return PRB_AGENT_STAYS_BUSY;
 	prba_debugger_stop();
 	clean = prba_server_stop();
+	clean = prba_crash_stop() && clean;
 	if (how && !strcmp(how, "unload")) {
 		result = why_it_stays(clean);
 		if (!result) {
@@ -191,4 +214,19 @@ PRBA_EXPORT intptr_t probing_agent_stop(const char *how)
 	}
 	atomic_flag_clear(&taken);
 	return result;
+}
+
+PRBA_EXPORT intptr_t probing_agent_crash(const char *config)
+{
+	char folder[PRBA_CRASH_PATH];
+	intptr_t rc;
+
+	if (!prba_libc_complete())
+		return -ENOSYS;
+	if (atomic_flag_test_and_set(&taken))
+		return -EBUSY;
+	prba_python_find();
+	rc = keep_open() ? prba_crash_start(config, folder) : -ELIBACC;
+	atomic_flag_clear(&taken);
+	return rc;
 }

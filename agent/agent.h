@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What libprobing-agent.so exports: both are called by the injector, on a thread of its own,
- * which has opened the library (dlopen) for itself and closes it again after the call. The agent
- * opens its library once more as long as it may be needed.
+ * @file The exports of libprobing-agent.so. Both are called by the injector, on a thread of its
+ * own, which has opened the library (dlopen) for itself and closes it again after the call. The
+ * agent opens its library once more as long as it may be needed.
  */
 #ifndef PRB_AGENT_AGENT_H
 #define PRB_AGENT_AGENT_H
@@ -26,5 +26,19 @@ PRBA_EXPORT intptr_t probing_agent_start(const char *config);
  * needed any more; 0 if it does not hold the library open; else enum prb_agent_stays. Otherwise 0.
  */
 PRBA_EXPORT intptr_t probing_agent_stop(const char *how);
+
+/**
+ * For os.register_at_fork(), which runs both in the thread that forks: the agent's thread ends
+ * before, if it is the only other one, so that Python does not warn of threads; it starts again
+ * when Python next looks for pending calls.
+ */
+PRBA_EXPORT intptr_t probing_agent_park(void);
+PRBA_EXPORT intptr_t probing_agent_unpark(void);
+
+/**
+ * Has the process write a crash record when it dies: see agent/crash.h for @p config. 0 or -errno:
+ * EINVAL for the config, EACCES or EPERM if there is no folder that is the user's alone.
+ */
+PRBA_EXPORT intptr_t probing_agent_crash(const char *config);
 
 #endif

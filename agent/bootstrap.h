@@ -3,7 +3,7 @@
  * @file Loads and calls the agent's own Python code (agent/bootstrap.py, prompt.py, complete.py)
  * in the process's interpreter.
  *
- * Threading: for who holds the GIL, or is attached in a build without one.
+ * Threading: the caller holds the GIL, or is attached in a build without one.
  */
 #ifndef PRB_AGENT_BOOTSTRAP_H
 #define PRB_AGENT_BOOTSTRAP_H
@@ -12,7 +12,7 @@
 
 struct prba_connection;
 
-/** What run() of the bootstrap gives. */
+/** Results of the bootstrap's run(). */
 enum prba_ran {
 	PRBA_RAN_FAILED = -1, /**< it could not even say what happened; an exception is set */
 	PRBA_RAN,
@@ -38,8 +38,8 @@ bool prba_bootstrap_leave(void);
 void prba_bootstrap_close(struct prba_connection *c);
 
 /**
- * Takes all of it out of the interpreter, which then is not greeted any more (life.h); false if
- * some of our functions stay in use there.
+ * Removes all of it from the interpreter, the exit hook (finalization.h) too. False if some of our
+ * functions stay in use there.
  */
 bool prba_bootstrap_release(void);
 

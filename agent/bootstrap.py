@@ -3,7 +3,7 @@
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
-#                           5 tracing.py, which join this
+#                           5 tracing.py, 6 loop.py, 7 logpoints.py, which join this
 import _thread
 import posix
 import sys
@@ -14,7 +14,7 @@ threads = {}  # who evaluates: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
 ONLY_AST = 0x400
-INTERACTIVE, LAST, IN_FRAME = 2, 4, 1 << 16
+INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE = 2, 4, 8 | 1 << 16, 16, 32
 DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
@@ -275,10 +275,15 @@ def is_text(statement):
         getattr(value, "s", None) if type(value).__name__ == "Str" else None, str)
 
 
-def evaluate(job, source, name, sources, names):
+def evaluate(job, source, name, sources, names, on_loop):
     name = number(name)
     sources.add(name, source)
     last, flags = None, 0
+    if on_loop and ("asyncio" not in sys.modules or sys.version_info < (3, 8)):
+        raise RuntimeError("asyncio is not used in this process" if sys.version_info >= (3, 8) else
+                           "code that awaits needs Python 3.8 or later")
+    if on_loop:
+        return load(6, "evaluate_on_loop")(job, source, name, names)
     tree = compile(source, name, "exec", ONLY_AST, True)
     if len(tree.body) > 1 and is_text(tree.body[0]):
         del tree.body[0]  # it would become the __doc__ of the program
@@ -295,8 +300,8 @@ def evaluate(job, source, name, sources, names):
 
 
 class Place:
-    """The variables that code sees: of __main__, or (a debugger asks) of the frame of another thread,
-    which stands there. A frame that has gone on is not looked at."""
+    """The variables that code sees: of __main__, or (while the program is paused, or a debugger asks) of
+    the frame of another thread, which stands there. A frame that has gone on is not looked at."""
 
     def __init__(self, source, in_frame):
         self.frame, self.source, self.left = None, source, []
@@ -397,11 +402,14 @@ def run(job, source, name, flags):
                 sources = session.sources
             enter(job, session)
             outcome = session.run(source, name, flags & LAST)
+        elif flags & TRACE:
+            load(3, "answer")
+            outcome = load(7, "trace")(job, source)
         else:
             enter(job, None)
             place = Place(source, flags & IN_FRAME)
             try:
-                evaluate(job, place.source, name, sources, place.names)
+                evaluate(job, place.source, name, sources, place.names, flags & ON_LOOP)
             finally:
                 place.keep()
             say_left(job, place)

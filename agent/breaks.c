@@ -8,6 +8,7 @@
 #include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/status.h"
+#include "agent/stepping.h"
 #include "agent/tracing.h"
 
 enum {
@@ -47,7 +48,7 @@ void prba_breaks_remember(void)
 	remembers = true;
 }
 
-/** Whether somebody traces us: 1; 0: nobody, or who is in no namespace of ours; -1: unknown. */
+/** 1 if somebody traces us; 0: nobody, or a tracer outside our pid namespace; -1: unknown. */
 static int tracer(void)
 {
 	char by[PRBA_STATUS_VALUE];
@@ -55,7 +56,7 @@ static int tracer(void)
 	return prba_status_read(PRBA_STATUS_PROCESS, "TracerPid", by) ? *by != '0' : -1;
 }
 
-/** Whether it was seen to trace us, and does not any more. */
+/** True if it was seen to trace us, and does not any more. */
 static bool tracer_left(void)
 {
 	int now = tracer();
@@ -64,7 +65,7 @@ static bool tracer_left(void)
 	return sees_tracer && now == 0;
 }
 
-/** Whether the debugger has its breakpoint in our function; @p sure: and lives. */
+/** True if the debugger has its breakpoint in our function; @p sure: and lives. */
 static bool is_heard(bool sure)
 {
 	static _Atomic int64_t looked;
@@ -93,7 +94,7 @@ static bool stay(void)
 	return true;
 }
 
-/** For who holds the GIL, which it does not have meanwhile. */
+/** The caller holds the GIL, which is released meanwhile. */
 static void stop_here(const char *what)
 {
 	void *state = py->PyEval_SaveThread();
@@ -103,6 +104,11 @@ static void stop_here(const char *what)
 		stay();
 	}
 	py->PyEval_RestoreThread(state);
+}
+
+void prba_breaks_stop(const char *what)
+{
+	stop_here(what);
 }
 
 /** listener(how): whether a hit would stop us. */
@@ -190,9 +196,31 @@ static object *guard(object *self, object *arguments)
 	return function ? py->PyCFunction_NewEx(&method, function, NULL) : NULL;
 }
 
+/** step(thread, stride, line): why not, b"" if that thread will stop. */
+static object *step(object *self, object *arguments)
+{
+	unsigned long long numbers[3];
+	const char *problem;
+
+	(void)self;
+	for (int i = 0; i < 3; i++) {
+		object *number = py->PyTuple_GetItem(arguments, i);
+
+		numbers[i] = number ? (uintptr_t)py->PyLong_AsVoidPtr(number) : 0;
+		if (!number)
+			return NULL;
+	}
+	problem = prba_stepping_begin_alone(
+		&(struct prb_wire_step){.thread = numbers[0], .stride = (uint32_t)numbers[1]},
+		(int)numbers[2]);
+	problem = problem ? problem : "";
+	return py->PyBytes_FromStringAndSize(problem, (intptr_t)strlen(problem));
+}
+
 struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS] = {
 	{"guard", guard, METH_VARARGS, NULL},
 	{"listener", listener, METH_VARARGS, NULL},
+	{"step", step, METH_VARARGS, NULL},
 };
 
 bool prba_breaks_called(void)

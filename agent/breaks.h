@@ -23,12 +23,13 @@
 #include "agent/agent.h"
 #include "agent/python_table.h"
 
-enum { PRBA_BREAKS_METHODS = 2 };
+enum { PRBA_BREAKS_METHODS = 3 };
 
-/** For the names of agent/breaks.py: guard(function), listener(how). */
+/** For the names of agent/breaks.py: guard(function), listener(how), step(thread, stride, line). */
 extern struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS];
 
-/** Not 0 while the debugger makes threads run for itself: who comes to a breakpoint stays there. */
+/** Not 0 while the debugger makes threads run for itself: a thread that reaches a breakpoint stays
+ * there. */
 extern PRBA_EXPORT _Atomic uint32_t probing_agent_break_quiet;
 
 /** Where a thread stops at a breakpoint: @p what is its number and what went wrong, if anything. */
@@ -37,21 +38,24 @@ PRBA_EXPORT void probing_agent_break_stops(const char *what);
 /** Keeps what the function looks like without a breakpoint. Before one can be set. */
 void prba_breaks_remember(void);
 
-/** Whether a debugger has its breakpoint in our function; it is looked for now and then. */
+/** True if a debugger has its breakpoint in our function. Checked now and then only. */
 bool prba_breaks_heard(void);
 
 /**
  * Calls a function of agent/breaks.py with up to two arguments; the thread stops if it gives text.
  * False if the program left no room for the call. NULL with an exception, which is the program's. A
- * new reference. For who holds the GIL.
+ * new reference. The caller holds the GIL.
  */
 object *prba_breaks_call(object *function, object *first, object *second);
+
+/** The thread stops, as at a breakpoint with that text. For who holds the GIL. */
+void prba_breaks_stop(const char *what);
 
 /** Each call of the interpreter begins and ends with these; the one above does so itself. */
 void prba_breaks_enter(void);
 void prba_breaks_exit(void);
 
-/** A thread is in one of our functions, on behalf of the interpreter. For who holds the GIL. */
+/** A thread is in one of our functions, on behalf of the interpreter. The caller holds the GIL. */
 bool prba_breaks_called(void);
 /** How often one was, since the process began. */
 uint32_t prba_breaks_calls(void);

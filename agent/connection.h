@@ -54,7 +54,7 @@ bool prba_connection_receive(struct prba_connection *c);
 int prba_connection_next(struct prba_connection *c, struct prb_wire_frame *ret);
 void prba_connection_drop(struct prba_connection *c, const struct prb_wire_frame *frame);
 
-/** What became of a frame that was to be sent. */
+/** Outcomes of sending a frame. */
 enum prba_sent {
 	PRBA_SENT, /**< or the client is gone */
 	PRBA_FULL, /**< the client does not follow: try again later */

@@ -8,7 +8,7 @@
  * So no thread of the program ever runs our code, and whatever the thread has to wait for (the GIL,
  * a lock of the C library) it waits for as any other thread does.
  *
- * The thread stops by sending itself SIGURG: a debugger is told of that, and a program without a
+ * The thread stops by sending itself SIGURG: a debugger sees that signal, and a program without a
  * debugger ignores it. So there is no breakpoint, of which the program would die if the debugger
  * is killed meanwhile. The kernel sends it the same signal from time to time, so that a debugger
  * gets the process back when the thread waits for what a stopped thread has.
@@ -27,7 +27,7 @@ enum {
 	PRBA_DEBUGGER_CODE = 64 << 10, /**< bytes of code at most */
 };
 
-/** What the thread is at. Who changes which is in brackets. */
+/** The state of the thread. Brackets name the side that makes each change. */
 enum prba_debugger_state {
 	PRBA_DEBUGGER_NONE,	 /**< there is no thread [thread] */
 	PRBA_DEBUGGER_IDLE,	 /**< it waits for code, and ends if none comes [thread] */

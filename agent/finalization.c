@@ -101,7 +101,7 @@ bool prba_finalization_enter(void)
 	return false;
 }
 
-/** Tells who waits for our threads. */
+/** Wakes the waiters for our threads. */
 static void tell(void)
 {
 	if (prba_finalization_is_ending())
@@ -160,7 +160,7 @@ static void count_inside(int *waiters, int *others)
 	*waiters = atomic_load(&inside) - *others - self;
 }
 
-/** For who holds the GIL. */
+/** The caller holds the GIL. */
 static void interrupt_runners(void)
 {
 	unsigned long own = py->PyThread_get_thread_ident();
@@ -173,7 +173,7 @@ static void interrupt_runners(void)
 	}
 }
 
-/** For who holds the GIL, and gives it away meanwhile. */
+/** The caller holds the GIL, which is released meanwhile. */
 static void wait_until_out(bool all)
 {
 	int64_t begun = prba_now_ms(), next = begun + GRACE_MS;
@@ -255,7 +255,7 @@ static object *call_of(object *module, const char *name, object *argument)
 	return result;
 }
 
-/** Whether atexit has to be imported, while another thread has the lock of all imports. */
+/** True if atexit has to be imported, while another thread has the lock of all imports. */
 static bool would_wait(void)
 {
 	object *modules = py->PySys_GetObject("modules"), *imp, *held;
@@ -285,7 +285,7 @@ static bool call_atexit(const char *name, object *argument)
 	return result;
 }
 
-bool prba_finalization_greet(bool may_wait)
+bool prba_finalization_register(bool may_wait)
 {
 	static struct prba_method method = {"ending", end, METH_VARARGS, NULL};
 	uint32_t now = atomic_load(&life);

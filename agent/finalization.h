@@ -2,10 +2,10 @@
 /**
  * @file Interpreter start and end: makes our threads leave an interpreter before it is finalized.
  *
- * A program of C may end its Python and start it again. Which frees all thread states and makes a
- * new GIL, whoever waits for the old one. So the interpreter is greeted first: it calls us before
- * it ends, and then waits until those threads of ours are out that entered. Who comes later is
- * turned away.
+ * A C program may finalize its Python and start it again. Finalizing frees all thread states and
+ * makes a new GIL, even while threads wait for the old one. So an atexit hook of ours is registered
+ * first. The hook waits until all threads of ours that entered have left, and turns later ones
+ * away.
  *
  * Threading: as said at each function.
  */
@@ -14,35 +14,35 @@
 
 #include <stdbool.h>
 
-/** Whether there is one now, which also notes that one has ended. Any thread. */
+/** True if there is an interpreter now; also notes the end of one. Any thread. */
 bool prba_finalization_look(void);
 
-/** Of two interpreters, one after the other, that we were in: not the same. Any thread. */
+/** The number of the interpreter; each one started later has another number. Any thread. */
 int prba_finalization_number(void);
 
-/** It was greeted, and will call us before it ends. Any thread. */
+/** True if our exit hook is registered. Any thread. */
 bool prba_finalization_is_known(void);
 
-/** It has called us, and it is not known that another one was started since. Any thread. */
+/** True if the hook was called, and no later interpreter is known to have started. Any thread. */
 bool prba_finalization_is_ending(void);
 
-/** An interpreter of this process was seen to end, and not the process with it. Any thread. */
+/** True if an interpreter of this process has ended while the process went on. Any thread. */
 bool prba_finalization_returns(void);
 
 /**
- * Has the interpreter call us before it ends, if it does not yet. False if it can not, or not any
- * more, maybe with an exception; or not now, since another thread would have to be waited for,
- * which may stand. For who holds the GIL.
+ * Registers our exit hook, if it is not registered yet. False if that is impossible (perhaps with
+ * an exception set), or if it would mean waiting for another thread, which may be stopped, and
+ * @p may_wait is false. The caller holds the GIL.
  */
-bool prba_finalization_greet(bool may_wait);
+bool prba_finalization_register(bool may_wait);
 
-/** It calls us no more. For who holds the GIL. */
+/** Removes the exit hook. The caller holds the GIL. */
 void prba_finalization_part(void);
 
 /**
  * For a thread of ours that is about to take the GIL, or to wait for it; false if it must not. From
- * then on the interpreter, if it was greeted, does not end before prba_finalization_leave(), which
- * is called without the GIL.
+ * then on the interpreter, if it has our exit hook, does not end before prba_finalization_leave(),
+ * which is called without the GIL.
  */
 bool prba_finalization_enter(void);
 void prba_finalization_leave(void);

@@ -2,9 +2,9 @@
 /**
  * @file Identity-keyed cache of Python objects for hot callbacks.
  *
- * Each is held, so that no other object can come to be where it was. One that is full is emptied.
+ * Holds a reference to each key, so an address cannot be reused. Cleared when full.
  *
- * Threading: for who holds the GIL.
+ * Threading: the caller holds the GIL.
  */
 #ifndef PRB_AGENT_IDENTITY_CACHE_H
 #define PRB_AGENT_IDENTITY_CACHE_H
@@ -21,7 +21,7 @@ struct prba_cache {
 	} rows[PRBA_KNOWN];
 };
 
-/** What is known of the object, 0: nothing. */
+/** The value stored for the object; 0: none. */
 int prba_cache_get(const struct prba_cache *table, const object *key);
 /** Notes it; @p value is not 0. */
 void prba_cache_put(struct prba_cache *table, object *key, int value);

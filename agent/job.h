@@ -30,7 +30,7 @@ enum prba_job_state {
 /** Beside the flags of the protocol: the code runs in a frame, which its first line names. */
 enum { PRBA_IN_FRAME = 1 << 16 };
 
-/** What a client asked for. */
+/** The kinds of requests. */
 enum prba_asked {
 	PRBA_EVALUATES,
 	PRBA_COMPLETES, /**< names are asked for, nothing is run */
@@ -45,7 +45,7 @@ struct prba_job {
 	atomic_bool interrupted; /**< KeyboardInterrupt was raised in it by us */
 	_Atomic uint32_t wake;	 /**< the worker waits for a change */
 	atomic_bool needs_main;	 /**< it waits for the main thread */
-	/** What else its worker may wait for; lives as long as the agent. */
+	/** Another word that the worker may wait on; lives as long as the agent. */
 	_Atomic(_Atomic uint32_t *) also_wake;
 	_Atomic uint64_t lost; /**< bytes of output that the client was too slow for */
 	void (*begins)(struct prba_connection *c); /**< called when it is RUNNING, or NULL */
@@ -71,7 +71,7 @@ struct prba_job {
 	const char *text;
 	char why_late[128]; /**< what `text` of a step points to that was not begun */
 
-	/* What of the connection stays in the interpreter between evaluations; the worker's. */
+	/* Objects of the connection that live between evaluations. Used by the worker only. */
 	atomic_bool present; /**< there is something */
 	void *thread_state;  /**< the worker's, for threading.local; NULL: none */
 	int gil;	     /**< what is given back with it */

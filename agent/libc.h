@@ -61,7 +61,7 @@ static inline void prba_wait(_Atomic uint32_t *word, uint32_t value)
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-/** The same for @p us microseconds at most, 0: for as long as it takes. */
+/** As above, for @p us microseconds at most, 0: for as long as it takes. */
 static inline void prba_wait_for(_Atomic uint32_t *word, uint32_t value, uint32_t us)
 {
 	struct timespec timeout = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
@@ -69,7 +69,7 @@ static inline void prba_wait_for(_Atomic uint32_t *word, uint32_t value, uint32_
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, us ? &timeout : NULL, NULL, 0);
 }
 
-/** Changes *word and wakes who waits for it. */
+/** Changes *word and wakes its waiters. */
 static inline void prba_wake(_Atomic uint32_t *word)
 {
 	__atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_SEQ_CST);

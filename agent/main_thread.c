@@ -39,7 +39,7 @@ static struct call {
 	uint64_t order; /* of the queue */
 	int life;
 	struct prba_connection *connection;
-	prba_main_run *run; /* NULL: it only greets and makes the GIL */
+	prba_main_run *run; /* NULL: only make the GIL and register the exit hook */
 	bool entered;	    /* who waits for it may take the GIL, and is waited for */
 	enum prb_wire_outcome outcome;
 	const char *text;
@@ -72,10 +72,10 @@ static void drop_lost(const struct call *made)
 	}
 }
 
-/** Greets the interpreter once it is complete; true if that left the program's own Ctrl-C. */
-static bool greet(void)
+/** Registers the exit hook in a complete interpreter; true if a Ctrl-C for the program came. */
+static bool register_hook(void)
 {
-	bool pressed = py->PySys_GetObject("__stdout__") && !prba_finalization_greet(true) &&
+	bool pressed = py->PySys_GetObject("__stdout__") && !prba_finalization_register(true) &&
 		       py->PyErr_Occurred() &&
 		       py->PyErr_ExceptionMatches(*py->PyExc_KeyboardInterrupt);
 
@@ -100,7 +100,7 @@ static int called(void *argument)
 		errno = error;
 		return 0;
 	}
-	pressed = greet();
+	pressed = register_hook();
 	call->entered = !call->run && prba_finalization_is_known() && prba_finalization_enter();
 	if (call->run)
 		pressed |= call->run(call->connection, &call->outcome, &call->text);
@@ -224,7 +224,7 @@ static int64_t time_of(int tid)
 	return used.tv_sec * US_OF_MS * US_OF_MS + used.tv_nsec / US_OF_MS;
 }
 
-/** Whether the main thread waits in a call, for long; the first look does not tell. */
+/** True if the main thread waits in a call, for long; the first look does not tell. */
 static enum activity look_at_main(struct watch *w)
 {
 	int known = atomic_load(&main_tid), tid = known ? known : (int)getpid();
@@ -246,7 +246,7 @@ static enum activity look_at_main(struct watch *w)
 	return ran ? RUNS : now - w->ran_ms >= RESTS_MS ? RESTS : UNSURE;
 }
 
-/** Whether the main thread had time enough to come. */
+/** True if the main thread had time enough to come. */
 static bool is_over(const struct watch *w, bool returns)
 {
 	return w->last_us - w->begun_us >= (returns ? RETURNS_US : BUSY_US) ||
@@ -273,7 +273,7 @@ static bool is_strange(void)
 		(!prba_finalization_is_known() || prba_finalization_is_ending()));
 }
 
-const char *prba_main_greet(struct prba_connection *c)
+const char *prba_main_register(struct prba_connection *c)
 {
 	static _Atomic uint32_t nobody;
 	struct watch watch = {};

@@ -23,25 +23,28 @@ typedef bool prba_main_run(struct prba_connection *c, enum prb_wire_outcome *out
 bool prba_main_lacks_gil(void);
 
 /**
- * Has the main thread run the job, or only make the GIL and greet if @p run is NULL. False if it
- * did not come by before the job was cancelled, or cannot be asked.
+ * Runs the job on the main thread or, if @p run is NULL, only makes the GIL and registers the exit
+ * hook there. False if the main thread did not respond before the job was cancelled, or cannot be
+ * asked.
  */
 bool prba_main_call(struct prba_connection *c, prba_main_run *run, enum prb_wire_outcome *outcome,
 		    const char **text);
 
 /**
- * Before the GIL of an interpreter is taken that was not greeted (life.h) by a thread of ours,
- * which it would not wait for if it ended just then: has the main thread greet it, and enter for
- * the job. NULL if the GIL may be taken, or it will be seen that it may not; else why not (static).
+ * Call before acquiring the GIL of an interpreter without our exit hook (finalization.h), which
+ * would not wait for a thread of ours when it ends. Makes the main thread register the hook and
+ * enter for the job. Returns NULL if the GIL may be acquired, or if a later check will refuse;
+ * otherwise the reason (static).
  *
- * Only programs that have Python inside can start another one. Their main thread may be unable to
- * come, as in a call that does not return: while it rests it ends nothing either.
+ * Only programs that embed Python can start a second interpreter. Their main thread may be unable
+ * to respond, for example in a call that does not return; it cannot end the interpreter then
+ * either.
  */
-const char *prba_main_greet(struct prba_connection *c);
+const char *prba_main_register(struct prba_connection *c);
 
 /** A call may still be made. Any thread. */
 bool prba_main_is_called(void);
-/** One was made, ever. Any thread. */
+/** True if any call was ever made. Any thread. */
 bool prba_main_was_called(void);
 
 /** In a child after fork(). */

@@ -12,12 +12,14 @@ $(O)/agent/%.o: agent/%.c GNUmakefile agent/module.mk
 		-fno-stack-protector -MMD -MP -c -o $@ $<
 
 $(O)/agent/bootstrap.o: agent/bootstrap.py agent/prompt.py agent/complete.py agent/breaks.py \
-	agent/monitoring.py agent/tracing.py
+	agent/monitoring.py agent/tracing.py agent/loop.py agent/logpoints.py
 
 $(AGENT): $(AGENT_OBJECTS) agent/agent.map
 	$(call say,LINK,$@)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(CFLAGS)) -shared \
 		-Wl,-soname,libprobing-agent.so -Wl,--version-script=agent/agent.map \
 		-Wl,--no-undefined -Wl,-z,now -Wl,-z,relro -Wl,--hash-style=both \
 		-Wl,--compress-debug-sections=zlib -o $@ $(AGENT_OBJECTS)
+
+$(O)/agent/crash_python.o: agent/crash.py
 
 -include $(AGENT_OBJECTS:.o=.d)

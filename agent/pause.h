@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file All Python stands still at the request of one client.
+ * @file A pause: all Python threads are held at the request of one client.
  *
  * The worker of that client's connection holds the GIL, or has stopped the world of a build
  * without one, until it is told to end, its deadline passes or the client is gone: the kernel
@@ -78,7 +78,7 @@ const char *prba_pause_request(struct prba_connection *c, const struct prb_wire_
  */
 enum prb_wire_outcome prba_pause_step(struct prba_connection *c, const char **text);
 
-/** What became of a job that was handed to who holds. */
+/** Outcomes of a job that was handed to the holder. */
 enum prba_served {
 	PRBA_NOT_PAUSED, /**< nothing: the worker does it itself */
 	PRBA_SERVED,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the halves of a pause share: pause.c, which begins, holds and ends it, and
+ * @file Shared by the halves of a pause: pause.c, which begins, holds and ends it, and
  * pause_serve.c, which has code of other clients run meanwhile.
  *
  * Threading: all of `prba_pausing` under its lock, but for `wake`.
@@ -38,8 +38,8 @@ enum {
 struct prba_pausing {
 	_Atomic uint32_t wake; /**< changes with all that follows */
 	pthread_mutex_t lock;
-	struct prba_connection *by;	/**< who pauses, or is about to */
-	struct prba_connection *first;	/**< of those that wait to be served */
+	struct prba_connection *by;	/**< the pausing connection, or the one about to pause */
+	struct prba_connection *first;	/**< the queue of connections to be served */
 	struct prba_connection *served; /**< the one that is */
 	bool held;
 	bool asked;		     /**< the client, to stop the other threads */
@@ -81,7 +81,7 @@ static inline void prba_pause_unlock(void)
 	pthread_mutex_unlock(&prba_pausing.lock);
 }
 
-/** Unlocks and wakes who waits for a change. */
+/** Unlocks and wakes the waiters for a change. */
 void prba_pause_changed(void);
 
 /**
@@ -95,7 +95,7 @@ static inline const struct prba_connection *prba_pause_others_code(const struct 
 /** "code of process 42 is running", of what prba_pause_others_code() gives. */
 void prba_pause_describe_code(const struct prba_connection *other, char ret[PRBA_PAUSE_REASON]);
 
-/** Whether the pause has to end; not under the lock. */
+/** True if the pause must end. Call without the lock. */
 bool prba_pause_has_to_end(void);
 
 /** Tells the client that pauses. */
@@ -104,7 +104,7 @@ void prba_pause_tell(struct prba_connection *by, uint16_t type, const void *data
 /** Under the lock: the program may run although the holder is at work. */
 void prba_pause_open_up(void);
 
-/** What the pausing client reports of the other threads. */
+/** Takes the pausing client's report on the other threads. */
 void prba_pause_note_frozen(struct prba_connection *by, const struct prb_wire_frozen *said);
 
 /** For the holder: has the other threads stopped; prba_pausing.said is what came of that. */

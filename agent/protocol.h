@@ -59,6 +59,8 @@ enum prb_wire_type {
 	PRB_WIRE_RESUME = 8,   /**< whoever paused */
 	PRB_WIRE_STEP = 9,     /**< struct prb_wire_step */
 	PRB_WIRE_FROZEN = 10,  /**< answers freeze: struct prb_wire_frozen */
+	PRB_WIRE_CONFIG = 11,  /**< a text: "" or "KEY=VALUE"; needs PRB_WIRE_CAN_CONFIG */
+	PRB_WIRE_CRASH = 12,   /**< handle crashes: lines "key=value"; needs PRB_WIRE_CAN_CRASH */
 
 	/* the agent's */
 	PRB_WIRE_HELLO_REPLY = 64,
@@ -69,20 +71,26 @@ enum prb_wire_type {
 	PRB_WIRE_DONE = 69,	 /**< ends an evaluation or completion: outcome, then a text */
 	PRB_WIRE_STATUS_REPLY = 70,
 	PRB_WIRE_STOPPED = 71,
-	PRB_WIRE_ERROR = 72,	  /**< a text: why a request was not accepted */
-	PRB_WIRE_CANDIDATES = 73, /**< a part of the lines that answer PRB_WIRE_COMPLETE */
-	PRB_WIRE_PAUSED = 74,	  /**< all Python stands */
-	PRB_WIRE_RESUMED = 75,	  /**< it runs again: microseconds that it stood, 64 bits */
-	PRB_WIRE_FREEZE = 76,	  /**< stop threads: enum prb_wire_freeze */
-	PRB_WIRE_THAW = 77,	  /**< let them run */
+	PRB_WIRE_ERROR = 72,	    /**< a text: why a request was not accepted */
+	PRB_WIRE_CANDIDATES = 73,   /**< a part of the lines that answer PRB_WIRE_COMPLETE */
+	PRB_WIRE_PAUSED = 74,	    /**< all Python stands */
+	PRB_WIRE_RESUMED = 75,	    /**< it runs again: microseconds that it stood, 64 bits */
+	PRB_WIRE_FREEZE = 76,	    /**< stop threads: enum prb_wire_freeze */
+	PRB_WIRE_THAW = 77,	    /**< let them run */
+	PRB_WIRE_CONFIG_REPLY = 78, /**< a text: lines of KEY=VALUE, all of them */
+	PRB_WIRE_CRASH_REPLY = 79,  /**< the folder that crash records go to */
 };
 
-/** What the agent can do: bits of its hello. */
+/** The agent's abilities: bits of its hello. */
 enum {
 	PRB_WIRE_CAN_EVAL = 1,	   /**< there is a Python that code can be evaluated in */
 	PRB_WIRE_CAN_INTERACT = 2, /**< knows the flags of eval but the first, and completes */
 	PRB_WIRE_CAN_PAUSE = 4,	   /**< knows pause, resume, step */
 	PRB_WIRE_CAN_STEP = 8,	   /**< knows all kinds of steps, and tells what came of one */
+	PRB_WIRE_CAN_PLACE = 16,   /**< runs code in frames and on event loops */
+	PRB_WIRE_CAN_CONFIG = 32,  /**< has settings; also without a Python */
+	PRB_WIRE_CAN_CRASH = 64,   /**< knows crash */
+	PRB_WIRE_CAN_TRACE = 128,  /**< knows the flag of eval for logpoints */
 };
 
 /** Flags of pause. */
@@ -116,6 +124,9 @@ enum {
 	PRB_WIRE_ON_MAIN = 1,	  /**< on the main thread */
 	PRB_WIRE_INTERACTIVE = 2, /**< as at a prompt: may be the beginning of a statement only */
 	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
+	PRB_WIRE_IN_FRAME = 8,	  /**< in a frame, which the first line names (docs/protocol.md) */
+	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
+	PRB_WIRE_TRACE = 32,	  /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
 };
 
 /** How an evaluation ended. */
@@ -353,7 +364,7 @@ struct prb_wire_paused {
 	int64_t since_us; /**< of CLOCK_REALTIME */
 };
 
-/** What the client that pauses says of the program's threads. */
+/** The pausing client's report on the program's threads. */
 struct prb_wire_frozen {
 	uint32_t running; /**< so many could not be stopped */
 	/** The GIL's mutex, to be held during a second request; 0: no second request is needed. */

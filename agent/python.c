@@ -95,7 +95,7 @@ static bool attach_entered(struct prba_job *job, bool may_wait)
 
 	job->entered = false;
 	acquire(job);
-	if (!prba_finalization_greet(may_wait))
+	if (!prba_finalization_register(may_wait))
 		py->PyErr_Clear();
 	if (expected || !prba_finalization_is_ending())
 		return true;

@@ -25,6 +25,14 @@ static const struct {
 			 offsetof(struct prba_python_table, PyExc_KeyboardInterrupt), false},
 	{"PyExc_MemoryError", offsetof(struct prba_python_table, PyExc_MemoryError), false},
 	{"PyExc_RecursionError", offsetof(struct prba_python_table, PyExc_RecursionError), true},
+	{"PyExc_RuntimeError", offsetof(struct prba_python_table, PyExc_RuntimeError), false},
+	{"PyExc_TypeError", offsetof(struct prba_python_table, PyExc_TypeError), false},
+	{"_Py_NoneStruct", offsetof(struct prba_python_table, _Py_NoneStruct), true},
+	{"_Py_TrueStruct", offsetof(struct prba_python_table, _Py_TrueStruct), true},
+	{"PyBool_Type", offsetof(struct prba_python_table, PyBool_Type), true},
+	{"PyLong_Type", offsetof(struct prba_python_table, PyLong_Type), true},
+	{"PyFloat_Type", offsetof(struct prba_python_table, PyFloat_Type), true},
+	{"PyUnicode_Type", offsetof(struct prba_python_table, PyUnicode_Type), true},
 };
 
 /** All functions, from one library and what it needs. */

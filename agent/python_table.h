@@ -19,7 +19,19 @@ struct prba_method {
 	const char *doc;
 };
 
-/** What the interpreter calls for an event. */
+/** What PyType_FromSpec() takes. */
+struct prba_slot {
+	int slot;
+	void *function;
+};
+struct prba_type_spec {
+	const char *name;
+	int size, item_size;
+	unsigned flags;
+	struct prba_slot *slots;
+};
+
+/** A trace or profile function: called by the interpreter for an event. */
 typedef int prba_tracer(object *self, object *frame, int event, object *argument);
 
 /* X(result, name, arguments) */
@@ -63,30 +75,50 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(void, Py_DecRef, (object *))
 
 /* Before 3.7 the GIL is made only when there is a second thread; the next two are of 3.7 to 3.12
- * and of 3.13 on. A build without a GIL stops its world instead. The others trace, before 3.12. */
-#define PRBA_PYTHON_OPTIONAL(X)                                       \
-	X(int, PyEval_ThreadsInitialized, (void))                     \
-	X(void, PyEval_InitThreads, (void))                           \
-	X(int, _Py_IsFinalizing, (void))                              \
-	X(int, Py_IsFinalizing, (void))                               \
-	X(void *, PyInterpreterState_Main, (void))                    \
-	X(void, _PyEval_StopTheWorld, (void *))                       \
-	X(void, _PyEval_StartTheWorld, (void *))                      \
-	X(void *, PyInterpreterState_Head, (void))                    \
-	X(void *, PyInterpreterState_Next, (void *))                  \
-	X(void *, PyInterpreterState_ThreadHead, (void *))            \
-	X(void *, PyThreadState_Next, (void *))                       \
-	X(void *, PyThreadState_Swap, (void *))                       \
-	X(void, PyEval_SetTrace, (prba_tracer *, object *))           \
-	X(void, PyEval_SetProfile, (prba_tracer *, object *))         \
-	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))   \
-	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *)) \
-	X(int, PyFrame_GetLineNumber, (object *))                     \
-	X(object *, PyThreadState_GetFrame, (void *))                 \
-	X(object *, PyEval_GetFrame, (void))                          \
-	X(int, Py_GetRecursionLimit, (void))                          \
-	X(void, Py_SetRecursionLimit, (int))                          \
-	X(void, Py_IncRef, (object *))
+ * and of 3.13 on. A build without a GIL stops its world instead. The next ones trace, before 3.12;
+ * the last ones record, from 3.7 on. */
+#define PRBA_PYTHON_OPTIONAL(X)                                           \
+	X(int, PyEval_ThreadsInitialized, (void))                         \
+	X(void, PyEval_InitThreads, (void))                               \
+	X(int, _Py_IsFinalizing, (void))                                  \
+	X(int, Py_IsFinalizing, (void))                                   \
+	X(void *, PyInterpreterState_Main, (void))                        \
+	X(void, _PyEval_StopTheWorld, (void *))                           \
+	X(void, _PyEval_StartTheWorld, (void *))                          \
+	X(void *, PyInterpreterState_Head, (void))                        \
+	X(void *, PyInterpreterState_Next, (void *))                      \
+	X(void *, PyInterpreterState_ThreadHead, (void *))                \
+	X(void *, PyThreadState_Next, (void *))                           \
+	X(void *, PyThreadState_Swap, (void *))                           \
+	X(void, PyEval_SetTrace, (prba_tracer *, object *))               \
+	X(void, PyEval_SetProfile, (prba_tracer *, object *))             \
+	X(int, _PyEval_SetTrace, (void *, prba_tracer *, object *))       \
+	X(int, _PyEval_SetProfile, (void *, prba_tracer *, object *))     \
+	X(int, PyFrame_GetLineNumber, (object *))                         \
+	X(object *, PyThreadState_GetFrame, (void *))                     \
+	X(object *, PyEval_GetFrame, (void))                              \
+	X(int, Py_GetRecursionLimit, (void))                              \
+	X(void, Py_SetRecursionLimit, (int))                              \
+	X(void, Py_IncRef, (object *))                                    \
+	X(intptr_t, PyTuple_Size, (object *))                             \
+	X(intptr_t, PyDict_Size, (object *))                              \
+	X(object *, PyDict_Copy, (object *))                              \
+	X(int, PyDict_Next, (object *, intptr_t *, object **, object **)) \
+	X(int, PyDict_SetItem, (object *, object *, object *))            \
+	X(const char *, PyUnicode_AsUTF8AndSize, (object *, intptr_t *))  \
+	X(object *, PyLong_FromLongLong, (long long))                     \
+	X(long long, PyLong_AsLongLongAndOverflow, (object *, int *))     \
+	X(double, PyFloat_AsDouble, (object *))                           \
+	X(char *, PyOS_double_to_string, (double, char, int, int, int *)) \
+	X(void, PyMem_Free, (void *))                                     \
+	X(object *, PyObject_Type, (object *))                            \
+	X(object *, PyObject_Call, (object *, object *, object *))        \
+	X(int, PyContextVar_Get, (object *, object *, object **))         \
+	X(object *, PyContextVar_Set, (object *, object *))               \
+	X(object *, PyType_FromSpec, (struct prba_type_spec *))           \
+	X(object *, PyType_GenericNew, (object *, object *, object *))    \
+	X(void, PyObject_Free, (void *))                                  \
+	X(void, PyErr_SetString, (object *, const char *))
 
 struct prba_python_table {
 #define PRBA_MEMBER(result, name, arguments) result(*name) arguments;
@@ -95,7 +127,11 @@ struct prba_python_table {
 #undef PRBA_MEMBER
 	object **PyExc_KeyboardInterrupt, **PyExc_MemoryError;
 	object **PyExc_RecursionError; /**< from 3.5 on, else NULL */
-	const char *missing;	       /**< what a Python that was found lacks, or NULL */
+	object **PyExc_RuntimeError, **PyExc_TypeError;
+	/* Objects themselves. */
+	object *_Py_NoneStruct, *_Py_TrueStruct, *PyBool_Type, *PyLong_Type, *PyFloat_Type;
+	object *PyUnicode_Type;
+	const char *missing; /**< what a Python that was found lacks, or NULL */
 };
 
 /** The one that was found; filled in once, before any of it is called. */

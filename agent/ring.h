@@ -29,6 +29,7 @@ enum {
 	PRB_RING_COLUMNS = 32,	       /**< most that a table has */
 	PRB_RING_NAME = 64,	       /**< bytes of a name with its NUL */
 	PRB_RING_UNIT = 16,	       /**< the same of a unit */
+	PRB_RING_ROLE = 64,	       /**< the same of a role */
 	PRB_RING_STRINGS = 1024,       /**< places in the hash table */
 	PRB_RING_STRING_BYTES = 65536, /**< for interned strings with their lengths */
 	PRB_RING_ROW_SLOTS = 32,       /**< most that one row takes; fewer than a chunk has */
@@ -41,7 +42,7 @@ enum prb_ring_type {
 	PRB_RING_TYPES,
 };
 
-/** What a slot holds: the lowest three bits of its state; the others are its number. */
+/** The contents of a slot: the lowest three bits of its state. The other bits are its number. */
 enum prb_ring_state {
 	PRB_RING_EMPTY,
 	PRB_RING_BUSY,	   /**< a writer is in it, or died in it */
@@ -94,8 +95,13 @@ struct prb_ring_header {
 	int64_t realtime, monotonic, boottime; /**< the clocks when it was made, nanoseconds */
 	uint64_t start_time;		       /**< of the process, clock ticks since boot */
 	uint32_t pid;			       /**< of the process that made it */
-	uint32_t reserved;
+	uint32_t rank; /**< its rank in a job, plus one; 0: it has none, or it is not known */
 	char schema[PRB_RING_NAME], name[PRB_RING_NAME];
+	/** What probing.set_role() said, in number `role` of the texts; "": nothing. */
+	char roles[2][PRB_RING_ROLE];
+	uint32_t role;
+	uint32_t reserved;
+	uint64_t pid_namespace; /**< inode number of the namespace that `pid` is of */
 
 	/* What changes lies in cache lines of its own. */
 	uint64_t head __attribute__((aligned(64)));	   /**< slots that were reserved */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "agent/libc.h"
+#include "agent/ring_limits.h"
 #include "agent/ring_private.h"
 #include "agent/ring_write.h"
 #include "agent/status.h"
@@ -18,8 +19,10 @@ enum { DEFAULT_BYTES = 4 << 20, MAX_BYTES = 1 << 30, CHUNK_SHIFT = 9, MIN_CHUNKS
 
 static struct prba_ring rings[PRBA_RINGS];
 static _Atomic int ring_count;
+static char role[PRB_RING_ROLE]; /* of later rings, too; while `making` */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t made_by; /* the pid that `rings` are of: a child makes its own */
+static uint32_t swept_by; /* the pid that has looked at what others have left */
+static uint32_t made_by;  /* the pid that `rings` are of: a child makes its own */
 
 struct prba_ring *prba_ring_of(intptr_t handle)
 {
@@ -162,6 +165,9 @@ static int open_folder(const struct prb_ring_header *header, char *path, size_t 
 
 	if (base < 0)
 		return base;
+	if (swept_by != header->pid)
+		prba_ring_sweep(base);
+	swept_by = header->pid;
 	snprintf(name, sizeof(name), "%u-%llu", header->pid,
 		 (unsigned long long)header->start_time);
 	fd = own_folder(base, name);
@@ -178,6 +184,23 @@ static uint32_t power_of_two(uint64_t number)
 	while (result < number && result < MAX_BYTES)
 		result <<= 1;
 	return result;
+}
+
+/** Its rank plus one, by what launchers put into the environment; 0: it has none. */
+static uint32_t find_rank(void)
+{
+	static const char *const names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+					    "PMIX_RANK", "PMI_RANK"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *value = getenv(names[i]);
+		char *end;
+		unsigned long rank = value ? strtoul(value, &end, 10) : 0;
+
+		if (value && *value >= '0' && *value <= '9' && !*end && rank < INT32_MAX)
+			return (uint32_t)rank + 1;
+	}
+	return 0;
 }
 
 static void fill_header(struct prb_ring_header *header, uint32_t columns, uint64_t bytes)
@@ -199,25 +222,42 @@ static void fill_header(struct prb_ring_header *header, uint32_t columns, uint64
 	header->boottime = prba_ring_clock(CLOCK_BOOTTIME);
 	header->pid = (uint32_t)syscall(SYS_getpid);
 	header->start_time = start_time();
+	header->rank = find_rank();
+	header->pid_namespace = prba_ring_namespace();
 	header->file_size = prb_ring_parts(header).end;
 }
 
-/** Allocates the file, writes its beginning and maps it. */
+/** Allocates the file and writes its beginning. */
 static int fill_file(int fd, const struct prb_ring_header *header,
-		     const struct prb_ring_column *columns, struct prba_ring *ring)
+		     const struct prb_ring_column *columns)
 {
 	struct prb_ring_parts parts = prb_ring_parts(header);
-	size_t bytes = header->column_count * sizeof(*columns);
-	char *map;
+	long bytes = (long)(header->column_count * sizeof(*columns));
 
 	/* A hole would be filled when a row is written, and a full disk would kill the process. */
 	if (syscall(SYS_fallocate, fd, 0, 0L, (long)parts.end))
 		return -errno;
-	map = mmap(NULL, parts.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
+	if (syscall(SYS_pwrite64, fd, header, sizeof(*header), 0L) != (long)sizeof(*header) ||
+	    syscall(SYS_pwrite64, fd, columns, bytes, (long)parts.columns) != bytes)
+		return -EIO;
+	return 0;
+}
+
+/** By the name that it keeps: /proc/PID/maps shows it, by which readers find the ring. */
+static int map_file(int folder, const struct prb_ring_header *header, struct prba_ring *ring)
+{
+	struct prb_ring_parts parts = prb_ring_parts(header);
+	int fd = openat(folder, strrchr(ring->path, '/') + 1, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	char *map;
+	int rc;
+
+	if (fd < 0)
 		return -errno;
-	memcpy(map, header, sizeof(*header));
-	memcpy(map + parts.columns, columns, bytes);
+	map = mmap(NULL, parts.end, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	rc = map == MAP_FAILED ? -errno : 0;
+	close(fd);
+	if (rc)
+		return rc;
 	ring->header = (struct prb_ring_header *)map;
 	ring->bounds = (struct prb_ring_bounds *)(map + parts.bounds);
 	ring->string_index = (uint64_t *)(map + parts.string_index);
@@ -227,10 +267,10 @@ static int fill_file(int fd, const struct prb_ring_header *header,
 }
 
 /** A name that no ring has: a program that the process ran before may have left one. */
-static int give_name(int folder, const char *temporary, struct prba_ring *ring)
+static int give_name(int folder, const char *temporary, const struct prb_ring_header *header,
+		     struct prba_ring *ring)
 {
 	size_t length = strlen(ring->path);
-	const struct prb_ring_header *header = ring->header;
 
 	for (int i = 0; i < PRBA_RINGS; i++) {
 		char name[2 * PRB_RING_NAME + 16], number[8] = "";
@@ -261,15 +301,15 @@ static int make_file(const struct prb_ring_header *header, const struct prb_ring
 	snprintf(temporary, sizeof(temporary), ".new-%u", (unsigned)syscall(SYS_gettid));
 	unlinkat(folder, temporary, 0);
 	fd = openat(folder, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	rc = fd < 0 ? -errno : fill_file(fd, header, columns, ring);
+	rc = fd < 0 ? -errno : fill_file(fd, header, columns);
 	if (!rc)
-		rc = give_name(folder, temporary, ring);
-	if (rc && ring->header)
-		munmap(ring->header, header->file_size);
+		rc = give_name(folder, temporary, header, ring);
 	if (fd >= 0) {
 		close(fd);
 		unlinkat(folder, temporary, 0);
 	}
+	if (!rc)
+		rc = map_file(folder, header, ring);
 	close(folder);
 	return rc;
 }
@@ -294,6 +334,17 @@ static intptr_t find(const struct prb_ring_header *header)
 	return 0;
 }
 
+/** Bytes of the process's own rings. */
+static uint64_t memory_used(uint32_t pid)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < ring_count; i++)
+		if (rings[i].header->pid == pid)
+			sum += rings[i].bytes;
+	return sum;
+}
+
 /** While `making`. */
 static intptr_t make(const struct prb_ring_header *header, const struct prb_ring_column *columns)
 {
@@ -307,10 +358,15 @@ static intptr_t make(const struct prb_ring_header *header, const struct prb_ring
 		return has_columns(prba_ring_of(known), columns, count) ? known : -EEXIST;
 	if (ring_count == PRBA_RINGS)
 		return -EMFILE;
+	rc = prba_ring_check_memory(memory_used(header->pid), header->file_size);
+	if (rc)
+		return rc;
 	memset(ring, 0, sizeof(*ring));
 	rc = make_file(header, columns, ring);
 	if (rc)
 		return rc;
+	memcpy(ring->header->roles[0], role, sizeof(role));
+	ring->bytes = header->file_size;
 	ring->slot_size = header->slot_size;
 	ring->chunk_shift = header->chunk_shift;
 	ring->chunks = header->chunks;
@@ -321,6 +377,37 @@ static intptr_t make(const struct prb_ring_header *header, const struct prb_ring
 	for (int i = 0; i < count; i++)
 		ring->types[i] = (uint8_t)columns[i].type;
 	return __atomic_add_fetch((int *)&ring_count, 1, __ATOMIC_RELEASE);
+}
+
+/** A thread of the parent may have held the lock when it forked us. */
+static void lock_making(uint32_t pid)
+{
+	if (made_by != pid && made_by)
+		making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&making);
+	made_by = pid;
+}
+
+PRBA_EXPORT int probing_ring_set_role(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length >= sizeof(role))
+		return -ENAMETOOLONG;
+	lock_making((uint32_t)syscall(SYS_getpid));
+	memset(role, 0, sizeof(role));
+	memcpy(role, text, length + 1);
+	for (int i = 0; i < ring_count; i++) {
+		struct prb_ring_header *header = rings[i].header;
+		uint32_t next = (header->role + 1) & 1;
+
+		if (header->pid != made_by)
+			continue;
+		memcpy(header->roles[next], role, sizeof(role));
+		__atomic_store_n(&header->role, next, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&making);
+	return 0;
 }
 
 PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns, uint64_t bytes)
@@ -340,11 +427,7 @@ PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns,
 	if (count < 0)
 		return count;
 	fill_header(&header, (uint32_t)count, bytes ? bytes : DEFAULT_BYTES);
-	/* A thread of the parent may have held the lock when it forked us. */
-	if (made_by != pid && made_by)
-		making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	pthread_mutex_lock(&making);
-	made_by = pid;
+	lock_making(pid);
 	result = make(&header, parsed);
 	pthread_mutex_unlock(&making);
 	return result;

@@ -18,7 +18,8 @@ struct prba_ring {
 	/* Copies: another process of our user could change what the header says. */
 	uint32_t slot_size, chunk_shift, chunks, column_count;
 	uint32_t string_places, string_bytes;
-	int64_t clock; /**< the header's realtime */
+	int64_t clock;	/**< the header's realtime */
+	uint64_t bytes; /**< of the file */
 	uint8_t types[PRB_RING_COLUMNS];
 	char path[PRBA_RING_PATH];
 };

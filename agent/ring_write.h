@@ -24,7 +24,7 @@
 
 #include "agent/agent.h"
 
-/** What a cell holds. A number is converted to the type of its column. */
+/** The type of a cell. A number is converted to the type of its column. */
 enum probing_cell_kind {
 	PROBING_NULL,
 	PROBING_INTEGER,
@@ -51,8 +51,9 @@ struct probing_cell {
  * hurt the process later.
  *
  * Gives the ring, or a negative errno value: EINVAL for the names or columns, E2BIG for more than
- * 32 columns, EEXIST if the table exists with other columns, ENOSPC, EROFS, EACCES, EPERM for a
- * folder that others can write to, EMFILE for more than 64 rings.
+ * 32 columns, EDQUOT if it would be more than probing.max_memory, EEXIST if the table exists with
+ * other columns, ENOSPC, EROFS, EACCES, EPERM for a folder that others can write to, EMFILE for
+ * more than 64 rings.
  */
 PRBA_EXPORT intptr_t probing_ring_create(const char *table, const char *columns, uint64_t bytes);
 
@@ -71,5 +72,9 @@ PRBA_EXPORT int64_t probing_ring_intern(intptr_t ring, const char *text, size_t 
 
 /** The path of its file; valid until the process ends. */
 PRBA_EXPORT const char *probing_ring_path(intptr_t ring);
+
+/** What role this process has in its job, for all its rings; at most 63 bytes. 0 or ENAMETOOLONG.
+ */
+PRBA_EXPORT int probing_ring_set_role(const char *role);
 
 #endif

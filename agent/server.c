@@ -9,13 +9,17 @@
 #include <sys/prctl.h>
 
 #include "agent/clients.h"
+#include "agent/config.h"
 #include "agent/connection.h"
+#include "agent/crash.h"
 #include "agent/debugger.h"
 #include "agent/libc.h"
+#include "agent/memory.h"
 #include "agent/pause.h"
 #include "agent/python.h"
 #include "agent/work.h"
 #include "agent/socket.h"
+#include "agent/status.h"
 #include "agent/wake.h"
 
 enum {
@@ -24,6 +28,9 @@ enum {
 	LOST_MS = 100, /* how often it is looked after things when nothing can wake the thread */
 };
 
+/** Whether the thread is to end, or has ended, without anything else. */
+enum parking { IN_USE, PARKING, PARKED };
+
 static struct {
 	pthread_mutex_t lock; /* of starting and stopping */
 	bool has_thread;      /* to be joined */
@@ -31,6 +38,7 @@ static struct {
 	atomic_bool running, stopping;
 	atomic_bool reopen;	   /* the socket, which clients do not find any more */
 	_Atomic uint32_t reopened; /* changes when that is done */
+	_Atomic uint32_t parking;  /* enum parking */
 	pthread_mutex_t wake_lock; /* of changing `wake` */
 	struct prba_wake wake;
 	struct prba_socket socket;
@@ -51,6 +59,12 @@ static void notify(void)
 	pthread_mutex_lock(&server.wake_lock);
 	prba_wake_send(&server.wake);
 	pthread_mutex_unlock(&server.wake_lock);
+}
+
+void prba_server_notify(void)
+{
+	if (atomic_load(&server.running))
+		notify();
 }
 
 static void say(struct prba_connection *c, uint16_t type, uint16_t request, const char *text)
@@ -75,10 +89,13 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 	c->greeted = true;
 	prb_wire_put16(hello + 4, (uint16_t)version);
 	prb_wire_put32(hello + 8, (uint32_t)getpid());
-	prb_wire_put32(hello + 12, *prba_python_version()
-					   ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
-						     PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP
-					   : 0);
+	prb_wire_put32(hello + 12,
+		       PRB_WIRE_CAN_CONFIG | PRB_WIRE_CAN_CRASH |
+			       (*prba_python_version()
+					? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
+						  PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP |
+						  PRB_WIRE_CAN_PLACE | PRB_WIRE_CAN_TRACE
+					: 0));
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
 				 PRB_WIRE_HELLO_REPLY_SIZE + (size_t)length + 1) == PRBA_FULL)
@@ -88,24 +105,81 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 static void tell_status(struct prba_connection *c, uint16_t request)
 {
 	unsigned clients, busy;
-	char text[512], paused[96] = "";
+	char text[512 + PRBA_CRASH_PATH], paused[96] = "", crashes[64 + PRBA_CRASH_PATH] = "";
+	const char *folder = prba_crash_folder();
 	int64_t since;
 	int32_t pid;
 
 	if (prba_pause_who(&pid, &since))
 		snprintf(paused, sizeof(paused), "paused_by=%d\npaused_since=%lld\n", (int)pid,
 			 (long long)since / 1000000);
+	if (folder)
+		snprintf(crashes, sizeof(crashes), "crash_hooks=%d\ncrash_folder=%s\n",
+			 prba_crash_has_hooks(), folder);
 	prba_clients_count(&server.clients, &clients, &busy);
 	snprintf(text, sizeof(text),
 		 "version=%s\npid=%d\npython=%s\nuptime_ms=%lld\nclients=%u\nrunning=%u\n"
-		 "evaluations=%llu\npaused_us=%lld\n%ssocket=%s%s\n",
+		 "evaluations=%llu\npaused_us=%lld\n%s%ssocket=%s%s\n",
 		 PRB_VERSION, (int)getpid(), prba_python_version(),
 		 (long long)(prba_now_ms() - server.started_ms), clients, busy,
 		 (unsigned long long)(server.evaluations + prba_debugger_evaluations()),
-		 (long long)prba_pause_held_us(), paused,
+		 (long long)prba_pause_held_us(), paused, crashes,
 		 server.socket.address.sun_path[0] ? "" : "@",
 		 server.socket.address.sun_path + !server.socket.address.sun_path[0]);
 	say(c, PRB_WIRE_STATUS_REPLY, request, text);
+}
+
+/** Changes a setting, if the frame says so, and tells all. NULL, or why it cannot. */
+static const char *configure(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	char text[PRB_CONFIG_KEYS * (PRB_CONFIG_TEXT_SIZE + 64)];
+	size_t used = 0;
+
+	if (frame->length >= sizeof(text))
+		return "the value is too long";
+	memcpy(text, frame->payload, frame->length);
+	text[frame->length] = '\0';
+	switch (frame->length ? probing_config_set(text) : 0) {
+	case 0:
+		break;
+	case -ENOENT:
+		return "this agent has no such setting";
+	case -EAGAIN:
+		return "the program changes a setting right now: try again";
+	default:
+		return "the value is out of bounds or too long";
+	}
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
+		const char *name = prb_config_keys[i].name;
+		int length = snprintf(text + used, sizeof(text) - used, "%s=", name);
+
+		used += (size_t)length;
+		length = probing_config_get(name, text + used, sizeof(text) - used - 1);
+		used += length < 0 ? 0 : (size_t)length;
+		text[used++] = '\n';
+	}
+	text[used - 1] = '\0';
+	say(c, PRB_WIRE_CONFIG_REPLY, frame->request, text);
+	return NULL;
+}
+
+/** NULL, or why not. */
+static const char *handle_crashes(struct prba_connection *c, const struct prb_wire_frame *frame)
+{
+	char config[PRBA_CRASH_CONFIG], folder[PRBA_CRASH_PATH];
+	int rc;
+
+	if (frame->length >= sizeof(config))
+		return "the configuration is too long";
+	memcpy(config, frame->payload, frame->length);
+	config[frame->length] = '\0';
+	rc = prba_crash_start(config, folder);
+	if (rc == -EINVAL)
+		return "a key or value of the configuration is wrong";
+	if (rc)
+		return "no folder for crash records can be made that is the user's alone";
+	say(c, PRB_WIRE_CRASH_REPLY, frame->request, folder);
+	return NULL;
 }
 
 static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
@@ -132,13 +206,20 @@ static void take(struct prba_connection *c, const struct prb_wire_frame *frame)
 	case PRB_WIRE_FROZEN:
 		why = prba_pause_request(c, frame);
 		break;
+	case PRB_WIRE_CRASH:
+		why = handle_crashes(c, frame);
+		break;
 	case PRB_WIRE_STATUS:
 		tell_status(c, frame->request);
+		break;
+	case PRB_WIRE_CONFIG:
+		why = configure(c, frame);
 		break;
 	case PRB_WIRE_STOP:
 		c->wants_stop = true;
 		c->stop_request = frame->request;
 		atomic_store(&server.stopping, true);
+		prba_crash_stop();
 		break;
 	default:
 		why = "the agent does not know this type of request";
@@ -243,8 +324,11 @@ static int look_after(void)
 static void serve_once(void)
 {
 	struct polled polled = {};
-	int timeout = look_after();
+	int timeout = look_after(), due = prba_memory_due();
 	bool accepts = false;
+
+	if (due >= 0 && (timeout < 0 || timeout > due))
+		timeout = due;
 
 	/* Who comes waits meanwhile, rather than being sent away. */
 	if (!prba_clients_expect_room(&server.clients))
@@ -265,6 +349,7 @@ static void serve_once(void)
 		return;
 	}
 	prba_wake_take(&server.wake);
+	prba_memory_tick();
 	for (nfds_t i = 0; i < polled.count; i++) {
 		if (polled.of[i] && polled.fds[i].revents)
 			receive(polled.of[i]);
@@ -290,11 +375,28 @@ static void tell_stopped(void)
 	}
 }
 
+/** Answers who wants the thread to end: true if it has to. */
+static bool park(void)
+{
+	unsigned clients, busy;
+	bool good;
+
+	if (atomic_load(&server.parking) != PARKING)
+		return false;
+	prba_clients_count(&server.clients, &clients, &busy);
+	good = !clients && !busy && prba_clients_are_over(&server.clients);
+	atomic_store(&server.parking, good ? PARKED : IN_USE);
+	syscall(SYS_futex, &server.parking, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	return good;
+}
+
 static void *serve(void *argument)
 {
 	(void)argument;
 	prctl(PR_SET_NAME, PRBA_THREAD "agent");
 	while (!atomic_load(&server.stopping)) {
+		if (park())
+			return NULL;
 		if ((!wake_is_ours() || !socket_is_ours() || atomic_load(&server.reopen)) &&
 		    !mend())
 			break;
@@ -335,6 +437,78 @@ static void reopen_socket(void)
 		prba_wait(&server.reopened, seen);
 }
 
+/** The thread, for what is open already; 0 or an errno value. Under the lock. */
+static int start_thread(void)
+{
+	int rc;
+
+	atomic_store(&server.running, true);
+	rc = prba_thread_start(&server.thread, STACK, serve, NULL);
+	if (rc) {
+		atomic_store(&server.running, false);
+		prba_socket_close(&server.socket);
+		prba_wake_close(&server.wake);
+	}
+	server.has_thread = !rc;
+	return rc;
+}
+
+/** Under the lock. */
+static void unpark(void)
+{
+	if (atomic_load(&server.parking) != PARKED)
+		return;
+	atomic_store(&server.parking, IN_USE);
+	start_thread();
+}
+
+/** A thread that was joined is counted until the kernel has done with it. */
+static void wait_until_alone(void)
+{
+	enum { TRIES = 200, PAUSE_NS = 50000 };
+	char threads[PRBA_STATUS_VALUE];
+
+	for (int i = 0; i < TRIES; i++) {
+		struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+		if (!prba_status_read(PRBA_STATUS_PROCESS, "Threads", threads) ||
+		    !strcmp(threads, "1"))
+			return;
+		syscall(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+bool prba_server_park(void)
+{
+	char threads[PRBA_STATUS_VALUE];
+	bool parked = false;
+
+	if (!atomic_load(&server.running) ||
+	    !prba_status_read(PRBA_STATUS_PROCESS, "Threads", threads) || strcmp(threads, "2") != 0)
+		return false;
+	pthread_mutex_lock(&server.lock);
+	if (server.has_thread && !atomic_load(&server.stopping)) {
+		atomic_store(&server.parking, PARKING);
+		notify();
+		while (atomic_load(&server.parking) == PARKING && atomic_load(&server.running))
+			prba_wait_for(&server.parking, PARKING, LOST_MS * 1000);
+		parked = atomic_load(&server.parking) == PARKED;
+	}
+	if (parked) {
+		join();
+		wait_until_alone();
+	}
+	pthread_mutex_unlock(&server.lock);
+	return parked;
+}
+
+void prba_server_unpark(void)
+{
+	pthread_mutex_lock(&server.lock);
+	unpark();
+	pthread_mutex_unlock(&server.lock);
+}
+
 /** Under the lock. */
 static int start(const char *folder)
 {
@@ -343,6 +517,7 @@ static int start(const char *folder)
 	if (atomic_load(&server.running)) {
 		if (atomic_load(&server.stopping))
 			return -EBUSY;
+		unpark();
 		if (!prba_socket_is_there(&server.socket))
 			reopen_socket();
 		return PRBA_RUNS_ALREADY;
@@ -362,16 +537,8 @@ static int start(const char *folder)
 	server.evaluations = 0;
 	server.clean = true;
 	prba_job_notify = notify;
-	atomic_store(&server.running, true);
-	rc = prba_thread_start(&server.thread, STACK, serve, NULL);
-	if (rc) {
-		atomic_store(&server.running, false);
-		prba_socket_close(&server.socket);
-		prba_wake_close(&server.wake);
-		return -rc;
-	}
-	server.has_thread = true;
-	return PRBA_STARTED;
+	rc = start_thread();
+	return rc ? -rc : PRBA_STARTED;
 }
 
 int prba_server_start(const char *folder)
@@ -390,6 +557,7 @@ bool prba_server_stop(void)
 
 	pthread_mutex_lock(&server.lock);
 	if (atomic_load(&server.running)) {
+		unpark();
 		atomic_store(&server.stopping, true);
 		notify();
 	}
@@ -422,4 +590,5 @@ void prba_server_forked(void)
 	atomic_store(&server.stopping, false);
 	atomic_store(&server.running, false);
 	atomic_store(&server.reopen, false);
+	atomic_store(&server.parking, IN_USE);
 }

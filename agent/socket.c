@@ -50,8 +50,7 @@ static uint64_t file_inode(const char *path)
 	return syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_ino;
 }
 
-/**
- * Whether other users may look like ours: a user namespace shows all users that it has no number
+/** True if other users may look like ours: a user namespace shows all users that it has no number
  * for as one. If ours has that number too, SO_PEERCRED cannot tell them from us; permissions of
  * files still do.
  */

@@ -2,8 +2,8 @@
 /**
  * @file Steps: a paused program runs until one of its threads reaches its next line.
  *
- * Who pauses (agent/pause.h) begins a step and gives Python away. The interpreter calls us at the
- * lines of that thread: before 3.12 by a trace function of it alone, from then on by
+ * The pausing worker (agent/pause.h) begins a step and releases Python. The interpreter calls us at
+ * the lines of that thread: before 3.12 by a trace function of it alone, from then on by
  * sys.monitoring, for the code that it is in, and for what is called where that matters. There the
  * thread says that it has come, and waits until who pauses has taken Python again. Whatever became
  * of the step, all is taken out of the interpreter when Python is taken; a child after fork() does
@@ -12,7 +12,7 @@
  * All of it is C, so nothing of ours is on the stack that is looked at then, and who pauses does
  * not give Python away while it begins.
  *
- * Threading: for who pauses, but for what is said at a function.
+ * Threading: for the pausing worker, but for what is said at a function.
  */
 #ifndef PRB_AGENT_STEPPING_H
 #define PRB_AGENT_STEPPING_H
@@ -24,11 +24,18 @@
 #include "agent/protocol.h"
 
 /**
- * Sees to it that the thread will stop; NULL, or why not (static). By who holds the GIL, or,
+ * Sees to it that the thread will stop; NULL, or why not (static). The caller holds the GIL, or,
  * without one, while the world runs and the program's threads are stopped. The thread changes
  * @p wake, and wakes its waiters, when it comes to its line.
  */
 const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake);
+
+/**
+ * The same while a debugger has stopped the program: the thread stops at its line as at a
+ * breakpoint (agent/breaks.h), and what is there of the step goes at the next call of the
+ * interpreter. @p line: it goes on to this line of its function, at least, or out of it; 0: to any.
+ */
+const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line);
 
 /** The thread has come to its line. Any thread. */
 bool prba_stepping_arrived(void);

@@ -14,12 +14,13 @@
 
 /** How one has the interpreter call. */
 struct prba_stepper {
-	/** What may run code of the program; NULL or why not (static). For who pauses. */
+	/** The preparation, which may run code of the program. Returns NULL or the reason of the
+	 * failure (static). For the pausing worker. */
 	const char *(*prepare)(bool into);
 	/** For the thread that is in that frame now; the same. */
 	const char *(*begin)(object *frame);
-	/** For who pauses, or in a child after fork() for any thread. Why the interpreter calls no
-	 * more (static), if it has ceased to; else "". */
+	/** For the pausing worker, or in a child after fork() for any thread. Why the interpreter
+	 * calls no more (static), if it has ceased to; else "". */
 	const char *(*end)(void);
 };
 

@@ -13,7 +13,7 @@
  * are in one is found, not known: see prove() in agent/tracing.c. A thread of the program that has
  * a trace or profile function of its own is left alone.
  *
- * Threading: all is called by who holds the GIL, but for what is said at a function.
+ * Threading: all is called with the GIL held, but for what is said at a function.
  */
 #ifndef PRB_AGENT_TRACING_H
 #define PRB_AGENT_TRACING_H

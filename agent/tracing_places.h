@@ -6,7 +6,7 @@
  * by a function of ours that the interpreter was just given, and all are looked at again before
  * they are used. They are only read; thread states are changed by functions of the interpreter.
  *
- * Threading: for who holds the GIL.
+ * Threading: the caller holds the GIL.
  */
 #ifndef PRB_AGENT_TRACING_PLACES_H
 #define PRB_AGENT_TRACING_PLACES_H
@@ -44,7 +44,7 @@ void *prba_places_state_of(const object *frame);
  */
 bool prba_places_is_audited(void);
 
-/** What a frame object stands for, who called it (NULL: nobody) and its code. Borrowed. */
+/** The frame of a frame object, its caller (NULL: none) and its code. Borrowed. */
 const void *prba_places_frame(const struct prba_places *places, const object *frame);
 const void *prba_places_caller(const struct prba_places *places, const void *inner);
 object *prba_places_code(const void *inner);
@@ -55,7 +55,7 @@ object *prba_places_file(const struct prba_places *places, const object *code);
 void *prba_places_first(void);
 /** Code that a thread is in, NULL: in none. */
 object *prba_places_top(const struct prba_places *places, const void *state);
-/** Whether that thread has another function than ours. */
+/** True if that thread's function is not ours. */
 bool prba_places_is_foreign(const struct prba_places *places, const void *state,
 			    enum prba_traces which, prba_tracer *ours);
 /** Gives a thread ours if it has none, or takes it back; another function stays. Whether there was

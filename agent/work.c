@@ -151,7 +151,7 @@ static void pause_here(struct prba_connection *c, enum prb_wire_outcome *outcome
 	}
 }
 
-/** Runs the job's code, or has it run by who pauses the program. */
+/** Runs the job's code, or has it run by the worker that pauses the program. */
 static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, const char **text)
 {
 	switch (prba_pause_serve(c, serve)) {
@@ -165,6 +165,9 @@ static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 		return;
 	case PRBA_NOT_PAUSED:
 		*outcome = PRB_WIRE_REFUSED;
+		*text = "its frames go on running: it is not paused any more";
+		if (c->job.eval.flags & PRB_WIRE_IN_FRAME && c->job.asked == PRBA_EVALUATES)
+			return;
 		*text = prba_python_ending;
 		if (!prba_python_attach(c))
 			return;
@@ -176,7 +179,7 @@ static void evaluate(struct prba_connection *c, enum prb_wire_outcome *outcome, 
 /** Why the interpreter cannot be entered, or NULL: it may be tried (static). */
 static const char *approach(struct prba_connection *c)
 {
-	const char *text = *prba_python_version() ? prba_main_greet(c) : NULL;
+	const char *text = *prba_python_version() ? prba_main_register(c) : NULL;
 
 	return text || c->job.entered ? text : prba_python_refusal();
 }

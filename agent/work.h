@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the worker of a connection does in the interpreter: evaluates, completes, pauses and
- * steps. Code is run on the worker's thread, on the thread that holds a pause, or on the main
- * thread by a pending call.
+ * @file The part of a connection's worker that enters the interpreter: evaluates, completes,
+ * pauses, steps. Code is run on the worker's thread, on the thread that holds a pause, or on the
+ * main thread by a pending call.
  *
  * Threading: as said at each function.
  */

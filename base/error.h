@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What kind of failure it is; a program decides by this, a person by the message. */
+/** The kind of failure, for programs; the message is for people. */
 enum prb_error_code {
 	PRB_ERROR_FAILED,      /**< none of the below: the message says it all */
 	PRB_ERROR_NOMEM,       /**< out of memory in our own process */

@@ -57,14 +57,19 @@ void prb_json_natural(struct prb_json *json, const char *key, int64_t value)
 		prb_json_integer(json, key, value);
 }
 
-void prb_json_real(struct prb_json *json, const char *key, double value, int digits)
+void prb_json_signed(struct prb_json *json, const char *key, double value, int digits)
 {
-	if (!(value >= 0) || !isfinite(value)) {
+	if (!isfinite(value)) {
 		prb_json_null(json, key);
 		return;
 	}
 	put_key(json, key);
 	prb_str_printf(json->out, "%.*f", digits, value);
+}
+
+void prb_json_real(struct prb_json *json, const char *key, double value, int digits)
+{
+	prb_json_signed(json, key, value >= 0 ? value : NAN, digits);
 }
 
 /** A code point that is not plain, as JSON escapes it. */

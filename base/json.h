@@ -39,6 +39,9 @@ void prb_json_integer(struct prb_json *json, const char *key, int64_t value);
 /** A number with @p digits digits after the point; null if it is negative or not finite. */
 void prb_json_real(struct prb_json *json, const char *key, double value, int digits);
 
+/** The same of a number that may be negative. */
+void prb_json_signed(struct prb_json *json, const char *key, double value, int digits);
+
 /** An integer, or null if it is negative. */
 void prb_json_natural(struct prb_json *json, const char *key, int64_t value);
 
@@ -48,7 +51,7 @@ void prb_json_natural(struct prb_json *json, const char *key, int64_t value);
  */
 void prb_json_text(struct prb_json *json, const char *key, const char *value);
 
-/** The same of @p length bytes, which a NUL follows, and which may hold others. */
+/** As above, for @p length bytes, which a NUL follows, and which may hold others. */
 void prb_json_bytes(struct prb_json *json, const char *key, const char *value, size_t length);
 
 /** Appends @p length bytes, which a NUL follows, as such a string in quotes. */

@@ -29,10 +29,10 @@ size_t prb_text_width(const char *text);
 /** Appends @p text with control and direction characters and broken UTF-8 as \n, \x1b, \u202e. */
 void prb_text_escape(struct prb_str *s, const char *text);
 
-/** The same of @p length bytes, which may have NULs among them. */
+/** As above, for @p length bytes, which may have NULs among them. */
 void prb_text_escape_bytes(struct prb_str *s, const char *text, size_t length);
 
-/** The same, but line feeds stay, each followed by @p indent. */
+/** As above, but line feeds stay, each followed by @p indent. */
 void prb_text_escape_lines(struct prb_str *s, const char *text, const char *indent);
 
 /** Appends an argument of a command line: escaped, and in quotes if a shell would divide it. */

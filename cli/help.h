@@ -17,7 +17,7 @@ void prb_help_usage(const struct prb_command *command, struct prb_str *ret);
 /** The name of a command with its aliases: "debug, dbg, d". */
 void prb_help_names(const struct prb_command *command, struct prb_str *ret);
 
-/** What the program is and does, in one sentence and in paragraphs. */
+/** The program in one sentence, and in paragraphs. */
 extern const char prb_help_summary[], prb_help_description[];
 
 /** The forms a target can have, `command` being the form; ends with NULLs. */

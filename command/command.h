@@ -28,7 +28,7 @@ enum prb_option_kind {
 	PRB_OPTION_SECONDS, /**< double: a duration above 0: "5", "5s", "500ms", "2m", "1h" */
 };
 
-/** What a shell offers when the value of an option or an argument is completed. */
+/** Kinds of candidates that a shell offers for an option's value or an argument. */
 enum prb_completion {
 	PRB_COMPLETE_NOTHING,
 	PRB_COMPLETE_FILE,
@@ -40,6 +40,7 @@ enum prb_completion {
 	PRB_COMPLETE_TABLE,   /**< tables of SQL */
 	PRB_COMPLETE_THREAD,  /**< threads that run code */
 	PRB_COMPLETE_REQUEST, /**< what the agent can be asked for */
+	PRB_COMPLETE_VALUE,   /**< names of values in the target; bash only */
 };
 
 /** More values of one option than this are refused. */
@@ -51,7 +52,7 @@ struct prb_texts {
 	size_t count;
 };
 
-/** What a command does with targets. */
+/** How a command uses targets. */
 enum prb_target_use {
 	PRB_TARGET_NONE, /**< there is none */
 	PRB_TARGET_ONE,	 /**< needs one; the positional argument is one */
@@ -72,12 +73,15 @@ struct prb_option {
 	 * it. It is the next word only if that has a colon, as addresses have. Long form only. */
 	const char *otherwise;
 
+	/** A flag with which the command needs no target. */
+	bool instead_of_target;
+
 	/** A client elsewhere may give it to a served process. Files that it names are then the
 	 * client's. */
 	bool for_clients;
 };
 
-/** What one invocation is about, apart from the settings of its command. */
+/** One invocation, apart from the settings of its command. */
 struct prb_cli {
 	const char *target;	       /**< as the user gave it, or NULL */
 	struct prb_texts targets;      /**< all of them; `target` is the first */
@@ -147,7 +151,7 @@ bool prb_command_takes(const struct prb_command *command, const struct prb_optio
 /** A command by name or alias, or NULL. */
 const struct prb_command *prb_command_find(const char *name);
 
-/** Whether people who know other programs, or other versions, take the word for a command. */
+/** True if the word is a command of another program or version. */
 bool prb_command_is_foreign(const char *name);
 
 /** The error for a word that is no command, with the names that are nearest to it. */

@@ -109,9 +109,6 @@ static const struct {
 	{"record", true, "'probing PID snapshot' saves one instant"},
 	{"perf", true, NULL},
 	{"performance", true, NULL},
-	{"memory", true,
-	 "'probing PID query \"SELECT * FROM python.types\"' counts objects by type"},
-	{"config", true, NULL},
 	{"cluster", true, NULL},
 };
 

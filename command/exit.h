@@ -18,10 +18,10 @@ enum prb_exit {
 	PRB_EXIT_NO_PROCESS = 6,
 };
 
-/** What begins each message: the name of the program. */
+/** The name of the program, which begins each message. */
 extern const char *prb_exit_program;
 
-/** What a program that we ran ended with, as waitpid() gives it: we are to end so, too. */
+/** Makes us end with the wait status of a program that we ran. */
 void prb_exit_pass(int status);
 
 /** Ends as the program did, by its signal or with its code; returns if there was none. */

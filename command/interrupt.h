@@ -17,7 +17,7 @@
  */
 void prb_interrupt_catch(struct prb_session *session);
 
-/** The same with @p session; NULL while nothing runs that could be cancelled. */
+/** As above, with @p session; NULL while nothing runs that could be cancelled. */
 void prb_interrupt_aim(struct prb_session *session);
 
 /** SIGINT does again what it did. */

@@ -19,7 +19,7 @@ bool prb_term_is(FILE *stream);
 bool prb_term_size(FILE *stream, size_t *columns, size_t *rows);
 
 /**
- * What a command is told, in this variable, that runs for a client elsewhere: its stdout ends at a
+ * This variable tells a command that runs for a client elsewhere: its stdout ends at a
  * terminal of that size, though it is a pipe; and so may its stderr.
  */
 #define PRB_TERM_REMOTE "PROBING_CLIENT_TERMINAL"

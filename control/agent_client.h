@@ -35,7 +35,7 @@ void prb_agent_close(struct prb_agent *agent);
 /** Its process; NULL if that is elsewhere. */
 struct prb_target *prb_agent_target(const struct prb_agent *agent);
 
-/** What the agent said of itself; valid as long as the connection. */
+/** The agent's hello; valid as long as the connection. */
 const struct prb_wire_hello *prb_agent_hello(const struct prb_agent *agent);
 
 /** The time on our clock in @p seconds from now: a deadline for several frames. */
@@ -62,7 +62,7 @@ uint16_t prb_agent_last_request(const struct prb_agent *agent);
 struct prb_error *prb_agent_receive(struct prb_agent *agent, double seconds,
 				    struct prb_wire_frame *ret) PRB_MUST_CHECK;
 
-/** Whether there is something after the last frame: the next one, a part of it, or the end. */
+/** True if something follows the last frame: the next one, a part of it, or the end. */
 bool prb_agent_has_more(const struct prb_agent *agent);
 
 /**

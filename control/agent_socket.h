@@ -19,13 +19,12 @@ struct prb_error *prb_agent_socket(struct prb_target *t, int *ret_fd) PRB_MUST_C
  */
 void prb_agent_tidy(struct prb_target *t);
 
-/**
- * Whether the agent's library is among the maps of @p t, under one of the names that it is loaded
+/** True if the agent's library is among the maps of @p t, under one of the names that it is loaded
  * by; where it was renamed, only loading it tells.
  */
 bool prb_agent_is_mapped(const struct prb_target *t);
 
-/** What is to be seen of an agent from outside, without talking to it. */
+/** The state of an agent as seen from outside, without talking to it. */
 enum prb_agent_state {
 	PRB_AGENT_NONE,
 	PRB_AGENT_STOPPED, /**< its library is mapped, and no socket of it listens */

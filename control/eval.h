@@ -43,7 +43,7 @@ struct prb_eval {
 	void *context;
 };
 
-/** What came of an evaluation. */
+/** The outcome of an evaluation. */
 struct prb_eval_result {
 	struct prb_str out, err, value, traceback; /**< if they are kept */
 	uint64_t kept;				   /**< bytes of these */

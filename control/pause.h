@@ -50,7 +50,7 @@ typedef struct prb_error *prb_pause_check(void *context);
 /** Waits until the process is paused, or the pause is over. Without `freezes` only. */
 struct prb_error *prb_pause_await_begin(struct prb_pause *pause, prb_pause_check *check,
 					void *context) PRB_MUST_CHECK;
-/** The same until the pause is over. */
+/** As above, until the pause is over. */
 struct prb_error *prb_pause_await_end(struct prb_pause *pause, prb_pause_check *check,
 				      void *context) PRB_MUST_CHECK;
 

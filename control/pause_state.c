@@ -107,7 +107,7 @@ static bool read_note(struct prb_target *t, struct prb_wire_paused *ret)
 	return found;
 }
 
-/** Whether the pids that the process sees are not ours. */
+/** True if the pids that the process sees are not ours. */
 static bool has_own_pids(struct prb_target *t)
 {
 	prb_auto_str struct prb_str status = {};

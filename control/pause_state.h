@@ -33,7 +33,7 @@ struct prb_pause_state {
 /** Looks at the live process @p t; what cannot be read counts as not paused. */
 void prb_pause_state_find(struct prb_target *t, struct prb_pause_state *ret);
 
-/** The same for a pause by ptrace alone, which needs no memory of the process. */
+/** As above, for a pause by ptrace alone, which needs no memory of the process. */
 void prb_pause_state_find_hard(struct prb_target *t, struct prb_pause_state *ret);
 
 /** Appends "by process 4711 (from 10.0.0.5) since 14:03:22". */

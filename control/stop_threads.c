@@ -54,7 +54,7 @@ static struct call call_of(pid_t pid, pid_t tid)
 	return call;
 }
 
-/** The same of a stopped thread: the one that it makes again when it goes on. */
+/** As above, for a stopped thread: the one that it makes again when it goes on. */
 static struct call call_of_stopped(const struct prb_stop *stop)
 {
 	struct prb_task task = {};
@@ -211,7 +211,7 @@ static uint64_t ran_ns(pid_t pid, pid_t tid)
 	return file && fscanf(file, "%" SCNu64, &ran) == 1 ? ran : 0;
 }
 
-/** Whether a thread that runs has been at it for long, since it was first seen to. */
+/** True if a thread that runs has been at it for long, since it was first seen to. */
 static bool is_at_work(struct prb_stopped_threads *s, pid_t tid)
 {
 	uint64_t ran = ran_ns(s->pid, tid);
@@ -226,7 +226,7 @@ static bool is_at_work(struct prb_stopped_threads *s, pid_t tid)
 	return !run;
 }
 
-/** Whether a thread is expected to come to where it can stand. */
+/** True if a thread is expected to come to where it can stand. */
 static bool comes(struct prb_stopped_threads *s, pid_t tid, struct call call)
 {
 	return handles_gil(call, s->gil) || (call.number == -1 && !is_at_work(s, tid));
@@ -282,7 +282,7 @@ bool prb_stop_threads_waits_for_gil(pid_t pid, const struct prb_gil_locks *gil)
 	return err && err->code == PRB_ERROR_CANCELLED;
 }
 
-/** Whether those are to be looked for again that could not be stopped. */
+/** True if those are to be looked for again that could not be stopped. */
 static bool may_stand_soon(const struct prb_stopped_threads *s, bool mutex_is_held, int round)
 {
 	return (round < ROUNDS || (mutex_is_held && s->coming && round < ROUNDS_GIL)) &&

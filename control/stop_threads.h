@@ -29,7 +29,7 @@ struct prb_stopped_threads {
 	pid_t pid;
 	const struct prb_gil_locks *gil; /**< that no thread is to be stopped waiting for */
 	PRB_VEC(struct prb_stop) stops;
-	/** Whether prb_stop_threads_waiting() is to give up, asked again and again; NULL: it is
+	/** True if prb_stop_threads_waiting() is to give up, asked again and again; NULL: it is
 	 * not. */
 	bool (*is_over)(void *context);
 	void *context;
@@ -58,9 +58,8 @@ struct prb_error *prb_stop_threads_all(struct prb_stopped_threads *stopped,
 uint32_t prb_stop_threads_waiting(struct prb_stopped_threads *stopped, pid_t pid,
 				  const struct prb_gil_locks *gil, bool mutex_is_held);
 
-/**
- * Whether a thread is seen to wait in a condition variable of the GIL, which proves where they are,
- * and its mutex.
+/** True if a thread is seen to wait in a condition variable of the GIL, which proves where they
+ * are, and its mutex.
  */
 bool prb_stop_threads_waits_for_gil(pid_t pid, const struct prb_gil_locks *gil);
 

@@ -19,7 +19,7 @@
 #include "ptrace/stop.h"
 #include "dump/tasks.h"
 
-/** One thread to be read, and what was read of it while it stood still. */
+/** A thread to be read, and what was read while it was stopped. */
 struct prb_capture_thread {
 	struct prb_python *py;	     /**< NULL: a thread without Python state */
 	struct prb_py_thread state;  /**< valid if py is not NULL */

@@ -469,12 +469,28 @@ static void remember_death(struct prb_target *target, const struct prb_core_info
 	prb_target_remember(target, "death", prb_str_text(&text), text.length);
 }
 
+/* The last line that has something. */
+static void copy_exception(const struct prb_core_info *core, struct prb_dump_death *ret)
+{
+	const char *text = core->exception;
+	size_t end = core->exception_length, start;
+
+	while (end && text[end - 1] == '\n')
+		end--;
+	for (start = end; start && text[start - 1] != '\n'; start--)
+		;
+	snprintf(ret->exception, sizeof(ret->exception), "%.*s",
+		 (int)PRB_MIN(end - start, sizeof(ret->exception) - 1), text + start);
+}
+
 struct prb_dump_death prb_dump_death(struct prb_target *target)
 {
 	const struct prb_core_info *core = prb_core_info(target);
 	struct prb_core_info recalled = {};
 	struct prb_dump_death ret = {};
 
+	if (core && core->exception)
+		copy_exception(core, &ret);
 	if (core && core->signal)
 		remember_death(target, core);
 	else if (recall_death(target, &recalled))
@@ -493,6 +509,16 @@ struct prb_dump_death prb_dump_death(struct prb_target *target)
 	return ret;
 }
 
+static struct prb_error *describe_exception(struct prb_capture *c)
+{
+	const struct prb_core_info *core = prb_core_info(c->target);
+
+	if (!core || !core->exception)
+		return NULL;
+	c->dump->exception = strndup(core->exception, core->exception_length);
+	return c->dump->exception ? NULL : prb_error_nomem();
+}
+
 struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons *pythons)
 {
 	struct prb_dump *dump = c->dump;
@@ -503,6 +529,7 @@ struct prb_error *prb_describe_target(struct prb_capture *c, struct prb_pythons 
 	dump->pid = c->target->pid;
 	dump->timestamp = c->target->time;
 	dump->death = prb_dump_death(c->target);
+	PRB_TRY(describe_exception(c));
 	if (!c->options->no_command)
 		PRB_TRY(describe_command(c));
 	dump->free_threaded = py->layout.free_threaded;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What a dump says about a thread besides its frames: names, state, what it waits for; and
- * about the target as a whole. Internal to injector/.
+ * @file Describes a thread besides its frames: names, state, what it waits for; and
+ * about the target as a whole. Internal to dump/.
  */
 #ifndef PRB_DUMP_DESCRIBE_H
 #define PRB_DUMP_DESCRIBE_H
@@ -12,7 +12,7 @@
 /** tid (in the target's pid namespace) of a pthread, for versions that do not note it; 0: none. */
 pid_t prb_describe_tid(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread);
 
-/** The same, with where in the thread's descriptor the tid lies. */
+/** As above, with where in the thread's descriptor the tid lies. */
 pid_t prb_describe_tid_at(struct prb_mem *mem, struct prb_tasks *tasks, uint64_t pthread,
 			  uint32_t *ret_offset);
 

@@ -528,6 +528,7 @@ void prb_dump_destroy(struct prb_dump *dump)
 	prb_pool_destroy(dump->pool);
 	free(dump->exe);
 	free(dump->python_version);
+	free(dump->exception);
 	free(dump->build_id);
 	free(dump);
 }

@@ -94,7 +94,7 @@ struct prb_dump_thread {
 	PRB_VEC(struct prb_dump_frame) frames; /**< innermost first */
 };
 
-/** What ended the process that a core is of. */
+/** The cause of death of a core's process. */
 struct prb_dump_death {
 	int signal;	  /**< 0: nothing did, or it is not known */
 	pid_t tid;	  /**< thread that it hit */
@@ -103,6 +103,8 @@ struct prb_dump_death {
 	bool has_address;
 	uint64_t address;
 	pid_t sender; /**< process that sent it; 0 if none did, or it is not known */
+	/** Last line of an exception that was not caught, of a crash record; cut; "" if none. */
+	char exception[256];
 };
 
 struct prb_dump {
@@ -114,9 +116,10 @@ struct prb_dump {
 	char *exe;
 	PRB_VEC(char *) argv;
 	struct prb_dump_death death;
+	char *exception; /**< of a crash record: the text of one that was not caught; or NULL */
 	char *python_version; /**< NULL if no Python was found (native-only dumps) */
 	bool free_threaded, debug_build;
-	bool gil_known; /**< who holds the GIL could be found out; if nobody is told, it is free */
+	bool gil_known; /**< the GIL holder could be determined; without a holder the GIL is free */
 	enum prb_layout_source layout;
 	char *build_id;
 
@@ -143,8 +146,7 @@ struct prb_dump_found {
 /** @p found may be all 0. */
 void prb_dump_found_deinit(struct prb_dump_found *found);
 
-/**
- * The same, sharing @p found with the caller, also after an error: what is there is not looked for
+/** As above, sharing @p found with the caller, also after an error: what is there is not looked for
  * again, and what is looked for is left there. Threads and frames are read anew in any case. A dump
  * shares nothing while the target is recorded, since a snapshot has to hold all that it is made of.
  * It leaves nothing there if it looks at a few modules only, as it does in remote targets.

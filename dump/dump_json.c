@@ -106,6 +106,7 @@ static void put_target(struct prb_json *json, const struct prb_dump *dump)
 		prb_json_text(json, NULL, *argument);
 	prb_json_close(json, ']');
 	put_death(json, &dump->death);
+	prb_json_text(json, "exception", dump->exception);
 	put_python(json, dump);
 	prb_json_close(json, '}');
 }

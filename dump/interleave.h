@@ -25,7 +25,7 @@ enum prb_native_doubt {
 	PRB_NATIVE_SWITCHED,  /**< it was so at several moments: its Python stack is switched */
 };
 
-/** What is known of code, for as long as the modules are what they are. It starts as
+/** Cache of facts about code, valid while the modules stay the same. It starts as
  * {.modules = …}. */
 struct prb_interleaver {
 	struct prb_modules *modules; /**< borrowed */
@@ -46,7 +46,7 @@ struct prb_places {
 			    which are the outermost ones; all if there are none */
 };
 
-/** Whether the code at @p pc is part of the eval loop of @p py. */
+/** True if the code at @p pc is part of the eval loop of @p py. */
 bool prb_interleave_is_loop(struct prb_interleaver *interleaver, const struct prb_python *py,
 			    uint64_t pc);
 

@@ -21,6 +21,7 @@ struct lookup {
 	pid_t tid;
 	unsigned depth;
 	const char *expression;
+	bool names;	  /* that may continue the expression */
 	uint64_t address; /* of the object, where there is no expression */
 	const struct prb_repr_options *options;
 	struct prb_found_object *found;
@@ -51,6 +52,8 @@ static struct prb_error *evaluate(struct lookup *l, struct prb_python *py, uint6
 	struct prb_py_scope scope = {.frame = frame, .interp = interp};
 	struct prb_py_value value;
 
+	if (l->names)
+		return prb_python_names(py, l->mem, &scope, l->expression, &l->found->value);
 	PRB_TRY(prb_python_find(py, l->mem, &scope, l->expression, l->options, &value));
 	if (value.object) {
 		prb_str_deinit(&value.text);
@@ -288,6 +291,18 @@ struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned dept
 				     .depth = depth,
 				     .expression = expression,
 				     .options = options,
+				     .found = ret},
+		    search);
+}
+
+struct prb_error *prb_lookup_names(struct prb_target *target, pid_t tid, unsigned depth,
+				   const char *prefix, struct prb_found_object *ret)
+{
+	return look(&(struct lookup){.target = target,
+				     .tid = tid,
+				     .depth = depth,
+				     .expression = prefix,
+				     .names = true,
 				     .found = ret},
 		    search);
 }

@@ -28,7 +28,12 @@ struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned dept
 			     const char *expression, const struct prb_repr_options *options,
 			     struct prb_found_object *ret) PRB_MUST_CHECK;
 
-/** The same of the object at @p address; PRB_ERROR_FAULT or BAD_DATA where none is, and
+/** The expressions that @p prefix may become there, one on a line, as prb_python_names() has them,
+ * as the value. */
+struct prb_error *prb_lookup_names(struct prb_target *target, pid_t tid, unsigned depth,
+				   const char *prefix, struct prb_found_object *ret) PRB_MUST_CHECK;
+
+/** Reads the object at @p address; PRB_ERROR_FAULT or BAD_DATA where none is, and
  * PRB_ERROR_UNSUPPORTED for a target that runs. */
 struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address,
 				     const struct prb_repr_options *options,

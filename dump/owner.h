@@ -43,7 +43,7 @@ struct prb_owners {
 	bool walked; /**< the C library's lists were read */
 };
 
-/** What was found out about one thread state. */
+/** The findings about one thread state. */
 struct prb_owner {
 	struct prb_task_watch *task; /**< the thread; NULL if none is known */
 	uint64_t self;		     /**< its pthread_self(); 0 if unknown */
@@ -59,7 +59,7 @@ struct prb_owner {
 struct prb_error *prb_owners_find(struct prb_owners *owners, struct prb_python *py,
 				  struct prb_view *view, struct prb_py_threads *states,
 				  struct prb_owner *ret) PRB_MUST_CHECK;
-/** The same for one runtime at once: sets `tid` of each of @p states; 0 if it has no thread. */
+/** As above, for one runtime at once: sets `tid` of each of @p states; 0 if it has no thread. */
 struct prb_error *prb_owners_name(struct prb_modules *modules, struct prb_tasks *tasks,
 				  struct prb_python *py, struct prb_view *view,
 				  struct prb_py_threads *states) PRB_MUST_CHECK;

@@ -8,41 +8,90 @@
 #include "dump/stops.h"
 
 /* What is torn can be shown, and marked; what was freed while it was read can not. */
-enum { ATTEMPTS = 6, AFTER_ERRORS = 60 };
+enum { ATTEMPTS = 6, AFTER_ERRORS = 60, HALF_MADE = 20, BATCH = 32 };
 
 struct comparison {
 	struct prb_mem *mem;
 	bool same;
+	size_t count;
+	const char *read[BATCH]; /* what was read then, and which words of it */
+	const struct prb_page_marks *marks[BATCH];
+	struct prb_block blocks[BATCH];
+	uint64_t pages[BATCH][PRB_PAGE_WORDS];
 };
+
+static bool is_same_page(const uint64_t *now, const char *then, const struct prb_page_marks *marks)
+{
+	for (unsigned i = 0; i < PRB_PAGE_WORDS; i++)
+		if (marks->bits[i / 64] >> (i % 64) & 1 &&
+		    memcmp(&now[i], then + i * PRB_WORD_SIZE, PRB_WORD_SIZE) != 0)
+			return false;
+	return true;
+}
+
+static void compare_batch(struct comparison *c)
+{
+	struct prb_error *err = prb_mem_read_many(c->mem, c->blocks, c->count);
+
+	c->same &= !err;
+	prb_error_destroy(err);
+	for (size_t i = 0; i < c->count && c->same; i++)
+		c->same = c->blocks[i].ok && is_same_page(c->pages[i], c->read[i], c->marks[i]);
+	c->count = 0;
+}
 
 static void compare_page(void *context, uint64_t address, const void *data,
 			 const struct prb_page_marks *read)
 {
 	struct comparison *c = context;
-	uint64_t now[PRB_PAGE_WORDS];
-	struct prb_error *err;
+	size_t i = c->count;
+	bool any = false;
 
-	if (!c->same)
+	for (size_t word = 0; word < PRB_PAGE_WORDS / 64; word++)
+		any |= read->bits[word];
+	if (!c->same || !any)
 		return;
-	err = prb_mem_read(c->mem, address, now, sizeof(now));
-	c->same = !err;
-	prb_error_destroy(err);
-	for (unsigned i = 0; i < PRB_PAGE_WORDS && c->same; i++)
-		if (read->bits[i / 64] >> (i % 64) & 1)
-			c->same = !memcmp(&now[i], (const uint64_t *)data + i, sizeof(*now));
+	c->read[i] = data;
+	c->marks[i] = read;
+	c->blocks[i] = (struct prb_block){
+		.address = address, .length = PRB_PAGE_SIZE, .buffer = c->pages[i]};
+	if (++c->count == BATCH)
+		compare_batch(c);
 }
 
 /* Whether all words that were read are still what they were. */
 static bool is_unchanged(struct prb_target *t, const struct prb_view *view)
 {
-	struct comparison c = {.mem = t->mem, .same = true};
+	struct comparison c;
 
+	c.mem = t->mem;
+	c.same = true;
+	c.count = 0;
 	prb_view_each_page(view, compare_page, &c);
+	compare_batch(&c);
 	return c.same;
 }
 
-/* Copies what the last attempt has read while nobody runs. */
-static struct prb_error *copy(struct prb_stops *stops, struct prb_view *view, bool *held)
+/* A thread may be stopped in the middle of making a frame or an object, which fits together only
+ * after it has run on. */
+static bool is_half_made(const struct prb_error *err)
+{
+	return err && (err->code == PRB_ERROR_BAD_DATA || err->code == PRB_ERROR_FAULT);
+}
+
+static bool any_stopped(const struct prb_stops *stops)
+{
+	const struct prb_stop *stop;
+
+	prb_vec_each (stop, &stops->list)
+		if (stop->stopped)
+			return true;
+	return false;
+}
+
+/* Copies what the last attempt has read while nobody runs. *runs: somebody had to be stopped. */
+static struct prb_error *copy(struct prb_stops *stops, struct prb_view *view, bool *held,
+			      bool *runs)
 {
 	struct prb_error *err = prb_stops_begin(stops, false);
 	double pause_us;
@@ -50,6 +99,7 @@ static struct prb_error *copy(struct prb_stops *stops, struct prb_view *view, bo
 	if (!err)
 		err = prb_view_prefetch(view);
 	*held = !err && prb_stops_held(stops);
+	*runs = any_stopped(stops);
 	prb_stops_end(stops, &pause_us);
 	prb_log("steady", 1, "stopped for %.0f µs, held: %d", pause_us, *held);
 	return err;
@@ -60,16 +110,20 @@ static struct prb_error *read_stopped(struct prb_target *t, struct prb_stops *st
 				      void *context, bool *steady)
 {
 	struct prb_error *err = NULL;
+	int half_made = 0;
+	bool done = false;
 
-	for (int i = 0; !*steady && i < (err ? AFTER_ERRORS : ATTEMPTS); i++) {
-		bool held;
+	for (int i = 0; !done && i < (err ? AFTER_ERRORS : ATTEMPTS); i++) {
+		bool held, runs;
 
 		prb_error_destroy(err);
 		prb_view_new_epoch(view);
-		PRB_TRY(copy(stops, view, &held));
+		PRB_TRY(copy(stops, view, &held, &runs));
 		prb_view_seal(view, &t->maps);
 		err = attempt(context);
 		*steady = held && !prb_view_misses(view);
+		half_made += *steady && runs && is_half_made(err);
+		done = *steady && (!runs || !is_half_made(err) || half_made == HALF_MADE);
 	}
 	return err;
 }
@@ -84,7 +138,7 @@ struct prb_error *prb_steady_read(struct prb_target *t, struct prb_tasks *tasks,
 	prb_view_new_epoch(view);
 	err = attempt(context);
 	*steady = !t->moves || is_unchanged(t, view);
-	if (*steady)
+	if (*steady && !(t->moves && is_half_made(err)))
 		return err;
 	stopped = read_stopped(t, &stops, view, attempt, context, steady);
 	prb_stops_deinit(&stops);

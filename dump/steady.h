@@ -5,7 +5,8 @@
  * It is read while the process runs; if what was read has not changed when it is looked at again,
  * that was it, and nothing was stopped. Else the threads that run are stopped for the time of one
  * copy of the pages that were read, and it is read from those, some times if it leads elsewhere by
- * then.
+ * then. Data that contradicts itself (PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT) is read again as long as
+ * threads run: one of them may have been caught half-way through a change.
  */
 #ifndef PRB_DUMP_STEADY_H
 #define PRB_DUMP_STEADY_H

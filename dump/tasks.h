@@ -72,7 +72,7 @@ static inline bool prb_task_has_ended(const struct prb_task_watch *task)
  */
 bool prb_task_slept(struct prb_tasks *tasks, const struct prb_task_watch *task, bool seen_off);
 
-/** What the scheduler counts of a thread, since it began. */
+/** The scheduler's counters of a thread, since it began. */
 struct prb_task_times {
 	int64_t ran;	/**< ns on a processor; of one that has it now, up to the last tick */
 	int64_t waited; /**< ns until it got one, while it could have run */

@@ -4,3 +4,5 @@
 probing-gdb.py and probing_lldb.py are what the debuggers load. Everything here runs in the Python
 that the debugger brings, from 3.6 on, with nothing but its standard library.
 """
+
+face = None  # the Debugger that is here, for the package `probing` (core/importer.py)

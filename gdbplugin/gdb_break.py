@@ -5,9 +5,31 @@ it, and it costs nothing while it is not reached."""
 import gdb
 
 from .core import agent, breaks
+from .core.debugger import FIRST_ARGUMENT
 from .core.errors import Problem
 
 OWN = []  # (breakpoint, the inferior's number, face)
+
+
+class Own(gdb.Breakpoint):
+    """Asks the condition of a script before gdb stops."""
+
+    face = None
+
+    def stop(self):
+        # The thread runs still, as gdb has it.
+        from .core import script
+        try:
+            return script.stops(self.face, number_of(self.face))
+        except (Problem, gdb.error, ValueError):
+            return True
+
+
+def number_of(face):
+    """Of the breakpoint of Python that the selected thread has come to."""
+    name = FIRST_ARGUMENT[face.machine()]
+    address = int(gdb.newest_frame().read_register(name)) & 0xffffffffffffffff
+    return int(face.read(address, 16).split()[0])
 
 
 def ours(inferior):
@@ -19,11 +41,11 @@ def stop_at(face, address):
     if ours(inferior):
         return
     # By name, so that it is nowhere in a process without the agent.
-    made = gdb.Breakpoint("*" + agent.BREAK_STOPS, internal=True)
+    made = Own("*" + agent.BREAK_STOPS, internal=True)
     if made.pending:
         made.delete()
-        made = gdb.Breakpoint("*%#x" % address, internal=True)
-    made.silent = True
+        made = Own("*%#x" % address, internal=True)
+    made.silent, made.face = True, face
     if not OWN:
         gdb.events.stop.connect(on_stop)
     OWN.append((made, inferior.num, face))
@@ -37,13 +59,25 @@ def stop_no_more():
         gdb.events.stop.disconnect(on_stop)
 
 
+def face_of(event):
+    """Whose breakpoint it is, None: not one of ours."""
+    if isinstance(event, gdb.BreakpointEvent):
+        for made, _, face in OWN:
+            if made.is_valid() and any(each is made for each in event.breakpoints):
+                return face
+    return None
+
+
+def reached(event):
+    """The number of the breakpoint of Python, None: it is none."""
+    face = face_of(event)
+    return number_of(face) if face else None
+
+
 def on_stop(event):
-    if not isinstance(event, gdb.BreakpointEvent):
-        return
-    for made, _, face in OWN:
-        if made.is_valid() and any(each is made for each in event.breakpoints):
-            try:
-                face.write(breaks.show_stop(face))
-            except (Problem, gdb.error) as problem:
-                face.warn("a breakpoint of Python was reached; where cannot be shown: %s" % problem)
-            return
+    face = face_of(event)
+    if face:
+        try:
+            face.write(breaks.show_stop(face))
+        except (Problem, gdb.error) as problem:
+            face.warn("a breakpoint of Python was reached; where cannot be shown: %s" % problem)

@@ -7,7 +7,7 @@ import sys
 
 import gdb
 
-from .core import commands, facts
+from .core import commands, extensions, facts, importer
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 from .gdb_files import Files
@@ -22,6 +22,7 @@ NO_CALL = 2 ** 64 - 1
 
 class Gdb(Debugger):
     name = "gdb"
+    ASKS_BEHIND_SERVERS = False
     _threads = ()
 
     def pid(self):
@@ -114,6 +115,21 @@ class Gdb(Debugger):
         held = self.settings.pretty == "on" and self.all_stopped()
         return (inferior.num, inferior.pid, self.settings.max_string) if held else None
 
+    def moment(self):
+        from .gdb_script import moment
+        return moment()
+
+    def native(self, address):
+        from .gdb_script import native
+        return native(address)
+
+    def add_command(self, name):
+        make_command(name)
+
+    def watch(self, function):
+        from .gdb_script import watch
+        watch(function)
+
     def select_native(self, pc, nth):
         thread = gdb.selected_thread()
         if thread is None or not thread.is_stopped():
@@ -142,6 +158,9 @@ class Gdb(Debugger):
     def stop_at(self, address):
         from .gdb_break import stop_at
         stop_at(self, address)
+
+    def resume(self):
+        gdb.execute("continue")
 
     def stop_no_more(self):
         from .gdb_break import stop_no_more
@@ -263,6 +282,30 @@ def completions(cls, text, word):
     return [each[len(last) - len(word):] for each in found]
 
 
+class Function(gdb.Function):
+    """A convenience function; what it does is loaded when it is first called."""
+
+    def __init__(self, name, doc):
+        self.__doc__ = doc
+        self._name = name
+        gdb.Function.__init__(self, "probing_" + name)
+
+    def invoke(self, *arguments):
+        from . import gdb_script
+        try:
+            return getattr(gdb_script, self._name)(FACE, *arguments)
+        except (Problem, ValueError, TypeError) as problem:
+            raise gdb.GdbError("probing: %s" % problem)
+
+
+def make_functions():
+    Function("local", """A variable of the selected Python frame, or of one by its number:
+$probing_local("step"), $probing_local("step", 2). Numbers and texts are gdb's; anything else is
+a pointer to the object.""")
+    Function("thread", """The number that gdb gives a thread, by its name in Python; 0: there is none.
+$_thread == $probing_thread("worker-3")""")
+
+
 PRINTER = []  # made when it is first wanted
 
 
@@ -307,6 +350,8 @@ def install():
     Prefix("show probing", "Settings of probing.", show_settings)
     for name in commands.NAMES:
         make_command(name)
+    importer.install(FACE)
+    make_functions()
     settings = FACE.settings
     Setting("format", gdb.PARAM_ENUM, settings.format, list(FORMATS),
             "how 'probing query' shows results.")
@@ -316,3 +361,4 @@ def install():
             "how many bytes of a text are shown.")
     Setting("pretty", gdb.PARAM_ENUM, settings.pretty, list(SWITCH),
             "whether gdb's own 'print' shows what pointers to objects point to.")
+    extensions.load(FACE)

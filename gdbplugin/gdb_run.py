@@ -26,6 +26,7 @@ class GdbControl(control.Control):
         self._catch = None  # number of the catchpoint that stops at SIGURG
 
     def __enter__(self):
+        control.Control.active += 1
         self._selection.__enter__()
         self._disabled = [b for b in gdb.breakpoints() if b.enabled]
         self._signal = self._how_urgent()
@@ -46,6 +47,7 @@ class GdbControl(control.Control):
         try:
             self._forget_faults()
         finally:
+            control.Control.active -= 1
             self._put_back()
 
     def _forget_faults(self):

@@ -6,7 +6,7 @@ import os
 import lldb
 
 from . import lldb_break, lldb_pretty
-from .core import commands, facts, link_map
+from .core import commands, extensions, facts, importer, link_map
 from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
 from .core.errors import Problem
 
@@ -24,6 +24,7 @@ class Lldb(Debugger):
         Debugger.__init__(self)
         self.debugger = None
         self.result = None  # of the command that runs
+        self.module = None  # where LLDB looks for classes
 
     def begin(self, debugger, result):
         self.debugger, self.result = debugger, result
@@ -106,6 +107,23 @@ class Lldb(Debugger):
         return (process.GetUniqueID(), self.settings.max_string) \
             if self.core_path() is not None else None
 
+    def moment(self):
+        process = self.process()
+        return process.GetUniqueID(), process.GetStopID(True)
+
+    def native(self, address):
+        target = self.target()
+        kind = target.FindFirstType("PyObject")
+        if not kind.IsValid():
+            kind = target.GetBasicType(lldb.eBasicTypeVoid)
+        return target.CreateValueFromExpression("object", "(%s *)%#x" % (kind.GetName(), address))
+
+    def add_command(self, name):
+        add_command(self.debugger, self.module, name, make_command(name))
+
+    def watch(self, function):
+        lldb_break.watch(self.target(), function)
+
     def select_native(self, pc, nth):
         thread = self.process().GetSelectedThread()
         frames = physical_frames(thread)
@@ -128,6 +146,15 @@ class Lldb(Debugger):
     def stop_at(self, address):
         lldb_break.stop_at(self.target(), address)
 
+    def resume(self):
+        debugger = self.debugger
+        asynchronous = debugger.GetAsync()
+        debugger.SetAsync(False)
+        try:
+            debugger.HandleCommand("process continue")
+        finally:
+            debugger.SetAsync(asynchronous)
+
     def stop_no_more(self):
         lldb_break.stop_no_more(self.target())
 
@@ -141,9 +168,13 @@ class Lldb(Debugger):
         return self.debugger.GetTerminalWidth() if self.is_terminal() else 0
 
     def write(self, text):
+        if self.result is None:  # no command of ours, but a script
+            return print(text, end="")
         self.result.PutCString(text.encode("utf-8", "backslashreplace").decode().rstrip("\n"))
 
     def warn(self, text):
+        if self.result is None:
+            return print("probing: " + text)
         self.result.AppendWarning("probing: " + text)
 
 
@@ -248,6 +279,8 @@ def make_command(name):
                 result.SetError("probing: %s" % problem)
             except KeyboardInterrupt:
                 result.SetError("probing: interrupted")
+            finally:
+                FACE.result = None
 
         def get_short_help(self):
             return cls.summary
@@ -271,6 +304,8 @@ class Set:
             change(name, value.strip())
         except Problem as problem:
             result.SetError("probing: %s" % problem)
+        finally:
+            FACE.result = None
 
     def get_short_help(self):
         return "Set or show format, color, max-string or pretty."
@@ -310,9 +345,16 @@ def install(debugger, module):
         classes.update((alias, classes[name]) for alias in commands.find(name).aliases)
     classes["set"] = Set
     for name, cls in classes.items():
-        attribute = "Command_" + name.replace("-", "_")
-        setattr(module, attribute, cls)
-        debugger.HandleCommand("command script add -c %s.%s probing %s"
-                               % (module.__name__, attribute, name))
+        add_command(debugger, module, name, cls)
+    FACE.debugger, FACE.module = debugger, module
+    importer.install(FACE)
     lldb_break.install(module, FACE)
     lldb_pretty.install(debugger, module, FACE)
+    extensions.load(FACE)
+
+
+def add_command(debugger, module, name, cls):
+    attribute = "Command_" + name.replace("-", "_")
+    setattr(module, attribute, cls)
+    debugger.HandleCommand("command script add -c %s.%s probing %s"
+                           % (module.__name__, attribute, name))

@@ -3,6 +3,7 @@
 
 import lldb
 
+from . import lldb_break
 from .core import control
 from .core.errors import Problem
 
@@ -16,6 +17,8 @@ class LldbControl(control.Control):
         self._process = self._target.GetProcess()
 
     def __enter__(self):
+        control.Control.active += 1
+        lldb_break.hush(self._debugger, True)
         thread = self._process.GetSelectedThread()
         self._selected = thread.GetThreadID(), thread.GetSelectedFrame().GetCFA()
         self._asynchronous = self._debugger.GetAsync()
@@ -32,6 +35,8 @@ class LldbControl(control.Control):
         return self
 
     def __exit__(self, *_):
+        control.Control.active -= 1
+        lldb_break.hush(self._debugger, False)
         for each in self._disabled:
             if each.IsValid():
                 each.SetEnabled(True)

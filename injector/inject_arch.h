@@ -50,7 +50,7 @@ struct prb_thread_state {
 	long resumed;  /**< number of the call that restart_syscall() goes on with; 0: none */
 };
 
-/** What a hijacked thread has on its own stack while it is in the code for it. */
+/** The stack contents of a hijacked thread while it runs our code. */
 struct prb_nap {
 	int64_t seconds, nanoseconds; /**< for how long it waits for us */
 	int64_t refused; /**< the error with which memory could not be made writable; else 0 */
@@ -137,7 +137,7 @@ struct prb_inject_arch {
 					 long number, const uint64_t arguments[6]);
 	struct prb_error *(*syscall_result)(pid_t tid, int64_t *ret);
 
-	/** The same to run the hijacked thread's code, with a stack that ends at @p stack. */
+	/** As above, to run the hijacked thread's code, with a stack that ends at @p stack. */
 	struct prb_error *(*set_hijack)(pid_t tid, const struct prb_thread_state *state,
 					uint64_t code, uint64_t stack, uint64_t mailbox);
 

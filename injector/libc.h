@@ -18,7 +18,7 @@
 #include "dwarf/elf/module.h"
 #include "injector/inject_arch.h"
 
-/** What a hijacked thread is to do, which decides what locks it must not hold. */
+/** The purpose of a hijack, which decides which locks the thread must not hold. */
 enum prb_hijack_purpose {
 	PRB_HIJACK_CREATE, /**< create a thread, which does the rest and may wait for locks */
 	PRB_HIJACK_CALL,   /**< call functions of the C library itself, as debuggers have it do */

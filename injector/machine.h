@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the rules for hijacking have to know of a target's processor.
+ * @file Facts about a target's processor for the rules of hijacking.
  *
  * Unlike struct prb_inject_arch this is there for every processor, whatever ours is: a debugger may
  * hold a process of another machine. To add one: a const struct in arch/NAME_machine.c.

@@ -124,7 +124,7 @@ void prb_mail_release(struct prb_mail *mail);
 struct prb_error *prb_mail_bytes(struct prb_mail *mail, size_t offset, const void *bytes,
 				 size_t length, uint64_t *ret) PRB_MUST_CHECK;
 
-/** The same for a string. */
+/** As above, for a string. */
 struct prb_error *prb_mail_text(struct prb_mail *mail, size_t offset, const char *text,
 				uint64_t *ret) PRB_MUST_CHECK;
 
@@ -140,7 +140,7 @@ struct prb_error *prb_mail_close_at_end(struct prb_mail *mail, int64_t fd) PRB_M
 struct prb_error *prb_mail_run(struct prb_mail *mail, struct prb_mail_call *calls, size_t count,
 			       double deadline) PRB_MUST_CHECK;
 
-/** The same for one call. */
+/** As above, for one call. */
 struct prb_error *prb_mail_call(struct prb_mail *mail, uint64_t function,
 				const uint64_t arguments[PRB_MAIL_ARGUMENTS], double deadline,
 				uint64_t *ret) PRB_MUST_CHECK;

@@ -91,7 +91,9 @@ void probing_destroy(struct probing *p)
 struct probing_error *probing_open(struct probing *p, const char *target, const char *exe)
 {
 	struct prb_target *opened = NULL;
-	struct prb_error *err = prb_spec_open(target, exe, &opened);
+	bool left;
+	struct prb_error *err =
+		prb_spec_open_rows(target, &(struct prb_core_places){.exe = exe}, &opened, &left);
 
 	return prb_public_error(err ? err : prb_session_add_target(p->session, target, opened));
 }

@@ -27,7 +27,8 @@ static struct prb_error *save(struct prb_session *session, const char *path, boo
 	prb_recorder_set_redact(recorder, redact);
 	prb_recorder_attach(recorder, target);
 
-	struct prb_error *err = prb_record(session, !redact, &threads);
+	struct prb_error *err =
+		prb_record(session, redact ? PRB_RECORD_NO_VALUES : PRB_RECORD_VARIABLES, &threads);
 	prb_session_end_instants(session);
 	prb_recorder_detach(recorder);
 	return err ? err : prb_recorder_write(recorder, target, path);

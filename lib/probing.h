@@ -43,7 +43,7 @@ struct probing;
 struct probing_statement;
 struct probing_error;
 
-/** What kind of failure it is; a program decides by this, a person by the message. */
+/** The kind of failure, for programs; the message is for people. */
 enum probing_code {
 	PROBING_FAILED = 1,	 /**< none of the below: the message says it all */
 	PROBING_USAGE = 2,	 /**< the SQL, target or setting makes no sense */
@@ -58,7 +58,7 @@ enum probing_code {
 PROBING_API enum probing_code probing_error_code(const struct probing_error *error);
 /** One line, never NULL; lives as long as the error. */
 PROBING_API const char *probing_error_message(const struct probing_error *error);
-/** What to do next, or NULL; may have several lines. */
+/** The next step for the user, or NULL; may have several lines. */
 PROBING_API const char *probing_error_hint(const struct probing_error *error);
 /** NULL is allowed. */
 PROBING_API void probing_error_destroy(struct probing_error *error);
@@ -100,7 +100,7 @@ struct probing_debugger {
 	void *context;	  /**< given to each function */
 	int64_t pid;	  /**< 0 if unknown */
 	uint32_t machine; /**< ELF e_machine: 62 is x86_64, 183 aarch64 */
-	uint32_t held;	  /**< not 0: all threads stand still until the session ends */
+	uint32_t held;	  /**< not 0: all threads are stopped until the session ends */
 	/**
 	 * Reads @p length bytes, or fewer if the rest cannot be read; gives how many. NULL: the
 	 * process is on this machine and its memory and /proc may be read directly, also while the
@@ -188,7 +188,7 @@ PROBING_API double probing_value_real(struct probing_statement *s, unsigned colu
 PROBING_API const char *probing_value_text(struct probing_statement *s, unsigned column,
 					   size_t *length);
 
-/** What text is for; bits. */
+/** The use of text; bits. */
 enum probing_look {
 	PROBING_TERMINAL = 1, /**< characters that a terminal obeys are escaped */
 	PROBING_COLOUR = 2,   /**< colour marks what matters */
@@ -237,7 +237,7 @@ PROBING_API struct probing_error *probing_describe(struct probing *p, uint64_t a
 						   unsigned limit, probing_object_handler *handler,
 						   void *context) PROBING_MUST_CHECK;
 
-/** What is read of an object. */
+/** The parts to read of an object. */
 enum probing_object_part {
 	PROBING_OBJECT_SELF = 0,      /**< itself: is it still there, and of what type */
 	PROBING_OBJECT_ATTRIBUTE = 1, /**< its attribute `name` */
@@ -249,7 +249,7 @@ enum probing_object_part {
 	PROBING_OBJECT_TEXT = 7,      /**< all of a str, at most what probing.text.max has */
 };
 
-/** What an answer is. */
+/** The kinds of answers. */
 enum probing_object_kind {
 	PROBING_OBJECT_OTHER = 0,
 	PROBING_OBJECT_NONE = 1,
@@ -307,7 +307,7 @@ PROBING_API struct probing_error *probing_object_each(struct probing *p, uint64_
 						      probing_part_handler *handler, void *context,
 						      int32_t *outcome) PROBING_MUST_CHECK;
 
-/** What a dump shall have besides Python frames; bits. */
+/** Parts of a dump besides Python frames; bits. */
 enum probing_part {
 	PROBING_LOCALS = 1, /**< variables of each frame */
 	PROBING_NATIVE = 2, /**< C frames in between */
@@ -330,7 +330,7 @@ PROBING_API struct probing_error *probing_dump(struct probing *p, int64_t tid, u
 PROBING_API struct probing_error *probing_snapshot(struct probing *p, const char *path,
 						   int redact) PROBING_MUST_CHECK;
 
-/** Whether a thread that a debugger has stopped may be made to call functions. */
+/** A thread that a debugger has stopped, and whether it may be made to call functions. */
 struct probing_thread {
 	size_t size; /**< of this struct, as the library knows it: later ones have more */
 	int64_t tid;
@@ -371,7 +371,7 @@ PROBING_API struct probing_error *probing_left_breakpoints(struct probing *p,
 							   probing_breakpoint_handler *handler,
 							   void *context) PROBING_MUST_CHECK;
 
-/** What code gives; the repr() of its last expression is its value. */
+/** The output streams of code; the repr() of its last expression is its value. */
 enum probing_stream {
 	PROBING_STDOUT = 1,
 	PROBING_STDERR = 2,

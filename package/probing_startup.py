@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads the agent into this process at start-up, as $PROBING says.
 
-The start-up hook imports this module only if PROBING, PROBE or PROBING_PORT is set. An error is one
+The start-up hook imports this module only if PROBING, PROBE, PROBING_PORT or PROBING_CRASH is set. An error is one
 line on stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
 """
 
@@ -9,8 +9,9 @@ import os
 import sys
 
 AGENT = "libprobing-agent.so"
-RTLD_NOW = 2
+RTLD_NOW, RTLD_NOLOAD = 2, 4
 chosen_agent = None
+hides = False  # the agent's thread from forks
 seen = False  # site runs hooks twice where lib64 is a link to lib
 
 
@@ -49,20 +50,73 @@ def apply(mode):
     children = mode in ("2", "nested")
     if mode in ("1", "followed"):
         forget()
-    if children or mode in ("1", "followed") or chosen(mode):
+    handle_crashes(os.environ.get("PROBING_CRASH", ""))
+    served = children or mode in ("1", "followed", "") or chosen(mode)
+    if served and (mode or "PROBING_PORT" in os.environ):
         start_agent()
         if children:
             follow_forks()
-    if "PROBING_PORT" in os.environ:
-        raise StartError("PROBING_PORT is not in this version: to serve this process to other "
-                         "machines, run 'probing %d inject --listen 127.0.0.1:%s'"
-                         % (os.getpid(), os.environ["PROBING_PORT"]))
+        # Children that have the agent too cannot be served at the same port.
+        port = os.environ.pop("PROBING_PORT", None)
+        if port:
+            serve(port)
+
+
+def serve(address):
+    """Leaves a server process of the program `probing` in the background.
+
+    "8080" is on this machine only; of several processes of a job, each takes the next port.
+    """
+    host, colon, port = address.rpartition(":")
+    try:
+        number = int(port)
+        number += int(os.environ.get("LOCAL_RANK", 0)) if number else 0
+    except ValueError:
+        raise StartError("'%s' is no port" % address)
+    words = [find_program_file(), str(os.getpid()), "inject", "--listen",
+             "%s:%d" % (host if colon else "127.0.0.1", number)]
+    # Who did not choose the token has to be told it.
+    told = 1 if os.environ.get("PROBING_AUTH_TOKEN") else 2
+    child = os.fork() if sys.version_info < (3, 8) else 0
+    if sys.version_info < (3, 8):
+        if not child:
+            start_child(words, told)
+    else:
+        null = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)]
+        child = os.posix_spawn(words[0], words, os.environ, file_actions=null + [
+            (os.POSIX_SPAWN_DUP2, 0 if told == 1 else 2, 1)])
+    if os.waitpid(child, 0)[1]:
+        raise StartError("the process is not served: see the message before")
+
+
+def start_child(words, told):
+    """In a child after fork(): becomes that program."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null if told == 1 else 2, 1)
+        os.execv(words[0], words)
+    finally:
+        os._exit(127)
+
+
+def find_program_file():
+    """The command: of this package, or the first of $PATH."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.path.join(here, "..", "build"), os.path.join(here, "..", "..", "..", "bin"),
+              os.path.join(here, "bin"), os.path.join(sys.prefix, "bin")]
+    for folder in places + os.environ.get("PATH", "").split(os.pathsep):
+        path = os.path.join(folder, "probing")
+        if folder and os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.normpath(path)
+    raise StartError("the program 'probing' is neither beside the package nor in $PATH")
 
 
 def launch(file, children):
     """What `probing launch` asks for, with this file of the agent."""
     global chosen_agent
     chosen_agent = file
+    handle_crashes(os.environ.get("PROBING_CRASH", ""))
     start_agent()
     if children:
         follow_forks()
@@ -165,7 +219,58 @@ def start_agent():
     result = call_agent("probing_agent_start", b"")
     if result < 0:
         raise StartError("the agent cannot start: %s" % os.strerror(-result))
+    if sys.version_info >= (3, 12):
+        hide_from_forks()
     return result == 0
+
+
+def hide_from_forks():
+    """os.fork() warns of a second thread, from 3.12 on: the agent's is not there meanwhile."""
+    global hides
+    if hides:
+        return
+    hides = True
+    before = set(sys.modules)
+    import _ctypes
+    drop_modules(before)
+    path, call = find_agent(), _ctypes.call_function
+
+    def run(name):
+        try:
+            library = _ctypes.dlopen(path, RTLD_NOW | RTLD_NOLOAD)
+        except OSError:
+            return  # it was ejected
+        try:
+            call(_ctypes.dlsym(library, name), ())
+        finally:
+            _ctypes.dlclose(library)
+    os.register_at_fork(before=lambda: run("probing_agent_park"),
+                        after_in_parent=lambda: run("probing_agent_unpark"))
+
+
+def handle_crashes(mode):
+    """1, or hold=SECONDS,size=BYTES,count=N,folder=PATH: what is left out is as usual."""
+    if mode in ("", "0"):
+        return
+    words = [] if mode == "1" else mode.split(",")
+    result = call_agent("probing_agent_crash", "\n".join(map(crash_setting, words)).encode())
+    if result < 0:
+        raise StartError("crash records cannot be written: %s" % os.strerror(-result))
+
+
+def crash_setting(word):
+    """As the agent takes it: milliseconds and bytes."""
+    key, _, value = word.partition("=")
+    try:
+        if key == "hold":
+            value = int(float(value.rstrip("s")) * 1000)
+        elif key == "size" and value[-1:] in "KMG":
+            value = int(value[:-1]) << {"K": 10, "M": 20, "G": 30}[value[-1]]
+        elif key not in ("size", "count", "folder"):
+            raise ValueError
+    except (ValueError, KeyError):
+        raise StartError("PROBING_CRASH is 1, or has hold=SECONDS,size=BYTES,count=N,folder=PATH")
+    return "%s=%s" % (key, value)
 
 
 def follow_forks():

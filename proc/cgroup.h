@@ -28,4 +28,12 @@ bool prb_cgroup_next(const char **text, struct prb_cgroup *ret);
  */
 void prb_cgroup_container(const char *text, struct prb_str *ret);
 
+/**
+ * Reads the file @p file ("memory.max") of @p group on this machine. @p mounts is the text of
+ * /proc/self/mountinfo. False if it is not there: the root group has none, and a group outside of
+ * what our namespace shows cannot be named.
+ */
+bool prb_cgroup_file(const char *mounts, const struct prb_cgroup *group, const char *file,
+		     struct prb_str *ret);
+
 #endif

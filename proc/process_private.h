@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts that look at processes from outside share; nobody else includes this. */
+/** @file Shared by the parts that look at processes from outside; private to them. */
 #ifndef PRB_PROC_PROCESS_PRIVATE_H
 #define PRB_PROC_PROCESS_PRIVATE_H
 

@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 
-/** Who opens files, as the kernel sees it. */
+/** The identity that opens files, as the kernel sees it. */
 struct prb_rights {
 	uid_t uid; /**< the user for file systems */
 	gid_t gid;
@@ -43,7 +43,7 @@ bool prb_rights_are_special(void);
 struct prb_error *prb_rights_open(const struct prb_rights *rights, int root, const char *path,
 				  int *ret_fd) PRB_MUST_CHECK;
 
-/** What a thread gave up. */
+/** The rights that a thread gave up. */
 struct prb_rights_saved {
 	struct prb_rights rights;
 	uint32_t effective[2]; /**< capabilities */

@@ -14,7 +14,7 @@
 
 #include "base/str.h"
 
-/** What a line of /proc/PID/stat or /proc/PID/task/TID/stat says. */
+/** A line of /proc/PID/stat or /proc/PID/task/TID/stat. */
 struct prb_stat {
 	const char *comm; /**< inside the line, not terminated */
 	size_t comm_length;

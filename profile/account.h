@@ -34,7 +34,7 @@ struct prb_error *prb_account_rest(struct prb_recording *recording,
 /** Keeps the first @p runs runs only: the others are written, and threads begin new ones. */
 void prb_account_cut(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs);
 
-/** The same for runs that are worth nothing: threads in them were never seen there. */
+/** As above, for runs that are worth nothing: threads in them were never seen there. */
 void prb_account_undo(struct prb_recording *recording, struct prb_subjects *subjects, size_t runs);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the recorder hands over to the thread that writes: copies of what is new.
+ * @file A batch from the recorder to the writing thread: copies of new data.
  *
  * Strings are not copied: those of a recording stay where they are until its end.
  *

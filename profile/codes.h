@@ -23,6 +23,11 @@ void prb_codes_destroy(struct prb_codes *codes);
 
 /** All stacks are calls from @p stack from now on, which is none at first. */
 void prb_codes_root(struct prb_codes *codes, uint32_t stack);
+/**
+ * From now on functions that run a module of torch (`forward`, `_call_impl`) are told apart by the
+ * module: the first variable of their frames is noted as the function's subject.
+ */
+void prb_codes_watch_modules(struct prb_codes *codes);
 
 /** Forgets the frames that were noted, and what was learnt with them and not kept. */
 void prb_codes_begin(struct prb_codes *codes);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "profile/diff.h"
 #include "profile/format.h"
 
 static const char page[] =
@@ -65,11 +66,8 @@ static void put_number(struct writer *w, int64_t value)
 	prb_json_integer(&w->json, NULL, value);
 }
 
-static void put_facts(struct writer *w)
+static void put_subject(struct writer *w, const struct prb_recording *r)
 {
-	const struct prb_recording *r = w->recording;
-
-	prb_json_text(&w->json, "probing", PRB_VERSION);
 	prb_json_integer(&w->json, "pid", r->pid);
 	prb_json_text(&w->json, "command", r->command ? r->command : "");
 	prb_json_text(&w->json, "python", r->python ? r->python : "?");
@@ -77,6 +75,13 @@ static void put_facts(struct writer *w)
 	prb_json_integer(&w->json, "duration", r->duration);
 	prb_json_real(&w->json, "rate", r->rate, 0);
 	prb_json_text(&w->json, "ended", prb_profile_end_text(r->end));
+}
+
+static void put_facts(struct writer *w)
+{
+	prb_json_text(&w->json, "probing", PRB_VERSION);
+	put_subject(w, w->recording);
+	prb_json_integer(&w->json, "step", w->recording->step);
 	prb_json_text(&w->json, "mode", prb_weight_words[w->choice->weight].mode);
 	prb_json_bool(&w->json, "lines", w->choice->lines);
 	prb_json_open(&w->json, "states", '[');
@@ -125,6 +130,37 @@ static struct prb_error *put_threads(struct writer *w)
 	}
 	prb_json_close(&w->json, ']');
 	return NULL;
+}
+
+/* What it is compared with, and for each function how many samples are worth an independent one. */
+static struct prb_error *put_comparison(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+	prb_auto_free double *worth = calloc(2 * r->tree->functions.count + 1, sizeof(*worth));
+	const struct prb_profile_choice choice = {w->choice->weight, false, w->choice->threads};
+	const struct prb_diff_row *row;
+	struct prb_diff diff;
+	int64_t threads = 0;
+
+	if (!worth)
+		return prb_error_nomem();
+	for (uint32_t i = 0; i < r->before_threads; i++)
+		threads += is_chosen(w, i);
+	prb_json_open(&w->json, "before", '{');
+	put_subject(w, r->before);
+	prb_json_integer(&w->json, "threads", threads);
+	prb_json_close(&w->json, '}');
+	PRB_TRY(prb_diff_make(r, &choice, &diff));
+	prb_vec_each (row, &diff.rows) {
+		worth[2 * row->function] = row->self.worth;
+		worth[2 * row->function + 1] = row->total.worth;
+	}
+	prb_diff_deinit(&diff);
+	prb_json_open(&w->json, "worth", '[');
+	for (size_t i = 0; i < 2 * r->tree->functions.count; i++)
+		prb_json_real(&w->json, NULL, worth[i], worth[i] == 1 || worth[i] == 0 ? 0 : 2);
+	prb_json_close(&w->json, ']');
+	return flush(w);
 }
 
 /* A function's name has its number, in front of the files, each of which is there once. */
@@ -200,6 +236,8 @@ static struct prb_error *put_tree(struct writer *w)
 
 static struct prb_error *put_runs(struct writer *w)
 {
+	const struct prb_profile_choice gil = {.weight = PRB_WEIGHT_GIL};
+	const struct prb_profile_choice blocked = {.weight = PRB_WEIGHT_BLOCKED};
 	const struct prb_run *run;
 
 	prb_json_open(&w->json, "runs", '[');
@@ -215,6 +253,8 @@ static struct prb_error *put_runs(struct writer *w)
 		put_number(w, run->cpu);
 		put_number(w, run->queue);
 		prb_json_real(&w->json, NULL, run->cpu_squares, 0);
+		put_number(w, (prb_run_weight(run, &gil) > 0) | (prb_run_weight(run, &blocked) > 0)
+									<< 1);
 		PRB_TRY(flush(w));
 	}
 	prb_json_close(&w->json, ']');
@@ -257,6 +297,8 @@ static struct prb_error *put_data(struct writer *w)
 	put_facts(w);
 	put_cost(w);
 	PRB_TRY(put_threads(w));
+	if (w->recording->before)
+		PRB_TRY(put_comparison(w));
 	PRB_TRY(put_texts(w));
 	PRB_TRY(put_tree(w));
 	PRB_TRY(put_runs(w));
@@ -281,7 +323,6 @@ static struct prb_error *write_html(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_html = {
 	.name = "html",
 	.extensions = {".html"},
-	.basic_modes = true,
 	.does = "an interactive flame graph, for any browser, without network",
 	.write = write_html,
 };

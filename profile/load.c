@@ -17,6 +17,7 @@
 enum {
 	MOST_THREADS = 1 << 22,
 	MOST_DEPTH = 1 << 20,
+	MOST_LINES = 1 << 20,
 	MOST_WAITS = 1 << 27,
 };
 
@@ -213,6 +214,22 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	return NULL;
 }
 
+static struct prb_error *read_line(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_recording *about = load->about;
+	struct prb_profile_line *line = prb_vec_push(&about->lines);
+	const char *file = prb_row_text(row);
+
+	if (!line)
+		return prb_error_nomem();
+	if (about->lines.count > MOST_LINES)
+		prb_row_complain(row, "is one too many");
+	PRB_TRY(prb_pool_share(about->tree->pool, file ? file : "", &line->file));
+	line->line = (int32_t)prb_row_integer(row, 1, INT32_MAX);
+	file = prb_row_text(row);
+	return prb_str_copy(file ? file : "", &line->text);
+}
+
 static const struct {
 	const char *table, *sql;
 	row_reader *read;
@@ -259,6 +276,10 @@ static struct prb_error *read_all(struct prb_load *load)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(readers); i++)
 		PRB_TRY(read_rows(load, readers[i].table, readers[i].sql, readers[i].read));
+	if (load->file.source)
+		PRB_TRY(read_rows(load, "source",
+				  "SELECT file, line, text FROM source ORDER BY file, line",
+				  read_line));
 	if (!load->totals_s || !load->about->pid)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"it was cut off before anything was recorded");

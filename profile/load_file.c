@@ -138,16 +138,16 @@ static const struct prb_schema_table *table_of(const char *name)
 	return NULL;
 }
 
-static size_t count_tables(void)
+static size_t count_required(void)
 {
 	size_t count = 0;
 
-	while (prb_schema_tables[count].name)
-		count++;
+	for (const struct prb_schema_table *t = prb_schema_tables; t->name; t++)
+		count += !t->optional;
 	return count;
 }
 
-static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours)
+static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours, bool *source)
 {
 	const char *type = (const char *)sqlite3_column_text(stmt, 0);
 	const char *name = (const char *)sqlite3_column_text(stmt, 1);
@@ -161,12 +161,13 @@ static struct prb_error *check_object(sqlite3_stmt *stmt, size_t *ours)
 					"this is no recording of probing: its '%s' is not the "
 					"table that probing makes",
 					table->name);
-	++*ours;
+	*ours += !table->optional;
+	*source |= table->optional;
 	return NULL;
 }
 
 /* Its tables are ours to the letter; what it has besides is not looked at. */
-static struct prb_error *check_tables(sqlite3_stmt *stmt)
+static struct prb_error *check_tables(sqlite3_stmt *stmt, bool *source)
 {
 	size_t ours = 0, objects = 0;
 	bool row;
@@ -177,19 +178,19 @@ static struct prb_error *check_tables(sqlite3_stmt *stmt)
 			break;
 		if (++objects > MOST_OBJECTS)
 			return bad("it has too many tables");
-		PRB_TRY(check_object(stmt, &ours));
+		PRB_TRY(check_object(stmt, &ours, source));
 	}
-	return ours == count_tables() ? NULL : bad("tables are missing");
+	return ours == count_required() ? NULL : bad("tables are missing");
 }
 
-static struct prb_error *check_schema(sqlite3 *db)
+static struct prb_error *check_schema(sqlite3 *db, bool *source)
 {
 	sqlite3_stmt *stmt = NULL;
 	struct prb_error *err =
 		prb_load_file_prepare(db, "SELECT type, name, sql FROM sqlite_master", &stmt);
 
 	if (!err)
-		err = check_tables(stmt);
+		err = check_tables(stmt, source);
 	sqlite3_finalize(stmt);
 	return err;
 }
@@ -231,13 +232,14 @@ static struct prb_error *open_database(struct prb_load_file *file, const char *p
 	sqlite3_busy_timeout(file->db, BUSY_MS);
 	confine(file->db);
 	/* From here on nobody writes to it. What is amiss may be what the journal puts right. */
-	err = check_schema(file->db);
+	err = check_schema(file->db, &file->source);
 	if (!prb_load_file_is_cut_off(file->fd, real, &journal))
 		return err;
 	prb_error_destroy(err);
 	sqlite3_close(prb_steal(&file->db));
 	PRB_TRY(open_recovered(file->fd, journal, &file->db));
-	return check_schema(file->db);
+	file->source = false;
+	return check_schema(file->db, &file->source);
 }
 
 struct prb_error *prb_load_file_open(struct prb_load_file *file, const char *path)

@@ -17,6 +17,7 @@ struct prb_load_file {
 	/** Closed after the database: closing a descriptor of a file drops all locks on it. */
 	int fd;
 	sqlite3 *db;
+	bool source; /**< it has the table of source lines */
 };
 
 /**
@@ -33,8 +34,7 @@ struct prb_error *prb_load_file_prepare(sqlite3 *db, const char *sql,
 /** Goes to the next row; *row is false after the last one. */
 struct prb_error *prb_load_file_step(sqlite3_stmt *stmt, bool *row) PRB_MUST_CHECK;
 
-/**
- * Whether whoever wrote the database at @p path, open at @p fd and locked for reading, was killed
+/** True if whoever wrote the database at @p path, open at @p fd and locked for reading, was killed
  * within a change: a journal is there, opened then, and nobody is about to write.
  */
 bool prb_load_file_is_cut_off(int fd, const char *path, int *ret_journal);

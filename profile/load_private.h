@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the parts of reading a recording share; internal to profile/load*.c. */
+/** @file Shared by the parts of reading a recording; internal to profile/load*.c. */
 #ifndef PRB_PROFILE_LOAD_PRIVATE_H
 #define PRB_PROFILE_LOAD_PRIVATE_H
 
@@ -10,6 +10,7 @@ struct prb_load {
 	char *path;
 	struct prb_load_file file;
 	struct prb_recording *about;
+	int64_t gone;	  /**< of a ring: how much of its beginning is not there, ns */
 	int64_t totals_s; /**< 0: nothing was read yet */
 	char *writer, *system;
 };

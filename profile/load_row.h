@@ -27,7 +27,7 @@ void prb_row_complain(struct prb_row *row, const char *what);
 
 /** From @p low to @p high. */
 int64_t prb_row_integer(struct prb_row *row, int64_t low, int64_t high);
-/** The same from 0 on; NULL is @p otherwise. */
+/** As above, from 0 on; NULL is @p otherwise. */
 int64_t prb_row_optional(struct prb_row *row, int64_t otherwise);
 uint64_t prb_row_count(struct prb_row *row);
 /** From 0 to @p high. */

@@ -9,7 +9,7 @@
 #include "profile/chunk.h"
 #include "profile/load_private.h"
 #include "profile/load_row.h"
-#include "profile/window.h"
+#include "profile/range.h"
 
 struct prb_load_cursor {
 	struct prb_load *load;
@@ -80,7 +80,7 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 	prb_row_number(&row, c->next++);
 	chunk.begin = prb_row_integer(&row, 0, INT64_MAX);
 	if (first && about->ring)
-		about->gone = chunk.begin;
+		c->load->gone = chunk.begin;
 	chunk.unit = prb_row_integer(&row, 1, 1000000000);
 	chunk.runs = (size_t)prb_row_integer(&row, 1, PRB_CHUNK_MOST_RUNS);
 	if (sqlite3_column_type(c->stmt, row.cell) != SQLITE_BLOB)
@@ -204,15 +204,11 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order)
 	return err;
 }
 
-/* What a ring has of its beginning only in part is none of its length. */
-static void settle_ring(struct prb_recording *r)
+/* What a ring has no more of is none of its length. */
+static void settle_ring(const struct prb_load *load)
 {
-	int64_t gone = r->gone;
-
-	if (!gone)
-		return;
-	r->gone = 0;
-	prb_recording_cut_before(r, gone);
+	if (load->gone)
+		prb_recording_clip(load->about, load->gone, INT64_MAX);
 }
 
 struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_recording **ret)
@@ -223,7 +219,7 @@ struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_r
 	PRB_TRY(prb_load_open(path, &load));
 	err = prb_load_runs(load, in_order);
 	if (!err)
-		settle_ring(load->about);
+		settle_ring(load);
 	if (!err)
 		*ret = prb_steal(&load->about);
 	prb_load_destroy(load);

@@ -16,7 +16,7 @@
 #include "profile/perf_map.h"
 #include "profile/recording.h"
 
-/** What was mapped for a part of the recording. */
+/** The memory map during a part of the recording. */
 struct prb_native_images {
 	struct prb_modules *modules;
 	struct prb_unwinder *unwinder;

@@ -2,7 +2,7 @@
 /**
  * @file The C frames of samples, merged with Python's, at a rate.
  *
- * While a thread stands still only registers and the bytes of its stack are copied
+ * While a thread is stopped only registers and the bytes of its stack are copied
  * (prb_natives_copy()). They are unwound when it runs again (prb_natives_unwind()), and when it is
  * certain that what was read is one stack, it is put into the tree (prb_natives_keep()). There it
  * stands by program counters; prb_natives_name() finds out the functions of all of them when the
@@ -24,7 +24,7 @@
 
 struct prb_natives;
 
-/** What is known of the C stack of a thread from earlier samples. It starts as {}. */
+/** Cache of a thread's C stack from earlier samples. It starts as {}. */
 struct prb_native_thread {
 	uint64_t top;	   /**< where its stack was seen to end; 0 if unknown */
 	size_t room;	   /**< bytes to copy where that does not tell; 0: the usual */
@@ -34,7 +34,7 @@ struct prb_native_thread {
 	uint64_t doubt_pc;
 };
 
-/** What came of unwinding. */
+/** Outcomes of unwinding. */
 enum prb_native_result {
 	PRB_NATIVE_UNWOUND,
 	PRB_NATIVE_SHORT,   /**< more of the stack is needed: the thread is to be read again */

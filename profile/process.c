@@ -149,6 +149,8 @@ static struct prb_error *look_at(struct prb_sampled *p)
 		p->starts ? prb_subjects_begin_started : prb_subjects_begin;
 
 	PRB_TRY(prb_codes_create(p->recording->tree, &p->codes));
+	if (p->modules)
+		prb_codes_watch_modules(p->codes);
 	PRB_TRY(begin(&p->subjects, p->target, p->recording, p->number));
 	if (p->native)
 		PRB_TRY(prb_natives_create(p->target, p->recording, (*p->images)++, &p->natives));

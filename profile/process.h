@@ -29,6 +29,7 @@ struct prb_sampled {
 	pid_t pid;	  /**< of the process */
 	pid_t tid;	  /**< only this thread; 0: all */
 	bool native;	  /**< C frames too */
+	bool modules;	  /**< modules of torch are told apart */
 	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
 	bool follows;	  /**< another program that it runs is sampled further */
 	bool named;	  /**< it is the outermost frame of its stacks */

@@ -116,19 +116,25 @@ struct prb_error *prb_recording_create(struct prb_recording **ret)
 	return err;
 }
 
+void prb_recording_drop_lines(struct prb_recording *recording)
+{
+	struct prb_profile_line *line;
+
+	prb_vec_each (line, &recording->lines)
+		free(line->text);
+	prb_vec_free(&recording->lines);
+}
+
 void prb_recording_destroy(struct prb_recording *recording)
 {
-	struct prb_profile_thread *thread;
-	struct prb_profile_line *line;
-	struct prb_profile_process *other;
 	struct prb_profile_wait *wait;
+	struct prb_profile_thread *thread;
+	struct prb_profile_process *other;
 	char **text;
 
 	if (!recording)
 		return;
-	prb_vec_each (line, &recording->lines)
-		free(line->text);
-	prb_vec_free(&recording->lines);
+	prb_recording_drop_lines(recording);
 	prb_vec_each (thread, &recording->threads) {
 		free(thread->name);
 		free(thread->os_name);
@@ -148,6 +154,7 @@ void prb_recording_destroy(struct prb_recording *recording)
 		free(*text);
 	prb_vec_free(&recording->retired);
 	prb_tree_destroy(recording->tree);
+	prb_recording_destroy(recording->before);
 	free(recording->command);
 	free(recording->python);
 	free(recording);

@@ -24,7 +24,7 @@
 #include "base/vec.h"
 #include "profile/tree.h"
 
-/** What a thread was doing with processors at the moment of a sample. */
+/** The scheduling state of a thread at the moment of a sample. */
 enum prb_run_state {
 	PRB_RUN_ON_CPU,	   /**< it had one */
 	PRB_RUN_QUEUED,	   /**< it waited for one */
@@ -85,7 +85,7 @@ static inline double prb_run_wall_squares(const struct prb_run *run)
 	return wall * wall / run->samples;
 }
 
-/** The same of their waits for a processor. */
+/** As above, for their waits for a processor. */
 static inline double prb_run_queue_squares(const struct prb_run *run)
 {
 	double queue = (double)run->queue;
@@ -123,7 +123,7 @@ enum prb_profile_end {
 /** "the process ended"; NULL for an end that is not worth a word. */
 const char *prb_profile_end_text(enum prb_profile_end end);
 
-/** What the recording cost, and how good it is. */
+/** The cost and the quality of a recording. */
 struct prb_profile_cost {
 	uint64_t stops;
 	double pause_p50, pause_p99, pause_max, pause_total; /**< µs */
@@ -150,7 +150,6 @@ struct prb_recording {
 	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
 	int64_t duration;
 	int64_t ring; /**< only so much of it is kept, at least; 0: all */
-	int64_t gone; /**< so much of its beginning is not there */
 	double rate;  /**< that was asked for */
 	bool native;  /**< with C frames */
 	pid_t tid;    /**< the only thread that was sampled; 0: all were */
@@ -166,6 +165,11 @@ struct prb_recording {
 	PRB_VEC(struct prb_run) runs;
 	PRB_VEC(struct prb_profile_line) lines; /**< file by file, in their order */
 	struct prb_profile_cost cost;
+	int64_t step; /**< what a thread did within so long is put together; 0: nothing is */
+	/** Two recordings as one (join.h): the facts of the one that this is compared with, and how
+	 * many of the threads, the first ones, are of it; else NULL and 0. */
+	struct prb_recording *before;
+	size_t before_threads;
 };
 
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
@@ -184,6 +188,8 @@ static inline char **prb_recording_command(struct prb_recording *recording, uint
 /** Replaces a text of the recording, which somebody else may be about to write, by a copy. */
 struct prb_error *prb_recording_replace(struct prb_recording *recording, char **text,
 					const char *by) PRB_MUST_CHECK;
+/** Forgets the source lines. */
+void prb_recording_drop_lines(struct prb_recording *recording);
 
 /** The number of such a wait; @p what is copied. */
 struct prb_error *prb_recording_wait(struct prb_recording *recording,

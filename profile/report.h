@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What a recording says of each function: its own time, and the time of all it called.
+ * @file Self and total time of each function of a recording.
  *
  * Threading: one thread at a time. A report owns its rows and borrows nothing.
  */
@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "profile/recording.h"
 
-/** What samples weigh. */
+/** Units of the weight of samples. */
 enum prb_weight {
 	PRB_WEIGHT_CPU,	     /**< time on a processor */
 	PRB_WEIGHT_WALL,     /**< time that passed, of each thread */
@@ -39,7 +39,7 @@ struct prb_profile_choice {
 	const bool *threads; /**< which threads, by number; NULL: all */
 };
 
-/** What a run weighs; 0 if it is not chosen. */
+/** The weight of a run; 0 if it is not chosen. */
 int64_t prb_run_weight(const struct prb_run *run, const struct prb_profile_choice *choice);
 
 /** A part of a whole, and between which bounds it is with a probability of 95 %. */

@@ -14,6 +14,7 @@
 #include "profile/account.h"
 #include "profile/process.h"
 #include "profile/schedule.h"
+#include "profile/source.h"
 #include "ptrace/stop.h"
 #include "target/spec/command_line.h"
 
@@ -38,6 +39,7 @@ struct sampler {
 	int64_t children_at; /* when they are looked for again */
 	bool nothing;	     /* it ended before it was looked at */
 	int64_t own_before;
+	bool gate_open; /* options->gate is not ours */
 };
 
 static int64_t read_own_clock(void)
@@ -85,6 +87,7 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.pid = pid,
 		.tid = s->options->tid,
 		.native = s->options->native,
+		.modules = s->options->modules,
 		.starts = !borrowed,
 		.follows = s->program || s->options->children,
 		.named = has_several(s),
@@ -182,6 +185,21 @@ static void let_late_go(const struct sampler *s)
 		prb_stack_let_go(&(*p)->reader, false);
 }
 
+/* While the sampler sleeps and no thread is about to stop, others may read the process. */
+static void open_gate(struct sampler *s)
+{
+	if (s->options->gate && !s->gate_open)
+		pthread_mutex_unlock(s->options->gate);
+	s->gate_open = true;
+}
+
+static void close_gate(struct sampler *s)
+{
+	if (s->options->gate && s->gate_open)
+		pthread_mutex_lock(s->options->gate);
+	s->gate_open = false;
+}
+
 /* Waits for the next time, which is now and the last one if the recording is to end first. */
 static void wait_for_time(struct sampler *s)
 {
@@ -197,13 +215,15 @@ static void wait_for_time(struct sampler *s)
 			break;
 		if (s->program)
 			until = PRB_MIN(until, now + WATCH_NS);
-
+		if (!any_late(s))
+			open_gate(s);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
 				&(struct timespec){.tv_sec = until / 1000000000,
 						   .tv_nsec = until % 1000000000},
 				NULL);
 		let_late_go(s);
 	}
+	close_gate(s);
 	if (cancelled(s)) {
 		s->recording->end = PRB_PROFILE_INTERRUPTED;
 		s->end = now;
@@ -474,6 +494,9 @@ static struct prb_error *finish(struct sampler *s)
 			PRB_TRY(prb_sampled_finish(*p));
 	sum_up(s, prb_clock_ns());
 	PRB_TRY(name_natives(s));
+	if (s->options->source && s->processes.items[0]->target)
+		PRB_TRY(prb_profile_add_source(s->recording, s->processes.items[0]->target,
+					       s->program));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 
@@ -520,10 +543,13 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	err = prb_str_copy(options->command, &s->recording->command);
+	if (options->gate)
+		pthread_mutex_lock(options->gate);
 	if (!err)
 		err = record(s);
 	prb_vec_each (p, &s->processes)
 		prb_sampled_stop(*p);
+	open_gate(s);
 	prb_store_stop(options->store);
 	end_processes(s);
 	if (err && !options->live)

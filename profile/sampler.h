@@ -12,6 +12,7 @@
 #ifndef PRB_PROFILE_SAMPLER_H
 #define PRB_PROFILE_SAMPLER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -25,6 +26,8 @@ struct prb_profile_options {
 	double rate;	     /**< samples a second of each thread, on average */
 	double ring;	     /**< seconds of it that the store keeps, at least; 0: all */
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
+	bool source;	     /**< with the source lines that ran, and some around them */
+	bool modules;	     /**< what runs a module of torch is told apart by the module */
 	pid_t tid;	     /**< only this thread; 0: all */
 	const char *command; /**< of the process, for people; NULL if unknown */
 	/** Other processes, which are the same recording; borrowed. */
@@ -35,9 +38,12 @@ struct prb_profile_options {
 	struct prb_error *(*children)(void *context, pid_t pid, pid_t **ret, size_t *ret_count);
 	/** Where it is written meanwhile, or NULL; the recording has no runs then. */
 	struct prb_store *store;
-	/** Who looks at it meanwhile, or NULL; the recording has no runs then, and is given also
+	/** A live viewer, or NULL; the recording has no runs then, and is given also
 	 * after an error, since the viewer shares its strings. */
 	struct prb_live *live;
+	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
+	 * waits. Or NULL. */
+	pthread_mutex_t *gate;
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;
@@ -61,8 +67,7 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 				     const struct prb_profile_options *options,
 				     struct prb_recording **ret) PRB_MUST_CHECK;
 
-/**
- * The same of a program that has just been started. It need not run Python, or not yet; it is
+/** As above, for a program that has just been started. It need not run Python, or not yet; it is
  * recorded further when it runs another program, and may have ended before it was looked at.
  */
 struct prb_error *prb_profile_record_program(const struct prb_profile_program *program,

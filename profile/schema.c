@@ -37,6 +37,11 @@ const struct prb_schema_table prb_schema_tables[] = {
 		   "  part INTEGER, stack INTEGER, state INTEGER, samples INTEGER,\n"
 		   "  cpu_ns INTEGER, wall_ns INTEGER, runqueue_ns INTEGER,\n"
 		   "  PRIMARY KEY (part, stack, state)) WITHOUT ROWID"},
+	{"source",
+	 "CREATE TABLE source (\n"
+	 "  file TEXT, line INTEGER, text TEXT,\n"
+	 "  PRIMARY KEY (file, line)) WITHOUT ROWID",
+	 true},
 	{},
 };
 

@@ -19,10 +19,11 @@ enum {
 struct prb_schema_table {
 	const char *name; /**< NULL ends the array */
 	const char *sql;  /**< as SQLite keeps it */
+	bool optional;	  /**< `source`: older recordings have none */
 };
 extern const struct prb_schema_table prb_schema_tables[];
 
-/** What `recording.ended` holds. */
+/** The text for `recording.ended`. */
 const char *prb_schema_end(enum prb_profile_end end);
 enum prb_profile_end prb_schema_end_of(const char *word);
 

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/map.h"
+#include "proc/rights.h"
 
-enum { MAX_FILE = 4 << 20, MAX_LINE = 300, MAX_LINES = 20000, AROUND = 4 };
+enum { MAX_FILE = 4 << 20, MAX_LINE = 300, MAX_LINES = 20000, AROUND = 4, NOBODY = 65534 };
 
 /* Words of a path that stand for what nobody means to hand on. */
 static const char *const secrets[] = {
@@ -42,16 +44,35 @@ static bool is_python(const char *path)
 	return length > 3 && !strcmp(path + length - 3, ".py");
 }
 
-/* A relative path counts from where the process is. */
-static struct prb_error *open_source(struct prb_target *target, const char *path, int *fd)
+/* Where there is a process, as it sees the file. A relative path counts from where it is. */
+static struct prb_error *open_live(struct prb_target *target, const char *path, int *fd)
 {
 	prb_auto_str struct prb_str whole = {};
 
+	if (!target)
+		return prb_error_os(ESRCH, "cannot open %s", path);
 	if (path[0] == '/')
 		return prb_target_open_file(target, path, fd);
 	PRB_TRY(prb_target_read_link(target, &whole, "cwd"));
 	prb_str_printf(&whole, "/%s", path);
 	return prb_target_open_file(target, prb_str_text(&whole), fd);
+}
+
+/*
+ * A program that we started may have ended. It chose the names, perhaps as another user: what not
+ * everybody may read is not read for it.
+ */
+static struct prb_error *open_source(struct prb_target *target, bool started, const char *path,
+				     int *fd)
+{
+	const struct prb_rights everybody = {.uid = NOBODY, .gid = NOBODY};
+	struct prb_error *err = open_live(target, path, fd);
+
+	if (!err || !started || err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return prb_rights_are_special() ? prb_rights_open(&everybody, -1, path, fd)
+					: prb_file_open(-1, path, fd);
 }
 
 static struct prb_error *read_all(int fd, size_t size, struct prb_str *ret)
@@ -72,10 +93,10 @@ static struct prb_error *read_all(int fd, size_t size, struct prb_str *ret)
 
 /* *ret stays empty where the file is not to be had. */
 static struct prb_error *load(const struct prb_recording *recording, struct prb_target *target,
-			      const char *path, struct prb_str *ret)
+			      bool started, const char *path, struct prb_str *ret)
 {
 	prb_auto_close int fd = -1;
-	struct prb_error *err = open_source(target, path, &fd);
+	struct prb_error *err = open_source(target, started, path, &fd);
 	struct stat st;
 
 	if (err && err->code == PRB_ERROR_NOMEM)
@@ -144,7 +165,8 @@ static struct prb_error *add_lines(struct prb_recording *recording, const char *
 	return NULL;
 }
 
-struct prb_error *prb_profile_add_source(struct prb_recording *recording, struct prb_target *target)
+struct prb_error *prb_profile_add_source(struct prb_recording *recording, struct prb_target *target,
+					 bool started)
 {
 	const struct prb_tree *tree = recording->tree;
 	struct prb_number_map seen = {};
@@ -159,8 +181,9 @@ struct prb_error *prb_profile_add_source(struct prb_recording *recording, struct
 		if (!file || !is_python(file) || is_secret(file) ||
 		    prb_number_map_get(&seen, key, &number))
 			continue;
-		err = prb_number_map_put(&seen, key, i) ? load(recording, target, file, &text)
-							: prb_error_nomem();
+		err = prb_number_map_put(&seen, key, i)
+			      ? load(recording, target, started, file, &text)
+			      : prb_error_nomem();
 		if (!err)
 			err = add_lines(recording, file, &text);
 	}

@@ -21,7 +21,7 @@ struct prb_store;
 
 #define PRB_STORE_EXTENSION ".profile"
 
-/** Whether a file of that name is to be a recording. */
+/** True if a file of that name is to be a recording. */
 bool prb_store_is_path(const char *path);
 
 /**
@@ -34,7 +34,7 @@ struct prb_error *prb_store_create(const char *path, struct prb_store **ret) PRB
 struct prb_error *prb_store_begin(struct prb_store *store,
 				  const struct prb_recording *recording) PRB_MUST_CHECK;
 
-/** Whether it is time to hand something over. */
+/** True if it is time to hand something over. */
 bool prb_store_is_due(const struct prb_store *store, const struct prb_recording *recording,
 		      int64_t now);
 

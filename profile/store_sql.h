@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What is written to the database of a recording, in SQL.
+ * @file The SQL that writes the database of a recording.
  *
  * Threading: one thread at a time. Internal to profile/.
  */

@@ -188,6 +188,17 @@ static struct prb_error *put_processes(struct prb_store_file *file, const struct
 	return NULL;
 }
 
+/* They are the recorder's, which waits for the last batch. */
+static struct prb_error *put_source(struct prb_store_file *file, const struct prb_batch *b)
+{
+	const struct prb_profile_line *line;
+
+	prb_vec_each (line, &b->about.lines)
+		PRB_TRY(prb_store_sql_put(file, PRB_STORE_SOURCE, "tit", line->file,
+					  (int64_t)line->line, line->text));
+	return NULL;
+}
+
 static struct prb_error *put_about(struct prb_store_file *file, const struct prb_batch *b)
 {
 	const struct prb_recording *r = &b->about;
@@ -235,6 +246,8 @@ static struct prb_error *put_all(struct prb_store_file *file, const struct prb_b
 		PRB_TRY(put_chunk(file, b));
 		PRB_TRY(put_totals(file, b));
 	}
+	if (b->last)
+		PRB_TRY(put_source(file, b));
 	PRB_TRY(put_about(file, b));
 	PRB_TRY(drop_old(file, b));
 	return prb_store_sql_run(file, "COMMIT");

@@ -71,7 +71,7 @@ struct prb_error *prb_subjects_begin(struct prb_subjects *subjects, struct prb_t
 				     struct prb_recording *recording,
 				     uint32_t process) PRB_MUST_CHECK;
 
-/** The same of a process that was started for this: all that its threads use from their beginning
+/** As above, for a process that was started for this: all that its threads use from their beginning
  * on counts, and Python need not be there yet. */
 struct prb_error *prb_subjects_begin_started(struct prb_subjects *subjects,
 					     struct prb_target *target,

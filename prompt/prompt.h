@@ -16,7 +16,7 @@ struct prb_prompt_command {
 };
 extern const struct prb_prompt_command prb_prompt_commands[];
 
-/** What runs what is typed at the prompt of SQL. */
+/** Runs the statements typed at the SQL prompt. */
 struct prb_prompt_runner {
 	/**
 	 * Runs statements, or one of the prompt's own commands. What is wrong with them is told by
@@ -36,12 +36,12 @@ struct prb_error *prb_prompt_sql(const struct prb_prompt_runner *runner) PRB_MUS
 void prb_prompt_offer(char *text);
 /** True if something was offered since the last word was completed. */
 bool prb_prompt_has_offers(void);
-/** What readline is to be given for @p word: all that was offered, and no names of files. */
+/** The candidates of @p word for readline: all that were offered, and no file names. */
 char **prb_prompt_matches(const char *word);
 
 /** Lets Tab complete keywords, tables, columns and the prompt's commands. */
 void prb_prompt_complete_begin(void);
-/** What was typed on the lines before the present one: it may name tables. NULL: nothing. */
+/** The earlier lines of the statement, which may name tables. NULL: none. */
 void prb_prompt_complete_after(const char *text);
 
 /**

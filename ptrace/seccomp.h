@@ -21,7 +21,7 @@
  */
 struct prb_error *prb_seccomp_check(pid_t tid) PRB_MUST_CHECK;
 
-/** What a filter answers to a call. One that makes no sense kills, as the kernel would not have it.
+/** The verdict of a filter on a call. A malformed filter kills, as the kernel would not have it.
  */
 uint32_t prb_seccomp_run(const struct sock_filter *code, size_t count,
 			 const struct seccomp_data *data);

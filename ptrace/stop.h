@@ -38,7 +38,7 @@ struct prb_stop {
  */
 struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
 
-/** The same where another tracer soon lets go of it: a command like this one, or an exec. Waits up
+/** As above, where another tracer soon lets go of it: a command like this one, or an exec. Waits up
  * to a second for that. */
 struct prb_error *prb_stop_seize_in_turn(pid_t tid, struct prb_stop *ret) PRB_MUST_CHECK;
 
@@ -66,7 +66,7 @@ struct prb_error *prb_stop_wait(struct prb_stop *stop, int timeout_ms) PRB_MUST_
 struct prb_error *prb_stop_await(struct prb_stop *stop, double deadline, bool patient,
 				 int *status) PRB_MUST_CHECK;
 
-/** What to say of a seized thread that has ended; there is nothing to let go of any more. */
+/** The error for a seized thread that has ended; nothing is left to release. */
 struct prb_error *prb_stop_lose(struct prb_stop *stop) PRB_MUST_CHECK;
 
 /** True if signals wait for this thread or its process that it does not block. */

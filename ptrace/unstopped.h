@@ -11,7 +11,7 @@
 #ifndef PRB_PTRACE_UNSTOPPED_H
 #define PRB_PTRACE_UNSTOPPED_H
 
-/** Holds job control off, and SIGCHLD for who waits for stops, until it is ended as often. Where
+/** Holds job control off, and SIGCHLD for waiters for stops, until it is ended as often. Where
  * there is no timer to be had, SIGSTOP is not. Begun already, it is extended. */
 void prb_unstopped_begin(void);
 

@@ -20,7 +20,7 @@
 #include "target/mem/mem.h"
 #include "target/mem/view.h"
 
-/** Whether the hashes of a process's dicts can be told. */
+/** Knowledge about the hashes of a process's dicts. */
 enum prb_hash_trust {
 	PRB_HASH_UNTRIED,
 	PRB_HASH_ASSUMED, /**< what its version does, with its secret; no key has shown it yet */
@@ -55,7 +55,8 @@ struct prb_python {
 	/* Before 3.7 there is no _PyRuntime but single variables; 0 if not found. */
 	uint64_t interp_head, tstate_current, gc_collecting;
 	uint64_t gil_cond, gil_mutex; /**< what threads that wait for the GIL sleep on */
-	/** What threads sleep on that dropped it on request. Not known of a recorded process. */
+	/** The condition variable and mutex of threads that dropped it on request. Unknown for a
+	 * recorded process. */
 	uint64_t switch_cond, switch_mutex;
 	uint64_t gc_generation0; /**< the variable that points to the youngest generation */
 	uint64_t gc_enabled, gc_stats;
@@ -87,7 +88,7 @@ struct prb_error *prb_pythons_open(struct prb_target *target, struct prb_view *v
 				   struct prb_modules **ret,
 				   struct prb_pythons *ret_pythons) PRB_MUST_CHECK;
 
-/** What a list of processes says of each. */
+/** A process in a list of processes. */
 struct prb_python_identity {
 	char version[32]; /**< "3.12.1"; "3.9" where finding out more takes reading objects */
 	bool free_threaded;
@@ -168,13 +169,12 @@ void prb_py_frames_deinit(struct prb_py_frames *frames);
 struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				      struct prb_py_frame *ret) PRB_MUST_CHECK;
 
-/**
- * Whether @p type is known to be that type by its address alone. False says nothing: only where
+/** True if @p type is known to be that type by its address alone. False says nothing: only where
  * reads are requests to another machine, and a file of the interpreter is here, is it looked up.
  */
 bool prb_python_is_builtin(struct prb_python *py, uint64_t type, enum prb_builtin which);
 
-/** What a code object says about itself and a position in it. Strings are the caller's. */
+/** The facts of a code object and of a position in it. Strings are the caller's. */
 struct prb_py_code {
 	char *name, *qualname, *file; /**< UTF-8; qualname NULL where the version has none */
 	int32_t first_line;
@@ -208,6 +208,11 @@ struct prb_error *prb_python_qualname(struct prb_python *py, struct prb_mem *mem
 struct prb_py_location {
 	int32_t line, end_line, col, end_col; /**< lines from 1; columns from 0, in UTF-8 bytes */
 };
+
+/** Position of a frame in bytes from the start of its bytecode; negative before the first. */
+struct prb_error *prb_python_position(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame,
+				      int64_t *ret) PRB_MUST_CHECK;
 
 struct prb_error *prb_python_location(struct prb_python *py, struct prb_mem *mem,
 				      const struct prb_py_frame *frame,
@@ -243,10 +248,10 @@ struct prb_py_variables {
 struct prb_py_locals {
 	PRB_VEC(struct prb_py_local) list;
 	PRB_VEC(char *) names;		   /**< of a namespace: the list's */
-	struct prb_py_variables variables; /**< the list's names, if nobody else has them */
+	struct prb_py_variables variables; /**< the list's names, if only the list owns them */
 };
 
-/** What variables frames of the code object at @p address have; @p code is what it says itself. */
+/** The variables of frames of the code object at @p address, whose facts are @p code. */
 struct prb_error *prb_python_variables(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				       const struct prb_py_code *code,
 				       struct prb_py_variables *ret) PRB_MUST_CHECK;
@@ -274,7 +279,7 @@ struct prb_py_thread_names {
 	PRB_VEC(struct prb_py_thread_name) list;
 };
 
-/** Whether the name of a thread is wanted. */
+/** True if the name of a thread is wanted. */
 typedef bool prb_py_name_wanted(void *context, uint64_t pthread);
 
 /**

@@ -92,6 +92,15 @@ static struct prb_error *check_columns(const struct prb_ring *ring)
 	return NULL;
 }
 
+static uint32_t find_texts_of(const struct prb_ring *ring)
+{
+	uint32_t result = 0;
+
+	for (uint32_t i = 0; i < ring->header.column_count; i++)
+		result |= (uint32_t)(ring->columns[i].type == PRB_RING_TEXT) << i;
+	return result;
+}
+
 static struct prb_error *read_beginning(struct prb_ring *ring)
 {
 	struct prb_ring_header *h = &ring->header;
@@ -111,6 +120,7 @@ static struct prb_error *read_beginning(struct prb_ring *ring)
 	if (got < wanted)
 		return bad(ring, "it ends before its columns do");
 	PRB_TRY(check_columns(ring));
+	ring->has_texts = find_texts_of(ring);
 	ring->end = h->head;
 	ring->slots = 1u << h->chunk_shift;
 	return NULL;
@@ -146,6 +156,7 @@ struct prb_error *prb_ring_open(int fd, const char *path, struct prb_ring **ret)
 	if (!ring)
 		return prb_error_nomem();
 	ring->fd = prb_steal_fd(&own);
+	ring->wanted = UINT32_MAX;
 	PRB_TRY(prb_str_copy(path, &ring->path));
 	PRB_TRY(read_beginning(ring));
 	PRB_TRY(make_room(ring));
@@ -157,6 +168,13 @@ struct prb_error *prb_ring_open(int fd, const char *path, struct prb_ring **ret)
 	ring->slot = ring->slots;
 	*ret = prb_steal(&ring);
 	return NULL;
+}
+
+const char *prb_ring_role(const struct prb_ring *ring)
+{
+	const char *role = ring->header.roles[ring->header.role & 1];
+
+	return *role && memchr(role, 0, PRB_RING_ROLE) ? role : NULL;
 }
 
 void prb_ring_close(struct prb_ring *ring)
@@ -317,6 +335,8 @@ static bool find_texts(struct prb_ring *ring, uint32_t bytes, struct prb_ring_it
 
 		if (ring->columns[i].type != PRB_RING_TEXT || ret->nulls >> i & 1)
 			continue;
+		if (cell & PRB_RING_INTERNED && !(ring->wanted >> i & 1))
+			continue;
 		if (cell & PRB_RING_INTERNED) {
 			if (!take_string(ring, cell & ~PRB_RING_INTERNED, &ret->texts[i],
 					 &ret->lengths[i]))
@@ -346,10 +366,12 @@ static bool take_row(struct prb_ring *ring, uint32_t slot, struct prb_ring_item 
 	ret->nulls = row.nulls;
 	ret->number = ring->first + slot;
 	memcpy(ret->cells, data + sizeof(row), columns * sizeof(*ret->cells));
-	memset(ret->texts, 0, sizeof(ret->texts));
-	prb_str_truncate(&ring->text, 0);
 	if (row.state != prb_ring_state(ret->number, PRB_RING_ROW))
 		return false;
+	if (!ring->has_texts || !(ring->wanted & ring->has_texts))
+		return true;
+	memset(ret->texts, 0, columns * sizeof(*ret->texts));
+	prb_str_truncate(&ring->text, 0);
 	if (!take_text(ring, slot, sizeof(row) + columns * sizeof(*ret->cells), row.text))
 		return false;
 	return find_texts(ring, row.text, ret);

@@ -40,6 +40,7 @@ struct prb_ring {
 	uint64_t damaged;   /**< rows that contradict themselves */
 	uint64_t pending;   /**< slots whose writer is in them, or died in them */
 	uint64_t left_out;  /**< chunks outside of the range */
+	uint32_t wanted;    /**< bit N: texts of column N are to be found; all at first */
 
 	/* The rest belongs to ring.c. */
 	uint64_t chunk; /**< the next one */
@@ -48,6 +49,7 @@ struct prb_ring {
 	char *states, *data; /**< two copies of it, one after the other */
 	char *strings;
 	struct prb_str text;
+	uint32_t has_texts; /**< bit N: column N is of texts */
 };
 
 struct prb_ring_item {
@@ -86,5 +88,8 @@ struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ri
 
 /** The next row of the chunk; false after the last. */
 bool prb_ring_next_row(struct prb_ring *ring, struct prb_ring_item *ret);
+
+/** The role of the process that made it, or NULL; the ring's. */
+const char *prb_ring_role(const struct prb_ring *ring);
 
 #endif

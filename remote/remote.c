@@ -106,7 +106,7 @@ static struct prb_error *plan_options(struct plan *plan, const struct prb_comman
 	return NULL;
 }
 
-/** Whether the command reads our stdin is told by its words. */
+/** The words of the command tell whether it reads our stdin. */
 static struct prb_error *plan_words(struct plan *plan, const struct prb_cli *cli, bool reads)
 {
 	bool asks = cli->command == &prb_command_query && !cli->argument_count && !reads;

@@ -60,7 +60,7 @@ struct prb_error *prb_remote_talk_begin(const struct prb_remote_job *job,
 struct prb_error *prb_remote_talk_say(struct prb_remote_talk *talk, const char *text,
 				      size_t length) PRB_MUST_CHECK;
 
-/** What can be read while nothing was said: mostly the end of the connection, as an error. */
+/** The descriptor to poll while idle: mostly the end of the connection, as an error. */
 int prb_remote_talk_descriptor(const struct prb_remote_talk *talk);
 struct prb_error *prb_remote_talk_look(struct prb_remote_talk *talk) PRB_MUST_CHECK;
 
@@ -71,7 +71,7 @@ void prb_remote_talk_end(struct prb_remote_talk *talk);
 struct prb_error *prb_remote_ssh(const struct prb_remote_job *job,
 				 struct prb_remote_end *ret) PRB_MUST_CHECK;
 
-/** What the end of a command means for us. */
+/** The error, or NULL, for the end of a command. */
 struct prb_error *prb_remote_judge(const struct prb_remote_end *end) PRB_MUST_CHECK;
 
 /** The prompt of SQL for the target: lines are edited here, and run there with these words. */

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/** What `text` resolves to, for freeaddrinfo(); @p passive: to listen at. */
+/** Resolves `text`, for freeaddrinfo(); @p passive: to listen at. */
 struct prb_error *prb_address_resolve(const char *text, bool passive,
 				      struct addrinfo **ret) PRB_MUST_CHECK;
 

@@ -3,7 +3,7 @@
  * @file A client's connection to a server (remote/serve.h): sends and receives frames of
  * remote/remote_wire.h.
  *
- * Nothing blocks but prb_link_open(); who waits does so in poll(), for `fd`.
+ * Nothing blocks but prb_link_open(); wait in poll(), for `fd`.
  */
 #ifndef PRB_REMOTE_REMOTE_LINK_H
 #define PRB_REMOTE_REMOTE_LINK_H

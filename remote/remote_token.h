@@ -32,7 +32,7 @@ struct prb_error *prb_token_nonce(uint8_t nonce[PRB_REMOTE_NONCE_SIZE]) PRB_MUST
 
 enum prb_token_side { PRB_TOKEN_CLIENT, PRB_TOKEN_SERVER };
 
-/** What that side proves to know the token by: an HMAC over both nonces. */
+/** That side's proof of the token: an HMAC over both nonces. */
 void prb_token_prove(const struct prb_token *token, enum prb_token_side side,
 		     const uint8_t client[PRB_REMOTE_NONCE_SIZE],
 		     const uint8_t server[PRB_REMOTE_NONCE_SIZE],

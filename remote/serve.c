@@ -118,10 +118,45 @@ static void send_out(struct prb_server *server, struct prb_serve_client *client)
 	}
 }
 
+/** The first bytes are a method of HTTP, or its beginning. */
+static bool speaks_http(const struct prb_server *server, const struct prb_serve_client *client)
+{
+	static const char *const METHODS[] = {"GET /", "POST /", "HEAD /", "DELETE /", "OPTIONS "};
+	char first[8];
+	ssize_t got;
+
+	if (!server->how->http || client->state != PRB_SERVE_EXPECTS_HELLO || client->in.length)
+		return false;
+	got = recv(client->fd, first, sizeof(first), MSG_DONTWAIT | MSG_PEEK);
+	for (size_t i = 0; got > 0 && i < PRB_ARRAY_SIZE(METHODS); i++)
+		if (!memcmp(first, METHODS[i], PRB_MIN((size_t)got, strlen(METHODS[i]))))
+			return true;
+	return false;
+}
+
+/** Hands the connection to whoever answers HTTP; without one, says so. */
+static void hand_over(struct prb_server *server, struct prb_serve_client *client)
+{
+	static const char NOBODY[] =
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\n"
+		"Connection: close\r\n\r\nprobing needs libmicrohttpd to answer HTTP; on "
+		"Debian and Ubuntu: apt-get install libmicrohttpd12\n";
+
+	if (!prb_serve_hand_over(server->how->http(server->how->context), client->fd) &&
+	    send(client->fd, NOBODY, sizeof(NOBODY) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+		shutdown(client->fd, SHUT_WR);
+	prb_serve_client_drop(server, client);
+}
+
 /** Receives what is there, and handles it. */
 static void receive(struct prb_server *server, struct prb_serve_client *client)
 {
 	char chunk[CHUNK];
+
+	if (speaks_http(server, client)) {
+		hand_over(server, client);
+		return;
+	}
 	ssize_t got = recv(client->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))

@@ -42,7 +42,7 @@ struct prb_listener {
 struct prb_error *prb_listener_open(const char *address, struct prb_listener *ret) PRB_MUST_CHECK;
 void prb_listener_close(struct prb_listener *listener);
 
-/** What a command that the caller answers itself prints and gives. */
+/** The output and status of a command that the caller answers itself. */
 struct prb_serve_answer {
 	struct prb_str out, err;
 	int code; /**< exit code */
@@ -73,6 +73,11 @@ struct prb_serve {
 	 */
 	bool (*command)(void *context, const char *const *words, size_t count,
 			struct prb_serve_answer *answer);
+	/**
+	 * Gives a socket to which connections that begin like HTTP are handed over, each as one
+	 * SCM_RIGHTS descriptor; -1 if there is none. NULL: such clients violate the protocol.
+	 */
+	int (*http)(void *context);
 	/** The last client that was let in has left. May be NULL. */
 	void (*last_left)(void *context);
 	void *context;

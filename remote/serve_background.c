@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,9 @@ struct background {
 	struct prb_target *target;
 	struct prb_agent *agent;
 	int ends[END_COUNT];
+	prb_serve_http *http;
+	int http_socket; /* -1: it was not started */
+	pid_t http_pid;
 };
 
 static int pidfd_open(pid_t pid)
@@ -123,6 +127,45 @@ static void report(struct prb_error *err)
 	close(KEPT_REPORT);
 }
 
+/** In the child: nothing of the server is open there, so that its end can be told. */
+static void be_http(struct background *b, int from)
+{
+	dup3(from, KEPT_LISTENER, O_CLOEXEC);
+	syscall(SYS_close_range, KEPT_LISTENER + 1, ~0u, 0);
+	b->http(KEPT_LISTENER, b->pid, b->listener.address, &b->token);
+	_exit(0);
+}
+
+/** Starts it when it is needed, and again if it has ended: nobody receives then. */
+static int http_socket(void *context)
+{
+	struct background *b = context;
+	struct pollfd other = {.fd = b->http_socket, .events = 0};
+	int ends[2];
+	pid_t child;
+
+	if (b->http_socket >= 0 && !poll(&other, 1, 0))
+		return b->http_socket;
+	if (b->http_socket >= 0)
+		close(b->http_socket);
+	b->http_socket = -1;
+	if (b->http_pid > 0)
+		waitpid(b->http_pid, NULL, 0);
+	b->http_pid = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -1;
+	child = fork();
+	if (!child)
+		be_http(b, ends[1]);
+	close(ends[1]);
+	if (child < 0)
+		close(ends[0]);
+	else
+		b->http_socket = ends[0];
+	b->http_pid = child;
+	return b->http_socket;
+}
+
 static void be_server(struct background *b, bool once)
 {
 	struct prb_serve_known known = PRB_SERVE_UNKNOWN;
@@ -142,6 +185,7 @@ static void be_server(struct background *b, bool once)
 						    .ends = b->ends,
 						    .end_count = END_COUNT,
 						    .ended = ended,
+						    .http = b->http ? http_socket : NULL,
 						    .context = b});
 	prb_serve_known_remove(&known);
 	_exit(err ? 1 : 0);
@@ -149,10 +193,14 @@ static void be_server(struct background *b, bool once)
 
 /** In the child of the child: nothing ties it to who started it. */
 static void detach(pid_t pid, const struct prb_listener *listener, const struct prb_token *token,
-		   int process, int report_fd, bool once)
+		   int process, int report_fd, bool once, prb_serve_http *http)
 {
-	struct background b = {
-		.pid = pid, .listener = *listener, .token = *token, .ends = {-1, -1, -1}};
+	struct background b = {.pid = pid,
+			       .listener = *listener,
+			       .token = *token,
+			       .ends = {-1, -1, -1},
+			       .http = once ? NULL : http,
+			       .http_socket = -1};
 
 	setsid();
 	if (fork())
@@ -186,7 +234,8 @@ static struct prb_error *read_report(int fd)
 }
 
 struct prb_error *prb_serve_background(pid_t pid, const struct prb_listener *listener,
-				       const struct prb_token *token, bool once)
+				       const struct prb_token *token, bool once,
+				       prb_serve_http *http)
 {
 	prb_auto_close int process = pidfd_open(pid);
 	int ends[2];
@@ -200,7 +249,7 @@ struct prb_error *prb_serve_background(pid_t pid, const struct prb_listener *lis
 	child = fork();
 	if (!child) {
 		close(ends[0]);
-		detach(pid, listener, token, process, ends[1], once);
+		detach(pid, listener, token, process, ends[1], once, http);
 	}
 	close(ends[1]);
 

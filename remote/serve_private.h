@@ -93,12 +93,15 @@ void prb_serve_client_put(struct prb_serve_client *client, enum prb_remote_type 
 /** Queues an error, which it ends. */
 void prb_serve_client_tell(struct prb_serve_client *client, struct prb_error *err);
 
-/** The same, and closes the connection after that. */
+/** As above, and closes the connection after that. */
 void prb_serve_client_refuse(struct prb_server *server, struct prb_serve_client *client,
 			     struct prb_error *err);
 
 /** Closes the connection. */
 void prb_serve_client_drop(struct prb_server *server, struct prb_serve_client *client);
+
+/** Sends a copy of the descriptor to @p socket; false if nobody takes it. */
+bool prb_serve_hand_over(int socket, int fd);
 
 /** Cuts the first @p length bytes off. */
 void prb_serve_cut(struct prb_str *s, size_t length);

@@ -197,9 +197,8 @@ void prb_target_remember(struct prb_target *t, const char *key, const void *valu
 /** Notes registers of a stopped thread for the snapshot being recorded, if there is one. */
 void prb_target_note_registers(struct prb_target *t, pid_t tid, const struct prb_regs *regs);
 
-/**
- * The same for all pages that @p view holds in its present epoch: as thread @p tid saw them, or of
- * the image that all threads share (0). Pages that were noted before get their new content.
+/** As above, for all pages that @p view holds in its present epoch: as thread @p tid saw them, or
+ * of the image that all threads share (0). Pages that were noted before get their new content.
  */
 void prb_target_note_pages(struct prb_target *t, pid_t tid, const struct prb_view *view);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the kernel knows about a thread: its state, the system call it sleeps in, for how
- * long, and on what.
+ * @file A thread as the kernel describes it: state, system call, how long it sleeps, and on what.
  */
 #ifndef PRB_TARGET_TASK_H
 #define PRB_TARGET_TASK_H
@@ -44,7 +43,7 @@ struct prb_error *prb_task_oldest_other(struct prb_target *t, pid_t *ret) PRB_MU
 /** "recvfrom", or NULL if the number is unknown on that machine. */
 const char *prb_syscall_name(uint16_t machine, long number);
 
-/** What a sleeping thread waits for. */
+/** The object that a sleeping thread waits for. */
 struct prb_wait {
 	const char *call; /**< system call's name, static, or NULL */
 	char *what; /**< "socket 7 → 10.0.0.3:29500", "pipe 4 ← 4711 (cat)", "a lock"; or NULL */
@@ -80,7 +79,7 @@ struct prb_error *prb_wait_describe(struct prb_wait_context *context, struct prb
 				    const struct prb_task *task,
 				    struct prb_wait *ret) PRB_MUST_CHECK;
 
-/** The same for a single thread. */
+/** As above, for a single thread. */
 struct prb_error *prb_task_wait(struct prb_target *t, const struct prb_task *task,
 				struct prb_wait *ret) PRB_MUST_CHECK;
 void prb_wait_deinit(struct prb_wait *wait);

@@ -25,7 +25,7 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing.a
 
 # What is loaded into the target is no part of the library.
 $(O)/tests/unit/test_identity_cache: $(O)/agent/identity_cache.o
-$(O)/tests/unit/test_ring: $(patsubst %,$(O)/agent/%.o,ring_create ring_write status)
+$(O)/tests/unit/test_ring: $(patsubst %,$(O)/agent/%.o,config ring_create ring_limits ring_write status)
 
 -include $(UNIT_TESTS:=.d)
 
@@ -45,7 +45,7 @@ check-unit: $(UNIT_TESTS) ## unit tests
 	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
 
 .PHONY: check-live
-check-live: $(O)/probing $(O)/probing-inject-static $(O)/libprobing.so wheel fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
+check-live: $(O)/probing $(O)/probing-inject $(O)/probing-inject-static $(O)/libprobing.so wheel deb static fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
 	$(Q)PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { \
 		[ $$? = $(ONLY_THOSE) ] || exit 1; \
 		echo "check-live: these are run once more; a second failure counts" >&2; \

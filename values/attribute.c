@@ -26,8 +26,8 @@ struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *
 			      "global");
 }
 
-struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
-				   const char *name, uint64_t *ret, const struct prb_type **owner)
+static struct prb_error *walk_mro(struct prb_search *s, const struct prb_type *type,
+				  const char *name, uint64_t *ret, const struct prb_type **owner)
 {
 	uint64_t mro[PRB_MRO_MAX], dict;
 	size_t count;
@@ -44,14 +44,50 @@ struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *
 
 		struct prb_error *err = prb_repr_dict_get(s->r, dict, name, ret);
 
-		if (!err && owner)
-			*owner = class;
+		*owner = class;
 		if (!err)
 			return NULL;
 		if (!prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			return err;
 	}
 	*ret = 0;
+	*owner = NULL;
+	return NULL;
+}
+
+/* The entry that the name of the class has, or would have; NULL: it is not cached. */
+static struct prb_class_cached *cached(struct prb_class_cache *cache, uint64_t type,
+				       const char *name)
+{
+	uint64_t hash = type >> 4;
+	size_t length = 0;
+
+	if (!cache)
+		return NULL;
+	for (; name[length]; length++)
+		hash = (hash ^ (unsigned char)name[length]) * UINT64_C(0x100000001b3);
+	return length < PRB_CLASS_CACHE_NAME ? &cache->entries[hash % PRB_CLASS_CACHE_SIZE] : NULL;
+}
+
+struct prb_error *prb_search_class(struct prb_search *s, const struct prb_type *type,
+				   const char *name, uint64_t *ret, const struct prb_type **owner)
+{
+	struct prb_class_cached *entry = cached(s->cache, type->address, name);
+	const struct prb_type *found_in = NULL;
+
+	*ret = 0;
+	if (!entry || entry->type != type->address || strcmp(entry->name, name)) {
+		PRB_TRY(walk_mro(s, type, name, ret, &found_in));
+		if (entry) {
+			*entry = (struct prb_class_cached){type->address, *ret, found_in, ""};
+			strcpy(entry->name, name);
+		}
+	} else {
+		*ret = entry->found;
+		found_in = entry->owner;
+	}
+	if (*ret && owner)
+		*owner = found_in;
 	return NULL;
 }
 

@@ -206,3 +206,21 @@ struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
 	*ret = (struct prb_py_value){.object = s.object, .type = s.type, .text = s.value};
 	return NULL;
 }
+
+struct prb_error *prb_python_names(struct prb_python *py, struct prb_mem *mem,
+				   const struct prb_py_scope *scope, const char *prefix,
+				   struct prb_str *ret)
+{
+	prb_auto_str struct prb_str unused = {};
+	prb_auto_repr struct prb_repr r;
+	struct prb_search s = {.r = &r, .scope = scope, .text = prefix, .at = prefix};
+
+	if (strlen(prefix) > PRB_EXPRESSION_MAX)
+		return prb_error_create(PRB_ERROR_USAGE, "the expression has over %d bytes",
+					PRB_EXPRESSION_MAX);
+	prb_repr_init(&r, py, mem, NULL, &unused);
+
+	struct prb_error *err = prb_search_complete(&s, find_whole, ret);
+	prb_str_deinit(&s.value);
+	return err ? err : ret->failed ? prb_error_nomem() : NULL;
+}

@@ -35,10 +35,19 @@ struct prb_py_value {
 	struct prb_str text; /**< the caller ends it with prb_str_deinit() */
 };
 
-/** What @p expression means in @p scope. @p options: of texts, as for prb_object_repr(). */
+/** Evaluates @p expression in @p scope. @p options: of texts, as for prb_object_repr(). */
 struct prb_error *prb_python_find(struct prb_python *py, struct prb_mem *mem,
 				  const struct prb_py_scope *scope, const char *expression,
 				  const struct prb_repr_options *options,
 				  struct prb_py_value *ret) PRB_MUST_CHECK;
+
+/**
+ * Appends the expressions that @p prefix may become, one on a line: with variables and globals for
+ * its end, or behind a dot with attributes, in no order, and perhaps twice. Names of ASCII letters,
+ * digits and "_" only, so that a shell can take them for words.
+ */
+struct prb_error *prb_python_names(struct prb_python *py, struct prb_mem *mem,
+				   const struct prb_py_scope *scope, const char *prefix,
+				   struct prb_str *ret) PRB_MUST_CHECK;
 
 #endif

@@ -14,6 +14,7 @@ struct prb_parts {
 	struct prb_repr repr;
 	struct prb_str unused;
 	struct prb_part_answer answer;
+	struct prb_class_cache cache;
 };
 
 struct prb_error *prb_parts_create(struct prb_python *py, struct prb_mem *mem,
@@ -36,9 +37,16 @@ void prb_parts_destroy(struct prb_parts *parts)
 	free(parts);
 }
 
+static void clear_cache(struct prb_parts *parts)
+{
+	for (size_t i = 0; i < PRB_CLASS_CACHE_SIZE; i++)
+		parts->cache.entries[i].type = 0;
+}
+
 void prb_parts_forget(struct prb_parts *parts)
 {
 	prb_repr_deinit(&parts->repr);
+	clear_cache(parts);
 }
 
 static struct prb_error *take_float(struct prb_parts *parts, uint64_t object)
@@ -150,6 +158,7 @@ static struct prb_error *read_part(struct prb_parts *parts, const struct prb_par
 	static const struct prb_py_scope nowhere = {};
 	struct prb_search s = {
 		.r = &parts->repr,
+		.cache = &parts->cache,
 		.scope = &nowhere,
 		.text = what,
 		.at = what,
@@ -189,6 +198,9 @@ struct prb_error *prb_parts_read(struct prb_parts *parts, const struct prb_part_
 	*ret = a;
 	*needs_code = false;
 	prb_repr_again(&parts->repr, NULL, &parts->unused);
+	/* The cache points to types, of which too many were just freed. */
+	if (!parts->repr.types.count)
+		clear_cache(parts);
 	PRB_TRY(read_part(parts, wanted, needs_code));
 	return a->text.failed ? prb_error_nomem() : NULL;
 }

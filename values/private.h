@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the parts of the evaluation of an expression share. See expression.h.
+ * @file Shared by the parts of the evaluation of an expression. See expression.h.
  *
  * Each step looks at s->object, the value so far, and replaces it. Errors tell of the expression up
  * to where it got.
@@ -13,8 +13,21 @@
 
 enum { PRB_PY_LIST = 1 << 25 /* tp_flags */ };
 
+/** What classes have by their names, for many attributes of few classes. Cleared with the types. */
+enum { PRB_CLASS_CACHE_SIZE = 256, PRB_CLASS_CACHE_NAME = 40 };
+
+struct prb_class_cache {
+	struct prb_class_cached {
+		uint64_t type; /**< 0: empty */
+		uint64_t found;
+		const struct prb_type *owner; /**< NULL if nothing was found */
+		char name[PRB_CLASS_CACHE_NAME];
+	} entries[PRB_CLASS_CACHE_SIZE];
+};
+
 struct prb_search {
 	struct prb_repr *r;
+	struct prb_class_cache *cache; /**< NULL: none */
 	const struct prb_py_scope *scope;
 	const char *text, *at; /**< the expression, and what is left of it */
 	const char *from;      /**< where what is looked into begins: behind the "(" of a call */
@@ -57,6 +70,12 @@ struct prb_error *prb_known_container(struct prb_search *s, uint64_t function,
 /* items.c */
 struct prb_error *prb_search_text_item(struct prb_search *s, const char *key) PRB_MUST_CHECK;
 struct prb_error *prb_search_number_item(struct prb_search *s, int64_t number) PRB_MUST_CHECK;
+
+/* complete.c */
+/** The names of expression.h's prb_python_names(); @p find finds s->at as a whole. */
+struct prb_error *prb_search_complete(struct prb_search *s,
+				      struct prb_error *(*find)(struct prb_search *s),
+				      struct prb_str *out) PRB_MUST_CHECK;
 
 /* functions.c */
 struct prb_error *prb_search_len(struct prb_search *s) PRB_MUST_CHECK;

@@ -86,6 +86,7 @@ static void put_list(struct prb_str *s, enum prb_completion what)
 		prb_str_puts(s, "status stop relay");
 		break;
 	case PRB_COMPLETE_NOTHING:
+	case PRB_COMPLETE_VALUE:
 	case PRB_COMPLETE_FILE:
 	case PRB_COMPLETE_PROCESS:
 	case PRB_COMPLETE_TARGET:
@@ -113,6 +114,9 @@ static void put_bash_values(struct prb_str *s, enum prb_completion what)
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
 		prb_str_puts(s, "return");
+		break;
+	case PRB_COMPLETE_VALUE:
+		prb_str_puts(s, "_probing_values; return");
 		break;
 	case PRB_COMPLETE_FILE:
 		prb_str_puts(s, "_probing_files; return");
@@ -241,6 +245,7 @@ static void put_zsh_action(struct prb_str *s, enum prb_completion what)
 {
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
+	case PRB_COMPLETE_VALUE:
 		prb_str_puts(s, " ");
 		break;
 	case PRB_COMPLETE_FILE:
@@ -339,6 +344,7 @@ static void put_fish_values(struct prb_str *s, enum prb_completion what)
 {
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
+	case PRB_COMPLETE_VALUE:
 		prb_str_puts(s, " -x");
 		break;
 	case PRB_COMPLETE_FILE:

@@ -7,6 +7,7 @@
 #include "command/command.h"
 #include "cli/commands/eval.h"
 #include "cli/commands/eval_console.h"
+#include "cli/commands/eval_place.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
 #include "command/output.h"
@@ -17,9 +18,10 @@
 #include "target/spec/target_spec.h"
 
 struct eval_settings {
-	const char *file, *thread, *name;
+	const char *file, *thread, *name, *frame;
 	double timeout;
-	bool json, no_inject;
+	int tid;
+	bool json, no_inject, loop;
 };
 
 static struct prb_error *no_code(void)
@@ -65,8 +67,13 @@ static struct prb_error *find_code(const struct prb_cli *cli, const struct eval_
 	return NULL;
 }
 
-static struct prb_error *check(const struct prb_cli *cli)
+static struct prb_error *check(const struct prb_cli *cli, const struct eval_settings *s)
 {
+	if (s->tid && !s->frame)
+		return prb_error_create(PRB_ERROR_USAGE, "--tid needs --frame");
+	if ((s->frame != NULL) + s->loop + (s->thread != NULL) > 1)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"only one of --frame, --loop and --thread can be used");
 	if (cli->targets.count != 1)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, cli->target ? "code is run in one target"
@@ -138,14 +145,23 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct prb_target *target;
 	struct prb_agent *agent;
 	const char *name;
+	unsigned frame;
 
 	prb_eval_console_use(&console, s->json, &how);
-	PRB_TRY(check(cli));
+	PRB_TRY(check(cli, s));
 	PRB_TRY(prb_eval_thread(s->thread, &how.flags));
+	PRB_TRY(prb_frame_number(s->frame, &frame));
 	PRB_TRY(find_code(cli, s, &code, &name));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
-	struct prb_error *err = prb_agent_reach(target, !s->no_inject, &agent);
+	struct prb_error *err =
+		s->frame  ? prb_eval_in_frame(target, s->tid, frame, &code, &how.flags)
+		: s->loop ? prb_eval_on_loop(target, &how.flags)
+			  : NULL;
+	if (!err)
+		err = prb_agent_reach(target, !s->no_inject, &agent);
+	if (!err)
+		err = prb_eval_check_place(target, &agent, how.flags);
 	if (!err)
 		err = prb_eval_show(target, agent, &how, name, &code, s->json);
 	prb_target_destroy(target);
@@ -167,6 +183,8 @@ const struct prb_command prb_command_eval = {
 		       "The code runs on a thread of the agent, which acquires the GIL like any "
 		       "other thread. --thread main runs it on the main thread, as soon as that "
 		       "executes Python code. Ctrl-C raises KeyboardInterrupt in the code. "
+		       "--frame runs it with the variables of a frame, in a target that 'probing "
+		       "debug --pause' holds. --loop runs it in a task of the event loop. "
 		       "Without CODE and --file, the code is read from stdin unless stdin is a "
 		       "terminal.",
 	.options =
@@ -179,6 +197,17 @@ const struct prb_command prb_command_eval = {
 			{"thread", 0, PRB_OPTION_TEXT, "THREAD",
 			 "Thread to run it on: agent (the default) or main", PRB_COMPLETE_THREAD,
 			 offsetof(struct eval_settings, thread), .for_clients = true},
+			{"frame", 0, PRB_OPTION_TEXT, "N",
+			 "In this Python frame of a paused target: 0 is the innermost",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, frame),
+			 .for_clients = true},
+			{"tid", 0, PRB_OPTION_NUMBER, "TID",
+			 "With --frame: of this thread, not the main one", PRB_COMPLETE_NOTHING,
+			 offsetof(struct eval_settings, tid), .for_clients = true},
+			{"loop", 0, PRB_OPTION_FLAG, NULL,
+			 "In a task of the running asyncio loop; CODE may await",
+			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, loop),
+			 .for_clients = true},
 			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Interrupt after TIME: 5, 5s, 500ms (default: must start within 5 s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct eval_settings, timeout),
@@ -201,6 +230,9 @@ const struct prb_command prb_command_eval = {
 			{"probing -p 4242 eval -f check.py", "Run a file"},
 			{"probing 4242 eval --thread main \"import signal; signal.getsignal(2)\"",
 			 "On the main thread"},
+			{"probing 4242 eval --frame 1 \"self.rows[-1]\"",
+			 "In its caller, in a pause"},
+			{"probing 4242 eval --loop \"await queue.put(None)\"", "In the event loop"},
 			{}},
 	.run = run,
 };

@@ -26,6 +26,7 @@ const struct prb_command prb_command_flamegraph = {
 			{"probing 4242 flamegraph", "Ten seconds of it"},
 			{"probing 4242 flame --mode wall -o wall.html", "Also what waits"},
 			{"probing 4242 fg -d 1m -o run.svg", "A minute, as a picture"},
+			{"probing fg --diff before.profile after.profile", "What changed"},
 			{"probing fg -- python3 train.py", "A program, until it ends"},
 			{}},
 	.run = run,

@@ -4,22 +4,26 @@
 #include "control/agent_client.h"
 #include "control/agent_load.h"
 #include "control/agent_socket.h"
+#include "control/crash.h"
 #include "command/command.h"
 #include "cli/commands/eval.h"
 #include "cli/commands/eval_console.h"
 #include "command/exit.h"
 #include "cli/commands/inject_library.h"
 #include "command/output.h"
+#include "gateway/adopted.h"
 #include "remote/serve_background.h"
 #include "remote/serve_known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "target/spec/target_spec.h"
 
 struct inject_settings {
 	struct prb_inject_settings library;
 	bool pprof, crash, background, once;
+	double hold;
 	const char *listen, *address, *code;
 	struct prb_texts defines;
 };
@@ -32,8 +36,6 @@ static struct prb_error *check_later(const struct inject_settings *s)
 		const char *option, *what;
 	} later[] = {
 		{s->pprof, "--pprof", "sampling"},
-		{s->crash, "--crash", "the handler of crashes"},
-		{s->defines.count, "--define", "configuring the agent"},
 	};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(later); i++)
@@ -53,9 +55,30 @@ static const char *listen_address(const struct inject_settings *s)
 	return s->background ? PRB_SERVE_ADDRESS : NULL;
 }
 
+static struct prb_error *crash_settings(const struct inject_settings *s,
+					struct prb_crash_settings *ret)
+{
+	for (size_t i = 0; i < s->defines.count; i++)
+		PRB_TRY(prb_crash_set(ret, s->defines.items[i]));
+	if (s->hold > 0)
+		ret->hold = s->hold;
+	return NULL;
+}
+
 static struct prb_error *check_settings(const struct inject_settings *s)
 {
+	struct prb_crash_settings unused = {};
+
 	PRB_TRY(check_later(s));
+	PRB_TRY(crash_settings(s, &unused));
+	if (s->library.library && (s->crash || s->defines.count))
+		return prb_error_create(PRB_ERROR_USAGE, "inject: '%s' with '--library'",
+					s->crash ? "--crash" : "--define");
+	if (!s->crash && (s->hold > 0 || s->defines.count))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "inject: '%s' without '--crash'",
+						       s->hold > 0 ? "--hold" : "--define"),
+				      "settings of this version are those of crash records");
 	if (s->library.library && s->code)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "inject: '--execute' with '--library'"),
@@ -97,6 +120,31 @@ static struct prb_error *inject_agent(struct prb_target *t, struct prb_inject_re
 	return err;
 }
 
+/** Has the agent handle crashes; says where records go, on stderr if stdout has other results. */
+static struct prb_error *handle_crashes(struct prb_target *t, const struct inject_settings *s)
+{
+	struct prb_crash_settings settings = {};
+	prb_auto_str struct prb_str folder = {}, text = {};
+	struct prb_agent *agent;
+	bool hooks;
+
+	PRB_TRY(crash_settings(s, &settings));
+	PRB_TRY(prb_agent_connect(t, &agent));
+
+	struct prb_error *err = prb_crash_install(agent, &settings, &folder, &hooks);
+	prb_agent_close(agent);
+	PRB_TRY(err);
+	if (!hooks)
+		prb_warn("uncaught exceptions, and overflows of the main thread's stack, are "
+			 "recorded once the main thread runs Python code");
+	if (s->library.json || s->code || listen_address(s))
+		return NULL;
+	prb_str_printf(&text, "crash records of process %d go to ", (int)t->pid);
+	prb_text_escape(&text, prb_str_text(&folder));
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
 /** Runs the code, whose output is the result then, as eval does. */
 static struct prb_error *execute(struct prb_target *t, const struct inject_settings *s)
 {
@@ -122,25 +170,33 @@ static struct prb_error *inject(struct prb_target *t, const struct inject_settin
 	struct prb_inject_result result = {};
 
 	PRB_TRY(shown.library ? prb_inject_library(t, &shown, &result) : inject_agent(t, &result));
-	if (s->code)
+	if (s->code) {
+		if (s->crash)
+			PRB_TRY(handle_crashes(t, s));
 		return execute(t, s);
+	}
 	if (!shown.library)
 		shown.library = "the agent";
-	return prb_inject_print(t, &shown, &result);
+	PRB_TRY(prb_inject_print(t, &shown, &result));
+	return s->crash ? handle_crashes(t, s) : NULL;
 }
 
 static struct prb_error *tell_service(const struct prb_target *t,
 				      const struct prb_listener *listener,
-				      const struct prb_token *token, bool json)
+				      const struct prb_token *token,
+				      const struct inject_settings *s)
 {
-	prb_auto_str struct prb_str text = {};
+	prb_auto_str struct prb_str text = {}, url = {};
 	struct prb_json out = {.out = &text};
+	bool http = listener->loopback && !s->once;
 
-	if (json) {
+	prb_str_printf(&url, "http://%s/", listener->address);
+	if (s->library.json) {
 		prb_json_open(&out, NULL, '{');
 		prb_json_integer(&out, "pid", t->pid);
 		prb_json_text(&out, "address", listener->address);
 		prb_json_text(&out, "token", token->known ? NULL : token->text);
+		prb_json_text(&out, "url", http ? prb_str_text(&url) : NULL);
 		prb_json_close(&out, '}');
 		prb_str_putc(&text, '\n');
 		return prb_output(&text);
@@ -149,6 +205,9 @@ static struct prb_error *tell_service(const struct prb_target *t,
 		       (int)t->pid, listener->address);
 	if (!token->known)
 		prb_str_printf(&text, "PROBING_AUTH_TOKEN=%s\n", token->text);
+	if (http)
+		prb_str_printf(&text, "%s%s%s\n", prb_str_text(&url),
+			       token->known ? "" : "?token=", token->known ? "" : token->text);
 	return prb_output(&text);
 }
 
@@ -182,12 +241,15 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 				prb_listener_open(listen_address(s), &listener)));
 	PRB_TRY(prb_token_choose(token_file, &token));
 	PRB_TRY(inject_agent(t, &result));
-	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once));
+	if (s->crash)
+		PRB_TRY(handle_crashes(t, s));
+	PRB_TRY(prb_serve_background(t->pid, &listener, &token, s->once,
+				     listener.loopback ? prb_gateway_adopted : NULL));
 	if (!listener.loopback)
 		prb_warn(
 			"other machines can reach that address, and what is sent is not encrypted: "
 			"use it in a network that you trust, or an ssh://HOST/PID target");
-	return tell_service(t, &listener, &token, s->library.json);
+	return tell_service(t, &listener, &token, s);
 }
 
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
@@ -219,6 +281,11 @@ const struct prb_command prb_command_inject = {
 		       "reached, with a token: the one printed here, or the one given in "
 		       "PROBING_AUTH_TOKEN or --token-file. The server ends when the target ends "
 		       "or the agent is stopped.\n\n"
+		       "--crash has the process write a crash record to a folder of its user when "
+		       "it dies of SIGSEGV, SIGBUS, SIGABRT, SIGILL or SIGFPE, or an exception is "
+		       "not caught. Handlers that were there before run afterwards, and the exit "
+		       "status stays. 'probing crashes' lists the records, and 'probing FILE debug "
+		       "--dump' reads one, as any core file.\n\n"
 		       "Code that the library itself runs when it is loaded is not under our "
 		       "control: if it crashes or hangs, so does the program.",
 	.options =
@@ -229,8 +296,12 @@ const struct prb_command prb_command_inject = {
 			 .for_clients = true},
 			{"pprof", 'P', PRB_OPTION_FLAG, NULL, "Start sampling; not in this version",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},
-			{"crash", 'c', PRB_OPTION_FLAG, NULL, "Handle crashes; not in this version",
+			{"crash", 'c', PRB_OPTION_FLAG, NULL,
+			 "Write a crash record when the process dies of a fault or an exception",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, crash)},
+			{"hold", 0, PRB_OPTION_SECONDS, "TIME",
+			 "With --crash: keep the dying process for that time", PRB_COMPLETE_NOTHING,
+			 offsetof(struct inject_settings, hold)},
 			{"listen", 'l', PRB_OPTION_TEXT, "ADDR",
 			 "Serve the process to remote clients at HOST:PORT (:PORT: loopback)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, listen)},
@@ -243,8 +314,8 @@ const struct prb_command prb_command_inject = {
 			 "With --listen: exit after the first client", PRB_COMPLETE_NOTHING,
 			 offsetof(struct inject_settings, once)},
 			{"define", 'D', PRB_OPTION_TEXTS, "K=V",
-			 "Configure the agent; not in this version", PRB_COMPLETE_NOTHING,
-			 offsetof(struct inject_settings, defines)},
+			 "With --crash: crash.size=64M, crash.count=16, crash.folder=PATH",
+			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, defines)},
 			{}},
 	.settings_size = sizeof(struct inject_settings),
 	.target_use = PRB_TARGET_ONE,
@@ -256,6 +327,8 @@ const struct prb_command prb_command_inject = {
 			 "Load it and run code"},
 			{"probing 4242 inject --listen 127.0.0.1:9922",
 			 "Serve it to remote clients"},
+			{"probing 4242 inject -c --hold 20s",
+			 "Write a crash record if it dies, and keep it for 20 s"},
 			{"probing -t 4242 inject --library ./libhook.so", "Load a library"},
 			{"probing 4242 i -L ./libhook.so -s log --arg yes",
 			 "Load it and call log(\"yes\")"},

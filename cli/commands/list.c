@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands/list_dead.h"
 #include "control/agent_socket.h"
 #include "command/command.h"
 #include "command/output.h"
@@ -21,7 +22,7 @@
 enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };
 
 struct list_settings {
-	bool tree, json;
+	bool tree, json, dead;
 };
 
 /** One process in the order and at the depth it is shown. */
@@ -367,6 +368,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	struct rows rows = {.all = &all};
 
 	(void)cli;
+	if (s->dead)
+		return prb_list_dead(s->json);
 	PRB_TRY(prb_process_list(&all));
 	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
 	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
@@ -404,13 +407,18 @@ const struct prb_command prb_command_list = {
 			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",
 			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, tree),
 			 .for_clients = true},
+			{"dead", 0, PRB_OPTION_FLAG, NULL,
+			 "List processes that have ended and left recorded rows",
+			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, dead)},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 			 offsetof(struct list_settings, json), .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct list_settings),
 	.runs_elsewhere = true,
 	.examples =
-		(const struct prb_example[]){{"probing list --tree", "Show parents and children"},
-					     {}},
+		(const struct prb_example[]){
+			{"probing list --tree", "Show parents and children"},
+			{"probing list --dead", "Show what ended processes have recorded"},
+			{}},
 	.run = run,
 };

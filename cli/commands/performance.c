@@ -10,15 +10,17 @@
 #include "cli/commands/performance.h"
 #include "cli/commands/performance_processes.h"
 #include "cli/commands/performance_program.h"
+#include "cli/commands/performance_torch.h"
 #include "command/term.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
 #include "base/text.h"
 #include "profile/format.h"
+#include "profile/join.h"
 #include "profile/load.h"
+#include "profile/range.h"
 #include "profile/sampler.h"
-#include "profile/source.h"
-#include "profile/window.h"
 #include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
@@ -33,6 +35,7 @@ struct started {
 	const struct prb_performance_settings *settings;
 	const char *command;
 	struct prb_store *store; /**< NULL: no file */
+	bool source;
 };
 
 static bool is_cancelled(void *context)
@@ -68,7 +71,7 @@ static void tell_begin(const struct prb_target *target, double seconds)
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(const struct prb_performance_targets *targets,
 				const struct prb_performance_settings *s, struct prb_store *store,
-				struct prb_recording **ret)
+				bool source, struct prb_recording **ret)
 {
 	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
@@ -78,6 +81,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
+		.source = source,
 		.store = store,
 		.others = targets->list.items + 1,
 		.others_count = targets->list.count - 1,
@@ -101,6 +105,20 @@ static bool writes_recording(const struct prb_performance_settings *s)
 	return s->output && !s->format && prb_store_is_path(s->output);
 }
 
+/** Whether it matters when the runs of a recording were. */
+static bool needs_order(const struct prb_performance_settings *s,
+			const struct prb_profile_format *format)
+{
+	return s->diff || s->last > 0 || s->from > 0 || s->to > 0 || (format && !format->any_order);
+}
+
+/** Whether source lines are recorded. */
+static bool wants_source(const struct prb_performance_settings *s,
+			 const struct prb_profile_format *format)
+{
+	return !s->no_source && (s->annotate || writes_recording(s) || format == &prb_format_html);
+}
+
 /** It is written while it is made, and read back to be shown. */
 static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
 					const struct prb_performance_settings *s,
@@ -110,8 +128,8 @@ static struct prb_error *record_to_file(const struct prb_performance_targets *ta
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(targets, s, store, &without_runs));
-	return prb_profile_load(s->output, false, ret);
+	PRB_TRY(record(targets, s, store, !s->no_source, &without_runs));
+	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
 static struct prb_error *load(const struct prb_target *target,
@@ -132,10 +150,12 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	PRB_TRY(prb_profile_load(prb_recorded_path(target),
-				 s->last > 0 || (format && !format->any_order), ret));
+	if (format == &prb_format_html && !s->diff && !(s->last > 0))
+		return prb_profile_load_steps(prb_recorded_path(target), ret);
+	PRB_TRY(prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret));
 	if (s->last > 0)
-		prb_recording_cut_before(*ret, (*ret)->duration - (int64_t)(s->last * 1e9));
+		prb_recording_clip(*ret, PRB_MAX((*ret)->duration - (int64_t)(s->last * 1e9), 0),
+				   INT64_MAX);
 	return NULL;
 }
 
@@ -171,9 +191,7 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 							 "process: --duration says how long");
 	if (writes_recording(s))
 		return record_to_file(&targets, s, ret);
-	PRB_TRY(record(&targets, s, NULL, ret));
-	return format == &prb_format_html && !s->no_source ? prb_profile_add_source(*ret, first)
-							   : NULL;
+	return record(&targets, s, NULL, wants_source(s, format), ret);
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -205,11 +223,10 @@ static struct prb_error *write_to(const struct prb_recording *recording,
 	return prb_new_file_finish(file);
 }
 
-/** Writes the file, and says so unless JSON is printed. */
-static struct prb_error *write_file(const struct prb_recording *recording,
-				    const struct prb_profile_choice *choice,
-				    const struct prb_performance_settings *s,
-				    const struct prb_profile_format *format)
+struct prb_error *prb_performance_write(const struct prb_recording *recording,
+					const struct prb_profile_choice *choice,
+					const struct prb_performance_settings *s,
+					const struct prb_profile_format *format)
 {
 	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_free char *own = s->output ? NULL : file_name(recording, format);
@@ -222,19 +239,32 @@ static struct prb_error *write_file(const struct prb_recording *recording,
 	return s->json ? NULL : prb_performance_tell_file(recording, path);
 }
 
-static struct prb_error *show(const struct prb_recording *recording,
-			      const struct prb_profile_choice *choice,
-			      const struct prb_performance_settings *s)
+static struct prb_error *put_report(const struct prb_recording *recording,
+				    const struct prb_profile_choice *choice,
+				    const struct prb_performance_settings *s, struct prb_str *text)
 {
-	prb_auto_str struct prb_str text = {};
 	struct prb_report report;
 	struct prb_error *err;
 
 	PRB_TRY(prb_report_make(recording, choice, &report));
 	err = (s->json ? prb_performance_json : prb_performance_text)(recording, choice, &report,
-								      &text);
+								      text);
 	prb_report_deinit(&report);
-	PRB_TRY(err);
+	return err;
+}
+
+static struct prb_error *show(const struct prb_recording *recording,
+			      const struct prb_profile_choice *choice,
+			      const struct prb_performance_settings *s)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (recording->before)
+		PRB_TRY(prb_performance_diff(recording, choice, s->json, &text));
+	else if (s->annotate)
+		PRB_TRY(prb_performance_annotate(recording, choice, s->annotate, s->json, &text));
+	else
+		PRB_TRY(put_report(recording, choice, s, &text));
 	if (s->output && !s->json) {
 		prb_text_escape(&text, s->output);
 		prb_str_puts(&text, ": the samples; 'probing FILE perf' shows them again\n");
@@ -264,8 +294,54 @@ static struct prb_error *find_format(const struct prb_performance_settings *s,
 	return prb_profile_format_find(s->output, ret);
 }
 
-static struct prb_error *check(const struct prb_performance_settings *s)
+/** What of a recording is to be shown: a part of its time, and beside the one before it. */
+static struct prb_error *prepare(const struct prb_performance_settings *s,
+				 struct prb_recording **recording)
 {
+	const int64_t from = (int64_t)(s->from * 1e9);
+	const int64_t to = s->to > 0 ? (int64_t)(s->to * 1e9) : INT64_MAX;
+	const bool part = s->from > 0 || s->to > 0;
+	prb_auto_recording struct prb_recording *before = NULL, *joined = NULL;
+
+	if (part)
+		prb_recording_clip(*recording, from, to);
+	if (s->no_source)
+		prb_recording_drop_lines(*recording);
+	if (!s->diff)
+		return NULL;
+	PRB_TRY(prb_profile_load(s->diff, true, &before));
+	if (part)
+		prb_recording_clip(before, from, to);
+	PRB_TRY(prb_recording_join(before, *recording, &joined));
+	prb_recording_destroy(*recording);
+	*recording = prb_steal(&joined);
+	return NULL;
+}
+
+static struct prb_error *check(const struct prb_performance_settings *s,
+			       const struct prb_profile_format *format)
+{
+	if (s->steps && !s->torch)
+		return prb_error_create(PRB_ERROR_USAGE, "--steps is for --torch");
+	if (s->torch && writes_recording(s))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "a recording does not have modules yet"),
+			"-o takes .html and the other formats");
+	if (s->to > 0 && s->to <= s->from)
+		return prb_error_create(PRB_ERROR_USAGE, "--to has to be after --from");
+	if (s->annotate && (s->diff || format))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--annotate prints source: it goes with no %s",
+					s->diff ? "--diff" : "file for viewers");
+	if (s->diff && s->tid)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "--tid is of one recording only"),
+			"--threads compares those whose names match");
+	if (s->diff && format && format != &prb_format_html)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "a comparison cannot be written as %s",
+						       format->name),
+				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
 	if (s->ring > 0 && !writes_recording(s))
@@ -283,9 +359,10 @@ static struct prb_error *check_format(const struct prb_performance_settings *s,
 	PRB_TRY(prb_weight_parse(s->mode, &weight));
 	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
-					       prb_weight_words[weight].mode),
-			      "the table, .svg, .collapsed, .speedscope.json and .csv have it");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+				 prb_weight_words[weight].mode),
+		"the table, .html, .svg, .collapsed, .speedscope.json and .csv have it");
 }
 
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
@@ -299,6 +376,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
 		.children = s->subprocesses ? prb_performance_children : NULL,
+		.source = started->source,
 		.command = started->command,
 		.store = started->store,
 	};
@@ -307,7 +385,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	if (!started->store)
 		return prb_profile_record_program(program, &options, ret);
 	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
-	return prb_profile_load(s->output, false, ret);
+	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
 /** A program that is started for it. What is printed goes to stderr: its stdout is its own. */
@@ -318,7 +396,6 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
-	(void)format;
 	if (s->tid || s->all)
 		return prb_error_create(
 			PRB_ERROR_USAGE,
@@ -329,6 +406,7 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 		prb_str_printf(&command, "%s%s", word == cli->program ? "" : " ", *word);
 	started.command = prb_str_text(&command);
 	started.store = store;
+	started.source = wants_source(s, format);
 	prb_output_aside();
 	return prb_program_record(cli->program, record_program, &started, ret);
 }
@@ -341,7 +419,7 @@ static struct prb_error *show_all(const struct prb_recording *recording,
 
 	PRB_TRY(prb_performance_choose(recording, s, &chosen));
 	if (format)
-		PRB_TRY(write_file(recording, &chosen.choice, s, format));
+		PRB_TRY(prb_performance_write(recording, &chosen.choice, s, format));
 	return format && !s->json ? NULL : show(recording, &chosen.choice, s);
 }
 
@@ -353,16 +431,22 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
-	PRB_TRY(check(s));
+	if (s->selfcheck)
+		return prb_performance_selfcheck(s->duration, s->json);
 	PRB_TRY(find_format(s, usual, &format));
+	PRB_TRY(check(s, format));
 	PRB_TRY(check_format(s, format));
+	if (s->torch)
+		return prb_performance_torch(cli, s, format);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
 				 ? "no Python was found in the program while it was recorded; "
 				   "--cc records C and C++ functions of any program"
 				 : "the program ended before it could be looked at");
-	err = show_all(recording, s, format);
+	err = prepare(s, &recording);
+	if (!err)
+		err = show_all(recording, s, format);
 	return cli->program ? prb_program_wait(err) : err;
 }
 
@@ -408,11 +492,30 @@ const struct prb_option prb_performance_options[] = {
 	{"cc", 'C', PRB_OPTION_FLAG, NULL,
 	 "C and C++ frames too, of all threads; Python need not be there", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, cc), .for_clients = true},
+	{"torch", 'T', PRB_OPTION_FLAG, NULL,
+	 "The modules of torch as a tree, and the parts of a training step", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, torch), .for_clients = true},
+	{"steps", 0, PRB_OPTION_NUMBER, "COUNT", "End after so many training steps, with --torch",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, steps),
+	 .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
 	 .for_clients = true},
-	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of a .html file",
+	{"from", 0, PRB_OPTION_SECONDS, "TIME", "Only what was later than TIME after the start",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, from),
+	 .for_clients = true},
+	{"to", 0, PRB_OPTION_SECONDS, "TIME", "Only what was earlier than TIME after the start",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, to), .for_clients = true},
+	{"diff", 0, PRB_OPTION_TEXT, "BEFORE", "What changed since BEFORE, a recording",
+	 PRB_COMPLETE_FILE, offsetof(struct prb_performance_settings, diff)},
+	{"annotate", 0, PRB_OPTION_TEXT, "FILE[:FUNCTION]",
+	 "Print the source of FILE with the time of each line", PRB_COMPLETE_FILE,
+	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
+	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
+	{"selfcheck", 0, PRB_OPTION_FLAG, NULL,
+	 "Record programs that measure themselves: how far off is it here", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, selfcheck), .instead_of_target = true},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
 	{}};
@@ -443,10 +546,14 @@ const struct prb_command prb_command_performance = {
 					     {"probing 4242 perf --mode wall --threads worker",
 					      "What the workers wait for"},
 					     {"probing 4242 perf --cc", "C and C++ functions too"},
+					     {"probing 4242 perf --torch --steps 100",
+					      "By module of torch, forward and backward"},
 					     {"probing 4242 perf -d 1m -o run.profile",
 					      "A minute, to be looked at later"},
 					     {"probing perf -- python3 train.py --epochs 3",
 					      "Start a program, and record it until it ends"},
+					     {"probing perf --diff before.profile after.profile",
+					      "What got slower, and whether that is chance"},
 					     {"probing run.profile perf -o run.speedscope.json",
 					      "The same, for a viewer"},
 					     {}},

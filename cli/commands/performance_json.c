@@ -4,6 +4,19 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
+void prb_performance_json_function(struct prb_json *json, const struct prb_tree_function *f,
+				   bool lines, int32_t line)
+{
+	prb_json_text(json, "func", f->name);
+	prb_json_text(json, "kind", prb_function_kind_name(f->kind));
+	prb_json_text(json, "file", f->file);
+	prb_json_text(json, "module", f->module);
+	if (lines)
+		prb_json_natural(json, "line", line > 0 ? line : -1);
+	else
+		prb_json_natural(json, "first_line", f->file ? f->first_line : -1);
+}
+
 static void put_functions(struct prb_json *json, const struct prb_recording *r,
 			  const struct prb_report *report, bool lines)
 {
@@ -15,14 +28,7 @@ static void put_functions(struct prb_json *json, const struct prb_recording *r,
 		struct prb_share self = prb_report_share(report, row->self);
 
 		prb_json_open(json, NULL, '{');
-		prb_json_text(json, "func", f->name);
-		prb_json_text(json, "kind", prb_function_kind_name(f->kind));
-		prb_json_text(json, "file", f->file);
-		prb_json_text(json, "module", f->module);
-		if (lines)
-			prb_json_natural(json, "line", row->line > 0 ? row->line : -1);
-		else
-			prb_json_natural(json, "first_line", f->file ? f->first_line : -1);
+		prb_performance_json_function(json, f, lines, row->line);
 		prb_json_integer(json, "self_ns", row->self);
 		prb_json_integer(json, "total_ns", row->total);
 		prb_json_integer(json, "samples", (int64_t)row->samples);
@@ -118,7 +124,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_text(&json, "python", recording->python);
 	prb_json_bool(&json, "native", recording->native);
 	prb_json_real(&json, "timestamp", recording->started, 6);
-	prb_json_integer(&json, "duration_ns", recording->duration - recording->gone);
+	prb_json_integer(&json, "duration_ns", recording->duration);
 	prb_json_real(&json, "rate", recording->rate, 3);
 	prb_json_text(&json, "ended", prb_profile_end_text(recording->end));
 	prb_json_text(&json, "mode", prb_weight_words[choice->weight].mode);

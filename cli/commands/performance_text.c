@@ -26,32 +26,36 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
-/** "Python 3.12.1 · 10.0 s · 9 threads · 986 samples · 9.94 s on processors (99 %)". */
-static void put_head(const struct prb_recording *r, const struct prb_report *report,
-		     const struct prb_profile_choice *choice, struct prb_str *s)
+void prb_performance_put_amounts(const struct prb_recording *r, const struct prb_report *report,
+				 const struct prb_profile_choice *choice, size_t threads,
+				 struct prb_str *s)
 {
 	const char *end = prb_profile_end_text(r->end);
 
-	prb_str_printf(s, "%d  ", (int)r->pid);
-	prb_text_escape(s, r->command ? r->command : "");
-	prb_str_puts(s, r->python ? "\nPython " : "\nno Python");
+	prb_str_puts(s, r->python ? "Python " : "no Python");
 	prb_text_escape(s, r->python ? r->python : "");
 	prb_str_puts(s, " · ");
-	put_time(s, r->duration - r->gone);
-	if (r->gone)
-		prb_str_puts(s, " (the last)");
+	put_time(s, r->duration);
 	if (r->others.count)
 		prb_str_printf(s, " · %zu processes", r->others.count + 1);
-	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", r->threads.count,
-		       plural(r->threads.count), (unsigned long long)report->taken,
-		       plural(report->taken));
+	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", threads, plural(threads),
+		       (unsigned long long)report->taken, plural(report->taken));
 	put_time(s, report->weight);
 	prb_str_printf(s, " %s", prb_weight_words[choice->weight].what);
 	if (choice->weight != PRB_WEIGHT_WALL)
 		prb_str_printf(s, " (%.0f %%)",
-			       percent((double)report->weight, (double)(r->duration - r->gone)));
+			       percent((double)report->weight, (double)r->duration));
 	if (end)
 		prb_str_printf(s, " · %s", end);
+}
+
+static void put_head(const struct prb_recording *r, const struct prb_report *report,
+		     const struct prb_profile_choice *choice, struct prb_str *s)
+{
+	prb_str_printf(s, "%d  ", (int)r->pid);
+	prb_text_escape(s, r->command ? r->command : "");
+	prb_str_putc(s, '\n');
+	prb_performance_put_amounts(r, report, choice, r->threads.count, s);
 	prb_str_putc(s, '\n');
 }
 
@@ -72,7 +76,7 @@ static void put_states(const struct prb_report *report, struct prb_str *s)
 		prb_str_putc(s, '\n');
 }
 
-static void put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
+void prb_performance_put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
 {
 	bool file = f->file && (line > 0 || !f->module);
 
@@ -101,7 +105,7 @@ static void put_row(const struct prb_recording *r, const struct prb_report *repo
 	prb_str_printf(s, "  %5.1f %%  ", percent((double)row->total, (double)report->weight));
 	prb_text_column(s, f->name, WIDEST_NAME);
 	prb_str_puts(s, "  ");
-	put_place(s, f, lines ? row->line : f->first_line);
+	prb_performance_put_place(s, f, lines ? row->line : f->first_line);
 	prb_str_putc(s, '\n');
 }
 

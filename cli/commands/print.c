@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "cli/commands/dump_command.h"
+#include "cli/commands/eval_place.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
@@ -11,30 +16,13 @@
 #include "target/spec/target_spec.h"
 
 /* Whoever asks for one value wants to see more of it than a list of variables shows. */
-enum { ITEMS = 100, TEXT = 2000, MAX_LIMIT = 100 << 20, MAX_FRAME = 1 << 20 };
+enum { ITEMS = 100, TEXT = 2000, MAX_LIMIT = 100 << 20 };
 
 struct print_settings {
 	int tid, depth, max_value, max_items;
 	const char *frame;
-	bool type, json;
+	bool type, json, names;
 };
-
-static struct prb_error *parse_frame(const char *text, unsigned *ret)
-{
-	*ret = 0;
-	if (!text)
-		return NULL;
-	if (!*text)
-		return prb_error_create(PRB_ERROR_USAGE, "--frame needs a number");
-	for (const char *p = text; *p; p++) {
-		if (*p < '0' || *p > '9' || *ret > MAX_FRAME)
-			return prb_error_hint(
-				prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no frame", text),
-				"0 is the innermost Python frame, 1 its caller");
-		*ret = *ret * 10 + (unsigned)(*p - '0');
-	}
-	return NULL;
-}
 
 static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_found_object *found)
 {
@@ -70,9 +58,44 @@ static struct prb_error *put_text(const struct print_settings *s,
 	return prb_output(&text);
 }
 
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted, each once. */
+static struct prb_error *put_names(const struct prb_found_object *found)
+{
+	prb_auto_str struct prb_str text = {};
+	PRB_VEC(const char *) names = {};
+	prb_auto_str struct prb_str copy = {};
+	char *rest;
+	const char **slot, *last = "";
+
+	prb_str_append(&copy, found->value.data, found->value.length);
+	for (char *name = copy.failed ? NULL : strtok_r(copy.data, "\n", &rest); name;
+	     name = strtok_r(NULL, "\n", &rest)) {
+		slot = prb_vec_push(&names);
+		if (!slot)
+			break;
+		*slot = name;
+	}
+	if (names.count)
+		qsort(names.items, names.count, sizeof(*names.items), compare);
+	prb_vec_each (slot, &names) {
+		if (strcmp(*slot, last) != 0)
+			prb_str_printf(&text, "%s\n", *slot);
+		last = *slot;
+	}
+	prb_vec_free(&names);
+	return prb_output(&text);
+}
+
 static struct prb_error *show(const struct prb_cli *cli, const struct print_settings *s,
 			      const struct prb_found_object *found)
 {
+	if (s->names)
+		return put_names(found);
 	if (s->json)
 		return put_json(cli, found);
 	PRB_TRY(put_text(s, found));
@@ -90,7 +113,7 @@ static struct prb_error *check(const struct prb_cli *cli, const struct print_set
 					 cli->target ? "a value is looked up in one target"
 						     : "no target given"),
 			"for example 'probing 4242 print self.step'");
-	if (!cli->argument_count)
+	if (!cli->argument_count && !s->names)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no expression given"),
 				      "for example 'probing 4242 print self.step'");
 	if (s->max_value > MAX_LIMIT || s->max_items > MAX_LIMIT)
@@ -113,11 +136,13 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 							    .max_total = PRB_VALUE_TOTAL});
 
 	PRB_TRY(check(cli, s));
-	PRB_TRY(parse_frame(s->frame, &frame));
+	PRB_TRY(prb_frame_number(s->frame, &frame));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
-	struct prb_error *err =
-		prb_lookup(target, s->tid, frame, cli->arguments[0], &options, &found);
+	const char *text = cli->argument_count ? cli->arguments[0] : "";
+	struct prb_error *err = s->names
+					? prb_lookup_names(target, s->tid, frame, text, &found)
+					: prb_lookup(target, s->tid, frame, text, &options, &found);
 	if (err)
 		err = prb_command_line_name(target, err);
 	prb_target_destroy(target);
@@ -165,10 +190,15 @@ const struct prb_command prb_command_print = {
 			 offsetof(struct print_settings, type), .for_clients = true},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 			 offsetof(struct print_settings, json), .for_clients = true},
+			{"names", 0, PRB_OPTION_FLAG, NULL,
+			 "Print what EXPRESSION may be completed to, for shells",
+			 PRB_COMPLETE_NOTHING, offsetof(struct print_settings, names),
+			 .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct print_settings),
 	.target_use = PRB_TARGET_ANY,
 	.argument = "EXPRESSION",
+	.complete = PRB_COMPLETE_VALUE,
 	.max_arguments = 1,
 	.examples =
 		(const struct prb_example[]){

@@ -33,7 +33,7 @@ struct prb_error *prb_query_format(const char *name,
 
 /**
  * Opens the targets of @p cli; with @p all, all processes that they match, and without any, all
- * there are. One of several that cannot be opened is told by a warning and kept in `failure`.
+ * there are. One of several that cannot be opened is reported by a warning and kept in `failure`.
  */
 struct prb_error *prb_query_open(struct prb_query *query, const struct prb_cli *cli,
 				 bool all) PRB_MUST_CHECK;
@@ -52,15 +52,15 @@ struct prb_error *prb_query_run(struct prb_query *query, const char *sql,
 struct prb_error *prb_query_watch(struct prb_query *query, const char *sql, size_t length,
 				  double seconds) PRB_MUST_CHECK;
 
-/** Runs what was typed at a prompt: statements, or one of its commands. What is wrong is told. */
+/** Runs what was typed at a prompt: statements, or one of its commands. Errors are printed. */
 void prb_query_typed(struct prb_query *query, const char *text, size_t length);
 
 /** Reads statements from the terminal and runs them until the user ends it. */
 struct prb_error *prb_query_prompt(struct prb_query *query) PRB_MUST_CHECK;
 
-/**
- * The same for a prompt elsewhere: each text of stdin, ended by a NUL, is run, and @p mark printed
- * on both streams behind what it gave. The empty text is not run, but ends what Ctrl-C began.
+/** As above, for a prompt elsewhere: each text of stdin, ended by a NUL, is run, and @p mark
+ * printed on both streams behind what it gave. The empty text is not run, but ends what Ctrl-C
+ * began.
  */
 struct prb_error *prb_query_relay(struct prb_query *query, const char *mark) PRB_MUST_CHECK;
 

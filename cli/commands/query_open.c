@@ -9,6 +9,8 @@
 #include "command/exit.h"
 #include "cli/commands/query.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "target/recorded/recorded.h"
 #include "target/spec/target_spec.h"
 
 enum { MAX_SCRIPT = 16 * 1024 * 1024 };
@@ -48,18 +50,32 @@ static struct prb_error *lose(struct prb_query *query, struct prb_error *err)
 	return NULL;
 }
 
+/** Another user may have made the folder: who reads its rows is told where they are from. */
+static void tell_left(const char *pid, const struct prb_target *target)
+{
+	prb_auto_str struct prb_str path = {};
+	int fd;
+
+	prb_text_escape(&path, prb_recorded_folder(target, &fd));
+	fprintf(stderr, "probing: process %s has ended: the rows are from %s\n", pid,
+		prb_str_text(&path));
+}
+
 static struct prb_error *open_named(struct prb_query *query, const struct prb_cli *cli)
 {
 	query->targets = cli->targets.count;
 	for (size_t i = 0; i < cli->targets.count; i++) {
 		const char *text = cli->targets.items[i];
 		struct prb_target *target;
-		struct prb_error *err = prb_spec_open_in(text, &cli->places, &target);
+		bool left;
+		struct prb_error *err = prb_spec_open_rows(text, &cli->places, &target, &left);
 
 		if (err)
 			PRB_TRY(lose(query, err));
 		else
 			PRB_TRY(prb_session_add_target(query->session, text, target));
+		if (!err && left)
+			tell_left(text, target);
 	}
 	return NULL;
 }

@@ -19,7 +19,7 @@
 
 struct snapshot_settings {
 	const char *output;
-	bool redact;
+	bool redact, heap;
 };
 
 /** A target that is being recorded. */
@@ -42,8 +42,12 @@ static void warn(void *context, const char *text)
 	prb_warn(text);
 }
 
-static struct prb_error *record(const struct prb_cli *cli, bool redact, struct recording *r)
+static struct prb_error *record(const struct prb_cli *cli, const struct snapshot_settings *s,
+				struct recording *r)
 {
+	const enum prb_record_values values = s->redact ? PRB_RECORD_NO_VALUES
+					      : s->heap ? PRB_RECORD_OBJECTS
+							: PRB_RECORD_VARIABLES;
 	struct prb_target *target;
 
 	PRB_TRY(prb_session_create(&r->session));
@@ -55,9 +59,9 @@ static struct prb_error *record(const struct prb_cli *cli, bool redact, struct r
 		return prb_error_create(PRB_ERROR_USAGE, "'%.200s' is a snapshot already",
 					cli->target);
 	PRB_TRY(prb_recorder_create(&r->recorder));
-	prb_recorder_set_redact(r->recorder, redact);
+	prb_recorder_set_redact(r->recorder, s->redact);
 	prb_recorder_attach(r->recorder, target);
-	return prb_command_line_name(target, prb_record(r->session, !redact, &r->threads));
+	return prb_command_line_name(target, prb_record(r->session, values, &r->threads));
 }
 
 /** Copies the whole file to stdout. */
@@ -94,7 +98,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_str struct prb_str name = {}, line = {};
 
-	PRB_TRY(record(cli, s->redact, &r));
+	if (s->heap && s->redact)
+		return prb_error_create(PRB_ERROR_USAGE, "--heap saves values, and --redact none");
+	PRB_TRY(record(cli, s, &r));
 	if (s->output && !strcmp(s->output, "-"))
 		return write_to_stdout(&r);
 	if (s->output)
@@ -130,6 +136,9 @@ const struct prb_command prb_command_snapshot = {
 			 "Output file (default: probing-PID.snapshot; '-' is stdout)",
 			 PRB_COMPLETE_FILE, offsetof(struct snapshot_settings, output),
 			 .for_clients = true},
+			{"heap", 0, PRB_OPTION_FLAG, NULL,
+			 "All objects too, for scripts and python.objects", PRB_COMPLETE_NOTHING,
+			 offsetof(struct snapshot_settings, heap), .for_clients = true},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "Omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct snapshot_settings, redact),
 			 .for_clients = true},

@@ -21,7 +21,7 @@
 
 struct prb_trial;
 
-/** What checks look at. */
+/** The input of all checks. */
 struct prb_doctor {
 	struct prb_findings report;
 	struct prb_str own_status; /**< the text of our own /proc/PID/status */

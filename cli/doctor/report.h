@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What `probing doctor` finds: a list of findings, printed as text or JSON.
+ * @file The findings of `probing doctor`: a list, printed as text or JSON.
  *
  * A finding is one line: a verdict, what it means, and a command that changes it, if there is one.
  * Its texts may hold names that other users chose: printing escapes them.
@@ -46,7 +46,7 @@ void prb_findings_add(struct prb_findings *report, const char *name, enum prb_ve
 /** Says what to do about the last finding: a command, mostly. */
 void prb_findings_advise(struct prb_findings *report, const char *format, ...) PRB_PRINTF(2, 3);
 
-/** What the report is about, for its heading. */
+/** The subject of the report, for its heading. */
 struct prb_findings_subject {
 	pid_t pid;	     /**< 0: this machine */
 	const char *command; /**< of that process; not escaped */

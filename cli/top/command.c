@@ -33,6 +33,7 @@ struct sampling {
 	struct prb_recording *recording;
 	struct prb_error *error;
 	pthread_t thread;
+	pthread_mutex_t gate; /* of struct prb_top */
 	atomic_bool cancelled;
 	volatile bool over;
 };
@@ -203,13 +204,16 @@ static struct prb_error *run_on(struct prb_target *target, const struct settings
 	prb_auto_free char *command = NULL;
 	struct sampling s = {
 		.target = target,
+		.gate = PTHREAD_MUTEX_INITIALIZER,
 		.options = {.seconds = 1e9,
 			    .rate = settings->rate ? settings->rate : RATE,
 			    .tid = settings->tid,
 			    .cancelled = is_cancelled},
 	};
-	struct prb_top top = {
-		.weight = weight, .lines = settings->lines, .window = settings->batch ? 1e-9 : 10};
+	struct prb_top top = {.gate = &s.gate,
+			      .weight = weight,
+			      .lines = settings->lines,
+			      .window = settings->batch ? 1e-9 : 10};
 	struct prb_error *err;
 
 	PRB_TRY(name_command(&s, &command));
@@ -217,6 +221,7 @@ static struct prb_error *run_on(struct prb_target *target, const struct settings
 	s.options.context = &s;
 	s.options.command = command;
 	s.options.live = top.live;
+	s.options.gate = &s.gate;
 	err = look(&top, &s, settings);
 	if (!err && s.recording && s.recording->end != PRB_PROFILE_INTERRUPTED &&
 	    prb_profile_end_text(s.recording->end))

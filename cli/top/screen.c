@@ -161,6 +161,13 @@ static void show_view(struct screen *s, enum prb_top_view view)
 	s->chosen = s->first = 0;
 }
 
+static enum prb_top_view next_view(enum prb_top_view view)
+{
+	return view == PRB_TOP_FUNCTIONS ? PRB_TOP_TREE
+	       : view == PRB_TOP_TREE	 ? PRB_TOP_THREADS
+					 : PRB_TOP_FUNCTIONS;
+}
+
 static void next_window(struct prb_top *top)
 {
 	size_t i = 0;
@@ -282,9 +289,13 @@ static void press(struct screen *s, int key)
 		s->over = true;
 	else if (key == '?')
 		show_view(s, PRB_TOP_HELP);
-	else if (key == 'f' || (key == '\t' && s->top->view == PRB_TOP_THREADS))
+	else if (key == '\t')
+		show_view(s, next_view(s->top->view));
+	else if (key == 'f')
 		show_view(s, PRB_TOP_FUNCTIONS);
-	else if (key == 't' || key == '\t')
+	else if (key == 'c')
+		show_view(s, PRB_TOP_TREE);
+	else if (key == 't')
 		show_view(s, PRB_TOP_THREADS);
 	else if (key == '\n' || key == KEY_ENTER)
 		follow(s, PRB_TOP_FUNCTIONS);

@@ -63,6 +63,8 @@ struct prb_error *prb_top_read_stack(struct prb_top *top)
 		return NULL;
 	if (pipe2(ends, O_CLOEXEC))
 		return prb_error_os(errno, "cannot make a pipe");
+	/* Only one of us may hold a thread. */
+	pthread_mutex_lock(top->gate);
 	failed = spawn(r->pid, top->stack_of, ends[1], &child);
 	close(ends[1]);
 	prb_str_truncate(&top->stack, 0);
@@ -71,6 +73,7 @@ struct prb_error *prb_top_read_stack(struct prb_top *top)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	pthread_mutex_unlock(top->gate);
 	close(ends[0]);
 	return failed ? prb_error_os(failed, "cannot start 'probing backtrace'") : NULL;
 }

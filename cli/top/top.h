@@ -10,8 +10,9 @@
 #ifndef PRB_CLI_TOP_TOP_H
 #define PRB_CLI_TOP_TOP_H
 
-#include <stdbool.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/regex.h"
@@ -20,10 +21,16 @@
 #include "profile/live.h"
 #include "profile/report.h"
 
-enum prb_top_view { PRB_TOP_FUNCTIONS, PRB_TOP_THREADS, PRB_TOP_STACK, PRB_TOP_HELP };
+enum prb_top_view {
+	PRB_TOP_FUNCTIONS,
+	PRB_TOP_TREE,
+	PRB_TOP_THREADS,
+	PRB_TOP_STACK,
+	PRB_TOP_HELP,
+};
 enum prb_top_sort { PRB_TOP_BY_SELF, PRB_TOP_BY_TOTAL, PRB_TOP_BY_NAME, PRB_TOP_SORTS };
 
-/** What the sampler handed over at once. */
+/** One batch from the sampler. */
 struct prb_top_part {
 	size_t first_run;
 	int64_t begin, end; /**< ns from the start of the recording */
@@ -33,6 +40,8 @@ struct prb_top_part {
 
 struct prb_top {
 	struct prb_live *live;
+	/** Held while another reads the process: the sampler holds no thread meanwhile. */
+	pthread_mutex_t *gate;
 	PRB_VEC(struct prb_top_part) parts; /**< from the last reset on */
 	enum prb_top_view view;
 	enum prb_top_sort sort;
@@ -82,6 +91,8 @@ struct prb_error *prb_top_page(const struct prb_top *top, size_t most_rows,
 			       struct prb_top_page *ret) PRB_MUST_CHECK;
 struct prb_error *prb_top_put_functions(const struct prb_top *top, size_t most_rows,
 					struct prb_str *s) PRB_MUST_CHECK;
+struct prb_error *prb_top_put_tree(const struct prb_top *top, size_t most_rows,
+				   struct prb_str *s) PRB_MUST_CHECK;
 struct prb_error *prb_top_put_threads(const struct prb_top *top, size_t most_rows,
 				      struct prb_str *s) PRB_MUST_CHECK;
 /** Reads the stack of the thread `stack_of`, with variables and source. */

@@ -21,9 +21,9 @@ struct prb_fold_groups {
 };
 
 /**
- * Groups the threads of @p dump in the order they are shown: who holds the GIL or runs comes
- * first, else as in the dump. With @p fold, sleeping threads with the same stack are one group;
- * the first thread of the dump, the main thread, always stays alone.
+ * Groups the threads of @p dump in the order they are shown: the GIL holder and running threads
+ * come first, else as in the dump. With @p fold, sleeping threads with the same stack are one
+ * group; the first thread of the dump, the main thread, always stays alone.
  */
 struct prb_error *prb_fold_threads(const struct prb_dump *dump, bool fold,
 				   struct prb_fold_groups *ret) PRB_MUST_CHECK;

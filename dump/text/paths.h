@@ -26,7 +26,7 @@ void prb_paths_deinit(struct prb_paths *paths);
 /** The end of @p path that is shown. */
 const char *prb_paths_short(const struct prb_paths *paths, const char *path);
 
-/** What stands after the last slash. */
+/** The part after the last slash. */
 const char *prb_path_last(const char *path);
 
 #endif

@@ -73,6 +73,10 @@ static void put_death(struct renderer *r)
 	const struct prb_dump_death *death = &r->dump->death;
 	const char *opening = " (";
 
+	if (*death->exception) {
+		prb_str_puts(&r->text, " · not caught: ");
+		prb_text_escape(&r->text, death->exception);
+	}
 	if (!death->signal)
 		return;
 	prb_str_puts(&r->text, " · killed by ");
@@ -163,6 +167,19 @@ static void put_summary(struct renderer *r)
 	if (r->options->paused && *r->options->paused) {
 		coloured(r, COLOUR_GIL, r->options->paused);
 		prb_str_putc(&r->text, '\n');
+	}
+}
+
+/* The traceback of an exception that was not caught: the stack that it came from is gone. */
+static void put_exception(struct renderer *r)
+{
+	for (const char *at = r->dump->exception; at && *at;) {
+		size_t length = strcspn(at, "\n");
+
+		prb_str_puts(&r->text, "    ");
+		prb_text_escape_bytes(&r->text, at, length);
+		prb_str_putc(&r->text, '\n');
+		at += length + (at[length] == '\n');
 	}
 }
 
@@ -479,6 +496,7 @@ struct prb_error *prb_render_text(const struct prb_dump *dump,
 	PRB_TRY(measure(&r));
 	put_command_line(&r);
 	put_summary(&r);
+	put_exception(&r);
 	prb_vec_each (group, &r.groups.list) {
 		prb_str_putc(&r.text, '\n');
 		put_thread_line(&r, group);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The open files of a target, each in parts: what it is, where it stands, who is at the
- * other end.
+ * @file The open files of a target, each in parts: its kind, its position, and its peer.
  *
  * What the kernel tells only of a live process (sizes, sockets, peers) is remembered while a
  * snapshot is recorded, and recalled from it.
@@ -18,7 +17,7 @@
 #include "base/str.h"
 #include "target/target.h"
 
-/** What descriptors of a target have in common: tables of sockets, mounts, who holds which pipe. */
+/** Shared by all descriptors of a target: tables of sockets, mounts, and holders of pipes. */
 struct prb_descriptors;
 
 /** Borrows the target. What is looked up is kept: make one per instant. */
@@ -26,7 +25,7 @@ struct prb_error *prb_descriptors_create(struct prb_target *t,
 					 struct prb_descriptors **ret) PRB_MUST_CHECK;
 void prb_descriptors_destroy(struct prb_descriptors *descriptors);
 
-/** What to read besides the link; each costs a system call or more. */
+/** Parts to read besides the link; each costs a system call or more. */
 enum prb_descriptor_part {
 	PRB_DESCRIPTOR_INFO = 1 << 0,	/**< position, flags */
 	PRB_DESCRIPTOR_STAT = 1 << 1,	/**< size, inode of a file, what kind of file it is */

@@ -108,7 +108,7 @@ void prb_describe_select(struct prb_wait_context *c, uint64_t count, const uint6
 			 struct prb_str *s);
 void prb_describe_epoll(struct prb_wait_context *c, int fd, struct prb_str *s);
 
-/** Appends who holds the lock that flock or fcntl wants on @p fd: " held by 4711 (sh)". */
+/** Appends the holder of the lock that flock or fcntl wants on @p fd: " held by 4711 (sh)". */
 void prb_describe_file_lock(struct prb_wait_context *c, int fd, struct prb_str *s);
 
 /** Appends what a futex is: "a lock held by 4250 (worker-1)", "the end of thread 4251", … */

@@ -44,7 +44,7 @@ enum {
 	PRB_CACHE_FIRST = sizeof(struct prb_cache_header) + PRB_CACHE_HEADS * sizeof(uint32_t),
 };
 
-/** What the header of a file that we can use looks like. */
+/** The header of a usable file. */
 struct prb_cache_header prb_cache_header(void);
 
 /** Opens our cache folder, made if need be; -1 if there is none that is safely ours. */

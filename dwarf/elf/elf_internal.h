@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the files of dwarf/elf share among themselves about an opened ELF file.
+ * @file Shared by the files of dwarf/elf; about an opened ELF file.
  */
 #ifndef PRB_DWARF_ELF_ELF_INTERNAL_H
 #define PRB_DWARF_ELF_ELF_INTERNAL_H

@@ -31,7 +31,7 @@ struct prb_module_part {
 	uint64_t address, size; /**< size 0: it has none */
 };
 
-/** What lies in the target from start to end, of one module. */
+/** A range of the target's memory, from start to end, of one module. */
 struct prb_module_range {
 	uint64_t start, end;
 	struct prb_module *module;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the files behind module.h share: discovery, and reading a module without its file.
+ * @file Shared by the files behind module.h: discovery, and reading a module without its file.
  */
 #ifndef PRB_DWARF_ELF_MODULE_INTERNAL_H
 #define PRB_DWARF_ELF_MODULE_INTERNAL_H

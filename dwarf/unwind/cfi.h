@@ -37,7 +37,7 @@ enum prb_cfi_status {
 	PRB_CFI_NO_RULE,	  /**< nothing is said about the return address */
 };
 
-/** What a status means, static text that can follow "the walk ends: ". */
+/** The meaning of a status: static text that can follow "the walk ends: ". */
 const char *prb_cfi_status_text(enum prb_cfi_status status);
 
 /** How memory of the target is read; `read` gives false unless all bytes were read. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What machine code tells about frames: which call has left a return address, and how much
+ * @file Facts about frames from machine code: the call behind a return address, and how much
  * stack a function takes. Private to dwarf/unwind.
  *
  * Only what compilers write is understood; anything else is "not known", never an assumption.

@@ -54,7 +54,7 @@ static inline uint8_t prb_cursor_u8(struct prb_cursor *c)
 /** An unsigned number of @p width bytes, 1 to 8. */
 uint64_t prb_cursor_fixed(struct prb_cursor *c, unsigned width);
 
-/** The same with its sign extended. */
+/** As above, with its sign extended. */
 int64_t prb_cursor_fixed_signed(struct prb_cursor *c, unsigned width);
 
 uint64_t prb_cursor_uleb(struct prb_cursor *c);

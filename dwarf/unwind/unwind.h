@@ -39,15 +39,14 @@ void prb_unwinder_set_pac_mask(struct prb_unwinder *unwinder, uint64_t mask);
 
 /**
  * Has the CFI of the module at @p address read from its file, which is opened for that, if it has
- * one with a build-id: later steps there then read nothing of the target but the stack. For who
- * has time now and none later; without it memory is asked first. PRB_ERROR_NOMEM only.
+ * one with a build-id: later steps there then read nothing of the target but the stack. For callers
+ * that have time now and none later; without it memory is asked first. PRB_ERROR_NOMEM only.
  */
 struct prb_error *prb_unwinder_use_file(struct prb_unwinder *unwinder,
 					uint64_t address) PRB_MUST_CHECK;
 
-/**
- * The same for each module from now on, when it is first met: for who unwinds again and again, and
- * may go on when the process has ended.
+/** As above, for each module from now on, when it is first met: for who unwinds again and again,
+ * and may go on when the process has ended.
  */
 void prb_unwinder_prefer_files(struct prb_unwinder *unwinder);
 

@@ -11,6 +11,7 @@ class Control:
     """Use as a context manager: what the user selected, his breakpoints, and what happens at
     signals are put back at its end."""
 
+    active = 0  # how many there are in their `with`
     hijacked = None  # see core/hijack.py; until anything but its calls runs
 
     def __enter__(self):

@@ -26,6 +26,7 @@ class Debugger:
     """One debugger, as the commands see it. All of it is called on the debugger's main thread."""
 
     name = None  # as the user calls it
+    ASKS_BEHIND_SERVERS = True  # conditions of ours are asked while all is stopped
 
     def __init__(self):
         self.settings = Settings()
@@ -81,6 +82,23 @@ class Debugger:
         is not known."""
         raise NotImplementedError
 
+    def moment(self):
+        """Something that differs when the process has run, or is another one; cheap."""
+        raise NotImplementedError
+
+    def native(self, address):
+        """The object there as the debugger's own kind of value."""
+        raise NotImplementedError
+
+    def add_command(self, name):
+        """Makes one more command of core/commands."""
+        raise NotImplementedError
+
+    def watch(self, function):
+        """Has it called at each stop, with why, the thread, the number of the breakpoint or None,
+        and whether it is one of Python."""
+        raise NotImplementedError
+
     def select_native(self, pc, nth):
         """Selects the C frame that called the @nth (from 0) of those at @pc; None: the innermost
         one. Gives its number and function, or None if there is no such frame."""
@@ -93,6 +111,10 @@ class Debugger:
     def stop_at(self, address):
         """From now on, a thread of the process that comes to the address is at a breakpoint of
         Python: it stops, and core/breaks.py shows it. May be called again."""
+        raise NotImplementedError
+
+    def resume(self):
+        """Lets the process run until something stops it, as the user's own 'continue' would."""
         raise NotImplementedError
 
     def stop_no_more(self):

@@ -17,6 +17,19 @@ def encode(text):
     return text.encode("utf-8", "surrogateescape")
 
 
+def means(debugger, direct=True):
+    """(core, source, how): what is read is the core file, or what the Source says."""
+    core = debugger.core_path()
+    if core:
+        return core, None, "the core file %s, directly" % core
+    pid = debugger.pid()
+    if core is None:
+        need_process(pid)
+    direct = direct and core is None and traced_by_us(pid)
+    how = "memory directly, registers through %s" if direct else "through %s"
+    return None, Source(debugger, pid, direct), how % debugger.name
+
+
 class HijackableThread:
     """Whether a thread may be made to call functions."""
 
@@ -70,17 +83,9 @@ class Session:
             return 1
 
     def _open(self):
-        core = self.debugger.core_path()
+        core, self._source, self.how = means(self.debugger, self._direct)
         if core:
-            self.how = "the core file %s, directly" % core
             return check(LIBRARY.probing_open(self._pointer, encode(core), None))
-        pid = self.debugger.pid()
-        if core is None:
-            need_process(pid)
-        direct = self._direct and core is None and traced_by_us(pid)
-        self.how = "memory directly, registers through %s" if direct else "through %s"
-        self.how %= self.debugger.name
-        self._source = Source(self.debugger, pid, direct)
         if not self._source.struct.held:
             # What runs may not be stopped by anyone but its debugger.
             self.set("probing.query.mode", "nonblocking")

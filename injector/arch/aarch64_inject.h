@@ -13,7 +13,7 @@ enum {
 	PRB_AARCH64_LINK = 30,	/**< and where functions return to */
 };
 
-/** What `general` holds. */
+/** The contents of `general`. */
 struct prb_aarch64_general {
 	struct user_regs_struct regs;
 	uint64_t tls;
@@ -28,7 +28,7 @@ struct prb_aarch64_scalable {
 };
 enum { PRB_AARCH64_LONG = 1 }; /**< the registers follow in their full length */
 
-/** What `extended` holds: behind it, the rest of that regset, where the machine has it. */
+/** The contents of `extended`: behind it, the rest of that regset, where the machine has it. */
 struct prb_aarch64_vectors {
 	struct {
 		uint64_t registers[64];

@@ -17,15 +17,23 @@ _HOMES = {
     "Program": "probing.target",
     "Value": "probing.value",
     "attach": "probing.target",
+    "break_py": "probing.target",
     "attributes": "probing.value",
+    "command": "probing.extend",
+    "config": "probing._config",
     "current": "probing.target",
+    "events": "probing.events",
     "event": "probing._events",
     "get": "probing.value",
     "init": "probing._agent",
+    "printer": "probing.extend",
+    "set_role": "probing._config",
     "span": "probing._events",
     "step": "probing._events",
     "stop": "probing._agent",
-    "table": "probing._rings",
+    "table": "probing.extend",
+    "wait": "probing.extend",
+    "watch": "probing._watch",
     "StartError": "probing_startup",
 }
 __all__ = sorted(_HOMES)
@@ -36,7 +44,8 @@ def __getattr__(name):
     if home is None:
         raise AttributeError("module 'probing' has no attribute '%s'" % name)
     __import__(home)
-    value = globals()[name] = getattr(_sys.modules[home], name)
+    module = _sys.modules[home]
+    value = globals()[name] = module if home == "probing." + name else getattr(module, name)
     return value
 
 

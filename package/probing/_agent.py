@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Starts and stops the agent in this process: the same agent that `probing inject` loads."""
 
-import os
-
 import probing_startup
 
 
 def init(listen=None):
     """Start the agent in this process; a second call does nothing.
 
-    `listen` is refused in this version: `probing PID inject --listen ADDRESS` serves a process.
+    `listen` is an address, such as "127.0.0.1:9922", at which the program `probing` then serves the
+    process in the background. Without $PROBING_AUTH_TOKEN, the token is printed on stderr.
     """
-    if listen is not None:
-        raise probing_startup.StartError(
-            "init(listen=…) is not in this version: 'probing %d inject --listen %s' does it"
-            % (os.getpid(), listen))
     probing_startup.start_agent()
+    if listen is not None:
+        probing_startup.serve(listen)
 
 
 def stop():

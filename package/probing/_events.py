@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Events, spans and steps: rows of python.trace_event and training_logs."""
+"""Events, spans and steps: rows of python.trace_event and training_logs.
+
+From Python 3.7 on, the agent's library has event() and span() as functions of C, which are several
+times as fast; those of Python here do what the others leave to them, and all before 3.7.
+"""
 
 import functools
 import inspect
 import itertools
 import json
 import os
+import random
 import struct
+import sys
 import time
 
 import probing_startup
 
+from . import _rings, _watch
 from ._rings import INTEGER, INTERNED, NULL, REAL, START, TEXT, Off, Ring, encode
 
 EVENTS = ("python.trace_event", "record text, name text, span_id integer, parent_id integer, "
@@ -18,6 +25,8 @@ EVENTS = ("python.trace_event", "record text, name text, span_id integer, parent
 STEPS = ("main.training_logs", "epoch integer, step integer, loss real, duration real [ms], "
          "metrics text")
 EVENT, BEGIN, END = "event", "span_begin", "span_end"
+UNKNOWN = -2 ** 63
+NOT_CHOSEN = -1  # the number of a span that is not recorded, nor what happens in it
 
 LABEL = struct.Struct("IIqIIq").pack
 REST = struct.Struct("IIqIIqIIqIIdIIq").pack
@@ -26,6 +35,7 @@ rings = {}
 events = None  # None before the first one, False if there can be none
 current_step = None
 last_step_at = None
+next_sample = 0
 
 try:
     from contextvars import ContextVar
@@ -116,20 +126,52 @@ class Events:
         return self.append(self.handle, 0, label + rest) == 0
 
 
+def sample_memory(step):
+    """Writes a row of memory_usage; nothing else has to wake the process for it."""
+    library = _rings.loaded()
+    if library is not None:
+        library.probing_memory_sample(sys.getallocatedblocks(), step)
+
+
+def sample_if_due():
+    global next_sample
+    now = time.monotonic()
+    if now >= next_sample:
+        next_sample = now + 1
+        sample_memory(UNKNOWN if current_step is None else current_step)
+
+
 def record(kind, name, span, parent, duration, attributes):
     global events
     if events is None:
         ring = ring_of(EVENTS)
         events = ring is not None and Events(ring)
-    return events and events.write(kind, name, span, parent, duration, attributes)
+    if not events:
+        return False
+    written = events.write(kind, name, span, parent, duration, attributes)
+    sample_if_due()
+    return written
+
+
+def chosen(parent):
+    """True if what happens within the span `parent` is recorded."""
+    if parent is not None:
+        return parent != NOT_CHOSEN
+    library = _rings.loaded()
+    if library is None:
+        return False
+    rate = library.probing_config_number(b"probing.sample_rate")
+    return rate >= 1 or random.random() < rate
 
 
 def event(name, **attributes):
     """Record an event with its time, thread and process in python.trace_event.
 
-    True if it was written. False if it was too long, which the ring counts, or nothing is recorded.
+    True if it was written. False if it was not: probing.sample_rate leaves it out, it was too long,
+    which the ring counts, or nothing is recorded.
     """
-    return record(EVENT, name, None, get_inner(), None, attributes)
+    parent = get_inner()
+    return chosen(parent) and record(EVENT, name, None, parent, None, attributes)
 
 
 class Span:
@@ -143,32 +185,39 @@ class Span:
     def __enter__(self):
         if self.id is not None:
             raise RuntimeError("the span %s was entered before" % self.name)
-        self.id, self.parent = next(ids), get_inner()
+        self.parent = get_inner()
+        self.id = next(ids) if chosen(self.parent) else NOT_CHOSEN
         set_inner(self.id)
-        record(BEGIN, self.name, self.id, self.parent, None, self.attributes)
+        if self.id != NOT_CHOSEN:
+            record(BEGIN, self.name, self.id, self.parent, None, self.attributes)
         self.began = time.perf_counter()
         return self
 
     def __exit__(self, kind, value, traceback):
         took = (time.perf_counter() - self.began) * 1000
         set_inner(self.parent)
-        record(END, self.name, self.id, self.parent, took,
-               {"error": kind.__name__} if kind else None)
+        if self.id != NOT_CHOSEN:
+            record(END, self.name, self.id, self.parent, took,
+                   {"error": kind.__name__} if kind else None)
         return False
 
     def __call__(self, function):
-        name, attributes = self.name, self.attributes
-        if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def run(*args, **kwargs):
-                with Span(name, attributes):
-                    return await function(*args, **kwargs)
-        else:
-            @functools.wraps(function)
-            def run(*args, **kwargs):
-                with Span(name, attributes):
-                    return function(*args, **kwargs)
-        return run
+        return decorate(self.name, self.attributes, function)
+
+
+def decorate(name, attributes, function):
+    attributes = attributes or {}
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def run(*args, **kwargs):
+            with span(name, **attributes):
+                return await function(*args, **kwargs)
+    else:
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            with span(name, **attributes):
+                return function(*args, **kwargs)
+    return run
 
 
 def span(name, **attributes):
@@ -195,5 +244,29 @@ def step(n=None, epoch=None, loss=None, **metrics):
     ring = ring_of(STEPS)
     if ring is None:
         return False
+    ring.library.probing_recorder_step(current_step)
+    _watch.record(sys._getframe(1), current_step)
+    sample_if_due()
     return ring.write((epoch, current_step, None if loss is None else float(loss), took,
                        to_json(metrics) if metrics else None))
+
+
+def open_events():
+    """For the library: the number of the ring of events, -1 if there can be none."""
+    ring = ring_of(EVENTS)
+    return -1 if ring is None else ring.handle
+
+
+def use_library():
+    """Takes event() and span() from the library, if it has them for this Python."""
+    global event, span
+    library = _rings.loaded() if sys.version_info >= (3, 7) else None
+    found = library and library.probing_recorder(
+        {"inner": inner, "open": open_events, "sample": sample_memory, "event": event,
+         "decorate": decorate, "to_json": to_json})
+    if found:
+        event, span = found["event"], found["span"]
+        os.register_at_fork(after_in_child=library.probing_recorder_forked)
+
+
+use_library()

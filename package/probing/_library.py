@@ -3,11 +3,11 @@
 
 import ctypes
 import os
+import sys
 
 from ._errors import Error, Gone, NeedsCode, NotThere
 
 POINTER, TEXT, ADDRESS = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64
-NULL_KIND, INTEGER, REAL = 0, 1, 2
 SELF, ATTRIBUTE, KEY, INDEX, LENGTH, TYPE, REPR, STR = range(8)
 OTHER, NONE, BOOL, INT, LARGE, FLOAT, STRING, WORDS = range(8)
 FOUND, MISSING, CODE, GONE = range(4)
@@ -22,6 +22,22 @@ class Object(ctypes.Structure):
                 ("length", ctypes.c_size_t)]
 
 
+class PauseOptions(ctypes.Structure):
+    """struct probing_pause_options"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("within", ctypes.c_double), ("max", ctypes.c_double)]
+
+
+class EvalOptions(ctypes.Structure):
+    """struct probing_eval_options"""
+
+    _fields_ = [("size", ctypes.c_size_t), ("flags", ctypes.c_uint32),
+                ("timeout", ctypes.c_double), ("name", TEXT)]
+
+
+ON_OUTPUT = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, ctypes.c_int, POINTER, ctypes.c_size_t)
+ON_TEXT = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, POINTER, ctypes.c_size_t)
+ON_POLL = ctypes.CFUNCTYPE(ctypes.c_int, POINTER)
 ON_PART = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, TEXT, TEXT, ADDRESS, ADDRESS)
 SIGNATURES = {
     "probing_error_code": (ctypes.c_int, POINTER),
@@ -33,15 +49,11 @@ SIGNATURES = {
     "probing_destroy": (None, POINTER),
     "probing_open": (POINTER, POINTER, TEXT, TEXT),
     "probing_set": (POINTER, POINTER, TEXT, TEXT),
-    "probing_prepare": (POINTER, POINTER, TEXT, POINTER, POINTER),
-    "probing_next": (POINTER, POINTER, POINTER),
-    "probing_finish": (None, POINTER),
-    "probing_columns": (ctypes.c_uint, POINTER),
-    "probing_column_name": (TEXT, POINTER, ctypes.c_uint),
-    "probing_value_kind": (ctypes.c_int, POINTER, ctypes.c_uint),
-    "probing_value_integer": (ctypes.c_int64, POINTER, ctypes.c_uint),
-    "probing_value_real": (ctypes.c_double, POINTER, ctypes.c_uint),
-    "probing_value_text": (POINTER, POINTER, ctypes.c_uint, POINTER),
+    "probing_on_poll": (None, POINTER, ON_POLL, POINTER),
+    "probing_print": (POINTER, POINTER, TEXT, TEXT, ctypes.c_uint, ctypes.c_uint, ON_TEXT, POINTER),
+    "probing_pause": (POINTER, POINTER, POINTER),
+    "probing_resume": (POINTER, POINTER, POINTER),
+    "probing_eval": (POINTER, POINTER, TEXT, POINTER, ON_OUTPUT, POINTER),
     "probing_object": (POINTER, POINTER, ADDRESS, ADDRESS, ctypes.c_int, TEXT, ctypes.c_int64,
                        POINTER),
     "probing_object_each": (POINTER, POINTER, ADDRESS, ADDRESS, ctypes.c_int, ON_PART, POINTER,
@@ -97,6 +109,47 @@ def check(error, outcome=FOUND):
     code = LIBRARY.probing_error_code(error)
     LIBRARY.probing_error_destroy(error)
     if hint:
-        text += " (%s)" % decode(hint)
+        text += ("\n%s" if b"\n" in hint else " (%s)") % decode(hint)
     kind = {MISSING: NotThere, CODE: NeedsCode, GONE: Gone}.get(outcome, Error)
     raise kind(text, code)
+
+
+class Poll:
+    """Ends the statement that runs at Ctrl-C, which Python raises in whatever of its functions runs
+    next: mostly this one. Nothing may be raised through C."""
+
+    def __init__(self):
+        self.interrupted = False
+        self.function = ON_POLL(self._ask)
+
+    def _ask(self, _):
+        try:
+            return int(self.interrupted)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return 1
+
+    def _unraisable(self, before):
+        def hook(unraisable):
+            if issubclass(unraisable.exc_type, KeyboardInterrupt):
+                self.interrupted = True
+            else:
+                before(unraisable)
+        return hook
+
+    def call(self, function, *arguments):
+        """The error that the function returned. At the door of a function that C calls, Python hands
+        a Ctrl-C to the hook (from 3.8 on)."""
+        before = getattr(sys, "unraisablehook", None)
+        sys.unraisablehook = self._unraisable(before)
+        try:
+            return function(*arguments)
+        finally:
+            if before:
+                sys.unraisablehook = before
+
+    def settle(self):
+        """Raises the Ctrl-C that came meanwhile."""
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt

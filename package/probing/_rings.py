@@ -21,6 +21,7 @@ ABSENT = (NULL, 0, 0)
 # Where a bytes object has its bytes: a C pointer without the cost of making one by ctypes.
 START = bytes.__basicsize__ - 1
 library = None
+failed = False
 
 
 class Off(Exception):
@@ -43,10 +44,34 @@ def load():
         found.probing_ring_append.argtypes = [ctypes.c_ssize_t, ctypes.c_int64, ctypes.c_char_p]
         found.probing_ring_intern.restype = ctypes.c_int64
         found.probing_ring_intern.argtypes = [ctypes.c_ssize_t, ctypes.c_char_p, ctypes.c_size_t]
+        found.probing_config_get.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+        found.probing_config_set.argtypes = [ctypes.c_char_p]
+        found.probing_config_number.restype = ctypes.c_double
+        found.probing_config_number.argtypes = [ctypes.c_char_p]
+        found.probing_memory_sample.argtypes = [ctypes.c_int64, ctypes.c_int64]
+        found.probing_recorder.restype = ctypes.py_object
+        found.probing_recorder.argtypes = [ctypes.py_object]
+        found.probing_recorder_step.restype = None
+        found.probing_recorder_step.argtypes = [ctypes.c_int64]
+        found.probing_ring_set_role.argtypes = [ctypes.c_char_p]
         found.probing_ring_path.restype = ctypes.c_char_p
         found.probing_ring_path.argtypes = [ctypes.c_ssize_t]
         library = found
     return library
+
+
+def loaded():
+    """The same, or None with one line on stderr if there is none: the program runs on."""
+    global failed
+    if failed:
+        return None
+    try:
+        return load()
+    except (Off, OSError, probing_startup.StartError) as error:
+        failed = True
+        if not isinstance(error, Off):
+            probing_startup.say("%s: nothing is recorded" % error)
+    return None
 
 
 def find_loaded():

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `probing script` runs: KIND TEXT TARGET [ARGUMENT…], KIND is -f for a file, or for the name
-of a script that comes with the package, -c for code; -l lists these scripts."""
+"""What `probing script` runs: [--script FILE]… [--entry-points] KIND [TEXT] [TARGET [ARGUMENT…]].
 
+KIND is -f for a file, or for the name of a script that comes with the package; -c for code; -i for
+the prompt; -l lists scripts and commands; -x runs a command of an extension with all that follows.
+"""
+
+import argparse
 import ast
 import os
 import sys
 import traceback
 
 import probing
+from probing import _load, _terminal, extend
 from probing import target as _target
 
-SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripts")
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPTS = os.path.join(HERE, "scripts")
+NO_COMMAND = 2
 
 
 def listed():
@@ -22,37 +29,113 @@ def listed():
             yield file[:-len(".py")], text.splitlines()[0]
 
 
+def is_ours(text):
+    """Whether it is the name of a script that comes with the package."""
+    return not os.path.dirname(text) and os.path.exists(os.path.join(SCRIPTS, text + ".py"))
+
+
 def read(text):
-    """The code of a script: one of ours by its bare name, or a file."""
-    ours = os.path.join(SCRIPTS, text + ".py")
-    if os.path.dirname(text) or not os.path.exists(ours):
+    """(path, code) of a script: one of ours by its bare name, or a file."""
+    path = os.path.join(SCRIPTS, text + ".py") if is_ours(text) else text
+    if not is_ours(text):
         sys.path.insert(1, os.path.dirname(os.path.abspath(text)))
-        ours = text
-    with open(ours, "rb") as file:
-        return file.read()
+    with open(path, "rb") as file:
+        return path, file.read()
 
 
 def main(words):
-    if words[0] == "-l":
-        for name, line in listed():
-            print("%-14s %s" % (name, line))
-        return
-    kind, text, target = words[:3]
-    name = text if kind == "-f" else "<code>"
-    sys.argv = [name] + words[3:]
+    _terminal.install()
     try:
-        program = _target.now_current(probing.attach(target)) if target else None
-        run(compile(read(text) if kind == "-f" else text, name, "exec"), name, program)
+        words = load(words)
+        if words[0] == "-x":
+            return run_command(words[1], words[2:])
+        if words[0] == "-l":
+            for name, line in list(listed()) + [(each.name, each.summary)
+                                                for _, each in sorted(extend.COMMANDS.items())]:
+                print("%-14s %s" % (name, line))
+            return None
+        if words[0] == "-i":
+            from . import _prompt
+            return _prompt.run(attached(words[1] if len(words) > 1 else ""))
+        kind, text, target = words[:3]
+        if kind == "-f" and text in extend.COMMANDS and not os.path.exists(text):
+            return run_command(text, ([target] if target else []) + words[3:])
+        name, code = read(text) if kind == "-f" else ("<code>", text)
+        sys.argv = [text if kind == "-f" else name] + words[3:]
+        return run(compile(code, name, "exec"), name, attached(target))
     except (OSError, probing.Error, SyntaxError) as error:
         sys.exit("probing: %s" % error)
 
 
+def load(words):
+    """Loads the extensions; the words that are left."""
+    words = list(words)
+    _load.load_folder()
+    while words[0] in ("--script", "--entry-points"):
+        if words.pop(0) == "--entry-points":
+            _load.load_entry_points()
+        else:
+            _load.load_file(words.pop(0))
+    return words
+
+
+def attached(target):
+    return _target.now_current(probing.attach(target)) if target else None
+
+
+def run_command(name, words):
+    """A command of an extension, with its own words and the target among them."""
+    found = extend.COMMANDS.get(name)
+    if found is None:
+        sys.stderr.write("probing: there is no command '%s': 'probing help' lists them, and 'probing "
+                         "script --list' those of extensions\n" % name)
+        sys.exit(NO_COMMAND)
+    before = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    before.add_argument("-t", "--target", "-p", "--pid", dest="target",
+                        default=os.environ.get("PROBING_TARGET"))
+    known, words = before.parse_known_args(words)
+    settings = found.parse(words, target=not known.target)
+    target = known.target or settings._target
+    return guarded(lambda: found.run(attached(target), settings))
+
+
+def namespace(program):
+    return {"__name__": "__main__", "p": program, "probing": probing}
+
+
 def run(code, name, program):
     """Runs it; an exception is one traceback, of the script's own frames."""
+    guarded(lambda: exec(code, dict(namespace(program), __file__=name)))
+
+
+def guarded(function):
     try:
-        exec(code, {"__name__": "__main__", "__file__": name, "p": program, "probing": probing})
+        result = function()
     except SystemExit:
         raise
     except BaseException as error:
-        traceback.print_exception(type(error), error, error.__traceback__.tb_next)
+        show(error)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+    sys.stdout.flush()
+    if result is not None and result is not True:
+        sys.exit(result if isinstance(result, int) else str(result))
+
+
+def is_shown(frame):
+    """Whether a frame is none of the package's own, but for its scripts."""
+    folder = os.path.dirname(os.path.abspath(frame.filename))
+    return folder != HERE and not frame.filename.endswith("/code.py")
+
+
+def show(error):
+    """One traceback; what happened before in our own frames is no news."""
+    if isinstance(error, KeyboardInterrupt):
+        return sys.stderr.write("probing: interrupted\n")
+    sys.stdout.flush()
+    told = traceback.TracebackException(type(error), error, error.__traceback__)
+    frames = [frame for frame in told.stack if is_shown(frame)]
+    lines = traceback.format_list(frames)
+    if lines:
+        sys.stderr.write("Traceback (most recent call last):\n%s" % "".join(lines))
+    sys.stderr.write("".join(told.format_exception_only()))
+    return None

@@ -2,7 +2,9 @@
 """Threads and frames of a target."""
 
 import re
+from typing import Dict, List, Optional
 
+from . import extend
 from ._errors import Gone, NeedsCode
 from .value import Value, get
 
@@ -36,7 +38,7 @@ class Names:
         return get(self._module, name)
 
     def __contains__(self, name):
-        return self._module._has(name)
+        return self._module._prb_has(name)
 
 
 class Frame:
@@ -49,12 +51,12 @@ class Frame:
         self.ip, self.native = row["ip"], row["frame_type"] != "python"
 
     @property
-    def locals(self):
+    def locals(self) -> Dict[str, Value]:
         """{name: Value} of the variables that are bound."""
         return {} if self.native else self.thread._locals(self)
 
     @property
-    def globals(self):
+    def globals(self) -> Names:
         """The names of the frame's module, as a mapping."""
         rows = self.thread.program.query("SELECT address FROM python.modules WHERE name = %s"
                                          % quote(self.module or ""))
@@ -63,7 +65,7 @@ class Frame:
         return Names(Value(self.thread.program, rows[0]["address"]))
 
     @property
-    def source(self):
+    def source(self) -> Optional[str]:
         """Text of the line; None if the file is not here."""
         rows = self.thread.program.query(
             "SELECT func, lineno, source FROM python.stacks WHERE tid = %d AND depth = %d"
@@ -79,24 +81,32 @@ class Frame:
 class Thread:
     """A thread: tid, name, state, gil ("holds", "waits"), main, idle_seconds, waits_for, frames."""
 
-    def __init__(self, program, row):
+    def __init__(self, program, rows):
+        row = rows[0]
         self.program = program
         self.tid, self.state, self.gil = row["tid"], row["state"], row["gil"]
         self.name = row["name"] or row["os_name"]
         self.main, self.idle_seconds = bool(row["main"]), row["idle_seconds"]
-        self.waits_for = Wait(row["waits_for"])
-        self._rows, self._frames, self._variables = None, None, None
+        self._wait = Wait(row["waits_for"])
+        self._rows = [] if row["depth"] is None else rows
+        self._frames, self._variables, self._said = None, None, False
 
     @property
-    def frames(self):
+    def waits_for(self) -> Wait:
+        """A Wait; one of your own words if a function of probing.wait() has some."""
+        if extend.WAITS and not self._said:
+            self._said = True
+            text = extend.words_of(self)
+            if text is not None:
+                self._wait.text = text
+        return self._wait
+
+    @property
+    def frames(self) -> List[Frame]:
         """Python frames, the innermost first."""
         if self._frames is None:
-            self._frames = [Frame(self, row) for row in self._take_rows()]
+            self._frames = [Frame(self, row) for row in self._rows]
         return self._frames
-
-    def _take_rows(self):
-        rows, self._rows = self._rows, None
-        return self.program.query(STACKS + " WHERE tid = %d" % self.tid) if rows is None else rows
 
     def _locals(self, frame):
         if self._variables is None:
@@ -120,10 +130,10 @@ class Thread:
         return "<thread %s %s, %s>" % (self.tid, self.name, self.state)
 
 
-STACKS = "SELECT tid, depth, func, qualname, module, file, lineno, ip, frame_type " \
-    "FROM python.stacks"
-THREADS = "SELECT tid, name, os_name, state, gil, main, idle_seconds, waits_for " \
-    "FROM python.threads"
+STACKS = "SELECT t.tid, t.name, os_name, state, gil, main, idle_seconds, waits_for, depth, func, " \
+    "qualname, module, file, lineno, ip, frame_type FROM python.threads t LEFT JOIN " \
+    "python.stacks s ON s.tid = t.tid AND s.interpreter = t.interpreter"
+NATIVE_STACKS = STACKS.replace("python.stacks", "native.backtrace")
 VARIABLES = "SELECT s.depth, s.func, s.lineno, s.ip, l.name, l.address FROM python.stacks s " \
     "LEFT JOIN python.locals l ON l.tid = s.tid AND l.depth = s.depth WHERE s.tid = %d"
 

@@ -2,18 +2,23 @@
 """A target: a process, a core file or a snapshot that is read."""
 
 import ctypes
+import json
+import sys
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _library as lib
+from . import _outside
+from . import extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
-from .frame import STACKS, THREADS, Thread, quote
-from .value import Value
+from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
+from .value import Value, unread
 
 
 class Rows(list):
     """Rows of a query, as dictionaries."""
 
-    def df(self):
+    def df(self) -> "pandas.DataFrame":  # noqa: F821
         """The same as a pandas DataFrame."""
         import pandas
         return pandas.DataFrame(list(self))
@@ -22,19 +27,43 @@ class Rows(list):
 class Program:
     """What attach() returns. Use it from one thread; `with` or close() ends it."""
 
-    def __init__(self, target, exe=None):
-        self.target = str(target)
-        self._pointer = ctypes.c_void_p()
+    def __init__(self, target: Union[int, str], exe: Optional[str] = None):
+        self.target, self._exe = str(target), exe
         self._object = lib.Object(size=ctypes.sizeof(lib.Object))
         self._object_at = ctypes.addressof(self._object)
+        self._poll = lib.Poll()
+        self._start()
+
+    def _start(self):
+        self._pointer = ctypes.c_void_p()
         check(LIBRARY.probing_create(ctypes.byref(self._pointer)))
         try:
-            check(LIBRARY.probing_open(self._pointer, encode(self.target), exe and encode(exe)))
+            LIBRARY.probing_on_poll(self._pointer, self._poll.function, None)
+            self._connect()
         except BaseException:
             self.close()
             raise
 
-    def close(self):
+    def _connect(self):
+        """Opens what is read."""
+        target, self._folder = self.target, None
+        if _outside.is_elsewhere(target):
+            target, self._folder = _outside.snapshot_of(target)
+        self._call(LIBRARY.probing_open, encode(target), self._exe and encode(self._exe))
+
+    def _call(self, function, *arguments, outcome=None):
+        """Calls a function of the session that may take long, or call us back."""
+        self._settle(self._poll.call(function, self._pointer, *arguments), outcome)
+
+    def _settle(self, error, outcome=None):
+        """Raises what went wrong, a Ctrl-C first."""
+        if error and self._poll.interrupted:
+            LIBRARY.probing_error_destroy(error)
+            error = None
+        self._poll.settle()
+        check(error, getattr(outcome, "value", outcome) or lib.FOUND)
+
+    def close(self) -> None:
         """Ends the session; values that came from it cannot be read any more."""
         LIBRARY.probing_destroy(self._pointer)
         self._pointer = ctypes.c_void_p()
@@ -54,98 +83,116 @@ class Program:
             raise Error("the session of %s is closed" % self.target)
         return self._pointer
 
-    def query(self, sql):
+    def query(self, sql: str) -> Rows:
         """Rows of one SQL statement."""
-        statement = ctypes.c_void_p()
-        check(LIBRARY.probing_prepare(self._open(), encode(sql), None, ctypes.byref(statement)))
-        if not statement:
-            raise Error("there is no statement in %r" % sql)
-        try:
-            return self._rows(statement)
-        finally:
-            LIBRARY.probing_finish(statement)
+        self._open()
+        if extend.TABLES:
+            sql = extend.with_tables(self, sql)
+        return Rows(json.loads(self._print(sql, b"json").decode("ascii")))
 
-    def _rows(self, statement):
-        rows, more = Rows(), ctypes.c_int()
-        columns = [(index, decode(LIBRARY.probing_column_name(statement, index)))
-                   for index in range(LIBRARY.probing_columns(statement))]
-        while True:
-            check(LIBRARY.probing_next(statement, ctypes.byref(more)))
-            if not more.value:
-                return rows
-            rows.append({name: _cell(statement, index) for index, name in columns})
+    def _print(self, sql, form):
+        pieces = []
 
-    def threads(self):
-        """All Python threads, the main thread first; their frames are read right after them."""
-        threads = [Thread(self, row) for row in self.query(THREADS) if row["tid"]]
-        frames = {}
-        for row in self.query(STACKS):
-            frames.setdefault(row["tid"], []).append(row)
-        for thread in threads:
-            thread._rows = frames.get(thread.tid, [])
-        return threads
+        def on_text(_, text, length):
+            pieces.append(ctypes.string_at(text, length))
+            return 0
 
-    def thread(self, wanted):
-        """The thread of that tid or name."""
+        self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
+        return b"".join(pieces)
+
+    def threads(self, native: bool = False) -> List[Thread]:
+        """All Python threads, the main thread first, with their frames, of one moment; `native`:
+        and the C and C++ frames between these."""
+        threads = {}
+        for row in self.query(NATIVE_STACKS if native else STACKS):
+            threads.setdefault(row["tid"], []).append(row)
+        return [Thread(self, rows) for tid, rows in threads.items() if tid]
+
+    def thread(self, wanted: Union[None, int, str] = None) -> Thread:
+        """The thread of that tid or name; None: the main one, in a debugger the selected one."""
         for thread in self.threads():
-            if wanted in (thread.tid, thread.name):
+            if thread.main if wanted is None else wanted in (thread.tid, thread.name):
                 return thread
         raise Error("there is no thread %r" % (wanted,))
 
-    def value(self, address):
+    def value(self, address: int) -> Value:
         """The object at an address, by its id()."""
         self._open()
         return Value(self, address)
 
-    def find(self, type, where=None):
+    def native(self, value):
+        """See Value.native()."""
+        raise Error("v.native() is a value of gdb or LLDB, and this is neither")
+
+    def find(self, type: str, where: Optional[Callable[[Value], Any]] = None) -> Iterator[Value]:
         """The objects of the heap of a class ("Session" or "app.Session") for which where() is
-        true. Those that change or end meanwhile are left out."""
-        rows = self.query("SELECT address FROM python.objects WHERE type = %s OR type LIKE %s"
-                          % (quote(type), quote("%." + type)))
-        for row in rows:
+        true. Those that where() finds gone are left out."""
+        self._open()
+        names = quote(type), quote("%." + type)
+        text = self._print("SELECT address, type_address FROM python.objects WHERE type IN (SELECT "
+                           "type FROM python.types WHERE type = %s OR type LIKE %s)" % names, b"csv")
+        for line in text.splitlines()[1:]:
+            address, kind = line.split(b",")
             try:
-                found = Value(self, row["address"])
+                found = unread(self, int(address), int(kind))
                 if where is None or where(found):
                     yield found
             except Gone:
                 continue
 
-    def referrers(self, value):
+    def referrers(self, value: Value) -> List[Tuple[Value, str]]:
         """[(Value, how)] of the objects that hold one in an attribute (".name") or as an item
         ("[number]", "[key]"), among those that the garbage collector knows."""
-        found = {}
-        for row in self.query(REFERRERS % (value.address, value.address)):
+        return [(Value(self, address), how)
+                for address, how in self._holders([value.address]).get(value.address, ())]
+
+    def holders(self, values: Iterable[Value]) -> Dict[int, List[Tuple[Value, str]]]:
+        """{address: [(Value, how)]}: the referrers of many objects, found in one go."""
+        found = self._holders([value.address for value in values])
+        return {address: [(Value(self, each), how) for each, how in holders]
+                for address, holders in found.items()}
+
+    def _holders(self, addresses):
+        """{address: [(address of what holds it, how)]}"""
+        found, wanted = {}, ", ".join(map(str, addresses))
+        for row in self.query(REFERRERS % (wanted, wanted)) if wanted else ():
             how = "." + row["name"] if row["number"] is None else \
                 "[%s]" % (row["number"] if row["key"] is None else row["key"])
-            found.setdefault((row["address"], how))
-        return [(Value(self, address), how) for address, how in found]
+            holders = found.setdefault(row["held"], {})
+            holders.setdefault((row["address"], how))
+        return {address: list(holders) for address, holders in found.items()}
+
+    def path_to(self, value: Value, depth: int = 12) -> "Optional[path.Path]":
+        """How the program reaches an object: a Path from a module or a variable, the shortest that
+        is found; None if there is none of at most `depth` steps among what can be seen."""
+        return path.find(self, value, depth)
+
+    def pause(self, within: Optional[float] = None, max: Optional[float] = None) -> "live.Pause":
+        """A Pause: `with p.pause() as frozen: frozen.eval("len(cache)")`. Only a running process; it
+        must begin within `within` seconds (2), and ends after `max` (600)."""
+        return live.Pause(self, within, max)
+
+    def perf(self, seconds: float = 10, native: bool = False,
+             rate: Optional[int] = None) -> "live.Recording":
+        """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
+        return live.Recording(self.target, seconds, native, rate)
 
     def __repr__(self):
         return "<probing of %s>" % self.target
 
 
-REFERRERS = "SELECT o.address, a.name, NULL AS number, NULL AS key FROM python.objects o, " \
-    "python.attributes a WHERE a.address = o.address AND a.value_address = %d " \
-    "UNION ALL SELECT o.address, NULL, i.number, i.key FROM python.objects o, python.items i " \
-    "WHERE i.address = o.address AND i.value_address = %d"
+REFERRERS = "SELECT a.value_address AS held, o.address, a.name, NULL AS number, NULL AS key " \
+    "FROM python.objects o, python.attributes a " \
+    "WHERE a.address = o.address AND a.value_address IN (%s) " \
+    "UNION ALL SELECT i.value_address, o.address, NULL, i.number, i.key " \
+    "FROM python.objects o, python.items i " \
+    "WHERE i.address = o.address AND i.value_address IN (%s)"
 
 
-def _cell(statement, index):
-    kind = LIBRARY.probing_value_kind(statement, index)
-    if kind == lib.NULL_KIND:
-        return None
-    if kind == lib.INTEGER:
-        return LIBRARY.probing_value_integer(statement, index)
-    if kind == lib.REAL:
-        return LIBRARY.probing_value_real(statement, index)
-    length = ctypes.c_size_t()
-    text = LIBRARY.probing_value_text(statement, index, ctypes.byref(length))
-    return decode(ctypes.string_at(text, length.value)) if length.value else ""
-
-
-def attach(target, exe=None):
-    """Opens a target: a pid, "/regex/", a core file or a snapshot. Nothing in it is changed, and
-    no code of it runs. @exe names the executable of a core file."""
+def attach(target: Union[int, str], exe: Optional[str] = None) -> Program:
+    """Opens a target: a pid, "/regex/", a core file, a snapshot, "host:port" or "ssh://host/PID".
+    Nothing in it is changed, and no code of it runs. `exe` names the executable of a core file. Of a
+    target elsewhere, a snapshot with all objects is taken now, and read."""
     return Program(target, exe)
 
 
@@ -159,8 +206,39 @@ def now_current(program):
     return program
 
 
-def current():
-    """The target of the script that runs."""
-    if _current is None:
-        raise Error("no target was named: 'probing script FILE TARGET', or probing.attach(TARGET)")
-    return _current
+def debugger(what):
+    """The side of the debugger that we are in (core/script.py of the plugin)."""
+    plugin = sys.modules.get("probing_debugger")
+    if plugin is None or plugin.face is None:
+        raise Error("%s needs gdb or LLDB with the commands of probing" % what)
+    import importlib
+    return Side(importlib.import_module("probing_debugger.core.script"), plugin.face)
+
+
+class Side:
+    """Functions of that module, with the debugger as their first argument."""
+
+    def __init__(self, module, face):
+        self._module, self._face = module, face
+
+    def __getattr__(self, name):
+        function = getattr(self._module, name)
+        return lambda *arguments: function(self._face, *arguments)
+
+
+def current() -> Program:
+    """The target of the script that runs; in gdb and LLDB, what they hold."""
+    if _current is not None:
+        return _current
+    if sys.modules.get("probing_debugger"):
+        return debugger("current()").current()
+    raise Error("no target was named: 'probing script FILE TARGET', or probing.attach(TARGET)")
+
+
+def break_py(place: str, condition: Optional[Callable[[Frame], Any]] = None,
+             action: Optional[Callable[[Frame], Any]] = None):
+    """Stops the debugger's process at a line or function of Python ("train.py:120",
+    "Trainer.step"), as `probing break-py` does. `condition` is called with the Frame, here and not
+    in the process: it goes on if that is false. With an `action`, it goes on if that returns nothing
+    true. Returns the breakpoint: .number, .delete()."""
+    return debugger("break_py()").break_py(place, condition, action)

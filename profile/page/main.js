@@ -2,13 +2,15 @@
 // The page: what is looked at, and what happens at each key and click.
 import { Chart } from "./chart.js";
 import { describe, read, where } from "./data.js";
+import { deltaOf, stackChanges, weighBoth } from "./diff.js";
 import { Overview } from "./overview.js";
 import { checks, choices, shareText, showDetails, Table } from "./panes.js";
 import { timePicture, treePicture } from "./pictures.js";
-import { abs, button, byId, duration, element, max, min, percent } from "./text.js";
+import { abs, button, byId, duration, element, max, min, percent, round } from "./text.js";
 import { matchedWeight, matcher, weigh } from "./weigh.js";
 
 const data = read(byId("data").textContent);
+const STEPS = 8; // of colours of changes, each way
 const view = {
 	picture: "flame",
 	weight: data.mode,
@@ -16,7 +18,8 @@ const view = {
 	merged: false,
 	threads: new Uint8Array(data.threads.length).fill(1),
 	states: new Uint8Array(data.states.length).fill(1),
-	range: [0, data.duration],
+	range: [0, data.before ? Infinity : data.duration],
+	widths: "after",
 };
 let weighed, matches = null, chosen = null;
 
@@ -24,11 +27,11 @@ let weighed, matches = null, chosen = null;
 const look = {
 	colours: [],
 	states: [],
-	colour: (stack) => look.colours[colourOf(stack)],
-	shade: (stack) => stack ? 1 - hashOf(look.label(stack)) % 5 * 0.07 : 1,
+	colour: (stack) => data.before ? look.changes[stepOf(stack)] : look.colours[colourOf(stack)],
+	shade: (stack) => stack && !data.before ? 1 - hashOf(look.label(stack)) % 5 * 0.07 : 1,
 	state: (number) => look.states[number],
 	label: (stack) => stack ? describe(data, weighed.place[stack], view.lines).name : allLabel(),
-	title: (thread) => threadName(data.threads[thread]),
+	title: (thread) => threadName(data.threads[thread], thread),
 	matched: (stack) => matches && stack ? matches(weighed.place[stack]) : null,
 };
 
@@ -37,6 +40,8 @@ function readColours() {
 	const colour = (name) => style.getPropertyValue(`--${name}`).trim();
 	look.colours = Array.from({ length: 9 }, (_, i) => colour(`c${i}`));
 	look.states = data.states.map((_, i) => colour(`s${i}`));
+	look.changes = Array.from({ length: 2 * STEPS + 1 }, (_, i) => `color-mix(in srgb, ${
+		colour(i < STEPS ? "less" : "more")} ${abs(i - STEPS) / STEPS * 100}%, ${colour("c8")})`);
 	for (const name of ["ink", "paper", "accent", "found"])
 		look[name] = colour(name);
 }
@@ -59,19 +64,27 @@ function colourOf(stack) {
 	return d.kind === 2 ? 8 : hashOf(d.file) % 8;
 }
 
-function threadName({ tid, name }) {
-	return `${tid} ${name}`;
+// Which of the colours from less to more.
+function stepOf(stack) {
+	return STEPS + (stack ? round(STEPS * deltaOf(weighed, stack) / weighed.most) : 0);
+}
+
+function threadName({ tid, name }, number) {
+	return `${number < data.before?.threads ? "before: " : ""}${tid} ${name}`;
 }
 
 const WEIGHTS = [
 	["cpu", "CPU", "Time on a processor"],
 	["wall", "wall", "Time that passed, of each thread"],
 	["runqueue", "run queue", "Time that threads waited for a processor"],
+	["gil", "GIL", "Time that threads held the GIL"],
+	["blocked", "blocked", "Time that threads waited for locks, descriptors, children and time"],
 ];
 
 function allLabel() {
 	return `all: ${duration(weighed.whole)} ${
-		{ cpu: "on a processor", wall: "of all threads", runqueue: "of waiting" }[view.weight]}`;
+		{ cpu: "on a processor", wall: "of all threads", runqueue: "in the run queue",
+			gil: "of holding the GIL", blocked: "of waiting" }[view.weight]}`;
 }
 
 const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look);
@@ -81,14 +94,15 @@ const table = new Table(byId("functions"), data, choosePlace);
 // Showing
 
 function refresh() {
-	weighed = weigh(data, view);
+	weighed = data.before ? weighBoth(data, view) : weigh(data, view);
 	searchAgain();
 	const isTable = view.picture === "functions";
 	byId("scroll").hidden = isTable;
 	byId("functions").hidden = !isTable;
 	showPicture();
 	showFilters();
-	overview.draw(view);
+	if (!data.before)
+		overview.draw(view);
 	if (chosen !== null)
 		openDetails();
 }
@@ -122,13 +136,23 @@ function showFilters() {
 	byId("states").firstElementChild.textContent = `${some(view.states)}states`;
 	byId("from").value = (view.range[0] / 1e9).toFixed(3);
 	byId("to").value = (view.range[1] / 1e9).toFixed(3);
-	byId("legend").replaceChildren(...data.states.flatMap((name, i) => {
-		if (!(weighed.states[i] > 0))
-			return [];
-		const mark = element("i", {});
-		mark.style.background = look.states[i];
-		return [element("span", {}, mark, `${name} ${percent(weighed.states[i], weighed.whole)}`)];
-	}));
+	showLegend();
+}
+
+function legendItem(colour, text) {
+	const mark = element("i", {});
+	mark.style.background = colour;
+	return element("span", {}, mark, text);
+}
+
+function showLegend() {
+	const points = data.before && (100 * weighed.most).toFixed(1);
+	byId("legend").replaceChildren(...(data.before
+		? [[0, `−${points} points of the run`], [STEPS, "as before"], [2 * STEPS, `+${points}`]]
+			.map(([step, text]) => legendItem(look.changes[step], text))
+		: data.states.flatMap((name, i) => weighed.states[i] > 0
+			? [legendItem(look.states[i], `${name} ${percent(weighed.states[i], weighed.whole)}`)]
+			: [])));
 }
 
 // The way to what is zoomed in to; each step of it zooms out to there.
@@ -177,6 +201,8 @@ function boxText({ row, box }) {
 	const place = where(d) ? `\n${where(d)}` : "";
 	if (chart.picture.isTime)
 		return `${d.name}${place}\n${duration(span)} at ${(boxes.start[box] / 1e9).toFixed(3)} s`;
+	if (data.before)
+		return `${d.name}${place}\n${stackChanges(data, weighed, stack).join("\n")}`;
 	return `${d.name}${place}\ntotal ${shareText(weighed, weighed.total[stack])}\nself ${
 		shareText(weighed, weighed.self[stack])}`;
 }
@@ -232,7 +258,8 @@ function resize() {
 		chart.measure();
 		chart.draw();
 	}
-	overview.draw(view);
+	if (!data.before)
+		overview.draw(view);
 }
 
 function useTheme(theme) {
@@ -261,7 +288,7 @@ const KEYS = [
 ];
 
 function press(value) {
-	document.querySelector(`#pictures [value=${value}]`).click();
+	document.querySelector(`#pictures [value=${value}]`)?.click();
 }
 
 function onKey(event) {
@@ -330,13 +357,21 @@ function costText({ stops, p50, p99, max, pauses, own, missed, late, unreadable 
 		percent(own, data.duration)} · ${missed} missed, ${late} late, ${unreadable} unreadable`;
 }
 
+function factsText(r, threads) {
+	return [`process ${r.pid}`, `Python ${r.python}`, new Date(r.started * 1e3).toLocaleString(),
+		duration(r.duration), `${threads} thread${threads === 1 ? "" : "s"}`, `${r.rate} samples a second`, r.ended]
+		.filter(Boolean).join(" · ");
+}
+
 function showFacts() {
 	document.title = `${data.command} – flame graph`;
 	byId("command").textContent = data.command;
-	byId("facts").textContent = [`process ${data.pid}`, `Python ${data.python}`,
-		new Date(data.started * 1e3).toLocaleString(), duration(data.duration),
-		`${data.threads.length} threads`, `${data.rate} samples a second`, data.ended]
-		.filter(Boolean).join(" · ");
+	const { length } = data.threads, of = data.before?.threads ?? 0;
+	byId("facts").textContent = (data.before ? "after: " : "") + factsText(data, length - of);
+	byId("before").textContent = data.before
+		? `before: ${data.before.command} · ${factsText(data.before, of)}` : "";
+	if (data.step)
+		byId("facts").textContent += ` · in steps of ${duration(data.step)}`;
 	byId("cost").textContent = costText(data.cost);
 	byId("keys").append(element("table", {}, ...KEYS.map(([key, does]) =>
 		element("tr", {}, element("td", {}, element("b", {}, key)), element("td", {}, does)))));
@@ -344,7 +379,8 @@ function showFacts() {
 
 function listen() {
 	choices(byId("pictures"), [["flame", "flame", "Callers at the bottom"],
-		["icicle", "icicle", "Callers at the top"], ["time", "time order", "What happened when"],
+		["icicle", "icicle", "Callers at the top"],
+		...(data.before ? [] : [["time", "time order", "What happened when"]]),
 		["functions", "functions", "Self and total of each function"]], view.picture, (value) => {
 		view.picture = value;
 		refresh();
@@ -353,8 +389,16 @@ function listen() {
 		view.weight = value;
 		refresh();
 	});
-	checks(byId("threads").lastElementChild, data.threads.map((each) =>
-		[threadName(each), each.cpu ? duration(each.cpu) : ""]), view.threads, refresh);
+	if (data.before)
+		choices(byId("widths"), [["before", "before", "As wide as before"],
+			["after", "after", "As wide as after"]], view.widths, (value) => {
+			view.widths = value;
+			refresh();
+		});
+	for (const id of ["overview", "range"])
+		byId(id).hidden = data.before;
+	checks(byId("threads").lastElementChild, data.threads.map((each, i) =>
+		[threadName(each, i), each.cpu ? duration(each.cpu) : ""]), view.threads, refresh);
 	checks(byId("states").lastElementChild, data.states.map((name) => [name, ""]), view.states, refresh);
 	for (const id of ["lines", "merged"]) {
 		byId(id).checked = view[id];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What stands beside the picture: the table of functions, and all about one of them.
 import { describe, where } from "./data.js";
-import { boundsText, button, duration, element, max, min, percent, round } from "./text.js";
+import { boundsOfChange, changesOf, changeText, pointsText } from "./diff.js";
+import { abs, boundsText, button, duration, element, max, min, percent, round } from "./text.js";
 import { functionsOf, neighbours, weigh } from "./weigh.js";
 
 const MOST_ROWS = 300, MOST_NEIGHBOURS = 12;
@@ -37,8 +38,11 @@ export class Table {
 	show(weighed, matches) {
 		this.weighed = weighed;
 		this.matches = matches;
-		const rows = functionsOf(weighed).filter(({ place }) => !matches || matches(place));
-		rows.sort((a, b) => b[this.key] - a[this.key] || b.total - a.total || a.place - b.place);
+		const isDiff = Boolean(weighed.before);
+		const all = isDiff ? changesOf(this.data, weighed).rows : functionsOf(weighed);
+		const rows = all.filter(({ place }) => !matches || matches(place));
+		const size = ({ [this.key]: value }) => isDiff ? abs(value.by) : value;
+		rows.sort((a, b) => size(b) - size(a) || a.place - b.place);
 		const shown = this.all ? rows : rows.slice(0, MOST_ROWS);
 		const body = element("tbody", {}, ...shown.map((row) => this.row(row)));
 		const parts = [element("table", {}, element("thead", {}, this.head()), body)];
@@ -56,8 +60,12 @@ export class Table {
 
 	head() {
 		const row = element("tr", {});
-		for (const [key, text] of [["self", "self"], [null, "95 %"], ["total", "total"],
-			["samples", "samples"], [null, "function"]]) {
+		const columns = this.weighed.before
+			? [[null, "before"], [null, "after"], ["self", "change"], [null, "95 %"],
+				["total", "total"], [null, "function"]]
+			: [["self", "self"], [null, "95 %"], ["total", "total"], ["samples", "samples"],
+				[null, "function"]];
+		for (const [key, text] of columns) {
 			const head = element("th", { scope: "col" },
 				key ? this.changing(text, () => this.key = key) : text);
 			if (key)
@@ -67,7 +75,21 @@ export class Table {
 		return row;
 	}
 
-	row({ place, self, total, samples }) {
+	row(each) {
+		return this.weighed.before ? this.changeRow(each) : this.plainRow(each);
+	}
+
+	changeRow({ place, self, total }) {
+		const limits = changesOf(this.data, this.weighed);
+		const row = cells(element("tr", {}), percent(self.was, 1), percent(self.is, 1),
+			pointsText(self, limits.self), boundsOfChange(self), pointsText(total, limits.total),
+			link(this.data, this.weighed, place, this.choose));
+		row.dataset.self = self.by;
+		row.dataset.total = total.by;
+		return row;
+	}
+
+	plainRow({ place, self, total, samples }) {
 		const { whole, n } = this.weighed;
 		const row = cells(element("tr", {}), percent(self, whole), boundsText(self, whole, n),
 			percent(total, whole), String(round(samples)),
@@ -126,14 +148,23 @@ export function shareText(weighed, weight) {
 	return `${percent(weight, whole)} (${boundsText(weight, whole, n)}), ${duration(weight)}`;
 }
 
+// What is said of a function: text("self") and text("total").
+function sayings(data, weighed, place) {
+	const isHere = (each) => each.place === place;
+	if (weighed.before) {
+		const changes = changesOf(data, weighed), row = changes.rows.find(isHere);
+		return (key) => row ? changeText(row[key], changes[key]) : "–";
+	}
+	const row = functionsOf(weighed).find(isHere) ?? { self: 0, total: 0 };
+	return (key) => shareText(weighed, row[key]);
+}
+
 export function showDetails(container, data, weighed, place, choose, shut) {
 	const d = describe(data, place, weighed.view.lines);
-	const row = functionsOf(weighed).find((each) => each.place === place) ??
-		{ self: 0, total: 0, samples: 0 };
+	const text = sayings(data, weighed, place);
 	const { callers, callees } = neighbours(weighed, place);
 	container.replaceChildren(button("×", shut, { id: "shut", title: "Close" }), element("h2", {}, d.name), element("small", {}, where(d)),
-		element("p", {}, `self ${shareText(weighed, row.self)}`),
-		element("p", {}, `total ${shareText(weighed, row.total)}`),
+		...["self", "total"].map((key) => element("p", {}, `${key} ${text(key)}`)),
 		...neighbourTable(data, weighed, "Called by", callers, choose),
 		...neighbourTable(data, weighed, "Calls", callees, choose),
 		...sourceTable(data, weighed, place));

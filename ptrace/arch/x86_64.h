@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the registers of a thread of x86_64 say; any thread may ask. */
+/** @file Reads registers of an x86_64 thread. Threading: any thread. */
 #ifndef PRB_PTRACE_ARCH_X86_64_H
 #define PRB_PTRACE_ARCH_X86_64_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the tasks_*.c files share: the state of one reading, and futures as they lie in
+ * @file Shared by the tasks_*.c files: the state of one reading, and futures as they lie in
  * memory. A future is one of the extension module or of its twin in Python; tasks are futures.
  */
 #ifndef PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 #define PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 
 #include "python/asyncio/asyncio_layout.h"
-#include "python/asyncio/coroutine.h"
+#include "python/repr/coroutine.h"
 #include "python/repr/object_private.h"
 #include "python/asyncio/tasks.h"
 

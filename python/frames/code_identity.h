@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Whether a code object is still the one that was read before, and what its lines are.
+ * @file Tells whether a code object is still the one that was read before, and caches its lines.
  *
  * An address of a code object means something only as long as the object lives: it is freed, and
  * the next one lies at the same place. Who keeps what was read of code objects compares what they
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "python/python.h"
 
-/** What a code object consists of; equal for the same one. */
+/** The parts of a code object; equal for the same one. */
 struct prb_py_code_identity {
 	uint64_t type, name, file, qualname, lines; /**< addresses; 0 where the version has none */
 	uint64_t name_sum, file_sum, qualname_sum;  /**< of the texts themselves */

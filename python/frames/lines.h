@@ -19,9 +19,4 @@
 void prb_lines_decode(enum prb_line_format format, const uint8_t *table, size_t size,
 		      int32_t first_line, int64_t position, struct prb_py_location *ret);
 
-/** Position of a frame in bytes from the start of its bytecode; negative before the first. */
-struct prb_error *prb_python_position(struct prb_python *py, struct prb_mem *mem,
-				      const struct prb_py_frame *frame,
-				      int64_t *ret) PRB_MUST_CHECK;
-
 #endif

@@ -34,7 +34,7 @@ enum prb_frame_chain {
 	PRB_CHAIN_INTERP, /**< 3.13+: from tstate->current_frame */
 };
 
-/** What the instruction position of a frame means. */
+/** The meaning of a frame's instruction position. */
 enum prb_position {
 	PRB_POSITION_BYTES,	 /**< ≤3.9: f_lasti counts bytes */
 	PRB_POSITION_UNITS,	 /**< 3.10: f_lasti counts 2-byte units */
@@ -57,7 +57,7 @@ enum prb_gil_place {
 	PRB_GIL_INTERPRETER, /**< 3.12+: interp->ceval.gil points to it */
 };
 
-/** What is the same for all builds of a minor version; one row each in versions.c. */
+/** Properties of all builds of a minor version; one row each in versions.c. */
 struct prb_behaviour {
 	uint16_t version; /**< 0x030b for 3.11 */
 	enum prb_frame_chain chain;

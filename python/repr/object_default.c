@@ -15,9 +15,22 @@ enum { ITEMS = 5, TEXT = 60, COUNTED = 10000 };
 
 struct list {
 	struct prb_repr *r;
+	const char *chosen; /* the only ones that are shown, divided by blanks; NULL: all */
 	unsigned shown, more;
 	struct prb_error *err;
 };
+
+static bool is_chosen(const char *chosen, const char *name)
+{
+	size_t length = strlen(name), word;
+
+	for (; chosen && *chosen; chosen += word + strspn(chosen + word, " ")) {
+		word = strcspn(chosen, " ");
+		if (word == length && !memcmp(chosen, name, length))
+			return true;
+	}
+	return !chosen;
+}
 
 static bool put_attribute(void *context, const struct prb_attribute *a)
 {
@@ -25,7 +38,7 @@ static bool put_attribute(void *context, const struct prb_attribute *a)
 	struct prb_repr *r = list->r;
 
 	/* What Python puts there for itself. */
-	if (!*a->name || !strncmp(a->name, "__", 2))
+	if (!*a->name || !strncmp(a->name, "__", 2) || !is_chosen(list->chosen, a->name))
 		return true;
 	if (list->shown >= r->max.max_attributes || !prb_repr_room(r))
 		return ++list->more < COUNTED;
@@ -75,7 +88,7 @@ static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, str
 struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
-	struct list list = {.r = r};
+	struct list list = {.r = r, .chosen = prb_repr_chosen(r, type)};
 
 	prb_str_putc(r->out, '<');
 	PRB_TRY(prb_repr_put_module(r, type));

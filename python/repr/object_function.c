@@ -228,6 +228,8 @@ struct prb_error *prb_repr_handle_generator(struct prb_repr *r, uint64_t object,
 		PRB_TRY(prb_repr_word(r, object + (uint64_t)l->generator_code, &code));
 		PRB_TRY(put_text_at(r, code, l->code_name));
 	}
-	put_address(r, object);
+	prb_str_printf(r->out, " at %#llx", (unsigned long long)object);
+	PRB_TRY(prb_repr_put_suspension(r, object));
+	prb_str_putc(r->out, '>');
 	return NULL;
 }

@@ -94,6 +94,25 @@ typedef struct prb_error *prb_repr_part(struct prb_repr *r, uint64_t object, con
 					const char **type);
 prb_repr_part prb_repr_ndarray_part, prb_repr_tensor_part;
 
+/* object_execution.c */
+prb_repr_handler prb_repr_handle_frame;
+/** Appends ", suspended at prog.py:12" and the like for a generator or coroutine. */
+struct prb_error *prb_repr_put_suspension(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+
+/* object_io.c */
+prb_repr_handler prb_repr_handle_file, prb_repr_handle_socket;
+
+/* object_match.c */
+prb_repr_handler prb_repr_handle_match;
+
+/* object_typing.c */
+prb_repr_handler prb_repr_handle_typing_alias;
+
+/* object_chosen.c */
+/** The attributes, divided by blanks, that tell what an instance of a class of the standard library
+ * is about; NULL: all do. */
+const char *prb_repr_chosen(struct prb_repr *r, const struct prb_type *type);
+
 /* object_python.c */
 /**
  * The handler for a repr that is the Python function @p function of the class @p owner; NULL if

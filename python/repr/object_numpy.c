@@ -95,6 +95,25 @@ static struct prb_error *read_array(struct prb_repr *r, uint64_t object, struct 
 	return read_dtype(r, words[5], &ret->dtype);
 }
 
+struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
+					  struct prb_ndarray_memory *ret)
+{
+	enum { OWNS_DATA = 4 };
+	struct array array;
+	uint64_t flags;
+
+	PRB_TRY(read_array(r, object, &array));
+	PRB_TRY(prb_repr_member(r, object, 6, &flags));
+	ret->bytes = array.dtype.size;
+	for (uint64_t i = 0; i < array.dimensions; i++)
+		if (!prb_mul(ret->bytes, array.shape[i], &ret->bytes))
+			return prb_repr_bad(object, "an array of impossible size");
+	ret->data = array.data;
+	ret->owned = flags & OWNS_DATA;
+	ret->objects = array.dtype.number == TYPE_OBJECT;
+	return NULL;
+}
+
 static double half_to_double(uint16_t half, double *step)
 {
 	int exponent = half >> 10 & 31;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the object_*.c files share: the state of one repr, types as read from the target, and
+ * @file Shared by the object_*.c files: the state of one repr, types as read from the target, and
  * the readers of single kinds of objects.
  *
  * A handler prints one kind of object. It returns PRB_ERROR_FAULT or PRB_ERROR_BAD_DATA for what
@@ -51,7 +51,7 @@ enum prb_managed_dict {
 	PRB_MANAGED_INLINE, /**< 3.13+: values follow the object itself */
 };
 
-/** What differs between versions in objects, and is no offset that a layout has. */
+/** Differences of objects between versions that are no offsets of a layout. */
 struct prb_object_traits {
 	uint16_t since; /**< first version, 0x030b for 3.11 */
 	enum prb_dict_keys keys;
@@ -180,10 +180,10 @@ struct prb_error *prb_repr_type(struct prb_repr *r, uint64_t address,
 				struct prb_type **ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_type_of(struct prb_repr *r, uint64_t object,
 				   struct prb_type **ret) PRB_MUST_CHECK;
-/** The same without its name, which may be one more request to another machine. */
+/** As above, without its name, which may be one more request to another machine. */
 struct prb_error *prb_repr_nameless_type_of(struct prb_repr *r, uint64_t object,
 					    struct prb_type **ret) PRB_MUST_CHECK;
-/** Whether it is a dict, or a str; or of a class derived from that. */
+/** True if it is a dict, or a str; or of a class derived from that. */
 struct prb_error *prb_repr_is_dict(struct prb_repr *r, uint64_t object, bool *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_is_str(struct prb_repr *r, uint64_t object, bool *ret) PRB_MUST_CHECK;
 /** True if @p type is the builtin or extension type of that tp_name, not a class of that name. */
@@ -201,7 +201,7 @@ struct prb_error *prb_repr_lookup(struct prb_repr *r, const struct prb_type *typ
 				  uint64_t *ret, struct prb_type **owner) PRB_MUST_CHECK;
 /** Appends type.__name__, type.__qualname__. */
 struct prb_error *prb_repr_put_name(struct prb_repr *r, const struct prb_type *type) PRB_MUST_CHECK;
-/** The same, or @p kind in versions whose subclasses print as the builtin type that they are of. */
+/** As above, or @p kind in versions whose subclasses print as the builtin type that they are of. */
 struct prb_error *prb_repr_put_kind(struct prb_repr *r, const struct prb_type *type,
 				    const char *kind) PRB_MUST_CHECK;
 struct prb_error *prb_repr_put_qualname(struct prb_repr *r,
@@ -215,8 +215,10 @@ struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
 				struct prb_str *ret) PRB_MUST_CHECK;
 /** Appends the text of a str as it is (for names), bounded by the limits. */
 struct prb_error *prb_repr_put_text(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+/** How far the kind of a str lies from the lowest bit of its state; compact and ASCII follow. */
+unsigned prb_repr_str_state_shift(const struct prb_layout *l);
 bool prb_is_ascii(const char *text);
-/** Whether the object is a str of exactly this ASCII text. */
+/** True if the object is a str of exactly this ASCII text. */
 struct prb_error *prb_repr_text_is(struct prb_repr *r, uint64_t object, const char *text,
 				   bool *ret) PRB_MUST_CHECK;
 /** The same text with lone surrogates in the form of UTF-8, so that nothing is lost. */
@@ -227,6 +229,9 @@ struct prb_error *prb_repr_quote_raw(struct prb_repr *r, const struct prb_str *t
 /** Appends a quoted literal of @p length characters of @p width bytes each, cut at the limits. */
 struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsigned width,
 				    uint64_t length) PRB_MUST_CHECK;
+/** The same of @p count characters of the str @p object from @p start on. */
+struct prb_error *prb_repr_quote_part(struct prb_repr *r, uint64_t object, uint64_t start,
+				      uint64_t count) PRB_MUST_CHECK;
 /** Appends a quoted literal of code points as Python would print it. */
 void prb_repr_quote(struct prb_repr *r, const uint32_t *text, size_t count);
 
@@ -262,8 +267,9 @@ struct prb_error *prb_repr_table_get(struct prb_repr *r, uint64_t keys, uint64_t
 				     uint64_t used, const char *name, uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_dict_each(struct prb_repr *r, uint64_t dict, prb_dict_visit *visit,
 				     void *context) PRB_MUST_CHECK;
-/** The same of a dict whose keys are ints from 0 to 2^61 - 2, each of which is its own hash: these
- * are given in place of the keys, which lie elsewhere. Of other keys it is what happens to be. */
+/** As above, for a dict whose keys are ints from 0 to 2^61 - 2, each of which is its own hash:
+ * these are given in place of the keys, which lie elsewhere. Of other keys it is what happens to
+ * be. */
 struct prb_error *prb_repr_dict_each_int(struct prb_repr *r, uint64_t dict, prb_dict_visit *visit,
 					 void *context) PRB_MUST_CHECK;
 struct prb_error *prb_repr_dict_size(struct prb_repr *r, uint64_t dict,
@@ -272,10 +278,10 @@ struct prb_error *prb_repr_dict_get(struct prb_repr *r, uint64_t dict, const cha
 				    uint64_t *ret) PRB_MUST_CHECK;
 struct prb_error *prb_repr_attribute(struct prb_repr *r, uint64_t object, const char *name,
 				     uint64_t *ret) PRB_MUST_CHECK;
-/** The same of what is in its __dict__ alone. */
+/** As above, for what is in its __dict__ alone. */
 struct prb_error *prb_repr_instance_get(struct prb_repr *r, uint64_t object, const char *name,
 					uint64_t *ret) PRB_MUST_CHECK;
-/** Whether objects of the type have a __dict__, if only an empty one. */
+/** True if objects of the type have a __dict__, if only an empty one. */
 bool prb_repr_has_dict(const struct prb_repr *r, const struct prb_type *type);
 /** The entries of the __dict__ of an object, whether it is one or only the values of one. */
 struct prb_error *prb_repr_instance_each(struct prb_repr *r, uint64_t object, prb_dict_visit *visit,
@@ -325,6 +331,16 @@ struct prb_error *prb_repr_deque_each(struct prb_repr *r, uint64_t object,
 /** Item @p index, which it has, of a deque. */
 struct prb_error *prb_repr_deque_item(struct prb_repr *r, uint64_t object, uint64_t index,
 				      uint64_t *ret) PRB_MUST_CHECK;
+
+/* object_numpy.c */
+/** What an array refers to. */
+struct prb_ndarray_memory {
+	uint64_t data, bytes;
+	bool owned;   /**< it frees the data */
+	bool objects; /**< the elements are pointers to objects */
+};
+struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
+					  struct prb_ndarray_memory *ret) PRB_MUST_CHECK;
 
 /* object_number.c */
 struct prb_error *prb_repr_int(struct prb_repr *r, uint64_t object, int64_t *ret) PRB_MUST_CHECK;

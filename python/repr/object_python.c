@@ -30,6 +30,7 @@ static const struct {
 	{"fractions", "Fraction", prb_repr_handle_fraction},
 	{"pathlib", "PurePath", prb_repr_handle_path},
 	{"pathlib._local", "PurePath", prb_repr_handle_path},
+	{"socket", "socket", prb_repr_handle_socket},
 	{"re", "RegexFlag", prb_repr_handle_global_enum},
 	{"threading", "BoundedSemaphore", prb_repr_handle_semaphore},
 	{"threading", "Condition", prb_repr_handle_condition},
@@ -39,6 +40,11 @@ static const struct {
 	{"torch._tensor", "Tensor", prb_repr_handle_tensor},
 	{"torch.nn.parameter", "Parameter", prb_repr_handle_tensor},
 	{"torch.tensor", "Tensor", prb_repr_handle_tensor},
+	{"typing", "_BaseGenericAlias", prb_repr_handle_typing_alias},
+	{"typing", "_CallableGenericAlias", prb_repr_handle_typing_alias},
+	{"typing", "_GenericAlias", prb_repr_handle_typing_alias},
+	{"typing", "_SpecialGenericAlias", prb_repr_handle_typing_alias},
+	{"typing", "_UnionGenericAlias", prb_repr_handle_typing_alias},
 	{"uuid", "UUID", prb_repr_handle_uuid},
 };
 

@@ -16,14 +16,14 @@ struct text {
 	unsigned kind; /* bytes per character: 1, 2 or 4 */
 };
 
-static unsigned state_shift(const struct prb_layout *l)
+unsigned prb_repr_str_state_shift(const struct prb_layout *l)
 {
 	return l->free_threaded && l->behaviour->interned_byte ? 8 : 2;
 }
 
 static bool is_ascii_state(const struct prb_layout *l, uint32_t state)
 {
-	return (state >> state_shift(l) & 0x1f) == (1 | 1 << 3 | 1 << 4);
+	return (state >> prb_repr_str_state_shift(l) & 0x1f) == (1 | 1 << 3 | 1 << 4);
 }
 
 /* Up to 3.11 a str may wait for its first use as an array of wchar_t. */
@@ -47,7 +47,7 @@ static struct prb_error *locate_text(struct prb_repr *r, uint64_t object, struct
 
 	PRB_TRY(prb_repr_word(r, object + (uint64_t)l->unicode_length, &ret->length));
 	PRB_TRY(prb_mem_read_u32(r->mem, object + (uint64_t)l->unicode_state, &state));
-	state >>= state_shift(l);
+	state >>= prb_repr_str_state_shift(l);
 	ret->kind = state & 7;
 	if (ret->kind == 0)
 		PRB_TRY(find_wide(r, object, ret));
@@ -260,6 +260,17 @@ struct prb_error *prb_repr_quote_at(struct prb_repr *r, uint64_t address, unsign
 	if (count < length)
 		prb_str_printf(r->out, "…+%llu", (unsigned long long)(length - count));
 	return NULL;
+}
+
+struct prb_error *prb_repr_quote_part(struct prb_repr *r, uint64_t object, uint64_t start,
+				      uint64_t count)
+{
+	struct text text;
+
+	PRB_TRY(find_text(r, object, &text));
+	if (start > text.length || count > text.length - start)
+		return prb_repr_bad(object, "shorter than its part");
+	return prb_repr_quote_at(r, text.data + start * text.kind, text.kind, count);
 }
 
 struct prb_error *prb_repr_handle_str(struct prb_repr *r, uint64_t object,

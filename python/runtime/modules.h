@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What an interpreter has imported: sys.modules, read from outside.
+ * @file An interpreter's sys.modules, read from outside.
  *
  * Threading: as python.h. What cannot be read of one module is unknown (NULL, -1), and the others
  * are told; an error is returned when sys.modules itself cannot be read.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What is known of a runtime, kept in a snapshot: places and layout.
+ * @file The known facts of a runtime in a snapshot: addresses and layout.
  */
 #ifndef PRB_PYTHON_RUNTIME_RECORD_H
 #define PRB_PYTHON_RUNTIME_RECORD_H

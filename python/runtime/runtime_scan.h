@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "python/python.h"
 
-/** Whether what py->runtime or py->interp_head points at is what it is taken for. */
+/** True if what py->runtime or py->interp_head points at is what it is taken for. */
 typedef struct prb_error *prb_runtime_check(struct prb_python *py, struct prb_mem *mem);
 
 /**

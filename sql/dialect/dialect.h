@@ -57,7 +57,7 @@ struct prb_dialect_statement {
 	size_t start, end;
 	size_t next; /**< where to look for the next statement */
 
-	/** What to prepare if SQLite refuses the user's text; NULL if there is nothing to
+	/** The text to prepare if SQLite refuses the user's; NULL if there is nothing to
 	 * translate. */
 	char *translation;
 	PRB_VEC(struct prb_statement_piece) pieces;

@@ -53,7 +53,7 @@ void prb_translation_value(const struct prb_translation *t, size_t i, struct prb
 
 /** Writes text that stands for what begins with token @p i. */
 void prb_translation_put(struct prb_translation *t, size_t i, const char *text);
-/** The same, as a string of SQL. */
+/** As above, as a string of SQL. */
 void prb_translation_put_string(struct prb_translation *t, size_t i, const char *text);
 /** Writes tokens [from, to), translated. */
 void prb_translation_write(struct prb_translation *t, size_t from, size_t to);

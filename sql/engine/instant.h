@@ -17,7 +17,7 @@
 struct prb_instant;
 struct prb_session;
 
-/** What the statement was planned to need; the dump is made for it. */
+/** The needs of the statement as planned; the dump is made for them. */
 struct prb_plan {
 	unsigned needs;	 /**< enum prb_need */
 	pid_t tid;	 /**< the thread that the last table asked for; 0: none alone */

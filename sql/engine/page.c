@@ -93,6 +93,11 @@ struct prb_error *prb_scan_row(struct prb_scan *scan)
 	return NULL;
 }
 
+struct prb_error *prb_scan_check(struct prb_scan *scan)
+{
+	return prb_session_check(scan->session);
+}
+
 void prb_scan_end(struct prb_scan *scan)
 {
 	if (scan->end && scan->state)

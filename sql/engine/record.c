@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -45,42 +46,91 @@ static struct prb_error *record_table(struct prb_session *session, struct prb_in
 	return err;
 }
 
+/* Objects are not among what every snapshot has. */
+static bool is_recorded(const struct prb_table *table, bool heap)
+{
+	if (table->flags & PRB_TABLE_GLOBAL)
+		return false;
+	return !(table->flags & PRB_TABLE_COSTLY) || (heap && !strcmp(table->schema, "python"));
+}
+
 /** Those that show the dump, or the others. */
-static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump)
+static void record_tables(struct prb_session *session, struct prb_instant *instant, bool of_dump,
+			  bool heap)
 {
 	/* What a table lacks is told when it is read from the snapshot. */
 	prb_warning_handler *warn = prb_steal(&session->warn);
-	const unsigned skipped = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY;
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
 		prb_auto_error struct prb_error *err = NULL;
 
-		if (!((*t)->flags & skipped) && ((*t)->needs != 0) == of_dump)
+		if (is_recorded(*t, heap) && ((*t)->needs != 0) == of_dump)
 			err = record_table(session, instant, *t);
 	}
 	session->warn = warn;
 }
 
-struct prb_error *prb_record(struct prb_session *session, bool values, size_t *ret_threads)
+/* Types of what all objects hold: where these lie, the rest of them does. */
+static const char *const of_objects[] = {
+	"SELECT count(a.type) FROM python.objects o, python.attributes a "
+	"WHERE a.address = o.address",
+	"SELECT count(i.type), count(i.key) FROM python.objects o, python.items i "
+	"WHERE i.address = o.address",
+};
+
+static struct prb_error *run_to_end(struct prb_session *session, const char *sql)
 {
+	struct prb_statement *statement;
+	struct prb_error *err = NULL;
+	size_t at = 0;
+	bool row = true;
+
+	PRB_TRY(prb_session_prepare(session, sql, strlen(sql), &at, &statement));
+	while (row && !err)
+		err = prb_statement_next(statement, &row);
+	prb_statement_destroy(statement);
+	return err;
+}
+
+static void record_held_objects(struct prb_session *session)
+{
+	prb_warning_handler *warn = prb_steal(&session->warn);
+	const enum prb_dump_mode mode = session->mode;
+
+	/* Millions of objects are not of one instant, and all are read through the view of the
+	 * statement, whose pages are noted. */
+	prb_session_set_mode(session, PRB_DUMP_NONBLOCKING);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(of_objects); i++)
+		prb_error_destroy(run_to_end(session, of_objects[i]));
+	prb_session_set_mode(session, mode);
+	session->warn = warn;
+}
+
+struct prb_error *prb_record(struct prb_session *session, enum prb_record_values values,
+			     size_t *ret_threads)
+{
+	const bool heap = values == PRB_RECORD_OBJECTS;
 	struct prb_instant *instant;
 	const struct prb_dump *dump;
 
+	/* Of two readings the recorder keeps the later one, so this comes first. */
+	if (heap)
+		record_held_objects(session);
 	session->plan = (struct prb_plan){
 		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE | PRB_NEED_WAITS |
 			 PRB_NEED_IDLE | PRB_NEED_MODULES | PRB_NEED_COMMAND |
-			 (values ? PRB_NEED_LOCALS : 0),
-		.no_values = !values,
+			 (values != PRB_RECORD_NO_VALUES ? PRB_NEED_LOCALS : 0),
+		.no_values = values == PRB_RECORD_NO_VALUES,
 		.several = true,
 		.frames = UINT_MAX,
 	};
 	PRB_TRY(prb_session_instant(session, 0, &instant));
 	/* The recorder keeps the later of two readings, which has to be what the dump is made of.
 	 */
-	record_tables(session, instant, false);
+	record_tables(session, instant, false, heap);
 	PRB_TRY(prb_instant_dump(instant, &dump));
 	*ret_threads = dump->threads.count;
-	record_tables(session, instant, true);
+	record_tables(session, instant, true, heap);
 	prb_session_end_instants(session);
 	return NULL;
 }

@@ -7,13 +7,20 @@
 
 #include "sql/engine/session.h"
 
+enum prb_record_values {
+	PRB_RECORD_NO_VALUES,
+	PRB_RECORD_VARIABLES,
+	PRB_RECORD_OBJECTS, /**< also all objects that the garbage collector knows */
+};
+
 /**
  * Scans all tables of the session's target, one instant for all of them, so that its recorder
- * notes what they read. Dear columns (PRB_COLUMN_COSTLY) and tables (PRB_TABLE_COSTLY) are left
- * out. A table that cannot be read is no error: it cannot be read from the snapshot either. The
- * error is that of the threads, which every snapshot has. *ret_threads is how many.
+ * notes what they read. Costly columns (PRB_COLUMN_COSTLY) and tables (PRB_TABLE_COSTLY) are left
+ * out, except those of objects with PRB_RECORD_OBJECTS. A table that cannot be read is no error: it
+ * cannot be read from the snapshot either. The error is that of the threads, which every snapshot
+ * has. *ret_threads is how many.
  */
-struct prb_error *prb_record(struct prb_session *session, bool values,
+struct prb_error *prb_record(struct prb_session *session, enum prb_record_values values,
 			     size_t *ret_threads) PRB_MUST_CHECK;
 
 #endif

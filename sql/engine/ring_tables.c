@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which tables there are: see ring_scan.c for their rows. */
 #include "sql/engine/ring_tables.h"
 
 #include <ctype.h>
@@ -6,12 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/vec.h"
-#include "records/ring.h"
-#include "sql/engine/instant.h"
-#include "target/recorded/recorded.h"
+#include "records/files.h"
+#include "sql/engine/ring_scan.h"
+#include "sql/engine/session_private.h"
 
 /* Schemas that a program's tables may be in. */
 static const char *const schemas[] = {"user", "python", "main"};
@@ -19,18 +20,14 @@ static const char *const schemas[] = {"user", "python", "main"};
 static const struct prb_column lead[PRB_RING_TABLE_LEAD] = {
 	[PRB_RING_TABLE_TIME] = {"timestamp", PRB_COLUMN_REAL,
 				 "When the row was written, in seconds since the epoch", "s",
-				 .flags = PRB_COLUMN_TIME},
+				 .flags = PRB_COLUMN_TIME | PRB_COLUMN_KEY | PRB_COLUMN_RANGE},
 	[PRB_RING_TABLE_PID] = {"pid", PRB_COLUMN_INTEGER, "Process that wrote it"},
 	[PRB_RING_TABLE_TID] = {"tid", PRB_COLUMN_INTEGER, "Thread that wrote it"},
+	[PRB_RING_TABLE_RANK] = {"rank", PRB_COLUMN_INTEGER,
+				 "Rank of the process in its job; NULL if it has none"},
+	[PRB_RING_TABLE_ROLE] = {"role", PRB_COLUMN_TEXT,
+				 "What probing.set_role() says; NULL if nothing"},
 };
-
-static struct prb_error *open_ring(const char *path, struct prb_ring **ret)
-{
-	int fd;
-
-	PRB_TRY(prb_file_open(-1, path, &fd));
-	return prb_ring_open(fd, path, ret);
-}
 
 /** The names stand in statements of ours: no file may put more than a name there. */
 static bool is_name(const char *text)
@@ -42,14 +39,20 @@ static bool is_name(const char *text)
 	return !*text;
 }
 
+/** A ring's own column may hide these. */
+static bool may_be_hidden(unsigned column)
+{
+	return column == PRB_RING_TABLE_RANK || column == PRB_RING_TABLE_ROLE;
+}
+
 /** True if the name of column @p index is one, and no column before it has it. */
 static bool is_column_name(const struct prb_ring *ring, uint32_t index)
 {
 	const char *name = ring->columns[index].name;
 	bool taken = false;
 
-	for (size_t i = 0; i < PRB_RING_TABLE_LEAD; i++)
-		taken |= !strcasecmp(lead[i].name, name);
+	for (unsigned i = 0; i < PRB_RING_TABLE_LEAD; i++)
+		taken |= !may_be_hidden(i) && !strcasecmp(lead[i].name, name);
 	for (uint32_t i = 0; i < index; i++)
 		taken |= !strcasecmp(ring->columns[i].name, name);
 	return is_name(name) && !taken && strncasecmp(name, "_target", 8) != 0 &&
@@ -59,13 +62,15 @@ static bool is_column_name(const struct prb_ring *ring, uint32_t index)
 static struct prb_error *check_names(const struct prb_ring *ring)
 {
 	const struct prb_ring_header *h = &ring->header;
+	const struct prb_collected *view = prb_collected_find(h->schema, h->name);
 	bool known = false;
 
-	for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++)
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(schemas); i++)
 		known |= !strcmp(schemas[i], h->schema);
 	for (uint32_t i = 0; known && i < h->column_count; i++)
 		known = is_column_name(ring, i);
-	if (known && is_name(h->name) && !prb_table_find(h->schema, h->name))
+	if (known && is_name(h->name) && !prb_table_find(h->schema, h->name) &&
+	    !(view && view->source_name))
 		return NULL;
 	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 					       "SQL cannot have the table or a column of %s",
@@ -74,170 +79,219 @@ static struct prb_error *check_names(const struct prb_ring *ring)
 			      "prints the rows");
 }
 
-static bool has_name(const struct prb_ring *ring, const char *schema, const char *name)
+static const char *doc_of(const struct prb_collected *known, const char *column)
 {
-	return !strcasecmp(schema, ring->header.schema) && !strcasecmp(name, ring->header.name);
+	if (known)
+		for (const struct prb_collected_column *c = known->columns; c->name; c++)
+			if (!strcmp(c->name, column))
+				return c->doc;
+	return "Written by the program";
 }
 
-static bool has_columns(const struct prb_ring_table *table, const struct prb_ring *ring)
-{
-	uint32_t count = ring->header.column_count;
-
-	return !table->columns[PRB_RING_TABLE_LEAD + count].name &&
-	       !memcmp(table->own, ring->columns, count * sizeof(*table->own));
-}
-
-static void put(struct prb_scan *scan, const struct prb_ring *ring, const struct prb_ring_item *row)
-{
-	prb_put_real(scan, PRB_RING_TABLE_TIME, (double)row->time / 1e9);
-	prb_put_integer(scan, PRB_RING_TABLE_PID, row->pid);
-	prb_put_integer(scan, PRB_RING_TABLE_TID, row->tid);
-	for (unsigned i = 0; i < ring->header.column_count; i++) {
-		unsigned column = PRB_RING_TABLE_LEAD + i;
-		double real;
-
-		if (row->nulls >> i & 1)
-			continue;
-		if (ring->columns[i].type == PRB_RING_TEXT) {
-			prb_put_bytes(scan, column, row->texts[i], row->lengths[i]);
-		} else if (ring->columns[i].type == PRB_RING_REAL) {
-			memcpy(&real, &row->cells[i], sizeof(real));
-			prb_put_real(scan, column, real);
-		} else {
-			prb_put_integer(scan, column, (int64_t)row->cells[i]);
-		}
-	}
-}
-
-static void end(void *state)
-{
-	prb_ring_close(state);
-}
-
-static struct prb_error *begin(struct prb_scan *scan)
-{
-	const struct prb_table *spec = scan->table;
-	const char *path = prb_recorded_ring(prb_instant_target(scan->instant));
-	struct prb_ring *ring;
-
-	if (!path)
-		return prb_error_create(PRB_ERROR_UNSUPPORTED,
-					"the table %s.%s is in rings, and this target is none",
-					spec->schema, spec->name);
-	PRB_TRY(open_ring(path, &ring));
-	scan->state = ring;
-	scan->end = end;
-	if (has_name(ring, spec->schema, spec->name) &&
-	    !has_columns((const struct prb_ring_table *)spec, ring))
-		return prb_error_create(PRB_ERROR_BAD_DATA,
-					"%s.%s has other columns in %s than in the ring before it",
-					spec->schema, spec->name, path);
-	return NULL;
-}
-
-/** What is not among the rows is said, as 'probing ring' says it. */
-static void note_missing(struct prb_scan *scan, const struct prb_ring *ring)
-{
-	if (ring->header.lost)
-		prb_scan_note(scan, "%s: %llu rows could not be written", ring->path,
-			      (unsigned long long)ring->header.lost);
-	if (ring->missing)
-		prb_scan_note(scan, "%s: the file was cut: %llu slots are missing", ring->path,
-			      (unsigned long long)ring->missing);
-	if (ring->damaged)
-		prb_scan_note(scan, "%s: %llu damaged rows are left out", ring->path,
-			      (unsigned long long)ring->damaged);
-	if (ring->overtaken)
-		prb_scan_note(scan, "%s: %llu chunks were overwritten while they were read",
-			      ring->path, (unsigned long long)ring->overtaken);
-}
-
-static struct prb_error *scan(struct prb_scan *scan)
-{
-	static const struct prb_ring_range always = PRB_RING_ALWAYS;
-	struct prb_ring_item row;
-	struct prb_ring *ring;
-	bool more;
-
-	if (!scan->state)
-		PRB_TRY(begin(scan));
-	ring = scan->state;
-	while (has_name(ring, scan->table->schema, scan->table->name)) {
-		if (prb_scan_full(scan)) {
-			scan->more = true;
-			return NULL;
-		}
-		if (prb_ring_next_row(ring, &row)) {
-			PRB_TRY(prb_scan_row(scan));
-			put(scan, ring, &row);
-			continue;
-		}
-		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
-		if (!more)
-			break;
-	}
-	note_missing(scan, ring);
-	return NULL;
-}
-
-static struct prb_ring_table *create(const struct prb_ring *ring)
+static enum prb_column_type type_of(const struct prb_ring_column *column)
 {
 	static const enum prb_column_type types[PRB_RING_TYPES] = {
 		[PRB_RING_INTEGER] = PRB_COLUMN_INTEGER,
 		[PRB_RING_REAL] = PRB_COLUMN_REAL,
 		[PRB_RING_TEXT] = PRB_COLUMN_TEXT,
 	};
+
+	return types[column->type];
+}
+
+/** Index of the ring's column @p name, or -1. */
+static int find_own(const struct prb_ring_table *table, const char *name)
+{
+	for (uint32_t i = 0; i < table->own_count; i++)
+		if (!strcasecmp(table->own[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+static struct prb_ring_table *begin_table(const struct prb_ring *ring)
+{
 	struct prb_ring_table *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return NULL;
-	memcpy(table->schema, ring->header.schema, sizeof(table->schema));
-	memcpy(table->name, ring->header.name, sizeof(table->name));
-	memcpy(table->own, ring->columns, ring->header.column_count * sizeof(*table->own));
-	memcpy(table->columns, lead, sizeof(lead));
-	for (uint32_t i = 0; i < ring->header.column_count; i++) {
-		const struct prb_ring_column *own = &table->own[i];
-
-		table->columns[PRB_RING_TABLE_LEAD + i] = (struct prb_column){
-			.name = own->name,
-			.type = types[own->type],
-			.doc = "Written by the program",
-			.unit = *own->unit ? own->unit : NULL,
-		};
-	}
-	table->spec = (struct prb_table){
-		.schema = table->schema,
-		.name = table->name,
-		.doc = "Rows of a ring",
-		.columns = table->columns,
-		.flags = PRB_TABLE_COSTLY,
-		.rows = 100000,
-		.scan = scan,
-	};
+	memcpy(table->source_schema, ring->header.schema, sizeof(table->source_schema));
+	memcpy(table->source_name, ring->header.name, sizeof(table->source_name));
+	table->own_count = ring->header.column_count;
+	memcpy(table->own, ring->columns, table->own_count * sizeof(*table->own));
+	table->filter = -1;
 	return table;
 }
 
-struct prb_error *prb_ring_tables_add(struct prb_ring_tables *tables,
-				      const struct prb_target *target)
+static void end_table(struct prb_ring_table *table, const char *schema, const char *name,
+		      const char *doc)
 {
-	const char *path = prb_recorded_ring(target);
-	prb_auto_ring struct prb_ring *ring = NULL;
-	struct prb_ring_table **place;
+	snprintf(table->schema, sizeof(table->schema), "%s", schema);
+	snprintf(table->name, sizeof(table->name), "%s", name);
+	table->spec = (struct prb_table){
+		.schema = table->schema,
+		.name = table->name,
+		.doc = doc,
+		.columns = table->columns,
+		.flags = PRB_TABLE_COSTLY,
+		.rows = 100000,
+		.scan = prb_ring_scan,
+	};
+}
 
-	if (!path)
+static unsigned add_lead(struct prb_ring_table *table, bool is_view)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < PRB_RING_TABLE_LEAD; i++) {
+		if (!is_view && find_own(table, lead[i].name) >= 0)
+			continue;
+		table->columns[count] = lead[i];
+		table->from[count++] = (uint8_t)i;
+	}
+	return count;
+}
+
+static struct prb_ring_table *create(const struct prb_ring *ring)
+{
+	const struct prb_collected *known =
+		prb_collected_find(ring->header.schema, ring->header.name);
+	struct prb_ring_table *table = begin_table(ring);
+	unsigned count;
+
+	if (!table)
 		return NULL;
-	PRB_TRY(open_ring(path, &ring));
-	PRB_TRY(check_names(ring));
-	if (prb_ring_tables_find(tables, ring->header.schema, ring->header.name))
-		return NULL;
-	place = prb_vec_push(tables);
-	if (!place)
+	count = add_lead(table, false);
+	for (uint32_t i = 0; i < table->own_count; i++, count++) {
+		const struct prb_ring_column *own = &table->own[i];
+
+		table->columns[count] = (struct prb_column){
+			.name = own->name,
+			.type = type_of(own),
+			.doc = doc_of(known, own->name),
+			.unit = *own->unit ? own->unit : NULL,
+		};
+		table->from[count] = (uint8_t)(PRB_RING_TABLE_LEAD + i);
+	}
+	end_table(table, ring->header.schema, ring->header.name,
+		  known ? known->doc : "Rows of a ring");
+	return table;
+}
+
+/** NULL in *ret if the ring lacks one of the view's columns. */
+static struct prb_error *create_view(const struct prb_ring *ring, const struct prb_collected *view,
+				     struct prb_ring_table **ret)
+{
+	prb_auto_free struct prb_ring_table *table = begin_table(ring);
+	unsigned count;
+
+	*ret = NULL;
+	if (!table)
 		return prb_error_nomem();
-	*place = create(ring);
-	if (*place)
+	count = add_lead(table, true);
+	for (const struct prb_collected_column *c = view->columns; c->name; c++, count++) {
+		int own = find_own(table, c->source);
+
+		if (own < 0)
+			return NULL;
+		table->columns[count] = (struct prb_column){
+			.name = c->name,
+			.type = type_of(&table->own[own]),
+			.doc = c->doc,
+			.unit = c->unit,
+		};
+		table->from[count] = (uint8_t)(PRB_RING_TABLE_LEAD + own);
+	}
+	table->filter = view->filter ? find_own(table, view->filter) : -1;
+	table->value = view->value;
+	if (view->filter && (table->filter < 0 || table->own[table->filter].type != PRB_RING_TEXT))
 		return NULL;
-	tables->count--;
-	return prb_error_nomem();
+	end_table(table, view->schema, view->name, view->doc);
+	*ret = prb_steal(&table);
+	return NULL;
+}
+
+static struct prb_error *push(struct prb_ring_tables *tables, struct prb_ring_table *table)
+{
+	struct prb_ring_table **place = table ? prb_vec_push(tables) : NULL;
+
+	if (!place) {
+		free(table);
+		return prb_error_nomem();
+	}
+	*place = table;
+	return NULL;
+}
+
+static struct prb_error *add_ring(struct prb_ring_tables *tables, const struct prb_ring *ring)
+{
+	const struct prb_ring_header *h = &ring->header;
+
+	PRB_TRY(check_names(ring));
+	if (prb_ring_tables_find(tables, h->schema, h->name))
+		return NULL;
+	PRB_TRY(push(tables, create(ring)));
+	for (const struct prb_collected *v = prb_collected_tables; v->name; v++) {
+		struct prb_ring_table *table;
+
+		if (!v->source_name || strcmp(v->source_schema, h->schema) != 0 ||
+		    strcmp(v->source_name, h->name) != 0)
+			continue;
+		PRB_TRY(create_view(ring, v, &table));
+		if (table)
+			PRB_TRY(push(tables, table));
+	}
+	return NULL;
+}
+
+static struct prb_error *add_file(struct prb_session *session, struct prb_ring_files *files,
+				  size_t index)
+{
+	prb_auto_ring struct prb_ring *ring = NULL;
+
+	PRB_TRY(prb_ring_files_open(files, index, &ring));
+	return add_ring(&session->rings, ring);
+}
+
+static struct prb_error *add_all(struct prb_session *session, struct prb_ring_files *files)
+{
+	for (size_t i = 0; i < files->list.count; i++) {
+		struct prb_error *err = add_file(session, files, i);
+
+		if (err && (files->list.count == 1 || err->code == PRB_ERROR_NOMEM))
+			return err;
+		if (err)
+			prb_session_warn(session, err->message);
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+struct prb_error *prb_ring_tables_add(struct prb_session *session, struct prb_target *target)
+{
+	struct prb_ring_files files = {};
+	struct prb_error *err = prb_ring_files_find(target, &files);
+
+	if (!err)
+		err = add_all(session, &files);
+	prb_ring_files_deinit(&files);
+	return err;
+}
+
+struct prb_error *prb_ring_tables_look(struct prb_session *session)
+{
+	struct prb_session_target *t;
+
+	prb_vec_each (t, &session->targets) {
+		struct prb_error *err = prb_ring_tables_add(session, t->target);
+
+		/* A process that has ended says so when its rows are read. */
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		if (err)
+			prb_session_warn(session, err->message);
+		prb_error_destroy(err);
+	}
+	return NULL;
 }
 
 void prb_ring_tables_free(struct prb_ring_tables *tables)

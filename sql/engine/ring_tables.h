@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Tables of rings: each ring among a session's targets is a table, built from its header.
+ * @file Tables of rings: each ring of a session's targets is a table, built from its header. Some
+ * have views, which are tables too (sql/spec/collected.h).
  *
  * Threading and ownership: as the session. Errors: PRB_ERROR_UNSUPPORTED for a ring whose names
  * SQL cannot have, and those of records/ring.h.
@@ -9,18 +10,32 @@
 #define PRB_SQL_ENGINE_RING_TABLES_H
 
 #include "records/ring.h"
+#include "sql/spec/collected.h"
 #include "sql/spec/table.h"
 #include "target/target.h"
 
 /** The columns before those of the ring. */
-enum { PRB_RING_TABLE_TIME, PRB_RING_TABLE_PID, PRB_RING_TABLE_TID, PRB_RING_TABLE_LEAD };
+enum {
+	PRB_RING_TABLE_TIME,
+	PRB_RING_TABLE_PID,
+	PRB_RING_TABLE_TID,
+	PRB_RING_TABLE_RANK,
+	PRB_RING_TABLE_ROLE,
+	PRB_RING_TABLE_LEAD
+};
 
 struct prb_ring_table {
 	struct prb_table spec;
 	struct prb_column columns[PRB_RING_TABLE_LEAD + PRB_RING_COLUMNS + 1];
+	/** What each column is: one of the enum, or that + the index of a column of the ring. */
+	uint8_t from[PRB_RING_TABLE_LEAD + PRB_RING_COLUMNS];
 	char schema[PRB_RING_NAME], name[PRB_RING_NAME];
-	struct prb_ring_column own[PRB_RING_COLUMNS];
-	bool declared; /**< to SQLite */
+	struct prb_ring_column own[PRB_RING_COLUMNS]; /**< of the ring */
+	uint32_t own_count;
+	char source_schema[PRB_RING_NAME], source_name[PRB_RING_NAME]; /**< of the ring */
+	int filter;	   /**< column of the ring that has to be `value`; -1: none */
+	const char *value; /**< static */
+	bool declared;	   /**< to SQLite */
 };
 
 struct prb_ring_tables {
@@ -28,16 +43,21 @@ struct prb_ring_tables {
 	size_t count, capacity;
 };
 
-/** Adds the table of @p target, if that is a ring and its table is new. */
-struct prb_error *prb_ring_tables_add(struct prb_ring_tables *tables,
-				      const struct prb_target *target) PRB_MUST_CHECK;
+struct prb_session;
+
+/**
+ * Adds the tables of @p target's rings that are new. If the target is one ring, an error says why
+ * there can be no table; of several rings, those that can be none are warned of.
+ */
+struct prb_error *prb_ring_tables_add(struct prb_session *session,
+				      struct prb_target *target) PRB_MUST_CHECK;
+/** The same of all targets. */
+struct prb_error *prb_ring_tables_look(struct prb_session *session) PRB_MUST_CHECK;
 void prb_ring_tables_free(struct prb_ring_tables *tables);
 
 /** By its names, or NULL. */
 const struct prb_table *prb_ring_tables_find(const struct prb_ring_tables *tables,
 					     const char *schema, const char *name);
-
-struct prb_session;
 
 /** The session's table number @p index of rings, or NULL behind the last. */
 const struct prb_table *prb_session_ring_table(const struct prb_session *session, size_t index);

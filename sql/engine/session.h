@@ -9,7 +9,7 @@
  *
  * Each statement sees its own instant of the targets: what it reads first is kept until it is
  * reset or destroyed. With more than one target every table begins with the columns _target, _pid
- * and _rank; these are hidden otherwise. A target that cannot be read is told by a warning, and
+ * and _rank; these are hidden otherwise. A target that cannot be read is reported by a warning, and
  * its error kept (prb_session_failure()), while the others go on; a single one fails the query.
  *
  * Threading: one thread at a time and one statement stepping at a time, but for
@@ -29,6 +29,12 @@
 
 struct prb_session;
 struct prb_statement;
+
+/** Statements may run code in the targets: python.`EXPRESSION` is a table then. */
+void prb_session_allow_code(struct prb_session *session);
+
+/** The first target, or NULL; the session's. */
+struct prb_target *prb_session_target(const struct prb_session *session);
 
 /** Told what is no failure: @p text is one line. */
 typedef void prb_warning_handler(void *context, const char *text);

@@ -7,7 +7,9 @@
 #include <strings.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/words.h"
+#include "control/config.h"
 #include "sql/engine/session_private.h"
 
 enum { MAX_MEMORY = 1 << 20 };
@@ -98,6 +100,24 @@ const struct prb_setting prb_settings[] = {
 	{},
 };
 
+/** A setting of the targets, which have agents or get them. */
+static struct prb_error *change_targets(struct prb_session *session, const char *key,
+					const char *value)
+{
+	struct prb_session_target *t;
+
+	if (!session->targets.count)
+		return prb_error_create(PRB_ERROR_USAGE, "%s is a setting of a process: no target",
+					key);
+	prb_vec_each (t, &session->targets) {
+		__attribute__((cleanup(prb_config_deinit))) struct prb_config config = {};
+
+		PRB_TRY(prb_error_prefix(prb_config_change(t->target, key, value, true, &config),
+					 "%s", t->name));
+	}
+	return NULL;
+}
+
 static struct prb_error *unknown(const char *key)
 {
 	struct prb_error *err =
@@ -107,15 +127,21 @@ static struct prb_error *unknown(const char *key)
 		if (prb_word_resembles(key, s->name) ||
 		    prb_word_resembles(key, strrchr(s->name, '.') + 1))
 			return prb_error_hint(err, "did you mean '%s'?", s->name);
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
+		if (prb_word_resembles(key, prb_config_keys[i].name))
+			return prb_error_hint(err, "did you mean '%s'?", prb_config_keys[i].name);
 	return prb_error_hint(err, "'SHOW ALL' lists them");
 }
 
 struct prb_error *prb_settings_set(struct prb_session *session, const char *key, const char *value)
 {
+	unsigned index;
+
 	for (const struct prb_setting *s = prb_settings; s->name; s++) {
 		if (!strcasecmp(s->name, key))
 			return prb_error_prefix(s->set(session, value),
 						"%s cannot be '%.100s', it is", s->name, value);
 	}
-	return unknown(key);
+	prb_auto_error struct prb_error *none = prb_config_key_find(key, &index);
+	return none ? unknown(key) : change_targets(session, key, value);
 }

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/words.h"
 #include "sql/engine/session_private.h"
+#include "sql/spec/collected.h"
 
 enum { MAX_NEAR = 5 };
 
@@ -49,7 +50,14 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 	const char *dot = strrchr(word, '.');
 	struct near near = {.word = dot ? dot + 1 : word};
 	const char *instead = prb_table_unrecorded(word);
+	const struct prb_collected *collected = prb_collected_find_qualified(word);
 
+	if (collected) {
+		prb_error_destroy(err);
+		err = prb_error_create(PRB_ERROR_USAGE, "no such table: nothing records %s here",
+				       word);
+		return prb_error_hint(err, "%s", collected->start);
+	}
 	if (instead) {
 		prb_error_destroy(err);
 		err = prb_error_create(PRB_ERROR_USAGE,
@@ -96,7 +104,7 @@ static struct prb_error *unknown_column(struct prb_error *err, const char *word,
 	if (!list.length)
 		consider_columns(&near, sql, false, &list);
 	if (!list.length)
-		prb_str_puts(&list, "text stands in single quotes");
+		prb_str_puts(&list, "text is written in single quotes");
 	return hint(err, &near, prb_str_text(&list));
 }
 
@@ -106,7 +114,7 @@ struct prb_error *prb_sql_error_writes(void)
 		prb_error_create(PRB_ERROR_USAGE,
 				 "a query can only read, and this does something else"),
 		"there are SELECT, WITH, VALUES, EXPLAIN, SHOW, DESCRIBE and SET; "
-		"information_schema tells of tables and columns");
+		"information_schema lists tables and columns");
 }
 
 /** The text behind @p prefix, or NULL if @p message does not begin with it. */

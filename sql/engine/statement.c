@@ -40,13 +40,39 @@ static struct prb_error *begin_session(struct prb_session *session)
 	return NULL;
 }
 
-/** *rc is SQLite's. */
-static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
-				 sqlite3_stmt **ret)
+/** Declares what @p sql is about, and lets SQLite parse it; *rc is SQLite's. */
+static struct prb_error *parse(struct prb_session *session, const char *sql, int *rc,
+			       sqlite3_stmt **ret)
 {
 	PRB_TRY(prb_declare_tables(session, sql));
 	session->plan = (struct prb_plan){};
 	*rc = sqlite3_prepare_v2(session->db, sql, -1, ret, NULL);
+	return NULL;
+}
+
+/** A table that is not known yet may be in a ring that a process has made meanwhile. */
+static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
+				 sqlite3_stmt **ret)
+{
+	static const char unknown[] = "no such table: ";
+	size_t before = session->rings.count;
+	bool added = true;
+
+	PRB_TRY(parse(session, sql, rc, ret));
+	if (!*rc || strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown)) != 0)
+		return NULL;
+	PRB_TRY(prb_ring_tables_look(session));
+	if (session->rings.count > before)
+		PRB_TRY(parse(session, sql, rc, ret));
+	while (added && *rc && !strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown))) {
+		prb_auto_free char *word = strdup(sqlite3_errmsg(session->db) + strlen(unknown));
+
+		if (!word)
+			return prb_error_nomem();
+		PRB_TRY(prb_expression_tables_add(session, sql, word, &added));
+		if (added)
+			PRB_TRY(parse(session, sql, rc, ret));
+	}
 	return NULL;
 }
 
@@ -104,6 +130,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 
 	*ret = NULL;
 	PRB_TRY(begin_session(session));
+	prb_expression_tables_drop(session);
 	PRB_TRY(prb_dialect_next(script, length, *at, &d));
 	*at = d.next;
 	if (d.kind == PRB_STATEMENT_NONE)
@@ -195,6 +222,9 @@ const struct prb_column *prb_statement_origin(const struct prb_statement *statem
 	const char *name = sqlite3_column_table_name(statement->stmt, (int)column);
 	const char *origin = sqlite3_column_origin_name(statement->stmt, (int)column);
 	const struct prb_table *table = schema && name ? prb_table_find(schema, name) : NULL;
+
+	if (!table && schema && name)
+		table = prb_ring_tables_find(&statement->session->rings, schema, name);
 
 	if (!table || !origin)
 		return NULL;

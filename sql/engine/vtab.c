@@ -42,7 +42,14 @@ int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err)
 
 static const char *type_name(enum prb_column_type type)
 {
-	return type == PRB_COLUMN_INTEGER ? "INTEGER" : type == PRB_COLUMN_REAL ? "REAL" : "TEXT";
+	static const char *const names[] = {
+		[PRB_COLUMN_INTEGER] = "INTEGER",
+		[PRB_COLUMN_REAL] = "REAL",
+		[PRB_COLUMN_TEXT] = "TEXT",
+		[PRB_COLUMN_ANY] = "",
+	};
+
+	return names[type];
 }
 
 static void declare_lead(struct prb_str *s, const char *suffix)
@@ -95,6 +102,8 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 
 	if (!spec)
 		spec = prb_ring_tables_find(&session->rings, argv[1], argv[2]);
+	if (!spec)
+		spec = prb_expression_tables_find(&session->expressions, argv[1], argv[2]);
 	if (!spec) {
 		*message = sqlite3_mprintf("no table is named %s.%s", argv[1], argv[2]);
 		return SQLITE_ERROR;
@@ -295,6 +304,7 @@ static unsigned take_keys(struct cursor *cursor, const char *text, sqlite3_value
 
 		key->column = (unsigned)strtoul(text + 1, &end, 10);
 		key->value = NULL;
+		key->bound = *end == '<' || *end == '>' ? *end : '\0';
 		text = end;
 		if (*end != '?') {
 			cursor->values[count] = sqlite3_value_dup(argv[next++]);
@@ -409,7 +419,7 @@ struct prb_error *prb_vtab_register(struct prb_session *session)
 static const sqlite3_value *key_value(const struct prb_scan *scan, unsigned column)
 {
 	for (unsigned i = 0; i < scan->key_count; i++)
-		if (scan->keys[i].column == column && scan->keys[i].value)
+		if (scan->keys[i].column == column && scan->keys[i].value && !scan->keys[i].bound)
 			return scan->keys[i].value;
 	return NULL;
 }
@@ -420,6 +430,22 @@ bool prb_scan_keyed(const struct prb_scan *scan, unsigned column)
 		if (scan->keys[i].column == column)
 			return true;
 	return false;
+}
+
+void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, double *to)
+{
+	for (unsigned i = 0; i < scan->key_count; i++) {
+		const struct prb_key *key = &scan->keys[i];
+		sqlite3_value *value = (sqlite3_value *)key->value;
+		int type = value ? sqlite3_value_numeric_type(value) : SQLITE_NULL;
+
+		if (key->column != column || (type != SQLITE_INTEGER && type != SQLITE_FLOAT))
+			continue;
+		if (key->bound != '<')
+			*from = PRB_MAX(*from, sqlite3_value_double(value));
+		if (key->bound != '>')
+			*to = PRB_MIN(*to, sqlite3_value_double(value));
+	}
 }
 
 bool prb_scan_key_integer(const struct prb_scan *scan, unsigned column, int64_t *ret)

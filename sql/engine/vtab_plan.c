@@ -88,6 +88,23 @@ static bool note_limit(sqlite3_index_info *info, int index, struct choice *choic
 	return true;
 }
 
+/** '<' or '>' if the constraint is a bound of a column that takes bounds, else 0. */
+static char bound_of(const struct prb_column *column, const struct sqlite3_index_constraint *c)
+{
+	if (!column || !(column->flags & PRB_COLUMN_RANGE) || !c->usable)
+		return 0;
+	switch (c->op) {
+	case SQLITE_INDEX_CONSTRAINT_LT:
+	case SQLITE_INDEX_CONSTRAINT_LE:
+		return '<';
+	case SQLITE_INDEX_CONSTRAINT_GT:
+	case SQLITE_INDEX_CONSTRAINT_GE:
+		return '>';
+	default:
+		return 0;
+	}
+}
+
 /** Takes one constraint into the choice; false if this plan cannot be. */
 static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int index,
 		   struct choice *choice)
@@ -100,6 +117,7 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 	unsigned flags = column ? column->flags : 0;
 	bool equality = c->op == SQLITE_INDEX_CONSTRAINT_EQ;
 	bool thread = flags & PRB_COLUMN_THREAD;
+	char bound = bound_of(column, c);
 
 	if (flags & PRB_COLUMN_DEPTH)
 		note_depth(info, index, choice);
@@ -111,14 +129,16 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 	if (flags & PRB_COLUMN_REQUIRED && equality && !c->usable)
 		return false;
 	if (!(flags & PRB_COLUMN_KEY) || choice->keys == PRB_MAX_KEYS ||
-	    (equality ? !c->usable : !thread))
+	    (equality ? !c->usable : !thread && !bound))
 		return true;
 	if (thread)
 		note_thread(info, index, choice);
 	choice->keys++;
-	prb_str_printf(&choice->text, ",%d%s", (int)(column - table->spec->columns),
-		       equality ? "" : "?");
-	if (equality)
+	prb_str_printf(&choice->text, ",%d%.1s", (int)(column - table->spec->columns),
+		       equality ? ""
+		       : bound	? &bound
+				: "?");
+	if (equality || bound)
 		info->aConstraintUsage[index].argvIndex = (int)++choice->count;
 	return true;
 }

@@ -12,6 +12,7 @@ enum { PRB_MAX_KEYS = 8 };
 struct prb_key {
 	unsigned column;
 	const sqlite3_value *value; /**< NULL: constrained, but not by an equality */
+	char bound; /**< '<' or '>': the column is at most or at least `value`; 0: equal */
 };
 
 struct prb_vtab {
@@ -41,8 +42,9 @@ int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err);
 
 /**
  * Chooses the constraints that reach the scan. idxStr becomes the mask of used columns in
- * hexadecimal, and for each key ",COLUMN" (its value is the next argument of the filter) or
- * ",COLUMN?" (constrained, but not to one value). Adds to what the statement needs.
+ * hexadecimal, and for each key ",COLUMN" (its value is the next argument of the filter),
+ * ",COLUMN<", ",COLUMN>" (the same for a bound) or ",COLUMN?" (constrained, but not to one value).
+ * Adds to what the statement needs.
  */
 int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);
 

@@ -34,7 +34,7 @@ enum {
 	PRB_PERCENTILE_MAX = 8 << 20,
 };
 
-/** What functions ask of the session; lives longer than the connection. */
+/** The session as functions see it; lives longer than the connection. */
 struct prb_functions_host {
 	/** The statement's time: the session sets it before the first step of each. */
 	double now;

@@ -50,7 +50,7 @@ extern const struct prb_renderer_format prb_renderer_formats[];
 /** A format by its name, or NULL. */
 const struct prb_renderer_format *prb_renderer_find(const char *name);
 
-/** What the output is shown on. */
+/** The device that shows the output. */
 struct prb_renderer_look {
 	bool terminal; /**< escape what it would obey */
 	bool colour;
@@ -84,7 +84,7 @@ struct prb_error *prb_renderer_begin(struct prb_renderer *renderer,
 struct prb_error *prb_renderer_row(struct prb_renderer *renderer,
 				   const struct prb_value *values) PRB_MUST_CHECK;
 
-/** The same for the result of @p statement: its columns, and the row that it is at. */
+/** As above, for the result of @p statement: its columns, and the row that it is at. */
 struct prb_error *prb_renderer_begin_statement(struct prb_renderer *renderer,
 					       struct prb_statement *statement) PRB_MUST_CHECK;
 struct prb_error *prb_renderer_row_statement(struct prb_renderer *renderer,

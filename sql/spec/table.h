@@ -34,9 +34,14 @@
 
 #include "base/error.h"
 
-enum prb_column_type { PRB_COLUMN_INTEGER, PRB_COLUMN_REAL, PRB_COLUMN_TEXT };
+enum prb_column_type {
+	PRB_COLUMN_INTEGER,
+	PRB_COLUMN_REAL,
+	PRB_COLUMN_TEXT,
+	PRB_COLUMN_ANY, /**< of an expression: known only when it was evaluated */
+};
 
-/** What a column or table needs the statement's dump to hold; one dump is made for the union. */
+/** Parts of the statement's dump that a column or table needs; one dump is made for the union. */
 enum prb_need {
 	PRB_NEED_MAIN = 1 << 0,	   /**< stack of the main thread */
 	PRB_NEED_THREADS = 1 << 1, /**< stacks of all threads */
@@ -62,6 +67,8 @@ enum {
 	PRB_COLUMN_COSTLY = 1 << 4,
 	/** Seconds since the epoch: a text compared with it is refused. */
 	PRB_COLUMN_TIME = 1 << 5,
+	/** A key of which bounds reach the scan too: see prb_scan_range(). */
+	PRB_COLUMN_RANGE = 1 << 7,
 	/** A key without whose value there are no rows: in a join, what tells it comes first. */
 	PRB_COLUMN_REQUIRED = 1 << 6,
 
@@ -90,7 +97,7 @@ struct prb_table {
 	const struct prb_column *columns;
 	unsigned flags; /**< PRB_TABLE_… */
 	unsigned needs; /**< enum prb_need, whatever columns are used */
-	/** The same when a PRB_COLUMN_THREAD is constrained. If that is to one thread which is
+	/** As above, when a PRB_COLUMN_THREAD is constrained. If that is to one thread which is
 	 * known before the statement runs, only that thread is read. */
 	unsigned needs_keyed;
 	double rows; /**< how many there may be, for the order of joins */
@@ -141,6 +148,9 @@ struct prb_scan {
 /** Begins the next row. PRB_ERROR_NOMEM, PRB_ERROR_CANCELLED, PRB_ERROR_TIMEOUT. */
 struct prb_error *prb_scan_row(struct prb_scan *scan) PRB_MUST_CHECK;
 
+/** PRB_ERROR_CANCELLED, PRB_ERROR_TIMEOUT: for scans that read long without a row. */
+struct prb_error *prb_scan_check(struct prb_scan *scan) PRB_MUST_CHECK;
+
 /** True when a table of many rows should set `more` and return. */
 bool prb_scan_full(const struct prb_scan *scan);
 
@@ -154,12 +164,14 @@ bool prb_scan_wants(const struct prb_scan *scan, unsigned column);
 bool prb_scan_key_integer(const struct prb_scan *scan, unsigned column, int64_t *ret);
 /** True if the column is constrained at all, be it by an inequality. Only where needs_keyed is. */
 bool prb_scan_keyed(const struct prb_scan *scan, unsigned column);
-/** The same for text; valid during the call of the scan. */
+/** Narrows *from and *to to what a PRB_COLUMN_RANGE column is compared with; both ends count. */
+void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, double *to);
+/** As above, for text; valid during the call of the scan. */
 bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char **ret);
 
 /* Cells of the row begun last. */
 void prb_put_integer(struct prb_scan *scan, unsigned column, int64_t value);
-/** The same, NULL if it is negative. */
+/** As above, NULL if it is negative. */
 void prb_put_natural(struct prb_scan *scan, unsigned column, int64_t value);
 /** NaN becomes NULL, as SQLite has none. */
 void prb_put_real(struct prb_scan *scan, unsigned column, double value);

@@ -13,7 +13,7 @@
 #include "proc/text.h"
 #include "sql/spec/table.h"
 
-/** What a row does without; ends with prb_missing_deinit(). Starts as {}. */
+/** The missing facts of a row; ends with prb_missing_deinit(). Starts as {}. */
 struct prb_missing {
 	struct prb_str names;	/**< of facts that a core or snapshot does not have */
 	struct prb_str reasons; /**< of all other failures */
@@ -32,7 +32,7 @@ void prb_missing_put(struct prb_scan *scan, unsigned column, const struct prb_mi
 struct prb_error *prb_fact_file(struct prb_scan *scan, struct prb_missing *missing,
 				struct prb_str *ret, const char *name, ...) PRB_MUST_CHECK
 	PRB_PRINTF(4, 5);
-/** The same for a link. */
+/** As above, for a link. */
 struct prb_error *prb_fact_link(struct prb_scan *scan, struct prb_missing *missing,
 				struct prb_str *ret, const char *name, ...) PRB_MUST_CHECK
 	PRB_PRINTF(4, 5);
@@ -52,9 +52,8 @@ struct prb_error *prb_fact_table(struct prb_scan *scan, struct prb_str *ret, boo
 				 const char *name) PRB_MUST_CHECK;
 enum prb_fact_folder { PRB_FACT_TASKS, PRB_FACT_FDS };
 
-/**
- * The same for the numbers in a folder, one a line. They are read once for all pages of a scan, and
- * borrowed from the instant; "" if the target does not tell them.
+/** As above, for the numbers in a folder, one a line. They are read once for all pages of a scan,
+ * and borrowed from the instant; "" if the target does not tell them.
  */
 struct prb_error *prb_fact_list(struct prb_scan *scan, enum prb_fact_folder folder,
 				const char **ret) PRB_MUST_CHECK;

@@ -89,7 +89,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 const struct prb_table prb_table_gpu_devices = {
 	.schema = "gpu",
 	.name = "devices",
-	.doc = "GPUs of this machine, as NVIDIA's driver tells",
+	.doc = "GPUs of this machine, from NVIDIA's driver",
 	.columns = columns,
 	.flags = PRB_TABLE_GLOBAL,
 	.rows = 8,

@@ -81,7 +81,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 const struct prb_table prb_table_gpu_utilization = {
 	.schema = "gpu",
 	.name = "utilization",
-	.doc = "What the GPUs of this machine do now, as NVIDIA's driver tells",
+	.doc = "Present use of this machine's GPUs, from NVIDIA's driver",
 	.columns = columns,
 	.flags = PRB_TABLE_GLOBAL,
 	.rows = 8,

@@ -14,7 +14,7 @@ static const struct prb_column columns[] = {
 	[UNIT] = {"unit", PRB_COLUMN_TEXT, "What it is measured in; NULL if in nothing"},
 	[HIDDEN] = {"is_hidden", PRB_COLUMN_TEXT,
 		    "YES if SELECT * leaves it out: an argument of the table, else NO"},
-	[COMMENT] = {"column_comment", PRB_COLUMN_TEXT, "What the column tells"},
+	[COMMENT] = {"column_comment", PRB_COLUMN_TEXT, "Description of the column"},
 	{},
 };
 
@@ -47,6 +47,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 		}
 		PRB_TRY(table_rows(scan, prb_tables[scan->position]));
 	}
+	PRB_TRY(prb_ring_tables_look(scan->session));
 	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
 		PRB_TRY(table_rows(scan, ring));
 	return NULL;

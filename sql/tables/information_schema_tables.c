@@ -9,7 +9,7 @@ static const struct prb_column columns[] = {
 	[SCHEMA] = {"table_schema", PRB_COLUMN_TEXT, "Schema the table is in"},
 	[NAME] = {"table_name", PRB_COLUMN_TEXT, "Name of the table"},
 	[TYPE] = {"table_type", PRB_COLUMN_TEXT, "Always BASE TABLE"},
-	[COMMENT] = {"comment", PRB_COLUMN_TEXT, "What the table tells"},
+	[COMMENT] = {"comment", PRB_COLUMN_TEXT, "Description of the table"},
 	{},
 };
 
@@ -29,6 +29,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 
 	for (const struct prb_table *const *t = prb_tables; *t; t++)
 		PRB_TRY(put(scan, *t));
+	PRB_TRY(prb_ring_tables_look(scan->session));
 	for (size_t i = 0; (ring = prb_session_ring_table(scan->session, i)); i++)
 		PRB_TRY(put(scan, ring));
 	return NULL;

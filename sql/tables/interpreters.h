@@ -16,7 +16,7 @@ struct prb_interpreter {
 	struct prb_interp state;
 	unsigned runtime; /**< index of its Python; more than one is rare */
 	int64_t threads;
-	uint64_t holder; /**< thread id of who holds its GIL; 0: nobody, or not known */
+	uint64_t holder; /**< thread id of the GIL holder; 0: none, or unknown */
 };
 
 struct prb_interpreters {

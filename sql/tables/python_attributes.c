@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/cleanup.h"
 #include "python/repr/attributes.h"
 #include "sql/tables/values.h"
 
@@ -43,6 +42,7 @@ static bool add(void *context, const struct prb_attribute *a)
 	part->key = *a->name ? 0 : a->key;
 	part->value = a->object;
 	part->kind = kind_name(a->kind);
+	part->computed = a->kind == PRB_ATTRIBUTE_COMPUTED;
 	parts->err = prb_str_copy(a->name, &part->name);
 	if (!parts->err && a->text)
 		parts->err = prb_str_copy(a->text, &part->text);
@@ -59,25 +59,20 @@ static struct prb_error *find(struct prb_value_parts *parts)
 				     add, parts, &parts->torn);
 }
 
-static struct prb_error *put(struct prb_scan *scan, struct prb_value_parts *parts, size_t index)
+static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t index)
 {
-	const struct prb_value_part *part = &parts->list.items[index];
-	prb_auto_str struct prb_str key = {};
-
+	(void)index;
 	/* A key that is no name shows as it is. */
-	if (part->key)
-		PRB_TRY(prb_objects_repr(parts->objects, part->key, &key));
-	prb_put_text(scan, NAME, part->key ? prb_str_text(&key) : part->name);
+	prb_put_text(scan, NAME, part->key ? prb_str_text(&part->key_text) : part->name);
 	prb_put_text(scan, KIND, part->kind);
 	prb_put_text(scan, CLASS, part->owner);
-	if (*part->kind == 'c')
-		return prb_put_type(scan, parts, TYPE, part->value);
-	return prb_put_value(scan, parts, TYPE, part->value, part->text);
 }
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	return prb_value_scan(scan, ADDRESS, ERROR, find, put);
+	static const struct prb_value_table table = {ADDRESS, ERROR, NAME, TYPE, find, put};
+
+	return prb_value_scan(scan, &table);
 }
 
 const struct prb_table prb_table_python_attributes = {

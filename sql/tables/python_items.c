@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/cleanup.h"
 #include "python/repr/items.h"
 #include "sql/tables/values.h"
 
@@ -35,25 +34,20 @@ static struct prb_error *find(struct prb_value_parts *parts)
 	return prb_object_items(parts->py, parts->mem, parts->object, add, parts, &parts->torn);
 }
 
-static struct prb_error *put(struct prb_scan *scan, struct prb_value_parts *parts, size_t index)
+static void put(struct prb_scan *scan, const struct prb_value_part *part, size_t index)
 {
-	const struct prb_value_part *part = &parts->list.items[index];
-	prb_auto_str struct prb_str key = {};
-
 	prb_put_integer(scan, NUMBER, (int64_t)index);
-	if (part->key) {
-		prb_put_integer(scan, KEY_ADDRESS, (int64_t)part->key);
-		if (prb_scan_wants(scan, KEY)) {
-			PRB_TRY(prb_objects_repr(parts->objects, part->key, &key));
-			prb_put_bytes(scan, KEY, prb_str_text(&key), key.length);
-		}
-	}
-	return prb_put_value(scan, parts, TYPE, part->value, NULL);
+	if (!part->key)
+		return;
+	prb_put_integer(scan, KEY_ADDRESS, (int64_t)part->key);
+	prb_put_bytes(scan, KEY, prb_str_text(&part->key_text), part->key_text.length);
 }
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	return prb_value_scan(scan, ADDRESS, ERROR, find, put);
+	static const struct prb_value_table table = {ADDRESS, ERROR, KEY, TYPE, find, put};
+
+	return prb_value_scan(scan, &table);
 }
 
 const struct prb_table prb_table_python_items = {

@@ -8,7 +8,7 @@
 #include "sql/tables/interpreters.h"
 #include "sql/spec/table.h"
 
-enum { TYPE, ADDRESS, REFERENCES, BYTES, GENERATION, REPR, INTERPRETER };
+enum { TYPE, ADDRESS, REFERENCES, BYTES, GENERATION, REPR, INTERPRETER, TYPE_ADDRESS };
 
 static const struct prb_column columns[] = {
 	[TYPE] = {"type", PRB_COLUMN_TEXT, "Name of its type, with the module",
@@ -25,6 +25,7 @@ static const struct prb_column columns[] = {
 		  .flags = PRB_COLUMN_COSTLY},
 	[INTERPRETER] = {"interpreter", PRB_COLUMN_INTEGER, "Id of the interpreter",
 			 .flags = PRB_COLUMN_KEY},
+	[TYPE_ADDRESS] = {"type_address", PRB_COLUMN_INTEGER, "Where its type lies in memory"},
 	{},
 };
 
@@ -85,6 +86,7 @@ static struct prb_error *put(struct prb_scan *scan, const struct prb_interpreter
 	prb_put_integer(scan, BYTES, (int64_t)object->bytes);
 	prb_put_integer(scan, GENERATION, object->generation);
 	prb_put_integer(scan, INTERPRETER, i->state.id);
+	prb_put_integer(scan, TYPE_ADDRESS, (int64_t)object->type);
 	return prb_scan_wants(scan, REPR) ? put_repr(scan, i, heap, object->address) : NULL;
 }
 

@@ -182,7 +182,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 const struct prb_table prb_table_python_tasks = {
 	.schema = "python",
 	.name = "tasks",
-	.doc = "Tasks of asyncio, what they wait for and who waits for them",
+	.doc = "Tasks of asyncio, what they wait for, and their waiters",
 	.columns = columns,
 	.rows = 100,
 	.scan = scan,

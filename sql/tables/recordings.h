@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/** @file What the tables of recordings share: the recording, read once for a statement. */
+/** @file Shared by the tables of recordings: the recording, read once for a statement. */
 #ifndef PRB_SQL_TABLES_RECORDINGS_H
 #define PRB_SQL_TABLES_RECORDINGS_H
 
@@ -10,7 +10,7 @@
 /** The recording of the scan's target; PRB_ERROR_UNSUPPORTED if that is something else. */
 struct prb_error *prb_scan_recording(struct prb_scan *scan, struct prb_load **ret) PRB_MUST_CHECK;
 
-/** The same with its runs, in no order. */
+/** As above, with its runs, in no order. */
 struct prb_error *prb_scan_recording_runs(struct prb_scan *scan,
 					  const struct prb_recording **ret) PRB_MUST_CHECK;
 

@@ -6,13 +6,13 @@
 #include "sql/spec/table.h"
 
 #define PRB_LISTS_TABLES "'probing tables' lists the tables"
-#define PRB_OF_RINGS "if the program writes it, its ring file has it: 'probing FILE query'"
 
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},
 	{"native", "Its C and C++ code: frames and symbols"},
 	{"process", "The target as the kernel sees it"},
 	{"system", "The machine the target runs on"},
+	{"torch", "Modules, tensors, optimizers and process groups of torch, read from outside"},
 	{"cpu", "What the target's threads take of the processors"},
 	{"gpu", "The machine's GPUs"},
 	{"profile", "A recording that 'probing perf -o FILE.profile' made"},
@@ -40,13 +40,7 @@ static const struct {
 	{"python", "torch_trace", PRB_LISTS_TABLES},
 	{"python", "torch_step_timing", PRB_LISTS_TABLES},
 	{"python", "comm_collective", PRB_LISTS_TABLES},
-	{"python", "trace_event", PRB_OF_RINGS},
-	{"python", "variables", "python.locals has the variables of all frames as they are now"},
-	{"python", "memory", "python.types and python.gc have the objects as they are now"},
-	{"main", "memory_usage", "process.info has the memory as it is now"},
 	{"main", "memory_allocations", "python.types has the objects as they are now, by type"},
-	{"main", "profiling_data", PRB_LISTS_TABLES},
-	{"main", "training_logs", PRB_OF_RINGS},
 	{"main", "comm_metrics", PRB_LISTS_TABLES},
 	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the tables of one object share: its parts are found at the first call of the scan and
+ * @file Shared by the tables of one object: its parts are found at the first call of the scan and
  * told in pages.
  */
 #ifndef PRB_SQL_TABLES_VALUES_H
@@ -17,6 +17,11 @@ struct prb_value_part {
 	char *name, *text;   /**< of attributes: the text of a value that is no object */
 	const char *kind;    /**< the same; static */
 	char *owner;	     /**< the same: class */
+	bool computed;	     /**< its value is a descriptor, of which only the type is told */
+
+	bool shown; /**< the rest is set */
+	struct prb_str key_text, value_text, type;
+	char *why; /**< the type could not be read */
 };
 
 struct prb_value_parts {
@@ -25,31 +30,27 @@ struct prb_value_parts {
 	uint64_t object;
 	struct prb_objects *objects;
 	PRB_VEC(struct prb_value_part) list;
-	unsigned error; /**< column for what went wrong */
-	bool torn;
+	bool torn;	       /**< it was changing while it was read */
+	bool garbled;	       /**< a text says that something could not be read */
 	struct prb_error *err; /**< of a visit */
 };
 
 /** Appends a zeroed part, or sets parts->err and gives NULL. */
 struct prb_value_part *prb_value_part_add(struct prb_value_parts *parts);
 
-/** Finds the parts of parts->object with parts->py and parts->mem. */
-typedef struct prb_error *prb_value_finder(struct prb_value_parts *parts);
-/** Fills the cells of a row. */
-typedef struct prb_error *prb_value_putter(struct prb_scan *scan, struct prb_value_parts *parts,
-					   size_t index);
+/** What differs between the tables. */
+struct prb_value_table {
+	unsigned address, error; /**< columns: the key; what went wrong */
+	unsigned key;		 /**< column with the text of a part's key */
+	unsigned type;		 /**< column of the type; value and its address are behind it */
+	/** Finds the parts of parts->object with parts->py and parts->mem. */
+	struct prb_error *(*find)(struct prb_value_parts *parts);
+	/** Fills the other cells of a row. */
+	void (*put)(struct prb_scan *scan, const struct prb_value_part *part, size_t index);
+};
 
-/** A scan of the parts of the object whose address is the key @p address. What went wrong is put
- * into the column @p error. */
-struct prb_error *prb_value_scan(struct prb_scan *scan, unsigned address, unsigned error,
-				 prb_value_finder *find, prb_value_putter *put) PRB_MUST_CHECK;
-
-/** The type of an object. */
-struct prb_error *prb_put_type(struct prb_scan *scan, const struct prb_value_parts *parts,
-			       unsigned type, uint64_t object) PRB_MUST_CHECK;
-
-/** Type, repr() and address of an object into three columns in this order. */
-struct prb_error *prb_put_value(struct prb_scan *scan, const struct prb_value_parts *parts,
-				unsigned type, uint64_t object, const char *text) PRB_MUST_CHECK;
+/** A scan of the parts of one object. */
+struct prb_error *prb_value_scan(struct prb_scan *scan,
+				 const struct prb_value_table *table) PRB_MUST_CHECK;
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What only a core file can tell: why the process died, and what the file lacks.
+ * @file Facts that only a core file has: the cause of death, and what the file lacks.
  *
  * prb_target_open_core() reads cores of x86_64 and aarch64 as written by the kernel and by gdb's
- * gcore, also compressed by zstd, gzip or xz (unpacked into an unlinked temporary file), and also
- * truncated ones. Memory that is not in the file but was mapped read-only from an ELF file is read
- * from that file, if it is the same build (see local_file.h).
+ * gcore, and crash records, which a process with our agent writes itself; also compressed by zstd,
+ * gzip or xz (unpacked into an unlinked temporary file), and also truncated ones. Memory that is
+ * not in the file but was mapped read-only from an ELF file is read from that file, if it is the
+ * same build (see local_file.h).
  */
 #ifndef PRB_TARGET_CORE_CORE_H
 #define PRB_TARGET_CORE_CORE_H
@@ -33,6 +34,12 @@ struct prb_core_info {
 	pid_t signal_tid;	   /**< the thread it hit; 0 if `signal` is 0 */
 	uint64_t missing_bytes;	   /**< of segments behind the end of a truncated file */
 	unsigned missing_segments; /**< how many of those there are, whole or in part */
+	/* Of a crash record (agent/crash.h) alone. */
+	bool recorded;		    /**< it is one */
+	uint64_t left_out;	    /**< bytes of memory that had no room, as far as counted */
+	unsigned without_registers; /**< threads that could not be stopped */
+	const char *exception;	    /**< text of one that was not caught, the core's; or NULL */
+	size_t exception_length;
 };
 
 /**

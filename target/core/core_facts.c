@@ -98,7 +98,12 @@ static struct prb_error *put_cmdline(struct core *core, struct prb_str *ret)
 struct prb_error *core_read_fact(struct prb_target *t, const char *name, struct prb_str *ret)
 {
 	struct core *core = (struct core *)t;
+	const struct core_fact *fact = core_fact(core, name);
 
+	if (fact) {
+		prb_str_append(ret, fact->text, fact->length);
+		return NULL;
+	}
 	if (!strncmp(name, "task/", 5))
 		return core_task_fact(core, name, ret);
 	if (!strcmp(name, "maps")) {
@@ -134,7 +139,7 @@ struct prb_error *core_list_fact(struct prb_target *t, const char *name, struct 
 	struct core *core = (struct core *)t;
 
 	if (strcmp(name, "task"))
-		return core_not_told(name);
+		return core_list_facts(core, name, ret) ? NULL : core_not_told(name);
 	if (!core->threads.count)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_NOT_FOUND, "the core file has no threads"),

@@ -53,6 +53,12 @@ struct core_local {
 	char *reason; /**< why not */
 };
 
+/** A text of a crash record, in `notes`. */
+struct core_fact {
+	const char *name, *text;
+	size_t length;
+};
+
 struct core {
 	struct prb_target target;
 	struct prb_core_info info;
@@ -74,6 +80,7 @@ struct core {
 	struct prb_str notes;		       /**< all of them, one behind the other */
 	PRB_VEC(struct core_thread) threads;   /**< in the order of the file */
 	PRB_VEC(struct core_mapping) mappings; /**< sorted by start */
+	PRB_VEC(struct core_fact) facts;       /**< of a crash record, in the order of the file */
 	bool have_info;			       /**< NT_PRPSINFO: the following are known */
 	char name[17], arguments[81];
 	pid_t ppid, pgrp, sid;
@@ -90,6 +97,15 @@ struct prb_error *core_file_read(struct core *core, uint64_t offset, void *data,
 
 /** Understands the notes: threads, mappings, process. */
 struct prb_error *core_notes_parse(struct core *core) PRB_MUST_CHECK;
+
+/** A note of a crash record (core_record.c). */
+struct prb_error *core_take_fact(struct core *core, const char *data, size_t length) PRB_MUST_CHECK;
+/** The text of that name, or NULL. */
+const struct core_fact *core_fact(const struct core *core, const char *name);
+/** Fills in what only a crash record tells. */
+void core_understand_record(struct core *core);
+/** Names that are numbers below @p folder; false if there are none. */
+bool core_list_facts(const struct core *core, const char *folder, struct prb_str *ret);
 
 /** Value of an auxiliary vector entry (AT_…); false if there is none. */
 bool core_auxv(const struct core *core, uint64_t type, uint64_t *ret);

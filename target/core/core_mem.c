@@ -68,7 +68,12 @@ static struct prb_error *absent(struct core *core, uint64_t address, size_t leng
 				      "the core file is truncated, %llu bytes are missing: allow "
 				      "more with 'ulimit -c unlimited', or room on the disk",
 				      (unsigned long long)core->info.missing_bytes);
-	return reason ? prb_error_hint(err, "not in the core file, and %s", reason) : err;
+	if (reason)
+		return prb_error_hint(err, "not in the core file, and %s", reason);
+	if (core->info.left_out)
+		return prb_error_hint(err, "the crash record had no room for it: "
+					   "'inject -c -D crash.size=256M' allows more");
+	return err;
 }
 
 /* The local file behind a mapping, opened once; fd -1 if there is none. NULL: out of memory. */

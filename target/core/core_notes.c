@@ -24,6 +24,7 @@ enum {
 	SIGINFO_ADDRESS = 16,
 	NO_SYSCALL = -1,
 	UNKNOWN_SYSCALL = -2,
+	FACT = 1, /* type of the notes of a crash record */
 };
 
 /* Order of the x86_64 registers in struct user_regs_struct. */
@@ -243,6 +244,8 @@ static struct prb_error *take_note(struct core *core, const struct prb_note *not
 	if (prb_note_is(note, "LINUX") && note->type == NT_ARM_SYSTEM_CALL &&
 	    core->target.machine == EM_AARCH64)
 		take_arm_syscall(core, note);
+	if (prb_note_is(note, "PROBING") && note->type == FACT)
+		return core_take_fact(core, note->data, note->length);
 	if (!prb_note_is(note, "CORE"))
 		return NULL;
 	switch (note->type) {
@@ -297,6 +300,7 @@ struct prb_error *core_notes_parse(struct core *core)
 			.missing_segments = core->info.missing_segments,
 		};
 	}
+	core_understand_record(core);
 	if (!core->target.pid && core->threads.count) {
 		core->target.pid = first->tid;
 		for (size_t i = 1; i < core->threads.count; i++)

@@ -15,7 +15,12 @@ static struct prb_error *core_read_link(struct prb_target *t, const char *name, 
 {
 	struct core *core = (struct core *)t;
 	const char *exe = core->exe_override ? core->exe_override : core->exe;
+	const struct core_fact *fact = strcmp(name, "exe") ? core_fact(core, name) : NULL;
 
+	if (fact) {
+		prb_str_append(ret, fact->text, fact->length);
+		return NULL;
+	}
 	if (strcmp(name, "exe") || !exe[0])
 		return prb_error_create(PRB_ERROR_NOT_FOUND,
 					"the core file does not contain the link '%s'", name);
@@ -61,6 +66,7 @@ static void core_destroy(struct prb_target *t)
 	prb_vec_free(&core->segments);
 	prb_vec_free(&core->threads);
 	prb_vec_free(&core->mappings);
+	prb_vec_free(&core->facts);
 	prb_str_deinit(&core->notes);
 	free(core->path);
 	free(core->exe);

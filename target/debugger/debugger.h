@@ -22,7 +22,7 @@ struct prb_debugger {
 	void *context;	  /**< given to each function */
 	pid_t pid;	  /**< 0 if unknown */
 	uint16_t machine; /**< ELF e_machine */
-	bool held;	  /**< all threads stand still until the target is closed */
+	bool held;	  /**< all threads are stopped until the target is closed */
 
 	/** Reads @p length bytes, or fewer if the rest cannot be read, and gives how many. NULL:
 	 * the process is on this machine and read directly. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What a debugger read is kept, in lines of PRB_LINE_SIZE bytes. Internal to
+ * @file Cache of memory read by a debugger, in lines of PRB_LINE_SIZE bytes. Internal to
  * target/debugger/.
  *
  * A debugger's read has a price for the call and one for each byte. With a stub on this machine

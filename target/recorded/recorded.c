@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "target/recorded/recorded.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +10,14 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "target/recorded/left.h"
 
 struct recorded {
 	struct prb_target target;
 	struct prb_mem mem;
 	char *path;
-	bool ring;
+	enum { RECORDING, RING, FOLDER } form;
+	int folder; /**< open on it, or -1 */
 };
 
 bool prb_recorded_probe(const char *path)
@@ -42,9 +46,28 @@ bool prb_recorded_probe_ring(const char *path)
 	       !memcmp(begin, magic, sizeof(magic));
 }
 
+bool prb_recorded_probe_folder(const char *path)
+{
+	prb_auto_free char *name = strdup(path);
+	size_t length = name ? strlen(name) : 0;
+	uint64_t start_ticks;
+	struct stat st;
+	pid_t pid;
+
+	while (length > 1 && name[length - 1] == '/')
+		name[--length] = '\0';
+	return length && prb_left_parse(basename(name), &pid, &start_ticks) && !stat(path, &st) &&
+	       S_ISDIR(st.st_mode);
+}
+
 static struct prb_error *only_rows(const struct recorded *recorded)
 {
-	if (recorded->ring)
+	if (recorded->form == FOLDER)
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "a folder of rings holds rows of tables, "
+						       "and no memory"),
+				      "'probing FOLDER query' asks for some");
+	if (recorded->form == RING)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
 						       "a ring holds the rows of one table, and no "
 						       "memory"),
@@ -91,6 +114,7 @@ static void destroy(struct prb_target *t)
 {
 	struct recorded *recorded = (struct recorded *)t;
 
+	prb_close_guard(&recorded->folder);
 	free(recorded->path);
 	free(recorded);
 }
@@ -102,7 +126,7 @@ static const struct prb_target_ops ops = {
 	.destroy = destroy,
 };
 
-struct prb_error *prb_target_open_recorded(const char *path, struct prb_target **ret)
+static struct prb_error *create(const char *path, struct recorded **ret)
 {
 	struct recorded *recorded = calloc(1, sizeof(*recorded));
 	struct stat st;
@@ -116,29 +140,65 @@ struct prb_error *prb_target_open_recorded(const char *path, struct prb_target *
 		.mem = &recorded->mem,
 		.time = stat(path, &st) ? 0 : (double)st.st_mtime,
 	};
-	recorded->ring = prb_recorded_probe_ring(path);
+	recorded->folder = -1;
 	recorded->path = strdup(path);
 	if (!recorded->path) {
 		free(recorded);
 		return prb_error_nomem();
 	}
+	*ret = recorded;
+	return NULL;
+}
+
+struct prb_error *prb_target_open_rings(int fd, const char *path, struct prb_target **ret)
+{
+	prb_auto_close int own = fd;
+	struct recorded *recorded;
+
+	PRB_TRY(create(path, &recorded));
+	recorded->form = FOLDER;
+	recorded->folder = prb_steal_fd(&own);
 	*ret = &recorded->target;
 	return NULL;
 }
 
-static const char *path_of(const struct prb_target *t, bool ring)
+struct prb_error *prb_target_open_recorded(const char *path, struct prb_target **ret)
+{
+	struct recorded *recorded;
+
+	if (prb_recorded_probe_folder(path)) {
+		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		return fd < 0 ? prb_error_os(errno, "cannot open %.200s", path)
+			      : prb_target_open_rings(fd, path, ret);
+	}
+	PRB_TRY(create(path, &recorded));
+	recorded->form = prb_recorded_probe_ring(path) ? RING : RECORDING;
+	*ret = &recorded->target;
+	return NULL;
+}
+
+static const struct recorded *of(const struct prb_target *t, int form)
 {
 	const struct recorded *recorded = (const struct recorded *)t;
 
-	return t->kind == PRB_TARGET_RECORDED && recorded->ring == ring ? recorded->path : NULL;
+	return t->kind == PRB_TARGET_RECORDED && (int)recorded->form == form ? recorded : NULL;
 }
 
 const char *prb_recorded_path(const struct prb_target *t)
 {
-	return path_of(t, false);
+	return of(t, RECORDING) ? of(t, RECORDING)->path : NULL;
 }
 
 const char *prb_recorded_ring(const struct prb_target *t)
 {
-	return path_of(t, true);
+	return of(t, RING) ? of(t, RING)->path : NULL;
+}
+
+const char *prb_recorded_folder(const struct prb_target *t, int *ret_fd)
+{
+	const struct recorded *recorded = of(t, FOLDER);
+
+	*ret_fd = recorded ? recorded->folder : -1;
+	return recorded ? recorded->path : NULL;
 }

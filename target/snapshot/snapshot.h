@@ -88,7 +88,7 @@ void prb_recorder_page(struct prb_recorder *r, pid_t view, uint64_t address, con
 struct prb_error *prb_recorder_write(struct prb_recorder *r, const struct prb_target *target,
 				     const char *path) PRB_MUST_CHECK;
 
-/** The same to a file that is open, empty, and can be read and written at any place. */
+/** As above, to a file that is open, empty, and can be read and written at any place. */
 struct prb_error *prb_recorder_write_to(struct prb_recorder *r, const struct prb_target *target,
 					int fd, const char *name) PRB_MUST_CHECK;
 

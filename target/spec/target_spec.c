@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/core/core.h"
+#include "target/recorded/left.h"
 #include "target/recorded/recorded.h"
 #include "target/snapshot/snapshot.h"
 
@@ -46,6 +47,8 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 			return PRB_SPEC_SNAPSHOT;
 		if (S_ISREG(st.st_mode) &&
 		    (prb_recorded_probe(text) || prb_recorded_probe_ring(text)))
+			return PRB_SPEC_RECORDED;
+		if (S_ISDIR(st.st_mode) && prb_recorded_probe_folder(text))
 			return PRB_SPEC_RECORDED;
 		if (S_ISREG(st.st_mode) && prb_core_probe(text))
 			return PRB_SPEC_CORE;
@@ -102,7 +105,7 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 /** A name that files of ours have: a missing one is what is meant then. */
 static bool is_file_name(const char *text)
 {
-	static const char *const ends[] = {".snapshot", ".snap", ".core", ".profile"};
+	static const char *const ends[] = {".snapshot", ".snap", ".core", ".profile", ".ring"};
 	size_t length = strlen(text);
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)
@@ -185,6 +188,26 @@ struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_place
 				 "'%.200s' is a served process: only 'probing -t' can reach it",
 				 text),
 		"or make a snapshot of it and read that here");
+}
+
+struct prb_error *prb_spec_open_rows(const char *text, const struct prb_core_places *places,
+				     struct prb_target **ret, bool *left)
+{
+	struct prb_error *err = prb_spec_open_in(text, places, ret), *none;
+	prb_auto_free char *path = NULL;
+	int fd;
+
+	*left = false;
+	if (!err || err->code != PRB_ERROR_NO_PROCESS || prb_spec_kind(text) != PRB_SPEC_PID)
+		return err;
+	none = prb_left_open((pid_t)strtol(text, NULL, 10), &fd, &path);
+	if (none) {
+		prb_error_destroy(none);
+		return err;
+	}
+	prb_error_destroy(err);
+	*left = true;
+	return prb_target_open_rings(fd, path, ret);
 }
 
 struct prb_error *prb_spec_find_all(const char *text, struct prb_pids *ret)

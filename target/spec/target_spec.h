@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the user calls a target, and which target is meant.
+ * @file Finds the target of the user's text.
  *
  * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core,
  * a snapshot or a recording by its content, a socket is the process that listens there; host:port
@@ -18,7 +18,7 @@ enum prb_spec_kind {
 	PRB_SPEC_REGEX,
 	PRB_SPEC_CORE,
 	PRB_SPEC_SNAPSHOT,
-	PRB_SPEC_RECORDED,   /**< a .profile */
+	PRB_SPEC_RECORDED,   /**< a .profile, a .ring or a folder of rings */
 	PRB_SPEC_REMOTE,     /**< host:port: a process that is served elsewhere */
 	PRB_SPEC_SOCKET,     /**< the process that listens at a unix socket, as the agent does */
 	PRB_SPEC_OTHER_FILE, /**< a path to a file that is neither */
@@ -42,6 +42,13 @@ struct prb_error *prb_spec_refuse_places(const char *text,
 /** The same as prb_spec_open(), with all that may be known of where a core's files are. */
 struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_places *places,
 				   struct prb_target **ret) PRB_MUST_CHECK;
+
+/**
+ * The same for what reads rows: a pid of no process is what that process has left behind, if it
+ * has; *left is true then.
+ */
+struct prb_error *prb_spec_open_rows(const char *text, const struct prb_core_places *places,
+				     struct prb_target **ret, bool *left) PRB_MUST_CHECK;
 
 /**
  * Appends the pids of all processes that the name or /regex/ @p text matches. PRB_ERROR_USAGE if

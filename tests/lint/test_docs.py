@@ -122,6 +122,12 @@ def test_tables_are_current():
                    env=dict(os.environ, PROBING_BINARY=BINARY))
 
 
+@needs_binary
+def test_http_interface_is_current():
+    subprocess.run([ROOT / "tests/tools/gen-http-api", "--check"], check=True,
+                   env=dict(os.environ, PROBING_BINARY=BINARY))
+
+
 # Command lines
 
 def command_lines(page):
@@ -202,6 +208,12 @@ def test_command_lines_parse(page):
             check_line(line, names)
         except AssertionError as error:
             pytest.fail("%s: %s" % (line, error))
+
+
+@needs_binary
+def test_configuration_is_current():
+    subprocess.run([ROOT / "tests/tools/gen-configuration", "--check"], check=True,
+                   env=dict(os.environ, PROBING_BINARY=BINARY))
 
 
 @needs_binary

@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 COMMAND = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
            "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--disable-background-networking",
-           "--host-resolver-rules=MAP * ~NOTFOUND", "--force-prefers-reduced-motion", "about:blank"]
+           "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--force-prefers-reduced-motion", "about:blank"]
 
 
 def pipe():
@@ -25,9 +26,12 @@ def pipe():
 
 
 class Browser:
-    """One page of @size pixels; `errors` has what it complained of."""
+    """One page of @size pixels; `errors` has what it complained of.
 
-    def __init__(self, size=(1280, 800), dark=False):
+    It may only ask for files, and for what begins with @origin."""
+
+    def __init__(self, size=(1280, 800), dark=False, origin="file:"):
+        self._origin = origin
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_read, self._to = pipe()
         self._from, to_write = pipe()
@@ -87,16 +91,38 @@ class Browser:
         if kind == "Runtime.exceptionThrown" or (
                 kind == "Log.entryAdded" and what["entry"]["level"] == "error"):
             self.errors.append(what)
-        elif kind == "Network.requestWillBeSent" and not what["request"]["url"].startswith("file:"):
+        elif kind == "Network.requestWillBeSent" and not what["request"]["url"].startswith(
+                (self._origin, "data:")):
             self.errors.append(what)
         elif kind == "Page.loadEventFired":
             self._loaded = True
 
     def open(self, path):
+        self.go("file://%s" % path)
+
+    def go(self, address):
         self._loaded = False
-        self.send("Page.navigate", url="file://%s" % path)
+        self.send("Page.navigate", url=address)
         while not self._loaded:
             self._notice(self._message())
+        # The script of a flame graph is unpacked after that.
+        end = time.monotonic() + 60
+        while not self.value("!document.getElementById('packed') || 'probing' in globalThis"):
+            assert not self.errors and time.monotonic() < end, self.errors
+
+    def wait(self, expression, what="", timeout=60):
+        """Until the expression is true; its value. It may fail while another page is loaded."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                value = self.value(expression)
+            except AssertionError:
+                value = None
+            if value:
+                return value
+            assert time.monotonic() < end, what or "never: %s\n%s" % (
+                expression, self.value("document.body.innerText"))
+            time.sleep(0.05)
 
     def value(self, expression):
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True,

@@ -194,10 +194,10 @@ class Program:
         self._process.stdin.write(data)
         self._process.stdin.flush()
 
-    def errors(self):
+    def errors(self, last=4000):
         """The end of what it wrote to stderr."""
         self._errors.seek(0)
-        return self._errors.read().decode(errors="replace")[-4000:]
+        return self._errors.read().decode(errors="replace")[-last:]
 
     def alive(self):
         return self._process.poll() is None

@@ -728,6 +728,9 @@ torch.nn.Linear(3, 4).weight => Parameter(shape=(4, 3), dtype=float32, device='c
 """
 
 
+SUSPENDED = ("generator", "coroutine", "async_generator")
+
+
 def define(namespace):
     for part in DEFINITIONS.split("\n\n"):
         try:
@@ -748,7 +751,10 @@ def main():
         except (NameError, AttributeError, TypeError, ValueError, SyntaxError):
             continue
         keep.append(value)
-        text = (text or repr(value)).encode("utf-8", "backslashreplace")
+        text = text or repr(value)
+        if type(value).__name__ in SUSPENDED:
+            text = text[:-1] + ", not started>"
+        text = text.encode("utf-8", "backslashreplace")
         out.append("%s\t%x\t%s\n" % (ascii(name)[1:-1], id(value),
                                      "".join("%02x" % byte for byte in text)))
     sys.stdout.write("".join(out) + "end\n")

@@ -23,10 +23,16 @@
 #include <sys/wait.h>
 
 #include "agent/ring_write.h"
+#include "agent/server.h"
 #include "base/cleanup.h"
 #include "records/ring.h"
 
 enum { COLUMNS = 4, THREADS = 64, ROWS = 2000, SMALL = 65536, SHORT_KILLS = 50 };
+
+/* Settings tell the agent's server of a change; there is none here. */
+void prba_server_notify(void)
+{
+}
 
 static char folder[] = "/tmp/probing-rings-XXXXXX";
 static const struct prb_ring_range always = PRB_RING_ALWAYS;

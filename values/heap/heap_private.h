@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What the heap_*.c files share: the state of one walk, and the types that it has met.
+ * @file Shared by the heap_*.c files: the state of one walk, and the types that it has met.
  */
 #ifndef PRB_VALUES_HEAP_HEAP_PRIVATE_H
 #define PRB_VALUES_HEAP_HEAP_PRIVATE_H
@@ -75,7 +75,7 @@ struct prb_error *prb_heap_describe(struct prb_heap *heap, uint64_t address, con
 /** The first doubt is kept. @p reason is static. */
 void prb_heap_set_doubt(struct prb_heap *heap, const char *reason);
 
-/** What was read does not fit together: the doubt that fits the kind of target. */
+/** Notes that the data read is inconsistent, with the doubt that fits the target. */
 void prb_heap_torn(struct prb_heap *heap);
 
 /* heap_lists.c */

@@ -8,8 +8,12 @@ import os
 NAMES = sorted(file[:-3].replace("_", "-") for file in os.listdir(os.path.dirname(__file__))
                if file.endswith(".py") and not file.startswith("_"))
 
+ADDED = {}  # {name: class} of those that extensions have made
+
 
 def find(name):
     """The class of a command."""
+    if name in ADDED:
+        return ADDED[name]
     module = importlib.import_module("." + name.replace("-", "_"), __name__)
     return module.COMMAND

@@ -23,3 +23,9 @@ for thread in threads.values():
             print("    %-30s %s:%s" % (frame.qualname or frame.func, frame.file, frame.line))
 if not reported:
     print("There is no deadlock: no thread waits for itself through the owners of locks.")
+for thread in threads.values():
+    owner = threads.get(thread.waits_for.owner)
+    if owner and thread.tid not in reported:
+        print("%d %s waits for the %s of %d %s, which is %s%s" % (
+            thread.tid, thread.name, thread.waits_for.lock, owner.tid, owner.name, owner.state,
+            " in " + owner.waits_for.text if owner.waits_for else ""))

@@ -14,14 +14,16 @@ except ValueError:
     found = list(p.find(sys.argv[1]))
 if not found:
     sys.exit("there is no object of the class %s" % sys.argv[1])
+holders = p.holders(found)
+variables = {}
+for row in p.query("SELECT tid, func, name, address FROM python.locals"):
+    variables.setdefault(row["address"], []).append(row)
 for value in found:
     print("%s at %#x is held by:" % (value.type.name, value.address))
-    holders = p.referrers(value)
-    for holder, how in holders:
+    held = holders.get(value.address, ())
+    for holder, how in held:
         print("  %s at %#x%s" % (holder.type.name, holder.address, how))
-    variables = p.query("SELECT tid, func, name FROM python.locals WHERE address = %d"
-                        % value.address)
-    for row in variables:
+    for row in variables.get(value.address, ()):
         print("  the variable %s of %s in thread %d" % (row["name"], row["func"], row["tid"]))
-    if not holders and not variables:
+    if not held and value.address not in variables:
         print("  nothing that can be seen: C code, or a coroutine that no thread runs")

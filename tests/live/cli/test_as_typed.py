@@ -17,6 +17,7 @@ from environment import FAILED, OK, USAGE, needs
 WORKS = [
     ("probing --pid E inject", "the agent"),
     ("probing E inject", "the agent"),
+    ("probing --pid E inject -c", "crash records of process"),
     ("probing -t E inject", "the agent"),
     ("probing help debug", "Usage: probing [TARGET] debug [OPTIONS]"),
     ("probing -p E debug --dump", "Python 3"),
@@ -35,6 +36,10 @@ WORKS = [
      "if 'torch' in globals() else print('PyTorch not loaded')\"", None),
     ("probing E query \"SELECT func, file, lineno FROM python.backtrace ORDER BY depth LIMIT 5\"",
      "lineno"),
+    ("probing -t E memory", "Python objects: "),
+    ("probing -t E config", "probing.sample_rate"),
+    ("probing -t E config probing.sample_rate=0.05", "probing.sample_rate = 0.05"),
+    ("probing -t E config probing.max_memory=1GB", "probing.max_memory = 1000000000"),
     ("probing E query \"SELECT name, value FROM information_schema.df_settings LIMIT 5\"", "value"),
 ]
 
@@ -42,13 +47,6 @@ WORKS = [
 # moves up.
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
-    ("probing --pid E inject -c", USAGE, "--crash"),
-    ("probing -p E perf --torch", USAGE, "--torch"),
-    ("probing -t E memory", USAGE, "there is no command 'memory' in this version"),
-    ("probing -t E config", USAGE, "there is no command 'config' in this version"),
-    ("probing -t E config probing.sample_rate=0.05", USAGE, "there is no command 'config'"),
-    ("probing -t E config probing.max_memory=1GB", USAGE, "there is no command 'config'"),
-    ("probing cluster attach", USAGE, "there is no command 'cluster' in this version"),
 ]
 
 SQL_NOT_YET = [
@@ -61,15 +59,19 @@ SQL_NOT_YET = [
     "(SELECT MAX(step) - 5 FROM python.torch_trace) GROUP BY module, stage ORDER BY avg_memory DESC LIMIT 10",
     "SELECT operation_name, AVG(duration_ms) as avg_duration, COUNT(*) as call_count FROM python.torch_trace "
     "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
+    "SELECT function_name, sum(allocated_bytes) as total_alloc FROM memory_allocations WHERE timestamp > now() - "
+    "interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
+    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
+    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
+]
+
+# Of programs that record: see package/test_trained.py.
+SQL_RECORDED = [
     "SELECT operation_name, avg(duration_ms), count(*) FROM profiling_data WHERE timestamp > now() - interval "
     "'5 minutes' GROUP BY operation_name ORDER BY avg(duration_ms) DESC",
     "SELECT epoch, avg(loss), min(loss), count(*) as steps FROM training_logs GROUP BY epoch ORDER BY epoch",
     "SELECT * FROM memory_usage WHERE timestamp > now() - interval '5 min'",
     "SELECT hour(timestamp), avg(memory_mb) FROM memory_usage GROUP BY hour(timestamp)",
-    "SELECT function_name, sum(allocated_bytes) as total_alloc FROM memory_allocations WHERE timestamp > now() - "
-    "interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
-    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
-    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
 ]
 
 # Nothing here reads these yet, and no help may promise them: starting a program with the agent in it.
@@ -128,6 +130,13 @@ def test_tables_not_yet(sql, process, probing):
     refused = probing(process.pid, "query", sql)
     assert refused.code == USAGE and not refused.out, refused
     assert "is not recorded by this version" in refused.err, refused
+
+
+@pytest.mark.parametrize("sql", SQL_RECORDED)
+def test_tables_that_nothing_records(sql, process, probing):
+    refused = probing(process.pid, "query", sql)
+    assert refused.code == USAGE and not refused.out, refused
+    assert "nothing records" in refused.err and "probing." in refused.err, refused
 
 
 @pytest.mark.parametrize("variable", VARIABLES_NOT_YET)

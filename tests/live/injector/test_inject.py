@@ -108,14 +108,23 @@ def test_wrong_words(build, idle, probing, tmp_path):
 
 
 @pytest.mark.parametrize("options", [
-    ["-P"], ["--pprof"], ["-c"], ["--crash"], ["-D", "probing.rate=1"], ["--define", "a=b"],
-    ["-l", "127.0.0.1:0", "-P"]])
+    ["-P"], ["--pprof"], ["-l", "127.0.0.1:0", "-P"]])
 def test_what_comes_later_is_refused(idle, probing, options):
     """By name and before anything is done: nobody is to believe that a collector runs."""
     done = probing("-t", idle.pid, "inject", *options)
     assert done.code == USAGE and "is not in this version" in done.err and not done.out, done
-    long = {"P": "pprof", "c": "crash", "D": "define", "l": "pprof"}
+    long = {"P": "pprof", "l": "pprof"}
     assert "'--%s'" % long.get(options[0][1:], options[0][2:].split("=")[0]) in done.err, done
+    assert "probing-" not in "".join(agent.tasks(idle.pid).values())
+
+
+@pytest.mark.parametrize("options, text", [
+    (["-D", "probing.rate=1"], "there is no setting 'probing.rate'"), (["--define", "a"], "KEY=VALUE"),
+    (["-D", "crash.count=3"], "'--define' without '--crash'"), (["--hold", "1s"], "'--hold' without"),
+    (["-c", "-L", "/lib/libc.so.6"], "'--crash' with '--library'")])
+def test_wrong_settings_are_refused_before_anything_is_done(idle, probing, options, text):
+    done = probing("-t", idle.pid, "inject", *options)
+    assert done.code == USAGE and text in done.err and not done.out, done
     assert "probing-" not in "".join(agent.tasks(idle.pid).values())
 
 

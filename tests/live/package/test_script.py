@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`probing script`: files, code, arguments, exit codes."""
 
+import signal
+import subprocess
+
+import support
 from scripts import run
 
 
@@ -34,3 +38,19 @@ def test_nothing_is_imported_from_the_current_folder(target, newest, tmp_path):
         (tmp_path / name).write_text("print('imported')\n")
     result = run(process.pid, "script", "-c", "print('ran')", cwd=tmp_path)
     assert result.out == "ran\n", result
+
+
+def test_ctrl_c_ends_a_script(target, newest, tmp_path):
+    """Also within a statement, which is C for long."""
+    process = target("walked.py")
+    slow = "p.query('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) " \
+        "SELECT count(*) FROM n')"
+    for code in (slow, "v = p.thread().frames[0].locals\nwhile True: repr(v['self'])"):
+        script = tmp_path / "endless.py"
+        script.write_text("print('begins', flush=True)\n%s\n" % code)
+        with subprocess.Popen([support.BINARY, "script", script, str(process.pid)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            assert running.stdout.readline() == b"begins\n", running.stderr.read()
+            running.send_signal(signal.SIGINT)
+            err = running.stderr.read()
+        assert running.returncode == 130 and b"interrupted" in err, (running.returncode, err)

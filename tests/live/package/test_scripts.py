@@ -4,8 +4,10 @@
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -53,7 +55,7 @@ def test_all_are_listed():
 def test_all_run_where_there_is_nothing_to_find(target, newest):
     process = target("sleeper.py")
     for path in SCRIPTS.glob("*.py"):
-        arguments = ["function"] if path.stem == "holders" else []
+        arguments = ["SourceFileLoader"] if path.stem == "holders" else []
         assert shown(path.stem, process, *arguments)
     assert "There is no deadlock" in shown("deadlocks", process)
     result = run("script", "holders", process.pid, "Nothing")
@@ -65,6 +67,14 @@ def test_deadlocks(circle):
     assert out.startswith("Deadlock of 2 threads:\n") and out.count("Deadlock") == 1
     assert re.search(r" one has waited \d+ s for the RLock of \d+ two\n    take ", out)
     assert re.search(r" two has waited \d+ s for the RLock of \d+ one\n    take ", out)
+
+
+def test_who_waits_without_a_deadlock(target, newest):
+    process = target("walked.py")
+    out = shown_once("deadlocks", process, "waits for the RLock").splitlines()
+    assert out[0].startswith("There is no deadlock"), out
+    assert re.match(r"\d+ wanter waits for the RLock of %d MainThread, which is " % process.pid,
+                    out[1]), out
 
 
 def test_containers_and_holders(circle):
@@ -98,6 +108,78 @@ def test_web_requests(target, newest):
     assert re.match(r"\d+ server serves GET /slow/page, in serve \S+serves.py:\d+, ", out), out
 
 
+ARBITER = """
+import os, sys, time
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gunicorn.workers.sync import SyncWorker
+class Arbiter:
+    WORKERS = {}
+Arbiter.__module__ = "gunicorn.arbiter"
+arbiter = Arbiter()
+for age in (1, 2):
+    worker = SyncWorker()
+    worker.age, worker.nr = age, 0
+    pid = os.fork()
+    worker.pid = pid or os.getpid()
+    if not pid:
+        worker.nr = 40 + age
+        worker.run()
+    arbiter.WORKERS[pid] = worker
+print("ready", *arbiter.WORKERS)
+sys.stdout.flush()
+time.sleep(1000)
+"""
+SYNC = """
+import ctypes, os, signal, time
+class SyncWorker:
+    def run(self):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        while True:
+            time.sleep(1000)
+"""
+TRACE = """
+import time
+class Task:
+    name = "shop.send_mail"
+def build_tracer(task):
+    def trace_task(uuid, args, kwargs, request=None):
+        print("ready")
+        time.sleep(1000)
+        return task
+    return trace_task
+build_tracer(Task())("5f0c", (7, "x"), {})
+"""
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_workers_of_gunicorn(target, newest, tmp_path):
+    """What they are called in gunicorn; the real one was tried by hand."""
+    put(tmp_path, "gunicorn/__init__.py", "")
+    put(tmp_path, "gunicorn/workers/__init__.py", "")
+    put(tmp_path, "gunicorn/workers/sync.py", SYNC)
+    master = target(put(tmp_path, "master.py", ARBITER))
+    out = shown_once("gunicorn_workers", master, r"(?s)(in SyncWorker.run .*){2}").splitlines()
+    for number, line in enumerate(out, 1):
+        assert re.match(r"worker %d, pid %s, \d+ s old, %d requests, in SyncWorker.run " % (
+            number, master.ready[number - 1], 40 + number), line), out
+
+
+def test_tasks_of_celery(target, newest, tmp_path):
+    put(tmp_path, "celery/app/__init__.py", "")
+    put(tmp_path, "celery/__init__.py", "")
+    put(tmp_path, "celery/app/trace.py", TRACE)
+    worker = target(put(tmp_path, "worker.py", "import celery.app.trace\n"))
+    out = shown_once("celery_tasks", worker, "sleep")
+    assert re.match(r"%d \S+ runs shop.send_mail 5f0c \(7, 'x'\), in \S*trace_task trace.py:"
+                    % worker.pid, out), out
+
+
 @pytest.fixture
 def loads():
     if subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
@@ -121,6 +203,55 @@ def test_loaders_and_modules_of_torch(loads):
         ("  inner Sequential", "80 parameters, 0.3 KiB"),
         ("    0 Linear", "80 parameters, 0.3 KiB"), ("    1 ReLU", "0 parameters, 0.0 KiB")]
     assert len(shown("modules", loads, "0").splitlines()) == 1
+
+
+def test_the_reference_is_up_to_date():
+    library = Path(support.BINARY).with_name("libprobing.so")
+    done = subprocess.run([sys.executable, ROOT / "tests/tools/gen-script-api", "--check"], check=False,
+                          stderr=subprocess.PIPE, env={**os.environ, "PROBING_LIBRARY": str(library)})
+    assert done.returncode == 0, done
+
+
+def python_blocks(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
+
+
+def test_the_tutorial(target, newest, tmp_path):
+    """Its steps, each with what the ones before have made, on the program that it is about."""
+    process = target("walked.py")
+    shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
+    steps = python_blocks("docs/script-tutorial.md")
+    code = "\n".join(re.sub(r"attach\(\d+\)", "attach(%d)" % process.pid, step) for step in steps)
+    (tmp_path / "tutorial.py").write_text(code)
+    os.chdir(str(tmp_path))
+    out = shown(tmp_path / "tutorial.py", process)
+    for wanted in re.findall(r"```text\n(.*?)```", (ROOT / "docs/script-tutorial.md").read_text(
+            encoding="utf-8"), re.S):
+        for line in wanted.splitlines():
+            pattern = re.escape(line.strip()).replace("4242", r"\d+").replace(r"\.\.\.", ".*")
+            assert re.search(pattern, out), (line, out)
+
+
+def test_the_howto_as_written(target, newest, tmp_path):
+    """Each file that it shows, put where it says; then its commands."""
+    process = target("walked.py")
+    shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
+    page = (ROOT / "docs/howto/add-script.md").read_text(encoding="utf-8")
+    folder = tmp_path / "probing"
+    folder.mkdir()
+    for name, text in re.findall(r"`~/\.config/probing/(\w+\.py)`.*?```python\n(.*?)```", page, re.S):
+        (folder / name).write_text(text)
+    for name, text in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)```", page, re.S):
+        (tmp_path / name).write_text(text)
+    commands = re.findall(r"^\$ probing (.*)$", page, re.M)
+    assert len(commands) >= 3
+    for command in commands:
+        words = [str(process.pid) if word == "4242" else word for word in shlex.split(command)]
+        result = run(*words, env={"XDG_CONFIG_HOME": str(tmp_path)}, cwd=tmp_path)
+        wanted = page.split("$ probing %s\n" % command)[1].splitlines()[0]
+        assert result.code == 0 and result.err == "", result
+        pattern = re.escape(wanted).replace("4242", r"\d+").replace(r"\.\.\.", ".*")
+        assert re.search(pattern, result.out), (wanted, result)
 
 
 @pytest.mark.parametrize("page", ("README.md", "docs/scripting.md"))

@@ -75,6 +75,38 @@ def test_forked_children(installed, script, mode, children):
     assert installed.output("-W", "ignore", name, PROBING=mode) == children + "\n7\n"
 
 
+@pytest.mark.parametrize("mode", ["1", "2"])
+def test_forks_are_not_warned_of(installed, script, mode):
+    """From 3.12 on Python warns of threads; ours is not there while it forks, and is back after."""
+    name = script("import os, subprocess\n"
+                  "for number in range(5):\n"
+                  "    pid = os.fork()\n"
+                  "    if not pid:\n        os._exit(number)\n"
+                  "    print(os.waitpid(pid, 0)[1] >> 8)\n"
+                  "print(subprocess.check_output([%r, str(os.getpid()), 'eval', '6 * 7',"
+                  " '--no-inject']).decode())\n" % installed.program)
+    result = installed.run("-W", "default", name, PROBING=mode)
+    assert (result.returncode, result.stderr) == (0, b""), result
+    assert result.stdout.split() == [b"0", b"1", b"2", b"3", b"4", b"42"]
+
+
+def test_served_at_a_port(installed, script):
+    served = "import os, re, subprocess\n" \
+             "status = subprocess.check_output([%r, str(os.getpid()), 'agent']).decode()\n" \
+             "address = re.search('served_at *([0-9.:]+)', status).group(1)\n" \
+             "print(subprocess.check_output([%r, '-t', address, 'eval', '6 * 7']).decode())\n" \
+             "print(os.environ.get('PROBING_PORT'))\n" % ((installed.program,) * 2)
+    token = "0123456789abcdef" * 2
+    result = installed.run(script(served), PROBING_PORT="0", PROBING_AUTH_TOKEN=token)
+    assert (result.returncode, result.stderr) == (0, b""), result
+    assert result.stdout.split() == [b"42", b"None"]
+    result = installed.run(script("import probing\nprobing.init(listen='127.0.0.1:0')\n"))
+    lines = result.stderr.decode().splitlines()
+    assert "is served at 127.0.0.1:" in lines[0] and lines[1].startswith("PROBING_AUTH_TOKEN=")
+    result = installed.run(script("print('ran')\n"), PROBING="0", PROBING_PORT="0")
+    assert (result.stdout, result.stderr) == (b"ran\n", b"")
+
+
 def test_nothing_else_shows(installed, script):
     name = script(STATE)
     plain = installed.output(name)
@@ -109,7 +141,7 @@ def test_multiprocessing(installed, script):
 @pytest.mark.parametrize("variables, words", [
     ({"PROBING": "regex:("}, "is not a regular expression"),
     ({"PROBING": "1", "PROBING_AGENT": "/nowhere"}, "the agent's library is not at /nowhere"),
-    ({"PROBING_PORT": "8080"}, "inject --listen 127.0.0.1:8080")], ids=repr)
+    ({"PROBING_PORT": "http"}, "'http' is no port")], ids=repr)
 def test_errors_are_one_line_and_the_program_runs(installed, script, variables, words):
     result = installed.run(script("print('ran')\n"), **variables)
     assert (result.returncode, result.stdout) == (0, b"ran\n")
@@ -135,3 +167,15 @@ def test_the_same_agent_as_injected(installed, script):
     assert lines[1] == "the agent of process PID has stopped, and its library is unmapped"
     assert lines[2] == "'PIDPID'"
     assert not os.path.exists(installed.folder / "core")
+
+
+def test_crash_records_at_start(installed, script, tmp_path):
+    name = script("import os, sys\nprint(len(os.listdir('/proc/self/task')))\nsys.stdout.flush()\n"
+                  "def die():\n    os.abort()\ndie()\n")
+    result = installed.run(name, PROBING_CRASH="count=3,folder=%s" % (tmp_path / "records"))
+    assert (result.returncode, result.stdout) == (-6, b"1\n"), result
+    assert b"crash record" in result.stderr and len(list((tmp_path / "records").iterdir())) == 1
+    result = installed.run(script(REPORT), PROBING_CRASH="colour=3")
+    assert (result.returncode, result.stdout) == (0, b"False\n")
+    assert b"PROBING_CRASH is 1, or has" in result.stderr
+    assert installed.output(script(REPORT), PROBING_CRASH="0") == "False\n"

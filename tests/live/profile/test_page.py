@@ -129,6 +129,18 @@ def test_wall_by_thread_and_state(page, working):
     assert asleep >= 0.66 * whole and "Condition.wait" not in found(page)
 
 
+def test_gil_and_blocked(page, working):
+    """Two threads wait for a lock all the time; who runs Python holds the GIL."""
+    _, report = working
+    page.value("pick('weights', 'blocked')")
+    whole = page.value("probing.weighed().whole")
+    assert abs(whole - 2 * report["duration_ns"]) < 0.2 * whole
+    assert found(page)["Condition.wait"] > 0.9 * whole
+    page.value("pick('weights', 'gil')")
+    assert 0 < page.value("probing.weighed().whole") <= 1.01 * report["duration_ns"]
+    assert "burn" in found(page) and "Condition.wait" not in found(page)
+
+
 def test_time_range(page, working):
     """Halves add up to the whole."""
     page.value("pick('weights', 'wall')")
@@ -253,7 +265,7 @@ def test_hostile_names(chromium, tmp_path):
                                             tmp_path / "run.html").end()
     assert code == OK and not err, err
     text = (tmp_path / "run.html").read_text(encoding="ascii", errors="surrogateescape")
-    assert text.count("</script>") == 2 and "<!--" not in text
+    assert text.count("</script>") == 3 and "<!--" not in text
     chromium.open(tmp_path / "run.html")
     chromium.value(HELPERS)
     shown = [box["name"] for row in range(chromium.value("probing.chart.picture.rows.length"))
@@ -316,7 +328,7 @@ def test_source(chromium, working, tmp_path):
             assert target.line() == "ready"
             profiles.Recording(target.pid, "-d", "200ms", "-o", folder / "x.html", *options).end()
         text = (folder / "x.html").read_text()
-        assert ("treasure" in text) == kept and text.count("</script>") == 2
+        assert ("treasure" in text) == kept and text.count("</script>") == 3
 
 
 def parts_of(file):
@@ -342,7 +354,7 @@ def made_page(file, stacks, runs):
         data["stacks"] += [(number - 1) // 3, number % frames]
     step = data["duration"] // runs
     data["runs"] = [n for i in range(runs) for n in (
-        0, 1 + i * 7919 % (stacks - 1), 0, 1, i * step, step, step, 0, step ** 2)]
+        0, 1 + i * 7919 % (stacks - 1), 0, 1, i * step, step, step, 0, step ** 2, 0)]
     return before + json.dumps(data).replace("<", "\\u003c") + behind
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Changes the attributes of an object all the time; both always have the same value but for the
-moment between two instructions, in which `both` has."""
+moment between two instructions, in which `both` has. Prints the object's id()."""
 import sys
 
 
@@ -17,6 +17,6 @@ def change(state):
 
 STATE = State()
 STATE.__dict__ = {"a": 0, "b": 0, "both": (0, [])}
-sys.stdout.write("ready\n")
+sys.stdout.write("%d\n" % id(STATE))
 sys.stdout.flush()
 change(STATE)

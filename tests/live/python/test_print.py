@@ -2,6 +2,7 @@
 """`probing print`: values of live processes, cores and snapshots, as the program itself says them."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -112,3 +113,49 @@ def test_what_a_thread_changes_all_the_time_is_of_one_instant(interpreter):
                 continue
             pair = eval(out)
             assert pair["a"] == pair["b"] == pair["both"][0], (out, err)
+
+
+def test_what_a_name_may_become(asleep):
+    def names(*words):
+        return value(asleep.pid, "--names", *words).split("\n")
+
+    assert names("ar") == ["argument"]
+    assert {"argument", "self", "SHARED", "json"} <= set(names())
+    assert {"self.items", "self.queue", "self.method", "self.doubled"} <= set(names("self."))
+    assert not [name for name in names("self.") if name.startswith("self._")]
+    assert "self.__class__" in names("self.__c")
+    assert "self.slotted.left" in names("self.slotted.le")
+    assert names("--frame", "1", "SHA") == ["SHARED"]
+    assert printed(asleep.pid, "--names", "nowhere.x")[0] == FAILED
+
+
+NAMED = """
+import sys, time
+class Holder(object): pass
+holder = Holder()
+for name in ("plain", "$(touch harmed)", "`touch harmed`", "a b", "x;y", "caf\u00e9", "\x1b[2J", "*", "9"):
+    setattr(holder, name, 1)
+sys.stdout.write("ready\\n")
+sys.stdout.flush()
+time.sleep(1000)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+def test_bash_completes_plain_names_only(newest, tmp_path):
+    program = tmp_path / "named.py"
+    program.write_text(NAMED)
+    script = subprocess.check_output([support.BINARY, "completion", "bash"]).decode() + """
+COMP_WORDS=(probing -t "$1" print holder.)
+COMP_CWORD=4
+_probing
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    with support.Target(newest, program) as process:
+        process.line()
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", str(process.pid)], cwd=tmp_path, check=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={"PATH": "%s:/usr/bin:/bin" % os.path.dirname(support.BINARY)})
+    assert (done.stdout.decode(), done.stderr.decode()) == ("holder.plain\n", "")
+    assert not (tmp_path / "harmed").exists()

@@ -359,7 +359,7 @@ def test_several_targets(process, service):
 def test_a_fresh_token_is_printed_once(process):
     done = run(process.pid, "inject", "--listen", "127.0.0.1:0", token=None)
     said = re.fullmatch(r"process %d is served at (127\.0\.0\.1:\d+) until it ends or the agent is "
-                        r"stopped\nPROBING_AUTH_TOKEN=([0-9a-f]{32})\n" % process.pid,
+                        r"stopped\nPROBING_AUTH_TOKEN=([0-9a-f]{32})\nhttp://\1/\?token=\2\n" % process.pid,
                         done.stdout.decode())
     assert said and done.stderr == b"", done
     assert run("-t", said[1], "eval", "numbers", token=said[2]).stdout == b"[1, 2, 3]\n"

@@ -48,7 +48,7 @@ def ended(service):
 
 
 GARBAGE = [
-    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",  # HTTP/1 is answered: test_injected.py
     b"\0" * 4096,
     b"\xff" * 4096,
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # of TLS

@@ -14,13 +14,18 @@ COLUMNS, NAME = 4096, 88
 
 
 @pytest.fixture
-def rings(target, tmp_path):
+def writer(target, tmp_path):
+    """A process with rings that waits."""
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
-    process = target("own_events.py", PACKAGE, env={"PROBING_DATA_DIR": str(folder),
-                                                    "PROBING_AGENT": str(AGENT)})
-    process.kill()
-    return {path.name: path for path in Path(process.ready[0]).parent.iterdir()}
+    return target("own_events.py", PACKAGE, env={"PROBING_DATA_DIR": str(folder),
+                                                 "PROBING_AGENT": str(AGENT)})
+
+
+@pytest.fixture
+def rings(writer):
+    writer.kill()
+    return {path.name: path for path in Path(writer.ready[0]).parent.iterdir()}
 
 
 def query(probing, sql, *paths):
@@ -50,6 +55,58 @@ def test_rows_of_a_dead_process(probing, rings):
                  "information_schema.columns WHERE table_schema = 'user' AND column_name = "
                  "'note'", losses) == \
         [{"t": "user.losses"}]
+
+
+SPANS = ("SELECT operation_name, count(*) AS n, min(duration_ms) >= 0 AS timed FROM profiling_data "
+         "WHERE timestamp > now() - interval '1 hour' GROUP BY 1 ORDER BY 1 LIMIT 2")
+FOUND = [{"operation_name": "failed", "n": 1, "timed": 1},
+         {"operation_name": "gather", "n": 1, "timed": 1}]
+
+
+def test_a_process_before_and_after_its_end(probing, writer):
+    folder = Path(writer.ready[0]).parent
+    everything = "SELECT * FROM python.trace_event"
+    before = query(probing, everything, writer.pid)
+    assert query(probing, SPANS, writer.pid) == FOUND and len(before) > 10
+    assert query(probing, "SHOW TABLES FROM user", writer.pid)[0]["table_name"] == "losses"
+    columns = query(probing, "DESCRIBE training_logs", writer.pid)
+    assert [row["column_name"] for row in columns] == [
+        "timestamp", "pid", "tid", "rank", "role", "epoch", "step", "loss", "duration", "metrics"]
+    listed = probing("list", "--dead", "--json", env={"PROBING_DATA_DIR": str(folder.parent)})
+    assert str(folder) not in listed.out
+    writer.kill()
+    listed = probing("list", "--dead", "--json", env={"PROBING_DATA_DIR": str(folder.parent)})
+    entry, = [row for row in json.loads(listed.out) if row["folder"] == str(folder)]
+    assert (entry["pid"], entry["rings"]) == (writer.pid, 4)
+    found = probing(writer.pid, "query", "-f", "json", everything,
+                    env={"PROBING_DATA_DIR": str(folder.parent)})
+    assert json.loads(found.out) == before and "has ended" in found.err
+    assert query(probing, everything, folder) == before
+    assert query(probing, SPANS, folder) == FOUND
+    gone = probing(writer.pid, "backtrace", env={"PROBING_DATA_DIR": str(folder.parent)})
+    assert gone.code == 6, gone
+
+
+def test_times_reach_the_chunks(probing, writer):
+    """Rows outside of the range are the same as without push-down."""
+    times = [row["timestamp"] for row in query(probing, "SELECT timestamp FROM python.trace_event",
+                                               writer.pid)]
+    for time in (times[0], times[4], times[-1], times[-1] + 1, times[0] - 1):
+        for operator in ("<", "<=", "=", ">=", ">"):
+            rows = query(probing, "SELECT count(*) AS n FROM python.trace_event WHERE timestamp "
+                         "%s %.9f" % (operator, time), writer.pid)
+            both = query(probing, "SELECT count(*) AS n FROM python.trace_event WHERE timestamp + 0 "
+                         "%s %.9f" % (operator, time), writer.pid)
+            assert rows == both
+
+
+def test_a_removed_ring_of_a_live_process(probing, writer):
+    Path(writer.ready[0]).unlink()
+    result = probing(writer.pid, "query", "-f", "json", "SELECT count(*) AS n FROM user.losses")
+    if result.code:  # the kernel's own links to mapped files are for root
+        assert "not available" in result.err, result
+    else:
+        assert json.loads(result.out) == [{"n": 2}]
 
 
 def changed(path, offset, data):

@@ -18,9 +18,10 @@ COLUMNS = tables.query(None, "SELECT * FROM information_schema.columns")
 NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
 # Names of tables that later versions record.
 UNRECORDED = {"python.torch_trace", "python.torch_step_timing", "python.comm_collective",
-              "python.trace_event", "python.variables", "python.memory", "memory_usage",
-              "memory_allocations", "profiling_data", "training_logs", "comm_metrics",
-              "gpu_metrics"}
+              "memory_allocations", "comm_metrics", "gpu_metrics"}
+# Names of tables that programs record.
+COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_usage",
+             "profiling_data", "training_logs"}
 # They need no target, or need an argument.
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
@@ -82,12 +83,27 @@ def test_what_is_not_recorded_is_no_table(probing, target, name):
         assert re.match("probing: no such table: %s is not recorded by this version$" % name,
                         first, re.I), first
         assert re.match("  .* (has|have) .* as they are now|  .* as it is now|"
-                        "  'probing tables' lists the tables|  .* its ring file has it", hint), hint
+                        "  'probing tables' lists the tables", hint), hint
         instead = re.search(r"\w+\.\w+", hint)
         assert not instead or instead.group() in NAMES, hint
     done = probing("tables", name)
     assert done.code == 2 and "it is not recorded by this version" in done.err
     assert name not in probing("tables").out.split()
+
+
+@pytest.mark.parametrize("name", sorted(COLLECTED))
+def test_what_no_program_records_is_no_table(probing, target, name):
+    """An error that tells how to start it."""
+    assert "main." + name not in NAMES and name not in NAMES
+    pid = target("sleeper.py").pid
+    for sql in ("SELECT * FROM " + name, "DESCRIBE " + name):
+        done = probing("-t", pid, "query", sql)
+        assert done.code == 2 and done.out == "", sql
+        first, hint = done.err.splitlines()
+        assert first == "probing: no such table: nothing records %s here" % name
+        assert "probing." in hint or "memory_usage" in hint, hint
+    done = probing("tables", name)
+    assert done.code == 2 and "when a program records it" in done.err
 
 
 def test_tables_of_the_machine_need_no_target():

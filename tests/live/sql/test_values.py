@@ -83,3 +83,20 @@ def test_what_is_no_object(asleep):
         rows = session.query("SELECT i._error FROM python.locals l, python.items(l.address) i "
                              "WHERE l.name = 'self' AND l.depth = 0")
         assert rows == [("Node objects have no items that can be told",)]
+
+
+@pytest.mark.every_interpreter
+def test_what_a_thread_changes_all_the_time(interpreter):
+    """Rows of one object are of one instant, and whole; where not, a row says so."""
+    whole = 0
+    with support.Target(interpreter, support.HERE / "programs" / "changes.py") as process:
+        state = int(process.line())
+        with Session(process.pid) as session:
+            for _ in range(support.count(30, 1000)):
+                rows = session.query("SELECT name, value, _error FROM python.attributes(%d)" % state)
+                if any(error for _, _, error in rows):
+                    continue
+                found = {name: eval(value) for name, value, _ in rows}
+                assert found["a"] == found["b"] == found["both"][0], rows
+                whole += 1
+    assert whole

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/script_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/package_place.h"
+#include "base/str.h"
+
+/* In place of the current folder, from which nothing is imported. */
+static const char start[] = "import sys; sys.path[0] = sys.argv[1]; "
+			    "from probing._script import main; main(sys.argv[2:])";
+static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+static const size_t extension_max = 1 << 20; /* bytes that are looked at for a name */
+
+/** The folder that the package is in, and the library that belongs to it, which may not exist. */
+static struct prb_error *find_package(char **ret, char **ret_library)
+{
+	char folder[4096];
+
+	prb_program_folder(folder, sizeof(folder));
+	PRB_TRY(prb_package_find(folder, ret));
+	*ret_library = prb_format("%s/libprobing.so", *ret);
+	if (*ret_library && access(*ret_library, R_OK)) {
+		free(*ret_library);
+		*ret_library = prb_format("%s/libprobing.so", folder);
+	}
+	*strrchr(*ret, '/') = '\0';
+	return *ret_library ? NULL : prb_error_nomem();
+}
+
+/* The package asks the program for what the library does not do. */
+static void name_program(void)
+{
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (length > 0) {
+		path[length] = '\0';
+		setenv("PROBING_PROGRAM", path, 1);
+	}
+}
+
+struct prb_error *prb_script_start(const char *const *words)
+{
+	prb_auto_free char *package = NULL, *library = NULL;
+	const char *chosen = getenv("PYTHON"), *python = chosen && *chosen ? chosen : "python3";
+	const char *all[PRB_SCRIPT_WORDS + 5] = {python, "-c", start};
+	size_t count = 4;
+
+	PRB_TRY(find_package(&package, &library));
+	all[3] = package;
+	for (; *words && count < PRB_SCRIPT_WORDS + 4; words++)
+		all[count++] = *words;
+	if (*words)
+		return prb_error_create(PRB_ERROR_USAGE, "more than %d words", PRB_SCRIPT_WORDS);
+	if (!access(library, R_OK))
+		setenv("PROBING_LIBRARY", library, 0);
+	name_program();
+	execvp(python, (char **)all);
+	return prb_error_hint(prb_error_os(errno, "cannot start %s", python),
+			      "scripts need Python 3.6 or later; $PYTHON names one");
+}
+
+bool prb_script_is_ours(const char *name)
+{
+	prb_auto_free char *package = NULL, *library = NULL, *path = NULL;
+	prb_auto_error struct prb_error *err = find_package(&package, &library);
+
+	if (err || strspn(name, name_letters) != strlen(name))
+		return false;
+	path = prb_format("%s/probing/scripts/%s.py", package, name);
+	return path && !access(path, R_OK);
+}
+
+/** True if the file may make a command of that name; Python will know, and check whose it is. */
+static bool mentions(const char *path, const char *name)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	prb_auto_free char *text = malloc(extension_max);
+	struct stat st;
+	ssize_t length;
+	bool found;
+
+	if (!text || fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return false;
+	length = read(fd, text, extension_max);
+	if (length <= 0)
+		return false;
+	found = memmem(text, (size_t)length, name, strlen(name));
+	/* A function has _ where the command has -. */
+	prb_auto_free char *other = strdup(name);
+	for (char *c = other; c && *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	return found || (other && memmem(text, (size_t)length, other, strlen(other)));
+}
+
+static bool extensions_mention(const char *name)
+{
+	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	prb_auto_free char *pattern =
+		base && *base ? prb_format("%s/probing/*.py", base)
+			      : prb_format("%s/.config/probing/*.py", home ? home : "");
+	glob_t found = {};
+	bool result = false;
+
+	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+		return false;
+	for (size_t i = 0; i < found.gl_pathc && !result; i++)
+		result = mentions(found.gl_pathv[i], name);
+	globfree(&found);
+	return result;
+}
+
+struct prb_error *prb_script_external(char **words, size_t count, size_t at)
+{
+	const char *name = words[at];
+	const char *all[PRB_SCRIPT_WORDS + 1] = {"-x", name};
+	prb_auto_free char *program = prb_format("probing-%s", name);
+	size_t length = 2;
+
+	if (!program || count + 2 > PRB_SCRIPT_WORDS || name[0] == '-' ||
+	    strspn(name, name_letters) != strlen(name))
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (i != at)
+			all[length++] = words[i];
+	all[1] = program;
+	execvp(program, (char **)all + 1);
+	if (errno != ENOENT && errno != EACCES)
+		return prb_error_os(errno, "cannot start %s", program);
+	all[1] = name;
+	return extensions_mention(name) ? prb_script_start(all) : NULL;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `probing serve`: an HTTP gateway, and the page. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "command/command.h"
+#include "command/exit.h"
+#include "command/output.h"
+#include "gateway/gateway.h"
+#include "remote/serve.h"
+
+struct serve_settings {
+	const char *address;
+	const char *certificate, *key;
+	struct prb_texts hosts;
+	bool plain, allow_write, open, json;
+};
+
+/** Signals end the gateway, which then cleans up: from before there is anything to clean up. */
+static void block_signals(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+/** Opens the address in a browser, as the desktop does; no matter how that ends. */
+static void open_browser(const char *address)
+{
+	sigset_t none;
+	pid_t pid = fork();
+
+	if (pid) {
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+		return;
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	if (fork())
+		_exit(0);
+	execlp("xdg-open", "xdg-open", address, (char *)NULL);
+	prb_warn("there is no xdg-open here: open the address yourself");
+	_exit(1);
+}
+
+static struct prb_error *tell(const struct prb_gateway *gateway, const struct prb_token *token,
+			      const struct serve_settings *s)
+{
+	const char *url = prb_gateway_url(gateway);
+	prb_auto_str struct prb_str text = {}, address = {};
+	struct prb_json json = {&text};
+
+	prb_str_puts(&address, url);
+	if (!token->known)
+		prb_str_printf(&address, "?token=%s", token->text);
+	if (s->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "url", url);
+		prb_json_text(&json, "token", token->known ? NULL : token->text);
+		prb_json_close(&json, '}');
+	} else {
+		prb_str_puts(&text, prb_str_text(&address));
+	}
+	prb_str_putc(&text, '\n');
+	PRB_TRY(prb_output(&text));
+	PRB_TRY(prb_output_flush());
+	if (s->open)
+		open_browser(prb_str_text(&address));
+	return NULL;
+}
+
+/** Targets may stand in front of the command and behind it. */
+static struct prb_error *collect(const struct prb_cli *cli, struct prb_texts *ret)
+{
+	*ret = cli->targets;
+	for (size_t i = 0; i < cli->argument_count; i++) {
+		if (ret->count >= PRB_MAX_TEXTS)
+			return prb_error_create(PRB_ERROR_USAGE, "at most %d targets are served",
+						PRB_MAX_TEXTS);
+		ret->items[ret->count++] = cli->arguments[i];
+	}
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct serve_settings *s = settings;
+	struct prb_gateway *gateway;
+	struct prb_texts targets;
+	struct prb_token token;
+
+	if (!s->certificate != !s->key)
+		return prb_error_create(PRB_ERROR_USAGE, "--cert and --key belong together");
+	PRB_TRY(collect(cli, &targets));
+	PRB_TRY(prb_token_choose(cli->token_file, &token));
+	block_signals();
+	PRB_TRY(prb_gateway_create(
+		&(struct prb_gateway_options){
+			.address = s->address ? s->address : PRB_SERVE_ADDRESS,
+			.token = &token,
+			.targets = &targets,
+			.hosts = &s->hosts,
+			.certificate = s->certificate,
+			.key = s->key,
+			.plain = s->plain,
+			.allow_write = s->allow_write,
+			.adopted = -1,
+		},
+		&gateway));
+	struct prb_error *err = tell(gateway, &token, s);
+
+	if (!err)
+		err = prb_gateway_run(gateway);
+	prb_gateway_destroy(gateway);
+	return err;
+}
+
+const struct prb_command prb_command_serve = {
+	.rank = 85,
+	.name = "serve",
+	.summary = "Serve a page and an HTTP interface for the processes of this machine",
+	.description =
+		"Prints one address with a token: open it in a browser. Programs send the token as "
+		"'Authorization: Bearer TOKEN'; docs/http-api.md lists the requests. Without "
+		"TARGET, "
+		"all processes that may be read are served. Ctrl-C ends it and leaves nothing "
+		"behind.\n\n"
+		"It listens on the loopback. Other machines can use it only with --cert and --key, "
+		"or with --plain. ssh -L 9922:127.0.0.1:9922 HOST brings it to another machine.\n\n"
+		"Targets are only read. --allow-write lets whoever has the token run code in them.",
+	.options =
+		(const struct prb_option[]){
+			{"address", 'a', PRB_OPTION_TEXT, "ADDR",
+			 "Listen at HOST:PORT or unix:PATH [" PRB_SERVE_ADDRESS "]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, address)},
+			{"open", 'o', PRB_OPTION_FLAG, NULL, "Open the address in a browser",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, open)},
+			{"host", 0, PRB_OPTION_TEXTS, "NAME:PORT",
+			 "Another name by which browsers reach it", PRB_COMPLETE_NOTHING,
+			 offsetof(struct serve_settings, hosts)},
+			{"cert", 0, PRB_OPTION_TEXT, "FILE", "Certificate for TLS, PEM",
+			 PRB_COMPLETE_FILE, offsetof(struct serve_settings, certificate)},
+			{"key", 0, PRB_OPTION_TEXT, "FILE", "Its key, PEM", PRB_COMPLETE_FILE,
+			 offsetof(struct serve_settings, key)},
+			{"plain", 0, PRB_OPTION_FLAG, NULL, "Let other machines use it without TLS",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, plain)},
+			{"allow-write", 0, PRB_OPTION_FLAG, NULL,
+			 "Let requests run code in the targets", PRB_COMPLETE_NOTHING,
+			 offsetof(struct serve_settings, allow_write)},
+			{"json", 0, PRB_OPTION_FLAG, NULL, "Print the address as JSON",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, json)},
+			{},
+		},
+	.settings_size = sizeof(struct serve_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "TARGET…",
+	.max_arguments = PRB_MAX_TEXTS,
+	.complete = PRB_COMPLETE_TARGET,
+	.examples =
+		(const struct prb_example[]){
+			{"probing serve --open", "All processes, in a browser"},
+			{"probing serve 4242 train.py", "Two processes"},
+			{"probing serve core.4242 hang.snapshot", "Files"},
+			{"probing serve -a unix:/run/user/1000/probing.sock", "For programs here"},
+			{},
+		},
+	.run = run,
+};

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "target/spec/command_line.h"
+#include "target/target.h"
+
+enum {
+	MAX_ANCESTORS = 64,
+	MAX_WORLD = 1 << 20, /* a world size beyond this is no number of processes */
+	MAX_LOCAL = 4096,    /* ranks on one machine that are listed although they are missing */
+};
+
+/** A process that says that it is a rank. */
+struct candidate {
+	const struct prb_python_process *process;
+	char *name;
+	struct prb_process_job job;
+	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
+	bool loopback;		/**< the job's address is this machine's own */
+	bool dropped;
+};
+
+struct candidates {
+	PRB_VEC(struct candidate) list;
+};
+
+static void candidates_deinit(struct candidates *candidates)
+{
+	struct candidate *c;
+
+	prb_vec_each (c, &candidates->list)
+		free(c->name);
+	prb_vec_free(&candidates->list);
+}
+
+void prb_job_deinit(struct prb_job *job)
+{
+	struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		free(rank->command);
+	prb_vec_free(&job->ranks);
+	free(job->name);
+}
+
+void prb_jobs_deinit(struct prb_jobs *jobs)
+{
+	struct prb_job *job;
+
+	prb_vec_each (job, &jobs->list)
+		prb_job_deinit(job);
+	prb_vec_free(&jobs->list);
+}
+
+/** The value of a variable in an environment as /proc has it; NULL if it is not set or empty. */
+static const char *variable(const struct prb_str *environment, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t at = 0; at < environment->length;) {
+		const char *here = environment->data + at;
+
+		if (!strncmp(here, name, length) && here[length] == '=' && here[length + 1])
+			return here + length + 1;
+		at += strlen(here) + 1;
+	}
+	return NULL;
+}
+
+static long number(const struct prb_str *environment, const char *name)
+{
+	const char *text = variable(environment, name);
+	char *end;
+	long value = text ? strtol(text, &end, 10) : -1;
+
+	return text && !*end && value >= 0 && value <= MAX_WORLD ? value : -1;
+}
+
+/** Names the job of an environment with a rank; NULL if nothing tells one job from another. */
+static char *name_job(const struct prb_str *environment)
+{
+	static const char *const others[][2] = {{"SLURM_JOB_ID", "slurm"},
+						{"PMIX_NAMESPACE", "mpi"},
+						{"OMPI_MCA_ess_base_jobid", "mpi"},
+						{"PMI_JOBID", "mpi"}};
+	const char *address = variable(environment, "MASTER_ADDR");
+	const char *port = variable(environment, "MASTER_PORT");
+
+	if (variable(environment, "RANK") && address)
+		return prb_format("torch %.200s:%.20s", address, port ? port : "?");
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(others); i++) {
+		const char *id = variable(environment, others[i][0]);
+		const char *step = variable(environment, "SLURM_STEP_ID");
+
+		if (id && !i && step)
+			return prb_format("slurm %.100s.%.20s", id, step);
+		if (id)
+			return prb_format("%s %.100s", others[i][1], id);
+	}
+	return address ? prb_format("torch %.200s:%.20s", address, port ? port : "?")
+		       : strdup("unnamed");
+}
+
+static bool is_loopback(const char *address)
+{
+	return address && (!strcmp(address, "localhost") || !strncmp(address, "127.", 4) ||
+			   !strcmp(address, "::1"));
+}
+
+static struct prb_error *add_candidate(struct candidates *candidates,
+				       const struct prb_python_process *p)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	prb_auto_str struct prb_str environment = {};
+	struct candidate *c;
+
+	prb_auto_error struct prb_error *gone = prb_target_open_process(p->process.pid, &target);
+	if (!gone)
+		gone = prb_target_read_file(target, &environment, "environ");
+	if (gone)
+		return NULL;
+
+	struct prb_process_job job = prb_process_job(&environment);
+	if (job.rank < 0 || job.rank > MAX_WORLD)
+		return NULL;
+	c = prb_vec_push(&candidates->list);
+	if (!c)
+		return prb_error_nomem();
+	*c = (struct candidate){.process = p,
+				.name = name_job(&environment),
+				.job = job,
+				.local_size = number(&environment, "LOCAL_WORLD_SIZE"),
+				.group = number(&environment, "GROUP_RANK"),
+				.loopback = is_loopback(variable(&environment, "MASTER_ADDR"))};
+	return c->name ? NULL : prb_error_nomem();
+}
+
+static bool same_job(const struct candidate *a, const struct candidate *b)
+{
+	return a->process->process.uid == b->process->process.uid && !strcmp(a->name, b->name);
+}
+
+static struct candidate *find(struct candidates *candidates, pid_t pid)
+{
+	struct candidate *c;
+
+	prb_vec_each (c, &candidates->list)
+		if (c->process->process.pid == pid)
+			return c;
+	return NULL;
+}
+
+/**
+ * Walks up from each candidate. A candidate below one of the same job is its child: dropped. One
+ * above a candidate of another job of its user is a launcher: dropped.
+ */
+static void drop_relatives(struct candidates *candidates)
+{
+	struct candidate *c;
+
+	prb_vec_each (c, &candidates->list) {
+		pid_t pid = c->process->process.ppid;
+
+		for (unsigned n = 0; pid > 1 && n < MAX_ANCESTORS; n++) {
+			struct candidate *above = find(candidates, pid);
+			struct prb_process between = {};
+
+			if (above && same_job(above, c))
+				c->dropped = true;
+			else if (above)
+				above->dropped = true;
+			prb_auto_error struct prb_error *err = prb_process_describe(pid, &between);
+			pid = err ? 0 : between.ppid;
+			prb_process_deinit(&between);
+		}
+	}
+}
+
+static struct prb_rank *find_rank(struct prb_job *job, long number)
+{
+	struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		if (rank->rank == number)
+			return rank;
+	return NULL;
+}
+
+static struct prb_error *job_of(struct prb_jobs *jobs, const struct candidate *c,
+				struct prb_job **ret)
+{
+	struct prb_job *job;
+
+	prb_vec_each (job, &jobs->list) {
+		*ret = job;
+		if (job->uid == c->process->process.uid && !strcmp(job->name, c->name))
+			return NULL;
+	}
+	*ret = job = prb_vec_push(&jobs->list);
+	if (!job)
+		return prb_error_nomem();
+	job->uid = c->process->process.uid;
+	job->world_size = c->job.world_size;
+	job->name = strdup(c->name);
+	return job->name ? NULL : prb_error_nomem();
+}
+
+/** Two processes that claim the same rank: the first keeps it, as it began first. */
+static struct prb_error *add_rank(struct prb_jobs *jobs, const struct candidate *c)
+{
+	prb_auto_str struct prb_str command = {};
+	struct prb_rank *rank;
+	struct prb_job *job;
+
+	PRB_TRY(job_of(jobs, c, &job));
+	rank = find_rank(job, c->job.rank);
+	if (rank && rank->pid)
+		return NULL;
+	if (!rank)
+		rank = prb_vec_push(&job->ranks);
+	if (!rank)
+		return prb_error_nomem();
+	prb_command_line_text(&command, &c->process->process);
+	*rank = (struct prb_rank){.rank = c->job.rank,
+				  .local_rank = c->job.local_rank,
+				  .pid = c->process->process.pid,
+				  .command = prb_str_take(&command)};
+	return rank->command ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *add_missing(struct prb_job *job, long first, long count)
+{
+	for (long n = first; n < first + count; n++) {
+		struct prb_rank *rank = find_rank(job, n);
+
+		if (rank)
+			continue;
+		rank = prb_vec_push(&job->ranks);
+		if (!rank)
+			return prb_error_nomem();
+		*rank = (struct prb_rank){.rank = n, .local_rank = -1};
+	}
+	return NULL;
+}
+
+/** Adds the ranks that must be on this machine and have no process. */
+static struct prb_error *complete_job(struct prb_job *job, const struct candidate *c)
+{
+	long world = job->world_size, local = c->local_size;
+
+	if (world > 0 && world <= MAX_LOCAL && (c->loopback || local == world))
+		PRB_TRY(add_missing(job, 0, world));
+	else if (local > 0 && local <= MAX_LOCAL && c->job.local_rank >= 0 &&
+		 c->job.local_rank <= c->job.rank)
+		PRB_TRY(add_missing(job, c->job.rank - c->job.local_rank, local));
+	job->complete = world > 0 && job->ranks.count == (size_t)world;
+	return NULL;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct prb_rank *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static struct prb_error *make_jobs(struct candidates *candidates, struct prb_jobs *ret)
+{
+	struct candidate *c;
+	struct prb_job *job;
+
+	drop_relatives(candidates);
+	prb_vec_each (c, &candidates->list)
+		if (!c->dropped)
+			PRB_TRY(add_rank(ret, c));
+	prb_vec_each (c, &candidates->list) {
+		if (c->dropped)
+			continue;
+		PRB_TRY(job_of(ret, c, &job));
+		PRB_TRY(complete_job(job, c));
+	}
+	prb_vec_each (job, &ret->list)
+		qsort(job->ranks.items, job->ranks.count, sizeof(*job->ranks.items), by_rank);
+	return NULL;
+}
+
+struct prb_error *prb_jobs_find(struct prb_jobs *ret)
+{
+	__attribute__((cleanup(prb_python_processes_deinit))) struct prb_python_processes all = {};
+	__attribute__((cleanup(candidates_deinit))) struct candidates candidates = {};
+	const struct prb_python_process *p;
+
+	PRB_TRY(prb_process_list(&all));
+	prb_vec_each (p, &all.list)
+		if (p->rank >= 0 && !p->refusal)
+			PRB_TRY(add_candidate(&candidates, p));
+	return make_jobs(&candidates, ret);
+}
+
+/** True if @p pid is the rank's process or an ancestor of it. */
+static bool is_above(pid_t pid, const struct prb_rank *rank)
+{
+	pid_t here = rank->pid;
+
+	for (unsigned n = 0; here > 0 && n < MAX_ANCESTORS; n++) {
+		struct prb_process between = {};
+
+		if (here == pid)
+			return true;
+		prb_auto_error struct prb_error *err = prb_process_describe(here, &between);
+		here = err ? 0 : between.ppid;
+		prb_process_deinit(&between);
+	}
+	return false;
+}
+
+static bool is_meant(const struct prb_job *job, const char *text)
+{
+	const struct prb_rank *rank;
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	if (*end || !*text || pid <= 0)
+		return strstr(job->name, text) != NULL;
+	prb_vec_each (rank, &job->ranks)
+		if (is_above((pid_t)pid, rank))
+			return true;
+	return false;
+}
+
+/** The pid of the first rank that has a process: names the job on a command line. */
+static pid_t any_pid(const struct prb_job *job)
+{
+	const struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		if (rank->pid)
+			return rank->pid;
+	return 0;
+}
+
+struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struct prb_job **ret)
+{
+	prb_auto_str struct prb_str list = {};
+	struct prb_job *job;
+	size_t found = 0;
+
+	prb_vec_each (job, &jobs->list) {
+		if (text && !is_meant(job, text))
+			continue;
+		*ret = job;
+		found++;
+		prb_str_printf(&list, "%s%d (", found > 1 ? ", " : "", (int)any_pid(job));
+		prb_text_escape(&list, job->name);
+		prb_str_printf(&list, ", %zu ranks)", job->ranks.count);
+	}
+	if (found == 1)
+		return NULL;
+	if (found)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "%zu jobs run on this machine", found),
+			"name one by the pid of a rank or launcher: %s", prb_str_text(&list));
+	if (text)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "no job on this machine is '%.100s'", text),
+				      "'probing cluster nodes' lists them");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_NOT_FOUND, "no distributed job runs on this machine"),
+		"ranks are found by RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK in "
+		"their environment; 'probing list' shows all Python processes");
+}

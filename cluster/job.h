@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The ranks of a distributed job on this machine, found from outside.
+ *
+ * A launcher (torchrun, mpirun, srun) gives each rank its number in the environment. Processes of
+ * the same user whose environments name the same job belong together. Of a rank and its children,
+ * which inherit the environment, the outermost process is the rank; a launcher that is itself
+ * a rank of an outer job is left out.
+ *
+ * Environments are the words of their processes: a process can claim any rank of its own user's
+ * jobs, and no rank of another user's. Texts are escaped when they are printed.
+ *
+ * Threading: any thread. A job owns all that it points to.
+ */
+#ifndef PRB_CLUSTER_JOB_H
+#define PRB_CLUSTER_JOB_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+
+struct prb_rank {
+	long rank;
+	long local_rank; /**< -1: unknown */
+	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
+	char *command; /**< the command line, for people; NULL without a process */
+	const char *host; /**< where it runs, borrowed; NULL: this machine */
+};
+
+struct prb_job {
+	char *name; /**< "torch 127.0.0.1:29500", "slurm 4711.0", … */
+	uid_t uid;
+	long world_size;		/**< -1: unknown */
+	bool complete;			/**< all ranks of the job are on this machine */
+	PRB_VEC(struct prb_rank) ranks; /**< by rank */
+};
+
+struct prb_jobs {
+	PRB_VEC(struct prb_job) list; /**< in the order of their lowest pid */
+};
+
+/** Finds all jobs of which we may read at least one process. */
+struct prb_error *prb_jobs_find(struct prb_jobs *ret) PRB_MUST_CHECK;
+void prb_jobs_deinit(struct prb_jobs *jobs);
+void prb_job_deinit(struct prb_job *job);
+#define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
+
+/**
+ * Chooses the job that @p text means: the pid of one of its ranks or of an ancestor of all of them
+ * (its launcher), or a part of its name. NULL means the only job. *ret is borrowed from @p jobs.
+ * PRB_ERROR_NOT_FOUND if there is none, PRB_ERROR_USAGE with a list if there are several.
+ */
+struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text,
+				  struct prb_job **ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/look.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "cluster/worker.h"
+#include "dump/idle.h"
+#include "dump/tasks.h"
+#include "target/target.h"
+
+static void seen_deinit(struct prb_seen *seen)
+{
+	prb_dump_destroy(seen->dump);
+	free(seen->error);
+	free(seen->worker);
+}
+
+void prb_round_deinit(struct prb_round *round)
+{
+	struct prb_seen *seen;
+
+	prb_vec_each (seen, &round->list)
+		seen_deinit(seen);
+	prb_vec_free(&round->list);
+}
+
+const char *prb_frame_name(const struct prb_dump_frame *frame)
+{
+	return frame->qualname ? frame->qualname : frame->func ? frame->func : "?";
+}
+
+const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		if (frame->kind == PRB_FRAME_PYTHON)
+			return frame;
+	return NULL;
+}
+
+/** Python modules whose outermost function at the inner end of a stack is a collective. */
+static bool is_collective_module(const char *module)
+{
+	static const char *const modules[] = {
+		"torch.distributed.distributed_c10d", "torch.distributed.c10d_logger",
+		"torch.distributed.nn.functional", "horovod.torch.mpi_ops"};
+
+	for (size_t i = 0; module && i < PRB_ARRAY_SIZE(modules); i++)
+		if (!strcmp(module, modules[i]))
+			return true;
+	return false;
+}
+
+/** C and C++ functions that only a collective operation is in, by the beginnings of their names. */
+static bool is_collective_function(const char *func)
+{
+	static const char *const names[] = {"c10d::", "gloo::", "ncclGroupEnd",
+					    "PMPI_",  "MPI_",	"ompi_"};
+
+	for (size_t i = 0; func && i < PRB_ARRAY_SIZE(names); i++)
+		if (!strncmp(func, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/** Decorators of the module are named like this; the function that they wrap is what was called. */
+static bool is_wrapper(const struct prb_dump_frame *frame)
+{
+	return frame->func &&
+	       (!strcmp(frame->func, "wrapper") || !strcmp(frame->func, "func_wrapper"));
+}
+
+/**
+ * The collective that the thread is in: the outermost function of torch.distributed at the inner
+ * end of the stack, or else the C++ function nearest to the Python code that waits in one.
+ */
+static void find_collective(struct prb_seen *seen)
+{
+	const struct prb_dump_frame *frame, *native = NULL;
+	bool python = false;
+
+	prb_vec_each (frame, &seen->main->frames) {
+		if (frame->kind != PRB_FRAME_PYTHON) {
+			if (!python && is_collective_function(frame->func))
+				native = frame;
+			continue;
+		}
+		python = true;
+		if (is_collective_module(frame->module)) {
+			if (!is_wrapper(frame))
+				seen->collective = prb_frame_name(frame);
+			continue;
+		}
+		seen->caller = seen->collective || native ? frame : NULL;
+		break;
+	}
+	if (!seen->collective && native)
+		seen->collective = native->func;
+}
+
+static void find_main(struct prb_seen *seen)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &seen->dump->threads)
+		if (thread->tid == seen->dump->main_tid || !seen->main)
+			seen->main = thread;
+}
+
+void prb_seen_find(struct prb_seen *seen)
+{
+	find_main(seen);
+	find_collective(seen);
+}
+
+static struct prb_error *read_counters(struct prb_target *target, struct prb_seen *seen)
+{
+	struct prb_tasks tasks = {};
+	const struct prb_task_watch *task;
+	struct prb_error *err = prb_tasks_create(target, &tasks);
+
+	prb_vec_each (task, &tasks.list) {
+		struct prb_task_times times;
+
+		if (task->tid != seen->main->tid)
+			continue;
+		seen->state = task->state;
+		if (prb_task_times(&tasks, task, &times))
+			seen->ran_ns = times.ran;
+	}
+	prb_tasks_deinit(&tasks);
+	return err;
+}
+
+static struct prb_error *make_dump(struct prb_target *target, bool native, struct prb_seen *seen)
+{
+	const struct prb_dump_options options = {.native = native};
+
+	prb_dump_destroy(seen->dump);
+	seen->dump = NULL;
+	seen->main = NULL;
+	PRB_TRY(prb_dump_create(target, &options, &seen->dump));
+	if (!seen->dump->threads.count)
+		return NULL;
+	prb_seen_find(seen);
+	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
+	return read_counters(target, seen);
+}
+
+/** True if only the C stack can tell whether the thread is in a collective: it waits in C. */
+static bool needs_native(const struct prb_seen *seen)
+{
+	const struct prb_dump_frame *frame = seen->main ? prb_innermost(seen->main) : NULL;
+
+	return frame && !seen->collective && frame->module &&
+	       (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8));
+}
+
+static struct prb_error *look(struct prb_seen *seen, bool native)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	bool with_native = native;
+
+	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
+	PRB_TRY(make_dump(target, with_native, seen));
+	if (!native && needs_native(seen))
+		PRB_TRY(make_dump(target, true, seen));
+	return seen->main ? prb_worker_describe(seen->main, &seen->worker) : NULL;
+}
+
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct prb_round *ret)
+{
+	const struct prb_rank *rank;
+
+	ret->seconds = prb_clock_seconds();
+	prb_vec_each (rank, &job->ranks) {
+		struct prb_seen *seen = prb_vec_push(&ret->list);
+
+		if (!seen)
+			return prb_error_nomem();
+		seen->rank = rank;
+		seen->ran_ns = -1;
+		seen->gone = !rank->pid;
+		if (seen->gone)
+			continue;
+
+		prb_auto_error struct prb_error *err = look(seen, native);
+		if (!err)
+			continue;
+		if (err->code == PRB_ERROR_NOMEM)
+			return prb_steal(&err);
+		prb_dump_destroy(seen->dump);
+		seen->dump = NULL;
+		seen->main = NULL;
+		seen->collective = NULL;
+		seen->caller = NULL;
+		seen->gone = err->code == PRB_ERROR_NO_PROCESS;
+		PRB_TRY(prb_str_copy(err->message, &seen->error));
+	}
+	return NULL;
+}

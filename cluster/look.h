@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file One look at the ranks of a job: the stacks of each, read from outside, and what its main
+ * thread is at. No rank waits for another one's reading, and none is paused but for the moment
+ * that a dump takes of a running thread.
+ *
+ * Threading: one thread at a time. A round owns its dumps and strings.
+ */
+#ifndef PRB_CLUSTER_LOOK_H
+#define PRB_CLUSTER_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "cluster/job.h"
+#include "dump/dump.h"
+
+/** A rank as it was seen at one moment. */
+struct prb_seen {
+	const struct prb_rank *rank;	    /**< borrowed from the job */
+	struct prb_dump *dump;		    /**< NULL if it could not be read: see `error` */
+	char *error;			    /**< why, or NULL */
+	const struct prb_dump_thread *main; /**< the dump's; NULL if it has none */
+	const char *collective; /**< name of the collective operation that the main thread is in,
+				   the dump's; NULL if it is in none */
+	const struct prb_dump_frame *caller; /**< the frame that called it; NULL if unknown */
+	char state;			     /**< of the main thread, as in stat; 0 if unknown */
+	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
+	bool gone;	/**< there is no such process (any more) */
+	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
+};
+
+struct prb_round {
+	PRB_VEC(struct prb_seen) list; /**< one for each rank of the job, in its order */
+	double seconds;		       /**< of the monotonic clock, when it began */
+};
+
+/** Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too. */
+struct prb_error *prb_round_make(const struct prb_job *job, bool native,
+				 struct prb_round *ret) PRB_MUST_CHECK;
+void prb_round_deinit(struct prb_round *round);
+#define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
+
+/** Sets `main`, `collective` and `caller` from the dump, which has threads. */
+void prb_seen_find(struct prb_seen *seen);
+
+/** "Trainer.step" or "step"; "?" for a frame without a name. */
+const char *prb_frame_name(const struct prb_dump_frame *frame);
+
+/** The innermost Python frame; NULL if there is none. */
+const struct prb_dump_frame *prb_innermost(const struct prb_dump_thread *thread);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/movement.h"
+
+#include <string.h>
+
+/* Share of a processor that a thread uses which waits and is woken now and then, as those of
+ * watchdogs and of waits with a time limit are: measured 0.001 to 0.01. */
+static const double IDLE_SHARE = 0.05;
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/** Compares the Python frames: C frames below them may differ in a wait that is polled. */
+static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_thread *b)
+{
+	size_t i = 0, k = 0;
+
+	for (;;) {
+		while (i < a->frames.count && a->frames.items[i].kind != PRB_FRAME_PYTHON)
+			i++;
+		while (k < b->frames.count && b->frames.items[k].kind != PRB_FRAME_PYTHON)
+			k++;
+		if (i == a->frames.count || k == b->frames.count)
+			return i == a->frames.count && k == b->frames.count;
+
+		const struct prb_dump_frame *x = &a->frames.items[i++], *y = &b->frames.items[k++];
+		if (x->line != y->line || x->ip != y->ip ||
+		    !same_text(prb_frame_name(x), prb_frame_name(y)) ||
+		    !same_text(x->file, y->file))
+			return false;
+	}
+}
+
+enum prb_movement prb_movement(const struct prb_round *rounds, size_t count, size_t i)
+{
+	const struct prb_seen *first = &rounds[0].list.items[i];
+	const struct prb_seen *last = &rounds[count - 1].list.items[i];
+	double seconds = rounds[count - 1].seconds - rounds[0].seconds;
+
+	for (size_t n = 0; n < count; n++) {
+		const struct prb_seen *seen = &rounds[n].list.items[i];
+
+		if (!seen->main)
+			return PRB_UNKNOWN;
+		if (n && !same_stack(rounds[n - 1].list.items[i].main, seen->main))
+			return PRB_MOVES;
+	}
+	if (first->ran_ns < 0 || last->ran_ns < 0 || seconds <= 0 ||
+	    (double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds)
+		return PRB_STILL;
+	/* A thread that computes and sleeps in turn at one place comes there again and again. */
+	for (size_t n = 0; n < count; n++)
+		if (rounds[n].list.items[i].state == 'S')
+			return PRB_MOVES;
+	return PRB_SPINS;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Judges a job from several looks at its ranks: whether it hangs, which rank is to blame, and
+ * how sure that is.
+ *
+ * Judged in this order: a rank is gone, stopped, or sleeps in the kernel; ranks move, so the job
+ * does not hang; ranks are in different collectives; a rank never entered the collective in which
+ * the others wait; threads of a rank wait for each other; all ranks are in the same collective, and
+ * nothing on the hosts tells why. Never a name stated as certain that the evidence does not
+ * support: a verdict has its evidence, its confidence and what would refute it.
+ *
+ * Threading: one thread at a time. Texts are the verdict's; they are escaped.
+ */
+#ifndef PRB_CLUSTER_VERDICT_H
+#define PRB_CLUSTER_VERDICT_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "cluster/look.h"
+#include "cluster/rank_set.h"
+
+enum prb_verdict_kind {
+	PRB_VERDICT_MOVES,    /**< not hung: ranks make progress */
+	PRB_VERDICT_ABSENT,   /**< a rank is gone, stopped or asleep in the kernel */
+	PRB_VERDICT_MISMATCH, /**< ranks are in different collectives */
+	PRB_VERDICT_LATE,     /**< ranks never entered the collective in which others wait */
+	PRB_VERDICT_CYCLE,    /**< threads of a rank wait for each other */
+	PRB_VERDICT_DEVICE,   /**< all are in the same collective: device or network */
+	PRB_VERDICT_UNKNOWN,  /**< nothing moves, and nothing says why */
+};
+
+struct prb_verdict {
+	enum prb_verdict_kind kind;
+	struct prb_rank_set ranks; /**< to blame; empty where none is */
+	struct prb_str sentence;   /**< one sentence */
+	struct prb_str evidence;   /**< lines, each ended by a line feed */
+	const char *confidence;	   /**< "high", "medium", "low"; static */
+	struct prb_str refuted_by; /**< what would show that it is wrong */
+	struct prb_str next;	   /**< a command, or "" */
+};
+
+/** "late", "device", …: the names that docs/cluster.md has. Static. */
+const char *prb_verdict_name(enum prb_verdict_kind kind);
+
+/** @p rounds: @p count looks at the same job, one after the other; at least two. */
+struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *rounds,
+				   size_t count, struct prb_verdict *ret) PRB_MUST_CHECK;
+void prb_verdict_deinit(struct prb_verdict *verdict);
+#define prb_auto_verdict __attribute__((cleanup(prb_verdict_deinit)))
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/why.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cluster/thread_text.h"
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b)
+{
+	if (!a->collective || !b->collective || strcmp(a->collective, b->collective) != 0)
+		return false;
+	if (!a->caller || !b->caller)
+		return a->caller == b->caller;
+	return a->caller->line == b->caller->line && same(a->caller->file, b->caller->file);
+}
+
+void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen)
+{
+	prb_text_escape(s, seen->collective);
+	if (!seen->caller)
+		return;
+	prb_str_puts(s, ", called at ");
+	prb_put_place(s, seen->caller);
+}
+
+void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen, enum prb_movement movement)
+{
+	if (!seen->main) {
+		prb_why_put_absence(s, seen, false);
+		return;
+	}
+	prb_str_puts(s, movement == PRB_MOVES	? "moves; it was at "
+			: movement == PRB_SPINS ? "computes at "
+						: "is at ");
+	prb_put_thread(s, seen->main);
+}
+
+void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool several)
+{
+	if (!seen->rank->pid)
+		prb_str_puts(s, several ? "have no process on this machine"
+					: "has no process on this machine");
+	else if (seen->gone)
+		prb_str_puts(s, several ? "have ended meanwhile" : "has ended meanwhile");
+	else if (!seen->main) {
+		prb_str_puts(s, "cannot be read: ");
+		prb_text_escape(s, seen->error ? seen->error : "it has no thread");
+	} else {
+		prb_str_puts(s, seen->state == 'D'   ? "sleeps in the kernel (state D) at "
+				: seen->state == 't' ? "is stopped by a debugger at "
+				: seen->state == 'Z' ? "has ended, and waits for its parent: "
+						     : "is stopped by a signal at ");
+		if (seen->state == 'D')
+			prb_put_thread(s, seen->main);
+		else
+			prb_put_innermost(s, seen->main);
+	}
+}
+
+/** The thread of @p dump with that number. */
+static const struct prb_dump_thread *find_thread(const struct prb_dump *dump, pid_t tid)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &dump->threads)
+		if (tid > 0 && thread->tid == tid)
+			return thread;
+	return NULL;
+}
+
+/** The thread that holds the lock that @p thread waits for, or the GIL; NULL if unknown. */
+static const struct prb_dump_thread *holder(const struct prb_dump *dump,
+					    const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_thread *other;
+
+	if (!same(thread->gil, "waits"))
+		return find_thread(dump, (pid_t)prb_number_behind(thread->waits_for, " held by "));
+	prb_vec_each (other, &dump->threads)
+		if (same(other->gil, "holds"))
+			return other;
+	return NULL;
+}
+
+static void put_name(struct prb_str *s, const struct prb_dump_thread *thread)
+{
+	prb_str_printf(s, "thread %d", (int)thread->tid);
+	if (!thread->name)
+		return;
+	prb_str_putc(s, ' ');
+	prb_text_escape(s, thread->name);
+}
+
+struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
+				     const struct prb_seen *seen, enum prb_movement movement)
+{
+	const struct prb_dump_thread *held;
+
+	if (!seen->main) {
+		prb_why_put_absence(s, seen, false);
+		return NULL;
+	}
+	if (seen->worker) {
+		prb_str_puts(s, "waits in DataLoader for ");
+		prb_text_escape(s, seen->worker);
+		return NULL;
+	}
+	prb_why_put_state(s, seen, movement);
+	held = holder(seen->dump, seen->main);
+	if (!held)
+		return NULL;
+	prb_str_puts(evidence, "its lock is held by ");
+	put_name(evidence, held);
+	prb_str_puts(evidence, ": ");
+	prb_put_thread(evidence, held);
+	prb_str_putc(evidence, '\n');
+	return NULL;
+}
+
+bool prb_why_cycle(const struct prb_dump *dump, struct prb_str *s)
+{
+	const struct prb_dump_thread *thread;
+
+	prb_vec_each (thread, &dump->threads) {
+		const struct prb_dump_thread *here = thread;
+		size_t steps = 0;
+
+		do
+			here = same(here->gil, "waits") ? NULL : holder(dump, here);
+		while (here && here != thread && steps++ < dump->threads.count);
+		if (here != thread)
+			continue;
+		do {
+			const struct prb_dump_thread *next = holder(dump, here);
+
+			prb_str_puts(s, here == thread ? "" : ", ");
+			put_name(s, here);
+			prb_str_puts(s, " waits for a lock of ");
+			put_name(s, next);
+			here = next;
+		} while (here != thread);
+		return true;
+	}
+	return false;
+}

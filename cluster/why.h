@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Puts into words what a rank is at, and follows it to what keeps it: the worker of its
+ * data loader, the holder of a lock.
+ *
+ * Threading: one thread at a time. All texts are escaped.
+ */
+#ifndef PRB_CLUSTER_WHY_H
+#define PRB_CLUSTER_WHY_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "cluster/look.h"
+#include "cluster/movement.h"
+
+/** True if both are in the same collective, called from the same place. */
+bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b);
+
+/** Appends "all_reduce, called at train.py:41". */
+void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen);
+
+/** Appends "is at Trainer.step train.py:41, idle 12 s in …", or why nothing is known of it. */
+void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen, enum prb_movement movement);
+
+/** Appends "has no process", "is stopped by a signal", …; @p several: for more than one rank. */
+void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool several);
+
+/**
+ * Appends what keeps a rank: "waits in DataLoader for worker 4251, which is at Hangs.__getitem__
+ * waits.py:23, idle …". Further processes on the way are told in @p evidence, a line each.
+ */
+struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
+				     const struct prb_seen *seen,
+				     enum prb_movement movement) PRB_MUST_CHECK;
+
+/** Appends the circle of threads of @p dump that wait for each other's locks; false: none. */
+bool prb_why_cycle(const struct prb_dump *dump, struct prb_str *s);
+
+#endif

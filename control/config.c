@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/config.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/words.h"
+#include "control/agent_client.h"
+#include "control/agent_load.h"
+
+static const double SECONDS = 5; /* that an agent may take to answer */
+static const char prefix[] = "probing.";
+
+void prb_config_deinit(struct prb_config *config)
+{
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
+		prb_str_deinit(&config->values[i]);
+}
+
+struct prb_error *prb_config_key_find(const char *key, unsigned *ret)
+{
+	const char *word = strncasecmp(key, prefix, strlen(prefix)) ? key : key + strlen(prefix);
+	struct prb_error *err;
+
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++) {
+		if (!strcasecmp(prb_config_keys[i].name + strlen(prefix), word)) {
+			*ret = i;
+			return NULL;
+		}
+	}
+	err = prb_error_create(PRB_ERROR_USAGE, "there is no setting '%.100s'", key);
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
+		if (prb_word_resembles(word, prb_config_keys[i].name + strlen(prefix)))
+			return prb_error_hint(err, "did you mean '%s'?", prb_config_keys[i].name);
+	return prb_error_hint(err, "'probing PID config' lists them");
+}
+
+void prb_config_describe(const struct prb_config_key *key, struct prb_str *ret)
+{
+	if (key->type == PRB_CONFIG_TEXT)
+		prb_str_printf(ret, "a text of up to %d bytes", PRB_CONFIG_TEXT_SIZE - 1);
+	else if (key->type == PRB_CONFIG_SIZE)
+		prb_str_printf(ret, "a number of bytes from %.0f to %.0f, such as 500MB or 1GiB",
+			       key->least, key->most);
+	else
+		prb_str_printf(ret, "a number%s%s from %g to %g", key->unit ? " of " : "",
+			       key->unit ? key->unit : "", key->least, key->most);
+}
+
+/** "KEY=VALUE" as the agent takes it. */
+static struct prb_error *make_request(const struct prb_config_key *key, const char *value,
+				      struct prb_str *ret)
+{
+	prb_auto_str struct prb_str what = {};
+	double number;
+
+	if (key->type == PRB_CONFIG_TEXT && strlen(value) < PRB_CONFIG_TEXT_SIZE &&
+	    !strchr(value, '\n'))
+		prb_str_printf(ret, "%s=%s", key->name, value);
+	else if (key->type != PRB_CONFIG_TEXT && prb_config_parse(key, value, &number))
+		prb_str_printf(ret, "%s=%.15g", key->name, number);
+	if (ret->failed)
+		return prb_error_nomem();
+	if (ret->length)
+		return NULL;
+	prb_config_describe(key, &what);
+	return prb_error_create(PRB_ERROR_USAGE, "%s cannot be '%.100s', it is %s", key->name,
+				value, prb_str_text(&what));
+}
+
+/** Takes the answer's lines apart; those of a later agent's keys are left out. */
+static struct prb_error *parse(const struct prb_wire_frame *frame, struct prb_config *ret)
+{
+	const char *at = (const char *)frame->payload, *end = at + frame->length;
+
+	while (at < end) {
+		const char *line_end = memchr(at, '\n', (size_t)(end - at));
+		const char *equals;
+		unsigned index;
+
+		line_end = line_end ? line_end : end;
+		equals = memchr(at, '=', (size_t)(line_end - at));
+		index = equals ? prb_config_find(at, (size_t)(equals - at)) : PRB_CONFIG_KEYS;
+		if (index < PRB_CONFIG_KEYS) {
+			struct prb_str *value = &ret->values[index];
+
+			prb_str_truncate(value, 0);
+			prb_str_append(value, equals + 1, (size_t)(line_end - equals - 1));
+			if (value->failed)
+				return prb_error_nomem();
+		}
+		at = line_end + 1;
+	}
+	ret->loaded = true;
+	return NULL;
+}
+
+static struct prb_error *ask(struct prb_agent *agent, const struct prb_str *request,
+			     struct prb_config *ret)
+{
+	double deadline = prb_agent_deadline(SECONDS);
+	struct prb_wire_frame frame;
+
+	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_CONFIG))
+		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+						       "the agent of an earlier version has no "
+						       "settings"),
+				      "'probing PID eject', then inject this version's");
+	PRB_TRY(prb_agent_send(agent, PRB_WIRE_CONFIG, prb_str_text(request), request->length, NULL,
+			       0));
+	for (;;) {
+		PRB_TRY(prb_agent_await(agent, prb_agent_left(deadline), &frame));
+		if (frame.request != prb_agent_last_request(agent))
+			continue;
+		if (frame.type == PRB_WIRE_CONFIG_REPLY)
+			return parse(&frame, ret);
+		if (frame.type == PRB_WIRE_ERROR)
+			return prb_error_create(PRB_ERROR_USAGE, "%.*s", (int)frame.length,
+						(const char *)frame.payload);
+	}
+}
+
+static void put_initial(struct prb_config *ret)
+{
+	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
+		if (prb_config_keys[i].type != PRB_CONFIG_TEXT)
+			prb_str_printf(&ret->values[i], "%.15g", prb_config_keys[i].initial);
+}
+
+struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret)
+{
+	const struct prb_str all = {};
+	struct prb_agent *agent;
+	struct prb_error *err = t->loadable ? prb_agent_connect(t, &agent)
+					    : prb_error_create(PRB_ERROR_NOT_FOUND, "no agent");
+
+	put_initial(ret);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	if (err)
+		return err;
+	err = ask(agent, &all, ret);
+	prb_agent_close(agent);
+	return err;
+}
+
+struct prb_error *prb_config_change(struct prb_target *t, const char *key, const char *value,
+				    bool may_load, struct prb_config *ret)
+{
+	prb_auto_str struct prb_str request = {};
+	struct prb_agent *agent;
+	struct prb_error *err;
+	unsigned index;
+
+	PRB_TRY(prb_config_key_find(key, &index));
+	PRB_TRY(make_request(&prb_config_keys[index], value, &request));
+	PRB_TRY(prb_agent_reach(t, may_load, &agent));
+	err = ask(agent, &request, ret);
+	prb_agent_close(agent);
+	return err;
+}

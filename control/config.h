@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Settings of a process with the agent (agent/config_keys.h), read and changed from outside.
+ *
+ * Threading: one thread at a time per target. Errors: those of control/agent_client.h, and
+ * PRB_ERROR_USAGE for keys and values that make no sense.
+ */
+#ifndef PRB_CONTROL_CONFIG_H
+#define PRB_CONTROL_CONFIG_H
+
+#include <stdbool.h>
+
+#include "agent/config_keys.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "target/target.h"
+
+struct prb_config {
+	bool loaded; /**< the process has an agent; else these are the initial values */
+	struct prb_str values[PRB_CONFIG_KEYS];
+};
+void prb_config_deinit(struct prb_config *config);
+
+/** Reads all. A process without an agent is no error. */
+struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret) PRB_MUST_CHECK;
+
+/**
+ * Changes one, and reads all. Loads the agent if there is none and @p may_load. @p key may lack
+ * its "probing.".
+ */
+struct prb_error *prb_config_change(struct prb_target *t, const char *key, const char *value,
+				    bool may_load, struct prb_config *ret) PRB_MUST_CHECK;
+
+/** The index of a key; an unknown one is an error with the nearest names. */
+struct prb_error *prb_config_key_find(const char *key, unsigned *ret) PRB_MUST_CHECK;
+
+/** Appends what a value can be: "a number from 0 to 1". */
+void prb_config_describe(const struct prb_config_key *key, struct prb_str *ret);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by the parts of a gateway: its connections, requests and routes. */
+#ifndef PRB_GATEWAY_GATEWAY_PRIVATE_H
+#define PRB_GATEWAY_GATEWAY_PRIVATE_H
+
+#include <sys/socket.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "gateway/access.h"
+#include "gateway/child.h"
+#include "gateway/gateway.h"
+#include "gateway/mhd.h"
+#include "gateway/recordings.h"
+#include "gateway/served.h"
+#include "remote/serve.h"
+
+enum {
+	PRB_GATEWAY_MAX_CONNECTIONS = 256,
+	PRB_GATEWAY_MAX_STRANGERS = 96, /**< that never had the token; then the oldest has to go */
+	PRB_GATEWAY_MAX_CHILDREN = 8,	/**< that run at once; others wait */
+	PRB_GATEWAY_MAX_BODY = 1 << 20, /**< of a request */
+	PRB_GATEWAY_MAX_ANSWER = 64 << 20, /**< of what is not streamed */
+	PRB_GATEWAY_HEAD = 64 << 10,	   /**< of an answer, before its status is sent */
+	PRB_ROUTE_MAX_PARAMS = 8,
+	PRB_ROUTE_NAME = 32, /**< size of a part of an address that names something */
+};
+
+struct prb_request;
+
+enum prb_param_type { PRB_PARAM_TEXT, PRB_PARAM_FLAG, PRB_PARAM_NUMBER, PRB_PARAM_SECONDS };
+
+/** A parameter, in the address or in the JSON object that a POST sends. */
+struct prb_param {
+	const char *name; /**< NULL in the entry that ends a table */
+	enum prb_param_type type;
+	const char *help;
+};
+
+/** A kind of request, as data: the description for programs derives from the table. */
+struct prb_route {
+	const char *method;
+	const char *path; /**< in which "{id}" stands for a target, "{profile}" for a recording */
+	const char *summary;
+	const char *media; /**< of the answer */
+	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
+	bool writes; /**< it changes a target: only with --allow-write */
+	bool alias;  /**< an address of other programs, for what another route does */
+	struct prb_error *(*answer)(struct prb_request *r);
+};
+extern const struct prb_route prb_routes[]; /**< ends with an entry without a path */
+
+enum prb_request_state {
+	PRB_REQUEST_RECEIVED, /**< or it is being received */
+	PRB_REQUEST_QUEUED,   /**< its command is to be started */
+	PRB_REQUEST_RUNS,     /**< its command runs; nothing was answered yet */
+	PRB_REQUEST_ANSWERED,
+};
+
+struct prb_connection {
+	int fd;
+	struct sockaddr_storage peer;
+	double since; /**< it waits for a request, or is a stranger */
+	bool let_in;  /**< it had the token once */
+	bool busy;    /**< a request is being answered */
+	bool dropped;
+	bool has_nul; /**< in the address of the last request, which would hide what follows */
+};
+
+struct prb_request {
+	struct prb_gateway *gateway;
+	struct MHD_Connection *mhd;
+	struct prb_connection *connection;
+	char *method, *path;
+	struct prb_access_verdict verdict;
+	bool form; /**< the token is in its body */
+	bool set_cookie;
+	struct prb_str body;
+	bool too_long;
+	const struct prb_route *route;
+	char id[PRB_ROUTE_NAME], profile[PRB_ROUTE_NAME];
+	char *values[PRB_ROUTE_MAX_PARAMS]; /**< of the route's params; NULL: not given */
+
+	enum prb_request_state state;
+	bool suspended;
+	double left;  /**< when its client was seen to have closed its end; 0: not */
+	double since; /**< its command was asked for, or has begun */
+	double limit; /**< seconds that the command may take */
+	struct prb_words words;
+	struct prb_str input;
+	bool has_input;
+	struct prb_child child;
+	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
+	struct prb_error *(*finish)(struct prb_request *r);
+
+	unsigned status;
+	const char *media, *policy;
+	char *file;	   /**< what a browser saves it as */
+	const void *fixed; /**< the whole answer, static, instead of `reply` */
+	size_t fixed_length;
+	bool packed; /**< that is compressed by gzip */
+	const char *location;
+	struct prb_str reply; /**< the answer, or the beginning of one that is streamed */
+};
+
+struct prb_gateway {
+	struct prb_gateway_options options;
+	struct prb_access access;
+	struct prb_listener listener;
+	char *unix_path; /**< to be removed at the end */
+	char url[128];
+	struct MHD_Daemon *mhd;
+	int epoll, signals;
+	struct prb_served served;
+	struct prb_recordings recordings;
+	PRB_VEC(struct prb_request *) waiting; /**< those with a command */
+	PRB_VEC(struct prb_connection *) connections;
+	PRB_VEC(struct prb_child) dying;
+	double now;
+	bool ends;
+};
+
+/* request.c: what libmicrohttpd calls. */
+enum MHD_Result prb_request_handle(void *context, struct MHD_Connection *mhd, const char *url,
+				   const char *method, const char *version, const char *data,
+				   size_t *size, void **place);
+void *prb_request_address(void *context, const char *address, struct MHD_Connection *mhd);
+void prb_request_completed(void *context, struct MHD_Connection *mhd, void **place,
+			   enum MHD_RequestTerminationCode why);
+
+/* run.c: requests with a command. */
+
+/** Begins: the answer is what the command prints. `r->words` and the like have been set. */
+void prb_request_start(struct prb_request *r);
+/** One round for all of them, after waiting. */
+void prb_requests_tend(struct prb_gateway *g);
+/** It is over; a command that runs yet is told to end. */
+void prb_request_forget(struct prb_request *r);
+/** Reads what the command prints, for libmicrohttpd. */
+ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max);
+
+/* reply.c */
+
+/** Sends what the request's reply says. */
+enum MHD_Result prb_reply_send(struct prb_request *r);
+/** Makes the error the reply. */
+void prb_reply_error(struct prb_request *r, struct prb_error *err);
+void prb_reply_refusal(struct prb_request *r);
+
+/* routes.c */
+
+/** Finds what is asked for; the error makes 404 or 405 the reply's status. */
+struct prb_error *prb_route_find(struct prb_request *r) PRB_MUST_CHECK;
+
+/* params.c */
+
+/** Takes the parameters; all that is unknown or wrong is PRB_ERROR_USAGE. */
+struct prb_error *prb_params_take(struct prb_request *r) PRB_MUST_CHECK;
+/** What was given for the parameter, or NULL. */
+const char *prb_param(const struct prb_request *r, const char *name);
+bool prb_param_flag(const struct prb_request *r, const char *name);
+/** Appends "--NAME" if the flag is set; "--OPTION=VALUE" if the text is given. */
+struct prb_error *prb_param_flag_word(struct prb_request *r, const char *name) PRB_MUST_CHECK;
+struct prb_error *prb_param_word(struct prb_request *r, const char *name,
+				 const char *option) PRB_MUST_CHECK;
+
+/* openapi.c, page.c, recordings_routes.c */
+struct prb_error *prb_answer_openapi(struct prb_request *r) PRB_MUST_CHECK;
+/** A file of the page, if the path is one. */
+bool prb_page_find(struct prb_request *r);
+/** What asks for the token. */
+void prb_page_login(struct prb_request *r);
+
+struct prb_error *prb_answer_record(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recordings(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recording(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recording_stop(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_recording_delete(struct prb_request *r) PRB_MUST_CHECK;
+
+#endif

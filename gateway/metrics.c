@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "gateway/metrics.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "lib/probing.h"
+#include "proc/process.h"
+#include "target/spec/target_spec.h"
+#include "target/target.h"
+
+/** A metric: its name without "probing_", and the label that its samples have besides the process.
+ */
+static const struct family {
+	const char *name, *type, *label, *help;
+} FAMILIES[] = {
+	{"up", "gauge", NULL, "1 if the process could be read"},
+	{"threads", "gauge", "state", "Python threads by what they do"},
+	{"gil_waiters", "gauge", NULL, "Threads that wait for the GIL"},
+	{"gil_held", "gauge", NULL, "1 if a thread holds the GIL"},
+	{"main_thread_idle_seconds", "gauge", NULL, "How long the main thread has been asleep"},
+	{"lock_waiters", "gauge", NULL, "Threads that wait for a lock whose owner is known"},
+	{"cpu_seconds_total", "counter", "mode", "Processor time of the process"},
+	{"resident_memory_bytes", "gauge", NULL, "Memory of the process in RAM"},
+	{"swap_bytes", "gauge", NULL, "Memory of the process that was swapped out"},
+	{"open_fds", "gauge", NULL, "Open descriptors"},
+	{"start_time_seconds", "gauge", NULL, "When the process was started, since the epoch"},
+	{"gc_collections_total", "counter", "generation", "Runs of the garbage collector"},
+	{"gc_uncollectable_total", "counter", "generation", "Objects that it could not free"},
+};
+
+/** Rows: the metric, the value of its label, its value. NULL: there is none. */
+static const char SQL[] =
+	"SELECT 'threads', state, count(*) FROM python.threads GROUP BY state "
+	"UNION ALL SELECT 'gil_waiters', NULL, count(*) FROM python.threads WHERE gil = 'waits' "
+	"UNION ALL SELECT 'gil_held', NULL, count(*) FROM python.threads WHERE gil = 'holds' "
+	"UNION ALL SELECT 'lock_waiters', NULL, count(*) FROM python.threads "
+	"WHERE waits_for LIKE '%held by%' "
+	"UNION ALL SELECT 'main_thread_idle_seconds', NULL, CASE state WHEN 'running' THEN 0 "
+	"ELSE idle_seconds END FROM python.threads WHERE main "
+	"UNION ALL SELECT 'cpu_seconds_total', 'user', user_seconds FROM process.info "
+	"UNION ALL SELECT 'cpu_seconds_total', 'system', system_seconds FROM process.info "
+	"UNION ALL SELECT 'resident_memory_bytes', NULL, rss FROM process.info "
+	"UNION ALL SELECT 'swap_bytes', NULL, swap FROM process.info "
+	"UNION ALL SELECT 'open_fds', NULL, fds FROM process.info "
+	"UNION ALL SELECT 'start_time_seconds', NULL, start_time FROM process.info "
+	"UNION ALL SELECT 'gc_collections_total', generation, collections FROM python.gc "
+	"WHERE interpreter = 0 "
+	"UNION ALL SELECT 'gc_uncollectable_total', generation, uncollectable FROM python.gc "
+	"WHERE interpreter = 0";
+
+struct sample {
+	const struct family *family;
+	pid_t pid;
+	long rank;
+	char label[24]; /* one of few words, or a number */
+	double value;
+};
+
+struct collection {
+	PRB_VEC(struct sample) samples;
+	pid_t pid; /* whose rows come */
+	long rank;
+};
+
+static void put(struct collection *c, const char *name, const char *label, double value)
+{
+	struct sample *sample = NULL;
+
+	for (size_t i = 0; i < sizeof(FAMILIES) / sizeof(*FAMILIES); i++) {
+		if (strcmp(FAMILIES[i].name, name) != 0)
+			continue;
+		sample = prb_vec_push(&c->samples);
+		if (!sample)
+			return;
+		*sample = (struct sample){&FAMILIES[i], c->pid, c->rank, "", value};
+		snprintf(sample->label, sizeof(sample->label), "%s", label ? label : "");
+		return;
+	}
+}
+
+static int take_row(void *context, struct probing_statement *row)
+{
+	if (probing_value_kind(row, 2) != PROBING_NULL)
+		put(context, probing_value_text(row, 0, NULL), probing_value_text(row, 1, NULL),
+		    probing_value_real(row, 2));
+	return 0;
+}
+
+static long rank_of(pid_t pid)
+{
+	prb_auto_str struct prb_str environment = {};
+	prb_auto_free char *path = prb_format("/proc/%d/environ", (int)pid);
+	prb_auto_fclose FILE *file = path ? fopen(path, "re") : NULL;
+	char chunk[4096];
+	size_t got;
+
+	while (file && (got = fread(chunk, 1, sizeof(chunk), file)) && environment.length < 1 << 20)
+		prb_str_append(&environment, chunk, got);
+	return prb_process_job(&environment).rank;
+}
+
+static void destroy_session(struct probing **session)
+{
+	probing_destroy(*session);
+}
+
+/** One process; that it cannot be read is a sample too. */
+static void collect(struct collection *c, const char *target, pid_t pid)
+{
+	__attribute__((cleanup(destroy_session))) struct probing *session = NULL;
+	struct probing_error *err = probing_create(&session);
+	size_t before = c->samples.count;
+
+	c->pid = pid;
+	c->rank = rank_of(pid);
+	if (!err)
+		err = probing_open(session, target, NULL);
+	if (!err)
+		err = probing_set(session, "probing.query.timeout", "5");
+	if (!err)
+		err = probing_query(session, SQL, take_row, c);
+	/* A part of the samples would be taken for the whole. */
+	if (err)
+		c->samples.count = before;
+	put(c, "up", NULL, err ? 0 : 1);
+	probing_error_destroy(err);
+}
+
+static struct prb_error *collect_named(struct collection *c, const struct prb_texts *targets)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		struct prb_target *target;
+
+		PRB_TRY(prb_spec_open(targets->items[i], NULL, &target));
+		pid_t pid = target->live ? target->pid : 0;
+		prb_target_destroy(target);
+		if (!pid)
+			return prb_error_create(PRB_ERROR_USAGE,
+						"metrics are of processes, and '%.100s' is none",
+						targets->items[i]);
+		collect(c, targets->items[i], pid);
+	}
+	return NULL;
+}
+
+static struct prb_error *collect_all(struct collection *c)
+{
+	struct prb_python_processes all = {};
+	struct prb_python_process *p;
+	char target[16];
+
+	PRB_TRY(prb_process_list(&all));
+	prb_vec_each (p, &all.list) {
+		snprintf(target, sizeof(target), "%d", (int)p->process.pid);
+		collect(c, target, p->process.pid);
+	}
+	prb_python_processes_deinit(&all);
+	return NULL;
+}
+
+static void put_sample(struct prb_str *s, const struct sample *sample)
+{
+	prb_str_printf(s, "probing_%s{pid=\"%d\"", sample->family->name, (int)sample->pid);
+	if (sample->rank >= 0)
+		prb_str_printf(s, ",rank=\"%ld\"", sample->rank);
+	if (sample->family->label)
+		prb_str_printf(s, ",%s=\"%s\"", sample->family->label, sample->label);
+	prb_str_printf(s, "} %.15g\n", sample->value);
+}
+
+static void put_head(struct prb_str *s, const char *name, const char *type, const char *help)
+{
+	prb_str_printf(s, "# HELP probing_%s %s\n# TYPE probing_%s %s\n", name, help, name, type);
+}
+
+struct prb_error *prb_metrics_collect(const struct prb_texts *targets, struct prb_str *ret)
+{
+	struct collection c = {};
+	double start = prb_clock_seconds();
+	struct prb_error *err = targets->count ? collect_named(&c, targets) : collect_all(&c);
+	struct sample *sample;
+
+	for (size_t i = 0; !err && i < sizeof(FAMILIES) / sizeof(*FAMILIES); i++) {
+		put_head(ret, FAMILIES[i].name, FAMILIES[i].type, FAMILIES[i].help);
+		prb_vec_each (sample, &c.samples)
+			if (sample->family == &FAMILIES[i])
+				put_sample(ret, sample);
+	}
+	prb_vec_free(&c.samples);
+	put_head(ret, "build_info", "gauge", "1, with the version of probing");
+	prb_str_puts(ret, "probing_build_info{version=\"" PRB_VERSION "\"} 1\n");
+	put_head(ret, "collect_duration_seconds", "gauge",
+		 "How long it took to read all processes");
+	prb_str_printf(ret, "probing_collect_duration_seconds %.6f\n", prb_clock_seconds() - start);
+	return err;
+}

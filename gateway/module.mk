@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+CLI_SOURCES += $(wildcard gateway/*.c)
+
+# The page is part of the program if `make web` has built it.
+$(O)/gateway/page_files.o: $(O)/gateway/page_files.inc
+$(O)/gateway/page_files.inc: build-aux/embed-page $(wildcard web/dist/*)
+	$(Q)mkdir -p $(@D) && build-aux/embed-page web/dist > $@.new && mv $@.new $@
+
+$(O)/gateway/skills.o: $(O)/gateway/skills.inc
+$(O)/gateway/skills.inc: build-aux/embed-skills $(wildcard gateway/skills/*.md)
+	$(Q)mkdir -p $(@D) && $< $(sort $(filter %.md,$^)) > $@.new && mv $@.new $@

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests about recordings. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "gateway/gateway_private.h"
+
+/* The page of a flame graph brings a policy of its own, which lets nothing run but its own script.
+ * It gets no origin, so that it can ask us for nothing. */
+static const char PAGE_POLICY[] = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'";
+
+static const struct format {
+	const char *name, *ending, *media;
+} FORMATS[] = {
+	{"html", ".html", "text/html; charset=utf-8"},
+	{"svg", ".svg", "image/svg+xml"},
+	{"collapsed", ".collapsed", "text/plain; charset=utf-8"},
+	{"speedscope", ".speedscope.json", "application/json"},
+	{"pprof", ".pb.gz", "application/octet-stream"},
+	{"trace", ".trace.json", "application/json"},
+	{"gecko", ".gecko.json", "application/json"},
+	{"csv", ".csv", "text/csv; charset=utf-8"},
+};
+
+static struct prb_error *check_mode(const char *mode)
+{
+	if (!mode || !strcmp(mode, "cpu") || !strcmp(mode, "wall") || !strcmp(mode, "runqueue"))
+		return NULL;
+	return prb_error_create(PRB_ERROR_USAGE, "the mode is cpu, wall or runqueue, not '%.20s'",
+				mode);
+}
+
+static struct prb_error *duration_of(const struct prb_request *r, double *ret)
+{
+	const char *text = prb_param(r, "duration");
+
+	*ret = text ? atof(text) : 10;
+	if (*ret > 0 && *ret <= 3600)
+		return NULL;
+	return prb_error_create(PRB_ERROR_USAGE, "'duration' is over 0 and at most 3600 s");
+}
+
+static struct prb_error *record_words(struct prb_request *r, double duration)
+{
+	PRB_TRY(check_mode(prb_param(r, "mode")));
+	PRB_TRY(prb_served_words(&r->gateway->served, r->id, &r->words));
+	PRB_TRY(prb_words_add(&r->words, "performance"));
+	PRB_TRY(prb_words_add(&r->words, "--duration=%.3fs", duration));
+	PRB_TRY(prb_param_word(r, "rate", "rate"));
+	PRB_TRY(prb_param_word(r, "mode", "mode"));
+	if (prb_param_flag(r, "native"))
+		return prb_words_add(&r->words, "--cc");
+	return NULL;
+}
+
+/** Makes the content of a file the answer. */
+static struct prb_error *answer_file(struct prb_request *r, const char *path)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char chunk[16 << 10];
+	ssize_t got;
+
+	if (fd < 0)
+		return prb_error_os(errno, "cannot read what was recorded");
+	prb_str_truncate(&r->reply, 0);
+	while ((got = read(fd, chunk, sizeof(chunk))) > 0 &&
+	       r->reply.length < PRB_GATEWAY_MAX_ANSWER)
+		prb_str_append(&r->reply, chunk, (size_t)got);
+	if (got)
+		return prb_error_create(PRB_ERROR_FAILED, "the file has over %d MiB",
+					PRB_GATEWAY_MAX_ANSWER >> 20);
+	return NULL;
+}
+
+/** Gives the file that the command has written, and removes it. */
+static struct prb_error *take_file(struct prb_request *r)
+{
+	struct prb_error *err = answer_file(r, prb_str_text(&r->input));
+
+	unlink(prb_str_text(&r->input));
+	return err;
+}
+
+/** Has the command write into a file of ours, which is the answer then. */
+static struct prb_error *through_file(struct prb_request *r, const struct format *format)
+{
+	prb_auto_free char *file = prb_recordings_file(&r->gateway->recordings, format->ending);
+
+	if (!file)
+		return prb_error_nomem();
+	prb_str_puts(&r->input, file);
+	r->finish = take_file;
+	r->media = format->media;
+	if (!strcmp(format->name, "html"))
+		r->policy = PAGE_POLICY;
+	PRB_TRY(prb_words_add(&r->words, "--output=%s", file));
+	prb_request_start(r);
+	return NULL;
+}
+
+/** The flame graph that was asked for at an alias, once it was recorded. */
+static struct prb_error *record_at_once(struct prb_request *r, double duration)
+{
+	PRB_TRY(prb_recordings_prepare(&r->gateway->recordings));
+	PRB_TRY(record_words(r, duration));
+	r->limit = duration + 30;
+	return through_file(r, &FORMATS[0]);
+}
+
+struct prb_error *prb_answer_record(struct prb_request *r)
+{
+	struct prb_json json = {&r->reply};
+	struct prb_profile_made *made;
+	double duration;
+
+	PRB_TRY(duration_of(r, &duration));
+	if (r->route->alias)
+		return record_at_once(r, duration);
+	PRB_TRY(record_words(r, duration));
+	PRB_TRY(prb_recordings_start(&r->gateway->recordings, r->id, duration, r->gateway->now,
+				     &r->words, &made));
+	prb_recordings_put(made, NULL, &json);
+	r->status = 201;
+	return NULL;
+}
+
+struct prb_error *prb_answer_recordings(struct prb_request *r)
+{
+	const struct prb_recordings *recordings = &r->gateway->recordings;
+	struct prb_json json = {&r->reply};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_open(&json, "profiles", '[');
+	for (size_t i = 0; i < recordings->list.count; i++)
+		prb_recordings_put(recordings->list.items[i], NULL, &json);
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	return NULL;
+}
+
+static struct prb_error *find(struct prb_request *r, struct prb_profile_made **ret)
+{
+	*ret = prb_recordings_find(&r->gateway->recordings, r->profile);
+	return *ret ? NULL
+		    : prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						      "there is no recording '%s'", r->profile),
+				     "/v1/profiles lists them");
+}
+
+struct prb_error *prb_answer_recording(struct prb_request *r)
+{
+	const char *format = prb_param(r, "format");
+	struct prb_profile_made *made;
+
+	PRB_TRY(find(r, &made));
+	if (!format || !strcmp(format, "profile")) {
+		if (made->child.pid)
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_FAILED, "the recording is being made"),
+				"stop it first; other formats can be had now");
+		r->file = prb_format("%s.profile", r->profile);
+		return answer_file(r, made->path);
+	}
+	for (size_t i = 0; i < sizeof(FORMATS) / sizeof(*FORMATS); i++) {
+		if (strcmp(FORMATS[i].name, format) != 0)
+			continue;
+		PRB_TRY(prb_words_add(&r->words, "-t"));
+		PRB_TRY(prb_words_add(&r->words, "%s", made->path));
+		PRB_TRY(prb_words_add(&r->words, "performance"));
+		if (strcmp(format, "html") != 0)
+			r->file = prb_format("%s%s", r->profile, FORMATS[i].ending);
+		return through_file(r, &FORMATS[i]);
+	}
+	return prb_error_create(PRB_ERROR_USAGE, "there is no format '%.20s'", format);
+}
+
+struct prb_error *prb_answer_recording_stop(struct prb_request *r)
+{
+	struct prb_json json = {&r->reply};
+	struct prb_profile_made *made;
+
+	PRB_TRY(find(r, &made));
+	prb_recordings_stop(made);
+	prb_recordings_put(made, NULL, &json);
+	return NULL;
+}
+
+struct prb_error *prb_answer_recording_delete(struct prb_request *r)
+{
+	struct prb_profile_made *made;
+
+	PRB_TRY(find(r, &made));
+	prb_recordings_remove(&r->gateway->recordings, made);
+	prb_str_puts(&r->reply, "{}\n");
+	return NULL;
+}

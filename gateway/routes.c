@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The requests that a gateway answers: one table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "gateway/gateway_private.h"
+#include "proc/process.h"
+
+static struct prb_error *target_words(struct prb_request *r)
+{
+	return prb_served_words(&r->gateway->served, r->id, &r->words);
+}
+
+static struct prb_error *answer_server(struct prb_request *r)
+{
+	struct prb_json json = {&r->reply};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "version", PRB_VERSION);
+	prb_json_bool(&json, "allow_write", r->gateway->options.allow_write);
+	prb_json_bool(&json, "all", !r->gateway->served.named.count);
+	prb_json_close(&json, '}');
+	return NULL;
+}
+
+static struct prb_error *make_list(struct prb_request *r)
+{
+	return prb_served_list(&r->gateway->served, &r->reply);
+}
+
+static struct prb_error *answer_targets(struct prb_request *r)
+{
+	PRB_TRY(prb_words_add(&r->words, "list"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	r->finish = make_list;
+	prb_request_start(r);
+	return NULL;
+}
+
+/** Source files are opened with the rights of the target's user: whoever has the token is ours. */
+static struct prb_error *check_source(struct prb_request *r)
+{
+	pid_t pid = prb_served_pid(&r->gateway->served, r->id);
+	struct prb_process process = {};
+
+	if (!prb_param_flag(r, "source") || !pid)
+		return NULL;
+	PRB_TRY(prb_process_describe(pid, &process));
+	uid_t uid = process.uid;
+	prb_process_deinit(&process);
+	if (uid == geteuid())
+		return NULL;
+	return prb_error_create(PRB_ERROR_PERMISSION,
+				"source lines are shown of processes of user %u only", geteuid());
+}
+
+static struct prb_error *answer_stacks(struct prb_request *r)
+{
+	static const char *const FLAGS[] = {"native", "locals", "source", "nonblocking", "freeze"};
+
+	PRB_TRY(check_source(r));
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "debug"));
+	PRB_TRY(prb_words_add(&r->words, "--dump"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	for (size_t i = 0; i < sizeof(FLAGS) / sizeof(*FLAGS); i++)
+		PRB_TRY(prb_param_flag_word(r, FLAGS[i]));
+	PRB_TRY(prb_param_word(r, "tid", "tid"));
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *choose_format(struct prb_request *r)
+{
+	static const char *const FORMATS[][2] = {
+		{"json", "application/json"},
+		{"ndjson", "application/x-ndjson"},
+		{"csv", "text/csv; charset=utf-8"},
+		{"tsv", "text/tab-separated-values; charset=utf-8"},
+	};
+	const char *format = prb_param(r, "format");
+
+	for (size_t i = 0; i < sizeof(FORMATS) / sizeof(*FORMATS); i++)
+		if (!strcmp(format ? format : "json", FORMATS[i][0])) {
+			r->media = FORMATS[i][1];
+			return prb_words_add(&r->words, "--format=%s", FORMATS[i][0]);
+		}
+	return prb_error_create(PRB_ERROR_USAGE,
+				"the format is json, ndjson, csv or tsv, not "
+				"'%.20s'",
+				format);
+}
+
+/** The words of `query` behind those of its targets. */
+static struct prb_error *query(struct prb_request *r)
+{
+	const char *sql = prb_param(r, "sql"), *timeout = prb_param(r, "timeout");
+	double seconds = timeout ? atof(timeout) : 30;
+
+	if (!sql || !*sql)
+		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'sql' is missing");
+	if (seconds <= 0 || seconds > 600)
+		return prb_error_create(PRB_ERROR_USAGE, "'timeout' is over 0 and at most 600 s");
+	PRB_TRY(choose_format(r));
+	PRB_TRY(prb_words_add(&r->words, "--timeout=%.3fs", seconds));
+	PRB_TRY(prb_words_add(&r->words, "-"));
+	prb_str_puts(&r->input, sql);
+	r->has_input = true;
+	r->limit = seconds + 2;
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_query(struct prb_request *r)
+{
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "query"));
+	return query(r);
+}
+
+static struct prb_error *answer_query_all(struct prb_request *r)
+{
+	PRB_TRY(prb_words_add(&r->words, "query"));
+	PRB_TRY(prb_served_words_all(&r->gateway->served, &r->words));
+	return query(r);
+}
+
+static struct prb_error *answer_tables(struct prb_request *r)
+{
+	PRB_TRY(prb_words_add(&r->words, "tables"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_value(struct prb_request *r)
+{
+	static const char *const NUMBERS[] = {"tid", "frame", "depth", "max-items", "max-value"};
+	const char *expression = prb_param(r, "expression");
+
+	if (!expression || !*expression)
+		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'expression' is missing");
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "print"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(*NUMBERS); i++)
+		PRB_TRY(prb_param_word(r, NUMBERS[i], NUMBERS[i]));
+	PRB_TRY(prb_words_add(&r->words, "--"));
+	PRB_TRY(prb_words_add(&r->words, "%s", expression));
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_snapshot(struct prb_request *r)
+{
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "snapshot"));
+	PRB_TRY(prb_words_add(&r->words, "--output=-"));
+	PRB_TRY(prb_param_flag_word(r, "redact"));
+	r->file = prb_format("probing-%s.snapshot", r->id);
+	r->limit = 120;
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_eval(struct prb_request *r)
+{
+	const char *code = prb_param(r, "code");
+
+	if (!code)
+		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'code' is missing");
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "eval"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	PRB_TRY(prb_words_add(&r->words, "--timeout=20s"));
+	PRB_TRY(prb_words_add(&r->words, "-"));
+	prb_str_puts(&r->input, code);
+	r->has_input = true;
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_metrics(struct prb_request *r)
+{
+	PRB_TRY(prb_words_add(&r->words, "export"));
+	PRB_TRY(prb_words_add(&r->words, "prometheus"));
+	if (r->gateway->served.named.count)
+		PRB_TRY(prb_served_words_all(&r->gateway->served, &r->words));
+	prb_request_start(r);
+	return NULL;
+}
+
+#define QUERY_PARAMS                                                                         \
+	{"sql", PRB_PARAM_TEXT, "SQL; `/v1/tables` lists the tables"},                       \
+		{"format", PRB_PARAM_TEXT, "json (the default), ndjson, csv or tsv"},        \
+	{                                                                                    \
+		"timeout", PRB_PARAM_SECONDS, "Seconds after which it ends; 30, at most 600" \
+	}
+#define STACK_PARAMS                                                                          \
+	{"native", PRB_PARAM_FLAG, "C and C++ frames too"},                                   \
+		{"locals", PRB_PARAM_FLAG, "Variables of each frame"},                        \
+		{"source", PRB_PARAM_FLAG, "Source lines, of processes of the same user"},    \
+		{"nonblocking", PRB_PARAM_FLAG, "Stop no thread, not even for microseconds"}, \
+		{"freeze", PRB_PARAM_FLAG, "Stop all that run, at one instant"},              \
+	{                                                                                     \
+		"tid", PRB_PARAM_NUMBER, "Only this thread"                                   \
+	}
+#define RECORD_PARAMS                                                            \
+	{"duration", PRB_PARAM_SECONDS, "Seconds; 10, at most 3600"},            \
+		{"rate", PRB_PARAM_NUMBER, "Samples a second; 100"},             \
+		{"mode", PRB_PARAM_TEXT, "cpu (the default), wall or runqueue"}, \
+	{                                                                        \
+		"native", PRB_PARAM_FLAG, "C and C++ frames too"                 \
+	}
+#define PID_PARAM                                                                \
+	{                                                                        \
+		"pid", PRB_PARAM_TEXT, "Id of the target, if several are served" \
+	}
+
+const struct prb_route prb_routes[] = {
+	{"GET", "/v1", "What this gateway is", .answer = answer_server},
+	{"GET", "/v1/targets", "Processes and files that are served; docs/json.md has the members",
+	 .answer = answer_targets},
+	{"GET", "/v1/targets/{id}/stacks", "Stacks of all threads; docs/json.md has the members",
+	 .params = {STACK_PARAMS}, .answer = answer_stacks},
+	{"GET", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS},
+	 .answer = answer_query},
+	{"POST", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS},
+	 .answer = answer_query},
+	{"GET", "/v1/query", "Rows of SQL over all targets that are served",
+	 .params = {QUERY_PARAMS}, .answer = answer_query_all},
+	{"POST", "/v1/query", "Rows of SQL over all targets that are served",
+	 .params = {QUERY_PARAMS}, .answer = answer_query_all},
+	{"GET", "/v1/tables", "Tables of SQL with their columns", .answer = answer_tables},
+	{"GET", "/v1/targets/{id}/value", "Value of an expression, read without running code",
+	 .params = {{"expression", PRB_PARAM_TEXT, "Such as self.layers[0]"},
+		    {"tid", PRB_PARAM_NUMBER, "Thread; the main one"},
+		    {"frame", PRB_PARAM_NUMBER, "Python frame; 0, the innermost"},
+		    {"depth", PRB_PARAM_NUMBER, "Levels of instances with attributes"},
+		    {"max-items", PRB_PARAM_NUMBER, "Items and attributes of each object"},
+		    {"max-value", PRB_PARAM_NUMBER, "Characters of a text"}},
+	 .answer = answer_value},
+	{"GET",
+	 "/v1/targets/{id}/snapshot",
+	 "All that can be read, as a file for 'probing FILE'",
+	 "application/octet-stream",
+	 {{"redact", PRB_PARAM_FLAG, "Leave out values of variables"}},
+	 .answer = answer_snapshot},
+	{"POST", "/v1/targets/{id}/eval", "Run Python code in the process",
+	 .params = {{"code", PRB_PARAM_TEXT, "The code"}}, .writes = true, .answer = answer_eval},
+	{"POST", "/v1/targets/{id}/profiles", "Start a recording", .params = {RECORD_PARAMS},
+	 .answer = prb_answer_record},
+	{"GET", "/v1/profiles", "Recordings of this gateway", .answer = prb_answer_recordings},
+	{"GET",
+	 "/v1/profiles/{profile}",
+	 "A recording, finished or not: the file itself, or made into another format",
+	 "application/octet-stream",
+	 {{"format", PRB_PARAM_TEXT,
+	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace, gecko or csv"}},
+	 .answer = prb_answer_recording},
+	{"POST", "/v1/profiles/{profile}/stop", "Stop a recording before its time",
+	 .answer = prb_answer_recording_stop},
+	{"DELETE", "/v1/profiles/{profile}", "Forget a recording",
+	 .answer = prb_answer_recording_delete},
+	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
+	 .answer = answer_metrics},
+	{"GET", "/v1/openapi.json", "This interface, for programs", .answer = prb_answer_openapi},
+	{"GET", "/apis/callstack", "As /v1/targets/{id}/stacks",
+	 .params = {STACK_PARAMS, PID_PARAM}, .alias = true, .answer = answer_stacks},
+	{"GET",
+	 "/apis/flamegraph",
+	 "Records, then shows the flame graph",
+	 "text/html",
+	 {RECORD_PARAMS, PID_PARAM},
+	 .alias = true,
+	 .answer = prb_answer_record},
+	{"GET", "/query", "As /v1/targets/{id}/query", .params = {QUERY_PARAMS, PID_PARAM},
+	 .alias = true, .answer = answer_query},
+	{"POST", "/query", "As /v1/targets/{id}/query", .params = {QUERY_PARAMS, PID_PARAM},
+	 .alias = true, .answer = answer_query},
+	{},
+};
+
+static bool is_name(const char *text, size_t length)
+{
+	static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+	return length && length < PRB_ROUTE_NAME && strspn(text, LETTERS) >= length;
+}
+
+/** Compares an address with that of a route; the names in it are put into the request. */
+static bool matches(struct prb_request *r, const char *pattern)
+{
+	const char *at = r->path;
+
+	while (*pattern) {
+		if (*pattern != '{') {
+			if (*pattern++ != *at++)
+				return false;
+			continue;
+		}
+		size_t length = strcspn(at, "/");
+		char *place = !strncmp(pattern, "{id}", 4) ? r->id : r->profile;
+
+		if (!is_name(at, length))
+			return false;
+		snprintf(place, PRB_ROUTE_NAME, "%.*s", (int)length, at);
+		at += length;
+		pattern += strcspn(pattern, "}") + 1;
+	}
+	return !*at;
+}
+
+struct prb_error *prb_route_find(struct prb_request *r)
+{
+	bool known = false;
+
+	for (const struct prb_route *route = prb_routes; route->path; route++) {
+		if (!matches(r, route->path))
+			continue;
+		known = true;
+		if (strcmp(route->method, r->method) != 0)
+			continue;
+		r->route = route;
+		r->media = route->media;
+		return NULL;
+	}
+	r->status = known ? 405 : 404;
+	return known ? prb_error_create(PRB_ERROR_USAGE, "%.100s is not for %.10s", r->path,
+					r->method)
+		     : prb_error_hint(
+			       prb_error_create(PRB_ERROR_NOT_FOUND, "there is no %.100s", r->path),
+			       "/v1/openapi.json lists what there is");
+}

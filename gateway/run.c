@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Requests that a command answers: started, watched, and streamed. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "gateway/gateway_private.h"
+
+/** A command whose answer comes slowly is waited for so long before its beginning is sent. */
+static const double HEAD_SECONDS = 1;
+/** A client that has closed its end may only have nothing more to say: it gets so long. */
+static const double LEFT_SECONDS = 2;
+static const double LIMIT_SECONDS = 30;
+
+static void suspend(struct prb_request *r)
+{
+	prb_mhd.suspend_connection(r->mhd);
+	r->suspended = true;
+}
+
+static void resume(struct prb_request *r)
+{
+	if (r->suspended)
+		prb_mhd.resume_connection(r->mhd);
+	r->suspended = false;
+}
+
+/** The answer, or its beginning, can be sent. */
+static void set_ready(struct prb_request *r)
+{
+	r->state = PRB_REQUEST_ANSWERED;
+	if (!r->status)
+		r->status = 200;
+	resume(r);
+}
+
+static void fail(struct prb_request *r, struct prb_error *err)
+{
+	prb_child_kill(&r->child, r->gateway->now);
+	prb_reply_error(r, err);
+	set_ready(r);
+}
+
+static size_t running(const struct prb_gateway *g)
+{
+	size_t count = g->dying.count;
+
+	for (size_t i = 0; i < g->waiting.count; i++)
+		count += g->waiting.items[i]->child.pid != 0;
+	return count;
+}
+
+static void begin(struct prb_request *r)
+{
+	struct prb_error *err =
+		prb_child_start(&r->child, &r->words, r->has_input ? &r->input : NULL, -1);
+
+	if (err) {
+		fail(r, err);
+		return;
+	}
+	r->state = PRB_REQUEST_RUNS;
+	r->since = r->gateway->now;
+	r->child.until = r->gateway->now + r->limit;
+}
+
+void prb_request_start(struct prb_request *r)
+{
+	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
+
+	if (!place) {
+		prb_reply_error(r, prb_error_nomem());
+		return;
+	}
+	*place = r;
+	if (r->limit <= 0)
+		r->limit = LIMIT_SECONDS;
+	r->since = r->gateway->now;
+	r->state = PRB_REQUEST_QUEUED;
+	suspend(r);
+	if (running(r->gateway) < PRB_GATEWAY_MAX_CHILDREN)
+		begin(r);
+}
+
+/** Reads what the command has printed; false: there is too much of it. */
+static bool fill(struct prb_request *r)
+{
+	size_t most = r->finish ? PRB_GATEWAY_MAX_ANSWER : PRB_GATEWAY_HEAD;
+	char chunk[16 << 10];
+	ssize_t got;
+
+	while (r->child.out >= 0 && r->reply.length < most) {
+		got = read(r->child.out, chunk, sizeof(chunk));
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (got <= 0) {
+			close(r->child.out);
+			r->child.out = -1;
+		} else {
+			prb_str_append(&r->reply, chunk, (size_t)got);
+		}
+	}
+	return !r->reply.failed && (!r->finish || r->reply.length < most);
+}
+
+static void finish(struct prb_request *r)
+{
+	struct prb_error *err = prb_child_judge(&r->child);
+
+	if (!err && r->finish)
+		err = r->finish(r);
+	if (err)
+		fail(r, err);
+	else
+		set_ready(r);
+}
+
+/** Nothing was answered yet. */
+static void watch(struct prb_request *r, double now)
+{
+	if (!fill(r)) {
+		fail(r, prb_error_create(PRB_ERROR_FAILED, "the answer has over %d MiB",
+					 PRB_GATEWAY_MAX_ANSWER >> 20));
+		return;
+	}
+	if (r->child.out < 0 && r->child.ended)
+		finish(r);
+	else if (!r->finish && r->reply.length &&
+		 (r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
+		set_ready(r);
+}
+
+static bool can_be_read(int fd)
+{
+	struct pollfd one = {.fd = fd, .events = POLLIN};
+
+	return fd >= 0 && poll(&one, 1, 0) > 0;
+}
+
+/** Its client is gone: nobody wants the answer. */
+static bool is_left(struct prb_request *r, double now)
+{
+	struct pollfd one = {.fd = r->connection->fd, .events = POLLRDHUP};
+
+	if (poll(&one, 1, 0) <= 0)
+		return false;
+	if (!(r->left > 0))
+		r->left = now;
+	return one.revents & (POLLHUP | POLLERR) || now > r->left + LEFT_SECONDS;
+}
+
+static void tend(struct prb_request *r, bool may_begin)
+{
+	double now = r->gateway->now;
+
+	prb_child_tend(&r->child, now);
+	if (!r->suspended)
+		return;
+	if (is_left(r, now)) {
+		fail(r, prb_error_create(PRB_ERROR_CANCELLED, "the client has left"));
+		return;
+	}
+	if (r->state == PRB_REQUEST_QUEUED && may_begin)
+		begin(r);
+	else if (r->state == PRB_REQUEST_QUEUED && now > r->since + r->limit)
+		fail(r,
+		     prb_error_create(PRB_ERROR_TIMEOUT, "too many requests are being answered"));
+	if (r->state == PRB_REQUEST_RUNS)
+		watch(r, now);
+	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended &&
+		 (can_be_read(r->child.out) || (r->child.out < 0 && r->child.ended)))
+		resume(r);
+}
+
+void prb_requests_tend(struct prb_gateway *g)
+{
+	size_t busy = running(g);
+
+	for (size_t i = 0; i < g->waiting.count; i++) {
+		struct prb_request *r = g->waiting.items[i];
+		bool was = r->child.pid != 0;
+
+		tend(r, busy < PRB_GATEWAY_MAX_CHILDREN);
+		busy += !was && r->child.pid;
+	}
+}
+
+ssize_t prb_request_read(void *context, uint64_t at, char *buffer, size_t max)
+{
+	struct prb_request *r = context;
+	ssize_t got;
+
+	if (at < r->reply.length) {
+		size_t part = PRB_MIN(r->reply.length - (size_t)at, max);
+
+		memcpy(buffer, r->reply.data + at, part);
+		return (ssize_t)part;
+	}
+	got = r->child.out >= 0 ? read(r->child.out, buffer, max) : 0;
+	if (got > 0)
+		return got;
+	if (!got && r->child.out >= 0) {
+		close(r->child.out);
+		r->child.out = -1;
+	}
+	if (r->child.out < 0)
+		prb_child_tend(&r->child, r->gateway->now);
+	if (r->child.out >= 0 || r->child.pid) {
+		suspend(r);
+		return 0;
+	}
+	struct prb_error *err = prb_child_judge(&r->child);
+
+	/* A client must not take a part for the whole: the answer has no end then. */
+	prb_error_destroy(err);
+	return err ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void take_out(struct prb_gateway *g, const struct prb_request *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->waiting.count; i++)
+		if (g->waiting.items[i] != r)
+			g->waiting.items[kept++] = g->waiting.items[i];
+	g->waiting.count = kept;
+}
+
+/** A command that nobody waits for ends by itself, and is reaped then. */
+static void let_die(struct prb_request *r)
+{
+	struct prb_child *place = r->child.pid ? prb_vec_push(&r->gateway->dying) : NULL;
+
+	if (!place) {
+		prb_child_deinit(&r->child);
+		return;
+	}
+	if (r->child.out >= 0)
+		close(r->child.out);
+	r->child.out = -1;
+	prb_child_kill(&r->child, r->gateway->now);
+	*place = r->child;
+}
+
+void prb_request_forget(struct prb_request *r)
+{
+	take_out(r->gateway, r);
+	let_die(r);
+	for (size_t i = 0; i < PRB_ROUTE_MAX_PARAMS; i++)
+		free(r->values[i]);
+	prb_words_deinit(&r->words);
+	prb_str_deinit(&r->input);
+	prb_str_deinit(&r->body);
+	prb_str_deinit(&r->reply);
+	free(r->file);
+	free(r->method);
+	free(r->path);
+	free(r);
+}

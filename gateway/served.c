@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "gateway/served.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "target/spec/target_spec.h"
+#include "target/target.h"
+
+void prb_served_deinit(struct prb_served *served)
+{
+	struct prb_served_target *t;
+
+	prb_vec_each (t, &served->named) {
+		if (t->pidfd >= 0)
+			close(t->pidfd);
+		free(t->name);
+	}
+	prb_vec_free(&served->named);
+}
+
+static struct prb_error *add(struct prb_served *served, const char *text)
+{
+	struct prb_served_target *place;
+	struct prb_target *target;
+
+	PRB_TRY(prb_spec_open(text, NULL, &target));
+	pid_t pid = target->live ? target->pid : 0;
+	prb_target_destroy(target);
+	place = prb_vec_push(&served->named);
+	if (!place)
+		return prb_error_nomem();
+	place->pidfd = -1;
+	if (!pid) {
+		snprintf(place->id, sizeof(place->id), "f%zu", served->named.count);
+		/* Children are started in the same folder. */
+		return prb_str_copy(text, &place->name);
+	}
+	place->pid = pid;
+	place->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (place->pidfd < 0)
+		return prb_error_os(errno, "cannot watch process %d", (int)pid);
+	snprintf(place->id, sizeof(place->id), "%d", (int)pid);
+	return prb_str_copy(place->id, &place->name);
+}
+
+struct prb_error *prb_served_init(struct prb_served *served, const struct prb_texts *targets)
+{
+	for (size_t i = 0; i < targets->count; i++)
+		PRB_TRY(add(served, targets->items[i]));
+	return NULL;
+}
+
+static bool has_ended(const struct prb_served_target *t)
+{
+	struct pollfd process = {.fd = t->pidfd, .events = POLLIN};
+
+	return t->pidfd >= 0 && poll(&process, 1, 0) > 0;
+}
+
+static bool is_pid(const char *id)
+{
+	size_t length = strspn(id, "0123456789");
+
+	return length && length < 10 && !id[length] && id[0] != '0';
+}
+
+static struct prb_error *no_target(const char *id)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_NO_PROCESS, "no target '%.20s' is served here", id),
+		"/v1/targets lists them");
+}
+
+static struct prb_error *find(const struct prb_served *served, const char *id,
+			      const struct prb_served_target **ret)
+{
+	if (!*id && served->named.count == 1)
+		id = served->named.items[0].id;
+	if (!*id)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target is given"),
+				      "say which process is meant: pid=PID");
+	for (size_t i = 0; i < served->named.count; i++) {
+		*ret = &served->named.items[i];
+		if (strcmp((*ret)->id, id) != 0)
+			continue;
+		if (has_ended(*ret))
+			return prb_error_create(PRB_ERROR_NO_PROCESS, "process %s has ended", id);
+		return NULL;
+	}
+	*ret = NULL;
+	return served->named.count || !is_pid(id) ? no_target(id) : NULL;
+}
+
+struct prb_error *prb_served_words(const struct prb_served *served, const char *id,
+				   struct prb_words *words)
+{
+	const struct prb_served_target *target;
+
+	PRB_TRY(find(served, id, &target));
+	PRB_TRY(prb_words_add(words, "-t"));
+	return prb_words_add(words, "%s", target ? target->name : id);
+}
+
+struct prb_error *prb_served_words_all(const struct prb_served *served, struct prb_words *words)
+{
+	size_t there = 0;
+
+	if (!served->named.count)
+		return prb_words_add(words, "--all");
+	for (size_t i = 0; i < served->named.count; i++) {
+		if (has_ended(&served->named.items[i]))
+			continue;
+		there++;
+		PRB_TRY(prb_words_add(words, "-t"));
+		PRB_TRY(prb_words_add(words, "%s", served->named.items[i].name));
+	}
+	if (!there)
+		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
+							      "ended");
+	return NULL;
+}
+
+pid_t prb_served_pid(const struct prb_served *served, const char *id)
+{
+	const struct prb_served_target *target = NULL;
+	prb_auto_error struct prb_error *err = find(served, id, &target);
+
+	if (err)
+		return 0;
+	return target ? target->pid : (pid_t)atoi(id);
+}
+
+/** The process among those that `list` has printed. */
+static json_t *listed(json_t *list, pid_t pid)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item) if (json_integer_value(json_object_get(item, "pid")) ==
+					      pid) return json_incref(item);
+	return NULL;
+}
+
+/** What is told of a target that was named. */
+static json_t *describe(const struct prb_served_target *t, json_t *list)
+{
+	json_t *item = t->pid ? listed(list, t->pid) : NULL;
+
+	if (!item && t->pid)
+		item = json_pack("{s:i}", "pid", (int)t->pid);
+	if (!item)
+		item = json_pack("{s:s}", "file", t->name);
+	if (!item)
+		return NULL;
+	json_object_set_new(item, "id", json_string(t->id));
+	json_object_set_new(item, "kind", json_string(t->pid ? "process" : "file"));
+	json_object_set_new(item, "ended", json_boolean(has_ended(t)));
+	return item;
+}
+
+static json_t *describe_all(const struct prb_served *served, json_t *list)
+{
+	json_t *targets = json_array(), *item;
+	char id[16];
+	size_t i;
+
+	for (i = 0; i < served->named.count; i++)
+		json_array_append_new(targets, describe(&served->named.items[i], list));
+	if (served->named.count)
+		return targets;
+	json_array_foreach(list, i, item)
+	{
+		snprintf(id, sizeof(id), "%lld",
+			 (long long)json_integer_value(json_object_get(item, "pid")));
+		json_object_set_new(item, "id", json_string(id));
+		json_object_set_new(item, "kind", json_string("process"));
+		json_object_set_new(item, "ended", json_false());
+		json_array_append(targets, item);
+	}
+	return targets;
+}
+
+struct prb_error *prb_served_list(const struct prb_served *served, struct prb_str *text)
+{
+	json_t *list = json_loadb(prb_str_text(text), text->length, JSON_ALLOW_NUL, NULL);
+	json_t *answer = list ? json_pack("{s:o}", "targets", describe_all(served, list)) : NULL;
+	char *dumped = answer ? json_dumps(answer, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+
+	prb_str_truncate(text, 0);
+	if (dumped)
+		prb_str_puts(text, dumped);
+	free(dumped);
+	json_decref(answer);
+	json_decref(list);
+	return text->length ? NULL
+			    : prb_error_create(PRB_ERROR_BAD_DATA,
+					       "the list of processes cannot be understood");
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Which targets a gateway serves: all processes, or those that were named.
+ *
+ * A target has an id: a process its pid, a file "f1", "f2" and so on. Ids come from clients and
+ * are only looked up; a command gets the pid, or the name that the user of the gateway gave.
+ */
+#ifndef PRB_GATEWAY_SERVED_H
+#define PRB_GATEWAY_SERVED_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "command/command.h"
+#include "command/words.h"
+
+struct prb_served_target {
+	char id[16];
+	pid_t pid;  /**< 0: a file */
+	int pidfd;  /**< of the process; -1 for a file */
+	char *name; /**< for -t: the pid, or as the user gave it */
+};
+
+/** Starts as {}. */
+struct prb_served {
+	PRB_VEC(struct prb_served_target) named; /**< none: all processes */
+};
+void prb_served_deinit(struct prb_served *served);
+
+/** Names are resolved once; PRB_ERROR_USAGE if one is no target. */
+struct prb_error *prb_served_init(struct prb_served *served,
+				  const struct prb_texts *targets) PRB_MUST_CHECK;
+
+/**
+ * Appends "-t TARGET" for that id; "" is the only target there is. PRB_ERROR_NO_PROCESS if it is
+ * not served, or has ended.
+ */
+struct prb_error *prb_served_words(const struct prb_served *served, const char *id,
+				   struct prb_words *words) PRB_MUST_CHECK;
+
+/** Appends what means all of them to 'query' and 'export'. */
+struct prb_error *prb_served_words_all(const struct prb_served *served,
+				       struct prb_words *words) PRB_MUST_CHECK;
+
+/** Changes what `list --json` printed into the answer to "what is served here?". */
+struct prb_error *prb_served_list(const struct prb_served *served,
+				  struct prb_str *text) PRB_MUST_CHECK;
+
+/** The pid of a target; 0 for a file. */
+pid_t prb_served_pid(const struct prb_served *served, const char *id);
+
+#endif

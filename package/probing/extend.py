@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Commands, tables, texts of values and words for waits, of your own."""
+
+import argparse
+import inspect
+import re
+import sys
+from typing import Any, Callable, Optional, Sequence
+
+from ._errors import Error
+
+COMMANDS, TABLES, PRINTERS, WAITS = {}, {}, {}, {}
+NAME = re.compile(r"[a-z][a-z0-9_-]*$")
+
+
+def command(function: Optional[Callable] = None, name: Optional[str] = None) -> Callable:
+    """A subcommand: `probing NAME TARGET [OPTIONS]`, and `probing NAME` in gdb and LLDB.
+
+    The function is called with the target; its other parameters are arguments, or options if they
+    have a default: a flag for False, a number for a number. The docstring is the help.
+    """
+    if function is None:
+        return lambda each: command(each, name)
+    made = Command(function, name or function.__name__.strip("_").replace("_", "-"))
+    COMMANDS[made.name] = made
+    if "probing_debugger" in sys.modules:
+        from .target import debugger
+        debugger("a command").add_command(made)
+    return function
+
+
+def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None) -> Any:
+    """A table of SQL for p.query() and `probing query` in debuggers: `@probing.table("sessions")`
+    before a generator of rows, which are dictionaries, or sequences in the order of `columns`.
+
+    With a `schema`, the table `user.NAME` of this process: {"layer": str} or "layer text".
+    """
+    if schema is not None:
+        from ._rings import table as own_table
+        return own_table(name, schema)
+    if not NAME.match(name) or "-" in name:
+        raise Error("'%s' is no name of a table: letters, digits and _" % name)
+
+    def register(function):
+        TABLES[name] = function, columns
+        return function
+    return register
+
+
+def printer(name: str) -> Callable:
+    """The text of objects of a class, `@probing.printer("mypkg.Matrix")` before a function of a
+    Value: what repr() and print() show of it in scripts."""
+    def register(function):
+        PRINTERS[name] = function
+        return function
+    return register
+
+
+def wait(place: str) -> Callable:
+    """Words for a wait, `@probing.wait("mylib.py:Pool.acquire")` before a function of the Frame: what
+    Thread.waits_for.text is while the thread is in that function. None: no words this time."""
+    file, _, function = place.rpartition(":")
+    if not file or not function:
+        raise Error("'%s' is no place: for example 'mylib.py:Pool.acquire'" % place)
+
+    def register(words):
+        WAITS.setdefault(function, []).append((file, words))
+        return words
+    return register
+
+
+class Command:
+    """A function as a subcommand."""
+
+    def __init__(self, function, name):
+        if not NAME.match(name):
+            raise Error("'%s' is no name of a command" % name)
+        self.function, self.name = function, name
+        self.doc = inspect.getdoc(function) or ""
+
+    @property
+    def summary(self):
+        return self.doc.split("\n")[0]
+
+    def parser(self, target=True):
+        """Of the words behind the name. `target`: whether the first argument is the target."""
+        parser = argparse.ArgumentParser(
+            prog="probing " + self.name, description=self.doc,
+            formatter_class=argparse.RawDescriptionHelpFormatter)
+        if target:
+            parser.add_argument("_target", metavar="TARGET", help="also as -t TARGET: pid, core "
+                                "file, snapshot, /regex/ or host:port")
+        for each in list(inspect.signature(self.function).parameters.values())[1:]:
+            add_argument(parser, each)
+        return parser
+
+    def parse(self, words, target=True):
+        """What the parser finds; arguments may stand between options."""
+        parser = self.parser(target)
+        return getattr(parser, "parse_intermixed_args", parser.parse_args)(words)
+
+    def run(self, program, settings):
+        """Calls the function with what the parser has found."""
+        words = {key: value for key, value in vars(settings).items() if not key.startswith("_")}
+        return self.function(program, **words)
+
+
+def add_argument(parser, parameter):
+    default, kind = parameter.default, parameter.annotation
+    if kind is inspect.Parameter.empty or not callable(kind):
+        kind = type(default) if default not in (inspect.Parameter.empty, None) else str
+    if default is inspect.Parameter.empty:
+        parser.add_argument(parameter.name, type=kind)
+        return
+    option = "--" + parameter.name.replace("_", "-")
+    if isinstance(default, bool):
+        parser.add_argument(option, dest=parameter.name, help=" ",
+                            action="store_false" if default else "store_true")
+    else:
+        parser.add_argument(option, dest=parameter.name, type=kind, default=default,
+                            help="default: %s" % default)
+
+
+def literal(value):
+    """A cell in SQL."""
+    constant = getattr(value, "_prb_constant", None)
+    if constant:
+        known, found = constant()
+        value = found if known else repr(value)
+    if value is None:
+        return "NULL"
+    if isinstance(value, (bool, int, float)):
+        return "9e999" if value == float("inf") else repr(value + 0) if value == value else "NULL"
+    return "'%s'" % str(value).replace("'", "''").replace("\0", "")
+
+
+def with_tables(program, sql):
+    """The statement, with the tables of our own that it names as its first parts."""
+    parts = []
+    for name, (function, columns) in TABLES.items():
+        if re.search(r"\b%s\b" % name, sql):
+            parts.append(as_part(name, list(function(program)), columns))
+    if not parts:
+        return sql
+    begins = re.match(r"\s*with(\s+recursive)?\b", sql, re.I)
+    if not begins:
+        return "WITH %s %s" % (", ".join(parts), sql)
+    return "%s %s, %s" % (begins.group(0), ", ".join(parts), sql[begins.end():])
+
+
+def as_part(name, rows, columns):
+    if columns is None and not rows:
+        raise Error("the table %s has no row, and @probing.table names no columns" % name)
+    columns = list(columns if columns is not None else
+                   rows[0] if isinstance(rows[0], dict) else
+                   ["column%d" % (i + 1) for i in range(len(rows[0]))])
+    cells = ["(%s)" % ", ".join(
+        literal(cell) for cell in ([row.get(each) for each in columns] if isinstance(row, dict)
+                                   else row)) for row in rows]
+    text = "VALUES " + ", ".join(cells) if cells else \
+        "SELECT %s WHERE 0" % ", ".join(["NULL"] * len(columns))
+    return "%s(%s) AS (%s)" % (name, ", ".join('"%s"' % each.replace('"', '""')
+                                               for each in columns), text)
+
+
+def text_of(value):
+    """What a printer shows of the value; None: there is none for its class."""
+    kind = value.type
+    for module, name in ((kind.module, kind.qualname), (kind.module, kind.name)):
+        function = PRINTERS.get("%s.%s" % (module, name))
+        if function:
+            return str(function(value))
+    return None
+
+
+def words_of(thread):
+    """What a function of wait() says of the thread."""
+    for frame in thread.frames:
+        for file, words in WAITS.get(frame.qualname, WAITS.get(frame.func, ())):
+            if (frame.file or "").endswith("/" + file) or frame.file == file:
+                text = words(frame)
+                if text is not None:
+                    return str(text)
+    return None

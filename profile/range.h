@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file A part of the time of a recording.
+ *
+ * What a run weighs lies evenly over its time, so that a run which is half inside weighs half.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_PROFILE_RANGE_H
+#define PRB_PROFILE_RANGE_H
+
+#include "profile/recording.h"
+
+/** What of @p run is from @p from to @p to; false if nothing is. */
+bool prb_run_inside(const struct prb_run *run, int64_t from, int64_t to, struct prb_run *ret);
+
+/**
+ * Keeps what is from @p from to @p to, in nanoseconds from the start, and counts times from there
+ * on. The runs have to be in order. What the recording cost stays that of all of it.
+ */
+void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t to);
+
+#endif

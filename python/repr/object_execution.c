@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What runs, or will go on: frames, generators and coroutines, with the place in the source. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "python/repr/coroutine.h"
+#include "python/repr/object_handlers.h"
+
+static void code_guard(struct prb_py_code *code)
+{
+	prb_py_code_deinit(code);
+}
+
+#define auto_code __attribute__((cleanup(code_guard))) struct prb_py_code
+
+/* Its file by its last part, as dumps show it. */
+static struct prb_error *put_place(struct prb_repr *r, const struct prb_py_frame *frame)
+{
+	auto_code code = {};
+	struct prb_py_location at;
+	const char *slash;
+
+	PRB_TRY(prb_python_code(r->py, r->mem, frame->code, &code));
+	PRB_TRY(prb_python_location(r->py, r->mem, frame, &at));
+	slash = code.file ? strrchr(code.file, '/') : NULL;
+	prb_str_puts(r->out, slash ? slash + 1 : code.file ? code.file : "?");
+	if (at.line > 0)
+		prb_str_printf(r->out, ":%d", at.line);
+	return NULL;
+}
+
+struct prb_error *prb_repr_put_suspension(struct prb_repr *r, uint64_t object)
+{
+	static const char *const states[] = {
+		[PRB_COROUTINE_CREATED] = ", not started",
+		[PRB_COROUTINE_AWAITING] = ", awaits at ",
+		[PRB_COROUTINE_YIELDED] = ", suspended at ",
+		[PRB_COROUTINE_RUNNING] = ", running at ",
+		[PRB_COROUTINE_FINISHED] = ", finished",
+	};
+	struct prb_coroutine coroutine = {.object = object};
+	uint64_t awaited;
+	struct prb_error *err = prb_coroutine_read(r, &coroutine, &awaited);
+
+	/* Where the layout is not known, its name and address are all there is. */
+	if (prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
+		return NULL;
+	PRB_TRY(err);
+	prb_str_puts(r->out, states[coroutine.state]);
+	if (coroutine.state == PRB_COROUTINE_CREATED || coroutine.state == PRB_COROUTINE_FINISHED)
+		return NULL;
+	return put_place(r, &coroutine.frame);
+}
+
+/* Up to 3.10 the object is the frame; then it points to it, behind the frame that it came from. */
+struct prb_error *prb_repr_handle_frame(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	auto_code code = {};
+	struct prb_py_frame frame;
+	struct prb_py_location at;
+	uint64_t address = object, file;
+
+	if (r->layout->behaviour->chain != PRB_CHAIN_PYFRAME)
+		PRB_TRY(prb_repr_member(r, object, 1, &address));
+	PRB_TRY(prb_python_frame_at(r->py, r->mem, address, &frame));
+	PRB_TRY(prb_python_code(r->py, r->mem, frame.code, &code));
+	PRB_TRY(prb_python_location(r->py, r->mem, &frame, &at));
+	PRB_TRY(prb_repr_word(r, frame.code + (uint64_t)r->layout->code_filename, &file));
+	prb_str_printf(r->out, "<%s at %#llx, file ", type->name, (unsigned long long)object);
+	PRB_TRY(prb_repr_object(r, file));
+	prb_str_printf(r->out, ", line %d, code %s>", at.line, code.name ? code.name : "?");
+	return NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files and sockets: their descriptors lead on to process.fds, which has the position and the peer.
+ */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "python/repr/object_handlers.h"
+
+/* The layer below: where its class describes it (up to 3.13), and its word in the object. */
+static const struct layer {
+	const char *type, *below;
+	unsigned word;
+} layers[] = {
+	{"_io.TextIOWrapper", "buffer", 2},
+	{"_io.BufferedRandom", "raw", 0},
+	{"_io.BufferedReader", "raw", 0},
+	{"_io.BufferedWriter", "raw", 0},
+};
+
+/* The same object if nothing of _io is below it. */
+static struct prb_error *go_down(struct prb_repr *r, const struct layer *layer, uint64_t *object)
+{
+	struct prb_type *type;
+	uint64_t below;
+	struct prb_error *err = prb_repr_attribute(r, *object, layer->below, &below);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		err = prb_repr_member(r, *object, layer->word, &below);
+	if (!err && below)
+		err = prb_repr_type_of(r, below, &type);
+	if (!err && below && !strncmp(type->name, "_io.", 4))
+		*object = below;
+	prb_error_catch(&err, PRB_ERROR_BAD_DATA);
+	return err;
+}
+
+/* Text above buffer above raw file. */
+static struct prb_error *find_raw(struct prb_repr *r, uint64_t object, uint64_t *ret)
+{
+	*ret = object;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(layers); i++)
+		if (prb_repr_is(r, *ret, layers[i].type))
+			PRB_TRY(go_down(r, &layers[i], ret));
+	return NULL;
+}
+
+static struct prb_error *put_named(struct prb_repr *r, uint64_t object, const char *attribute,
+				   const char *name)
+{
+	uint64_t value;
+	struct prb_error *err = prb_repr_attribute(r, object, attribute, &value);
+
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		return NULL;
+	PRB_TRY(err);
+	prb_str_printf(r->out, " %s=", name);
+	return prb_repr_object(r, value);
+}
+
+struct prb_error *prb_repr_handle_file(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	uint64_t raw;
+	uint32_t fd;
+
+	PRB_TRY(find_raw(r, object, &raw));
+	prb_str_putc(r->out, '<');
+	PRB_TRY(prb_repr_put_module(r, type));
+	PRB_TRY(prb_repr_put_qualname(r, type));
+	PRB_TRY(put_named(r, raw, "name", "name"));
+	PRB_TRY(put_named(r, object, "mode", "mode"));
+	PRB_TRY(put_named(r, object, "encoding", "encoding"));
+	if (prb_repr_is(r, raw, "_io.FileIO")) {
+		PRB_TRY(prb_mem_read_u32(r->mem, raw + (uint64_t)r->layout->object_size, &fd));
+		if ((int32_t)fd >= 0)
+			prb_str_printf(r->out, " fd=%d", (int32_t)fd);
+		else
+			prb_str_puts(r->out, " closed");
+	}
+	prb_str_putc(r->out, '>');
+	return NULL;
+}
+
+/* Numbers of Linux. */
+static const char *const families[] = {
+	[1] = "AF_UNIX",     [2] = "AF_INET",	 [10] = "AF_INET6",
+	[16] = "AF_NETLINK", [17] = "AF_PACKET",
+};
+static const char *const kinds[] = {
+	[1] = "SOCK_STREAM",
+	[2] = "SOCK_DGRAM",
+	[3] = "SOCK_RAW",
+	[5] = "SOCK_SEQPACKET",
+};
+
+static void put_number(struct prb_repr *r, const char *name, int32_t number,
+		       const char *const *names, size_t count)
+{
+	if (number > 0 && (size_t)number < count && names[number])
+		prb_str_printf(r->out, ", %s=%s", name, names[number]);
+	else
+		prb_str_printf(r->out, ", %s=%d", name, number);
+}
+
+/* The descriptor is the first member of the C type, then come family, type and protocol. */
+struct prb_error *prb_repr_handle_socket(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	int32_t words[4];
+
+	PRB_TRY(prb_mem_read(r->mem, object + (uint64_t)r->layout->object_size, words,
+			     sizeof(words)));
+	prb_str_putc(r->out, '<');
+	PRB_TRY(prb_repr_put_module(r, type));
+	PRB_TRY(prb_repr_put_qualname(r, type));
+	prb_str_printf(r->out, "%s fd=%d", words[0] < 0 ? " [closed]" : "", words[0]);
+	put_number(r, "family", words[1], families, PRB_ARRAY_SIZE(families));
+	put_number(r, "type", words[2], kinds, PRB_ARRAY_SIZE(kinds));
+	prb_str_printf(r->out, ", proto=%d>", words[3]);
+	return NULL;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "records/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/own_file.h"
+#include "base/str.h"
+#include "proc/text.h"
+#include "target/recorded/recorded.h"
+
+enum { MAX_FILES = 128 /* an agent makes 64 at most */ };
+
+void prb_ring_files_deinit(struct prb_ring_files *files)
+{
+	struct prb_ring_file *file;
+
+	prb_vec_each (file, &files->list) {
+		prb_close_guard(&file->fd);
+		free(file->path);
+	}
+	prb_vec_free(&files->list);
+	free(files->why);
+}
+
+static bool is_ring_name(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 5 && !strcmp(path + length - 5, ".ring");
+}
+
+/** Takes over @p fd. */
+static struct prb_error *add(struct prb_ring_files *files, int fd, const char *path)
+{
+	prb_auto_close int own = fd;
+	struct prb_ring_file *file = prb_vec_push(&files->list);
+
+	if (!file)
+		return prb_error_nomem();
+	file->fd = prb_steal_fd(&own);
+	file->path = strdup(path);
+	return file->path ? NULL : prb_error_nomem();
+}
+
+/** Takes over @p err: one ring that cannot be read does not hide the others. */
+static struct prb_error *leave_out(struct prb_ring_files *files, struct prb_error *err)
+{
+	if (err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (!files->unreadable++)
+		files->why = strdup(err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *too_many(void)
+{
+	return prb_error_create(PRB_ERROR_BAD_DATA, "there are more than %d files .ring",
+				MAX_FILES);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct prb_ring_file *)a)->path,
+		      ((const struct prb_ring_file *)b)->path);
+}
+
+/** Files in a folder, of its owner. */
+static struct prb_error *find_in_folder(int folder, const char *path, struct prb_ring_files *ret)
+{
+	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	prb_auto_closedir DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	struct stat st;
+
+	if (!stream || fstat(folder, &st))
+		return prb_error_os(errno, "cannot list %s", path);
+	while ((entry = readdir(stream))) {
+		prb_auto_free char *name = NULL;
+		uint64_t size;
+		int fd;
+
+		if (!is_ring_name(entry->d_name))
+			continue;
+		if (ret->list.count == MAX_FILES)
+			return leave_out(ret, too_many());
+		name = prb_format("%s/%s", path, entry->d_name);
+		if (!name)
+			return prb_error_nomem();
+		fd = prb_own_file_open(folder, entry->d_name, O_RDONLY, st.st_uid, &size);
+		if (fd >= 0)
+			PRB_TRY(add(ret, fd, name));
+		else
+			PRB_TRY(leave_out(ret, prb_error_os(errno, "cannot open %s", name)));
+	}
+	if (ret->list.count)
+		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items), by_path);
+	return NULL;
+}
+
+static struct prb_error *find_mapped(struct prb_target *target, const struct prb_maps *maps,
+				     struct prb_ring_files *ret)
+{
+	const struct prb_map *map;
+
+	prb_vec_each (map, &maps->list) {
+		struct prb_error *err;
+		int fd;
+
+		/* The agent maps a whole file at once. */
+		if (!map->shared || map->offset || !is_ring_name(map->path))
+			continue;
+		if (ret->list.count == MAX_FILES)
+			return leave_out(ret, too_many());
+		err = prb_target_open_map(target, map, &fd);
+		if (!err)
+			PRB_TRY(add(ret, fd, map->path));
+		else
+			PRB_TRY(leave_out(ret, err));
+	}
+	return NULL;
+}
+
+/** Its pid in its own namespace. */
+static struct prb_error *find_pid(struct prb_target *target, uint32_t *ret)
+{
+	prb_auto_str struct prb_str status = {};
+	int64_t pid = target->pid;
+
+	PRB_TRY(prb_target_read_file(target, &status, "status"));
+	prb_text_last_number(prb_str_text(&status), "NSpid", &pid);
+	*ret = (uint32_t)pid;
+	return NULL;
+}
+
+static struct prb_error *find_live(struct prb_target *target, struct prb_ring_files *ret)
+{
+	struct prb_maps maps = {};
+	struct prb_error *err = prb_target_read_maps(target, &maps);
+
+	if (!err)
+		err = find_mapped(target, &maps, ret);
+	prb_maps_deinit(&maps);
+	if (!err && ret->list.count)
+		err = find_pid(target, &ret->pid);
+	return err;
+}
+
+struct prb_error *prb_ring_files_find(struct prb_target *target, struct prb_ring_files *ret)
+{
+	const char *path = prb_recorded_ring(target);
+	int fd;
+
+	if (path) {
+		PRB_TRY(prb_file_open(-1, path, &fd));
+		return add(ret, fd, path);
+	}
+	path = prb_recorded_folder(target, &fd);
+	if (path)
+		return find_in_folder(fd, path, ret);
+	/* A snapshot has no rings, also while it is made. */
+	return target->local && !target->partial && !prb_target_is_recorded(target)
+		       ? find_live(target, ret)
+		       : NULL;
+}
+
+struct prb_error *prb_ring_files_open(struct prb_ring_files *files, size_t index,
+				      struct prb_ring **ret)
+{
+	struct prb_ring_file *file = &files->list.items[index];
+
+	return prb_ring_open(prb_steal_fd(&file->fd), file->path, ret);
+}

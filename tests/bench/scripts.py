@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How fast scripts read a process, beside CPython's own script for gdb (libpython.py) that does the
+same walk: every frame's function and line, of 8 threads with 50 frames each.
+
+Times are the least of some runs. Writes the table between the marks of docs/scripting.md.
+
+Usage: scripts.py --probing PROGRAM [--page FILE] [--rounds N]
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import Target
+from debuggers import interpreters
+
+ROOT = Path(__file__).resolve().parents[2]
+THREADS, DEPTH, OBJECTS = 8, 50, 1000000
+BEGIN, END = "<!-- made by tests/bench/scripts.py -->", "<!-- end of what it made -->"
+OURS = """
+import json, time
+def walk():
+    with probing.attach(%d) as p:
+        return len([(f.func, f.line) for t in p.threads() for f in t.frames])
+def timed(function, *arguments):
+    start = time.perf_counter()
+    found = function(*arguments)
+    return (time.perf_counter() - start) * 1e3, found
+walks = [timed(walk) for _ in range(%d)]
+def read(v):
+    for _ in range(100000):
+        v._name
+p = probing.attach(%d)
+v = next(p.find("Thread"))
+reads = [100000 / timed(read, v)[0] * 1e3 for _ in range(5)]
+print(json.dumps([walks[0][0], min(ms for ms, _ in walks), walks[0][1], max(reads)]))
+"""
+THEIRS = """
+import time, json
+def walk():
+    count = 0
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        frame = Frame(gdb.newest_frame())
+        while frame:
+            if frame.is_evalframe():
+                py = frame.get_pyop()
+                while py:
+                    if not (hasattr(py, "is_shim") and py.is_shim()):
+                        str(py.co_name), py.current_line_num()
+                        count += 1
+                    py = py.previous() if hasattr(py, "previous") else None
+                    if py is not None and hasattr(py, "is_shim") and py.is_shim():
+                        break
+            frame = frame.older()
+    return count
+def timed(function):
+    start = time.perf_counter()
+    found = function()
+    return (time.perf_counter() - start) * 1e3, found
+found = [timed(walk) for _ in range(3)]
+print("\\nfound " + json.dumps([min(ms for ms, _ in found), found[0][1]]))
+"""
+INSIDE = """
+import json, time, probing
+def walk():
+    return len([(f.func, f.line) for t in probing.current().threads() for f in t.frames])
+found = []
+for _ in range(ROUNDS):
+    start = time.perf_counter()
+    count = walk()
+    found.append(((time.perf_counter() - start) * 1e3, count))
+print("\\nfound " + json.dumps([min(ms for ms, _ in found), found[0][1]]))
+"""
+MILLION = "class Item:\n    __slots__ = ('n',)\nkeep = [Item() for _ in range(%d)]\n" \
+    "print('ready', flush=True)\nimport time\ntime.sleep(1000)\n" % OBJECTS
+
+
+def ours(probing, pid, rounds):
+    code = OURS % (pid, rounds, pid)
+    return json.loads(subprocess.run([probing, "script", "-c", code], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+
+
+def in_gdb(pid, code, sources):
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+        file.write(code)
+        file.flush()
+        words = ["gdb", "-nx", "-q", "-batch", "-p", str(pid)]
+        for each in list(sources) + [file.name]:
+            words += ["-ex", "source %s" % each]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    for line in done.stdout.decode().splitlines():
+        if line.startswith("found "):
+            return json.loads(line[len("found "):])
+    return None
+
+
+def heap(probing, python):
+    with subprocess.Popen([python, "-c", MILLION], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        try:
+            start = time.perf_counter()
+            done = subprocess.run([probing, str(process.pid), "script", "-c",
+                                   "print(sum(1 for _ in p.find('Item')))"], check=True,
+                                  stdout=subprocess.PIPE)
+            assert int(done.stdout) == OBJECTS
+            return time.perf_counter() - start
+        finally:
+            process.kill()
+
+
+def ctrl_c(probing, pid):
+    """Seconds from the signal to the end, the worst of some."""
+    code = "print('x', flush=True)\np.query('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 " \
+        "FROM n) SELECT count(*) FROM n')"
+    worst = 0
+    for _ in range(5):
+        with subprocess.Popen([probing, str(pid), "script", "-c", code], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as running:
+            running.stdout.readline()
+            time.sleep(0.2)
+            start = time.perf_counter()
+            running.send_signal(signal.SIGINT)
+            running.wait()
+            worst = max(worst, time.perf_counter() - start)
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--probing", required=True)
+    parser.add_argument("--page", default=ROOT / "docs/scripting.md", type=Path)
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    os.environ["PROBING_LIBRARY"] = str(Path(options.probing).resolve().parent / "libprobing.so")
+    rows, last = [], None
+    for name, (program, script, _) in interpreters().items():
+        if not script or "stripped" in name:
+            continue
+        with Target(program, THREADS, DEPTH) as target:
+            first, best, count, reads = ours(options.probing, target.pid, options.rounds)
+            plugin = ROOT / "gdbplugin/probing-gdb.py"
+            inside = in_gdb(target.pid, INSIDE.replace("ROUNDS", "10"), [plugin])
+            peer = in_gdb(target.pid, THEIRS, [script])
+            seconds = ctrl_c(options.probing, target.pid)
+        rows.append("| %s | %d | %.1f, first time %.1f | %s | %s | %s | %.0f |" % (
+            name, count, best, first, "%.1f" % inside[0] if inside else "failed",
+            "%.0f (%d frames)" % tuple(peer) if peer else "failed",
+            format(round(reads, -3), ",.0f"), seconds * 1e3))
+        last = program
+        print(rows[-1], flush=True)
+    lines = ["", "| Python | frames | a walk outside, ms | in gdb, ms | libpython.py in gdb, ms | "
+             "attributes a second | Ctrl-C, ms |", "| --- | --- | --- | --- | --- | --- | --- |", *rows,
+             "", "`p.find()` over %s objects: %.1f s, with the start of Python." % (
+                 format(OBJECTS, ","), heap(options.probing, last)), ""]
+    text = options.page.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    options.page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END +
+                            rest.split(END, 1)[1], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing cluster` over the ranks of a real job: gloo, torch's data loader, stopped and dead ranks."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+import support
+from environment import PROGRAMS, wait_until
+
+PYTHON = "/usr/bin/python3"
+PROGRAM = PROGRAMS / "training" / "ranks.py"
+MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE = 0, 11, 12, 13, 14, 15
+STRANGER = 2001
+
+
+class Job:
+    """Three ranks on this machine."""
+
+    WORLD = 3
+
+    def __init__(self, stack, file, users=(0, 0, 0), address="127.0.0.1"):
+        if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            pytest.skip("torch is not installed for " + PYTHON)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.file = file
+        self.name = "%s:%d" % (address, port)
+        self.ranks = []
+        for rank in range(self.WORLD):
+            env = dict(os.environ, MASTER_ADDR=address, MASTER_PORT=str(port), RANK=str(rank),
+                       LOCAL_RANK=str(rank), WORLD_SIZE=str(self.WORLD), OMP_NUM_THREADS="1",
+                       PYTHONDONTWRITEBYTECODE="1", HOME="/")
+            command = [PYTHON, PROGRAM, file]
+            if users[rank]:
+                command = as_user(users[rank], command)
+            self.ranks.append(stack.enter_context(
+                support.Program(command, env=env, start_new_session=True)))
+            stack.callback(end_group, self.ranks[-1].pid)
+        for rank in self.ranks:
+            assert rank.line(timeout=120) == "ready"
+
+    def pids(self):
+        return [rank.pid for rank in self.ranks]
+
+    def do(self, word, *ranks):
+        for rank in ranks or range(self.WORLD):
+            self.ranks[rank].send(word.encode() + b"\n")
+
+    def done(self, *ranks):
+        for rank in ranks or range(self.WORLD):
+            assert self.ranks[rank].line(timeout=120) == "done"
+
+    def waits(self, *ranks):
+        """Until the main threads of these ranks sleep in a collective."""
+        for rank in ranks:
+            wait_until(lambda rank=rank: "distributed_c10d" in main_wait(self.ranks[rank].pid), 60)
+
+    def cluster(self, *words):
+        return subprocess.run([support.BINARY, "cluster", *words], capture_output=True,
+                              check=False, timeout=120, text=True)
+
+    def hang(self, expected):
+        """The verdict as soon as it is the expected one: ranks take their time to get there."""
+        result = None
+
+        def is_there():
+            nonlocal result
+            result = self.cluster("hang", self.name, "--json", "--interval", "500ms")
+            return result.returncode == expected
+
+        with contextlib.suppress(AssertionError):
+            wait_until(is_there, 60)
+        assert result.returncode == expected, result
+        return json.loads(result.stdout)
+
+
+def as_user(user, command):
+    return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *command]
+
+
+def end_group(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def main_wait(pid):
+    return next((thread["waits_for"] or "") for thread in support.dump(pid)["threads"]
+                if thread["tid"] == pid)
+
+
+@pytest.fixture(name="open_path")
+def fixture_open_path():
+    """A folder that other users can enter; pytest closes its own whenever another one starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+@pytest.fixture(name="job")
+def fixture_job(tmp_path):
+    with contextlib.ExitStack() as stack:
+        yield Job(stack, str(tmp_path / "go"))
+
+
+def test_a_job_from_a_late_rank_to_a_dead_one(job):
+    nodes = json.loads(job.cluster("nodes", "--json").stdout)
+    here = next(each for each in nodes if job.name in each["job"])
+    assert here["complete"] and [rank["pid"] for rank in here["ranks"]] == job.pids()
+
+    assert job.name in job.cluster("attach").stdout
+
+    # Rank 1 reads its stdin, while the others wait for it.
+    job.do("gather", 0, 2)
+    job.waits(0, 2)
+    late = job.hang(LATE)
+    assert late["verdict"] == "late" and late["ranks"] == [1] and late["confidence"] == "high"
+    assert "rank 1 (pid %d) never entered all_reduce; it is at <module> ranks.py:" % job.pids()[1] \
+        in late["sentence"]
+    assert "ranks 0,2 are in all_reduce, called at ranks.py:" in late["evidence"]
+    tree = job.cluster("dump", str(job.pids()[0])).stdout
+    assert "[0-2]" in tree and "[0,2]" in tree and "gather  ranks.py:" in tree
+    rows = job.cluster("query", "SELECT _rank FROM python.backtrace WHERE func = 'all_reduce' "
+                       "ORDER BY 1", job.name)
+    assert rows.stdout.split()[-2:] == ["0", "2"], rows
+    job.do("gather", 1)
+    job.done()
+
+    # The worker of a data loader keeps rank 2: it has nothing to give yet.
+    job.do("gather", 0, 1)
+    job.do("load", 2)
+    job.waits(0, 1)
+    wait_until(lambda: "pipe" in main_wait(job.pids()[2]), 60)
+    worker = job.hang(LATE)
+    assert worker["ranks"] == [2]
+    assert "waits in DataLoader for worker" in worker["sentence"]
+    assert "Slow.__getitem__ ranks.py:" in worker["sentence"]
+    with open(job.file, "w", encoding="ascii"):
+        job.done()
+
+    # Ranks that meet again and again do not hang.
+    os.unlink(job.file)
+    job.do("loop")
+    assert job.hang(MOVES)["verdict"] == "moves"
+
+    os.kill(job.pids()[0], signal.SIGSTOP)
+    stopped = job.hang(ABSENT)
+    assert stopped["ranks"] == [0] and "is stopped by a signal" in stopped["sentence"]
+    os.kill(job.pids()[0], signal.SIGCONT)
+    with open(job.file, "w", encoding="ascii"):
+        job.done()
+
+    job.do("gather", 0, 1)
+    job.do("lock", 2)
+    cycle = job.hang(CYCLE)
+    assert cycle["ranks"] == [2] and "waits for a lock of thread" in cycle["sentence"]
+
+    job.ranks[2].kill()
+    gone = job.hang(ABSENT)
+    assert 2 in gone["ranks"] and "no process" in gone["evidence"]
+
+
+def test_ranks_in_different_collectives(job):
+    job.do("gather", 0, 2)
+    job.do("spread", 1)
+    found = job.hang(MISMATCH)
+    assert "broadcast, called at ranks.py:" in found["sentence"]
+    assert "all_reduce, called at ranks.py:" in found["sentence"]
+
+
+def test_all_receive_and_none_sends(job):
+    job.do("receive")
+    job.waits(0, 1, 2)
+    assert "all 3 ranks are in recv" in job.hang(MISMATCH)["sentence"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_a_rank_of_another_user_is_not_of_the_job(open_path):
+    """Whoever claims a rank by his environment gets into no other user's job."""
+    with contextlib.ExitStack() as stack:
+        job = Job(stack, str(open_path / "go"), users=(0, 0, STRANGER))
+        nodes = [each for each in json.loads(job.cluster("nodes", "--json").stdout)
+                 if job.name in each["job"]]
+        by_user = {each["uid"]: [rank["pid"] for rank in each["ranks"]] for each in nodes}
+        assert by_user == {0: [*job.pids()[:2], None], STRANGER: [None, None, job.pids()[2]]}
+        several = job.cluster("dump", job.name)
+        assert several.returncode == 2 and "2 jobs run on this machine" in several.stderr
+
+
+SSH = """#!/bin/sh
+# Each host is a user of this machine: it sees the processes of that user only.
+while [ "$1" != -- ]; do shift; done
+case $2 in
+a) user=%d;;
+b) user=%d;;
+slow) exec sleep 600;;
+odd) echo '{"job": 5}'; exit 0;;
+*) echo "ssh: Could not resolve hostname $2" >&2; exit 255;;
+esac
+exec setpriv --reuid $user --regid $user --clear-groups sh -c "$3"
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_ranks_on_several_hosts(open_path):
+    (open_path / "ssh").write_text(SSH % (STRANGER, STRANGER + 1))
+    shutil.copy(support.BINARY, open_path / "probing")
+    for name in ("ssh", "probing"):
+        os.chmod(open_path / name, 0o755)
+    env = dict(os.environ, PATH="%s:%s" % (open_path, os.environ["PATH"]), HOME=str(open_path),
+               PROBING_REMOTE_PROGRAM=str(open_path / "probing"))
+
+    def cluster(*words):
+        return subprocess.run([support.BINARY, "cluster", *words], capture_output=True, text=True,
+                              check=False, timeout=120, env=env)
+
+    with contextlib.ExitStack() as stack:
+        # That address is this machine's, and does not say so: ranks may be elsewhere.
+        job = Job(stack, str(open_path / "go"), users=(STRANGER, STRANGER, STRANGER + 1),
+                  address="0.0.0.0")
+        job.do("gather", 0, 1)
+        job.waits(0, 1)
+        found = cluster("hang", "--hosts", "[a-b]", job.name)
+        assert found.returncode == 2 and "is no list of hosts" in found.stderr
+        found = cluster("hang", "--hosts", "a,b", job.name)
+        assert found.returncode == LATE, found
+        assert "rank 2 (b, pid %d) never entered all_reduce" % job.pids()[2] in found.stdout
+        assert "probing ssh://b/%d dump --locals" % job.pids()[2] in found.stdout
+        nodes = json.loads(cluster("nodes", "--json", "--hosts", "a,b", job.name).stdout)[0]
+        assert [(rank["host"], rank["pid"]) for rank in nodes["ranks"]] == \
+            list(zip("aab", job.pids()))
+        tree = cluster("dump", "--hosts", "a,b", job.name).stdout
+        assert "[0,1]" in tree and "[0-2]" in tree
+
+        # A host that does not answer is named, and its ranks are not called absent.
+        part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "3s", "--json",
+                       job.name)
+        verdict = json.loads(part.stdout)
+        assert "slow: no answer in time" in part.stderr
+        assert "odd: its answer cannot be understood" in part.stderr
+        assert "nowhere: ssh: Could not resolve hostname nowhere" in part.stderr
+        assert verdict["verdict"] != "absent" and 2 not in verdict["ranks"], part
+
+
+def test_no_job():
+    result = subprocess.run([support.BINARY, "cluster", "dump", "torch 192.0.2.1:1"],
+                            capture_output=True, check=False, text=True)
+    assert result.returncode == 1 and "no job on this machine is 'torch 192.0.2.1:1'" in \
+        result.stderr
+    usage = subprocess.run([support.BINARY, "cluster", "mend"], capture_output=True, check=False)
+    assert usage.returncode == 2 and b"nodes, dump, hang, query" in usage.stderr

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing mcp`: the protocol as an assistant speaks it."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import support
+from gateway_client import wait_until
+from terminal import environment
+
+OK, FAILED, USAGE = range(3)
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+
+
+class Assistant:
+    """Speaks to `probing mcp`."""
+
+    def __init__(self, *words, cwd=None):
+        self.process = subprocess.Popen(
+            [support.BINARY, "mcp", *map(str, words)], stdin=subprocess.PIPE, cwd=cwd,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        self.number = 0
+        self.answer = self.ask("initialize", protocolVersion="2025-06-18", capabilities={},
+                               clientInfo={"name": "test", "version": "1"})
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def send(self, message):
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self):
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, method, **params):
+        self.number += 1
+        self.send({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
+        answer = self.receive()
+        assert answer["id"] == self.number and answer["jsonrpc"] == "2.0", answer
+        return answer["result"] if "result" in answer else answer["error"]
+
+    def call(self, tool, /, **arguments):
+        """(text, whether it failed)"""
+        result = self.ask("tools/call", name=tool, arguments=arguments)
+        [content] = result["content"]
+        assert content["type"] == "text"
+        return content["text"], result["isError"]
+
+    def tell(self, tool, /, **arguments):
+        text, failed = self.call(tool, **arguments)
+        assert not failed, text
+        return text
+
+    def finish(self):
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err.decode()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def program():
+    with support.Target(NEWEST, support.HERE / "programs" / "obeys.py") as running:
+        running.line()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def assistant(program):
+    with Assistant(program.pid) as speaking:
+        yield speaking
+
+
+def test_greeting(assistant):
+    assert assistant.answer["protocolVersion"] == "2025-06-18"
+    assert assistant.answer["serverInfo"]["name"] == "probing"
+
+
+def test_another_version_of_the_protocol(program):
+    with Assistant(program.pid) as one:
+        assert one.ask("initialize", protocolVersion="2024-11-05")["protocolVersion"] == "2024-11-05"
+        assert one.ask("initialize", protocolVersion="1999-01-01")["protocolVersion"] == "2025-06-18"
+
+
+def test_tools_only_read(assistant):
+    tools = {tool["name"]: tool for tool in assistant.ask("tools/list")["tools"]}
+    assert {"list_processes", "dump", "query", "tables", "snapshot", "perf", "skill",
+            "print_value"} == set(tools)
+    assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
+    assert tools["query"]["inputSchema"]["required"] == ["sql"]
+    text, failed = assistant.call("eval", code="1")
+    assert failed and "--allow-write" in text
+
+
+def test_each_tool(assistant, program):
+    [listed] = json.loads(assistant.tell("list_processes"))["targets"]
+    assert listed["pid"] == program.pid
+    assert "MainThread" in assistant.tell("dump", target=str(program.pid))
+    assert json.loads(assistant.tell("dump", json=True))["target"]["pid"] == program.pid
+    assert json.loads(assistant.tell("query", sql="SELECT 1 AS x")) == [{"x": 1}]
+    assert "python.threads" in assistant.tell("tables")
+    assert "waits_for" in assistant.tell("tables", table="python.threads")
+    assert json.loads(assistant.tell("print_value", expression="__name__"))["value"] == "'__main__'"
+    assert "cost:" in assistant.tell("perf", duration=0.2)
+    assert "garbage collector" in assistant.tell("skill", name="leak")
+
+
+@pytest.mark.parametrize("name, arguments, told", [
+    ("query", {}, "'sql' is missing"),
+    ("query", {"sql": 1}, "'sql' is a text"),
+    ("query", {"sql": "SELECT 1\0"}, "'sql' is a text"),
+    ("query", {"sql": "SELECT nope"}, "no such column"),
+    ("query", {"sql": "ATTACH 'x' AS y"}, ""),
+    ("dump", {"target": "1"}, "no target '1'"),
+    ("dump", {"target": "/etc/passwd"}, "no target"),
+    ("dump", {"target": "-h"}, "no target"),
+    ("dump", {"pid": "1"}, "no argument 'pid'"),
+    ("dump", {"tid": -1}, "'tid' is a number"),
+    ("tables", {"table": "--help"}, ""),
+    ("print_value", {"expression": "--help"}, ""),
+    ("perf", {"duration": 100000}, "at most 300"),
+    ("perf", {"mode": "--help"}, "the mode is"),
+    ("skill", {"name": "--help"}, "no skill"),
+])
+def test_what_cannot_be_done(assistant, name, arguments, told):
+    text, failed = assistant.call(name, **arguments)
+    assert failed and told in text and "Usage:" not in text, text
+
+
+def test_what_is_no_request(assistant):
+    for line, code in ((b"nonsense", -32700), (b'{"id":1}', None), (b"[]", -32600), (b"7", -32700),
+                       (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+                       (b'{"jsonrpc":"2.0","id":5,"method":"no/such"}', -32601),
+                       (b'{"jsonrpc":"2.0","id":5,"method":"tools/call"}', -32602),
+                       (b"\xff\xfe", -32700), (b"[" * 100000, -32700), (b"", None),
+                       (b'{"jsonrpc":"2.0","method":"notifications/whatever"}', None)):
+        assistant.send(line)
+        if code:
+            assert assistant.receive()["error"]["code"] == code, line[:50]
+    assert assistant.ask("tools/list")["tools"]
+
+
+def test_skills_are_resources(assistant):
+    found = {item["name"]: item["uri"] for item in assistant.ask("resources/list")["resources"]}
+    assert set(found) == {"hang", "deadlock", "gil", "slow", "leak"}
+    [content] = assistant.ask("resources/read", uri=found["hang"])["contents"]
+    assert content["text"].startswith("# Does the program hang")
+    assert assistant.ask("resources/read", uri="file:///etc/passwd")["code"] == -32602
+
+
+def test_code_only_if_that_was_allowed(program):
+    with Assistant("--allow-write", program.pid) as allowed:
+        [tool] = [tool for tool in allowed.ask("tools/list")["tools"] if tool["name"] == "eval"]
+        assert not tool["annotations"]["readOnlyHint"]
+        assert allowed.tell("eval", code="print('hello')\n6 * 7").split() == ["hello", "42"]
+        text, failed = allowed.call("eval", code="1 / 0\x1b[31m")
+        assert failed
+        text, failed = allowed.call("eval", code="1 / 0")
+        assert failed and "ZeroDivisionError" in text
+        code, _, told = allowed.finish()
+        assert code == OK
+        lines = told.splitlines()
+        assert len(lines) == 3 and all(line.startswith("probing: mcp: eval {") for line in lines)
+        assert "\x1b" not in told
+
+
+def test_a_snapshot_goes_to_a_new_file(program, tmp_path):
+    with Assistant(program.pid, cwd=tmp_path) as one:
+        assert "snapshot" in one.tell("snapshot")
+        [file] = os.listdir(tmp_path)
+    with Assistant(tmp_path / file) as two:
+        assert "MainThread" in two.tell("dump", target="f1")
+
+
+def test_a_call_is_cancelled(program):
+    with Assistant(program.pid) as one:
+        one.send({"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {
+            "name": "perf", "arguments": {"duration": 300}}})
+        children = "/proc/%d/task/%d/children" % (one.process.pid, one.process.pid)
+
+        def running():
+            with open(children, encoding="ascii") as file:
+                return file.read().split()
+
+        wait_until(running, "the tool does not run")
+        one.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                  "params": {"requestId": "slow"}})
+        assert one.ask("ping") is not None
+        assert not running()
+
+
+def test_it_ends_with_its_client(program):
+    with Assistant(program.pid) as one:
+        assert one.finish()[:2] == (OK, b"")
+
+
+def test_long_answers_say_that_they_were_cut(assistant):
+    text = assistant.tell("query", sql="SELECT value FROM generate_series(1, 100000)")
+    assert "more bytes were left out" in text[-100:] and len(text) < 210000
+
+
+def test_the_session_of_the_page():
+    """docs/mcp.md shows what is said, but for addresses."""
+    page = (support.ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    lines = page.split("<!-- mcp: docs/demo.py -->\n```\n")[1].split("```")[0].splitlines()
+
+    def said(line):
+        return re.sub(r'(address\\?":)\d+', r"\1N", line)
+
+    python = next(i for i in support.INTERPRETERS if i.exe.startswith("/usr/bin/"))
+    with support.Target(python, support.ROOT / "docs" / "demo.py") as demo:
+        wait_until(lambda: any("held by" in (thread["waits_for"] or "")
+                               for thread in support.dump(demo.pid)["threads"]), "it does not begin")
+        with Assistant(demo.pid) as one:
+            for line in lines:
+                if line.startswith("→ "):
+                    one.send(line[2:].encode())
+                else:
+                    answer = one.process.stdout.readline().decode().rstrip("\n")
+                    assert said(answer) == said(line[2:])

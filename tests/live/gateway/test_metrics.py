@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Metrics: the text format as promtool checks it, and a real Prometheus that asks for it."""
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+
+import support
+from gateway_client import Gateway, wait_until
+
+OK, FAILED, USAGE = range(3)
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+GRAFANA = support.ROOT / "docs" / "grafana"
+needs_promtool = pytest.mark.skipif(not shutil.which("promtool"),
+                                    reason="promtool is not installed")
+
+
+@pytest.fixture(scope="module")
+def program():
+    with support.Program([NEWEST.exe, support.HERE / "programs" / "obeys.py"],
+                         env=dict(NEWEST.env, RANK="3")) as running:
+        running.line()
+        yield running
+
+
+def export(*words):
+    done = subprocess.run([support.BINARY, "export", "prometheus", *map(str, words)], timeout=120,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def samples(text):
+    """{(name, labels): value}"""
+    found = {}
+    for name, labels, value in re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", text, re.M):
+        key = name, frozenset(re.findall(r'(\w+)="([^"]*)"', labels))
+        assert key not in found
+        found[key] = float(value)
+    return found
+
+
+def of(found, name, **labels):
+    return found[name, frozenset(labels.items())]
+
+
+def test_a_process(program):
+    code, text, err = export(program.pid)
+    assert (code, err) == (OK, "")
+    found = samples(text)
+    me = {"pid": str(program.pid), "rank": "3"}
+    assert of(found, "probing_up", **me) == 1
+    threads = {dict(labels)["state"]: value for (name, labels), value in found.items()
+               if name == "probing_threads"}
+    assert sum(threads.values()) == len(support.dump(program.pid)["threads"])
+    assert of(found, "probing_resident_memory_bytes", **me) > 1 << 20
+    assert of(found, "probing_gc_collections_total", generation="0", **me) >= 0
+    assert of(found, "probing_build_info", version="0.1.0") == 1
+
+
+def test_all_that_may_be_read(program):
+    found = samples(export()[1])
+    pids = {dict(labels)["pid"] for (name, labels) in found if name == "probing_up"}
+    assert {str(program.pid), str(os.getpid())} <= pids
+
+
+def test_a_process_without_python_has_no_samples():
+    with support.Program(["sleep", "600"]) as other:
+        code, text, _ = export(other.pid)
+        found = samples(text)
+        assert code == OK and of(found, "probing_up", pid=str(other.pid)) == 0
+        assert not any(name == "probing_threads" for name, _ in found)
+
+
+def test_a_file_for_node_exporter(program, tmp_path):
+    file = tmp_path / "probing.prom"
+    assert export(program.pid, "--textfile", file) == (OK, "", "")
+    assert "probing_up{" in file.read_text() and os.stat(file).st_mode & 0o777 == 0o644
+    assert os.listdir(tmp_path) == ["probing.prom"]
+
+
+@needs_promtool
+def test_promtool_finds_nothing_wrong(program):
+    checked = subprocess.run(["promtool", "check", "metrics"], input=export(program.pid)[1].encode(),
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60)
+    assert (checked.returncode, checked.stdout) == (0, b"")
+
+
+@needs_promtool
+def test_the_rules():
+    for words in (["check", "rules", "rules.yml"], ["test", "rules", "rules_test.yml"]):
+        done = subprocess.run(["promtool", *words], cwd=GRAFANA, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False, timeout=60)
+        assert done.returncode == 0, done.stdout.decode()
+
+
+def test_dashboard_and_page_know_the_metrics(program):
+    real = {name for name, _ in samples(export(program.pid)[1])}
+    page = (support.ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(probing_\w+)`", page)) == real
+    dashboard = json.loads((GRAFANA / "probing.json").read_text())
+    used = {name for panel in dashboard["panels"] for target in panel["targets"]
+            for name in re.findall(r"\bprobing_\w+", target["expr"])}
+    used |= set(re.findall(r"\bprobing_\w+", (GRAFANA / "rules.yml").read_text()))
+    assert used and used <= real
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="promtool is not installed")
+def test_prometheus_asks_the_gateway(program, tmp_path):
+    with Gateway(program.pid) as gateway:
+        token = tmp_path / "token"
+        token.write_text(gateway.token)
+        (tmp_path / "prometheus.yml").write_text(json.dumps({"scrape_configs": [{
+            "job_name": "probing", "scrape_interval": "1s",
+            "authorization": {"credentials_file": str(token)},
+            "static_configs": [{"targets": [gateway.host]}]}]}))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        prometheus = subprocess.Popen(
+            ["prometheus", "--config.file=%s" % (tmp_path / "prometheus.yml"),
+             "--storage.tsdb.path=%s" % (tmp_path / "data"),
+             "--web.listen-address=127.0.0.1:%d" % port],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+            def asked():
+                try:
+                    with opener.open("http://127.0.0.1:%d/api/v1/query?query=probing_up" % port) as answer:
+                        return json.load(answer)["data"]["result"]
+                except OSError:
+                    return None
+
+            wait_until(asked, "Prometheus has no samples", 120)
+            [result] = asked()
+            assert result["metric"]["pid"] == str(program.pid) and result["value"][1] == "1"
+        finally:
+            prometheus.terminate()
+            prometheus.wait(60)

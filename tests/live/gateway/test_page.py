@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page of `probing serve`, in Chromium, against real processes."""
+import json
+import os
+import urllib.parse
+
+import pytest
+
+import browser
+import support
+from gateway_client import Gateway, wait_until
+
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+BUILT = (support.ROOT / "web" / "dist" / "index.html").exists()
+pytestmark = [
+    pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed"),
+    pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm"),
+]
+HOSTILE = "<img src=x onerror=alert(1)>"
+PROGRAM = """
+import sys, threading, time
+class Model:
+    def __init__(self):
+        self.layers = [{"name": "first"}, {"name": %r}]
+def spin():
+    while True:
+        sum(range(1000))
+def work(model):
+    held = threading.RLock()
+    held.acquire()
+    waiter = threading.Thread(target=held.acquire, name="waiter", daemon=True)
+    waiter.start()
+    threading.Thread(target=spin, name=%r, daemon=True).start()
+    print("ready", flush=True)
+    sys.stdin.read()
+model = Model()
+work(model)
+""" % (HOSTILE, HOSTILE)
+
+
+class Page(browser.Browser):
+    """The page of a gateway, with some words for what a user does."""
+
+    def __init__(self, gateway, **options):
+        super().__init__(origin=gateway.url, **options)
+        self.gateway = gateway
+        self.go(gateway.url + "?token=" + gateway.token)
+
+    def show(self, panel, **values):
+        self.value("location.hash = %s" % json.dumps("#/%s?%s" % (panel, urllib.parse.urlencode(values))))
+
+    def text(self):
+        return self.value("document.body.innerText")
+
+    def sees(self, *texts):
+        for text in texts:
+            self.wait("document.body.innerText.includes(%s)" % json.dumps(text))
+
+    def push(self, selector, index=0):
+        find = "document.querySelectorAll(%s)[%d]" % (json.dumps(selector), index)
+        self.wait("!!" + find)
+        self.value(find + ".click()")
+
+
+@pytest.fixture(scope="module")
+def program():
+    with support.Program([NEWEST.exe, "-c", PROGRAM]) as running:
+        assert running.line() == "ready"
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(program):
+    with Gateway(program.pid) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def opened(gateway):
+    with Page(gateway) as page:
+        yield page
+
+
+@pytest.fixture
+def page(opened):
+    opened.errors.clear()
+    yield opened
+    assert not opened.errors, json.dumps(opened.errors)
+
+
+def test_one_process_is_shown_at_once(page, program):
+    page.wait("location.hash.startsWith('#/activity?target=%d')" % program.pid)
+    assert page.gateway.token not in page.value("location.href")
+    page.sees("MainThread", "Thread.run", "running")
+
+
+def test_the_token_is_asked_for(gateway):
+    with browser.Browser(origin=gateway.url) as page:
+        page.go(gateway.url)
+        assert "needs the token" in page.value("document.body.innerText")
+        page.value("document.querySelector('input').value = %s" % json.dumps(gateway.token))
+        page.value("document.querySelector('button').click()")
+        page.wait("document.body.innerText.includes('MainThread')")
+        assert gateway.token not in page.value("location.href")
+        # The browser itself tells of the first status.
+        assert all("401" in error["entry"]["text"] for error in page.errors), page.errors
+        assert page.value("document.cookie") == ""  # no script can read it
+
+
+def test_overview(page, program):
+    page.show("overview")
+    page.sees(str(program.pid), "work:", "-c")
+    page.push("tbody a")
+    page.sees("MainThread")
+    assert page.value("location.hash") == "#/activity?target=%d" % program.pid
+
+
+def test_stacks_with_variables_and_links(page, program):
+    page.show("activity", target=program.pid)
+    page.sees("MainThread", "waiter", "held by", HOSTILE)
+    threads = {thread["name"]: thread["tid"] for thread in support.dump(program.pid)["threads"]}
+    assert page.wait("[...document.querySelectorAll('.wait a')].map((a) => a.textContent).includes('%d')"
+                     % threads["MainThread"])
+    # Variables of the function that waits for stdin.
+    page.value("[...document.querySelectorAll('.frames button')].find((b) => b.textContent == 'work').click()")
+    page.sees("Model", "held")
+    page.show("activity", target=program.pid, tid=threads["MainThread"])
+    page.wait("document.querySelectorAll('article').length == 1")
+    page.show("activity", target=program.pid, native=1)
+    page.wait("document.querySelectorAll('.frames li.native').length > 0")
+
+
+def test_names_are_texts(page, program):
+    page.show("activity", target=program.pid)
+    page.sees(HOSTILE)
+    page.show("sql", target=program.pid, sql="SELECT name FROM python.threads")
+    page.sees(HOSTILE)
+    page.show("inspect", target=program.pid, expression="model.layers")
+    page.sees(HOSTILE)
+    assert page.value("document.querySelectorAll('#page img').length") == 0
+
+
+def test_it_can_be_paused_by_keys(page, program):
+    page.show("overview")
+    page.wait("!!document.querySelector('section[aria-label=Overview]')")
+    page.show("activity", target=program.pid)
+    page.wait("!!document.getElementById('pause')")
+    page.press("p")
+    page.wait("location.hash.includes('paused=1')")
+    page.press("p")
+    page.wait("!location.hash.includes('paused')")
+    page.press("4")
+    page.wait("location.hash.startsWith('#/sql?target=%d')" % program.pid)
+    page.press("?")
+    page.wait("document.querySelector('dialog').open")
+    page.press("Escape")
+    page.value("document.querySelector('dialog').close()")
+
+
+def test_sql(page, program):
+    sql = "SELECT value AS x, value * value AS y FROM generate_series(1, 30)"
+    page.show("sql", target=program.pid, sql=sql)
+    page.wait("document.querySelectorAll('#rows tbody tr').length == 30")
+    page.sees("30 rows")
+    page.push("#chart")
+    page.wait("!!document.querySelector('.chart canvas')")
+    page.show("sql", target=program.pid, sql="SELECT nope FROM python.threads")
+    page.sees("no such column: nope")
+    # The browser itself tells of the status.
+    assert all("400" in error["entry"]["text"] for error in page.errors)
+    page.errors.clear()
+
+
+def test_sql_is_typed_with_completion(page, program):
+    page.show("overview")
+    page.show("sql", target=program.pid)
+    inside = "document.getElementById('editor').shadowRoot"
+    page.wait("%s && !!%s.querySelector('.cm-content')" % (inside, inside))
+    page.wait("document.querySelectorAll('aside details').length > 10")
+    page.value("%s.querySelector('.cm-content').focus()" % inside)
+    page.send("Input.dispatchKeyEvent", type="keyDown", key="a", code="KeyA", modifiers=2,
+              windowsVirtualKeyCode=65)
+    # Text that is typed over a selection gets styles of Chromium's own.
+    page.press("Backspace")
+    page.send("Input.insertText", text="SELECT count(*) AS n FROM python.thr")
+    page.wait("[...%s.querySelectorAll('.cm-tooltip-autocomplete li')].some((li) => "
+              "li.textContent.includes('threads'))" % inside)
+    page.send("Input.insertText", text="eads")
+    page.value("document.getElementById('run').click()")
+    page.wait("document.querySelectorAll('#rows tbody tr').length == 1")
+    assert "python.threads" in page.value("decodeURIComponent(location.hash)")
+
+
+def test_a_value_is_unfolded(page, program):
+    page.show("inspect", target=program.pid, expression="model")
+    page.sees("Model")
+    page.push("#value .fold")
+    page.sees("layers")
+    page.push("#value .parts .fold")
+    page.sees("[0]", "[1]")
+
+
+def test_a_flame_graph(page, program):
+    page.show("profile", target=program.pid)
+    page.wait("!document.getElementById('record').disabled")
+    page.value("document.querySelector('[name=duration]').value = '600'")
+    page.push("#record")
+    page.sees("running", "Draw what there is now")
+    page.wait("!!document.querySelector('iframe')")
+    [made] = page.gateway.ask("/v1/profiles").json["profiles"]
+    wait_until(lambda: b"spin" in page.gateway.ask(
+        "/v1/profiles/%s?format=collapsed" % made["id"]).body, "nothing was recorded")
+    page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Stop').click()")
+    page.sees("finished", "speedscope")
+    # The graph has no origin: the page cannot look into it, nor it into the page.
+    page.wait("document.querySelector('iframe').contentDocument === null")
+    page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Delete').click()")
+    page.sees("Nothing was recorded yet")
+
+
+def test_back_and_reload(page, program):
+    page.show("sql", target=program.pid, sql="SELECT 41 + 1 AS answer")
+    page.sees("answer", "42")
+    page.show("inspect", target=program.pid, expression="model")
+    page.sees("Model")
+    page.value("history.back()")
+    page.sees("answer", "42")
+    page.send("Page.reload")
+    page.sees("answer", "42")
+
+
+@pytest.mark.parametrize("dark, size", [(False, (1280, 720)), (True, (390, 800))])
+def test_nothing_is_wider_than_the_window(gateway, program, dark, size):
+    with Page(gateway, dark=dark, size=size) as page:
+        for panel in ("overview", "activity", "profile", "sql", "inspect"):
+            page.show(panel, target=program.pid)
+            page.wait("!!document.querySelector('main section')")
+            assert page.value("document.documentElement.scrollWidth") <= size[0], panel
+        assert not page.errors
+
+
+def test_a_target_that_dies_while_it_is_shown():
+    with support.Program([NEWEST.exe, "-c", PROGRAM]) as program:
+        assert program.line() == "ready"
+        with Gateway(program.pid) as gateway, Page(gateway) as page:
+            page.sees("MainThread")
+            program.kill()
+            page.sees("has ended", "MainThread")
+            # A 404 is told in the console by the browser itself.
+            assert all("404" in error["entry"]["text"] for error in page.errors), page.errors
+
+
+def test_a_gateway_that_ends_while_it_is_shown(program):
+    with Gateway(program.pid) as gateway, Page(gateway) as page:
+        page.sees("MainThread")
+        gateway.stop()
+        page.sees("the gateway does not answer", "MainThread")
+
+
+def test_it_is_small(gateway):
+    names = ["/"] + ["/" + name for name in os.listdir(support.ROOT / "web" / "dist")]
+    sizes = [len(gateway.ask(name).body) for name in names]
+    assert sum(sizes) < 500000 and gateway.ask("/").headers["content-encoding"] == "gzip"
+    assert "unsafe" not in gateway.ask("/").headers["content-security-policy"]

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing skill`: each diagnosis, on a program that has what it looks for."""
+import json
+import subprocess
+
+import pytest
+
+import support
+from gateway_client import wait_until
+
+OK, FAILED, USAGE = range(3)
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+SKILLS = ["deadlock", "gil", "hang", "leak", "slow"]
+DEADLOCK = """
+import threading
+one, two, gate = threading.RLock(), threading.RLock(), threading.Barrier(3)
+def take(first, second):
+    with first:
+        gate.wait()
+        with second:
+            pass
+for pair in ((one, two), (two, one)):
+    threading.Thread(target=take, args=pair, daemon=True).start()
+gate.wait()
+print(flush=True)
+input()
+"""
+
+
+def skill(*words):
+    done = subprocess.run([support.BINARY, "skill", *map(str, words)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_list():
+    code, out, err = skill("list")
+    assert (code, err) == (OK, "") and [line.split()[0] for line in out.splitlines()] == SKILLS
+    assert [item["name"] for item in json.loads(skill("--json")[1])] == SKILLS
+
+
+@pytest.fixture(scope="module")
+def deadlocked():
+    with support.Program([NEWEST.exe, "-c", DEADLOCK]) as program:
+        program.line()
+        wait_until(lambda: len(support.dump(program.pid)["threads"]) == 3 and all(
+            "RLock" in (thread["waits_for"] or "") for thread in support.dump(program.pid)["threads"][1:]),
+            "its threads do not wait for each other")
+        yield program
+
+
+@pytest.mark.parametrize("name", SKILLS)
+def test_every_query_is_right(deadlocked, name):
+    code, out, err = skill("run", name, deadlocked.pid, "--json")
+    assert (code, err) == (OK, "")
+    sections = json.loads(out)
+    assert len(sections) > 1
+    for section in sections:
+        assert section["error"] is None and section["title"], section
+    assert all(section["sql"] for section in sections[1:])
+
+
+def test_a_deadlock_is_found(deadlocked):
+    out = json.loads(skill("run", "deadlock", deadlocked.pid, "--json")[1])
+    circle = out[1]["rows"]
+    assert len(circle) == 2
+    assert {row["tid"] for row in circle} == {row["owner"] for row in circle}
+    code, text, _ = skill("run", "hang", deadlocked.pid)
+    assert code == OK and text.count("held by") >= 2
+
+
+def test_of_a_snapshot(deadlocked, tmp_path):
+    file = tmp_path / "one.snapshot"
+    subprocess.run([support.BINARY, str(deadlocked.pid), "snapshot", "-o", file], check=True,
+                   stdout=subprocess.DEVNULL, timeout=60)
+    assert len(json.loads(skill("run", "deadlock", file, "--json")[1])[1]["rows"]) == 2
+
+
+@pytest.mark.parametrize("words, told", [
+    (["run", "nope", "1"], "no skill 'nope'"), (["run", "hang"], "no target given"),
+    (["walk"], "'list' or 'run NAME'"), (["run", "hang", "1", "-t", "2"], "one target"),
+])
+def test_what_makes_no_sense(words, told):
+    code, out, err = skill(*words)
+    assert code == USAGE and not out and told in err

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing memory`: what a process's memory is made of, what grew, and what holds it."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import support
+
+
+def read(probing, target, *options):
+    done = probing(str(getattr(target, "pid", target)), "memory", "--json", *options)
+    assert done.code == 0, done
+    return json.loads(done.out)
+
+
+def census(probing, target, *options):
+    found = read(probing, target, *options)
+    assert found["error"] is None and len(found["interpreters"]) == 1, found
+    found = found["interpreters"][0]
+    assert found["error"] is None, found
+    return found
+
+
+def types(found):
+    return {row["type"]: row for row in found["types"]}
+
+
+@pytest.fixture
+def leaks(target, interpreter):
+    return target("leaks.py", interpreter=interpreter)
+
+
+def leak(process, rounds):
+    process.send(b"\n" * rounds)
+    for _ in range(rounds):
+        assert process.line().startswith("leaked")
+
+
+def check_objects(found):
+    """What the program says that it holds, also what the collector does not track."""
+    of = types(found)
+    assert found["doubt"] is None, found["doubt"]
+    assert of["__main__.Slotted"]["objects"] == 700
+    assert of["frozenset"]["objects"] >= 500 and of["float"]["objects"] >= 1000
+    assert 5700 <= of["str"]["objects"] <= 60000, of["str"]
+    assert 3000 <= of["tuple"]["objects"] <= 40000
+    assert 2000 <= of["dict"]["objects"] <= 10000
+    assert of["bytearray"]["objects"] == 1 and 3000000 <= of["bytearray"]["bytes"] <= 3000500
+    assert of["array.array"]["objects"] == 1 and 2000000 <= of["array.array"]["bytes"] <= 2000500
+    assert of["mmap.mmap"]["owned"] == 4 << 20
+    # Each int is a few bytes more than its digits; none counts twice.
+    assert of["int"]["objects"] >= 8000 and of["int"]["bytes"] <= 40 * of["int"]["objects"]
+    assert found["objects"] == sum(row["objects"] for row in found["types"])
+    assert found["bytes"] == sum(row["bytes"] for row in found["types"])
+
+
+def test_objects(probing, leaks, interpreter):
+    found = read(probing, leaks)
+    kernel = found["process"]
+    assert 0 < kernel["anonymous"] <= kernel["rss"] <= kernel["peak"]
+    assert 0 < kernel["pss"] and kernel["swap"] >= 0
+    check_objects(found["interpreters"][0])
+    small = found["interpreters"][0]["small_objects"]
+    if interpreter.free_threaded or interpreter.version < (3, 7):
+        return
+    assert small["arenas"] >= 2 and small["used"] > small["free"], small
+    assert small["used"] + small["free"] < small["arenas"] * small["arena_bytes"]
+
+
+LEAKS = {
+    "__main__.CACHE": "dict",
+    "__main__.bus.handlers": "list",
+    "__main__.bus.recent": "collections.deque",
+    "__main__.keep.__closure__[0].cell_contents": "list",
+    "local in main()": "dict",
+}
+
+
+def test_growth(probing, leaks):
+    """Each leak is found with what holds it, and what leaves nothing behind is not."""
+    leak(leaks, 1)
+    command = [support.BINARY, str(leaks.pid), "memory", "--growth", "3600s", "--json"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as growth:
+        support.wait_for_sleep(growth.pid, "nanosleep", growth.pid, timeout=100)
+        leak(leaks, 3)
+        growth.send_signal(2)  # ends the wait
+        out = growth.communicate(timeout=120)[0]
+        assert growth.returncode == 0
+    found = json.loads(out.decode())["interpreters"][0]
+    holders = {row["holder"]: row for row in found["holders"]}
+    for name, kind in LEAKS.items():
+        assert name in holders, (name, sorted(map(str, holders)))
+        assert holders[name]["type"] == kind
+        # Three rounds of 400, of one object or more each; some may be where freed ones were.
+        assert 1000 <= holders[name]["objects"] <= 6000, holders[name]
+    garbage = holders[None]
+    assert garbage["garbage"], garbage
+    assert {row["type"]: row["objects"] for row in garbage["types"]}["__main__.Node"] >= 2000
+    grown = {row["type"]: row["objects"] for row in found["types"]}
+    assert grown["__main__.Node"] == 2400 and grown["__main__.Record"] == 1200
+    assert grown["bytearray"] == 1200 and "__main__.Slotted" not in grown
+
+
+def test_text(probing, target, newest):
+    process = target("leaks.py", interpreter=newest)
+    done = probing(str(process.pid), "mem", "--rows", "3")
+    assert done.code == 0 and not done.err
+    lines = done.out.split("\n")
+    assert lines[0].startswith("%d  " % process.pid) and "leaks.py" in lines[0]
+    assert lines[1].startswith("RSS ") and " · PSS " in lines[1]
+    table = lines.index("       count      bytes  type")
+    assert "  bytearray  (2.9 MiB of it what they own)" in done.out, done.out
+    assert lines[table + 4].endswith("other types"), done.out
+    assert "\nAnonymous memory beyond these objects: " in done.out
+    assert "Small-object allocator: " in done.out or newest.free_threaded
+    assert "Tensors" not in done.out
+
+
+def test_watch(probing, target, newest):
+    process = target("leaks.py", interpreter=newest)
+    done = probing(str(process.pid), "memory", "--watch", "10ms", "--count", "3", "-n", "1")
+    assert done.code == 0 and done.out.count("RSS ") == 3
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--watch", "1s", "--growth", "1s"], "exclude each other"),
+    (["--count", "2"], "--count is for --watch"),
+    (["--rows", "2000000000"], "no more than"),
+])
+def test_usage(probing, target, newest, options, words):
+    process = target("leaks.py", interpreter=newest)
+    done = probing(str(process.pid), "memory", *options)
+    assert done.code == 2 and words in done.err
+
+
+def test_limit(probing, target, newest):
+    """A walk that has no time says that something is missing."""
+    process = target("leaks.py", interpreter=newest)
+    found = census(probing, process, "--max-time", "0.000001ms")
+    assert found["doubt"] and "missing" in found["doubt"]
+
+
+def test_no_python(probing):
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        try:
+            support.wait_for_sleep(process.pid, "nanosleep", process.pid)
+            found = read(probing, process)
+        finally:
+            process.kill()
+    assert found["error"] and not found["interpreters"] and found["process"]["rss"] > 0
+
+
+@pytest.mark.skipif(not shutil.which("gcore"), reason="gdb's gcore is not installed")
+def test_core(probing, target, newest, tmp_path):
+    process = target("leaks.py", interpreter=newest)
+    subprocess.run(["gcore", "-o", tmp_path / "core", str(process.pid)], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    core = tmp_path / ("core.%d" % process.pid)
+    found = read(probing, core)
+    assert found["process"]["rss"] is None
+    check_objects(found["interpreters"][0])
+    live = types(census(probing, process))
+    assert {name: row["objects"] for name, row in types(found["interpreters"][0]).items()} == \
+        {name: row["objects"] for name, row in live.items()}
+    text = probing(str(core), "memory")
+    assert "a core file does not have the kernel's figures" in text.out
+    grown = probing(str(core), "memory", "--growth", "1s")
+    assert grown.code == 3 and "growth needs a process that runs" in grown.err

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is shown of each kind of value: what repr() says, or more."""
+import json
+import re
+import subprocess
+
+import support
+from library import Session
+
+OTHERS = {  # by another text than repr()
+    "instance": r"<__main__\.Plain name='plain' rows=\[1, 2\]>",
+    "instance with slots": r"<__main__\.Slotted left=1 right='two'>",
+    "argparse.Namespace": r"<argparse\.Namespace epochs=3 lr=0\.1>",
+    "method": r"<bound method Plain\.method of <__main__\.Plain .*>>",
+    "generator, begun": r"<generator object generate at 0x\w+, suspended at kinds\.py:\d+>",
+    "generator, new": r"<generator object generate at 0x\w+, not started>",
+    "coroutine": r"<coroutine object wait at 0x\w+, not started>",
+    "frame": r"<frame at 0x\w+, file '.*kinds\.py', line \d+, code main>",
+    "file": r"<_io\.TextIOWrapper name='.*kinds\.py' mode='r' encoding='utf-8' fd=\d+>",
+    "socket": r"<socket\.socket fd=\d+, family=AF_INET, type=SOCK_STREAM, proto=0>",
+    "Popen": r"<subprocess\.Popen .*pid=\d+ returncode=None>",
+    "Future, done": r"<concurrent\.futures\._base\.Future _state='FINISHED' _result=\[1, 2\] "
+                    r"_exception=None>",
+    "Future, failed": r"<concurrent\..*Future _state='FINISHED' _result=None "
+                      r"_exception=ValueError\('lost',?\)>",
+    "asyncio.Task": r"<_asyncio\.Task .*>",
+    "Logger": r"<logging\.Logger name='a\.b' level=0 parent=.* handlers=\[\] disabled=False>",
+    "Queue": r"<queue\.Queue maxsize=5 queue=deque\(\['job'\]\) unfinished_tasks=1.*>",
+    "list": r"\[1, \[2, \[3, \[4, \[…\+1\]\]\]\]\]",
+}
+OLD = {  # of these versions, what else
+    "Flag": ((3, 11), r"<(re\.)?RegexFlag.*>"),
+    "frame": ((3, 7), r"<frame .*>"),
+    "generic alias": ((3, 7), r".*"),
+    "Event": ((3, 11), r"<threading\.Event .*_flag=True>"),
+    "Semaphore": ((3, 11), r"<threading\.Semaphore .*_value=2>"),
+}
+
+
+def expected(kind, told, version):
+    if kind in OLD and version < OLD[kind][0]:
+        return OLD[kind][1]
+    return OTHERS.get(kind, re.escape(told))
+
+
+def test_what_is_shown_of_each_kind(interpreter):
+    with support.Target(interpreter, support.HERE / "programs" / "kinds.py") as process:
+        truth = json.loads(process.line())
+        support.wait_for_sleep(process.pid, "pipe_read")
+        with Session(process.pid) as session:
+            shown = dict(session.query("SELECT name, value FROM python.locals WHERE depth = 0"))
+        assert len(shown) == len(truth) >= 60
+        for kind, told in truth.items():
+            value = shown[re.sub(r"\W", "_", kind) + "_"]
+            assert re.fullmatch(expected(kind, told, interpreter.version), value), (kind, value, told)
+
+
+def test_a_generator_goes_on(newest, tmp_path):
+    program = tmp_path / "goes.py"
+    program.write_text("import sys\n\ndef count():\n    yield 1\n    yield 2\n\n\ncounter = count()\n"
+                       "for line in iter(sys.stdin.readline, ''):\n"
+                       "    next(counter, None)\n    print('ready', flush=True)\n")
+
+    def state():
+        out = subprocess.check_output([support.BINARY, "-t", str(process.pid), "print", "counter"])
+        return out.decode().rpartition(", ")[2].rstrip(">\n")
+
+    with support.Target(newest, program) as process:
+        support.wait_for_sleep(process.pid, "pipe_read")
+        for expected_state in ("not started", "suspended at goes.py:4", "suspended at goes.py:5",
+                               "finished"):
+            assert state() == expected_state
+            process.send(b"next\n")
+            assert process.line() == "ready"
+            support.wait_for_sleep(process.pid, "pipe_read")

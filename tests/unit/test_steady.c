@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reading again what was caught half made, in children that run and that sleep. */
+#include "dump/steady.h"
+#include "tests/unit/sleeper.h"
+
+struct tries {
+	int made, failing; /* attempts so far, and how many of them fail */
+	enum prb_error_code code;
+};
+
+static struct prb_error *attempt(void *context)
+{
+	struct tries *t = context;
+
+	return ++t->made > t->failing ? NULL : prb_error_create(t->code, "half made");
+}
+
+static void spin(void *unused)
+{
+	(void)unused;
+	for (volatile unsigned count = 0;; count++)
+		;
+}
+
+static void sleep_on(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+}
+
+static struct prb_error *read_child(sleeper *does, char state, struct tries *tries, bool *steady)
+{
+	struct prb_tasks tasks = {};
+	struct prb_view *view;
+	struct child child;
+
+	start(&child, does, NULL);
+	await(&child, state, NULL);
+	ok(prb_tasks_create(child.target, &tasks));
+	ok(prb_view_create(child.target->mem, &view));
+	struct prb_error *err = prb_steady_read(child.target, &tasks, view, attempt, tries, steady);
+	prb_view_destroy(view);
+	prb_tasks_deinit(&tasks);
+	finish(&child);
+	return err;
+}
+
+static void test_what_was_half_made_is_read_again(void **state)
+{
+	static const enum prb_error_code codes[] = {PRB_ERROR_BAD_DATA, PRB_ERROR_FAULT};
+	bool steady;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct tries tries = {.failing = 5, .code = codes[i]};
+
+		ok(read_child(spin, 'R', &tries, &steady));
+		assert_true(steady);
+		assert_int_equal(tries.made, 6);
+	}
+}
+
+static void assert_fails(sleeper *does, char in_state, enum prb_error_code code, int least,
+			 int most)
+{
+	struct tries tries = {.failing = 1000, .code = code};
+	bool steady;
+	struct prb_error *err = read_child(does, in_state, &tries, &steady);
+
+	assert_non_null(err);
+	assert_int_equal(err->code, code);
+	prb_error_destroy(err);
+	assert_in_range(tries.made, least, most);
+}
+
+static void test_what_is_wrong_for_good_is_said_soon(void **state)
+{
+	(void)state;
+	assert_fails(spin, 'R', PRB_ERROR_BAD_DATA, 10, 61);
+	/* Nobody who runs could mend it. */
+	assert_fails(sleep_on, 'S', PRB_ERROR_BAD_DATA, 1, 2);
+	assert_fails(spin, 'R', PRB_ERROR_NOT_FOUND, 1, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_was_half_made_is_read_again),
+		cmocka_unit_test(test_what_is_wrong_for_good_is_said_soon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the census_*.c files share.
+ */
+#ifndef PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
+#define PRB_VALUES_CENSUS_CENSUS_PRIVATE_H
+
+#include "python/repr/object_private.h"
+#include "target/mem/blocks.h"
+#include "values/census/census.h"
+
+struct prb_torch_modules;
+
+/** How the references and the memory of a type's objects are found. */
+enum prb_census_kind {
+	PRB_CENSUS_WORDS, /**< each word of an object may be a reference */
+	PRB_CENSUS_LEAF,  /**< no references: numbers, bytes */
+	PRB_CENSUS_STR,
+	PRB_CENSUS_LIST,
+	PRB_CENSUS_TUPLE,
+	PRB_CENSUS_DICT,
+	PRB_CENSUS_SET,
+	PRB_CENSUS_DEQUE,
+	PRB_CENSUS_WEAKREF,
+	PRB_CENSUS_GENERATOR,
+	PRB_CENSUS_FRAME,
+	PRB_CENSUS_BYTEARRAY,
+	PRB_CENSUS_ARRAY,
+	PRB_CENSUS_MMAP,
+	PRB_CENSUS_NDARRAY,
+	PRB_CENSUS_TENSOR,
+};
+
+struct prb_census_entry {
+	uint64_t address;
+	enum prb_census_kind kind;
+	uint32_t size;	 /**< tp_basicsize */
+	uint32_t before; /**< bytes before each object that are its own */
+	uint32_t item;	 /**< tp_itemsize */
+	bool int_tag;	 /**< counts its items as ints of 3.12+ do */
+	bool managed;	 /**< has a dict or values where its version keeps them */
+	bool inline_values;
+	bool followed; /**< an object has led to the type itself */
+	uint64_t count, bytes, owned;
+	char *name; /**< NULL until it is asked for */
+};
+
+struct prb_census_node {
+	uint64_t address, bytes;
+	uint32_t type, parent; /**< parent: PRB_CENSUS_NONE - 1 - index of a root for roots */
+};
+
+/** Where the walk begins: the modules, a variable of a frame, or what nothing led to. */
+struct prb_census_root {
+	char *name, *place; /**< "batch" and "train"; NULL: the modules, or nothing */
+	bool modules;
+};
+
+enum { PRB_CENSUS_ROOTS = 1 << 20, PRB_CENSUS_REJECTED = 1 << 12 };
+
+struct prb_census {
+	struct prb_python *py;
+	struct prb_mem *base, *mem; /**< the target's; the cache of it */
+	uint64_t interp;
+	struct prb_blocks *blocks;
+	struct prb_repr repr;	 /**< reader of tables */
+	struct prb_repr classes; /**< reader of types */
+	PRB_VEC(struct prb_census_node) nodes;
+	uint32_t *table; /**< index + 1 into nodes, 0 empty; open addressing */
+	size_t table_size;
+	PRB_VEC(struct prb_census_entry) types;
+	uint32_t *type_table;
+	size_t type_table_size;
+	uint64_t rejected[PRB_CENSUS_REJECTED]; /**< addresses that are no types: a cache */
+	PRB_VEC(struct prb_census_root) roots;
+	PRB_VEC(struct prb_census_tensor) tensors;
+	uint64_t *pools; /**< addresses of pools; open addressing */
+	size_t pool_count, pool_size;
+	uint64_t last_pool;
+	uint64_t unheld_from; /**< index of the first node that no module or frame leads to */
+	uint64_t max_objects, bytes, unheld_bytes;
+	uint8_t *garbage; /**< bit N % 8 of byte N / 8: object unheld_from + N is garbage */
+	uint64_t garbage_count, garbage_bytes;
+	double deadline, seconds;
+	unsigned pieces; /**< of tables, since the clock was looked at */
+	bool late;
+	const char *doubt;
+	struct prb_error *fatal;	       /**< ended the walk */
+	const struct prb_torch_modules *names; /**< of keys, or NULL */
+	/* Instead of being added, references are told; wanted NONE: those to all objects. */
+	uint32_t wanted;
+	prb_census_holder *holder;
+	void *context;
+};
+
+/** Notes the first doubt. @p reason is static. */
+void prb_census_set_doubt(struct prb_census *c, const char *reason);
+/** Keeps errors that end the walk, and forgets those of one object. False if there was one. */
+bool prb_census_try(struct prb_census *c, struct prb_error *err);
+
+/* census.c */
+/** A reference from @p parent to what may be an object; false if the walk is to end. */
+bool prb_census_refer(struct prb_census *c, uint32_t parent, uint64_t object);
+
+/* census_types.c */
+/** The type at @p address, or NULL if there is none. Valid until the next call. */
+struct prb_census_entry *prb_census_entry(struct prb_census *c, uint64_t address);
+/** Bytes of an object itself, of which @p header are the first object_size bytes. */
+uint64_t prb_census_own_bytes(struct prb_census *c, const struct prb_census_entry *type,
+			      uint64_t object);
+
+/** True if the walk's time is over; asked for each piece of a table, it looks at the clock rarely.
+ */
+bool prb_census_is_late(struct prb_census *c);
+
+/** False if memory of this size cannot lie there: what was read of it is of something else. */
+bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes);
+
+/* census_edges.c */
+/** Tells the references of a node, and adds what it owns. */
+void prb_census_follow(struct prb_census *c, uint32_t index);
+/** The words of a frame, in versions whose frames are no objects. */
+void prb_census_follow_frame(struct prb_census *c, uint32_t parent, uint64_t frame);
+/** Adds to what an object takes. */
+void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes);
+
+/* census_roots.c */
+void prb_census_add_modules(struct prb_census *c);
+void prb_census_add_frames(struct prb_census *c);
+
+/* census_garbage.c */
+void prb_census_find_garbage(struct prb_census *c);
+
+/* census_pools.c */
+void prb_census_note_pool(struct prb_census *c, uint64_t block, uint64_t bytes);
+
+/* census_tensors.c */
+void prb_census_note_tensor(struct prb_census *c, uint32_t index);
+/** Decides which tensor's bytes a storage's are. */
+void prb_census_share_storages(struct prb_census *c);
+
+#endif

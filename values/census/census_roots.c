@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where the walk begins: the imported modules, and the variables of all frames. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "values/census/census_private.h"
+
+enum { FRAMES_MAX = 100000 };
+
+/* The number that nodes have for their parent if it is this new root. */
+static bool add_root(struct prb_census *c, const char *name, const char *place, uint32_t *ret)
+{
+	struct prb_census_root *root = prb_vec_push(&c->roots);
+
+	if (root)
+		*root = (struct prb_census_root){.name = name ? strdup(name) : NULL,
+						 .place = place ? strdup(place) : NULL,
+						 .modules = !name};
+	if (!root || (name && !root->name) || (place && !root->place)) {
+		prb_census_try(c, prb_error_nomem());
+		return false;
+	}
+	*ret = PRB_CENSUS_NONE - (uint32_t)c->roots.count;
+	return true;
+}
+
+static void add_variable(struct prb_census *c, const struct prb_py_local *local,
+			 const char *function)
+{
+	uint32_t root;
+
+	/* Those of a module are found in its dict. */
+	if (!local->object || local->kind == PRB_LOCAL_NAME ||
+	    prb_census_find(c, local->object) != PRB_CENSUS_NONE ||
+	    c->roots.count >= PRB_CENSUS_ROOTS)
+		return;
+	if (add_root(c, local->name, function, &root))
+		prb_census_refer(c, root, local->object);
+}
+
+static void add_frame(struct prb_census *c, const struct prb_py_frame *frame)
+{
+	struct prb_py_local *local;
+	struct prb_py_locals locals;
+	struct prb_py_code code;
+	const char *name;
+	uint32_t root;
+
+	if (!frame->code || !prb_census_try(c, prb_python_code(c->py, c->mem, frame->code, &code)))
+		return;
+	name = code.qualname ? code.qualname : code.name ? code.name : "?";
+	if (prb_census_try(c, prb_python_locals(c->py, c->mem, frame, &locals))) {
+		prb_vec_each (local, &locals.list)
+			add_variable(c, local, name);
+		prb_py_locals_deinit(&locals);
+	}
+	/* What else the frame holds: function, code, and values without a name. */
+	if (c->roots.count < PRB_CENSUS_ROOTS && add_root(c, "<value>", name, &root)) {
+		if (c->py->layout.behaviour->chain == PRB_CHAIN_PYFRAME)
+			prb_census_refer(c, root, frame->address);
+		else
+			prb_census_follow_frame(c, root, frame->address);
+	}
+	prb_py_code_deinit(&code);
+}
+
+static void add_thread(struct prb_census *c, const struct prb_py_thread *thread)
+{
+	struct prb_py_frames frames = {};
+
+	/* A chain that breaks off has what was read of it. */
+	prb_census_try(c, prb_python_frames(c->py, c->mem, thread->address, &frames));
+	/* Outermost first: what a caller has as "model" is "self" in what it calls. */
+	for (size_t i = PRB_MIN(frames.list.count, (size_t)FRAMES_MAX); i-- > 0;)
+		if (!frames.list.items[i].hidden)
+			add_frame(c, &frames.list.items[i]);
+	prb_py_frames_deinit(&frames);
+}
+
+void prb_census_add_modules(struct prb_census *c)
+{
+	const struct prb_layout *l = &c->py->layout;
+	uint64_t modules;
+	uint32_t root;
+
+	if (l->interp_modules >= 0 &&
+	    prb_census_try(c, prb_mem_read_u64(c->mem, c->interp + (uint64_t)l->interp_modules,
+					       &modules)) &&
+	    add_root(c, NULL, NULL, &root))
+		prb_census_refer(c, root, modules);
+}
+
+void prb_census_add_frames(struct prb_census *c)
+{
+	const struct prb_py_thread *thread;
+	struct prb_py_threads threads;
+
+	if (!prb_census_try(c, prb_python_threads(c->py, c->mem, &threads)))
+		return;
+	prb_vec_each (thread, &threads.list)
+		if (thread->interp == c->interp && !c->fatal)
+			add_thread(c, thread);
+	prb_py_threads_deinit(&threads);
+}

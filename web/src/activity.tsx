@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Live stacks of one target. Threads with the same stack are shown once; a click shows variables.
+import { useState } from "preact/hooks";
+import * as api from "./api";
+import { Failure, Fresh, seconds, useAsked } from "./parts";
+import { change, link, type Route } from "./route";
+
+interface Group {
+	key: string;
+	threads: api.Thread[];
+}
+
+const shown = (thread: api.Thread) => thread.name ?? thread.os_name ?? "";
+
+function fold(threads: api.Thread[], filter: string): Group[] {
+	const groups = new Map<string, Group>();
+	for (const thread of threads) {
+		const text = [shown(thread), thread.waits_for ?? "", ...thread.frames.map((frame) => `${frame.func} ${frame.file}`)].join(" ");
+		if (filter && !text.toLowerCase().includes(filter.toLowerCase()))
+			continue;
+		const same = thread.frames.map((frame) => `${frame.func}\0${frame.file}\0${frame.line}`).join("\n");
+		const key = `${thread.state}\n${thread.gil}\n${thread.waits_for?.replace(/\d+(\.\d+)?/g, "N") ?? ""}\n${same}`;
+		const group = groups.get(key);
+		if (group)
+			group.threads.push(thread);
+		else
+			groups.set(key, { key, threads: [thread] });
+	}
+	return [...groups.values()].sort((a, b) => weight(a) - weight(b));
+}
+
+function weight({ threads }: Group): number {
+	const [first] = threads;
+	return first?.gil === "holds" ? 0 : first?.state === "running" ? 1 : first?.gil === "waits" ? 2 : 3;
+}
+
+/** A wait names threads and processes by their numbers: those that we can show become links. */
+function Wait({ text, tids, targets, id }: { text: string; tids: Set<string>; targets: Set<string>; id: string }) {
+	return (
+		<span class="wait">
+			{text.split(/(\b\d{2,}\b)/).map((part) =>
+				tids.has(part) ? <a href={link("activity", { target: id, tid: part })}>{part}</a>
+					: targets.has(part) ? <a href={link("activity", { target: part })}>{part}</a> : part)}
+		</span>
+	);
+}
+
+function Locals({ id, tid, place }: { id: string; tid: number; place: number }) {
+	const asked = useAsked(`locals ${id} ${tid}`, 0, () => api.stacks(id, { tid, locals: true }));
+	const python = asked.value?.threads[0]?.frames.filter((frame) => frame.kind === "python") ?? [];
+	const frame = python[python.length - 1 - place];
+	return (
+		<div class="locals">
+			<Failure error={asked.error} />
+			{asked.value && !frame && <p>This call has returned.</p>}
+			{frame && !frame.locals?.length && <p>No variables.</p>}
+			{frame?.locals && (
+				<table>
+					<tbody>
+						{frame.locals.map((local) => (
+							<tr key={local.name}>
+								<th scope="row">
+									<a href={link("inspect", { target: id, tid, frame: python.length - 1 - place, expression: local.name })}>{local.name}</a>
+								</th>
+								<td>{local.type}</td>
+								<td class="value">{local.value ?? "not set"}</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			)}
+		</div>
+	);
+}
+
+function Stack({ thread, id }: { thread: api.Thread; id: string }) {
+	const [open, setOpen] = useState<number | null>(null);
+	// Counted from the outermost, so that it stays the same call while others come and go.
+	let place = thread.frames.filter((frame) => frame.kind === "python").length;
+	return (
+		<ol class="frames">
+			{thread.frames.map((frame, index) => {
+				const mine = frame.kind === "python" ? --place : -1;
+				const tid = thread.tid;
+				return (
+					<li key={index} class={frame.kind}>
+						{mine >= 0 && tid !== null ? (
+							<button type="button" aria-expanded={open === mine} title="Variables"
+								onClick={() => setOpen(open === mine ? null : mine)}>
+								{frame.qualname ?? frame.func}
+							</button>
+						) : <span class="name">{frame.qualname ?? frame.func}</span>}
+						<span class="place">{frame.file ?? frame.module ?? ""}{frame.line !== null && `:${frame.line}`}</span>
+						{frame.error && <span class="mark">{frame.error}</span>}
+						{open === mine && mine >= 0 && tid !== null && <Locals id={id} tid={tid} place={mine} />}
+					</li>
+				);
+			})}
+		</ol>
+	);
+}
+
+function Threads({ group, id, tids, targets }: { group: Group; id: string; tids: Set<string>; targets: Set<string> }) {
+	const first = group.threads[0];
+	if (!first)
+		return null;
+	return (
+		<article class={`thread ${first.state}`} id={first.tid === null ? undefined : `thread-${first.tid}`}>
+			<h3>
+				{group.threads.length > 1
+					? <span title={group.threads.map((thread) => `${thread.tid} ${shown(thread)}`).join("\n")}>{group.threads.length} threads: {group.threads.map(shown).join(", ")}</span>
+					: <span>{first.tid} {shown(first)}</span>}
+				<span class={`state ${first.state}`}>{first.state}</span>
+				{first.gil && <span class="mark">{first.gil === "holds" ? "holds the GIL" : "waits for the GIL"}</span>}
+				{first.gc && <span class="mark">collects garbage</span>}
+				{first.state !== "running" && first.idle_seconds !== null && <span>{seconds(first.idle_seconds)}</span>}
+				{first.waits_for && <Wait text={first.waits_for} tids={tids} targets={targets} id={id} />}
+			</h3>
+			{first.error && <p class="failure">{first.error}</p>}
+			<Stack thread={first} id={id} />
+		</article>
+	);
+}
+
+export function Activity({ route }: { route: Route }) {
+	const id = route.values.get("target") ?? "";
+	const native = route.values.has("native");
+	const paused = route.values.has("paused");
+	const filter = route.values.get("filter") ?? "";
+	const only = route.values.get("tid");
+	const asked = useAsked(`stacks ${id} ${native}`, paused ? 0 : 2000, () => api.stacks(id, { native }));
+	const all = useAsked("targets", 0, api.targets);
+	if (!id)
+		return <p>Choose a target above.</p>;
+	const threads = asked.value?.threads ?? [];
+	const tids = new Set(threads.map((thread) => String(thread.tid)));
+	const targets = new Set((all.value ?? []).map((target) => target.id));
+	const wanted = only ? threads.filter((thread) => String(thread.tid) === only) : threads;
+	return (
+		<section aria-label="Activity" class={asked.error ? "stale" : ""}>
+			<div class="tools">
+				<input id="filter" type="search" placeholder="Filter threads and functions" aria-label="Filter" value={filter}
+					onInput={(event) => change({ filter: event.currentTarget.value }, true)} />
+				<button type="button" id="pause" aria-pressed={paused} onClick={() => change({ paused: !paused }, true)}>
+					{paused ? "Go on" : "Pause"}
+				</button>
+				<button type="button" onClick={asked.again}>Refresh</button>
+				<label><input type="checkbox" checked={native} onChange={() => change({ native: !native })} /> C frames</label>
+				{only && <a href={link("activity", { target: id })}>all threads</a>}
+				<a href={api.snapshotLink(id)} download>Save a snapshot</a>
+				<Fresh when={asked.when} />
+			</div>
+			<Failure error={asked.error} />
+			{asked.value && (
+				<p class="facts">
+					{asked.value.target.argv.join(" ")} · Python {asked.value.target.python?.version ?? "?"} · {threads.length} threads ·{" "}
+					{asked.value.paused_threads} paused for {asked.value.pause_us.toFixed(0)} µs
+				</p>
+			)}
+			{asked.value?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}
+			{fold(wanted, filter).map((group) => <Threads key={group.key + group.threads[0]?.tid} group={group} id={id} tids={tids} targets={targets} />)}
+		</section>
+	);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The SQL editor: CodeMirror in a shadow root, where its styles are no inline ones.
+import { autocompletion, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { SQLite, sql } from "@codemirror/lang-sql";
+import { HighlightStyle, bracketMatching, syntaxHighlighting } from "@codemirror/language";
+import { Compartment, EditorState, Prec } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useRef } from "preact/hooks";
+import type { Table } from "./api";
+
+const colours = HighlightStyle.define([
+	{ tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
+	{ tag: [tags.string, tags.special(tags.string)], color: "var(--good)" },
+	{ tag: tags.number, color: "var(--warm)" },
+	{ tag: tags.comment, color: "var(--faint)" },
+]);
+
+const theme = EditorView.theme({
+	"&": { color: "var(--text)", backgroundColor: "var(--field)", fontSize: "14px" },
+	".cm-content": { caretColor: "var(--text)", fontFamily: "var(--mono)", minHeight: "6em" },
+	".cm-gutters": { backgroundColor: "var(--field)", color: "var(--faint)", border: "none" },
+	"&.cm-focused": { outline: "2px solid var(--accent)" },
+	".cm-cursor": { borderLeftColor: "var(--text)" },
+	".cm-selectionBackground, &.cm-focused .cm-selectionBackground": { backgroundColor: "var(--select)" },
+	".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)" },
+	".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--back)" },
+});
+
+function schema(tables: Table[]) {
+	const found: Record<string, Record<string, string[]>> = {};
+	for (const table of tables)
+		(found[table.schema] ??= {})[table.name] = table.columns.map((column) => column.name);
+	return found;
+}
+
+export function Editor({ text, tables, onRun }: { text: string; tables: Table[]; onRun: (text: string) => void }) {
+	const host = useRef<HTMLDivElement>(null);
+	const view = useRef<EditorView | null>(null);
+	const language = useRef(new Compartment());
+	const run = useRef(onRun);
+	run.current = onRun;
+	useEffect(() => {
+		const element = host.current;
+		if (!element)
+			return;
+		const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
+		const editor = new EditorView({
+			root,
+			parent: root,
+			state: EditorState.create({
+				doc: text,
+				extensions: [
+					Prec.highest(keymap.of([{ key: "Mod-Enter", run: (it) => {
+						run.current(it.state.doc.toString());
+						return true;
+					} }])),
+					lineNumbers(), history(), bracketMatching(), autocompletion(), syntaxHighlighting(colours), theme,
+					EditorView.lineWrapping, EditorView.contentAttributes.of({ "aria-label": "SQL" }),
+					keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
+					language.current.of(sql({ dialect: SQLite })),
+				],
+			}),
+		});
+		view.current = editor;
+		return () => editor.destroy();
+	}, []);
+	useEffect(() => {
+		view.current?.dispatch({ effects: language.current.reconfigure(sql({ dialect: SQLite, schema: schema(tables) })) });
+	}, [tables]);
+	useEffect(() => {
+		const editor = view.current;
+		if (editor && editor.state.doc.toString() !== text)
+			editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
+	}, [text]);
+	return (
+		<>
+			<div id="editor" ref={host} />
+			<button type="button" id="run" title="Ctrl-Enter" onClick={() => onRun(view.current?.state.doc.toString() ?? "")}>Run</button>
+		</>
+	);
+}

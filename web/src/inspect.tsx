@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A value, and what it consists of, unfolded step by step: read from outside, no code runs.
+import { useState } from "preact/hooks";
+import * as api from "./api";
+import { Failure, useAsked } from "./parts";
+import { change, type Route } from "./route";
+
+const MOST = 200;
+
+function Part({ id, name, type, value, address }: { id: string; name: string; type: string; value: string | null; address: number | null }) {
+	const [open, setOpen] = useState(false);
+	return (
+		<li>
+			{address !== null
+				? <button type="button" class="fold" aria-expanded={open} aria-label={`Unfold ${name}`} onClick={() => setOpen(!open)}>{open ? "▾" : "▸"}</button>
+				: <span class="fold" />}
+			<span class="name">{name}</span> <span class="place">{type}</span> <span class="value">{value ?? "computed"}</span>
+			{open && address !== null && <Parts id={id} address={address} />}
+		</li>
+	);
+}
+
+function Parts({ id, address }: { id: string; address: number }) {
+	const place = Math.trunc(address);
+	const asked = useAsked(`parts ${id} ${place}`, 0, async () => {
+		const [attributes, items] = await Promise.all([
+			api.query(id, `SELECT name, type, value, value_address FROM python.attributes(${place}) WHERE name IS NOT NULL LIMIT ${MOST + 1}`),
+			api.query(id, `SELECT coalesce(key, number) AS name, type, value, value_address FROM python.items(${place}) WHERE number IS NOT NULL LIMIT ${MOST + 1}`),
+		]);
+		return [...items.value.map((row) => ({ ...row, name: `[${row["name"]}]` })), ...attributes.value] as api.Row[];
+	});
+	return (
+		<ul class="parts">
+			<Failure error={asked.error} />
+			{asked.value?.slice(0, MOST).map((row, index) => (
+				<Part key={index} id={id} name={String(row["name"])} type={String(row["type"] ?? "")}
+					value={row["value"] === null ? null : String(row["value"])}
+					address={row["value_address"] === null ? null : Number(row["value_address"])} />
+			))}
+			{asked.value && !asked.value.length && <li>Nothing in it.</li>}
+			{asked.value && asked.value.length > MOST && <li>… and more: use SQL.</li>}
+		</ul>
+	);
+}
+
+export function Inspect({ route }: { route: Route }) {
+	const id = route.values.get("target") ?? "";
+	const expression = route.values.get("expression") ?? "";
+	const tid = Number(route.values.get("tid")) || undefined;
+	const frame = Number(route.values.get("frame")) || 0;
+	const asked = useAsked(`value ${id} ${expression} ${tid} ${frame}`, 0,
+		async () => expression && id ? api.value(id, expression, { frame, ...(tid ? { tid } : {}) }) : null);
+	const submit = (event: SubmitEvent) => {
+		event.preventDefault();
+		const form = new FormData(event.currentTarget as HTMLFormElement);
+		change({ expression: String(form.get("expression")), tid: String(form.get("tid")), frame: String(form.get("frame")) });
+		asked.again();
+	};
+	return (
+		<section aria-label="Inspect">
+			<form class="tools" onSubmit={submit} key={`${expression} ${tid} ${frame}`}>
+				<label>Expression <input name="expression" size={40} value={expression} placeholder="self.layers[0]" /></label>
+				<label>Thread <input name="tid" size={8} value={tid ?? ""} placeholder="main" inputMode="numeric" /></label>
+				<label>Frame <input name="frame" size={4} value={frame} inputMode="numeric" /></label>
+				<button>Look</button>
+			</form>
+			{!id && <p>Choose a target above.</p>}
+			<Failure error={asked.error} />
+			{asked.value && (
+				<ul class="parts" id="value">
+					<Part key={asked.when} id={id} name={asked.value.expression} type={asked.value.type} value={asked.value.value} address={asked.value.address} />
+				</ul>
+			)}
+			{asked.value?.changed && <p class="mark">It changed while it was read.</p>}
+			<p class="faint">Names, attributes, constant indexes, len(), type(): no code runs in the process. A module is a good start:
+				<code> threading</code>, <code>__main__</code>.</p>
+		</section>
+	);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What panels share: asking again and again, errors, durations, sizes.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "./api";
+
+export interface Asked<T> {
+	value: T | null;
+	error: ApiError | null;
+	/** When the value was had, in ms. */
+	when: number;
+	again: () => void;
+}
+
+/**
+ * What `ask` gives, asked again every `every` ms (0: once) while the page is visible. A value stays when a
+ * later one cannot be had. `key` says what is asked for: another one begins anew.
+ */
+export function useAsked<T>(key: string, every: number, ask: () => Promise<T>): Asked<T> {
+	const [state, set] = useState<{ key: string; value: T | null; error: ApiError | null; when: number }>({
+		key, value: null, error: null, when: 0 });
+	const [turn, setTurn] = useState(0);
+	const latest = useRef(ask);
+	latest.current = ask;
+	useEffect(() => {
+		let over = false;
+		let timer = 0;
+		const go = async () => {
+			if (!document.hidden || !every) {
+				try {
+					const value = await latest.current();
+					if (!over)
+						set({ key, value, error: null, when: Date.now() });
+				} catch (error) {
+					const known = error instanceof ApiError ? error
+						: new ApiError("failed", String(error), null);
+					if (over)
+						return;
+					set((before) => ({ key, value: before.key === key ? before.value : null, error: known, when: before.when }));
+					// It will not come back.
+					if (known.code === "no_process")
+						return;
+				}
+			}
+			if (every && !over)
+				timer = window.setTimeout(go, every);
+		};
+		void go();
+		return () => {
+			over = true;
+			clearTimeout(timer);
+		};
+	}, [key, every, turn]);
+	const again = useCallback(() => setTurn((n) => n + 1), []);
+	return { ...(state.key === key ? state : { value: null, error: null, when: 0 }), again };
+}
+
+export function Failure({ error }: { error: ApiError | null }) {
+	if (!error)
+		return null;
+	return (
+		<div class="failure" role="alert">
+			<strong>{error.message}</strong>
+			{error.hint && <span> {error.hint}</span>}
+		</div>
+	);
+}
+
+export function Fresh({ when }: { when: number }) {
+	return <span class="fresh">{when ? `as of ${new Date(when).toLocaleTimeString()}` : "reading…"}</span>;
+}
+
+export function seconds(value: number | null): string {
+	if (value === null)
+		return "";
+	if (value < 1)
+		return `${Math.round(value * 1000)} ms`;
+	if (value < 60)
+		return `${value.toFixed(1)} s`;
+	const minutes = Math.floor(value / 60);
+	return minutes < 60 ? `${minutes} m ${Math.floor(value % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
+}
+
+export function bytes(value: number | null): string {
+	if (value === null)
+		return "";
+	const units = ["B", "kB", "MB", "GB", "TB"];
+	let unit = 0;
+	while (value >= 1024 && unit < units.length - 1) {
+		value /= 1024;
+		unit++;
+	}
+	return `${value < 10 && unit ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Recordings: start, watch, stop; the flame graph is a page of its own, in a frame without an origin.
+import { useState } from "preact/hooks";
+import * as api from "./api";
+import { ApiError } from "./api";
+import { Failure, useAsked } from "./parts";
+import { change, type Route } from "./route";
+
+export function Profiles({ route }: { route: Route }) {
+	const id = route.values.get("target") ?? "";
+	const shown = route.values.get("profile");
+	const [error, setError] = useState<ApiError | null>(null);
+	const [turn, setTurn] = useState(0);
+	const list = useAsked("profiles", 1000, api.profiles);
+	const current = list.value?.find((profile) => profile.id === shown);
+
+	const attempt = async (what: () => Promise<unknown>) => {
+		try {
+			setError(null);
+			await what();
+		} catch (caught) {
+			setError(caught instanceof ApiError ? caught : new ApiError("failed", String(caught), null));
+		}
+		list.again();
+	};
+	const start = (event: SubmitEvent) => {
+		event.preventDefault();
+		const form = new FormData(event.currentTarget as HTMLFormElement);
+		void attempt(async () => {
+			const made = await api.record(id, {
+				duration: Number(form.get("duration")), mode: String(form.get("mode")), native: form.has("native") });
+			change({ profile: made.id });
+		});
+	};
+	return (
+		<section aria-label="Profile">
+			<form class="tools" onSubmit={start}>
+				<label>Seconds <input name="duration" type="number" min="0.1" max="3600" step="any" value="10" /></label>
+				<label>Time <select name="mode"><option value="cpu">on a processor</option><option value="wall">that passes</option></select></label>
+				<label><input name="native" type="checkbox" /> C frames</label>
+				<button id="record" disabled={!id}>Record {id}</button>
+			</form>
+			<Failure error={error ?? list.error} />
+			<ul class="recordings">
+				{list.value?.map((profile) => (
+					<li key={profile.id} class={profile.id === shown ? "chosen" : ""}>
+						<button type="button" onClick={() => change({ profile: profile.id })}>
+							{profile.id}: process {profile.target}, {new Date(profile.started * 1000).toLocaleTimeString()}
+						</button>
+						<span class="state">{profile.state}</span>
+						{profile.error && <span class="mark">{profile.error}</span>}
+						{profile.state === "running"
+							? <button type="button" onClick={() => attempt(() => api.stop(profile.id))}>Stop</button>
+							: <><a href={api.profileLink(profile.id, "profile")}>.profile</a>{" "}
+								<a href={api.profileLink(profile.id, "speedscope")}>speedscope</a>{" "}
+								<a href={api.profileLink(profile.id, "pprof")}>pprof</a>{" "}
+								<button type="button" onClick={() => attempt(() => api.forget(profile.id))}>Delete</button></>}
+					</li>
+				))}
+			</ul>
+			{current && current.state !== "failed" && (
+				<>
+					{current.state === "running" && (
+						<p><button type="button" id="redraw" onClick={() => setTurn(turn + 1)}>Draw what there is now</button></p>
+					)}
+					<iframe key={`${current.id} ${current.state} ${turn}`} title="Flame graph" src={api.profileLink(current.id, "html")} />
+				</>
+			)}
+			{!list.value?.length && <p>Nothing was recorded yet.</p>}
+		</section>
+	);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// SQL over one target: an editor, rows as a table or a chart, and what tables there are.
+import { useEffect, useRef, useState } from "preact/hooks";
+import * as api from "./api";
+import { ApiError, type Row } from "./api";
+import { Chart } from "./chart";
+import { Editor } from "./editor";
+import { Failure, useAsked } from "./parts";
+import { change, type Route } from "./route";
+
+const FIRST = "SELECT tid, name, state, waits_for FROM python.threads";
+const MOST = 2000;
+const BOOK: [string, string][] = [
+	["Threads", FIRST],
+	["Main thread", "SELECT depth, func, file, lineno FROM python.backtrace ORDER BY depth"],
+	["Waits", "SELECT waits_for, count(*) AS threads FROM python.threads GROUP BY waits_for ORDER BY threads DESC"],
+	["CPU by thread", "SELECT name, round(run_seconds, 2) AS seconds FROM cpu.tasks ORDER BY seconds DESC LIMIT 20"],
+	["Objects by type", "SELECT type, objects FROM python.types ORDER BY objects DESC LIMIT 20"],
+	["Hot functions", "SELECT func, round(sum(cpu_ms)) AS cpu_ms FROM profile('2s') GROUP BY func ORDER BY cpu_ms DESC LIMIT 20"],
+	["Open files", "SELECT * FROM process.fds"],
+];
+
+function Rows({ rows }: { rows: Row[] }) {
+	const names = Object.keys(rows[0] ?? {});
+	return (
+		<div class="wide">
+			<table id="rows">
+				<thead><tr>{names.map((name) => <th key={name}>{name}</th>)}</tr></thead>
+				<tbody>
+					{rows.slice(0, MOST).map((row, index) => (
+						<tr key={index}>
+							{names.map((name) => (
+								<td key={name} class={typeof row[name] === "number" ? "number" : row[name] === null ? "null" : ""}>
+									{row[name] === null ? "NULL" : String(row[name])}
+								</td>
+							))}
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
+}
+
+interface Outcome {
+	rows: Row[] | null;
+	error: ApiError | null;
+	warnings: string[];
+	ms: number;
+}
+
+export function Sql({ route }: { route: Route }) {
+	const id = route.values.get("target") ?? "";
+	const text = route.values.get("sql") ?? FIRST;
+	const chart = route.values.has("chart");
+	const tables = useAsked("tables", 0, api.tables);
+	const [outcome, setOutcome] = useState<Outcome | null>(null);
+	const [busy, setBusy] = useState(false);
+	const [turn, setTurn] = useState(0);
+	const ending = useRef<AbortController | null>(null);
+
+	useEffect(() => {
+		if (!id || !route.values.has("sql"))
+			return;
+		const controller = new AbortController();
+		const start = performance.now();
+		ending.current = controller;
+		setBusy(true);
+		api.query(id, text, controller.signal).then(
+			({ value, warnings }) => setOutcome({ rows: value, error: null, warnings, ms: performance.now() - start }),
+			(error) => setOutcome({ rows: null, warnings: [], ms: 0,
+				error: error instanceof ApiError ? error : new ApiError("cancelled", "ended", null) }),
+		).finally(() => {
+			if (ending.current === controller)
+				setBusy(false);
+		});
+		return () => controller.abort();
+	}, [id, text, turn, route.values.has("sql")]);
+
+	const run = (sql: string) => {
+		if (sql === route.values.get("sql"))
+			setTurn(turn + 1);
+		else
+			change({ sql });
+	};
+	return (
+		<section aria-label="SQL" class="columns">
+			<div class="main">
+				<Editor text={text} tables={tables.value ?? []} onRun={run} />
+				{busy && <button type="button" id="end" onClick={() => ending.current?.abort()}>End it</button>}
+				{outcome?.rows && (
+					<>
+						<label><input id="chart" type="checkbox" checked={chart} onChange={() => change({ chart: !chart }, true)} /> Chart</label>{" "}
+						<a href={api.queryLink(id, text, "csv")} download="rows.csv">CSV</a>{" "}
+						<a href={api.queryLink(id, text, "json")} download="rows.json">JSON</a>{" "}
+						<span class="fresh">{outcome.rows.length} rows in {outcome.ms.toFixed(0)} ms
+							{outcome.rows.length > MOST && `, the first ${MOST} are shown: CSV has all`}</span>
+					</>
+				)}
+				{!id && <p>Choose a target above.</p>}
+				<Failure error={outcome?.error ?? null} />
+				{outcome?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
+				{outcome?.rows && (chart ? <Chart rows={outcome.rows} /> : <Rows rows={outcome.rows} />)}
+			</div>
+			<aside>
+				<h3>Queries</h3>
+				<ul>{BOOK.map(([name, sql]) => <li key={name}><button type="button" onClick={() => run(sql)}>{name}</button></li>)}</ul>
+				<h3>Tables</h3>
+				<ul>
+					{tables.value?.map((table) => (
+						<li key={`${table.schema}.${table.name}`}>
+							<details>
+								<summary title={table.doc}>{table.schema === "main" ? "" : `${table.schema}.`}{table.name}</summary>
+								<ul>{table.columns.map((column) => <li key={column.name} title={column.doc}>{column.name}</li>)}</ul>
+							</details>
+						</li>
+					))}
+				</ul>
+			</aside>
+		</section>
+	);
+}
