@@ -475,10 +475,8 @@ const struct prb_option prb_performance_options[] = {
 	 "As html, svg, collapsed, speedscope, pprof, trace, gecko or csv", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, format)},
 	{"mode", 'm', PRB_OPTION_TEXT, "MODE",
-	 "Weigh cpu, runqueue, gil, blocked or wall: time on a processor, waiting for one, "
-	 "holding the GIL, waiting for something else, or all that passed",
-	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, mode),
-	 .for_clients = true},
+	 "What is weighed: cpu, runqueue, gil, blocked or wall time", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, mode), .for_clients = true},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, tid), .for_clients = true},
 	{"all", 0, PRB_OPTION_FLAG, NULL, "All processes that the name or /regex/ matches",

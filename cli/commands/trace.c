@@ -180,7 +180,7 @@ const struct prb_command prb_command_trace = {
 			{"probing 4242 trace train.py:22 \"loss, step\"",
 			 "Values at each run of line 22"},
 			{"probing 4242 trace train.py:22 if \"loss > 10\" loss --for 5m",
-			 "Only those that matter, for five minutes"},
+			 "Only high values, for 5 minutes"},
 			{"probing 4242 trace clear", "Remove those that were kept"},
 			{}},
 	.run = run,

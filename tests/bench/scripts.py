@@ -2,7 +2,7 @@
 """How fast scripts read a process, beside CPython's own script for gdb (libpython.py) that does the
 same walk: every frame's function and line, of 8 threads with 50 frames each.
 
-Times are the least of some runs. Writes the table between the marks of docs/scripting.md.
+Times are processor time, the least of some runs, but for Ctrl-C and the million objects. Writes the table between the marks of docs/scripting.md.
 
 Usage: scripts.py --probing PROGRAM [--page FILE] [--rounds N]
 """
@@ -29,9 +29,9 @@ def walk():
     with probing.attach(%d) as p:
         return len([(f.func, f.line) for t in p.threads() for f in t.frames])
 def timed(function, *arguments):
-    start = time.perf_counter()
+    start = time.process_time()
     found = function(*arguments)
-    return (time.perf_counter() - start) * 1e3, found
+    return (time.process_time() - start) * 1e3, found
 walks = [timed(walk) for _ in range(%d)]
 def read(v):
     for _ in range(100000):
@@ -61,9 +61,9 @@ def walk():
             frame = frame.older()
     return count
 def timed(function):
-    start = time.perf_counter()
+    start = time.process_time()
     found = function()
-    return (time.perf_counter() - start) * 1e3, found
+    return (time.process_time() - start) * 1e3, found
 found = [timed(walk) for _ in range(3)]
 print("\\nfound " + json.dumps([min(ms for ms, _ in found), found[0][1]]))
 """
@@ -73,9 +73,9 @@ def walk():
     return len([(f.func, f.line) for t in probing.current().threads() for f in t.frames])
 found = []
 for _ in range(ROUNDS):
-    start = time.perf_counter()
+    start = time.process_time()
     count = walk()
-    found.append(((time.perf_counter() - start) * 1e3, count))
+    found.append(((time.process_time() - start) * 1e3, count))
 print("\\nfound " + json.dumps([min(ms for ms, _ in found), found[0][1]]))
 """
 MILLION = "class Item:\n    __slots__ = ('n',)\nkeep = [Item() for _ in range(%d)]\n" \

@@ -35,7 +35,7 @@ def findings(check, tree):
     ("includes", "agent/a.c", '#include "dwarf/b.h"\n', "may not use dwarf/"),
     ("includes", "cli/a.c", "#include <gelf.h>\n", "belongs into dwarf/"),
     ("includes", "cli/a.c", "#include <libdwarf/libdwarf.h>\n", "belongs into dwarf/"),
-    ("includes", "dwarf/a.c", " # include <jansson.h>\n", "belongs into gateway/"),
+    ("includes", "dwarf/a.c", " # include <jansson.h>\n", "belongs into cluster/ and gateway/"),
     ("includes", "cli/a.c", "#include <pcre2.h>\n", "belongs into base/"),
     ("includes", "cli/a.c", '#include "cli/missing.h"\n', "does not exist"),
     ("libraries", "dwarf/a.c", "void f(void)\n{\n\tprintf(\"x\");\n}\n", "printf()"),

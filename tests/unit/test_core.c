@@ -531,6 +531,53 @@ static void test_refused(void **state)
 }
 
 /* A note that does not fit ends the walk; one of another owner is not taken for ours. */
+static void add_fact(struct maker *m, const char *text, size_t length)
+{
+	add_note(m, "PROBING", 1, text, length);
+}
+
+/* A crash record: texts of /proc as they were, which win over what is made up. */
+static void test_facts_of_a_record(void **state)
+{
+	static const char crash[] = "crash\0version=1\ntid=42\nseconds=100\nmicroseconds=500000\n"
+				    "left_out=00000000000000008192\nwithout_registers=2\n";
+	static const char said[] = "exception\0Traceback\nValueError: no\n";
+	auto_maker struct maker m = {.machine = EM_X86_64};
+	prb_auto_str struct prb_str text = {};
+
+	(void)state;
+	add_segment(&m, 0x1000, "abcdefgh", 8, 4096, PF_R | PF_W);
+	add_thread(&m, 42, 0, 1000);
+	add_fact(&m, crash, sizeof(crash) - 1);
+	add_fact(&m, said, sizeof(said) - 1);
+	add_fact(&m, "task/42/comm\0worker\n", 20);
+	add_fact(&m, "maps\0001000-2000 rw-p 00000000 00:00 0 [heap]\n", 44);
+	add_fact(&m, "fd/7\0socket:[1]", 15);
+	add_fact(&m, "fd/x\0no number", 14);
+	add_fact(&m, "no end of the name", 18);
+
+	struct prb_target *t = open_made(&m);
+	const struct prb_core_info *info = prb_core_info(t);
+
+	assert_true(info->recorded);
+	assert_int_equal(info->signal, 0);
+	assert_int_equal(info->signal_tid, 42);
+	assert_int_equal(info->left_out, 8192);
+	assert_int_equal(info->without_registers, 2);
+	assert_true(t->time == 100.5);
+	assert_int_equal(info->exception_length, sizeof(said) - 11);
+	assert_memory_equal(info->exception, "Traceback", 9);
+	OK(prb_target_read_file(t, &text, "task/42/comm"));
+	assert_string_equal(prb_str_text(&text), "worker\n");
+	prb_str_truncate(&text, 0);
+	OK(prb_target_read_link(t, &text, "fd/7"));
+	assert_string_equal(prb_str_text(&text), "socket:[1]");
+	prb_str_truncate(&text, 0);
+	OK(prb_target_list(t, &text, "fd"));
+	assert_string_equal(prb_str_text(&text), "7\n");
+	prb_target_destroy(t);
+}
+
 static void test_odd_notes(void **state)
 {
 	auto_maker struct maker m = {.machine = EM_X86_64};
@@ -581,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_overlapping_segments),
 		cmocka_unit_test(test_stack_strings),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_facts_of_a_record),
 		cmocka_unit_test(test_odd_notes),
 	};
 

@@ -73,13 +73,14 @@ def test_help_lists_what_is_taken(probing, command):
     nobody = 2 ** 22 + 1  # no process has this pid
     for option, value in (("exe", "x"), ("sysroot", "x"), ("library-path", "x"),
                           ("token-file", "x"), ("pid", nobody), ("target", nobody)):
-        refused = probing("--" + option, value, command)
+        # A server would serve: what follows is refused at last.
+        refused = probing("--" + option, value, command, *["--no-such-option"] * (command == "serve"))
         if option not in listed:
             fails(refused, USAGE, "'%s' takes no " % command)
         else:
             assert "takes no '--" not in refused.err, (option, refused)
     assert {"list": {"target", "token-file"}, "tables": {"target", "token-file"}, "help": set(),
-            "ring": set(), "launch": set(),
+            "ring": set(), "launch": set(), "crashes": set(),
             "completion": set()}.get(command, {"exe", "pid", "target", "token-file"}) == \
         listed & {"exe", "pid", "target", "token-file"}
 
