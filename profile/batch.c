@@ -35,6 +35,7 @@ struct prb_error *prb_batch_fill(struct prb_batch *batch, const struct prb_recor
 	    !COPY_FROM(&batch->frames, &tree->frames, mark->frames) ||
 	    !COPY_FROM(&batch->stacks, &tree->stacks, mark->stacks) ||
 	    !COPY_FROM(&batch->waits, &recording->waits, mark->waits) ||
+	    !COPY_FROM(&batch->others, &recording->others, 0) ||
 	    !COPY_FROM(&batch->threads, &recording->threads, 0) ||
 	    !COPY_FROM(&batch->runs, &recording->runs, 0))
 		return prb_error_nomem();
@@ -43,6 +44,8 @@ struct prb_error *prb_batch_fill(struct prb_batch *batch, const struct prb_recor
 	batch->about = *recording;
 	batch->about.tree = NULL;
 	memset(&batch->about.threads, 0, sizeof(batch->about.threads));
+	memset(&batch->about.others, 0, sizeof(batch->about.others));
+	memset(&batch->about.retired, 0, sizeof(batch->about.retired));
 	memset(&batch->about.waits, 0, sizeof(batch->about.waits));
 	memset(&batch->about.wait_numbers, 0, sizeof(batch->about.wait_numbers));
 	memset(&batch->about.runs, 0, sizeof(batch->about.runs));
@@ -58,6 +61,7 @@ void prb_batch_deinit(struct prb_batch *batch)
 	prb_vec_free(&batch->stacks);
 	prb_vec_free(&batch->threads);
 	prb_vec_free(&batch->waits);
+	prb_vec_free(&batch->others);
 	prb_vec_free(&batch->runs);
 	free(batch->renamed);
 }

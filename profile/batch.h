@@ -24,7 +24,8 @@ struct prb_batch {
 	PRB_VEC(struct prb_tree_stack) stacks;
 	PRB_VEC(struct prb_profile_thread) threads; /**< all */
 	PRB_VEC(struct prb_profile_wait) waits;
-	PRB_VEC(struct prb_run) runs; /**< of the chunk, all so far */
+	PRB_VEC(struct prb_profile_process) others; /**< all */
+	PRB_VEC(struct prb_run) runs;		    /**< of the chunk, all so far */
 	size_t all_stacks, all_waits;
 	uint32_t *renamed; /**< owned; by old number the new one of each stack, or NULL */
 	size_t renamed_count;

@@ -32,6 +32,7 @@ struct noted {
 };
 
 struct prb_codes {
+	uint32_t root;
 	struct prb_tree *tree;
 	PRB_VEC(struct known) list;
 	size_t kept;		       /* so many of them */
@@ -100,6 +101,11 @@ void prb_codes_destroy(struct prb_codes *codes)
 	prb_number_map_deinit(&codes->numbers);
 	prb_number_map_deinit(&codes->frames);
 	free(codes);
+}
+
+void prb_codes_root(struct prb_codes *codes, uint32_t stack)
+{
+	codes->root = stack;
 }
 
 void prb_codes_begin(struct prb_codes *codes)
@@ -291,7 +297,7 @@ struct prb_error *prb_codes_keep_frames(struct prb_codes *codes, const uint32_t 
 struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack)
 {
 	const uint32_t *frames;
-	uint32_t stack = 0;
+	uint32_t stack = codes->root;
 
 	PRB_TRY(prb_codes_keep_frames(codes, &frames));
 	for (size_t i = codes->made.count; i-- > 0;)

@@ -21,6 +21,8 @@ struct prb_codes;
 struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret) PRB_MUST_CHECK;
 void prb_codes_destroy(struct prb_codes *codes);
 
+/** All stacks are calls from @p stack from now on, which is none at first. */
+void prb_codes_root(struct prb_codes *codes, uint32_t stack);
 /**
  * From now on functions that run a module of torch (`forward`, `_call_impl`) are told apart by the
  * module: the first variable of their frames is noted as the function's subject.

@@ -134,6 +134,8 @@ static struct prb_error *take(struct prb_live *live)
 
 	about.tree = to->tree;
 	memcpy(&about.threads, &to->threads, sizeof(to->threads));
+	memcpy(&about.others, &to->others, sizeof(to->others));
+	memcpy(&about.retired, &to->retired, sizeof(to->retired));
 	memcpy(&about.waits, &to->waits, sizeof(to->waits));
 	memcpy(&about.wait_numbers, &to->wait_numbers, sizeof(to->wait_numbers));
 	memcpy(&about.runs, &to->runs, sizeof(to->runs));

@@ -111,6 +111,7 @@ static struct prb_error *read_thread(struct prb_load *load, struct prb_row *row)
 	prb_row_number(row, load->about->threads.count - 1);
 	if (load->about->threads.count > MOST_THREADS)
 		prb_row_complain(row, "is one too many");
+	thread->process = (uint32_t)prb_row_integer(row, 0, (int64_t)load->about->others.count);
 	thread->tid = (pid_t)prb_row_integer(row, 0, INT_MAX);
 	PRB_TRY(prb_str_copy(prb_row_text(row), &thread->name));
 	os_name = prb_row_text(row);
@@ -144,12 +145,29 @@ static struct prb_error *read_wait(struct prb_load *load, struct prb_row *row)
 	return NULL;
 }
 
+static struct prb_error *read_other(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_profile_process *other = prb_vec_push(&load->about->others);
+
+	if (!other)
+		return prb_error_nomem();
+	*other = (struct prb_profile_process){};
+	prb_row_number(row, load->about->others.count);
+	if (load->about->others.count > MOST_THREADS)
+		prb_row_complain(row, "is one too many");
+	other->pid = (pid_t)prb_row_integer(row, 1, INT_MAX);
+	PRB_TRY(prb_str_copy(prb_row_text(row), &other->command));
+	PRB_TRY(prb_str_copy(prb_row_text(row), &other->python));
+	other->cpu = prb_row_optional(row, -1);
+	return NULL;
+}
+
 static struct prb_error *read_process(struct prb_load *load, struct prb_row *row)
 {
 	struct prb_recording *about = load->about;
 
 	if (about->pid)
-		prb_row_complain(row, "is one too many");
+		return read_other(load, row);
 	prb_row_number(row, 0);
 	about->pid = (pid_t)prb_row_integer(row, 1, INT_MAX);
 	PRB_TRY(prb_str_copy(prb_row_text(row), &about->command));
@@ -191,6 +209,8 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	about->end = prb_schema_end_of(prb_row_text(row));
 	load->totals_s = prb_row_integer(row, 1, INT32_MAX);
 	take_cost(row, &about->cost);
+	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
+		about->ring = (int64_t)(prb_row_real(row, 1e9) * 1e9);
 	return NULL;
 }
 
@@ -219,14 +239,14 @@ static const struct {
 	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
-	 "pause_total_us, own_cpu_ns FROM recording NOT INDEXED",
+	 "pause_total_us, own_cpu_ns, ring_s FROM recording NOT INDEXED",
 	 read_recording},
 	{"processes",
 	 "SELECT process, pid, command, python, cpu_ns FROM processes NOT INDEXED "
 	 "ORDER BY process",
 	 read_process},
 	{"threads",
-	 "SELECT thread, tid, name, os_name, cpu_ns, ended FROM threads NOT INDEXED "
+	 "SELECT thread, process, tid, name, os_name, cpu_ns, ended FROM threads NOT INDEXED "
 	 "ORDER BY thread",
 	 read_thread},
 	{"waits", "SELECT wait, kind, what, owner FROM waits NOT INDEXED ORDER BY wait", read_wait},

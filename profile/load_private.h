@@ -10,6 +10,7 @@ struct prb_load {
 	char *path;
 	struct prb_load_file file;
 	struct prb_recording *about;
+	int64_t gone;	  /**< of a ring: how much of its beginning is not there, ns */
 	int64_t totals_s; /**< 0: nothing was read yet */
 	char *writer, *system;
 };

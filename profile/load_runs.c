@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "profile/chunk.h"
 #include "profile/load_private.h"
 #include "profile/load_row.h"
+#include "profile/range.h"
 
 struct prb_load_cursor {
 	struct prb_load *load;
@@ -64,15 +66,21 @@ static struct prb_error *add_up(struct prb_load_cursor *c)
 static struct prb_error *read_chunk(struct prb_load_cursor *c)
 {
 	struct prb_row row = {.stmt = c->stmt, .table = "chunks"};
-	const struct prb_recording *about = c->load->about;
+	struct prb_recording *about = c->load->about;
+	bool first = !c->next;
 	struct prb_chunk chunk = {
 		.threads = about->threads.count,
 		.stacks = about->tree->stacks.count,
 		.waits = about->waits.count,
 	};
 
+	/* Those of a ring begin with any number. */
+	if (first && about->ring)
+		c->next = (size_t)PRB_MAX(sqlite3_column_int64(c->stmt, 0), (sqlite3_int64)0);
 	prb_row_number(&row, c->next++);
 	chunk.begin = prb_row_integer(&row, 0, INT64_MAX);
+	if (first && about->ring)
+		c->load->gone = chunk.begin;
 	chunk.unit = prb_row_integer(&row, 1, 1000000000);
 	chunk.runs = (size_t)prb_row_integer(&row, 1, PRB_CHUNK_MOST_RUNS);
 	if (sqlite3_column_type(c->stmt, row.cell) != SQLITE_BLOB)
@@ -196,6 +204,13 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order)
 	return err;
 }
 
+/* What a ring has no more of is none of its length. */
+static void settle_ring(const struct prb_load *load)
+{
+	if (load->gone)
+		prb_recording_clip(load->about, load->gone, INT64_MAX);
+}
+
 struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_recording **ret)
 {
 	struct prb_load *load;
@@ -203,6 +218,8 @@ struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_r
 
 	PRB_TRY(prb_load_open(path, &load));
 	err = prb_load_runs(load, in_order);
+	if (!err)
+		settle_ring(load);
 	if (!err)
 		*ret = prb_steal(&load->about);
 	prb_load_destroy(load);

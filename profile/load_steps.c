@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "profile/load_private.h"
+#include "profile/range.h"
 
 enum {
 	MOST_RUNS = 300000, /* that are kept as they are */
@@ -157,6 +158,8 @@ struct prb_error *prb_profile_load_steps(const char *path, struct prb_recording 
 		err = collect(&s, cursor);
 	if (!err && s.step)
 		straighten(s.recording);
+	if (!err && load->gone)
+		prb_recording_clip(s.recording, load->gone, INT64_MAX);
 	if (!err) {
 		s.recording->step = s.step;
 		*ret = prb_steal(&load->about);

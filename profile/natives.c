@@ -26,6 +26,7 @@ struct prb_natives {
 	struct prb_recording *recording;
 	PRB_VEC(struct prb_native_images *) images; /* the newest last */
 	unsigned number;
+	uint32_t root;
 	struct prb_stack_copy copy;
 	struct prb_regs regs;
 	struct prb_c_stack stack;
@@ -141,6 +142,11 @@ struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recor
 	else
 		*ret = n;
 	return err;
+}
+
+void prb_natives_root(struct prb_natives *n, uint32_t stack)
+{
+	n->root = stack;
 }
 
 void prb_natives_destroy(struct prb_natives *n)
@@ -433,7 +439,7 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 	const struct prb_places *places = &n->places;
 	bool ends = n->stack.reason || places->placed < places->list.count;
 	size_t unused = 0;
-	uint32_t stack = 0, frame;
+	uint32_t stack = n->root, frame;
 
 	for (size_t i = 0; i < places->list.count; i++)
 		unused += places->list.items[i].python;

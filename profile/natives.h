@@ -45,6 +45,8 @@ enum prb_native_result {
 /** @p number: of the program that is sampled, among all that the recording is of; from 0 on. */
 struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recording *recording,
 				     unsigned number, struct prb_natives **ret) PRB_MUST_CHECK;
+/** All stacks are calls from @p stack from now on, which is none at first. */
+void prb_natives_root(struct prb_natives *natives, uint32_t stack);
 void prb_natives_destroy(struct prb_natives *natives);
 
 /** Looks whether libraries came or went, if that is due. To be called between samples. */

@@ -86,6 +86,18 @@ struct prb_error *prb_recording_wait(struct prb_recording *r, const struct prb_p
 	return prb_number_map_put(&r->wait_numbers, hash, *ret) ? NULL : prb_error_nomem();
 }
 
+struct prb_error *prb_recording_replace(struct prb_recording *recording, char **text,
+					const char *by)
+{
+	char **slot = *text ? prb_vec_push(&recording->retired) : NULL;
+
+	if (*text && !slot)
+		return prb_error_nomem();
+	if (slot)
+		*slot = prb_steal(text);
+	return prb_str_copy(by, text);
+}
+
 struct prb_error *prb_recording_create(struct prb_recording **ret)
 {
 	struct prb_recording *recording = calloc(1, sizeof(*recording));
@@ -117,6 +129,8 @@ void prb_recording_destroy(struct prb_recording *recording)
 {
 	struct prb_profile_wait *wait;
 	struct prb_profile_thread *thread;
+	struct prb_profile_process *other;
+	char **text;
 
 	if (!recording)
 		return;
@@ -131,6 +145,14 @@ void prb_recording_destroy(struct prb_recording *recording)
 	prb_vec_free(&recording->waits);
 	prb_number_map_deinit(&recording->wait_numbers);
 	prb_vec_free(&recording->runs);
+	prb_vec_each (other, &recording->others) {
+		free(other->command);
+		free(other->python);
+	}
+	prb_vec_free(&recording->others);
+	prb_vec_each (text, &recording->retired)
+		free(*text);
+	prb_vec_free(&recording->retired);
 	prb_tree_destroy(recording->tree);
 	prb_recording_destroy(recording->before);
 	free(recording->command);

@@ -95,7 +95,14 @@ static inline double prb_run_queue_squares(const struct prb_run *run)
 	return queue * queue / run->samples;
 }
 
+struct prb_profile_process {
+	pid_t pid;
+	char *command, *python; /**< as those of a recording */
+	int64_t cpu;
+};
+
 struct prb_profile_thread {
+	uint32_t process; /**< 0: the first; else one of the others, plus one */
 	pid_t tid;
 	char *name;    /**< Python's; NULL if it has none */
 	char *os_name; /**< the kernel's */
@@ -142,11 +149,15 @@ struct prb_recording {
 	double started; /**< seconds since the epoch */
 	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
 	int64_t duration;
-	double rate; /**< that was asked for */
-	bool native; /**< with C frames */
-	pid_t tid;   /**< the only thread that was sampled; 0: all were */
+	int64_t ring; /**< only so much of it is kept, at least; 0: all */
+	double rate;  /**< that was asked for */
+	bool native;  /**< with C frames */
+	pid_t tid;    /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */
+	/** Besides the one above: each process is the outermost frame of its stacks then. */
+	PRB_VEC(struct prb_profile_process) others;
+	PRB_VEC(char *) retired; /**< texts that were replaced, and may still be written */
 	struct prb_tree *tree;
 	PRB_VEC(struct prb_profile_thread) threads;
 	PRB_VEC(struct prb_profile_wait) waits; /**< each once; the first is none */
@@ -164,6 +175,19 @@ struct prb_recording {
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
 void prb_recording_destroy(struct prb_recording *recording);
 
+/** Where the version of Python, or the command line, of a process by its number is. */
+static inline char **prb_recording_python(struct prb_recording *recording, uint32_t process)
+{
+	return process ? &recording->others.items[process - 1].python : &recording->python;
+}
+static inline char **prb_recording_command(struct prb_recording *recording, uint32_t process)
+{
+	return process ? &recording->others.items[process - 1].command : &recording->command;
+}
+
+/** Replaces a text of the recording, which somebody else may be about to write, by a copy. */
+struct prb_error *prb_recording_replace(struct prb_recording *recording, char **text,
+					const char *by) PRB_MUST_CHECK;
 /** Forgets the source lines. */
 void prb_recording_drop_lines(struct prb_recording *recording);
 

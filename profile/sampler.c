@@ -12,51 +12,42 @@
 #include "base/log.h"
 #include "base/urgent.h"
 #include "profile/account.h"
+#include "profile/process.h"
 #include "profile/schedule.h"
 #include "profile/source.h"
-#include "profile/stack.h"
-#include "proc/process.h"
 #include "ptrace/stop.h"
 #include "target/spec/command_line.h"
 
 enum {
-	REFRESH_NS = 1000000000, /* threads and states are listed at least so often */
-	LATE_NS = 1000000,	 /* at such intervals late threads are looked after */
-	REFRESH_SHARE = 10,	 /* and at most so that it takes one part of so many */
-	WATCH_NS = 50000000,	 /* after which the end of a child is looked for */
-};
-
-/* What the process ran before it ran another program, for the names of its functions. */
-struct past {
-	struct prb_target *target;
-	struct prb_natives *natives;
+	LATE_NS = 1000000,	/* at such intervals late threads are looked after */
+	WATCH_NS = 50000000,	/* after which the end of a child is looked for */
+	CHILDREN_NS = 50000000, /* children are looked for at most so often */
+	CHILDREN_SHARE = 30,	/* and so that it takes one part of so many */
+	MOST_PROCESSES = 65536,
 };
 
 struct sampler {
-	struct prb_target *target;
+	struct prb_target *target;		   /* NULL: the program */
 	const struct prb_profile_program *program; /* that was started for this, or NULL */
-	PRB_VEC(struct past) past;
 	const struct prb_profile_options *options;
 	struct prb_recording *recording;
-	struct prb_subjects subjects;
-	struct prb_codes *codes;
-	struct prb_natives *natives; /* NULL: Python frames alone */
-	struct prb_stack_reader reader;
+	PRB_VEC(struct prb_sampled *) processes; /* by number */
+	unsigned images;
+	struct prb_pauses pauses;
 	struct prb_schedule schedule;
-	int64_t end;
-	int64_t refresh_from, refresh_until; /* when the next listing may be, and must be */
-	bool ended_any, stateless_ran;	     /* in this round */
-	bool nothing;			     /* it ended before it was looked at */
-	clockid_t process_clock;
-	int64_t process_begin, process_now, own_before;
+	int64_t end, woke;
+	int64_t children_at; /* when they are looked for again */
+	bool nothing;	     /* it ended before it was looked at */
+	int64_t own_before;
 	bool gate_open; /* options->gate is not ours */
 };
 
-static int64_t read_clock(clockid_t clock)
+static int64_t read_own_clock(void)
 {
 	struct timespec t;
 
-	return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static bool cancelled(const struct sampler *s)
@@ -64,81 +55,134 @@ static bool cancelled(const struct sampler *s)
 	return s->options->cancelled && s->options->cancelled(s->options->context);
 }
 
-static struct prb_error *sample_one(struct sampler *s, size_t index)
-{
-	struct prb_subject *subject = &s->subjects.list.items[index];
-	struct prb_task_watch *task = &s->subjects.tasks.list.items[index];
-	struct prb_stack_sample sample;
-
-	if (subject->ended || (s->options->tid && subject->tid != s->options->tid))
-		return NULL;
-	if (subject->asleep && prb_task_slept(&s->subjects.tasks, task, true))
-		return prb_account_same(s->recording, subject, prb_clock_ns());
-	prb_task_note(&s->subjects.tasks, task);
-	if (!prb_task_has_ended(task))
-		PRB_TRY(prb_stack_read(&s->reader, index, &sample));
-	if (prb_task_has_ended(task) || sample.gone) {
-		subject->ended = s->ended_any = true;
-		prb_account_last(&s->subjects.tasks, subject, task);
-		return NULL;
-	}
-	/* C frames tell by themselves. */
-	s->stateless_ran |=
-		!s->natives && !subject->states.count && sample.times.turns != subject->times.turns;
-	return prb_account_sample(s->recording, subject, &sample, prb_clock_ns());
-}
-
-static struct prb_error *sample_all(struct sampler *s)
-{
-	s->ended_any = s->stateless_ran = s->reader.stale = false;
-	for (size_t i = 0; i < s->subjects.list.count; i++)
-		PRB_TRY(sample_one(s, i));
-	s->recording->cost.times++;
-	return NULL;
-}
-
-static struct prb_error *check_tid(struct sampler *s)
-{
-	const struct prb_subject *subject;
-
-	prb_vec_each (subject, &s->subjects.list)
-		if (subject->tid == s->options->tid)
-			return NULL;
-	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no thread %d", s->target->pid,
-				s->options->tid);
-}
-
-/* Before a round: what is new must be known, or it would be told wrongly. */
-static struct prb_error *refresh(struct sampler *s, int64_t now)
-{
-	bool wanted = s->ended_any || s->stateless_ran || s->reader.stale ||
-		      prb_subjects_search_is_due(&s->subjects, now) || now >= s->refresh_until ||
-		      prb_subjects_changed(&s->subjects);
-	int64_t used = prb_clock_thread_ns();
-
-	if (!wanted || now < s->refresh_from)
-		return NULL;
-	PRB_TRY(prb_subjects_refresh(&s->subjects, now));
-	s->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
-	s->refresh_until = now + REFRESH_NS;
-	return NULL;
-}
-
-/* All that are sampled. */
-static bool all_ended(const struct sampler *s)
-{
-	const struct prb_subject *subject;
-	pid_t tid = s->options->tid;
-
-	prb_vec_each (subject, &s->subjects.list)
-		if (!subject->ended && (!tid || subject->tid == tid))
-			return false;
-	return true;
-}
-
 static bool program_ended(const struct sampler *s)
 {
 	return s->program && s->program->has_ended(s->program->context);
+}
+
+/* Whether processes are told apart, by the outermost frames of their stacks. */
+static bool has_several(const struct sampler *s)
+{
+	return s->options->others_count || s->options->children;
+}
+
+/* Processes after the first one have a row of their own. */
+static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_target *borrowed,
+				     struct prb_sampled **ret)
+{
+	struct prb_sampled **slot = prb_vec_push(&s->processes), *p;
+	struct prb_profile_process *row =
+		s->processes.count > 1 ? prb_vec_push(&s->recording->others) : NULL;
+
+	if (!slot || (s->processes.count > 1 && !row))
+		return prb_error_nomem();
+	p = *slot = calloc(1, sizeof(*p));
+	if (!p) {
+		s->processes.count--;
+		return prb_error_nomem();
+	}
+	*p = (struct prb_sampled){
+		.recording = s->recording,
+		.number = (uint32_t)s->processes.count - 1,
+		.pid = pid,
+		.tid = s->options->tid,
+		.native = s->options->native,
+		.modules = s->options->modules,
+		.starts = !borrowed,
+		.follows = s->program || s->options->children,
+		.named = has_several(s),
+		.images = &s->images,
+		.pauses = &s->pauses,
+		.borrowed = borrowed,
+	};
+	if (row)
+		*row = (struct prb_profile_process){.pid = pid, .cpu = -1};
+	*ret = p;
+	return NULL;
+}
+
+static bool is_known(const struct sampler *s, pid_t pid)
+{
+	struct prb_sampled *const *p;
+
+	prb_vec_each (p, &s->processes)
+		if ((*p)->pid == pid && !(*p)->over)
+			return true;
+	return false;
+}
+
+/* One that cannot be read is named, and left out. */
+static struct prb_error *add_child(struct sampler *s, pid_t pid)
+{
+	struct prb_sampled *p;
+	struct prb_error *err;
+
+	if (is_known(s, pid) || s->processes.count >= MOST_PROCESSES)
+		return NULL;
+	PRB_TRY(add_process(s, pid, NULL, &p));
+	err = prb_sampled_begin(p);
+	if (!err) {
+		prb_sampled_start(p, s->woke);
+		return NULL;
+	}
+	p->over = true;
+	prb_sampled_stop(p);
+	if (err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_log("profile", 1, "process %d is left out: %s", (int)pid, err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static struct prb_error *add_children_of(struct sampler *s, pid_t parent)
+{
+	prb_auto_free pid_t *pids = NULL;
+	size_t count = 0;
+
+	PRB_TRY(s->options->children(s->options->context, parent, &pids, &count));
+	for (size_t i = 0; i < count; i++)
+		PRB_TRY(add_child(s, pids[i]));
+	return NULL;
+}
+
+/* The callback gives all descendants: only of those whose own parents it is not asked for. */
+static bool has_known_ancestor(const struct sampler *s, size_t number)
+{
+	return number > s->options->others_count && !s->processes.items[0]->over;
+}
+
+/* Those that one of ours has left behind, when it ended, are known by then, or nobody's. */
+static struct prb_error *find_children(struct sampler *s)
+{
+	size_t count = s->processes.count;
+	int64_t used = prb_clock_thread_ns();
+
+	if (!s->options->children || s->woke < s->children_at)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!s->processes.items[i]->over && !has_known_ancestor(s, i))
+			PRB_TRY(add_children_of(s, s->processes.items[i]->pid));
+	used = prb_clock_thread_ns() - used;
+	s->children_at = s->woke + PRB_MAX(used * CHILDREN_SHARE, (int64_t)CHILDREN_NS);
+	return NULL;
+}
+
+static bool any_late(const struct sampler *s)
+{
+	struct prb_sampled *const *p;
+
+	prb_vec_each (p, &s->processes)
+		if ((*p)->reader.late.count)
+			return true;
+	return false;
+}
+
+static void let_late_go(const struct sampler *s)
+{
+	struct prb_sampled *const *p;
+
+	prb_vec_each (p, &s->processes)
+		prb_stack_let_go(&(*p)->reader, false);
 }
 
 /* While the sampler sleeps and no thread is about to stop, others may read the process. */
@@ -165,19 +209,19 @@ static void wait_for_time(struct sampler *s)
 
 	next = PRB_MIN(next, s->end);
 	for (now = prb_clock_ns(); now < next && !cancelled(s); now = prb_clock_ns()) {
-		int64_t until = s->reader.late.count ? PRB_MIN(next, now + LATE_NS) : next;
+		int64_t until = any_late(s) ? PRB_MIN(next, now + LATE_NS) : next;
 
 		if (program_ended(s))
 			break;
 		if (s->program)
 			until = PRB_MIN(until, now + WATCH_NS);
-		if (!s->reader.late.count)
+		if (!any_late(s))
 			open_gate(s);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
 				&(struct timespec){.tv_sec = until / 1000000000,
 						   .tv_nsec = until % 1000000000},
 				NULL);
-		prb_stack_let_go(&s->reader, false);
+		let_late_go(s);
 	}
 	close_gate(s);
 	if (cancelled(s)) {
@@ -185,161 +229,54 @@ static void wait_for_time(struct sampler *s)
 		s->end = now;
 	}
 	cost->late += (double)(now - next) > s->schedule.mean / 2;
-	s->reader.woke = now;
+	s->woke = now;
 }
 
-static struct prb_error *ended(struct sampler *s, enum prb_profile_end end)
+static struct prb_error *end_process(struct sampler *s, struct prb_sampled *p)
 {
-	s->recording->end = end;
-	return NULL;
-}
-
-static int64_t read_clock_of(pid_t pid, clockid_t *clock)
-{
-	return clock_getcpuclockid(pid, clock) ? -1 : read_clock(*clock);
-}
-
-static void stop_looking(struct sampler *s)
-{
-	prb_stack_let_go(&s->reader, true);
-	prb_stack_end(&s->reader);
-	prb_subjects_end(&s->subjects);
-	prb_codes_destroy(prb_steal(&s->codes));
-	s->subjects.folder = -1;
-}
-
-/* The process as the program that it runs now. */
-static struct prb_error *look_at(struct sampler *s)
-{
-	struct prb_target *target = s->target;
-
-	PRB_TRY(prb_codes_create(s->recording->tree, &s->codes));
-	if (s->options->modules)
-		prb_codes_watch_modules(s->codes);
-	PRB_TRY((s->program ? prb_subjects_begin_started : prb_subjects_begin)(&s->subjects, target,
-									       s->recording));
-	if (s->options->native)
-		PRB_TRY(prb_natives_create(target, s->recording, (unsigned)s->past.count,
-					   &s->natives));
-	s->reader.subjects = s->reader.causes.subjects = &s->subjects;
-	s->reader.codes = s->codes;
-	s->reader.natives = s->natives;
-	return NULL;
-}
-
-/* Its first thread goes on, with what it has counted so far. */
-struct carried {
-	struct prb_task_times times;
-	int64_t unplaced, seen;
-};
-
-static struct prb_error *part(struct sampler *s, struct carried *ret)
-{
-	struct prb_subject *subject;
-	struct past *past = prb_vec_push(&s->past);
-
-	if (!past)
-		return prb_error_nomem();
-	*past = (struct past){prb_steal(&s->target), prb_steal(&s->natives)};
-	ret->seen = s->reader.woke;
-	prb_vec_each (subject, &s->subjects.list) {
-		PRB_TRY(prb_account_rest(s->recording, subject));
-		s->recording->threads.items[subject->number].ended = true;
-		if (subject->tid == s->program->pid)
-			*ret = (struct carried){subject->times, subject->unplaced, subject->seen};
-	}
-	stop_looking(s);
-	return NULL;
-}
-
-/* One that has ended has none any more; then it is what it was. */
-static struct prb_error *name_command(struct sampler *s)
-{
-	prb_auto_str struct prb_str text = {};
-	struct prb_process process;
-
-	PRB_TRY(prb_process_describe(s->target->pid, &process));
-	if (process.argv.count)
-		prb_command_line_text(&text, &process);
-	prb_process_deinit(&process);
-	if (text.failed)
-		return prb_error_nomem();
-	if (!text.length)
+	p->over = true;
+	PRB_TRY(prb_sampled_finish(p));
+	if (!has_several(s))
 		return NULL;
-	free(prb_steal(&s->recording->command));
-	return prb_str_copy(prb_str_text(&text), &s->recording->command);
-}
-
-static struct prb_error *open_program(struct sampler *s)
-{
-	PRB_TRY(prb_target_open_process(s->program->pid, &s->target));
-	PRB_TRY(name_command(s));
-	return look_at(s);
-}
-
-/* The process runs another program: that is recorded from now on. */
-static struct prb_error *go_on_with_next(struct sampler *s)
-{
-	struct carried carried = {};
-	struct prb_subject *subject;
-
-	free(prb_steal(&s->recording->python));
-	PRB_TRY(part(s, &carried));
-	PRB_TRY(open_program(s));
-	prb_vec_each (subject, &s->subjects.list) {
-		subject->seen = carried.seen;
-		if (subject->tid != s->program->pid)
-			continue;
-		subject->times = carried.times;
-		subject->unplaced = carried.unplaced;
-	}
+	prb_sampled_stop(p);
+	/* Its C frames get their names at the end. */
+	if (!p->native)
+		prb_sampled_end(p);
 	return NULL;
 }
 
-static struct prb_error *ran_another(struct sampler *s, bool *ret_more)
+/* Why the recording ends when the last of its processes does. */
+static enum prb_profile_end end_of(const struct sampler *s, enum prb_sampled_state state)
 {
-	struct prb_error *err;
-
-	if (!s->program)
-		return ended(s, PRB_PROFILE_TARGET_EXEC);
-	err = go_on_with_next(s);
-	*ret_more = !err;
-	if (!err || err->code == PRB_ERROR_NOMEM)
-		return err;
-	prb_log("profile", 1, "%s", err->message);
-	prb_error_destroy(err);
-	return ended(s, program_ended(s) ? PRB_PROFILE_TARGET_ENDED : PRB_PROFILE_TARGET_EXEC);
+	if (state == PRB_SAMPLED_EXEC && !program_ended(s))
+		return PRB_PROFILE_TARGET_EXEC;
+	return s->options->tid && state == PRB_SAMPLED_ENDED ? PRB_PROFILE_THREAD_ENDED
+							     : PRB_PROFILE_TARGET_ENDED;
 }
 
 /* One round; *ret_more is false if it was the last one. */
 static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 {
-	struct prb_error *err;
-	size_t runs = s->recording->runs.count;
-	int64_t process;
+	enum prb_sampled_state state = PRB_SAMPLED_ENDED, last = PRB_SAMPLED_ENDED;
+	size_t running = 0;
 
-	*ret_more = false;
-	err = refresh(s, s->reader.woke);
-	if (!err && s->natives)
-		err = prb_natives_refresh(s->natives, s->reader.woke);
-	if (!err)
-		err = sample_all(s);
-	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
-		return ended(s, PRB_PROFILE_TARGET_ENDED);
-	PRB_TRY(err);
-	process = read_clock(s->process_clock);
-	s->process_now = PRB_MAX(process, s->process_now);
-	/* What was read meanwhile of another program is worth nothing. */
-	err = prb_target_same_program(s->target, NULL);
-	if (err) {
-		prb_error_destroy(err);
-		prb_account_undo(s->recording, &s->subjects, runs);
-		return ran_another(s, ret_more);
+	PRB_TRY(find_children(s));
+	for (size_t i = 0; i < s->processes.count; i++) {
+		struct prb_sampled *p = s->processes.items[i];
+
+		if (p->over)
+			continue;
+		PRB_TRY(prb_sampled_round(p, s->woke, &state));
+		running += state == PRB_SAMPLED_RUNS;
+		if (state == PRB_SAMPLED_RUNS)
+			continue;
+		PRB_TRY(end_process(s, p));
+		last = state;
 	}
-	if (all_ended(s))
-		return ended(s,
-			     s->options->tid ? PRB_PROFILE_THREAD_ENDED : PRB_PROFILE_TARGET_ENDED);
-	*ret_more = s->reader.woke < s->end;
+	s->recording->cost.times++;
+	*ret_more = running && s->woke < s->end;
+	if (!running)
+		s->recording->end = end_of(s, last);
 	return NULL;
 }
 
@@ -347,27 +284,46 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 static void sum_up(struct sampler *s, int64_t now)
 {
 	struct prb_recording *recording = s->recording;
+	struct prb_sampled *const *slot;
 
 	recording->duration = now - recording->begun;
-	recording->cost.again = s->reader.again;
-	recording->cost.own_cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - s->own_before;
-	prb_pauses_sum_up(&s->reader.pauses, &recording->cost);
-	if (s->process_begin >= 0)
-		recording->process_cpu = s->process_now - s->process_begin;
+	recording->cost.own_cpu = read_own_clock() - s->own_before;
+	recording->cost.again = 0;
+	prb_pauses_sum_up(&s->pauses, &recording->cost);
+	prb_vec_each (slot, &s->processes) {
+		const struct prb_sampled *p = *slot;
+		int64_t cpu = p->cpu_begin < 0 ? -1 : p->cpu_now - p->cpu_begin;
+
+		recording->cost.again += p->reader.again;
+		if (p->number)
+			recording->others.items[p->number - 1].cpu = cpu;
+		else
+			recording->process_cpu = cpu;
+	}
+}
+
+/* What was written or shown is not kept. */
+static void cut(struct sampler *s)
+{
+	struct prb_sampled *const *p;
+
+	prb_vec_each (p, &s->processes)
+		prb_account_cut(s->recording, &(*p)->subjects, 0);
+	s->recording->runs.count = 0;
 }
 
 static struct prb_error *store(struct sampler *s)
 {
 	struct prb_store *store = s->options->store;
 	int64_t now = prb_clock_ns();
-	bool cut;
+	bool complete;
 
 	if (!store || !prb_store_is_due(store, s->recording, now))
 		return NULL;
 	sum_up(s, now);
-	PRB_TRY(prb_store_put(store, s->recording, now, &cut));
-	if (cut)
-		prb_account_cut(s->recording, &s->subjects, 0);
+	PRB_TRY(prb_store_put(store, s->recording, now, &complete));
+	if (complete)
+		cut(s);
 	return NULL;
 }
 
@@ -380,7 +336,7 @@ static struct prb_error *show(struct sampler *s)
 		return NULL;
 	sum_up(s, now);
 	PRB_TRY(prb_live_put(live, s->recording, now));
-	prb_account_cut(s->recording, &s->subjects, 0);
+	cut(s);
 	return NULL;
 }
 
@@ -397,12 +353,24 @@ static struct prb_error *run_all(struct sampler *s)
 	return NULL;
 }
 
-/* It may have ended already, and then there is nothing to look at; the end is met in a round. */
-static struct prb_error *begin_program(struct sampler *s)
+static struct prb_error *check_tid(const struct sampler *s)
 {
-	struct prb_error *err = open_program(s);
+	const struct prb_sampled *first = s->processes.items[0];
+	const struct prb_subject *subject;
 
-	if (!err || err->code == PRB_ERROR_NOMEM || !program_ended(s))
+	prb_vec_each (subject, &first->subjects.list)
+		if (subject->tid == s->options->tid)
+			return NULL;
+	return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has no thread %d",
+				(int)first->pid, s->options->tid);
+}
+
+/* It may have ended already, and then there is nothing to look at; the end is met in a round. */
+static struct prb_error *begin_first(struct sampler *s, struct prb_sampled *p)
+{
+	struct prb_error *err = prb_sampled_begin(p);
+
+	if (!err || !s->program || err->code == PRB_ERROR_NOMEM || !program_ended(s))
 		return err;
 	prb_error_destroy(err);
 	s->recording->end = PRB_PROFILE_TARGET_ENDED;
@@ -410,68 +378,108 @@ static struct prb_error *begin_program(struct sampler *s)
 	return NULL;
 }
 
+static struct prb_error *name_other(struct sampler *s, uint32_t number)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process process;
+
+	PRB_TRY(prb_process_describe(s->processes.items[number]->pid, &process));
+	prb_command_line_text(&text, &process);
+	prb_process_deinit(&process);
+	if (text.failed)
+		return prb_error_nomem();
+	return prb_recording_replace(s->recording, prb_recording_command(s->recording, number),
+				     prb_str_text(&text));
+}
+
+static struct prb_error *begin_processes(struct sampler *s)
+{
+	pid_t pid = s->program ? s->program->pid : s->target->pid;
+	struct prb_sampled *p;
+
+	PRB_TRY(add_process(s, pid, s->target, &p));
+	PRB_TRY(begin_first(s, p));
+	if (s->options->tid)
+		PRB_TRY(check_tid(s));
+	for (size_t i = 0; i < s->options->others_count; i++) {
+		struct prb_target *other = s->options->others[i];
+
+		PRB_TRY(add_process(s, other->pid, other, &p));
+		PRB_TRY(name_other(s, p->number));
+		PRB_TRY(prb_error_prefix(prb_sampled_begin(p), "process %d", (int)other->pid));
+	}
+	return NULL;
+}
+
 static struct prb_error *begin(struct sampler *s)
 {
+	struct prb_sampled *const *p;
 	uint64_t key[2] = {};
 	struct timespec now;
 
 	if (getrandom(key, sizeof(key), 0) < 0)
 		return prb_error_os(errno, "cannot draw random numbers");
-	if (s->program)
-		PRB_TRY(begin_program(s));
-	else
-		PRB_TRY(look_at(s));
-	if (s->options->tid)
-		PRB_TRY(check_tid(s));
-	s->process_begin = read_clock_of(s->recording->pid, &s->process_clock);
-	if (s->process_begin < 0 && !s->program)
-		return prb_error_os(ESRCH, "process %d is gone", s->target->pid);
-	s->process_now = s->process_begin;
-	if (s->program)
-		s->process_begin = 0;
+	PRB_TRY(begin_processes(s));
 	if (s->program)
 		s->program->release(s->program->context);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-	s->recording->begun = prb_clock_ns();
+	s->recording->begun = s->woke = prb_clock_ns();
 	s->end = s->options->seconds > 0
 			 ? s->recording->begun + (int64_t)(s->options->seconds * 1e9)
 			 : INT64_MAX;
-	for (size_t i = 0; i < s->subjects.list.count; i++)
-		s->subjects.list.items[i].seen = s->recording->begun;
+	prb_vec_each (p, &s->processes)
+		prb_sampled_start(*p, s->recording->begun);
 	prb_schedule_begin(&s->schedule, key, s->options->rate, s->recording->begun);
 	return NULL;
 }
 
-/* Those of each program that it ran. */
-static struct prb_error *name_all(struct sampler *s, uint32_t **ret_renamed)
+static struct prb_error *add_natives(struct prb_natives ***list, size_t *count,
+				     struct prb_natives *natives)
 {
-	prb_auto_free struct prb_natives **all = calloc(s->past.count + 1, sizeof(*all));
-	const struct past *past;
-	size_t count = 0;
+	struct prb_natives **more;
 
-	if (!all)
+	if (!natives)
+		return NULL;
+	more = reallocarray(*list, *count + 1, sizeof(*more));
+	if (!more)
 		return prb_error_nomem();
-	prb_vec_each (past, &s->past)
-		if (past->natives)
-			all[count++] = past->natives;
-	if (s->natives)
-		all[count++] = s->natives;
-	return prb_natives_name(all, count, ret_renamed);
+	*list = more;
+	more[(*count)++] = natives;
+	return NULL;
+}
+
+/* Those of each program that each process ran. */
+static struct prb_error *collect_natives(struct sampler *s, struct prb_natives ***list,
+					 size_t *count)
+{
+	struct prb_sampled *const *p;
+	const struct prb_sampled_past *past;
+
+	prb_vec_each (p, &s->processes) {
+		prb_vec_each (past, &(*p)->past)
+			PRB_TRY(add_natives(list, count, past->natives));
+		PRB_TRY(add_natives(list, count, (*p)->natives));
+	}
+	return NULL;
 }
 
 /* What is stored has the stacks' old numbers, and is to get the new ones. */
 static struct prb_error *name_natives(struct sampler *s)
 {
 	struct prb_store *store = s->options->store;
-	size_t count = s->recording->tree->stacks.count;
+	size_t count = s->recording->tree->stacks.count, natives = 0;
+	prb_auto_free struct prb_natives **all = NULL;
 	prb_auto_free uint32_t *renamed = NULL;
 
+	PRB_TRY(collect_natives(s, &all, &natives));
+	if (!natives)
+		return NULL;
 	if (store) {
 		PRB_TRY(prb_store_put_rest(store, s->recording));
 		s->recording->runs.count = 0;
 	}
-	PRB_TRY(name_all(s, &renamed));
+	PRB_TRY(prb_natives_name(all, natives, &renamed));
 	if (store)
 		prb_store_rename(store, prb_steal(&renamed), count);
 	return NULL;
@@ -479,15 +487,16 @@ static struct prb_error *name_natives(struct sampler *s)
 
 static struct prb_error *finish(struct sampler *s)
 {
-	struct prb_subject *subject;
+	struct prb_sampled *const *p;
 
-	prb_vec_each (subject, &s->subjects.list)
-		PRB_TRY(prb_account_rest(s->recording, subject));
+	prb_vec_each (p, &s->processes)
+		if (!(*p)->over)
+			PRB_TRY(prb_sampled_finish(*p));
 	sum_up(s, prb_clock_ns());
-	if (s->natives || (s->options->native && s->past.count))
-		PRB_TRY(name_natives(s));
-	if (s->options->source)
-		PRB_TRY(prb_profile_add_source(s->recording, s->target, s->program));
+	PRB_TRY(name_natives(s));
+	if (s->options->source && s->processes.items[0]->target)
+		PRB_TRY(prb_profile_add_source(s->recording, s->processes.items[0]->target,
+					       s->program));
 	return s->options->store ? prb_store_finish(s->options->store, s->recording) : NULL;
 }
 
@@ -505,30 +514,32 @@ static struct prb_error *record(struct sampler *s)
 	PRB_TRY(begin(s));
 	if (s->options->store)
 		PRB_TRY(prb_store_begin(s->options->store, s->recording));
-	s->own_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	s->own_before = read_own_clock();
 	PRB_TRY(run_first(s));
 	return finish(s);
 }
 
-static void end_past(struct sampler *s)
+static void end_processes(struct sampler *s)
 {
-	struct past *past;
+	struct prb_sampled **p;
 
-	prb_vec_each (past, &s->past) {
-		prb_natives_destroy(past->natives);
-		prb_target_destroy(past->target);
+	prb_vec_each (p, &s->processes) {
+		prb_sampled_end(*p);
+		free(*p);
 	}
-	prb_vec_free(&s->past);
+	prb_vec_free(&s->processes);
 }
 
 static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_recording **ret)
 {
 	const struct prb_profile_options *options = s->options;
+	struct prb_sampled *const *p;
 	struct prb_error *err;
 
 	PRB_TRY(prb_recording_create(&s->recording));
 	s->recording->pid = pid;
 	s->recording->rate = options->rate;
+	s->recording->ring = (int64_t)(options->ring * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	err = prb_str_copy(options->command, &s->recording->command);
@@ -536,11 +547,11 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 		pthread_mutex_lock(options->gate);
 	if (!err)
 		err = record(s);
-	stop_looking(s);
+	prb_vec_each (p, &s->processes)
+		prb_sampled_stop(*p);
 	open_gate(s);
-	prb_natives_destroy(s->natives);
 	prb_store_stop(options->store);
-	end_past(s);
+	end_processes(s);
 	if (err && !options->live)
 		prb_recording_destroy(s->recording);
 	else
@@ -552,7 +563,7 @@ struct prb_error *prb_profile_record(struct prb_target *target,
 				     const struct prb_profile_options *options,
 				     struct prb_recording **ret)
 {
-	struct sampler s = {.target = target, .options = options, .subjects.folder = -1};
+	struct sampler s = {.target = target, .options = options};
 
 	if (!target->moves)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
@@ -567,12 +578,11 @@ struct prb_error *prb_profile_record_program(const struct prb_profile_program *p
 					     const struct prb_profile_options *options,
 					     struct prb_recording **ret)
 {
-	struct sampler s = {.program = program, .options = options, .subjects.folder = -1};
+	struct sampler s = {.program = program, .options = options};
 	struct prb_error *err;
 
 	prb_stop_keep_status(program->pid);
 	err = record_all(&s, program->pid, ret);
 	prb_stop_keep_status(0);
-	prb_target_destroy(s.target);
 	return err;
 }

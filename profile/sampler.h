@@ -24,11 +24,18 @@
 struct prb_profile_options {
 	double seconds;	     /**< how long; 0: until the process ends */
 	double rate;	     /**< samples a second of each thread, on average */
+	double ring;	     /**< seconds of it that the store keeps, at least; 0: all */
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
 	bool source;	     /**< with the source lines that ran, and some around them */
 	bool modules;	     /**< what runs a module of torch is told apart by the module */
 	pid_t tid;	     /**< only this thread; 0: all */
 	const char *command; /**< of the process, for people; NULL if unknown */
+	/** Other processes, which are the same recording; borrowed. */
+	struct prb_target *const *others;
+	size_t others_count;
+	/** Asked for the children of a process from time to time, to be recorded too; or NULL. The
+	 * caller frees *ret. */
+	struct prb_error *(*children)(void *context, pid_t pid, pid_t **ret, size_t *ret_count);
 	/** Where it is written meanwhile, or NULL; the recording has no runs then. */
 	struct prb_store *store;
 	/** A live viewer, or NULL; the recording has no runs then, and is given also

@@ -153,7 +153,11 @@ static struct prb_error *walk(struct reading *r)
 static struct prb_error *take_note(struct reading *r, const char *text,
 				   struct prb_stack_sample *ret)
 {
-	return prb_tree_note(r->reader->subjects->recording->tree, text, &ret->stack);
+	struct prb_tree *tree = r->reader->subjects->recording->tree;
+	uint32_t alone;
+
+	PRB_TRY(prb_tree_note(tree, text, &alone));
+	return prb_tree_call(tree, r->reader->root, tree->stacks.items[alone].frame, &ret->stack);
 }
 
 static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
@@ -170,7 +174,7 @@ static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
 	} else {
 		PRB_TRY(prb_codes_keep(r->reader->codes, &ret->stack));
 	}
-	return ret->stack ? NULL : take_note(r, "<not in Python>", ret);
+	return ret->stack != r->reader->root ? NULL : take_note(r, "<not in Python>", ret);
 }
 
 static enum prb_run_state state_of(char letter)
@@ -390,7 +394,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 	bool stopped = stop.stopped;
 	prb_stop_end(&stop, &pause);
 	if (stopped && !err)
-		prb_pauses_add(&r->reader->pauses, pause);
+		prb_pauses_add(r->reader->pauses, pause);
 	PRB_TRY(err);
 	if (state != 'R')
 		ret->state = state_of(state);
@@ -454,7 +458,7 @@ static struct prb_error *refused(struct reading *r, struct prb_error *err,
 {
 	if (err->code == PRB_ERROR_NOMEM)
 		return err;
-	if (err->code == PRB_ERROR_PERMISSION && !r->reader->pauses.count)
+	if (err->code == PRB_ERROR_PERMISSION && !r->reader->pauses->count)
 		return prb_error_hint(err, "a thread that runs is stopped for some 40 µs to be "
 					   "read: end the other tracer, or allow ptrace "
 					   "('probing PID dump --nonblocking' does without)");

@@ -22,9 +22,10 @@ struct prb_stack_reader {
 	struct prb_codes *codes;
 	struct prb_causes causes;      /**< what threads that sleep wait for */
 	struct prb_natives *natives;   /**< NULL: Python frames alone */
+	uint32_t root;		       /**< which all stacks are calls from; 0: none */
 	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */
 	int64_t woke;		       /**< when we got our processor for this round of samples */
-	struct prb_pauses pauses;      /**< of each stop */
+	struct prb_pauses *pauses;     /**< of each stop; borrowed */
 	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
 	uint64_t again;		       /**< stops because the one before came between two frames */
 	bool stale;		       /**< states are not as they were listed */

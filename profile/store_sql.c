@@ -14,16 +14,16 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 	[PRB_STORE_FRAME] = "INSERT INTO frames VALUES (?, ?, ?)",
 	[PRB_STORE_STACK] = "INSERT INTO stacks VALUES (?, ?, ?, ?)",
 	[PRB_STORE_WAIT] = "REPLACE INTO waits VALUES (?, ?, ?, nullif(?, -1))",
-	[PRB_STORE_THREAD] = "REPLACE INTO threads VALUES (?, 0, ?, ?, ?, ?, ?)",
+	[PRB_STORE_THREAD] = "REPLACE INTO threads VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[PRB_STORE_CHUNK] = "REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)",
 	[PRB_STORE_TOTAL] = "REPLACE INTO totals VALUES (?, ?, ?, ?, ?, ?, ?)",
-	[PRB_STORE_PROCESS] = "REPLACE INTO processes VALUES (0, ?, ?, ?, nullif(?, -1))",
+	[PRB_STORE_PROCESS] = "REPLACE INTO processes VALUES (?, ?, ?, ?, nullif(?, -1))",
 	[PRB_STORE_RECORDING] =
 		"REPLACE INTO recording (rowid, probing, system, started, "
 		"duration_ns, rate, tid, native, ended, totals_s, times, late, missed, "
 		"unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, "
-		"pause_max_us, pause_total_us, own_cpu_ns) VALUES (1, ?, ?, ?, ?, "
-		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"pause_max_us, pause_total_us, own_cpu_ns, ring_s) VALUES (1, ?, ?, ?, ?, "
+		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0.0))",
 	[PRB_STORE_SOURCE] = "INSERT OR IGNORE INTO source VALUES (?, ?, ?)",
 	[PRB_STORE_RENAMED] = "INSERT INTO temp.renamed VALUES (?, ?)",
 };

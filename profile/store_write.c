@@ -76,9 +76,9 @@ static struct prb_error *put_threads(struct prb_store_file *file, const struct p
 		const struct prb_profile_thread *t = &b->threads.items[i];
 
 		if (!is_written(file, i, t))
-			PRB_TRY(prb_store_sql_put(file, PRB_STORE_THREAD, "iittii", (int64_t)i,
-						  (int64_t)t->tid, t->name, t->os_name, t->cpu,
-						  (int64_t)t->ended));
+			PRB_TRY(prb_store_sql_put(file, PRB_STORE_THREAD, "iiittii", (int64_t)i,
+						  (int64_t)t->process, (int64_t)t->tid, t->name,
+						  t->os_name, t->cpu, (int64_t)t->ended));
 	}
 	return NULL;
 }
@@ -173,6 +173,21 @@ static struct prb_error *put_totals(struct prb_store_file *file, const struct pr
 	return NULL;
 }
 
+static struct prb_error *put_processes(struct prb_store_file *file, const struct prb_batch *b)
+{
+	const struct prb_recording *r = &b->about;
+
+	PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "iitti", (int64_t)0, (int64_t)r->pid,
+				  r->command, r->python, r->process_cpu));
+	for (size_t i = 0; i < b->others.count; i++) {
+		const struct prb_profile_process *p = &b->others.items[i];
+
+		PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "iitti", (int64_t)i + 1,
+					  (int64_t)p->pid, p->command, p->python, p->cpu));
+	}
+	return NULL;
+}
+
 /* They are the recorder's, which waits for the last batch. */
 static struct prb_error *put_source(struct prb_store_file *file, const struct prb_batch *b)
 {
@@ -193,15 +208,30 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 
 	if (!uname(&name))
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
-	PRB_TRY(prb_store_sql_put(file, PRB_STORE_PROCESS, "itti", (int64_t)r->pid, r->command,
-				  r->python, r->process_cpu));
+	PRB_TRY(put_processes(file, b));
 	return prb_store_sql_put(
-		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddi", PRB_VERSION,
+		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddid", PRB_VERSION,
 		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
 		(int64_t)r->native, b->last ? prb_schema_end(r->end) : NULL, file->totals_s,
 		(int64_t)c->times, (int64_t)c->late, (int64_t)c->missed, (int64_t)c->unreadable,
 		(int64_t)c->stops, (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
-		c->pause_total, c->own_cpu);
+		c->pause_total, c->own_cpu, (double)r->ring / 1e9);
+}
+
+/* What is older than the ring is long. The chunk that its beginning is in stays. */
+static struct prb_error *drop_old(struct prb_store_file *file, const struct prb_batch *b)
+{
+	int64_t from = b->about.duration - b->about.ring;
+	prb_auto_str struct prb_str sql = {};
+
+	if (!b->about.ring || from <= 0)
+		return NULL;
+	prb_str_printf(&sql,
+		       "DELETE FROM chunks WHERE chunk < "
+		       "(SELECT max(chunk) FROM chunks WHERE begin_ns <= %lld);"
+		       "DELETE FROM totals WHERE (part + 1) * %lld <= %lld",
+		       (long long)from, (long long)(file->totals_s * second), (long long)from);
+	return sql.failed ? prb_error_nomem() : prb_store_sql_run(file, prb_str_text(&sql));
 }
 
 static struct prb_error *put_all(struct prb_store_file *file, const struct prb_batch *b)
@@ -219,6 +249,7 @@ static struct prb_error *put_all(struct prb_store_file *file, const struct prb_b
 	if (b->last)
 		PRB_TRY(put_source(file, b));
 	PRB_TRY(put_about(file, b));
+	PRB_TRY(drop_old(file, b));
 	return prb_store_sql_run(file, "COMMIT");
 }
 

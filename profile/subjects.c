@@ -50,6 +50,7 @@ static struct prb_error *add_subject(struct prb_subjects *s, const struct prb_ta
 
 	if (!subject || !thread)
 		return prb_error_nomem();
+	thread->process = s->process;
 	subject->tid = thread->tid = task->tid;
 	subject->number = (uint32_t)s->recording->threads.count - 1;
 	subject->seen = now;
@@ -252,8 +253,8 @@ static struct prb_error *find_python(struct prb_subjects *s)
 	if ((s->recording->native || s->starts) && prb_error_catch(&err, PRB_ERROR_UNSUPPORTED))
 		return NULL;
 	PRB_TRY(err);
-	free(prb_steal(&s->recording->python));
-	return prb_str_copy(s->pythons.list.items[0]->version, &s->recording->python);
+	return prb_recording_replace(s->recording, prb_recording_python(s->recording, s->process),
+				     s->pythons.list.items[0]->version);
 }
 
 bool prb_subjects_search_is_due(const struct prb_subjects *s, int64_t now)
@@ -323,17 +324,19 @@ static struct prb_error *begin(struct prb_subjects *s)
 }
 
 struct prb_error *prb_subjects_begin(struct prb_subjects *s, struct prb_target *target,
-				     struct prb_recording *recording)
+				     struct prb_recording *recording, uint32_t process)
 {
-	*s = (struct prb_subjects){.target = target, .recording = recording, .folder = -1};
+	*s = (struct prb_subjects){
+		.target = target, .recording = recording, .process = process, .folder = -1};
 	return begin(s);
 }
 
 struct prb_error *prb_subjects_begin_started(struct prb_subjects *s, struct prb_target *target,
-					     struct prb_recording *recording)
+					     struct prb_recording *recording, uint32_t process)
 {
 	*s = (struct prb_subjects){.target = target,
 				   .recording = recording,
+				   .process = process,
 				   .folder = -1,
 				   .begun = true,
 				   .starts = true,

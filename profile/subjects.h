@@ -52,6 +52,7 @@ struct prb_subject {
 struct prb_subjects {
 	struct prb_target *target;
 	struct prb_recording *recording;
+	uint32_t process; /**< its number there */
 	struct prb_modules *modules;
 	struct prb_pythons pythons;
 	struct prb_view *view; /**< of what all threads share */
@@ -67,13 +68,15 @@ struct prb_subjects {
 /** Finds Python, which there need not be where C frames are recorded, and all threads, and notes
  * their counters. The result is to be ended always. */
 struct prb_error *prb_subjects_begin(struct prb_subjects *subjects, struct prb_target *target,
-				     struct prb_recording *recording) PRB_MUST_CHECK;
+				     struct prb_recording *recording,
+				     uint32_t process) PRB_MUST_CHECK;
 
 /** As above, for a process that was started for this: all that its threads use from their beginning
  * on counts, and Python need not be there yet. */
 struct prb_error *prb_subjects_begin_started(struct prb_subjects *subjects,
 					     struct prb_target *target,
-					     struct prb_recording *recording) PRB_MUST_CHECK;
+					     struct prb_recording *recording,
+					     uint32_t process) PRB_MUST_CHECK;
 void prb_subjects_end(struct prb_subjects *subjects);
 
 /** True if there are more or fewer threads than are known. Costs one system call. */

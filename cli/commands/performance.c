@@ -8,9 +8,11 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "cli/commands/performance.h"
+#include "cli/commands/performance_processes.h"
 #include "cli/commands/performance_program.h"
 #include "cli/commands/performance_torch.h"
 #include "command/term.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
 #include "base/text.h"
@@ -67,17 +69,23 @@ static void tell_begin(const struct prb_target *target, double seconds)
 }
 
 /** A Ctrl-C ends the recording, not the command. */
-static struct prb_error *record(struct prb_target *target, const struct prb_performance_settings *s,
-				struct prb_store *store, bool source, struct prb_recording **ret)
+static struct prb_error *record(const struct prb_performance_targets *targets,
+				const struct prb_performance_settings *s, struct prb_store *store,
+				bool source, struct prb_recording **ret)
 {
+	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
-		.seconds = s->duration > 0 ? s->duration : default_seconds,
+		.seconds = s->duration > 0 || s->ring > 0 ? s->duration : default_seconds,
+		.ring = s->ring,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
 		.source = source,
 		.store = store,
+		.others = targets->list.items + 1,
+		.others_count = targets->list.count - 1,
+		.children = s->subprocesses ? prb_performance_children : NULL,
 		.cancelled = is_cancelled,
 	};
 	struct prb_error *err;
@@ -101,7 +109,7 @@ static bool writes_recording(const struct prb_performance_settings *s)
 static bool needs_order(const struct prb_performance_settings *s,
 			const struct prb_profile_format *format)
 {
-	return s->diff || s->from > 0 || s->to > 0 || (format && !format->any_order);
+	return s->diff || s->last > 0 || s->from > 0 || s->to > 0 || (format && !format->any_order);
 }
 
 /** Whether source lines are recorded. */
@@ -112,7 +120,7 @@ static bool wants_source(const struct prb_performance_settings *s,
 }
 
 /** It is written while it is made, and read back to be shown. */
-static struct prb_error *record_to_file(struct prb_target *target,
+static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
 					const struct prb_performance_settings *s,
 					struct prb_recording **ret)
 {
@@ -120,7 +128,7 @@ static struct prb_error *record_to_file(struct prb_target *target,
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(target, s, store, !s->no_source, &without_runs));
+	PRB_TRY(record(targets, s, store, !s->no_source, &without_runs));
 	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
@@ -128,10 +136,12 @@ static struct prb_error *load(const struct prb_target *target,
 			      const struct prb_performance_settings *s,
 			      const struct prb_profile_format *format, struct prb_recording **ret)
 {
-	const char *option = s->duration > 0 ? "--duration"
-			     : s->rate	     ? "--rate"
-			     : s->cc	     ? "--cc"
-					     : NULL;
+	const char *option = s->duration > 0   ? "--duration"
+			     : s->ring > 0     ? "--ring"
+			     : s->rate	       ? "--rate"
+			     : s->cc	       ? "--cc"
+			     : s->subprocesses ? "--subprocesses"
+					       : NULL;
 
 	if (option)
 		return prb_error_create(PRB_ERROR_USAGE,
@@ -140,23 +150,48 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	if (format == &prb_format_html && !s->diff)
+	if (format == &prb_format_html && !s->diff && !(s->last > 0))
 		return prb_profile_load_steps(prb_recorded_path(target), ret);
-	return prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret);
+	PRB_TRY(prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret));
+	if (s->last > 0)
+		prb_recording_clip(*ret, PRB_MAX((*ret)->duration - (int64_t)(s->last * 1e9), 0),
+				   INT64_MAX);
+	return NULL;
+}
+
+static struct prb_error *open_targets(const struct prb_cli *cli,
+				      const struct prb_performance_settings *s,
+				      struct prb_performance_targets *ret)
+{
+	struct prb_target **slot;
+
+	if (s->all)
+		return prb_performance_open_all(cli->target, ret);
+	slot = prb_vec_push(&ret->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = NULL;
+	return prb_spec_open_in(cli->target, &cli->places, slot);
 }
 
 /** A recording that is made now, or that is there. */
 static struct prb_error *get(const struct prb_cli *cli, const struct prb_performance_settings *s,
 			     const struct prb_profile_format *format, struct prb_recording **ret)
 {
-	prb_auto_target struct prb_target *target = NULL;
+	__attribute__((cleanup(
+		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
+	struct prb_target *first;
 
-	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
-	if (prb_recorded_path(target))
-		return load(target, s, format, ret);
+	PRB_TRY(open_targets(cli, s, &targets));
+	first = targets.list.items[0];
+	if (prb_recorded_path(first))
+		return load(first, s, format, ret);
+	if (s->last > 0)
+		return prb_error_create(PRB_ERROR_USAGE, "--last is for a recording, and this is a "
+							 "process: --duration says how long");
 	if (writes_recording(s))
-		return record_to_file(target, s, ret);
-	return record(target, s, NULL, wants_source(s, format), ret);
+		return record_to_file(&targets, s, ret);
+	return record(&targets, s, NULL, wants_source(s, format), ret);
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -309,6 +344,9 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	if (s->ring > 0 && !writes_recording(s))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "--ring is for a .profile"),
+				      "'-o FILE.profile' says which one");
 	return prb_performance_check_choice(s);
 }
 
@@ -334,8 +372,10 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	const struct prb_performance_settings *s = started->settings;
 	const struct prb_profile_options options = {
 		.seconds = s->duration,
+		.ring = s->ring,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
+		.children = s->subprocesses ? prb_performance_children : NULL,
 		.source = started->source,
 		.command = started->command,
 		.store = started->store,
@@ -356,9 +396,10 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
-	if (s->tid)
-		return prb_error_create(PRB_ERROR_USAGE,
-					"--tid is of a process that runs, not of one to start");
+	if (s->tid || s->all)
+		return prb_error_create(
+			PRB_ERROR_USAGE,
+			"--tid and --all are of a process that runs, not of one to start");
 	if (writes_recording(s))
 		PRB_TRY(prb_store_create(s->output, &store));
 	for (char *const *word = cli->program; *word; word++)
@@ -418,6 +459,12 @@ const struct prb_option prb_performance_options[] = {
 	{"duration", 'd', PRB_OPTION_SECONDS, "TIME",
 	 "How long; without it 10s, or until a started program ends", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, duration), .for_clients = true},
+	{"ring", 0, PRB_OPTION_SECONDS, "TIME",
+	 "Record until Ctrl-C, and keep the last TIME in the .profile of -o", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, ring)},
+	{"last", 0, PRB_OPTION_SECONDS, "TIME", "Of a .profile, also while it is written: its end",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, last),
+	 .for_clients = true},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "How often a second on average; without it 100",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, rate),
 	 .for_clients = true},
@@ -432,6 +479,11 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, mode), .for_clients = true},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, tid), .for_clients = true},
+	{"all", 0, PRB_OPTION_FLAG, NULL, "All processes that the name or /regex/ matches",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, all), .for_clients = true},
+	{"subprocesses", 's', PRB_OPTION_FLAG, NULL,
+	 "Children too, also those that start meanwhile", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, subprocesses), .for_clients = true},
 	{"threads", 0, PRB_OPTION_TEXT, "REGEX", "Only threads with a name that matches",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, threads),
 	 .for_clients = true},

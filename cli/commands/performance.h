@@ -18,6 +18,8 @@
 
 struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
+	double ring;	 /**< seconds that are kept; 0: not given */
+	double last;	 /**< seconds that are looked at; 0: not given */
 	int rate;	 /**< 0: not given */
 	const char *output;
 	const char *format;   /**< NULL: as the name of the output ends */
@@ -27,6 +29,8 @@ struct prb_performance_settings {
 	const char *diff;     /**< the recording to compare with; NULL: none */
 	const char *annotate; /**< FILE[:FUNCTION]; NULL: not given */
 	double from, to;      /**< seconds; 0: not given */
+	bool all;
+	bool subprocesses;
 	bool cc;
 	bool lines;
 	bool no_source;

@@ -40,6 +40,33 @@ static void put_functions(struct prb_json *json, const struct prb_recording *r,
 	prb_json_close(json, ']');
 }
 
+static pid_t pid_of(const struct prb_recording *r, uint32_t process)
+{
+	return process ? r->others.items[process - 1].pid : r->pid;
+}
+
+static void put_process(struct prb_json *json, pid_t pid, const char *command, const char *python,
+			int64_t cpu)
+{
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "pid", pid);
+	prb_json_text(json, "command", command);
+	prb_json_text(json, "python", python);
+	prb_json_natural(json, "cpu_ns", cpu);
+	prb_json_close(json, '}');
+}
+
+static void put_processes(struct prb_json *json, const struct prb_recording *r)
+{
+	const struct prb_profile_process *other;
+
+	prb_json_open(json, "processes", '[');
+	put_process(json, r->pid, r->command, r->python, r->process_cpu);
+	prb_vec_each (other, &r->others)
+		put_process(json, other->pid, other->command, other->python, other->cpu);
+	prb_json_close(json, ']');
+}
+
 static void put_threads(struct prb_json *json, const struct prb_recording *r)
 {
 	const struct prb_profile_thread *thread;
@@ -47,6 +74,7 @@ static void put_threads(struct prb_json *json, const struct prb_recording *r)
 	prb_json_open(json, "threads", '[');
 	prb_vec_each (thread, &r->threads) {
 		prb_json_open(json, NULL, '{');
+		prb_json_integer(json, "pid", pid_of(r, thread->process));
 		prb_json_integer(json, "tid", thread->tid);
 		prb_json_text(json, "name", thread->name);
 		prb_json_text(json, "os_name", thread->os_name);
@@ -106,6 +134,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_natural(&json, "process_cpu_ns", recording->process_cpu);
 	put_states(&json, report);
 	put_functions(&json, recording, report, choice->lines);
+	put_processes(&json, recording);
 	put_threads(&json, recording);
 	err = prb_performance_waits_json(recording, choice, &json);
 	put_cost(&json, &recording->cost);

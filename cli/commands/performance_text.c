@@ -36,6 +36,8 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 	prb_text_escape(s, r->python ? r->python : "");
 	prb_str_puts(s, " · ");
 	put_time(s, r->duration);
+	if (r->others.count)
+		prb_str_printf(s, " · %zu processes", r->others.count + 1);
 	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", threads, plural(threads),
 		       (unsigned long long)report->taken, plural(report->taken));
 	put_time(s, report->weight);
@@ -126,17 +128,39 @@ static void put_rows(const struct prb_recording *r, const struct prb_report *rep
 static void put_unseen(const struct prb_recording *r, struct prb_str *s)
 {
 	const struct prb_profile_thread *thread;
-	int64_t seen = 0;
+	const struct prb_profile_process *other;
+	int64_t seen = 0, whole = r->process_cpu;
 
+	prb_vec_each (other, &r->others)
+		whole += PRB_MAX(other->cpu, 0);
 	if (r->process_cpu < 0 || r->tid)
 		return;
 	prb_vec_each (thread, &r->threads)
 		seen += thread->cpu;
-	if (percent((double)(r->process_cpu - seen), (double)r->process_cpu) < 1)
+	if (percent((double)(whole - seen), (double)whole) < 1)
 		return;
 	prb_str_puts(s, "not seen: ");
-	put_time(s, r->process_cpu - seen);
+	put_time(s, whole - seen);
 	prb_str_puts(s, " on a processor, of threads that ended before they were looked at\n");
+}
+
+/** Processes without any thread could not be read. */
+static void put_left_out(const struct prb_recording *r, struct prb_str *s)
+{
+	const struct prb_profile_process *other;
+
+	prb_vec_each (other, &r->others) {
+		const struct prb_profile_thread *thread;
+		bool any = false;
+
+		prb_vec_each (thread, &r->threads)
+			any |= thread->process == (uint32_t)(other - r->others.items) + 1;
+		if (any)
+			continue;
+		prb_str_printf(s, "left out: %d ", (int)other->pid);
+		prb_text_escape(s, other->command ? other->command : "");
+		prb_str_puts(s, ", which ended or could not be read\n");
+	}
 }
 
 static void put_cost(const struct prb_recording *r, struct prb_str *s)
@@ -164,6 +188,7 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 	PRB_TRY(prb_performance_waits_text(recording, choice, s));
 	prb_str_putc(s, '\n');
 	put_unseen(recording, s);
+	put_left_out(recording, s);
 	put_cost(recording, s);
 	return s->failed ? prb_error_nomem() : NULL;
 }

@@ -16,6 +16,7 @@ static const struct prb_column columns[] = {
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
+	const struct prb_profile_process *other;
 	const struct prb_recording *about;
 	struct prb_load *load;
 
@@ -27,6 +28,14 @@ static struct prb_error *scan(struct prb_scan *scan)
 	prb_put_static(scan, PYTHON, about->python);
 	if (about->process_cpu >= 0)
 		prb_put_real(scan, CPU, prb_milliseconds(about->process_cpu));
+	prb_vec_each (other, &about->others) {
+		PRB_TRY(prb_scan_row(scan));
+		prb_put_integer(scan, PID, other->pid);
+		prb_put_static(scan, COMMAND, other->command);
+		prb_put_static(scan, PYTHON, other->python);
+		if (other->cpu >= 0)
+			prb_put_real(scan, CPU, prb_milliseconds(other->cpu));
+	}
 	return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "profile/chunk.h"
 #include "profile/load.h"
 #include "profile/store.h"
+#include "profile/range.h"
 
 static char folder[] = "/tmp/probing-store-XXXXXX";
 static char path[100];
@@ -171,6 +172,52 @@ static void test_chunks(void **state)
 	assert_null(prb_profile_load(path, true, &back));
 	expect_same_runs(all, back);
 	prb_recording_destroy(all);
+	prb_recording_destroy(back);
+	prb_recording_destroy(r);
+}
+
+static int64_t sum_of_walls(const struct prb_recording *r)
+{
+	const struct prb_run *run;
+	int64_t sum = 0;
+
+	prb_vec_each (run, &r->runs)
+		sum += run->wall;
+	return sum;
+}
+
+/* The last minutes of many are there, and no more than a chunk before them. */
+static void test_ring(void **state)
+{
+	const int64_t minute = 60000000000, ring = 3 * minute / 2;
+	struct prb_recording *r = make(), *back;
+	struct prb_store *store;
+	int64_t at = 0;
+
+	(void)state;
+	r->runs.count = 0;
+	r->ring = ring;
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_begin(store, r));
+	for (int chunks = 0; chunks < 10;) {
+		bool cut;
+
+		made_run(r, 0, made_stack(r, "main", 1 + (int32_t)(at % 97)), 3000);
+		r->runs.items[r->runs.count - 1].begin = at;
+		at += minute / 10;
+		r->duration = at;
+		assert_null(prb_store_put(store, r, at, &cut));
+		if (cut)
+			r->runs.count = 0;
+		chunks += cut;
+	}
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_null(prb_profile_load(path, true, &back));
+	assert_true(back->duration >= ring && back->duration < at);
+	assert_int_equal(sum_of_walls(back), back->duration);
+	prb_recording_clip(back, back->duration - minute / 4, INT64_MAX);
+	assert_int_equal(sum_of_walls(back), minute / 4);
 	prb_recording_destroy(back);
 	prb_recording_destroy(r);
 }
@@ -356,9 +403,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_chunks),
-		cmocka_unit_test(test_units),	       cmocka_unit_test(test_hot_journal),
-		cmocka_unit_test(test_in_the_way),     cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_ring),	       cmocka_unit_test(test_units),
+		cmocka_unit_test(test_hot_journal),    cmocka_unit_test(test_in_the_way),
+		cmocka_unit_test(test_steps),	       cmocka_unit_test(test_source),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -2,9 +2,11 @@
 """`perf --mode gil` and `--mode blocked`: who holds what, who waits for it, in all faces."""
 import json
 import subprocess
+import time
 
 import pytest
 
+import profiles
 import support
 
 PROGRAM = support.HERE / "programs" / "modes.py"
@@ -80,3 +82,35 @@ def test_formats_that_do_not_have_it(tmp_path):
                             check=False)
     assert result.returncode == 2 and b"has no mode 'gil'" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_ring_and_last(tmp_path):
+    """A ring is asked for while it is written; that older chunks go is a test of the store."""
+    path = str(tmp_path / "x.profile")
+    with support.Target(support.one_per_version((3, 7))[-1], PROGRAM, 0, 2) as process:
+        assert process.line() == "ready"
+        recording = profiles.Recording(process.pid, "--ring", "5m", "-o", path)
+        end = time.monotonic() + 60
+        last = None
+        while not last or last["samples"] < 10:
+            assert time.monotonic() < end
+            result = subprocess.run([support.BINARY, path, "perf", "--last", "2s", "--json",
+                                     "--mode", "wall"], capture_output=True, check=False)
+            last = json.loads(result.stdout) if not result.returncode else None
+        assert last["duration_ns"] <= 2e9 and last["ended"] == "the recording was not finished"
+        recording.interrupt()
+        code, _, err = recording.end()
+        assert code == 0, err
+    whole = json.loads(subprocess.run([support.BINARY, path, "perf", "--json", "--mode", "wall"],
+                                      capture_output=True, check=True).stdout)
+    assert whole["ended"] == "interrupted" and whole["process_cpu_ns"]
+    part = json.loads(subprocess.run([support.BINARY, path, "perf", "--json", "--mode", "wall",
+                                      "--last", "500ms"], capture_output=True, check=True).stdout)
+    assert part["duration_ns"] == 5e8
+    assert part["weight_ns"] < whole["weight_ns"] and part["process_cpu_ns"] is None
+
+
+def test_ring_needs_a_file():
+    result = subprocess.run([support.BINARY, "perf", "--ring", "1m", "--", "true"],
+                            capture_output=True, check=False)
+    assert result.returncode == 2 and b"--ring is for a .profile" in result.stderr

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/performance_processes.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "cli/commands/subprocesses.h"
+#include "target/spec/target_spec.h"
+
+void prb_performance_targets_deinit(struct prb_performance_targets *targets)
+{
+	struct prb_target **target;
+
+	prb_vec_each (target, &targets->list)
+		prb_target_destroy(*target);
+	prb_vec_free(&targets->list);
+}
+
+static struct prb_error *open_each(const struct prb_pids *pids, struct prb_performance_targets *ret)
+{
+	const pid_t *pid;
+
+	prb_vec_each (pid, &pids->list) {
+		struct prb_target *target, **slot;
+
+		PRB_TRY(prb_target_open_process(*pid, &target));
+		slot = prb_vec_push(&ret->list);
+		if (!slot) {
+			prb_target_destroy(target);
+			return prb_error_nomem();
+		}
+		*slot = target;
+	}
+	return NULL;
+}
+
+struct prb_error *prb_performance_open_all(const char *text, struct prb_performance_targets *ret)
+{
+	struct prb_pids pids = {};
+	struct prb_error *err = text ? prb_spec_find_all(text, &pids)
+				     : prb_error_create(PRB_ERROR_USAGE, "--all is for a name");
+
+	if (!err)
+		err = open_each(&pids, ret);
+	prb_pids_deinit(&pids);
+	return err;
+}
+
+struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret, size_t *ret_count)
+{
+	struct prb_subprocesses children = {};
+	struct prb_error *err = prb_subprocesses_find(pid, &children);
+
+	(void)context;
+	if (!err)
+		*ret = calloc(children.list.count + 1, sizeof(**ret));
+	for (size_t i = 0; !err && *ret && i < children.list.count; i++)
+		(*ret)[(*ret_count)++] = children.list.items[i].pid;
+	if (!err && !*ret)
+		err = prb_error_nomem();
+	prb_subprocesses_deinit(&children);
+	return err;
+}

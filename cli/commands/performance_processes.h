@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Which processes are one recording: all that a name matches, and their children.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_CLI_COMMANDS_PERFORMANCE_PROCESSES_H
+#define PRB_CLI_COMMANDS_PERFORMANCE_PROCESSES_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "target/target.h"
+
+struct prb_performance_targets {
+	PRB_VEC(struct prb_target *) list;
+};
+
+/** Opens all processes that @p text, a name or /regex/, matches. The result is to be ended always.
+ */
+struct prb_error *prb_performance_open_all(const char *text,
+					   struct prb_performance_targets *ret) PRB_MUST_CHECK;
+void prb_performance_targets_deinit(struct prb_performance_targets *targets);
+
+/** All descendants of a process, as prb_profile_options wants them. */
+struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret,
+					   size_t *ret_count) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "profile/account.h"
+#include "proc/process.h"
+#include "target/spec/command_line.h"
+
+enum {
+	REFRESH_NS = 1000000000, /* threads and states are listed at least so often */
+	REFRESH_SHARE = 10,	 /* and at most so that it takes one part of so many */
+};
+
+static int64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
+{
+	struct prb_subject *subject = &p->subjects.list.items[index];
+	struct prb_task_watch *task = &p->subjects.tasks.list.items[index];
+	struct prb_stack_sample sample;
+
+	if (subject->ended || (p->tid && subject->tid != p->tid))
+		return NULL;
+	if (subject->asleep && prb_task_slept(&p->subjects.tasks, task, true))
+		return prb_account_same(p->recording, subject, prb_clock_ns());
+	prb_task_note(&p->subjects.tasks, task);
+	if (!prb_task_has_ended(task))
+		PRB_TRY(prb_stack_read(&p->reader, index, &sample));
+	if (prb_task_has_ended(task) || sample.gone) {
+		subject->ended = p->ended_any = true;
+		prb_account_last(&p->subjects.tasks, subject, task);
+		return NULL;
+	}
+	/* C frames tell by themselves. */
+	p->stateless_ran |=
+		!p->natives && !subject->states.count && sample.times.turns != subject->times.turns;
+	return prb_account_sample(p->recording, subject, &sample, prb_clock_ns());
+}
+
+static struct prb_error *sample_all(struct prb_sampled *p)
+{
+	p->ended_any = p->stateless_ran = p->reader.stale = false;
+	for (size_t i = 0; i < p->subjects.list.count; i++)
+		PRB_TRY(sample_one(p, i));
+	return NULL;
+}
+
+/* Before a round: what is new must be known, or it would be told wrongly. */
+static struct prb_error *refresh(struct prb_sampled *p, int64_t now)
+{
+	bool wanted = p->ended_any || p->stateless_ran || p->reader.stale ||
+		      prb_subjects_search_is_due(&p->subjects, now) || now >= p->refresh_until ||
+		      prb_subjects_changed(&p->subjects);
+	int64_t used = prb_clock_thread_ns();
+
+	if (!wanted || now < p->refresh_from)
+		return NULL;
+	PRB_TRY(prb_subjects_refresh(&p->subjects, now));
+	p->refresh_from = now + (prb_clock_thread_ns() - used) * REFRESH_SHARE;
+	p->refresh_until = now + REFRESH_NS;
+	return NULL;
+}
+
+/* All that are sampled. */
+static bool all_ended(const struct prb_sampled *p)
+{
+	const struct prb_subject *subject;
+
+	prb_vec_each (subject, &p->subjects.list)
+		if (!subject->ended && (!p->tid || subject->tid == p->tid))
+			return false;
+	return true;
+}
+
+void prb_sampled_stop(struct prb_sampled *p)
+{
+	prb_stack_let_go(&p->reader, true);
+	prb_stack_end(&p->reader);
+	prb_subjects_end(&p->subjects);
+	prb_codes_destroy(prb_steal(&p->codes));
+	p->subjects = (struct prb_subjects){.folder = -1};
+}
+
+void prb_sampled_end(struct prb_sampled *p)
+{
+	struct prb_sampled_past *past;
+
+	prb_natives_destroy(prb_steal(&p->natives));
+	prb_vec_each (past, &p->past) {
+		prb_natives_destroy(past->natives);
+		prb_target_destroy(past->target);
+	}
+	prb_vec_free(&p->past);
+	if (p->target != p->borrowed)
+		prb_target_destroy(p->target);
+	p->target = NULL;
+}
+
+/* One that has ended has none any more; then it is what it was. */
+static struct prb_error *name_command(struct prb_sampled *p)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process process;
+
+	PRB_TRY(prb_process_describe(p->pid, &process));
+	if (process.argv.count)
+		prb_command_line_text(&text, &process);
+	prb_process_deinit(&process);
+	if (text.failed)
+		return prb_error_nomem();
+	if (!text.length)
+		return NULL;
+	return prb_recording_replace(p->recording, prb_recording_command(p->recording, p->number),
+				     prb_str_text(&text));
+}
+
+/* "4242 python3 train.py". */
+static struct prb_error *add_root(struct prb_sampled *p)
+{
+	enum { MOST = 120 };
+	const char *command = *prb_recording_command(p->recording, p->number);
+	prb_auto_free char *name = prb_format("%d %.*s", (int)p->pid, MOST, command ? command : "");
+
+	if (!name)
+		return prb_error_nomem();
+	PRB_TRY(prb_tree_note(p->recording->tree, name, &p->reader.root));
+	prb_codes_root(p->codes, p->reader.root);
+	if (p->natives)
+		prb_natives_root(p->natives, p->reader.root);
+	return NULL;
+}
+
+/* The process as the program that it runs now. */
+static struct prb_error *look_at(struct prb_sampled *p)
+{
+	struct prb_error *(*begin)(struct prb_subjects *, struct prb_target *,
+				   struct prb_recording *, uint32_t) =
+		p->starts ? prb_subjects_begin_started : prb_subjects_begin;
+
+	PRB_TRY(prb_codes_create(p->recording->tree, &p->codes));
+	if (p->modules)
+		prb_codes_watch_modules(p->codes);
+	PRB_TRY(begin(&p->subjects, p->target, p->recording, p->number));
+	if (p->native)
+		PRB_TRY(prb_natives_create(p->target, p->recording, (*p->images)++, &p->natives));
+	p->reader.subjects = p->reader.causes.subjects = &p->subjects;
+	p->reader.codes = p->codes;
+	p->reader.natives = p->natives;
+	p->reader.pauses = p->pauses;
+	return p->named ? add_root(p) : NULL;
+}
+
+static struct prb_error *open_program(struct prb_sampled *p)
+{
+	PRB_TRY(prb_target_open_process(p->pid, &p->target));
+	PRB_TRY(name_command(p));
+	return look_at(p);
+}
+
+struct prb_error *prb_sampled_begin(struct prb_sampled *p)
+{
+	p->subjects.folder = -1;
+	p->target = p->borrowed;
+	p->cpu_now = clock_getcpuclockid(p->pid, &p->clock) ? -1 : read_clock(p->clock);
+	if (p->starts)
+		return open_program(p);
+	PRB_TRY(look_at(p));
+	p->cpu_begin = p->cpu_now = read_clock(p->clock);
+	return p->cpu_begin < 0 ? prb_error_os(ESRCH, "process %d is gone", (int)p->pid) : NULL;
+}
+
+void prb_sampled_start(struct prb_sampled *p, int64_t now)
+{
+	struct prb_subject *subject;
+
+	p->reader.woke = now;
+	prb_vec_each (subject, &p->subjects.list)
+		subject->seen = now;
+}
+
+/* Its first thread goes on, with what it has counted so far. */
+struct carried {
+	struct prb_task_times times;
+	int64_t unplaced, seen;
+};
+
+static struct prb_error *part(struct prb_sampled *p, struct carried *ret)
+{
+	struct prb_sampled_past *past = prb_vec_push(&p->past);
+	struct prb_subject *subject;
+
+	if (!past)
+		return prb_error_nomem();
+	*past = (struct prb_sampled_past){p->target == p->borrowed ? NULL : p->target,
+					  prb_steal(&p->natives)};
+	p->target = NULL;
+	ret->seen = p->reader.woke;
+	prb_vec_each (subject, &p->subjects.list) {
+		PRB_TRY(prb_account_rest(p->recording, subject));
+		p->recording->threads.items[subject->number].ended = true;
+		if (subject->tid == p->pid)
+			*ret = (struct carried){subject->times, subject->unplaced, subject->seen};
+	}
+	prb_sampled_stop(p);
+	return NULL;
+}
+
+/* The process runs another program: that is sampled from now on. */
+static struct prb_error *go_on_with_next(struct prb_sampled *p)
+{
+	struct carried carried = {};
+	struct prb_subject *subject;
+
+	PRB_TRY(prb_recording_replace(p->recording, prb_recording_python(p->recording, p->number),
+				      NULL));
+	PRB_TRY(part(p, &carried));
+	p->starts = true;
+	PRB_TRY(open_program(p));
+	prb_vec_each (subject, &p->subjects.list) {
+		subject->seen = carried.seen;
+		if (subject->tid != p->pid)
+			continue;
+		subject->times = carried.times;
+		subject->unplaced = carried.unplaced;
+	}
+	return NULL;
+}
+
+static struct prb_error *ran_another(struct prb_sampled *p, enum prb_sampled_state *ret)
+{
+	struct prb_error *err;
+
+	*ret = PRB_SAMPLED_EXEC;
+	if (!p->follows)
+		return NULL;
+	err = go_on_with_next(p);
+	if (!err)
+		*ret = PRB_SAMPLED_RUNS;
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_log("profile", 1, "%s", err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
+				    enum prb_sampled_state *ret)
+{
+	size_t runs = p->recording->runs.count;
+	struct prb_error *err;
+
+	*ret = PRB_SAMPLED_ENDED;
+	p->reader.woke = woke;
+	err = refresh(p, woke);
+	if (!err && p->natives)
+		err = prb_natives_refresh(p->natives, woke);
+	if (!err)
+		err = sample_all(p);
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))
+		return NULL;
+	PRB_TRY(err);
+	p->cpu_now = PRB_MAX(read_clock(p->clock), p->cpu_now);
+	/* What was read meanwhile of another program is worth nothing. */
+	err = prb_target_same_program(p->target, NULL);
+	if (err) {
+		prb_error_destroy(err);
+		prb_account_undo(p->recording, &p->subjects, runs);
+		return ran_another(p, ret);
+	}
+	*ret = all_ended(p) ? PRB_SAMPLED_ENDED : PRB_SAMPLED_RUNS;
+	return NULL;
+}
+
+struct prb_error *prb_sampled_finish(struct prb_sampled *p)
+{
+	struct prb_subject *subject;
+
+	prb_vec_each (subject, &p->subjects.list)
+		PRB_TRY(prb_account_rest(p->recording, subject));
+	return NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file One process that is sampled, as the program that it runs now, and those that it ran before.
+ *
+ * Threading: the same thread of ours for all of a recording (a rule of ptrace). Internal to
+ * profile/. Errors are what prevents its recording, memory, and the disk.
+ */
+#ifndef PRB_PROFILE_PROCESS_H
+#define PRB_PROFILE_PROCESS_H
+
+#include <time.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "target/target.h"
+#include "profile/recording.h"
+#include "profile/stack.h"
+
+/** What the process ran before it ran another program, for the names of its functions. */
+struct prb_sampled_past {
+	struct prb_target *target; /**< NULL: borrowed */
+	struct prb_natives *natives;
+};
+
+struct prb_sampled {
+	/* Set by whoever begins it. */
+	struct prb_recording *recording;
+	uint32_t number;  /**< of the process in the recording */
+	pid_t pid;	  /**< of the process */
+	pid_t tid;	  /**< only this thread; 0: all */
+	bool native;	  /**< C frames too */
+	bool modules;	  /**< modules of torch are told apart */
+	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
+	bool follows;	  /**< another program that it runs is sampled further */
+	bool named;	  /**< it is the outermost frame of its stacks */
+	unsigned *images; /**< numbers for images, of all processes of the recording */
+	struct prb_pauses *pauses;
+	struct prb_target *borrowed; /**< NULL: one is opened */
+
+	struct prb_target *target;
+	PRB_VEC(struct prb_sampled_past) past;
+	struct prb_subjects subjects;
+	struct prb_codes *codes;
+	struct prb_natives *natives; /**< NULL: Python frames alone */
+	struct prb_stack_reader reader;
+	int64_t refresh_from, refresh_until; /**< when the next listing may be, and must be */
+	bool ended_any, stateless_ran;	     /**< in this round */
+	bool over;			     /**< no more of it is sampled */
+	clockid_t clock;
+	int64_t cpu_begin, cpu_now; /**< of the whole process; begin < 0: unknown */
+};
+
+/** Looks at it, and notes its counters. The result is to be ended always. */
+struct prb_error *prb_sampled_begin(struct prb_sampled *p) PRB_MUST_CHECK;
+
+/** The recording begins at @p now. */
+void prb_sampled_start(struct prb_sampled *p, int64_t now);
+
+enum prb_sampled_state { PRB_SAMPLED_RUNS, PRB_SAMPLED_ENDED, PRB_SAMPLED_EXEC };
+
+/** Samples all its threads once; @p woke is when we got our processor for that. */
+struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
+				    enum prb_sampled_state *ret) PRB_MUST_CHECK;
+
+/** What its threads used and no sample has is given to where they were. */
+struct prb_error *prb_sampled_finish(struct prb_sampled *p) PRB_MUST_CHECK;
+
+/** Lets go of its threads; what names are made from stays. */
+void prb_sampled_stop(struct prb_sampled *p);
+void prb_sampled_end(struct prb_sampled *p);
+
+#endif

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several processes as one recording: children that start and end, and all that a name matches."""
+import json
+import subprocess
+
+import pytest
+
+import profiles
+import support
+
+PROGRAM = support.HERE / "programs" / "children.py"
+INTERPRETERS = support.one_per_version((3, 7))
+
+
+def started(interpreter, *options):
+    return subprocess.run([support.BINARY, "perf", "--subprocesses", *options, "--",
+                           interpreter.exe, str(PROGRAM)], capture_output=True, timeout=120,
+                          env=interpreter.env, check=False)
+
+
+def shares(recording):
+    return {row["func"]: row["total_ns"] / recording["weight_ns"]
+            for row in recording["functions"]}
+
+
+@pytest.mark.parametrize("interpreter", INTERPRETERS, ids=repr)
+def test_children(interpreter):
+    result = started(interpreter, "--json")
+    assert result.returncode == 3, result.stderr
+    recording = json.loads(result.stderr.splitlines()[-1])
+    commands = [process["command"] for process in recording["processes"]]
+    assert len(commands) == 4 and commands[0].endswith("children.py")
+    assert sum(command.endswith("children.py work") for command in commands) == 1
+    assert sum(command.startswith("sh -c") for command in commands) == 1
+    used = sum(process["cpu_ns"] for process in recording["processes"])
+    assert 0.95 * used < recording["weight_ns"] < 1.02 * used
+    part = shares(recording)
+    assert part["work"] > 0.4 and part["forked"] > 0.2
+    of_processes = {name: share for name, share in part.items() if name[0].isdigit()}
+    assert len(of_processes) >= 3 and abs(sum(of_processes.values()) - 1) < 0.02
+    assert {thread["pid"] for thread in recording["threads"]} == \
+        {process["pid"] for process in recording["processes"]}
+
+
+def test_children_in_c_and_a_file(tmp_path):
+    path = str(tmp_path / "x.profile")
+    result = started(INTERPRETERS[-1], "--cc", "-o", path)
+    assert result.returncode == 3, result.stderr
+    rows = subprocess.run(
+        [support.BINARY, path, "query", "-f", "json",
+         "SELECT pid, command, python FROM profile.processes"], capture_output=True, check=True)
+    processes = json.loads(rows.stdout)
+    shell = next(row for row in processes if row["command"].startswith("sh -c"))
+    assert shell["python"] is None and len(processes) == 4
+    again = json.loads(subprocess.run([support.BINARY, path, "perf", "--json"],
+                                      capture_output=True, check=True).stdout)
+    assert [p["pid"] for p in again["processes"]] == [row["pid"] for row in processes]
+    stacks = subprocess.run([support.BINARY, path, "perf", "-o", str(tmp_path / "x.collapsed")],
+                            capture_output=True, check=True)
+    assert stacks.returncode == 0
+    lines = (tmp_path / "x.collapsed").read_text().splitlines()
+    of_shell = [line for line in lines if ";%d sh -c" % shell["pid"] in ";" + line]
+    assert of_shell and all("work" not in line for line in of_shell)
+
+
+def test_all_of_a_name(tmp_path):
+    script = tmp_path / "found_by_its_name.py"
+    script.write_bytes(profiles.PROGRAM.read_bytes())
+    interpreter = INTERPRETERS[-1]
+    with support.Target(interpreter, script, 1) as one, support.Target(interpreter, script, 1) as two:
+        for target in one, two:
+            assert target.line() == "ready"
+            target.send(b"go 600\n")
+        result = subprocess.run([support.BINARY, "/found_by_its_name/", "perf", "--all", "--json",
+                                 "-d", "2s"], capture_output=True, check=True, timeout=60)
+        recording = json.loads(result.stdout)
+        assert [p["pid"] for p in recording["processes"]] == sorted([one.pid, two.pid])
+        assert {thread["pid"] for thread in recording["threads"]} == {one.pid, two.pid}
+        assert all(process["cpu_ns"] > 0 for process in recording["processes"])
+
+
+def test_usage():
+    result = subprocess.run([support.BINARY, "perf", "--all", "--", "true"], capture_output=True,
+                            check=False)
+    assert result.returncode == 2 and b"not of one to start" in result.stderr
