@@ -3,7 +3,7 @@
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
-#                           5 tracing.py, 6 loop.py, which join this
+#                           5 tracing.py, 6 loop.py, 7 logpoints.py, which join this
 import _thread
 import posix
 import sys
@@ -14,7 +14,7 @@ threads = {}  # who evaluates: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
 ONLY_AST = 0x400
-INTERACTIVE, LAST, IN_FRAME, ON_LOOP = 2, 4, 8 | 1 << 16, 16
+INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE = 2, 4, 8 | 1 << 16, 16, 32
 DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
@@ -402,6 +402,9 @@ def run(job, source, name, flags):
                 sources = session.sources
             enter(job, session)
             outcome = session.run(source, name, flags & LAST)
+        elif flags & TRACE:
+            load(3, "answer")
+            outcome = load(7, "trace")(job, source)
         else:
             enter(job, None)
             place = Place(source, flags & IN_FRAME)

@@ -8,6 +8,7 @@
 #include "agent/debugger.h"
 #include "agent/libc.h"
 #include "agent/status.h"
+#include "agent/stepping.h"
 #include "agent/tracing.h"
 
 enum {
@@ -105,6 +106,11 @@ static void stop_here(const char *what)
 	py->PyEval_RestoreThread(state);
 }
 
+void prba_breaks_stop(const char *what)
+{
+	stop_here(what);
+}
+
 /** listener(how): whether a hit would stop us. */
 static object *listener(object *self, object *arguments)
 {
@@ -190,9 +196,31 @@ static object *guard(object *self, object *arguments)
 	return function ? py->PyCFunction_NewEx(&method, function, NULL) : NULL;
 }
 
+/** step(thread, stride, line): why not, b"" if that thread will stop. */
+static object *step(object *self, object *arguments)
+{
+	unsigned long long numbers[3];
+	const char *problem;
+
+	(void)self;
+	for (int i = 0; i < 3; i++) {
+		object *number = py->PyTuple_GetItem(arguments, i);
+
+		numbers[i] = number ? (uintptr_t)py->PyLong_AsVoidPtr(number) : 0;
+		if (!number)
+			return NULL;
+	}
+	problem = prba_stepping_begin_alone(
+		&(struct prb_wire_step){.thread = numbers[0], .stride = (uint32_t)numbers[1]},
+		(int)numbers[2]);
+	problem = problem ? problem : "";
+	return py->PyBytes_FromStringAndSize(problem, (intptr_t)strlen(problem));
+}
+
 struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS] = {
 	{"guard", guard, METH_VARARGS, NULL},
 	{"listener", listener, METH_VARARGS, NULL},
+	{"step", step, METH_VARARGS, NULL},
 };
 
 bool prba_breaks_called(void)

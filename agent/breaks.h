@@ -23,9 +23,9 @@
 #include "agent/agent.h"
 #include "agent/python_table.h"
 
-enum { PRBA_BREAKS_METHODS = 2 };
+enum { PRBA_BREAKS_METHODS = 3 };
 
-/** For the names of agent/breaks.py: guard(function), listener(how). */
+/** For the names of agent/breaks.py: guard(function), listener(how), step(thread, stride, line). */
 extern struct prba_method prba_breaks_methods[PRBA_BREAKS_METHODS];
 
 /** Not 0 while the debugger makes threads run for itself: a thread that reaches a breakpoint stays
@@ -47,6 +47,9 @@ bool prba_breaks_heard(void);
  * new reference. The caller holds the GIL.
  */
 object *prba_breaks_call(object *function, object *first, object *second);
+
+/** The thread stops, as at a breakpoint with that text. For who holds the GIL. */
+void prba_breaks_stop(const char *what);
 
 /** Each call of the interpreter begins and ends with these; the one above does so itself. */
 void prba_breaks_enter(void);

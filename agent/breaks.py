@@ -2,6 +2,7 @@
 # Joins bootstrap.py when a debugger first asks for a breakpoint: those at lines, which monitoring.py has
 # the interpreter call us at from 3.12 on, and tracing.py before. The agent adds:
 #   guard(function)  what the interpreter may call in its place: text that it gives stops the thread
+#   step(thread, stride, line)  why not, b"": the thread stops at its next line
 #   listener(how)    NOBODY, LISTENS, NOT_NOW: what a stop would be good for; how: 0 at a glance, 1 for
 #                    sure, 2 to be told once that the debugger is there
 # Both files have:
@@ -24,6 +25,8 @@ counted = [0]
 
 
 class Break:
+    logs = False  # it stops, for a debugger; see logpoints.py
+
     def __init__(self, file, line, condition):
         import posixpath
 
@@ -104,6 +107,12 @@ def lines_of(code):
 def reached(points, frame):
     """A line that has these, in that frame: the text to stop with, None, GONE: nobody would hear it.
     All that stop there count, and the first tells."""
+    for point in points:
+        if point.logs:
+            point.log(frame)
+    points = [point for point in points if not point.logs]
+    if not points:
+        return None
     heard = listener(GLANCE)
     if heard == NOT_NOW and evaluating():
         return None
@@ -116,15 +125,25 @@ def reached(points, frame):
             point.hits += 1
         return stops[0][1]
     if heard == NOBODY:
-        forget_breaks()
-        return GONE
+        debugger_gone()
+        return None if breaks else GONE
     return None
+
+
+def debugger_gone():
+    """Nobody would be stopped for: what only logs stays."""
+    left = [point for point in list(breaks.values()) if point.logs]
+    if not left:
+        forget_breaks()
+    for point in list(breaks.values()):
+        if not point.logs:
+            forget(point.number)
 
 
 def started(code):
     """Code that was not seen before: the breakpoints of its file, which may be in it from now on."""
     if listener(GLANCE) == NOBODY:
-        forget_breaks()
+        debugger_gone()
     points = [point for point in list(breaks.values()) if point.is_of(code)]
     for point in points:
         point.add(code)
@@ -257,10 +276,10 @@ def add_function(module, name, condition):
     return add(places[0][0], places[0][1], condition)
 
 
-def add(file, line, condition):
+def add(file, line, condition, make=Break):
     import gc
 
-    point = Break(file, line, condition)
+    point = make(file, line, condition)
     ours = {id(code): code for code in loaded() if type(code) is Code and point.is_of(code)}
     lines = set()
     for code in list(ours.values()):
@@ -270,32 +289,55 @@ def add(file, line, condition):
     if lines and line not in lines and getattr(gc, "get_freeze_count", int)() < FROZEN:
         near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
         return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
-    problem = begin()
-    if problem:
-        return {"problem": problem}
-    listener(BEGINS)
+    # Before it begins: from then on, breakpoints without a debugger are looked for.
     counted[0] += 1
     point.number = counted[0]
     breaks[point.number] = point
+    problem = begin()
+    if problem:
+        breaks.pop(point.number, None)
+        return {"problem": problem}
+    if not point.logs:
+        listener(BEGINS)
     for code in ours.values():
         point.add(code)
     apply()
-    return point.told()
+    return point.told() if not point.logs else Break.told(point)
+
+
+def make_step(ident, tid, stride, line):
+    """@line: in its function not before that one; "": behind the one where it is; 0: any."""
+    if FREE_THREADED:
+        return {"problem": "in a free-threaded build other threads change what is called"}
+    ident = ident or ident_of(tid)
+    frame = sys._current_frames().get(ident)
+    if frame is None:
+        return {"problem": "that thread runs no Python code, so it has no next line"}
+    if breaks and sys.version_info < (3, 12):
+        return {"problem": "before Python 3.12 threads are traced for breakpoints of Python: delete those "
+                           "first ('probing break-py' lists them)"}
+    listener(BEGINS)
+    problem = step(ident, stride, frame.f_lineno + 1 if line == "" else int(line))
+    return {"problem": problem.decode()} if problem else {}
 
 
 def answer(job, text):
-    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list."""
+    """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list;
+    step, IDENT, TID, STRIDE, LINE."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
     if words[0] == "add":
         told = add(words[1], int(words[2]), words[3])
     elif words[0] == "function":
         told = add_function(words[1], words[2], words[3])
+    elif words[0] == "step":
+        told = make_step(int(words[1]), int(words[2]), int(words[3]), words[4])
     elif words[0] == "delete":
-        told = breaks[int(words[1])].told() if int(words[1]) in breaks else None
+        point = breaks.get(int(words[1]))
+        told = point.told() if point and not point.logs else None
         if told:
             forget(int(words[1]))
     else:
-        told = [each.told() for each in breaks.values()]
+        told = [each.told() for each in breaks.values() if not each.logs]
     send(job, 3, repr(told))
     return DONE
 

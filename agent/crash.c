@@ -379,6 +379,8 @@ static bool take_word(const char *word, char folder[PRBA_CRASH_PATH])
 
 static bool take_config(const char *config, char folder[PRBA_CRASH_PATH])
 {
+	if (!crash)
+		return false;
 	for (const char *word = config ? config : ""; *word;) {
 		if (*word != '\n' && !take_word(word, folder))
 			return false;

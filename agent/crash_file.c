@@ -34,7 +34,7 @@ struct name {
 /** A folder that only its owner, who we are, can use; made if need be. */
 static int own_folder(const char *path)
 {
-	struct stat st;
+	struct stat st = {};
 	int fd, rc = 0;
 
 	mkdir(path, 0700);
@@ -120,7 +120,7 @@ static bool is_before(const char *a, const char *b)
 
 static void find_oldest(const struct prba_crash *c, struct oldest *ret)
 {
-	char buffer[BUFFER] __attribute__((aligned(8)));
+	char buffer[BUFFER] __attribute__((aligned(8))) = "";
 	long length;
 
 	*ret = (struct oldest){};
@@ -157,7 +157,7 @@ static void remove_old(const struct prba_crash *c)
 
 static int open_folder(struct prba_crash *c)
 {
-	struct stat st;
+	struct stat st = {};
 	long fd = prba_raw(SYS_openat, AT_FDCWD, c->folder,
 			   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

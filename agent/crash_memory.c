@@ -268,7 +268,7 @@ static void follow(struct prba_crash *c)
 static void add_touched(struct prba_crash *c, long pagemap, const struct prba_crash_map *map)
 {
 	enum { THERE = 3 };
-	uint64_t entries[ENTRIES];
+	uint64_t entries[ENTRIES] = {};
 	uint64_t page = map->start;
 
 	while (page < map->end && prba_crash_clock() <= c->deadline) {
@@ -304,7 +304,7 @@ static void add_all(struct prba_crash *c)
 /** Bytes of private memory that was written to; UINT64_MAX if the kernel does not tell. */
 static uint64_t private_bytes(struct prba_crash *c)
 {
-	char text[4096];
+	char text[4096] = "";
 	size_t length = prba_crash_read(c, "status", text, sizeof(text));
 	uint64_t kilobytes = 0;
 	bool found = false;

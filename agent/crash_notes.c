@@ -77,7 +77,7 @@ static void put_process(struct notes *n)
 {
 	struct elf_prpsinfo info = {.pr_sname = 'R'};
 	size_t length;
-	char text[SMALL];
+	char text[SMALL] = "";
 
 	info.pr_pid = n->c->pid;
 	length = prba_crash_read(n->c, "comm", text, sizeof(text));
@@ -135,7 +135,7 @@ static void put_fact(struct notes *n, const char *name, const char *text, size_t
 /** A file of /proc/PID, as it is. */
 static void copy_fact(struct notes *n, const char *name)
 {
-	char text[SMALL];
+	char text[SMALL] = "";
 	size_t length = prba_crash_read(n->c, name, text, sizeof(text));
 
 	if (length)
@@ -144,7 +144,7 @@ static void copy_fact(struct notes *n, const char *name)
 
 static void copy_link(struct notes *n, const char *name)
 {
-	char text[SMALL];
+	char text[SMALL] = "";
 	long length = prba_raw(SYS_readlinkat, n->c->proc, name, text, sizeof(text));
 
 	if (length > 0)
@@ -196,7 +196,7 @@ static void put_left_out(struct prba_text *t, uint64_t number)
 static void put_crash(struct notes *n)
 {
 	const struct prba_crash *c = n->c;
-	char text[SMALL];
+	char text[SMALL] = "";
 	struct prba_text t = {text, 0, sizeof(text)};
 	uint64_t micro = (uint64_t)c->microseconds;
 
@@ -216,7 +216,7 @@ static void put_crash(struct notes *n)
 size_t prba_crash_make_notes(struct prba_crash *c)
 {
 	struct notes n = {.c = c};
-	char auxv[SMALL];
+	char auxv[SMALL] = "";
 	size_t length;
 
 	put_thread(&n, c->tid, (const elf_gregset_t *)&c->registers, c->signal);

@@ -47,7 +47,7 @@ static bool add(struct prba_crash *c, int32_t tid)
 static size_t list(struct prba_crash *c)
 {
 	long folder = prba_raw(SYS_openat, c->proc, "task", 0x10000 | 02000000), length;
-	char buffer[BUFFER] __attribute__((aligned(8)));
+	char buffer[BUFFER] __attribute__((aligned(8))) = "";
 	size_t before = c->thread_count;
 
 	if (folder < 0)
@@ -141,7 +141,7 @@ static const uint8_t arguments[] = {0, 1, 2, 3, 4, 5};
 /** Of one that could not be stopped: what the kernel tells if it waits, else nothing. */
 static void guess(struct prba_crash *c, struct prba_crash_thread *thread)
 {
-	char name[64], text[256];
+	char name[64], text[256] = "";
 	struct prba_text path = {name, 0, sizeof(name)};
 	const char *at = text;
 

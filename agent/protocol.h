@@ -90,6 +90,7 @@ enum {
 	PRB_WIRE_CAN_PLACE = 16,   /**< runs code in frames and on event loops */
 	PRB_WIRE_CAN_CONFIG = 32,  /**< has settings; also without a Python */
 	PRB_WIRE_CAN_CRASH = 64,   /**< knows crash */
+	PRB_WIRE_CAN_TRACE = 128,  /**< knows the flag of eval for logpoints */
 };
 
 /** Flags of pause. */
@@ -125,6 +126,7 @@ enum {
 	PRB_WIRE_LAST = 4,	  /**< with that: no more comes, so what is unfinished is wrong */
 	PRB_WIRE_IN_FRAME = 8,	  /**< in a frame, which the first line names (docs/protocol.md) */
 	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
+	PRB_WIRE_TRACE = 32,	  /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
 };
 
 /** How an evaluation ended. */

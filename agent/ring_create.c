@@ -396,7 +396,7 @@ PRBA_EXPORT int probing_ring_set_role(const char *text)
 		return -ENAMETOOLONG;
 	lock_making((uint32_t)syscall(SYS_getpid));
 	memset(role, 0, sizeof(role));
-	memcpy(role, text, length);
+	memcpy(role, text, length + 1);
 	for (int i = 0; i < ring_count; i++) {
 		struct prb_ring_header *header = rings[i].header;
 		uint32_t next = (header->role + 1) & 1;

@@ -89,12 +89,13 @@ static void greet(struct prba_connection *c, const struct prb_wire_frame *frame)
 	c->greeted = true;
 	prb_wire_put16(hello + 4, (uint16_t)version);
 	prb_wire_put32(hello + 8, (uint32_t)getpid());
-	prb_wire_put32(hello + 12, PRB_WIRE_CAN_CONFIG | PRB_WIRE_CAN_CRASH |
-					   (*prba_python_version()
-						    ? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
-							      PRB_WIRE_CAN_PAUSE |
-							      PRB_WIRE_CAN_STEP | PRB_WIRE_CAN_PLACE
-						    : 0));
+	prb_wire_put32(hello + 12,
+		       PRB_WIRE_CAN_CONFIG | PRB_WIRE_CAN_CRASH |
+			       (*prba_python_version()
+					? PRB_WIRE_CAN_EVAL | PRB_WIRE_CAN_INTERACT |
+						  PRB_WIRE_CAN_PAUSE | PRB_WIRE_CAN_STEP |
+						  PRB_WIRE_CAN_PLACE | PRB_WIRE_CAN_TRACE
+					: 0));
 	length = snprintf(texts, MAX_HELLO, "%s%c%s", PRB_VERSION, 0, prba_python_version());
 	if (prba_connection_send(c, PRB_WIRE_HELLO_REPLY, frame->request, hello,
 				 PRB_WIRE_HELLO_REPLY_SIZE + (size_t)length + 1) == PRBA_FULL)

@@ -38,6 +38,8 @@ static struct {
 	/* the thread's, once it runs */
 	const object *limit; /* frame that it may stop in; only compared */
 	bool into, out;	     /* it stops in each; not in the limit, before that was left */
+	int line;	     /* nor in the limit before this line; 0: in any */
+	bool alone;	     /* nobody waits: it stops as at a breakpoint */
 } now;
 
 static atomic_bool was_on;
@@ -77,6 +79,12 @@ static void stand(void)
 	int on = ON, error = errno;
 	void *state;
 
+	if (now.alone) {
+		if (atomic_compare_exchange_strong(&now.state, &on, OFF))
+			prba_breaks_stop("0 "); /* the number of no breakpoint */
+		errno = error;
+		return;
+	}
 	if (!atomic_compare_exchange_strong(&now.state, &on, ARRIVED))
 		return;
 	prba_wake(now.wake);
@@ -91,8 +99,24 @@ static void stand(void)
 	errno = error;
 }
 
+/** It has not come as far as it was to. */
+static bool is_before(const object *frame)
+{
+	object *line = now.line ? py->PyObject_GetAttrString((object *)(uintptr_t)frame, "f_lineno")
+				: NULL;
+	bool before = line && py->PyLong_AsLong(line) < now.line;
+
+	if (line)
+		py->Py_DecRef(line);
+	if (now.line)
+		py->PyErr_Clear();
+	return before;
+}
+
 void prba_stepping_line(const object *frame)
 {
+	if (frame == now.limit && is_before(frame))
+		return;
 	if (now.into || (frame == now.limit && !now.out))
 		stand();
 }
@@ -115,6 +139,7 @@ object *prba_stepping_left(object *frame)
 	else
 		py->PyErr_Clear();
 	now.limit = code ? caller : NULL;
+	now.line = 0;
 	now.into |= !code;
 	now.out = false;
 	return caller;
@@ -141,7 +166,7 @@ static object *frame_of(unsigned long thread)
 	return found;
 }
 
-const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake)
+static const char *begin(const struct prb_wire_step *step, _Atomic uint32_t *wake)
 {
 	const struct prba_stepper *stepper =
 		py->PySys_GetObject("monitoring") ? &prba_stepper_monitored : &prba_stepper_traced;
@@ -177,6 +202,25 @@ const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32
 		prba_stepping_release();
 	}
 	return problem;
+}
+
+const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line)
+{
+	static _Atomic uint32_t nobody;
+
+	/* An earlier one may not have come to its line. */
+	prba_stepping_end();
+	prba_stepping_release();
+	now.alone = true;
+	now.line = line;
+	return begin(step, &nobody);
+}
+
+const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake)
+{
+	now.alone = false;
+	now.line = 0;
+	return begin(step, wake);
 }
 
 bool prba_stepping_arrived(void)

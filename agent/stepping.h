@@ -30,6 +30,13 @@
  */
 const char *prba_stepping_begin(const struct prb_wire_step *step, _Atomic uint32_t *wake);
 
+/**
+ * The same while a debugger has stopped the program: the thread stops at its line as at a
+ * breakpoint (agent/breaks.h), and what is there of the step goes at the next call of the
+ * interpreter. @p line: it goes on to this line of its function, at least, or out of it; 0: to any.
+ */
+const char *prba_stepping_begin_alone(const struct prb_wire_step *step, int line);
+
 /** The thread has come to its line. Any thread. */
 bool prba_stepping_arrived(void);
 

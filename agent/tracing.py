@@ -27,7 +27,7 @@ def on_code(code):
 
 
 def begin():
-    return trace_begin(on_trace, on_code, forget_breaks, sys._getframe(), _thread.start_new_thread,
+    return trace_begin(on_trace, on_code, debugger_gone, sys._getframe(), _thread.start_new_thread,
                        _thread.start_new, sys.version_info < (3, 10)) or None
 
 

@@ -24,6 +24,7 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 -include $(O)/cli/inject_main.d
 
 $(O)/cli/commands/dap.o: cli/commands/dap.py
+$(O)/cli/commands/performance_selfcheck.o: cli/commands/performance_selfcheck.py
 $(O)/cli/commands/completion.o: $(wildcard cli/commands/completion/*.in)
 
 # The unit tests of the command line are linked with all of it but main().

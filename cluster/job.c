@@ -41,7 +41,7 @@ static void candidates_deinit(struct candidates *candidates)
 	prb_vec_free(&candidates->list);
 }
 
-static void job_deinit(struct prb_job *job)
+void prb_job_deinit(struct prb_job *job)
 {
 	struct prb_rank *rank;
 
@@ -56,7 +56,7 @@ void prb_jobs_deinit(struct prb_jobs *jobs)
 	struct prb_job *job;
 
 	prb_vec_each (job, &jobs->list)
-		job_deinit(job);
+		prb_job_deinit(job);
 	prb_vec_free(&jobs->list);
 }
 

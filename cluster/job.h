@@ -26,6 +26,7 @@ struct prb_rank {
 	long local_rank; /**< -1: unknown */
 	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
 	char *command; /**< the command line, for people; NULL without a process */
+	const char *host; /**< where it runs, borrowed; NULL: this machine */
 };
 
 struct prb_job {
@@ -43,6 +44,7 @@ struct prb_jobs {
 /** Finds all jobs of which we may read at least one process. */
 struct prb_error *prb_jobs_find(struct prb_jobs *ret) PRB_MUST_CHECK;
 void prb_jobs_deinit(struct prb_jobs *jobs);
+void prb_job_deinit(struct prb_job *job);
 #define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
 
 /**

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
 #include "target/target.h"
@@ -16,6 +17,7 @@ static void seen_deinit(struct prb_seen *seen)
 {
 	prb_dump_destroy(seen->dump);
 	free(seen->error);
+	free(seen->worker);
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -111,6 +113,12 @@ static void find_main(struct prb_seen *seen)
 			seen->main = thread;
 }
 
+void prb_seen_find(struct prb_seen *seen)
+{
+	find_main(seen);
+	find_collective(seen);
+}
+
 static struct prb_error *read_counters(struct prb_target *target, struct prb_seen *seen)
 {
 	struct prb_tasks tasks = {};
@@ -138,12 +146,10 @@ static struct prb_error *make_dump(struct prb_target *target, bool native, struc
 	seen->dump = NULL;
 	seen->main = NULL;
 	PRB_TRY(prb_dump_create(target, &options, &seen->dump));
-	if (seen->dump->threads.count)
-		find_main(seen);
-	if (!seen->main)
+	if (!seen->dump->threads.count)
 		return NULL;
+	prb_seen_find(seen);
 	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
-	find_collective(seen);
 	return read_counters(target, seen);
 }
 
@@ -164,8 +170,8 @@ static struct prb_error *look(struct prb_seen *seen, bool native)
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
 	PRB_TRY(make_dump(target, with_native, seen));
 	if (!native && needs_native(seen))
-		return make_dump(target, true, seen);
-	return NULL;
+		PRB_TRY(make_dump(target, true, seen));
+	return seen->main ? prb_worker_describe(seen->main, &seen->worker) : NULL;
 }
 
 struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct prb_round *ret)

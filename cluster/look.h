@@ -29,6 +29,7 @@ struct prb_seen {
 	char state;			     /**< of the main thread, as in stat; 0 if unknown */
 	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
 	bool gone;	/**< there is no such process (any more) */
+	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
 };
 
 struct prb_round {
@@ -41,6 +42,9 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native,
 				 struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
+
+/** Sets `main`, `collective` and `caller` from the dump, which has threads. */
+void prb_seen_find(struct prb_seen *seen);
 
 /** "Trainer.step" or "step"; "?" for a frame without a name. */
 const char *prb_frame_name(const struct prb_dump_frame *frame);

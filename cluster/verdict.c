@@ -66,12 +66,23 @@ static void put_ranks(struct prb_str *s, const struct prb_rank_set *set)
 	prb_rank_set_text(s, set);
 }
 
+/** " (pid 4242)" or " (node-5, pid 4242)". */
+static void put_process(struct prb_str *s, const struct prb_rank *rank)
+{
+	prb_str_puts(s, " (");
+	if (rank->host) {
+		prb_text_escape(s, rank->host);
+		prb_str_puts(s, ", ");
+	}
+	prb_str_printf(s, "pid %d)", (int)rank->pid);
+}
+
 static void put_pid(const struct evidence *e, struct prb_str *s)
 {
 	for (size_t i = 0; i < rank_count(e); i++)
 		if (e->verdict->ranks.list.count == 1 && seen(e, i)->rank->pid &&
 		    seen(e, i)->rank->rank == e->verdict->ranks.list.items[0])
-			prb_str_printf(s, " (pid %d)", (int)seen(e, i)->rank->pid);
+			put_process(s, seen(e, i)->rank);
 }
 
 /** One line for each collective that ranks wait in, with its ranks and the place of the call. */
@@ -177,7 +188,7 @@ static size_t count_outside(const struct evidence *e)
 	size_t count = 0;
 
 	for (size_t i = 0; i < rank_count(e); i++)
-		count += !e->entered[i];
+		count += !e->entered[i] && seen(e, i)->main;
 	return count;
 }
 
@@ -240,7 +251,7 @@ static struct prb_error *judge_late(const struct evidence *e, bool *found)
 	for (size_t i = 0; i < rank_count(e); i++) {
 		if (seen(e, i)->collective && e->movements[i] != PRB_MOVES)
 			waiting = seen(e, i);
-		if (e->entered[i])
+		if (e->entered[i] || !seen(e, i)->main)
 			continue;
 		if (!late)
 			late_index = i;
@@ -279,9 +290,9 @@ static bool judge_cycle(const struct evidence *e)
 			continue;
 		v->kind = PRB_VERDICT_CYCLE;
 		v->confidence = "high";
-		prb_str_printf(&v->sentence, "rank %ld (pid %d) is deadlocked: %s",
-			       seen(e, i)->rank->rank, (int)seen(e, i)->rank->pid,
-			       prb_str_text(&cycle));
+		prb_str_printf(&v->sentence, "rank %ld", seen(e, i)->rank->rank);
+		put_process(&v->sentence, seen(e, i)->rank);
+		prb_str_printf(&v->sentence, " is deadlocked: %s", prb_str_text(&cycle));
 		prb_str_puts(&v->refuted_by, "one of the locks is taken with a time limit");
 		prb_auto_error struct prb_error *err = add_rank(&v->ranks, seen(e, i)->rank->rank);
 		return !err;
@@ -350,14 +361,21 @@ static struct prb_error *judge(const struct evidence *e)
 	return NULL;
 }
 
+static void put_next(struct prb_str *s, const struct prb_rank *rank)
+{
+	if (rank->host)
+		prb_str_printf(s, "probing ssh://%s/%d dump --locals", rank->host, (int)rank->pid);
+	else
+		prb_str_printf(s, "probing %d dump --locals", (int)rank->pid);
+}
+
 static void suggest(const struct evidence *e)
 {
 	for (size_t i = 0; i < rank_count(e); i++)
 		if (e->verdict->ranks.list.count && seen(e, i)->rank->pid &&
 		    seen(e, i)->rank->rank == e->verdict->ranks.list.items[0] &&
 		    !e->verdict->next.length)
-			prb_str_printf(&e->verdict->next, "probing %d dump --locals",
-				       (int)seen(e, i)->rank->pid);
+			put_next(&e->verdict->next, seen(e, i)->rank);
 	if (!e->verdict->next.length)
 		prb_str_puts(&e->verdict->next, "probing cluster dump --native");
 }

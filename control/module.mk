@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 LIB_SOURCES += $(wildcard control/*.c)
+
+$(O)/control/expression_code.o $(O)/control/expression_code.pic.o: control/expression.py

@@ -10,6 +10,10 @@ support-matrix: ## write docs/support-matrix.md from the code
 tables: $(O)/probing ## write docs/tables.md from the tables
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-tables
 
+.PHONY: script-api
+script-api: $(O)/libprobing.so ## write docs/script-api.md from the Python package
+	$(Q)PROBING_LIBRARY=$(abspath $(O)/libprobing.so) tests/tools/gen-script-api
+
 # The page is written from the keys that the program has.
 .PHONY: configuration
 configuration: $(O)/probing ## write docs/configuration.md from the keys
@@ -27,7 +31,7 @@ screenshots: $(O)/probing ## write the pictures of the page in docs/images
 
 # Runs the commands shown in the pages again and writes their current output.
 .PHONY: docs
-docs: $(O)/probing support-matrix tables configuration http-api ## bring transcripts, pictures, figures, tables and the support matrix up to date
+docs: $(O)/probing support-matrix tables configuration http-api script-api ## bring transcripts, pictures, figures, tables and the support matrix up to date
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_docs.py
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) python3 tests/lint/test_picture.py
 

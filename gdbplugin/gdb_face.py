@@ -159,6 +159,9 @@ class Gdb(Debugger):
         from .gdb_break import stop_at
         stop_at(self, address)
 
+    def resume(self):
+        gdb.execute("continue")
+
     def stop_no_more(self):
         from .gdb_break import stop_no_more
         stop_no_more()

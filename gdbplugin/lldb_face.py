@@ -146,6 +146,15 @@ class Lldb(Debugger):
     def stop_at(self, address):
         lldb_break.stop_at(self.target(), address)
 
+    def resume(self):
+        debugger = self.debugger
+        asynchronous = debugger.GetAsync()
+        debugger.SetAsync(False)
+        try:
+            debugger.HandleCommand("process continue")
+        finally:
+            debugger.SetAsync(asynchronous)
+
     def stop_no_more(self):
         lldb_break.stop_no_more(self.target())
 

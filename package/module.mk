@@ -11,21 +11,54 @@ $(WHEEL_O)/lib%.a:
 	$(Q)f=$$($(CC) -print-file-name=lib$*.a); [ ! -f $$f ] || \
 		objcopy --redefine-sym stdout=prb_stdout --redefine-sym stderr=prb_stderr $$f $@
 
-$(WHEEL_O)/libprobing.so: $(O)/libprobing.a $(O)/package/link/shared.o lib/probing.map $(WHEEL_ARCHIVES)
+# Functions of the build machine's glibc are bound to those of 2.28, which was in several libraries.
+OLD_LIBS := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--as-needed
+
+$(WHEEL_O)/old_glibc.%.o: package/link/old_glibc.c GNUmakefile package/module.mk
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -fno-builtin $(if $(filter program,$*),-DPRB_PROGRAM) -c -o $@ $<
+
+$(WHEEL_O)/libprobing.so: $(O)/libprobing.a $(O)/package/link/shared.o $(WHEEL_O)/old_glibc.shared.o lib/probing.map $(WHEEL_ARCHIVES)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-Bsymbolic \
 		-Wl,--version-script=lib/probing.map -Wl,--no-undefined -o $@ $(O)/package/link/shared.o \
-		-Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive -L$(WHEEL_O) $(LIBS)
+		$(WHEEL_O)/old_glibc.shared.o -Wl,--whole-archive $(O)/libprobing.a -Wl,--no-whole-archive \
+		-L$(WHEEL_O) $(LIBS) $(OLD_LIBS)
+
+$(WHEEL_O)/probing: $(CLI_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_glibc.program.o $(READLINE:%=$(O)/libreadline.a)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(WHEEL_O)/old_glibc.program.o \
+		$(O)/libprobing.a $(CLI_LIBS) $(LIBS) $(OLD_LIBS)
 
 $(WHEEL_O)/completion.%: $(O)/probing
 	@mkdir -p $(@D)
 	$(Q)$< completion $* > $@
 
 .PHONY: wheel
-wheel: $(O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package with the program in it: pip install build/wheel/probing-*.whl
-	$(Q)build-aux/make-wheel $(VERSION) $(O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
+wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package with the program in it: pip install build/wheel/probing-*.whl
+	$(Q)build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
 		$(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(WHEEL_O)
 
 .PHONY: sdist
 sdist: ## the sources as one archive, to be built with make
 	$(Q)mkdir -p $(O) && git archive --prefix=probing-$(VERSION)/ -o $(O)/probing-$(VERSION).tar.gz HEAD
 	@echo $(O)/probing-$(VERSION).tar.gz
+
+$(WHEEL_O)/probing-inject: $(INJECT_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_glibc.program.o
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(INJECT_OBJECTS) $(WHEEL_O)/old_glibc.program.o \
+		$(O)/libprobing.a $(INJECT_LIBS) $(OLD_LIBS)
+
+# A Debian package: what `install` puts below /usr, with a control file. It needs the C library alone.
+DEB_ARCH := $(shell dpkg --print-architecture 2>/dev/null || uname -m)
+DEB := $(O)/probing_$(VERSION)_$(DEB_ARCH).deb
+
+.PHONY: deb
+deb: $(WHEEL_O)/probing $(WHEEL_O)/probing-inject $(WHEEL_O)/libprobing.so ## the Debian package
+	$(Q)rm -rf $(O)/deb && $(MAKE) -s install prefix=/usr DESTDIR=$(abspath $(O))/deb O=$(O)
+	$(Q)build-aux/make-deb $(VERSION) $(DEB_ARCH) $(O)/deb $(WHEEL_O) $(DEB)
+
+# One file for any Linux of this processor: no loader and no library is needed.
+.PHONY: static
+static: $(O)/probing-static ## probing as one file that needs no libraries
+
+$(O)/probing-static: $(CLI_OBJECTS) $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $(CLI_OBJECTS) $(O)/libprobing.a \
+		$(filter-out -Wl$(comma)-B%,$(CLI_LIBS) $(LIBS))

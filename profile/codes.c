@@ -21,12 +21,14 @@ struct known {
 	uint8_t *lines;
 	enum prb_line_format format;
 	uint64_t compared; /* the round in which it was last found to be the same */
+	bool has_subject;
 	uint32_t function;
 };
 
 struct noted {
 	uint32_t known; /* index, NOTHING: a code that could not be read */
 	int32_t position;
+	uint64_t subject; /* 0: none */
 };
 
 struct prb_codes {
@@ -38,6 +40,7 @@ struct prb_codes {
 	PRB_VEC(struct noted) noted;   /* innermost first */
 	PRB_VEC(uint32_t) made;	       /* the tree's frames for them */
 	uint64_t round;
+	bool watches_modules;
 };
 
 struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret)
@@ -48,6 +51,31 @@ struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret
 		return prb_error_nomem();
 	codes->tree = tree;
 	*ret = codes;
+	return NULL;
+}
+
+void prb_codes_watch_modules(struct prb_codes *codes)
+{
+	codes->watches_modules = true;
+}
+
+static bool runs_module(const char *name)
+{
+	return !strcmp(name, "forward") || !strcmp(name, "_call_impl") ||
+	       !strcmp(name, "_wrapped_call_impl");
+}
+
+/* The value of a frame's first variable, unless it is in a cell by then: none that is known. */
+static struct prb_error *read_subject(struct prb_python *py, struct prb_mem *mem,
+				      const struct prb_py_frame *frame, uint64_t *ret)
+{
+	const struct prb_layout *l = &py->layout;
+	int32_t place = l->behaviour->chain == PRB_CHAIN_PYFRAME ? l->pyframe_localsplus
+								 : l->frame_localsplus;
+
+	PRB_TRY(prb_mem_read_u64(mem, frame->address + (uint64_t)place, ret));
+	if (l->behaviour->tagged_refs)
+		*ret &= ~UINT64_C(3);
 	return NULL;
 }
 
@@ -116,6 +144,7 @@ static struct prb_error *learn(struct prb_codes *codes, struct prb_python *py, s
 	known->format = py->layout.behaviour->lines;
 	PRB_TRY(prb_python_code(py, mem, frame->code, &known->code));
 	PRB_TRY(add_qualname(py, mem, frame, &known->code));
+	known->has_subject = codes->watches_modules && runs_module(known->code.name);
 	PRB_TRY(prb_python_line_table(py, mem, identity, &known->lines));
 	*ret = (uint32_t)codes->list.count - 1;
 	return prb_number_map_put(&codes->numbers, frame->code, *ret) ? NULL : prb_error_nomem();
@@ -155,6 +184,8 @@ static struct prb_error *note_frame(struct prb_codes *codes, struct prb_python *
 	err = find(codes, py, mem, frame, &noted->known);
 	if (!err)
 		err = prb_python_position(py, mem, frame, &position);
+	if (!err && codes->list.items[noted->known].has_subject)
+		err = read_subject(py, mem, frame, &noted->subject);
 	if (!err) {
 		noted->position = (int32_t)position;
 		return NULL;
@@ -195,21 +226,38 @@ static struct prb_error *keep_functions(struct prb_codes *codes)
 	return NULL;
 }
 
+/* The same function for another subject is another one. */
+static struct prb_error *function_of(struct prb_codes *codes, const struct noted *noted,
+				     uint32_t *ret)
+{
+	struct prb_tree_function function;
+
+	*ret = codes->list.items[noted->known].function;
+	if (!noted->subject)
+		return NULL;
+	function = codes->tree->functions.items[*ret];
+	function.subject = noted->subject;
+	return prb_tree_function(codes->tree, &function, ret);
+}
+
 static struct prb_error *frame_of(struct prb_codes *codes, const struct noted *noted, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)noted->known << 32 | (uint32_t)noted->position;
 	const struct known *known = &codes->list.items[noted->known];
 	struct prb_py_location location;
+	uint32_t function;
 	size_t number;
 
-	if (prb_number_map_get(&codes->frames, key, &number)) {
+	if (!noted->subject && prb_number_map_get(&codes->frames, key, &number)) {
 		*ret = (uint32_t)number;
 		return NULL;
 	}
 	prb_lines_decode(known->format, known->lines, known->identity.lines_size,
 			 (int32_t)known->identity.first_line, noted->position, &location);
-	PRB_TRY(prb_tree_frame(codes->tree, known->function, location.line < 0 ? 0 : location.line,
-			       ret));
+	PRB_TRY(function_of(codes, noted, &function));
+	PRB_TRY(prb_tree_frame(codes->tree, function, location.line < 0 ? 0 : location.line, ret));
+	if (noted->subject)
+		return NULL;
 	return prb_number_map_put(&codes->frames, key, *ret) ? NULL : prb_error_nomem();
 }
 

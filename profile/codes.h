@@ -21,6 +21,12 @@ struct prb_codes;
 struct prb_error *prb_codes_create(struct prb_tree *tree, struct prb_codes **ret) PRB_MUST_CHECK;
 void prb_codes_destroy(struct prb_codes *codes);
 
+/**
+ * From now on functions that run a module of torch (`forward`, `_call_impl`) are told apart by the
+ * module: the first variable of their frames is noted as the function's subject.
+ */
+void prb_codes_watch_modules(struct prb_codes *codes);
+
 /** Forgets the frames that were noted, and what was learnt with them and not kept. */
 void prb_codes_begin(struct prb_codes *codes);
 

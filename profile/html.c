@@ -81,6 +81,7 @@ static void put_facts(struct writer *w)
 {
 	prb_json_text(&w->json, "probing", PRB_VERSION);
 	put_subject(w, w->recording);
+	prb_json_integer(&w->json, "step", w->recording->step);
 	prb_json_text(&w->json, "mode", prb_weight_words[w->choice->weight].mode);
 	prb_json_bool(&w->json, "lines", w->choice->lines);
 	prb_json_open(&w->json, "states", '[');
@@ -235,6 +236,8 @@ static struct prb_error *put_tree(struct writer *w)
 
 static struct prb_error *put_runs(struct writer *w)
 {
+	const struct prb_profile_choice gil = {.weight = PRB_WEIGHT_GIL};
+	const struct prb_profile_choice blocked = {.weight = PRB_WEIGHT_BLOCKED};
 	const struct prb_run *run;
 
 	prb_json_open(&w->json, "runs", '[');
@@ -250,6 +253,8 @@ static struct prb_error *put_runs(struct writer *w)
 		put_number(w, run->cpu);
 		put_number(w, run->queue);
 		prb_json_real(&w->json, NULL, run->cpu_squares, 0);
+		put_number(w, (prb_run_weight(run, &gil) > 0) | (prb_run_weight(run, &blocked) > 0)
+									<< 1);
 		PRB_TRY(flush(w));
 	}
 	prb_json_close(&w->json, ']');
@@ -318,7 +323,6 @@ static struct prb_error *write_html(const struct prb_recording *recording,
 const struct prb_profile_format prb_format_html = {
 	.name = "html",
 	.extensions = {".html"},
-	.basic_modes = true,
 	.does = "an interactive flame graph, for any browser, without network",
 	.write = write_html,
 };

@@ -262,6 +262,7 @@ static struct prb_error *add_runs(struct prb_recording *r, const struct prb_reco
 		*slot = *run;
 		slot->thread += (uint32_t)threads;
 		slot->stack = n->stacks[run->stack];
+		slot->wait = 0; /* its kind says enough */
 	}
 	return NULL;
 }

@@ -214,6 +214,8 @@ static struct prb_error *look_at(struct sampler *s)
 	struct prb_target *target = s->target;
 
 	PRB_TRY(prb_codes_create(s->recording->tree, &s->codes));
+	if (s->options->modules)
+		prb_codes_watch_modules(s->codes);
 	PRB_TRY((s->program ? prb_subjects_begin_started : prb_subjects_begin)(&s->subjects, target,
 									       s->recording));
 	if (s->options->native)

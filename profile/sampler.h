@@ -26,6 +26,7 @@ struct prb_profile_options {
 	double rate;	     /**< samples a second of each thread, on average */
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
 	bool source;	     /**< with the source lines that ran, and some around them */
+	bool modules;	     /**< what runs a module of torch is told apart by the module */
 	pid_t tid;	     /**< only this thread; 0: all */
 	const char *command; /**< of the process, for people; NULL if unknown */
 	/** Where it is written meanwhile, or NULL; the recording has no runs then. */

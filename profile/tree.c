@@ -68,7 +68,7 @@ static struct prb_error *too_many(const char *what)
 static bool same_function(const struct prb_tree_function *a, const struct prb_tree_function *b)
 {
 	return a->kind == b->kind && a->name == b->name && a->file == b->file &&
-	       a->module == b->module && a->first_line == b->first_line;
+	       a->module == b->module && a->first_line == b->first_line && a->subject == b->subject;
 }
 
 /* The pool has each text once, so that addresses tell texts apart. */
@@ -78,6 +78,7 @@ static uint64_t function_key(const struct prb_tree_function *f)
 
 	key = (key ^ (uint64_t)(uintptr_t)f->file) * 0xff51afd7ed558ccdu;
 	key = (key ^ (uint64_t)(uintptr_t)f->module) * 0xc4ceb9fe1a85ec53u;
+	key = (key ^ f->subject) * 0x9e3779b97f4a7c15u;
 	return key ^ (uint64_t)(uint32_t)f->first_line << 3 ^ (uint64_t)f->kind;
 }
 

@@ -29,6 +29,7 @@ struct prb_tree_function {
 	const char *name, *file; /**< the tree's; file NULL if there is none */
 	int32_t first_line;	 /**< where it is defined; 0 if unknown */
 	const char *module;	 /**< of native ones: path of their ELF file; else NULL */
+	uint64_t subject;	 /**< address of the module of torch that it runs for; 0: none */
 };
 
 struct prb_tree_frame {

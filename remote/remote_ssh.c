@@ -8,6 +8,7 @@
 
 #include "command/command.h"
 #include "remote/remote.h"
+#include "remote/ssh_words.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
@@ -54,19 +55,6 @@ static struct prb_error *divide(const char *text, struct place *ret)
 	return NULL;
 }
 
-/** Appends a word so that any shell at the other end takes it for one, as it is. */
-static void quote(struct prb_str *s, const char *word)
-{
-	prb_str_puts(s, s->length ? " '" : "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			prb_str_puts(s, "'\\''");
-		else
-			prb_str_putc(s, *word);
-	}
-	prb_str_putc(s, '\'');
-}
-
 /** The command line of the other end. Its target is not to be ours, from the environment. */
 static struct prb_error *write_line(const struct prb_remote_job *job, const struct place *place,
 				    struct prb_str *line)
@@ -78,13 +66,13 @@ static struct prb_error *write_line(const struct prb_remote_job *job, const stru
 	/* No shell is to stay: it would take a Ctrl-C, which is for the program, for its own end.
 	 */
 	prb_str_puts(line, "exec");
-	quote(line, program && *program ? program : "probing");
+	prb_ssh_quote(line, program && *program ? program : "probing");
 	if (!command || command->target_use != PRB_TARGET_NONE) {
-		quote(line, "-t");
-		quote(line, place->target);
+		prb_ssh_quote(line, "-t");
+		prb_ssh_quote(line, place->target);
 	}
 	prb_vec_each (word, &job->words.list)
-		quote(line, *word);
+		prb_ssh_quote(line, *word);
 	return line->failed ? prb_error_nomem() : NULL;
 }
 

@@ -26,6 +26,7 @@ COMMANDS = [
     "eval",
     "config",
     "repl",
+    "trace",
     "resume",
     "step",
     "agent",

@@ -45,7 +45,7 @@ check-unit: $(UNIT_TESTS) ## unit tests
 	$(Q)PROBING_CI='$(CI)' tests/tools/unit-tests $^
 
 .PHONY: check-live
-check-live: $(O)/probing $(O)/probing-inject $(O)/probing-inject-static $(O)/libprobing.so wheel fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
+check-live: $(O)/probing $(O)/probing-inject $(O)/probing-inject-static $(O)/libprobing.so wheel deb static fault-steps test-interpreters usable-gdb ## tests on real interpreters and processes
 	$(Q)PROBING_REPEAT=$(REPEAT) $(LIVE) $(BESIDE) tests/live || { \
 		[ $$? = $(ONLY_THOSE) ] || exit 1; \
 		echo "check-live: these are run once more; a second failure counts" >&2; \

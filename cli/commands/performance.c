@@ -9,6 +9,7 @@
 #include "command/output.h"
 #include "cli/commands/performance.h"
 #include "cli/commands/performance_program.h"
+#include "cli/commands/performance_torch.h"
 #include "command/term.h"
 #include "base/cleanup.h"
 #include "base/new_file.h"
@@ -139,6 +140,8 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
+	if (format == &prb_format_html && !s->diff)
+		return prb_profile_load_steps(prb_recorded_path(target), ret);
 	return prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret);
 }
 
@@ -185,11 +188,10 @@ static struct prb_error *write_to(const struct prb_recording *recording,
 	return prb_new_file_finish(file);
 }
 
-/** Writes the file, and says so unless JSON is printed. */
-static struct prb_error *write_file(const struct prb_recording *recording,
-				    const struct prb_profile_choice *choice,
-				    const struct prb_performance_settings *s,
-				    const struct prb_profile_format *format)
+struct prb_error *prb_performance_write(const struct prb_recording *recording,
+					const struct prb_profile_choice *choice,
+					const struct prb_performance_settings *s,
+					const struct prb_profile_format *format)
 {
 	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
 	prb_auto_free char *own = s->output ? NULL : file_name(recording, format);
@@ -284,6 +286,12 @@ static struct prb_error *prepare(const struct prb_performance_settings *s,
 static struct prb_error *check(const struct prb_performance_settings *s,
 			       const struct prb_profile_format *format)
 {
+	if (s->steps && !s->torch)
+		return prb_error_create(PRB_ERROR_USAGE, "--steps is for --torch");
+	if (s->torch && writes_recording(s))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "a recording does not have modules yet"),
+			"-o takes .html and the other formats");
 	if (s->to > 0 && s->to <= s->from)
 		return prb_error_create(PRB_ERROR_USAGE, "--to has to be after --from");
 	if (s->annotate && (s->diff || format))
@@ -313,9 +321,10 @@ static struct prb_error *check_format(const struct prb_performance_settings *s,
 	PRB_TRY(prb_weight_parse(s->mode, &weight));
 	if (!format || !format->basic_modes || weight <= PRB_WEIGHT_RUNQUEUE)
 		return NULL;
-	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
-					       prb_weight_words[weight].mode),
-			      "the table, .svg, .collapsed, .speedscope.json and .csv have it");
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "%s has no mode '%s'", format->name,
+				 prb_weight_words[weight].mode),
+		"the table, .html, .svg, .collapsed, .speedscope.json and .csv have it");
 }
 
 static struct prb_error *record_program(void *context, const struct prb_profile_program *program,
@@ -369,7 +378,7 @@ static struct prb_error *show_all(const struct prb_recording *recording,
 
 	PRB_TRY(prb_performance_choose(recording, s, &chosen));
 	if (format)
-		PRB_TRY(write_file(recording, &chosen.choice, s, format));
+		PRB_TRY(prb_performance_write(recording, &chosen.choice, s, format));
 	return format && !s->json ? NULL : show(recording, &chosen.choice, s);
 }
 
@@ -381,9 +390,13 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 	prb_auto_recording struct prb_recording *recording = NULL;
 	struct prb_error *err;
 
+	if (s->selfcheck)
+		return prb_performance_selfcheck(s->duration, s->json);
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
 	PRB_TRY(check_format(s, format));
+	if (s->torch)
+		return prb_performance_torch(cli, s, format);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
@@ -427,6 +440,12 @@ const struct prb_option prb_performance_options[] = {
 	{"cc", 'C', PRB_OPTION_FLAG, NULL,
 	 "C and C++ frames too, of all threads; Python need not be there", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, cc), .for_clients = true},
+	{"torch", 'T', PRB_OPTION_FLAG, NULL,
+	 "The modules of torch as a tree, and the parts of a training step", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, torch), .for_clients = true},
+	{"steps", 0, PRB_OPTION_NUMBER, "COUNT", "End after so many training steps, with --torch",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, steps),
+	 .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),
 	 .for_clients = true},
@@ -442,6 +461,9 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, annotate), .for_clients = true},
 	{"no-source", 0, PRB_OPTION_FLAG, NULL, "Leave source lines out of the file",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, no_source)},
+	{"selfcheck", 0, PRB_OPTION_FLAG, NULL,
+	 "Record programs that measure themselves: how far off is it here", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, selfcheck), .instead_of_target = true},
 	{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, json), .for_clients = true},
 	{}};
@@ -472,6 +494,8 @@ const struct prb_command prb_command_performance = {
 					     {"probing 4242 perf --mode wall --threads worker",
 					      "What the workers wait for"},
 					     {"probing 4242 perf --cc", "C and C++ functions too"},
+					     {"probing 4242 perf --torch --steps 100",
+					      "By module of torch, forward and backward"},
 					     {"probing 4242 perf -d 1m -o run.profile",
 					      "A minute, to be looked at later"},
 					     {"probing perf -- python3 train.py --epochs 3",

@@ -30,7 +30,10 @@ struct prb_performance_settings {
 	bool cc;
 	bool lines;
 	bool no_source;
+	bool selfcheck;
 	bool json;
+	bool torch;
+	int steps; /**< 0: not given */
 };
 
 /** Their options; ends with an empty one. */
@@ -41,6 +44,12 @@ extern const struct prb_option prb_performance_options[];
 struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_performance_settings *settings,
 				      const struct prb_profile_format *usual) PRB_MUST_CHECK;
+
+/** Writes the file that the settings name, or one with a name of its own, and says so. */
+struct prb_error *prb_performance_write(const struct prb_recording *recording,
+					const struct prb_profile_choice *choice,
+					const struct prb_performance_settings *settings,
+					const struct prb_profile_format *format) PRB_MUST_CHECK;
 
 /** The chosen part of a recording; ends with free() of what `threads` points to. */
 struct prb_performance_choice {
@@ -94,6 +103,10 @@ struct prb_error *prb_performance_annotate(const struct prb_recording *recording
 					   const struct prb_profile_choice *choice,
 					   const char *what, bool as_json,
 					   struct prb_str *s) PRB_MUST_CHECK;
+
+/** Records programs that measure themselves, and prints how far off profiles are. PRB_ERROR_FAILED
+ * if that is more than chance explains. @p seconds: of each; 0: as usual. */
+struct prb_error *prb_performance_selfcheck(double seconds, bool as_json) PRB_MUST_CHECK;
 
 /* What these have in common. */
 

@@ -38,6 +38,7 @@ static struct prb_error *query_init(struct prb_query *query, const struct query_
 	query->wide = s->wide;
 	query->rows = (uint64_t)s->limit;
 	PRB_TRY(prb_session_create(&query->session));
+	prb_session_allow_code(query->session);
 	prb_session_on_warning(query->session, warn, NULL);
 	prb_session_set_timeout(query->session, s->timeout);
 	prb_session_set_mode(query->session, s->nonblocking ? PRB_DUMP_NONBLOCKING

@@ -49,6 +49,7 @@ static const char *type_name(enum prb_column_type type)
 	case PRB_COLUMN_REAL:
 		return "real";
 	case PRB_COLUMN_TEXT:
+	case PRB_COLUMN_ANY:
 		break;
 	}
 	return "text";

@@ -79,6 +79,29 @@ static void put_states(const struct prb_top *top, struct prb_str *s)
 	}
 }
 
+/* Who held the GIL at the last sample of the last part. */
+static void put_gil(const struct prb_top *top, struct prb_str *s)
+{
+	struct prb_recording r = prb_top_slice(top, prb_top_end(top) - 1, prb_top_end(top));
+	const struct prb_run *run, *last = NULL;
+	size_t waiting = 0;
+	prb_auto_free bool *waits = calloc(r.threads.count + 1, sizeof(*waits));
+
+	if (!waits)
+		return;
+	prb_vec_each (run, &r.runs) {
+		if (run->gil && (!last || run->begin + run->wall >= last->begin + last->wall))
+			last = run;
+		waits[run->thread] = run->wait_kind == PRB_WAIT_GIL;
+	}
+	for (size_t i = 0; i < r.threads.count; i++)
+		waiting += waits[i] && !r.threads.items[i].ended;
+	if (last)
+		prb_str_printf(s, " · GIL held by %d", (int)r.threads.items[last->thread].tid);
+	if (waiting)
+		prb_str_printf(s, ", %zu wait%s for it", waiting, waiting == 1 ? "s" : "");
+}
+
 static void put_cost(const struct prb_top *top, size_t first, struct prb_str *s)
 {
 	const struct prb_top_part *last = &top->parts.items[prb_top_end(top) - 1];
@@ -151,6 +174,7 @@ struct prb_error *prb_top_page(const struct prb_top *top, size_t most_rows,
 
 	put_process(top, first, s);
 	put_states(top, s);
+	put_gil(top, s);
 	put_choice(top, first, s);
 	switch (top->view) {
 	case PRB_TOP_FUNCTIONS:

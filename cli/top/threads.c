@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/format.h"
+#include "profile/wait_sums.h"
 
 enum { WIDEST_NAME = 20, WIDEST_STATE = 22 };
 
@@ -31,6 +32,21 @@ static double percent(int64_t part, int64_t whole)
 	return whole > 0 ? 100 * (double)part / (double)whole : 0;
 }
 
+/* What it does, or waits for. */
+static void put_doing(const struct prb_recording *r, const struct prb_run *run, struct prb_str *s)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (run->wait)
+		prb_wait_text(r, run->wait, &text);
+	else
+		prb_str_puts(&text, prb_run_state_name(run->state));
+	if (run->gil)
+		prb_str_puts(&text, ", GIL");
+	s->failed |= text.failed;
+	prb_text_column(s, prb_str_text(&text), WIDEST_STATE);
+}
+
 static void put_row(const struct prb_recording *r, const struct row *row, struct prb_str *s)
 {
 	const struct prb_profile_thread *thread = &r->threads.items[row->thread];
@@ -40,7 +56,7 @@ static void put_row(const struct prb_recording *r, const struct row *row, struct
 	prb_text_column(s, prb_profile_thread_name(thread), WIDEST_NAME);
 	prb_str_printf(s, "  %5.1f %%  %5.1f %%  ", percent(row->cpu, row->wall),
 		       percent(row->queue, row->wall));
-	prb_text_column(s, prb_run_state_name(row->last->state), WIDEST_STATE);
+	put_doing(r, row->last, s);
 	prb_str_puts(s, "  ");
 	if (row->last->stack) {
 		f = prb_tree_function_of(r->tree, row->last->stack);

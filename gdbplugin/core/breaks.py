@@ -33,6 +33,9 @@ LISTS_BADLY = ("3.13.0",)  # gc.get_objects() during a collection of a free-thre
 SHOWN = 3  # places of a breakpoint
 MOST = 8  # functions of one name that are listed
 TEXT_MAX = 4096
+STEP = "0"  # the number that the agent has for the end of one
+INTO, OVER, OUT = 1, 2, 3
+_IDENT = "SELECT ident FROM python.threads WHERE tid = %d"
 _VERSION = "SELECT python_version, free_threaded FROM process.info"
 
 
@@ -56,6 +59,26 @@ def check(debugger, control):
         raise Problem("break-py: free-threaded Python %s may die when its objects are listed, which "
                       "3.13.1 has mended: run the program with that" % text)
     return version_of(text)
+
+
+def identity(debugger):
+    """(what Python knows the selected thread by, or 0; its tid)"""
+    tid = debugger.thread()
+    with open_session(debugger) as session:
+        rows = session.query(_IDENT % tid) if tid else []
+    return (rows[0]["ident"] or 0) if rows else 0, tid
+
+
+def run_to(debugger, stride, line="0"):
+    """Has the selected thread run to a line of Python, and all others with it."""
+    control = debugger.control()
+    check(debugger, control)
+    ident, tid = identity(debugger)
+    if not tid:
+        raise Problem("no thread is selected")
+    with control:
+        Breaks(debugger, control).step(ident, tid, stride, line)
+    debugger.resume()
 
 
 def cost(version):
@@ -94,7 +117,7 @@ class Breaks:
 
     def _told(self, known, told):
         if "problem" in told:
-            raise Problem("break-py: %s" % told["problem"])
+            raise Problem(told["problem"])
         self.debugger.stop_at(known[agent.BREAK_STOPS])
         return told
 
@@ -110,6 +133,11 @@ class Breaks:
                           "that is loaded later" % (safe(name),
                                                     " of " + safe(module) if module else ""))
         return self._told(known, told)
+
+    def step(self, ident, tid, stride, line):
+        """The thread is to stop at its next line."""
+        known = agent.need(self.debugger, self.control)
+        self._told(known, self._ask(known, "step", str(ident), str(tid), str(stride), line))
 
     def delete(self, number):
         known = agent.find(self.debugger)
@@ -168,8 +196,8 @@ def show_stop(debugger):
     lines = []
     with open_session(debugger) as session:
         frame = find_frame(read_selected(session, debugger), 0)
-        lines.append("Python breakpoint %s, %s  %s" % (safe(number), frame_name(frame),
-                                                       frame_place(frame)))
+        lines.append("%s%s  %s" % ("" if number == STEP else "Python breakpoint %s, " % safe(number),
+                                   frame_name(frame), frame_place(frame)))
         text = source_line(session, frame)
         if text:
             lines.append("%-4d %s" % (frame["lineno"], safe(text)))

@@ -113,6 +113,10 @@ class Debugger:
         Python: it stops, and core/breaks.py shows it. May be called again."""
         raise NotImplementedError
 
+    def resume(self):
+        """Lets the process run until something stops it, as the user's own 'continue' would."""
+        raise NotImplementedError
+
     def stop_no_more(self):
         """The end of that."""
         raise NotImplementedError

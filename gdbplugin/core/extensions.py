@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Commands of the user's own, made with the package (`@probing.command`), as commands of a debugger."""
 
-import contextlib
-import io
 import os
-import shlex
 import sys
 
 from . import commands
@@ -44,6 +41,10 @@ def add(debugger, made):
 
 
 def run(debugger, made, words):
+    import contextlib  # here: they are not loaded before they are wanted
+    import io
+    import shlex
+
     import probing
     said = io.StringIO()
     try:

@@ -2,11 +2,17 @@
 """The thread that is made to call functions of the C library. Which threads may be is the library's
 answer (probing_hijackable() in lib/probing.h); here one of them is chosen."""
 
+import os
+import threading
+
 from . import control as run
 from .command import open_session
+from .debugger import traced_by_us
 from .errors import Problem
 
 TRIES = 5  # to find a safe place
+PASSES = ("waiting for a lock", "in a restartable sequence")  # why not, which is over soon
+BREATH_SECONDS = 0.02  # that the process runs before it is looked at again
 
 
 class Hijacked:
@@ -39,15 +45,29 @@ def find(debugger, control):
             # Alone, unless another one may have a lock that is needed.
             return Hijacked(control, chosen.tid, not any(each.why for each in threads))
         place = next((each for each in threads if each.ways_out), None)
-        if place is None:
+        if place:
+            which, text = control.run(place.tid, place.ways_out, False)
+        elif traced_by_us(debugger.pid()) and any(each.why.startswith(PASSES) for each in threads):
+            which, text = breathe(debugger, control, threads[0].tid)
+        else:
             break
-        which, text = control.run(place.tid, place.ways_out, False)
         if which == run.EXITED:
             raise Problem("the process ended meanwhile")
         if which == run.OTHER:
             raise Problem("the process was stopped by %s on the way to a place where a function "
                           "may be called: try again" % text)
     raise refusal(threads)
+
+
+def breathe(debugger, control, tid):
+    """Lets the process run for a moment. SIGURG, which is not passed on, ends that."""
+    timer = threading.Timer(BREATH_SECONDS, os.kill, (debugger.pid(), run.SIGURG))
+    timer.start()
+    try:
+        return control.run(tid, (), False)
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def choose(threads, preferred):

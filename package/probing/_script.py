@@ -12,7 +12,7 @@ import sys
 import traceback
 
 import probing
-from probing import _load, extend
+from probing import _load, _terminal, extend
 from probing import target as _target
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,6 +44,7 @@ def read(text):
 
 
 def main(words):
+    _terminal.install()
     try:
         words = load(words)
         if words[0] == "-x":

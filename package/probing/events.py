@@ -6,9 +6,11 @@ of break_py(). The functions are called with a Stop.
 """
 
 import traceback
+from typing import Any, Callable, Optional
 
 from . import target
 from ._errors import Error
+from .frame import Frame, Thread
 
 
 class Stop:
@@ -20,14 +22,14 @@ class Stop:
         self._tid, self._thread = tid, None
 
     @property
-    def thread(self):
+    def thread(self) -> Thread:
         """The thread that stopped."""
         if self._thread is None:
             self._thread = self.program.thread(self._tid)
         return self._thread
 
     @property
-    def frame(self):
+    def frame(self) -> Optional[Frame]:
         """Its innermost Python frame."""
         try:
             return self.thread.frames[0]
@@ -44,13 +46,13 @@ class Event:
     def __init__(self, name):
         self._name, self._functions = name, []
 
-    def connect(self, function):
+    def connect(self, function: Callable[[Stop], Any]) -> Callable:
         """Has the function called from now on."""
         target.debugger("probing.events").watch()
         self._functions.append(function)
         return function
 
-    def disconnect(self, function):
+    def disconnect(self, function: Callable) -> None:
         """The end of that."""
         self._functions.remove(function)
 

@@ -5,6 +5,7 @@ import argparse
 import inspect
 import re
 import sys
+from typing import Any, Callable, Optional, Sequence
 
 from ._errors import Error
 
@@ -12,7 +13,7 @@ COMMANDS, TABLES, PRINTERS, WAITS = {}, {}, {}, {}
 NAME = re.compile(r"[a-z][a-z0-9_-]*$")
 
 
-def command(function=None, name=None):
+def command(function: Optional[Callable] = None, name: Optional[str] = None) -> Callable:
     """A subcommand: `probing NAME TARGET [OPTIONS]`, and `probing NAME` in gdb and LLDB.
 
     The function is called with the target; its other parameters are arguments, or options if they
@@ -28,7 +29,7 @@ def command(function=None, name=None):
     return function
 
 
-def table(name, schema=None, columns=None):
+def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None) -> Any:
     """A table of SQL for p.query() and `probing query` in debuggers: `@probing.table("sessions")`
     before a generator of rows, which are dictionaries, or sequences in the order of `columns`.
 
@@ -46,7 +47,7 @@ def table(name, schema=None, columns=None):
     return register
 
 
-def printer(name):
+def printer(name: str) -> Callable:
     """The text of objects of a class, `@probing.printer("mypkg.Matrix")` before a function of a
     Value: what repr() and print() show of it in scripts."""
     def register(function):
@@ -55,7 +56,7 @@ def printer(name):
     return register
 
 
-def wait(place):
+def wait(place: str) -> Callable:
     """Words for a wait, `@probing.wait("mylib.py:Pool.acquire")` before a function of the Frame: what
     Thread.waits_for.text is while the thread is in that function. None: no words this time."""
     file, _, function = place.rpartition(":")

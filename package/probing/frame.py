@@ -2,6 +2,7 @@
 """Threads and frames of a target."""
 
 import re
+from typing import Dict, List, Optional
 
 from . import extend
 from ._errors import Gone, NeedsCode
@@ -50,12 +51,12 @@ class Frame:
         self.ip, self.native = row["ip"], row["frame_type"] != "python"
 
     @property
-    def locals(self):
+    def locals(self) -> Dict[str, Value]:
         """{name: Value} of the variables that are bound."""
         return {} if self.native else self.thread._locals(self)
 
     @property
-    def globals(self):
+    def globals(self) -> Names:
         """The names of the frame's module, as a mapping."""
         rows = self.thread.program.query("SELECT address FROM python.modules WHERE name = %s"
                                          % quote(self.module or ""))
@@ -64,7 +65,7 @@ class Frame:
         return Names(Value(self.thread.program, rows[0]["address"]))
 
     @property
-    def source(self):
+    def source(self) -> Optional[str]:
         """Text of the line; None if the file is not here."""
         rows = self.thread.program.query(
             "SELECT func, lineno, source FROM python.stacks WHERE tid = %d AND depth = %d"
@@ -91,7 +92,7 @@ class Thread:
         self._frames, self._variables, self._said = None, None, False
 
     @property
-    def waits_for(self):
+    def waits_for(self) -> Wait:
         """A Wait; one of your own words if a function of probing.wait() has some."""
         if extend.WAITS and not self._said:
             self._said = True
@@ -101,7 +102,7 @@ class Thread:
         return self._wait
 
     @property
-    def frames(self):
+    def frames(self) -> List[Frame]:
         """Python frames, the innermost first."""
         if self._frames is None:
             self._frames = [Frame(self, row) for row in self._rows]

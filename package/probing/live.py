@@ -5,6 +5,7 @@ import ctypes
 import os
 import sys
 import tempfile
+from typing import Any, Optional
 
 from . import _library as lib
 from . import _outside
@@ -38,7 +39,7 @@ class Pause:
         else:
             check(error)
 
-    def eval(self, code, timeout=None):
+    def eval(self, code: str, timeout: Optional[float] = None) -> Any:
         """Runs code in the process, in the namespace of __main__. What it prints is printed; the
         value of its last expression is returned, as a constant or as text. An exception in the
         code is an Error, with the traceback."""
@@ -74,27 +75,27 @@ class Recording:
         _outside.run("-t", target, "performance", "-d", "%gs" % seconds, "-o", self.path,
                      *(["--cc"] if native else []), *(["-r", rate] if rate else []))
 
-    def query(self, sql):
+    def query(self, sql: str) -> "Rows":  # noqa: F821
         """Rows of a statement over the tables profile.*"""
         from .target import Program
         with Program(self.path) as program:
             return program.query(sql)
 
-    def functions(self):
+    def functions(self) -> "Rows":  # noqa: F821
         """Rows of profile.functions: where the time went."""
         return self.query("SELECT * FROM profile.functions")
 
-    def save(self, path):
+    def save(self, path: str) -> str:
         """Writes a file for a viewer, in the format that its name ends with (.html, .svg, .profile,
         .pb.gz, .speedscope.json, …). The path."""
         _outside.run(self.path, "performance", "-o", path)
         return path
 
-    def flamegraph(self, path):
+    def flamegraph(self, path: str) -> str:
         """Writes a flame graph: one HTML file, or as the name ends."""
         return self.save(path)
 
-    def close(self):
+    def close(self) -> None:
         """Deletes the recording, which otherwise ends with this object."""
         self._folder.cleanup()
 

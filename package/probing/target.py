@@ -4,20 +4,21 @@
 import ctypes
 import json
 import sys
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _library as lib
 from . import _outside
 from . import extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
-from .frame import NATIVE_STACKS, STACKS, Thread, quote
+from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
 from .value import Value, unread
 
 
 class Rows(list):
     """Rows of a query, as dictionaries."""
 
-    def df(self):
+    def df(self) -> "pandas.DataFrame":  # noqa: F821
         """The same as a pandas DataFrame."""
         import pandas
         return pandas.DataFrame(list(self))
@@ -26,7 +27,7 @@ class Rows(list):
 class Program:
     """What attach() returns. Use it from one thread; `with` or close() ends it."""
 
-    def __init__(self, target, exe=None):
+    def __init__(self, target: Union[int, str], exe: Optional[str] = None):
         self.target, self._exe = str(target), exe
         self._object = lib.Object(size=ctypes.sizeof(lib.Object))
         self._object_at = ctypes.addressof(self._object)
@@ -62,7 +63,7 @@ class Program:
         self._poll.settle()
         check(error, getattr(outcome, "value", outcome) or lib.FOUND)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the session; values that came from it cannot be read any more."""
         LIBRARY.probing_destroy(self._pointer)
         self._pointer = ctypes.c_void_p()
@@ -82,7 +83,7 @@ class Program:
             raise Error("the session of %s is closed" % self.target)
         return self._pointer
 
-    def query(self, sql):
+    def query(self, sql: str) -> Rows:
         """Rows of one SQL statement."""
         self._open()
         if extend.TABLES:
@@ -99,7 +100,7 @@ class Program:
         self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
         return b"".join(pieces)
 
-    def threads(self, native=False):
+    def threads(self, native: bool = False) -> List[Thread]:
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
         and the C and C++ frames between these."""
         threads = {}
@@ -107,14 +108,14 @@ class Program:
             threads.setdefault(row["tid"], []).append(row)
         return [Thread(self, rows) for tid, rows in threads.items() if tid]
 
-    def thread(self, wanted=None):
+    def thread(self, wanted: Union[None, int, str] = None) -> Thread:
         """The thread of that tid or name; None: the main one, in a debugger the selected one."""
         for thread in self.threads():
             if thread.main if wanted is None else wanted in (thread.tid, thread.name):
                 return thread
         raise Error("there is no thread %r" % (wanted,))
 
-    def value(self, address):
+    def value(self, address: int) -> Value:
         """The object at an address, by its id()."""
         self._open()
         return Value(self, address)
@@ -123,7 +124,7 @@ class Program:
         """See Value.native()."""
         raise Error("v.native() is a value of gdb or LLDB, and this is neither")
 
-    def find(self, type, where=None):
+    def find(self, type: str, where: Optional[Callable[[Value], Any]] = None) -> Iterator[Value]:
         """The objects of the heap of a class ("Session" or "app.Session") for which where() is
         true. Those that where() finds gone are left out."""
         self._open()
@@ -139,13 +140,13 @@ class Program:
             except Gone:
                 continue
 
-    def referrers(self, value):
+    def referrers(self, value: Value) -> List[Tuple[Value, str]]:
         """[(Value, how)] of the objects that hold one in an attribute (".name") or as an item
         ("[number]", "[key]"), among those that the garbage collector knows."""
         return [(Value(self, address), how)
                 for address, how in self._holders([value.address]).get(value.address, ())]
 
-    def holders(self, values):
+    def holders(self, values: Iterable[Value]) -> Dict[int, List[Tuple[Value, str]]]:
         """{address: [(Value, how)]}: the referrers of many objects, found in one go."""
         found = self._holders([value.address for value in values])
         return {address: [(Value(self, each), how) for each, how in holders]
@@ -161,17 +162,18 @@ class Program:
             holders.setdefault((row["address"], how))
         return {address: list(holders) for address, holders in found.items()}
 
-    def path_to(self, value, depth=12):
+    def path_to(self, value: Value, depth: int = 12) -> "Optional[path.Path]":
         """How the program reaches an object: a Path from a module or a variable, the shortest that
         is found; None if there is none of at most `depth` steps among what can be seen."""
         return path.find(self, value, depth)
 
-    def pause(self, within=None, max=None):
+    def pause(self, within: Optional[float] = None, max: Optional[float] = None) -> "live.Pause":
         """A Pause: `with p.pause() as frozen: frozen.eval("len(cache)")`. Only a running process; it
         must begin within `within` seconds (2), and ends after `max` (600)."""
         return live.Pause(self, within, max)
 
-    def perf(self, seconds=10, native=False, rate=None):
+    def perf(self, seconds: float = 10, native: bool = False,
+             rate: Optional[int] = None) -> "live.Recording":
         """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
         return live.Recording(self.target, seconds, native, rate)
 
@@ -187,7 +189,7 @@ REFERRERS = "SELECT a.value_address AS held, o.address, a.name, NULL AS number, 
     "WHERE i.address = o.address AND i.value_address IN (%s)"
 
 
-def attach(target, exe=None):
+def attach(target: Union[int, str], exe: Optional[str] = None) -> Program:
     """Opens a target: a pid, "/regex/", a core file, a snapshot, "host:port" or "ssh://host/PID".
     Nothing in it is changed, and no code of it runs. `exe` names the executable of a core file. Of a
     target elsewhere, a snapshot with all objects is taken now, and read."""
@@ -224,7 +226,7 @@ class Side:
         return lambda *arguments: function(self._face, *arguments)
 
 
-def current():
+def current() -> Program:
     """The target of the script that runs; in gdb and LLDB, what they hold."""
     if _current is not None:
         return _current
@@ -233,7 +235,8 @@ def current():
     raise Error("no target was named: 'probing script FILE TARGET', or probing.attach(TARGET)")
 
 
-def break_py(place, condition=None, action=None):
+def break_py(place: str, condition: Optional[Callable[[Frame], Any]] = None,
+             action: Optional[Callable[[Frame], Any]] = None):
     """Stops the debugger's process at a line or function of Python ("train.py:120",
     "Trainer.step"), as `probing break-py` does. `condition` is called with the Frame, here and not
     in the process: it goes on if that is false. With an `action`, it goes on if that returns nothing

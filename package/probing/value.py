@@ -4,6 +4,7 @@
 import ast
 import ctypes
 import struct
+from typing import Any, List, Tuple
 
 from . import _library as lib
 from . import extend
@@ -32,15 +33,17 @@ class Type:
         self.address = value.address
 
     @property
-    def name(self):
+    def name(self) -> str:
+        """Its __name__."""
         return self.value.__getattr__("__name__")
 
     @property
-    def qualname(self):
+    def qualname(self) -> str:
+        """Its __qualname__."""
         return self.value.__getattr__("__qualname__")
 
     @property
-    def module(self):
+    def module(self) -> str:
         """Name of the module that defines it; "builtins" for those of the interpreter."""
         try:
             return str(self.value._prb_read(lib.ATTRIBUTE, name=b"__module__"))
@@ -120,11 +123,11 @@ class Value:
         return False, None
 
     @property
-    def type(self):
+    def type(self) -> Type:
         """Its class: .name, .qualname, .address."""
         return Type(self._prb_read(lib.TYPE))
 
-    def native(self):
+    def native(self) -> Any:
         """The gdb.Value or SBValue of the object, in these debuggers."""
         return self._prb_program.native(self)
 
@@ -135,14 +138,26 @@ class Value:
         if name in _LAZY:  # of one that unread() has made
             self._prb_read(lib.SELF, self)
             return object.__getattribute__(self, name)
-        found = self._prb_read(lib.ATTRIBUTE, None, name.encode("utf-8", "surrogateescape"))
-        if name in _DICT_METHODS and isinstance(found, Value) and self._prb_is_dict():
+        if name not in _DICT_METHODS:
+            return self._prb_read(lib.ATTRIBUTE, None, name.encode("utf-8", "surrogateescape"))
+        return self._prb_method(name)
+
+    def _prb_method(self, name):
+        """One of dict; a snapshot may lack what would find it there."""
+        try:
+            found = self._prb_read(lib.ATTRIBUTE, None, encode(name))
+            mine = isinstance(found, Value)
+        except (NotThere, Gone):
+            if self.type.name not in _DICTS:
+                raise
+            found, mine = None, True
+        if mine and (self.type.name in _DICTS or self._prb_is_dict()):
             return lambda *arguments: _DICT_METHODS[name](self, *arguments)
         return found
 
     def _prb_is_dict(self):
         return any(key is not None for key, _ in self._prb_each(first=True)) or \
-            self.type.name in ("dict", "OrderedDict", "defaultdict", "Counter")
+            self.type.name in _DICTS
 
     def __dir__(self):
         return sorted({name for name, _ in attributes(self)} | set(object.__dir__(self)))
@@ -290,12 +305,12 @@ def unread(program, address, type_address):
     return value
 
 
-def get(value, name):
+def get(value: Value, name: str) -> Any:
     """The attribute of a Value, also one that has the name of a member of the class Value."""
     return value._prb_read(lib.ATTRIBUTE, name=encode(name))
 
 
-def attributes(value):
+def attributes(value: Value) -> List[Tuple[str, Any]]:
     """[(name, Value)] of what an object has in its __dict__ and its slots."""
     program, found = value._prb_program, []
     outcome = ctypes.c_int32()
@@ -313,6 +328,7 @@ def attributes(value):
             for name, text, address in found]
 
 
+_DICTS = ("dict", "OrderedDict", "defaultdict", "Counter")
 _LAZY = frozenset(("_prb_kind", "_prb_number"))
 _ASKED = frozenset(("__name__", "__qualname__", "__module__", "__dict__", "__doc__", "__mro__",
                     "__code__", "__file__", "__class__", "__cause__", "__context__",

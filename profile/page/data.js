@@ -5,7 +5,8 @@
 // have numbers; that of a caller is lower than those of what it calls. Times are nanoseconds.
 import { plain } from "./text.js";
 
-const COLUMNS = ["thread", "stack", "state", "samples", "begin", "wall", "cpu", "runqueue", "squares"];
+const COLUMNS = ["thread", "stack", "state", "samples", "begin", "wall", "cpu", "runqueue", "squares",
+	"flags"];
 
 function columns(flat, names) {
 	const count = flat.length / names.length;
@@ -24,7 +25,10 @@ export function read(text) {
 	data.functions = columns(data.functions, ["kind", "name", "file", "line"]);
 	data.frames = columns(data.frames, ["function", "line"]);
 	data.stacks = columns([0, 0].concat(data.stacks), ["parent", "frame"]);
-	data.runs = columns(data.runs, COLUMNS);
+	const runs = data.runs = columns(data.runs, COLUMNS);
+	// The time that passed while a thread held the GIL, and while it waited for something else.
+	["gil", "blocked"].forEach((name, bit) =>
+		runs[name] = runs.wall.map((wall, i) => runs.flags[i] >> bit & 1 ? wall : 0));
 	const source = data.source;
 	data.source = new Map();
 	for (let i = 0; i < source.length; i += 3) {

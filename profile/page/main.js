@@ -77,11 +77,14 @@ const WEIGHTS = [
 	["cpu", "CPU", "Time on a processor"],
 	["wall", "wall", "Time that passed, of each thread"],
 	["runqueue", "run queue", "Time that threads waited for a processor"],
+	["gil", "GIL", "Time that threads held the GIL"],
+	["blocked", "blocked", "Time that threads waited for locks, descriptors, children and time"],
 ];
 
 function allLabel() {
 	return `all: ${duration(weighed.whole)} ${
-		{ cpu: "on a processor", wall: "of all threads", runqueue: "of waiting" }[view.weight]}`;
+		{ cpu: "on a processor", wall: "of all threads", runqueue: "in the run queue",
+			gil: "of holding the GIL", blocked: "of waiting" }[view.weight]}`;
 }
 
 const chart = new Chart(byId("chart"), byId("scroll"), byId("height"), look);
@@ -367,6 +370,8 @@ function showFacts() {
 	byId("facts").textContent = (data.before ? "after: " : "") + factsText(data, length - of);
 	byId("before").textContent = data.before
 		? `before: ${data.before.command} · ${factsText(data.before, of)}` : "";
+	if (data.step)
+		byId("facts").textContent += ` · in steps of ${duration(data.step)}`;
 	byId("cost").textContent = costText(data.cost);
 	byId("keys").append(element("table", {}, ...KEYS.map(([key, does]) =>
 		element("tr", {}, element("td", {}, element("b", {}, key)), element("td", {}, does)))));

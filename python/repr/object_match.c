@@ -11,7 +11,6 @@ enum { STRING, REGS, PATTERN, POS, ENDPOS, LAST_INDEX, GROUPS, START, END, WORDS
 static struct prb_error *put_piece(struct prb_repr *r, uint64_t string, uint64_t start,
 				   uint64_t end)
 {
-	prb_auto_str struct prb_str text = {};
 	uint64_t count = end - start;
 	bool is_str;
 

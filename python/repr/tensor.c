@@ -166,7 +166,7 @@ static void read_autograd(struct prb_mem *mem, uint64_t meta, struct prb_tensor 
 static void read_parts(struct prb_mem *mem, uint64_t impl, uint64_t offset, struct prb_tensor *ret)
 {
 	enum { STORAGE_BEFORE = 5, PARTS = 2 };
-	uint64_t words[PARTS];
+	uint64_t words[PARTS] = {};
 
 	for (unsigned before = STORAGE_BEFORE; before > STORAGE_BEFORE - 2; before--) {
 		if (ret->head < before)

@@ -66,6 +66,14 @@ static struct prb_error *run(struct prb_session *session, const struct prb_str *
 	return NULL;
 }
 
+struct prb_error *prb_declare_schema(struct prb_session *session, const char *schema)
+{
+	prb_auto_str struct prb_str attached = {};
+
+	attach(session, schema, &attached);
+	return run(session, &attached);
+}
+
 struct prb_error *prb_declare_tables(struct prb_session *session, const char *sql)
 {
 	prb_auto_str struct prb_str attached = {}, created = {};

@@ -70,6 +70,42 @@ static void record_tables(struct prb_session *session, struct prb_instant *insta
 	session->warn = warn;
 }
 
+/* Types of what all objects hold: where these lie, the rest of them does. */
+static const char *const of_objects[] = {
+	"SELECT count(a.type) FROM python.objects o, python.attributes a "
+	"WHERE a.address = o.address",
+	"SELECT count(i.type), count(i.key) FROM python.objects o, python.items i "
+	"WHERE i.address = o.address",
+};
+
+static struct prb_error *run_to_end(struct prb_session *session, const char *sql)
+{
+	struct prb_statement *statement;
+	struct prb_error *err = NULL;
+	size_t at = 0;
+	bool row = true;
+
+	PRB_TRY(prb_session_prepare(session, sql, strlen(sql), &at, &statement));
+	while (row && !err)
+		err = prb_statement_next(statement, &row);
+	prb_statement_destroy(statement);
+	return err;
+}
+
+static void record_held_objects(struct prb_session *session)
+{
+	prb_warning_handler *warn = prb_steal(&session->warn);
+	const enum prb_dump_mode mode = session->mode;
+
+	/* Millions of objects are not of one instant, and all are read through the view of the
+	 * statement, whose pages are noted. */
+	prb_session_set_mode(session, PRB_DUMP_NONBLOCKING);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(of_objects); i++)
+		prb_error_destroy(run_to_end(session, of_objects[i]));
+	prb_session_set_mode(session, mode);
+	session->warn = warn;
+}
+
 struct prb_error *prb_record(struct prb_session *session, enum prb_record_values values,
 			     size_t *ret_threads)
 {
@@ -77,6 +113,9 @@ struct prb_error *prb_record(struct prb_session *session, enum prb_record_values
 	struct prb_instant *instant;
 	const struct prb_dump *dump;
 
+	/* Of two readings the recorder keeps the later one, so this comes first. */
+	if (heap)
+		record_held_objects(session);
 	session->plan = (struct prb_plan){
 		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE | PRB_NEED_WAITS |
 			 PRB_NEED_IDLE | PRB_NEED_MODULES | PRB_NEED_COMMAND |

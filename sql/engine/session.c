@@ -62,6 +62,7 @@ void prb_session_destroy(struct prb_session *session)
 	}
 	free(session->declared);
 	prb_ring_tables_free(&session->rings);
+	prb_expression_tables_free(&session->expressions);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);
@@ -100,6 +101,11 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 	}
 	/* Those of a process are looked for when a statement asks for them. */
 	return target->live ? NULL : prb_ring_tables_add(session, target);
+}
+
+void prb_session_allow_code(struct prb_session *session)
+{
+	session->allow_code = true;
 }
 
 struct prb_target *prb_session_target(const struct prb_session *session)

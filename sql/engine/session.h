@@ -30,6 +30,9 @@
 struct prb_session;
 struct prb_statement;
 
+/** Statements may run code in the targets: python.`EXPRESSION` is a table then. */
+void prb_session_allow_code(struct prb_session *session);
+
 /** The first target, or NULL; the session's. */
 struct prb_target *prb_session_target(const struct prb_session *session);
 

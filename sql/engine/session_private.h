@@ -8,6 +8,7 @@
 
 #include "sql/functions/functions.h"
 #include "sql/engine/instant.h"
+#include "sql/engine/expression_tables.h"
 #include "sql/engine/ring_tables.h"
 #include "sql/engine/session.h"
 
@@ -25,6 +26,8 @@ struct prb_session {
 	bool prepared;	/**< functions, module and guard are there */
 	bool *declared; /**< for each of prb_tables; NULL before the first */
 	struct prb_ring_tables rings;
+	struct prb_expression_tables expressions;
+	bool allow_code;   /**< see prb_session_allow_code() */
 	uint32_t attached; /**< bit N: schema N of prb_schemas */
 	bool declaring;	   /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;
@@ -77,6 +80,10 @@ bool prb_sql_mentions(const char *sql, const char *name);
 
 /** Declares the tables that @p sql may be about (declare.c). */
 struct prb_error *prb_declare_tables(struct prb_session *session, const char *sql) PRB_MUST_CHECK;
+
+/** Attaches the schema, if it is not. */
+struct prb_error *prb_declare_schema(struct prb_session *session,
+				     const char *schema) PRB_MUST_CHECK;
 
 /** Makes the one virtual table known to SQLite (vtab.c). */
 struct prb_error *prb_vtab_register(struct prb_session *session) PRB_MUST_CHECK;

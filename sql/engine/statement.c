@@ -54,13 +54,26 @@ static struct prb_error *parse(struct prb_session *session, const char *sql, int
 static struct prb_error *prepare(struct prb_session *session, const char *sql, int *rc,
 				 sqlite3_stmt **ret)
 {
+	static const char unknown[] = "no such table: ";
 	size_t before = session->rings.count;
+	bool added = true;
 
 	PRB_TRY(parse(session, sql, rc, ret));
-	if (!*rc || strncmp(sqlite3_errmsg(session->db), "no such table: ", 15) != 0)
+	if (!*rc || strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown)) != 0)
 		return NULL;
 	PRB_TRY(prb_ring_tables_look(session));
-	return session->rings.count > before ? parse(session, sql, rc, ret) : NULL;
+	if (session->rings.count > before)
+		PRB_TRY(parse(session, sql, rc, ret));
+	while (added && *rc && !strncmp(sqlite3_errmsg(session->db), unknown, strlen(unknown))) {
+		prb_auto_free char *word = strdup(sqlite3_errmsg(session->db) + strlen(unknown));
+
+		if (!word)
+			return prb_error_nomem();
+		PRB_TRY(prb_expression_tables_add(session, sql, word, &added));
+		if (added)
+			PRB_TRY(parse(session, sql, rc, ret));
+	}
+	return NULL;
 }
 
 /** What SQLite tells of tables by its own means is less than there is. */
@@ -117,6 +130,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 
 	*ret = NULL;
 	PRB_TRY(begin_session(session));
+	prb_expression_tables_drop(session);
 	PRB_TRY(prb_dialect_next(script, length, *at, &d));
 	*at = d.next;
 	if (d.kind == PRB_STATEMENT_NONE)

@@ -42,7 +42,14 @@ int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err)
 
 static const char *type_name(enum prb_column_type type)
 {
-	return type == PRB_COLUMN_INTEGER ? "INTEGER" : type == PRB_COLUMN_REAL ? "REAL" : "TEXT";
+	static const char *const names[] = {
+		[PRB_COLUMN_INTEGER] = "INTEGER",
+		[PRB_COLUMN_REAL] = "REAL",
+		[PRB_COLUMN_TEXT] = "TEXT",
+		[PRB_COLUMN_ANY] = "",
+	};
+
+	return names[type];
 }
 
 static void declare_lead(struct prb_str *s, const char *suffix)
@@ -95,6 +102,8 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 
 	if (!spec)
 		spec = prb_ring_tables_find(&session->rings, argv[1], argv[2]);
+	if (!spec)
+		spec = prb_expression_tables_find(&session->expressions, argv[1], argv[2]);
 	if (!spec) {
 		*message = sqlite3_mprintf("no table is named %s.%s", argv[1], argv[2]);
 		return SQLITE_ERROR;

@@ -34,7 +34,12 @@
 
 #include "base/error.h"
 
-enum prb_column_type { PRB_COLUMN_INTEGER, PRB_COLUMN_REAL, PRB_COLUMN_TEXT };
+enum prb_column_type {
+	PRB_COLUMN_INTEGER,
+	PRB_COLUMN_REAL,
+	PRB_COLUMN_TEXT,
+	PRB_COLUMN_ANY, /**< of an expression: known only when it was evaluated */
+};
 
 /** Parts of the statement's dump that a column or table needs; one dump is made for the union. */
 enum prb_need {

@@ -15,6 +15,7 @@ enum {
 	GC,
 	MAIN,
 	INTERPRETER,
+	IDENT,
 	FRAMES,
 	READ,
 	PAUSE_US,
@@ -42,6 +43,8 @@ static const struct prb_column columns[] = {
 	[MAIN] = {"main", PRB_COLUMN_INTEGER, "1 for the main thread"},
 	[INTERPRETER] = {"interpreter", PRB_COLUMN_INTEGER,
 			 "Id of its interpreter; NULL for threads without Python"},
+	[IDENT] = {"ident", PRB_COLUMN_INTEGER,
+		   "What Python knows it by: threading.get_ident() in it; NULL without Python"},
 	[FRAMES] = {"frames", PRB_COLUMN_INTEGER, "How many Python frames were read",
 		    .needs = PRB_NEED_ALL_FRAMES},
 	[READ] = {"read", PRB_COLUMN_TEXT, "How it was read: idle, stopped or unstable"},
@@ -76,6 +79,7 @@ static void put(struct prb_scan *scan, const struct prb_dump *dump,
 	prb_put_integer(scan, GC, thread->gc);
 	prb_put_integer(scan, MAIN, thread->tid == dump->main_tid);
 	prb_put_natural(scan, INTERPRETER, thread->interpreter);
+	prb_put_natural(scan, IDENT, thread->ident ? (int64_t)thread->ident : -1);
 	prb_put_integer(scan, FRAMES, count_frames(thread));
 	prb_put_static(scan, READ, prb_read_name(thread->read));
 	prb_put_real(scan, PAUSE_US, thread->pause_us);

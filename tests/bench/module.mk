@@ -27,6 +27,16 @@ bench-values: all ## what is shown of kinds of values, beside PEERS="--peer py-s
 bench-breaks: $(O)/libprobing.so ## measure what breakpoints of Python cost; writes docs/debuggers.md
 	$(Q)python3 tests/bench/breaks.py --library $(CURDIR)/$(O)/libprobing.so
 
+$(O)/peers/telemetry/.stamp: tests/bench/module.mk
+	$(Q)python3 -m venv $(O)/peers/telemetry
+	$(Q)$(O)/peers/telemetry/bin/pip install -q opentelemetry-sdk || echo "bench: opentelemetry-sdk cannot be installed"
+	$(Q)touch $@
+
+.PHONY: bench-events
+bench-events: $(AGENT) $(O)/peers/telemetry/.stamp ## measure recording from Python, beside logging and OpenTelemetry
+	$(Q)python3 tests/bench/events.py --agent $(CURDIR)/$(AGENT) $$($(O)/peers/telemetry/bin/python -c \
+		'import opentelemetry.sdk' && echo --peers $(O)/peers/telemetry/bin/python)
+
 .PHONY: bench-scripts
 bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPython's for gdb; writes docs/scripting.md
 	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing

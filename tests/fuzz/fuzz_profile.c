@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "profile/diff.h"
 #include "profile/format.h"
+#include "profile/join.h"
 #include "profile/load.h"
+#include "profile/range.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,6 +34,35 @@ static void write_all(const struct prb_recording *recording)
 		prb_str_deinit(&sink.text);
 		close(sink.fd);
 	}
+}
+
+/* It beside itself, and a part of its time. */
+static void compare(struct prb_recording *recording)
+{
+	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_WALL, .lines = true};
+	struct prb_recording *joined;
+	struct prb_error *err = prb_recording_join(recording, recording, &joined);
+	struct prb_diff diff;
+
+	if (!err) {
+		err = prb_diff_make(joined, &choice, &diff);
+		if (!err)
+			prb_diff_deinit(&diff);
+		prb_recording_destroy(joined);
+	}
+	prb_error_destroy(err);
+	prb_recording_clip(recording, recording->duration / 3, recording->duration / 2);
+	write_all(recording);
+}
+
+static void load_in_steps(const char *path)
+{
+	struct prb_recording *recording;
+	struct prb_error *err = prb_profile_load_steps(path, &recording);
+
+	if (!err)
+		prb_recording_destroy(recording);
+	prb_error_destroy(err);
 }
 
 static bool put_file(const char *path, const uint8_t *data, size_t size)
@@ -65,9 +97,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (!err) {
 			write_all(recording);
+			if (in_order)
+				compare(recording);
 			prb_recording_destroy(recording);
 		}
 		prb_error_destroy(err);
+		load_in_steps(path);
 	}
 	unlink(path);
 	unlink(journal);

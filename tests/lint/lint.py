@@ -22,8 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
 ORDER = ("base", "proc", "target", "dwarf", "python", "values", "ptrace", "dump", "injector",
-         "profile", "records", "control", "sql", "lib", "cluster", "command", "prompt", "remote",
-         "gateway", "cli")
+         "profile", "records", "control", "sql", "lib", "command", "prompt", "remote",
+         "cluster", "gateway", "cli")
 ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
 ROOMS["agent"] = {"agent"}
 # Headers that a room may include although it may not use the rest of their room.
@@ -36,14 +36,15 @@ CONTAINED = {
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": ("dwarf",),
     # Debug sections, snapshots and cores, and chunks of samples.
     r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target", "profile"),
-    r"jansson\.h|microhttpd\.h": ("gateway",),
+    r"jansson\.h": ("cluster", "gateway"),
+    r"microhttpd\.h": ("gateway",),
     r"nettle/.*": ("remote",),
     r"pcre2\.h": ("base",),
     # Queries, and recordings, which are databases.
     r"sqlite3(ext)?\.h": ("sql", "profile"),
 }
 # Libraries never print, exit or install signal handlers.
-PROGRAMS = ("control", "command", "prompt", "remote", "gateway", "cli")
+PROGRAMS = ("control", "command", "prompt", "remote", "cluster", "gateway", "cli")
 LIBRARIES = tuple(name for name in ORDER if name not in PROGRAMS) + ("agent",)
 FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
@@ -285,7 +286,7 @@ def check_scripts(tree):
 # What the plugin of debuggers may import: their own Python is what runs it, whichever it is.
 PLUGIN_MODULES = {"ast", "atexit", "contextlib", "ctypes", "importlib", "importlib.util", "io", "json", "os",
                   "probing", "probing.target", "probing_package", "re", "shlex", "signal", "struct", "sys",
-                  "tempfile", "time", "traceback"}
+                  "tempfile", "threading", "time", "traceback"}
 PLUGIN_SYNTAX = (3, 6)
 FACES = {"gdb": "gdbplugin/gdb_", "lldb": "gdbplugin/lldb_"}
 

@@ -6,7 +6,9 @@ addresses and the like are masked as in test_docs.py. Run as a program, it draws
 """
 
 import pathlib
+import re
 import shlex
+import subprocess
 import sys
 
 import pytest
@@ -16,7 +18,7 @@ sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("lint", "live", "too
 
 import terminal_svg  # noqa: E402
 from terminal import Terminal  # noqa: E402
-from test_docs import Program, TRIES, needs_binary, normal, skip_other_python  # noqa: E402
+from test_docs import BINARY, Program, TRIES, needs_binary, normal, skip_other_python  # noqa: E402
 
 PICTURE = ROOT / "docs/images/terminal.svg"
 LABEL = "A terminal: probing shows the stack of a running program and what its threads wait for"
@@ -59,6 +61,19 @@ def test_picture_is_what_is_printed():
             if printed == committed:
                 break
     assert printed == committed
+
+
+@needs_binary
+def test_picture_of_top():
+    """Its columns are those of now, and its functions those of the demo."""
+    lines = [text for text, _ in terminal_svg.text_of((ROOT / "docs/images/top.svg").read_text())]
+    with Program("docs/demo.py") as program:
+        now = subprocess.run([str(BINARY), str(program.pid), "top", "-b", "-n", "1", "-i", "500ms"],
+                             capture_output=True, text=True, check=True).stdout.split("\n")
+    assert lines[0].endswith(" top") and lines[1].endswith("python3 docs/demo.py")
+    assert lines[4] == now[3] and any("Trainer.forward " in line for line in lines[5:])
+    assert re.sub(r"[\d.]+ m?s", "T", lines[3].partition(" · cost")[0]) == \
+        re.sub(r"[\d.]+ m?s", "T", now[2].partition(" · cost")[0])
 
 
 def test_drawing_keeps_text_and_colours():

@@ -50,10 +50,11 @@ class Installed:
                 shutil.copyfileobj(source, target)
         os.chmod(self.program, 0o755)
 
-    def run(self, *words, **variables):
+    def run(self, *words, timeout=120, **variables):
         """Runs Python with these variables and no others of ours."""
         return subprocess.run([self.python, *words], stdout=subprocess.PIPE, cwd=str(self.folder),
-                              stderr=subprocess.PIPE, env=environment(variables), timeout=120)
+                              stderr=subprocess.PIPE, env=environment(variables),
+                              timeout=timeout)
 
     def output(self, *words, **variables):
         result = self.run(*words, **variables)

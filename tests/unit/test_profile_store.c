@@ -282,12 +282,83 @@ static void test_in_the_way(void **state)
 	prb_recording_destroy(r);
 }
 
+/* A long recording comes in steps of time: all sums are as they were, and no run overlaps another.
+ */
+static void test_steps(void **state)
+{
+	enum { RUNS = 400000 };
+	struct prb_recording *r = make(), *whole, *steps;
+	int64_t cpu[2] = {}, wall[2] = {}, end[2] = {};
+	struct prb_store *store;
+	const struct prb_run *run;
+	uint32_t stacks[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		stacks[i] = made_stack(r, "main/load/deep", 10 + (int32_t)i);
+	for (unsigned i = 0; i < RUNS; i++) {
+		made_run(r, i % 2, stacks[i * 7 % 3], 1 + i % 5);
+		if (i % 2)
+			r->runs.items[r->runs.count - 1].begin =
+				r->runs.items[r->runs.count - 2].begin;
+	}
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_begin(store, r));
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_null(prb_profile_load(path, true, &whole));
+	assert_int_equal(whole->runs.count, RUNS + 3);
+	assert_null(prb_profile_load_steps(path, &steps));
+	assert_true(steps->runs.count < 20000 && steps->step > 0);
+	prb_vec_each (run, &whole->runs) {
+		cpu[run->thread] += run->cpu;
+		wall[run->thread] += run->wall;
+	}
+	prb_vec_each (run, &steps->runs) {
+		assert_true(run->begin >= end[run->thread]);
+		end[run->thread] = run->begin + run->wall;
+		cpu[run->thread] -= run->cpu;
+		wall[run->thread] -= run->wall;
+	}
+	assert_true(!cpu[0] && !cpu[1] && !wall[0] && !wall[1]);
+	prb_recording_destroy(r);
+	prb_recording_destroy(whole);
+	prb_recording_destroy(steps);
+}
+
+static void test_source(void **state)
+{
+	struct prb_recording *r = make(), *back;
+	struct prb_profile_line *line;
+	struct prb_store *store;
+
+	(void)state;
+	for (int32_t i = 1; i <= 2; i++) {
+		line = prb_vec_push(&r->lines);
+		*line = (struct prb_profile_line){r->tree->functions.items[1].file, i,
+						  strdup(i == 1 ? "def load():" : "\tx = '\xff'")};
+	}
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_begin(store, r));
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_null(prb_profile_load(path, true, &back));
+	assert_int_equal(back->lines.count, 2);
+	assert_ptr_equal(back->lines.items[0].file, back->tree->functions.items[1].file);
+	assert_string_equal(back->lines.items[0].text, "def load():");
+	assert_int_equal(back->lines.items[1].line, 2);
+	assert_string_equal(back->lines.items[1].text, "\\tx = '\\xff'");
+	prb_recording_destroy(r);
+	prb_recording_destroy(back);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_units),	       cmocka_unit_test(test_hot_journal),
-		cmocka_unit_test(test_in_the_way),
+		cmocka_unit_test(test_in_the_way),     cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_source),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -10,7 +10,7 @@
 #include "values/census/census_private.h"
 #include "values/heap/heap.h"
 
-enum { PY_3_12 = 0x030c, FIRST_TABLE = 1 << 16, CHECK_EACH = 4096 };
+enum { PY_3_12 = 0x030c, FIRST_TABLE = 1 << 16 };
 
 /* Addresses of objects. */
 struct known {
@@ -196,16 +196,24 @@ void prb_census_own(struct prb_census *c, uint32_t index, uint64_t bytes)
 	c->bytes += bytes;
 }
 
+bool prb_census_is_late(struct prb_census *c)
+{
+	enum { LOOK_EACH = 256 };
+
+	if (!c->late && ++c->pieces >= LOOK_EACH) {
+		c->pieces = 0;
+		c->late = prb_clock_seconds() > c->deadline;
+	}
+	if (c->late)
+		prb_census_set_doubt(c, "the walk took too long: the rest is missing");
+	return c->late;
+}
+
 /* Follows the references of all that was found and not followed yet. */
 static void follow_all(struct prb_census *c, size_t *next)
 {
-	for (; *next < c->nodes.count && !c->fatal; ++*next) {
-		if (*next % CHECK_EACH == 0 && prb_clock_seconds() > c->deadline) {
-			prb_census_set_doubt(c, "the walk took too long: the rest is missing");
-			return;
-		}
+	for (; *next < c->nodes.count && !c->fatal && !prb_census_is_late(c); ++*next)
 		prb_census_follow(c, (uint32_t)*next);
-	}
 }
 
 /* What the collector knows, as it was before the walk: what is made meanwhile may be held by
@@ -300,6 +308,7 @@ struct prb_error *prb_census_create(struct prb_python *py, struct prb_mem *mem, 
 	PRB_TRY(prb_blocks_create(mem, &c->blocks));
 	c->mem = prb_blocks_mem(c->blocks);
 	prb_repr_init(&c->repr, py, c->mem, NULL, NULL);
+	prb_repr_init(&c->classes, py, c->mem, NULL, NULL);
 	PRB_TRY(walk(c));
 	c->seconds = prb_clock_seconds() - start;
 	*ret = prb_steal(&c);
@@ -319,8 +328,10 @@ void prb_census_destroy(struct prb_census *c)
 		free(root->name);
 		free(root->place);
 	}
-	if (c->mem)
+	if (c->mem) {
 		prb_repr_deinit(&c->repr);
+		prb_repr_deinit(&c->classes);
+	}
 	prb_blocks_destroy(c->blocks);
 	prb_vec_free(&c->nodes);
 	prb_vec_free(&c->types);
@@ -375,7 +386,9 @@ struct prb_error *prb_census_referrers(struct prb_census *c, uint32_t object,
 	c->wanted = object;
 	c->holder = visit;
 	c->context = context;
-	for (size_t i = 0; i < c->nodes.count && !c->fatal; i++)
+	c->deadline = prb_clock_seconds() + PRB_CENSUS_SECONDS;
+	c->late = false;
+	for (size_t i = 0; i < c->nodes.count && !c->fatal && !prb_census_is_late(c); i++)
 		prb_census_follow(c, (uint32_t)i);
 	c->holder = NULL;
 	return prb_steal(&c->fatal);

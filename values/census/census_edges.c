@@ -37,7 +37,7 @@ static void follow_words(struct prb_census *c, uint32_t parent, uint64_t address
 
 	if (count > count_max)
 		return;
-	for (uint64_t i = 0; i < count; i += CHUNK) {
+	for (uint64_t i = 0; i < count && !prb_census_is_late(c); i += CHUNK) {
 		uint64_t n = PRB_MIN(count - i, (uint64_t)CHUNK);
 
 		if (!read_words(c, address + i * WORD, n, words))
@@ -100,7 +100,7 @@ static void follow_table(struct prb_census *c, uint32_t index, const struct prb_
 	enum { ENTRIES = CHUNK };
 	uint64_t words[3 * ENTRIES];
 
-	for (uint64_t i = 0; i < table->count; i += ENTRIES) {
+	for (uint64_t i = 0; i < table->count && !prb_census_is_late(c); i += ENTRIES) {
 		uint64_t n = PRB_MIN(table->count - i, (uint64_t)ENTRIES);
 
 		if (!read_words(c, table->entries + i * table->words * WORD, n * table->words,
@@ -161,7 +161,7 @@ static void follow_set(struct prb_census *c, uint32_t index, uint64_t object, ui
 	if (!read_words(c, object + (uint64_t)c->py->layout.object_size, 4, words) ||
 	    words[2] > count_max)
 		return;
-	for (uint64_t i = 0; i <= words[2]; i += CHUNK / 2) {
+	for (uint64_t i = 0; i <= words[2] && !prb_census_is_late(c); i += CHUNK / 2) {
 		uint64_t n = PRB_MIN(words[2] + 1 - i, (uint64_t)CHUNK / 2);
 
 		if (!read_words(c, words[3] + i * 16, n * 2, chunk))
@@ -187,7 +187,7 @@ static bool visit_item(void *context, uint64_t item)
 	struct visit *v = context;
 
 	v->count++;
-	return prb_census_refer(v->c, v->index, item);
+	return !prb_census_is_late(v->c) && prb_census_refer(v->c, v->index, item);
 }
 
 static void follow_deque(struct prb_census *c, uint32_t index, uint64_t object)
@@ -391,6 +391,11 @@ void prb_census_follow(struct prb_census *c, uint32_t index)
 	struct prb_census_entry type = c->types.items[c->nodes.items[index].type];
 	uint64_t head = (uint64_t)c->py->layout.object_size, size = type.size;
 
+	/* A class that nothing else refers to lives as long as its instances. */
+	if (c->holder || !type.followed) {
+		c->types.items[c->nodes.items[index].type].followed = true;
+		prb_census_refer(c, index, type.address);
+	}
 	/* Instances of classes that add nothing to a kind without references have none. */
 	if (type.kind == PRB_CENSUS_LEAF || type.kind == PRB_CENSUS_STR) {
 		follow_managed(c, index, object, &type);

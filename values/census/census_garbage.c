@@ -69,13 +69,13 @@ static void count(struct counting *k, size_t n)
 	c->wanted = PRB_CENSUS_NONE;
 	c->context = k;
 	c->holder = subtract;
-	for (size_t i = 0; i < n && !c->fatal; i++)
+	for (size_t i = 0; i < n && !c->fatal && !prb_census_is_late(c); i++)
 		prb_census_follow(c, (uint32_t)(c->unheld_from + i));
 	c->holder = hold;
 	for (size_t i = 0; i < n; i++)
 		if (k->counts[i] > 0)
 			k->stack[k->depth++] = (uint32_t)(c->unheld_from + i);
-	while (k->depth && !c->fatal)
+	while (k->depth && !c->fatal && !prb_census_is_late(c))
 		prb_census_follow(c, k->stack[--k->depth]);
 	c->holder = NULL;
 }
@@ -95,6 +95,9 @@ void prb_census_find_garbage(struct prb_census *c)
 	for (size_t i = 0; i < n; i++)
 		counts[i] = reference_count(c, c->nodes.items[c->unheld_from + i].address);
 	count(&k, n);
+	/* Half a count says nothing. */
+	if (c->late)
+		return;
 	for (size_t i = 0; i < n; i++) {
 		if (counts[i] > 0)
 			continue;

@@ -52,11 +52,10 @@ static struct prb_error *put_key(struct search *s, struct prb_str *ret)
 	const struct prb_repr_options options = {
 		.max_text = KEY_MAX, .max_total = KEY_MAX * 2, .max_items = 3, .max_depth = 2};
 	struct prb_str key = {};
-	const struct prb_torch_tensor *tensor =
-		s->c->names ? prb_torch_tensor_find(s->c->names, s->key) : NULL;
+	const char *name = s->c->names ? prb_torch_name(s->c->names, s->key) : NULL;
 
-	if (tensor) {
-		prb_str_printf(ret, s->is_key ? ".<key %s>" : "[%s]", tensor->path);
+	if (name) {
+		prb_str_printf(ret, s->is_key ? ".<key %s>" : "[%s]", name);
 		return NULL;
 	}
 

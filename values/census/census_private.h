@@ -40,6 +40,7 @@ struct prb_census_entry {
 	bool int_tag;	 /**< counts its items as ints of 3.12+ do */
 	bool managed;	 /**< has a dict or values where its version keeps them */
 	bool inline_values;
+	bool followed; /**< an object has led to the type itself */
 	uint64_t count, bytes, owned;
 	char *name; /**< NULL until it is asked for */
 };
@@ -62,7 +63,8 @@ struct prb_census {
 	struct prb_mem *base, *mem; /**< the target's; the cache of it */
 	uint64_t interp;
 	struct prb_blocks *blocks;
-	struct prb_repr repr; /**< readers of tables */
+	struct prb_repr repr;	 /**< reader of tables */
+	struct prb_repr classes; /**< reader of types */
 	PRB_VEC(struct prb_census_node) nodes;
 	uint32_t *table; /**< index + 1 into nodes, 0 empty; open addressing */
 	size_t table_size;
@@ -80,9 +82,11 @@ struct prb_census {
 	uint8_t *garbage; /**< bit N % 8 of byte N / 8: object unheld_from + N is garbage */
 	uint64_t garbage_count, garbage_bytes;
 	double deadline, seconds;
+	unsigned pieces; /**< of tables, since the clock was looked at */
+	bool late;
 	const char *doubt;
 	struct prb_error *fatal;	       /**< ended the walk */
-	const struct prb_torch_modules *names; /**< of tensors that are keys, or NULL */
+	const struct prb_torch_modules *names; /**< of keys, or NULL */
 	/* Instead of being added, references are told; wanted NONE: those to all objects. */
 	uint32_t wanted;
 	prb_census_holder *holder;
@@ -104,6 +108,10 @@ struct prb_census_entry *prb_census_entry(struct prb_census *c, uint64_t address
 /** Bytes of an object itself, of which @p header are the first object_size bytes. */
 uint64_t prb_census_own_bytes(struct prb_census *c, const struct prb_census_entry *type,
 			      uint64_t object);
+
+/** True if the walk's time is over; asked for each piece of a table, it looks at the clock rarely.
+ */
+bool prb_census_is_late(struct prb_census *c);
 
 /** False if memory of this size cannot lie there: what was read of it is of something else. */
 bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes);

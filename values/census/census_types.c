@@ -76,7 +76,8 @@ static enum prb_census_kind find_kind(struct prb_census *c, const struct prb_typ
 		for (size_t i = 0; i < PRB_ARRAY_SIZE(kinds); i++)
 			if (prb_type_is(type, kinds[i].name))
 				return kinds[i].kind;
-		if (!type->base || !prb_census_try(c, prb_repr_type(&c->repr, type->base, &base)))
+		if (!type->base ||
+		    !prb_census_try(c, prb_repr_type(&c->classes, type->base, &base)))
 			break;
 		type = base;
 	}
@@ -98,11 +99,23 @@ static uint32_t bytes_before(const struct prb_census *c, const struct prb_type *
 	return head + (type->flags & flags ? 2 * (uint32_t)sizeof(uint64_t) : 0);
 }
 
+/* A reader knows a limited number of types, and becomes slower with each. */
+static void renew_reader(struct prb_census *c)
+{
+	enum { ENOUGH = 1024 };
+
+	if (c->classes.types.count < ENOUGH)
+		return;
+	prb_repr_deinit(&c->classes);
+	prb_repr_init(&c->classes, c->py, c->mem, NULL, NULL);
+}
+
 static bool read_entry(struct prb_census *c, uint64_t address, struct prb_census_entry *ret)
 {
 	struct prb_type *type;
 
-	if (!prb_census_try(c, prb_repr_type(&c->repr, address, &type)))
+	renew_reader(c);
+	if (!prb_census_try(c, prb_repr_type(&c->classes, address, &type)))
 		return false;
 	*ret = (struct prb_census_entry){
 		.address = address,

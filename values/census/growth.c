@@ -301,7 +301,7 @@ static struct prb_error *compare(struct comparison *cmp, size_t most)
 	struct prb_growth_holder *holder;
 
 	cmp->balances = calloc(cmp->after->nodes.count + 1, sizeof(*cmp->balances));
-	cmp->holders = malloc((cmp->after->nodes.count + 1) * sizeof(*cmp->holders));
+	cmp->holders = calloc(cmp->after->nodes.count + 1, sizeof(*cmp->holders));
 	gone = malloc((cmp->before->nodes.count + 1) * sizeof(*gone));
 	if (!cmp->balances || !cmp->holders || !gone)
 		return prb_error_nomem();

@@ -6,11 +6,18 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "python/repr/tensor.h"
 #include "values/census/census_private.h"
 
-enum { DEPTH_MAX = 200, MODULES_MAX = 1 << 20, NAME_MAX_LENGTH = 200 };
+enum {
+	DEPTH_MAX = 200,
+	MODULES_MAX = 1 << 16,
+	NAME_MAX_LENGTH = 200,
+	PATH_MAX_LENGTH = 2000,
+	VISITS_MAX = 1 << 24, /* entries of all dicts together */
+};
 
 /* Whether a class is derived from the one of that name. */
 static bool is_derived(struct prb_census *c, uint64_t class, const char *name)
@@ -72,6 +79,9 @@ struct walk {
 	PRB_VEC(uint64_t) children; /* of any module, sorted */
 	uint32_t parent;	    /* whose dict is being visited */
 	bool buffers;
+	uint32_t visits;
+	uint32_t next;		     /* whose children are to be added */
+	struct prb_number_map known; /* addresses of the modules of the list */
 	struct prb_error *err;
 };
 
@@ -103,7 +113,7 @@ static bool note_child(void *context, uint64_t key __attribute__((unused)), uint
 		return false;
 	}
 	*child = value;
-	return w->children.count < MODULES_MAX;
+	return w->visits++ < VISITS_MAX;
 }
 
 static char *join(struct walk *w, uint32_t parent, uint64_t key)
@@ -113,7 +123,8 @@ static char *join(struct walk *w, uint32_t parent, uint64_t key)
 	if (!prb_census_try(w->c, prb_object_str(w->c->py, w->c->mem, key, NAME_MAX_LENGTH, &name)))
 		prb_str_puts(&name, "?");
 	prb_str_printf(&path, "%s.", w->ret->list.items[parent].path);
-	prb_text_escape(&path, prb_str_text(&name));
+	if (path.length < PATH_MAX_LENGTH)
+		prb_text_escape(&path, prb_str_text(&name));
 	return prb_str_take(&path);
 }
 
@@ -124,6 +135,8 @@ static bool note_tensor(void *context, uint64_t key, uint64_t value)
 	struct prb_torch_tensor *added;
 	struct prb_tensor tensor;
 
+	if (w->visits++ >= VISITS_MAX || w->ret->tensors.count >= MODULES_MAX)
+		return false;
 	/* None stands for one that a module does not have. */
 	if (!prb_census_try(w->c, prb_tensor_read(w->c->py, w->c->mem, value, &tensor)))
 		return !w->c->fatal;
@@ -155,7 +168,7 @@ static bool count_hook(void *context, uint64_t key __attribute__((unused)),
 	struct walk *w = context;
 
 	w->ret->list.items[w->parent].hooks++;
-	return true;
+	return w->visits++ < VISITS_MAX;
 }
 
 static const char *class_of(struct prb_census *c, uint64_t object)
@@ -170,12 +183,9 @@ static const char *class_of(struct prb_census *c, uint64_t object)
 
 static bool is_known(const struct walk *w, uint64_t address)
 {
-	const struct prb_torch_module *module;
+	size_t number;
 
-	prb_vec_each (module, &w->ret->list)
-		if (module->address == address)
-			return true;
-	return false;
+	return prb_number_map_get(&w->known, address, &number);
 }
 
 /* Takes @p path, also if it fails. */
@@ -185,7 +195,7 @@ static bool add_module(struct walk *w, uint64_t address, char *path, const char 
 	struct prb_torch_module *module = path ? prb_vec_push(&w->ret->list) : NULL;
 	char *place_copy = strdup(place);
 
-	if (!module || !place_copy) {
+	if (!module || !place_copy || !prb_number_map_put(&w->known, address, 1)) {
 		free(path);
 		free(place_copy);
 		w->ret->list.count -= module != NULL;
@@ -230,12 +240,21 @@ static bool add_child(void *context, uint64_t key, uint64_t value)
 {
 	struct walk *w = context;
 
+	if (w->visits++ >= VISITS_MAX)
+		return false;
 	if (w->ret->list.items[w->parent].depth >= DEPTH_MAX || w->ret->list.count >= MODULES_MAX ||
 	    is_known(w, value) || !class_of(w->c, value) ||
 	    !strcmp(class_of(w->c, value), "NoneType"))
 		return true;
 	return add_module(w, value, join(w, w->parent, key), w->ret->list.items[w->parent].place,
 			  w->parent);
+}
+
+static void add_children(struct walk *w, uint32_t index)
+{
+	describe(w, index);
+	w->parent = index;
+	each_entry(w, w->ret->list.items[index].address, "_modules", add_child);
 }
 
 /* "model.layers in train()" as the path and the place. */
@@ -260,6 +279,48 @@ static struct prb_error *add_root(struct walk *w, uint32_t object)
 	return prb_steal(&w->err);
 }
 
+static bool is_child(const struct walk *w, uint64_t address)
+{
+	return w->children.count && bsearch(&address, w->children.items, w->children.count,
+					    sizeof(*w->children.items), compare);
+}
+
+/* The modules that are in no other one, or, of what only cycles lead to, any; and what is in them.
+ */
+static struct prb_error *add_trees(struct walk *w, const struct prb_torch_objects *objects,
+				   bool cycles)
+{
+	const uint32_t *object;
+
+	prb_vec_each (object, &objects->list) {
+		uint64_t address = w->c->nodes.items[*object].address;
+
+		if (w->ret->list.count >= MODULES_MAX || is_known(w, address) ||
+		    (!cycles && is_child(w, address)))
+			continue;
+		PRB_TRY(add_root(w, *object));
+		for (; cycles && w->next < w->ret->list.count && !w->err; w->next++)
+			add_children(w, w->next);
+	}
+	for (; w->next < w->ret->list.count && !w->err; w->next++)
+		add_children(w, w->next);
+	return w->err ? prb_steal(&w->err) : NULL;
+}
+
+static void sum_up(struct prb_torch_modules *modules)
+{
+	for (size_t i = modules->list.count; i-- > 0;) {
+		struct prb_torch_module *module = &modules->list.items[i];
+
+		module->all_parameters += module->parameters;
+		module->all_bytes += module->bytes;
+		if (module->parent == PRB_CENSUS_NONE)
+			continue;
+		modules->list.items[module->parent].all_parameters += module->all_parameters;
+		modules->list.items[module->parent].all_bytes += module->all_bytes;
+	}
+}
+
 /* The trees, breadth first; of a module in several places the first counts. */
 static struct prb_error *walk(struct walk *w, const struct prb_torch_objects *objects)
 {
@@ -271,30 +332,40 @@ static struct prb_error *walk(struct walk *w, const struct prb_torch_objects *ob
 		return prb_steal(&w->err);
 	if (w->children.count)
 		qsort(w->children.items, w->children.count, sizeof(*w->children.items), compare);
-	prb_vec_each (object, &objects->list)
-		if (!w->children.count ||
-		    !bsearch(&w->c->nodes.items[*object].address, w->children.items,
-			     w->children.count, sizeof(*w->children.items), compare))
-			PRB_TRY(add_root(w, *object));
-	for (uint32_t i = 0; i < w->ret->list.count && !w->err; i++) {
-		describe(w, i);
-		w->parent = i;
-		each_entry(w, w->ret->list.items[i].address, "_modules", add_child);
-	}
-	for (size_t i = w->ret->list.count; i-- > 0;) {
-		struct prb_torch_module *module = &w->ret->list.items[i];
-
-		module->all_parameters += module->parameters;
-		module->all_bytes += module->bytes;
-		if (module->parent != PRB_CENSUS_NONE) {
-			w->ret->list.items[module->parent].all_parameters += module->all_parameters;
-			w->ret->list.items[module->parent].all_bytes += module->all_bytes;
-		}
-	}
+	PRB_TRY(add_trees(w, objects, false));
+	PRB_TRY(add_trees(w, objects, true));
+	sum_up(w->ret);
 	if (w->ret->tensors.count)
 		qsort(w->ret->tensors.items, w->ret->tensors.count, sizeof(*w->ret->tensors.items),
 		      compare);
-	return w->err ? prb_steal(&w->err) : w->c->fatal ? prb_steal(&w->c->fatal) : NULL;
+	return w->c->fatal ? prb_steal(&w->c->fatal) : NULL;
+}
+
+/* Each module's place if it is followed by what is below it, which the list has later. */
+static struct prb_error *number(struct prb_torch_modules *modules)
+{
+	size_t count = modules->list.count;
+	prb_auto_free uint32_t *sizes = calloc(count + 1, sizeof(*sizes));
+	uint32_t next = 0;
+
+	if (!sizes)
+		return prb_error_nomem();
+	for (size_t i = count; i-- > 0;) {
+		sizes[i]++;
+		if (modules->list.items[i].parent != PRB_CENSUS_NONE)
+			sizes[modules->list.items[i].parent] += sizes[i];
+	}
+	/* From here on a module's size is how far its next child is from the beginning. */
+	for (size_t i = 0; i < count; i++) {
+		struct prb_torch_module *module = &modules->list.items[i];
+		uint32_t *at = module->parent == PRB_CENSUS_NONE ? &next : &sizes[module->parent];
+		uint32_t size = sizes[i];
+
+		module->order = *at;
+		*at += size;
+		sizes[i] = module->order + 1;
+	}
+	return NULL;
 }
 
 struct prb_error *prb_torch_modules_read(struct prb_census *c, struct prb_torch_modules *ret)
@@ -306,8 +377,11 @@ struct prb_error *prb_torch_modules_read(struct prb_census *c, struct prb_torch_
 	*ret = (struct prb_torch_modules){};
 	PRB_TRY(prb_torch_objects(c, "torch.nn.modules.module.Module", &objects));
 	err = walk(&w, &objects);
+	if (!err)
+		err = number(ret);
 	prb_vec_free(&objects.list);
 	prb_vec_free(&w.children);
+	prb_number_map_deinit(&w.known);
 	if (err)
 		prb_torch_modules_deinit(ret);
 	return err;
@@ -335,6 +409,19 @@ const struct prb_torch_tensor *prb_torch_tensor_find(const struct prb_torch_modu
 		       ? bsearch(&address, modules->tensors.items, modules->tensors.count,
 				 sizeof(*modules->tensors.items), compare)
 		       : NULL;
+}
+
+const char *prb_torch_name(const struct prb_torch_modules *modules, uint64_t address)
+{
+	const struct prb_torch_tensor *tensor = prb_torch_tensor_find(modules, address);
+	const struct prb_torch_module *module;
+
+	if (tensor)
+		return tensor->path;
+	prb_vec_each (module, &modules->list)
+		if (module->address == address)
+			return module->path;
+	return NULL;
 }
 
 struct prb_error *prb_torch_path(struct prb_census *c, const struct prb_torch_modules *modules,

@@ -21,8 +21,9 @@ struct prb_torch_module {
 	const char *class; /**< name of its class, with its module; the census's */
 	uint32_t parent;   /**< index of the module above it, PRB_CENSUS_NONE */
 	unsigned depth;
-	int8_t training;		    /**< 1, 0; -1 unknown */
-	uint64_t parameters, bytes;	    /**< its own */
+	uint32_t order;		    /**< where it is if each is followed by what is below it */
+	int8_t training;	    /**< 1, 0; -1 unknown */
+	uint64_t parameters, bytes; /**< its own */
 	uint64_t all_parameters, all_bytes; /**< with those below it */
 	const char *dtype, *device;	    /**< of its first own parameter, or NULL; static */
 	int8_t device_index;
@@ -46,6 +47,9 @@ struct prb_error *prb_torch_modules_read(struct prb_census *census,
 					 struct prb_torch_modules *ret) PRB_MUST_CHECK;
 void prb_torch_modules_deinit(struct prb_torch_modules *modules);
 #define prb_auto_torch_modules __attribute__((cleanup(prb_torch_modules_deinit)))
+
+/** The path of the module, parameter or buffer at @p address, or NULL. */
+const char *prb_torch_name(const struct prb_torch_modules *modules, uint64_t address);
 
 /** The parameter or buffer at @p address, or NULL. */
 const struct prb_torch_tensor *prb_torch_tensor_find(const struct prb_torch_modules *modules,

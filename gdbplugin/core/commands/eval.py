@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """probing eval"""
 
-from .. import agent, evaluator, interpreter
+from .. import agent, breaks, evaluator, interpreter
 from ..command import Command, Option, number, open_session, read_file
 from ..errors import Problem
 from ..frames import find_frame, read_selected, selected
 
 SECONDS = 10
-THREAD_POINTER = {"x86_64": "fs_base"}  # there it is what Python knows a thread by
 
 
 class Eval(Command):
@@ -59,8 +58,7 @@ Code that needs another thread is ended."""
 
 def frame_head(debugger, chosen, selected_one):
     """What names the frame to the agent; "" if the code is to see __main__."""
-    tid, name = debugger.thread(), THREAD_POINTER.get(debugger.machine())
-    ident = debugger.registers(tid, [name]).get(name, 0) if tid and name else 0
+    ident, tid = breaks.identity(debugger)
     with open_session(debugger) as session:
         try:
             if interpreter.is_free_threaded(session):

@@ -36,7 +36,7 @@ WORKS = [
      "if 'torch' in globals() else print('PyTorch not loaded')\"", None),
     ("probing E query \"SELECT func, file, lineno FROM python.backtrace ORDER BY depth LIMIT 5\"",
      "lineno"),
-    ("probing -t E memory", "Small-object allocator"),
+    ("probing -t E memory", "Python objects: "),
     ("probing -t E config", "probing.sample_rate"),
     ("probing -t E config probing.sample_rate=0.05", "probing.sample_rate = 0.05"),
     ("probing -t E config probing.max_memory=1GB", "probing.max_memory = 1000000000"),
@@ -47,7 +47,6 @@ WORKS = [
 # moves up.
 NOT_YET = [
     ("probing --pid E inject -P", USAGE, "--pprof"),
-    ("probing -p E perf --torch", USAGE, "--torch"),
 ]
 
 SQL_NOT_YET = [

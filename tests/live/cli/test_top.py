@@ -34,15 +34,18 @@ def rows(text):
 def test_batch(probing, target, interpreter):
     process = target(PROGRAM.name, 5, interpreter=interpreter)
     process.send(b"go 300\n")
-    result = probing(process.pid, "top", "--batch", "-n", 2, "-i", "500ms")
+    result = probing(process.pid, "top", "--batch", "-n", 4, "-i", "500ms")
     assert result.code == OK and not result.err, result
     pages = result.out.strip().split("\n\n")
-    assert len(pages) == 2
+    assert len(pages) == 4
+    best = {}
     for page in pages:
         assert page.startswith("%d  " % process.pid) and "· 6 threads: " in page
-        assert re.search(r"last \d+ ms · cpu · cost: \d+ stops/s of \d+ µs, own CPU", page), page
+        assert re.search(r"last [\d.]+ m?s · cpu · cost: \d+ stops/s of \d+ µs, own CPU", page), page
         found = {name: (own, total) for own, total, name in rows(page)}
-        assert found["burn"][0] > 50 and found["work"][1] > 90, page
+        # On a busy machine an interval may have no samples of a thread that hardly ran.
+        best = max(best, found, key=lambda each: each.get("burn", (0, 0)))
+    assert best["burn"][0] > 50 and best["work"][1] > 90, result
 
 
 def test_batch_wall_and_lines(probing, busy):
@@ -81,9 +84,9 @@ def test_views(busy):
         page = screen.shows("burn")
         assert "last " in page and "? keys" in page
         screen.send("t")
-        page = screen.shows("idle-4")
+        page = screen.shows(lambda text: "idle-4" in text and " a lock " in text)
         assert re.search(r"%d +MainThread +\d+\.\d %%" % busy.pid, page), page
-        assert len(re.findall(r"^ +\d+  idle-\d .* asleep", page, re.M)) == 5, page
+        assert len(re.findall(r"^ +\d+  idle-\d .* (?:asleep|a lock) ", page, re.M)) == 5, page
         screen.send("?")
         screen.shows("save what was seen")
         screen.send("xm")

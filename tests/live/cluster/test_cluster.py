@@ -3,9 +3,12 @@
 import contextlib
 import json
 import os
+import pathlib
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 
 import pytest
 
@@ -23,7 +26,7 @@ class Job:
 
     WORLD = 3
 
-    def __init__(self, stack, file, stranger=False):
+    def __init__(self, stack, file, users=(0, 0, 0), address="127.0.0.1"):
         if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
                           check=False).returncode:
             pytest.skip("torch is not installed for " + PYTHON)
@@ -31,16 +34,15 @@ class Job:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.file = file
-        self.name = "127.0.0.1:%d" % port
+        self.name = "%s:%d" % (address, port)
         self.ranks = []
         for rank in range(self.WORLD):
-            env = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank),
+            env = dict(os.environ, MASTER_ADDR=address, MASTER_PORT=str(port), RANK=str(rank),
                        LOCAL_RANK=str(rank), WORLD_SIZE=str(self.WORLD), OMP_NUM_THREADS="1",
                        PYTHONDONTWRITEBYTECODE="1", HOME="/")
             command = [PYTHON, PROGRAM, file]
-            if stranger and rank == self.WORLD - 1:
-                command = ["setpriv", "--reuid", str(STRANGER), "--regid", str(STRANGER),
-                           "--clear-groups", *command]
+            if users[rank]:
+                command = as_user(users[rank], command)
             self.ranks.append(stack.enter_context(
                 support.Program(command, env=env, start_new_session=True)))
             stack.callback(end_group, self.ranks[-1].pid)
@@ -82,6 +84,10 @@ class Job:
         return json.loads(result.stdout)
 
 
+def as_user(user, command):
+    return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *command]
+
+
 def end_group(pid):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
@@ -90,6 +96,14 @@ def end_group(pid):
 def main_wait(pid):
     return next((thread["waits_for"] or "") for thread in support.dump(pid)["threads"]
                 if thread["tid"] == pid)
+
+
+@pytest.fixture(name="open_path")
+def fixture_open_path():
+    """A folder that other users can enter; pytest closes its own whenever another one starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
 
 
 @pytest.fixture(name="job")
@@ -170,17 +184,71 @@ def test_all_receive_and_none_sends(job):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-def test_a_rank_of_another_user_is_not_of_the_job(tmp_path):
+def test_a_rank_of_another_user_is_not_of_the_job(open_path):
     """Whoever claims a rank by his environment gets into no other user's job."""
-    os.chmod(tmp_path, 0o755)
     with contextlib.ExitStack() as stack:
-        job = Job(stack, str(tmp_path / "go"), stranger=True)
+        job = Job(stack, str(open_path / "go"), users=(0, 0, STRANGER))
         nodes = [each for each in json.loads(job.cluster("nodes", "--json").stdout)
                  if job.name in each["job"]]
         by_user = {each["uid"]: [rank["pid"] for rank in each["ranks"]] for each in nodes}
         assert by_user == {0: [*job.pids()[:2], None], STRANGER: [None, None, job.pids()[2]]}
         several = job.cluster("dump", job.name)
         assert several.returncode == 2 and "2 jobs run on this machine" in several.stderr
+
+
+SSH = """#!/bin/sh
+# Each host is a user of this machine: it sees the processes of that user only.
+while [ "$1" != -- ]; do shift; done
+case $2 in
+a) user=%d;;
+b) user=%d;;
+slow) exec sleep 600;;
+odd) echo '{"job": 5}'; exit 0;;
+*) echo "ssh: Could not resolve hostname $2" >&2; exit 255;;
+esac
+exec setpriv --reuid $user --regid $user --clear-groups sh -c "$3"
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_ranks_on_several_hosts(open_path):
+    (open_path / "ssh").write_text(SSH % (STRANGER, STRANGER + 1))
+    shutil.copy(support.BINARY, open_path / "probing")
+    for name in ("ssh", "probing"):
+        os.chmod(open_path / name, 0o755)
+    env = dict(os.environ, PATH="%s:%s" % (open_path, os.environ["PATH"]), HOME=str(open_path),
+               PROBING_REMOTE_PROGRAM=str(open_path / "probing"))
+
+    def cluster(*words):
+        return subprocess.run([support.BINARY, "cluster", *words], capture_output=True, text=True,
+                              check=False, timeout=120, env=env)
+
+    with contextlib.ExitStack() as stack:
+        # That address is this machine's, and does not say so: ranks may be elsewhere.
+        job = Job(stack, str(open_path / "go"), users=(STRANGER, STRANGER, STRANGER + 1),
+                  address="0.0.0.0")
+        job.do("gather", 0, 1)
+        job.waits(0, 1)
+        found = cluster("hang", "--hosts", "[a-b]", job.name)
+        assert found.returncode == 2 and "is no list of hosts" in found.stderr
+        found = cluster("hang", "--hosts", "a,b", job.name)
+        assert found.returncode == LATE, found
+        assert "rank 2 (b, pid %d) never entered all_reduce" % job.pids()[2] in found.stdout
+        assert "probing ssh://b/%d dump --locals" % job.pids()[2] in found.stdout
+        nodes = json.loads(cluster("nodes", "--json", "--hosts", "a,b", job.name).stdout)[0]
+        assert [(rank["host"], rank["pid"]) for rank in nodes["ranks"]] == \
+            list(zip("aab", job.pids()))
+        tree = cluster("dump", "--hosts", "a,b", job.name).stdout
+        assert "[0,1]" in tree and "[0-2]" in tree
+
+        # A host that does not answer is named, and its ranks are not called absent.
+        part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "3s", "--json",
+                       job.name)
+        verdict = json.loads(part.stdout)
+        assert "slow: no answer in time" in part.stderr
+        assert "odd: its answer cannot be understood" in part.stderr
+        assert "nowhere: ssh: Could not resolve hostname nowhere" in part.stderr
+        assert verdict["verdict"] != "absent" and 2 not in verdict["ranks"], part
 
 
 def test_no_job():

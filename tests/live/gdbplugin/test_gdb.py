@@ -257,12 +257,19 @@ def test_width(sleeper):
     assert max(map(len, session.part("wide").splitlines())) > 100
 
 
+def test_sampling_is_for_a_shell(sleeper):
+    session = attached(sleeper, "probing top --batch")
+    assert session.code and last_line(session).startswith(
+        "probing: gdb holds process %d, and only one program can stop its threads" % sleeper.pid)
+    assert "Type 'detach', and in a shell 'probing %d perf'" % sleeper.pid in last_line(session)
+
+
 def test_help():
     session = gdb(("bare",), "probing", ("help",), "help probing", ("query",), "help probing query",
                   ("complete",), "complete probing ba", ("set",), "help set probing")
     assert session.part("bare") == session.part("help")
     for name in ("backtrace", "query", "threads", "locals", "up", "down", "frame", "list", "print",
-                 "tables", "snapshot", "info", "break-py", "eval", "inject"):
+                 "tables", "snapshot", "info", "break-py", "eval", "inject", "perf"):
         assert re.search(r"^probing %s(, probing \w+)* -- [A-Z].*\.$" % name, session.part("help"),
                          re.M), session
     assert "--format FORMAT" in session.part("query")

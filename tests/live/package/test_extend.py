@@ -220,3 +220,13 @@ def test_one_traceback_of_the_scripts_own_frames(walked, tmp_path):
     assert result.code == 1 and result.err.count("Traceback") == 1, result
     assert re.findall(r'File "(.*)", line', result.err) == [str(file)] * 2, result
     assert "NeedsCode" in result.err.splitlines()[-1], result
+
+
+def test_a_terminal_is_not_controlled_by_the_target(walked, tmp_path):
+    code = "print('a\\x1b]0;title\\x07b\\x9b31m\\u202ec\\udc80\\td'); raise ValueError('\\x1b[2J')"
+    terminal = Terminal(walked.pid, "script", "-c", code, env={"TERM": "xterm"})
+    out = terminal.until(b"ValueError: \\x1b[2J")
+    assert b"a\\x1b]0;title\\x07b\\x9b31m\\u202ec\\udc80\t" in out.replace(b" " * 7 + b"d", b"\td"), out
+    assert b"\x1b" not in out and b"\x07" not in out, out
+    os.waitpid(terminal.pid, 0)
+    os.close(terminal.master)

@@ -4,8 +4,10 @@
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -201,6 +203,55 @@ def test_loaders_and_modules_of_torch(loads):
         ("  inner Sequential", "80 parameters, 0.3 KiB"),
         ("    0 Linear", "80 parameters, 0.3 KiB"), ("    1 ReLU", "0 parameters, 0.0 KiB")]
     assert len(shown("modules", loads, "0").splitlines()) == 1
+
+
+def test_the_reference_is_up_to_date():
+    library = Path(support.BINARY).with_name("libprobing.so")
+    done = subprocess.run([sys.executable, ROOT / "tests/tools/gen-script-api", "--check"], check=False,
+                          stderr=subprocess.PIPE, env={**os.environ, "PROBING_LIBRARY": str(library)})
+    assert done.returncode == 0, done
+
+
+def python_blocks(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
+
+
+def test_the_tutorial(target, newest, tmp_path):
+    """Its steps, each with what the ones before have made, on the program that it is about."""
+    process = target("walked.py")
+    shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
+    steps = python_blocks("docs/script-tutorial.md")
+    code = "\n".join(re.sub(r"attach\(\d+\)", "attach(%d)" % process.pid, step) for step in steps)
+    (tmp_path / "tutorial.py").write_text(code)
+    os.chdir(str(tmp_path))
+    out = shown(tmp_path / "tutorial.py", process)
+    for wanted in re.findall(r"```text\n(.*?)```", (ROOT / "docs/script-tutorial.md").read_text(
+            encoding="utf-8"), re.S):
+        for line in wanted.splitlines():
+            pattern = re.escape(line.strip()).replace("4242", r"\d+").replace(r"\.\.\.", ".*")
+            assert re.search(pattern, out), (line, out)
+
+
+def test_the_howto_as_written(target, newest, tmp_path):
+    """Each file that it shows, put where it says; then its commands."""
+    process = target("walked.py")
+    shown_once(tmp_path / "wait.py", process, "RLock", text="print(p.thread('wanter').waits_for)")
+    page = (ROOT / "docs/howto/add-script.md").read_text(encoding="utf-8")
+    folder = tmp_path / "probing"
+    folder.mkdir()
+    for name, text in re.findall(r"`~/\.config/probing/(\w+\.py)`.*?```python\n(.*?)```", page, re.S):
+        (folder / name).write_text(text)
+    for name, text in re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)```", page, re.S):
+        (tmp_path / name).write_text(text)
+    commands = re.findall(r"^\$ probing (.*)$", page, re.M)
+    assert len(commands) >= 3
+    for command in commands:
+        words = [str(process.pid) if word == "4242" else word for word in shlex.split(command)]
+        result = run(*words, env={"XDG_CONFIG_HOME": str(tmp_path)}, cwd=tmp_path)
+        wanted = page.split("$ probing %s\n" % command)[1].splitlines()[0]
+        assert result.code == 0 and result.err == "", result
+        pattern = re.escape(wanted).replace("4242", r"\d+").replace(r"\.\.\.", ".*")
+        assert re.search(pattern, result.out), (wanted, result)
 
 
 @pytest.mark.parametrize("page", ("README.md", "docs/scripting.md"))

@@ -75,9 +75,8 @@ def test_blocked(interpreter, tmp_path):
 
 
 def test_formats_that_do_not_have_it(tmp_path):
-    for name in ("x.html", "x.pb.gz"):
-        result = subprocess.run([support.BINARY, "perf", "--mode", "gil", "-o",
-                                 str(tmp_path / name), "--", "true"], capture_output=True,
-                                check=False)
-        assert result.returncode == 2 and b"has no mode 'gil'" in result.stderr
-        assert not list(tmp_path.iterdir())
+    result = subprocess.run([support.BINARY, "perf", "--mode", "gil", "-o",
+                             str(tmp_path / "x.pb.gz"), "--", "true"], capture_output=True,
+                            check=False)
+    assert result.returncode == 2 and b"has no mode 'gil'" in result.stderr
+    assert not list(tmp_path.iterdir())

@@ -129,6 +129,18 @@ def test_wall_by_thread_and_state(page, working):
     assert asleep >= 0.66 * whole and "Condition.wait" not in found(page)
 
 
+def test_gil_and_blocked(page, working):
+    """Two threads wait for a lock all the time; who runs Python holds the GIL."""
+    _, report = working
+    page.value("pick('weights', 'blocked')")
+    whole = page.value("probing.weighed().whole")
+    assert abs(whole - 2 * report["duration_ns"]) < 0.2 * whole
+    assert found(page)["Condition.wait"] > 0.9 * whole
+    page.value("pick('weights', 'gil')")
+    assert 0 < page.value("probing.weighed().whole") <= 1.01 * report["duration_ns"]
+    assert "burn" in found(page) and "Condition.wait" not in found(page)
+
+
 def test_time_range(page, working):
     """Halves add up to the whole."""
     page.value("pick('weights', 'wall')")
@@ -342,7 +354,7 @@ def made_page(file, stacks, runs):
         data["stacks"] += [(number - 1) // 3, number % frames]
     step = data["duration"] // runs
     data["runs"] = [n for i in range(runs) for n in (
-        0, 1 + i * 7919 % (stacks - 1), 0, 1, i * step, step, step, 0, step ** 2)]
+        0, 1 + i * 7919 % (stacks - 1), 0, 1, i * step, step, step, 0, step ** 2, 0)]
     return before + json.dumps(data).replace("<", "\\u003c") + behind
 
 

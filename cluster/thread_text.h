@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Threads and frames in a few words, escaped. Any thread. */
+#ifndef PRB_CLUSTER_THREAD_TEXT_H
+#define PRB_CLUSTER_THREAD_TEXT_H
+
+#include "base/str.h"
+#include "dump/dump.h"
+
+/** Appends "train.py:41". */
+void prb_put_place(struct prb_str *s, const struct prb_dump_frame *frame);
+
+/** Appends "Trainer.step train.py:41" for the innermost Python frame. */
+void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread);
+
+/** Appends "Trainer.step train.py:41, idle 12 s in sleep". */
+void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread);
+
+/** The number behind @p words in a text, which may be NULL; 0 if they are not there. */
+long prb_number_behind(const char *text, const char *words);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/json.h"
+#include "cluster/wire.h"
+
+static void put_frame(struct prb_json *json, const struct prb_dump_frame *frame)
+{
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "kind", frame->kind);
+	prb_json_text(json, "func", frame->func);
+	prb_json_text(json, "qualname", frame->qualname);
+	prb_json_text(json, "module", frame->module);
+	prb_json_text(json, "file", frame->file);
+	prb_json_integer(json, "line", frame->line);
+	prb_json_integer(json, "ip", (int64_t)frame->ip);
+	prb_json_close(json, '}');
+}
+
+static void put_thread(struct prb_json *json, const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "tid", thread->tid);
+	prb_json_text(json, "name", thread->name);
+	prb_json_text(json, "os_name", thread->os_name);
+	prb_json_text(json, "state", thread->state);
+	prb_json_real(json, "idle", thread->idle_seconds, 3);
+	prb_json_text(json, "waits_for", thread->waits_for);
+	prb_json_text(json, "gil", thread->gil);
+	prb_json_text(json, "error", thread->error);
+	prb_json_open(json, "frames", '[');
+	prb_vec_each (frame, &thread->frames)
+		put_frame(json, frame);
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+static void put_look(struct prb_json *json, const struct prb_seen *seen, bool all)
+{
+	const struct prb_dump_thread *thread;
+	const char state[2] = {seen->state, '\0'};
+
+	prb_json_open(json, NULL, '{');
+	prb_json_bool(json, "gone", seen->gone);
+	prb_json_text(json, "error", seen->error);
+	prb_json_text(json, "state", state);
+	prb_json_integer(json, "ran_ns", seen->ran_ns);
+	prb_json_text(json, "worker", seen->worker);
+	prb_json_integer(json, "main", seen->main ? seen->main->tid : 0);
+	prb_json_open(json, "threads", '[');
+	if (seen->main && !all)
+		put_thread(json, seen->main);
+	else if (seen->dump)
+		prb_vec_each (thread, &seen->dump->threads)
+			put_thread(json, thread);
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+void prb_looks_write(const struct prb_job *job, const struct prb_round *rounds, size_t count,
+		     struct prb_str *s)
+{
+	struct prb_json json = {s};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "job", job->name);
+	prb_json_natural(&json, "world_size", job->world_size);
+	prb_json_open(&json, "times", '[');
+	for (size_t n = 0; n < count; n++)
+		prb_json_real(&json, NULL, rounds[n].seconds - rounds[0].seconds, 6);
+	prb_json_close(&json, ']');
+	prb_json_open(&json, "ranks", '[');
+	for (size_t i = 0; i < job->ranks.count; i++) {
+		const struct prb_rank *rank = &job->ranks.items[i];
+
+		prb_json_open(&json, NULL, '{');
+		prb_json_integer(&json, "rank", rank->rank);
+		prb_json_integer(&json, "local_rank", rank->local_rank);
+		prb_json_integer(&json, "pid", rank->pid);
+		prb_json_text(&json, "command", rank->command);
+		prb_json_open(&json, "looks", '[');
+		for (size_t n = 0; n < count; n++)
+			put_look(&json, &rounds[n].list.items[i], n + 1 == count);
+		prb_json_close(&json, ']');
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file The worker process that a data loader of torch waits for. One thread at a time. */
+#ifndef PRB_CLUSTER_WORKER_H
+#define PRB_CLUSTER_WORKER_H
+
+#include "base/error.h"
+#include "dump/dump.h"
+
+/**
+ * If @p thread waits in torch's data loader for a worker of this machine, sets *ret to "worker
+ * 4251, which is at Images.__getitem__ data.py:23, idle …", for the caller to free; else to NULL.
+ */
+struct prb_error *prb_worker_describe(const struct prb_dump_thread *thread,
+				      char **ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "profile/by_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum { UNMADE = UINT32_MAX };
+
+/* What one stack of the old recording is. */
+struct made {
+	uint32_t stack; /* of the new one; UNMADE */
+	enum prb_step_part part;
+	bool unknown; /* a method that runs modules, of what is none */
+};
+
+struct maker {
+	const struct prb_recording *from;
+	struct prb_recording *to;
+	const struct prb_module_name *names;
+	size_t count;
+	bool calls;
+	struct made *made;	  /* of each stack */
+	PRB_VEC(uint32_t) frames; /* of the stack that is being made, innermost first */
+};
+
+const char *prb_step_part_name(enum prb_step_part part)
+{
+	static const char *const names[PRB_STEP_PARTS] = {
+		[PRB_STEP_FORWARD] = "forward",
+		[PRB_STEP_BACKWARD] = "backward",
+		[PRB_STEP_OPTIMIZER] = "optimizer",
+		[PRB_STEP_DATA] = "data loading",
+		[PRB_STEP_COMMUNICATION] = "communication",
+		[PRB_STEP_OTHER] = "other",
+	};
+
+	return names[part];
+}
+
+static bool has(const char *text, const char *part)
+{
+	return text && strstr(text, part);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = text ? strlen(text) : 0, wanted = strlen(end);
+
+	return length >= wanted && !strcmp(text + length - wanted, end);
+}
+
+/* The part of a step that a function of torch's own files stands for. */
+static bool part_of(const struct prb_tree_function *f, enum prb_step_part *ret)
+{
+	if (f->kind != PRB_FUNCTION_PYTHON || !has(f->file, "/torch/"))
+		return false;
+	if (has(f->file, "/torch/optim/"))
+		*ret = PRB_STEP_OPTIMIZER;
+	else if (ends_with(f->file, "/torch/autograd/__init__.py") ||
+		 (ends_with(f->file, "/torch/_tensor.py") && has(f->name, "backward")))
+		*ret = PRB_STEP_BACKWARD;
+	else if (has(f->file, "/torch/utils/data/"))
+		*ret = PRB_STEP_DATA;
+	else if (has(f->file, "/torch/distributed/"))
+		*ret = PRB_STEP_COMMUNICATION;
+	else
+		return false;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct prb_module_name *one = a, *other = b;
+
+	return one->address < other->address ? -1 : one->address > other->address;
+}
+
+static const struct prb_module_name *find(const struct maker *m, uint64_t address)
+{
+	return m->count ? bsearch(&(struct prb_module_name){.address = address}, m->names, m->count,
+				  sizeof(*m->names), compare)
+			: NULL;
+}
+
+static const struct prb_tree_function *function_of(const struct maker *m, uint32_t frame)
+{
+	const struct prb_tree *tree = m->from->tree;
+
+	return &tree->functions.items[tree->frames.items[frame].function];
+}
+
+static struct prb_error *push(struct maker *m, const struct prb_tree_function *function,
+			      int32_t line, uint32_t *stack)
+{
+	uint32_t number, frame;
+
+	PRB_TRY(prb_tree_function(m->to->tree, function, &number));
+	PRB_TRY(prb_tree_frame(m->to->tree, number, line, &frame));
+	return prb_tree_call(m->to->tree, *stack, frame, stack);
+}
+
+static struct prb_error *push_module(struct maker *m, const struct prb_module_name *name,
+				     uint32_t *stack)
+{
+	prb_auto_str struct prb_str text = {};
+
+	prb_str_printf(&text, "%s: %s", name->path, name->class);
+	if (text.failed)
+		return prb_error_nomem();
+	return push(m,
+		    &(struct prb_tree_function){.kind = PRB_FUNCTION_PYTHON,
+						.name = prb_str_text(&text),
+						.subject = name->address},
+		    0, stack);
+}
+
+/* Methods that call a module's forward are a part of it. */
+static bool is_machinery(const struct prb_tree_function *f)
+{
+	return f->kind == PRB_FUNCTION_PYTHON && has(f->file, "/torch/nn/modules/module.py");
+}
+
+/* The frames of a stack, and how many of the outermost ones lead to the innermost module. */
+static struct prb_error *list_frames(struct maker *m, uint32_t stack, size_t *modules)
+{
+	*modules = 0;
+	m->frames.count = 0;
+	for (; stack; stack = m->from->tree->stacks.items[stack].parent) {
+		uint32_t *frame = prb_vec_push(&m->frames);
+
+		if (!frame)
+			return prb_error_nomem();
+		*frame = m->from->tree->stacks.items[stack].frame;
+	}
+	for (size_t i = 0; i < m->frames.count && !*modules; i++)
+		if (find(m, function_of(m, m->frames.items[i])->subject))
+			*modules = m->frames.count - i;
+	return NULL;
+}
+
+/* Of the outermost frame that stands for one; a module's is forward, unless backward runs it. */
+static enum prb_step_part find_part(const struct maker *m, bool *unknown)
+{
+	enum prb_step_part part;
+
+	*unknown = false;
+	for (size_t i = m->frames.count; i-- > 0;) {
+		const struct prb_tree_function *f = function_of(m, m->frames.items[i]);
+
+		if (f->subject && find(m, f->subject))
+			return PRB_STEP_FORWARD;
+		*unknown |= f->subject && is_machinery(f);
+		if (part_of(f, &part))
+			return part;
+	}
+	return PRB_STEP_OTHER;
+}
+
+/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(…)". */
+static struct prb_error *push_node(struct maker *m, const struct prb_tree_function *f,
+				   uint32_t *stack, bool *pushed)
+{
+	static const char prefix[] = "torch::autograd::", suffix[] = "::apply(";
+	prb_auto_str struct prb_str text = {};
+	const char *end, *begin;
+
+	if (f->kind != PRB_FUNCTION_NATIVE || strncmp(f->name, prefix, sizeof(prefix) - 1) != 0)
+		return NULL;
+	end = strstr(f->name, suffix);
+	if (!end)
+		return NULL;
+	for (begin = end; begin[-1] != ':'; begin--)
+		;
+	prb_str_append(&text, begin, (size_t)(end - begin));
+	if (text.failed)
+		return prb_error_nomem();
+	*pushed = true;
+	return push(m,
+		    &(struct prb_tree_function){.kind = PRB_FUNCTION_NATIVE,
+						.name = prb_str_text(&text)},
+		    0, stack);
+}
+
+static struct prb_error *make(struct maker *m, uint32_t stack, struct made *ret)
+{
+	uint64_t last = 0;
+	size_t modules;
+	bool follow = false, node = m->calls;
+
+	PRB_TRY(list_frames(m, stack, &modules));
+	ret->part = find_part(m, &ret->unknown);
+	ret->stack = 0;
+	PRB_TRY(push(m,
+		     &(struct prb_tree_function){.kind = PRB_FUNCTION_NOTE,
+						 .name = prb_step_part_name(ret->part)},
+		     0, &ret->stack));
+	for (size_t i = m->frames.count; i-- > 0;) {
+		uint32_t frame = m->frames.items[i];
+		const struct prb_tree_function *f = function_of(m, frame);
+		const struct prb_module_name *name = f->subject ? find(m, f->subject) : NULL;
+
+		if (name && f->subject != last) {
+			last = f->subject;
+			PRB_TRY(push_module(m, name, &ret->stack));
+		}
+		if (ret->part == PRB_STEP_BACKWARD && !node)
+			PRB_TRY(push_node(m, f, &ret->stack, &node));
+		/* Before the first module, the program's own functions say nothing. */
+		follow = i + 1 <= m->frames.count - modules;
+		if (m->calls && !name && !is_machinery(f) &&
+		    (modules ? follow : ret->part != PRB_STEP_FORWARD))
+			PRB_TRY(push(m, f, m->from->tree->frames.items[frame].line, &ret->stack));
+	}
+	return NULL;
+}
+
+static struct prb_error *made_of(struct maker *m, uint32_t stack, struct made **ret)
+{
+	*ret = &m->made[stack];
+	return (*ret)->stack == UNMADE ? make(m, stack, *ret) : NULL;
+}
+
+/* Threads that ran anything of a step. */
+static struct prb_error *choose_threads(struct maker *m, bool *chosen, bool *any)
+{
+	const struct prb_run *run;
+	struct made *made;
+
+	*any = false;
+	prb_vec_each (run, &m->from->runs) {
+		PRB_TRY(made_of(m, run->stack, &made));
+		/* Waiting for data is also what data loading's own threads do. */
+		if (made->part == PRB_STEP_FORWARD || made->part == PRB_STEP_BACKWARD ||
+		    made->part == PRB_STEP_OPTIMIZER) {
+			chosen[run->thread] = true;
+			*any = true;
+		}
+	}
+	return NULL;
+}
+
+static struct prb_error *copy_threads(struct maker *m, const bool *chosen, uint32_t *numbers)
+{
+	for (size_t i = 0; i < m->from->threads.count; i++) {
+		const struct prb_profile_thread *thread = &m->from->threads.items[i];
+		struct prb_profile_thread *copy;
+
+		if (!chosen[i])
+			continue;
+		numbers[i] = (uint32_t)m->to->threads.count;
+		copy = prb_vec_push(&m->to->threads);
+		if (!copy)
+			return prb_error_nomem();
+		copy->tid = thread->tid;
+		copy->cpu = thread->cpu;
+		copy->ended = thread->ended;
+		PRB_TRY(prb_str_copy(thread->name, &copy->name));
+		PRB_TRY(prb_str_copy(thread->os_name, &copy->os_name));
+	}
+	return NULL;
+}
+
+static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const uint32_t *numbers,
+				   struct prb_by_module *ret)
+{
+	prb_auto_free bool *steps = calloc(m->from->threads.count + 1, sizeof(*steps));
+	const struct prb_run *run;
+
+	if (!steps)
+		return prb_error_nomem();
+	prb_vec_each (run, &m->from->runs) {
+		struct made *made;
+		struct prb_run *copy;
+
+		if (!chosen[run->thread])
+			continue;
+		PRB_TRY(made_of(m, run->stack, &made));
+		copy = prb_vec_push(&m->to->runs);
+		if (!copy)
+			return prb_error_nomem();
+		*copy = *run;
+		copy->thread = numbers[run->thread];
+		copy->stack = made->stack;
+		ret->unknown += made->unknown ? run->wall : 0;
+		ret->steps += made->part == PRB_STEP_OPTIMIZER && !steps[run->thread];
+		steps[run->thread] = made->part == PRB_STEP_OPTIMIZER;
+	}
+	return NULL;
+}
+
+static struct prb_error *copy_about(struct maker *m)
+{
+	const struct prb_recording *from = m->from;
+	struct prb_recording *to = m->to;
+
+	to->pid = from->pid;
+	to->started = from->started;
+	to->begun = from->begun;
+	to->duration = from->duration;
+	to->rate = from->rate;
+	to->native = from->native;
+	to->tid = from->tid;
+	to->end = from->end;
+	to->process_cpu = from->process_cpu;
+	to->cost = from->cost;
+	PRB_TRY(prb_str_copy(from->command, &to->command));
+	return prb_str_copy(from->python, &to->python);
+}
+
+static struct prb_error *transform(struct maker *m, struct prb_by_module *ret)
+{
+	prb_auto_free bool *chosen = calloc(m->from->threads.count + 1, sizeof(*chosen));
+	prb_auto_free uint32_t *numbers = calloc(m->from->threads.count + 1, sizeof(*numbers));
+	bool any;
+
+	m->made = calloc(m->from->tree->stacks.count + 1, sizeof(*m->made));
+	if (!chosen || !numbers || !m->made)
+		return prb_error_nomem();
+	for (size_t i = 0; i < m->from->tree->stacks.count; i++)
+		m->made[i].stack = UNMADE;
+	PRB_TRY(choose_threads(m, chosen, &any));
+	if (!any)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_NOT_FOUND,
+					 "no module of torch ran while it was recorded"),
+			"'probing TARGET perf' shows what ran instead");
+	PRB_TRY(copy_about(m));
+	PRB_TRY(copy_threads(m, chosen, numbers));
+	return copy_runs(m, chosen, numbers, ret);
+}
+
+struct prb_error *prb_by_module(const struct prb_recording *recording,
+				const struct prb_module_name *names, size_t count, bool calls,
+				struct prb_by_module *ret)
+{
+	prb_auto_recording struct prb_recording *to = NULL;
+	struct maker m = {.from = recording, .names = names, .count = count, .calls = calls};
+	struct prb_error *err;
+
+	*ret = (struct prb_by_module){};
+	PRB_TRY(prb_recording_create(&to));
+	m.to = to;
+	err = transform(&m, ret);
+	free(m.made);
+	prb_vec_free(&m.frames);
+	PRB_TRY(err);
+	ret->recording = prb_steal(&to);
+	return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Tables of Python expressions: python.`EXPRESSION` is evaluated in each target when a
+ * statement that names it is prepared, and again when that statement runs once more.
+ *
+ * Only in a session that may run code (prb_session_allow_code()). Threading and ownership: as the
+ * session.
+ */
+#ifndef PRB_SQL_ENGINE_EXPRESSION_TABLES_H
+#define PRB_SQL_ENGINE_EXPRESSION_TABLES_H
+
+#include <stdbool.h>
+
+#include "sql/spec/table.h"
+
+struct prb_session;
+struct prb_expression_table;
+
+struct prb_expression_tables {
+	struct prb_expression_table **items;
+	size_t count, capacity;
+};
+
+/**
+ * Makes the table that @p sql means if SQLite does not know @p word, "python.EXPRESSION"; *ret: it
+ * did. An expression that fails in all targets is an error.
+ */
+struct prb_error *prb_expression_tables_add(struct prb_session *session, const char *sql,
+					    const char *word, bool *ret) PRB_MUST_CHECK;
+
+/** Forgets those of statements that have ended. */
+void prb_expression_tables_drop(struct prb_session *session);
+void prb_expression_tables_free(struct prb_expression_tables *tables);
+
+/** By its names, or NULL. */
+const struct prb_table *prb_expression_tables_find(const struct prb_expression_tables *tables,
+						   const char *schema, const char *name);
+
+#endif

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing step`, `next`, `finish` and `until` in gdb and LLDB, against what sys.settrace() says."""
+import json
+import re
+import subprocess
+
+import debuggers
+import pytest
+import support
+from debuggers import attached, both, problem
+
+PROGRAM = support.HERE / "programs" / "debug_steps.py"
+VERSIONS = [each for each in support.one_per_version((3, 6))
+            if support.LONG or each.version in ((3, 8), (3, 12), (3, 15))]
+STOPPED = re.compile(r"^(\S+)  \S*debug_steps\.py:(\d+)$", re.M)
+on_each = pytest.mark.parametrize("interpreter", VERSIONS, ids=repr)
+
+
+def line_of(text):
+    found = [number for number, line in enumerate(PROGRAM.read_text().splitlines(), 1) if text in line]
+    assert len(found) == 1, text
+    return found[0]
+
+
+def told_by_tracing(interpreter):
+    out = subprocess.check_output([str(interpreter.exe), str(PROGRAM), "trace"], env=interpreter.env)
+    return [tuple(each) for each in json.loads(out.decode())]
+
+
+def stepped(start, interpreter, *commands):
+    """Where each of the commands stopped, from the first line of turn() on."""
+    with support.Target(interpreter, PROGRAM) as process:
+        process.line()
+        session = attached(start, process, "probing break-py debug_steps.py:%d" % line_of("total = leaf(1)"),
+                           "continue", "probing break-py -d 1", ("from here",), *commands)
+        assert process.alive()
+    assert not session.code, session
+    text = session.part("from here")
+    return [(name.rpartition(".")[2], int(line)) for name, line in STOPPED.findall(text)], session
+
+
+@both
+@on_each
+def test_each_line(start, interpreter):
+    told = told_by_tracing(interpreter)
+    assert told[0] == ("turn", line_of("total = leaf(1)")), told
+    count = support.count(10, len(told) - 1)
+    found, session = stepped(start, interpreter, *["probing step"] * count)
+    assert found == told[1:count + 1], session
+
+
+@both
+@on_each
+def test_over_and_out(start, interpreter):
+    told = told_by_tracing(interpreter)
+    own = [each for each in told if each[0] == "turn"]
+    # Into leaf(), and out of it: to the next line of turn(); into the loop, and out of it.
+    after, fails = ("turn", line_of("    try:")), ("turn", line_of("        fail()"))
+    found, session = stepped(start, interpreter, "probing step", "probing finish", "probing next",
+                             "probing until", "probing until %d" % fails[1], "probing next",
+                             "probing next")
+    behind = own[own.index(fails) + 1:]
+    assert found == [told[1], own[1], own[2], after, fails] + behind[:2], session
+
+
+@debuggers.needs_gdb
+def test_what_is_refused(newest):
+    with support.Target(newest, PROGRAM) as process:
+        process.line()
+        session = attached(debuggers.gdb, process, "probing step 3")
+        assert "what does '3' mean" in problem(session), session
+        session = attached(debuggers.gdb, process, "probing until x")
+        assert "'x' is no line" in problem(session) or "line" in problem(session), session
+        assert process.alive()
+
+
+@debuggers.needs_gdb
+def test_a_step_that_nobody_waits_for_any_more(newest):
+    """The debugger leaves before the thread comes to its line: the program goes on unharmed."""
+    with support.Target(newest, PROGRAM) as process:
+        process.line()
+        for _ in range(3):
+            session = attached(debuggers.gdb, process,
+                               "probing break-py debug_steps.py:%d" % line_of("total = leaf(1)"),
+                               "continue", "probing step", "probing next")
+            assert not session.code, session
+        done = subprocess.run([support.BINARY, "-t", str(process.pid), "eval", "turn()"],
+                              stdout=subprocess.PIPE, check=True)
+        assert done.stdout == b"9\n" and process.alive()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing perf --torch`: shares of modules and parts of the step, compared with the program's own
+clocks."""
+import json
+import re
+import subprocess
+
+import pytest
+
+import support
+import training
+
+
+@pytest.fixture
+def program():
+    with training.start() as process:
+        assert process.line(timeout=100) == "ready"
+        yield process
+
+
+def shares(found):
+    """By path, or the name of a part of the step; a module that is called in several places sums."""
+    total = {}
+    for node in found["nodes"]:
+        name = node["path"] or node["name"]
+        total[name] = total.get(name, 0) + node["share"]
+    return total
+
+
+def measured(process, *options):
+    """What the command finds in some steps, and what the program measured in the same time."""
+    process.send(b"begin\n")
+    assert process.line(timeout=100) == "begun"
+    done = subprocess.run(
+        [support.BINARY, str(process.pid), "perf", "--torch", "--json", *options],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=500,
+        check=False)
+    process.send(b"end\n")
+    truth = json.loads(process.line(timeout=100))
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout.decode()), truth
+
+
+def test_shares(program):
+    steps = support.count(100, 3000)
+    found, truth = measured(program, "--steps", str(steps), "--rate", "500")
+    assert found["steps_exact"] and steps <= found["steps"] <= truth["steps"]
+    assert not found["unknown_ns"] and found["mode"] == "wall"
+    seen = shares(found)
+    assert 0.9 < seen["forward"] + seen["backward"] + seen["optimizer"] + seen.get("other", 0) < 1.01
+    # The program's clocks ran a bit longer, over steps that are all alike.
+    bounds = {node["path"] or node["name"]: node for node in found["nodes"]}
+    for name, seconds in truth["total"].items():
+        share = seconds / truth["seconds"]
+        if share < 0.02:
+            continue
+        node = bounds[name]
+        assert node["share_low"] - 0.03 <= share <= node["share_high"] + 0.03, (name, share, node)
+    # Each is below what called it.
+    nodes = found["nodes"]
+    for node in nodes:
+        if node["path"] and node["path"].startswith("model.layers."):
+            above = nodes[node["parent"]]["path"]
+            assert node["path"].startswith(above + "."), (node, above)
+    assert nodes[0]["name"] == "forward" and nodes[1]["path"] == "model"
+    paths = [node["path"] for node in nodes if node["path"]]
+    assert paths.index("model.head") > paths.index("model.layers.1")
+    assert bounds["model.layers.1.attn"]["class"] == "MultiheadAttention"
+
+
+def test_text_and_files(probing, program, tmp_path):
+    text = probing("-p", str(program.pid), "perf", "--torch", "--steps", "20", "-r", "200")
+    assert text.code == 0, text
+    assert " steps of " in text.out and "at least" not in text.out
+    lines = [line.rpartition("s  ")[2] for line in text.out.split("\n")]
+    assert lines.index("forward") + 1 == lines.index("  model: Transformer")
+    assert "    layers.0: Block" in lines and "backward" in lines
+    path = tmp_path / "x.collapsed"
+    done = probing(str(program.pid), "perf", "--torch", "--steps", "20", "-r", "200", "-o", path)
+    assert done.code == 0, done
+    stacks = path.read_text()
+    assert "forward;model: Transformer;model.layers.0: Block;" in stacks
+    assert "_call_impl" not in stacks and "backward;" in stacks
+    text = probing(str(program.pid), "perf", "--torch", "--cc", "--steps", "20", "-r", "200")
+    assert text.code == 0 and re.search("\n.*s    AddmmBackward0\n", text.out), text
+    page = tmp_path / "x.html"
+    done = probing(str(program.pid), "perf", "--torch", "--steps", "5", "-o", page)
+    assert done.code == 0 and "model: Transformer" in page.read_text()
+
+
+def test_no_module(probing, target):
+    process = target("leaks.py")
+    done = probing(str(process.pid), "perf", "--torch", "-d", "50ms")
+    assert done.code == 1 and "no module of torch ran" in done.err
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--steps", "3"], "--steps is for --torch"),
+    (["--torch", "--lines"], "--torch goes with"),
+    (["--torch", "-o", "x.profile"], "a recording does not have modules yet"),
+])
+def test_usage(probing, target, options, words):
+    process = target("leaks.py")
+    done = probing(str(process.pid), "perf", *options)
+    assert done.code == 2 and words in done.err
+
+
+def test_recording(probing, target, tmp_path):
+    process = target("leaks.py")
+    path = tmp_path / "x.profile"
+    assert probing(str(process.pid), "perf", "-d", "50ms", "-o", path).code == 0
+    done = probing(str(path), "perf", "--torch")
+    assert done.code == 3 and "--torch needs a process that runs; this is a recording" in done.err

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make deb` and `make static`: what they make, used in roots that are not the build machine's."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+import support
+
+PROGRAM = pathlib.Path(os.environ["PROBING_BINARY"])
+ROOTS = [each for each in support.INTERPRETERS if each.chroot and not each.debug_build]
+ROOTS = ROOTS[:1] + ROOTS[1:][-1:]  # the oldest and the newest
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+# In a mount namespace of its own: a copy of the root, with the package unpacked into it.
+INSTALL = 'mount -t tmpfs none "$4" && cp -a "$0/." "$4" && dpkg-deb -x "$1" "$4" && ' \
+    'mkdir -p "$4/proc" "$4/tmp" && mount -t proc none "$4/proc" && ' \
+    'PYTHONPATH=/usr/lib/python3/dist-packages exec chroot "$4" "$2" -c "$3"'
+USED = """
+import os, subprocess, threading
+def run(*words):
+    print(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.decode())
+def here():
+    secret = 1234
+    run("/usr/bin/probing", "--version")
+    run("/usr/bin/probing-inject", "--version")
+    run("/usr/bin/probing", str(os.getpid()), "bt", "--locals")
+    run("/usr/bin/probing", str(os.getpid()), "eval", "6 * 7")
+    run("/usr/bin/probing", "gdb", "--print")
+threading.Thread(target=int).start()
+here()
+import probing
+with probing.attach(os.getpid()) as p:
+    print("library:", len(p.threads()))
+"""
+
+
+@pytest.fixture(scope="module")
+def deb():
+    found = sorted(PROGRAM.parent.glob("probing_*.deb"))
+    if not found:
+        pytest.skip("not built: make deb")
+    return found[-1]
+
+
+@pytest.fixture
+def static():
+    path = PROGRAM.parent / "probing-static"
+    if not path.exists():
+        pytest.skip("not built: make static")
+    return path
+
+
+def listing(deb):
+    out = subprocess.run(["dpkg-deb", "-c", deb], stdout=subprocess.PIPE, check=True).stdout.decode()
+    return {line.split()[5]: (line.split()[0], line.split()[1]) for line in out.splitlines()}
+
+
+def test_the_package_has_all_that_install_puts_there(deb):
+    files = listing(deb)
+    for name in ("bin/probing", "bin/probing-inject", "lib/probing/libprobing-agent.so",
+                 "lib/libprobing.so.0", "share/man/man1/probing.1.gz", "share/man/man1/probing-inject.1.gz",
+                 "share/bash-completion/completions/probing", "share/zsh/site-functions/_probing",
+                 "share/fish/vendor_completions.d/probing.fish", "share/doc/probing/copyright",
+                 "lib/python3/dist-packages/probing.pth", "lib/python3/dist-packages/probing/__init__.py"):
+        assert "./usr/" + name in files, name
+    assert {owner for _, owner in files.values()} == {"root/root"}
+    assert all(mode[5] != "w" and mode[8] != "w" for mode, _ in files.values() if mode[0] != "l")
+    assert not [name for name in files if "__pycache__" in name or "libprobing.so.0.0" not in name and
+                name.endswith((".c", ".o"))]
+    control = subprocess.run(["dpkg-deb", "-f", deb], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert re.search(r"^Depends: libc6 \(>= 2.28\)$", control, re.M), control
+
+
+@needs_root
+@pytest.mark.skipif(not ROOTS, reason="no interpreter here has a root of its own")
+@pytest.mark.parametrize("interpreter", ROOTS, ids=repr)
+def test_the_package_works_where_it_is_installed(deb, interpreter, tmp_path):
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", INSTALL, interpreter.chroot, deb, interpreter.chroot_exe, USED,
+         tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=120,
+        env={"PATH": os.environ["PATH"]})
+    out = done.stdout.decode()
+    assert done.returncode == 0, done
+    for expected in ("probing 0", "probing-inject", "secret = 1234", "\n42\n", "gdbplugin", "library: "):
+        assert expected in out, done
+
+
+def test_static_needs_nothing(static, target, newest, tmp_path):
+    """In a root that has this one file and /proc."""
+    process = target("crashing.py", interpreter=newest)
+    header = subprocess.run(["readelf", "-lWd", static], stdout=subprocess.PIPE, check=True).stdout
+    assert b"INTERP" not in header and b"NEEDED" not in header
+    if os.geteuid():
+        pytest.skip("needs root")
+    script = 'cp "$0" "$1/probing" && mkdir -p "$1/proc" && mount -t proc none "$1/proc" && ' \
+        'exec chroot "$1" /probing "$2" bt --native'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, static, tmp_path, str(process.pid)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.returncode == 0 and b"<module>" in done.stdout, done
+
+
+@pytest.mark.skipif(not support.ON_MUSL, reason="no Python on musl")
+@pytest.mark.parametrize("interpreter", support.ON_MUSL[:1], ids=repr)
+def test_static_knows_targets_on_musl(static, interpreter):
+    with support.Program([interpreter.exe, "-c", "def here():\n    print('ready', flush=True)\n"
+                          "    input()\nhere()"], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        done = subprocess.run([static, str(process.pid), "bt"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False, timeout=60)
+        assert done.returncode == 0 and b"here" in done.stdout, done

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`perf --selfcheck`: programs that measure themselves, beside what the sampler says of them."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import support
+
+OK, FAILED = 0, 1
+
+
+def selfcheck(folder, *options):
+    return subprocess.run([support.BINARY, "perf", "--selfcheck", *options], capture_output=True, text=True,
+                          check=False, env={**os.environ, "PATH": str(folder)})
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path):
+    (tmp_path / "python3").symlink_to("/usr/bin/python3")
+    (tmp_path / "python3.1").symlink_to("/usr/bin/false")
+    return tmp_path
+
+
+def test_a_python(folder):
+    (folder / "python3.5").symlink_to("/usr/bin/false")
+    done = selfcheck(folder, "--json", "-d", "2s")
+    assert done.returncode == OK, done
+    found = {row["path"]: row for row in json.loads(done.stdout)}
+    broken = found.pop(os.path.realpath("/usr/bin/false"))
+    assert broken["error"] == "it does not run the program" and len(found) == 1
+    row, = found.values()
+    assert row["path"] == os.path.realpath("/usr/bin/python3") and row["error"] is None
+    assert row["python"].startswith("3.") and row["independent_samples"] > 5
+    assert not row["cpu"]["wrong"] and not row["wall"]["wrong"] and abs(row["sum_off"]) < 0.1, row
+
+
+def test_text(folder):
+    done = selfcheck(folder, "-d", "500ms")
+    rows = done.stdout.splitlines()
+    assert rows[0].split()[0] == "indep." and rows[-1].endswith(os.path.realpath("/usr/bin/python3")), done
+
+
+def test_none(tmp_path):
+    done = selfcheck(tmp_path)
+    assert done.returncode == FAILED and "no Python could be checked" in done.stderr, done
