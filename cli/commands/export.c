@@ -70,8 +70,7 @@ const struct prb_command prb_command_export = {
 	.examples =
 		(const struct prb_example[]){
 			{"probing export prometheus", "All processes"},
-			{"probing export prometheus train.py --textfile "
-			 "/var/lib/node_exporter/probing.prom",
+			{"probing export prometheus train.py --textfile probing.prom",
 			 "One, for node_exporter"},
 			{},
 		},
