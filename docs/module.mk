@@ -24,6 +24,11 @@ configuration: $(O)/probing ## write docs/configuration.md from the keys
 http-api: $(O)/probing ## write docs/http-api.md from the requests of the gateway
 	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-http-api
 
+# With the page built in (make web, make), and Chromium.
+.PHONY: screenshots
+screenshots: $(O)/probing ## write the pictures of the page in docs/images
+	$(Q)PROBING_BINARY=$(abspath $(O)/probing) tests/tools/gen-screenshots
+
 # Runs the commands shown in the pages again and writes their current output.
 .PHONY: docs
 docs: $(O)/probing support-matrix tables configuration http-api script-api ## bring transcripts, pictures, figures, tables and the support matrix up to date

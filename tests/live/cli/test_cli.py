@@ -66,7 +66,8 @@ def test_help_lists_what_there_is(probing):
         assert "  %s  " % ", ".join([command] + aliases) in text.out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+# What is served ends by a signal only.
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "serve"])
 def test_help_lists_what_is_taken(probing, command):
     """Options about targets are listed where they are taken, and refused where they are not."""
     listed = {name for _, name in options_of(probing, command)}
