@@ -167,13 +167,13 @@ static uint64_t find(struct groups *g, const struct prb_interpreter *i, const ch
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	prb_auto_str struct prb_str environ = {};
+	prb_auto_str struct prb_str variables = {};
 	prb_auto_error struct prb_error *unknown =
-		prb_target_read_file(prb_instant_target(scan->instant), &environ, "environ");
+		prb_target_read_file(prb_instant_target(scan->instant), &variables, "environ");
 	const struct prb_interpreters *interpreters;
 	const struct prb_interpreter *i;
 	struct groups g = {
-		.scan = scan, .environ = prb_str_text(&environ), .length = environ.length};
+		.scan = scan, .environ = prb_str_text(&variables), .length = variables.length};
 
 	(void)unknown; /* then nothing is known of its environment */
 	PRB_TRY(prb_interpreters_read(scan, &interpreters));
