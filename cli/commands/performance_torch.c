@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/memory/memory.h"
+#include "memory/memory.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "command/term.h"

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the files of `probing memory` share: what was read of a target, and its two forms.
+ */
+#ifndef PRB_MEMORY_MEMORY_H
+#define PRB_MEMORY_MEMORY_H
+
+#include "target/target.h"
+#include "values/census/census.h"
+#include "values/census/growth.h"
+#include "values/census/torch_modules.h"
+
+struct prb_memory_settings {
+	bool json;
+	double growth, watch, max_seconds;
+	int rows, count;
+};
+
+/** The kernel's numbers, in bytes; -1 unknown. */
+struct prb_memory_process {
+	int64_t rss, peak, pss, anonymous, file, shared, huge, swap;
+	int64_t limit, used; /**< of the control group with the least room */
+	bool told;	     /**< rss is known */
+};
+
+struct prb_memory_interpreter {
+	struct prb_python *py;
+	struct prb_interp state;
+	struct prb_census *census;
+	struct prb_error *error; /**< why there is no census */
+};
+
+struct prb_memory {
+	struct prb_target *target;
+	struct prb_modules *modules;
+	struct prb_view *view;
+	struct prb_pythons pythons;
+	struct prb_memory_process process;
+	PRB_VEC(struct prb_memory_interpreter) interpreters;
+	struct prb_error *no_python; /**< why there are none */
+};
+
+/* process.c */
+void prb_memory_read_process(struct prb_target *target, struct prb_memory_process *ret);
+
+/* read.c */
+struct prb_error *prb_memory_read(struct prb_target *target, const struct prb_memory_settings *s,
+				  struct prb_memory *ret) PRB_MUST_CHECK;
+void prb_memory_deinit(struct prb_memory *memory);
+#define prb_auto_memory __attribute__((cleanup(prb_memory_deinit)))
+
+/* text.c */
+void prb_memory_put_bytes(struct prb_str *s, double bytes);
+/** With a sign. */
+void prb_memory_put_change(struct prb_str *s, double bytes);
+/** With commas. */
+void prb_memory_put_count(struct prb_str *s, int64_t count);
+/** "float32 (768, 50257)" */
+void prb_memory_put_shape(struct prb_str *s, const struct prb_census_tensor *tensor);
+struct prb_error *prb_memory_put_text(const struct prb_memory *memory, int rows,
+				      struct prb_str *s) PRB_MUST_CHECK;
+/** The line of the target, and of its Python. */
+void prb_memory_put_head(const struct prb_memory *memory, struct prb_str *s);
+
+/* json.c */
+struct prb_error *prb_memory_put_json(const struct prb_memory *memory, int rows,
+				      struct prb_str *s) PRB_MUST_CHECK;
+
+/* sorted.c */
+/** The types with objects, and the tensors whose bytes count: most bytes first. Freed by the
+ * caller. */
+struct prb_error *prb_memory_types(struct prb_census *census, struct prb_census_type **ret,
+				   size_t *count) PRB_MUST_CHECK;
+struct prb_error *prb_memory_tensors(struct prb_census *census, struct prb_census_tensor **ret,
+				     size_t *count) PRB_MUST_CHECK;
+
+/** Tensors of one type on one device. */
+struct prb_memory_group {
+	const char *device, *dtype;
+	int8_t index;
+	uint64_t tensors, bytes, gradients;
+};
+struct prb_error *prb_memory_groups(struct prb_census *census, struct prb_memory_group **ret,
+				    size_t *count) PRB_MUST_CHECK;
+
+/* command.c */
+/** Waits; false if Ctrl-C ended the wait. */
+bool prb_memory_wait(double seconds);
+
+/* growth.c */
+struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_memory_settings *s,
+				    struct prb_str *out) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tables/nvml.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tables/machine.h"
+
+static const char library_name[] = "libnvidia-ml.so.1";
+
+static const struct {
+	const char *name;
+	size_t place;
+} functions[] = {
+	{"nvmlInit_v2", offsetof(struct prb_nvml, init)},
+	{"nvmlShutdown", offsetof(struct prb_nvml, shutdown)},
+	{"nvmlErrorString", offsetof(struct prb_nvml, error)},
+	{"nvmlSystemGetDriverVersion", offsetof(struct prb_nvml, driver_version)},
+	{"nvmlSystemGetCudaDriverVersion_v2", offsetof(struct prb_nvml, cuda_version)},
+	{"nvmlDeviceGetCount_v2", offsetof(struct prb_nvml, count)},
+	{"nvmlDeviceGetHandleByIndex_v2", offsetof(struct prb_nvml, device)},
+	{"nvmlDeviceGetName", offsetof(struct prb_nvml, name)},
+	{"nvmlDeviceGetUUID", offsetof(struct prb_nvml, uuid)},
+	{"nvmlDeviceGetPciInfo_v3", offsetof(struct prb_nvml, pci)},
+	{"nvmlDeviceGetMinorNumber", offsetof(struct prb_nvml, minor)},
+	{"nvmlDeviceGetCudaComputeCapability", offsetof(struct prb_nvml, capability)},
+	{"nvmlDeviceGetMemoryInfo", offsetof(struct prb_nvml, memory)},
+	{"nvmlDeviceGetUtilizationRates", offsetof(struct prb_nvml, rates)},
+	{"nvmlDeviceGetTemperature", offsetof(struct prb_nvml, temperature)},
+	{"nvmlDeviceGetPowerUsage", offsetof(struct prb_nvml, power)},
+	{"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct prb_nvml, power_limit)},
+	{"nvmlDeviceGetClockInfo", offsetof(struct prb_nvml, clock)},
+	{"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct prb_nvml, processes)},
+};
+
+static const char *reason_of(const struct prb_nvml *nvml, int code)
+{
+	const char *reason = nvml->error ? nvml->error(code) : NULL;
+
+	return reason ? reason : "an error without a name";
+}
+
+bool prb_nvml_open(struct prb_scan *scan, struct prb_nvml *ret)
+{
+	*ret = (struct prb_nvml){.library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL)};
+	if (!ret->library) {
+		prb_scan_note(scan, "no GPU can be seen: %s is not installed here", library_name);
+		return false;
+	}
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(functions); i++)
+		*(void **)((char *)ret + functions[i].place) =
+			dlsym(ret->library, functions[i].name);
+	if (!ret->init || !ret->shutdown || !ret->count || !ret->device) {
+		prb_scan_note(scan, "no GPU can be seen: %s lacks functions that are needed",
+			      library_name);
+		dlclose(ret->library);
+		return false;
+	}
+	int code = ret->init();
+	if (code == PRB_NVML_SUCCESS)
+		return true;
+	prb_scan_note(scan, "no GPU can be seen: %s: %s", library_name, reason_of(ret, code));
+	dlclose(ret->library);
+	return false;
+}
+
+void prb_nvml_close(struct prb_nvml *nvml)
+{
+	nvml->shutdown();
+	dlclose(nvml->library);
+}
+
+bool prb_nvml_ok(const struct prb_nvml *nvml, int code, const char *what, struct prb_str *reasons)
+{
+	if (code == PRB_NVML_SUCCESS)
+		return true;
+	prb_str_printf(reasons, "%s%s: %s", reasons->length ? "; " : "", what,
+		       reason_of(nvml, code));
+	return false;
+}
+
+struct prb_error *prb_nvml_each(struct prb_scan *scan,
+				struct prb_error *(*row)(struct prb_scan *scan,
+							 const struct prb_nvml *nvml,
+							 unsigned index, prb_nvml_gpu gpu,
+							 const char *reason))
+{
+	struct prb_error *err = NULL;
+	struct prb_nvml nvml;
+	unsigned count = 0;
+
+	if (!prb_scan_machine(scan) || !prb_nvml_open(scan, &nvml))
+		return NULL;
+	int code = nvml.count(&count);
+	if (code != PRB_NVML_SUCCESS)
+		prb_scan_note(scan, "no GPU can be seen: %s", reason_of(&nvml, code));
+	for (unsigned i = 0; !err && code == PRB_NVML_SUCCESS && i < count; i++) {
+		prb_nvml_gpu gpu = NULL;
+		int opened = nvml.device(i, &gpu);
+
+		err = row(scan, &nvml, i, opened == PRB_NVML_SUCCESS ? gpu : NULL,
+			  opened == PRB_NVML_SUCCESS ? NULL : reason_of(&nvml, opened));
+	}
+	prb_nvml_close(&nvml);
+	return err;
+}

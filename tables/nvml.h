@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file NVIDIA's management library, as far as tables need it. It comes with the driver and is
+ * loaded when a table of GPUs is read; nothing of it is needed to build.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_TABLES_NVML_H
+#define PRB_TABLES_NVML_H
+
+#include "base/str.h"
+#include "sql/spec/table.h"
+
+struct prb_nvml_memory {
+	unsigned long long total, free, used; /* bytes */
+};
+
+struct prb_nvml_rates {
+	unsigned gpu, memory; /* % */
+};
+
+struct prb_nvml_pci {
+	char legacy_id[16];
+	unsigned domain, bus, device, device_id, subsystem_id;
+	char id[32];
+};
+
+struct prb_nvml_process {
+	unsigned pid;
+	unsigned long long memory; /* bytes; all ones if it is not told */
+	unsigned gpu_instance, compute_instance;
+};
+
+enum {
+	PRB_NVML_SUCCESS = 0,
+	PRB_NVML_INSUFFICIENT_SIZE = 7,
+	PRB_NVML_CLOCK_SM = 1,
+	PRB_NVML_CLOCK_MEMORY = 2,
+	PRB_NVML_NAME_SIZE = 96,
+};
+
+/** A GPU; the library's own. */
+typedef struct prb_nvml_device *prb_nvml_gpu;
+
+/** The library's functions: those that it does not have are NULL. */
+struct prb_nvml {
+	void *library;
+	int (*init)(void);
+	int (*shutdown)(void);
+	const char *(*error)(int code);
+	int (*driver_version)(char *text, unsigned size);
+	int (*cuda_version)(int *version);
+	int (*count)(unsigned *count);
+	int (*device)(unsigned index, prb_nvml_gpu *gpu);
+	int (*name)(prb_nvml_gpu gpu, char *text, unsigned size);
+	int (*uuid)(prb_nvml_gpu gpu, char *text, unsigned size);
+	int (*pci)(prb_nvml_gpu gpu, struct prb_nvml_pci *pci);
+	int (*minor)(prb_nvml_gpu gpu, unsigned *number);
+	int (*capability)(prb_nvml_gpu gpu, int *major, int *minor);
+	int (*memory)(prb_nvml_gpu gpu, struct prb_nvml_memory *memory);
+	int (*rates)(prb_nvml_gpu gpu, struct prb_nvml_rates *rates);
+	int (*temperature)(prb_nvml_gpu gpu, int sensor, unsigned *degrees);
+	int (*power)(prb_nvml_gpu gpu, unsigned *milliwatts);
+	int (*power_limit)(prb_nvml_gpu gpu, unsigned *milliwatts);
+	int (*clock)(prb_nvml_gpu gpu, int kind, unsigned *mhz);
+	int (*processes)(prb_nvml_gpu gpu, unsigned *count, struct prb_nvml_process *list);
+};
+
+/** Loads and starts the library. False, with a note that says why, if there are no GPUs to see. */
+bool prb_nvml_open(struct prb_scan *scan, struct prb_nvml *ret);
+void prb_nvml_close(struct prb_nvml *nvml);
+
+/**
+ * Calls @p row for each GPU, with its row begun but for `prb_scan_row()`. GPUs that cannot be
+ * opened give @p row a NULL, and the reason.
+ */
+struct prb_error *prb_nvml_each(struct prb_scan *scan,
+				struct prb_error *(*row)(struct prb_scan *scan,
+							 const struct prb_nvml *nvml,
+							 unsigned index, prb_nvml_gpu gpu,
+							 const char *reason)) PRB_MUST_CHECK;
+
+/** True if a call succeeded; else notes in @p reasons that @p what is missing, and why. */
+bool prb_nvml_ok(const struct prb_nvml *nvml, int code, const char *what, struct prb_str *reasons);
+
+#endif

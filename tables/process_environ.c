@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tables/facts.h"
+#include "sql/spec/table.h"
+
+enum { NAME, VALUE };
+
+static const struct prb_column columns[] = {
+	[NAME] = {"name", PRB_COLUMN_TEXT, "Name of the variable"},
+	[VALUE] = {"value", PRB_COLUMN_TEXT, "Its value when the program was started"},
+	{},
+};
+
+static struct prb_error *scan(struct prb_scan *scan)
+{
+	prb_auto_str struct prb_str text = {};
+	bool told;
+
+	PRB_TRY(prb_fact_table(scan, &text, &told, "environ"));
+	for (size_t at = 0, length; at < text.length; at += length + 1) {
+		const char *variable = text.data + at;
+
+		length = strlen(variable);
+		/* A program that writes over its environment may leave empty strings behind. */
+		if (!length)
+			continue;
+		size_t name = strcspn(variable, "=");
+		PRB_TRY(prb_scan_row(scan));
+		prb_put_bytes(scan, NAME, variable, name);
+		if (variable[name])
+			prb_put_text(scan, VALUE, variable + name + 1);
+	}
+	return NULL;
+}
+
+const struct prb_table prb_table_process_environ = {
+	.schema = "process",
+	.name = "environ",
+	.doc = "Environment that the program was started with; os.environ may differ by now",
+	.columns = columns,
+	.rows = 50,
+	.scan = scan,
+};
+
+const struct prb_table prb_table_process_envs = {
+	.schema = "process",
+	.name = "envs",
+	.doc = "Another name of process.environ",
+	.columns = columns,
+	.rows = 50,
+	.scan = scan,
+};

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tables/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "dump/steady.h"
+#include "sql/engine/instant.h"
+#include "tables/interpreters.h"
+
+enum { PARTS_MAX = 20000000, TRIED_MAX = 20000, OBJECTS_OF_VIEW = 100 };
+
+static void clear(struct prb_value_parts *parts)
+{
+	struct prb_value_part *part;
+
+	prb_vec_each (part, &parts->list) {
+		free(part->name);
+		free(part->text);
+		free(part->owner);
+		free(part->why);
+		prb_str_deinit(&part->key_text);
+		prb_str_deinit(&part->value_text);
+		prb_str_deinit(&part->type);
+	}
+	parts->list.count = 0;
+	prb_error_destroy(prb_steal(&parts->err));
+}
+
+static void end(void *state)
+{
+	struct prb_value_parts *parts = state;
+
+	clear(parts);
+	prb_vec_free(&parts->list);
+	prb_objects_destroy(parts->objects);
+	free(parts);
+}
+
+struct prb_value_part *prb_value_part_add(struct prb_value_parts *parts)
+{
+	struct prb_value_part *part = NULL;
+
+	if (parts->list.count < PARTS_MAX)
+		part = prb_vec_push(&parts->list);
+	if (!part)
+		parts->err = prb_error_nomem();
+	return part;
+}
+
+static struct prb_error *begin_objects(struct prb_value_parts *parts)
+{
+	prb_objects_destroy(parts->objects);
+	parts->objects = NULL;
+	return prb_objects_create(parts->py, parts->mem, NULL, &parts->objects);
+}
+
+/* In whichever Python takes it for an object. */
+static struct prb_error *find(struct prb_pythons *pythons, struct prb_value_parts *parts,
+			      const struct prb_value_table *table)
+{
+	struct prb_error *err = NULL;
+
+	parts->torn = parts->garbled = false;
+	for (size_t i = 0; i < pythons->list.count; i++) {
+		prb_error_destroy(err);
+		clear(parts);
+		parts->py = pythons->list.items[i];
+		err = table->find(parts);
+		if (parts->err) {
+			prb_error_destroy(err);
+			return prb_steal(&parts->err);
+		}
+		if (!err)
+			return begin_objects(parts);
+	}
+	return err ? err : prb_error_create(PRB_ERROR_NOT_FOUND, "there is no Python in it");
+}
+
+static bool is_garbled(const struct prb_str *text)
+{
+	return strstr(prb_str_text(text), "<unreadable at ") ||
+	       strstr(prb_str_text(text), "…unreadable");
+}
+
+/* Reads the texts of a part that are wanted. */
+static struct prb_error *show(struct prb_scan *scan, struct prb_value_parts *parts,
+			      const struct prb_value_table *table, struct prb_value_part *part)
+{
+	struct prb_error *err = NULL;
+
+	if (part->shown)
+		return NULL;
+	part->shown = true;
+	if (part->key && prb_scan_wants(scan, table->key))
+		PRB_TRY(prb_objects_repr(parts->objects, part->key, &part->key_text));
+	if (part->value && !part->computed && prb_scan_wants(scan, table->type + 1))
+		PRB_TRY(prb_objects_repr(parts->objects, part->value, &part->value_text));
+	if (part->value && prb_scan_wants(scan, table->type))
+		err = prb_objects_type_name(parts->objects, part->value, &part->type);
+	parts->garbled |= err || is_garbled(&part->key_text) || is_garbled(&part->value_text);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err)
+		part->why = strdup(err->message);
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/* What the objects of a statement share, of a target that moves. */
+struct shared {
+	struct prb_tasks tasks;
+	struct prb_view *view; /* of one object after the other */
+	unsigned objects;      /* that it was used for */
+};
+
+static struct prb_error *create_shared(struct prb_instant *instant, void **ret)
+{
+	struct shared *shared = calloc(1, sizeof(*shared));
+
+	if (!shared)
+		return prb_error_nomem();
+	*ret = shared;
+	return prb_tasks_create(prb_instant_target(instant), &shared->tasks);
+}
+
+static void end_shared(void *memo)
+{
+	struct shared *shared = memo;
+
+	prb_tasks_deinit(&shared->tasks);
+	prb_view_destroy(shared->view);
+	free(shared);
+}
+
+/* Pages of types are those of the object before; where those of old ones have become many, all are
+ * forgotten. */
+static struct prb_error *use_view(struct shared *shared, struct prb_target *target)
+{
+	if (shared->objects++ % OBJECTS_OF_VIEW)
+		return NULL;
+	prb_view_destroy(shared->view);
+	shared->view = NULL;
+	return prb_view_create(target->mem, &shared->view);
+}
+
+struct attempt {
+	struct prb_scan *scan;
+	const struct prb_value_table *table;
+	struct prb_pythons *pythons;
+	struct prb_value_parts *parts;
+	struct shared *shared;
+	bool again;
+	struct prb_error *err; /* there is no object */
+};
+
+static struct prb_error *find_once(void *context)
+{
+	struct attempt *a = context;
+	struct prb_value_parts *parts = a->parts;
+
+	if (!a->again)
+		PRB_TRY(prb_view_prefetch(a->shared->view));
+	a->again = true;
+	prb_error_destroy(a->err);
+	a->err = find(a->pythons, parts, a->table);
+	if (a->err)
+		return NULL;
+	for (size_t i = 0; i < PRB_MIN(parts->list.count, (size_t)TRIED_MAX); i++)
+		PRB_TRY(show(a->scan, parts, a->table, &parts->list.items[i]));
+	return parts->torn || parts->garbled
+		       ? prb_error_create(PRB_ERROR_BAD_DATA, "it is being changed")
+		       : NULL;
+}
+
+/* All of the object at one instant, but for the texts behind the first TRIED_MAX. */
+static struct prb_error *find_steady(struct attempt *a)
+{
+	static const char key;
+	struct prb_value_parts *parts = a->parts;
+	struct prb_target *target = prb_instant_target(a->scan->instant);
+	struct prb_mem *mem = parts->mem;
+	void *shared;
+	bool steady;
+
+	PRB_TRY(prb_instant_memo(a->scan->instant, &key, create_shared, end_shared, &shared));
+	a->shared = shared;
+	PRB_TRY(prb_tasks_update(&a->shared->tasks, target));
+	PRB_TRY(use_view(a->shared, target));
+	parts->mem = prb_view_mem(a->shared->view);
+
+	struct prb_error *err =
+		prb_steady_read(target, &a->shared->tasks, a->shared->view, find_once, a, &steady);
+	parts->mem = mem;
+	/* What could not be read whole is shown, and says so. */
+	if (err && !a->err && (parts->torn || parts->garbled)) {
+		prb_error_destroy(err);
+		err = NULL;
+	}
+	if (err)
+		prb_error_destroy(a->err);
+	if (err || a->err)
+		return err ? err : a->err;
+	parts->torn |= !steady;
+	return begin_objects(parts);
+}
+
+static struct prb_error *find_parts(struct prb_scan *scan, struct prb_value_parts *parts,
+				    const struct prb_value_table *table)
+{
+	struct prb_pythons *pythons;
+
+	PRB_TRY(prb_instant_pythons(scan->instant, &pythons, &parts->mem));
+	if (!prb_instant_target(scan->instant)->moves ||
+	    prb_instant_mode(scan->instant) == PRB_DUMP_NONBLOCKING)
+		return find(pythons, parts, table);
+	return find_steady(&(struct attempt){
+		.scan = scan, .table = table, .pythons = pythons, .parts = parts});
+}
+
+static struct prb_error *no_address(const struct prb_scan *scan)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "%s.%s needs to know the address of an object",
+					       scan->table->schema, scan->table->name),
+			      "for example SELECT x.* FROM python.locals l, %s.%s(l.address) x "
+			      "WHERE l.name = 'self'",
+			      scan->table->schema, scan->table->name);
+}
+
+/* A row that says why there are no others. */
+static struct prb_error *put_failure(struct prb_scan *scan, const struct prb_value_table *table,
+				     uint64_t object, struct prb_error *err)
+{
+	struct prb_error *mine = prb_scan_row(scan);
+
+	if (mine) {
+		prb_error_destroy(err);
+		return mine;
+	}
+	prb_put_integer(scan, table->address, (int64_t)object);
+	return prb_put_reason(scan, table->error, err);
+}
+
+static struct prb_error *begin(struct prb_scan *scan, const struct prb_value_table *table,
+			       bool *done)
+{
+	struct prb_value_parts *parts = calloc(1, sizeof(*parts));
+	struct prb_error *err;
+	int64_t object;
+
+	if (!parts)
+		return prb_error_nomem();
+	scan->state = parts;
+	scan->end = end;
+	*done = true;
+	/* Joined with an address that is not known: no row. */
+	if (!prb_scan_key_integer(scan, table->address, &object))
+		return prb_scan_keyed(scan, table->address) ? NULL : no_address(scan);
+	parts->object = (uint64_t)object;
+	err = find_parts(scan, parts, table);
+	*done = err;
+	return err ? put_failure(scan, table, parts->object, err) : NULL;
+}
+
+static struct prb_error *put_value(struct prb_scan *scan, const struct prb_value_table *table,
+				   const struct prb_value_part *part)
+{
+	if (!part->value) {
+		prb_put_text(scan, table->type, part->text ? prb_repr_text_type(part->text) : NULL);
+		prb_put_text(scan, table->type + 1, part->text);
+		return NULL;
+	}
+	if (part->type.length)
+		prb_put_text(scan, table->type, prb_str_text(&part->type));
+	if (part->why)
+		PRB_TRY(prb_put_reason(scan, table->error,
+				       prb_error_create(PRB_ERROR_BAD_DATA, "%s", part->why)));
+	if (part->computed)
+		return NULL;
+	prb_put_integer(scan, table->type + 2, (int64_t)part->value);
+	prb_put_bytes(scan, table->type + 1, prb_str_text(&part->value_text),
+		      part->value_text.length);
+	return NULL;
+}
+
+struct prb_error *prb_value_scan(struct prb_scan *scan, const struct prb_value_table *table)
+{
+	struct prb_value_parts *parts;
+	bool done = false;
+
+	if (!scan->state)
+		PRB_TRY(begin(scan, table, &done));
+	parts = scan->state;
+	for (; !done && scan->position < parts->list.count; scan->position++) {
+		struct prb_value_part *part = &parts->list.items[scan->position];
+
+		if (prb_scan_full(scan)) {
+			scan->more = true;
+			return NULL;
+		}
+		PRB_TRY(prb_scan_row(scan));
+		PRB_TRY(show(scan, parts, table, part));
+		prb_put_integer(scan, table->address, (int64_t)parts->object);
+		table->put(scan, part, scan->position);
+		PRB_TRY(put_value(scan, table, part));
+	}
+	if (!done && parts->torn)
+		return put_failure(
+			scan, table, parts->object,
+			prb_error_create(PRB_ERROR_BAD_DATA,
+					 "it was changing while it was read: more may be "
+					 "missing"));
+	return NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Shared by the tables of one object: its parts are found at the first call of the scan and
+ * told in pages.
+ */
+#ifndef PRB_TABLES_VALUES_H
+#define PRB_TABLES_VALUES_H
+
+#include "base/vec.h"
+#include "python/python.h"
+#include "python/repr/object.h"
+#include "sql/spec/table.h"
+
+/** A part of an object: an attribute, or an item. */
+struct prb_value_part {
+	uint64_t key, value; /**< objects; 0: none */
+	char *name, *text;   /**< of attributes: the text of a value that is no object */
+	const char *kind;    /**< the same; static */
+	char *owner;	     /**< the same: class */
+	bool computed;	     /**< its value is a descriptor, of which only the type is told */
+
+	bool shown; /**< the rest is set */
+	struct prb_str key_text, value_text, type;
+	char *why; /**< the type could not be read */
+};
+
+struct prb_value_parts {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	uint64_t object;
+	struct prb_objects *objects;
+	PRB_VEC(struct prb_value_part) list;
+	bool torn;	       /**< it was changing while it was read */
+	bool garbled;	       /**< a text says that something could not be read */
+	struct prb_error *err; /**< of a visit */
+};
+
+/** Appends a zeroed part, or sets parts->err and gives NULL. */
+struct prb_value_part *prb_value_part_add(struct prb_value_parts *parts);
+
+/** What differs between the tables. */
+struct prb_value_table {
+	unsigned address, error; /**< columns: the key; what went wrong */
+	unsigned key;		 /**< column with the text of a part's key */
+	unsigned type;		 /**< column of the type; value and its address are behind it */
+	/** Finds the parts of parts->object with parts->py and parts->mem. */
+	struct prb_error *(*find)(struct prb_value_parts *parts);
+	/** Fills the other cells of a row. */
+	void (*put)(struct prb_scan *scan, const struct prb_value_part *part, size_t index);
+};
+
+/** A scan of the parts of one object. */
+struct prb_error *prb_value_scan(struct prb_scan *scan,
+				 const struct prb_value_table *table) PRB_MUST_CHECK;
+
+#endif
