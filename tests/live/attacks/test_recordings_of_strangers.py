@@ -123,7 +123,7 @@ def test_what_is_there_besides(probing, file, recorded):
 
 @pytest.mark.parametrize("offset, value, says", [
     (0, b"SQLite format 2\0", ""), (18, b"\2\2", "write-ahead log"),
-    (60, struct.pack(">I", 3), "format 3"), (68, b"GPKG", ""), (16, b"\0\0", ""),
+    (60, struct.pack(">I", 99), "format 99"), (68, b"GPKG", ""), (16, b"\0\0", ""),
     (24, b"\xff" * 40, ""), (100, b"\xff" * 200, "")])
 def test_headers(probing, file, offset, value, says):
     with open(file, "r+b") as out:
