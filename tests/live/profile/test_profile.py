@@ -173,7 +173,7 @@ def test_lines(probing):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["--mode", "gil"], "'wall'"), (["--threads", "("], "bad regular expression"),
+    (["--mode", "nosuch"], "there is no mode 'nosuch'"), (["--threads", "("], "bad regular expression"),
     (["--rate", "10001"], "at most 10000")])
 def test_usage(probing, words, says):
     result = probing("1", "perf", *words)
