@@ -60,6 +60,13 @@ struct prb_error *prb_censuses_read(struct prb_scan *scan, const struct prb_tabl
 	return NULL;
 }
 
+void prb_note_if_empty(struct prb_scan *scan, size_t rows, const char *what)
+{
+	if (!rows)
+		prb_scan_note(scan, "%s.%s is empty: no %s was found", scan->table->schema,
+			      scan->table->name, what);
+}
+
 struct prb_error *prb_put_holder(struct prb_scan *scan, unsigned column,
 				 const struct prb_table_census *c, uint32_t object)
 {

@@ -23,6 +23,9 @@ struct prb_table_censuses {
 struct prb_error *prb_censuses_read(struct prb_scan *scan,
 				    const struct prb_table_censuses **ret) PRB_MUST_CHECK;
 
+/** Notes that the table is empty, since no @p what was found, if @p rows is 0. */
+void prb_note_if_empty(struct prb_scan *scan, size_t rows, const char *what);
+
 /** The way to an object. */
 struct prb_error *prb_put_holder(struct prb_scan *scan, unsigned column,
 				 const struct prb_table_census *c, uint32_t object) PRB_MUST_CHECK;

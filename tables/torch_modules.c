@@ -76,11 +76,15 @@ static struct prb_error *scan(struct prb_scan *scan)
 	const struct prb_table_censuses *all;
 	const struct prb_table_census *c;
 	const struct prb_torch_module *m;
+	size_t rows = 0;
 
 	PRB_TRY(prb_censuses_read(scan, &all));
-	prb_vec_each (c, &all->list)
+	prb_vec_each (c, &all->list) {
 		prb_vec_each (m, &c->modules.list)
 			PRB_TRY(put(scan, c, m));
+		rows += c->modules.list.count;
+	}
+	prb_note_if_empty(scan, rows, "module of torch");
 	return NULL;
 }
 

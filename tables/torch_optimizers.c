@@ -138,6 +138,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 {
 	const struct prb_table_censuses *all;
 	const struct prb_table_census *c;
+	size_t rows = 0;
 
 	PRB_TRY(prb_censuses_read(scan, &all));
 	prb_vec_each (c, &all->list) {
@@ -148,9 +149,11 @@ static struct prb_error *scan(struct prb_scan *scan)
 		PRB_TRY(prb_torch_objects(c->census, "torch.optim.optimizer.Optimizer", &objects));
 		prb_vec_each (object, &objects.list)
 			err = err ? err : put(scan, c, *object);
+		rows += objects.list.count;
 		prb_vec_free(&objects.list);
 		PRB_TRY(err);
 	}
+	prb_note_if_empty(scan, rows, "optimizer of torch");
 	return NULL;
 }
 

@@ -193,7 +193,12 @@ static struct prb_error *scan(struct prb_scan *scan)
 		if (g.err)
 			return g.err;
 	}
-	return g.any || !variable(&g, "RANK") ? NULL : begin_row(&g);
+	if (!g.any && variable(&g, "RANK"))
+		return begin_row(&g);
+	if (!g.any)
+		prb_scan_note(scan, "torch.processes is empty: torch has no process group, and the "
+				    "environment no rank");
+	return NULL;
 }
 
 const struct prb_table prb_table_torch_processes = {

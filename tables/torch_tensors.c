@@ -101,6 +101,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 {
 	const struct prb_table_censuses *all;
 	const struct prb_table_census *c;
+	size_t rows = 0;
 
 	PRB_TRY(prb_censuses_read(scan, &all));
 	prb_vec_each (c, &all->list) {
@@ -109,7 +110,9 @@ static struct prb_error *scan(struct prb_scan *scan)
 
 		for (size_t i = 0; i < count; i++)
 			PRB_TRY(put(scan, c, &t[i]));
+		rows += count;
 	}
+	prb_note_if_empty(scan, rows, "tensor of torch");
 	return NULL;
 }
 

@@ -26,7 +26,8 @@ COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
 OF_MACHINE |= {"cpu.utilization"}
-WITH_ARGUMENT = {"main.generate_series", "main.profile", "python.attributes", "python.items"}
+WITH_ARGUMENT = {"main.generate_series", "main.profile", "python.attributes", "python.items",
+                 "python.referrers"}
 OF_RECORDINGS = {name for name in NAMES if name.startswith("profile.")}
 
 # As users have typed them.

@@ -19,7 +19,8 @@ from environment import (FAILED, NO_PROCESS, OK, ONE_EACH, PERMISSION, PROGRAMS,
                          wait_until)
 
 EACH = pytest.mark.parametrize("interpreter", support.INTERPRETERS, ids=repr)
-SLEEPS = ("clock_nanosleep", "pselect6", "select")  # what time.sleep() calls
+# What time.sleep() calls, and what the kernel makes of it when a stop has interrupted it.
+SLEEPS = ("clock_nanosleep", "pselect6", "select", "restart_syscall")
 MODES = [(), ("--nonblocking",), ("--freeze",), ("--native", "--locals")]
 
 
