@@ -334,7 +334,7 @@ static struct prb_error *merge(struct merger *m, struct prb_answers *answers, st
 	job->world_size = -1;
 	prb_vec_each (answer, &answers->list)
 		PRB_TRY(parse(m, answer));
-	for (size_t i = 0; i < answers->list.count; i++) {
+	for (size_t i = 0; i < m->documents.count; i++) {
 		if (!m->documents.items[i])
 			continue;
 		PRB_TRY(add_ranks(m, &answers->list.items[i], m->documents.items[i]));

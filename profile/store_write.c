@@ -230,7 +230,7 @@ static struct prb_error *drop_old(struct prb_store_file *file, const struct prb_
 		       "DELETE FROM chunks WHERE chunk < "
 		       "(SELECT max(chunk) FROM chunks WHERE begin_ns <= %lld);"
 		       "DELETE FROM totals WHERE (part + 1) * %lld <= %lld",
-		       (long long)from, (long long)(file->totals_s * second), (long long)from);
+		       (long long)from, (long long)file->totals_s * second, (long long)from);
 	return sql.failed ? prb_error_nomem() : prb_store_sql_run(file, prb_str_text(&sql));
 }
 
