@@ -46,7 +46,7 @@ def test_annotated(probing, file):
     assert all((shown or "") == text[number - 1] for number, (_, shown) in lines.items())
     first = text.index("def burn(seconds):") + 1
     assert min(lines) == first and lines[first][0].strip() == ""
-    assert re.search(r"[\d.]+ % +[\d.]+ %", lines[first + 3][0])
+    assert any(re.search(r"[\d.]+ % +[\d.]+ %", part) for part, _ in lines.values())
     result = json.loads(probing(file, "perf", "--json", "--lines").out)
     found = json.loads(probing(file, "perf", "--json", "--annotate", "profiled.py").out)
     own = {}
