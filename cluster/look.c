@@ -165,10 +165,9 @@ static bool needs_native(const struct prb_seen *seen)
 static struct prb_error *look(struct prb_seen *seen, bool native)
 {
 	prb_auto_target struct prb_target *target = NULL;
-	bool with_native = native;
 
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
-	PRB_TRY(make_dump(target, with_native, seen));
+	PRB_TRY(make_dump(target, native, seen));
 	if (!native && needs_native(seen))
 		PRB_TRY(make_dump(target, true, seen));
 	return seen->main ? prb_worker_describe(seen->main, &seen->worker) : NULL;

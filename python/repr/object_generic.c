@@ -4,8 +4,7 @@
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
 
-/* A class by its name alone, "..." and None as they are written, all others as repr has them. */
-static struct prb_error *put_parameter(struct prb_repr *r, uint64_t object)
+struct prb_error *prb_repr_put_parameter(struct prb_repr *r, uint64_t object)
 {
 	struct prb_type *type, *self;
 
@@ -31,13 +30,13 @@ struct prb_error *prb_repr_handle_generic_alias(struct prb_repr *r, uint64_t obj
 	PRB_TRY(prb_repr_tuple(r, words[1], NULL, 0, &items.total));
 	if (!prb_repr_enter(r, object, "..."))
 		return NULL;
-	PRB_TRY(put_parameter(r, words[0]));
+	PRB_TRY(prb_repr_put_parameter(r, words[0]));
 	prb_str_puts(r->out, items.total ? "[" : "[()");
 	while (prb_items_next(&items)) {
 		PRB_TRY(prb_repr_word(
 			r, words[1] + (uint64_t)r->layout->tuple_items + (items.done - 1) * 8,
 			&item));
-		PRB_TRY(put_parameter(r, item));
+		PRB_TRY(prb_repr_put_parameter(r, item));
 	}
 	prb_str_putc(r->out, ']');
 	prb_repr_leave(r);
@@ -67,7 +66,7 @@ struct prb_error *prb_repr_handle_union(struct prb_repr *r, uint64_t object,
 		}
 		if (err && !prb_error_catch(&err, PRB_ERROR_BAD_DATA))
 			return err;
-		PRB_TRY(put_parameter(r, members[i]));
+		PRB_TRY(prb_repr_put_parameter(r, members[i]));
 	}
 	if (count > MEMBERS_MAX)
 		prb_str_printf(r->out, " | …+%llu", (unsigned long long)count - MEMBERS_MAX);

@@ -210,6 +210,11 @@ struct prb_error *prb_repr_put_qualname(struct prb_repr *r,
 struct prb_error *prb_repr_put_module(struct prb_repr *r,
 				      const struct prb_type *type) PRB_MUST_CHECK;
 
+/* object_generic.c */
+/** Appends a parameter of a type: a class by its name alone, "..." and None as they are written,
+ * all others as repr() prints them. */
+struct prb_error *prb_repr_put_parameter(struct prb_repr *r, uint64_t object) PRB_MUST_CHECK;
+
 /* object_str.c */
 struct prb_error *prb_repr_text(struct prb_repr *r, uint64_t object, size_t max,
 				struct prb_str *ret) PRB_MUST_CHECK;

@@ -5,22 +5,6 @@
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
 
-static struct prb_error *put_class(struct prb_repr *r, uint64_t object)
-{
-	struct prb_type *type, *self;
-
-	PRB_TRY(prb_repr_type_of(r, object, &type));
-	if (prb_type_is(type, "ellipsis")) {
-		prb_str_puts(r->out, "...");
-		return NULL;
-	}
-	if (!(type->flags & PRB_PY_TYPE))
-		return prb_repr_object(r, object);
-	PRB_TRY(prb_repr_type(r, object, &self));
-	PRB_TRY(prb_repr_put_module(r, self));
-	return prb_repr_put_qualname(r, self);
-}
-
 /* Its own name, or that of what it was made from. */
 static struct prb_error *put_origin(struct prb_repr *r, uint64_t object)
 {
@@ -34,7 +18,7 @@ static struct prb_error *put_origin(struct prb_repr *r, uint64_t object)
 		return prb_repr_put_text(r, name);
 	}
 	PRB_TRY(prb_repr_attribute(r, object, "__origin__", &origin));
-	return put_class(r, origin);
+	return prb_repr_put_parameter(r, origin);
 }
 
 struct prb_error *prb_repr_handle_typing_alias(struct prb_repr *r, uint64_t object,
@@ -59,7 +43,7 @@ struct prb_error *prb_repr_handle_typing_alias(struct prb_repr *r, uint64_t obje
 					      arguments + (uint64_t)r->layout->tuple_items +
 						      (items.done - 1) * 8,
 					      &item));
-			PRB_TRY(put_class(r, item));
+			PRB_TRY(prb_repr_put_parameter(r, item));
 		}
 		prb_str_putc(r->out, ']');
 	}
