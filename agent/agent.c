@@ -23,7 +23,8 @@
 
 extern void *__dso_handle;
 
-static atomic_flag taken = ATOMIC_FLAG_INIT; /* by who starts or stops; who is late goes away */
+static atomic_flag taken =
+	ATOMIC_FLAG_INIT; /* held during start and stop; a concurrent caller gets EBUSY */
 static bool watches_fork, never_unmapped;
 static void *own; /* our library, opened by us */
 

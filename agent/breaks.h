@@ -48,7 +48,7 @@ bool prba_breaks_heard(void);
  */
 object *prba_breaks_call(object *function, object *first, object *second);
 
-/** The thread stops, as at a breakpoint with that text. For who holds the GIL. */
+/** Stops the calling thread as a breakpoint with that text does. The caller holds the GIL. */
 void prba_breaks_stop(const char *what);
 
 /** Each call of the interpreter begins and ends with these; the one above does so itself. */

@@ -10,7 +10,7 @@
 #include "agent/libc.h"
 #include "agent/server.h"
 
-enum { TEXTS = 2 /* the one that is read, and the one that is being written */ };
+enum { TEXTS = 2 /* the current text, and the next one while it is written */ };
 
 static struct {
 	_Atomic double number;
@@ -19,7 +19,7 @@ static struct {
 } values[PRB_CONFIG_KEYS];
 static _Atomic unsigned changes;
 static atomic_bool ready;
-static atomic_flag changing = ATOMIC_FLAG_INIT; /* who is late is told to come again */
+static atomic_flag changing = ATOMIC_FLAG_INIT; /* held by a writer; a concurrent one gets EAGAIN */
 
 static bool put(unsigned index, const char *value)
 {

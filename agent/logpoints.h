@@ -3,7 +3,7 @@
  * @file The rows of agent/logpoints.py: a function that appends one to the ring
  * python.trace_variables.
  *
- * Threading: for who holds the GIL.
+ * Threading: the caller holds the GIL.
  */
 #ifndef PRB_AGENT_LOGPOINTS_H
 #define PRB_AGENT_LOGPOINTS_H

@@ -30,7 +30,7 @@ def loops_of_frames():
 
 
 def find_loop():
-    """The one that runs; of several that of the main thread."""
+    """The running event loop; the main thread's if there are several."""
     found, main = [], getattr(sys.modules.get("threading"), "_main_thread", None)
     for source in loops_of_tasks, loops_of_frames:
         for loop in source():

@@ -52,7 +52,7 @@ struct prba_record_row {
 /** Opens the ring if need be, and writes the row. False if nothing is written. */
 bool prba_recorder_write(const struct prba_record_row *row);
 
-/** True if events and spans within @p parent (0: none; -1: one that is not recorded) are to be. */
+/** True if events and spans inside @p parent (0: no span; -1: an unrecorded span) are recorded. */
 bool prba_recorder_chosen(int64_t parent);
 
 /** The span that the calling task is in, as in prba_recorder_chosen(). */

@@ -177,7 +177,7 @@ static struct prb_error *wait_for_any(struct gathering *g)
 	return NULL;
 }
 
-/** Ends those whose time is over, and takes those that have ended out of the list. */
+/** Kills late runners, and removes ended ones from the list. */
 static struct prb_error *tend(struct gathering *g)
 {
 	double now = prb_clock_seconds();

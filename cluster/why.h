@@ -27,7 +27,7 @@ void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool se
 
 /**
  * Appends what keeps a rank: "waits in DataLoader for worker 4251, which is at Hangs.__getitem__
- * waits.py:23, idle …". Further processes on the way are told in @p evidence, a line each.
+ * waits.py:23, idle …". Appends the holder of its lock to @p evidence, as a line.
  */
 struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
 				     const struct prb_seen *seen,

@@ -61,7 +61,7 @@ static bool is_certain(const struct prb_diff_row *row)
 	return row->self.certain || row->total.certain;
 }
 
-/* Of those that are or are not certain, the first @p most; *ret_left is how many more there are. */
+/* Appends at most @p most changes that are certain, or that are not, and the number of the rest. */
 static void put_rows(struct prb_str *s, const struct prb_recording *r, const struct prb_diff *diff,
 		     bool lines, bool certain, size_t most)
 {

@@ -50,7 +50,7 @@ static struct prb_error *lose(struct prb_query *query, struct prb_error *err)
 	return NULL;
 }
 
-/** Another user may have made the folder: who reads its rows is told where they are from. */
+/** Tells the reader which folder the rows are from, since another user may have made it. */
 static void tell_left(const char *pid, const struct prb_target *target)
 {
 	prb_auto_str struct prb_str path = {};

@@ -68,7 +68,7 @@ static struct prb_error *put_logpoint(const struct prb_cli *cli, const struct tr
 	prb_str_printf(code, "%s\n%s\n", conditional ? words[2] : "",
 		       words[cli->argument_count - 1]);
 	prb_str_printf(code, "%d\n%.3f\n", s->rate ? s->rate : RATE, s->seconds);
-	/* One that is left behind has nobody to print to. */
+	/* A logpoint that stays behind has no client to print to. */
 	prb_str_printf(code, "%s%s%s", s->keep ? "k" : "", s->follow || !s->keep ? "f" : "",
 		       s->json ? "j" : "");
 	return NULL;
