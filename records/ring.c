@@ -74,6 +74,8 @@ static struct prb_error *check_header(const struct prb_ring *ring)
 	    h->chunks > MAX_CHUNKS || h->string_bytes > MAX_STRINGS ||
 	    h->string_places > MAX_STRINGS)
 		return bad(ring, "its chunks or strings are out of bounds");
+	if (h->head > INT64_MAX)
+		return bad(ring, "it claims more rows than can be counted");
 	if (!memchr(h->schema, 0, sizeof(h->schema)) || !memchr(h->name, 0, sizeof(h->name)) ||
 	    !*h->schema || !*h->name)
 		return bad(ring, "it has no name");

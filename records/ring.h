@@ -58,7 +58,7 @@ struct prb_ring_item {
 	uint64_t number;
 	uint32_t nulls;
 	uint64_t cells[PRB_RING_COLUMNS];
-	const char *texts[PRB_RING_COLUMNS]; /**< NULL where there is none */
+	const char *texts[PRB_RING_COLUMNS]; /**< of columns of texts: NULL where there is none */
 	uint32_t lengths[PRB_RING_COLUMNS];
 };
 

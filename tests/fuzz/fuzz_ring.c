@@ -14,9 +14,12 @@ static volatile char used;
 
 static void read_texts(const struct prb_ring *ring, const struct prb_ring_item *row)
 {
-	for (uint32_t i = 0; i < ring->header.column_count; i++)
-		for (uint32_t at = 0; row->texts[i] && at < row->lengths[i]; at++)
+	for (uint32_t i = 0; i < ring->header.column_count; i++) {
+		if (ring->columns[i].type != PRB_RING_TEXT || !row->texts[i])
+			continue;
+		for (uint32_t at = 0; at < row->lengths[i]; at++)
 			used = row->texts[i][at];
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -375,6 +375,23 @@ static void test_cut_file(void **state)
 	assert_true(last < 1000);
 }
 
+/** A file may claim so many rows that the numbers of their slots go round to zero. */
+static void test_too_many_rows(void **state)
+{
+	intptr_t handle = make("user.many", SMALL);
+	uint64_t head = UINT64_MAX;
+	struct prb_ring *ring = NULL;
+	int fd = open(probing_ring_path(handle), O_RDWR | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &head, sizeof(head), offsetof(struct prb_ring_header, head)),
+			 sizeof(head));
+	prb_auto_error struct prb_error *err = prb_ring_open(fd, "many", &ring);
+	assert_non_null(err);
+	assert_int_equal((int)err->code, (int)PRB_ERROR_BAD_DATA);
+}
+
 static void test_ranges(void **state)
 {
 	intptr_t handle = make("user.ranges", 1 << 20);
@@ -398,7 +415,7 @@ int main(void)
 		cmocka_unit_test(test_threads),	      cmocka_unit_test(test_wrap_around),
 		cmocka_unit_test(test_busy_slot),     cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_killed_writer), cmocka_unit_test(test_cut_file),
-		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_ranges),	      cmocka_unit_test(test_too_many_rows),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
