@@ -40,6 +40,7 @@ struct sampler {
 	bool nothing;	     /* it ended before it was looked at */
 	int64_t own_before;
 	bool gate_open; /* options->gate is not ours */
+	bool told;	/* options->begun was called */
 };
 
 static int64_t read_own_clock(void)
@@ -312,12 +313,21 @@ static void cut(struct sampler *s)
 	s->recording->runs.count = 0;
 }
 
+static void tell_begun(struct sampler *s)
+{
+	if (s->told || !s->options->begun || !prb_store_is_there(s->options->store))
+		return;
+	s->told = true;
+	s->options->begun(s->options->context);
+}
+
 static struct prb_error *store(struct sampler *s)
 {
 	struct prb_store *store = s->options->store;
 	int64_t now = prb_clock_ns();
 	bool complete;
 
+	tell_begun(s);
 	if (!store || !prb_store_is_due(store, s->recording, now))
 		return NULL;
 	sum_up(s, now);

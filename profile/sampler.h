@@ -44,6 +44,8 @@ struct prb_profile_options {
 	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
 	 * waits. Or NULL. */
 	pthread_mutex_t *gate;
+	/** Called once samples are taken, and the store's file can be read; or NULL. */
+	void (*begun)(void *context);
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;

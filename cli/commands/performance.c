@@ -8,6 +8,7 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "cli/commands/performance.h"
+#include "cli/commands/performance_background.h"
 #include "cli/commands/performance_processes.h"
 #include "cli/commands/performance_program.h"
 #include "cli/commands/performance_torch.h"
@@ -71,7 +72,8 @@ static void tell_begin(const struct prb_target *target, double seconds)
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(const struct prb_performance_targets *targets,
 				const struct prb_performance_settings *s, struct prb_store *store,
-				bool source, struct prb_recording **ret)
+				bool source, struct prb_performance_note *note,
+				struct prb_recording **ret)
 {
 	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
@@ -86,7 +88,9 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.others = targets->list.items + 1,
 		.others_count = targets->list.count - 1,
 		.children = s->subprocesses ? prb_performance_children : NULL,
+		.begun = note ? prb_performance_note_begun : NULL,
 		.cancelled = is_cancelled,
+		.context = note,
 	};
 	struct prb_error *err;
 
@@ -119,21 +123,34 @@ static bool wants_source(const struct prb_performance_settings *s,
 	return !s->no_source && (s->annotate || writes_recording(s) || format == &prb_format_html);
 }
 
-/** It is written while it is made, and read back to be shown. */
-static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
-					const struct prb_performance_settings *s,
-					struct prb_recording **ret)
+struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
+				       const struct prb_performance_settings *s,
+				       struct prb_performance_note *note)
 {
 	prb_auto_recording struct prb_recording *without_runs = NULL;
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(targets, s, store, !s->no_source, &without_runs));
+	return record(targets, s, store, !s->no_source, note, &without_runs);
+}
+
+/** It is written while it is made, and read back to be shown. */
+static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
+					const struct prb_performance_settings *s,
+					struct prb_recording **ret)
+{
+	struct prb_performance_note note = PRB_PERFORMANCE_NO_NOTE;
+	struct prb_error *err;
+
+	note.pid = targets->list.items[0]->pid;
+	note.output = s->output;
+	err = prb_performance_keep(targets, s, s->ring > 0 ? &note : NULL);
+	prb_known_end(&note.known, err);
+	PRB_TRY(err);
 	return prb_profile_load(s->output, needs_order(s, NULL), ret);
 }
 
-static struct prb_error *load(const struct prb_target *target,
-			      const struct prb_performance_settings *s,
+static struct prb_error *load(const char *path, const struct prb_performance_settings *s,
 			      const struct prb_profile_format *format, struct prb_recording **ret)
 {
 	const char *option = s->duration > 0   ? "--duration"
@@ -151,27 +168,12 @@ static struct prb_error *load(const struct prb_target *target,
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
 	if (format == &prb_format_html && !s->diff && !(s->last > 0))
-		return prb_profile_load_steps(prb_recorded_path(target), ret);
-	PRB_TRY(prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret));
+		return prb_profile_load_steps(path, ret);
+	PRB_TRY(prb_profile_load(path, needs_order(s, format), ret));
 	if (s->last > 0)
 		prb_recording_clip(*ret, PRB_MAX((*ret)->duration - (int64_t)(s->last * 1e9), 0),
 				   INT64_MAX);
 	return NULL;
-}
-
-static struct prb_error *open_targets(const struct prb_cli *cli,
-				      const struct prb_performance_settings *s,
-				      struct prb_performance_targets *ret)
-{
-	struct prb_target **slot;
-
-	if (s->all)
-		return prb_performance_open_all(cli->target, ret);
-	slot = prb_vec_push(&ret->list);
-	if (!slot)
-		return prb_error_nomem();
-	*slot = NULL;
-	return prb_spec_open_in(cli->target, &cli->places, slot);
 }
 
 /** A recording that is made now, or that is there. */
@@ -180,18 +182,26 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 {
 	__attribute__((cleanup(
 		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
+	prb_auto_free char *kept = NULL;
 	struct prb_target *first;
+	bool running = false;
 
-	PRB_TRY(open_targets(cli, s, &targets));
+	if (s->last > 0)
+		PRB_TRY(prb_performance_find_kept(cli, &kept, &running));
+	if (kept)
+		PRB_TRY(load(kept, s, format, ret));
+	/* That it goes on is nothing to be told of. */
+	if (kept && running && (*ret)->end == PRB_PROFILE_CUT_OFF)
+		(*ret)->end = PRB_PROFILE_DONE;
+	if (kept)
+		return NULL;
+	PRB_TRY(prb_performance_open(cli, s, &targets));
 	first = targets.list.items[0];
 	if (prb_recorded_path(first))
-		return load(first, s, format, ret);
-	if (s->last > 0)
-		return prb_error_create(PRB_ERROR_USAGE, "--last is for a recording, and this is a "
-							 "process: --duration says how long");
+		return load(prb_recorded_path(first), s, format, ret);
 	if (writes_recording(s))
 		return record_to_file(&targets, s, ret);
-	return record(&targets, s, NULL, wants_source(s, format), ret);
+	return record(&targets, s, NULL, wants_source(s, format), NULL, ret);
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -344,7 +354,11 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
-	if (s->ring > 0 && !writes_recording(s))
+	if (s->background && s->output && !writes_recording(s))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--background writes a .profile; --last makes other files "
+					"of it");
+	if (s->ring > 0 && !writes_recording(s) && !s->background)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "--ring is for a .profile"),
 				      "'-o FILE.profile' says which one");
 	return prb_performance_check_choice(s);
@@ -433,11 +447,15 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 
 	if (s->selfcheck)
 		return prb_performance_selfcheck(s->duration, s->json);
+	if (s->stop)
+		return prb_performance_stop(cli, s->json);
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
 	PRB_TRY(check_format(s, format));
 	if (s->torch)
 		return prb_performance_torch(cli, s, format);
+	if (s->background)
+		return prb_performance_background(cli, s);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
@@ -462,7 +480,13 @@ const struct prb_option prb_performance_options[] = {
 	{"ring", 0, PRB_OPTION_SECONDS, "TIME",
 	 "Record until Ctrl-C, and keep the last TIME in the .profile of -o", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, ring)},
-	{"last", 0, PRB_OPTION_SECONDS, "TIME", "Of a .profile, also while it is written: its end",
+	{"background", 'b', PRB_OPTION_FLAG, NULL,
+	 "Record in the background, and keep the last 10m or --ring TIME", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, background)},
+	{"stop", 0, PRB_OPTION_FLAG, NULL, "End the recording in the background",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, stop)},
+	{"last", 0, PRB_OPTION_SECONDS, "TIME",
+	 "The end of a .profile, or of what --ring or --background keep of a process",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, last),
 	 .for_clients = true},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "How often a second on average; without it 100",

@@ -30,6 +30,7 @@ struct prb_performance_settings {
 	const char *annotate; /**< FILE[:FUNCTION]; NULL: not given */
 	double from, to;      /**< seconds; 0: not given */
 	bool all;
+	bool background, stop;
 	bool subprocesses;
 	bool cc;
 	bool lines;
@@ -48,6 +49,13 @@ extern const struct prb_option prb_performance_options[];
 struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_performance_settings *settings,
 				      const struct prb_profile_format *usual) PRB_MUST_CHECK;
+
+/** Records to the .profile that the settings name; @p note: NULL, or has it noted. */
+struct prb_performance_targets;
+struct prb_performance_note;
+struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
+				       const struct prb_performance_settings *settings,
+				       struct prb_performance_note *note) PRB_MUST_CHECK;
 
 /** Writes the file that the settings name, or one with a name of its own, and says so. */
 struct prb_error *prb_performance_write(const struct prb_recording *recording,
