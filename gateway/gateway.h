@@ -30,6 +30,7 @@ struct prb_gateway_options {
 	const char *certificate, *key;	 /**< files for TLS, or NULL */
 	bool plain;			 /**< other machines may use it without TLS */
 	bool allow_write;		 /**< requests may run code in targets */
+	bool read_only;			 /**< not even those of the own user on a unix socket */
 	/**
 	 * Connections to the address `adopted_at` are received from this socket, each as one
 	 * SCM_RIGHTS descriptor; at its end the gateway ends. -1: none.
