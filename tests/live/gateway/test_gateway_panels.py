@@ -133,7 +133,7 @@ def test_a_page_that_is_loaded_anew_holds_nothing(page, program):
 def test_debugpy_is_started(page):
     if subprocess.run(["/usr/bin/python3", "-c", "import debugpy"], stderr=subprocess.DEVNULL,
                       check=False).returncode:
-        pytest.skip("debugpy is not installed for /usr/bin/python3")
+        pytest.skip("python3-debugpy is not installed")
     with support.Program(["/usr/bin/python3", PROGRAMS / "web_debugged.py"]) as program:
         assert program.line() == "ready"
         with Gateway(program.pid, "--allow-write") as gateway, Page(gateway) as other:
