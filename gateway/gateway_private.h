@@ -19,6 +19,7 @@ enum {
 	PRB_GATEWAY_MAX_CONNECTIONS = 256,
 	PRB_GATEWAY_MAX_STRANGERS = 96, /**< that never had the token; then the oldest has to go */
 	PRB_GATEWAY_MAX_CHILDREN = 8,	/**< that run at once; others wait */
+	PRB_GATEWAY_MAX_LASTING = 8,	/**< of requests that last, besides; others are refused */
 	PRB_GATEWAY_MAX_BODY = 1 << 20, /**< of a request */
 	PRB_GATEWAY_MAX_ANSWER = 64 << 20, /**< of what is not streamed */
 	PRB_GATEWAY_HEAD = 64 << 10,	   /**< of an answer, before its status is sent */
@@ -92,6 +93,8 @@ struct prb_request {
 	struct prb_child child;
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
+	bool tells_failure; /**< what was printed is the answer, also if the command failed */
+	bool lasts;	    /**< it holds something until its client leaves, and answers at once */
 
 	unsigned status;
 	const char *media, *policy;
@@ -163,6 +166,19 @@ bool prb_param_flag(const struct prb_request *r, const char *name);
 struct prb_error *prb_param_flag_word(struct prb_request *r, const char *name) PRB_MUST_CHECK;
 struct prb_error *prb_param_word(struct prb_request *r, const char *name,
 				 const char *option) PRB_MUST_CHECK;
+
+/* write_routes.c */
+
+/** True if this client may change targets. */
+bool prb_may_write(const struct prb_request *r);
+/** Tells the user of the gateway on stderr what is about to change a target. */
+void prb_write_audit(const struct prb_request *r);
+struct prb_error *prb_answer_eval(struct prb_request *r) PRB_MUST_CHECK;
+/** Lasts as long as its client waits: who leaves holds nothing any more. */
+struct prb_error *prb_answer_pause(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_resume(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_step(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_debugpy(struct prb_request *r) PRB_MUST_CHECK;
 
 /* openapi.c, page.c, recordings_routes.c */
 struct prb_error *prb_answer_openapi(struct prb_request *r) PRB_MUST_CHECK;

@@ -44,12 +44,13 @@ static void fail(struct prb_request *r, struct prb_error *err)
 	set_ready(r);
 }
 
-static size_t running(const struct prb_gateway *g)
+/** Commands that run: those of requests that last, or all others. */
+static size_t running(const struct prb_gateway *g, bool lasting)
 {
-	size_t count = g->dying.count;
+	size_t count = lasting ? 0 : g->dying.count;
 
 	for (size_t i = 0; i < g->waiting.count; i++)
-		count += g->waiting.items[i]->child.pid != 0;
+		count += g->waiting.items[i]->child.pid && g->waiting.items[i]->lasts == lasting;
 	return count;
 }
 
@@ -69,6 +70,12 @@ static void begin(struct prb_request *r)
 
 void prb_request_start(struct prb_request *r)
 {
+	if (r->lasts && running(r->gateway, true) >= PRB_GATEWAY_MAX_LASTING) {
+		prb_reply_error(r, prb_error_create(PRB_ERROR_FAILED,
+						    "%d requests that last are answered already",
+						    PRB_GATEWAY_MAX_LASTING));
+		return;
+	}
 	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
 
 	if (!place) {
@@ -81,7 +88,7 @@ void prb_request_start(struct prb_request *r)
 	r->since = r->gateway->now;
 	r->state = PRB_REQUEST_QUEUED;
 	suspend(r);
-	if (running(r->gateway) < PRB_GATEWAY_MAX_CHILDREN)
+	if (r->lasts || running(r->gateway, false) < PRB_GATEWAY_MAX_CHILDREN)
 		begin(r);
 }
 
@@ -110,6 +117,10 @@ static void finish(struct prb_request *r)
 {
 	struct prb_error *err = prb_child_judge(&r->child);
 
+	if (err && r->tells_failure && r->reply.length) {
+		prb_error_destroy(err);
+		err = NULL;
+	}
 	if (!err && r->finish)
 		err = r->finish(r);
 	if (err)
@@ -129,7 +140,7 @@ static void watch(struct prb_request *r, double now)
 	if (r->child.out < 0 && r->child.ended)
 		finish(r);
 	else if (!r->finish && r->reply.length &&
-		 (r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
+		 (r->lasts || r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
 		set_ready(r);
 }
 
@@ -177,14 +188,14 @@ static void tend(struct prb_request *r, bool may_begin)
 
 void prb_requests_tend(struct prb_gateway *g)
 {
-	size_t busy = running(g);
+	size_t busy = running(g, false);
 
 	for (size_t i = 0; i < g->waiting.count; i++) {
 		struct prb_request *r = g->waiting.items[i];
 		bool was = r->child.pid != 0;
 
 		tend(r, busy < PRB_GATEWAY_MAX_CHILDREN);
-		busy += !was && r->child.pid;
+		busy += !was && r->child.pid && !r->lasts;
 	}
 }
 

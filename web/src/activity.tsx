@@ -73,7 +73,7 @@ function Locals({ id, tid, place }: { id: string; tid: number; place: number }) 
 	);
 }
 
-function Stack({ thread, id }: { thread: api.Thread; id: string }) {
+export function Stack({ thread, id }: { thread: api.Thread; id: string }) {
 	const [open, setOpen] = useState<number | null>(null);
 	// Counted from the outermost, so that it stays the same call while others come and go.
 	let place = thread.frames.filter((frame) => frame.kind === "python").length;

@@ -91,3 +91,23 @@ export function bytes(value: number | null): string {
 	}
 	return `${value < 10 && unit ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
+
+export const count = (value: number) => value.toLocaleString("en");
+
+/** Texts in rows; nothing if there are none. A narrow window scrolls it. */
+export function Table({ caption, heads, rows }: { caption: string; heads: string[]; rows: string[][] }) {
+	if (!rows.length)
+		return null;
+	return (
+		<div class="wide" role="region" aria-label={caption} tabIndex={0}>
+			<table>
+				<thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+				<tbody>
+					{rows.map((row, index) => (
+						<tr key={index}>{row.map((cell, place) => <td key={place} class={/^[+−]?[\d.,]+( [kMGT]?B)?$/.test(cell) ? "number" : "value"}>{cell}</td>)}</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
+}
