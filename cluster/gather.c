@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "command/program.h"
 #include "remote/ssh_words.h"
 
 enum {
@@ -50,21 +51,6 @@ void prb_answers_deinit(struct prb_answers *answers)
 	prb_vec_free(&answers->list);
 }
 
-static void become(char **words, int out, int err)
-{
-	sigset_t none;
-	int null = open("/dev/null", O_RDONLY);
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	dup2(null, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(err, STDERR_FILENO);
-	execvp(words[0], words);
-	dprintf(STDERR_FILENO, "cannot run %s: %s\n", words[0], strerror(errno));
-	_exit(127);
-}
-
 static struct prb_error *start(struct gathering *g, struct prb_answer *answer)
 {
 	struct runner *r = &g->runners[g->running];
@@ -85,15 +71,15 @@ static struct prb_error *start(struct gathering *g, struct prb_answer *answer)
 			     .out = out[0],
 			     .err = err[0],
 			     .until = prb_clock_seconds() + g->deadline_s};
-	r->pid = fork();
-	if (!r->pid)
-		become(list, out[1], err[1]);
+	const struct prb_program program = {.words = list, .in = -1, .out = out[1], .err = err[1]};
+	struct prb_error *failed = prb_program_start(&program, &r->pid);
+
 	close(out[1]);
 	close(err[1]);
-	if (r->pid < 0) {
+	if (failed) {
 		close(out[0]);
 		close(err[0]);
-		return prb_error_os(errno, "cannot start ssh");
+		return failed;
 	}
 	g->running++;
 	return NULL;

@@ -162,7 +162,7 @@ static bool needs_native(const struct prb_seen *seen)
 	       (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8));
 }
 
-static struct prb_error *look(struct prb_seen *seen, bool native)
+static struct prb_error *look(struct prb_seen *seen, bool native, bool workers)
 {
 	prb_auto_target struct prb_target *target = NULL;
 
@@ -170,10 +170,11 @@ static struct prb_error *look(struct prb_seen *seen, bool native)
 	PRB_TRY(make_dump(target, native, seen));
 	if (!native && needs_native(seen))
 		PRB_TRY(make_dump(target, true, seen));
-	return seen->main ? prb_worker_describe(seen->main, &seen->worker) : NULL;
+	return seen->main && workers ? prb_worker_describe(seen->main, &seen->worker) : NULL;
 }
 
-struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct prb_round *ret)
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
+				 struct prb_round *ret)
 {
 	const struct prb_rank *rank;
 
@@ -189,7 +190,7 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct 
 		if (seen->gone)
 			continue;
 
-		prb_auto_error struct prb_error *err = look(seen, native);
+		prb_auto_error struct prb_error *err = look(seen, native, workers);
 		if (!err)
 			continue;
 		if (err->code == PRB_ERROR_NOMEM)

@@ -37,8 +37,11 @@ struct prb_round {
 	double seconds;		       /**< of the monotonic clock, when it began */
 };
 
-/** Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too. */
-struct prb_error *prb_round_make(const struct prb_job *job, bool native,
+/**
+ * Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too, and with
+ * @p workers, at the workers that data loaders wait for: of interest in the last look only.
+ */
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
 				 struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))

@@ -273,7 +273,7 @@ static struct prb_error *look(struct run *r, size_t count)
 	for (size_t i = LOOKS - count; i < LOOKS; i++) {
 		if (i > LOOKS - count && nanosleep(&rest, NULL))
 			return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
-		PRB_TRY(prb_round_make(r->job, r->settings->native, &r->rounds[i]));
+		PRB_TRY(prb_round_make(r->job, r->settings->native, i == LOOKS - 1, &r->rounds[i]));
 	}
 	return NULL;
 }
