@@ -7,17 +7,20 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/str.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
 #include "target/target.h"
 
-static void seen_deinit(struct prb_seen *seen)
+void prb_seen_deinit(struct prb_seen *seen)
 {
 	prb_dump_destroy(seen->dump);
 	free(seen->error);
 	free(seen->worker);
+	free(seen->cycle);
+	free(seen->holder);
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -25,8 +28,9 @@ void prb_round_deinit(struct prb_round *round)
 	struct prb_seen *seen;
 
 	prb_vec_each (seen, &round->list)
-		seen_deinit(seen);
+		prb_seen_deinit(seen);
 	prb_vec_free(&round->list);
+	prb_pool_destroy(round->pool);
 }
 
 const char *prb_frame_name(const struct prb_dump_frame *frame)
