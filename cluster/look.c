@@ -7,17 +7,20 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/str.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
 #include "target/target.h"
 
-static void seen_deinit(struct prb_seen *seen)
+void prb_seen_deinit(struct prb_seen *seen)
 {
 	prb_dump_destroy(seen->dump);
 	free(seen->error);
 	free(seen->worker);
+	free(seen->cycle);
+	free(seen->holder);
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -25,8 +28,9 @@ void prb_round_deinit(struct prb_round *round)
 	struct prb_seen *seen;
 
 	prb_vec_each (seen, &round->list)
-		seen_deinit(seen);
+		prb_seen_deinit(seen);
 	prb_vec_free(&round->list);
+	prb_pool_destroy(round->pool);
 }
 
 const char *prb_frame_name(const struct prb_dump_frame *frame)
@@ -162,7 +166,7 @@ static bool needs_native(const struct prb_seen *seen)
 	       (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8));
 }
 
-static struct prb_error *look(struct prb_seen *seen, bool native)
+static struct prb_error *look(struct prb_seen *seen, bool native, bool workers)
 {
 	prb_auto_target struct prb_target *target = NULL;
 
@@ -170,10 +174,11 @@ static struct prb_error *look(struct prb_seen *seen, bool native)
 	PRB_TRY(make_dump(target, native, seen));
 	if (!native && needs_native(seen))
 		PRB_TRY(make_dump(target, true, seen));
-	return seen->main ? prb_worker_describe(seen->main, &seen->worker) : NULL;
+	return seen->main && workers ? prb_worker_describe(seen->main, &seen->worker) : NULL;
 }
 
-struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct prb_round *ret)
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
+				 struct prb_round *ret)
 {
 	const struct prb_rank *rank;
 
@@ -189,7 +194,7 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct 
 		if (seen->gone)
 			continue;
 
-		prb_auto_error struct prb_error *err = look(seen, native);
+		prb_auto_error struct prb_error *err = look(seen, native, workers);
 		if (!err)
 			continue;
 		if (err->code == PRB_ERROR_NOMEM)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/cluster.h"
 #include "cli/commands/dump_command.h"
 
 #include <limits.h>
@@ -246,6 +247,13 @@ static struct prb_error *dump_tree(const struct job *job, const struct prb_targe
 		"'probing list --tree' shows the Python processes");
 }
 
+/** All ranks of a bundle, as one tree; their variables are shown of one at a time. */
+static bool is_for_cluster(const char *text, const struct prb_dump_settings *s)
+{
+	return prb_spec_kind(text) == PRB_SPEC_BUNDLE && !s->locals && !s->tid && !s->source &&
+	       !s->native;
+}
+
 struct prb_error *prb_dump_command(const struct prb_cli *cli,
 				   const struct prb_dump_settings *settings, bool main_only)
 {
@@ -255,6 +263,8 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	struct prb_pause_state pause;
 	struct job job;
 
+	if (is_for_cluster(cli->target, settings))
+		return prb_cluster_dump_bundle(cli, !main_only, settings->json);
 	PRB_TRY(job_init(&job, settings, main_only));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find(target, &pause);

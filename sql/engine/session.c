@@ -86,6 +86,14 @@ long prb_session_rank(struct prb_session_target *target)
 	return target->rank;
 }
 
+void prb_session_set_rank(struct prb_session *session, long rank)
+{
+	struct prb_session_target *target = &session->targets.items[session->targets.count - 1];
+
+	target->rank = rank;
+	target->ranked = true;
+}
+
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
 					 struct prb_target *target)
 {

@@ -251,6 +251,20 @@ def test_ranks_on_several_hosts(open_path):
         assert verdict["verdict"] != "absent" and 2 not in verdict["ranks"], part
 
 
+def test_no_ssh_outlives_a_killed_command(tmp_path):
+    (tmp_path / "ssh").write_text("#!/bin/sh\nexec sleep 600\n")
+    os.chmod(tmp_path / "ssh", 0o755)
+    env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]))
+    with subprocess.Popen([support.BINARY, "cluster", "hang", "--hosts", "a"], env=env,
+                          stdout=subprocess.PIPE) as command:
+        children = pathlib.Path("/proc/%d/task/%d/children" % (command.pid, command.pid))
+        wait_until(lambda: children.read_text().split(), 60)
+        ssh = pathlib.Path("/proc", children.read_text().split()[0])
+        wait_until(lambda: b"600" in (ssh / "cmdline").read_bytes(), 60)
+        command.kill()
+    wait_until(lambda: not ssh.exists() or "zombie" in (ssh / "status").read_text(), 60)
+
+
 def test_no_job():
     result = subprocess.run([support.BINARY, "cluster", "dump", "torch 192.0.2.1:1"],
                             capture_output=True, check=False, text=True)
