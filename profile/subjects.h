@@ -63,6 +63,8 @@ struct prb_subjects {
 	bool starts;			  /**< the process began just now: Python may come later */
 	int64_t since;			  /**< when it began, if so */
 	int64_t search_at;		  /**< when it is looked for again */
+	bool shares;	 /**< there were very many threads: later ones have one row, */
+	uint32_t shared; /**< with this number in the recording */
 };
 
 /** Finds Python, which there need not be where C frames are recorded, and all threads, and notes
