@@ -57,6 +57,12 @@ class Inferior(Program):
         self._opened = self.debugger.moment()
         translated(Program._start, self)
 
+    def _twin(self):
+        return Inferior(self.debugger)
+
+    def _say(self, text):
+        self.debugger.warn(text)
+
     def _connect(self):
         core, self._source, _ = means(self.debugger)
         if core:
@@ -84,6 +90,8 @@ class Inferior(Program):
         """Ends the session; another one begins when something is read."""
         lib.LIBRARY.probing_destroy(self._handle)
         self._handle, self._source = None, None
+        if self._reader is not None:
+            self._reader.close()
 
     def thread(self, wanted=None):
         return Program.thread(self, self.debugger.thread() if wanted is None else wanted)
