@@ -14,7 +14,6 @@ from probing import _errors, events
 from probing.target import Program
 
 from . import breaks, control, extensions, library
-from .debugger import traced_by_us
 from .errors import Interrupted, Problem
 from .frames import selected
 from .session import encode, means
@@ -152,10 +151,9 @@ def _with_breaks(debugger, function):
 
 def break_py(debugger, place, condition, action):
     from .commands.break_py import read_place, set_at
-    if (condition or action) and not debugger.ASKS_BEHIND_SERVERS and \
-            not traced_by_us(debugger.pid()):
-        raise _errors.Error("behind a gdbserver, %s cannot call functions of yours before it stops: "
-                            "\"PLACE if CONDITION\" is evaluated in the process" % debugger.name)
+    why = debugger.cannot_ask() if condition or action else None
+    if why:
+        raise _errors.Error("%s; \"PLACE if CONDITION\" is evaluated in the process" % why)
     told = translated(lambda: _with_breaks(
         debugger, lambda known: set_at(known, *read_place(place))))
     PYTHON[debugger.pid(), told["number"]] = condition, action
