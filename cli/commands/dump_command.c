@@ -28,6 +28,8 @@ struct job {
 	struct prb_repr_options values;
 	struct prb_render_options render;
 	bool json;
+	const struct prb_cli *cli;
+	const struct prb_texts *scripts;
 };
 
 /* Levels of containers in what has no more instances to be looked into. */
@@ -88,6 +90,7 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 			   .source = s->source,
 			   .partial = main_only || s->tid},
 		.json = s->json,
+		.scripts = &s->scripts,
 	};
 	job->options.values = &job->values;
 	return NULL;
@@ -112,7 +115,9 @@ static struct prb_error *make_dump(const struct job *job, struct prb_target *tar
 				   struct prb_dump **ret)
 {
 	prb_auto_dump struct prb_dump *dump = NULL;
+	unsigned use = PRB_EXTENSION_WAITS | (job->options.locals ? PRB_EXTENSION_PRINTERS : 0);
 
+	PRB_TRY(prb_extensions_load(job->cli, job->scripts, use, target, &target->custom));
 	PRB_TRY(prb_dump_create(target, &job->options, &dump));
 	PRB_TRY(read_idle(job, target, dump));
 	*ret = prb_steal(&dump);
@@ -266,6 +271,7 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	if (is_for_cluster(cli->target, settings))
 		return prb_cluster_dump_bundle(cli, !main_only, settings->json);
 	PRB_TRY(job_init(&job, settings, main_only));
+	job.cli = cli;
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find(target, &pause);
 	prb_pause_state_tell(&pause, target->pid, &paused);
