@@ -11,23 +11,9 @@ from . import _outside
 from . import extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
+from ._rows import Rows
 from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
 from .value import Value, unread
-
-
-class Rows(list):
-    """Rows of a query, as dictionaries."""
-
-    def df(self) -> "pandas.DataFrame":  # noqa: F821
-        """The same as a DataFrame of pandas, or of polars if only that is installed."""
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            try:
-                from polars import DataFrame
-            except ImportError:
-                raise Error("df() needs pandas or polars, and neither is installed")
-        return DataFrame(list(self))
 
 
 class Program:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import inject
 import queries
+import rings
 import sampling
 
 HERE = Path(__file__).resolve().parent
@@ -249,6 +250,7 @@ def main():
     page += sampling.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
+    page += rings.page(args)
     text = "\n".join(page) + "\n"
     if args.out:
         Path(args.out).write_text(text)
