@@ -11,20 +11,12 @@ from . import _outside
 from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
+from ._rows import Rows
 from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
 from .value import Value, unread
 
 
 LEVELS = 3  # of sessions, for extensions that ask what extensions say
-
-
-class Rows(list):
-    """Rows of a query, as dictionaries."""
-
-    def df(self) -> "pandas.DataFrame":  # noqa: F821
-        """The same as a pandas DataFrame."""
-        import pandas
-        return pandas.DataFrame(list(self))
 
 
 class Program:
@@ -213,6 +205,24 @@ class Program:
              rate: Optional[int] = None) -> "live.Recording":
         """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
         return live.Recording(self.target, seconds, native, rate)
+
+    def trace(self, place: Optional[str] = None, expressions: str = "",
+              condition: Optional[str] = None, calls: Optional[str] = None,
+              rate: Optional[int] = None) -> "live.Logpoint":
+        """Records values in python.trace_variables each time a line runs, `p.trace("train.py:22",
+        "loss, step")`, or the calls of a function in python.trace_event, `p.trace(calls="Model.step")`.
+        Nothing is stopped. A Logpoint: use it in a `with`, or clear() it."""
+        words = ["--calls", calls] if calls else [place]
+        words += (["if", condition] if condition else []) + ([expressions] if not calls else [])
+        return live.Logpoint(self.target, words + (["--rate", rate] if rate else []))
+
+    def traces(self) -> Dict[int, str]:
+        """{number: text} of the logpoints in the process."""
+        return live.traces(self.target)
+
+    def clear_traces(self, *numbers: int) -> None:
+        """Removes all logpoints, or those of these numbers."""
+        live.clear_traces(self.target, *numbers)
 
     def __repr__(self):
         return "<probing of %s>" % self.target
