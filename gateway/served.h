@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "command/command.h"
 #include "command/words.h"
+#include "target/target.h"
 
 struct prb_served_target {
 	char id[16];
@@ -26,12 +27,16 @@ struct prb_served_target {
 /** Starts as {}. */
 struct prb_served {
 	PRB_VEC(struct prb_served_target) named; /**< none: all processes */
+	struct prb_core_places places; /**< of core files among them; the caller's texts */
 };
 void prb_served_deinit(struct prb_served *served);
 
-/** Names are resolved once; PRB_ERROR_USAGE if one is no target. */
-struct prb_error *prb_served_init(struct prb_served *served,
-				  const struct prb_texts *targets) PRB_MUST_CHECK;
+/**
+ * Names are resolved once; PRB_ERROR_USAGE if one is no target, or if @p places are given and one
+ * is no core file. NULL: there are no places.
+ */
+struct prb_error *prb_served_init(struct prb_served *served, const struct prb_texts *targets,
+				  const struct prb_core_places *places) PRB_MUST_CHECK;
 
 /**
  * Appends "-t TARGET" for that id; "" is the only target there is. PRB_ERROR_NO_PROCESS if it is

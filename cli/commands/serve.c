@@ -113,6 +113,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			.address = s->address ? s->address : PRB_SERVE_ADDRESS,
 			.token = &token,
 			.targets = &targets,
+			.places = &cli->places,
 			.hosts = &s->hosts,
 			.certificate = s->certificate,
 			.key = s->key,

@@ -14,9 +14,13 @@
 #include "base/cleanup.h"
 #include "python/runtime/modules.h"
 #include "python/python.h"
+#include "proc/text.h"
 #include "dump/waits/descriptors.h"
 
 enum { MAX_FDS = 20000, MAX_NAMES = 3 };
+
+/** Where NCCL's service listens, unless NCCL_RAS_ADDR says otherwise. */
+static const char ras_address[] = "localhost:28028";
 
 static const char name[] = "debug port";
 static const char runs_code[] = "whoever connects can run code as its user";
@@ -225,6 +229,57 @@ static void report(struct prb_doctor *d, const struct prb_process *p, const stru
 		prb_findings_advise(&d->report, "%s", sign->todo);
 }
 
+static bool uses_nccl(struct prb_target *target)
+{
+	struct prb_maps maps = {};
+	const struct prb_map *map;
+	bool found = false;
+
+	prb_error_destroy(prb_target_read_maps(target, &maps));
+	prb_vec_each (map, &maps.list) {
+		const char *file = strrchr(map->path, '/');
+
+		/* Wheels have a library of its own, other builds have it inside of torch's. */
+		found |= file && (!strncmp(file, "/libnccl.so", 11) ||
+				  !strncmp(file, "/libtorch_cuda.so", 17));
+	}
+	prb_maps_deinit(&maps);
+	return found;
+}
+
+/** NCCL's service for reliability: a thread of each rank, which tells whoever asks. */
+static void report_ras(struct prb_doctor *d, const struct prb_process *p, struct prb_target *target,
+		       const struct listening *l)
+{
+	prb_auto_str struct prb_str environment = {};
+	const char *said, *port;
+
+	if (!l->count || !uses_nccl(target))
+		return;
+	prb_error_destroy(prb_target_read_file(target, &environment, "environ"));
+	said = prb_text_variable(&environment, "NCCL_RAS_ADDR");
+	port = strrchr(said && strchr(said, ':') ? said : ras_address, ':');
+	for (const char *at = prb_str_text(&l->addresses); *at; at += strspn(at, ", ")) {
+		size_t length = strcspn(at, ","), tail = strlen(port);
+		bool loopback = !strncmp(at, "127.", 4) || !strncmp(at, "[::1]", 5);
+
+		if (length > tail && !strncmp(at + length - tail, port, tail)) {
+			prb_findings_add(&d->report, name,
+					 loopback ? PRB_VERDICT_LIMITED : PRB_VERDICT_NO,
+					 "%d (%s) looks like NCCL's RAS service (NCCL is loaded, "
+					 "and this is its port), and listens on %.*s, %s: whoever "
+					 "connects can read the state of the job",
+					 (int)p->pid, p->comm, (int)length, at,
+					 loopback ? "which only this machine can reach"
+						  : "which other machines may reach");
+			prb_findings_advise(&d->report,
+					    "NCCL_RAS_ENABLE=0 switches it off, "
+					    "NCCL_RAS_ADDR=127.0.0.1:PORT keeps it here");
+		}
+		at += length;
+	}
+}
+
 static void examine(struct prb_doctor *d, const struct prb_process *p, const struct listening *l,
 		    const struct prb_imports *imports)
 {
@@ -272,6 +327,8 @@ void prb_doctor_ports(struct prb_doctor *d, const struct prb_process *p, struct 
 			(int)p->pid, p->comm, MAX_FDS);
 	if (l.count || !target || d->process)
 		examine(d, p, target ? &l : NULL, &imports);
+	if (target)
+		report_ras(d, p, target, &l);
 	prb_imports_deinit(&imports);
 	d->report.failed |= l.addresses.failed;
 	prb_str_deinit(&l.addresses);
