@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/doctor/doctor.h"
+#include "doctor/doctor.h"
 #include "proc/text.h"
 
 /* By linux/capability.h of newer systems. */

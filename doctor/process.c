@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "control/agent_socket.h"
-#include "cli/doctor/doctor.h"
+#include "doctor/doctor.h"
 #include "control/pause_state.h"
 #include "base/cleanup.h"
 #include "proc/text.h"

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "cli/doctor/report.h"
+#include "doctor/report.h"
 #include "base/str.h"
 #include "proc/process.h"
 #include "target/target.h"

@@ -7,7 +7,7 @@
 
 #include "control/agent_load.h"
 #include "cli/commands/debugger.h"
-#include "cli/doctor/doctor.h"
+#include "doctor/doctor.h"
 #include "base/cleanup.h"
 #include "dwarf/cache/cache_file.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/doctor/doctor.h"
+#include "doctor/doctor.h"
 #include "remote/serve_known.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
