@@ -87,6 +87,7 @@ void prb_sampled_stop(struct prb_sampled *p)
 {
 	prb_stack_let_go(&p->reader, true);
 	prb_stack_end(&p->reader);
+	prb_awaits_destroy(prb_steal(&p->awaits));
 	prb_subjects_end(&p->subjects);
 	prb_codes_destroy(prb_steal(&p->codes));
 	p->subjects = (struct prb_subjects){.folder = -1};
@@ -157,6 +158,9 @@ static struct prb_error *look_at(struct prb_sampled *p)
 	p->reader.subjects = p->reader.causes.subjects = &p->subjects;
 	p->reader.codes = p->codes;
 	p->reader.natives = p->natives;
+	if (p->tasks)
+		PRB_TRY(prb_awaits_create(&p->subjects, &p->awaits));
+	p->reader.awaits = p->awaits;
 	p->reader.pauses = p->pauses;
 	return p->named ? add_root(p) : NULL;
 }
@@ -265,6 +269,8 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 	err = refresh(p, woke);
 	if (!err && p->natives)
 		err = prb_natives_refresh(p->natives, woke);
+	if (!err && p->awaits)
+		err = prb_awaits_refresh(p->awaits, woke);
 	if (!err)
 		err = sample_all(p);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))

@@ -29,6 +29,7 @@ struct prb_sampled {
 	pid_t pid;	  /**< of the process */
 	pid_t tid;	  /**< only this thread; 0: all */
 	bool native;	  /**< C frames too */
+	bool tasks;	  /**< with the tasks of asyncio */
 	bool modules;	  /**< modules of torch are told apart */
 	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
 	bool follows;	  /**< another program that it runs is sampled further */
@@ -41,6 +42,7 @@ struct prb_sampled {
 	PRB_VEC(struct prb_sampled_past) past;
 	struct prb_subjects subjects;
 	struct prb_codes *codes;
+	struct prb_awaits *awaits;   /**< NULL: without tasks */
 	struct prb_natives *natives; /**< NULL: Python frames alone */
 	struct prb_stack_reader reader;
 	int64_t refresh_from, refresh_until; /**< when the next listing may be, and must be */

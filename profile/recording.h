@@ -152,6 +152,7 @@ struct prb_recording {
 	int64_t ring; /**< only so much of it is kept, at least; 0: all */
 	double rate;  /**< that was asked for */
 	bool native;  /**< with C frames */
+	bool tasks;   /**< with the tasks of asyncio (awaits.h) */
 	pid_t tid;    /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */

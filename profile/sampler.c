@@ -89,6 +89,7 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.tid = s->options->tid,
 		.native = s->options->native,
 		.modules = s->options->modules,
+		.tasks = s->options->tasks,
 		.starts = !borrowed,
 		.follows = s->program || s->options->children,
 		.named = has_several(s),
@@ -552,6 +553,7 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->ring = (int64_t)(options->ring * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
+	s->recording->tasks = options->tasks;
 	err = prb_str_copy(options->command, &s->recording->command);
 	if (options->gate)
 		pthread_mutex_lock(options->gate);

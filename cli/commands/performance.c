@@ -22,6 +22,7 @@
 #include "profile/load.h"
 #include "profile/range.h"
 #include "profile/sampler.h"
+#include "profile/tasks_view.h"
 #include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
@@ -83,6 +84,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
+		.tasks = s->tasks,
 		.source = source,
 		.store = store,
 		.others = targets->list.items + 1,
@@ -147,7 +149,7 @@ static struct prb_error *record_to_file(const struct prb_performance_targets *ta
 	err = prb_performance_keep(targets, s, s->ring > 0 ? &note : NULL);
 	prb_known_end(&note.known, err);
 	PRB_TRY(err);
-	return prb_profile_load(s->output, needs_order(s, NULL), ret);
+	return prb_profile_load_view(s->output, needs_order(s, NULL), s->tasks, ret);
 }
 
 static struct prb_error *load(const char *path, const struct prb_performance_settings *s,
@@ -167,9 +169,14 @@ static struct prb_error *load(const char *path, const struct prb_performance_set
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	if (format == &prb_format_html && !s->diff && !(s->last > 0))
+	if (format == &prb_format_html && !s->diff && !(s->last > 0) && !s->tasks)
 		return prb_profile_load_steps(path, ret);
-	PRB_TRY(prb_profile_load(path, needs_order(s, format), ret));
+	PRB_TRY(prb_profile_load_view(path, needs_order(s, format), s->tasks, ret));
+	if (s->tasks && !(*ret)->tasks)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 "the recording was made without the tasks of asyncio"),
+			"--async records them, for both views");
 	if (s->last > 0)
 		prb_recording_clip(*ret, PRB_MAX((*ret)->duration - (int64_t)(s->last * 1e9), 0),
 				   INT64_MAX);
@@ -317,9 +324,11 @@ static struct prb_error *prepare(const struct prb_performance_settings *s,
 		prb_recording_clip(*recording, from, to);
 	if (s->no_source)
 		prb_recording_drop_lines(*recording);
+	/* One that was read from a file is such a view already. */
+	PRB_TRY(prb_tasks_view(*recording, s->tasks, NULL));
 	if (!s->diff)
 		return NULL;
-	PRB_TRY(prb_profile_load(s->diff, true, &before));
+	PRB_TRY(prb_profile_load_view(s->diff, true, s->tasks, &before));
 	if (part)
 		prb_recording_clip(before, from, to);
 	PRB_TRY(prb_recording_join(before, *recording, &joined));
@@ -389,6 +398,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.ring = s->ring,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
+		.tasks = s->tasks,
 		.children = s->subprocesses ? prb_performance_children : NULL,
 		.source = started->source,
 		.command = started->command,
@@ -399,7 +409,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	if (!started->store)
 		return prb_profile_record_program(program, &options, ret);
 	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
-	return prb_profile_load(s->output, needs_order(s, NULL), ret);
+	return prb_profile_load_view(s->output, needs_order(s, NULL), s->tasks, ret);
 }
 
 /** A program that is started for it. What is printed goes to stderr: its stdout is its own. */
@@ -514,6 +524,10 @@ const struct prb_option prb_performance_options[] = {
 	{"cc", 'C', PRB_OPTION_FLAG, NULL,
 	 "C and C++ frames too, of all threads; Python need not be there", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, cc), .for_clients = true},
+	{"async", 'A', PRB_OPTION_FLAG, NULL,
+	 "The asyncio task and its chain of awaits in place of the event loop",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, tasks),
+	 .for_clients = true},
 	{"torch", 'T', PRB_OPTION_FLAG, NULL,
 	 "The modules of torch as a tree, and the parts of a training step", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, torch), .for_clients = true},

@@ -33,6 +33,7 @@ struct prb_performance_settings {
 	bool background, stop;
 	bool subprocesses;
 	bool cc;
+	bool tasks;
 	bool lines;
 	bool no_source;
 	bool selfcheck;

@@ -345,7 +345,8 @@ static struct prb_error *check(const struct prb_cli *cli, const struct prb_perfo
 	if (cli->program)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--torch is of a process that runs, not of one to start");
-	if (s->diff || s->annotate || s->lines || s->threads || s->from > 0 || s->to > 0)
+	if (s->diff || s->annotate || s->tasks || s->lines || s->threads || s->from > 0 ||
+	    s->to > 0)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--torch goes with --duration, --steps, --rate, --mode, "
 					"--tid, --cc, --output, --format and --json only");
