@@ -37,6 +37,7 @@ struct prb_subject {
 	struct prb_native_thread native;
 	bool asleep; /**< it was, for certain, when its counters were noted */
 	bool ended;
+	bool refused; /**< another tracer had it when it was to be stopped last */
 	struct prb_task_times times;
 	int64_t seen;	  /**< when it was sampled last */
 	int64_t unplaced; /**< time on a processor that no sample has yet */
