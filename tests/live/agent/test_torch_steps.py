@@ -205,6 +205,22 @@ def test_nothing_stays(probing, steps):
     assert len(steps.do("run 3")) == 3
 
 
+def test_overhead(probing, steps):
+    """Compared within the run: steps beside each other are alike but for the hooks."""
+    set_share(probing, steps, "torch.profiling=0.3")
+    steps.do("run 200")
+    set_share(probing, steps, "torch.profiling=off")
+    steps.since = 0
+    found = {row["kind"]: row for row in rows(probing, steps, "SELECT * FROM torch.overhead")}
+    assert list(found) == ["sampled", "unsampled", "hook-free", "all"]
+    assert found["sampled"]["steps"] >= 30 and found["sampled"]["pairs"] >= 20
+    assert found["sampled"]["overhead_low"] <= found["sampled"]["overhead"] <= \
+        found["sampled"]["overhead_high"]
+    assert 0 < found["unsampled"]["own"] < found["sampled"]["own"]
+    assert found["hook-free"]["duration"] < found["unsampled"]["duration"]
+    assert found["all"]["steps"] == found["sampled"]["steps"] + found["unsampled"]["steps"]
+
+
 def test_another_model_and_optimizer(probing, steps):
     set_share(probing, steps, ALL)
     steps.do("run 3")
