@@ -342,6 +342,8 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 {
 	if (s->steps && !s->torch)
 		return prb_error_create(PRB_ERROR_USAGE, "--steps is for --torch");
+	if (s->exact && !s->torch)
+		return prb_error_create(PRB_ERROR_USAGE, "--exact is for --torch");
 	if (s->torch && writes_recording(s))
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "a recording does not have modules yet"),
@@ -533,6 +535,10 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, torch), .for_clients = true},
 	{"steps", 0, PRB_OPTION_NUMBER, "COUNT", "End after so many training steps, with --torch",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, steps),
+	 .for_clients = true},
+	{"exact", 0, PRB_OPTION_FLAG, NULL,
+	 "Time each call of a module in every other step by hooks, with --torch",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, exact),
 	 .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),

@@ -39,6 +39,7 @@ struct prb_performance_settings {
 	bool selfcheck;
 	bool json;
 	bool torch;
+	bool exact;
 	int steps; /**< 0: not given */
 };
 

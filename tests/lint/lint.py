@@ -332,6 +332,30 @@ def check_plugin(tree):
                 yield f"{where}: {module} is not among what the plugin may import"
 
 
+# These share the names of one module in the target. Two of them are never loaded together.
+AGENT_PARTS = ("bootstrap", "prompt", "complete", "breaks", "monitoring", "tracing", "loop", "logpoints",
+               "calls", "torch")
+ALTERNATIVES = {"agent/monitoring.py", "agent/tracing.py"}
+
+
+def defined(statement):
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    return [each.id for target in getattr(statement, "targets", ()) for each in ast.walk(target)
+            if isinstance(each, ast.Name)]
+
+
+def check_agent(tree):
+    """Parts of the agent in Python do not take each other's names"""
+    owners = {}
+    for name in ["agent/%s.py" % part for part in AGENT_PARTS]:
+        for line, what in [(each.lineno, what) for each in ast.parse(tree.text(name)).body
+                           for what in defined(each)]:
+            owner = owners.setdefault(what, name)
+            if owner != name and {owner, name} != ALTERNATIVES:
+                yield f"{name}:{line}: {what} is a name of {owner}, too"
+
+
 # What others have already, by the names that a clone may know it by.
 LANDED = ("@{upstream}", "origin/HEAD", "origin/main", "origin/master")
 SUBJECT = re.compile(r"[a-z][\w./-]*(, [a-z][\w./-]*)*: \S.*[^.\s]")

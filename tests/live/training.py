@@ -11,11 +11,16 @@ from environment import PROGRAMS
 PYTHON = "/usr/bin/python3"
 
 
-def start():
-    """The program, in its first steps."""
+def check():
+    """Skips a test that needs torch where there is none."""
     if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
                       check=False).returncode:
         pytest.skip("torch is not installed for " + PYTHON)
+
+
+def start():
+    """The program, in its first steps."""
+    check()
     return support.Program([PYTHON, PROGRAMS / "training" / "transformer.py"])
 
 
