@@ -50,7 +50,8 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 {
 	const struct prb_cluster_settings *s = c->settings;
 
-	if (s->hosts && action->this_machine)
+	PRB_TRY(prb_reach_check(&c->reach));
+	if (prb_reach_is_far(&c->reach) && action->this_machine)
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is of this machine: no --hosts",
 					action->name);
 	if (s->save && !strcmp(s->save, "-") && action->run != run_look)
@@ -70,10 +71,10 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	PRB_TRY(check(action, c));
 	if (job && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
 		return prb_cluster_load(c, job);
-	if (c->settings->hosts)
+	if (prb_reach_is_far(&c->reach))
 		return prb_cluster_gather(c, job);
 	PRB_TRY(prb_jobs_find(&c->jobs));
-	if (!action->any_job || action->looks) {
+	if (!action->any_job || action->looks || job) {
 		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job);
 
 		/* That this machine has no rank is an answer, too. */
@@ -106,12 +107,21 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
 			"one of: nodes, dump, hang, query");
 	c.last = &c.rounds[LOOKS - 1];
+	c.reach = (struct prb_reach){.hosts = c.settings->hosts,
+				     .host_file = c.settings->host_file,
+				     .slurm = c.settings->slurm,
+				     .kubernetes = c.settings->kubernetes,
+				     .space = c.settings->space,
+				     .container = c.settings->container,
+				     .bring = c.settings->bring,
+				     .bring_fd = -1};
 
 	struct prb_error *err = run_action(action, &c);
 	for (size_t i = 0; i < LOOKS; i++)
 		prb_round_deinit(&c.rounds[i]);
 	prb_job_deinit(&c.merged);
 	prb_hosts_deinit(&c.hosts);
+	prb_reach_close(&c.reach);
 	prb_jobs_deinit(&c.jobs);
 	return err;
 }
@@ -164,17 +174,33 @@ const struct prb_command prb_command_cluster = {
 			{"hosts", 0, PRB_OPTION_TEXT, "HOSTS",
 			 "Ranks of these hosts, through ssh: node[01-16],login",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, hosts)},
+			{"host-file", 0, PRB_OPTION_TEXT, "FILE",
+			 "The same, with the hosts from a file, as of MPI", PRB_COMPLETE_FILE,
+			 offsetof(struct prb_cluster_settings, host_file)},
+			{"slurm", 0, PRB_OPTION_TEXT, "JOBID",
+			 "Ranks of this Slurm job, through srun", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_cluster_settings, slurm)},
+			{"kubernetes", 0, PRB_OPTION_TEXT, "LABELS",
+			 "Ranks in the pods with these labels, through kubectl",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, kubernetes)},
+			{"namespace", 0, PRB_OPTION_TEXT, "NAME", "Of the pods",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, space)},
+			{"container", 0, PRB_OPTION_TEXT, "NAME", "Of each pod",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, container)},
+			{"bring", 0, PRB_OPTION_TEXT, "FILE",
+			 "Run a copy of this static probing there, and remove it afterwards",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, bring)},
 			{"save", 0, PRB_OPTION_TEXT, "FILE",
 			 "'hang': keep a snapshot of every rank in one file, first",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "'--save': omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, redact)},
-			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "How long each host has for its answer (default: 20s)",
+			{"timeout", 0, PRB_OPTION_SECONDS,
+			 "TIME", "How long each host has for its answer (default: 20s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
-			{"interval", 0, PRB_OPTION_SECONDS, "TIME",
-			 "How long 'hang' looks at the ranks (default: 1s)", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, interval)},
+			{"interval", 0, PRB_OPTION_SECONDS,
+			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval)},
 			{}},
 	.settings_size = sizeof(struct prb_cluster_settings),
 	.target_use = PRB_TARGET_ANY,

@@ -10,6 +10,7 @@
 #include "cluster/hosts.h"
 #include "cluster/job.h"
 #include "cluster/look.h"
+#include "cluster/reach.h"
 #include "command/command.h"
 
 enum { PRB_CLUSTER_LOOKS = 5 };
@@ -17,7 +18,8 @@ enum { PRB_CLUSTER_LOOKS = 5 };
 struct prb_cluster_settings {
 	bool json, all, native, redact;
 	double interval, timeout;
-	const char *hosts, *save;
+	const char *save;
+	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring;
 };
 
 /** One run of the command. */
@@ -28,6 +30,7 @@ struct prb_cluster {
 	struct prb_jobs jobs;
 	struct prb_job *job; /**< of `jobs`, or `merged`; NULL: none is chosen */
 	struct prb_job merged;
+	struct prb_reach reach;
 	struct prb_hosts hosts;
 	struct prb_round rounds[PRB_CLUSTER_LOOKS];
 	struct prb_round *last; /**< the last of them, in which all is told */

@@ -146,6 +146,8 @@ static struct prb_error *make_words(const struct prb_cluster *c, const char *job
 		PRB_TRY(prb_words_add(ret, "--save=-"));
 	if (s->redact)
 		PRB_TRY(prb_words_add(ret, "--redact"));
+	if (!job && s->slurm)
+		return prb_words_add(ret, "slurm:%s", s->slurm);
 	return job ? prb_words_add(ret, "%s", job) : NULL;
 }
 
@@ -157,7 +159,7 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 
 	PRB_TRY(make_words(c, job, &words));
 	PRB_TRY(prb_words_end(&words, &list));
-	PRB_TRY(prb_hosts_parse(c->settings->hosts, &c->hosts));
+	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
 	prb_vec_each (host, &c->hosts.list) {
 		struct prb_answer *answer = prb_answers_add(answers, *host);
 
@@ -165,7 +167,7 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 			return prb_error_nomem();
 		if (c->settings->save)
 			PRB_TRY(prb_answer_spool(answer));
-		PRB_TRY(prb_reach(answer, (const char *const *)list));
+		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
 	}
 	return NULL;
 }
