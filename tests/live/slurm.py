@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -43,6 +44,16 @@ def free_ports(count):
         return [each.getsockname()[1] for each in sockets]
 
 
+def end_all(conf):
+    """Its daemons, the keepers of its steps, and what runs in its jobs, by their environment."""
+    word = ("SLURM_CONF=" + conf).encode()
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            with open("/proc/%d/environ" % int(name), "rb") as environ:
+                if word in environ.read().split(b"\0"):
+                    os.kill(int(name), signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def running():
     """Gives the environment of its commands."""
@@ -72,4 +83,5 @@ def running():
             stack.callback(daemon.kill)
         wait_until(lambda: b"idle" in subprocess.run(
             ["sinfo"], env=env, capture_output=True, check=False).stdout, 60)
+        stack.callback(end_all, conf)
         yield env
