@@ -29,12 +29,13 @@ static const struct action {
 	struct prb_error *(*run)(struct prb_cluster *c);
 	size_t words; /* that it takes before JOB */
 	size_t looks; /* at the ranks, before it runs */
-	bool any_job, this_machine;
+	bool any_job, this_machine, paces;
 } actions[] = {{"nodes", prb_cluster_nodes, 0, 0, true, false},
 	       {"ranks", prb_cluster_nodes, 0, 0, true, false},
 	       {"attach", prb_cluster_nodes, 0, 0, true, false},
 	       {"dump", prb_cluster_dump, 0, 1, false, false},
 	       {"hang", prb_cluster_hang, 0, LOOKS, false, false},
+	       {"slow", prb_cluster_slow, 0, 0, false, false, true},
 	       {"query", prb_cluster_query, 1, 0, false, true},
 	       {"look", run_look, 0, LOOKS, true, true}};
 
@@ -69,6 +70,7 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 				 const char *job)
 {
 	PRB_TRY(check(action, c));
+	c->paces = action->paces || (action->run == run_look && c->settings->duration > 0);
 	if (job && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
 		return prb_cluster_load(c, job);
 	if (prb_reach_is_far(&c->reach))
@@ -81,7 +83,9 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 		if (action->run != run_look || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			PRB_TRY(err);
 	}
-	return c->job ? prb_cluster_look(c, action->looks) : NULL;
+	if (!c->job)
+		return NULL;
+	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);
 }
 
 static struct prb_error *run_action(const struct action *action, struct prb_cluster *c)
@@ -105,7 +109,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!action)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
-			"one of: nodes, dump, hang, query");
+			"one of: nodes, dump, hang, slow, query");
 	c.last = &c.rounds[LOOKS - 1];
 	c.reach = (struct prb_reach){.hosts = c.settings->hosts,
 				     .host_file = c.settings->host_file,
@@ -142,20 +146,21 @@ const struct prb_command prb_command_cluster = {
 	.name = "cluster",
 	.summary = "Look at all ranks of a distributed job: their stacks, and why it hangs",
 	.description =
-		"ACTION is one of: 'nodes' (or 'ranks', 'attach') lists the jobs of this machine "
-		"with "
-		"their ranks. 'dump' merges the stacks of all ranks into one tree, rare ones "
-		"first. "
-		"'hang' looks five times and says in one sentence which rank keeps the job, and "
-		"why. "
-		"'query SQL' runs a statement over all ranks, with the columns _pid and _rank.\n\n"
+		"ACTION is one of: 'nodes' (or 'ranks', 'attach') lists the jobs with their ranks. "
+		"'dump' merges the stacks of all ranks into one tree, rare ones first. 'hang' "
+		"looks "
+		"five times and says in one sentence which rank keeps the job, and why. 'slow' "
+		"looks "
+		"for some seconds and says which rank the others wait for. 'perf' samples all "
+		"ranks "
+		"for one profile. 'query SQL' runs a statement over all ranks.\n\n"
 		"Ranks are found by the variables that launchers set (RANK, SLURM_PROCID, "
 		"OMPI_COMM_WORLD_RANK, PMI_RANK). JOB is the pid of any rank or of the launcher, "
-		"or a "
-		"part of the job's name; it is needed only if several jobs run. Nothing is loaded "
-		"into the ranks. Ranks of this machine are read; with --hosts those of other "
-		"machines, "
-		"where probing is run through ssh.\n\n"
+		"slurm:JOBID, a part of the job's name, or a file that --save has made; it is "
+		"needed "
+		"only if several jobs run. Nothing is loaded into the ranks. Ranks of this machine "
+		"are read; with --hosts, --host-file, --slurm or --kubernetes those of other "
+		"machines, where probing is run.\n\n"
 		"'hang' exits with 0 if the job moves; 11 if a rank is gone or stopped, 12 if "
 		"ranks "
 		"are in different collectives, 13 if a rank never entered the collective of the "
@@ -198,6 +203,9 @@ const struct prb_command prb_command_cluster = {
 			{"timeout", 0, PRB_OPTION_SECONDS,
 			 "TIME", "How long each host has for its answer (default: 20s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
+			{"duration", 'd', PRB_OPTION_SECONDS,
+			 "TIME", "How long 'slow' and 'perf' look at the ranks (default: 10s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration)},
 			{"interval", 0, PRB_OPTION_SECONDS,
 			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval)},

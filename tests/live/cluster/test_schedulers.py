@@ -165,6 +165,8 @@ def test_the_pid_of_mpirun(bin_path):
     with contextlib.ExitStack() as stack:
         mpirun = subprocess.Popen(["mpirun", "--oversubscribe", "-n", "3", PYTHON, str(program)], env=env,
                                   start_new_session=True, stdin=subprocess.DEVNULL)
-        stack.callback(end, mpirun)
+        # It ends its ranks, which are in process groups of their own.
+        stack.callback(mpirun.wait)
+        stack.callback(mpirun.terminate)
         wait_until(lambda: "3 ranks" in jobs.cluster("cluster", "nodes", mpirun.pid).stdout, 60)
         assert [each[0] for each in read_ranks(None, mpirun.pid)] == [0, 1, 2]
