@@ -71,6 +71,8 @@ void prb_answers_deinit(struct prb_answers *answers)
 
 	prb_vec_each (answer, &answers->list) {
 		prb_words_deinit(&answer->words);
+		if (answer->in >= 0)
+			close(answer->in);
 		if (answer->spool >= 0)
 			close(answer->spool);
 		prb_str_deinit(&answer->out);

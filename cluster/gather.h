@@ -20,7 +20,7 @@ struct prb_answer {
 	const char *host;	/**< who is asked, borrowed; NULL: this machine */
 	struct prb_words words; /**< the program that asks; none: nobody is asked */
 	bool itself;		/**< that is this program */
-	int in;			/**< what it reads, borrowed; -1: nothing */
+	int in;			/**< what it reads, owned; -1: nothing */
 	int spool;	    /**< an empty file that takes what it prints, owned; -1: `out` does */
 	uint64_t spooled;   /**< bytes in there */
 	struct prb_str out; /**< what it printed */

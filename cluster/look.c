@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "base/str.h"
+#include "cluster/pace_spots.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
@@ -21,6 +22,7 @@ void prb_seen_deinit(struct prb_seen *seen)
 	free(seen->worker);
 	free(seen->cycle);
 	free(seen->holder);
+	prb_pace_destroy(seen->pace);
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -142,19 +144,20 @@ static struct prb_error *read_counters(struct prb_target *target, struct prb_see
 	return err;
 }
 
-static struct prb_error *make_dump(struct prb_target *target, bool native, struct prb_seen *seen)
+static struct prb_error *make_dump(struct prb_target *target,
+				   const struct prb_dump_options *options, struct prb_seen *seen)
 {
-	const struct prb_dump_options options = {.native = native};
 
 	prb_dump_destroy(seen->dump);
 	seen->dump = NULL;
 	seen->main = NULL;
-	PRB_TRY(prb_dump_create(target, &options, &seen->dump));
+	seen->collective = NULL;
+	seen->caller = NULL;
+	PRB_TRY(prb_dump_create(target, options, &seen->dump));
 	if (!seen->dump->threads.count)
 		return NULL;
 	prb_seen_find(seen);
-	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
-	return read_counters(target, seen);
+	return NULL;
 }
 
 /** True if only the C stack can tell whether the thread is in a collective: it waits in C. */
@@ -166,14 +169,29 @@ static bool needs_native(const struct prb_seen *seen)
 	       (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8));
 }
 
+struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen)
+{
+	struct prb_dump_options options = {.main_only = true, .no_waits = true, .no_command = true};
+
+	PRB_TRY(make_dump(target, &options, seen));
+	if (!needs_native(seen))
+		return NULL;
+	options.native = true;
+	return make_dump(target, &options, seen);
+}
+
 static struct prb_error *look(struct prb_seen *seen, bool native, bool workers)
 {
 	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
-	PRB_TRY(make_dump(target, native, seen));
+	PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = native}, seen));
 	if (!native && needs_native(seen))
-		PRB_TRY(make_dump(target, true, seen));
+		PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = true}, seen));
+	if (!seen->main)
+		return NULL;
+	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
+	PRB_TRY(read_counters(target, seen));
 	return seen->main && workers ? prb_worker_describe(seen->main, &seen->worker) : NULL;
 }
 

@@ -25,6 +25,8 @@ enum prb_movement {
 	PRB_UNKNOWN, /**< it could not be read each time */
 };
 
+struct prb_pace;
+
 /** A rank as it was seen at one moment. */
 struct prb_seen {
 	const struct prb_rank *rank;	    /**< borrowed from the job */
@@ -45,6 +47,7 @@ struct prb_seen {
 	char state_before; /**< `state` of the first look */
 	char *cycle;	   /**< its threads that wait for each other's locks, in words, or NULL */
 	char *holder;	   /**< the thread that holds the lock of the main thread; the same */
+	struct prb_pace *pace; /**< of many looks (pace.h), or NULL */
 };
 
 struct prb_round {
@@ -62,6 +65,9 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool wo
 				 struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
+
+/** Looks at the main thread only, and at no worker. */
+struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen) PRB_MUST_CHECK;
 
 /** Frees what it owns. */
 void prb_seen_deinit(struct prb_seen *seen);

@@ -14,6 +14,7 @@ struct evidence {
 	const struct prb_job *job;
 	const struct prb_round *round; /**< the last look */
 	const char *bundle;	       /**< where it was saved, or NULL */
+	const struct prb_reach *reach; /**< to its hosts, or NULL */
 	struct prb_verdict *verdict;
 };
 
@@ -359,16 +360,15 @@ static void put_next(const struct evidence *e, const struct prb_rank *rank)
 {
 	struct prb_str *s = &e->verdict->next;
 
-	prb_str_puts(s, "probing ");
 	if (e->bundle) {
+		prb_str_puts(s, "probing ");
 		prb_text_escape(s, e->bundle);
 		prb_str_printf(s, "/%ld", rank->rank);
 	} else if (rank->host) {
-		prb_str_puts(s, "ssh://");
-		prb_text_escape(s, rank->host);
-		prb_str_printf(s, "/%d", (int)rank->pid);
+		prb_reach_suggest(e->reach, rank->host, (int)rank->pid, s);
+		return;
 	} else {
-		prb_str_printf(s, "%d", (int)rank->pid);
+		prb_str_printf(s, "probing %d", (int)rank->pid);
 	}
 	prb_str_puts(s, " dump --locals");
 }
@@ -391,9 +391,10 @@ static void suggest(const struct evidence *e)
 }
 
 struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
-				   const char *bundle, struct prb_verdict *ret)
+				   const char *bundle, const struct prb_reach *reach,
+				   struct prb_verdict *ret)
 {
-	const struct evidence e = {job, round, bundle, ret};
+	const struct evidence e = {job, round, bundle, reach, ret};
 
 	PRB_TRY(judge(&e));
 	PRB_TRY(tell_collectives(&e));

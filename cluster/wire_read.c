@@ -7,11 +7,13 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
 
 enum {
 	MAX_RANKS = 1 << 20,
 	MAX_THREADS = 1 << 16, /* of a rank */
+	MAX_LOOKS = 1 << 30,   /* at a rank, counted */
 	MAX_FRAMES = 1 << 16,  /* of a thread */
 };
 
@@ -193,6 +195,30 @@ static struct prb_error *read_dump(struct prb_pool *pool, const json_t *look, st
 	return NULL;
 }
 
+static struct prb_error *read_pace(const json_t *value, struct prb_seen *seen)
+{
+	json_t *spots = json_object_get(value, "spots"), *count;
+	long looks = integer_of(value, "looks", 0), waiting = integer_of(value, "waiting", 0);
+	const char *name;
+
+	if (!json_is_object(spots) || looks < 0 || looks > MAX_LOOKS || waiting < 0 ||
+	    waiting > looks || json_object_size(spots) > PRB_MAX_SPOTS)
+		return NULL;
+	seen->pace = calloc(1, sizeof(*seen->pace));
+	if (!seen->pace)
+		return prb_error_nomem();
+	seen->pace->looks = looks;
+	seen->pace->waiting = waiting;
+	json_object_foreach(spots, name, count)
+	{
+		long times = json_is_integer(count) ? (long)json_integer_value(count) : 0;
+
+		if (times > 0 && times <= looks)
+			PRB_TRY(prb_pace_count(seen->pace, name, times));
+	}
+	return NULL;
+}
+
 static enum prb_movement movement_of(const json_t *value)
 {
 	long number = integer_of(value, "movement", PRB_UNKNOWN);
@@ -216,6 +242,7 @@ static struct prb_error *read_seen(struct prb_pool *pool, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "worker"), &seen->worker));
 	PRB_TRY(prb_str_copy(text_of(value, "cycle"), &seen->cycle));
 	PRB_TRY(prb_str_copy(text_of(value, "holder"), &seen->holder));
+	PRB_TRY(read_pace(value, seen));
 	return read_dump(pool, value, seen);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
 
 static void put_frame(struct prb_json *json, const struct prb_dump_frame *frame)
@@ -37,6 +38,18 @@ static void put_thread(struct prb_json *json, const struct prb_dump_thread *thre
 	prb_json_close(json, '}');
 }
 
+static void put_pace(struct prb_json *json, const struct prb_pace *pace)
+{
+	const struct prb_spot *spot;
+
+	prb_json_integer(json, "looks", pace->looks);
+	prb_json_integer(json, "waiting", pace->waiting);
+	prb_json_open(json, "spots", '{');
+	prb_vec_each (spot, &pace->spots)
+		prb_json_integer(json, spot->name, spot->count);
+	prb_json_close(json, '}');
+}
+
 static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all)
 {
 	const struct prb_dump_thread *thread;
@@ -51,6 +64,8 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_text(json, "worker", seen->worker);
 	prb_json_text(json, "cycle", seen->cycle);
 	prb_json_text(json, "holder", seen->holder);
+	if (seen->pace)
+		put_pace(json, seen->pace);
 	prb_json_integer(json, "main", seen->main ? seen->main->tid : 0);
 	prb_json_open(json, "threads", '[');
 	if (seen->main && !all)

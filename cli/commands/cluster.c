@@ -29,12 +29,13 @@ static const struct action {
 	struct prb_error *(*run)(struct prb_cluster *c);
 	size_t words; /* that it takes before JOB */
 	size_t looks; /* at the ranks, before it runs */
-	bool any_job, this_machine;
+	bool any_job, this_machine, paces;
 } actions[] = {{"nodes", prb_cluster_nodes, 0, 0, true, false},
 	       {"ranks", prb_cluster_nodes, 0, 0, true, false},
 	       {"attach", prb_cluster_nodes, 0, 0, true, false},
 	       {"dump", prb_cluster_dump, 0, 1, false, false},
 	       {"hang", prb_cluster_hang, 0, LOOKS, false, false},
+	       {"slow", prb_cluster_slow, 0, 0, false, false, true},
 	       {"query", prb_cluster_query, 1, 0, false, true},
 	       {"look", run_look, 0, LOOKS, true, true}};
 
@@ -50,7 +51,8 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 {
 	const struct prb_cluster_settings *s = c->settings;
 
-	if (s->hosts && action->this_machine)
+	PRB_TRY(prb_reach_check(&c->reach));
+	if (prb_reach_is_far(&c->reach) && action->this_machine)
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' is of this machine: no --hosts",
 					action->name);
 	if (s->save && !strcmp(s->save, "-") && action->run != run_look)
@@ -68,19 +70,22 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 				 const char *job)
 {
 	PRB_TRY(check(action, c));
+	c->paces = action->paces || (action->run == run_look && c->settings->duration > 0);
 	if (job && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
 		return prb_cluster_load(c, job);
-	if (c->settings->hosts)
+	if (prb_reach_is_far(&c->reach))
 		return prb_cluster_gather(c, job);
 	PRB_TRY(prb_jobs_find(&c->jobs));
-	if (!action->any_job || action->looks) {
+	if (!action->any_job || action->looks || job) {
 		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job);
 
 		/* That this machine has no rank is an answer, too. */
 		if (action->run != run_look || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			PRB_TRY(err);
 	}
-	return c->job ? prb_cluster_look(c, action->looks) : NULL;
+	if (!c->job)
+		return NULL;
+	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);
 }
 
 static struct prb_error *run_action(const struct action *action, struct prb_cluster *c)
@@ -104,14 +109,23 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!action)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
-			"one of: nodes, dump, hang, query");
+			"one of: nodes, dump, hang, slow, query");
 	c.last = &c.rounds[LOOKS - 1];
+	c.reach = (struct prb_reach){.hosts = c.settings->hosts,
+				     .host_file = c.settings->host_file,
+				     .slurm = c.settings->slurm,
+				     .kubernetes = c.settings->kubernetes,
+				     .space = c.settings->space,
+				     .container = c.settings->container,
+				     .bring = c.settings->bring,
+				     .bring_fd = -1};
 
 	struct prb_error *err = run_action(action, &c);
 	for (size_t i = 0; i < LOOKS; i++)
 		prb_round_deinit(&c.rounds[i]);
 	prb_job_deinit(&c.merged);
 	prb_hosts_deinit(&c.hosts);
+	prb_reach_close(&c.reach);
 	prb_jobs_deinit(&c.jobs);
 	return err;
 }
@@ -132,20 +146,21 @@ const struct prb_command prb_command_cluster = {
 	.name = "cluster",
 	.summary = "Look at all ranks of a distributed job: their stacks, and why it hangs",
 	.description =
-		"ACTION is one of: 'nodes' (or 'ranks', 'attach') lists the jobs of this machine "
-		"with "
-		"their ranks. 'dump' merges the stacks of all ranks into one tree, rare ones "
-		"first. "
-		"'hang' looks five times and says in one sentence which rank keeps the job, and "
-		"why. "
-		"'query SQL' runs a statement over all ranks, with the columns _pid and _rank.\n\n"
+		"ACTION is one of: 'nodes' (or 'ranks', 'attach') lists the jobs with their ranks. "
+		"'dump' merges the stacks of all ranks into one tree, rare ones first. 'hang' "
+		"looks "
+		"five times and says in one sentence which rank keeps the job, and why. 'slow' "
+		"looks "
+		"for some seconds and says which rank the others wait for. 'perf' samples all "
+		"ranks "
+		"for one profile. 'query SQL' runs a statement over all ranks.\n\n"
 		"Ranks are found by the variables that launchers set (RANK, SLURM_PROCID, "
 		"OMPI_COMM_WORLD_RANK, PMI_RANK). JOB is the pid of any rank or of the launcher, "
-		"or a "
-		"part of the job's name; it is needed only if several jobs run. Nothing is loaded "
-		"into the ranks. Ranks of this machine are read; with --hosts those of other "
-		"machines, "
-		"where probing is run through ssh.\n\n"
+		"slurm:JOBID, a part of the job's name, or a file that --save has made; it is "
+		"needed "
+		"only if several jobs run. Nothing is loaded into the ranks. Ranks of this machine "
+		"are read; with --hosts, --host-file, --slurm or --kubernetes those of other "
+		"machines, where probing is run.\n\n"
 		"'hang' exits with 0 if the job moves; 11 if a rank is gone or stopped, 12 if "
 		"ranks "
 		"are in different collectives, 13 if a rank never entered the collective of the "
@@ -164,17 +179,36 @@ const struct prb_command prb_command_cluster = {
 			{"hosts", 0, PRB_OPTION_TEXT, "HOSTS",
 			 "Ranks of these hosts, through ssh: node[01-16],login",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, hosts)},
+			{"host-file", 0, PRB_OPTION_TEXT, "FILE",
+			 "The same, with the hosts from a file, as of MPI", PRB_COMPLETE_FILE,
+			 offsetof(struct prb_cluster_settings, host_file)},
+			{"slurm", 0, PRB_OPTION_TEXT, "JOBID",
+			 "Ranks of this Slurm job, through srun", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_cluster_settings, slurm)},
+			{"kubernetes", 0, PRB_OPTION_TEXT, "LABELS",
+			 "Ranks in the pods with these labels, through kubectl",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, kubernetes)},
+			{"namespace", 0, PRB_OPTION_TEXT, "NAME", "Of the pods",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, space)},
+			{"container", 0, PRB_OPTION_TEXT, "NAME", "Of each pod",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, container)},
+			{"bring", 0, PRB_OPTION_TEXT, "FILE",
+			 "Run a copy of this static probing there, and remove it afterwards",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, bring)},
 			{"save", 0, PRB_OPTION_TEXT, "FILE",
 			 "'hang': keep a snapshot of every rank in one file, first",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "'--save': omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, redact)},
-			{"timeout", 0, PRB_OPTION_SECONDS, "TIME",
-			 "How long each host has for its answer (default: 20s)",
+			{"timeout", 0, PRB_OPTION_SECONDS,
+			 "TIME", "How long each host has for its answer (default: 20s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
-			{"interval", 0, PRB_OPTION_SECONDS, "TIME",
-			 "How long 'hang' looks at the ranks (default: 1s)", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, interval)},
+			{"duration", 'd', PRB_OPTION_SECONDS,
+			 "TIME", "How long 'slow' and 'perf' look at the ranks (default: 10s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration)},
+			{"interval", 0, PRB_OPTION_SECONDS,
+			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval)},
 			{}},
 	.settings_size = sizeof(struct prb_cluster_settings),
 	.target_use = PRB_TARGET_ANY,

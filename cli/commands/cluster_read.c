@@ -9,6 +9,7 @@
 #include "cli/commands/cluster.h"
 #include "command/exit.h"
 #include "cluster/movement.h"
+#include "cluster/pace.h"
 #include "cluster/reach.h"
 #include "cluster/save.h"
 #include "cluster/why.h"
@@ -28,6 +29,9 @@ static const double INTERVAL = 1.0;
 /* Seconds that each host has for its answer, besides the time of looking; and for snapshots. */
 static const double TIMEOUT = 20, TIMEOUT_SAVE = 120;
 
+/* How long 'slow' looks. */
+static const double DURATION = 10;
+
 static double interval_of(const struct prb_cluster *c)
 {
 	return c->settings->interval > 0 ? c->settings->interval : INTERVAL;
@@ -38,6 +42,17 @@ static double timeout_of(const struct prb_cluster *c)
 	if (c->settings->timeout > 0)
 		return c->settings->timeout;
 	return c->settings->save ? TIMEOUT_SAVE : TIMEOUT;
+}
+
+static double duration_of(const struct prb_cluster *c)
+{
+	return c->settings->duration > 0 ? c->settings->duration : DURATION;
+}
+
+struct prb_error *prb_cluster_pace(struct prb_cluster *c)
+{
+	PRB_TRY(prb_round_make(c->job, false, false, c->last));
+	return prb_pace_take(c->job, duration_of(c), c->last);
 }
 
 static struct prb_error *look(struct prb_cluster *c, size_t count)
@@ -138,6 +153,8 @@ static struct prb_error *make_words(const struct prb_cluster *c, const char *job
 	PRB_TRY(prb_words_add(ret, "cluster"));
 	PRB_TRY(prb_words_add(ret, "look"));
 	PRB_TRY(prb_words_add(ret, "--interval=%.0fms", interval_of(c) * 1000));
+	if (c->paces)
+		PRB_TRY(prb_words_add(ret, "--duration=%.0fms", duration_of(c) * 1000));
 	if (s->native)
 		PRB_TRY(prb_words_add(ret, "--native"));
 	if (s->all)
@@ -146,6 +163,8 @@ static struct prb_error *make_words(const struct prb_cluster *c, const char *job
 		PRB_TRY(prb_words_add(ret, "--save=-"));
 	if (s->redact)
 		PRB_TRY(prb_words_add(ret, "--redact"));
+	if (!job && s->slurm)
+		return prb_words_add(ret, "slurm:%s", s->slurm);
 	return job ? prb_words_add(ret, "%s", job) : NULL;
 }
 
@@ -157,7 +176,7 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 
 	PRB_TRY(make_words(c, job, &words));
 	PRB_TRY(prb_words_end(&words, &list));
-	PRB_TRY(prb_hosts_parse(c->settings->hosts, &c->hosts));
+	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
 	prb_vec_each (host, &c->hosts.list) {
 		struct prb_answer *answer = prb_answers_add(answers, *host);
 
@@ -165,7 +184,7 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 			return prb_error_nomem();
 		if (c->settings->save)
 			PRB_TRY(prb_answer_spool(answer));
-		PRB_TRY(prb_reach(answer, (const char *const *)list));
+		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
 	}
 	return NULL;
 }
@@ -178,7 +197,8 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 	PRB_TRY(ask(c, job, &answers));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
-	err = prb_gather(&answers, 0, interval_of(c) + timeout_of(c), take, in);
+	err = prb_gather(&answers, 0, (c->paces ? duration_of(c) : interval_of(c)) + timeout_of(c),
+			 take, in);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
 	warn_of(&answers);

@@ -36,11 +36,24 @@ static void put_job(struct prb_str *s, const struct prb_cluster *c, const struct
 		prb_str_puts(s, " on this machine\n");
 }
 
-static void put_node(struct prb_str *s, const struct prb_rank *rank)
+static bool has_hosts(const struct prb_job *job)
+{
+	const struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		if (rank->host)
+			return true;
+	return false;
+}
+
+static void put_node(struct prb_str *s, const struct prb_rank *rank, bool hosts)
 {
 	prb_str_printf(s, "%6ld  ", rank->rank);
-	if (rank->host) {
-		prb_text_column(s, rank->host, HOST_WIDTH);
+	if (hosts) {
+		prb_auto_str struct prb_str host = {};
+
+		prb_text_escape(&host, rank->host ? rank->host : "-");
+		prb_text_column(s, prb_str_text(&host), HOST_WIDTH);
 		prb_str_puts(s, "  ");
 	}
 	if (rank->pid)
@@ -94,11 +107,11 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
 	for (const struct prb_job *job = jobs; job < jobs + count; job++) {
 		put_job(&text, c, job);
 		prb_str_puts(&text, "  RANK  ");
-		if (c->job)
+		if (has_hosts(job))
 			prb_text_column(&text, "HOST", HOST_WIDTH + 2);
 		prb_str_puts(&text, "    PID  COMMAND\n");
 		prb_vec_each (rank, &job->ranks)
-			put_node(&text, rank);
+			put_node(&text, rank, has_hosts(job));
 	}
 	return prb_output(&text);
 }
@@ -206,7 +219,7 @@ struct prb_error *prb_cluster_hang(struct prb_cluster *c)
 {
 	prb_auto_verdict struct prb_verdict verdict = {};
 	prb_auto_str struct prb_str text = {};
-	PRB_TRY(prb_verdict_find(c->job, c->last, c->bundle, &verdict));
+	PRB_TRY(prb_verdict_find(c->job, c->last, c->bundle, &c->reach, &verdict));
 	if (c->settings->json)
 		put_verdict_json(&text, c, &verdict);
 	else

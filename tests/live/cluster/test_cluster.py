@@ -169,6 +169,29 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     assert 2 in gone["ranks"] and "no process" in gone["evidence"]
 
 
+def test_the_slow_rank(job):
+    nothing = job.cluster("slow", job.name, "--duration", "300ms")
+    assert nothing.returncode == 1 and "no rank was seen in a collective" in nothing.stderr
+    job.do("uneven")
+    job.waits(0, 2)
+    found = None
+
+    def is_found():
+        nonlocal found
+        found = json.loads(job.cluster("slow", job.name, "--json", "--duration", "3s").stdout)
+        return found["slow"] == 1
+
+    wait_until(is_found, 60)
+    assert found["longer"][0]["function"] == "read_file ranks.py", found
+    assert found["others_wait"] > found["waits"]
+    text = job.cluster("slow", str(job.pids()[0]), "--duration", "2s").stdout
+    assert "slow: rank 1 (pid %d) keeps the others" % job.pids()[1] in text
+    assert "longer      read_file ranks.py" in text and "RANK    LOOKS  WAITING" in text
+    assert job.hang(MOVES)["verdict"] == "moves"
+    with open(job.file, "w", encoding="ascii"):
+        job.done()
+
+
 def test_ranks_in_different_collectives(job):
     job.do("gather", 0, 2)
     job.do("spread", 1)
@@ -240,6 +263,8 @@ def test_ranks_on_several_hosts(open_path):
             list(zip("aab", job.pids()))
         tree = cluster("dump", "--hosts", "a,b", job.name).stdout
         assert "[0,1]" in tree and "[0-2]" in tree
+        slow = cluster("slow", "--hosts", "a,b", "--json", "--duration", "500ms", job.name)
+        assert json.loads(slow.stdout)["slow"] == 2, slow
 
         # A host that does not answer is named, and its ranks are not called absent.
         part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "3s", "--json",
