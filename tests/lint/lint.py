@@ -333,8 +333,8 @@ def check_plugin(tree):
 
 
 # These share the names of one module in the target. Two of them are never loaded together.
-AGENT_PARTS = ("bootstrap", "prompt", "complete", "breaks", "monitoring", "tracing", "loop", "logpoints",
-               "calls", "torch")
+AGENT_PARTS = {"agent/%s.py" % part for part in (
+    "bootstrap", "prompt", "complete", "breaks", "monitoring", "tracing", "loop", "logpoints", "calls", "torch")}
 ALTERNATIVES = {"agent/monitoring.py", "agent/tracing.py"}
 
 
@@ -348,7 +348,9 @@ def defined(statement):
 def check_agent(tree):
     """Parts of the agent in Python do not take each other's names"""
     owners = {}
-    for name in ["agent/%s.py" % part for part in AGENT_PARTS]:
+    for name in tree.names:
+        if name not in AGENT_PARTS:
+            continue
         for line, what in [(each.lineno, what) for each in ast.parse(tree.text(name)).body
                            for what in defined(each)]:
             owner = owners.setdefault(what, name)
