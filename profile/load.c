@@ -215,6 +215,7 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	else
 		row->cell++;
 	about->tasks = prb_row_integer(row, 0, 1);
+	about->unseen_children = prb_row_integer(row, 0, INT64_MAX);
 	return NULL;
 }
 
@@ -243,7 +244,7 @@ static const struct {
 	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
-	 "pause_total_us, own_cpu_ns, ring_s, tasks FROM recording NOT INDEXED",
+	 "pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns FROM recording NOT INDEXED",
 	 read_recording},
 	{"processes",
 	 "SELECT process, pid, command, python, cpu_ns FROM processes NOT INDEXED "

@@ -49,11 +49,15 @@ struct prb_sampled {
 	bool ended_any, stateless_ran;	     /**< in this round */
 	bool over;			     /**< no more of it is sampled */
 	clockid_t clock;
-	int64_t cpu_begin, cpu_now; /**< of the whole process; begin < 0: unknown */
+	int64_t cpu_begin, cpu_now;	      /**< of the whole process; begin < 0: unknown */
+	int64_t children_begin, children_now; /**< of the children that it has waited for */
 };
 
 /** Looks at it, and notes its counters. The result is to be ended always. */
 struct prb_error *prb_sampled_begin(struct prb_sampled *p) PRB_MUST_CHECK;
+
+/** Notes what its children have used that it has waited for, all of which have ended. */
+void prb_sampled_note_children(struct prb_sampled *p);
 
 /** The recording begins at @p now. */
 void prb_sampled_start(struct prb_sampled *p, int64_t now);

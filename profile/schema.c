@@ -12,7 +12,8 @@ const struct prb_schema_table prb_schema_tables[] = {
 		      "  times INTEGER, late INTEGER, missed INTEGER, unreadable INTEGER,\n"
 		      "  stops INTEGER, stopped_again INTEGER, pause_p50_us REAL,\n"
 		      "  pause_p99_us REAL, pause_max_us REAL, pause_total_us REAL,\n"
-		      "  own_cpu_ns INTEGER, ring_s REAL, tasks INTEGER)"},
+		      "  own_cpu_ns INTEGER, ring_s REAL, tasks INTEGER,\n"
+		      "  unseen_children_ns INTEGER)"},
 	{"processes", "CREATE TABLE processes (\n"
 		      "  process INTEGER PRIMARY KEY, pid INTEGER, command TEXT, python TEXT,\n"
 		      "  cpu_ns INTEGER)"},

@@ -11,6 +11,7 @@
 #include "cli/commands/performance_background.h"
 #include "cli/commands/performance_processes.h"
 #include "cli/commands/performance_program.h"
+#include "cli/commands/performance_rotate.h"
 #include "cli/commands/performance_torch.h"
 #include "command/term.h"
 #include "base/checked.h"
@@ -127,13 +128,13 @@ static bool wants_source(const struct prb_performance_settings *s,
 
 struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
 				       const struct prb_performance_settings *s,
-				       struct prb_performance_note *note)
+				       struct prb_performance_note *note,
+				       struct prb_recording **ret)
 {
-	prb_auto_recording struct prb_recording *without_runs = NULL;
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
-	return record(targets, s, store, !s->no_source, note, &without_runs);
+	return record(targets, s, store, !s->no_source, note, ret);
 }
 
 /** It is written while it is made, and read back to be shown. */
@@ -141,12 +142,13 @@ static struct prb_error *record_to_file(const struct prb_performance_targets *ta
 					const struct prb_performance_settings *s,
 					struct prb_recording **ret)
 {
+	prb_auto_recording struct prb_recording *without_runs = NULL;
 	struct prb_performance_note note = PRB_PERFORMANCE_NO_NOTE;
 	struct prb_error *err;
 
 	note.pid = targets->list.items[0]->pid;
 	note.output = s->output;
-	err = prb_performance_keep(targets, s, s->ring > 0 ? &note : NULL);
+	err = prb_performance_keep(targets, s, s->ring > 0 ? &note : NULL, &without_runs);
 	prb_known_end(&note.known, err);
 	PRB_TRY(err);
 	return prb_profile_load_view(s->output, needs_order(s, NULL), s->tasks, ret);
@@ -365,6 +367,16 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
+	if (s->keep && !(s->rotate > 0))
+		return prb_error_create(PRB_ERROR_USAGE, "--keep is for --rotate");
+	if (s->rotate > 0 && !writes_recording(s))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "--rotate writes .profile files"),
+			"'-o FILE.profile' says how their names begin");
+	if (s->rotate > 0 && (s->ring > 0 || s->background || s->last > 0 || s->diff))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--rotate does not go with --ring, --background, --last or "
+					"--diff");
 	if (s->background && s->output && !writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--background writes a .profile; --last makes other files "
@@ -422,6 +434,9 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
+	if (s->rotate > 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--rotate is of a process that runs, not of one to start");
 	if (s->tid || s->all)
 		return prb_error_create(
 			PRB_ERROR_USAGE,
@@ -468,6 +483,8 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 		return prb_performance_torch(cli, s, format);
 	if (s->background)
 		return prb_performance_background(cli, s);
+	if (s->rotate > 0 && !cli->program)
+		return prb_performance_rotate(cli, s);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
@@ -495,6 +512,11 @@ const struct prb_option prb_performance_options[] = {
 	{"background", 'b', PRB_OPTION_FLAG, NULL,
 	 "Record in the background, and keep the last 10m or --ring TIME", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, background)},
+	{"rotate", 0, PRB_OPTION_SECONDS, "TIME",
+	 "Record until Ctrl-C, to a new FILE-DATE.profile after each TIME", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, rotate)},
+	{"keep", 0, PRB_OPTION_NUMBER, "COUNT", "With --rotate: remove all but the last COUNT",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, keep)},
 	{"stop", 0, PRB_OPTION_FLAG, NULL, "End the recording in the background",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, stop)},
 	{"last", 0, PRB_OPTION_SECONDS, "TIME",

@@ -111,6 +111,7 @@ static struct prb_error *record(struct background *b, struct prb_performance_not
 {
 	__attribute__((cleanup(
 		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
+	prb_auto_recording struct prb_recording *recording = NULL;
 	prb_auto_free char *folder = NULL;
 
 	PRB_TRY(prb_performance_open(b->cli, &b->settings, &targets));
@@ -120,7 +121,7 @@ static struct prb_error *record(struct background *b, struct prb_performance_not
 	PRB_TRY(refuse_second(note->pid));
 	PRB_TRY(choose_output(b, note->pid, folder));
 	note->output = b->settings.output = b->output;
-	return prb_performance_keep(&targets, &b->settings, note);
+	return prb_performance_keep(&targets, &b->settings, note, &recording);
 }
 
 /* The process in the background. */
