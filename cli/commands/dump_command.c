@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/spec/command_line.h"
 #include "command/exit.h"
@@ -70,6 +71,13 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--all-names, --depth, --max-value and --max-items are of "
 					"--locals, which is not given");
+	if (s->native && *s->native && strcmp(s->native, "all") != 0)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 "--native is followed by nothing or by =all, "
+					 "not by '%.100s'",
+					 s->native),
+			"'--native=all' shows the interpreter's own C frames, too");
 	*job = (struct job){
 		.values = prb_value_limits(s->depth, s->max_value, s->max_items,
 					   &(struct prb_repr_options){.max_objects = 1}),
@@ -77,17 +85,21 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 				    : s->freeze	   ? PRB_DUMP_FREEZE
 						   : PRB_DUMP_DEFAULT,
 			    .locals = s->locals,
-			    .native = s->native,
+			    .native = s->native != NULL,
+			    .native_all = s->native && *s->native,
 			    .source = s->source,
+			    .source_innermost = !s->json && prb_term_is(stdout),
 			    .main_only = main_only,
 			    .tid = s->tid},
 		.render = {.colour = !s->json && prb_term_colour(stdout),
 			   .fold = !s->no_fold,
+			   .numbers = s->numbers,
 			   .full_paths = s->full_paths,
 			   .full_names = s->full_names,
 			   .locals = s->locals,
 			   .all_names = s->all_names,
 			   .source = s->source,
+			   .native = s->native != NULL,
 			   .partial = main_only || s->tid},
 		.json = s->json,
 		.scripts = &s->scripts,

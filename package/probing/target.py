@@ -12,7 +12,7 @@ from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
 from ._rows import Rows
-from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
+from .frame import STACKS, Frame, Thread, quote
 from .value import Value, unread
 
 
@@ -129,11 +129,13 @@ class Program:
         self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
         return b"".join(pieces)
 
-    def threads(self, native: bool = False) -> List[Thread]:
+    def threads(self, native: Union[bool, str] = False) -> List[Thread]:
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
-        and the C and C++ frames between these."""
-        threads = {}
-        for row in self._rows(NATIVE_STACKS if native else STACKS):
+        and the C and C++ frames between these, "all": also those of the interpreter itself."""
+        threads, table = {}, "python.stacks"
+        if native:
+            table = "native.frames" if native == "all" else "native.backtrace"
+        for row in self._rows(STACKS % table):
             threads.setdefault(row["tid"], []).append(row)
         return [Thread(self, rows) for tid, rows in threads.items() if tid]
 
