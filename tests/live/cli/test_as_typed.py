@@ -83,7 +83,7 @@ DEBIAN = "/usr/bin/python3"
 ELSEWHERE = [
     ("probing stack E", "there is no command 'stack'", "'probing PID dump'"),
     ("probing attach E", "there is no command 'attach'", "'probing PID dump'"),
-    ("probing record -o x.svg --pid E", "there is no command 'record' in this version", "snapshot"),
+    ("probing record -o x.svg --pid E", "'record' stores rows, and x.svg is a picture", "perf -o x.svg"),
     ("probing dmup E", "there is no command 'dmup'", "did you mean 'dump'?"),
     ("probing E dmup", "there is no command 'dmup'", "did you mean 'dump'?"),
     ("probing nosuch.snapshot bt", "there is no file 'nosuch.snapshot'", "no Python process has"),
