@@ -85,14 +85,15 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.store = store,
 		.others = targets->list.items + 1,
 		.others_count = targets->list.count - 1,
+		.names = s->several ? s->several->names + 1 : NULL,
 		.children = s->subprocesses ? prb_performance_children : NULL,
 		.cancelled = is_cancelled,
 	};
 	struct prb_error *err;
 
-	if (target->local)
+	if (target->local && !s->several)
 		PRB_TRY(name_command(target, &command));
-	options.command = command;
+	options.command = s->several ? s->several->names[0] : command;
 	tell_begin(target, options.seconds);
 	prb_interrupt_catch(NULL);
 	err = prb_profile_record(target, &options, ret);
@@ -165,6 +166,8 @@ static struct prb_error *open_targets(const struct prb_cli *cli,
 {
 	struct prb_target **slot;
 
+	if (s->several)
+		return prb_performance_open_several(s->several, ret);
 	if (s->all)
 		return prb_performance_open_all(cli->target, ret);
 	slot = prb_vec_push(&ret->list);

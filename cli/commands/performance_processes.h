@@ -19,6 +19,11 @@ struct prb_performance_targets {
  */
 struct prb_error *prb_performance_open_all(const char *text,
 					   struct prb_performance_targets *ret) PRB_MUST_CHECK;
+struct prb_performance_several;
+
+/** Opens those; the same. */
+struct prb_error *prb_performance_open_several(const struct prb_performance_several *several,
+					       struct prb_performance_targets *ret) PRB_MUST_CHECK;
 void prb_performance_targets_deinit(struct prb_performance_targets *targets);
 
 /** All descendants of a process, as prb_profile_options wants them. */
