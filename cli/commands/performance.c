@@ -90,6 +90,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.store = store,
 		.others = targets->list.items + 1,
 		.others_count = targets->list.count - 1,
+		.names = s->several ? s->several->names + 1 : NULL,
 		.children = s->subprocesses ? prb_performance_children : NULL,
 		.begun = note ? prb_performance_note_begun : NULL,
 		.cancelled = is_cancelled,
@@ -97,9 +98,9 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 	};
 	struct prb_error *err;
 
-	if (target->local)
+	if (target->local && !s->several)
 		PRB_TRY(name_command(target, &command));
-	options.command = command;
+	options.command = s->several ? s->several->names[0] : command;
 	tell_begin(target, options.seconds);
 	prb_interrupt_catch(NULL);
 	err = prb_profile_record(target, &options, ret);

@@ -16,6 +16,13 @@
 #include "profile/recording.h"
 #include "profile/report.h"
 
+/** Processes that are one recording, with their names. */
+struct prb_performance_several {
+	const pid_t *pids;
+	char *const *names;
+	size_t count; /**< at least one */
+};
+
 struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
 	double ring;	 /**< seconds that are kept; 0: not given */
@@ -42,7 +49,8 @@ struct prb_performance_settings {
 	bool json;
 	bool torch;
 	bool exact;
-	int steps; /**< 0: not given */
+	int steps;				       /**< 0: not given */
+	const struct prb_performance_several *several; /**< instead of a target; or NULL */
 };
 
 /** Their options; ends with an empty one. */
