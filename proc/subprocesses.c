@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/subprocesses.h"
+#include "proc/subprocesses.h"
 
 #include <errno.h>
 #include <stdlib.h>

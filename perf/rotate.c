@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance_rotate.h"
+#include "perf/rotate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "cli/commands/performance_processes.h"
+#include "perf/processes.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "profile/store.h"

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "cli/commands/performance_exact.h"
+#include "perf/exact.h"
 
 enum { NONE = PRB_EXACT_NONE, SHARE_WIDTH = 8, TIME_WIDTH = 10, CALLS_WIDTH = 7 };
 

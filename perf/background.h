@@ -3,15 +3,15 @@
  * @file Recordings that keep the last minutes (`perf --ring`): in the background, and found by the
  * process that they are of.
  */
-#ifndef PRB_CLI_COMMANDS_PERFORMANCE_BACKGROUND_H
-#define PRB_CLI_COMMANDS_PERFORMANCE_BACKGROUND_H
+#ifndef PRB_PERF_BACKGROUND_H
+#define PRB_PERF_BACKGROUND_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 #include "command/command.h"
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 #include "profile/known.h"
 
 /** Has a recording noted as soon as it has begun, so that it is found by its process. */

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "base/checked.h"
@@ -30,7 +30,7 @@ __asm__(".pushsection .rodata\n"
 	".global prb_selfcheck_program\n"
 	".hidden prb_selfcheck_program\n"
 	"prb_selfcheck_program:\n"
-	".incbin \"cli/commands/performance_selfcheck.py\"\n"
+	".incbin \"perf/selfcheck.py\"\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char prb_selfcheck_program[];

@@ -4,14 +4,14 @@
  *
  * Threading: one thread at a time.
  */
-#ifndef PRB_CLI_COMMANDS_PERFORMANCE_PROCESSES_H
-#define PRB_CLI_COMMANDS_PERFORMANCE_PROCESSES_H
+#ifndef PRB_PERF_PROCESSES_H
+#define PRB_PERF_PROCESSES_H
 
 #include "base/error.h"
 #include "base/vec.h"
 #include "target/target.h"
 #include "command/command.h"
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 
 struct prb_performance_targets {
 	PRB_VEC(struct prb_target *) list;

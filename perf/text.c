@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance_torch.h"
-#include "cli/commands/performance_exact.h"
+#include "perf/torch.h"
+#include "perf/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>

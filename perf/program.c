@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance_program.h"
+#include "perf/program.h"
 
 #include <errno.h>
 #include <fcntl.h>

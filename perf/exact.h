@@ -2,10 +2,10 @@
 /**
  * @file `performance --torch --exact`: calls of modules, timed by hooks of the agent in some steps.
  */
-#ifndef PRB_CLI_COMMANDS_PERFORMANCE_EXACT_H
-#define PRB_CLI_COMMANDS_PERFORMANCE_EXACT_H
+#ifndef PRB_PERF_EXACT_H
+#define PRB_PERF_EXACT_H
 
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 #include "records/torch_rings.h"
 
 enum { PRB_EXACT_NONE = UINT32_MAX };

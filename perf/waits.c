@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What threads waited for, and for whom. */
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -2,10 +2,10 @@
 /**
  * @file `performance --torch`: where the time of training steps goes, by module.
  */
-#ifndef PRB_CLI_COMMANDS_PERFORMANCE_TORCH_H
-#define PRB_CLI_COMMANDS_PERFORMANCE_TORCH_H
+#ifndef PRB_PERF_TORCH_H
+#define PRB_PERF_TORCH_H
 
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 #include "profile/by_module.h"
 
 /** A node of the tree that is shown: a part of the step, or a module. */

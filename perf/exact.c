@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance_exact.h"
+#include "perf/exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "cli/commands/eval_console.h"
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "command/term.h"
 #include "control/agent_load.h"
+#include "control/eval.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance_background.h"
+#include "perf/background.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/commands/performance_processes.h"
+#include "perf/processes.h"
 #include "command/background.h"
 #include "command/exit.h"
 #include "command/output.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which threads of a recording are looked at, and what samples weigh. */
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 
 #include <stdlib.h>
 #include <string.h>

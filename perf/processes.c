@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/commands/performance_processes.h"
+#include "perf/processes.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "cli/commands/performance.h"
-#include "cli/commands/subprocesses.h"
+#include "perf/performance.h"
+#include "proc/subprocesses.h"
 #include "target/spec/target_spec.h"
 
 void prb_performance_targets_deinit(struct prb_performance_targets *targets)
