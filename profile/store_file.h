@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "profile/batch.h"
+#include "profile/store_when.h"
 #include "profile/totals.h"
 
 enum prb_store_statement {
@@ -36,6 +37,7 @@ struct prb_store_file {
 	int fd;	     /**< holds a lock that tells other recorders that we write; closed last */
 	sqlite3 *db; /**< NULL before it begins */
 	sqlite3_stmt *statements[PRB_STORE_STATEMENTS];
+	struct prb_store_when *when; /**< NULL: all is kept */
 	struct prb_totals totals;
 	int64_t part;				    /**< that the totals are of */
 	int64_t totals_s;			    /**< how long a part is */
