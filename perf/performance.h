@@ -24,12 +24,14 @@ struct prb_performance_several {
 };
 
 struct prb_performance_settings {
-	double duration; /**< seconds; 0: not given */
-	double ring;	 /**< seconds that are kept; 0: not given */
-	double rotate;	 /**< seconds of each file; 0: not given */
-	int keep;	 /**< files; 0: not given */
-	double last;	 /**< seconds that are looked at; 0: not given */
-	int rate;	 /**< 0: not given */
+	double duration;  /**< seconds; 0: not given */
+	double ring;	  /**< seconds that are kept; 0: not given */
+	const char *when; /**< NULL: not given */
+	double around;	  /**< seconds; 0: not given */
+	double rotate;	  /**< seconds of each file; 0: not given */
+	int keep;	  /**< files; 0: not given */
+	double last;	  /**< seconds that are looked at; 0: not given */
+	int rate;	  /**< 0: not given */
 	const char *output;
 	const char *format;   /**< NULL: as the name of the output ends */
 	const char *mode;     /**< NULL: not given */

@@ -36,6 +36,11 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 	prb_text_escape(s, r->python ? r->python : "");
 	prb_str_puts(s, " · ");
 	put_time(s, r->duration);
+	if (r->condition) {
+		prb_str_printf(s, " · %zu window%s of it, ", r->windows.count,
+			       plural(r->windows.count));
+		put_time(s, prb_recording_covered(r));
+	}
 	if (r->others.count)
 		prb_str_printf(s, " · %zu processes", r->others.count + 1);
 	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", threads, plural(threads),
@@ -44,7 +49,7 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 	prb_str_printf(s, " %s", prb_weight_words[choice->weight].what);
 	if (choice->weight != PRB_WEIGHT_WALL)
 		prb_str_printf(s, " (%.0f %%)",
-			       percent((double)report->weight, (double)r->duration));
+			       percent((double)report->weight, (double)prb_recording_covered(r)));
 	if (end)
 		prb_str_printf(s, " · %s", end);
 }
