@@ -23,6 +23,7 @@ static const struct {
 	[PRB_FUNCTION_PYTHON] = {"Python", "yellow"},
 	[PRB_FUNCTION_NATIVE] = {"Native", "blue"},
 	[PRB_FUNCTION_NOTE] = {"Other", "grey"},
+	[PRB_FUNCTION_TASK] = {"Other", "grey"},
 };
 
 struct writer {

@@ -147,6 +147,8 @@ static struct prb_error *walk(struct reading *r)
 	PRB_TRY(prb_view_prefetch(r->subject->view));
 	prb_vec_each (state, &r->subject->states)
 		PRB_TRY(walk_state(r, state));
+	if (r->reader->awaits && !r->broken)
+		return prb_awaits_note(r->reader->awaits, r->reader->codes, r->mem, r->subject);
 	return NULL;
 }
 
@@ -174,7 +176,11 @@ static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
 	} else {
 		PRB_TRY(prb_codes_keep(r->reader->codes, &ret->stack));
 	}
-	return ret->stack != r->reader->root ? NULL : take_note(r, "<not in Python>", ret);
+	if (ret->stack == r->reader->root)
+		return take_note(r, "<not in Python>", ret);
+	return r->reader->awaits
+		       ? prb_awaits_insert(r->reader->awaits, r->reader->codes, &ret->stack)
+		       : NULL;
 }
 
 static enum prb_run_state state_of(char letter)

@@ -12,6 +12,7 @@
 #define PRB_PROFILE_STACK_H
 
 #include "ptrace/stop.h"
+#include "profile/awaits.h"
 #include "profile/causes.h"
 #include "profile/codes.h"
 #include "profile/pauses.h"
@@ -21,6 +22,7 @@ struct prb_stack_reader {
 	struct prb_subjects *subjects;
 	struct prb_codes *codes;
 	struct prb_causes causes;      /**< what threads that sleep wait for */
+	struct prb_awaits *awaits;     /**< NULL: without tasks of asyncio */
 	struct prb_natives *natives;   /**< NULL: Python frames alone */
 	uint32_t root;		       /**< which all stacks are calls from; 0: none */
 	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */

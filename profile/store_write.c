@@ -172,12 +172,13 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
 	PRB_TRY(put_processes(file, b));
 	return prb_store_sql_put(
-		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddid", PRB_VERSION,
+		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddidii", PRB_VERSION,
 		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
 		(int64_t)r->native, b->last ? prb_schema_end(r->end) : NULL, file->totals_s,
 		(int64_t)c->times, (int64_t)c->late, (int64_t)c->missed, (int64_t)c->unreadable,
 		(int64_t)c->stops, (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
-		c->pause_total, c->own_cpu, (double)r->ring / 1e9);
+		c->pause_total, c->own_cpu, (double)r->ring / 1e9, (int64_t)r->tasks,
+		r->unseen_children);
 }
 
 /* What is older than the ring is long. The chunk that its beginning is in stays. */

@@ -69,6 +69,7 @@ static void put_call(struct writer *w, const struct slice *slice)
 		[PRB_FUNCTION_PYTHON] = "python",
 		[PRB_FUNCTION_NATIVE] = "native",
 		[PRB_FUNCTION_NOTE] = "note",
+		[PRB_FUNCTION_TASK] = "note",
 	};
 	struct prb_place place = prb_place_get(w->recording->tree, w->choice->lines, slice->place);
 

@@ -127,6 +127,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_integer(&json, "samples", (int64_t)report->taken);
 	prb_json_real(&json, "independent_samples", report->samples, 1);
 	prb_json_natural(&json, "process_cpu_ns", recording->process_cpu);
+	prb_json_integer(&json, "unseen_children_ns", recording->unseen_children);
 	put_states(&json, report);
 	put_functions(&json, recording, report, choice->lines);
 	put_processes(&json, recording);

@@ -24,6 +24,7 @@ from pathlib import Path
 import inject
 import queries
 import recordings
+import rings
 import sampling
 
 HERE = Path(__file__).resolve().parent
@@ -252,6 +253,7 @@ def main():
     page += recordings.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
+    page += rings.page(args)
     text = "\n".join(page) + "\n"
     if args.out:
         Path(args.out).write_text(text)

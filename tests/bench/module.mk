@@ -37,6 +37,15 @@ $(O)/peers/telemetry/.stamp: tests/bench/module.mk
 	$(Q)$(O)/peers/telemetry/bin/pip install -q opentelemetry-sdk || echo "bench: opentelemetry-sdk cannot be installed"
 	$(Q)touch $@
 
+$(O)/peers/duckdb/.stamp: tests/bench/module.mk
+	$(Q)python3 -m venv $(O)/peers/duckdb
+	$(Q)$(O)/peers/duckdb/bin/pip install -q duckdb || echo "bench: duckdb cannot be installed"
+	$(Q)touch $@
+
+.PHONY: bench-rings
+bench-rings: all wheel $(O)/peers/duckdb/.stamp $(O)/peers/telemetry/.stamp ## measure rings, recording and start-up
+	$(Q)python3 tests/bench/rings.py --probing $(O)/probing --peers $(O)/peers
+
 .PHONY: bench-events
 bench-events: $(AGENT) $(O)/peers/telemetry/.stamp ## measure recording from Python, beside logging and OpenTelemetry
 	$(Q)python3 tests/bench/events.py --agent $(CURDIR)/$(AGENT) $$($(O)/peers/telemetry/bin/python -c \
@@ -47,7 +56,7 @@ bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPytho
 	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing
 
 .PHONY: bench
-bench: $(O)/probing $(O)/peers/.stamp $(O)/tests/bench/long_recording ## measure beside other tools; writes docs/benchmarks.md
+bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry/.stamp $(O)/tests/bench/long_recording ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
 		--long-recording $(O)/tests/bench/long_recording \
 		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.md

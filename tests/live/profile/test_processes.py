@@ -102,3 +102,43 @@ def test_usage():
     result = subprocess.run([support.BINARY, "perf", "--all", "--", "true"], capture_output=True,
                             check=False)
     assert result.returncode == 2 and b"not of one to start" in result.stderr
+
+
+BRIEF = """
+import subprocess, sys
+print("ready", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line)):
+        subprocess.call(["sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"])
+    print("done", flush=True)
+"""
+
+
+def test_children_that_end_at_once(tmp_path):
+    """What nobody saw of them is told, as their parent counts it; and it is what the kernel says."""
+    path = str(tmp_path / "x.profile")
+    with support.Program([INTERPRETERS[-1].exe, "-c", BRIEF]) as program:
+        program.line()
+        recording = profiles.Recording(program.pid, "--subprocesses", "-o", path)
+        recording.samples()
+        before = waited_for(program.pid)
+        program.send(b"60\n")
+        assert program.line(120) == "done"
+        after = waited_for(program.pid)
+        recording.interrupt()
+        code, out, err = recording.end()
+        assert code == 0, err
+    result = json.loads(subprocess.run([support.BINARY, path, "perf", "--json"],
+                                       capture_output=True, check=True).stdout)
+    found = sum(process["cpu_ns"] for process in result["processes"][1:])
+    # Each child that was found may have run on for a moment after its last sample.
+    assert abs(result["unseen_children_ns"] + found - (after - before)) <= 0.1 * (after - before) + 2e7
+    assert ("not seen: " in out) == (result["unseen_children_ns"] * 100 >
+                                     result["unseen_children_ns"] + found + result["process_cpu_ns"])
+
+
+def waited_for(pid):
+    """Nanoseconds of all children that ended."""
+    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+        numbers = file.read().rpartition(")")[2].split()
+    return (int(numbers[13]) + int(numbers[14])) * 10000000
