@@ -46,6 +46,8 @@ struct prb_profile_options {
 	/** A live viewer, or NULL; the recording has no runs then, and is given also
 	 * after an error, since the viewer shares its strings. */
 	struct prb_live *live;
+	/** With `live`: asked between samples whether C frames are read; or NULL. */
+	bool (*wants_native)(void *context);
 	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
 	 * waits. Or NULL. */
 	pthread_mutex_t *gate;
