@@ -11,7 +11,7 @@ from . import _outside
 from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
-from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
+from .frame import NATIVE_STACKS, STACKS, Frame, Thread, at_once, parts, quote
 from .value import Value, unread
 
 
@@ -31,12 +31,13 @@ class Program:
     """What attach() returns. Use it from one thread; `with` or close() ends it."""
 
     _level, _reader, _path = 0, None, None
+    _moves = True  # it may go on from one statement to the next
 
     def __init__(self, target: Union[int, str], exe: Optional[str] = None):
         self.target, self._exe = str(target), exe
         self._object = lib.Object(size=ctypes.sizeof(lib.Object))
         self._object_at = ctypes.addressof(self._object)
-        self._poll = lib.Poll()
+        self._poll, self._kinds = lib.Poll(), {}
         self._start()
 
     def _start(self):
@@ -140,10 +141,15 @@ class Program:
     def threads(self, native: bool = False) -> List[Thread]:
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
         and the C and C++ frames between these."""
-        threads = {}
-        for row in self._rows(NATIVE_STACKS if native else STACKS):
-            threads.setdefault(row["tid"], []).append(row)
-        return [Thread(self, rows) for tid, rows in threads.items() if tid]
+        threads, variables = {}, {}
+        stacks = NATIVE_STACKS if native else STACKS
+        for row in self._rows(at_once(stacks) if self._moves else stacks):
+            if row.get("names"):
+                variables.setdefault(row["tid"], {})[row["depth"]] = parts(row)
+            else:
+                threads.setdefault(row["tid"], []).append(row)
+        return [Thread(self, rows, variables.get(tid, {}) if self._moves else None)
+                for tid, rows in threads.items() if tid]
 
     def thread(self, wanted: Union[None, int, str] = None) -> Thread:
         """The thread of that tid or name; None: the main one, in a debugger the selected one."""

@@ -38,7 +38,7 @@ enum prb_column_type {
 	PRB_COLUMN_INTEGER,
 	PRB_COLUMN_REAL,
 	PRB_COLUMN_TEXT,
-	PRB_COLUMN_ANY, /**< of an expression: known only when it was evaluated */
+	PRB_COLUMN_ANY, /**< differs from row to row */
 };
 
 /** Parts of the statement's dump that a column or table needs; one dump is made for the union. */
@@ -52,6 +52,7 @@ enum prb_need {
 	PRB_NEED_IDLE = 1 << 6,	      /**< how long threads have slept */
 	PRB_NEED_WAITS = 1 << 7,      /**< what threads wait for */
 	PRB_NEED_MODULES = 1 << 8,    /**< which modules Python frames are in */
+	PRB_NEED_VALUES = 1 << 10,    /**< types and texts of variables */
 	PRB_NEED_COMMAND = 1 << 9,    /**< the path of the program and its arguments */
 };
 
