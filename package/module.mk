@@ -59,6 +59,9 @@ deb: $(WHEEL_O)/probing $(WHEEL_O)/probing-inject $(WHEEL_O)/libprobing.so ## th
 .PHONY: static
 static: $(O)/probing-static ## probing as one file that needs no libraries
 
-$(O)/probing-static: $(CLI_OBJECTS) $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $(CLI_OBJECTS) $(O)/libprobing.a \
+$(O)/static_agent.o: package/link/static_agent.S $(AGENT)
+	$(call say,CC,$<)$(CC) -DAGENT='"$(AGENT)"' -c -o $@ $<
+
+$(O)/probing-static: $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a \
 		$(filter-out -Wl$(comma)-B%,$(CLI_LIBS) $(LIBS))
