@@ -8,6 +8,7 @@
 #include "agent/libc.h"
 #include "agent/python.h"
 #include "agent/ring_private.h"
+#include "agent/torch.h"
 #include "agent/ring_write.h"
 
 enum { NAMES = 4096 /* whose place among the ring's strings is remembered */ };
@@ -25,6 +26,7 @@ static _Atomic uint64_t dice = 88172645463325252ull;
 PRBA_EXPORT void probing_recorder_step(int64_t number)
 {
 	__atomic_store_n(&step, number, __ATOMIC_RELAXED);
+	prba_torch_told(number);
 }
 
 int64_t prba_recorder_step(void)

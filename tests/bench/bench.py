@@ -23,6 +23,7 @@ from pathlib import Path
 
 import inject
 import queries
+import recordings
 import rings
 import sampling
 
@@ -227,6 +228,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
     parser.add_argument("--peers", required=True)
+    parser.add_argument("--long-recording", required=True)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--out")
@@ -248,6 +250,7 @@ def main():
         page += table(title, results)
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
+    page += recordings.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     page += rings.page(args)
