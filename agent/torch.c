@@ -376,5 +376,6 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_post", prba_torch_post, METH_VARARGS, NULL},
 	{"torch_grad_begin", prba_torch_grad_begin, METH_VARARGS, NULL},
 	{"torch_grad_end", prba_torch_grad_end, METH_VARARGS, NULL},
+	{"torch_comm", prba_torch_comm, METH_VARARGS, NULL},
 	{"torch_pass_end", prba_torch_pass_end, METH_VARARGS, NULL},
 };

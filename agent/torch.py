@@ -9,7 +9,7 @@
 #   torch_module(path, class)          a number for these bytes
 #   torch_before(optimizer, …), torch_after(optimizer, …)      around an optimizer's step
 #   torch_pre(module, inputs), torch_post(module, inputs, output)   around a module's call
-#   torch_grad_begin(call, gradient), torch_grad_end(call, gradient), torch_pass_end(call)
+#   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
 MOST_MODULES = 8000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
@@ -17,6 +17,7 @@ MOST_FRAMES = 60
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
 torch_handles = []  # of the step that is sampled
+torch_watchers = []  # functions that the hooks of tensors call
 torch_leaves = []  # handles of hooks on leaves, which would outlive the step
 torch_known = {}  # {id(module): number}
 torch_refs = {}  # {id(module): weak reference, which forgets it}
@@ -157,14 +158,21 @@ def tensors_of(values, found, depth=0):
     return found
 
 
+def none(_):
+    """What hooks that are left call. A hook that gives anything would replace the gradient."""
+
+
+def watcher(watchers, which, call):
+    """A hook for a tensor. Graphs may keep it, so it does not hold the function of C by itself."""
+    return lambda *_: watchers[which](call)
+
+
 def watch_inputs(call, inputs):
     """How many inputs will get a gradient; 0: none needs one; -1: it has no tensors that are seen."""
-    from functools import partial
-
     tensors, count = tensors_of(inputs, []), 0
     for each in tensors:
         if each.requires_grad:
-            handle = each.register_hook(partial(torch_grad_end, call))
+            handle = each.register_hook(watcher(torch_watchers, 1, call))
             count += 1
             if each.is_leaf:
                 torch_leaves.append(handle)
@@ -172,19 +180,15 @@ def watch_inputs(call, inputs):
 
 
 def watch_outputs(call, output):
-    from functools import partial
-
     for each in tensors_of(output, []):
         if each.grad_fn is not None:
-            each.register_hook(partial(torch_grad_begin, call))
+            each.register_hook(watcher(torch_watchers, 0, call))
     return True
 
 
 def watch_end(call):
-    from functools import partial
-
     engine = sys.modules["torch"].autograd.Variable._execution_engine
-    engine.queue_callback(partial(torch_pass_end, call))
+    engine.queue_callback(watcher(torch_watchers, 2, call))
     return True
 
 
@@ -269,6 +273,7 @@ def torch_on():
     """Begins to find steps. Why it cannot, or None."""
     if torch_undo:
         return None
+    torch_watchers[:] = [torch_grad_begin, torch_grad_end, torch_pass_end]
     torch, problem = whole_torch()
     if problem:
         return problem
@@ -306,6 +311,7 @@ def torch_off():
     while torch_undo:
         torch_undo.pop()()
     torch_stop()
+    torch_watchers[:] = [none] * 3
     remove_hooks()
     torch_known.clear()
     torch_refs.clear()
@@ -349,8 +355,7 @@ def torch_apply():
     """Does what probing.torch.profiling says: what came of it, in words."""
     ppm = torch_configured()
     if not ppm and not torch_exact[0]:
-        stop_waiting()
-        torch_off()
+        forget_torch()
         return "no steps of torch are timed"
     problem = torch_on()
     if problem and "torch" not in sys.modules:
@@ -361,6 +366,7 @@ def torch_apply():
     if problem:
         return problem
     torch_rate(ppm, 0)
+    load(9, "comm_on")()
     return "steps of torch are timed"
 
 
@@ -406,3 +412,5 @@ def sample_steps(job, count, seconds):
 def forget_torch():
     stop_waiting()
     torch_off()
+    if "comm_off" in globals():
+        comm_off()

@@ -78,6 +78,11 @@ object *prba_torch_grad_begin(object *self, object *arguments);
 object *prba_torch_grad_end(object *self, object *arguments);
 object *prba_torch_pass_end(object *self, object *arguments);
 
+/* torch_comm.c */
+
+/** For the table of methods. */
+object *prba_torch_comm(object *self, object *arguments);
+
 /* torch_rows.c */
 
 enum prba_torch_stage {
