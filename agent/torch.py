@@ -4,6 +4,7 @@
 #   torch_begin(helpers, world_size)   0, or the errno value that says why there can be no rings
 #   torch_rate(ppm, left)              the share of steps to sample; how many are sampled soon
 #   torch_configured()                 that share, as the settings say it
+#   torch_watched()                    what is watched at each step
 #   torch_count()                      steps that were sampled
 #   torch_stop()                       hooks that are left do nothing from now on
 #   torch_module(path, class)          a number for these bytes
@@ -203,6 +204,12 @@ def steps_of(optimizer):
     return int(getattr(optimizer, "_step_count", -1))
 
 
+def watch_step(step):
+    load(3, "answer")
+    load(7, "clean")
+    return load(10, "watch_values")(step)
+
+
 def around(inner, calls):
     """A step() that calls ours, for a torch without hooks of optimizers."""
     from functools import wraps
@@ -281,7 +288,7 @@ def torch_on():
         return "this Python runs without a GIL, where steps of torch are not recorded yet"
     import os
 
-    helpers = {"begin": install_hooks, "end": remove_hooks, "name": name_module,
+    helpers = {"watch": watch_step, "begin": install_hooks, "end": remove_hooks, "name": name_module,
                "inputs": watch_inputs, "outputs": watch_outputs, "at_end": watch_end,
                "step_of": steps_of, "known": torch_known}
     try:
@@ -354,7 +361,7 @@ def stop_waiting():
 def torch_apply():
     """Does what probing.torch.profiling says: what came of it, in words."""
     ppm = torch_configured()
-    if not ppm and not torch_exact[0]:
+    if not ppm and not torch_exact[0] and not torch_watched():
         forget_torch()
         return "no steps of torch are timed"
     problem = torch_on()
@@ -365,9 +372,11 @@ def torch_apply():
         return problem + ": its steps are timed once it is"
     if problem:
         return problem
-    torch_rate(ppm, 0)
-    load(9, "comm_on")()
-    return "steps of torch are timed"
+    if not torch_exact[0]:
+        torch_rate(ppm, 0)
+    if ppm:
+        load(9, "comm_on")()
+    return "steps of torch are timed" if ppm else "steps of torch are watched"
 
 
 def torch_request(job, source):
@@ -400,7 +409,7 @@ def sample_steps(job, count, seconds):
         torch_exact[0] -= 1
         torch_rate(torch_configured(), 0)
         done = torch_count() - first
-        if not torch_exact[0] and not torch_configured():
+        if not torch_exact[0] and not torch_configured() and not torch_watched():
             torch_off()
     if torch_problem[0]:
         send(job, 2, torch_problem[0] + "\n")

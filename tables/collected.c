@@ -186,7 +186,8 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "variables", "Watched variables at each step",
 	 "the program names them with probing.watch(\"loss\") or PROBE_TORCH_EXPRS=\"loss@train\", "
 	 "and "
-	 "calls probing.step(); python.locals has the variables of all frames as they are now",
+	 "calls probing.step() or trains with torch; python.locals has the variables of all frames "
+	 "as they are now",
 	 variables},
 	{"python", "torch_calls", "Calls of torch's modules in sampled training steps",
 	 PRB_START_TORCH, torch_calls},
