@@ -3,8 +3,8 @@
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
-#                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 torch.py, 9 torch_comm.py,
-#                           10 torch_watch.py, which join this
+#                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
+#                           10 torch_comm.py, 11 torch_watch.py, which join this
 import _thread
 import posix
 import sys
@@ -407,7 +407,7 @@ def run(job, source, name, flags):
             load(3, "answer")
             outcome = load(7, "trace")(job, source)
         elif flags & TORCH:
-            outcome = load(8, "torch_request")(job, source)
+            outcome = load(9, "torch_request")(job, source)
         else:
             enter(job, None)
             place = Place(source, flags & IN_FRAME)
@@ -449,7 +449,7 @@ def breakpoints(job, text):
 
 def apply_torch():
     """What the settings say of torch, as torch.py does it."""
-    return load(8, "torch_apply")()
+    return load(9, "torch_apply")()
 
 
 def forget_thread():

@@ -91,6 +91,7 @@ enum {
 	PRB_WIRE_CAN_CONFIG = 32,  /**< has settings; also without a Python */
 	PRB_WIRE_CAN_CRASH = 64,   /**< knows crash */
 	PRB_WIRE_CAN_TRACE = 128,  /**< knows the flag of eval for logpoints */
+	PRB_WIRE_CAN_CALLS = 256,  /**< its logpoints are of calls, too */
 	PRB_WIRE_CAN_TORCH = 512,  /**< knows the flag of eval for steps of torch */
 };
 

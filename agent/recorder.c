@@ -29,6 +29,11 @@ PRBA_EXPORT void probing_recorder_step(int64_t number)
 	prba_torch_told(number);
 }
 
+int64_t prba_recorder_step(void)
+{
+	return __atomic_load_n(&step, __ATOMIC_RELAXED);
+}
+
 /** Children of fork() have their parent's ring, whose rows have their writer's pid. */
 static bool open_ring(void)
 {
@@ -114,7 +119,7 @@ bool prba_recorder_write(const struct prba_record_row *row)
 						 {.text = text}};
 	cells[2] = integer(row->span, 0);
 	cells[3] = integer(row->parent, 0);
-	cells[4] = integer(__atomic_load_n(&step, __ATOMIC_RELAXED), INT64_MIN);
+	cells[4] = integer(prba_recorder_step(), INT64_MIN);
 	cells[5] = (struct probing_cell){
 		row->duration < 0 ? PROBING_NULL : PROBING_REAL, 0, {.real = row->duration}};
 	cells[6] = (struct probing_cell){row->attributes ? PROBING_TEXT : PROBING_NULL,

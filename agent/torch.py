@@ -207,7 +207,7 @@ def steps_of(optimizer):
 def watch_step(step):
     load(3, "answer")
     load(7, "clean")
-    return load(10, "watch_values")(step)
+    return load(11, "watch_values")(step)
 
 
 def around(inner, calls):
@@ -375,7 +375,7 @@ def torch_apply():
     if not torch_exact[0]:
         torch_rate(ppm, 0)
     if ppm:
-        load(9, "comm_on")()
+        load(10, "comm_on")()
     return "steps of torch are timed" if ppm else "steps of torch are watched"
 
 
