@@ -47,6 +47,7 @@ struct prb_route {
 	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
 	bool writes; /**< it changes a target: only with --allow-write */
 	bool alias;  /**< an address of other programs, for what another route does */
+	bool whole;  /**< its body is no object of parameters, but for `answer` to read */
 	struct prb_error *(*answer)(struct prb_request *r);
 };
 extern const struct prb_route prb_routes[]; /**< ends with an entry without a path */
@@ -56,6 +57,7 @@ enum prb_request_state {
 	PRB_REQUEST_QUEUED,   /**< its command is to be started */
 	PRB_REQUEST_RUNS,     /**< its command runs; nothing was answered yet */
 	PRB_REQUEST_ANSWERED,
+	PRB_REQUEST_RESTS, /**< the next event is to be made, but not yet */
 };
 
 struct prb_connection {
@@ -95,6 +97,9 @@ struct prb_request {
 	struct prb_error *(*finish)(struct prb_request *r);
 	bool tells_failure; /**< what was printed is the answer, also if the command failed */
 	bool lasts;	    /**< it holds something until its client leaves, and answers at once */
+	double every;	    /**< its command runs again and again: events; 0: it is run once */
+	size_t sent;	    /**< of the event that is the reply */
+	bool over;	    /**< no event follows */
 
 	unsigned status;
 	const char *media, *policy;
@@ -150,7 +155,20 @@ enum MHD_Result prb_reply_send(struct prb_request *r);
 void prb_reply_error(struct prb_request *r, struct prb_error *err);
 void prb_reply_refusal(struct prb_request *r);
 
+/* events.c: requests whose command is run again and again, as Server-Sent Events. */
+
+struct prb_error *prb_answer_events(struct prb_request *r) PRB_MUST_CHECK;
+/** Makes what the command printed, or why it failed, the next event. */
+void prb_event_make(struct prb_request *r, struct prb_error *err);
+/** True if its time has come. */
+bool prb_event_is_due(const struct prb_request *r);
+/** Gives events to libmicrohttpd. */
+ssize_t prb_event_read(void *context, uint64_t at, char *buffer, size_t max);
+
 /* routes.c */
+
+/** The words of a command that dumps stacks. */
+struct prb_error *prb_stacks_words(struct prb_request *r) PRB_MUST_CHECK;
 
 /** Finds what is asked for; the error makes 404 or 405 the reply's status. */
 struct prb_error *prb_route_find(struct prb_request *r) PRB_MUST_CHECK;
@@ -176,11 +194,13 @@ void prb_write_audit(const struct prb_request *r);
 struct prb_error *prb_answer_eval(struct prb_request *r) PRB_MUST_CHECK;
 /** Lasts as long as its client waits: who leaves holds nothing any more. */
 struct prb_error *prb_answer_pause(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_config(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_resume(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_step(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_debugpy(struct prb_request *r) PRB_MUST_CHECK;
 
-/* openapi.c, page.c, recordings_routes.c */
+/* openapi.c, page.c, recordings_routes.c, mcp_route.c */
+struct prb_error *prb_answer_mcp(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_openapi(struct prb_request *r) PRB_MUST_CHECK;
 /** A file of the page, if the path is one. */
 bool prb_page_find(struct prb_request *r);

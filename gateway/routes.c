@@ -58,7 +58,7 @@ static struct prb_error *check_source(struct prb_request *r)
 				"source lines are shown of processes of user %u only", geteuid());
 }
 
-static struct prb_error *answer_stacks(struct prb_request *r)
+struct prb_error *prb_stacks_words(struct prb_request *r)
 {
 	static const char *const FLAGS[] = {"native", "locals", "source", "nonblocking", "freeze"};
 
@@ -69,7 +69,12 @@ static struct prb_error *answer_stacks(struct prb_request *r)
 	PRB_TRY(prb_words_add(&r->words, "--json"));
 	for (size_t i = 0; i < sizeof(FLAGS) / sizeof(*FLAGS); i++)
 		PRB_TRY(prb_param_flag_word(r, FLAGS[i]));
-	PRB_TRY(prb_param_word(r, "tid", "tid"));
+	return prb_param_word(r, "tid", "tid");
+}
+
+static struct prb_error *answer_stacks(struct prb_request *r)
+{
+	PRB_TRY(prb_stacks_words(r));
 	prb_request_start(r);
 	return NULL;
 }
@@ -184,6 +189,15 @@ static struct prb_error *answer_memory(struct prb_request *r)
 	return NULL;
 }
 
+static struct prb_error *answer_config(struct prb_request *r)
+{
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "config"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	prb_request_start(r);
+	return NULL;
+}
+
 static struct prb_error *answer_metrics(struct prb_request *r)
 {
 	PRB_TRY(prb_words_add(&r->words, "export"));
@@ -227,6 +241,13 @@ const struct prb_route prb_routes[] = {
 	 .answer = answer_targets},
 	{"GET", "/v1/targets/{id}/stacks", "Stacks of all threads; docs/json.md has the members",
 	 .params = {STACK_PARAMS}, .answer = answer_stacks},
+	{"GET",
+	 "/v1/targets/{id}/events",
+	 "Stacks again and again, as Server-Sent Events: each event 'stacks' is what "
+	 "/v1/targets/{id}/stacks answers; 'failure' has the error, and is the last",
+	 "text/event-stream",
+	 {STACK_PARAMS, {"every", PRB_PARAM_SECONDS, "Seconds between two; 2, at least 0.2"}},
+	 .answer = prb_answer_events},
 	{"GET", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS},
 	 .answer = answer_query},
 	{"POST", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS},
@@ -253,6 +274,12 @@ const struct prb_route prb_routes[] = {
 	{"GET", "/v1/targets/{id}/memory", "What takes the memory; docs/json.md has the members",
 	 .params = {{"growth", PRB_PARAM_SECONDS, "What grows in so many seconds, at most 600"}},
 	 .answer = answer_memory},
+	{"GET", "/v1/targets/{id}/config", "Settings of the process, with their values",
+	 .answer = answer_config},
+	{"POST", "/v1/targets/{id}/config", "Change a setting of the process",
+	 .params = {{"key", PRB_PARAM_TEXT, "Such as probing.sample_rate"},
+		    {"value", PRB_PARAM_TEXT, "Its value"}},
+	 .writes = true, .answer = prb_answer_config},
 	{"POST", "/v1/targets/{id}/eval",
 	 "Run Python code in the process. An exception of the code is an answer too",
 	 .params = {{"code", PRB_PARAM_TEXT, "The code"},
@@ -296,6 +323,8 @@ const struct prb_route prb_routes[] = {
 	 .answer = prb_answer_recording_stop},
 	{"DELETE", "/v1/profiles/{profile}", "Forget a recording",
 	 .answer = prb_answer_recording_delete},
+	{"POST", "/mcp", "A message of the Model Context Protocol, answered as docs/mcp.md says",
+	 .whole = true, .answer = prb_answer_mcp},
 	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
 	 .answer = answer_metrics},
 	{"GET", "/v1/openapi.json", "This interface, for programs", .answer = prb_answer_openapi},
@@ -308,6 +337,8 @@ const struct prb_route prb_routes[] = {
 	 {RECORD_PARAMS, PID_PARAM},
 	 .alias = true,
 	 .answer = prb_answer_record},
+	{"GET", "/config", "As /v1/targets/{id}/config", .params = {PID_PARAM}, .alias = true,
+	 .answer = answer_config},
 	{"GET", "/query", "As /v1/targets/{id}/query", .params = {QUERY_PARAMS, PID_PARAM},
 	 .alias = true, .answer = answer_query},
 	{"POST", "/query", "As /v1/targets/{id}/query", .params = {QUERY_PARAMS, PID_PARAM},

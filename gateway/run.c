@@ -40,7 +40,11 @@ static void set_ready(struct prb_request *r)
 static void fail(struct prb_request *r, struct prb_error *err)
 {
 	prb_child_kill(&r->child, r->gateway->now);
-	prb_reply_error(r, err);
+	if (r->every > 0 && r->status == 200)
+		prb_event_make(r, err);
+	else
+		prb_reply_error(r, err);
+	r->over = true;
 	set_ready(r);
 }
 
@@ -95,7 +99,8 @@ void prb_request_start(struct prb_request *r)
 /** Reads what the command has printed; false: there is too much of it. */
 static bool fill(struct prb_request *r)
 {
-	size_t most = r->finish ? PRB_GATEWAY_MAX_ANSWER : PRB_GATEWAY_HEAD;
+	bool whole = r->finish || r->every > 0;
+	size_t most = whole ? PRB_GATEWAY_MAX_ANSWER : PRB_GATEWAY_HEAD;
 	char chunk[16 << 10];
 	ssize_t got;
 
@@ -110,7 +115,7 @@ static bool fill(struct prb_request *r)
 			prb_str_append(&r->reply, chunk, (size_t)got);
 		}
 	}
-	return !r->reply.failed && (!r->finish || r->reply.length < most);
+	return !r->reply.failed && (!whole || r->reply.length < most);
 }
 
 static void finish(struct prb_request *r)
@@ -123,6 +128,8 @@ static void finish(struct prb_request *r)
 	}
 	if (!err && r->finish)
 		err = r->finish(r);
+	if (!err && r->every > 0)
+		prb_event_make(r, NULL);
 	if (err)
 		fail(r, err);
 	else
@@ -139,7 +146,7 @@ static void watch(struct prb_request *r, double now)
 	}
 	if (r->child.out < 0 && r->child.ended)
 		finish(r);
-	else if (!r->finish && r->reply.length &&
+	else if (!r->finish && !(r->every > 0) && r->reply.length &&
 		 (r->lasts || r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
 		set_ready(r);
 }
@@ -174,6 +181,12 @@ static void tend(struct prb_request *r, bool may_begin)
 		fail(r, prb_error_create(PRB_ERROR_CANCELLED, "the client has left"));
 		return;
 	}
+	if (r->state == PRB_REQUEST_RESTS && prb_event_is_due(r)) {
+		prb_child_deinit(&r->child);
+		r->child = (struct prb_child){.out = -1, .err = -1};
+		r->since = now;
+		r->state = PRB_REQUEST_QUEUED;
+	}
 	if (r->state == PRB_REQUEST_QUEUED && may_begin)
 		begin(r);
 	else if (r->state == PRB_REQUEST_QUEUED && now > r->since + r->limit)
@@ -181,7 +194,7 @@ static void tend(struct prb_request *r, bool may_begin)
 		     prb_error_create(PRB_ERROR_TIMEOUT, "too many requests are being answered"));
 	if (r->state == PRB_REQUEST_RUNS)
 		watch(r, now);
-	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended &&
+	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended && !(r->every > 0) &&
 		 (can_be_read(r->child.out) || (r->child.out < 0 && r->child.ended)))
 		resume(r);
 }

@@ -39,7 +39,9 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 		return prb_error_nomem();
 	place->pidfd = -1;
 	if (!pid) {
-		snprintf(place->id, sizeof(place->id), "f%zu", served->named.count);
+		/* Its number among files: one that is asked for stays the same when processes end.
+		 */
+		snprintf(place->id, sizeof(place->id), "f%zu", ++served->files);
 		/* Children are started in the same folder. */
 		return prb_str_copy(text, &place->name);
 	}
@@ -147,6 +149,13 @@ struct prb_error *prb_served_words_all(const struct prb_served *served, struct p
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
 							      "ended");
 	return add_places(served, words);
+}
+
+struct prb_error *prb_served_check(const struct prb_served *served, const char *id)
+{
+	const struct prb_served_target *target;
+
+	return find(served, id, &target);
 }
 
 pid_t prb_served_pid(const struct prb_served *served, const char *id)

@@ -153,3 +153,19 @@ struct prb_error *prb_answer_debugpy(struct prb_request *r)
 	prb_request_start(r);
 	return NULL;
 }
+
+struct prb_error *prb_answer_config(struct prb_request *r)
+{
+	const char *key = prb_param(r, "key"), *value = prb_param(r, "value");
+
+	if (!key || !*key || !value)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"the parameters 'key' and 'value' are needed");
+	if (strchr(key, '='))
+		return prb_error_create(PRB_ERROR_USAGE, "'%.50s' is no key", key);
+	PRB_TRY(begin(r, "config"));
+	PRB_TRY(prb_words_add(&r->words, "--"));
+	PRB_TRY(prb_words_add(&r->words, "%s=%s", key, value));
+	prb_request_start(r);
+	return NULL;
+}

@@ -227,10 +227,11 @@ const parameters = (values: Record<string, string | number | boolean | undefined
 };
 
 export const targets = async () => (await ask<{ targets: Target[] }>("/v1/targets")).value.targets;
-export const stacks = async (id: string, options: { native?: boolean; locals?: boolean; tid?: number }) =>
+export const stacks = async (id: string, options: { native?: boolean; locals?: boolean; source?: boolean; tid?: number }) =>
 	(await ask<Dump>(`${at(id)}/stacks${parameters(options)}`)).value;
 export const query = (id: string | null, sql: string, signal?: AbortSignal) =>
 	ask<Row[]>(id === null ? "/v1/query" : `${at(id)}/query`, "POST", { sql }, signal);
+export const eventsLink = (id: string, options: { native?: boolean; source?: boolean; every?: number }) => `${at(id)}/events${parameters(options)}`;
 export const queryLink = (id: string, sql: string, format: string) =>
 	`${at(id)}/query${parameters({ sql, format })}`;
 export const tables = async () => (await ask<Table[]>("/v1/tables")).value;

@@ -84,7 +84,7 @@ def test_keys_are_enough(gateway, program):
         page.sees("MainThread")
         page.press("k", control=True)
         page.wait("document.activeElement?.id == 'palette'")
-        page.type("ACTIV")
+        page.type("TIVITY")
         page.wait("document.querySelectorAll('#choices li').length == 1")
         page.press("Enter")
         page.wait("!document.getElementById('palette') && location.hash.startsWith('#/activity')")
@@ -106,6 +106,7 @@ def test_keys_are_enough(gateway, program):
         page.wait("document.querySelectorAll('#rows tbody tr').length > 0")
         # What is not there is said, and Escape leaves all as it was.
         page.press("k", control=True)
+        page.wait("document.activeElement?.id == 'palette'")
         page.type("no such thing")
         page.sees("Nothing has that in its name")
         page.press("Escape")

@@ -102,6 +102,27 @@ def test_stacks_with_variables_and_links(page, program):
     page.wait("document.querySelectorAll('.frames li.native').length > 0")
 
 
+def test_source_and_what_has_moved(page, program):
+    page.show("activity", target=program.pid, source=1)
+    page.wait("!!document.querySelector('.frames .source')")
+    page.show("activity", target=program.pid)
+    page.wait("!document.querySelector('.frames .source')")
+    page.push("#compare")
+    page.sees("Compared with", "same place")
+    page.push("#compare")
+    page.wait("!document.querySelector('.compared')")
+
+
+def test_a_paused_page_asks_for_nothing(page, program):
+    page.show("activity", target=program.pid, paused=1)
+    page.sees("MainThread")
+    shown = page.value("document.querySelector('.fresh').textContent")
+    refresh = "[...document.querySelectorAll('button')].find((b) => b.textContent == 'Refresh').click()"
+    page.wait("(%s, document.querySelector('.fresh').textContent != %s)" % (refresh, json.dumps(shown)))
+    page.push("#pause")
+    page.wait("!location.hash.includes('paused')")
+
+
 def test_names_are_texts(page, program):
     page.show("activity", target=program.pid)
     page.sees(HOSTILE)
