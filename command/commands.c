@@ -110,7 +110,6 @@ static const struct {
 	{"ps", false, "'probing list' lists the Python processes"},
 	{"exec", false, "'probing PID eval CODE' runs code"},
 	{"run", false, "'probing PID eval CODE' runs code"},
-	{"record", true, "'probing PID snapshot' saves one instant"},
 	{"perf", true, NULL},
 	{"performance", true, NULL},
 	{"cluster", true, NULL},

@@ -34,7 +34,7 @@ static struct prb_error *open_each(const struct prb_pids *pids, struct prb_perfo
 	return NULL;
 }
 
-struct prb_error *prb_performance_open_all(const char *text, struct prb_performance_targets *ret)
+static struct prb_error *open_all(const char *text, struct prb_performance_targets *ret)
 {
 	struct prb_pids pids = {};
 	struct prb_error *err = text ? prb_spec_find_all(text, &pids)
@@ -44,6 +44,21 @@ struct prb_error *prb_performance_open_all(const char *text, struct prb_performa
 		err = open_each(&pids, ret);
 	prb_pids_deinit(&pids);
 	return err;
+}
+
+struct prb_error *prb_performance_open(const struct prb_cli *cli,
+				       const struct prb_performance_settings *s,
+				       struct prb_performance_targets *ret)
+{
+	struct prb_target **slot;
+
+	if (s->all)
+		return open_all(cli->target, ret);
+	slot = prb_vec_push(&ret->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = NULL;
+	return prb_spec_open_in(cli->target, &cli->places, slot);
 }
 
 struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret, size_t *ret_count)
