@@ -63,6 +63,7 @@ void prb_session_destroy(struct prb_session *session)
 	free(session->declared);
 	prb_ring_tables_free(&session->rings);
 	prb_expression_tables_free(&session->expressions);
+	prb_global_tables_free(&session->globals);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);
