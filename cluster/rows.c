@@ -118,7 +118,9 @@ static struct prb_error *ask(struct prb_rows *rows, const char *sql, struct prb_
 		PRB_TRY(add_answer(rows, answers, NULL, sql));
 	prb_vec_each (host, &rows->options.hosts->list)
 		PRB_TRY(add_answer(rows, answers, *host, sql));
-	return prb_gather(answers, 0, rows->options.deadline_s, NULL, NULL);
+	return prb_gather(answers,
+			  &(struct prb_gather_options){.deadline_s = rows->options.deadline_s,
+						       .hurry = rows->options.hurry});
 }
 
 static struct prb_error *lack(struct prb_rows *rows, const struct prb_answer *answer,

@@ -24,6 +24,7 @@ struct prb_rows_options {
 	const struct prb_hosts *hosts; /**< empty: this machine */
 	const char *job;	       /**< or NULL */
 	double deadline_s;	       /**< that each host has */
+	bool hurry;		       /**< a few that are late are not waited for */
 	bool strict;		       /**< a rank or host that does not answer is an error */
 };
 

@@ -197,9 +197,13 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 	PRB_TRY(ask(c, job, &answers));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
-	err = prb_gather(&answers, 0,
-			 (c->paces ? duration_of(c) : interval_of(c)) + prb_cluster_timeout(c),
-			 take, in);
+	const struct prb_gather_options options = {
+		.deadline_s = (c->paces ? duration_of(c) : interval_of(c)) + prb_cluster_timeout(c),
+		.hurry = !c->settings->timeout && !c->settings->save,
+		.handler = take,
+		.context = in};
+
+	err = prb_gather(&answers, &options);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
 	warn_of(&answers);

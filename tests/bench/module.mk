@@ -45,3 +45,7 @@ bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPytho
 bench: $(O)/probing $(O)/peers/.stamp ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
 		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.md
+
+.PHONY: bench-cluster
+bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
+	$(Q)python3 tests/bench/cluster.py --probing $(O)/probing
