@@ -209,6 +209,17 @@ static inline char **prb_recording_command(struct prb_recording *recording, uint
 	return process ? &recording->others.items[process - 1].command : &recording->command;
 }
 
+/** The command line of a process by its number, NULL if that is unknown; and its pid. */
+static inline const char *prb_recording_command_line(const struct prb_recording *recording,
+						     uint32_t process)
+{
+	return process ? recording->others.items[process - 1].command : recording->command;
+}
+static inline pid_t prb_recording_pid(const struct prb_recording *recording, uint32_t process)
+{
+	return process ? recording->others.items[process - 1].pid : recording->pid;
+}
+
 /** Replaces a text of the recording, which somebody else may be about to write, by a copy. */
 struct prb_error *prb_recording_replace(struct prb_recording *recording, char **text,
 					const char *by) PRB_MUST_CHECK;

@@ -422,6 +422,10 @@ static struct prb_error *name_other(struct sampler *s, uint32_t number)
 	prb_auto_str struct prb_str text = {};
 	struct prb_process process;
 
+	if (s->options->names)
+		return prb_recording_replace(s->recording,
+					     prb_recording_command(s->recording, number),
+					     s->options->names[number - 1]);
 	PRB_TRY(prb_process_describe(s->processes.items[number]->pid, &process));
 	prb_command_line_text(&text, &process);
 	prb_process_deinit(&process);

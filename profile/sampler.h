@@ -36,6 +36,8 @@ struct prb_profile_options {
 	/** Other processes, which are the same recording; borrowed. */
 	struct prb_target *const *others;
 	size_t others_count;
+	/** What each of them is called instead of its command line, borrowed; or NULL. */
+	char *const *names;
 	/** Asked for the children of a process from time to time, to be recorded too; or NULL. The
 	 * caller frees *ret. */
 	struct prb_error *(*children)(void *context, pid_t pid, pid_t **ret, size_t *ret_count);

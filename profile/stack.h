@@ -31,6 +31,8 @@ struct prb_stack_reader {
 	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
 	uint64_t again;		       /**< stops because the one before came between two frames */
 	bool stale;		       /**< states are not as they were listed */
+	pid_t tracer;		       /**< the last that had a thread when it was to be stopped */
+	bool tracers;		       /**< there were several */
 };
 
 struct prb_stack_sample {

@@ -132,8 +132,7 @@ class Thread:
 
 STACKS = "SELECT t.tid, t.name, os_name, state, gil, main, idle_seconds, waits_for, depth, func, " \
     "qualname, module, file, lineno, ip, frame_type FROM python.threads t LEFT JOIN " \
-    "python.stacks s ON s.tid = t.tid AND s.interpreter = t.interpreter"
-NATIVE_STACKS = STACKS.replace("python.stacks", "native.backtrace")
+    "%s s ON s.tid = t.tid AND s.interpreter = t.interpreter"
 VARIABLES = "SELECT s.depth, s.func, s.lineno, s.ip, l.name, l.address FROM python.stacks s " \
     "LEFT JOIN python.locals l ON l.tid = s.tid AND l.depth = s.depth WHERE s.tid = %d"
 

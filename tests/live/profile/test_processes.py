@@ -63,6 +63,20 @@ def test_children_in_c_and_a_file(tmp_path):
     assert of_shell and all("work" not in line for line in of_shell)
 
 
+def pids_in_viewers(profile, folder):
+    """What the files for Perfetto and Firefox say of it: {pid: names of threads}, each."""
+    found = []
+    for name in "x.trace.json", "x.gecko.json":
+        subprocess.run([support.BINARY, str(profile), "perf", "-m", "wall", "-o", str(folder / name)],
+                       stdout=subprocess.DEVNULL, check=True)
+        data, names = json.loads((folder / name).read_text()), {}
+        for each in data.get("traceEvents", data.get("threads")):
+            if each["name"] == "thread_name" or "traceEvents" not in data:
+                names.setdefault(each["pid"], set()).add(each["tid"])
+        found.append(names)
+    return found
+
+
 def test_all_of_a_name(tmp_path):
     script = tmp_path / "found_by_its_name.py"
     script.write_bytes(profiles.PROGRAM.read_bytes())
@@ -72,11 +86,16 @@ def test_all_of_a_name(tmp_path):
             assert target.line() == "ready"
             target.send(b"go 600\n")
         result = subprocess.run([support.BINARY, "/found_by_its_name/", "perf", "--all", "--json",
-                                 "-d", "2s"], capture_output=True, check=True, timeout=60)
+                                 "-d", "2s", "-o", str(tmp_path / "x.profile")],
+                                capture_output=True, check=True, timeout=60)
         recording = json.loads(result.stdout)
         assert [p["pid"] for p in recording["processes"]] == sorted([one.pid, two.pid])
         assert {thread["pid"] for thread in recording["threads"]} == {one.pid, two.pid}
         assert all(process["cpu_ns"] > 0 for process in recording["processes"])
+    expected = {pid: {thread["tid"] for thread in recording["threads"] if thread["pid"] == pid}
+                for pid in (one.pid, two.pid)}
+    for threads in pids_in_viewers(tmp_path / "x.profile", tmp_path):
+        assert threads == expected
 
 
 def test_usage():
