@@ -14,6 +14,7 @@
 #include "target/snapshot/snapshot.h"
 #include "dump/capture.h"
 #include "dump/collector.h"
+#include "dump/cython.h"
 #include "dump/decode.h"
 #include "dump/describe.h"
 #include "dump/owner.h"
@@ -442,6 +443,8 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(plan(m));
 	PRB_TRY(c->target->moves ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
+	if (c->native)
+		PRB_TRY(prb_cython_fill(c->target, c->dump));
 	if (c->options->source || c->options->source_innermost)
 		PRB_TRY(prb_source_fill(c->target, c->dump, !c->options->source));
 	PRB_TRY(warn_missing(c->dump, c->target));
