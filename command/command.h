@@ -110,6 +110,9 @@ struct prb_command {
 	size_t settings_size; /**< of the command's own struct, which `place` points into */
 	enum prb_target_use target_use;
 
+	/** Its targets are no core files: options about the files of those are refused. */
+	bool only_processes;
+
 	/** Of PRB_TARGET_NONE: a target that is served elsewhere is where the command runs. */
 	bool runs_elsewhere;
 

@@ -10,6 +10,8 @@
 /* A program may have as many objects as it likes; those met first are shared most. */
 enum { VALUES_KEPT = 65536 };
 
+static const struct prb_repr_options usual = {.max_objects = 1};
+
 struct known_value {
 	char *text;
 	const char *type; /* the pool's */
@@ -34,7 +36,11 @@ struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem
 		return prb_error_nomem();
 	*decoder = (struct prb_local_decoder){.py = py, .mem = mem, .pool = pool};
 
-	struct prb_error *err = prb_objects_create(py, mem, options, &decoder->objects);
+	struct prb_repr_options marked = options ? *options : usual;
+
+	marked.marked = true;
+
+	struct prb_error *err = prb_objects_create(py, mem, &marked, &decoder->objects);
 	if (err)
 		prb_local_decoder_destroy(decoder);
 	else

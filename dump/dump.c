@@ -14,6 +14,7 @@
 #include "target/snapshot/snapshot.h"
 #include "dump/capture.h"
 #include "dump/collector.h"
+#include "dump/customise.h"
 #include "dump/cython.h"
 #include "dump/decode.h"
 #include "dump/describe.h"
@@ -508,6 +509,8 @@ struct prb_error *prb_dump_create_with(struct prb_target *target,
 	if (!err)
 		err = prb_target_same_program(target, make(&m));
 	unmake(&m);
+	if (!err && target->custom)
+		err = prb_dump_customise(target, &actual, m.capture.dump);
 	if (err)
 		prb_dump_destroy(m.capture.dump);
 	else

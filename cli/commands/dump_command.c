@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/cluster.h"
 #include "cli/commands/dump_command.h"
 
 #include <limits.h>
@@ -12,7 +13,7 @@
 #include "command/output.h"
 #include "control/pause_state.h"
 #include "dump/text/render.h"
-#include "cli/commands/subprocesses.h"
+#include "proc/subprocesses.h"
 #include "target/spec/target_spec.h"
 #include "command/term.h"
 #include "base/checked.h"
@@ -28,6 +29,8 @@ struct job {
 	struct prb_repr_options values;
 	struct prb_render_options render;
 	bool json;
+	const struct prb_cli *cli;
+	const struct prb_texts *scripts;
 };
 
 /* Levels of containers in what has no more instances to be looked into. */
@@ -99,6 +102,7 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 			   .native = s->native != NULL,
 			   .partial = main_only || s->tid},
 		.json = s->json,
+		.scripts = &s->scripts,
 	};
 	job->options.values = &job->values;
 	return NULL;
@@ -123,7 +127,9 @@ static struct prb_error *make_dump(const struct job *job, struct prb_target *tar
 				   struct prb_dump **ret)
 {
 	prb_auto_dump struct prb_dump *dump = NULL;
+	unsigned use = PRB_EXTENSION_WAITS | (job->options.locals ? PRB_EXTENSION_PRINTERS : 0);
 
+	PRB_TRY(prb_extensions_load(job->cli, job->scripts, use, target, &target->custom));
 	PRB_TRY(prb_dump_create(target, &job->options, &dump));
 	PRB_TRY(read_idle(job, target, dump));
 	*ret = prb_steal(&dump);
@@ -258,6 +264,13 @@ static struct prb_error *dump_tree(const struct job *job, const struct prb_targe
 		"'probing list --tree' shows the Python processes");
 }
 
+/** All ranks of a bundle, as one tree; their variables are shown of one at a time. */
+static bool is_for_cluster(const char *text, const struct prb_dump_settings *s)
+{
+	return prb_spec_kind(text) == PRB_SPEC_BUNDLE && !s->locals && !s->tid && !s->source &&
+	       !s->native;
+}
+
 struct prb_error *prb_dump_command(const struct prb_cli *cli,
 				   const struct prb_dump_settings *settings, bool main_only)
 {
@@ -267,7 +280,10 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	struct prb_pause_state pause;
 	struct job job;
 
+	if (is_for_cluster(cli->target, settings))
+		return prb_cluster_dump_bundle(cli, !main_only, settings->json);
 	PRB_TRY(job_init(&job, settings, main_only));
+	job.cli = cli;
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find(target, &pause);
 	prb_pause_state_tell(&pause, target->pid, &paused);

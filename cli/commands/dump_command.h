@@ -10,6 +10,7 @@
 
 #include "command/command.h"
 #include "base/error.h"
+#include "cli/commands/extensions.h"
 #include "python/repr/object.h"
 
 /** Must be the first member of the settings of a command that uses PRB_DUMP_OPTIONS. */
@@ -22,6 +23,7 @@ struct prb_dump_settings {
 	bool subprocesses;
 	bool no_fold, full_paths, full_names;
 	bool json;
+	struct prb_texts scripts;
 	bool numbers; /**< number the frames; no option */
 };
 
@@ -75,6 +77,7 @@ struct prb_dump_settings {
 			      "Show every call of a recursion and every thread"),                \
 		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),            \
 		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"), \
+		PRB_EXTENSION_OPTION(struct prb_dump_settings, scripts),                         \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
 
 /** Bytes of a value, where its limits are the user's own. */

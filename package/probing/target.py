@@ -8,24 +8,21 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 
 from . import _library as lib
 from . import _outside
-from . import extend, live, path
+from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
+from ._rows import Rows
 from .frame import STACKS, Frame, Thread, quote
 from .value import Value, unread
 
 
-class Rows(list):
-    """Rows of a query, as dictionaries."""
-
-    def df(self) -> "pandas.DataFrame":  # noqa: F821
-        """The same as a pandas DataFrame."""
-        import pandas
-        return pandas.DataFrame(list(self))
+LEVELS = 3  # of sessions, for extensions that ask what extensions say
 
 
 class Program:
     """What attach() returns. Use it from one thread; `with` or close() ends it."""
+
+    _level, _reader, _path = 0, None, None
 
     def __init__(self, target: Union[int, str], exe: Optional[str] = None):
         self.target, self._exe = str(target), exe
@@ -35,7 +32,7 @@ class Program:
         self._start()
 
     def _start(self):
-        self._pointer = ctypes.c_void_p()
+        self._pointer, self._hooks = ctypes.c_void_p(), None
         check(LIBRARY.probing_create(ctypes.byref(self._pointer)))
         try:
             LIBRARY.probing_on_poll(self._pointer, self._poll.function, None)
@@ -49,6 +46,7 @@ class Program:
         target, self._folder = self.target, None
         if _outside.is_elsewhere(target):
             target, self._folder = _outside.snapshot_of(target)
+            self._path = target
         self._call(LIBRARY.probing_open, encode(target), self._exe and encode(self._exe))
 
     def _call(self, function, *arguments, outcome=None):
@@ -67,6 +65,8 @@ class Program:
         """Ends the session; values that came from it cannot be read any more."""
         LIBRARY.probing_destroy(self._pointer)
         self._pointer = ctypes.c_void_p()
+        if self._reader is not None:
+            self._reader.close()
 
     def __enter__(self):
         return self
@@ -86,9 +86,38 @@ class Program:
     def query(self, sql: str) -> Rows:
         """Rows of one SQL statement."""
         self._open()
-        if extend.TABLES:
-            sql = extend.with_tables(self, sql)
+        self._extend()
         return Rows(json.loads(self._print(sql, b"json").decode("ascii")))
+
+    def _rows(self, sql):
+        """Rows without words of extensions."""
+        self._open()
+        if self._hooks:
+            self._hooks.quiet = True
+        try:
+            return json.loads(self._print(sql, b"json").decode("ascii"))
+        finally:
+            if self._hooks:
+                self._hooks.quiet = False
+
+    def _extend(self):
+        """Has extensions speak in what the library prints."""
+        if self._hooks is None and self._level < LEVELS and \
+                (extend.PRINTERS or extend.WAITS or extend.TABLES):
+            self._hooks = _custom.attach(self._open(), self._another, self._say)
+
+    def _another(self):
+        """One more session of the same target, for extensions that are asked by this one."""
+        if self._reader is None:
+            self._reader = self._twin()
+            self._reader._level = self._level + 1
+        return self._reader
+
+    def _twin(self):
+        return Program(self._path or self.target, self._exe)
+
+    def _say(self, text):
+        _load.say(text)
 
     def _print(self, sql, form):
         pieces = []
@@ -106,7 +135,7 @@ class Program:
         threads, table = {}, "python.stacks"
         if native:
             table = "native.frames" if native == "all" else "native.backtrace"
-        for row in self.query(STACKS % table):
+        for row in self._rows(STACKS % table):
             threads.setdefault(row["tid"], []).append(row)
         return [Thread(self, rows) for tid, rows in threads.items() if tid]
 
@@ -178,6 +207,24 @@ class Program:
              rate: Optional[int] = None) -> "live.Recording":
         """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
         return live.Recording(self.target, seconds, native, rate)
+
+    def trace(self, place: Optional[str] = None, expressions: str = "",
+              condition: Optional[str] = None, calls: Optional[str] = None,
+              rate: Optional[int] = None) -> "live.Logpoint":
+        """Records values in python.trace_variables each time a line runs, `p.trace("train.py:22",
+        "loss, step")`, or the calls of a function in python.trace_event, `p.trace(calls="Model.step")`.
+        Nothing is stopped. A Logpoint: use it in a `with`, or clear() it."""
+        words = ["--calls", calls] if calls else [place]
+        words += (["if", condition] if condition else []) + ([expressions] if not calls else [])
+        return live.Logpoint(self.target, words + (["--rate", rate] if rate else []))
+
+    def traces(self) -> Dict[int, str]:
+        """{number: text} of the logpoints in the process."""
+        return live.traces(self.target)
+
+    def clear_traces(self, *numbers: int) -> None:
+        """Removes all logpoints, or those of these numbers."""
+        live.clear_traces(self.target, *numbers)
 
     def __repr__(self):
         return "<probing of %s>" % self.target

@@ -294,7 +294,10 @@ class Value:
         known, constant = self._prb_constant()
         if known:
             return repr(constant)
-        text = extend.text_of(self) if extend.PRINTERS else None
+        text = None
+        if extend.PRINTERS:
+            self._prb_program._extend()  # for the objects in it
+            text = extend.text_of(self)
         return self._prb_text(lib.REPR) if text is None else text
 
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
+#include "target/custom.h"
 
 enum {
 	DEPTH = 4,
@@ -35,6 +36,7 @@ static struct prb_repr_options limits(const struct prb_repr_options *options)
 		.max_objects = options->max_objects,
 		.max_attributes = options->max_attributes ? options->max_attributes : ATTRIBUTES,
 		.long_attributes = options->long_attributes,
+		.marked = options->marked,
 	};
 }
 
@@ -173,7 +175,13 @@ static struct prb_error *print(struct prb_repr *r, uint64_t object)
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	if (!type->handler)
 		PRB_TRY(resolve(r, type));
-	return type->handler(r, object, type);
+	if (!r->max.marked || !prb_repr_is_custom(r, type))
+		return type->handler(r, object, type);
+	prb_custom_begin(r->out, object, type->address);
+
+	struct prb_error *err = type->handler(r, object, type);
+	prb_custom_end(r->out);
+	return err;
 }
 
 struct prb_error *prb_repr_object(struct prb_repr *r, uint64_t object)

@@ -33,6 +33,7 @@ struct prb_repr_options {
 	unsigned max_objects;
 	unsigned max_attributes; /**< of one of them; 0: default (12) */
 	bool long_attributes;	 /**< not shorter than values that stand alone */
+	bool marked;		 /**< the caller calls prb_custom_expand() of target/custom.h */
 };
 
 /**

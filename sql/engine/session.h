@@ -36,6 +36,10 @@ void prb_session_allow_code(struct prb_session *session);
 /** The first target, or NULL; the session's. */
 struct prb_target *prb_session_target(const struct prb_session *session);
 
+/** What extensions of the user say, about the present targets and those to come; borrowed. */
+struct prb_custom;
+void prb_session_set_custom(struct prb_session *session, const struct prb_custom *custom);
+
 /** Told what is no failure: @p text is one line. */
 typedef void prb_warning_handler(void *context, const char *text);
 
@@ -46,6 +50,9 @@ void prb_session_destroy(struct prb_session *session);
 /** Takes over @p target. @p name is what `_target` shows. */
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
 					 struct prb_target *target) PRB_MUST_CHECK;
+
+/** Has the target that was added last show @p rank as `_rank`, whatever its environment says. */
+void prb_session_set_rank(struct prb_session *session, long rank);
 
 void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,
 			    void *context);

@@ -27,9 +27,11 @@ struct prb_session {
 	bool *declared; /**< for each of prb_tables; NULL before the first */
 	struct prb_ring_tables rings;
 	struct prb_expression_tables expressions;
-	bool allow_code;   /**< see prb_session_allow_code() */
-	uint32_t attached; /**< bit N: schema N of prb_schemas */
-	bool declaring;	   /**< SQLite is being told of tables, by us */
+	const struct prb_custom *custom; /**< of the user's extensions, or NULL */
+	PRB_VEC(char *) custom_tables;	 /**< those that are there now */
+	bool allow_code;		 /**< see prb_session_allow_code() */
+	uint32_t attached;		 /**< bit N: schema N of prb_schemas */
+	bool declaring;			 /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;
 	prb_warning_handler *warn;
 	void *warn_context;
