@@ -7,13 +7,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "remote/ssh_words.h"
+#include "command/program.h"
 
 enum {
 	MOST_AT_ONCE = 64,
@@ -22,115 +23,157 @@ enum {
 	CHUNK = 65536,
 };
 
-/** One ssh that runs. */
+static const uint64_t MOST_SPOOLED = 64ULL << 30;
+
+/** A program that runs. */
 struct runner {
 	struct prb_answer *answer;
 	pid_t pid;
 	int out, err; /**< ends of its pipes; -1 once they have ended */
 	double until;
 	struct prb_str errors;
-	bool late, too_much;
+	bool late, too_much, full;
 };
 
 struct gathering {
-	const char *const *words;
 	double deadline_s;
+	size_t at_once;
+	prb_answer_handler *handler;
+	void *context;
 	struct runner runners[MOST_AT_ONCE];
 	size_t running;
 };
+
+struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host)
+{
+	struct prb_answer *answer = prb_vec_push(&answers->list);
+
+	if (answer)
+		*answer = (struct prb_answer){.host = host, .in = -1, .spool = -1};
+	return answer;
+}
+
+struct prb_error *prb_answer_spool(struct prb_answer *answer)
+{
+	const char *folder = getenv("TMPDIR");
+
+	if (!folder || !*folder)
+		folder = "/tmp";
+	answer->spool = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+	if (answer->spool < 0)
+		answer->spool = memfd_create("probing-answer", MFD_CLOEXEC);
+	return answer->spool < 0 ? prb_error_os(errno, "cannot make a file in %s", folder) : NULL;
+}
 
 void prb_answers_deinit(struct prb_answers *answers)
 {
 	struct prb_answer *answer;
 
 	prb_vec_each (answer, &answers->list) {
+		prb_words_deinit(&answer->words);
+		if (answer->in >= 0)
+			close(answer->in);
+		if (answer->spool >= 0)
+			close(answer->spool);
 		prb_str_deinit(&answer->out);
 		free(answer->error);
 	}
 	prb_vec_free(&answers->list);
 }
 
-static void become(char **words, int out, int err)
-{
-	sigset_t none;
-	int null = open("/dev/null", O_RDONLY);
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	dup2(null, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(err, STDERR_FILENO);
-	execvp(words[0], words);
-	dprintf(STDERR_FILENO, "cannot run %s: %s\n", words[0], strerror(errno));
-	_exit(127);
-}
-
 static struct prb_error *start(struct gathering *g, struct prb_answer *answer)
 {
 	struct runner *r = &g->runners[g->running];
-	prb_auto_words struct prb_words words = {};
-	int out[2], err[2];
+	prb_auto_close int out = -1, err = -1, out_end = -1, err_end = -1;
+	int ends[2];
 	char **list;
 
-	PRB_TRY(prb_ssh_words(answer->host, g->words, &words));
-	PRB_TRY(prb_words_end(&words, &list));
-	if (pipe2(out, O_CLOEXEC))
+	if (!answer->words.list.count)
+		return NULL;
+	PRB_TRY(prb_words_end(&answer->words, &list));
+	if (pipe2(ends, O_CLOEXEC))
 		return prb_error_os(errno, "cannot make a pipe");
-	if (pipe2(err, O_CLOEXEC)) {
-		close(out[0]);
-		close(out[1]);
+	out = ends[0];
+	out_end = ends[1];
+	if (pipe2(ends, O_CLOEXEC))
 		return prb_error_os(errno, "cannot make a pipe");
-	}
-	*r = (struct runner){.answer = answer,
-			     .out = out[0],
-			     .err = err[0],
-			     .until = prb_clock_seconds() + g->deadline_s};
-	r->pid = fork();
-	if (!r->pid)
-		become(list, out[1], err[1]);
-	close(out[1]);
-	close(err[1]);
-	if (r->pid < 0) {
-		close(out[0]);
-		close(err[0]);
-		return prb_error_os(errno, "cannot start ssh");
-	}
+	err = ends[0];
+	err_end = ends[1];
+
+	const struct prb_program program = {.words = list,
+					    .itself = answer->itself,
+					    .in = answer->in,
+					    .out = out_end,
+					    .err = err_end};
+	*r = (struct runner){.answer = answer, .until = prb_clock_seconds() + g->deadline_s};
+	PRB_TRY(prb_program_start(&program, &r->pid));
+	r->out = prb_steal_fd(&out);
+	r->err = prb_steal_fd(&err);
 	g->running++;
 	return NULL;
 }
 
-/** Reads what is there, up to @p most bytes in all; the descriptor is closed at its end. */
-static void take(int *fd, struct prb_str *s, size_t most, bool *too_much)
+/** Puts what was read where the answer goes. */
+static void keep(struct runner *r, const char *data, size_t length)
+{
+	struct prb_answer *answer = r->answer;
+
+	if (answer->spool < 0) {
+		r->too_much |= answer->out.length + length > MOST_OUTPUT;
+		if (!r->too_much)
+			prb_str_append(&answer->out, data, length);
+		return;
+	}
+	r->too_much |= answer->spooled + length > MOST_SPOOLED;
+	while (length && !r->too_much) {
+		ssize_t written = write(answer->spool, data, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		r->full = written < 0;
+		r->too_much |= r->full;
+		if (r->full)
+			return;
+		data += written;
+		length -= (size_t)written;
+		answer->spooled += (uint64_t)written;
+	}
+}
+
+/** Reads what is there; the descriptor is closed at its end. */
+static void take(struct runner *r, int *fd)
 {
 	char chunk[CHUNK];
 	ssize_t got = read(*fd, chunk, sizeof(chunk));
 
 	if (got < 0 && errno == EINTR)
 		return;
-	if (got <= 0) {
+	if (got <= 0)
 		close(prb_steal_fd(fd));
-		return;
-	}
-	if (s->length + (size_t)got > most) {
-		*too_much = true;
-		got = (ssize_t)(most - s->length);
-	}
-	prb_str_append(s, chunk, (size_t)got);
+	else if (fd == &r->out)
+		keep(r, chunk, (size_t)got);
+	else
+		prb_str_append(&r->errors, chunk,
+			       PRB_MIN((size_t)got, MOST_ERRORS - r->errors.length));
 }
 
-/** The last line of what ssh or probing said, which is the reason mostly. */
+/** The first line of what it said, which is the reason mostly. */
 static char *explain(struct runner *r, int status)
 {
 	char *text = r->errors.length ? r->errors.data : NULL;
 
 	if (r->late)
 		return strdup("no answer in time");
+	if (r->full)
+		return strdup("there is no space for its answer");
 	if (r->too_much)
 		return strdup("the answer is too long");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && !text)
 		return strdup("there is no probing there");
 	if (!text)
-		return prb_format("ssh ended with %d", status);
+		return prb_format("%s ended with %d",
+				  r->answer->itself ? "it" : r->answer->words.list.items[0],
+				  status);
 	text[strcspn(text, "\n")] = '\0';
 	return strdup(!strncmp(text, "probing: ", 9) ? text + 9 : text);
 }
@@ -146,9 +189,13 @@ static struct prb_error *finish(struct gathering *g, size_t i)
 		r->answer->error = explain(r, status);
 	bool failed =
 		r->answer->out.failed || ((r->late || r->too_much || status) && !r->answer->error);
+	struct prb_answer *answer = r->answer;
+
 	prb_str_deinit(&r->errors);
 	*r = g->runners[--g->running];
-	return failed ? prb_error_nomem() : NULL;
+	if (failed)
+		return prb_error_nomem();
+	return g->handler ? g->handler(g->context, answer) : NULL;
 }
 
 /** Waits for output of any of them until the first deadline. */
@@ -156,7 +203,6 @@ static struct prb_error *wait_for_any(struct gathering *g)
 {
 	struct pollfd list[2 * MOST_AT_ONCE];
 	double now = prb_clock_seconds(), first = now + g->deadline_s;
-	bool dropped;
 
 	for (size_t i = 0; i < g->running; i++) {
 		list[2 * i] = (struct pollfd){.fd = g->runners[i].out, .events = POLLIN};
@@ -165,14 +211,14 @@ static struct prb_error *wait_for_any(struct gathering *g)
 	}
 	if (poll(list, 2 * g->running, (int)(PRB_MAX(first - now, 0) * 1000) + 1) < 0)
 		return errno == EINTR ? prb_error_create(PRB_ERROR_CANCELLED, "interrupted")
-				      : prb_error_os(errno, "cannot wait for ssh");
+				      : prb_error_os(errno, "cannot wait for answers");
 	for (size_t i = 0; i < g->running; i++) {
 		struct runner *r = &g->runners[i];
 
 		if (list[2 * i].revents)
-			take(&r->out, &r->answer->out, MOST_OUTPUT, &r->too_much);
+			take(r, &r->out);
 		if (list[2 * i + 1].revents)
-			take(&r->err, &r->errors, MOST_ERRORS, &dropped);
+			take(r, &r->err);
 	}
 	return NULL;
 }
@@ -218,29 +264,24 @@ static struct prb_error *run_all(struct gathering *g, struct prb_answers *answer
 	size_t next = 0;
 
 	while (next < answers->list.count || g->running) {
-		while (next < answers->list.count && g->running < MOST_AT_ONCE)
+		while (next < answers->list.count && g->running < g->at_once)
 			PRB_TRY(start(g, &answers->list.items[next++]));
-		PRB_TRY(wait_for_any(g));
+		if (g->running)
+			PRB_TRY(wait_for_any(g));
 		PRB_TRY(tend(g));
 	}
 	return NULL;
 }
 
-struct prb_error *prb_gather(const struct prb_hosts *hosts, const char *const *words,
-			     double deadline_s, struct prb_answers *ret)
+struct prb_error *prb_gather(struct prb_answers *answers, size_t at_once, double deadline_s,
+			     prb_answer_handler *handler, void *context)
 {
-	struct gathering g = {.words = words, .deadline_s = deadline_s};
-	char *const *host;
+	struct gathering g = {.deadline_s = deadline_s,
+			      .at_once = at_once && at_once < MOST_AT_ONCE ? at_once : MOST_AT_ONCE,
+			      .handler = handler,
+			      .context = context};
+	struct prb_error *err = run_all(&g, answers);
 
-	prb_vec_each (host, &hosts->list) {
-		struct prb_answer *answer = prb_vec_push(&ret->list);
-
-		if (!answer)
-			return prb_error_nomem();
-		answer->host = *host;
-	}
-
-	struct prb_error *err = run_all(&g, ret);
 	end_all(&g);
 	return err;
 }

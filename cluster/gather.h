@@ -1,36 +1,52 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Runs probing on many hosts through ssh, side by side, and collects what it prints.
+ * @file Runs a program for each host or rank, side by side, and collects what they print. One that
+ * does not answer in time is one error, and never delays the others.
  *
- * ssh is the user's own, with its configuration, keys and agent; it asks for nothing
- * (BatchMode). A host that does not answer in time is one error, and never delays the others.
- *
- * Threading: one thread; children are reaped by their pid.
+ * Threading: one thread; children are reaped by their pid, and end with us.
  */
 #ifndef PRB_CLUSTER_GATHER_H
 #define PRB_CLUSTER_GATHER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "cluster/hosts.h"
+#include "command/words.h"
 
 struct prb_answer {
-	const char *host;   /**< borrowed from the hosts */
-	struct prb_str out; /**< what it printed, at most 256 MiB */
+	const char *host;	/**< who is asked, borrowed; NULL: this machine */
+	struct prb_words words; /**< the program that asks; none: nobody is asked */
+	bool itself;		/**< that is this program */
+	int in;			/**< what it reads, owned; -1: nothing */
+	int spool;	    /**< an empty file that takes what it prints, owned; -1: `out` does */
+	uint64_t spooled;   /**< bytes in there */
+	struct prb_str out; /**< what it printed */
 	char *error;	    /**< why there is no answer, one line; NULL: there is one */
 };
 
 struct prb_answers {
-	PRB_VEC(struct prb_answer) list; /**< one for each host, in their order */
+	PRB_VEC(struct prb_answer) list;
 };
 
+/** Appends one that reads nothing and has no words yet. NULL when out of memory. */
+struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host);
+
+/** Gives it a file without a name for what it prints. */
+struct prb_error *prb_answer_spool(struct prb_answer *answer) PRB_MUST_CHECK;
+
+/** What is done with an answer as soon as it is there; may take its `out`. Errors end all. */
+typedef struct prb_error *prb_answer_handler(void *context, struct prb_answer *answer);
+
 /**
- * Runs "probing WORDS…" on each of @p hosts, on at most 64 at once. @p words ends with NULL.
- * @p deadline_s: seconds that each host has, from the start of its ssh.
+ * Runs the programs of @p answers, at most @p at_once of them at a time (0: 64). @p deadline_s:
+ * seconds that each has, from its start. An answer may have 256 MiB, a spooled one 64 GiB.
+ * @p handler may be NULL.
  */
-struct prb_error *prb_gather(const struct prb_hosts *hosts, const char *const *words,
-			     double deadline_s, struct prb_answers *ret) PRB_MUST_CHECK;
+struct prb_error *prb_gather(struct prb_answers *answers, size_t at_once, double deadline_s,
+			     prb_answer_handler *handler, void *context) PRB_MUST_CHECK;
 void prb_answers_deinit(struct prb_answers *answers);
 #define prb_auto_answers __attribute__((cleanup(prb_answers_deinit)))
 

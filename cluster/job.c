@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/job.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "cluster/launcher.h"
 #include "proc/process.h"
 #include "target/spec/command_line.h"
 #include "target/target.h"
@@ -21,7 +23,7 @@ enum {
 /** A process that says that it is a rank. */
 struct candidate {
 	const struct prb_python_process *process;
-	char *name;
+	char *name, *slurm;
 	struct prb_process_job job;
 	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
 	bool loopback;		/**< the job's address is this machine's own */
@@ -36,8 +38,10 @@ static void candidates_deinit(struct candidates *candidates)
 {
 	struct candidate *c;
 
-	prb_vec_each (c, &candidates->list)
+	prb_vec_each (c, &candidates->list) {
 		free(c->name);
+		free(c->slurm);
+	}
 	prb_vec_free(&candidates->list);
 }
 
@@ -49,6 +53,7 @@ void prb_job_deinit(struct prb_job *job)
 		free(rank->command);
 	prb_vec_free(&job->ranks);
 	free(job->name);
+	free(job->slurm);
 }
 
 void prb_jobs_deinit(struct prb_jobs *jobs)
@@ -140,6 +145,7 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 				.local_size = number(&environment, "LOCAL_WORLD_SIZE"),
 				.group = number(&environment, "GROUP_RANK"),
 				.loopback = is_loopback(variable(&environment, "MASTER_ADDR"))};
+	PRB_TRY(prb_str_copy(variable(&environment, "SLURM_JOB_ID"), &c->slurm));
 	return c->name ? NULL : prb_error_nomem();
 }
 
@@ -210,6 +216,7 @@ static struct prb_error *job_of(struct prb_jobs *jobs, const struct candidate *c
 	job->uid = c->process->process.uid;
 	job->world_size = c->job.world_size;
 	job->name = strdup(c->name);
+	PRB_TRY(prb_str_copy(c->slurm, &job->slurm));
 	return job->name ? NULL : prb_error_nomem();
 }
 
@@ -322,16 +329,29 @@ static bool is_above(pid_t pid, const struct prb_rank *rank)
 	return false;
 }
 
-static bool is_meant(const struct prb_job *job, const char *text)
+static bool is_listed(const struct prb_launched *launched, const struct prb_rank *rank)
+{
+	const pid_t *pid;
+
+	prb_vec_each (pid, &launched->list)
+		if (rank->pid && *pid == rank->pid)
+			return true;
+	return false;
+}
+
+static bool is_meant(const struct prb_job *job, const char *text,
+		     const struct prb_launched *launched)
 {
 	const struct prb_rank *rank;
 	char *end;
 	long pid = strtol(text, &end, 10);
 
+	if (!strncmp(text, "slurm:", 6))
+		return job->slurm && !strcmp(job->slurm, text + 6);
 	if (*end || !*text || pid <= 0)
 		return strstr(job->name, text) != NULL;
 	prb_vec_each (rank, &job->ranks)
-		if (is_above((pid_t)pid, rank))
+		if (is_above((pid_t)pid, rank) || is_listed(launched, rank))
 			return true;
 	return false;
 }
@@ -349,12 +369,18 @@ static pid_t any_pid(const struct prb_job *job)
 
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text, struct prb_job **ret)
 {
+	__attribute__((cleanup(prb_launched_deinit))) struct prb_launched launched = {};
 	prb_auto_str struct prb_str list = {};
 	struct prb_job *job;
 	size_t found = 0;
+	char *end;
+	long pid = text ? strtol(text, &end, 10) : 0;
+
+	if (pid > 0 && pid <= INT_MAX && !*end)
+		PRB_TRY(prb_launched_read((pid_t)pid, &launched));
 
 	prb_vec_each (job, &jobs->list) {
-		if (text && !is_meant(job, text))
+		if (text && !is_meant(job, text, &launched))
 			continue;
 		*ret = job;
 		found++;

@@ -32,6 +32,7 @@ struct prb_rank {
 struct prb_job {
 	char *name; /**< "torch 127.0.0.1:29500", "slurm 4711.0", … */
 	uid_t uid;
+	char *slurm;			/**< number of the Slurm job that it runs in, or NULL */
 	long world_size;		/**< -1: unknown */
 	bool complete;			/**< all ranks of the job are on this machine */
 	PRB_VEC(struct prb_rank) ranks; /**< by rank */
@@ -48,8 +49,9 @@ void prb_job_deinit(struct prb_job *job);
 #define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
 
 /**
- * Chooses the job that @p text means: the pid of one of its ranks or of an ancestor of all of them
- * (its launcher), or a part of its name. NULL means the only job. *ret is borrowed from @p jobs.
+ * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them
+ * or of a launcher that lists them (launcher.h), "slurm:4711" for what runs in that Slurm job, or a
+ * part of its name. NULL means the only job. *ret is borrowed from @p jobs.
  * PRB_ERROR_NOT_FOUND if there is none, PRB_ERROR_USAGE with a list if there are several.
  */
 struct prb_error *prb_jobs_choose(struct prb_jobs *jobs, const char *text,

@@ -7,17 +7,22 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "base/str.h"
+#include "cluster/pace_spots.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
 #include "target/target.h"
 
-static void seen_deinit(struct prb_seen *seen)
+void prb_seen_deinit(struct prb_seen *seen)
 {
 	prb_dump_destroy(seen->dump);
 	free(seen->error);
 	free(seen->worker);
+	free(seen->cycle);
+	free(seen->holder);
+	prb_pace_destroy(seen->pace);
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -25,8 +30,9 @@ void prb_round_deinit(struct prb_round *round)
 	struct prb_seen *seen;
 
 	prb_vec_each (seen, &round->list)
-		seen_deinit(seen);
+		prb_seen_deinit(seen);
 	prb_vec_free(&round->list);
+	prb_pool_destroy(round->pool);
 }
 
 const char *prb_frame_name(const struct prb_dump_frame *frame)
@@ -138,19 +144,20 @@ static struct prb_error *read_counters(struct prb_target *target, struct prb_see
 	return err;
 }
 
-static struct prb_error *make_dump(struct prb_target *target, bool native, struct prb_seen *seen)
+static struct prb_error *make_dump(struct prb_target *target,
+				   const struct prb_dump_options *options, struct prb_seen *seen)
 {
-	const struct prb_dump_options options = {.native = native};
 
 	prb_dump_destroy(seen->dump);
 	seen->dump = NULL;
 	seen->main = NULL;
-	PRB_TRY(prb_dump_create(target, &options, &seen->dump));
+	seen->collective = NULL;
+	seen->caller = NULL;
+	PRB_TRY(prb_dump_create(target, options, &seen->dump));
 	if (!seen->dump->threads.count)
 		return NULL;
 	prb_seen_find(seen);
-	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
-	return read_counters(target, seen);
+	return NULL;
 }
 
 /** True if only the C stack can tell whether the thread is in a collective: it waits in C. */
@@ -162,18 +169,34 @@ static bool needs_native(const struct prb_seen *seen)
 	       (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8));
 }
 
-static struct prb_error *look(struct prb_seen *seen, bool native)
+struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen)
+{
+	struct prb_dump_options options = {.main_only = true, .no_waits = true, .no_command = true};
+
+	PRB_TRY(make_dump(target, &options, seen));
+	if (!needs_native(seen))
+		return NULL;
+	options.native = true;
+	return make_dump(target, &options, seen);
+}
+
+static struct prb_error *look(struct prb_seen *seen, bool native, bool workers)
 {
 	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
-	PRB_TRY(make_dump(target, native, seen));
+	PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = native}, seen));
 	if (!native && needs_native(seen))
-		PRB_TRY(make_dump(target, true, seen));
-	return seen->main ? prb_worker_describe(seen->main, &seen->worker) : NULL;
+		PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = true}, seen));
+	if (!seen->main)
+		return NULL;
+	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
+	PRB_TRY(read_counters(target, seen));
+	return seen->main && workers ? prb_worker_describe(seen->main, &seen->worker) : NULL;
 }
 
-struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct prb_round *ret)
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
+				 struct prb_round *ret)
 {
 	const struct prb_rank *rank;
 
@@ -189,7 +212,7 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, struct 
 		if (seen->gone)
 			continue;
 
-		prb_auto_error struct prb_error *err = look(seen, native);
+		prb_auto_error struct prb_error *err = look(seen, native, workers);
 		if (!err)
 			continue;
 		if (err->code == PRB_ERROR_NOMEM)

@@ -17,6 +17,16 @@
 #include "cluster/job.h"
 #include "dump/dump.h"
 
+/** What looks at a rank, one after the other, tell of it (movement.h). */
+enum prb_movement {
+	PRB_STILL,   /**< the same stack, and the main thread used no processor to speak of */
+	PRB_SPINS,   /**< the same stack, and the main thread never slept: a loop in C */
+	PRB_MOVES,   /**< another stack, or it computes and sleeps in turn */
+	PRB_UNKNOWN, /**< it could not be read each time */
+};
+
+struct prb_pace;
+
 /** A rank as it was seen at one moment. */
 struct prb_seen {
 	const struct prb_rank *rank;	    /**< borrowed from the job */
@@ -30,18 +40,37 @@ struct prb_seen {
 	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
 	bool gone;	/**< there is no such process (any more) */
 	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
+
+	/* Of the last look only. */
+	enum prb_movement movement;
+	bool entered;	   /**< it was in a collective at any look */
+	char state_before; /**< `state` of the first look */
+	char *cycle;	   /**< its threads that wait for each other's locks, in words, or NULL */
+	char *holder;	   /**< the thread that holds the lock of the main thread; the same */
+	struct prb_pace *pace; /**< of many looks (pace.h), or NULL */
 };
 
 struct prb_round {
 	PRB_VEC(struct prb_seen) list; /**< one for each rank of the job, in its order */
 	double seconds;		       /**< of the monotonic clock, when it began */
+	double span;		       /**< of the last look: seconds since the first one */
+	struct prb_pool *pool; /**< of the texts of dumps that came from elsewhere, or NULL */
 };
 
-/** Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too. */
-struct prb_error *prb_round_make(const struct prb_job *job, bool native,
+/**
+ * Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too, and with
+ * @p workers, at the workers that data loaders wait for: of interest in the last look only.
+ */
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
 				 struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))
+
+/** Looks at the main thread only, and at no worker. */
+struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen) PRB_MUST_CHECK;
+
+/** Frees what it owns. */
+void prb_seen_deinit(struct prb_seen *seen);
 
 /** Sets `main`, `collective` and `caller` from the dump, which has threads. */
 void prb_seen_find(struct prb_seen *seen);

@@ -33,7 +33,7 @@ static bool same_stack(const struct prb_dump_thread *a, const struct prb_dump_th
 	}
 }
 
-enum prb_movement prb_movement(const struct prb_round *rounds, size_t count, size_t i)
+static enum prb_movement movement(const struct prb_round *rounds, size_t count, size_t i)
 {
 	const struct prb_seen *first = &rounds[0].list.items[i];
 	const struct prb_seen *last = &rounds[count - 1].list.items[i];
@@ -55,4 +55,19 @@ enum prb_movement prb_movement(const struct prb_round *rounds, size_t count, siz
 		if (rounds[n].list.items[i].state == 'S')
 			return PRB_MOVES;
 	return PRB_SPINS;
+}
+
+void prb_movement_note(struct prb_round *rounds, size_t count)
+{
+	struct prb_round *last = &rounds[count - 1];
+
+	last->span = last->seconds - rounds[0].seconds;
+	for (size_t i = 0; i < last->list.count; i++) {
+		struct prb_seen *seen = &last->list.items[i];
+
+		seen->movement = movement(rounds, count, i);
+		seen->state_before = rounds[0].list.items[i].state;
+		for (size_t n = 0; n < count; n++)
+			seen->entered |= rounds[n].list.items[i].collective != NULL;
+	}
 }

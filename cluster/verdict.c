@@ -7,15 +7,14 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cluster/movement.h"
 #include "cluster/why.h"
 
-/** The looks at a job, and what they show of each rank. */
+/** What the looks at a job show of each rank. */
 struct evidence {
 	const struct prb_job *job;
-	const struct prb_round *before, *after; /**< the first and the last look */
-	enum prb_movement *movements;		/**< of each rank */
-	bool *entered;				/**< of each rank: in a collective at any look */
+	const struct prb_round *round; /**< the last look */
+	const char *bundle;	       /**< where it was saved, or NULL */
+	const struct prb_reach *reach; /**< to its hosts, or NULL */
 	struct prb_verdict *verdict;
 };
 
@@ -41,12 +40,12 @@ void prb_verdict_deinit(struct prb_verdict *verdict)
 
 static const struct prb_seen *seen(const struct evidence *e, size_t i)
 {
-	return &e->after->list.items[i];
+	return &e->round->list.items[i];
 }
 
 static size_t rank_count(const struct evidence *e)
 {
-	return e->after->list.count;
+	return e->round->list.count;
 }
 
 static struct prb_error *add_rank(struct prb_rank_set *set, long rank)
@@ -123,7 +122,7 @@ static void tell_others(const struct evidence *e)
 		if (seen(e, i)->collective)
 			continue;
 		prb_str_printf(&e->verdict->evidence, "rank %ld ", seen(e, i)->rank->rank);
-		prb_why_put_state(&e->verdict->evidence, seen(e, i), e->movements[i]);
+		prb_why_put_state(&e->verdict->evidence, seen(e, i));
 		prb_str_putc(&e->verdict->evidence, '\n');
 	}
 }
@@ -131,10 +130,10 @@ static void tell_others(const struct evidence *e)
 /** A rank that cannot go on whatever the others do. */
 static bool is_absent(const struct evidence *e, size_t i)
 {
-	const struct prb_seen *now = seen(e, i), *then = &e->before->list.items[i];
+	const struct prb_seen *now = seen(e, i);
 
 	return now->gone || now->state == 'T' || now->state == 't' || now->state == 'Z' ||
-	       (now->state == 'D' && then->state == 'D' && e->movements[i] == PRB_STILL);
+	       (now->state == 'D' && now->state_before == 'D' && now->movement == PRB_STILL);
 }
 
 static struct prb_error *judge_absent(const struct evidence *e, bool *found)
@@ -170,7 +169,7 @@ static size_t count_moving(const struct evidence *e)
 	size_t count = 0;
 
 	for (size_t i = 0; i < rank_count(e); i++)
-		count += e->movements[i] == PRB_MOVES;
+		count += seen(e, i)->movement == PRB_MOVES;
 	return count;
 }
 
@@ -179,7 +178,7 @@ static size_t count_waiting(const struct evidence *e)
 	size_t count = 0;
 
 	for (size_t i = 0; i < rank_count(e); i++)
-		count += seen(e, i)->collective && e->movements[i] != PRB_MOVES;
+		count += seen(e, i)->collective && seen(e, i)->movement != PRB_MOVES;
 	return count;
 }
 
@@ -188,7 +187,7 @@ static size_t count_outside(const struct evidence *e)
 	size_t count = 0;
 
 	for (size_t i = 0; i < rank_count(e); i++)
-		count += !e->entered[i] && seen(e, i)->main;
+		count += !seen(e, i)->entered && seen(e, i)->main;
 	return count;
 }
 
@@ -203,7 +202,7 @@ static bool judge_moves(const struct evidence *e)
 	v->kind = PRB_VERDICT_MOVES;
 	v->confidence = "high";
 	prb_str_printf(&v->sentence, "the job does not hang: %zu of %zu ranks moved within %.1f s",
-		       moving, rank_count(e), e->after->seconds - e->before->seconds);
+		       moving, rank_count(e), e->round->span);
 	prb_str_puts(&v->refuted_by, "the ranks repeat one step without ever finishing it");
 	return true;
 }
@@ -217,7 +216,7 @@ static struct prb_error *judge_mismatch(const struct evidence *e, bool *found)
 	for (size_t i = 0; i < rank_count(e); i++) {
 		const struct prb_seen *now = seen(e, i);
 
-		if (!now->collective || e->movements[i] == PRB_MOVES)
+		if (!now->collective || seen(e, i)->movement == PRB_MOVES)
 			continue;
 		if (!first)
 			first = now;
@@ -246,15 +245,12 @@ static struct prb_error *judge_late(const struct evidence *e, bool *found)
 {
 	struct prb_verdict *v = e->verdict;
 	const struct prb_seen *waiting = NULL, *late = NULL;
-	size_t late_index = 0;
 
 	for (size_t i = 0; i < rank_count(e); i++) {
-		if (seen(e, i)->collective && e->movements[i] != PRB_MOVES)
+		if (seen(e, i)->collective && seen(e, i)->movement != PRB_MOVES)
 			waiting = seen(e, i);
-		if (e->entered[i] || !seen(e, i)->main)
+		if (seen(e, i)->entered || !seen(e, i)->main)
 			continue;
-		if (!late)
-			late_index = i;
 		late = late ? late : seen(e, i);
 		PRB_TRY(add_rank(&v->ranks, seen(e, i)->rank->rank));
 	}
@@ -264,14 +260,14 @@ static struct prb_error *judge_late(const struct evidence *e, bool *found)
 		return NULL;
 	}
 	v->kind = PRB_VERDICT_LATE;
-	v->confidence = e->movements[late_index] == PRB_STILL ? "high" : "medium";
+	v->confidence = late->movement == PRB_STILL ? "high" : "medium";
 	put_ranks(&v->sentence, &v->ranks);
 	put_pid(e, &v->sentence);
-	prb_str_puts(&v->sentence, e->movements[late_index] == PRB_STILL ? " never entered "
-									 : " has not yet entered ");
+	prb_str_puts(&v->sentence,
+		     late->movement == PRB_STILL ? " never entered " : " has not yet entered ");
 	prb_text_escape(&v->sentence, waiting->collective);
 	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? "; it " : "; the first of them ");
-	PRB_TRY(prb_why_put_reason(&v->sentence, &v->evidence, late, e->movements[late_index]));
+	PRB_TRY(prb_why_put_reason(&v->sentence, &v->evidence, late));
 	prb_str_puts(&v->refuted_by,
 		     v->ranks.list.count == 1
 			     ? "that rank is not a member of the group that waits"
@@ -284,15 +280,14 @@ static bool judge_cycle(const struct evidence *e)
 	struct prb_verdict *v = e->verdict;
 
 	for (size_t i = 0; i < rank_count(e); i++) {
-		prb_auto_str struct prb_str cycle = {};
-
-		if (!seen(e, i)->dump || !prb_why_cycle(seen(e, i)->dump, &cycle))
+		if (!seen(e, i)->cycle)
 			continue;
 		v->kind = PRB_VERDICT_CYCLE;
 		v->confidence = "high";
 		prb_str_printf(&v->sentence, "rank %ld", seen(e, i)->rank->rank);
 		put_process(&v->sentence, seen(e, i)->rank);
-		prb_str_printf(&v->sentence, " is deadlocked: %s", prb_str_text(&cycle));
+		prb_str_puts(&v->sentence, " is deadlocked: ");
+		prb_text_escape(&v->sentence, seen(e, i)->cycle);
 		prb_str_puts(&v->refuted_by, "one of the locks is taken with a time limit");
 		prb_auto_error struct prb_error *err = add_rank(&v->ranks, seen(e, i)->rank->rank);
 		return !err;
@@ -361,12 +356,21 @@ static struct prb_error *judge(const struct evidence *e)
 	return NULL;
 }
 
-static void put_next(struct prb_str *s, const struct prb_rank *rank)
+static void put_next(const struct evidence *e, const struct prb_rank *rank)
 {
-	if (rank->host)
-		prb_str_printf(s, "probing ssh://%s/%d dump --locals", rank->host, (int)rank->pid);
-	else
-		prb_str_printf(s, "probing %d dump --locals", (int)rank->pid);
+	struct prb_str *s = &e->verdict->next;
+
+	if (e->bundle) {
+		prb_str_puts(s, "probing ");
+		prb_text_escape(s, e->bundle);
+		prb_str_printf(s, "/%ld", rank->rank);
+	} else if (rank->host) {
+		prb_reach_suggest(e->reach, rank->host, (int)rank->pid, s);
+		return;
+	} else {
+		prb_str_printf(s, "probing %d", (int)rank->pid);
+	}
+	prb_str_puts(s, " dump --locals");
 }
 
 static void suggest(const struct evidence *e)
@@ -375,26 +379,23 @@ static void suggest(const struct evidence *e)
 		if (e->verdict->ranks.list.count && seen(e, i)->rank->pid &&
 		    seen(e, i)->rank->rank == e->verdict->ranks.list.items[0] &&
 		    !e->verdict->next.length)
-			put_next(&e->verdict->next, seen(e, i)->rank);
-	if (!e->verdict->next.length)
-		prb_str_puts(&e->verdict->next, "probing cluster dump --native");
+			put_next(e, seen(e, i)->rank);
+	if (e->verdict->next.length)
+		return;
+	prb_str_puts(&e->verdict->next, "probing ");
+	if (e->bundle) {
+		prb_text_escape(&e->verdict->next, e->bundle);
+		prb_str_putc(&e->verdict->next, ' ');
+	}
+	prb_str_puts(&e->verdict->next, e->bundle ? "dump" : "cluster dump --native");
 }
 
-struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *rounds,
-				   size_t count, struct prb_verdict *ret)
+struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
+				   const char *bundle, const struct prb_reach *reach,
+				   struct prb_verdict *ret)
 {
-	size_t ranks = job->ranks.count;
-	prb_auto_free enum prb_movement *movements = calloc(ranks + 1, sizeof(*movements));
-	prb_auto_free bool *entered = calloc(ranks + 1, sizeof(*entered));
-	struct evidence e = {job, &rounds[0], &rounds[count - 1], movements, entered, ret};
+	const struct evidence e = {job, round, bundle, reach, ret};
 
-	if (!movements || !entered)
-		return prb_error_nomem();
-	for (size_t i = 0; i < ranks; i++) {
-		movements[i] = prb_movement(rounds, count, i);
-		for (size_t n = 0; n < count; n++)
-			entered[i] |= rounds[n].list.items[i].collective != NULL;
-	}
 	PRB_TRY(judge(&e));
 	PRB_TRY(tell_collectives(&e));
 	tell_others(&e);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "cluster/look.h"
+#include "cluster/reach.h"
 #include "cluster/rank_set.h"
 
 enum prb_verdict_kind {
@@ -42,9 +43,13 @@ struct prb_verdict {
 /** "late", "device", …: the names that docs/cluster.md has. Static. */
 const char *prb_verdict_name(enum prb_verdict_kind kind);
 
-/** @p rounds: @p count looks at the same job, one after the other; at least two. */
-struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *rounds,
-				   size_t count, struct prb_verdict *ret) PRB_MUST_CHECK;
+/**
+ * @p round: the last of several looks at @p job, in which movements are noted. @p bundle: where it
+ * is saved, for the command to go on with; NULL: the job still runs, and @p reach leads to it.
+ */
+struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_round *round,
+				   const char *bundle, const struct prb_reach *reach,
+				   struct prb_verdict *ret) PRB_MUST_CHECK;
 void prb_verdict_deinit(struct prb_verdict *verdict);
 #define prb_auto_verdict __attribute__((cleanup(prb_verdict_deinit)))
 

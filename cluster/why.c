@@ -31,8 +31,10 @@ void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen)
 	prb_put_place(s, seen->caller);
 }
 
-void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen, enum prb_movement movement)
+void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen)
 {
+	enum prb_movement movement = seen->movement;
+
 	if (!seen->main) {
 		prb_why_put_absence(s, seen, false);
 		return;
@@ -100,10 +102,8 @@ static void put_name(struct prb_str *s, const struct prb_dump_thread *thread)
 }
 
 struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
-				     const struct prb_seen *seen, enum prb_movement movement)
+				     const struct prb_seen *seen)
 {
-	const struct prb_dump_thread *held;
-
 	if (!seen->main) {
 		prb_why_put_absence(s, seen, false);
 		return NULL;
@@ -113,19 +113,17 @@ struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence
 		prb_text_escape(s, seen->worker);
 		return NULL;
 	}
-	prb_why_put_state(s, seen, movement);
-	held = holder(seen->dump, seen->main);
-	if (!held)
+	prb_why_put_state(s, seen);
+	if (!seen->holder)
 		return NULL;
 	prb_str_puts(evidence, "its lock is held by ");
-	put_name(evidence, held);
-	prb_str_puts(evidence, ": ");
-	prb_put_thread(evidence, held);
+	prb_text_escape(evidence, seen->holder);
 	prb_str_putc(evidence, '\n');
 	return NULL;
 }
 
-bool prb_why_cycle(const struct prb_dump *dump, struct prb_str *s)
+/** Appends the circle of threads of @p dump that wait for each other's locks; false: none. */
+static bool put_cycle(const struct prb_dump *dump, struct prb_str *s)
 {
 	const struct prb_dump_thread *thread;
 
@@ -150,4 +148,34 @@ bool prb_why_cycle(const struct prb_dump *dump, struct prb_str *s)
 		return true;
 	}
 	return false;
+}
+
+static struct prb_error *note_holder(struct prb_seen *seen)
+{
+	const struct prb_dump_thread *held = holder(seen->dump, seen->main);
+	prb_auto_str struct prb_str text = {};
+
+	if (!held)
+		return NULL;
+	put_name(&text, held);
+	prb_str_puts(&text, ": ");
+	prb_put_thread(&text, held);
+	seen->holder = prb_str_take(&text);
+	return seen->holder ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_why_note(struct prb_round *round)
+{
+	struct prb_seen *seen;
+
+	prb_vec_each (seen, &round->list) {
+		prb_auto_str struct prb_str text = {};
+
+		if (!seen->main)
+			continue;
+		PRB_TRY(note_holder(seen));
+		if (put_cycle(seen->dump, &text) && !(seen->cycle = prb_str_take(&text)))
+			return prb_error_nomem();
+	}
+	return NULL;
 }

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "cluster/look.h"
-#include "cluster/movement.h"
 
 /** True if both are in the same collective, called from the same place. */
 bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b);
@@ -20,7 +19,7 @@ bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b);
 void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen);
 
 /** Appends "is at Trainer.step train.py:41, idle 12 s in …", or why nothing is known of it. */
-void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen, enum prb_movement movement);
+void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen);
 
 /** Appends "has no process", "is stopped by a signal", …; @p several: for more than one rank. */
 void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool several);
@@ -30,10 +29,9 @@ void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool se
  * waits.py:23, idle …". Appends the holder of its lock to @p evidence, as a line.
  */
 struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
-				     const struct prb_seen *seen,
-				     enum prb_movement movement) PRB_MUST_CHECK;
+				     const struct prb_seen *seen) PRB_MUST_CHECK;
 
-/** Appends the circle of threads of @p dump that wait for each other's locks; false: none. */
-bool prb_why_cycle(const struct prb_dump *dump, struct prb_str *s);
+/** Notes of each rank, from all its threads, which locks keep it: `cycle` and `holder`. */
+struct prb_error *prb_why_note(struct prb_round *round) PRB_MUST_CHECK;
 
 #endif

@@ -3,30 +3,54 @@
  * @file Looks at the ranks of one machine as JSON, and those of several machines put together.
  *
  * `probing cluster look` prints them on each host; the host that asked merges them into one job.
- * Answers come from machines that may be hostile: everything is checked and bounded, and a host
- * with a malformed answer is left out with the reason.
+ * What was concluded from several looks is told with the last one, so one look is sent.
+ * Answers come from machines that may be hostile, and from files: everything is checked and
+ * bounded, and a malformed answer is left out with the reason.
  *
  * Threading: one thread at a time.
  */
 #ifndef PRB_CLUSTER_WIRE_H
 #define PRB_CLUSTER_WIRE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/str.h"
-#include "cluster/gather.h"
 #include "cluster/look.h"
 
-/** Appends @p count looks at @p job as one JSON object. All threads are in the last look only. */
-void prb_looks_write(const struct prb_job *job, const struct prb_round *rounds, size_t count,
+/** Appends the last look at @p job as one JSON object; with @p all, all threads of the ranks. */
+void prb_looks_write(const struct prb_job *job, const struct prb_round *round, bool all,
 		     struct prb_str *s);
 
+/** A job that is put together. */
+struct prb_looks;
+
+struct prb_error *prb_looks_create(struct prb_looks **ret) PRB_MUST_CHECK;
+/** NULL is none. */
+void prb_looks_destroy(struct prb_looks *looks);
+
 /**
- * Makes one job of @p answers, with @p count rounds of looks at it. An answer without ranks of the
- * job is no error. Answers that cannot be used get their `error`. Ranks that no host has are absent
- * if all hosts have answered, and unknown otherwise. PRB_ERROR_NOT_FOUND if no host has a rank,
- * PRB_ERROR_USAGE if hosts have ranks of different jobs.
+ * Adds what @p host printed, or with NULL what a bundle holds, which names its host itself. *why is
+ * set to the reason if it cannot be used, for the caller to free. An answer without ranks of the
+ * job is no error. PRB_ERROR_USAGE if hosts have ranks of different jobs.
  */
-struct prb_error *prb_looks_merge(struct prb_answers *answers, struct prb_job *job,
-				  struct prb_round *rounds, size_t count) PRB_MUST_CHECK;
+struct prb_error *prb_looks_add(struct prb_looks *looks, const char *host, const char *text,
+				size_t length, char **why) PRB_MUST_CHECK;
+
+/** Notes that a host has not answered: then ranks that no host has are unknown, else absent. */
+void prb_looks_lack(struct prb_looks *looks);
+
+/**
+ * True if the host that was added last has a process of that rank, and nobody claimed its snapshot
+ * before.
+ */
+bool prb_looks_claim(struct prb_looks *looks, long rank);
+
+/** Makes one job and one look of them. PRB_ERROR_NOT_FOUND if there is no rank. Once. */
+struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
+				   struct prb_round *round) PRB_MUST_CHECK;
+
+/** Appends @p text, an object that prb_looks_write() wrote, with the name of its host. */
+void prb_looks_name(struct prb_str *s, const char *host, const char *text, size_t length);
 
 #endif

@@ -7,40 +7,69 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "cluster/wire.h"
+#include "cluster/pace_spots.h"
+#include "cluster/wire_private.h"
 
 enum {
 	MAX_RANKS = 1 << 20,
 	MAX_THREADS = 1 << 16, /* of a rank */
+	MAX_LOOKS = 1 << 30,   /* at a rank, counted */
 	MAX_FRAMES = 1 << 16,  /* of a thread */
 };
 
 /** A rank as a host told of it. */
 struct told {
-	struct prb_answer *answer;
-	json_t *value; /**< borrowed from the document; NULL: no host has this rank */
 	struct prb_rank rank;
+	struct prb_seen seen;
+	size_t order; /**< of arrival */
+	bool claimed; /**< its snapshot is kept */
 };
 
-struct merger {
-	PRB_VEC(json_t *) documents; /**< one for each answer; NULL where there is none */
+struct prb_looks {
 	PRB_VEC(struct told) list;
-	const char *job; /**< borrowed */
-	size_t count;	 /**< looks */
-	bool incomplete; /**< a host has not answered */
+	char *job;
+	struct prb_pool *pool; /**< texts of the dumps, names of hosts */
+	long world_size;
+	uid_t uid;
+	double span;
+	size_t before_last; /**< items of the list before the last host was added */
+	bool lacking;	    /**< a host has not answered */
 };
 
-static void merger_deinit(struct merger *m)
+static void told_deinit(struct told *told)
 {
-	json_t **document;
+	free(told->rank.command);
+	prb_seen_deinit(&told->seen);
+}
+
+struct prb_error *prb_looks_create(struct prb_looks **ret)
+{
+	struct prb_looks *looks = calloc(1, sizeof(*looks));
+
+	if (!looks)
+		return prb_error_nomem();
+	looks->world_size = -1;
+	*ret = looks;
+	return prb_pool_create(&looks->pool);
+}
+
+void prb_looks_destroy(struct prb_looks *looks)
+{
 	struct told *told;
 
-	prb_vec_each (told, &m->list)
-		free(told->rank.command);
-	prb_vec_each (document, &m->documents)
-		json_decref(*document);
-	prb_vec_free(&m->documents);
-	prb_vec_free(&m->list);
+	if (!looks)
+		return;
+	prb_vec_each (told, &looks->list)
+		told_deinit(told);
+	prb_vec_free(&looks->list);
+	prb_pool_destroy(looks->pool);
+	free(looks->job);
+	free(looks);
+}
+
+void prb_looks_lack(struct prb_looks *looks)
+{
+	looks->lacking = true;
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -55,46 +84,24 @@ static long integer_of(const json_t *object, const char *key, long otherwise)
 	return json_is_integer(value) ? (long)json_integer_value(value) : otherwise;
 }
 
-/** True if the document is what prb_looks_write() writes, with @p count looks at each rank. */
-static bool is_valid(const json_t *document, size_t count)
+/** True if the document is what prb_looks_write() writes; @p named: with the name of its host. */
+static bool is_valid(const json_t *document, bool named)
 {
 	const json_t *ranks = json_object_get(document, "ranks"), *rank;
 	size_t i;
 
-	if (!text_of(document, "job") || !json_is_array(ranks) ||
-	    json_array_size(json_object_get(document, "times")) != count ||
-	    json_array_size(ranks) > MAX_RANKS)
+	if (integer_of(document, "format", 0) != PRB_LOOKS_FORMAT || !text_of(document, "job") ||
+	    !json_is_array(ranks) || json_array_size(ranks) > MAX_RANKS ||
+	    (!named && json_object_get(document, "host")))
 		return false;
 	json_array_foreach((json_t *)ranks, i, rank)
 	{
 		long number = integer_of(rank, "rank", -1);
 
-		if (number < 0 || number > MAX_RANKS ||
-		    json_array_size(json_object_get(rank, "looks")) != count)
+		if (number < 0 || number > MAX_RANKS || integer_of(rank, "pid", -1) < 0)
 			return false;
 	}
 	return true;
-}
-
-static struct prb_error *parse(struct merger *m, struct prb_answer *answer)
-{
-	json_t **place = prb_vec_push(&m->documents);
-	json_error_t problem;
-
-	if (!place)
-		return prb_error_nomem();
-	if (!answer->error)
-		*place = json_loadb(answer->out.data ? answer->out.data : "", answer->out.length, 0,
-				    &problem);
-	if (*place && !is_valid(*place, m->count)) {
-		json_decref(*place);
-		*place = NULL;
-	}
-	if (!*place && !answer->error &&
-	    !(answer->error = strdup("its answer cannot be understood: another version?")))
-		return prb_error_nomem();
-	m->incomplete |= !*place;
-	return NULL;
 }
 
 /** Escaped, as command lines of this machine are. */
@@ -108,95 +115,16 @@ static struct prb_error *read_command(const json_t *rank, char **ret)
 	return *ret ? NULL : prb_error_nomem();
 }
 
-static struct prb_error *add_ranks(struct merger *m, struct prb_answer *answer,
-				   const json_t *document)
-{
-	const char *job = text_of(document, "job");
-	json_t *ranks = json_object_get(document, "ranks"), *rank;
-	size_t i;
-
-	if (!json_array_size(ranks))
-		return NULL;
-	if (m->job && strcmp(m->job, job) != 0)
-		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
-						       "the hosts have ranks of different jobs: "
-						       "'%.200s' and '%.200s'",
-						       m->job, job),
-				      "name one: probing cluster hang JOB --hosts …");
-	m->job = job;
-	json_array_foreach(ranks, i, rank)
-	{
-		struct told *told = prb_vec_push(&m->list);
-
-		if (!told)
-			return prb_error_nomem();
-		*told = (struct told){.answer = answer,
-				      .value = rank,
-				      .rank = {.rank = integer_of(rank, "rank", -1),
-					       .local_rank = integer_of(rank, "local_rank", -1),
-					       .pid = (pid_t)integer_of(rank, "pid", 0),
-					       .host = answer->host}};
-		PRB_TRY(read_command(rank, &told->rank.command));
-	}
-	return NULL;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct told *x = a, *y = b;
-
-	if (x->rank.rank != y->rank.rank)
-		return x->rank.rank < y->rank.rank ? -1 : 1;
-	/* A host that has the process comes before one that only misses it. */
-	return (x->rank.pid == 0) - (y->rank.pid == 0);
-}
-
-static void drop_doubles(struct merger *m)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < m->list.count; i++) {
-		if (kept && m->list.items[kept - 1].rank.rank == m->list.items[i].rank.rank) {
-			free(m->list.items[i].rank.command);
-			continue;
-		}
-		m->list.items[kept++] = m->list.items[i];
-	}
-	m->list.count = kept;
-}
-
-/** Adds the ranks up to the job's size that no host has. */
-static struct prb_error *add_missing(struct merger *m, long world_size)
-{
-	size_t known = m->list.count, at = 0;
-
-	for (long n = 0; n < PRB_MIN(world_size, MAX_RANKS); n++) {
-		struct told *told;
-
-		while (at < known && m->list.items[at].rank.rank < n)
-			at++;
-		if (at < known && m->list.items[at].rank.rank == n)
-			continue;
-		told = prb_vec_push(&m->list);
-		if (!told)
-			return prb_error_nomem();
-		told->rank = (struct prb_rank){.rank = n, .local_rank = -1};
-	}
-	if (m->list.count)
-		qsort(m->list.items, m->list.count, sizeof(*m->list.items), by_rank);
-	return NULL;
-}
-
-static struct prb_error *share(struct prb_dump *dump, const json_t *object, const char *key,
+static struct prb_error *share(struct prb_pool *pool, const json_t *object, const char *key,
 			       const char **ret)
 {
 	const char *text = text_of(object, key);
 
 	*ret = NULL;
-	return text ? prb_pool_share(dump->pool, text, ret) : NULL;
+	return text ? prb_pool_share(pool, text, ret) : NULL;
 }
 
-static struct prb_error *read_frame(struct prb_dump *dump, const json_t *value,
+static struct prb_error *read_frame(struct prb_pool *pool, const json_t *value,
 				    struct prb_dump_frame *frame)
 {
 	long kind = integer_of(value, "kind", PRB_FRAME_PYTHON);
@@ -206,13 +134,13 @@ static struct prb_error *read_frame(struct prb_dump *dump, const json_t *value,
 			      : PRB_FRAME_PYTHON;
 	frame->line = (int32_t)integer_of(value, "line", -1);
 	frame->ip = (uint64_t)integer_of(value, "ip", 0);
-	PRB_TRY(share(dump, value, "func", &frame->func));
-	PRB_TRY(share(dump, value, "qualname", &frame->qualname));
-	PRB_TRY(share(dump, value, "module", &frame->module));
-	return share(dump, value, "file", &frame->file);
+	PRB_TRY(share(pool, value, "func", &frame->func));
+	PRB_TRY(share(pool, value, "qualname", &frame->qualname));
+	PRB_TRY(share(pool, value, "module", &frame->module));
+	return share(pool, value, "file", &frame->file);
 }
 
-static struct prb_error *read_thread(struct prb_dump *dump, const json_t *value,
+static struct prb_error *read_thread(struct prb_pool *pool, const json_t *value,
 				     struct prb_dump_thread *thread)
 {
 	json_t *frames = json_object_get(value, "frames"), *frame;
@@ -225,8 +153,8 @@ static struct prb_error *read_thread(struct prb_dump *dump, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "os_name"), &thread->os_name));
 	PRB_TRY(prb_str_copy(text_of(value, "waits_for"), &thread->waits_for));
 	PRB_TRY(prb_str_copy(text_of(value, "error"), &thread->error));
-	PRB_TRY(share(dump, value, "gil", &thread->gil));
-	PRB_TRY(share(dump, value, "state", &thread->state));
+	PRB_TRY(share(pool, value, "gil", &thread->gil));
+	PRB_TRY(share(pool, value, "state", &thread->state));
 	if (!thread->state)
 		thread->state = "unknown";
 	if (json_array_size(frames) > MAX_FRAMES)
@@ -238,12 +166,12 @@ static struct prb_error *read_thread(struct prb_dump *dump, const json_t *value,
 
 		if (!place)
 			return prb_error_nomem();
-		PRB_TRY(read_frame(dump, frame, place));
+		PRB_TRY(read_frame(pool, frame, place));
 	}
 	return NULL;
 }
 
-static struct prb_error *read_dump(const json_t *look, struct prb_seen *seen)
+static struct prb_error *read_dump(struct prb_pool *pool, const json_t *look, struct prb_seen *seen)
 {
 	json_t *threads = json_object_get(look, "threads"), *value;
 	pid_t main_tid = (pid_t)integer_of(look, "main", 0);
@@ -255,106 +183,237 @@ static struct prb_error *read_dump(const json_t *look, struct prb_seen *seen)
 	if (!seen->dump)
 		return prb_error_nomem();
 	seen->dump->main_tid = main_tid;
-	PRB_TRY(prb_pool_create(&seen->dump->pool));
 	json_array_foreach(threads, i, value)
 	{
 		struct prb_dump_thread *thread = prb_vec_push(&seen->dump->threads);
 
 		if (!thread)
 			return prb_error_nomem();
-		PRB_TRY(read_thread(seen->dump, value, thread));
+		PRB_TRY(read_thread(pool, value, thread));
 	}
 	prb_seen_find(seen);
 	return NULL;
 }
 
-static struct prb_error *read_look(const struct merger *m, const struct told *told, size_t n,
-				   struct prb_seen *seen)
+static struct prb_error *read_pace(const json_t *value, struct prb_seen *seen)
 {
-	const json_t *look = json_array_get(json_object_get(told->value, "looks"), n);
-	const char *state = text_of(look, "state");
+	json_t *spots = json_object_get(value, "spots"), *count;
+	long looks = integer_of(value, "looks", 0), waiting = integer_of(value, "waiting", 0);
+	const char *name;
 
-	seen->ran_ns = -1;
-	if (!told->value) {
-		seen->gone = !m->incomplete;
-		return m->incomplete ? prb_str_copy("no host that answered has it", &seen->error)
-				     : NULL;
-	}
-	seen->gone = json_is_true(json_object_get(look, "gone"));
-	seen->state = state ? *state : 0;
-	seen->ran_ns = integer_of(look, "ran_ns", -1);
-	PRB_TRY(prb_str_copy(text_of(look, "error"), &seen->error));
-	PRB_TRY(prb_str_copy(text_of(look, "worker"), &seen->worker));
-	return read_dump(look, seen);
-}
+	if (!json_is_object(spots) || looks < 0 || looks > MAX_LOOKS || waiting < 0 ||
+	    waiting > looks || json_object_size(spots) > PRB_MAX_SPOTS)
+		return NULL;
+	seen->pace = calloc(1, sizeof(*seen->pace));
+	if (!seen->pace)
+		return prb_error_nomem();
+	seen->pace->looks = looks;
+	seen->pace->waiting = waiting;
+	json_object_foreach(spots, name, count)
+	{
+		long times = json_is_integer(count) ? (long)json_integer_value(count) : 0;
 
-/** The time of a look is the same for all hosts as far as it matters: their lengths are. */
-static double time_of(const struct merger *m, size_t n)
-{
-	json_t *const *document;
-
-	prb_vec_each (document, &m->documents)
-		if (*document)
-			return json_number_value(
-				json_array_get(json_object_get(*document, "times"), n));
-	return 0;
-}
-
-static struct prb_error *fill(struct merger *m, struct prb_job *job, struct prb_round *rounds)
-{
-	struct told *told;
-
-	prb_vec_each (told, &m->list) {
-		struct prb_rank *rank = prb_vec_push(&job->ranks);
-
-		if (!rank)
-			return prb_error_nomem();
-		*rank = told->rank;
-		told->rank.command = NULL;
-	}
-	for (size_t n = 0; n < m->count; n++) {
-		rounds[n].seconds = time_of(m, n);
-		for (size_t i = 0; i < m->list.count; i++) {
-			struct prb_seen *seen = prb_vec_push(&rounds[n].list);
-
-			if (!seen)
-				return prb_error_nomem();
-			seen->rank = &job->ranks.items[i];
-			PRB_TRY(read_look(m, &m->list.items[i], n, seen));
-		}
+		if (times > 0 && times <= looks)
+			PRB_TRY(prb_pace_count(seen->pace, name, times));
 	}
 	return NULL;
 }
 
-static struct prb_error *merge(struct merger *m, struct prb_answers *answers, struct prb_job *job,
-			       struct prb_round *rounds)
+static enum prb_movement movement_of(const json_t *value)
 {
-	struct prb_answer *answer;
+	long number = integer_of(value, "movement", PRB_UNKNOWN);
 
-	job->world_size = -1;
-	prb_vec_each (answer, &answers->list)
-		PRB_TRY(parse(m, answer));
-	for (size_t i = 0; i < m->documents.count; i++) {
-		if (!m->documents.items[i])
-			continue;
-		PRB_TRY(add_ranks(m, &answers->list.items[i], m->documents.items[i]));
-		job->world_size = PRB_MAX(job->world_size,
-					  integer_of(m->documents.items[i], "world_size", -1));
-	}
-	if (!m->list.count)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job");
-	PRB_TRY(prb_str_copy(m->job, &job->name));
-	qsort(m->list.items, m->list.count, sizeof(*m->list.items), by_rank);
-	drop_doubles(m);
-	PRB_TRY(add_missing(m, job->world_size));
-	job->complete = job->world_size > 0 && !m->incomplete;
-	return fill(m, job, rounds);
+	return number >= PRB_STILL && number <= PRB_UNKNOWN ? (enum prb_movement)number
+							    : PRB_UNKNOWN;
 }
 
-struct prb_error *prb_looks_merge(struct prb_answers *answers, struct prb_job *job,
-				  struct prb_round *rounds, size_t count)
+static struct prb_error *read_seen(struct prb_pool *pool, const json_t *value,
+				   struct prb_seen *seen)
 {
-	__attribute__((cleanup(merger_deinit))) struct merger m = {.count = count};
+	const char *state = text_of(value, "state"), *before = text_of(value, "state_before");
 
-	return merge(&m, answers, job, rounds);
+	seen->ran_ns = -1;
+	seen->gone = json_is_true(json_object_get(value, "gone"));
+	seen->state = state ? *state : 0;
+	seen->state_before = before ? *before : 0;
+	seen->movement = movement_of(value);
+	seen->entered = json_is_true(json_object_get(value, "entered"));
+	PRB_TRY(prb_str_copy(text_of(value, "error"), &seen->error));
+	PRB_TRY(prb_str_copy(text_of(value, "worker"), &seen->worker));
+	PRB_TRY(prb_str_copy(text_of(value, "cycle"), &seen->cycle));
+	PRB_TRY(prb_str_copy(text_of(value, "holder"), &seen->holder));
+	PRB_TRY(read_pace(value, seen));
+	return read_dump(pool, value, seen);
+}
+
+static struct prb_error *add_rank(struct prb_looks *looks, const char *host, const json_t *value)
+{
+	struct told *told = prb_vec_push(&looks->list);
+
+	if (!told)
+		return prb_error_nomem();
+	told->order = looks->list.count;
+	told->rank = (struct prb_rank){.rank = integer_of(value, "rank", -1),
+				       .local_rank = integer_of(value, "local_rank", -1),
+				       .pid = (pid_t)integer_of(value, "pid", 0),
+				       .host = host};
+	PRB_TRY(read_command(value, &told->rank.command));
+	return read_seen(looks->pool, value, &told->seen);
+}
+
+static struct prb_error *add_document(struct prb_looks *looks, const char *host,
+				      const json_t *document)
+{
+	json_t *ranks = json_object_get(document, "ranks"), *rank;
+	const json_t *span = json_object_get(document, "span");
+	const char *job = text_of(document, "job");
+	size_t i;
+
+	if (!json_array_size(ranks))
+		return NULL;
+	if (looks->job && strcmp(looks->job, job) != 0)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "the hosts have ranks of different jobs: "
+						       "'%.200s' and '%.200s'",
+						       looks->job, job),
+				      "name one: probing cluster hang JOB --hosts …");
+	if (!looks->job)
+		PRB_TRY(prb_str_copy(job, &looks->job));
+	looks->uid = (uid_t)integer_of(document, "uid", 0);
+	looks->world_size = PRB_MAX(looks->world_size, integer_of(document, "world_size", -1));
+	looks->span = json_is_number(span) ? json_number_value(span) : 0;
+	if (host || text_of(document, "host"))
+		PRB_TRY(prb_pool_share(looks->pool, host ? host : text_of(document, "host"),
+				       &host));
+	json_array_foreach(ranks, i, rank) PRB_TRY(add_rank(looks, host, rank));
+	return NULL;
+}
+
+struct prb_error *prb_looks_add(struct prb_looks *looks, const char *host, const char *text,
+				size_t length, char **why)
+{
+	size_t known = looks->list.count;
+	struct prb_error *err = NULL;
+	json_error_t problem;
+	json_t *document;
+
+	*why = NULL;
+	looks->before_last = known;
+	document = json_loadb(text ? text : "", length, JSON_REJECT_DUPLICATES, &problem);
+	if (document && is_valid(document, !host))
+		err = add_document(looks, host, document);
+	else
+		*why = strdup("its answer cannot be understood: another version?");
+	json_decref(document);
+	if (err && err->code == PRB_ERROR_BAD_DATA) {
+		while (looks->list.count > known)
+			told_deinit(&looks->list.items[--looks->list.count]);
+		*why = strdup(err->message);
+		prb_error_destroy(err);
+		err = NULL;
+	}
+	looks->lacking |= *why != NULL;
+	return err;
+}
+
+bool prb_looks_claim(struct prb_looks *looks, long rank)
+{
+	struct told *told;
+	bool last = false;
+
+	prb_vec_each (told, &looks->list) {
+		if (told->rank.rank != rank || !told->rank.pid)
+			continue;
+		if (told->claimed)
+			return false;
+		if (told >= looks->list.items + looks->before_last)
+			last = told->claimed = true;
+	}
+	return last;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct told *x = a, *y = b;
+
+	if (x->rank.rank != y->rank.rank)
+		return x->rank.rank < y->rank.rank ? -1 : 1;
+	/* A host that has the process comes before one that only misses it. */
+	if (!x->rank.pid != !y->rank.pid)
+		return x->rank.pid ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void drop_doubles(struct prb_looks *looks)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < looks->list.count; i++) {
+		struct told *told = &looks->list.items[i];
+
+		if (kept && looks->list.items[kept - 1].rank.rank == told->rank.rank)
+			told_deinit(told);
+		else
+			looks->list.items[kept++] = *told;
+	}
+	looks->list.count = kept;
+}
+
+/** Adds the ranks up to the job's size that no host has. */
+static struct prb_error *add_missing(struct prb_looks *looks)
+{
+	size_t known = looks->list.count, at = 0;
+
+	for (long n = 0; n < PRB_MIN(looks->world_size, MAX_RANKS); n++) {
+		struct told *told;
+
+		while (at < known && looks->list.items[at].rank.rank < n)
+			at++;
+		if (at < known && looks->list.items[at].rank.rank == n)
+			continue;
+		told = prb_vec_push(&looks->list);
+		if (!told)
+			return prb_error_nomem();
+		told->rank = (struct prb_rank){.rank = n, .local_rank = -1};
+		told->seen = (struct prb_seen){
+			.ran_ns = -1, .gone = !looks->lacking, .movement = PRB_UNKNOWN};
+		if (looks->lacking)
+			PRB_TRY(prb_str_copy("no host that answered has it", &told->seen.error));
+	}
+	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
+	return NULL;
+}
+
+/** The ranks first: what was seen of them points there. */
+static struct prb_error *hand_over(struct prb_looks *looks, struct prb_job *job,
+				   struct prb_round *round)
+{
+	if (!prb_vec_reserve(&job->ranks, looks->list.count) ||
+	    !prb_vec_reserve(&round->list, looks->list.count))
+		return prb_error_nomem();
+	for (size_t i = 0; i < looks->list.count; i++) {
+		job->ranks.items[i] = looks->list.items[i].rank;
+		round->list.items[i] = looks->list.items[i].seen;
+		round->list.items[i].rank = &job->ranks.items[i];
+	}
+	job->ranks.count = round->list.count = looks->list.count;
+	looks->list.count = 0;
+	round->pool = prb_steal(&looks->pool);
+	round->span = looks->span;
+	job->name = prb_steal(&looks->job);
+	job->uid = looks->uid;
+	job->world_size = looks->world_size;
+	job->complete = job->world_size > 0 && !looks->lacking;
+	return NULL;
+}
+
+struct prb_error *prb_looks_finish(struct prb_looks *looks, struct prb_job *job,
+				   struct prb_round *round)
+{
+	if (!looks->list.count)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "no host has a rank of the job");
+	qsort(looks->list.items, looks->list.count, sizeof(*looks->list.items), by_rank);
+	drop_doubles(looks);
+	PRB_TRY(add_missing(looks));
+	return hand_over(looks, job, round);
 }

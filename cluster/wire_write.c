@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
 #include "base/json.h"
-#include "cluster/wire.h"
+#include "cluster/pace_spots.h"
+#include "cluster/wire_private.h"
 
 static void put_frame(struct prb_json *json, const struct prb_dump_frame *frame)
 {
@@ -35,17 +38,34 @@ static void put_thread(struct prb_json *json, const struct prb_dump_thread *thre
 	prb_json_close(json, '}');
 }
 
-static void put_look(struct prb_json *json, const struct prb_seen *seen, bool all)
+static void put_pace(struct prb_json *json, const struct prb_pace *pace)
+{
+	const struct prb_spot *spot;
+
+	prb_json_integer(json, "looks", pace->looks);
+	prb_json_integer(json, "waiting", pace->waiting);
+	prb_json_open(json, "spots", '{');
+	prb_vec_each (spot, &pace->spots)
+		prb_json_integer(json, spot->name, spot->count);
+	prb_json_close(json, '}');
+}
+
+static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all)
 {
 	const struct prb_dump_thread *thread;
-	const char state[2] = {seen->state, '\0'};
+	const char state[2] = {seen->state, '\0'}, before[2] = {seen->state_before, '\0'};
 
-	prb_json_open(json, NULL, '{');
 	prb_json_bool(json, "gone", seen->gone);
 	prb_json_text(json, "error", seen->error);
 	prb_json_text(json, "state", state);
-	prb_json_integer(json, "ran_ns", seen->ran_ns);
+	prb_json_text(json, "state_before", before);
+	prb_json_integer(json, "movement", seen->movement);
+	prb_json_bool(json, "entered", seen->entered);
 	prb_json_text(json, "worker", seen->worker);
+	prb_json_text(json, "cycle", seen->cycle);
+	prb_json_text(json, "holder", seen->holder);
+	if (seen->pace)
+		put_pace(json, seen->pace);
 	prb_json_integer(json, "main", seen->main ? seen->main->tid : 0);
 	prb_json_open(json, "threads", '[');
 	if (seen->main && !all)
@@ -54,21 +74,19 @@ static void put_look(struct prb_json *json, const struct prb_seen *seen, bool al
 		prb_vec_each (thread, &seen->dump->threads)
 			put_thread(json, thread);
 	prb_json_close(json, ']');
-	prb_json_close(json, '}');
 }
 
-void prb_looks_write(const struct prb_job *job, const struct prb_round *rounds, size_t count,
+void prb_looks_write(const struct prb_job *job, const struct prb_round *round, bool all,
 		     struct prb_str *s)
 {
 	struct prb_json json = {s};
 
 	prb_json_open(&json, NULL, '{');
+	prb_json_integer(&json, "format", PRB_LOOKS_FORMAT);
 	prb_json_text(&json, "job", job->name);
+	prb_json_integer(&json, "uid", job->uid);
 	prb_json_natural(&json, "world_size", job->world_size);
-	prb_json_open(&json, "times", '[');
-	for (size_t n = 0; n < count; n++)
-		prb_json_real(&json, NULL, rounds[n].seconds - rounds[0].seconds, 6);
-	prb_json_close(&json, ']');
+	prb_json_real(&json, "span", round->span, 6);
 	prb_json_open(&json, "ranks", '[');
 	for (size_t i = 0; i < job->ranks.count; i++) {
 		const struct prb_rank *rank = &job->ranks.items[i];
@@ -78,13 +96,21 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *rounds, 
 		prb_json_integer(&json, "local_rank", rank->local_rank);
 		prb_json_integer(&json, "pid", rank->pid);
 		prb_json_text(&json, "command", rank->command);
-		prb_json_open(&json, "looks", '[');
-		for (size_t n = 0; n < count; n++)
-			put_look(&json, &rounds[n].list.items[i], n + 1 == count);
-		prb_json_close(&json, ']');
+		put_seen(&json, &round->list.items[i], all);
 		prb_json_close(&json, '}');
 	}
 	prb_json_close(&json, ']');
 	prb_json_close(&json, '}');
 	prb_str_putc(s, '\n');
+}
+
+void prb_looks_name(struct prb_str *s, const char *host, const char *text, size_t length)
+{
+	const char *brace = memchr(text, '{', length);
+
+	prb_str_puts(s, "{\"host\":");
+	prb_json_quote(s, host, strlen(host));
+	prb_str_putc(s, ',');
+	if (brace)
+		prb_str_append(s, brace + 1, length - (size_t)(brace + 1 - text));
 }

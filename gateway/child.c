@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "command/program.h"
 #include "command/exit.h"
 
 enum { MAX_LOG = 64 << 10 };
@@ -23,33 +20,13 @@ enum { MAX_LOG = 64 << 10 };
 /** One that was told to end is made to, after so many seconds. */
 static const double PATIENCE = 2;
 
-struct ends {
-	int in, out, err;
-};
-
-/** In the child: becomes the command. */
-static void become(const struct ends *ends, const char *const *words, pid_t parent)
+/** In the child. */
+static void set_environment(const void *context)
 {
-	sigset_t none;
-
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(ends->in, 0) < 0 || dup2(ends->out, 1) < 0 || dup2(ends->err, 2) < 0)
-		_exit(1);
-	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	(void)context;
 	unsetenv("PROBING_AUTH_TOKEN");
 	unsetenv("PROBING_TARGET");
 	setenv("NO_COLOR", "1", 1);
-	execv("/proc/self/exe", (char *const *)(uintptr_t)words);
-	dprintf(2, "probing: cannot run itself: %s\n", strerror(errno));
-	_exit(1);
 }
 
 /** A descriptor from which @p input can be read, whoever writes when. */
@@ -72,13 +49,12 @@ struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *wor
 				  const struct prb_str *input, int out)
 {
 	prb_auto_close int in = -1, out_read = -1, out_write = -1, err_read = -1, err_write = -1;
-	prb_auto_free const char **list = calloc(words->list.count + 2, sizeof(*list));
-	pid_t parent = getpid(), pid;
+	prb_auto_free char **list = calloc(words->list.count + 2, sizeof(*list));
 	int pipes[2];
 
 	if (!list)
 		return prb_error_nomem();
-	list[0] = "probing";
+	list[0] = (char[]){"probing"};
 	for (size_t i = 0; i < words->list.count; i++)
 		list[i + 1] = words->list.items[i];
 	PRB_TRY(open_input(input, &in));
@@ -95,15 +71,14 @@ struct prb_error *prb_child_start(struct prb_child *child, struct prb_words *wor
 	err_write = pipes[1];
 	fcntl(err_read, F_SETFL, O_NONBLOCK);
 
-	const struct ends ends = {in, out < 0 ? out_write : out, err_write};
+	const struct prb_program program = {.words = list,
+					    .itself = true,
+					    .in = in,
+					    .out = out < 0 ? out_write : out,
+					    .err = err_write,
+					    .prepare = set_environment};
 
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		return prb_error_os(errno, "cannot start a command");
-	if (!pid)
-		become(&ends, list, parent);
-	child->pid = pid;
+	PRB_TRY(prb_program_start(&program, &child->pid));
 	child->out = prb_steal_fd(&out_read);
 	child->err = prb_steal_fd(&err_read);
 	return NULL;

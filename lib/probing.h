@@ -333,9 +333,10 @@ PROBING_API struct probing_error *probing_object_each(struct probing *p, uint64_
 
 /** Parts of a dump besides Python frames; bits. */
 enum probing_part {
-	PROBING_LOCALS = 1, /**< variables of each frame */
-	PROBING_NATIVE = 2, /**< C frames in between */
-	PROBING_SOURCE = 4, /**< text of the lines */
+	PROBING_LOCALS = 1,	/**< variables of each frame */
+	PROBING_NATIVE = 2,	/**< C frames in between */
+	PROBING_SOURCE = 4,	/**< text of the lines */
+	PROBING_NATIVE_ALL = 8, /**< with PROBING_NATIVE: the interpreter's own C frames too */
 };
 
 /**

@@ -54,6 +54,8 @@ def apply(mode):
     served = children or mode in ("1", "followed", "") or chosen(mode)
     if served and (mode or "PROBING_PORT" in os.environ):
         start_agent()
+        if os.environ.get("PROBING_TORCH_PROFILING", "off") not in ("", "0", "off"):
+            call_agent("probing_torch_apply", None)
         if children:
             follow_forks()
         # Children that have the agent too cannot be served at the same port.

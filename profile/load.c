@@ -13,6 +13,7 @@
 #include "profile/load_private.h"
 #include "profile/load_row.h"
 #include "profile/schema.h"
+#include "profile/tasks_view.h"
 
 enum {
 	MOST_THREADS = 1 << 22,
@@ -211,6 +212,10 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	take_cost(row, &about->cost);
 	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
 		about->ring = (int64_t)(prb_row_real(row, 1e9) * 1e9);
+	else
+		row->cell++;
+	about->tasks = prb_row_integer(row, 0, 1);
+	about->unseen_children = prb_row_integer(row, 0, INT64_MAX);
 	return NULL;
 }
 
@@ -239,7 +244,7 @@ static const struct {
 	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
-	 "pause_total_us, own_cpu_ns, ring_s FROM recording NOT INDEXED",
+	 "pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns FROM recording NOT INDEXED",
 	 read_recording},
 	{"processes",
 	 "SELECT process, pid, command, python, cpu_ns FROM processes NOT INDEXED "
@@ -283,7 +288,9 @@ static struct prb_error *read_all(struct prb_load *load)
 	if (!load->totals_s || !load->about->pid)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"it was cut off before anything was recorded");
-	return check_depths(load->about->tree);
+	PRB_TRY(check_depths(load->about->tree));
+	load->stacks = load->about->tree->stacks.count;
+	return prb_tasks_view(load->about, load->tasks, &load->renamed);
 }
 
 static struct prb_error *open_load(struct prb_load *load, const char *path)
@@ -296,12 +303,18 @@ static struct prb_error *open_load(struct prb_load *load, const char *path)
 
 struct prb_error *prb_load_open(const char *path, struct prb_load **ret)
 {
+	return prb_load_open_view(path, false, ret);
+}
+
+struct prb_error *prb_load_open_view(const char *path, bool tasks, struct prb_load **ret)
+{
 	struct prb_load *load = calloc(1, sizeof(*load));
 	struct prb_error *err;
 
 	if (!load)
 		return prb_error_nomem();
 	load->file.fd = -1;
+	load->tasks = tasks;
 	err = open_load(load, path);
 	if (err)
 		prb_load_destroy(load);
@@ -317,6 +330,7 @@ void prb_load_destroy(struct prb_load *load)
 	prb_load_file_close(&load->file);
 	prb_recording_destroy(load->about);
 	free(load->path);
+	free(load->renamed);
 	free(load->writer);
 	free(load->system);
 	free(load);

@@ -53,6 +53,8 @@ static struct prb_error *add_up(struct prb_load_cursor *c)
 	struct prb_run *run;
 
 	prb_vec_each (run, &c->runs) {
+		if (c->load->renamed)
+			run->stack = c->load->renamed[run->stack];
 		run->wait_kind = c->load->about->waits.items[run->wait].kind;
 		if (__builtin_add_overflow(c->wall, run->wall, &c->wall) ||
 		    __builtin_add_overflow(c->cpu, run->cpu, &c->cpu) ||
@@ -70,7 +72,7 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 	bool first = !c->next;
 	struct prb_chunk chunk = {
 		.threads = about->threads.count,
-		.stacks = about->tree->stacks.count,
+		.stacks = c->load->stacks,
 		.waits = about->waits.count,
 	};
 
@@ -213,10 +215,16 @@ static void settle_ring(const struct prb_load *load)
 
 struct prb_error *prb_profile_load(const char *path, bool in_order, struct prb_recording **ret)
 {
+	return prb_profile_load_view(path, in_order, false, ret);
+}
+
+struct prb_error *prb_profile_load_view(const char *path, bool in_order, bool tasks,
+					struct prb_recording **ret)
+{
 	struct prb_load *load;
 	struct prb_error *err;
 
-	PRB_TRY(prb_load_open(path, &load));
+	PRB_TRY(prb_load_open_view(path, tasks, &load));
 	err = prb_load_runs(load, in_order);
 	if (!err)
 		settle_ring(load);

@@ -56,4 +56,5 @@ void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t t
 	recording->started += (double)from / 1e9;
 	recording->begun += from;
 	recording->process_cpu = -1;
+	recording->unseen_children = 0;
 }

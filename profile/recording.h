@@ -152,9 +152,12 @@ struct prb_recording {
 	int64_t ring; /**< only so much of it is kept, at least; 0: all */
 	double rate;  /**< that was asked for */
 	bool native;  /**< with C frames */
+	bool tasks;   /**< with the tasks of asyncio (awaits.h) */
 	pid_t tid;    /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
-	int64_t process_cpu; /**< of the whole process meanwhile; < 0 if unknown */
+	int64_t unseen_children; /**< time on a processor of children that ended before they were
+				  * found, ns; at least */
+	int64_t process_cpu;	 /**< of the whole process meanwhile; < 0 if unknown */
 	/** Besides the one above: each process is the outermost frame of its stacks then. */
 	PRB_VEC(struct prb_profile_process) others;
 	PRB_VEC(char *) retired; /**< texts that were replaced, and may still be written */
@@ -183,6 +186,17 @@ static inline char **prb_recording_python(struct prb_recording *recording, uint3
 static inline char **prb_recording_command(struct prb_recording *recording, uint32_t process)
 {
 	return process ? &recording->others.items[process - 1].command : &recording->command;
+}
+
+/** The command line of a process by its number, NULL if that is unknown; and its pid. */
+static inline const char *prb_recording_command_line(const struct prb_recording *recording,
+						     uint32_t process)
+{
+	return process ? recording->others.items[process - 1].command : recording->command;
+}
+static inline pid_t prb_recording_pid(const struct prb_recording *recording, uint32_t process)
+{
+	return process ? recording->others.items[process - 1].pid : recording->pid;
 }
 
 /** Replaces a text of the recording, which somebody else may be about to write, by a copy. */

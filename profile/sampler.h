@@ -27,12 +27,15 @@ struct prb_profile_options {
 	double ring;	     /**< seconds of it that the store keeps, at least; 0: all */
 	bool native;	     /**< C frames too, of all threads; Python need not be there */
 	bool source;	     /**< with the source lines that ran, and some around them */
+	bool tasks;	     /**< with the tasks of asyncio, for a view of them (tasks_view.h) */
 	bool modules;	     /**< what runs a module of torch is told apart by the module */
 	pid_t tid;	     /**< only this thread; 0: all */
 	const char *command; /**< of the process, for people; NULL if unknown */
 	/** Other processes, which are the same recording; borrowed. */
 	struct prb_target *const *others;
 	size_t others_count;
+	/** What each of them is called instead of its command line, borrowed; or NULL. */
+	char *const *names;
 	/** Asked for the children of a process from time to time, to be recorded too; or NULL. The
 	 * caller frees *ret. */
 	struct prb_error *(*children)(void *context, pid_t pid, pid_t **ret, size_t *ret_count);
@@ -44,6 +47,8 @@ struct prb_profile_options {
 	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
 	 * waits. Or NULL. */
 	pthread_mutex_t *gate;
+	/** Called once samples are taken, and the store's file can be read; or NULL. */
+	void (*begun)(void *context);
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;

@@ -176,6 +176,16 @@ static struct prb_error *put(struct prb_store *store, const struct prb_recording
 	return NULL;
 }
 
+bool prb_store_is_there(struct prb_store *store)
+{
+	if (!store || !store->started)
+		return false;
+	pthread_mutex_lock(&store->lock);
+	bool there = !store->full && !store->failed;
+	pthread_mutex_unlock(&store->lock);
+	return there;
+}
+
 bool prb_store_is_due(const struct prb_store *store, const struct prb_recording *recording,
 		      int64_t now)
 {

@@ -34,6 +34,9 @@ struct prb_error *prb_store_create(const char *path, struct prb_store **ret) PRB
 struct prb_error *prb_store_begin(struct prb_store *store,
 				  const struct prb_recording *recording) PRB_MUST_CHECK;
 
+/** True if what prb_store_begin() was given is in the file, so that it is a recording. */
+bool prb_store_is_there(struct prb_store *store);
+
 /** True if it is time to hand something over. */
 bool prb_store_is_due(const struct prb_store *store, const struct prb_recording *recording,
 		      int64_t now);

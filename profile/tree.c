@@ -46,6 +46,7 @@ const char *prb_function_kind_name(enum prb_function_kind kind)
 		[PRB_FUNCTION_PYTHON] = "python",
 		[PRB_FUNCTION_NATIVE] = "native",
 		[PRB_FUNCTION_NOTE] = "note",
+		[PRB_FUNCTION_TASK] = "task",
 	};
 
 	return names[kind];

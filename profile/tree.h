@@ -22,6 +22,8 @@ enum prb_function_kind {
 	PRB_FUNCTION_PYTHON,
 	PRB_FUNCTION_NATIVE,
 	PRB_FUNCTION_NOTE, /**< no function: "<unreadable>", "<not in Python>" */
+	PRB_FUNCTION_TASK, /**< here a task of asyncio begins (awaits.h); in no view of a recording
+			    */
 };
 
 struct prb_tree_function {

@@ -2,20 +2,18 @@
 /* A command that runs for a client: the program itself, with pipes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "remote/serve_private.h"
 #include "command/term.h"
 #include "base/cleanup.h"
+#include "command/program.h"
 #include "control/pause_state.h"
 
 /** What does not end when it is told to is made to, after so many seconds. */
@@ -62,7 +60,7 @@ static void set_client(const struct sockaddr_storage *address)
 	setenv(PRB_PAUSE_CLIENT, text, 1);
 }
 
-static void set_environment(const struct prb_remote_run *run)
+static void set_terminal(const struct prb_remote_run *run)
 {
 	char text[PRB_TERM_REMOTE_SIZE];
 
@@ -75,30 +73,19 @@ static void set_environment(const struct prb_remote_run *run)
 	setenv(PRB_TERM_REMOTE, text, 1);
 }
 
-/** In the child: becomes the command. */
-static void become(const struct pipes *pipes, char **words, const struct prb_remote_run *run,
-		   const struct sockaddr_storage *client, pid_t parent)
-{
-	sigset_t none;
+/** Whom a command is run for. */
+struct request {
+	const struct prb_remote_run *run;
+	const struct sockaddr_storage *client;
+};
 
-	/* Not a terminal's SIGINT, but the client's. */
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	sigemptyset(&none);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGINT, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(pipes->in[0], 0) < 0 || dup2(pipes->out[1], 1) < 0 || dup2(pipes->err[1], 2) < 0)
-		_exit(1);
-	/* Ours are closed by exec; those that a caller inherited may not be. */
-	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-	set_environment(run);
-	set_client(client);
-	execv("/proc/self/exe", words);
-	dprintf(2, "probing: cannot run itself: %s\n", strerror(errno));
-	_exit(1);
+/** In the child. */
+static void set_environment(const void *context)
+{
+	const struct request *request = context;
+
+	set_terminal(request->run);
+	set_client(request->client);
 }
 
 struct prb_error *prb_serve_child_start(struct prb_serve_child *child, struct prb_words *words,
@@ -106,16 +93,22 @@ struct prb_error *prb_serve_child_start(struct prb_serve_child *child, struct pr
 					const struct sockaddr_storage *client)
 {
 	__attribute__((cleanup(pipes_close))) struct pipes pipes = {{-1, -1}, {-1, -1}, {-1, -1}};
-	pid_t parent = getpid(), pid;
+	const struct request request = {run, client};
 	char **list;
+	pid_t pid;
 
 	PRB_TRY(prb_words_end(words, &list));
 	PRB_TRY(pipes_open(&pipes, run->flags & PRB_REMOTE_INPUT));
-	pid = fork();
-	if (pid < 0)
-		return prb_error_os(errno, "cannot start a command");
-	if (!pid)
-		become(&pipes, list, run, client, parent);
+
+	const struct prb_program program = {.words = list,
+					    .itself = true,
+					    .in = pipes.in[0],
+					    .out = pipes.out[1],
+					    .err = pipes.err[1],
+					    .prepare = set_environment,
+					    .context = &request};
+
+	PRB_TRY(prb_program_start(&program, &pid));
 	*child = (struct prb_serve_child){.pid = pid,
 					  .in = prb_steal_fd(&pipes.in[1]),
 					  .out = prb_steal_fd(&pipes.out[0]),

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/commands/cluster.h"
 #include "cli/commands/dump_command.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/spec/command_line.h"
 #include "command/exit.h"
@@ -69,6 +71,13 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--all-names, --depth, --max-value and --max-items are of "
 					"--locals, which is not given");
+	if (s->native && *s->native && strcmp(s->native, "all") != 0)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 "--native is followed by nothing or by =all, "
+					 "not by '%.100s'",
+					 s->native),
+			"'--native=all' shows the interpreter's own C frames, too");
 	*job = (struct job){
 		.values = prb_value_limits(s->depth, s->max_value, s->max_items,
 					   &(struct prb_repr_options){.max_objects = 1}),
@@ -76,17 +85,21 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 				    : s->freeze	   ? PRB_DUMP_FREEZE
 						   : PRB_DUMP_DEFAULT,
 			    .locals = s->locals,
-			    .native = s->native,
+			    .native = s->native != NULL,
+			    .native_all = s->native && *s->native,
 			    .source = s->source,
+			    .source_innermost = !s->json && prb_term_is(stdout),
 			    .main_only = main_only,
 			    .tid = s->tid},
 		.render = {.colour = !s->json && prb_term_colour(stdout),
 			   .fold = !s->no_fold,
+			   .numbers = s->numbers,
 			   .full_paths = s->full_paths,
 			   .full_names = s->full_names,
 			   .locals = s->locals,
 			   .all_names = s->all_names,
 			   .source = s->source,
+			   .native = s->native != NULL,
 			   .partial = main_only || s->tid},
 		.json = s->json,
 		.scripts = &s->scripts,
@@ -251,6 +264,13 @@ static struct prb_error *dump_tree(const struct job *job, const struct prb_targe
 		"'probing list --tree' shows the Python processes");
 }
 
+/** All ranks of a bundle, as one tree; their variables are shown of one at a time. */
+static bool is_for_cluster(const char *text, const struct prb_dump_settings *s)
+{
+	return prb_spec_kind(text) == PRB_SPEC_BUNDLE && !s->locals && !s->tid && !s->source &&
+	       !s->native;
+}
+
 struct prb_error *prb_dump_command(const struct prb_cli *cli,
 				   const struct prb_dump_settings *settings, bool main_only)
 {
@@ -260,6 +280,8 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	struct prb_pause_state pause;
 	struct job job;
 
+	if (is_for_cluster(cli->target, settings))
+		return prb_cluster_dump_bundle(cli, !main_only, settings->json);
 	PRB_TRY(job_init(&job, settings, main_only));
 	job.cli = cli;
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));

@@ -64,6 +64,7 @@ const struct prb_command prb_command_export = {
 		},
 	.settings_size = sizeof(struct export_settings),
 	.target_use = PRB_TARGET_ANY,
+	.only_processes = true,
 	.argument = "prometheus [TARGET…]",
 	.max_arguments = PRB_MAX_TEXTS,
 	.complete = PRB_COMPLETE_TARGET,

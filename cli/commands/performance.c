@@ -8,8 +8,10 @@
 #include "command/interrupt.h"
 #include "command/output.h"
 #include "cli/commands/performance.h"
+#include "cli/commands/performance_background.h"
 #include "cli/commands/performance_processes.h"
 #include "cli/commands/performance_program.h"
+#include "cli/commands/performance_rotate.h"
 #include "cli/commands/performance_torch.h"
 #include "command/term.h"
 #include "base/checked.h"
@@ -21,6 +23,7 @@
 #include "profile/load.h"
 #include "profile/range.h"
 #include "profile/sampler.h"
+#include "profile/tasks_view.h"
 #include "target/recorded/recorded.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
@@ -71,7 +74,8 @@ static void tell_begin(const struct prb_target *target, double seconds)
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(const struct prb_performance_targets *targets,
 				const struct prb_performance_settings *s, struct prb_store *store,
-				bool source, struct prb_recording **ret)
+				bool source, struct prb_performance_note *note,
+				struct prb_recording **ret)
 {
 	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
@@ -81,18 +85,22 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
+		.tasks = s->tasks,
 		.source = source,
 		.store = store,
 		.others = targets->list.items + 1,
 		.others_count = targets->list.count - 1,
+		.names = s->several ? s->several->names + 1 : NULL,
 		.children = s->subprocesses ? prb_performance_children : NULL,
+		.begun = note ? prb_performance_note_begun : NULL,
 		.cancelled = is_cancelled,
+		.context = note,
 	};
 	struct prb_error *err;
 
-	if (target->local)
+	if (target->local && !s->several)
 		PRB_TRY(name_command(target, &command));
-	options.command = command;
+	options.command = s->several ? s->several->names[0] : command;
 	tell_begin(target, options.seconds);
 	prb_interrupt_catch(NULL);
 	err = prb_profile_record(target, &options, ret);
@@ -119,21 +127,35 @@ static bool wants_source(const struct prb_performance_settings *s,
 	return !s->no_source && (s->annotate || writes_recording(s) || format == &prb_format_html);
 }
 
+struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
+				       const struct prb_performance_settings *s,
+				       struct prb_performance_note *note,
+				       struct prb_recording **ret)
+{
+	prb_auto_store struct prb_store *store = NULL;
+
+	PRB_TRY(prb_store_create(s->output, &store));
+	return record(targets, s, store, !s->no_source, note, ret);
+}
+
 /** It is written while it is made, and read back to be shown. */
 static struct prb_error *record_to_file(const struct prb_performance_targets *targets,
 					const struct prb_performance_settings *s,
 					struct prb_recording **ret)
 {
 	prb_auto_recording struct prb_recording *without_runs = NULL;
-	prb_auto_store struct prb_store *store = NULL;
+	struct prb_performance_note note = PRB_PERFORMANCE_NO_NOTE;
+	struct prb_error *err;
 
-	PRB_TRY(prb_store_create(s->output, &store));
-	PRB_TRY(record(targets, s, store, !s->no_source, &without_runs));
-	return prb_profile_load(s->output, needs_order(s, NULL), ret);
+	note.pid = targets->list.items[0]->pid;
+	note.output = s->output;
+	err = prb_performance_keep(targets, s, s->ring > 0 ? &note : NULL, &without_runs);
+	prb_known_end(&note.known, err);
+	PRB_TRY(err);
+	return prb_profile_load_view(s->output, needs_order(s, NULL), s->tasks, ret);
 }
 
-static struct prb_error *load(const struct prb_target *target,
-			      const struct prb_performance_settings *s,
+static struct prb_error *load(const char *path, const struct prb_performance_settings *s,
 			      const struct prb_profile_format *format, struct prb_recording **ret)
 {
 	const char *option = s->duration > 0   ? "--duration"
@@ -150,28 +172,18 @@ static struct prb_error *load(const struct prb_target *target,
 	if (writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"this is a recording already: copy the file");
-	if (format == &prb_format_html && !s->diff && !(s->last > 0))
-		return prb_profile_load_steps(prb_recorded_path(target), ret);
-	PRB_TRY(prb_profile_load(prb_recorded_path(target), needs_order(s, format), ret));
+	if (format == &prb_format_html && !s->diff && !(s->last > 0) && !s->tasks)
+		return prb_profile_load_steps(path, ret);
+	PRB_TRY(prb_profile_load_view(path, needs_order(s, format), s->tasks, ret));
+	if (s->tasks && !(*ret)->tasks)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 "the recording was made without the tasks of asyncio"),
+			"--async records them, for both views");
 	if (s->last > 0)
 		prb_recording_clip(*ret, PRB_MAX((*ret)->duration - (int64_t)(s->last * 1e9), 0),
 				   INT64_MAX);
 	return NULL;
-}
-
-static struct prb_error *open_targets(const struct prb_cli *cli,
-				      const struct prb_performance_settings *s,
-				      struct prb_performance_targets *ret)
-{
-	struct prb_target **slot;
-
-	if (s->all)
-		return prb_performance_open_all(cli->target, ret);
-	slot = prb_vec_push(&ret->list);
-	if (!slot)
-		return prb_error_nomem();
-	*slot = NULL;
-	return prb_spec_open_in(cli->target, &cli->places, slot);
 }
 
 /** A recording that is made now, or that is there. */
@@ -180,18 +192,26 @@ static struct prb_error *get(const struct prb_cli *cli, const struct prb_perform
 {
 	__attribute__((cleanup(
 		prb_performance_targets_deinit))) struct prb_performance_targets targets = {};
+	prb_auto_free char *kept = NULL;
 	struct prb_target *first;
+	bool running = false;
 
-	PRB_TRY(open_targets(cli, s, &targets));
+	if (s->last > 0)
+		PRB_TRY(prb_performance_find_kept(cli, &kept, &running));
+	if (kept)
+		PRB_TRY(load(kept, s, format, ret));
+	/* That it goes on is nothing to be told of. */
+	if (kept && running && (*ret)->end == PRB_PROFILE_CUT_OFF)
+		(*ret)->end = PRB_PROFILE_DONE;
+	if (kept)
+		return NULL;
+	PRB_TRY(prb_performance_open(cli, s, &targets));
 	first = targets.list.items[0];
 	if (prb_recorded_path(first))
-		return load(first, s, format, ret);
-	if (s->last > 0)
-		return prb_error_create(PRB_ERROR_USAGE, "--last is for a recording, and this is a "
-							 "process: --duration says how long");
+		return load(prb_recorded_path(first), s, format, ret);
 	if (writes_recording(s))
 		return record_to_file(&targets, s, ret);
-	return record(&targets, s, NULL, wants_source(s, format), ret);
+	return record(&targets, s, NULL, wants_source(s, format), NULL, ret);
 }
 
 /** A name for a file that the user has not named: "probing-4242-20261231-235959.html". */
@@ -307,9 +327,11 @@ static struct prb_error *prepare(const struct prb_performance_settings *s,
 		prb_recording_clip(*recording, from, to);
 	if (s->no_source)
 		prb_recording_drop_lines(*recording);
+	/* One that was read from a file is such a view already. */
+	PRB_TRY(prb_tasks_view(*recording, s->tasks, NULL));
 	if (!s->diff)
 		return NULL;
-	PRB_TRY(prb_profile_load(s->diff, true, &before));
+	PRB_TRY(prb_profile_load_view(s->diff, true, s->tasks, &before));
 	if (part)
 		prb_recording_clip(before, from, to);
 	PRB_TRY(prb_recording_join(before, *recording, &joined));
@@ -323,6 +345,8 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 {
 	if (s->steps && !s->torch)
 		return prb_error_create(PRB_ERROR_USAGE, "--steps is for --torch");
+	if (s->exact && !s->torch)
+		return prb_error_create(PRB_ERROR_USAGE, "--exact is for --torch");
 	if (s->torch && writes_recording(s))
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "a recording does not have modules yet"),
@@ -344,7 +368,21 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 				      "it is a table, --json, or a .html file");
 	if (s->rate > highest_rate)
 		return prb_error_create(PRB_ERROR_USAGE, "--rate is at most %d", highest_rate);
-	if (s->ring > 0 && !writes_recording(s))
+	if (s->keep && !(s->rotate > 0))
+		return prb_error_create(PRB_ERROR_USAGE, "--keep is for --rotate");
+	if (s->rotate > 0 && !writes_recording(s))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "--rotate writes .profile files"),
+			"'-o FILE.profile' says how their names begin");
+	if (s->rotate > 0 && (s->ring > 0 || s->background || s->last > 0 || s->diff))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--rotate does not go with --ring, --background, --last or "
+					"--diff");
+	if (s->background && s->output && !writes_recording(s))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--background writes a .profile; --last makes other files "
+					"of it");
+	if (s->ring > 0 && !writes_recording(s) && !s->background)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "--ring is for a .profile"),
 				      "'-o FILE.profile' says which one");
 	return prb_performance_check_choice(s);
@@ -375,6 +413,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 		.ring = s->ring,
 		.rate = s->rate ? s->rate : default_rate,
 		.native = s->cc,
+		.tasks = s->tasks,
 		.children = s->subprocesses ? prb_performance_children : NULL,
 		.source = started->source,
 		.command = started->command,
@@ -385,7 +424,7 @@ static struct prb_error *record_program(void *context, const struct prb_profile_
 	if (!started->store)
 		return prb_profile_record_program(program, &options, ret);
 	PRB_TRY(prb_profile_record_program(program, &options, &without_runs));
-	return prb_profile_load(s->output, needs_order(s, NULL), ret);
+	return prb_profile_load_view(s->output, needs_order(s, NULL), s->tasks, ret);
 }
 
 /** A program that is started for it. What is printed goes to stderr: its stdout is its own. */
@@ -396,6 +435,9 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
+	if (s->rotate > 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--rotate is of a process that runs, not of one to start");
 	if (s->tid || s->all)
 		return prb_error_create(
 			PRB_ERROR_USAGE,
@@ -433,11 +475,17 @@ struct prb_error *prb_performance_run(const struct prb_cli *cli,
 
 	if (s->selfcheck)
 		return prb_performance_selfcheck(s->duration, s->json);
+	if (s->stop)
+		return prb_performance_stop(cli, s->json);
 	PRB_TRY(find_format(s, usual, &format));
 	PRB_TRY(check(s, format));
 	PRB_TRY(check_format(s, format));
 	if (s->torch)
 		return prb_performance_torch(cli, s, format);
+	if (s->background)
+		return prb_performance_background(cli, s);
+	if (s->rotate > 0 && !cli->program)
+		return prb_performance_rotate(cli, s);
 	PRB_TRY((cli->program ? start : get)(cli, s, format, &recording));
 	if (cli->program && !recording->python && !s->cc)
 		prb_warn(recording->threads.count
@@ -462,7 +510,18 @@ const struct prb_option prb_performance_options[] = {
 	{"ring", 0, PRB_OPTION_SECONDS, "TIME",
 	 "Record until Ctrl-C, and keep the last TIME in the .profile of -o", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, ring)},
-	{"last", 0, PRB_OPTION_SECONDS, "TIME", "Of a .profile, also while it is written: its end",
+	{"background", 'b', PRB_OPTION_FLAG, NULL,
+	 "Record in the background, and keep the last 10m or --ring TIME", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, background)},
+	{"rotate", 0, PRB_OPTION_SECONDS, "TIME",
+	 "Record until Ctrl-C, to a new FILE-DATE.profile after each TIME", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, rotate)},
+	{"keep", 0, PRB_OPTION_NUMBER, "COUNT", "With --rotate: remove all but the last COUNT",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, keep)},
+	{"stop", 0, PRB_OPTION_FLAG, NULL, "End the recording in the background",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, stop)},
+	{"last", 0, PRB_OPTION_SECONDS, "TIME",
+	 "The end of a .profile, or of what --ring or --background keep of a process",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, last),
 	 .for_clients = true},
 	{"rate", 'r', PRB_OPTION_NUMBER, "HZ", "How often a second on average; without it 100",
@@ -490,11 +549,19 @@ const struct prb_option prb_performance_options[] = {
 	{"cc", 'C', PRB_OPTION_FLAG, NULL,
 	 "C and C++ frames too, of all threads; Python need not be there", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, cc), .for_clients = true},
+	{"async", 'A', PRB_OPTION_FLAG, NULL,
+	 "The asyncio task and its chain of awaits in place of the event loop",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, tasks),
+	 .for_clients = true},
 	{"torch", 'T', PRB_OPTION_FLAG, NULL,
 	 "The modules of torch as a tree, and the parts of a training step", PRB_COMPLETE_NOTHING,
 	 offsetof(struct prb_performance_settings, torch), .for_clients = true},
 	{"steps", 0, PRB_OPTION_NUMBER, "COUNT", "End after so many training steps, with --torch",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, steps),
+	 .for_clients = true},
+	{"exact", 0, PRB_OPTION_FLAG, NULL,
+	 "Time each call of a module in every other step by hooks, with --torch",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, exact),
 	 .for_clients = true},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, lines),

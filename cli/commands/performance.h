@@ -16,9 +16,18 @@
 #include "profile/recording.h"
 #include "profile/report.h"
 
+/** Processes that are one recording, with their names. */
+struct prb_performance_several {
+	const pid_t *pids;
+	char *const *names;
+	size_t count; /**< at least one */
+};
+
 struct prb_performance_settings {
 	double duration; /**< seconds; 0: not given */
 	double ring;	 /**< seconds that are kept; 0: not given */
+	double rotate;	 /**< seconds of each file; 0: not given */
+	int keep;	 /**< files; 0: not given */
 	double last;	 /**< seconds that are looked at; 0: not given */
 	int rate;	 /**< 0: not given */
 	const char *output;
@@ -30,14 +39,18 @@ struct prb_performance_settings {
 	const char *annotate; /**< FILE[:FUNCTION]; NULL: not given */
 	double from, to;      /**< seconds; 0: not given */
 	bool all;
+	bool background, stop;
 	bool subprocesses;
 	bool cc;
+	bool tasks;
 	bool lines;
 	bool no_source;
 	bool selfcheck;
 	bool json;
 	bool torch;
-	int steps; /**< 0: not given */
+	bool exact;
+	int steps;				       /**< 0: not given */
+	const struct prb_performance_several *several; /**< instead of a target; or NULL */
 };
 
 /** Their options; ends with an empty one. */
@@ -48,6 +61,15 @@ extern const struct prb_option prb_performance_options[];
 struct prb_error *prb_performance_run(const struct prb_cli *cli,
 				      const struct prb_performance_settings *settings,
 				      const struct prb_profile_format *usual) PRB_MUST_CHECK;
+
+struct prb_performance_targets;
+struct prb_performance_note;
+/** Records to the .profile that the settings name; @p note: NULL, or has it noted. *ret has no
+ * samples. */
+struct prb_error *prb_performance_keep(const struct prb_performance_targets *targets,
+				       const struct prb_performance_settings *settings,
+				       struct prb_performance_note *note,
+				       struct prb_recording **ret) PRB_MUST_CHECK;
 
 /** Writes the file that the settings name, or one with a name of its own, and says so. */
 struct prb_error *prb_performance_write(const struct prb_recording *recording,

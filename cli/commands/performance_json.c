@@ -40,11 +40,6 @@ static void put_functions(struct prb_json *json, const struct prb_recording *r,
 	prb_json_close(json, ']');
 }
 
-static pid_t pid_of(const struct prb_recording *r, uint32_t process)
-{
-	return process ? r->others.items[process - 1].pid : r->pid;
-}
-
 static void put_process(struct prb_json *json, pid_t pid, const char *command, const char *python,
 			int64_t cpu)
 {
@@ -74,7 +69,7 @@ static void put_threads(struct prb_json *json, const struct prb_recording *r)
 	prb_json_open(json, "threads", '[');
 	prb_vec_each (thread, &r->threads) {
 		prb_json_open(json, NULL, '{');
-		prb_json_integer(json, "pid", pid_of(r, thread->process));
+		prb_json_integer(json, "pid", prb_recording_pid(r, thread->process));
 		prb_json_integer(json, "tid", thread->tid);
 		prb_json_text(json, "name", thread->name);
 		prb_json_text(json, "os_name", thread->os_name);
@@ -132,6 +127,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_integer(&json, "samples", (int64_t)report->taken);
 	prb_json_real(&json, "independent_samples", report->samples, 1);
 	prb_json_natural(&json, "process_cpu_ns", recording->process_cpu);
+	prb_json_integer(&json, "unseen_children_ns", recording->unseen_children);
 	put_states(&json, report);
 	put_functions(&json, recording, report, choice->lines);
 	put_processes(&json, recording);

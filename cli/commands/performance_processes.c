@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "cli/commands/performance.h"
 #include "cli/commands/subprocesses.h"
 #include "target/spec/target_spec.h"
 
@@ -16,25 +17,38 @@ void prb_performance_targets_deinit(struct prb_performance_targets *targets)
 	prb_vec_free(&targets->list);
 }
 
+static struct prb_error *open_one(pid_t pid, struct prb_performance_targets *ret)
+{
+	struct prb_target *target, **slot;
+
+	PRB_TRY(prb_target_open_process(pid, &target));
+	slot = prb_vec_push(&ret->list);
+	if (!slot) {
+		prb_target_destroy(target);
+		return prb_error_nomem();
+	}
+	*slot = target;
+	return NULL;
+}
+
 static struct prb_error *open_each(const struct prb_pids *pids, struct prb_performance_targets *ret)
 {
 	const pid_t *pid;
 
-	prb_vec_each (pid, &pids->list) {
-		struct prb_target *target, **slot;
-
-		PRB_TRY(prb_target_open_process(*pid, &target));
-		slot = prb_vec_push(&ret->list);
-		if (!slot) {
-			prb_target_destroy(target);
-			return prb_error_nomem();
-		}
-		*slot = target;
-	}
+	prb_vec_each (pid, &pids->list)
+		PRB_TRY(open_one(*pid, ret));
 	return NULL;
 }
 
-struct prb_error *prb_performance_open_all(const char *text, struct prb_performance_targets *ret)
+static struct prb_error *open_several(const struct prb_performance_several *several,
+				      struct prb_performance_targets *ret)
+{
+	for (size_t i = 0; i < several->count; i++)
+		PRB_TRY(open_one(several->pids[i], ret));
+	return NULL;
+}
+
+static struct prb_error *open_all(const char *text, struct prb_performance_targets *ret)
 {
 	struct prb_pids pids = {};
 	struct prb_error *err = text ? prb_spec_find_all(text, &pids)
@@ -44,6 +58,23 @@ struct prb_error *prb_performance_open_all(const char *text, struct prb_performa
 		err = open_each(&pids, ret);
 	prb_pids_deinit(&pids);
 	return err;
+}
+
+struct prb_error *prb_performance_open(const struct prb_cli *cli,
+				       const struct prb_performance_settings *s,
+				       struct prb_performance_targets *ret)
+{
+	struct prb_target **slot;
+
+	if (s->several)
+		return open_several(s->several, ret);
+	if (s->all)
+		return open_all(cli->target, ret);
+	slot = prb_vec_push(&ret->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = NULL;
+	return prb_spec_open_in(cli->target, &cli->places, slot);
 }
 
 struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret, size_t *ret_count)

@@ -10,15 +10,18 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "target/target.h"
+#include "command/command.h"
+#include "cli/commands/performance.h"
 
 struct prb_performance_targets {
 	PRB_VEC(struct prb_target *) list;
 };
 
-/** Opens all processes that @p text, a name or /regex/, matches. The result is to be ended always.
+/** Opens the target of the command line, or all that it matches. The result is to be ended always.
  */
-struct prb_error *prb_performance_open_all(const char *text,
-					   struct prb_performance_targets *ret) PRB_MUST_CHECK;
+struct prb_error *prb_performance_open(const struct prb_cli *cli,
+				       const struct prb_performance_settings *settings,
+				       struct prb_performance_targets *ret) PRB_MUST_CHECK;
 void prb_performance_targets_deinit(struct prb_performance_targets *targets);
 
 /** All descendants of a process, as prb_profile_options wants them. */

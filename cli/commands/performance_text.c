@@ -144,6 +144,21 @@ static void put_unseen(const struct prb_recording *r, struct prb_str *s)
 	prb_str_puts(s, " on a processor, of threads that ended before they were looked at\n");
 }
 
+/** Children that began and ended between two looks. */
+static void put_unseen_children(const struct prb_recording *r, struct prb_str *s)
+{
+	int64_t whole = r->unseen_children + PRB_MAX(r->process_cpu, (int64_t)0);
+	const struct prb_profile_process *other;
+
+	prb_vec_each (other, &r->others)
+		whole += PRB_MAX(other->cpu, (int64_t)0);
+	if (percent((double)r->unseen_children, (double)whole) < 1)
+		return;
+	prb_str_puts(s, "not seen: ");
+	put_time(s, r->unseen_children);
+	prb_str_puts(s, " on a processor, of children that ended before they were found\n");
+}
+
 /** Processes without any thread could not be read. */
 static void put_left_out(const struct prb_recording *r, struct prb_str *s)
 {
@@ -188,6 +203,7 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 	PRB_TRY(prb_performance_waits_text(recording, choice, s));
 	prb_str_putc(s, '\n');
 	put_unseen(recording, s);
+	put_unseen_children(recording, s);
 	put_left_out(recording, s);
 	put_cost(recording, s);
 	return s->failed ? prb_error_nomem() : NULL;
@@ -205,6 +221,7 @@ struct prb_error *prb_performance_tell_file(const struct prb_recording *recordin
 		prb_str_printf(&s, " (%s)", prb_profile_end_text(recording->end));
 	prb_str_putc(&s, '\n');
 	put_unseen(recording, &s);
+	put_unseen_children(recording, &s);
 	put_cost(recording, &s);
 	PRB_TRY(prb_output(&s));
 	return prb_output_flush();

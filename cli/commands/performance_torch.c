@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/commands/performance_torch.h"
+#include "cli/commands/performance_exact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,7 +346,8 @@ static struct prb_error *check(const struct prb_cli *cli, const struct prb_perfo
 	if (cli->program)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--torch is of a process that runs, not of one to start");
-	if (s->diff || s->annotate || s->lines || s->threads || s->from > 0 || s->to > 0)
+	if (s->diff || s->annotate || s->tasks || s->lines || s->threads || s->from > 0 ||
+	    s->to > 0)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--torch goes with --duration, --steps, --rate, --mode, "
 					"--tid, --cc, --output, --format and --json only");
@@ -360,6 +362,8 @@ struct prb_error *prb_performance_torch(const struct prb_cli *cli,
 	struct prb_error *err;
 
 	PRB_TRY(check(cli, s));
+	if (s->exact)
+		return prb_performance_exact(cli, s, format);
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t.target));
 	err = t.target->live ? record_and_show(&t, format)
 			     : prb_error_create(PRB_ERROR_UNSUPPORTED,

@@ -11,9 +11,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/recorded/recorded.h"
+#include "target/snapshot/bundle.h"
 #include "target/spec/target_spec.h"
 
 enum { MAX_SCRIPT = 16 * 1024 * 1024 };
+
+/* Bytes of snapshots, which take some ten times as many in memory. */
+static const uint64_t MAX_BUNDLE = 512 << 20;
 
 struct prb_error *prb_query_format(const char *name, const struct prb_renderer_format **ret)
 {
@@ -61,21 +65,73 @@ static void tell_left(const char *pid, const struct prb_target *target)
 		prb_str_text(&path));
 }
 
+static struct prb_error *open_one(struct prb_query *query, const struct prb_cli *cli,
+				  const char *text)
+{
+	struct prb_target *target;
+	bool left;
+	struct prb_error *err = prb_spec_open_rows(text, &cli->places, &target, &left);
+
+	if (err)
+		return lose(query, err);
+	PRB_TRY(prb_session_add_target(query->session, text, target));
+	if (left)
+		tell_left(text, target);
+	return NULL;
+}
+
+static struct prb_error *open_member(struct prb_query *query, const struct prb_bundle *bundle,
+				     const struct prb_bundle_member *member)
+{
+	prb_auto_free char *name = prb_format("%s/%ld", bundle->path, member->number);
+	struct prb_target *target;
+	struct prb_error *err;
+
+	if (!name)
+		return prb_error_nomem();
+	err = prb_bundle_target(bundle, member, &target);
+	if (err)
+		return lose(query, err);
+	PRB_TRY(prb_session_add_target(query->session, name, target));
+	prb_session_set_rank(query->session, member->number);
+	return NULL;
+}
+
+/** All ranks that are saved there. */
+static struct prb_error *open_bundle(struct prb_query *query, const char *path)
+{
+	prb_auto_bundle struct prb_bundle bundle = PRB_NO_BUNDLE;
+	const struct prb_bundle_member *member;
+	uint64_t size = 0;
+
+	PRB_TRY(prb_bundle_open(path, &bundle));
+	query->targets--;
+	prb_vec_each (member, &bundle.members) {
+		query->targets += member->kind == PRB_BUNDLE_SNAPSHOT;
+		size += member->kind == PRB_BUNDLE_SNAPSHOT ? member->size : 0;
+	}
+	if (!query->targets)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no snapshot", path);
+	if (size > MAX_BUNDLE)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_UNSUPPORTED,
+					 "%s has %llu MiB of snapshots, too many for one query",
+					 path, (unsigned long long)size >> 20),
+			"choose ranks: probing -t %s/0 -t %s/1 query …", path, path);
+	prb_vec_each (member, &bundle.members)
+		if (member->kind == PRB_BUNDLE_SNAPSHOT)
+			PRB_TRY(open_member(query, &bundle, member));
+	return NULL;
+}
+
 static struct prb_error *open_named(struct prb_query *query, const struct prb_cli *cli)
 {
 	query->targets = cli->targets.count;
 	for (size_t i = 0; i < cli->targets.count; i++) {
 		const char *text = cli->targets.items[i];
-		struct prb_target *target;
-		bool left;
-		struct prb_error *err = prb_spec_open_rows(text, &cli->places, &target, &left);
 
-		if (err)
-			PRB_TRY(lose(query, err));
-		else
-			PRB_TRY(prb_session_add_target(query->session, text, target));
-		if (!err && left)
-			tell_left(text, target);
+		PRB_TRY(prb_spec_kind(text) == PRB_SPEC_BUNDLE ? open_bundle(query, text)
+							       : open_one(query, cli, text));
 	}
 	return NULL;
 }

@@ -13,7 +13,7 @@ except ImportError:
 
 CANCELLED = 7
 TERMINAL, COLOUR = 1, 2
-LOCALS, NATIVE = 1, 2
+LOCALS, NATIVE, NATIVE_ALL = 1, 2, 8
 
 POINTER, TEXT, NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
 WARNING = ctypes.CFUNCTYPE(None, POINTER, TEXT)

@@ -29,12 +29,16 @@ def command(function: Optional[Callable] = None, name: Optional[str] = None) -> 
     return function
 
 
-def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None) -> Any:
+def table(name: Any, schema: Any = None, columns: Optional[Sequence[str]] = None) -> Any:
     """A table of SQL for p.query() and `probing query`: `@probing.table("sessions")`
     before a generator of rows, which are dictionaries, or sequences in the order of `columns`.
 
-    With a `schema`, the table `user.NAME` of this process: {"layer": str} or "layer text".
+    With a `schema`, the table `user.NAME` of this process: {"layer": str} or "layer text". The same from
+    a dataclass: `@probing.table` before it, or `@probing.table("losses")`; each object then has append().
     """
+    if isinstance(name, type):
+        from ._rings import of_dataclass
+        return of_dataclass(name, name.__name__.lower())
     if schema is not None:
         from ._rings import table as own_table
         return own_table(name, schema)
@@ -42,6 +46,9 @@ def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None
         raise Error("'%s' is no name of a table: letters, digits and _" % name)
 
     def register(function):
+        if isinstance(function, type):
+            from ._rings import of_dataclass
+            return of_dataclass(function, name)
         TABLES[name] = function, columns
         return function
     return register

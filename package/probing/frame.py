@@ -145,8 +145,7 @@ LOCALS = "SELECT tid, depth, json_group_array(name) AS names, json_group_array(a
     "json_group_array(type_address) AS types, json_group_array(number) AS numbers " \
     "FROM python.locals WHERE %s GROUP BY tid, depth"
 STACKS = "SELECT " + OF_THREADS + " FROM python.threads t LEFT JOIN " \
-    "python.stacks s ON s.tid = t.tid AND s.interpreter = t.interpreter"
-NATIVE_STACKS = STACKS.replace("python.stacks", "native.backtrace")
+    "%s s ON s.tid = t.tid AND s.interpreter = t.interpreter"
 VARIABLES = "SELECT s.depth, s.func, s.lineno, s.ip, l.* FROM python.stacks s LEFT JOIN (" + \
     LOCALS % "tid = %d AND address" + ") l ON l.depth = s.depth WHERE s.tid = %d"
 

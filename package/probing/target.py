@@ -11,20 +11,12 @@ from . import _outside
 from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
-from .frame import NATIVE_STACKS, STACKS, Frame, Thread, at_once, parts, quote
+from ._rows import Rows
+from .frame import STACKS, Frame, Thread, at_once, parts, quote
 from .value import Value, unread
 
 
 LEVELS = 3  # of sessions, for extensions that ask what extensions say
-
-
-class Rows(list):
-    """Rows of a query, as dictionaries."""
-
-    def df(self) -> "pandas.DataFrame":  # noqa: F821
-        """The same as a pandas DataFrame."""
-        import pandas
-        return pandas.DataFrame(list(self))
 
 
 class Program:
@@ -138,11 +130,13 @@ class Program:
         self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
         return b"".join(pieces)
 
-    def threads(self, native: bool = False) -> List[Thread]:
+    def threads(self, native: Union[bool, str] = False) -> List[Thread]:
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
-        and the C and C++ frames between these."""
-        threads, variables = {}, {}
-        stacks = NATIVE_STACKS if native else STACKS
+        and the C and C++ frames between these, "all": also those of the interpreter itself."""
+        threads, variables, table = {}, {}, "python.stacks"
+        if native:
+            table = "native.frames" if native == "all" else "native.backtrace"
+        stacks = STACKS % table
         for row in self._rows(at_once(stacks) if self._moves else stacks):
             if row.get("names"):
                 variables.setdefault(row["tid"], {})[row["depth"]] = parts(row)
@@ -219,6 +213,24 @@ class Program:
              rate: Optional[int] = None) -> "live.Recording":
         """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
         return live.Recording(self.target, seconds, native, rate)
+
+    def trace(self, place: Optional[str] = None, expressions: str = "",
+              condition: Optional[str] = None, calls: Optional[str] = None,
+              rate: Optional[int] = None) -> "live.Logpoint":
+        """Records values in python.trace_variables each time a line runs, `p.trace("train.py:22",
+        "loss, step")`, or the calls of a function in python.trace_event, `p.trace(calls="Model.step")`.
+        Nothing is stopped. A Logpoint: use it in a `with`, or clear() it."""
+        words = ["--calls", calls] if calls else [place]
+        words += (["if", condition] if condition else []) + ([expressions] if not calls else [])
+        return live.Logpoint(self.target, words + (["--rate", rate] if rate else []))
+
+    def traces(self) -> Dict[int, str]:
+        """{number: text} of the logpoints in the process."""
+        return live.traces(self.target)
+
+    def clear_traces(self, *numbers: int) -> None:
+        """Removes all logpoints, or those of these numbers."""
+        live.clear_traces(self.target, *numbers)
 
     def __repr__(self):
         return "<probing of %s>" % self.target

@@ -88,6 +88,14 @@ long prb_session_rank(struct prb_session_target *target)
 	return target->rank;
 }
 
+void prb_session_set_rank(struct prb_session *session, long rank)
+{
+	struct prb_session_target *target = &session->targets.items[session->targets.count - 1];
+
+	target->rank = rank;
+	target->ranked = true;
+}
+
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
 					 struct prb_target *target)
 {
@@ -195,7 +203,7 @@ const struct prb_error *prb_session_failure(const struct prb_session *session)
 /* Checks come by the million, and asking the caller may be slow. */
 static bool poll_says_end(struct prb_session *session)
 {
-	static const double interval = 0.05;
+	static const double interval = 0.02;
 	double now;
 
 	if (!session->poll)

@@ -51,6 +51,9 @@ void prb_session_destroy(struct prb_session *session);
 struct prb_error *prb_session_add_target(struct prb_session *session, const char *name,
 					 struct prb_target *target) PRB_MUST_CHECK;
 
+/** Has the target that was added last show @p rank as `_rank`, whatever its environment says. */
+void prb_session_set_rank(struct prb_session *session, long rank);
+
 void prb_session_on_warning(struct prb_session *session, prb_warning_handler *handler,
 			    void *context);
 

@@ -16,7 +16,7 @@
 
 struct opening {
 	const char *path;
-	int fd;
+	const struct snapshot_place *place;
 	struct snapshot_header header;
 	struct snapshot_body *body;
 };
@@ -37,7 +37,8 @@ static struct prb_error *damaged_at(const struct opening *o, size_t offset, cons
 static struct prb_error *read_at(const struct opening *o, void *data, size_t length, off_t offset)
 {
 	for (size_t done = 0; done < length;) {
-		ssize_t n = pread(o->fd, (char *)data + done, length - done, offset + (off_t)done);
+		ssize_t n = pread(o->place->fd, (char *)data + done, length - done,
+				  (off_t)o->place->offset + offset + (off_t)done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -98,12 +99,12 @@ static struct prb_error *open_header(struct opening *o)
 	struct snapshot_header *h = &o->header;
 	struct stat st;
 
-	if (fstat(o->fd, &st))
+	if (fstat(o->place->fd, &st))
 		return prb_error_os(errno, "cannot read %s", o->path);
 	if (!S_ISREG(st.st_mode))
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%s is not a regular file", o->path);
 
-	size_t size = (size_t)st.st_size;
+	size_t size = o->place->part ? o->place->size : (size_t)st.st_size;
 	PRB_TRY(read_at(o, h, PRB_MIN(size, sizeof(*h)), 0));
 	PRB_TRY(check_magic(o, size));
 	if (size < sizeof(*h))
@@ -281,14 +282,11 @@ static struct prb_error *take_records(struct opening *o)
 	return NULL;
 }
 
-struct prb_error *snapshot_body_open(const char *path, struct snapshot_body *ret)
+struct prb_error *snapshot_body_open(const struct snapshot_place *place, struct snapshot_body *ret)
 {
-	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct opening o = {.path = path, .fd = fd, .body = ret};
+	struct opening o = {.path = place->path, .place = place, .body = ret};
 
 	*ret = (struct snapshot_body){};
-	if (fd < 0)
-		return prb_error_os(errno, "cannot open %s", path);
 	PRB_TRY(open_header(&o));
 	ret->machine = o.header.machine;
 	ret->pid = o.header.pid;

@@ -52,8 +52,18 @@ struct snapshot_body {
 	PRB_VEC(struct snapshot_page_ref) pages;     /**< sorted by tid, then address */
 };
 
-/** Opens and checks the file. PRB_ERROR_BAD_DATA tells at which byte it is damaged. */
-struct prb_error *snapshot_body_open(const char *path, struct snapshot_body *ret) PRB_MUST_CHECK;
+/** Where a snapshot lies: a file, or a part of one. */
+struct snapshot_place {
+	const char *path; /**< for messages */
+	int fd;
+	uint64_t offset;
+	bool part; /**< it ends after `size` bytes, else where the file does */
+	uint64_t size;
+};
+
+/** Reads and checks it. PRB_ERROR_BAD_DATA tells at which byte it is damaged. */
+struct prb_error *snapshot_body_open(const struct snapshot_place *place,
+				     struct snapshot_body *ret) PRB_MUST_CHECK;
 void snapshot_body_deinit(struct snapshot_body *body);
 
 bool snapshot_body_answer(const struct snapshot_body *body, char kind, const char *name,

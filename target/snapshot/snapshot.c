@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A snapshot file as a target: everything is looked up in the decompressed body, in place. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -232,13 +233,13 @@ static const struct prb_target_ops snapshot_ops = {
 	.destroy = snapshot_destroy,
 };
 
-struct prb_error *prb_target_open_snapshot(const char *path, struct prb_target **ret)
+static struct prb_error *open_place(const struct snapshot_place *place, struct prb_target **ret)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return prb_error_nomem();
-	struct prb_error *err = snapshot_body_open(path, &s->body);
+	struct prb_error *err = snapshot_body_open(place, &s->body);
 	if (err) {
 		free(s);
 		return err;
@@ -257,11 +258,29 @@ struct prb_error *prb_target_open_snapshot(const char *path, struct prb_target *
 	err = prb_target_refresh_maps(&s->target);
 	if (err && err->code == PRB_ERROR_BAD_DATA) {
 		prb_target_destroy(&s->target);
-		return prb_error_prefix(err, "%s", path);
+		return prb_error_prefix(err, "%s", place->path);
 	}
 	prb_error_destroy(err);
 	*ret = &s->target;
 	return NULL;
+}
+
+struct prb_error *prb_target_open_snapshot(const char *path, struct prb_target **ret)
+{
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return prb_error_os(errno, "cannot open %s", path);
+	return open_place(&(struct snapshot_place){.path = path, .fd = fd}, ret);
+}
+
+struct prb_error *prb_target_open_snapshot_within(int fd, const char *name, uint64_t offset,
+						  uint64_t size, struct prb_target **ret)
+{
+	return open_place(
+		&(struct snapshot_place){
+			.path = name, .fd = fd, .offset = offset, .part = true, .size = size},
+		ret);
 }
 
 bool prb_snapshot_redacted(const struct prb_target *t)

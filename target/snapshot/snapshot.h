@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -91,6 +92,11 @@ struct prb_error *prb_recorder_write(struct prb_recorder *r, const struct prb_ta
 /** As above, to a file that is open, empty, and can be read and written at any place. */
 struct prb_error *prb_recorder_write_to(struct prb_recorder *r, const struct prb_target *target,
 					int fd, const char *name) PRB_MUST_CHECK;
+
+/** Opens the snapshot that is @p size bytes of the open file @p fd, from @p offset on. */
+struct prb_error *prb_target_open_snapshot_within(int fd, const char *name, uint64_t offset,
+						  uint64_t size,
+						  struct prb_target **ret) PRB_MUST_CHECK;
 
 /** True if the file at @p path begins like a snapshot: one read of 8 bytes. */
 bool prb_snapshot_probe(const char *path);

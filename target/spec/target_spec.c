@@ -15,6 +15,7 @@
 #include "target/core/core.h"
 #include "target/recorded/left.h"
 #include "target/recorded/recorded.h"
+#include "target/snapshot/bundle.h"
 #include "target/snapshot/snapshot.h"
 
 static bool is_number(const char *text)
@@ -31,6 +32,15 @@ static bool is_address(const char *text)
 	       !strpbrk(text, "/ ");
 }
 
+static bool is_member(const char *text)
+{
+	prb_auto_free char *path = NULL;
+	long rank;
+	prb_auto_error struct prb_error *err = prb_bundle_divide(text, &path, &rank);
+
+	return !err && path;
+}
+
 enum prb_spec_kind prb_spec_kind(const char *text)
 {
 	size_t length = strlen(text);
@@ -45,6 +55,8 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 			return PRB_SPEC_SOCKET;
 		if (S_ISREG(st.st_mode) && prb_snapshot_probe(text))
 			return PRB_SPEC_SNAPSHOT;
+		if (S_ISREG(st.st_mode) && prb_bundle_probe(text))
+			return PRB_SPEC_BUNDLE;
 		if (S_ISREG(st.st_mode) &&
 		    (prb_recorded_probe(text) || prb_recorded_probe_ring(text)))
 			return PRB_SPEC_RECORDED;
@@ -56,9 +68,52 @@ enum prb_spec_kind prb_spec_kind(const char *text)
 		if (strchr(text, '/'))
 			return PRB_SPEC_OTHER_FILE;
 	}
+	if (is_member(text))
+		return PRB_SPEC_MEMBER;
 	if (is_address(text))
 		return PRB_SPEC_REMOTE;
 	return strchr(text, '/') ? PRB_SPEC_OTHER_FILE : PRB_SPEC_NAME;
+}
+
+static struct prb_error *open_member(const char *text, struct prb_target **ret)
+{
+	prb_auto_bundle struct prb_bundle bundle = PRB_NO_BUNDLE;
+	const struct prb_bundle_member *member;
+	prb_auto_free char *path = NULL;
+	long rank;
+
+	PRB_TRY(prb_bundle_divide(text, &path, &rank));
+	if (!path)
+		return prb_error_create(PRB_ERROR_FAILED, "'%.200s' has changed meanwhile", text);
+	PRB_TRY(prb_bundle_open(path, &bundle));
+	member = prb_bundle_find(&bundle, PRB_BUNDLE_SNAPSHOT, rank);
+	if (!member)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no snapshot of rank %ld", path,
+					rank);
+	return prb_bundle_target(&bundle, member, ret);
+}
+
+/** A bundle with one rank needs no choice. */
+static struct prb_error *open_bundle(const char *text, struct prb_target **ret)
+{
+	prb_auto_bundle struct prb_bundle bundle = PRB_NO_BUNDLE;
+	const struct prb_bundle_member *member, *found = NULL;
+	size_t count = 0;
+
+	PRB_TRY(prb_bundle_open(text, &bundle));
+	prb_vec_each (member, &bundle.members) {
+		if (member->kind != PRB_BUNDLE_SNAPSHOT)
+			continue;
+		found = found ? found : member;
+		count++;
+	}
+	if (count == 1)
+		return prb_bundle_target(&bundle, found, ret);
+	if (!count)
+		return prb_error_create(PRB_ERROR_NOT_FOUND, "%s has no snapshot", text);
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "%s has snapshots of %zu ranks", text, count),
+		"choose one by '%s/%ld', or 'query' all", text, found->number);
 }
 
 static struct prb_error *open_pid(const char *text, struct prb_target **ret)
@@ -105,7 +160,8 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 /** A name that files of ours have: a missing one is what is meant then. */
 static bool is_file_name(const char *text)
 {
-	static const char *const ends[] = {".snapshot", ".snap", ".core", ".profile", ".ring"};
+	static const char *const ends[] = {".snapshot", ".snap", ".core",   ".profile",
+					   ".ring",	".cold", ".probing"};
 	size_t length = strlen(text);
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)
@@ -169,6 +225,10 @@ struct prb_error *prb_spec_open_in(const char *text, const struct prb_core_place
 		return prb_target_open_core_in(text, places, ret);
 	case PRB_SPEC_SNAPSHOT:
 		return prb_target_open_snapshot(text, ret);
+	case PRB_SPEC_BUNDLE:
+		return open_bundle(text, ret);
+	case PRB_SPEC_MEMBER:
+		return open_member(text, ret);
 	case PRB_SPEC_RECORDED:
 		return prb_target_open_recorded(text, ret);
 	case PRB_SPEC_REGEX:

@@ -3,8 +3,9 @@
  * @file Finds the target of the user's text.
  *
  * In this order: digits are a pid; /REGEX/ matches command lines; a file that exists is a core,
- * a snapshot or a recording by its content, a socket is the process that listens there; host:port
- * is elsewhere; anything else is a part of a command line.
+ * a snapshot, a bundle or a recording by its content, a socket is the process that listens there;
+ * a bundle and a number is one of its ranks; host:port is elsewhere; anything else is a part of a
+ * command line.
  */
 #ifndef PRB_TARGET_SPEC_TARGET_SPEC_H
 #define PRB_TARGET_SPEC_TARGET_SPEC_H
@@ -18,6 +19,8 @@ enum prb_spec_kind {
 	PRB_SPEC_REGEX,
 	PRB_SPEC_CORE,
 	PRB_SPEC_SNAPSHOT,
+	PRB_SPEC_BUNDLE,     /**< snapshots of several ranks: one has to be chosen */
+	PRB_SPEC_MEMBER,     /**< "hang.probing/37": one of them */
 	PRB_SPEC_RECORDED,   /**< a .profile, a .ring or a folder of rings */
 	PRB_SPEC_REMOTE,     /**< host:port: a process that is served elsewhere */
 	PRB_SPEC_SOCKET,     /**< the process that listens at a unix socket, as the agent does */

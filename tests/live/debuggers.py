@@ -26,7 +26,7 @@ QUERIES = {
               "ORDER BY tid, depth, name",
     "threads": "SELECT tid, name, main, interpreter, frames, gil FROM python.threads ORDER BY tid",
     "native": "SELECT tid, depth, func, qualname, file, lineno, frame_type, offset "
-              "FROM native.backtrace ORDER BY tid, interpreter, depth",
+              "FROM native.frames ORDER BY tid, interpreter, depth",
     "interpreters": "SELECT * FROM python.interpreters",
 }
 needs_gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")

@@ -169,6 +169,40 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     assert 2 in gone["ranks"] and "no process" in gone["evidence"]
 
 
+def test_the_slow_rank(job):
+    nothing = job.cluster("slow", job.name, "--duration", "300ms")
+    assert nothing.returncode == 1 and "no rank was seen in a collective" in nothing.stderr
+    job.do("uneven")
+    job.waits(0, 2)
+    found = None
+
+    def is_found():
+        nonlocal found
+        found = json.loads(job.cluster("slow", job.name, "--json", "--duration", "3s").stdout)
+        return found["slow"] == 1
+
+    wait_until(is_found, 60)
+    assert found["longer"][0]["function"] == "read_file ranks.py", found
+    assert found["others_wait"] > found["waits"]
+    text = job.cluster("slow", str(job.pids()[0]), "--duration", "2s").stdout
+    assert "slow: rank 1 (pid %d) keeps the others" % job.pids()[1] in text
+    assert "longer      read_file ranks.py" in text and "RANK    LOOKS  WAITING" in text
+    assert job.hang(MOVES)["verdict"] == "moves"
+
+    # One profile of all, in which the ranks are the outermost frames.
+    file = job.file + ".profile"
+    done = job.cluster("perf", job.name, "--duration", "1s", "-o", file)
+    assert done.returncode == 0, done
+    rows = subprocess.run([support.BINARY, file, "query", "-f", "json",
+                           "SELECT pid, command FROM profile.processes"],
+                          capture_output=True, check=True, text=True)
+    assert [(row["pid"], row["command"]) for row in json.loads(rows.stdout)] == \
+        [(pid, "rank %d" % rank) for rank, pid in enumerate(job.pids())]
+    assert job.cluster("dump", job.name, "-o", file).returncode == 2
+    with open(job.file, "w", encoding="ascii"):
+        job.done()
+
+
 def test_ranks_in_different_collectives(job):
     job.do("gather", 0, 2)
     job.do("spread", 1)
@@ -240,6 +274,8 @@ def test_ranks_on_several_hosts(open_path):
             list(zip("aab", job.pids()))
         tree = cluster("dump", "--hosts", "a,b", job.name).stdout
         assert "[0,1]" in tree and "[0-2]" in tree
+        slow = cluster("slow", "--hosts", "a,b", "--json", "--duration", "500ms", job.name)
+        assert json.loads(slow.stdout)["slow"] == 2, slow
 
         # A host that does not answer is named, and its ranks are not called absent.
         part = cluster("hang", "--hosts", "a,slow,odd,nowhere", "--timeout", "3s", "--json",
@@ -251,10 +287,24 @@ def test_ranks_on_several_hosts(open_path):
         assert verdict["verdict"] != "absent" and 2 not in verdict["ranks"], part
 
 
+def test_no_ssh_outlives_a_killed_command(tmp_path):
+    (tmp_path / "ssh").write_text("#!/bin/sh\nexec sleep 600\n")
+    os.chmod(tmp_path / "ssh", 0o755)
+    env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]))
+    with subprocess.Popen([support.BINARY, "cluster", "hang", "--hosts", "a"], env=env,
+                          stdout=subprocess.PIPE) as command:
+        children = pathlib.Path("/proc/%d/task/%d/children" % (command.pid, command.pid))
+        wait_until(lambda: children.read_text().split(), 60)
+        ssh = pathlib.Path("/proc", children.read_text().split()[0])
+        wait_until(lambda: b"600" in (ssh / "cmdline").read_bytes(), 60)
+        command.kill()
+    wait_until(lambda: not ssh.exists() or "zombie" in (ssh / "status").read_text(), 60)
+
+
 def test_no_job():
     result = subprocess.run([support.BINARY, "cluster", "dump", "torch 192.0.2.1:1"],
                             capture_output=True, check=False, text=True)
     assert result.returncode == 1 and "no job on this machine is 'torch 192.0.2.1:1'" in \
         result.stderr
     usage = subprocess.run([support.BINARY, "cluster", "mend"], capture_output=True, check=False)
-    assert usage.returncode == 2 and b"nodes, dump, hang, query" in usage.stderr
+    assert usage.returncode == 2 and b"nodes, dump, hang, slow, perf" in usage.stderr

@@ -52,6 +52,20 @@ def loop():
         dist.all_reduce(stop)
 
 
+def read_file():
+    time.sleep(0.05)
+
+
+def uneven():
+    """As loop(), but rank 1 reads a slow file in each step."""
+    stop = torch.zeros(1)
+    while not stop:
+        if dist.get_rank() == 1:
+            read_file()
+        stop[0] = float(os.path.exists(sys.argv[1]))
+        dist.all_reduce(stop)
+
+
 def lock():
     """The main thread and a worker wait for each other for ever."""
     first, second = threading.RLock(), threading.RLock()

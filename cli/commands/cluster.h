@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by the parts of `probing cluster`. */
+#ifndef PRB_CLI_COMMANDS_CLUSTER_H
+#define PRB_CLI_COMMANDS_CLUSTER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cluster/gather.h"
+#include "cluster/hosts.h"
+#include "cluster/job.h"
+#include "cluster/look.h"
+#include "cluster/reach.h"
+#include "command/command.h"
+
+enum { PRB_CLUSTER_LOOKS = 5 };
+
+struct prb_cluster_settings {
+	bool json, all, native, redact;
+	double interval, timeout, duration;
+	const char *save, *output;
+	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring;
+};
+
+/** One run of the command. */
+struct prb_cluster {
+	const struct prb_cluster_settings *settings;
+	const struct prb_cli *cli;
+	bool paces;	    /**< many looks are wanted, for their pace */
+	const char *bundle; /**< the job is read from there; NULL: it runs */
+	struct prb_jobs jobs;
+	struct prb_job *job; /**< of `jobs`, or `merged`; NULL: none is chosen */
+	struct prb_job merged;
+	struct prb_reach reach;
+	struct prb_hosts hosts;
+	struct prb_round rounds[PRB_CLUSTER_LOOKS];
+	struct prb_round *last; /**< the last of them, in which all is told */
+	size_t saved;		/**< snapshots */
+};
+
+/** "cluster dump" of the bundle that is the target of @p cli; @p all: of all threads. */
+struct prb_error *prb_cluster_dump_bundle(const struct prb_cli *cli, bool all,
+					  bool json) PRB_MUST_CHECK;
+
+/* Actions: cluster_show.c, cluster_query.c. */
+struct prb_error *prb_cluster_nodes(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_dump(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_query(struct prb_cluster *c) PRB_MUST_CHECK;
+
+/* Reading the job: cluster_read.c. */
+
+/** Looks @p count times at the ranks of c->job, on this machine, and saves them if asked to. */
+struct prb_error *prb_cluster_look(struct prb_cluster *c, size_t count) PRB_MUST_CHECK;
+
+/** Prints a bundle of no rank. */
+struct prb_error *prb_cluster_save_nothing(const struct prb_job *none,
+					   const struct prb_round *round) PRB_MUST_CHECK;
+
+/** Looks at the ranks of c->job for some seconds, and notes their pace. */
+struct prb_error *prb_cluster_pace(struct prb_cluster *c) PRB_MUST_CHECK;
+
+/** Has each host look at its ranks, and makes one job of them. Hosts without answer are named. */
+struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job) PRB_MUST_CHECK;
+
+/** Reads the job of the bundle @p path. */
+struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where `probing cluster` has a job from: this machine, hosts, or a bundle. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands/cluster.h"
+#include "command/exit.h"
+#include "cluster/movement.h"
+#include "cluster/pace.h"
+#include "cluster/reach.h"
+#include "cluster/save.h"
+#include "cluster/why.h"
+#include "cluster/wire.h"
+#include "target/snapshot/bundle.h"
+#include "base/cleanup.h"
+#include "base/new_file.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { LOOKS = PRB_CLUSTER_LOOKS };
+
+/* A longer time tells a slow rank from a stuck one more surely. Looks in between see ranks that run
+ * in a loop and come to the same place again. */
+static const double INTERVAL = 1.0;
+
+/* Seconds that each host has for its answer, besides the time of looking; and for snapshots. */
+static const double TIMEOUT = 20, TIMEOUT_SAVE = 120;
+
+/* How long 'slow' looks. */
+static const double DURATION = 10;
+
+static double interval_of(const struct prb_cluster *c)
+{
+	return c->settings->interval > 0 ? c->settings->interval : INTERVAL;
+}
+
+static double timeout_of(const struct prb_cluster *c)
+{
+	if (c->settings->timeout > 0)
+		return c->settings->timeout;
+	return c->settings->save ? TIMEOUT_SAVE : TIMEOUT;
+}
+
+static double duration_of(const struct prb_cluster *c)
+{
+	return c->settings->duration > 0 ? c->settings->duration : DURATION;
+}
+
+struct prb_error *prb_cluster_pace(struct prb_cluster *c)
+{
+	PRB_TRY(prb_round_make(c->job, false, false, c->last));
+	return prb_pace_take(c->job, duration_of(c), c->last);
+}
+
+static struct prb_error *look(struct prb_cluster *c, size_t count)
+{
+	double rest_s = interval_of(c) / (LOOKS - 1);
+	const struct timespec rest = {(time_t)rest_s,
+				      (long)((rest_s - (double)(time_t)rest_s) * 1e9)};
+
+	for (size_t i = LOOKS - count; i < LOOKS; i++) {
+		if (i > LOOKS - count && nanosleep(&rest, NULL))
+			return prb_error_create(PRB_ERROR_CANCELLED, "interrupted");
+		PRB_TRY(prb_round_make(c->job, c->settings->native, i == LOOKS - 1, &c->rounds[i]));
+	}
+	if (count == LOOKS)
+		prb_movement_note(c->rounds, LOOKS);
+	return prb_why_note(c->last);
+}
+
+/** Snapshots come first: whoever kills a job that hangs may do it any moment. */
+static struct prb_error *look_and_save(struct prb_cluster *c, int fd)
+{
+	prb_auto_answers struct prb_answers snapshots = {};
+
+	PRB_TRY(prb_save_snapshots(c->job, c->settings->redact, timeout_of(c), prb_warn,
+				   &snapshots));
+	PRB_TRY(look(c, LOOKS));
+	return prb_save_write(fd, c->job, c->last, &snapshots, &c->saved);
+}
+
+struct prb_error *prb_cluster_look(struct prb_cluster *c, size_t count)
+{
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+
+	if (!c->settings->save)
+		return look(c, count);
+	if (!strcmp(c->settings->save, "-"))
+		return look_and_save(c, STDOUT_FILENO);
+	PRB_TRY(prb_new_file_open(&file, c->settings->save));
+	PRB_TRY(look_and_save(c, file.fd));
+	return prb_new_file_finish(&file);
+}
+
+struct prb_error *prb_cluster_save_nothing(const struct prb_job *none,
+					   const struct prb_round *round)
+{
+	const struct prb_answers snapshots = {};
+	size_t count = 0;
+
+	return prb_save_write(STDOUT_FILENO, none, round, &snapshots, &count);
+}
+
+/** Takes in the answers of hosts as they come. */
+struct intake {
+	struct prb_looks *looks;
+	int fd; /**< where a bundle is written to; -1: none */
+	long number;
+	size_t saved;
+};
+
+static struct prb_error *take(void *context, struct prb_answer *answer)
+{
+	struct intake *in = context;
+
+	if (answer->error)
+		prb_looks_lack(in->looks);
+	else if (in->fd >= 0)
+		PRB_TRY(prb_save_copy(in->fd, in->number++, answer, in->looks, &in->saved,
+				      &answer->error));
+	else
+		PRB_TRY(prb_looks_add(in->looks, answer->host, answer->out.data, answer->out.length,
+				      &answer->error));
+	prb_str_deinit(&answer->out);
+	return NULL;
+}
+
+static void warn_of(const struct prb_answers *answers)
+{
+	const struct prb_answer *answer;
+
+	prb_vec_each (answer, &answers->list) {
+		prb_auto_str struct prb_str text = {};
+
+		if (!answer->error)
+			continue;
+		prb_text_escape(&text, answer->host);
+		prb_str_puts(&text, ": ");
+		prb_text_escape(&text, answer->error);
+		prb_warn(prb_str_text(&text));
+	}
+}
+
+/** The words of a look, as it is run on each host. */
+static struct prb_error *make_words(const struct prb_cluster *c, const char *job,
+				    struct prb_words *ret)
+{
+	const struct prb_cluster_settings *s = c->settings;
+
+	PRB_TRY(prb_words_add(ret, "cluster"));
+	PRB_TRY(prb_words_add(ret, "look"));
+	PRB_TRY(prb_words_add(ret, "--interval=%.0fms", interval_of(c) * 1000));
+	if (c->paces)
+		PRB_TRY(prb_words_add(ret, "--duration=%.0fms", duration_of(c) * 1000));
+	if (s->native)
+		PRB_TRY(prb_words_add(ret, "--native"));
+	if (s->all)
+		PRB_TRY(prb_words_add(ret, "--all"));
+	if (s->save)
+		PRB_TRY(prb_words_add(ret, "--save=-"));
+	if (s->redact)
+		PRB_TRY(prb_words_add(ret, "--redact"));
+	if (!job && s->slurm)
+		return prb_words_add(ret, "slurm:%s", s->slurm);
+	return job ? prb_words_add(ret, "%s", job) : NULL;
+}
+
+static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_answers *answers)
+{
+	prb_auto_words struct prb_words words = {};
+	char *const *host;
+	char **list;
+
+	PRB_TRY(make_words(c, job, &words));
+	PRB_TRY(prb_words_end(&words, &list));
+	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	prb_vec_each (host, &c->hosts.list) {
+		struct prb_answer *answer = prb_answers_add(answers, *host);
+
+		if (!answer)
+			return prb_error_nomem();
+		if (c->settings->save)
+			PRB_TRY(prb_answer_spool(answer));
+		PRB_TRY(prb_reach_ask(&c->reach, answer, (const char *const *)list));
+	}
+	return NULL;
+}
+
+static struct prb_error *gather(struct prb_cluster *c, const char *job, struct intake *in)
+{
+	prb_auto_answers struct prb_answers answers = {};
+	struct prb_error *err;
+
+	PRB_TRY(ask(c, job, &answers));
+	if (in->fd >= 0)
+		PRB_TRY(prb_bundle_begin(in->fd));
+	err = prb_gather(&answers, 0, (c->paces ? duration_of(c) : interval_of(c)) + timeout_of(c),
+			 take, in);
+	if (!err && in->fd >= 0)
+		err = prb_bundle_end(in->fd);
+	warn_of(&answers);
+	c->job = &c->merged;
+	c->saved = in->saved;
+	return err ? err : prb_looks_finish(in->looks, &c->merged, c->last);
+}
+
+struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job)
+{
+	prb_auto_new_file struct prb_new_file file = PRB_NO_FILE;
+	struct intake in = {.fd = -1};
+	struct prb_error *err;
+
+	if (c->settings->save) {
+		PRB_TRY(prb_new_file_open(&file, c->settings->save));
+		in.fd = file.fd;
+	}
+	err = prb_looks_create(&in.looks);
+	if (!err)
+		err = gather(c, job, &in);
+	prb_looks_destroy(in.looks);
+	return err || !c->settings->save ? err : prb_new_file_finish(&file);
+}
+
+struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path)
+{
+	struct prb_looks *looks = NULL;
+	struct prb_error *err = prb_looks_create(&looks);
+
+	c->bundle = path;
+	if (!err)
+		err = prb_save_load(path, looks);
+	if (!err)
+		err = prb_looks_finish(looks, &c->merged, c->last);
+	prb_looks_destroy(looks);
+	c->job = &c->merged;
+	return err;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `probing cluster` prints of a job. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands/cluster.h"
+#include "command/exit.h"
+#include "command/output.h"
+#include "cluster/stacks.h"
+#include "cluster/verdict.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { HOST_WIDTH = 12 };
+enum { EXIT_VERDICT = 10 }; /* and the number of its kind; 0 if the job moves */
+
+/** "torch 127.0.0.1:29500 · 8 ranks · all on this machine". */
+static void put_job(struct prb_str *s, const struct prb_cluster *c, const struct prb_job *job)
+{
+	prb_text_escape(s, job->name);
+	prb_str_printf(s, " · %zu rank%s", job->ranks.count, job->ranks.count == 1 ? "" : "s");
+	if (c->bundle) {
+		prb_str_puts(s, ", saved in ");
+		prb_text_escape(s, c->bundle);
+		prb_str_putc(s, '\n');
+	} else if (job == &c->merged)
+		prb_str_printf(s, " on %zu host%s\n", c->hosts.list.count,
+			       c->hosts.list.count == 1 ? "" : "s");
+	else if (job->complete)
+		prb_str_puts(s, ", all on this machine\n");
+	else if (job->world_size > 0)
+		prb_str_printf(s, " of %ld on this machine\n", job->world_size);
+	else
+		prb_str_puts(s, " on this machine\n");
+}
+
+static bool has_hosts(const struct prb_job *job)
+{
+	const struct prb_rank *rank;
+
+	prb_vec_each (rank, &job->ranks)
+		if (rank->host)
+			return true;
+	return false;
+}
+
+static void put_node(struct prb_str *s, const struct prb_rank *rank, bool hosts)
+{
+	prb_str_printf(s, "%6ld  ", rank->rank);
+	if (hosts) {
+		prb_auto_str struct prb_str host = {};
+
+		prb_text_escape(&host, rank->host ? rank->host : "-");
+		prb_text_column(s, prb_str_text(&host), HOST_WIDTH);
+		prb_str_puts(s, "  ");
+	}
+	if (rank->pid)
+		prb_str_printf(s, "%7d  %s\n", (int)rank->pid, rank->command);
+	else
+		prb_str_puts(s, "      -  no process has this rank\n");
+}
+
+static struct prb_error *show_nodes_json(const struct prb_job *jobs, size_t count)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+	const struct prb_rank *rank;
+
+	prb_json_open(&json, NULL, '[');
+	for (const struct prb_job *job = jobs; job < jobs + count; job++) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "job", job->name);
+		prb_json_integer(&json, "uid", job->uid);
+		prb_json_natural(&json, "world_size", job->world_size);
+		prb_json_bool(&json, "complete", job->complete);
+		prb_json_open(&json, "ranks", '[');
+		prb_vec_each (rank, &job->ranks) {
+			prb_json_open(&json, NULL, '{');
+			prb_json_integer(&json, "rank", rank->rank);
+			prb_json_text(&json, "host", rank->host);
+			prb_json_natural(&json, "local_rank", rank->local_rank);
+			prb_json_natural(&json, "pid", rank->pid ? rank->pid : -1);
+			prb_json_text(&json, "command", rank->command);
+			prb_json_close(&json, '}');
+		}
+		prb_json_close(&json, ']');
+		prb_json_close(&json, '}');
+	}
+	prb_json_close(&json, ']');
+	prb_str_putc(&text, '\n');
+	return prb_output(&text);
+}
+
+struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
+{
+	const struct prb_job *jobs = c->job ? c->job : c->jobs.list.items;
+	size_t count = c->job ? 1 : c->jobs.list.count;
+	prb_auto_str struct prb_str text = {};
+	const struct prb_rank *rank;
+
+	if (!count)
+		return prb_jobs_choose(&c->jobs, NULL, &c->job);
+	if (c->settings->json)
+		return show_nodes_json(jobs, count);
+	for (const struct prb_job *job = jobs; job < jobs + count; job++) {
+		put_job(&text, c, job);
+		prb_str_puts(&text, "  RANK  ");
+		if (has_hosts(job))
+			prb_text_column(&text, "HOST", HOST_WIDTH + 2);
+		prb_str_puts(&text, "    PID  COMMAND\n");
+		prb_vec_each (rank, &job->ranks)
+			put_node(&text, rank, has_hosts(job));
+	}
+	return prb_output(&text);
+}
+
+/** A line for each rank that is not in the tree, with the reason. */
+static void put_unread(struct prb_str *s, const struct prb_round *round)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &round->list) {
+		if (seen->main)
+			continue;
+		prb_str_printf(s, "rank %ld: ", seen->rank->rank);
+		prb_text_escape(s, seen->error	      ? seen->error
+				   : !seen->rank->pid ? "no process has this rank"
+						      : "it has no thread that could be read");
+		prb_str_putc(s, '\n');
+	}
+}
+
+struct prb_error *prb_cluster_dump(struct prb_cluster *c)
+{
+	const struct prb_round *round = c->last;
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+	struct prb_merged *merged;
+
+	PRB_TRY(prb_merged_create(round, c->settings->all, &merged));
+	if (c->settings->json) {
+		prb_json_open(&json, NULL, '{');
+		prb_json_text(&json, "job", c->job->name);
+		prb_json_natural(&json, "world_size", c->job->world_size);
+		prb_merged_json(merged, &json, "stacks");
+		prb_json_open(&json, "unread", '[');
+		for (size_t i = 0; i < round->list.count; i++)
+			if (!round->list.items[i].main)
+				prb_json_integer(&json, NULL, round->list.items[i].rank->rank);
+		prb_json_close(&json, ']');
+		prb_json_close(&json, '}');
+		prb_str_putc(&text, '\n');
+	} else {
+		put_job(&text, c, c->job);
+		prb_str_putc(&text, '\n');
+		prb_merged_text(merged, &text);
+		put_unread(&text, round);
+	}
+	prb_merged_destroy(merged);
+	return prb_output(&text);
+}
+
+static void put_lines(struct prb_str *s, const char *name, const char *lines)
+{
+	for (const char *at = lines, *end; *at; at = end + 1) {
+		end = strchrnul(at, '\n');
+		prb_str_printf(s, "  %-11s %.*s\n", at == lines ? name : "", (int)(end - at), at);
+		if (!*end)
+			break;
+	}
+}
+
+static void put_verdict(struct prb_str *s, const struct prb_verdict *v)
+{
+	prb_str_printf(s, "%s: %s\n", prb_verdict_name(v->kind), prb_str_text(&v->sentence));
+	put_lines(s, "evidence", prb_str_text(&v->evidence));
+	put_lines(s, "confidence", v->confidence);
+	put_lines(s, "wrong if", prb_str_text(&v->refuted_by));
+	put_lines(s, "next", prb_str_text(&v->next));
+}
+
+static void put_verdict_json(struct prb_str *s, const struct prb_cluster *c,
+			     const struct prb_verdict *v)
+{
+	struct prb_json json = {s};
+	const long *rank;
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "job", c->job->name);
+	prb_json_text(&json, "verdict", prb_verdict_name(v->kind));
+	prb_json_open(&json, "ranks", '[');
+	prb_vec_each (rank, &v->ranks.list)
+		prb_json_integer(&json, NULL, *rank);
+	prb_json_close(&json, ']');
+	prb_json_text(&json, "sentence", prb_str_text(&v->sentence));
+	prb_json_text(&json, "evidence", prb_str_text(&v->evidence));
+	prb_json_text(&json, "confidence", v->confidence);
+	prb_json_text(&json, "wrong_if", prb_str_text(&v->refuted_by));
+	prb_json_text(&json, "next", prb_str_text(&v->next));
+	prb_json_text(&json, "saved", c->settings->save);
+	if (c->settings->save)
+		prb_json_integer(&json, "saved_ranks", (int64_t)c->saved);
+	prb_json_close(&json, '}');
+	prb_str_putc(s, '\n');
+}
+
+static void put_saved(struct prb_str *s, const struct prb_cluster *c)
+{
+	if (!c->settings->save || c->settings->json)
+		return;
+	prb_str_puts(s, "  saved       ");
+	prb_text_escape(s, c->settings->save);
+	prb_str_printf(s, ": snapshots of %zu of %zu ranks\n", c->saved, c->job->ranks.count);
+}
+
+struct prb_error *prb_cluster_hang(struct prb_cluster *c)
+{
+	prb_auto_verdict struct prb_verdict verdict = {};
+	prb_auto_str struct prb_str text = {};
+	PRB_TRY(prb_verdict_find(c->job, c->last, c->bundle, &c->reach, &verdict));
+	if (c->settings->json)
+		put_verdict_json(&text, c, &verdict);
+	else
+		put_verdict(&text, &verdict);
+	put_saved(&text, c);
+	PRB_TRY(prb_output(&text));
+	if (verdict.kind != PRB_VERDICT_MOVES)
+		prb_exit_pass((EXIT_VERDICT + (int)verdict.kind) << 8);
+	return NULL;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "remote/ssh_words.h"
+
+enum { MAX_LINE = 1 << 16 };
+
+/* Seconds that squeue and kubectl have to say where the job is. */
+static const double PATIENCE = 30;
+
+/* Takes a program from stdin and runs it with the words that follow. The folder is new and nobody
+ * else's; it goes away at the end, however that comes. */
+static const char BRING[] =
+	"d=$(mktemp -d \"${TMPDIR:-/tmp}/probing.XXXXXX\") || exit 1; "
+	"trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM PIPE; "
+	"cat >\"$d/probing\" && chmod 700 \"$d/probing\" && \"$d/probing\" \"$@\" </dev/null";
+
+bool prb_reach_is_far(const struct prb_reach *reach)
+{
+	return reach->hosts || reach->host_file || reach->slurm || reach->kubernetes;
+}
+
+struct prb_error *prb_reach_check(const struct prb_reach *r)
+{
+	if (!!r->hosts + !!r->host_file + !!r->slurm + !!r->kubernetes > 1)
+		return prb_error_create(PRB_ERROR_USAGE, "--hosts, --host-file, --slurm and "
+							 "--kubernetes exclude each other");
+	if ((r->space || r->container) && !r->kubernetes)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--namespace and --container are for --kubernetes");
+	if (r->bring && !prb_reach_is_far(r))
+		return prb_error_create(PRB_ERROR_USAGE, "--bring is for other machines");
+	if (r->slurm && strspn(r->slurm, "0123456789_+") != strlen(r->slurm))
+		return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no number of a Slurm job",
+					r->slurm);
+	if (r->kubernetes && (!*r->kubernetes || *r->kubernetes == '-'))
+		return prb_error_create(PRB_ERROR_USAGE, "'%.100s' is no label selector",
+					r->kubernetes);
+	return NULL;
+}
+
+static struct prb_error *read_file(const char *path, struct prb_hosts *ret)
+{
+	prb_auto_fclose FILE *file = fopen(path, "re");
+	prb_auto_free char *line = malloc(MAX_LINE);
+
+	if (!file)
+		return prb_error_os(errno, "cannot open %s", path);
+	if (!line)
+		return prb_error_nomem();
+	while (fgets(line, MAX_LINE, file)) {
+		/* What follows a name, as in host files of MPI ("slots=8"), is not for us. */
+		char *name = line + strspn(line, " \t");
+
+		name[strcspn(name, " \t\r\n#:")] = '\0';
+		if (*name)
+			PRB_TRY(prb_hosts_parse(name, ret));
+	}
+	if (ferror(file))
+		return prb_error_os(errno, "cannot read %s", path);
+	return ret->list.count ? NULL : prb_error_create(PRB_ERROR_USAGE, "%s names no host", path);
+}
+
+/** Runs a program of the scheduler, and gives what it prints. */
+static struct prb_error *run(const char *const *words, struct prb_str *ret)
+{
+	prb_auto_answers struct prb_answers answers = {};
+	struct prb_answer *answer = prb_answers_add(&answers, NULL);
+
+	if (!answer)
+		return prb_error_nomem();
+	for (const char *const *word = words; *word; word++)
+		PRB_TRY(prb_words_add(&answer->words, "%s", *word));
+	PRB_TRY(prb_gather(&answers, 1, PATIENCE, NULL, NULL));
+	if (answer->error)
+		return prb_error_create(PRB_ERROR_FAILED, "%s: %s", words[0], answer->error);
+	*ret = answer->out;
+	answer->out = (struct prb_str){};
+	return NULL;
+}
+
+static struct prb_error *find_nodes(const struct prb_reach *r, struct prb_hosts *ret)
+{
+	const char *const words[] = {"squeue",	 "--noheader", "--jobs", r->slurm,
+				     "--format", "%N",	       NULL};
+	prb_auto_str struct prb_str out = {};
+
+	PRB_TRY(run(words, &out));
+	for (char *line = out.data, *rest; line && *line; line = rest) {
+		rest = strchrnul(line, '\n');
+		if (*rest)
+			*rest++ = '\0';
+		if (*line)
+			PRB_TRY(prb_hosts_parse(line, ret));
+	}
+	if (!ret->list.count)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "Slurm job %s runs on no node", r->slurm),
+				      "'squeue' lists the jobs");
+	return NULL;
+}
+
+static struct prb_error *find_pods(const struct prb_reach *r, struct prb_hosts *ret)
+{
+	const char *words[] = {"kubectl",
+			       "get",
+			       "pods",
+			       "--output=name",
+			       "--field-selector=status.phase=Running",
+			       "--selector",
+			       r->kubernetes,
+			       NULL,
+			       NULL,
+			       NULL};
+	prb_auto_str struct prb_str out = {};
+
+	if (r->space) {
+		words[7] = "--namespace";
+		words[8] = r->space;
+	}
+	PRB_TRY(run(words, &out));
+	for (char *line = out.data, *rest; line && *line; line = rest) {
+		char **place;
+
+		rest = strchrnul(line, '\n');
+		if (*rest)
+			*rest++ = '\0';
+		if (strncmp(line, "pod/", 4) != 0 || !line[4] || line[4] == '-')
+			continue;
+		place = prb_vec_push(&ret->list);
+		if (!place || !(*place = strdup(line + 4)))
+			return prb_error_nomem();
+	}
+	if (!ret->list.count)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "no running pod has the labels '%.200s'",
+						       r->kubernetes),
+				      "'kubectl get pods --show-labels' lists them; --namespace "
+				      "chooses another namespace");
+	return NULL;
+}
+
+struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret)
+{
+	if (reach->bring) {
+		reach->bring_fd = open(reach->bring, O_RDONLY | O_CLOEXEC);
+		if (reach->bring_fd < 0)
+			return prb_error_os(errno, "cannot open %s", reach->bring);
+	}
+	if (reach->slurm)
+		return find_nodes(reach, ret);
+	if (reach->kubernetes)
+		return find_pods(reach, ret);
+	return reach->host_file ? read_file(reach->host_file, ret)
+				: prb_hosts_parse(reach->hosts, ret);
+}
+
+void prb_reach_close(struct prb_reach *reach)
+{
+	if (reach->bring_fd >= 0)
+		close(reach->bring_fd);
+	reach->bring_fd = -1;
+}
+
+static struct prb_error *add_slurm(const struct prb_reach *r, const char *host,
+				   struct prb_words *ret)
+{
+	static const char *const options[] = {"srun",	    "--overlap", "--quiet",   "--nodes=1",
+					      "--ntasks=1", "--mem=0",	 "--mpi=none"};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		PRB_TRY(prb_words_add(ret, "%s", options[i]));
+	PRB_TRY(prb_words_add(ret, r->bring ? "--input=0" : "--input=none"));
+	PRB_TRY(prb_words_add(ret, "--jobid=%s", r->slurm));
+	return prb_words_add(ret, "--nodelist=%s", host);
+}
+
+static struct prb_error *add_kubernetes(const struct prb_reach *r, const char *pod,
+					struct prb_words *ret)
+{
+	PRB_TRY(prb_words_add(ret, "kubectl"));
+	PRB_TRY(prb_words_add(ret, "exec"));
+	if (r->bring)
+		PRB_TRY(prb_words_add(ret, "--stdin"));
+	if (r->space)
+		PRB_TRY(prb_words_add(ret, "--namespace=%s", r->space));
+	if (r->container)
+		PRB_TRY(prb_words_add(ret, "--container=%s", r->container));
+	PRB_TRY(prb_words_add(ret, "%s", pod));
+	return prb_words_add(ret, "--");
+}
+
+/** The program and its words: one for each, since no shell is between us and it. */
+static struct prb_error *add_program(const struct prb_reach *r, const char *const *words,
+				     struct prb_words *ret)
+{
+	const char *program = getenv("PROBING_REMOTE_PROGRAM");
+
+	if (r->bring) {
+		PRB_TRY(prb_words_add(ret, "sh"));
+		PRB_TRY(prb_words_add(ret, "-c"));
+		PRB_TRY(prb_words_add(ret, "%s", BRING));
+	}
+	PRB_TRY(prb_words_add(ret, "%s", program && *program ? program : "probing"));
+	for (; *words; words++)
+		PRB_TRY(prb_words_add(ret, "%s", *words));
+	return NULL;
+}
+
+/** ssh gives one line to a shell. */
+static struct prb_error *bring_by_ssh(const char *host, const char *const *words,
+				      struct prb_words *ret)
+{
+	prb_auto_str struct prb_str line = {};
+
+	prb_str_puts(&line, "exec sh -c");
+	prb_ssh_quote(&line, BRING);
+	prb_ssh_quote(&line, "probing");
+	for (; *words; words++)
+		prb_ssh_quote(&line, *words);
+	return line.failed ? prb_error_nomem() : prb_ssh_line(host, prb_str_text(&line), ret);
+}
+
+struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer *answer,
+				const char *const *words)
+{
+	if (reach->bring) {
+		/* Each reads it from its beginning. */
+		prb_auto_free char *path = prb_format("/proc/self/fd/%d", reach->bring_fd);
+
+		if (!path)
+			return prb_error_nomem();
+		answer->in = open(path, O_RDONLY | O_CLOEXEC);
+		if (answer->in < 0)
+			return prb_error_os(errno, "cannot open %s", reach->bring);
+	}
+	if (reach->slurm)
+		PRB_TRY(add_slurm(reach, answer->host, &answer->words));
+	else if (reach->kubernetes)
+		PRB_TRY(add_kubernetes(reach, answer->host, &answer->words));
+	else if (reach->bring)
+		return bring_by_ssh(answer->host, words, &answer->words);
+	else
+		return prb_ssh_words(answer->host, words, &answer->words);
+	return add_program(reach, words, &answer->words);
+}
+
+void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s)
+{
+	if (reach && reach->slurm)
+		prb_str_printf(s, "srun --overlap --jobid=%s --nodelist=", reach->slurm);
+	else if (reach && reach->kubernetes)
+		prb_str_puts(s, "kubectl exec ");
+	else
+		prb_str_puts(s, "probing ssh://");
+	prb_text_escape(s, host);
+	if (reach && reach->kubernetes && reach->space) {
+		prb_str_puts(s, " --namespace=");
+		prb_text_escape(s, reach->space);
+	}
+	prb_str_puts(s, !reach || (!reach->slurm && !reach->kubernetes) ? "/"
+			: reach->slurm					? " probing "
+									: " -- probing ");
+	prb_str_printf(s, "%d dump --locals", pid);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Where the other machines of a job are, and how probing is run on them: through ssh, as a
+ * step of a Slurm job, or in the pods of Kubernetes.
+ *
+ * ssh, srun, squeue and kubectl are the user's own, with their configuration and rights; they ask
+ * for nothing. A machine without probing can be given a copy for the time of one command: it is
+ * sent through the same channel, lies in a new folder of mode 0700, and is removed when it ends.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_CLUSTER_REACH_H
+#define PRB_CLUSTER_REACH_H
+
+#include "base/error.h"
+#include "cluster/gather.h"
+#include "cluster/hosts.h"
+
+/** As the user says it; at most one of the first four is set. */
+struct prb_reach {
+	const char *hosts;	/**< "node[01-16]", through ssh */
+	const char *host_file;	/**< one or more of them on each line, "#" begins a comment */
+	const char *slurm;	/**< number of a Slurm job */
+	const char *kubernetes; /**< label selector of its pods */
+	const char *space;	/**< Kubernetes: the namespace, or NULL */
+	const char *container;	/**< Kubernetes: the container of each pod, or NULL */
+	const char *bring;	/**< a program that needs no libraries, to be run there; or NULL */
+	int bring_fd;		/**< it, open; -1 without */
+};
+
+/** True if other machines are asked. */
+bool prb_reach_is_far(const struct prb_reach *reach);
+
+/** PRB_ERROR_USAGE if what the user said makes no sense. */
+struct prb_error *prb_reach_check(const struct prb_reach *reach) PRB_MUST_CHECK;
+
+/** Finds the hosts, nodes or pods. Opens what is to be brought, for prb_reach_close(). */
+struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret) PRB_MUST_CHECK;
+void prb_reach_close(struct prb_reach *reach);
+
+/** Gives @p answer the words that run "probing WORDS…" at its host. @p words ends with NULL. */
+struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer *answer,
+				const char *const *words) PRB_MUST_CHECK;
+
+/** Appends the command line that dumps process @p pid of @p host with its variables. */
+void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s);
+
+#endif

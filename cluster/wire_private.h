@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file What the writer and the reader of looks have in common. */
+#ifndef PRB_CLUSTER_WIRE_PRIVATE_H
+#define PRB_CLUSTER_WIRE_PRIVATE_H
+
+#include "cluster/wire.h"
+
+/** Raised when an older reader would misread what is written. */
+enum { PRB_LOOKS_FORMAT = 2 };
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "command/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CANNOT_RUN = 127 };
+
+static void reset_signals(void)
+{
+	static const int numbers[] = {SIGPIPE, SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		signal(numbers[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/** In the child: becomes the program. */
+static void become(const struct prb_program *program, pid_t parent)
+{
+	int in = program->in >= 0 ? program->in : open("/dev/null", O_RDONLY);
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(CANNOT_RUN);
+	reset_signals();
+	if (dup2(in, 0) < 0 || dup2(program->out, 1) < 0 || dup2(program->err, 2) < 0)
+		_exit(CANNOT_RUN);
+	/* Ours are closed by exec; those that a caller inherited may not be. */
+	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	if (program->prepare)
+		program->prepare(program->context);
+	if (program->itself)
+		execv("/proc/self/exe", program->words);
+	else
+		execvp(program->words[0], program->words);
+	dprintf(2, "probing: cannot run %s: %s\n", program->itself ? "itself" : program->words[0],
+		strerror(errno));
+	_exit(CANNOT_RUN);
+}
+
+struct prb_error *prb_program_start(const struct prb_program *program, pid_t *ret)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid < 0)
+		return prb_error_os(errno, "cannot start %s",
+				    program->itself ? "a command" : program->words[0]);
+	if (!pid)
+		become(program, parent);
+	*ret = pid;
+	return NULL;
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`cluster hang --save`: a job that is gone can be looked at, from one file."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+import pytest
+
+import jobs
+import support
+
+PYTHON = "/usr/bin/python3"
+UNKNOWN, OK, FAILED, USAGE = 16, 0, 1, 2
+USERS = (2001, 2001, 2002)
+
+
+@pytest.fixture(name="open_path")
+def fixture_open_path():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+def rows(*words):
+    done = jobs.cluster(*words)
+    assert done.returncode == OK, done
+    return json.loads(done.stdout)
+
+
+def test_all_is_there_when_the_job_is_gone(tmp_path):
+    file = tmp_path / "hang.probing"
+    with jobs.ranks(PYTHON, 3) as ranks:
+        done = jobs.cluster("cluster", "hang", "10.9.8.7", "--save", file)
+        assert done.returncode == UNKNOWN, done
+        assert "saved       %s: snapshots of 3 of 3 ranks" % file in done.stdout
+        pids = [rank.pid for rank in ranks]
+    assert file.stat().st_mode & 0o777 == 0o600
+    found = rows(file, "query", "-f", "json", "SELECT _rank, _pid, func FROM python.backtrace "
+                 "WHERE depth = 0 ORDER BY 1")
+    assert [(row["_rank"], row["_pid"], row["func"]) for row in found] == \
+        [(rank, pids[rank], "step") for rank in range(3)]
+    values = rows(file, "query", "-f", "json", "SELECT _rank, value FROM python.locals "
+                  "WHERE name = 'loss' ORDER BY 1")
+    assert [row["value"] for row in values] == ["0", "1", "2"]
+
+    again = jobs.cluster(file, "cluster", "hang")
+    assert again.returncode == UNKNOWN and "rank 2 is at step rank.py:" in again.stdout
+    assert "next        probing %s dump" % file in again.stdout
+    for words in ((file, "dump"), ("cluster", "dump", file)):
+        tree = jobs.cluster(*words).stdout
+        assert "3 ranks, saved in %s" % file in tree and "[0-2]" in tree and "step  rank.py" in tree
+    assert json.loads(jobs.cluster(file, "dump", "--json").stdout)["unread"] == []
+    nodes = rows("cluster", "nodes", "--json", file)[0]
+    assert [rank["pid"] for rank in nodes["ranks"]] == pids
+
+    one = jobs.cluster("%s/1" % file, "dump", "--locals")
+    assert one.returncode == OK and "loss = 1" in one.stdout, one
+    assert jobs.cluster("%s/1" % file, "print", "weight").stdout.strip() == "1"
+    several = jobs.cluster(file, "dump", "--locals")
+    assert several.returncode == USAGE and "choose one by '%s/0'" % file in several.stderr
+    none = jobs.cluster("%s/7" % file, "dump")
+    assert none.returncode == FAILED and "has no snapshot of rank 7" in none.stderr
+
+
+def test_redacted_and_refused(tmp_path):
+    file = tmp_path / "hang.probing"
+    with jobs.ranks(PYTHON, 1):
+        words = ("cluster", "hang", "10.9.8.7", "--redact")
+        assert jobs.cluster(*words).returncode == USAGE
+        assert jobs.cluster(*words, "--save", "-").returncode == USAGE
+        assert jobs.cluster("cluster", "dump", "--save", file).returncode == USAGE
+        assert not file.exists()
+        assert jobs.cluster(*words, "--save", file).returncode == UNKNOWN
+        # An older one is replaced.
+        assert jobs.cluster(*words, "--save", file).returncode == UNKNOWN
+    # One rank needs no choice; the environment is not there.
+    dump = jobs.cluster(file, "bt", "--locals")
+    assert dump.returncode == OK and "loss = 0" not in dump.stdout
+    with tarfile.open(file) as archive:
+        assert archive.getnames() == ["probing-bundle", "rank-0.snapshot", "looks-0.json"]
+        archive.extract("rank-0.snapshot", tmp_path)
+    assert jobs.cluster(tmp_path / "rank-0.snapshot", "bt").returncode == OK
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_a_bundle_of_several_hosts(open_path):
+    (open_path / "odd.json").write_text("no bundle")
+    (open_path / "ssh").write_text(jobs.SSH % (open_path / "odd.json"))
+    shutil.copy(support.BINARY, open_path / "probing")
+    for name in ("ssh", "probing"):
+        os.chmod(open_path / name, 0o755)
+    env = dict(os.environ, PATH="%s:%s" % (open_path, os.environ["PATH"]), HOME=str(open_path),
+               PROBING_REMOTE_PROGRAM=str(open_path / "probing"))
+    file = open_path / "all.probing"
+    with jobs.ranks(PYTHON, 3, USERS):
+        done = jobs.cluster("cluster", "hang", "10.9.8.7", "--hosts", "node2001,node2002,node2003,odd",
+                            "--save", file, "--json", env=env)
+    verdict = json.loads(done.stdout)
+    assert (verdict["saved"], verdict["saved_ranks"]) == (str(file), 3), done
+    assert "odd: the answer: the file ends early" in done.stderr, done
+    nodes = rows("cluster", "nodes", "--json", file)[0]
+    assert [rank["host"] for rank in nodes["ranks"]] == ["node2001", "node2001", "node2002"]
+    found = rows(file, "query", "-f", "json", "SELECT _rank, value FROM python.locals "
+                 "WHERE name = 'loss' ORDER BY 1")
+    assert [row["value"] for row in found] == ["0", "1", "2"]
+
+
+def test_no_space_is_an_error_and_leaves_no_file(tmp_path):
+    """The file has its name when all of it is written."""
+    file = tmp_path / "hang.probing"
+    with jobs.ranks(PYTHON, 1):
+        done = subprocess.run(
+            ["sh", "-c", "ulimit -f 1; trap '' XFSZ; exec \"$@\"", "sh", support.BINARY, "cluster",
+             "hang", "10.9.8.7", "--save", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == FAILED and "cannot write the bundle" in done.stderr, done
+    assert "rank 0 is not saved: " in done.stderr
+    assert not os.listdir(tmp_path)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs are found by what their launcher knows: a Slurm job, pods, a host file, the pid of a launcher."""
+import contextlib
+import glob
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+import jobs
+import slurm
+import support
+from environment import wait_until
+
+PYTHON = "/usr/bin/python3"
+UNKNOWN, OK, FAILED, USAGE = 16, 0, 1, 2
+
+# A kubectl whose pods are this machine: it shows which words it gets, and runs what it is told to.
+KUBECTL = """#!/bin/sh
+echo "$@" >>"$LOG"
+case $1 in
+get) echo pod/trainer-0; echo pod/trainer-1; exit 0;;
+esac
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"""
+LOCAL_SSH = """#!/bin/sh
+echo "$@" >>"$LOG"
+while [ "$1" != -- ]; do shift; done
+sh -c "$3"
+exit $?
+"""
+
+
+@pytest.fixture(name="bin_path")
+def fixture_bin_path():
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
+
+
+def environment(folder, name, text, **variables):
+    (folder / name).write_text(text)
+    os.chmod(folder / name, 0o755)
+    return dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=str(folder / "log"),
+                TMPDIR=str(folder), **variables)
+
+
+def read_ranks(env, *words):
+    done = jobs.cluster("cluster", "nodes", "--json", *words, env=env)
+    assert done.returncode == OK, done
+    return [(rank["rank"], rank["host"], rank["pid"]) for rank in json.loads(done.stdout)[0]["ranks"]]
+
+
+def end(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_slurm_job(bin_path):
+    program = bin_path / "rank.py"
+    program.write_text("import time\ndef step():\n    time.sleep(1000)\nstep()\n")
+    with slurm.running() as env, contextlib.ExitStack() as stack:
+        env["PROBING_REMOTE_PROGRAM"] = str(support.BINARY)
+        srun = subprocess.Popen(["srun", "--quiet", "--mem=0", "-n", "3", PYTHON, str(program)], env=env,
+                                start_new_session=True, stdin=subprocess.DEVNULL)
+        stack.callback(end, srun)
+
+        def number():
+            return subprocess.run(["squeue", "-h", "-o", "%A"], env=env, capture_output=True,
+                                  text=True, check=True).stdout.split()
+
+        wait_until(number, 60)
+        job = number()[0]
+        wait_until(lambda: jobs.cluster("cluster", "dump", "slurm:" + job).stdout.count("step  rank.py"),
+                   60)
+        # From where the user is: through srun, and by the pid of the srun that started it.
+        host = subprocess.run(["squeue", "-h", "-o", "%N"], env=env, capture_output=True, text=True,
+                              check=True).stdout.strip()
+        far = read_ranks(env, "--slurm", job)
+        assert [each[:2] for each in far] == [(rank, host) for rank in range(3)]
+        wait_until(lambda: jobs.cluster("cluster", "nodes", srun.pid).returncode == OK, 60)
+        near = read_ranks(env, srun.pid)
+        assert [each[2] for each in near] == [each[2] for each in far]
+        hang = jobs.cluster("cluster", "hang", "--slurm", job, env=env)
+        assert hang.returncode == UNKNOWN and "rank 2 is at step rank.py:3" in hang.stdout, hang
+
+        none = jobs.cluster("cluster", "hang", "--slurm", "4711000", env=env)
+        assert none.returncode == FAILED and "squeue: " in none.stderr, none
+        usage = jobs.cluster("cluster", "hang", "--slurm", "1; true", env=env)
+        assert usage.returncode == USAGE and "is no number of a Slurm job" in usage.stderr
+
+
+def test_pods(bin_path):
+    """Only the words for kubectl and its answers are real here: the pods are this machine."""
+    env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY))
+    with jobs.ranks(PYTHON, 2) as ranks:
+        words = ("--kubernetes", "app=trainer", "--namespace", "ml", "--container", "main", "10.9.8.7")
+        found = read_ranks(env, *words)
+        # Both pods are the same machine; the first that has a rank keeps it.
+        assert [(each[0], each[2]) for each in found] == [
+            (rank, each.pid) for rank, each in enumerate(ranks)]
+        assert {each[1] for each in found} <= {"trainer-0", "trainer-1"}
+        os.kill(ranks[1].pid, signal.SIGSTOP)
+        hang = jobs.cluster("cluster", "hang", *words, env=env)
+        assert "next        kubectl exec trainer-" in hang.stdout, hang
+        assert " --namespace=ml -- probing %d dump --locals" % ranks[1].pid in hang.stdout
+    log = (bin_path / "log").read_text()
+    assert "get pods --output=name --field-selector=status.phase=Running --selector app=trainer " \
+        "--namespace ml\n" in log
+    assert "exec --namespace=ml --container=main trainer-1 -- %s cluster look" % support.BINARY in log
+    usage = jobs.cluster("cluster", "nodes", "--namespace", "ml", env=env)
+    assert usage.returncode == USAGE and "are for --kubernetes" in usage.stderr
+    assert jobs.cluster("cluster", "nodes", "--kubernetes", "a", "--hosts", "b",
+                        env=env).returncode == USAGE
+
+
+def test_a_copy_is_brought_and_removed(bin_path):
+    """The far side has no probing: "sh" there gets one from its stdin."""
+    env = environment(bin_path, "ssh", LOCAL_SSH, PROBING_REMOTE_PROGRAM="/nonexistent")
+    with jobs.ranks(PYTHON, 2) as ranks:
+        words = ("--hosts", "a", "10.9.8.7")
+        assert jobs.cluster("cluster", "nodes", *words, env=env).returncode == FAILED
+        found = read_ranks(env, "--bring", support.BINARY, *words)
+        assert [each[2] for each in found] == [each.pid for each in ranks]
+        assert not glob.glob(str(bin_path / "probing.*"))
+
+        # Killed in the middle, it leaves nothing either: the far side has nobody to answer.
+        with subprocess.Popen([support.BINARY, "cluster", "hang", "--bring", support.BINARY, *words],
+                              env=env, stdout=subprocess.PIPE) as command:
+            wait_until(lambda: glob.glob(str(bin_path / "probing.*/probing")), 60)
+            command.kill()
+        wait_until(lambda: not glob.glob(str(bin_path / "probing.*")), 60)
+    missing = jobs.cluster("cluster", "nodes", "--bring", bin_path / "none", *words, env=env)
+    assert missing.returncode == FAILED and "cannot open" in missing.stderr
+
+
+def test_a_host_file(bin_path):
+    env = environment(bin_path, "ssh", LOCAL_SSH, PROBING_REMOTE_PROGRAM=str(support.BINARY))
+    file = bin_path / "hosts"
+    file.write_text("# all nodes\n\nnode[1-2] slots=8\n  login:4\n")
+    with jobs.ranks(PYTHON, 1):
+        done = jobs.cluster("cluster", "dump", "--host-file", file, "10.9.8.7", env=env)
+        assert "1 rank on 3 hosts" in done.stdout, done
+    file.write_text("-oProxyCommand=touch\n")
+    refused = jobs.cluster("cluster", "dump", "--host-file", file, env=env)
+    assert refused.returncode == USAGE and "is no list of hosts" in refused.stderr
+    file.write_text("# none\n")
+    assert "names no host" in jobs.cluster("cluster", "dump", "--host-file", file, env=env).stderr
+
+
+def test_the_pid_of_mpirun(bin_path):
+    if not shutil.which("mpirun"):
+        pytest.skip("openmpi is not installed")
+    program = bin_path / "rank.py"
+    program.write_text("import time\ntime.sleep(1000)\n")
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+               TMPDIR=str(bin_path))
+    with contextlib.ExitStack() as stack:
+        mpirun = subprocess.Popen(["mpirun", "--oversubscribe", "-n", "3", PYTHON, str(program)], env=env,
+                                  start_new_session=True, stdin=subprocess.DEVNULL)
+        # It ends its ranks, which are in process groups of their own.
+        stack.callback(mpirun.wait)
+        stack.callback(mpirun.terminate)
+        wait_until(lambda: "3 ranks" in jobs.cluster("cluster", "nodes", mpirun.pid).stdout, 60)
+        assert [each[0] for each in read_ranks(None, mpirun.pid)] == [0, 1, 2]
