@@ -36,6 +36,7 @@ static const struct action {
 	       {"dump", prb_cluster_dump, 0, 1, false, false},
 	       {"hang", prb_cluster_hang, 0, LOOKS, false, false},
 	       {"slow", prb_cluster_slow, 0, 0, false, false, true},
+	       {"perf", prb_cluster_perf, 0, 0, false, true, false},
 	       {"query", prb_cluster_query, 1, 0, false, true},
 	       {"look", run_look, 0, LOOKS, true, true}};
 
@@ -57,6 +58,8 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 					action->name);
 	if (s->save && !strcmp(s->save, "-") && action->run != run_look)
 		return prb_error_create(PRB_ERROR_USAGE, "the verdict is for stdout: --save FILE");
+	if (s->output && action->run != prb_cluster_perf)
+		return prb_error_create(PRB_ERROR_USAGE, "--output is for 'perf'");
 	if (s->redact && !s->save)
 		return prb_error_create(PRB_ERROR_USAGE, "--redact is for --save");
 	if (s->save && action->looks != LOOKS)
@@ -109,7 +112,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!action)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
-			"one of: nodes, dump, hang, slow, query");
+			"one of: nodes, dump, hang, slow, perf, query");
 	c.last = &c.rounds[LOOKS - 1];
 	c.reach = (struct prb_reach){.hosts = c.settings->hosts,
 				     .host_file = c.settings->host_file,
@@ -206,6 +209,9 @@ const struct prb_command prb_command_cluster = {
 			{"duration", 'd', PRB_OPTION_SECONDS,
 			 "TIME", "How long 'slow' and 'perf' look at the ranks (default: 10s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration)},
+			{"output", 'o', PRB_OPTION_TEXT,
+			 "FILE", "'perf': write the profile to this file", PRB_COMPLETE_FILE,
+			 offsetof(struct prb_cluster_settings, output)},
 			{"interval", 0, PRB_OPTION_SECONDS,
 			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval)},

@@ -18,7 +18,7 @@ enum { PRB_CLUSTER_LOOKS = 5 };
 struct prb_cluster_settings {
 	bool json, all, native, redact;
 	double interval, timeout, duration;
-	const char *save;
+	const char *save, *output;
 	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring;
 };
 
@@ -47,6 +47,7 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_dump(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_query(struct prb_cluster *c) PRB_MUST_CHECK;
 
 /* Reading the job: cluster_read.c. */

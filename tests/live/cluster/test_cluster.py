@@ -188,6 +188,17 @@ def test_the_slow_rank(job):
     assert "slow: rank 1 (pid %d) keeps the others" % job.pids()[1] in text
     assert "longer      read_file ranks.py" in text and "RANK    LOOKS  WAITING" in text
     assert job.hang(MOVES)["verdict"] == "moves"
+
+    # One profile of all, in which the ranks are the outermost frames.
+    file = job.file + ".profile"
+    done = job.cluster("perf", job.name, "--duration", "1s", "-o", file)
+    assert done.returncode == 0, done
+    rows = subprocess.run([support.BINARY, file, "query", "-f", "json",
+                           "SELECT pid, command FROM profile.processes"],
+                          capture_output=True, check=True, text=True)
+    assert [(row["pid"], row["command"]) for row in json.loads(rows.stdout)] == \
+        [(pid, "rank %d" % rank) for rank, pid in enumerate(job.pids())]
+    assert job.cluster("dump", job.name, "-o", file).returncode == 2
     with open(job.file, "w", encoding="ascii"):
         job.done()
 
@@ -296,4 +307,4 @@ def test_no_job():
     assert result.returncode == 1 and "no job on this machine is 'torch 192.0.2.1:1'" in \
         result.stderr
     usage = subprocess.run([support.BINARY, "cluster", "mend"], capture_output=True, check=False)
-    assert usage.returncode == 2 and b"nodes, dump, hang, query" in usage.stderr
+    assert usage.returncode == 2 and b"nodes, dump, hang, slow, perf" in usage.stderr
