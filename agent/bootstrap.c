@@ -11,6 +11,7 @@
 #include "agent/finalization.h"
 #include "agent/logpoints.h"
 #include "agent/python_table.h"
+#include "agent/torch.h"
 #include "agent/tracing.h"
 
 /* The files as text, one behind the other. */
@@ -18,8 +19,10 @@ __asm__(".pushsection .rodata\n"
 	".hidden prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
 	".hidden prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
 	".hidden prba_texts_end\n"
-	".hidden prba_logpoints_text\n"
-	".global prba_logpoints_text\n"
+	".hidden prba_logpoints_text, prba_calls_text, prba_torch_text\n"
+	".hidden prba_torch_comm_text, prba_torch_watch_text\n"
+	".global prba_torch_comm_text, prba_torch_watch_text\n"
+	".global prba_logpoints_text, prba_calls_text, prba_torch_text\n"
 	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
 	".global prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
 	".global prba_texts_end\n"
@@ -40,11 +43,20 @@ __asm__(".pushsection .rodata\n"
 	".incbin \"agent/loop.py\"\n"
 	"prba_logpoints_text:\n"
 	".incbin \"agent/logpoints.py\"\n"
+	"prba_calls_text:\n"
+	".incbin \"agent/calls.py\"\n"
+	"prba_torch_text:\n"
+	".incbin \"agent/torch.py\"\n"
+	"prba_torch_comm_text:\n"
+	".incbin \"agent/torch_comm.py\"\n"
+	"prba_torch_watch_text:\n"
+	".incbin \"agent/torch_watch.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
 extern const char prba_breaks_text[], prba_monitoring_text[], prba_tracing_text[];
-extern const char prba_loop_text[], prba_logpoints_text[], prba_texts_end[];
+extern const char prba_loop_text[], prba_logpoints_text[], prba_calls_text[], prba_torch_text[];
+extern const char prba_torch_comm_text[], prba_torch_watch_text[], prba_texts_end[];
 
 enum {
 	FILE_INPUT = 257, /* Py_file_input */
@@ -63,6 +75,7 @@ int prba_bootstrap_forks(void)
 void prba_bootstrap_forked(void)
 {
 	names = NULL;
+	prba_torch_forked();
 	atomic_fetch_add(&forks, 1);
 }
 
@@ -118,14 +131,16 @@ static object *emit(object *self, object *arguments)
 
 /**
  * part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py,
- * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py.
+ * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py,
+ * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py.
  */
 static object *part(object *self, object *arguments)
 {
 	object *number = py->PyTuple_GetItem(arguments, 0);
-	const char *texts[] = {prba_prompt_text,     prba_complete_text, prba_breaks_text,
-			       prba_monitoring_text, prba_tracing_text,	 prba_loop_text,
-			       prba_logpoints_text,  prba_texts_end};
+	const char *texts[] = {prba_prompt_text,     prba_complete_text,    prba_breaks_text,
+			       prba_monitoring_text, prba_tracing_text,	    prba_loop_text,
+			       prba_logpoints_text,  prba_calls_text,	    prba_torch_text,
+			       prba_torch_comm_text, prba_torch_watch_text, prba_texts_end};
 	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;
@@ -156,7 +171,10 @@ static object *load(void)
 		put = put_function(fresh, &prba_breaks_methods[i]);
 	for (size_t i = 0; put && i < PRBA_TRACING_METHODS; i++)
 		put = put_function(fresh, &prba_tracing_methods[i]);
-	put = put && put_function(fresh, &prba_logpoints_method);
+	for (size_t i = 0; put && i < PRBA_LOGPOINTS_METHODS; i++)
+		put = put_function(fresh, &prba_logpoints_methods[i]);
+	for (size_t i = 0; put && i < PRBA_TORCH_METHODS; i++)
+		put = put_function(fresh, &prba_torch_methods[i]);
 	if (put)
 		code = py->Py_CompileString(prba_bootstrap_text, "<probing agent>", FILE_INPUT);
 	if (code)
@@ -289,6 +307,17 @@ void prba_bootstrap_close(struct prba_connection *c)
 		py->Py_DecRef(result);
 	else
 		py->PyErr_Clear();
+}
+
+bool prba_bootstrap_apply_torch(void)
+{
+	object *result = call("apply_torch", 0, NULL, NULL, NULL, NULL);
+
+	if (result)
+		py->Py_DecRef(result);
+	else
+		py->PyErr_Clear();
+	return result;
 }
 
 bool prba_bootstrap_release(void)

@@ -43,6 +43,10 @@ void prba_bootstrap_close(struct prba_connection *c);
  */
 bool prba_bootstrap_release(void);
 
+/** Does what the settings say of torch (agent/torch.py). False, without an exception, if it failed.
+ * The caller holds the GIL. */
+bool prba_bootstrap_apply_torch(void);
+
 /** Of this process, so that a child does not talk to the clients of its parent. Any thread. */
 int prba_bootstrap_forks(void);
 void prba_bootstrap_forked(void);

@@ -3,7 +3,8 @@
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
-#                           5 tracing.py, 6 loop.py, 7 logpoints.py, which join this
+#                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
+#                           10 torch_comm.py, 11 torch_watch.py, which join this
 import _thread
 import posix
 import sys
@@ -14,7 +15,7 @@ threads = {}  # who evaluates: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
 ONLY_AST = 0x400
-INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE = 2, 4, 8 | 1 << 16, 16, 32
+INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE, TORCH = 2, 4, 8 | 1 << 16, 16, 32, 64
 DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
@@ -405,6 +406,8 @@ def run(job, source, name, flags):
         elif flags & TRACE:
             load(3, "answer")
             outcome = load(7, "trace")(job, source)
+        elif flags & TORCH:
+            outcome = load(9, "torch_request")(job, source)
         else:
             enter(job, None)
             place = Place(source, flags & IN_FRAME)
@@ -444,6 +447,11 @@ def breakpoints(job, text):
     return load(3, "answer")(job, text)
 
 
+def apply_torch():
+    """What the settings say of torch, as torch.py does it."""
+    return load(9, "torch_apply")()
+
+
 def forget_thread():
     """threading makes an object for each thread that asks for its own, and keeps it for ever."""
     threading = sys.modules.get("threading")
@@ -476,6 +484,8 @@ def release():
     names = globals()
     if "forget_breaks" in names:
         forget_breaks()
+    if "forget_torch" in names:
+        forget_torch()
     native = [name for name in names
               if type(names[name]) is type(len) and names[name].__module__ is None]
     left = 0

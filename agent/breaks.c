@@ -178,10 +178,13 @@ object *prba_breaks_call(object *function, object *first, object *second)
 	return result;
 }
 
-/** Called by the interpreter: (code, line or offset). @self is a function of agent/breaks.py. */
+/** Called by the interpreter: (code, line or offset), and (code, offset, value or exception), of
+ * which the value counts. @self is a function of agent/breaks.py. */
 static object *called(object *self, object *arguments)
 {
-	object *code = py->PyTuple_GetItem(arguments, 0), *at = py->PyTuple_GetItem(arguments, 1);
+	intptr_t last = py->PyTuple_Size ? py->PyTuple_Size(arguments) - 1 : 1;
+	object *code = py->PyTuple_GetItem(arguments, 0);
+	object *at = py->PyTuple_GetItem(arguments, last > 1 ? last : 1);
 
 	return code && at ? prba_breaks_call(self, code, at) : NULL;
 }

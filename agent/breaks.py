@@ -8,6 +8,7 @@
 # Both files have:
 #   begin()          why nothing can be watched, None if it can
 #   watch(code), unwatch(codes)   those that have a breakpoint
+#   begin_calls(), watch_calls(code), end_calls()   the same of those whose calls are recorded (calls.py)
 #   apply()          once all is known that is to be watched
 #   deaf()           how many threads cannot stop
 #   forget_breaks(*more)   all breakpoints, and those of @more that were just forgotten
@@ -26,6 +27,7 @@ counted = [0]
 
 class Break:
     logs = False  # it stops, for a debugger; see logpoints.py
+    calls = False  # of functions instead of a line; see calls.py
 
     def __init__(self, file, line, condition):
         import posixpath
@@ -153,11 +155,13 @@ def started(code):
 def forget(number):
     """Takes back what is there of one; of the last one, all."""
     point = breaks.pop(number, None)
-    left = list(breaks.values())
-    if not left:
+    rest = list(breaks.values())
+    if not rest:
         forget_breaks(point)
     elif point:
-        unwatch([code for code in point.codes if not any(each.has(code) for each in left)])
+        unwatch([code for code in point.codes if not any(each.has(code) for each in rest)])
+        if not any(each.calls for each in rest):
+            end_calls()
 
 
 def loaded():
@@ -289,13 +293,8 @@ def add(file, line, condition, make=Break):
     if lines and line not in lines and getattr(gc, "get_freeze_count", int)() < FROZEN:
         near = sorted(sorted(lines, key=lambda other: abs(other - line))[:NEAR])
         return {"near": near, "files": sorted({code.co_filename for code in ours.values()})}
-    # Before it begins: from then on, breakpoints without a debugger are looked for.
-    counted[0] += 1
-    point.number = counted[0]
-    breaks[point.number] = point
-    problem = begin()
+    problem = put_break(point, begin)
     if problem:
-        breaks.pop(point.number, None)
         return {"problem": problem}
     if not point.logs:
         listener(BEGINS)
@@ -303,6 +302,18 @@ def add(file, line, condition, make=Break):
         point.add(code)
     apply()
     return point.told() if not point.logs else Break.told(point)
+
+
+def put_break(point, begins):
+    """Among the others; what to say if it cannot be, None."""
+    # Before it begins: from then on, breakpoints without a debugger are looked for.
+    counted[0] += 1
+    point.number = counted[0]
+    breaks[point.number] = point
+    problem = begins()
+    if problem:
+        forget(point.number)
+    return problem
 
 
 def make_step(ident, tid, stride, line):
@@ -323,8 +334,10 @@ def make_step(ident, tid, stride, line):
 
 def answer(job, text):
     """To lines: add, FILE, LINE, CONDITION; function, MODULE, NAME, CONDITION; delete, NUMBER; list;
-    step, IDENT, TID, STRIDE, LINE."""
+    step, IDENT, TID, STRIDE, LINE; trace and what logpoints.py takes, which is told as text."""
     words = text.decode("utf-8", "surrogateescape").split("\n")
+    if words[0] == "trace":
+        return load(7, "trace")(job, text.partition(b"\n")[2])
     if words[0] == "add":
         told = add(words[1], int(words[2]), words[3])
     elif words[0] == "function":

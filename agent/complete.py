@@ -4,14 +4,14 @@
 MAX_CANDIDATES = 1000
 MAX_LENGTH = 200
 MAX_ENTRIES = 20000  # of folders
-Function = type(report)
-Getter = type(Function.__dict__["__code__"])  # of C, as is the next
-Member = type(Function.__dict__["__globals__"])
+Functions = type(report)
+Getter = type(Functions.__dict__["__code__"])  # of C, as is the next
+Member = type(Functions.__dict__["__globals__"])
 Module = type(sys)
 class_dict = type.__dict__["__dict__"].__get__
 class_mro = type.__dict__["__mro__"].__get__
 # Where torch.nn.Module keeps what its __getattr__ gives.
-PARTS = ("_parameters", "_buffers", "_modules")
+MODULE_PARTS = ("_parameters", "_buffers", "_modules")
 MISSING = []
 
 
@@ -35,7 +35,7 @@ def own_names(value):
 
 
 def parts_of(names):
-    for part in PARTS:
+    for part in MODULE_PARTS:
         inner = dict.get(names, part) if issubclass(type(names), dict) else None
         if issubclass(type(inner), dict):
             yield inner
@@ -66,7 +66,7 @@ def value_of(known, owner):
     """What is in a class, of which a descriptor makes something else unless it is a function."""
     if type(known) in (staticmethod, classmethod):
         return known.__func__
-    if type(known) is not Function and found_in(type(known), "__get__") is not MISSING:
+    if type(known) is not Functions and found_in(type(known), "__get__") is not MISSING:
         return MISSING
     return known
 

@@ -33,6 +33,7 @@ struct prb_config_key {
 	const char *when; /**< a change has effect */
 	const char *doc;  /**< one line, without full stop */
 	const char *more; /**< further sentences, without the last full stop */
+	double on;	  /**< what "on" means, and then "off" is 0; 0: these are no values */
 };
 
 enum prb_config_index {
@@ -40,6 +41,7 @@ enum prb_config_index {
 	PRB_CONFIG_MEMORY_INTERVAL,
 	PRB_CONFIG_RETENTION_DAYS,
 	PRB_CONFIG_SAMPLE_RATE,
+	PRB_CONFIG_TORCH_PROFILING,
 	PRB_CONFIG_WATCH,
 	PRB_CONFIG_KEYS,
 };
@@ -64,11 +66,19 @@ static const struct prb_config_key prb_config_keys[PRB_CONFIG_KEYS] = {
 				    PRB_CONFIG_NUMBER, NULL, 0, 1, 1, "at once",
 				    "Share of events and outermost spans that are recorded",
 				    "What happens within a span is recorded if the span is"},
-	[PRB_CONFIG_WATCH] = {"probing.watch", "PROBING_WATCH", "PROBE_TORCH_EXPRS",
-			      PRB_CONFIG_TEXT, NULL, 0, 0, 0, "with the next step",
-			      "Expressions whose values each step records",
-			      "\"loss@train,acc1@train\": each probing.step() writes the values to "
-			      "python.variables, and @ names the function"},
+	[PRB_CONFIG_TORCH_PROFILING] =
+		{"probing.torch.profiling", "PROBING_TORCH_PROFILING", NULL, PRB_CONFIG_NUMBER,
+		 NULL, 0, 1, 0, "with the next step",
+		 "Share of torch's training steps whose modules are timed; on: 0.01",
+		 "off, or 0: no step is. The steps are chosen by their number, so all ranks of a "
+		 "job choose the same. See docs/training.md",
+		 .on = 0.01},
+	[PRB_CONFIG_WATCH] =
+		{"probing.watch", "PROBING_WATCH", "PROBE_TORCH_EXPRS", PRB_CONFIG_TEXT, NULL, 0, 0,
+		 0, "with the next step", "Expressions whose values each step records",
+		 "\"loss@train,acc1@train\": each probing.step(), or else each step of a "
+		 "torch optimizer, writes the values to python.variables, and @ names the "
+		 "function"},
 };
 
 /** The key of that name; PRB_CONFIG_KEYS if there is none. */
@@ -109,6 +119,10 @@ static inline bool prb_config_parse(const struct prb_config_key *key, const char
 	char *end;
 	double value = strtod(text, &end), factor = 1;
 
+	if (key->on > 0 && (!strcmp(text, "on") || !strcmp(text, "off"))) {
+		*ret = text[1] == 'n' ? key->on : 0;
+		return true;
+	}
 	if (end == text || key->type == PRB_CONFIG_TEXT)
 		return false;
 	if (key->type == PRB_CONFIG_SIZE) {

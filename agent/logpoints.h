@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The rows of agent/logpoints.py: a function that appends one to the ring
- * python.trace_variables.
+ * @file The rows of agent/logpoints.py and agent/calls.py: functions that append one to the rings
+ * python.trace_variables and python.trace_event.
  *
  * Threading: the caller holds the GIL.
  */
@@ -10,7 +10,10 @@
 
 #include "agent/python_table.h"
 
-/** put_row(function, file, line, name, value, type): False if there can be no ring. */
-extern struct prba_method prba_logpoints_method;
+enum { PRBA_LOGPOINTS_METHODS = 4 };
+
+/** put_row(function, file, line, name, value, type) and put_span(): False if there can be no ring;
+ * span_number(), span_parent(). agent/calls.py says more. */
+extern struct prba_method prba_logpoints_methods[PRBA_LOGPOINTS_METHODS];
 
 #endif

@@ -24,7 +24,8 @@ class Short(reprlib.Repr):
 
 def clean(text):
     """What a terminal would act on is written as an escape."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return text if text.isprintable() else "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def shown(value):
@@ -63,12 +64,12 @@ def split(text):
 
 
 class Follower:
-    """A client that waits for rows."""
+    """A client that waits for rows, which line(as_json, *row) makes text of."""
 
-    def __init__(self, job, as_json):
+    def __init__(self, job, as_json, line):
         import collections
 
-        self.job, self.as_json = job, as_json
+        self.job, self.as_json, self.line = job, as_json, line
         self.rows, self.lost = collections.deque(), 0
         self.wake = _thread.allocate_lock()
         self.wake.acquire()
@@ -87,25 +88,17 @@ class Follower:
         """False if the client is gone."""
         lines = []
         while self.rows and len(lines) < 1000:
-            lines.append(self.line(*self.rows.popleft()))
+            lines.append(self.line(self.as_json, *self.rows.popleft()))
         if self.lost:
             lost, self.lost = self.lost, 0
             send(self.job, 2, "%d rows came faster than they were printed\n" % lost)
         return not lines or send(self.job, 1, "\n".join(lines) + "\n")
 
-    def line(self, when, function, file, number, values):
-        import time
 
-        if self.as_json:
-            import json
+def clock(when):
+    import time
 
-            return json.dumps({"timestamp": when, "function_name": function, "filename": file,
-                               "lineno": number, "values": {name: value for name, value, _ in values},
-                               "types": {name: kind for name, _, kind in values}})
-        return "%s.%06d  %s %s:%d  %s" % (
-            time.strftime("%H:%M:%S", time.localtime(when)), when % 1 * 1e6, clean(function),
-            clean(file.rpartition("/")[2]), number,
-            "  ".join("%s=%s" % (name, value) for name, value, _ in values))
+    return "%s.%06d" % (time.strftime("%H:%M:%S", time.localtime(when)), when % 1 * 1e6)
 
 
 class Logpoint(Break):
@@ -116,7 +109,7 @@ class Logpoint(Break):
         self.parts = [(each, compile(each, AGENT, "eval")) for each in parts]
         self.rate, self.second, self.left = rate, 0, rate
         self.rows, self.skipped, self.follower, self.owner = 0, 0, None, owner
-        self.keeps = True
+        self.keeps, self.spent = True, 0.0
 
     def may(self, now):
         """Whether the rate allows one more."""
@@ -135,7 +128,7 @@ class Logpoint(Break):
         except Exception as error:
             self.problem = describe(error)
             return
-        now = time.time()
+        began, now = time.perf_counter(), time.time()
         self.hits += 1
         if not self.may(now):
             self.skipped += 1
@@ -148,6 +141,7 @@ class Logpoint(Break):
             except Exception as error:
                 values.append((text, clean(describe(error)), "error"))
         self.record(now, frame, values)
+        self.spent += time.perf_counter() - began
 
     def record(self, now, frame, values):
         function, file = getattr(frame.f_code, "co_qualname", frame.f_code.co_name), frame.f_code.co_filename
@@ -158,11 +152,27 @@ class Logpoint(Break):
         if self.follower:
             self.follower.add((now, function, file, self.line, values))
 
+    def line_of(self, as_json, when, function, file, number, values):
+        """What a client prints of a row."""
+        if as_json:
+            import json
+
+            return json.dumps({"timestamp": when, "function_name": function, "filename": file,
+                               "lineno": number, "values": {name: value for name, value, _ in values},
+                               "types": {name: kind for name, _, kind in values}})
+        return "%s  %s %s:%d  %s" % (
+            clock(when), clean(function), clean(file.rpartition("/")[2]), number,
+            "  ".join("%s=%s" % (name, value) for name, value, _ in values))
+
+    def shown(self):
+        return "%s:%d" % (self.file, self.line)
+
     def told(self):
-        text = "%d  %s:%d" % (self.number, self.file, self.line)
+        text = "%d  %s" % (self.number, self.shown())
         if self.text:
             text += " if %s" % self.text
-        text += "  %s  hit %d times" % (", ".join(name for name, _ in self.parts), self.hits)
+        text += "  %shit %d times" % (
+            ", ".join(name for name, _ in self.parts) + "  " if self.parts else "", self.hits)
         if self.skipped:
             text += ", %d over the rate" % self.skipped
         if self.problem:
@@ -185,6 +195,8 @@ def trace(job, source):
     if words[0] == "clear":
         return clear(job, words[1])
     try:
+        if words[0] == "calls":
+            return load(8, "start_calls")(job, *words[1:])
         return start(job, *words[1:])
     except SyntaxError as error:
         return refuse(job, "'%s' is no expression: %s" % (clean((error.text or "").strip()), error.msg))
@@ -238,8 +250,12 @@ def say_cost(job, answer):
     send(job, 2, "; the line gets some microseconds slower each time%s\n" % (
         ", its function several times slower, and all calls of the program by some 0.1 us"
         if BY_TRACING else ", and nothing else"))
-    if answer["deaf"]:
-        send(job, 2, "%d threads have a tracer of their own and are not seen\n" % answer["deaf"])
+    say_deaf(job, answer["deaf"])
+
+
+def say_deaf(job, count):
+    if count:
+        send(job, 2, "%d threads have a tracer of their own and are not seen\n" % count)
 
 
 def follow(job, point, seconds, mode):
@@ -250,7 +266,7 @@ def follow(job, point, seconds, mode):
     if keeps and not prints and not seconds:
         send(job, 1, "logpoint %d\n" % point.number)
         return DONE
-    follower = Follower(job, "j" in mode)
+    follower = Follower(job, "j" in mode, point.line_of)
     point.follower = follower if prints else None
     end = time.time() + seconds if seconds else None
     try:
@@ -270,7 +286,8 @@ def follow(job, point, seconds, mode):
 
 
 def say_end(job, point):
-    send(job, 2, "recorded %d times%s%s%s\n" % (
-        point.rows, ", %d times over the rate were left out" % point.skipped if point.skipped else "",
+    send(job, 2, "recorded %d times%s%s%s%s\n" % (
+        point.rows, " (%.1f us each)" % (point.spent / point.rows * 1e6) if point.rows else "",
+        ", %d times over the rate were left out" % point.skipped if point.skipped else "",
         ", the condition raised %s" % clean(point.problem) if point.problem else "",
         "" if point.keeps else ", without a file: no folder for rings can be made"))

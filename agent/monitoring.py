@@ -3,6 +3,7 @@
 # once for each function that is first started from then on.
 TOOLS = (4, 3, 5)  # of sys.monitoring: those that no kind of tool has for itself, first
 tool = []
+calls_tool = []  # another: what on_start() turns off for code would be off for its calls, too
 
 
 def watch(code):
@@ -39,7 +40,7 @@ line_reached, code_started = guard(on_line), guard(on_start)
 
 def unwatch(codes):
     for code in codes:
-        for number in list(tool):
+        for number in tool + calls_tool:
             set_events(number, code, 0)
 
 
@@ -51,35 +52,86 @@ def deaf():
     return 0
 
 
-def begin():
-    """Why nothing can be watched, None if it can."""
-    if tool:
-        return None
+def on_call(code, _):
+    entered(sys._getframe(1))
+
+
+def on_return(code, value):
+    left(sys._getframe(1), value)
+
+
+def on_unwind(code, exception):
+    left(sys._getframe(1), None, type(exception).__name__)
+
+
+call_begins, call_ends, call_fails = guard(on_call), guard(on_return), guard(on_unwind)
+
+
+def take_tool(numbers, callbacks, everywhere):
+    """Of those that are free one, into @numbers; with {event: function}. Why there is none, None."""
     monitoring = sys.monitoring
     for number in TOOLS:
+        if numbers:
+            return None
         if monitoring.get_tool(number) is None:
             monitoring.use_tool_id(number, "probing")
-            tool.append(number)
-            monitoring.register_callback(number, monitoring.events.LINE, line_reached)
-            monitoring.register_callback(number, monitoring.events.PY_START, code_started)
-            monitoring.set_events(number, monitoring.events.PY_START)
+            numbers.append(number)
+            for event, function in callbacks.items():
+                monitoring.register_callback(number, event, function)
+            monitoring.set_events(number, everywhere)
             return None
     return "sys.monitoring has no place left: %s have them" % ", ".join(
         str(monitoring.get_tool(number)) for number in TOOLS)
 
 
+def begin():
+    """Why nothing can be watched, None if it can."""
+    events = sys.monitoring.events
+    return take_tool(tool, {events.LINE: line_reached, events.PY_START: code_started}, events.PY_START)
+
+
+def begin_calls():
+    events = sys.monitoring.events
+    return begin() or take_tool(calls_tool, {events.PY_START: call_begins, events.PY_RETURN: call_ends,
+                                             events.PY_UNWIND: call_fails}, events.PY_UNWIND)
+
+
+def watch_calls(code):
+    events = sys.monitoring.events
+    for number in list(calls_tool):
+        set_events(number, code, events.PY_START | events.PY_RETURN)
+        if number not in calls_tool:
+            set_events(number, code, 0)
+
+
+def end_calls():
+    for number in taken(calls_tool):
+        give_back(number)
+
+
 def forget_breaks(*more):
     """All of them, and of what @more was just forgotten; by the first thread that does."""
-    monitoring = sys.monitoring
-    try:
-        number = tool.pop()
-    except IndexError:
+    numbers = taken(tool) + taken(calls_tool)
+    if not numbers:
         return
     points = list(breaks.values()) + [each for each in more if each]
     breaks.clear()
+    for number in numbers:
+        give_back(number, points)
+
+
+def taken(numbers):
+    try:
+        return [numbers.pop()]
+    except IndexError:
+        return []
+
+
+def give_back(number, points=()):
+    monitoring, events = sys.monitoring, sys.monitoring.events
     # First what is called: without a GIL, the change of events waits for who is about to call it.
-    monitoring.register_callback(number, monitoring.events.LINE, None)
-    monitoring.register_callback(number, monitoring.events.PY_START, None)
+    for event in (events.LINE, events.PY_START, events.PY_RETURN, events.PY_UNWIND):
+        monitoring.register_callback(number, event, None)
     monitoring.set_events(number, 0)
     for point in points:
         for code in list(point.codes):

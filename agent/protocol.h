@@ -91,6 +91,8 @@ enum {
 	PRB_WIRE_CAN_CONFIG = 32,  /**< has settings; also without a Python */
 	PRB_WIRE_CAN_CRASH = 64,   /**< knows crash */
 	PRB_WIRE_CAN_TRACE = 128,  /**< knows the flag of eval for logpoints */
+	PRB_WIRE_CAN_CALLS = 256,  /**< its logpoints are of calls, too */
+	PRB_WIRE_CAN_TORCH = 512,  /**< knows the flag of eval for steps of torch */
 };
 
 /** Flags of pause. */
@@ -127,6 +129,7 @@ enum {
 	PRB_WIRE_IN_FRAME = 8,	  /**< in a frame, which the first line names (docs/protocol.md) */
 	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
 	PRB_WIRE_TRACE = 32,	  /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
+	PRB_WIRE_TORCH = 64,	  /**< one for steps of torch; needs PRB_WIRE_CAN_TORCH */
 };
 
 /** How an evaluation ended. */

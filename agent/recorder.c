@@ -8,6 +8,7 @@
 #include "agent/libc.h"
 #include "agent/python.h"
 #include "agent/ring_private.h"
+#include "agent/torch.h"
 #include "agent/ring_write.h"
 
 enum { NAMES = 4096 /* whose place among the ring's strings is remembered */ };
@@ -25,6 +26,12 @@ static _Atomic uint64_t dice = 88172645463325252ull;
 PRBA_EXPORT void probing_recorder_step(int64_t number)
 {
 	__atomic_store_n(&step, number, __ATOMIC_RELAXED);
+	prba_torch_told(number);
+}
+
+int64_t prba_recorder_step(void)
+{
+	return __atomic_load_n(&step, __ATOMIC_RELAXED);
 }
 
 /** Children of fork() have their parent's ring, whose rows have their writer's pid. */
@@ -112,7 +119,7 @@ bool prba_recorder_write(const struct prba_record_row *row)
 						 {.text = text}};
 	cells[2] = integer(row->span, 0);
 	cells[3] = integer(row->parent, 0);
-	cells[4] = integer(__atomic_load_n(&step, __ATOMIC_RELAXED), INT64_MIN);
+	cells[4] = integer(prba_recorder_step(), INT64_MIN);
 	cells[5] = (struct probing_cell){
 		row->duration < 0 ? PROBING_NULL : PROBING_REAL, 0, {.real = row->duration}};
 	cells[6] = (struct probing_cell){row->attributes ? PROBING_TEXT : PROBING_NULL,

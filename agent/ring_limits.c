@@ -54,11 +54,13 @@ static bool is_alive(unsigned long pid, unsigned long long start)
 	return at && strtoull(at + 1, NULL, 10) == start;
 }
 
+/** Or what 'probing record' has stored of one, whose file begins as that of the ring. */
 static bool is_ring(const char *name)
 {
 	size_t length = strlen(name);
 
-	return length > 5 && !strcmp(name + length - 5, ".ring");
+	return length > 5 &&
+	       (!strcmp(name + length - 5, ".ring") || !strcmp(name + length - 5, ".cold"));
 }
 
 static DIR *open_below(int at, const char *name)

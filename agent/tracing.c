@@ -15,8 +15,8 @@
 /** Events, as the interpreter has them. */
 enum { STARTS, RAISES, LINE, RETURNS, C_STARTS, C_RAISES, C_RETURNS };
 
-/** What agent/tracing.py says of code, 0: nothing. */
-enum kind { FAILED = -1, OTHER = 1, PLAIN, HAS };
+/** What agent/tracing.py says of code, 0: nothing. The last two may be added. */
+enum kind { FAILED = -1, OTHER = 1, PLAIN = 2, HAS = 4, CALLS = 8 };
 
 enum {
 	METH_VARARGS = 1,
@@ -24,6 +24,7 @@ enum {
 	BYTE = 8,
 	LOOK_EACH = 1024, /* starts of functions */
 	ROOM = 200,	  /* calls of ours */
+	FUNCTIONS = 6,	  /* of agent/tracing.py */
 };
 
 static const struct prba_python_table *const py = &prba_python;
@@ -31,7 +32,7 @@ static const struct prba_python_table *const py = &prba_python;
 static struct {
 	bool on, makes_room;
 	int life;
-	object *on_trace, *on_code, *on_gone;
+	object *on_trace, *on_code, *on_gone, *on_call, *on_return, *on_raise;
 	object *starts[2]; /* functions that start a thread; only compared */
 	struct prba_places at;
 	uint32_t started, asked_anew;
@@ -85,7 +86,7 @@ static enum kind ask_of(object *code)
 		return FAILED;
 	kind = py->PyLong_AsLong(result);
 	py->Py_DecRef(result);
-	if (kind < OTHER || kind > HAS)
+	if (kind < OTHER || kind > (HAS | CALLS))
 		return PLAIN; /* there was no room to ask */
 	if (now.on && asked == now.asked_anew)
 		prba_cache_put(&now.known, kind == OTHER ? prba_places_file(&now.at, code) : code,
@@ -114,8 +115,25 @@ static int follow(object *code)
 	if (kind == FAILED)
 		return -1;
 	if (now.on)
-		set_trace(py->PyThreadState_Get(), kind == HAS);
+		set_trace(py->PyThreadState_Get(), (kind & (HAS | CALLS)) != 0);
 	return 0;
+}
+
+/** Reports a start, end or exception of a function if its calls are recorded; -1 with an exception.
+ */
+static int report(object *code, object *function, object *frame, object *argument)
+{
+	enum kind kind = kind_of(code);
+	object *result;
+
+	if (kind == FAILED)
+		return -1;
+	if (!now.on || !(kind & CALLS))
+		return 0;
+	result = ask(function, frame, argument);
+	if (result)
+		py->Py_DecRef(result);
+	return result ? 0 : -1;
 }
 
 /** Also threads that began meanwhile. */
@@ -163,8 +181,14 @@ static int profiled(object *self, object *frame, int event, object *argument)
 	if (event == STARTS) {
 		if (++now.started % LOOK_EACH == 0 && look())
 			return -1;
+		if (now.on && report(prba_places_code(inner), now.on_call, frame, NULL))
+			return -1;
 		return now.on ? follow(prba_places_code(inner)) : 0;
 	}
+	if (report(prba_places_code(inner), now.on_return, frame, argument))
+		return -1;
+	if (!now.on)
+		return 0;
 	caller = prba_places_caller(&now.at, inner);
 	if (caller)
 		return follow(prba_places_code(caller));
@@ -184,15 +208,19 @@ static int traced(object *self, object *frame, int event, object *argument)
 		py->PyEval_SetTrace(NULL, NULL);
 		return 0;
 	}
-	if (event != LINE)
+	if (event != LINE && event != RAISES)
 		return 0;
 	code = prba_places_code(prba_places_frame(&now.at, frame));
+	if (event == RAISES)
+		return report(code, now.on_raise, frame, py->PyTuple_GetItem(argument, 0));
 	kind = kind_of(code);
-	if (kind != HAS) {
+	if (kind == FAILED || !(kind & (HAS | CALLS))) {
 		if (kind != FAILED && now.on)
 			set_trace(py->PyThreadState_Get(), false);
 		return kind == FAILED ? -1 : 0;
 	}
+	if (!(kind & HAS))
+		return 0;
 	line = (unsigned)py->PyFrame_GetLineNumber(frame);
 	if (!(now.lines[line % LINES / BYTE] & 1u << line % BYTE))
 		return 0;
@@ -245,14 +273,25 @@ static const char *refusal(object *frame)
 	return problem;
 }
 
-/** trace_begin(on_trace, on_code, on_gone, frame, start, start, makes_room) */
+/** Functions of agent/tracing.py, in the order of trace_begin(). */
+static void functions(object **ret[FUNCTIONS])
+{
+	object **all[] = {&now.on_trace, &now.on_code,	 &now.on_gone,
+			  &now.on_call,	 &now.on_return, &now.on_raise};
+
+	memcpy(ret, all, sizeof(all));
+}
+
+/** trace_begin(the functions, frame, start, start, makes_room) */
 static object *trace_begin(object *self, object *arguments)
 {
-	object *given[7];
+	enum { FRAME = FUNCTIONS, START, OTHER_START, MAKES_ROOM, ARGUMENTS };
+	object *given[ARGUMENTS], **called[FUNCTIONS];
 	const char *problem;
 
 	(void)self;
-	for (int i = 0; i < 7; i++) {
+	functions(called);
+	for (int i = 0; i < ARGUMENTS; i++) {
 		given[i] = py->PyTuple_GetItem(arguments, i);
 		if (!given[i])
 			return NULL;
@@ -262,29 +301,27 @@ static object *trace_begin(object *self, object *arguments)
 	/* Objects of an interpreter that has ended are gone with it, and so is who had room. */
 	if (now.life != prba_finalization_number())
 		memset(&now, 0, sizeof(now));
-	problem = refusal(given[3]);
+	problem = refusal(given[FRAME]);
 	if (problem)
 		return py->PyUnicode_DecodeUTF8(problem, (intptr_t)strlen(problem), NULL);
-	now.on_trace = given[0];
-	now.on_code = given[1];
-	now.on_gone = given[2];
-	now.starts[0] = given[4];
-	now.starts[1] = given[5];
-	now.makes_room = py->PyLong_AsLong(given[6]) != 0;
+	for (int i = 0; i < FUNCTIONS; i++) {
+		*called[i] = given[i];
+		py->Py_IncRef(given[i]);
+	}
+	now.starts[0] = given[START];
+	now.starts[1] = given[OTHER_START];
+	now.makes_room = py->PyLong_AsLong(given[MAKES_ROOM]) != 0;
 	now.life = prba_finalization_number();
-	py->Py_IncRef(now.on_trace);
-	py->Py_IncRef(now.on_code);
-	py->Py_IncRef(now.on_gone);
 	now.on = true;
 	atomic_store(&was_on, true);
 	cover_all();
 	return py->PyUnicode_DecodeUTF8("", 0, NULL);
 }
 
-/** trace_lines(bits, codes...): those that have a breakpoint, as far as they are known. */
+/** trace_lines(bits, code, kind...): the lines, and code as far as it is known. */
 static object *trace_lines(object *self, object *arguments)
 {
-	object *bits = py->PyTuple_GetItem(arguments, 0), *code;
+	object *bits = py->PyTuple_GetItem(arguments, 0), *code, *kind;
 	intptr_t length;
 	char *data;
 
@@ -297,14 +334,16 @@ static object *trace_lines(object *self, object *arguments)
 		memcpy(now.lines, data, sizeof(now.lines));
 	now.asked_anew++;
 	prba_cache_clear(&now.known);
-	for (int i = 1; (code = py->PyTuple_GetItem(arguments, i)) != NULL; i++)
-		prba_cache_put(&now.known, code, HAS);
+	for (int i = 1; (code = py->PyTuple_GetItem(arguments, i)) != NULL &&
+			(kind = py->PyTuple_GetItem(arguments, i + 1)) != NULL;
+	     i += 2)
+		prba_cache_put(&now.known, code, (int)py->PyLong_AsLong(kind));
 	py->PyErr_Clear();
 	/* Who is in the middle of such code comes by no start of it. */
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state)) {
 		object *top = prba_places_top(&now.at, state);
 
-		if (top && prba_cache_get(&now.known, top) == HAS)
+		if (top && prba_cache_get(&now.known, top) & (HAS | CALLS))
 			set_trace(state, true);
 	}
 	return py->PyBool_FromLong(1);
@@ -318,14 +357,18 @@ static object *trace_deaf(object *self, object *arguments)
 
 static object *trace_end(object *self, object *arguments)
 {
-	object *used[] = {now.on_trace, now.on_code, now.on_gone};
+	object **called[FUNCTIONS], *used[FUNCTIONS];
 
 	(void)self, (void)arguments;
 	if (!now.on || now.life != prba_finalization_number())
 		return py->PyBool_FromLong(0);
 	now.on = false;
 	now.asked_anew++;
-	now.on_trace = now.on_code = now.on_gone = NULL;
+	functions(called);
+	for (int i = 0; i < FUNCTIONS; i++) {
+		used[i] = *called[i];
+		*called[i] = NULL;
+	}
 	/* Else each thread takes its own out when it comes to it. */
 	if (prba_places_is_audited())
 		atomic_store(&stays, true);
@@ -335,7 +378,7 @@ static object *trace_end(object *self, object *arguments)
 		set_profile(state, false);
 	}
 	prba_cache_clear(&now.known);
-	for (size_t i = 0; i < sizeof(used) / sizeof(*used); i++)
+	for (int i = 0; i < FUNCTIONS; i++)
 		py->Py_DecRef(used[i]);
 	return py->PyBool_FromLong(1);
 }

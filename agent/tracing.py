@@ -2,14 +2,17 @@
 # Joins breaks.py before 3.12: a function of agent/tracing.c is called when any function starts or
 # returns, and at lines where code that has a breakpoint runs. It asks here what it does not know yet.
 # The agent adds:
-#   trace_begin(on_trace, on_code, on_gone, frame, start, start, room)  why threads cannot be traced, "":
-#                 they are; on_gone() is called when the debugger has gone, frame is that of the caller,
-#                 each start() begins a thread; room: calls of ours need some
-#   trace_lines(bits, codes...)   what was said of code is asked again; bits has the lines that may have a
-#                 breakpoint, and codes are known to have one
+#   trace_begin(on_trace, on_code, on_gone, on_call, on_return, on_raise, frame, start, start, room)  why
+#                 threads cannot be traced, "": they are; on_gone() is called when the debugger has gone,
+#                 on_call(frame), on_return(frame[, value]) and on_raise(frame, type) for code with CALLS,
+#                 frame is that of the caller, each start() begins a thread; room: calls of ours need some
+#   trace_lines(bits, code, kind...)   what was said of code is asked again; bits has the lines that may
+#                 have a breakpoint, and codes are known to be of these kinds
 #   trace_deaf()  how many threads have a tracer or profiler of the program's own
 #   trace_end()
-OTHER, PLAIN, HAS = range(1, 4)  # code of another file, of one that has a breakpoint, that has one
+# Code of another file, of one that has a breakpoint, that has one, whose calls are recorded: the last two
+# may be added.
+OTHER, PLAIN, HAS, CALLS = 1, 2, 4, 8
 LINES = 128  # bytes of their set: the rest that a line leaves has one bit
 
 
@@ -23,12 +26,60 @@ def on_code(code):
     points = started(code)
     if not points:
         return OTHER
-    return HAS if any(each.has(code) for each in points) else PLAIN
+    return kind_of(points, code) or PLAIN
+
+
+def kind_of(points, code):
+    have = [each for each in points if each.has(code)]
+    return any(not each.calls for each in have) * HAS | any(each.calls for each in have) * CALLS
+
+
+def yields(frame):
+    """Whether it only stops for now, as generators and coroutines do."""
+    import opcode
+
+    code, at, names = frame.f_code, frame.f_lasti, opcode.opmap
+    if at < 0 or not code.co_flags & GENERATES:
+        return False
+    text, delegates = code.co_code, names.get("YIELD_FROM")
+    return text[at] == names["YIELD_VALUE"] or (
+        delegates is not None and delegates in (text[at], text[at + 2] if at + 2 < len(text) else None))
+
+
+raising = {}  # {frame: name}: the newest exception in a frame, as long as it may leave it
+
+
+def on_call(frame):
+    entered(frame)
+
+
+def on_raise(frame, kind):
+    raising[frame] = getattr(kind, "__name__", "?")
+
+
+def on_return(frame, *value):
+    """Without a value it is left by an exception."""
+    error = raising.pop(frame, "an exception")
+    if value and yields(frame):
+        return
+    left(frame, value[0] if value else None, None if value else error)
 
 
 def begin():
-    return trace_begin(on_trace, on_code, debugger_gone, sys._getframe(), _thread.start_new_thread,
-                       _thread.start_new, sys.version_info < (3, 10)) or None
+    return trace_begin(on_trace, on_code, debugger_gone, on_call, on_return, on_raise, sys._getframe(),
+                       _thread.start_new_thread, _thread.start_new, sys.version_info < (3, 10)) or None
+
+
+begin_calls = begin
+
+
+def watch_calls(code):
+    """Asked for, too."""
+
+
+def end_calls():
+    raising.clear()
+    apply()
 
 
 def watch(code):
@@ -40,11 +91,12 @@ def unwatch(codes):
 
 
 def apply():
-    bits, codes = bytearray(LINES), []
-    for each in list(breaks.values()):
-        bits[each.line // 8 % LINES] |= 1 << each.line % 8
+    bits, codes, points = bytearray(LINES), [], list(breaks.values())
+    for each in points:
+        if not each.calls:
+            bits[each.line // 8 % LINES] |= 1 << each.line % 8
         codes += each.codes
-    trace_lines(bytes(bits), *codes)
+    trace_lines(bytes(bits), *[part for code in codes for part in (code, kind_of(points, code))])
 
 
 def deaf():
@@ -53,4 +105,5 @@ def deaf():
 
 def forget_breaks(*more):
     breaks.clear()
+    raising.clear()
     trace_end()

@@ -93,6 +93,40 @@ int prb_own_folder_make(const char *base, const char *middle, bool make)
 	return prb_own_folder_open(path, geteuid());
 }
 
+static int open_run_folder(uid_t uid, bool runtime, bool make, char **ret_path)
+{
+	const char *said = getenv("XDG_RUNTIME_DIR");
+	bool ours = uid == geteuid() && said && *said == '/';
+	prb_auto_free char *path = NULL;
+	int fd;
+
+	if (runtime)
+		path = ours ? prb_format("%s/probing", said)
+			    : prb_format("/run/user/%u/probing", (unsigned)uid);
+	else
+		path = prb_format("/tmp/probing-%u", (unsigned)uid);
+	if (!path)
+		return -1;
+	if (make && (!runtime || ours))
+		mkdir(path, 0700);
+	fd = prb_own_folder_open(path, uid);
+	if (fd >= 0 && ret_path)
+		*ret_path = prb_steal(&path);
+	return fd;
+}
+
+int prb_run_folder_open(uid_t uid, bool runtime, char **ret_path)
+{
+	return open_run_folder(uid, runtime, false, ret_path);
+}
+
+int prb_run_folder_make(char **ret_path)
+{
+	int fd = open_run_folder(geteuid(), true, true, ret_path);
+
+	return fd >= 0 ? fd : open_run_folder(geteuid(), false, true, ret_path);
+}
+
 int prb_own_file_open(int folder, const char *name, int flags, uid_t uid, uint64_t *ret_size)
 {
 	prb_auto_close int fd =

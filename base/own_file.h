@@ -21,6 +21,15 @@ int prb_own_folder_open(const char *path, uid_t uid);
  */
 int prb_own_folder_make(const char *base, const char *middle, bool make);
 
+/**
+ * Opens the folder for what runs now, of @p uid: with @p runtime $XDG_RUNTIME_DIR/probing, or
+ * /run/user/UID/probing for another user; else /tmp/probing-UID. *ret_path, unless it is NULL, is
+ * the caller's.
+ */
+int prb_run_folder_open(uid_t uid, bool runtime, char **ret_path);
+/** The first of the two that is ours, made where it is missing. */
+int prb_run_folder_make(char **ret_path);
+
 /** Opens a regular file of @p uid. Never waits for the other end of a pipe. */
 int prb_own_file_open(int folder, const char *name, int flags, uid_t uid, uint64_t *ret_size);
 

@@ -40,7 +40,7 @@ enum prb_completion {
 	PRB_COMPLETE_TABLE,   /**< tables of SQL */
 	PRB_COMPLETE_THREAD,  /**< threads that run code */
 	PRB_COMPLETE_REQUEST, /**< what the agent can be asked for */
-	PRB_COMPLETE_VALUE,   /**< names of values in the target; bash only */
+	PRB_COMPLETE_VALUE,   /**< names of values in the target */
 };
 
 /** More values of one option than this are refused. */
@@ -70,7 +70,8 @@ struct prb_option {
 	uint16_t place; /**< offset of the variable in the settings it is parsed into */
 
 	/** What an option without a value means, whose value is optional: NULL for one that needs
-	 * it. It is the next word only if that has a colon, as addresses have. Long form only. */
+	 * it. If this is an address, the value may be the next word too, if that has a colon. Long
+	 * form only. */
 	const char *otherwise;
 
 	/** A flag with which the command needs no target. */
@@ -108,6 +109,9 @@ struct prb_command {
 	const struct prb_option *options;
 	size_t settings_size; /**< of the command's own struct, which `place` points into */
 	enum prb_target_use target_use;
+
+	/** Its targets are no core files: options about the files of those are refused. */
+	bool only_processes;
 
 	/** Of PRB_TARGET_NONE: a target that is served elsewhere is where the command runs. */
 	bool runs_elsewhere;

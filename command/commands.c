@@ -56,7 +56,11 @@ bool prb_command_takes(const struct prb_command *command, const struct prb_optio
 {
 	static const char *const always[] = {"verbose", "help", "version"};
 	static const char *const elsewhere[] = {"target", "token-file"};
+	static const char *const of_cores[] = {"exe", "sysroot", "library-path"};
 
+	for (size_t i = 0; command->only_processes && i < PRB_ARRAY_SIZE(of_cores); i++)
+		if (!strcmp(option->name, of_cores[i]))
+			return false;
 	if (command->target_use)
 		return true;
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(always); i++)
@@ -106,7 +110,6 @@ static const struct {
 	{"ps", false, "'probing list' lists the Python processes"},
 	{"exec", false, "'probing PID eval CODE' runs code"},
 	{"run", false, "'probing PID eval CODE' runs code"},
-	{"record", true, "'probing PID snapshot' saves one instant"},
 	{"perf", true, NULL},
 	{"performance", true, NULL},
 	{"cluster", true, NULL},

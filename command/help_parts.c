@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command/exit.h"
+#include "command/options.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -41,7 +42,7 @@ static void put_option(struct prb_str *s, const struct prb_option *option)
 		prb_text_spaces(s, 4);
 	prb_str_printf(s, "--%s", option->name);
 	if (option->value)
-		prb_str_printf(s, " %s", option->value);
+		prb_str_printf(s, "%s%s", prb_option_takes_word(option) ? " " : "", option->value);
 }
 
 void prb_help_option(struct prb_str *s, const struct prb_option *option)

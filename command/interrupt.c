@@ -6,7 +6,7 @@
 
 static struct prb_session *volatile running;
 static volatile sig_atomic_t interrupted;
-static bool caught;
+static bool caught, kept;
 static struct sigaction action_before;
 
 static void on_interrupt(int number)
@@ -23,11 +23,19 @@ void prb_interrupt_catch(struct prb_session *session)
 	struct sigaction action = {.sa_handler = on_interrupt};
 
 	running = session;
+	if (kept)
+		return;
 	interrupted = 0;
 	caught = true;
 	sigaction(SIGINT, NULL, &action_before);
 	if (action_before.sa_handler != SIG_IGN)
 		sigaction(SIGINT, &action, NULL);
+}
+
+void prb_interrupt_keep(void)
+{
+	prb_interrupt_catch(NULL);
+	kept = true;
 }
 
 void prb_interrupt_aim(struct prb_session *session)
@@ -56,7 +64,7 @@ void prb_interrupt_pass(void)
 
 void prb_interrupt_release(void)
 {
-	if (!caught)
+	if (!caught || kept)
 		return;
 	sigaction(SIGINT, &action_before, NULL);
 	running = NULL;

@@ -17,6 +17,9 @@
  */
 void prb_interrupt_catch(struct prb_session *session);
 
+/** Catches it from now on for as long as we live, however often others catch and release it. */
+void prb_interrupt_keep(void);
+
 /** As above, with @p session; NULL while nothing runs that could be cancelled. */
 void prb_interrupt_aim(struct prb_session *session);
 

@@ -2,6 +2,7 @@
 #include "command/manual_parts.h"
 
 #include "command/exit.h"
+#include "command/options.h"
 
 void prb_manual_text(struct prb_str *s, const char *text)
 {
@@ -50,7 +51,8 @@ void prb_manual_options(struct prb_str *s, const struct prb_option *options)
 		prb_str_truncate(&name, name.length - 1);
 		prb_str_printf(s, "\\fB\\-\\-%s\\fR", prb_str_text(&name));
 		if (o->value)
-			prb_str_printf(s, " \\fI%s\\fR", o->value);
+			prb_str_printf(s, "%s\\fI%s\\fR", prb_option_takes_word(o) ? " " : "",
+				       o->value);
 		prb_str_putc(s, '\n');
 		prb_manual_text(s, o->help);
 	}

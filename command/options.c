@@ -141,10 +141,15 @@ static struct prb_error *missing_value(const struct prb_option *option)
 				option->value);
 }
 
+bool prb_option_takes_word(const struct prb_option *option)
+{
+	return option->value && (!option->otherwise || strchr(option->otherwise, ':'));
+}
+
 /** True if the word after an option with a value is that value. */
 static bool takes_word(const struct prb_option *option, const char *next)
 {
-	return next && (!option->otherwise || strchr(next, ':'));
+	return next && prb_option_takes_word(option) && (!option->otherwise || strchr(next, ':'));
 }
 
 /** Parses "--name" or "--name=value"; *used: the word after it was its value. */
@@ -181,8 +186,8 @@ static struct prb_error *parse_letters(const struct prb_option_scopes *scopes, c
 
 			return unknown_option(scopes, text, 2);
 		}
-		if (!match.option->value) {
-			PRB_TRY(store(&match, NULL));
+		if (!prb_option_takes_word(match.option)) {
+			PRB_TRY(store(&match, match.option->otherwise));
 			continue;
 		}
 		if (p[1])
@@ -234,7 +239,7 @@ static bool takes_next(const struct prb_option_scopes *scopes, const char *word,
 		       find_name(scopes, word + 2, strlen(word + 2), &match) &&
 		       match.option->value && takes_word(match.option, next);
 	for (const char *p = word + 1; *p && find_letter(scopes, *p, &match); p++)
-		if (match.option->value)
+		if (prb_option_takes_word(match.option))
 			return !p[1];
 	return false;
 }

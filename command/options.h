@@ -13,6 +13,9 @@
 #include "command/command.h"
 #include "base/error.h"
 
+/** True for an option whose value may be the word after it: not for "--native[=all]". */
+bool prb_option_takes_word(const struct prb_option *option);
+
 /** A table and the struct its options are stored in. */
 struct prb_option_scope {
 	const struct prb_option *options;

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "control/agent_client.h"
 #include "control/agent_load.h"
+#include "control/eval.h"
 
 static const double SECONDS = 5; /* that an agent may take to answer */
 static const char prefix[] = "probing.";
@@ -16,6 +17,7 @@ void prb_config_deinit(struct prb_config *config)
 {
 	for (unsigned i = 0; i < PRB_CONFIG_KEYS; i++)
 		prb_str_deinit(&config->values[i]);
+	prb_str_deinit(&config->told);
 }
 
 struct prb_error *prb_config_key_find(const char *key, unsigned *ret)
@@ -145,6 +147,30 @@ struct prb_error *prb_config_read(struct prb_target *t, struct prb_config *ret)
 	return err;
 }
 
+/** Has code of the agent in Python do what the changed setting says. */
+static struct prb_error *apply(struct prb_agent *agent, struct prb_config *ret)
+{
+	struct prb_eval how = {.flags = PRB_WIRE_TORCH, .timeout = SECONDS};
+	struct prb_eval_result result = {};
+	prb_auto_str struct prb_str code = {};
+	struct prb_target *t = prb_agent_target(agent);
+	struct prb_error *err;
+
+	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_TORCH))
+		return NULL;
+	prb_str_puts(&code, "apply");
+	err = code.failed ? prb_error_nomem()
+			  : prb_eval_run(agent, &how, "<probing>", &code, &result);
+	if (!err && result.outcome == PRB_WIRE_RAISED)
+		err = prb_error_create(PRB_ERROR_FAILED, "%.400s", prb_str_text(&result.traceback));
+	if (!err)
+		err = prb_eval_judge(t, t ? t->pid : 0, &how, &result);
+	if (!err)
+		prb_str_append(&ret->told, result.out.data, result.out.length);
+	prb_eval_result_deinit(&result);
+	return prb_error_prefix(err, "the setting is changed, but not in effect");
+}
+
 struct prb_error *prb_config_change(struct prb_target *t, const char *key, const char *value,
 				    bool may_load, struct prb_config *ret)
 {
@@ -157,6 +183,8 @@ struct prb_error *prb_config_change(struct prb_target *t, const char *key, const
 	PRB_TRY(make_request(&prb_config_keys[index], value, &request));
 	PRB_TRY(prb_agent_reach(t, may_load, &agent));
 	err = ask(agent, &request, ret);
+	if (!err && (index == PRB_CONFIG_TORCH_PROFILING || index == PRB_CONFIG_WATCH))
+		err = apply(agent, ret);
 	prb_agent_close(agent);
 	return err;
 }

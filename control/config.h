@@ -18,6 +18,7 @@
 struct prb_config {
 	bool loaded; /**< the process has an agent; else these are the initial values */
 	struct prb_str values[PRB_CONFIG_KEYS];
+	struct prb_str told; /**< of a change: what came of it in the process, if it said so */
 };
 void prb_config_deinit(struct prb_config *config);
 

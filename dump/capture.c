@@ -144,11 +144,21 @@ void prb_capture_detach(struct prb_capture *c, struct prb_capture_thread *thread
 	thread->task = NULL;
 	thread->self = thread->kept_at = 0;
 	thread->regs.known = 0;
+	thread->pc = 0;
 	thread->futex = 0;
 	out->tid = 0;
 	out->ident = 0;
 	out->note = "no thread uses it";
 	free(prb_steal(&out->waits_for));
+}
+
+struct prb_error *prb_capture_read_pc(struct prb_capture_thread *thread, struct prb_stop *stop)
+{
+	struct prb_regs regs;
+
+	PRB_TRY(prb_stop_registers(stop, &regs));
+	thread->pc = regs.pc;
+	return NULL;
 }
 
 /* What is done while the thread stands still: copy, and follow the chain of frames. */
@@ -160,7 +170,10 @@ static struct prb_error *copy_stopped(struct prb_capture *c, struct prb_capture_
 	PRB_TRY(prb_describe_moment(c, thread, stop));
 	if (c->native) {
 		PRB_TRY(prb_stop_registers(stop, &thread->regs));
+		thread->pc = thread->regs.pc;
 		PRB_TRY(prb_capture_fetch_stack(c, view, &thread->regs));
+	} else if (!c->options->no_waits) {
+		PRB_TRY(prb_capture_read_pc(thread, stop));
 	}
 	return prb_capture_walk(thread, prb_view_mem(view));
 }

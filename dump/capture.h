@@ -35,6 +35,7 @@ struct prb_capture_thread {
 	enum prb_native_doubt doubt;	/**< of the place of its Python frames among native ones */
 	unsigned doubts;		/**< moments at which it was in doubt */
 	uint64_t doubt_pc;		/**< the last of them */
+	uint64_t pc;			/**< where it ran when it was stopped; 0 if not known */
 	uint64_t futex;			/**< it sleeps in futex() on this address; 0 if not */
 	bool done;
 	bool recorded; /**< a snapshot tells how it was read */
@@ -73,6 +74,10 @@ struct prb_error *prb_capture_walk(struct prb_capture_thread *thread,
 /** Decodes what was walked into the dump's thread, replacing what was there. */
 struct prb_error *prb_capture_decode(struct prb_capture *c, struct prb_capture_thread *thread,
 				     struct prb_mem *mem) PRB_MUST_CHECK;
+
+/** Notes where a stopped thread ran, which takes less than a microsecond. */
+struct prb_error *prb_capture_read_pc(struct prb_capture_thread *thread,
+				      struct prb_stop *stop) PRB_MUST_CHECK;
 
 /** Fetches the native stack from the stack pointer outwards, as far as its mapping goes. */
 struct prb_error *prb_capture_fetch_stack(struct prb_capture *c, struct prb_view *view,

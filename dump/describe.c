@@ -11,6 +11,7 @@
 #include "proc/signal_text.h"
 #include "proc/text.h"
 #include "dump/decode.h"
+#include "dump/in_c.h"
 
 /* Where `tid` lies in struct pthread of the C libraries: glibc (x86_64, aarch64), musl. */
 static const uint16_t pthread_tid_offsets[] = {0x2d0, 0xd0, 0x30, 0x38};
@@ -258,6 +259,7 @@ struct prb_error *prb_describe_thread(struct prb_capture *c, struct prb_capture_
 	remember(c, thread);
 	if (thread->recorded)
 		PRB_TRY(recall_error(c, thread, out));
+	PRB_TRY(prb_in_c_describe(c, thread));
 	return prb_str_copy(thread->task ? thread->task->name : NULL, &out->os_name);
 }
 

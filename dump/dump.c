@@ -14,6 +14,7 @@
 #include "target/snapshot/snapshot.h"
 #include "dump/capture.h"
 #include "dump/collector.h"
+#include "dump/customise.h"
 #include "dump/decode.h"
 #include "dump/describe.h"
 #include "dump/owner.h"
@@ -322,6 +323,7 @@ static void free_thread(struct prb_dump_thread *thread)
 	free(thread->name);
 	free(thread->os_name);
 	free(thread->waits_for);
+	free(thread->in_c);
 	free(thread->error);
 }
 
@@ -355,6 +357,7 @@ static void finish(struct maker *m)
 	drop_ended_helpers(dump);
 	dump->main_tid = m->main_tid;
 	prb_vec_each (thread, &dump->threads) {
+		dump->own_frames += thread->own_frames;
 		/* Frozen threads stand still at the same time. */
 		if (m->capture.options->mode == PRB_DUMP_FREEZE)
 			dump->pause_us = PRB_MAX(dump->pause_us, thread->pause_us);
@@ -427,7 +430,8 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(prb_view_create(c->target->mem, &m->view));
 	PRB_TRY(find_pythons(m));
 	if (c->options->native)
-		PRB_TRY(prb_native_create(c->modules, c->dump->pool, &c->native));
+		PRB_TRY(prb_native_create(c->modules, c->dump->pool, c->options->native_all,
+					  &c->native));
 	/* Counters are noted before anything is read (see tasks.h): of what was read to find
 	 * Python only the places are still good, but they are those that are needed now. */
 	PRB_TRY(prb_tasks_create(c->target, &c->tasks));
@@ -439,8 +443,8 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(plan(m));
 	PRB_TRY(c->target->moves ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
-	if (c->options->source)
-		PRB_TRY(prb_source_fill(c->target, c->dump));
+	if (c->options->source || c->options->source_innermost)
+		PRB_TRY(prb_source_fill(c->target, c->dump, !c->options->source));
 	PRB_TRY(warn_missing(c->dump, c->target));
 	prb_modules_remember(c->modules);
 	prb_target_note_pages(c->target, 0, m->view);
@@ -502,6 +506,8 @@ struct prb_error *prb_dump_create_with(struct prb_target *target,
 	if (!err)
 		err = prb_target_same_program(target, make(&m));
 	unmake(&m);
+	if (!err && target->custom)
+		err = prb_dump_customise(target, &actual, m.capture.dump);
 	if (err)
 		prb_dump_destroy(m.capture.dump);
 	else

@@ -32,9 +32,12 @@ struct prb_dump;
 struct prb_dump_options {
 	enum prb_dump_mode mode;
 	bool locals, native, source;
-	bool main_only;	 /**< only the main thread */
-	bool no_waits;	 /**< what threads wait for, also for the GIL, is not wanted */
+	bool native_all; /**< with `native`: the interpreter's own C frames too (own_frames.h) */
+	bool source_innermost; /**< source of the innermost Python frame of each thread only */
+	bool main_only;	       /**< only the main thread */
+	bool no_waits;	       /**< what threads wait for, also for the GIL, is not wanted */
 	bool no_modules; /**< those of Python frames are not wanted; where reads are requests */
+	bool no_values;	 /**< of variables, only addresses, classes and numbers are wanted */
 	bool no_command; /**< exe and argv are not wanted */
 	pid_t tid;	 /**< only this thread; 0: all */
 	const struct prb_repr_options *values; /**< limits of variables; NULL: the default ones */
@@ -49,7 +52,13 @@ struct prb_dump_local {
 	const char *name, *type; /**< the dump's; type NULL if unbound */
 	char *value;		 /**< repr, or NULL if unbound */
 	uint64_t address;	 /**< of the value; 0 if unbound */
+	uint64_t type_address;	 /**< 0 if unbound or not readable */
 	enum prb_local_kind kind;
+	enum prb_number_kind number;
+	union { /* by that */
+		int64_t integer;
+		double real;
+	};
 };
 
 struct prb_dump_frame {
@@ -63,6 +72,8 @@ struct prb_dump_frame {
 						   position in bytes */
 	uint64_t offset;		      /**< the native pc as an address in the file of its
 						   module, as debuggers take it; 0 if unknown */
+	bool own;			      /**< a C frame of the interpreter's own, which only
+						   native_all leaves here */
 	char *source;			      /**< text of the line(s) if asked for */
 	char *error;			      /**< why a part of this frame could not be read */
 	PRB_VEC(struct prb_dump_local) locals;
@@ -85,9 +96,11 @@ struct prb_dump_thread {
 				  "zombie", "threadless", "unknown"; static */
 	double idle_seconds; /**< how long it has slept; < 0 if unknown, or not read: dump/idle.h */
 	char *waits_for;     /**< "recvfrom: socket 7 → 10.0.0.3:29500"; NULL if it does not */
-	const char *gil;     /**< "holds", "waits", or NULL; static */
-	bool gc;	     /**< collecting garbage */
-	bool ended;	     /**< it is no more: `error` says so */
+	char *in_c; /**< it runs in a C library: its function, or the library's name; else NULL */
+	const char *gil;   /**< "holds", "waits", or NULL; static */
+	bool gc;	   /**< collecting garbage */
+	size_t own_frames; /**< C frames of the interpreter that were left out */
+	bool ended;	   /**< it is no more: `error` says so */
 	enum prb_read_kind read;
 	double pause_us;		       /**< how long we stopped it */
 	char *error;			       /**< why there are no (more) frames, or NULL */
@@ -126,6 +139,7 @@ struct prb_dump {
 	double timestamp; /**< seconds since the epoch */
 	double pause_us;  /**< sum over threads */
 	unsigned paused_threads;
+	size_t own_frames; /**< C frames of the interpreter that were left out (native_all) */
 	PRB_VEC(struct prb_dump_thread) threads; /**< main thread first, then by tid */
 	PRB_VEC(char *) warnings;
 	struct prb_pool *pool; /**< holds the strings that frames share */

@@ -168,6 +168,7 @@ static void put_thread(struct writer *w, const struct prb_dump_thread *t)
 	prb_json_text(json, "state", t->state ? t->state : "unknown");
 	prb_json_real(json, "idle_seconds", t->idle_seconds, 6);
 	prb_json_text(json, "waits_for", t->waits_for);
+	prb_json_text(json, "in_c", t->in_c);
 	prb_json_text(json, "gil", t->gil);
 	prb_json_bool(json, "gc", t->gc);
 	prb_json_text(json, "read", reads[t->read]);
@@ -195,6 +196,8 @@ static void put_dump(struct writer *w, const struct prb_dump *dump)
 	prb_json_real(json, "timestamp", dump->timestamp, 6);
 	prb_json_real(json, "pause_us", dump->pause_us, 3);
 	prb_json_integer(json, "paused_threads", dump->paused_threads);
+	if (w->options->native)
+		prb_json_integer(json, "own_frames", (int64_t)dump->own_frames);
 	prb_json_open(json, "warnings", '[');
 	prb_vec_each (warning, &dump->warnings)
 		prb_json_text(json, NULL, *warning);

@@ -77,7 +77,10 @@ static struct prb_error *copy_all(struct frozen *f)
 		PRB_TRY(prb_describe_moment(c, thread, stopped ? stop : NULL));
 		if (c->native && stopped) {
 			PRB_TRY(prb_stop_registers(stop, &thread->regs));
+			thread->pc = thread->regs.pc;
 			PRB_TRY(prb_capture_fetch_stack(c, f->view, &thread->regs));
+		} else if (stopped && !c->options->no_waits) {
+			PRB_TRY(prb_capture_read_pc(thread, stop));
 		}
 		PRB_TRY(copy_thread(f, thread, stop));
 	}

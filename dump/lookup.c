@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "values/expression.h"
+#include "target/custom.h"
 #include "target/snapshot/snapshot.h"
 #include "dump/owner.h"
 #include "dump/steady.h"
@@ -23,7 +24,7 @@ struct lookup {
 	const char *expression;
 	bool names;	  /* that may continue the expression */
 	uint64_t address; /* of the object, where there is no expression */
-	const struct prb_repr_options *options;
+	struct prb_repr_options options;
 	struct prb_found_object *found;
 
 	struct prb_modules *modules;
@@ -42,7 +43,7 @@ static struct prb_error *tell(struct lookup *l, struct prb_python *py, uint64_t 
 
 	found->address = address;
 	PRB_TRY(prb_object_type_name(py, l->mem, found->address, &found->type));
-	PRB_TRY(prb_object_repr(py, l->mem, found->address, l->options, &found->value));
+	PRB_TRY(prb_object_repr(py, l->mem, found->address, &l->options, &found->value));
 	return found->type.failed || found->value.failed ? prb_error_nomem() : NULL;
 }
 
@@ -54,7 +55,7 @@ static struct prb_error *evaluate(struct lookup *l, struct prb_python *py, uint6
 
 	if (l->names)
 		return prb_python_names(py, l->mem, &scope, l->expression, &l->found->value);
-	PRB_TRY(prb_python_find(py, l->mem, &scope, l->expression, l->options, &value));
+	PRB_TRY(prb_python_find(py, l->mem, &scope, l->expression, &l->options, &value));
 	if (value.object) {
 		prb_str_deinit(&value.text);
 		return tell(l, py, value.object);
@@ -277,9 +278,20 @@ static struct prb_error *look(struct lookup *l, struct prb_error *(*how)(struct 
 	prb_pythons_deinit(&l->pythons);
 	prb_view_destroy(l->view);
 	prb_modules_destroy(l->modules);
+	if (!err)
+		err = prb_custom_expand(l->target->custom, &l->found->value);
 	if (err)
 		prb_found_object_deinit(l->found);
 	return err;
+}
+
+/* Extensions are asked afterwards. */
+static struct prb_repr_options marked(const struct prb_repr_options *options)
+{
+	struct prb_repr_options result = *options;
+
+	result.marked = true;
+	return result;
 }
 
 struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned depth,
@@ -290,7 +302,7 @@ struct prb_error *prb_lookup(struct prb_target *target, pid_t tid, unsigned dept
 				     .tid = tid,
 				     .depth = depth,
 				     .expression = expression,
-				     .options = options,
+				     .options = marked(options),
 				     .found = ret},
 		    search);
 }
@@ -311,10 +323,11 @@ struct prb_error *prb_lookup_address(struct prb_target *target, uint64_t address
 				     const struct prb_repr_options *options,
 				     struct prb_found_object *ret)
 {
-	return look(
-		&(struct lookup){
-			.target = target, .address = address, .options = options, .found = ret},
-		find_owner);
+	return look(&(struct lookup){.target = target,
+				     .address = address,
+				     .options = marked(options),
+				     .found = ret},
+		    find_owner);
 }
 
 void prb_found_object_deinit(struct prb_found_object *object)

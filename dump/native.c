@@ -10,10 +10,12 @@
 #include "dwarf/unwind/unwind.h"
 #include "dump/c_stack.h"
 #include "dump/decode.h"
+#include "dump/own_frames.h"
 
 struct prb_native {
 	struct prb_modules *modules;
 	struct prb_pool *pool;
+	bool all;
 	struct prb_unwinder *unwinder;
 	struct prb_interleaver interleaver;
 	struct prb_resolver *resolver;
@@ -21,13 +23,15 @@ struct prb_native {
 
 struct merge {
 	struct prb_native *native;
+	const struct prb_python *py; /* NULL: of a thread without Python state */
 	const struct prb_c_stack *stack;
 	struct prb_dump_thread *thread;
-	size_t next; /* first decoded Python frame that has no place yet */
+	bool runs_program; /* the C frame before has done all that its main() is for */
+	size_t next;	   /* first decoded Python frame that has no place yet */
 	PRB_VEC(struct prb_dump_frame) merged;
 };
 
-struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool,
+struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool, bool all,
 				    struct prb_native **ret)
 {
 	struct prb_native *native = calloc(1, sizeof(*native));
@@ -36,6 +40,7 @@ struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool
 		return prb_error_nomem();
 	native->modules = modules;
 	native->pool = pool;
+	native->all = all;
 	native->interleaver.modules = modules;
 
 	struct prb_error *err = prb_unwinder_create(modules, &native->unwinder);
@@ -108,17 +113,53 @@ static struct prb_error *take_line(struct merge *m, const struct prb_c_frame *fr
 	return prb_pool_share(pool, module->path, &slot->module);
 }
 
+/* What this C frame and the functions inlined into it, the last of the merged ones, need not show.
+ */
+static void leave_out(struct merge *m, const struct prb_module *module, size_t first)
+{
+	bool inside = m->py && module && module->start == m->py->module->start &&
+		      module->bias == m->py->module->bias;
+	size_t kept = first;
+
+	if (!m->py)
+		return;
+	for (size_t i = first; i < m->merged.count; i++) {
+		struct prb_dump_frame *frame = &m->merged.items[i];
+
+		/* Headers of CPython have functions that are inlined into extensions. */
+		bool own = inside ? prb_is_own_function(frame->func)
+				  : frame->kind == PRB_FRAME_INLINE &&
+					    prb_is_of_interface(frame->func);
+
+		own = own || (m->runs_program && frame->func && !strcmp(frame->func, "main"));
+
+		m->runs_program = prb_runs_program(frame->func);
+		frame->own = own;
+		if (own && !m->native->all) {
+			prb_dump_frame_deinit(frame);
+			m->thread->own_frames++;
+		} else {
+			m->merged.items[kept++] = *frame;
+		}
+	}
+	m->merged.count = kept;
+}
+
 static struct prb_error *place_native(struct merge *m, const struct prb_c_frame *frame,
 				      struct prb_lines *lines)
 {
 	const struct prb_module *module = prb_modules_find(m->native->modules, frame->pc);
 	struct prb_line *line, unknown = {};
+	size_t first = m->merged.count;
 
 	if (!lines->list.count)
-		return take_line(m, frame, module, &unknown);
+		PRB_TRY(take_line(m, frame, module, &unknown));
 	prb_vec_each (line, &lines->list)
 		PRB_TRY(take_line(m, frame, module, line));
-	return prb_str_copy(lines->trouble, &m->merged.items[m->merged.count - 1].error);
+	if (lines->list.count)
+		PRB_TRY(prb_str_copy(lines->trouble, &m->merged.items[m->merged.count - 1].error));
+	leave_out(m, module, first);
+	return NULL;
 }
 
 /* No call has led there, so that the code before the pc has nothing to do with it. */
@@ -192,7 +233,8 @@ struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python 
 				   struct prb_dump_thread *thread)
 {
 	struct prb_c_stack stack = {};
-	struct merge m = {.native = native, .stack = &stack, .thread = thread};
+	struct merge m = {.native = native, .py = py, .stack = &stack, .thread = thread};
+	thread->own_frames = 0;
 	struct prb_error *err = prb_c_stack_walk(native->unwinder, mem, regs, &stack);
 
 	if (!err)

@@ -14,8 +14,8 @@
 
 struct prb_native;
 
-/** Borrows both; @p pool holds the names of frames. */
-struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool,
+/** Borrows both; @p pool holds the names of frames. @p all: the interpreter's own C frames too. */
+struct prb_error *prb_native_create(struct prb_modules *modules, struct prb_pool *pool, bool all,
 				    struct prb_native **ret) PRB_MUST_CHECK;
 void prb_native_destroy(struct prb_native *native);
 
@@ -24,7 +24,7 @@ void prb_native_destroy(struct prb_native *native);
  * Python frames that thread->frames already holds (made from @p frames, in the same order, without
  * hidden ones; @p py is theirs, NULL if the thread has none). Where the walk ends early,
  * thread->error says why. @p doubt: what is known of the thread; set anew unless it is
- * PRB_NATIVE_SWITCHED.
+ * PRB_NATIVE_SWITCHED. thread->own_frames becomes the count of frames that are left out.
  */
 struct prb_error *prb_native_merge(struct prb_native *native, struct prb_python *py,
 				   struct prb_mem *mem, const struct prb_regs *regs,

@@ -189,19 +189,24 @@ static struct prb_error *fill_frame(struct sources *s, struct prb_dump_frame *fr
 	return NULL;
 }
 
-static struct prb_error *fill_all(struct sources *s)
+static struct prb_error *fill_all(struct sources *s, bool innermost)
 {
 	struct prb_dump_thread *thread;
 	struct prb_dump_frame *frame;
 
-	prb_vec_each (thread, &s->dump->threads)
-		prb_vec_each (frame, &thread->frames)
-			if (frame->kind == PRB_FRAME_PYTHON)
-				PRB_TRY(fill_frame(s, frame));
+	prb_vec_each (thread, &s->dump->threads) {
+		prb_vec_each (frame, &thread->frames) {
+			if (frame->kind != PRB_FRAME_PYTHON)
+				continue;
+			PRB_TRY(fill_frame(s, frame));
+			if (innermost)
+				break;
+		}
+	}
 	return NULL;
 }
 
-struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump)
+struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *dump, bool innermost)
 {
 	struct sources s = {.target = target, .dump = dump};
 	struct file *file;
@@ -210,7 +215,7 @@ struct prb_error *prb_source_fill(struct prb_target *target, struct prb_dump *du
 		s.started = start_time(target);
 	prb_error_destroy(prb_target_read_link(target, &s.cwd, "cwd"));
 
-	struct prb_error *err = fill_all(&s);
+	struct prb_error *err = fill_all(&s, innermost);
 	prb_vec_each (file, &s.files)
 		free(file->text);
 	prb_vec_free(&s.files);

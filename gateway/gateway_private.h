@@ -19,6 +19,7 @@ enum {
 	PRB_GATEWAY_MAX_CONNECTIONS = 256,
 	PRB_GATEWAY_MAX_STRANGERS = 96, /**< that never had the token; then the oldest has to go */
 	PRB_GATEWAY_MAX_CHILDREN = 8,	/**< that run at once; others wait */
+	PRB_GATEWAY_MAX_LASTING = 8,	/**< of requests that last, besides; others are refused */
 	PRB_GATEWAY_MAX_BODY = 1 << 20, /**< of a request */
 	PRB_GATEWAY_MAX_ANSWER = 64 << 20, /**< of what is not streamed */
 	PRB_GATEWAY_HEAD = 64 << 10,	   /**< of an answer, before its status is sent */
@@ -46,6 +47,7 @@ struct prb_route {
 	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
 	bool writes; /**< it changes a target: only with --allow-write */
 	bool alias;  /**< an address of other programs, for what another route does */
+	bool whole;  /**< its body is no object of parameters, but for `answer` to read */
 	struct prb_error *(*answer)(struct prb_request *r);
 };
 extern const struct prb_route prb_routes[]; /**< ends with an entry without a path */
@@ -55,6 +57,7 @@ enum prb_request_state {
 	PRB_REQUEST_QUEUED,   /**< its command is to be started */
 	PRB_REQUEST_RUNS,     /**< its command runs; nothing was answered yet */
 	PRB_REQUEST_ANSWERED,
+	PRB_REQUEST_RESTS, /**< the next event is to be made, but not yet */
 };
 
 struct prb_connection {
@@ -92,6 +95,11 @@ struct prb_request {
 	struct prb_child child;
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
+	bool tells_failure; /**< what was printed is the answer, also if the command failed */
+	bool lasts;	    /**< it holds something until its client leaves, and answers at once */
+	double every;	    /**< its command runs again and again: events; 0: it is run once */
+	size_t sent;	    /**< of the event that is the reply */
+	bool over;	    /**< no event follows */
 
 	unsigned status;
 	const char *media, *policy;
@@ -147,7 +155,20 @@ enum MHD_Result prb_reply_send(struct prb_request *r);
 void prb_reply_error(struct prb_request *r, struct prb_error *err);
 void prb_reply_refusal(struct prb_request *r);
 
+/* events.c: requests whose command is run again and again, as Server-Sent Events. */
+
+struct prb_error *prb_answer_events(struct prb_request *r) PRB_MUST_CHECK;
+/** Makes what the command printed, or why it failed, the next event. */
+void prb_event_make(struct prb_request *r, struct prb_error *err);
+/** True if its time has come. */
+bool prb_event_is_due(const struct prb_request *r);
+/** Gives events to libmicrohttpd. */
+ssize_t prb_event_read(void *context, uint64_t at, char *buffer, size_t max);
+
 /* routes.c */
+
+/** The words of a command that dumps stacks. */
+struct prb_error *prb_stacks_words(struct prb_request *r) PRB_MUST_CHECK;
 
 /** Finds what is asked for; the error makes 404 or 405 the reply's status. */
 struct prb_error *prb_route_find(struct prb_request *r) PRB_MUST_CHECK;
@@ -164,7 +185,22 @@ struct prb_error *prb_param_flag_word(struct prb_request *r, const char *name) P
 struct prb_error *prb_param_word(struct prb_request *r, const char *name,
 				 const char *option) PRB_MUST_CHECK;
 
-/* openapi.c, page.c, recordings_routes.c */
+/* write_routes.c */
+
+/** True if this client may change targets. */
+bool prb_may_write(const struct prb_request *r);
+/** Tells the user of the gateway on stderr what is about to change a target. */
+void prb_write_audit(const struct prb_request *r);
+struct prb_error *prb_answer_eval(struct prb_request *r) PRB_MUST_CHECK;
+/** Lasts as long as its client waits: who leaves holds nothing any more. */
+struct prb_error *prb_answer_pause(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_config(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_resume(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_step(struct prb_request *r) PRB_MUST_CHECK;
+struct prb_error *prb_answer_debugpy(struct prb_request *r) PRB_MUST_CHECK;
+
+/* openapi.c, page.c, recordings_routes.c, mcp_route.c */
+struct prb_error *prb_answer_mcp(struct prb_request *r) PRB_MUST_CHECK;
 struct prb_error *prb_answer_openapi(struct prb_request *r) PRB_MUST_CHECK;
 /** A file of the page, if the path is one. */
 bool prb_page_find(struct prb_request *r);

@@ -452,7 +452,7 @@ static struct prb_error *serve(struct mcp *mcp)
 struct prb_error *prb_mcp_run(const struct prb_mcp_options *options)
 {
 	struct mcp mcp = {.options = options};
-	struct prb_error *err = prb_served_init(&mcp.served, options->targets);
+	struct prb_error *err = prb_served_init(&mcp.served, options->targets, options->places);
 
 	signal(SIGPIPE, SIG_IGN);
 	if (!err)

@@ -15,8 +15,9 @@
 #include "command/command.h"
 
 struct prb_mcp_options {
-	const struct prb_texts *targets; /**< none: all processes that may be read */
-	bool allow_write;		 /**< tools may run code in targets */
+	const struct prb_texts *targets;      /**< none: all processes that may be read */
+	const struct prb_core_places *places; /**< of core files among them, or NULL */
+	bool allow_write;		      /**< tools may run code in targets */
 	int in, out;
 };
 

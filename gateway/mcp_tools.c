@@ -136,6 +136,21 @@ static struct prb_error *prepare_perf(struct prb_tool_call *call)
 	return NULL;
 }
 
+static struct prb_error *prepare_memory(struct prb_tool_call *call)
+{
+	const json_t *growth = argument(call, "growth");
+	double seconds = json_number_value(growth);
+
+	if (growth && (!(seconds > 0) || seconds > 600))
+		return prb_error_create(PRB_ERROR_USAGE, "'growth' is over 0 and at most 600 s");
+	PRB_TRY(add_target(call));
+	PRB_TRY(add(call, "memory"));
+	if (growth)
+		PRB_TRY(prb_words_add(&call->words, "--growth=%.3fs", seconds));
+	call->seconds += seconds;
+	return NULL;
+}
+
 /** Its name is chosen by the command, so that no assistant can overwrite a file. */
 static struct prb_error *prepare_snapshot(struct prb_tool_call *call)
 {
@@ -230,6 +245,15 @@ const struct prb_tool prb_tools[] = {
 	 false,
 	 30,
 	 prepare_perf},
+	{"memory",
+	 "What takes the memory",
+	 "Memory of a process: the kernel's figures, Python objects by type, tensors with what "
+	 "holds "
+	 "them. With 'growth': what grew in so many seconds, and which objects hold it.",
+	 {TARGET, {"growth", PRB_TOOL_NUMBER, false, "Seconds, at most 600"}},
+	 false,
+	 150,
+	 prepare_memory},
 	{"snapshot",
 	 "Save what can be read",
 	 "Writes all that can be read of a process to a new file probing-PID.snapshot in the "

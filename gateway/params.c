@@ -114,7 +114,7 @@ struct prb_error *prb_params_take(struct prb_request *r)
 
 	prb_mhd.get_connection_values_n(r->mhd, MHD_GET_ARGUMENT_KIND, take_argument, &taker);
 	PRB_TRY(taker.err);
-	if (r->body.length)
+	if (r->body.length && !r->route->whole)
 		PRB_TRY(take_body(r));
 	if (r->route->alias && prb_param(r, "pid"))
 		snprintf(r->id, sizeof(r->id), "%s", prb_param(r, "pid"));

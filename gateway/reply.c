@@ -83,7 +83,7 @@ static void put_headers(struct prb_request *r, struct MHD_Response *response)
 
 enum MHD_Result prb_reply_send(struct prb_request *r)
 {
-	bool streamed = r->child.out >= 0 || r->child.pid;
+	bool streamed = r->child.out >= 0 || r->child.pid || r->every > 0;
 	struct MHD_Response *response;
 	enum MHD_Result result;
 
@@ -92,8 +92,9 @@ enum MHD_Result prb_reply_send(struct prb_request *r)
 	if (r->reply.failed)
 		prb_reply_error(r, prb_error_nomem());
 	if (streamed && r->status == 200)
-		response = prb_mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, 64 << 10,
-								 prb_request_read, r, NULL);
+		response = prb_mhd.create_response_from_callback(
+			MHD_SIZE_UNKNOWN, 64 << 10,
+			r->every > 0 ? prb_event_read : prb_request_read, r, NULL);
 	else if (r->fixed)
 		response = prb_mhd.create_response_from_buffer(
 			r->fixed_length, (void *)(uintptr_t)r->fixed, MHD_RESPMEM_PERSISTENT);

@@ -155,10 +155,12 @@ static void answer(struct prb_request *r)
 	err = prb_route_find(r);
 	if (!err)
 		err = prb_params_take(r);
-	if (!err && r->route->writes && !r->gateway->options.allow_write)
+	if (!err && r->route->writes && !prb_may_write(r))
 		err = prb_error_hint(
 			prb_error_create(PRB_ERROR_PERMISSION, "this gateway changes no target"),
 			"start it with --allow-write");
+	if (!err && r->route->writes)
+		prb_write_audit(r);
 	if (!err)
 		err = r->route->answer(r);
 	if (err)

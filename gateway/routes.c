@@ -21,7 +21,7 @@ static struct prb_error *answer_server(struct prb_request *r)
 
 	prb_json_open(&json, NULL, '{');
 	prb_json_text(&json, "version", PRB_VERSION);
-	prb_json_bool(&json, "allow_write", r->gateway->options.allow_write);
+	prb_json_bool(&json, "allow_write", prb_may_write(r));
 	prb_json_bool(&json, "all", !r->gateway->served.named.count);
 	prb_json_close(&json, '}');
 	return NULL;
@@ -58,7 +58,7 @@ static struct prb_error *check_source(struct prb_request *r)
 				"source lines are shown of processes of user %u only", geteuid());
 }
 
-static struct prb_error *answer_stacks(struct prb_request *r)
+struct prb_error *prb_stacks_words(struct prb_request *r)
 {
 	static const char *const FLAGS[] = {"native", "locals", "source", "nonblocking", "freeze"};
 
@@ -69,7 +69,12 @@ static struct prb_error *answer_stacks(struct prb_request *r)
 	PRB_TRY(prb_words_add(&r->words, "--json"));
 	for (size_t i = 0; i < sizeof(FLAGS) / sizeof(*FLAGS); i++)
 		PRB_TRY(prb_param_flag_word(r, FLAGS[i]));
-	PRB_TRY(prb_param_word(r, "tid", "tid"));
+	return prb_param_word(r, "tid", "tid");
+}
+
+static struct prb_error *answer_stacks(struct prb_request *r)
+{
+	PRB_TRY(prb_stacks_words(r));
 	prb_request_start(r);
 	return NULL;
 }
@@ -167,19 +172,28 @@ static struct prb_error *answer_snapshot(struct prb_request *r)
 	return NULL;
 }
 
-static struct prb_error *answer_eval(struct prb_request *r)
+/** The walk over all objects has a limit of its own. */
+static struct prb_error *answer_memory(struct prb_request *r)
 {
-	const char *code = prb_param(r, "code");
+	const char *growth = prb_param(r, "growth");
 
-	if (!code)
-		return prb_error_create(PRB_ERROR_USAGE, "the parameter 'code' is missing");
+	if (growth && !(atof(growth) > 0 && atof(growth) <= 600))
+		return prb_error_create(PRB_ERROR_USAGE, "'growth' is over 0 and at most 600 s");
 	PRB_TRY(target_words(r));
-	PRB_TRY(prb_words_add(&r->words, "eval"));
+	PRB_TRY(prb_words_add(&r->words, "memory"));
 	PRB_TRY(prb_words_add(&r->words, "--json"));
-	PRB_TRY(prb_words_add(&r->words, "--timeout=20s"));
-	PRB_TRY(prb_words_add(&r->words, "-"));
-	prb_str_puts(&r->input, code);
-	r->has_input = true;
+	if (growth)
+		PRB_TRY(prb_words_add(&r->words, "--growth=%ss", growth));
+	r->limit = (growth ? atof(growth) : 0) + 150;
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_config(struct prb_request *r)
+{
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "config"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
 	prb_request_start(r);
 	return NULL;
 }
@@ -227,6 +241,13 @@ const struct prb_route prb_routes[] = {
 	 .answer = answer_targets},
 	{"GET", "/v1/targets/{id}/stacks", "Stacks of all threads; docs/json.md has the members",
 	 .params = {STACK_PARAMS}, .answer = answer_stacks},
+	{"GET",
+	 "/v1/targets/{id}/events",
+	 "Stacks again and again, as Server-Sent Events: each event 'stacks' is what "
+	 "/v1/targets/{id}/stacks answers; 'failure' has the error, and is the last",
+	 "text/event-stream",
+	 {STACK_PARAMS, {"every", PRB_PARAM_SECONDS, "Seconds between two; 2, at least 0.2"}},
+	 .answer = prb_answer_events},
 	{"GET", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS},
 	 .answer = answer_query},
 	{"POST", "/v1/targets/{id}/query", "Rows of SQL", .params = {QUERY_PARAMS},
@@ -250,8 +271,44 @@ const struct prb_route prb_routes[] = {
 	 "application/octet-stream",
 	 {{"redact", PRB_PARAM_FLAG, "Leave out values of variables"}},
 	 .answer = answer_snapshot},
-	{"POST", "/v1/targets/{id}/eval", "Run Python code in the process",
-	 .params = {{"code", PRB_PARAM_TEXT, "The code"}}, .writes = true, .answer = answer_eval},
+	{"GET", "/v1/targets/{id}/memory", "What takes the memory; docs/json.md has the members",
+	 .params = {{"growth", PRB_PARAM_SECONDS, "What grows in so many seconds, at most 600"}},
+	 .answer = answer_memory},
+	{"GET", "/v1/targets/{id}/config", "Settings of the process, with their values",
+	 .answer = answer_config},
+	{"POST", "/v1/targets/{id}/config", "Change a setting of the process",
+	 .params = {{"key", PRB_PARAM_TEXT, "Such as probing.sample_rate"},
+		    {"value", PRB_PARAM_TEXT, "Its value"}},
+	 .writes = true, .answer = prb_answer_config},
+	{"POST", "/v1/targets/{id}/eval",
+	 "Run Python code in the process. An exception of the code is an answer too",
+	 .params = {{"code", PRB_PARAM_TEXT, "The code"},
+		    {"thread", PRB_PARAM_TEXT, "agent (the default) or main"},
+		    {"frame", PRB_PARAM_NUMBER,
+		     "In this Python frame, in a pause; 0, the innermost"},
+		    {"tid", PRB_PARAM_NUMBER, "With frame: of this thread, not the main one"}},
+	 .writes = true, .answer = prb_answer_eval},
+	{"POST",
+	 "/v1/targets/{id}/pause",
+	 "Pause the process: a line of JSON when it is paused, and one when it runs again. It does "
+	 "so at the latest when this client leaves",
+	 "application/x-ndjson",
+	 {{"max", PRB_PARAM_SECONDS, "It runs again after so many seconds; 60, at most 3600"},
+	  {"hard", PRB_PARAM_FLAG, "Stop every thread by ptrace, even in C code"}},
+	 .writes = true,
+	 .answer = prb_answer_pause},
+	{"POST", "/v1/targets/{id}/resume", "End a pause, whoever began it", .writes = true,
+	 .answer = prb_answer_resume},
+	{"POST", "/v1/targets/{id}/step", "Run a paused process to its next line of Python",
+	 .params = {{"over", PRB_PARAM_FLAG, "Not in functions that this one calls"},
+		    {"out", PRB_PARAM_FLAG, "The next line of the caller"},
+		    {"tid", PRB_PARAM_NUMBER, "Of this thread, not the main one"},
+		    {"time", PRB_PARAM_SECONDS, "Run for so many seconds instead, at most 20"}},
+	 .writes = true, .answer = prb_answer_step},
+	{"POST", "/v1/targets/{id}/debugpy",
+	 "Start debugpy in the process, on the loopback; the answer is a launch.json for an editor",
+	 .params = {{"port", PRB_PARAM_NUMBER, "Its port; 5678; 0: any that is free"}},
+	 .writes = true, .answer = prb_answer_debugpy},
 	{"POST", "/v1/targets/{id}/profiles", "Start a recording", .params = {RECORD_PARAMS},
 	 .answer = prb_answer_record},
 	{"GET", "/v1/profiles", "Recordings of this gateway", .answer = prb_answer_recordings},
@@ -266,6 +323,8 @@ const struct prb_route prb_routes[] = {
 	 .answer = prb_answer_recording_stop},
 	{"DELETE", "/v1/profiles/{profile}", "Forget a recording",
 	 .answer = prb_answer_recording_delete},
+	{"POST", "/mcp", "A message of the Model Context Protocol, answered as docs/mcp.md says",
+	 .whole = true, .answer = prb_answer_mcp},
 	{"GET", "/metrics", "Metrics for Prometheus", "text/plain; version=0.0.4; charset=utf-8",
 	 .answer = answer_metrics},
 	{"GET", "/v1/openapi.json", "This interface, for programs", .answer = prb_answer_openapi},
@@ -278,6 +337,8 @@ const struct prb_route prb_routes[] = {
 	 {RECORD_PARAMS, PID_PARAM},
 	 .alias = true,
 	 .answer = prb_answer_record},
+	{"GET", "/config", "As /v1/targets/{id}/config", .params = {PID_PARAM}, .alias = true,
+	 .answer = answer_config},
 	{"GET", "/query", "As /v1/targets/{id}/query", .params = {QUERY_PARAMS, PID_PARAM},
 	 .alias = true, .answer = answer_query},
 	{"POST", "/query", "As /v1/targets/{id}/query", .params = {QUERY_PARAMS, PID_PARAM},

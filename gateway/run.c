@@ -40,16 +40,21 @@ static void set_ready(struct prb_request *r)
 static void fail(struct prb_request *r, struct prb_error *err)
 {
 	prb_child_kill(&r->child, r->gateway->now);
-	prb_reply_error(r, err);
+	if (r->every > 0 && r->status == 200)
+		prb_event_make(r, err);
+	else
+		prb_reply_error(r, err);
+	r->over = true;
 	set_ready(r);
 }
 
-static size_t running(const struct prb_gateway *g)
+/** Commands that run: those of requests that last, or all others. */
+static size_t running(const struct prb_gateway *g, bool lasting)
 {
-	size_t count = g->dying.count;
+	size_t count = lasting ? 0 : g->dying.count;
 
 	for (size_t i = 0; i < g->waiting.count; i++)
-		count += g->waiting.items[i]->child.pid != 0;
+		count += g->waiting.items[i]->child.pid && g->waiting.items[i]->lasts == lasting;
 	return count;
 }
 
@@ -69,6 +74,12 @@ static void begin(struct prb_request *r)
 
 void prb_request_start(struct prb_request *r)
 {
+	if (r->lasts && running(r->gateway, true) >= PRB_GATEWAY_MAX_LASTING) {
+		prb_reply_error(r, prb_error_create(PRB_ERROR_FAILED,
+						    "%d requests that last are answered already",
+						    PRB_GATEWAY_MAX_LASTING));
+		return;
+	}
 	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
 
 	if (!place) {
@@ -81,14 +92,15 @@ void prb_request_start(struct prb_request *r)
 	r->since = r->gateway->now;
 	r->state = PRB_REQUEST_QUEUED;
 	suspend(r);
-	if (running(r->gateway) < PRB_GATEWAY_MAX_CHILDREN)
+	if (r->lasts || running(r->gateway, false) < PRB_GATEWAY_MAX_CHILDREN)
 		begin(r);
 }
 
 /** Reads what the command has printed; false: there is too much of it. */
 static bool fill(struct prb_request *r)
 {
-	size_t most = r->finish ? PRB_GATEWAY_MAX_ANSWER : PRB_GATEWAY_HEAD;
+	bool whole = r->finish || r->every > 0;
+	size_t most = whole ? PRB_GATEWAY_MAX_ANSWER : PRB_GATEWAY_HEAD;
 	char chunk[16 << 10];
 	ssize_t got;
 
@@ -103,15 +115,21 @@ static bool fill(struct prb_request *r)
 			prb_str_append(&r->reply, chunk, (size_t)got);
 		}
 	}
-	return !r->reply.failed && (!r->finish || r->reply.length < most);
+	return !r->reply.failed && (!whole || r->reply.length < most);
 }
 
 static void finish(struct prb_request *r)
 {
 	struct prb_error *err = prb_child_judge(&r->child);
 
+	if (err && r->tells_failure && r->reply.length) {
+		prb_error_destroy(err);
+		err = NULL;
+	}
 	if (!err && r->finish)
 		err = r->finish(r);
+	if (!err && r->every > 0)
+		prb_event_make(r, NULL);
 	if (err)
 		fail(r, err);
 	else
@@ -128,8 +146,8 @@ static void watch(struct prb_request *r, double now)
 	}
 	if (r->child.out < 0 && r->child.ended)
 		finish(r);
-	else if (!r->finish && r->reply.length &&
-		 (r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
+	else if (!r->finish && !(r->every > 0) && r->reply.length &&
+		 (r->lasts || r->reply.length >= PRB_GATEWAY_HEAD || now > r->since + HEAD_SECONDS))
 		set_ready(r);
 }
 
@@ -163,6 +181,12 @@ static void tend(struct prb_request *r, bool may_begin)
 		fail(r, prb_error_create(PRB_ERROR_CANCELLED, "the client has left"));
 		return;
 	}
+	if (r->state == PRB_REQUEST_RESTS && prb_event_is_due(r)) {
+		prb_child_deinit(&r->child);
+		r->child = (struct prb_child){.out = -1, .err = -1};
+		r->since = now;
+		r->state = PRB_REQUEST_QUEUED;
+	}
 	if (r->state == PRB_REQUEST_QUEUED && may_begin)
 		begin(r);
 	else if (r->state == PRB_REQUEST_QUEUED && now > r->since + r->limit)
@@ -170,21 +194,21 @@ static void tend(struct prb_request *r, bool may_begin)
 		     prb_error_create(PRB_ERROR_TIMEOUT, "too many requests are being answered"));
 	if (r->state == PRB_REQUEST_RUNS)
 		watch(r, now);
-	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended &&
+	else if (r->state == PRB_REQUEST_ANSWERED && r->suspended && !(r->every > 0) &&
 		 (can_be_read(r->child.out) || (r->child.out < 0 && r->child.ended)))
 		resume(r);
 }
 
 void prb_requests_tend(struct prb_gateway *g)
 {
-	size_t busy = running(g);
+	size_t busy = running(g, false);
 
 	for (size_t i = 0; i < g->waiting.count; i++) {
 		struct prb_request *r = g->waiting.items[i];
 		bool was = r->child.pid != 0;
 
 		tend(r, busy < PRB_GATEWAY_MAX_CHILDREN);
-		busy += !was && r->child.pid;
+		busy += !was && r->child.pid && !r->lasts;
 	}
 }
 

@@ -31,7 +31,7 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 	struct prb_served_target *place;
 	struct prb_target *target;
 
-	PRB_TRY(prb_spec_open(text, NULL, &target));
+	PRB_TRY(prb_spec_open_in(text, &served->places, &target));
 	pid_t pid = target->live ? target->pid : 0;
 	prb_target_destroy(target);
 	place = prb_vec_push(&served->named);
@@ -39,7 +39,9 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 		return prb_error_nomem();
 	place->pidfd = -1;
 	if (!pid) {
-		snprintf(place->id, sizeof(place->id), "f%zu", served->named.count);
+		/* Its number among files: one that is asked for stays the same when processes end.
+		 */
+		snprintf(place->id, sizeof(place->id), "f%zu", ++served->files);
 		/* Children are started in the same folder. */
 		return prb_str_copy(text, &place->name);
 	}
@@ -51,8 +53,13 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 	return prb_str_copy(place->id, &place->name);
 }
 
-struct prb_error *prb_served_init(struct prb_served *served, const struct prb_texts *targets)
+struct prb_error *prb_served_init(struct prb_served *served, const struct prb_texts *targets,
+				  const struct prb_core_places *places)
 {
+	if (places)
+		served->places = *places;
+	if (!targets->count)
+		PRB_TRY(prb_spec_refuse_places("a process", &served->places));
 	for (size_t i = 0; i < targets->count; i++)
 		PRB_TRY(add(served, targets->items[i]));
 	return NULL;
@@ -99,6 +106,21 @@ static struct prb_error *find(const struct prb_served *served, const char *id,
 	return served->named.count || !is_pid(id) ? no_target(id) : NULL;
 }
 
+/** Where the files of core files are. */
+static struct prb_error *add_places(const struct prb_served *served, struct prb_words *words)
+{
+	const struct {
+		const char *name, *value;
+	} options[] = {{"exe", served->places.exe},
+		       {"sysroot", served->places.sysroot},
+		       {"library-path", served->places.library_path}};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		if (options[i].value)
+			PRB_TRY(prb_words_add(words, "--%s=%s", options[i].name, options[i].value));
+	return NULL;
+}
+
 struct prb_error *prb_served_words(const struct prb_served *served, const char *id,
 				   struct prb_words *words)
 {
@@ -106,7 +128,8 @@ struct prb_error *prb_served_words(const struct prb_served *served, const char *
 
 	PRB_TRY(find(served, id, &target));
 	PRB_TRY(prb_words_add(words, "-t"));
-	return prb_words_add(words, "%s", target ? target->name : id);
+	PRB_TRY(prb_words_add(words, "%s", target ? target->name : id));
+	return add_places(served, words);
 }
 
 struct prb_error *prb_served_words_all(const struct prb_served *served, struct prb_words *words)
@@ -125,7 +148,14 @@ struct prb_error *prb_served_words_all(const struct prb_served *served, struct p
 	if (!there)
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "all processes that were served have "
 							      "ended");
-	return NULL;
+	return add_places(served, words);
+}
+
+struct prb_error *prb_served_check(const struct prb_served *served, const char *id)
+{
+	const struct prb_served_target *target;
+
+	return find(served, id, &target);
 }
 
 pid_t prb_served_pid(const struct prb_served *served, const char *id)

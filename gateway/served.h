@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "command/command.h"
 #include "command/words.h"
+#include "target/target.h"
 
 struct prb_served_target {
 	char id[16];
@@ -26,12 +27,17 @@ struct prb_served_target {
 /** Starts as {}. */
 struct prb_served {
 	PRB_VEC(struct prb_served_target) named; /**< none: all processes */
+	size_t files;				 /**< of these */
+	struct prb_core_places places; /**< of core files among them; the caller's texts */
 };
 void prb_served_deinit(struct prb_served *served);
 
-/** Names are resolved once; PRB_ERROR_USAGE if one is no target. */
-struct prb_error *prb_served_init(struct prb_served *served,
-				  const struct prb_texts *targets) PRB_MUST_CHECK;
+/**
+ * Names are resolved once; PRB_ERROR_USAGE if one is no target, or if @p places are given and one
+ * is no core file. NULL: there are no places.
+ */
+struct prb_error *prb_served_init(struct prb_served *served, const struct prb_texts *targets,
+				  const struct prb_core_places *places) PRB_MUST_CHECK;
 
 /**
  * Appends "-t TARGET" for that id; "" is the only target there is. PRB_ERROR_NO_PROCESS if it is
@@ -47,6 +53,9 @@ struct prb_error *prb_served_words_all(const struct prb_served *served,
 /** Changes what `list --json` printed into the answer to "what is served here?". */
 struct prb_error *prb_served_list(const struct prb_served *served,
 				  struct prb_str *text) PRB_MUST_CHECK;
+
+/** PRB_ERROR_NO_PROCESS if that target is known to have ended. */
+struct prb_error *prb_served_check(const struct prb_served *served, const char *id) PRB_MUST_CHECK;
 
 /** The pid of a target; 0 for a file. */
 pid_t prb_served_pid(const struct prb_served *served, const char *id);

@@ -7,6 +7,7 @@ import gdb
 from .core import agent, breaks
 from .core.debugger import FIRST_ARGUMENT
 from .core.errors import Problem
+from .gdb_files import Silent
 
 OWN = []  # (breakpoint, the inferior's number, face)
 
@@ -20,7 +21,8 @@ class Own(gdb.Breakpoint):
         # The thread runs still, as gdb has it.
         from .core import script
         try:
-            return script.stops(self.face, number_of(self.face))
+            with Silent():
+                return script.stops(self.face, number_of(self.face))
         except (Problem, gdb.error, ValueError):
             return True
 

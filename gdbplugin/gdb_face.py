@@ -8,9 +8,9 @@ import sys
 import gdb
 
 from .core import commands, extensions, facts, importer
-from .core.debugger import COLORS, FORMATS, SWITCH, Debugger
+from .core.debugger import COLORS, FORMATS, SWITCH, Debugger, traced_by_us
 from .core.errors import Problem
-from .gdb_files import Files
+from .gdb_files import NEEDS_PACKETS, Files, sends_packets
 from .gdb_threads import Selection, find_thread, tid_of
 
 
@@ -22,7 +22,6 @@ NO_CALL = 2 ** 64 - 1
 
 class Gdb(Debugger):
     name = "gdb"
-    ASKS_BEHIND_SERVERS = False
     _threads = ()
 
     def pid(self):
@@ -161,6 +160,9 @@ class Gdb(Debugger):
 
     def resume(self):
         gdb.execute("continue")
+
+    def cannot_ask(self):
+        return None if traced_by_us(self.pid()) or sends_packets() else NEEDS_PACKETS
 
     def stop_no_more(self):
         from .gdb_break import stop_no_more

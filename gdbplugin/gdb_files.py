@@ -8,6 +8,9 @@ import gdb
 
 from .core import facts
 
+# Why files cannot be read before gdb has stopped: its commands would end the user's 'continue'.
+NEEDS_PACKETS = "before the process has stopped, its files cannot be read behind a gdbserver: gdb 12 or " \
+    "later can"
 CHUNK = 8192  # bytes: what comes fits a packet, also when half of it has to be escaped
 # The kernel gives them in one piece, which ends with a line: what is less than was asked for is all.
 WHOLE = re.compile("(task/[0-9]+/)?(stat|status|syscall|schedstat)$")
@@ -16,6 +19,22 @@ LAST = re.compile(b"^ffffffffff600000-[^\n]*\n\\Z", re.MULTILINE)
 # Names in which nothing has to be written in another way.
 THREAD = re.compile(b'<thread id="(?:p([0-9a-f]+)\\.)?([0-9a-f]+)"[^>]* name="([ !#-%\'-;=@-~]+)"')
 ESCAPED = re.compile(b"}(.)", re.DOTALL)
+
+
+class Silent:
+    """In its `with`, gdb is asked by requests alone, and by none of its commands."""
+
+    active = 0
+
+    def __enter__(self):
+        Silent.active += 1
+
+    def __exit__(self, *_):
+        Silent.active -= 1
+
+
+def sends_packets():
+    return hasattr(getattr(gdb.selected_inferior(), "connection", None), "send_packet")
 
 
 class Files:
@@ -27,7 +46,8 @@ class Files:
         connection = getattr(inferior, "connection", None)
         # From gdb 12 on the requests themselves can be sent, some times faster than gdb's command.
         self._connection = connection if hasattr(connection, "send_packet") else None
-        self._chosen = False  # whose files are read
+        # Whose files are read. Who has a breakpoint has read some before.
+        self._chosen = bool(Silent.active)
         self._names = None  # {tid: name of the thread}, as the stub lists them
 
     def read(self, name):
@@ -38,10 +58,10 @@ class Files:
                 data = self._requests(name)
             except gdb.error:
                 pass
-        if data is None:
+        if data is None and not Silent.active:
             data = copied(self._folder + name)
-        if data is None and name == "maps":
-            data = mappings()
+            if data is None and name == "maps":
+                data = mappings()
         return data
 
     def link(self, name):

@@ -3,8 +3,8 @@
 
 import gdb
 
-from .core.debugger import traced_by_us
 from .core.errors import Problem
+from .gdb_files import Silent
 from .gdb_threads import tid_of
 
 # What tells that memory, or the process, may be another one.
@@ -64,14 +64,29 @@ def program(face):
     import probing
     if not face.pid() and face.core_path() is None:
         raise Problem("there is no process")
-    thread = gdb.selected_thread()
-    # In a condition a thread still runs, as gdb has it, and a command would end its 'continue'.
-    if thread and not thread.is_stopped() and not traced_by_us(face.pid()):
-        raise Problem("in conditions, functions of probing need a process of this machine: 'probing "
-                      "break-py PLACE if CONDITION' is evaluated in the process")
+    why = in_condition() and face.cannot_ask()
+    if why:
+        raise Problem("%s; 'probing break-py PLACE if CONDITION' is evaluated in the process" % why)
     return probing.current()
 
 
+def in_condition():
+    """A thread still runs then, as gdb has it."""
+    thread = gdb.selected_thread()
+    return bool(thread) and not thread.is_stopped()
+
+
+def asked(function):
+    """Called by an expression, which may be the condition of a breakpoint."""
+    def call(*arguments):
+        if not in_condition():
+            return function(*arguments)
+        with Silent():
+            return function(*arguments)
+    return call
+
+
+@asked
 def local(face, name, number=None):
     """$probing_local()"""
     import probing
@@ -90,6 +105,7 @@ def local(face, name, number=None):
     return gdb.Value(constant)
 
 
+@asked
 def thread(face, name):
     """$probing_thread()"""
     wanted = name.string()

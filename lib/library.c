@@ -85,6 +85,7 @@ void probing_destroy(struct probing *p)
 	prb_library_objects_destroy(p->objects);
 	prb_session_destroy(p->session);
 	prb_library_debuggers_destroy(p->debuggers);
+	prb_library_extension_destroy(p->extension);
 	free(p);
 }
 

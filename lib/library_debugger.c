@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* libprobing: a target that is read through a debugger. */
-#include <elf.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/cleanup.h"
 #include "target/debugger/debugger.h"
 #include "lib/library_private.h"
+#include "target/architecture.h"
 
 struct prb_library_debugger {
 	struct prb_library_debugger *next;
@@ -31,10 +31,10 @@ static int read_fact(void *context, const char *name, prb_debugger_put *put, voi
 
 static uint64_t thread_pointer(const struct probing_registers *registers, uint32_t machine)
 {
-	enum { FS_BASE = 58, TPIDR = 36 }; /* DWARF numbers */
-	unsigned number = machine == EM_AARCH64 ? TPIDR : FS_BASE;
+	const struct prb_architecture *found = prb_architecture_find(machine);
+	unsigned number = found ? found->thread_pointer : 0;
 
-	return registers->known >> number & 1 ? registers->value[number] : 0;
+	return found && registers->known >> number & 1 ? registers->value[number] : 0;
 }
 
 static int read_registers(void *context, pid_t tid, struct prb_regs *ret)

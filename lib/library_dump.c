@@ -30,6 +30,7 @@ struct probing_error *probing_dump(struct probing *p, int64_t tid, unsigned what
 		.tid = (pid_t)tid,
 		.locals = what & PROBING_LOCALS,
 		.native = what & PROBING_NATIVE,
+		.native_all = what & PROBING_NATIVE_ALL,
 		.source = what & PROBING_SOURCE,
 	};
 	struct sink sink = {.handler = handler, .context = context};

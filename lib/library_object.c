@@ -11,6 +11,7 @@
 #include "python/repr/attributes.h"
 #include "python/repr/items.h"
 #include "sql/engine/session_private.h"
+#include "target/custom.h"
 #include "target/snapshot/snapshot.h"
 #include "values/part.h"
 
@@ -24,6 +25,7 @@ struct prb_library_objects {
 	struct prb_pythons pythons;
 	PRB_VEC(struct prb_parts *) parts; /* one for each Python */
 	double read_at;
+	struct prb_str text; /* of an answer */
 };
 
 void prb_library_objects_destroy(struct prb_library_objects *o)
@@ -38,6 +40,7 @@ void prb_library_objects_destroy(struct prb_library_objects *o)
 	prb_pythons_deinit(&o->pythons);
 	prb_view_destroy(o->view);
 	prb_modules_destroy(o->modules);
+	prb_str_deinit(&o->text);
 	free(o);
 }
 
@@ -130,8 +133,13 @@ static struct prb_error *read_once(struct probing *p, const struct prb_part_want
 	return err;
 }
 
-static void answer_with(const struct prb_part_answer *a, struct probing_object *ret)
+/* The text is ours until the next answer, since an extension may have changed it. */
+static struct prb_error *answer_with(struct probing *p, const struct prb_part_answer *a,
+				     struct probing_object *ret)
 {
+	const struct prb_custom *custom = p->session->custom;
+	struct prb_str *text = &p->objects->text;
+
 	ret->address = a->object;
 	ret->type = a->type;
 	ret->kind = (int32_t)a->kind;
@@ -139,6 +147,14 @@ static void answer_with(const struct prb_part_answer *a, struct probing_object *
 	ret->real = a->real;
 	ret->text = prb_str_text(&a->text);
 	ret->length = a->text.length;
+	if (!custom)
+		return NULL;
+	prb_str_truncate(text, 0);
+	prb_str_append(text, ret->text, ret->length);
+	PRB_TRY(prb_custom_expand(custom, text));
+	ret->text = prb_str_text(text);
+	ret->length = text->length;
+	return NULL;
 }
 
 struct probing_error *probing_object(struct probing *p, uint64_t address, uint64_t type,
@@ -171,7 +187,7 @@ struct probing_error *probing_object(struct probing *p, uint64_t address, uint64
 		err = read_once(p, &wanted, &answer, &ret->outcome);
 	}
 	if (!err)
-		answer_with(answer, ret);
+		err = answer_with(p, answer, ret);
 	return prb_public_error(err);
 }
 

@@ -10,8 +10,9 @@ struct probing {
 	struct prb_session *session;
 	struct probing_statement *statements; /**< all that have not ended */
 	struct prb_library_debugger *debuggers;
-	struct prb_library_objects *objects; /**< of the only target; NULL: none were read */
-	struct prb_pause *pause;	     /**< of the only target, by this session; NULL: none */
+	struct prb_library_objects *objects;	 /**< of the only target; NULL: none were read */
+	struct prb_library_extension *extension; /**< NULL: none */
+	struct prb_pause *pause; /**< of the only target, by this session; NULL: none */
 };
 
 struct probing_statement {
@@ -22,6 +23,9 @@ struct probing_statement {
 
 /** Ends what probing_open_debugger() made; NULL is allowed. */
 void prb_library_debuggers_destroy(struct prb_library_debugger *debuggers);
+
+/** Ends what probing_set_extension() made; NULL is allowed. */
+void prb_library_extension_destroy(struct prb_library_extension *extension);
 
 /** Ends what reading objects keeps; NULL is allowed. */
 void prb_library_objects_destroy(struct prb_library_objects *objects);

@@ -137,6 +137,30 @@ typedef void probing_warning_handler(void *context, const char *text);
 PROBING_API void probing_on_warning(struct probing *p, probing_warning_handler *handler,
 				    void *context);
 
+/**
+ * What the caller's own extensions say about targets: texts of objects, words for waits, rows of
+ * tables. They must not use the session that calls them. What they give is passed to @p put; 0:
+ * they have nothing, and the usual text is shown. Any of them may be NULL.
+ */
+struct probing_extension {
+	size_t size; /**< of this struct, as the caller knows it */
+	void *context;
+	/** Not 0: object() has texts for the class, "package.module.Class". Must be fast, since
+	 * threads may be stopped. */
+	int (*has_class)(void *context, const char *name);
+	int (*object)(void *context, uint64_t address, uint64_t type, probing_text_handler *put,
+		      void *to);
+	/** Words for what the thread waits for in this frame; asked from the innermost one on. */
+	int (*wait)(void *context, int64_t tid, unsigned depth, const char *file, const char *func,
+		    const char *qualname, probing_text_handler *put, void *to);
+	/** Rows as JSON, [["column", …], [cell, …], …]; -1: it failed, and the text says why. */
+	int (*table)(void *context, const char *name, probing_text_handler *put, void *to);
+};
+
+/** From now on, and for all targets of the session; NULL ends it. */
+PROBING_API void probing_set_extension(struct probing *p,
+				       const struct probing_extension *extension);
+
 /** Called for each row; the statement gives the values. Not 0 ends the query. */
 typedef int probing_row_handler(void *context, struct probing_statement *row);
 
@@ -309,9 +333,10 @@ PROBING_API struct probing_error *probing_object_each(struct probing *p, uint64_
 
 /** Parts of a dump besides Python frames; bits. */
 enum probing_part {
-	PROBING_LOCALS = 1, /**< variables of each frame */
-	PROBING_NATIVE = 2, /**< C frames in between */
-	PROBING_SOURCE = 4, /**< text of the lines */
+	PROBING_LOCALS = 1,	/**< variables of each frame */
+	PROBING_NATIVE = 2,	/**< C frames in between */
+	PROBING_SOURCE = 4,	/**< text of the lines */
+	PROBING_NATIVE_ALL = 8, /**< with PROBING_NATIVE: the interpreter's own C frames too */
 };
 
 /**

@@ -38,6 +38,8 @@ enum prb_stat_number {
 	PRB_STAT_MAJOR_FAULTS = 12,
 	PRB_STAT_USER = 14,
 	PRB_STAT_SYSTEM = 15,
+	PRB_STAT_CHILDREN_USER = 16, /**< of those that it has waited for, and theirs */
+	PRB_STAT_CHILDREN_SYSTEM = 17,
 	PRB_STAT_PRIORITY = 18,
 	PRB_STAT_NICE = 19,
 	PRB_STAT_THREADS = 20,

@@ -11,6 +11,7 @@
 
 enum {
 	LEVEL = 3,
+	LEVEL_SMALL = 17,
 	/* What a run takes at most, decompressed: ten numbers, a mark and a sum of squares. */
 	MOST_RUN_BYTES = 10 * 10 + 1 + (int)sizeof(double),
 	SQUARES_FOLLOW = 1, /* or they are those of a single sample */
@@ -150,7 +151,8 @@ struct prb_error *prb_chunk_encode(const struct prb_chunk *chunk, const struct p
 	packed = malloc(size);
 	if (columns.failed || !packed)
 		return prb_error_nomem();
-	size = ZSTD_compress(packed, size, prb_str_text(&columns), columns.length, LEVEL);
+	size = ZSTD_compress(packed, size, prb_str_text(&columns), columns.length,
+			     chunk->small ? LEVEL_SMALL : LEVEL);
 	if (ZSTD_isError(size))
 		return prb_error_create(PRB_ERROR_FAILED, "cannot compress samples: %s",
 					ZSTD_getErrorName(size));

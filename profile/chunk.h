@@ -24,6 +24,7 @@ struct prb_chunk {
 	size_t runs;
 	int64_t begin; /**< ns from the start of the recording; times count from here */
 	int64_t unit;  /**< ns, at least 1 */
+	bool small;    /**< to be encoded small rather than fast */
 	size_t threads, stacks, waits; /**< numbers of them in the runs are lower than these */
 };
 

@@ -29,6 +29,7 @@ struct noted {
 	uint32_t known; /* index, NOTHING: a code that could not be read */
 	int32_t position;
 	uint64_t subject; /* 0: none */
+	uint64_t frame;	  /* its address */
 };
 
 struct prb_codes {
@@ -39,6 +40,7 @@ struct prb_codes {
 	struct prb_number_map numbers; /* by address; may be out of date */
 	struct prb_number_map frames;  /* by index and position */
 	PRB_VEC(struct noted) noted;   /* innermost first */
+	size_t others;		       /* so many of them, at the end, are not on the stack */
 	PRB_VEC(uint32_t) made;	       /* the tree's frames for them */
 	uint64_t round;
 	bool watches_modules;
@@ -111,7 +113,7 @@ void prb_codes_root(struct prb_codes *codes, uint32_t stack)
 void prb_codes_begin(struct prb_codes *codes)
 {
 	codes->round++;
-	codes->noted.count = 0;
+	codes->noted.count = codes->others = 0;
 	cut(codes, codes->kept);
 	if (codes->kept < MOST_KNOWN)
 		return;
@@ -187,6 +189,7 @@ static struct prb_error *note_frame(struct prb_codes *codes, struct prb_python *
 	if (!noted)
 		return prb_error_nomem();
 	noted->known = NOTHING;
+	noted->frame = frame->address;
 	err = find(codes, py, mem, frame, &noted->known);
 	if (!err)
 		err = prb_python_position(py, mem, frame, &position);
@@ -213,6 +216,25 @@ struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
 		if (!frame->hidden)
 			PRB_TRY(note_frame(codes, py, mem, frame));
 	return NULL;
+}
+
+struct prb_error *prb_codes_note_other(struct prb_codes *codes, struct prb_python *py,
+				       struct prb_mem *mem, const struct prb_py_frame *frame)
+{
+	codes->others++;
+	return note_frame(codes, py, mem, frame);
+}
+
+bool prb_codes_find(const struct prb_codes *codes, uint64_t address, size_t *ret)
+{
+	for (size_t i = 0; i + codes->others < codes->noted.count; i++) {
+		if (codes->noted.items[i].frame != address)
+			continue;
+		if (ret)
+			*ret = i;
+		return true;
+	}
+	return false;
 }
 
 static struct prb_error *keep_functions(struct prb_codes *codes)
@@ -294,13 +316,19 @@ struct prb_error *prb_codes_keep_frames(struct prb_codes *codes, const uint32_t 
 	return NULL;
 }
 
+const uint32_t *prb_codes_kept_frames(const struct prb_codes *codes, size_t *ret_others)
+{
+	*ret_others = codes->made.count - codes->others;
+	return codes->made.items;
+}
+
 struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack)
 {
 	const uint32_t *frames;
 	uint32_t stack = codes->root;
 
 	PRB_TRY(prb_codes_keep_frames(codes, &frames));
-	for (size_t i = codes->made.count; i-- > 0;)
+	for (size_t i = codes->made.count - codes->others; i-- > 0;)
 		PRB_TRY(prb_tree_call(codes->tree, stack, frames[i], &stack));
 	*ret_stack = stack;
 	return NULL;

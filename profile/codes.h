@@ -12,6 +12,8 @@
 #ifndef PRB_PROFILE_CODES_H
 #define PRB_PROFILE_CODES_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "python/python.h"
 #include "profile/tree.h"
@@ -40,12 +42,24 @@ struct prb_error *prb_codes_note(struct prb_codes *codes, struct prb_python *py,
 				 struct prb_mem *mem,
 				 const struct prb_py_frames *frames) PRB_MUST_CHECK;
 
+/** As above, one frame that is not on the thread's own stack, after all that are. */
+struct prb_error *prb_codes_note_other(struct prb_codes *codes, struct prb_python *py,
+				       struct prb_mem *mem,
+				       const struct prb_py_frame *frame) PRB_MUST_CHECK;
+
+/** Whether the frame at that address is among those noted of the thread's own stack; the how
+ * manyth, unless @p ret is NULL. */
+bool prb_codes_find(const struct prb_codes *codes, uint64_t address, size_t *ret);
+
 /**
  * The tree's frames for what was noted since prb_codes_begin(), innermost first, valid until the
  * next call. All of that is kept: it was proven.
  */
 struct prb_error *prb_codes_keep_frames(struct prb_codes *codes,
 					const uint32_t **ret) PRB_MUST_CHECK;
+
+/** What prb_codes_keep_frames(), or prb_codes_keep(), has made; others from *ret_others on. */
+const uint32_t *prb_codes_kept_frames(const struct prb_codes *codes, size_t *ret_others);
 
 /** The stack of what was noted since prb_codes_begin(), all of which is kept: it was proven. */
 struct prb_error *prb_codes_keep(struct prb_codes *codes, uint32_t *ret_stack) PRB_MUST_CHECK;

@@ -23,6 +23,7 @@ static const struct {
 	[PRB_FUNCTION_PYTHON] = {"Python", "yellow"},
 	[PRB_FUNCTION_NATIVE] = {"Native", "blue"},
 	[PRB_FUNCTION_NOTE] = {"Other", "grey"},
+	[PRB_FUNCTION_TASK] = {"Other", "grey"},
 };
 
 struct writer {
@@ -259,18 +260,19 @@ static void put_markers(struct writer *w)
 static struct prb_error *put_thread(struct writer *w, uint32_t number)
 {
 	const struct prb_profile_thread *thread = &w->recording->threads.items[number];
-	bool is_main = thread->tid == w->recording->pid;
+	const char *command = prb_recording_command_line(w->recording, thread->process);
+	pid_t pid = prb_recording_pid(w->recording, thread->process);
+	bool is_main = thread->tid == pid;
 
 	prb_json_open(&w->json, NULL, '{');
 	/* A process is one to the viewer only if it has a thread of this name. */
 	prb_json_text(&w->json, "name", is_main ? "GeckoMain" : prb_profile_thread_name(thread));
 	prb_json_text(&w->json, "processType", "default");
-	prb_json_text(&w->json, "processName",
-		      w->recording->command ? w->recording->command : "python");
+	prb_json_text(&w->json, "processName", command ? command : "python");
 	prb_json_integer(&w->json, "registerTime", 0);
 	prb_json_null(&w->json, "unregisterTime");
 	prb_json_integer(&w->json, "tid", thread->tid);
-	prb_json_integer(&w->json, "pid", w->recording->pid);
+	prb_json_integer(&w->json, "pid", pid);
 	put_markers(w);
 	PRB_TRY(put_samples(w, number));
 	PRB_TRY(put_stacks(w));

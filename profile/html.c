@@ -107,6 +107,26 @@ static void put_cost(struct writer *w)
 	prb_json_close(&w->json, '}');
 }
 
+/* "4242 python3 train.py", by number. */
+static struct prb_error *put_processes(struct writer *w)
+{
+	const struct prb_recording *r = w->recording;
+
+	prb_json_open(&w->json, "processes", '[');
+	for (uint32_t i = 0; i <= r->others.count; i++) {
+		const char *command = prb_recording_command_line(r, i);
+		prb_auto_free char *name =
+			prb_format("%d %s", (int)prb_recording_pid(r, i), command ? command : "");
+
+		if (!name)
+			return prb_error_nomem();
+		prb_json_text(&w->json, NULL, name);
+		PRB_TRY(flush(w));
+	}
+	prb_json_close(&w->json, ']');
+	return NULL;
+}
+
 static struct prb_error *put_threads(struct writer *w)
 {
 	uint32_t chosen = 0;
@@ -122,6 +142,7 @@ static struct prb_error *put_threads(struct writer *w)
 			continue;
 		w->threads[i] = chosen++;
 		prb_json_open(&w->json, NULL, '{');
+		prb_json_integer(&w->json, "process", thread->process);
 		prb_json_integer(&w->json, "tid", thread->tid);
 		prb_json_text(&w->json, "name", prb_profile_thread_name(thread));
 		prb_json_integer(&w->json, "cpu", thread->cpu);
@@ -296,6 +317,7 @@ static struct prb_error *put_data(struct writer *w)
 	prb_json_open(&w->json, NULL, '{');
 	put_facts(w);
 	put_cost(w);
+	PRB_TRY(put_processes(w));
 	PRB_TRY(put_threads(w));
 	if (w->recording->before)
 		PRB_TRY(put_comparison(w));

@@ -13,6 +13,7 @@
 #include "profile/load_private.h"
 #include "profile/load_row.h"
 #include "profile/schema.h"
+#include "profile/tasks_view.h"
 
 enum {
 	MOST_THREADS = 1 << 22,
@@ -117,6 +118,8 @@ static struct prb_error *read_thread(struct prb_load *load, struct prb_row *row)
 	os_name = prb_row_text(row);
 	PRB_TRY(prb_str_copy(os_name ? os_name : "", &thread->os_name));
 	thread->cpu = prb_row_integer(row, 0, INT64_MAX);
+	if (load->about->condition)
+		thread->cpu = 0; /* what is in its windows is added up later */
 	thread->ended = prb_row_integer(row, 0, 1);
 	return NULL;
 }
@@ -173,6 +176,8 @@ static struct prb_error *read_process(struct prb_load *load, struct prb_row *row
 	PRB_TRY(prb_str_copy(prb_row_text(row), &about->command));
 	PRB_TRY(prb_str_copy(prb_row_text(row), &about->python));
 	about->process_cpu = prb_row_optional(row, -1);
+	if (about->condition)
+		about->process_cpu = -1;
 	return NULL;
 }
 
@@ -211,6 +216,30 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 	take_cost(row, &about->cost);
 	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
 		about->ring = (int64_t)(prb_row_real(row, 1e9) * 1e9);
+	else
+		row->cell++;
+	about->tasks = prb_row_integer(row, 0, 1);
+	about->unseen_children = prb_row_integer(row, 0, INT64_MAX);
+	PRB_TRY(prb_str_copy(prb_row_text(row), &about->condition));
+	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
+		about->around = (int64_t)(prb_row_real(row, 1e9) * 1e9);
+	return NULL;
+}
+
+/* One after the other. */
+static struct prb_error *read_window(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_recording *about = load->about;
+	struct prb_profile_window *window = prb_vec_push(&about->windows);
+
+	if (!window)
+		return prb_error_nomem();
+	*window = (struct prb_profile_window){};
+	if (about->windows.count > MOST_LINES)
+		prb_row_complain(row, "is one too many");
+	window->begin =
+		prb_row_integer(row, about->windows.count > 1 ? window[-1].end : 0, INT64_MAX);
+	window->end = prb_row_integer(row, window->begin, INT64_MAX);
 	return NULL;
 }
 
@@ -239,8 +268,10 @@ static const struct {
 	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
-	 "pause_total_us, own_cpu_ns, ring_s FROM recording NOT INDEXED",
+	 "pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns, condition, around_s FROM "
+	 "recording NOT INDEXED",
 	 read_recording},
+	{"windows", "SELECT begin_ns, end_ns FROM windows ORDER BY begin_ns", read_window},
 	{"processes",
 	 "SELECT process, pid, command, python, cpu_ns FROM processes NOT INDEXED "
 	 "ORDER BY process",
@@ -283,7 +314,9 @@ static struct prb_error *read_all(struct prb_load *load)
 	if (!load->totals_s || !load->about->pid)
 		return prb_error_create(PRB_ERROR_BAD_DATA,
 					"it was cut off before anything was recorded");
-	return check_depths(load->about->tree);
+	PRB_TRY(check_depths(load->about->tree));
+	load->stacks = load->about->tree->stacks.count;
+	return prb_tasks_view(load->about, load->tasks, &load->renamed);
 }
 
 static struct prb_error *open_load(struct prb_load *load, const char *path)
@@ -296,12 +329,18 @@ static struct prb_error *open_load(struct prb_load *load, const char *path)
 
 struct prb_error *prb_load_open(const char *path, struct prb_load **ret)
 {
+	return prb_load_open_view(path, false, ret);
+}
+
+struct prb_error *prb_load_open_view(const char *path, bool tasks, struct prb_load **ret)
+{
 	struct prb_load *load = calloc(1, sizeof(*load));
 	struct prb_error *err;
 
 	if (!load)
 		return prb_error_nomem();
 	load->file.fd = -1;
+	load->tasks = tasks;
 	err = open_load(load, path);
 	if (err)
 		prb_load_destroy(load);
@@ -317,6 +356,7 @@ void prb_load_destroy(struct prb_load *load)
 	prb_load_file_close(&load->file);
 	prb_recording_destroy(load->about);
 	free(load->path);
+	free(load->renamed);
 	free(load->writer);
 	free(load->system);
 	free(load);

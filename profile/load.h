@@ -17,6 +17,9 @@
 struct prb_load;
 
 struct prb_error *prb_load_open(const char *path, struct prb_load **ret) PRB_MUST_CHECK;
+/** As above; with @p tasks, those of asyncio are in place of the event loop (tasks_view.h). */
+struct prb_error *prb_load_open_view(const char *path, bool tasks,
+				     struct prb_load **ret) PRB_MUST_CHECK;
 void prb_load_destroy(struct prb_load *load);
 
 /** All but the runs, which it has none of; borrowed until the end of @p load. */
@@ -47,6 +50,10 @@ struct prb_error *prb_load_runs(struct prb_load *load, bool in_order) PRB_MUST_C
 /** A whole recording at once; the caller's. */
 struct prb_error *prb_profile_load(const char *path, bool in_order,
 				   struct prb_recording **ret) PRB_MUST_CHECK;
+
+/** As above; with @p tasks, those of asyncio are in place of the event loop (tasks_view.h). */
+struct prb_error *prb_profile_load_view(const char *path, bool in_order, bool tasks,
+					struct prb_recording **ret) PRB_MUST_CHECK;
 
 /**
  * The same in the order of time, for viewers: of a long recording with steps of so much time that

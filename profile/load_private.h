@@ -13,6 +13,9 @@ struct prb_load {
 	int64_t gone;	  /**< of a ring: how much of its beginning is not there, ns */
 	int64_t totals_s; /**< 0: nothing was read yet */
 	char *writer, *system;
+	size_t stacks;	   /**< of the file */
+	bool tasks;	   /**< the view that has them in place of the event loop */
+	uint32_t *renamed; /**< the view's stacks by those of the file; NULL: the same */
 };
 
 #endif

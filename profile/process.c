@@ -2,7 +2,9 @@
 #include "profile/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "profile/account.h"
 #include "proc/process.h"
+#include "proc/text.h"
 #include "target/spec/command_line.h"
 
 enum {
@@ -22,6 +25,28 @@ static int64_t read_clock(clockid_t clock)
 	struct timespec t;
 
 	return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Of all children that it has waited for, and of those that they have; -1 where it is gone. */
+static int64_t read_children_clock(const struct prb_sampled *p)
+{
+	prb_auto_close int fd = openat(p->subjects.folder, "../stat", O_RDONLY | O_CLOEXEC);
+	int64_t numbers[PRB_STAT_NUMBERS], ticks = sysconf(_SC_CLK_TCK);
+	char line[1024];
+	ssize_t length = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+
+	if (length <= 0 || ticks <= 0)
+		return -1;
+	line[length] = 0;
+	if (!prb_stat_numbers(line, numbers))
+		return -1;
+	return (numbers[PRB_STAT_CHILDREN_USER] + numbers[PRB_STAT_CHILDREN_SYSTEM]) *
+	       (1000000000 / ticks);
+}
+
+void prb_sampled_note_children(struct prb_sampled *p)
+{
+	p->children_now = PRB_MAX(p->children_now, read_children_clock(p));
 }
 
 static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
@@ -43,8 +68,8 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 		return NULL;
 	}
 	/* C frames tell by themselves. */
-	p->stateless_ran |=
-		!p->natives && !subject->states.count && sample.times.turns != subject->times.turns;
+	p->stateless_ran |= !p->reader.natives && !subject->states.count &&
+			    sample.times.turns != subject->times.turns;
 	return prb_account_sample(p->recording, subject, &sample, prb_clock_ns());
 }
 
@@ -87,6 +112,7 @@ void prb_sampled_stop(struct prb_sampled *p)
 {
 	prb_stack_let_go(&p->reader, true);
 	prb_stack_end(&p->reader);
+	prb_awaits_destroy(prb_steal(&p->awaits));
 	prb_subjects_end(&p->subjects);
 	prb_codes_destroy(prb_steal(&p->codes));
 	p->subjects = (struct prb_subjects){.folder = -1};
@@ -141,6 +167,30 @@ static struct prb_error *add_root(struct prb_sampled *p)
 	return NULL;
 }
 
+static struct prb_error *open_natives(struct prb_sampled *p)
+{
+	PRB_TRY(prb_natives_create(p->target, p->recording, (*p->images)++, &p->natives));
+	if (p->live)
+		prb_natives_name_at_once(p->natives);
+	return NULL;
+}
+
+struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native)
+{
+	struct prb_subject *subject;
+
+	p->native = native;
+	if (native && !p->natives) {
+		PRB_TRY(open_natives(p));
+		prb_natives_root(p->natives, p->reader.root);
+	}
+	p->reader.natives = native ? p->natives : NULL;
+	/* Those that sleep have other stacks now. */
+	prb_vec_each (subject, &p->subjects.list)
+		subject->asleep = false;
+	return NULL;
+}
+
 /* The process as the program that it runs now. */
 static struct prb_error *look_at(struct prb_sampled *p)
 {
@@ -153,10 +203,13 @@ static struct prb_error *look_at(struct prb_sampled *p)
 		prb_codes_watch_modules(p->codes);
 	PRB_TRY(begin(&p->subjects, p->target, p->recording, p->number));
 	if (p->native)
-		PRB_TRY(prb_natives_create(p->target, p->recording, (*p->images)++, &p->natives));
+		PRB_TRY(open_natives(p));
 	p->reader.subjects = p->reader.causes.subjects = &p->subjects;
 	p->reader.codes = p->codes;
 	p->reader.natives = p->natives;
+	if (p->tasks)
+		PRB_TRY(prb_awaits_create(&p->subjects, &p->awaits));
+	p->reader.awaits = p->awaits;
 	p->reader.pauses = p->pauses;
 	return p->named ? add_root(p) : NULL;
 }
@@ -185,6 +238,8 @@ void prb_sampled_start(struct prb_sampled *p, int64_t now)
 	struct prb_subject *subject;
 
 	p->reader.woke = now;
+	prb_sampled_note_children(p);
+	p->children_begin = p->children_now;
 	prb_vec_each (subject, &p->subjects.list)
 		subject->seen = now;
 }
@@ -263,8 +318,10 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 	*ret = PRB_SAMPLED_ENDED;
 	p->reader.woke = woke;
 	err = refresh(p, woke);
-	if (!err && p->natives)
+	if (!err && p->reader.natives)
 		err = prb_natives_refresh(p->natives, woke);
+	if (!err && p->awaits)
+		err = prb_awaits_refresh(p->awaits, woke);
 	if (!err)
 		err = sample_all(p);
 	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS))

@@ -29,6 +29,8 @@ struct prb_sampled {
 	pid_t pid;	  /**< of the process */
 	pid_t tid;	  /**< only this thread; 0: all */
 	bool native;	  /**< C frames too */
+	bool live;	  /**< somebody looks at it meanwhile: C frames get their names at once */
+	bool tasks;	  /**< with the tasks of asyncio */
 	bool modules;	  /**< modules of torch are told apart */
 	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
 	bool follows;	  /**< another program that it runs is sampled further */
@@ -41,17 +43,22 @@ struct prb_sampled {
 	PRB_VEC(struct prb_sampled_past) past;
 	struct prb_subjects subjects;
 	struct prb_codes *codes;
+	struct prb_awaits *awaits;   /**< NULL: without tasks */
 	struct prb_natives *natives; /**< NULL: Python frames alone */
 	struct prb_stack_reader reader;
 	int64_t refresh_from, refresh_until; /**< when the next listing may be, and must be */
 	bool ended_any, stateless_ran;	     /**< in this round */
 	bool over;			     /**< no more of it is sampled */
 	clockid_t clock;
-	int64_t cpu_begin, cpu_now; /**< of the whole process; begin < 0: unknown */
+	int64_t cpu_begin, cpu_now;	      /**< of the whole process; begin < 0: unknown */
+	int64_t children_begin, children_now; /**< of the children that it has waited for */
 };
 
 /** Looks at it, and notes its counters. The result is to be ended always. */
 struct prb_error *prb_sampled_begin(struct prb_sampled *p) PRB_MUST_CHECK;
+
+/** Notes what its children have used that it has waited for, all of which have ended. */
+void prb_sampled_note_children(struct prb_sampled *p);
 
 /** The recording begins at @p now. */
 void prb_sampled_start(struct prb_sampled *p, int64_t now);
@@ -61,6 +68,9 @@ enum prb_sampled_state { PRB_SAMPLED_RUNS, PRB_SAMPLED_ENDED, PRB_SAMPLED_EXEC }
 /** Samples all its threads once; @p woke is when we got our processor for that. */
 struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 				    enum prb_sampled_state *ret) PRB_MUST_CHECK;
+
+/** From now on C frames are read too, or not any more. */
+struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native) PRB_MUST_CHECK;
 
 /** What its threads used and no sample has is given to where they were. */
 struct prb_error *prb_sampled_finish(struct prb_sampled *p) PRB_MUST_CHECK;

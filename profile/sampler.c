@@ -40,6 +40,7 @@ struct sampler {
 	bool nothing;	     /* it ended before it was looked at */
 	int64_t own_before;
 	bool gate_open; /* options->gate is not ours */
+	bool told;	/* options->begun was called */
 };
 
 static int64_t read_own_clock(void)
@@ -88,6 +89,8 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.tid = s->options->tid,
 		.native = s->options->native,
 		.modules = s->options->modules,
+		.live = s->options->live,
+		.tasks = s->options->tasks,
 		.starts = !borrowed,
 		.follows = s->program || s->options->children,
 		.named = has_several(s),
@@ -159,9 +162,12 @@ static struct prb_error *find_children(struct sampler *s)
 
 	if (!s->options->children || s->woke < s->children_at)
 		return NULL;
-	for (size_t i = 0; i < count; i++)
-		if (!s->processes.items[i]->over && !has_known_ancestor(s, i))
-			PRB_TRY(add_children_of(s, s->processes.items[i]->pid));
+	for (size_t i = 0; i < count; i++) {
+		if (s->processes.items[i]->over || has_known_ancestor(s, i))
+			continue;
+		prb_sampled_note_children(s->processes.items[i]);
+		PRB_TRY(add_children_of(s, s->processes.items[i]->pid));
+	}
 	used = prb_clock_thread_ns() - used;
 	s->children_at = s->woke + PRB_MAX(used * CHILDREN_SHARE, (int64_t)CHILDREN_NS);
 	return NULL;
@@ -235,6 +241,7 @@ static void wait_for_time(struct sampler *s)
 static struct prb_error *end_process(struct sampler *s, struct prb_sampled *p)
 {
 	p->over = true;
+	prb_sampled_note_children(p);
 	PRB_TRY(prb_sampled_finish(p));
 	if (!has_several(s))
 		return NULL;
@@ -280,6 +287,29 @@ static struct prb_error *run_round(struct sampler *s, bool *ret_more)
 	return NULL;
 }
 
+/*
+ * What those children have used of a processor that were never found. Of one that was, and has
+ * ended, its parent says the same again. Children that others than their parents wait for are not
+ * counted.
+ */
+static int64_t sum_up_unseen(const struct sampler *s)
+{
+	struct prb_sampled *const *slot;
+	int64_t unseen = 0;
+
+	if (!s->options->children)
+		return 0;
+	prb_vec_each (slot, &s->processes) {
+		const struct prb_sampled *p = *slot;
+
+		if (p->number <= s->options->others_count)
+			unseen += p->children_now - p->children_begin;
+		else if (p->over && p->cpu_begin >= 0)
+			unseen -= p->cpu_now - p->cpu_begin;
+	}
+	return PRB_MAX(unseen, (int64_t)0);
+}
+
 /* What it cost so far, and how long it has taken. */
 static void sum_up(struct sampler *s, int64_t now)
 {
@@ -289,6 +319,7 @@ static void sum_up(struct sampler *s, int64_t now)
 	recording->duration = now - recording->begun;
 	recording->cost.own_cpu = read_own_clock() - s->own_before;
 	recording->cost.again = 0;
+	recording->unseen_children = sum_up_unseen(s);
 	prb_pauses_sum_up(&s->pauses, &recording->cost);
 	prb_vec_each (slot, &s->processes) {
 		const struct prb_sampled *p = *slot;
@@ -312,12 +343,21 @@ static void cut(struct sampler *s)
 	s->recording->runs.count = 0;
 }
 
+static void tell_begun(struct sampler *s)
+{
+	if (s->told || !s->options->begun || !prb_store_is_there(s->options->store))
+		return;
+	s->told = true;
+	s->options->begun(s->options->context);
+}
+
 static struct prb_error *store(struct sampler *s)
 {
 	struct prb_store *store = s->options->store;
 	int64_t now = prb_clock_ns();
 	bool complete;
 
+	tell_begun(s);
 	if (!store || !prb_store_is_due(store, s->recording, now))
 		return NULL;
 	sum_up(s, now);
@@ -340,11 +380,27 @@ static struct prb_error *show(struct sampler *s)
 	return NULL;
 }
 
+static struct prb_error *switch_native(struct sampler *s)
+{
+	const struct prb_profile_options *o = s->options;
+	struct prb_sampled *const *p;
+	bool native = o->wants_native ? o->wants_native(o->context) : s->recording->native;
+
+	if (native == s->recording->native)
+		return NULL;
+	s->recording->native = native;
+	prb_vec_each (p, &s->processes)
+		if (!(*p)->over)
+			PRB_TRY(prb_sampled_switch_native(*p, native));
+	return NULL;
+}
+
 static struct prb_error *run_all(struct sampler *s)
 {
 	bool more = !s->nothing;
 
 	while (more) {
+		PRB_TRY(switch_native(s));
 		wait_for_time(s);
 		PRB_TRY(run_round(s, &more));
 		PRB_TRY(store(s));
@@ -476,6 +532,9 @@ static struct prb_error *name_natives(struct sampler *s)
 	prb_auto_free struct prb_natives **all = NULL;
 	prb_auto_free uint32_t *renamed = NULL;
 
+	/* A viewer has the tree as it is. */
+	if (s->options->live)
+		return NULL;
 	PRB_TRY(collect_natives(s, &all, &natives));
 	if (!natives)
 		return NULL;
@@ -493,9 +552,12 @@ static struct prb_error *finish(struct sampler *s)
 {
 	struct prb_sampled *const *p;
 
-	prb_vec_each (p, &s->processes)
-		if (!(*p)->over)
-			PRB_TRY(prb_sampled_finish(*p));
+	prb_vec_each (p, &s->processes) {
+		if ((*p)->over)
+			continue;
+		prb_sampled_note_children(*p);
+		PRB_TRY(prb_sampled_finish(*p));
+	}
 	sum_up(s, prb_clock_ns());
 	PRB_TRY(name_natives(s));
 	if (s->options->source && s->processes.items[0]->target)
@@ -544,9 +606,13 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->pid = pid;
 	s->recording->rate = options->rate;
 	s->recording->ring = (int64_t)(options->ring * 1e9);
+	s->recording->around = (int64_t)(options->around * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
+	s->recording->tasks = options->tasks;
 	err = prb_str_copy(options->command, &s->recording->command);
+	if (!err)
+		err = prb_str_copy(options->condition, &s->recording->condition);
 	if (options->gate)
 		pthread_mutex_lock(options->gate);
 	if (!err)

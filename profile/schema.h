@@ -12,7 +12,7 @@
 #include "profile/recording.h"
 
 enum {
-	PRB_SCHEMA_FORMAT = 3,	  /**< user_version */
+	PRB_SCHEMA_FORMAT = 4,	  /**< user_version */
 	PRB_SCHEMA_TOTALS_S = 60, /**< seconds that a row of `totals` is for, at first */
 };
 

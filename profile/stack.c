@@ -147,6 +147,8 @@ static struct prb_error *walk(struct reading *r)
 	PRB_TRY(prb_view_prefetch(r->subject->view));
 	prb_vec_each (state, &r->subject->states)
 		PRB_TRY(walk_state(r, state));
+	if (r->reader->awaits && !r->broken)
+		return prb_awaits_note(r->reader->awaits, r->reader->codes, r->mem, r->subject);
 	return NULL;
 }
 
@@ -174,7 +176,11 @@ static struct prb_error *take(struct reading *r, struct prb_stack_sample *ret)
 	} else {
 		PRB_TRY(prb_codes_keep(r->reader->codes, &ret->stack));
 	}
-	return ret->stack != r->reader->root ? NULL : take_note(r, "<not in Python>", ret);
+	if (ret->stack == r->reader->root)
+		return take_note(r, "<not in Python>", ret);
+	return r->reader->awaits
+		       ? prb_awaits_insert(r->reader->awaits, r->reader->codes, &ret->stack)
+		       : NULL;
 }
 
 static enum prb_run_state state_of(char letter)
@@ -369,6 +375,33 @@ static bool is_late(const struct prb_stack_reader *reader, pid_t tid)
 	return false;
 }
 
+static void note_tracer(struct prb_stack_reader *reader, pid_t tracer)
+{
+	reader->tracers |= tracer && reader->tracer && tracer != reader->tracer;
+	reader->tracer = tracer ? tracer : reader->tracer;
+}
+
+/*
+ * Another recording or dump may have it for an instant, and be gone before its name is known; a
+ * debugger has it for longer.
+ */
+static struct prb_error *seize(struct reading *r, struct prb_stop *ret)
+{
+	enum { SEIZE_ATTEMPTS = 20, SEIZE_NAP_NS = 50 * 1000 };
+	int attempts = r->subject->refused ? 1 : SEIZE_ATTEMPTS;
+
+	for (int attempt = 1;; attempt++) {
+		struct prb_error *err = prb_stop_seize(r->task->tid, ret);
+
+		r->subject->refused = err && err->code == PRB_ERROR_PERMISSION;
+		note_tracer(r->reader, ret->tracer);
+		if (!r->subject->refused || attempt >= attempts)
+			return err;
+		prb_error_destroy(err);
+		nanosleep(&(struct timespec){.tv_nsec = SEIZE_NAP_NS}, NULL);
+	}
+}
+
 /*
  * Seized, it has to be stopped, also if it has gone to sleep meanwhile: only so it can be let go.
  * *ret_done is false if it was caught between two frames.
@@ -383,7 +416,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 	char state;
 
 	*ret_done = false;
-	PRB_TRY(prb_stop_seize(r->task->tid, &stop));
+	PRB_TRY(seize(r, &stop));
 	prb_task_note(tasks, r->task);
 	state = r->task->state;
 	prb_task_times(tasks, r->task, &ret->times);
@@ -452,13 +485,23 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 	return NULL;
 }
 
+/* That nothing was stopped yet may be because others just did, and not one for all of the time. */
+static bool is_in_turn(const struct prb_stack_reader *reader)
+{
+	enum { PATIENCE_NS = 300 * 1000 * 1000 };
+
+	return reader->tracers ||
+	       (reader->tracer && reader->woke - reader->subjects->recording->begun < PATIENCE_NS);
+}
+
 /* Somebody else may trace it for now; that nothing at all may be stopped ends the recording. */
 static struct prb_error *refused(struct reading *r, struct prb_error *err,
 				 struct prb_stack_sample *ret)
 {
 	if (err->code == PRB_ERROR_NOMEM)
 		return err;
-	if (err->code == PRB_ERROR_PERMISSION && !r->reader->pauses->count)
+	if (err->code == PRB_ERROR_PERMISSION && !r->reader->pauses->count &&
+	    !is_in_turn(r->reader))
 		return prb_error_hint(err, "a thread that runs is stopped for some 40 µs to be "
 					   "read: end the other tracer, or allow ptrace "
 					   "('probing PID dump --nonblocking' does without)");

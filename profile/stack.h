@@ -12,6 +12,7 @@
 #define PRB_PROFILE_STACK_H
 
 #include "ptrace/stop.h"
+#include "profile/awaits.h"
 #include "profile/causes.h"
 #include "profile/codes.h"
 #include "profile/pauses.h"
@@ -21,6 +22,7 @@ struct prb_stack_reader {
 	struct prb_subjects *subjects;
 	struct prb_codes *codes;
 	struct prb_causes causes;      /**< what threads that sleep wait for */
+	struct prb_awaits *awaits;     /**< NULL: without tasks of asyncio */
 	struct prb_natives *natives;   /**< NULL: Python frames alone */
 	uint32_t root;		       /**< which all stacks are calls from; 0: none */
 	struct prb_py_frames frames;   /**< of the thread that is read, where they are merged */
@@ -29,6 +31,8 @@ struct prb_stack_reader {
 	PRB_VEC(struct prb_stop) late; /**< asked to stop, which they have not done yet */
 	uint64_t again;		       /**< stops because the one before came between two frames */
 	bool stale;		       /**< states are not as they were listed */
+	pid_t tracer;		       /**< the last that had a thread when it was to be stopped */
+	bool tracers;		       /**< there were several */
 };
 
 struct prb_stack_sample {

@@ -59,7 +59,8 @@ struct prb_error *prb_store_file_create(struct prb_store_file *file, const char 
 {
 	struct prb_error *err;
 
-	*file = (struct prb_store_file){.totals_s = PRB_SCHEMA_TOTALS_S, .fd = -1};
+	*file = (struct prb_store_file){
+		.totals_s = PRB_SCHEMA_TOTALS_S, .chunks.absorbed = -1, .fd = -1};
 	PRB_TRY(resolve(path, &file->path));
 	file->journal = prb_format("%s-journal", file->path);
 	prb_auto_free char *temporary = prb_format("%s.XXXXXX", file->path);
@@ -148,7 +149,9 @@ void prb_store_file_deinit(struct prb_store_file *file)
 	if (file->temporary)
 		unlink(file->temporary);
 	prb_close_guard(&file->fd);
+	prb_store_when_destroy(file->when);
 	prb_totals_clear(&file->totals);
+	prb_steps_clear(&file->chunks.steps);
 	prb_vec_free(&file->threads);
 	free(file->temporary);
 	free(file->journal);

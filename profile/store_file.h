@@ -13,6 +13,8 @@
 #include <sqlite3.h>
 
 #include "profile/batch.h"
+#include "profile/steps.h"
+#include "profile/store_when.h"
 #include "profile/totals.h"
 
 enum prb_store_statement {
@@ -30,12 +32,23 @@ enum prb_store_statement {
 	PRB_STORE_STATEMENTS,
 };
 
+/** The chunks that were written, and how small later ones are to be; see store_chunk.h. */
+struct prb_store_chunks {
+	int64_t next;	  /**< number of the one that grows */
+	int64_t bytes;	  /**< of all that are complete */
+	int64_t begin;	  /**< of the one that grows; < 0: it has nothing yet */
+	int64_t absorbed; /**< number of the last batch's chunk that is in `steps`; < 0: none */
+	struct prb_steps steps; /**< what grows, put together; `step` 0: nothing is */
+};
+
 struct prb_store_file {
 	char *path, *temporary; /**< temporary: its name until the recording begins; or NULL */
 	char *journal;
 	int fd;	     /**< holds a lock that tells other recorders that we write; closed last */
 	sqlite3 *db; /**< NULL before it begins */
 	sqlite3_stmt *statements[PRB_STORE_STATEMENTS];
+	struct prb_store_chunks chunks;
+	struct prb_store_when *when; /**< NULL: all is kept */
 	struct prb_totals totals;
 	int64_t part;				    /**< that the totals are of */
 	int64_t totals_s;			    /**< how long a part is */

@@ -63,7 +63,7 @@ static struct prb_error *rename_chunks(struct prb_store_file *file, const struct
 			       "WHERE chunk = ?",
 			       -1, &stmt, NULL))
 		return prb_error_nomem();
-	for (int64_t i = 0; i <= b->chunk && !err; i++) {
+	for (int64_t i = 0; i <= file->chunks.next + 1 && !err; i++) {
 		sqlite3_bind_int64(stmt, 1, i);
 		if (sqlite3_step(stmt) == SQLITE_ROW)
 			err = rename_chunk(file, b, stmt, &runs);

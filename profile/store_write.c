@@ -3,16 +3,14 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
-#include "profile/chunk.h"
+#include "base/str.h"
 #include "profile/schema.h"
+#include "profile/store_chunk.h"
 #include "profile/store_rename.h"
 #include "profile/store_sql.h"
 
 enum {
-	EXACT_S = 3600,	      /* for so long times are kept to the nanosecond */
-	UNITS = 100,	      /* later: the mean gap between two samples has so many units */
 	MOST_TOTALS = 200000, /* rows; with more, two parts become one */
 };
 
@@ -83,42 +81,6 @@ static struct prb_error *put_threads(struct prb_store_file *file, const struct p
 	return NULL;
 }
 
-static int64_t first_begin(const struct prb_batch *b)
-{
-	int64_t begin = INT64_MAX;
-	const struct prb_run *run;
-
-	prb_vec_each (run, &b->runs)
-		begin = PRB_MIN(begin, run->begin);
-	return begin;
-}
-
-/* Who records for days does not want each of the billions of nanoseconds. */
-static int64_t unit_of(const struct prb_batch *b, int64_t begin)
-{
-	int64_t unit = (int64_t)(1e9 / b->about.rate / UNITS);
-
-	return begin < EXACT_S * second ? 1 : PRB_MAX(unit, 1);
-}
-
-static struct prb_error *put_chunk(struct prb_store_file *file, const struct prb_batch *b)
-{
-	prb_auto_str struct prb_str data = {};
-	int64_t begin = first_begin(b);
-	const struct prb_chunk chunk = {
-		.runs = b->runs.count,
-		.begin = begin,
-		.unit = unit_of(b, begin),
-		.threads = b->threads.count,
-		.stacks = b->all_stacks,
-		.waits = b->all_waits,
-	};
-
-	PRB_TRY(prb_chunk_encode(&chunk, b->runs.items, &data));
-	return prb_store_sql_put(file, PRB_STORE_CHUNK, "iiiib", b->chunk, begin, chunk.unit,
-				 (int64_t)chunk.runs, (const void *)data.data, data.length);
-}
-
 /* Two parts become one, before a part begins that is the first of two. */
 static struct prb_error *merge_parts(struct prb_store_file *file)
 {
@@ -162,7 +124,7 @@ static struct prb_error *put_totals(struct prb_store_file *file, const struct pr
 {
 	const struct prb_total *total;
 
-	PRB_TRY(choose_part(file, first_begin(b)));
+	PRB_TRY(choose_part(file, prb_store_chunk_begin(b)));
 	PRB_TRY(prb_totals_set(&file->totals, b->runs.items, b->runs.count));
 	prb_vec_each (total, &file->totals.list)
 		if (prb_total_changed(total))
@@ -210,20 +172,26 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
 	PRB_TRY(put_processes(file, b));
 	return prb_store_sql_put(
-		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddid", PRB_VERSION,
+		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddidiitd", PRB_VERSION,
 		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
 		(int64_t)r->native, b->last ? prb_schema_end(r->end) : NULL, file->totals_s,
 		(int64_t)c->times, (int64_t)c->late, (int64_t)c->missed, (int64_t)c->unreadable,
 		(int64_t)c->stops, (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
-		c->pause_total, c->own_cpu, (double)r->ring / 1e9);
+		c->pause_total, c->own_cpu, (double)r->ring / 1e9, (int64_t)r->tasks,
+		r->unseen_children, r->condition, (double)r->around / 1e9);
 }
 
-/* What is older than the ring is long. The chunk that its beginning is in stays. */
+/* What is in no window; what is older than the ring is long. The chunk that its beginning is in
+ * stays. */
 static struct prb_error *drop_old(struct prb_store_file *file, const struct prb_batch *b)
 {
 	int64_t from = b->about.duration - b->about.ring;
 	prb_auto_str struct prb_str sql = {};
 
+	if (file->when) {
+		prb_store_when_sql(file->when, b, file->totals_s * second, &sql);
+		return sql.failed ? prb_error_nomem() : prb_store_sql_run(file, prb_str_text(&sql));
+	}
 	if (!b->about.ring || from <= 0)
 		return NULL;
 	prb_str_printf(&sql,
@@ -234,7 +202,8 @@ static struct prb_error *drop_old(struct prb_store_file *file, const struct prb_
 	return sql.failed ? prb_error_nomem() : prb_store_sql_run(file, prb_str_text(&sql));
 }
 
-static struct prb_error *put_all(struct prb_store_file *file, const struct prb_batch *b)
+static struct prb_error *put_all(struct prb_store_file *file, const struct prb_batch *b,
+				 struct prb_store_chunk *chunk)
 {
 	PRB_TRY(prb_store_sql_run(file, "BEGIN IMMEDIATE"));
 	if (b->renamed)
@@ -243,7 +212,7 @@ static struct prb_error *put_all(struct prb_store_file *file, const struct prb_b
 	PRB_TRY(put_waits(file, b));
 	PRB_TRY(put_threads(file, b));
 	if (b->runs.count) {
-		PRB_TRY(put_chunk(file, b));
+		PRB_TRY(prb_store_chunk_put(file, b, chunk));
 		PRB_TRY(put_totals(file, b));
 	}
 	if (b->last)
@@ -275,10 +244,13 @@ static struct prb_error *note_written(struct prb_store_file *file, const struct 
 struct prb_error *prb_store_file_write(struct prb_store_file *file, const struct prb_batch *batch)
 {
 	int64_t part = file->part, totals_s = file->totals_s;
-	struct prb_error *err = put_all(file, batch);
+	struct prb_store_chunk chunk = {};
+	struct prb_error *err = put_all(file, batch, &chunk);
 
-	if (!err)
+	if (!err) {
+		prb_store_chunk_written(file, batch, &chunk);
 		return note_written(file, batch);
+	}
 	sqlite3_exec(file->db, "ROLLBACK", NULL, NULL, NULL);
 	file->part = part;
 	file->totals_s = totals_s;

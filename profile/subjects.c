@@ -12,6 +12,9 @@
 #include "dump/owner.h"
 #include "profile/account.h"
 
+/* Threads with a row of their own; a server may have a new one for each request, for days. */
+enum { MOST_THREADS = 20000 };
+
 static void free_subject(struct prb_subject *subject)
 {
 	prb_vec_free(&subject->states);
@@ -41,30 +44,59 @@ bool prb_subjects_changed(const struct prb_subjects *s)
 	return fstat(s->folder, &st) || (size_t)st.st_nlink != s->tasks.list.count + OWN_LINKS;
 }
 
+static struct prb_error *add_row(struct prb_subjects *s, pid_t tid, const char *name, uint32_t *ret)
+{
+	struct prb_profile_thread *thread = prb_vec_push(&s->recording->threads);
+
+	if (!thread)
+		return prb_error_nomem();
+	thread->process = s->process;
+	thread->tid = tid;
+	*ret = (uint32_t)s->recording->threads.count - 1;
+	return prb_str_copy(name, &thread->os_name);
+}
+
+/* The row of a thread that is new; what is one too many shares one, which is no thread's. */
+static struct prb_error *find_row(struct prb_subjects *s, const struct prb_task_watch *task,
+				  uint32_t *ret)
+{
+	if (s->recording->threads.count < MOST_THREADS)
+		return add_row(s, task->tid, task->name, ret);
+	if (!s->shares) {
+		PRB_TRY(add_row(s, 0, "<later threads>", &s->shared));
+		s->shares = true;
+	}
+	*ret = s->shared;
+	return NULL;
+}
+
+static bool is_shared(const struct prb_subjects *s, const struct prb_subject *subject)
+{
+	return s->shares && subject->number == s->shared;
+}
+
 /* What a thread that began while we looked has used until now counts; else only what is new. */
 static struct prb_error *add_subject(struct prb_subjects *s, const struct prb_task_watch *task,
 				     int64_t now)
 {
 	struct prb_subject *subject = prb_vec_push(&s->list);
-	struct prb_profile_thread *thread = prb_vec_push(&s->recording->threads);
 
-	if (!subject || !thread)
+	if (!subject)
 		return prb_error_nomem();
-	thread->process = s->process;
-	subject->tid = thread->tid = task->tid;
-	subject->number = (uint32_t)s->recording->threads.count - 1;
+	subject->tid = task->tid;
 	subject->seen = now;
 	subject->ended = prb_task_has_ended(task);
 	if (!s->begun)
 		prb_task_times(&s->tasks, task, &subject->times);
-	return prb_str_copy(task->name, &thread->os_name);
+	return find_row(s, task, &subject->number);
 }
 
 static struct prb_error *end_subject(struct prb_subjects *s, struct prb_subject *subject)
 {
 	struct prb_error *err = prb_account_rest(s->recording, subject);
 
-	s->recording->threads.items[subject->number].ended = true;
+	if (!is_shared(s, subject))
+		s->recording->threads.items[subject->number].ended = true;
 	free_subject(subject);
 	return err;
 }
@@ -171,7 +203,7 @@ static struct prb_profile_thread *nameless(const struct naming *n, uint64_t pthr
 
 		if (subject->states.count && subject->states.items[0].py == n->py &&
 		    subject->states.items[0].thread.pthread == pthread)
-			return out->name ? NULL : out;
+			return out->name || is_shared(n->subjects, subject) ? NULL : out;
 	}
 	return NULL;
 }
@@ -211,7 +243,8 @@ static bool any_nameless(const struct prb_subjects *s)
 	const struct prb_subject *subject;
 
 	prb_vec_each (subject, &s->list)
-		if (subject->states.count && !s->recording->threads.items[subject->number].name)
+		if (subject->states.count && !is_shared(s, subject) &&
+		    !s->recording->threads.items[subject->number].name)
 			return true;
 	return false;
 }

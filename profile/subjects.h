@@ -37,6 +37,7 @@ struct prb_subject {
 	struct prb_native_thread native;
 	bool asleep; /**< it was, for certain, when its counters were noted */
 	bool ended;
+	bool refused; /**< another tracer had it when it was to be stopped last */
 	struct prb_task_times times;
 	int64_t seen;	  /**< when it was sampled last */
 	int64_t unplaced; /**< time on a processor that no sample has yet */
@@ -63,6 +64,8 @@ struct prb_subjects {
 	bool starts;			  /**< the process began just now: Python may come later */
 	int64_t since;			  /**< when it began, if so */
 	int64_t search_at;		  /**< when it is looked for again */
+	bool shares;	 /**< there were very many threads: later ones have one row, */
+	uint32_t shared; /**< with this number in the recording */
 };
 
 /** Finds Python, which there need not be where C frames are recorded, and all threads, and notes

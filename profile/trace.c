@@ -26,7 +26,7 @@ struct writer {
 	struct prb_sink *sink;
 	struct prb_json json;
 	struct prb_order order;
-	pid_t tid;
+	pid_t pid, tid;
 	PRB_VEC(struct slice) slices; /* of the thread, by their begin */
 	PRB_VEC(size_t) open;	      /* of them, outermost first */
 	int64_t end;		      /* of the last run */
@@ -50,7 +50,7 @@ static void open_event(struct writer *w, const char *phase, const char *name)
 	prb_json_open(&w->json, NULL, '{');
 	prb_json_text(&w->json, "ph", phase);
 	prb_json_text(&w->json, "name", name);
-	prb_json_integer(&w->json, "pid", w->recording->pid);
+	prb_json_integer(&w->json, "pid", w->pid);
 	prb_json_integer(&w->json, "tid", w->tid);
 }
 
@@ -69,6 +69,7 @@ static void put_call(struct writer *w, const struct slice *slice)
 		[PRB_FUNCTION_PYTHON] = "python",
 		[PRB_FUNCTION_NATIVE] = "native",
 		[PRB_FUNCTION_NOTE] = "note",
+		[PRB_FUNCTION_TASK] = "note",
 	};
 	struct prb_place place = prb_place_get(w->recording->tree, w->choice->lines, slice->place);
 
@@ -159,11 +160,22 @@ static void put_name(struct writer *w, const char *what, const char *name)
 	prb_json_close(&w->json, '}');
 }
 
+static void put_processes(struct writer *w)
+{
+	for (uint32_t i = 0; i <= w->recording->others.count; i++) {
+		const char *command = prb_recording_command_line(w->recording, i);
+
+		w->pid = w->tid = prb_recording_pid(w->recording, i);
+		put_name(w, "process_name", command ? command : "");
+	}
+}
+
 static struct prb_error *put_thread(struct writer *w, uint32_t number)
 {
 	const struct prb_profile_thread *thread = &w->recording->threads.items[number];
 
 	w->tid = thread->tid;
+	w->pid = prb_recording_pid(w->recording, thread->process);
 	put_name(w, "thread_name", prb_profile_thread_name(thread));
 	w->end = 0;
 	prb_order_each(i, &w->order, number)
@@ -181,7 +193,7 @@ static struct prb_error *write_trace(const struct prb_recording *recording,
 				     const struct prb_profile_choice *choice, struct prb_sink *sink)
 {
 	__attribute__((cleanup(writer_deinit))) struct writer w = {
-		recording, choice, sink, {&sink->text}, .tid = recording->pid};
+		recording, choice, sink, {&sink->text}};
 
 	PRB_TRY(prb_order_make(recording, &w.order));
 	prb_json_open(&w.json, NULL, '{');
@@ -190,7 +202,7 @@ static struct prb_error *write_trace(const struct prb_recording *recording,
 	prb_json_text(&w.json, "exporter", "probing " PRB_VERSION);
 	prb_json_close(&w.json, '}');
 	prb_json_open(&w.json, "traceEvents", '[');
-	put_name(&w, "process_name", recording->command ? recording->command : "");
+	put_processes(&w);
 	for (uint32_t i = 0; i < recording->threads.count; i++)
 		if (!choice->threads || choice->threads[i])
 			PRB_TRY(put_thread(&w, i));

@@ -85,6 +85,7 @@ struct prb_error *prb_stop_seize(pid_t tid, struct prb_stop *ret)
 	struct status status = read_status(tid);
 	if (!status.state || strchr("ZX", status.state))
 		return prb_error_os(ESRCH, "thread %d has ended", tid);
+	ret->tracer = status.tracer;
 	if (status.tracer)
 		return prb_error_hint(prb_error_create(PRB_ERROR_PERMISSION,
 						       "thread %d is being traced by process %d",

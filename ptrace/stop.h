@@ -32,6 +32,7 @@ struct prb_stop {
 	bool in_call;	 /**< it slept in a system call when it was asked to stop (arch.h) */
 	bool shares;	 /**< it seems to run on our processor, when we let it */
 	double begin;	 /**< CLOCK_MONOTONIC seconds when the stop was asked for */
+	pid_t tracer;	 /**< that has it, if it could not be seized because of that; 0: none */
 };
 
 /** Becomes the tracer of @p tid; it runs on. PRB_ERROR_PERMISSION names the tracer if it has one.

@@ -8,14 +8,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/own_file.h"
 #include "base/str.h"
 #include "proc/text.h"
+#include "records/cold.h"
+#include "target/recorded/left.h"
 #include "target/recorded/recorded.h"
 
-enum { MAX_FILES = 128 /* an agent makes 64 at most */ };
+enum {
+	MAX_FILES = 1024, /* an agent makes 64 rings at most, and each may have many cold files */
+};
 
 void prb_ring_files_deinit(struct prb_ring_files *files)
 {
@@ -26,6 +31,7 @@ void prb_ring_files_deinit(struct prb_ring_files *files)
 		free(file->path);
 	}
 	prb_vec_free(&files->list);
+	prb_vec_free(&files->stored);
 	free(files->why);
 }
 
@@ -62,7 +68,7 @@ static struct prb_error *leave_out(struct prb_ring_files *files, struct prb_erro
 
 static struct prb_error *too_many(void)
 {
-	return prb_error_create(PRB_ERROR_BAD_DATA, "there are more than %d files .ring",
+	return prb_error_create(PRB_ERROR_BAD_DATA, "there are more than %d files of rings",
 				MAX_FILES);
 }
 
@@ -72,8 +78,18 @@ static int by_path(const void *a, const void *b)
 		      ((const struct prb_ring_file *)b)->path);
 }
 
-/** Files in a folder, of its owner. */
-static struct prb_error *find_in_folder(int folder, const char *path, struct prb_ring_files *ret)
+/** By path, and all that is cold first. */
+static int by_kind(const void *a, const void *b)
+{
+	bool x = prb_cold_is_name(((const struct prb_ring_file *)a)->path);
+	bool y = prb_cold_is_name(((const struct prb_ring_file *)b)->path);
+
+	return x != y ? (int)y - (int)x : by_path(a, b);
+}
+
+/** Files in a folder, of its owner: rings and cold files, or only these. */
+static struct prb_error *find_in_folder(int folder, const char *path, bool rings,
+					struct prb_ring_files *ret)
 {
 	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	prb_auto_closedir DIR *stream = copy < 0 ? NULL : fdopendir(copy);
@@ -87,7 +103,7 @@ static struct prb_error *find_in_folder(int folder, const char *path, struct prb
 		uint64_t size;
 		int fd;
 
-		if (!is_ring_name(entry->d_name))
+		if (!(rings && is_ring_name(entry->d_name)) && !prb_cold_is_name(entry->d_name))
 			continue;
 		if (ret->list.count == MAX_FILES)
 			return leave_out(ret, too_many());
@@ -101,8 +117,61 @@ static struct prb_error *find_in_folder(int folder, const char *path, struct prb
 			PRB_TRY(leave_out(ret, prb_error_os(errno, "cannot open %s", name)));
 	}
 	if (ret->list.count)
-		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items), by_path);
+		qsort(ret->list.items, ret->list.count, sizeof(*ret->list.items), by_kind);
 	return NULL;
+}
+
+/** The cold files in the folders of rings that the process has mapped. */
+static struct prb_error *find_cold(struct prb_ring_files *ret)
+{
+	size_t rings = ret->list.count;
+
+	for (size_t i = 0; i < rings; i++) {
+		prb_auto_free char *path = strdup(ret->list.items[i].path);
+		char *slash = path ? strrchr(path, '/') : NULL, *name;
+		prb_auto_close int folder = -1;
+		uint64_t start_ticks;
+		bool known = false;
+		struct stat st;
+		pid_t pid;
+
+		if (!path)
+			return prb_error_nomem();
+		if (!slash)
+			continue;
+		*slash = '\0';
+		for (size_t j = 0; j < i && !known; j++)
+			known = !strncmp(ret->list.items[j].path, path, (size_t)(slash - path)) &&
+				strrchr(ret->list.items[j].path, '/') ==
+					ret->list.items[j].path + (slash - path);
+		name = strrchr(path, '/');
+		if (known || !name || !prb_left_parse(name + 1, &pid, &start_ticks) ||
+		    fstat(ret->list.items[i].fd, &st))
+			continue;
+		folder = prb_own_folder_open(path, st.st_uid);
+		if (folder >= 0)
+			PRB_TRY(find_in_folder(folder, path, false, ret));
+	}
+	return NULL;
+}
+
+/** The folder of a ring, if it is named as that of a process and only its owner can write to it;
+ * -1. */
+static int open_process_folder(const char *ring, char **ret_path)
+{
+	char *path = strdup(ring), *slash = path ? strrchr(path, '/') : NULL;
+	uint64_t start_ticks;
+	struct stat st;
+	pid_t pid;
+
+	*ret_path = path;
+	if (!slash)
+		return -1;
+	*slash = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || !prb_left_parse(slash + 1, &pid, &start_ticks) || lstat(path, &st))
+		return -1;
+	return prb_own_folder_open(path, st.st_uid);
 }
 
 static struct prb_error *find_mapped(struct prb_target *target, const struct prb_maps *maps,
@@ -148,9 +217,38 @@ static struct prb_error *find_live(struct prb_target *target, struct prb_ring_fi
 	if (!err)
 		err = find_mapped(target, &maps, ret);
 	prb_maps_deinit(&maps);
+	if (!err)
+		err = find_cold(ret);
 	if (!err && ret->list.count)
 		err = find_pid(target, &ret->pid);
 	return err;
+}
+
+/** A core, or a crash record: what its process has left on this machine, as far as it is there. */
+static struct prb_error *find_crashed(struct prb_target *target, struct prb_ring_files *ret)
+{
+	struct prb_maps maps = {};
+	struct prb_error *err = prb_target_read_maps(target, &maps);
+	const struct prb_map *map;
+
+	prb_vec_each (map, &maps.list) {
+		prb_auto_free char *path = NULL;
+		prb_auto_close int folder = -1;
+
+		if (err || !is_ring_name(map->path))
+			continue;
+		folder = open_process_folder(map->path, &path);
+		if (folder < 0)
+			continue;
+		ret->pid = (uint32_t)target->pid;
+		err = find_in_folder(folder, path, true, ret);
+		break; /* all of a process are in one folder */
+	}
+	prb_maps_deinit(&maps);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
 }
 
 struct prb_error *prb_ring_files_find(struct prb_target *target, struct prb_ring_files *ret)
@@ -164,17 +262,51 @@ struct prb_error *prb_ring_files_find(struct prb_target *target, struct prb_ring
 	}
 	path = prb_recorded_folder(target, &fd);
 	if (path)
-		return find_in_folder(fd, path, ret);
+		return find_in_folder(fd, path, true, ret);
+	if (target->partial && !prb_target_is_recorded(target))
+		return find_crashed(target, ret);
 	/* A snapshot has no rings, also while it is made. */
 	return target->local && !target->partial && !prb_target_is_recorded(target)
 		       ? find_live(target, ret)
 		       : NULL;
 }
 
+static struct prb_ring_stored *find_stored(struct prb_ring_files *files,
+					   const struct prb_ring *ring)
+{
+	struct prb_ring_stored *stored;
+
+	prb_vec_each (stored, &files->stored)
+		if (prb_ring_is_same(&ring->header, &stored->header))
+			return stored;
+	return NULL;
+}
+
 struct prb_error *prb_ring_files_open(struct prb_ring_files *files, size_t index,
 				      struct prb_ring **ret)
 {
 	struct prb_ring_file *file = &files->list.items[index];
+	const struct prb_ring_stored *stored;
 
-	return prb_ring_open(prb_steal_fd(&file->fd), file->path, ret);
+	PRB_TRY(prb_ring_open(prb_steal_fd(&file->fd), file->path, ret));
+	stored = find_stored(files, *ret);
+	if (stored && !(*ret)->cold)
+		prb_ring_skip(*ret, stored->next);
+	return NULL;
+}
+
+struct prb_error *prb_ring_files_ended(struct prb_ring_files *files, const struct prb_ring *ring)
+{
+	struct prb_ring_stored *stored = find_stored(files, ring);
+
+	if (!ring->cold)
+		return NULL;
+	if (!stored) {
+		stored = prb_vec_push(&files->stored);
+		if (!stored)
+			return prb_error_nomem();
+		*stored = (struct prb_ring_stored){.header = ring->header};
+	}
+	stored->next = PRB_MAX(stored->next, ring->chunk);
+	return NULL;
 }

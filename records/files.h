@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file The rings of a target: those that a live process has mapped, those in the folder that it
- * left behind, or the ring that the target itself is.
+ * left behind, or the ring that the target itself is; and the cold files (records/cold.h) beside
+ * them, each of them before its ring.
  *
  * A live process's map tells exactly which rings it writes to, whatever its environment says now,
  * also in a container and after the files were removed. The files are opened with the rights of its
@@ -22,7 +23,14 @@ struct prb_ring_file {
 	char *path;
 };
 
+/** How far the cold files of a ring reach. */
+struct prb_ring_stored {
+	struct prb_ring_header header;
+	uint64_t next; /**< number behind the last chunk */
+};
+
 struct prb_ring_files {
+	PRB_VEC(struct prb_ring_stored) stored;
 	PRB_VEC(struct prb_ring_file) list;
 	/** Of a live process: its pid as it sees it, by which its rows in a parent's ring are
 	 * known. 0: all rows are its own. */
@@ -36,9 +44,14 @@ struct prb_error *prb_ring_files_find(struct prb_target *target,
 				      struct prb_ring_files *ret) PRB_MUST_CHECK;
 void prb_ring_files_deinit(struct prb_ring_files *files);
 
-/** Opens number @p index as a ring, once. */
+/** Opens number @p index as a ring, once. Chunks that a cold file had which was opened before, and
+ * read to its end, are left out: prb_ring_files_ended() was told so. */
 struct prb_error *prb_ring_files_open(struct prb_ring_files *files, size_t index,
 				      struct prb_ring **ret) PRB_MUST_CHECK;
+
+/** @p ring was read to its end. */
+struct prb_error *prb_ring_files_ended(struct prb_ring_files *files,
+				       const struct prb_ring *ring) PRB_MUST_CHECK;
 
 /** True if the process @p files are of sees only rows of its own pid in @p ring: a parent's. */
 static inline bool prb_ring_files_foreign(const struct prb_ring_files *files,

@@ -8,6 +8,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "records/cold.h"
+#include "records/ring_private.h"
 
 enum {
 	MAX_SLOT = 4096,
@@ -17,9 +19,8 @@ enum {
 	STATE = 1 << PRB_RING_STATE_BITS,
 };
 
-/** Reads up to @p size bytes; what lies behind the end of the file is zero. */
-static struct prb_error *read_at(const struct prb_ring *ring, void *data, uint64_t size,
-				 uint64_t offset, uint64_t *ret)
+struct prb_error *prb_ring_read_at(const struct prb_ring *ring, void *data, uint64_t size,
+				   uint64_t offset, uint64_t *ret)
 {
 	uint64_t done = 0;
 
@@ -57,7 +58,7 @@ static struct prb_error *check_header(const struct prb_ring *ring)
 	const struct prb_ring_header *h = &ring->header;
 	uint64_t row = sizeof(struct prb_ring_row) + h->column_count * sizeof(uint64_t);
 
-	if (memcmp(h->magic, PRB_RING_MAGIC, sizeof(h->magic)) != 0)
+	if (!ring->cold && memcmp(h->magic, PRB_RING_MAGIC, sizeof(h->magic)) != 0)
 		return bad(ring, "it does not begin as one");
 	if (h->version != PRB_RING_VERSION)
 		return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
@@ -114,17 +115,19 @@ static struct prb_error *read_beginning(struct prb_ring *ring)
 	if (!S_ISREG(st.st_mode))
 		return bad(ring, "it is no regular file");
 	ring->size = (uint64_t)st.st_size;
-	PRB_TRY(read_at(ring, h, sizeof(*h), 0, &got));
+	PRB_TRY(prb_ring_read_at(ring, h, sizeof(*h), 0, &got));
+	ring->cold = !memcmp(h->magic, PRB_COLD_MAGIC, sizeof(h->magic));
 	PRB_TRY(check_header(ring));
 	ring->parts = prb_ring_parts(h);
 	wanted = h->column_count * sizeof(*ring->columns);
-	PRB_TRY(read_at(ring, ring->columns, wanted, ring->parts.columns, &got));
+	PRB_TRY(prb_ring_read_at(ring, ring->columns, wanted, ring->parts.columns, &got));
 	if (got < wanted)
 		return bad(ring, "it ends before its columns do");
 	PRB_TRY(check_columns(ring));
 	ring->has_texts = find_texts_of(ring);
-	ring->end = h->head;
+	ring->end = ring->cold ? UINT64_MAX : h->head;
 	ring->slots = 1u << h->chunk_shift;
+	ring->offset = ring->parts.columns + wanted;
 	return NULL;
 }
 
@@ -133,7 +136,9 @@ static struct prb_error *make_room(struct prb_ring *ring)
 {
 	uint64_t bytes = (uint64_t)ring->slots * ring->header.slot_size, got;
 
-	if (bytes > ring->size + PRB_RING_HEADER)
+	if (ring->cold && bytes > PRB_COLD_CHUNK_BYTES)
+		return bad(ring, "its chunks are larger than any");
+	if (!ring->cold && bytes > ring->size + PRB_RING_HEADER)
 		bytes = ring->size + PRB_RING_HEADER;
 	bytes -= bytes % ring->header.slot_size;
 	if (!bytes)
@@ -141,12 +146,15 @@ static struct prb_error *make_room(struct prb_ring *ring)
 	ring->slots = (uint32_t)(bytes / ring->header.slot_size);
 	ring->states = malloc(bytes);
 	ring->data = malloc(bytes);
-	if (ring->header.string_bytes > ring->size)
+	if (!ring->cold && ring->header.string_bytes > ring->size)
 		ring->header.string_bytes = 0;
-	ring->strings = malloc(ring->header.string_bytes + 1);
+	ring->strings = calloc(1, ring->header.string_bytes + 1);
 	if (!ring->states || !ring->data || !ring->strings)
 		return prb_error_nomem();
-	return read_at(ring, ring->strings, ring->header.string_bytes, ring->parts.strings, &got);
+	if (ring->cold)
+		return NULL;
+	return prb_ring_read_at(ring, ring->strings, ring->header.string_bytes, ring->parts.strings,
+				&got);
 }
 
 struct prb_error *prb_ring_open(int fd, const char *path, struct prb_ring **ret)
@@ -162,12 +170,16 @@ struct prb_error *prb_ring_open(int fd, const char *path, struct prb_ring **ret)
 	PRB_TRY(prb_str_copy(path, &ring->path));
 	PRB_TRY(read_beginning(ring));
 	PRB_TRY(make_room(ring));
+	ring->slot = ring->slots;
+	if (ring->cold) {
+		*ret = prb_steal(&ring);
+		return NULL;
+	}
 	/* The chunk with the last slot that was reserved is in place of the oldest one. */
 	chunk = ring->end ? (ring->end - 1) >> ring->header.chunk_shift : 0;
 	if (chunk >= ring->header.chunks)
 		ring->chunk = chunk - ring->header.chunks + 1;
 	ring->dropped = ring->chunk << ring->header.chunk_shift;
-	ring->slot = ring->slots;
 	*ret = prb_steal(&ring);
 	return NULL;
 }
@@ -192,29 +204,43 @@ void prb_ring_close(struct prb_ring *ring)
 	free(ring);
 }
 
-/** False if the bounds of the chunk say that it has no rows of these times. */
+bool prb_ring_bounds_meet(const struct prb_ring *ring, uint64_t chunk,
+			  const struct prb_ring_bounds *bounds, const struct prb_ring_range *range)
+{
+	const uint64_t low = (1ull << PRB_RING_TIME_BITS) - 1;
+	int64_t from, to;
+
+	if ((bounds->first & ~low) != chunk << PRB_RING_TIME_BITS ||
+	    (bounds->last & ~low) != chunk << PRB_RING_TIME_BITS)
+		return true;
+	/* The extremes stand for all that lies beyond them, and each is a whole millisecond. */
+	if ((bounds->first & low) && !__builtin_mul_overflow(bounds->first & low, 1000000, &from) &&
+	    !__builtin_add_overflow(from, ring->header.realtime, &from) && from > range->to)
+		return false;
+	return (bounds->last & low) == low ||
+	       __builtin_mul_overflow((bounds->last & low) + 1, 1000000, &to) ||
+	       __builtin_add_overflow(to, ring->header.realtime, &to) || to >= range->from;
+}
+
+struct prb_error *prb_ring_read_bounds(const struct prb_ring *ring, uint64_t chunk,
+				       struct prb_ring_bounds *ret_bounds, bool *ret)
+{
+	uint64_t place = chunk & (ring->header.chunks - 1), got;
+
+	PRB_TRY(prb_ring_read_at(ring, ret_bounds, sizeof(*ret_bounds),
+				 ring->parts.bounds + place * sizeof(*ret_bounds), &got));
+	*ret = got == sizeof(*ret_bounds);
+	return NULL;
+}
+
 static struct prb_error *is_in_range(const struct prb_ring *ring, uint64_t chunk,
 				     const struct prb_ring_range *range, bool *ret)
 {
-	const uint64_t low = (1ull << PRB_RING_TIME_BITS) - 1;
-	uint64_t place = chunk & (ring->header.chunks - 1), got;
 	struct prb_ring_bounds bounds;
-	int64_t from, to;
+	bool there;
 
-	*ret = true;
-	PRB_TRY(read_at(ring, &bounds, sizeof(bounds), ring->parts.bounds + place * sizeof(bounds),
-			&got));
-	if (got < sizeof(bounds) || (bounds.first & ~low) != chunk << PRB_RING_TIME_BITS ||
-	    (bounds.last & ~low) != chunk << PRB_RING_TIME_BITS)
-		return NULL;
-	/* The extremes stand for all that lies beyond them, and each is a whole millisecond. */
-	if ((bounds.first & low) && !__builtin_mul_overflow(bounds.first & low, 1000000, &from) &&
-	    !__builtin_add_overflow(from, ring->header.realtime, &from) && from > range->to)
-		*ret = false;
-	if ((bounds.last & low) != low &&
-	    !__builtin_mul_overflow((bounds.last & low) + 1, 1000000, &to) &&
-	    !__builtin_add_overflow(to, ring->header.realtime, &to) && to < range->from)
-		*ret = false;
+	PRB_TRY(prb_ring_read_bounds(ring, chunk, &bounds, &there));
+	*ret = !there || prb_ring_bounds_meet(ring, chunk, &bounds, range);
 	return NULL;
 }
 
@@ -235,12 +261,13 @@ static struct prb_error *copy_chunk(struct prb_ring *ring, uint64_t chunk, bool 
 	uint64_t bytes = (uint64_t)ring->slots * ring->header.slot_size;
 	uint64_t offset = place_of(ring, chunk), head, got;
 
-	PRB_TRY(read_at(ring, ring->states, bytes, offset, &got));
+	PRB_TRY(prb_ring_read_at(ring, ring->states, bytes, offset, &got));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	PRB_TRY(read_at(ring, ring->data, bytes, offset, &got));
+	PRB_TRY(prb_ring_read_at(ring, ring->data, bytes, offset, &got));
 	ring->missing += (bytes - got) / ring->header.slot_size;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	PRB_TRY(read_at(ring, &head, sizeof(head), offsetof(struct prb_ring_header, head), &got));
+	PRB_TRY(prb_ring_read_at(ring, &head, sizeof(head), offsetof(struct prb_ring_header, head),
+				 &got));
 	*ret = got == sizeof(head) && head >= ring->end &&
 	       head <= (chunk + ring->header.chunks) << ring->header.chunk_shift;
 	return NULL;
@@ -249,14 +276,21 @@ static struct prb_error *copy_chunk(struct prb_ring *ring, uint64_t chunk, bool 
 struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ring_range *range,
 				      bool *ret)
 {
+	if (ring->cold)
+		return prb_cold_next_chunk(ring, range, ret);
 	*ret = false;
 	while (ring->chunk << ring->header.chunk_shift < ring->end) {
 		uint64_t chunk = ring->chunk++;
 		bool good;
 
-		/* The header may promise far more chunks than there are. */
+		/* The header may promise far more: none up to the last place is there. */
 		if (place_of(ring, chunk) >= ring->size) {
-			ring->missing += ring->slots;
+			uint64_t last = (ring->end - 1) >> ring->header.chunk_shift;
+			uint64_t places = ring->header.chunks - (chunk & (ring->header.chunks - 1));
+
+			places = PRB_MIN(places, last - chunk + 1);
+			ring->missing += ring->slots * places;
+			ring->chunk = chunk + places;
 			continue;
 		}
 		PRB_TRY(is_in_range(ring, chunk, range, &good));
@@ -274,6 +308,19 @@ struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ri
 		return NULL;
 	}
 	return NULL;
+}
+
+void prb_ring_skip(struct prb_ring *ring, uint64_t chunk)
+{
+	if (chunk > ring->chunk)
+		ring->chunk = chunk;
+}
+
+bool prb_ring_is_same(const struct prb_ring_header *ring, const struct prb_ring_header *other)
+{
+	return ring->pid == other->pid && ring->start_time == other->start_time &&
+	       ring->realtime == other->realtime && ring->monotonic == other->monotonic &&
+	       !strcmp(ring->schema, other->schema) && !strcmp(ring->name, other->name);
 }
 
 static uint64_t state_in(const char *copy, const struct prb_ring *ring, uint32_t slot)
@@ -314,11 +361,11 @@ static bool take_string(struct prb_ring *ring, uint64_t place, const char **text
 		if (!prb_inside(place, sizeof(stored), ring->header.string_bytes))
 			return false;
 		memcpy(&stored, ring->strings + place, sizeof(stored));
-		if (stored)
+		if (stored || ring->cold)
 			break;
-		prb_error_destroy(read_at(ring, ring->strings + place,
-					  ring->header.string_bytes - place,
-					  ring->parts.strings + place, &got));
+		prb_error_destroy(prb_ring_read_at(ring, ring->strings + place,
+						   ring->header.string_bytes - place,
+						   ring->parts.strings + place, &got));
 	}
 	if (!prb_inside(place + sizeof(stored), stored, ring->header.string_bytes))
 		return false;

@@ -42,6 +42,9 @@ struct prb_ring {
 	uint64_t left_out;  /**< chunks outside of the range */
 	uint32_t wanted;    /**< bit N: texts of column N are to be found; all at first */
 
+	bool cold;	 /**< its chunks are packed: see records/cold.h */
+	uint64_t offset; /**< of a cold file: the next part */
+
 	/* The rest belongs to ring.c. */
 	uint64_t chunk; /**< the next one */
 	uint32_t slot, slots;
@@ -85,6 +88,12 @@ static inline void prb_ring_guard(struct prb_ring **ring)
 /** Reads the next chunk that has rows; *ret is false after the last. */
 struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ring_range *range,
 				      bool *ret) PRB_MUST_CHECK;
+
+/** Leaves out the chunks before number @p chunk. Not of a cold file. */
+void prb_ring_skip(struct prb_ring *ring, uint64_t chunk);
+
+/** True if @p ring is the same ring as the one that @p other is of, cold or not. */
+bool prb_ring_is_same(const struct prb_ring_header *ring, const struct prb_ring_header *other);
 
 /** The next row of the chunk; false after the last. */
 bool prb_ring_next_row(struct prb_ring *ring, struct prb_ring_item *ret);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "control/agent_client.h"
+#include "command/background.h"
 #include "remote/serve_known.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -25,10 +26,7 @@
 enum end { END_PROCESS, END_AGENT, END_SIGNAL, END_COUNT };
 
 /** Descriptors that the server keeps of its parent's. */
-enum kept { KEPT_LISTENER = 3, KEPT_PROCESS, KEPT_REPORT, KEPT_COUNT };
-
-/** What the server reports once it serves. */
-static const char ALL_WELL[] = "serves";
+enum kept { KEPT_LISTENER = PRB_BACKGROUND_KEPT, KEPT_PROCESS };
 
 struct background {
 	pid_t pid;
@@ -37,6 +35,7 @@ struct background {
 	struct prb_target *target;
 	struct prb_agent *agent;
 	int ends[END_COUNT];
+	bool once;
 	prb_serve_http *http;
 	int http_socket; /* -1: it was not started */
 	pid_t http_pid;
@@ -65,24 +64,6 @@ static bool ended(void *context, size_t which)
 
 	prb_auto_error struct prb_error *err = watch_agent(context);
 	return err;
-}
-
-/** Moves the descriptors that are kept to the lowest numbers, and closes all others. */
-static void close_others(int listener, int process, int report)
-{
-	int from[] = {listener, process, report};
-	int nothing = open("/dev/null", O_RDWR);
-
-	/* First out of the way of the numbers they are to have. */
-	for (size_t i = 0; i < 3; i++)
-		from[i] = fcntl(from[i], F_DUPFD, KEPT_COUNT + 10);
-	for (int fd = 0; fd < 3; fd++)
-		dup2(nothing, fd);
-	for (size_t i = 0; i < 3; i++)
-		dup3(from[i], KEPT_LISTENER + (int)i, O_CLOEXEC);
-	if (syscall(SYS_close_range, KEPT_COUNT, ~0u, 0))
-		for (int fd = KEPT_COUNT; fd < 1024; fd++)
-			close(fd);
 }
 
 /** Commands are run from another folder. */
@@ -114,17 +95,6 @@ static struct prb_error *prepare(struct background *b)
 	if (poll(&process, 1, 0))
 		return prb_error_create(PRB_ERROR_NO_PROCESS, "process %d has ended", (int)b->pid);
 	return watch_agent(b);
-}
-
-/** Tells our parent that all is well, or else the error. */
-static void report(struct prb_error *err)
-{
-	if (err)
-		dprintf(KEPT_REPORT, "%d\n%s\n%s", (int)err->code, err->message,
-			err->hint ? err->hint : "");
-	else
-		dprintf(KEPT_REPORT, "%s", ALL_WELL);
-	close(KEPT_REPORT);
 }
 
 /** In the child: nothing of the server is open there, so that its end can be told. */
@@ -166,22 +136,26 @@ static int http_socket(void *context)
 	return b->http_socket;
 }
 
-static void be_server(struct background *b, bool once)
+static void be_server(void *context, int report)
 {
+	struct background *b = context;
 	struct prb_serve_known known = PRB_SERVE_UNKNOWN;
-	struct prb_error *err = prepare(b);
 	prb_auto_free char *target = prb_format("%d", (int)b->pid);
+	struct prb_error *err;
 
+	b->listener.fd = KEPT_LISTENER;
+	resolve_agent();
+	err = prepare(b);
 	/* Without the note, which another user can prevent, all works but `probing list`. */
 	if (!err)
 		prb_error_destroy(prb_serve_known_add(&known, b->pid, b->listener.address));
-	report(err);
+	prb_background_report(report, err, "");
 	if (!err)
 		err = prb_serve(&(struct prb_serve){.listener = &b->listener,
 						    .token = &b->token,
 						    .pid = b->pid,
 						    .target = target,
-						    .once = once,
+						    .once = b->once,
 						    .ends = b->ends,
 						    .end_count = END_COUNT,
 						    .ended = ended,
@@ -191,72 +165,27 @@ static void be_server(struct background *b, bool once)
 	_exit(err ? 1 : 0);
 }
 
-/** In the child of the child: nothing ties it to who started it. */
-static void detach(pid_t pid, const struct prb_listener *listener, const struct prb_token *token,
-		   int process, int report_fd, bool once, prb_serve_http *http)
-{
-	struct background b = {.pid = pid,
-			       .listener = *listener,
-			       .token = *token,
-			       .ends = {-1, -1, -1},
-			       .http = once ? NULL : http,
-			       .http_socket = -1};
-
-	setsid();
-	if (fork())
-		_exit(0);
-	close_others(listener->fd, process, report_fd);
-	b.listener.fd = KEPT_LISTENER;
-	resolve_agent();
-	be_server(&b, once);
-}
-
-/** What the server reported: nothing if all is well. */
-static struct prb_error *read_report(int fd)
-{
-	prb_auto_str struct prb_str text = {};
-	char chunk[1024], *message, *hint;
-	ssize_t got;
-
-	while ((got = read(fd, chunk, sizeof(chunk))) > 0 || (got < 0 && errno == EINTR))
-		prb_str_append(&text, chunk, got > 0 ? (size_t)got : 0);
-	if (!strcmp(prb_str_text(&text), ALL_WELL))
-		return NULL;
-	message = text.length ? strchr(text.data, '\n') : NULL;
-	hint = message ? strchr(message + 1, '\n') : NULL;
-	if (!hint)
-		return prb_error_create(PRB_ERROR_FAILED, "the server did not start");
-	*hint = 0;
-
-	struct prb_error *err = prb_error_create((enum prb_error_code)atoi(text.data),
-						 "the server did not start: %s", message + 1);
-	return hint[1] ? prb_error_hint(err, "%s", hint + 1) : err;
-}
-
 struct prb_error *prb_serve_background(pid_t pid, const struct prb_listener *listener,
 				       const struct prb_token *token, bool once,
 				       prb_serve_http *http)
 {
 	prb_auto_close int process = pidfd_open(pid);
-	int ends[2];
-	pid_t child;
+	struct background b = {.pid = pid,
+			       .listener = *listener,
+			       .token = *token,
+			       .once = once,
+			       .ends = {-1, -1, -1},
+			       .http = once ? NULL : http,
+			       .http_socket = -1};
+	prb_auto_str struct prb_str said = {};
 
 	if (process < 0)
 		return prb_error_os(errno, "cannot watch process %d", (int)pid);
-	if (pipe2(ends, O_CLOEXEC))
-		return prb_error_os(errno, "cannot make a pipe");
-	fflush(NULL);
-	child = fork();
-	if (!child) {
-		close(ends[0]);
-		detach(pid, listener, token, process, ends[1], once, http);
-	}
-	close(ends[1]);
 
-	struct prb_error *err =
-		child < 0 ? prb_error_os(errno, "cannot start the server") : read_report(ends[0]);
-	close(ends[0]);
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	return err;
+	const struct prb_background server = {.name = "the server",
+					      .kept = {listener->fd, process},
+					      .kept_count = 2,
+					      .run = be_server,
+					      .context = &b};
+	return prb_error_prefix(prb_background_start(&server, &said), "the server did not start");
 }

@@ -20,29 +20,6 @@ enum {
 	MAX_SERVERS = 16, /* that are shown of one process */
 };
 
-/** The folder of a user; @p make it if there is none. *ret_path is the caller's. */
-static int folder_of(uid_t uid, bool runtime, bool make, char **ret_path)
-{
-	const char *said = getenv("XDG_RUNTIME_DIR");
-	bool ours = uid == geteuid() && said && *said == '/';
-	prb_auto_free char *path = NULL;
-	int fd;
-
-	if (runtime)
-		path = ours ? prb_format("%s/probing", said)
-			    : prb_format("/run/user/%u/probing", (unsigned)uid);
-	else
-		path = prb_format("/tmp/probing-%u", (unsigned)uid);
-	if (!path)
-		return -1;
-	if (make && (!runtime || ours))
-		mkdir(path, 0700);
-	fd = prb_own_folder_open(path, uid);
-	if (fd >= 0 && ret_path)
-		*ret_path = prb_steal(&path);
-	return fd;
-}
-
 /** A folder of servers' files, and whose it is. */
 struct place {
 	int fd;
@@ -104,11 +81,9 @@ static void look_through(const struct place *place, pid_t pid, struct prb_str *r
 struct prb_error *prb_serve_known_add(struct prb_serve_known *known, pid_t pid, const char *address)
 {
 	prb_auto_free char *path = NULL, *new = NULL;
-	prb_auto_close int folder = folder_of(geteuid(), true, true, &path);
+	prb_auto_close int folder = prb_run_folder_make(&path);
 	int length = (int)strlen(address);
 
-	if (folder < 0)
-		folder = folder_of(geteuid(), false, true, &path);
 	if (folder < 0)
 		return prb_error_create(PRB_ERROR_FAILED,
 					"there is no folder to note the service in");
@@ -151,7 +126,7 @@ void prb_serve_known_find(pid_t pid, struct prb_str *ret)
 
 	for (size_t i = 0; i < (users[0] == users[1] ? 1u : 2u); i++) {
 		for (int runtime = 0; runtime < 2; runtime++) {
-			prb_auto_close int folder = folder_of(users[i], runtime, false, NULL);
+			prb_auto_close int folder = prb_run_folder_open(users[i], runtime, NULL);
 
 			if (folder >= 0)
 				look_through(&(const struct place){folder, users[i]}, pid, ret);

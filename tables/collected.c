@@ -54,6 +54,109 @@ static const struct prb_collected_column variables[] = {
 	{},
 };
 
+#define PRB_START_TORCH                                                                          \
+	"'probing PID config probing.torch.profiling=on' times some of torch's training steps, " \
+	"and "                                                                                   \
+	"'probing PID perf --torch --exact' a few now; see docs/training.md"
+
+static const struct prb_collected_column torch_calls[] = {
+	{"step", "Number of the training step, as the optimizer or probing.step() counts"},
+	{"local_step", "The same, counted since recording began"},
+	{"micro_step", "Which call of the model in this step; above 1 with gradient accumulation"},
+	{"seq", "Number of the call in its step, in the order of their beginnings"},
+	{"parent", "The seq of the call that it was called from; NULL: of none"},
+	{"depth", "How many calls of modules it was called from"},
+	{"module", "Path of the module; of other stages what was done"},
+	{"class", "Class of the module; NULL: it is no module"},
+	{"stage", "forward, recompute (forward again while gradients are computed), backward, "
+		  "optimizer or data"},
+	{"duration", "How long it took, with what it called"},
+	{"time_offset", "When it began, since the step began"},
+	{"allocated", "Memory of torch on the GPU at its end; without a GPU resident memory of "
+		      "the process"},
+	{"max_allocated", "The highest value of that so far; NULL without a GPU"},
+	{"cached", "What torch keeps of the GPU's memory; NULL without a GPU"},
+	{"world_size", "Processes in the job"},
+	{},
+};
+
+/* As people ask for it: some columns have two names. */
+static const struct prb_collected_column torch_trace[] = {
+	{"step", "Number of the training step, as the optimizer or probing.step() counts", "step"},
+	{"local_step", "The same, counted since recording began", "local_step"},
+	{"micro_step", "Which call of the model in this step; above 1 with gradient accumulation",
+	 "micro_step"},
+	{"seq", "Number of the call in its step, in the order of their beginnings", "seq"},
+	{"parent", "The seq of the call that it was called from; NULL: of none", "parent"},
+	{"depth", "How many calls of modules it was called from", "depth"},
+	{"module", "Path of the module; of other stages what was done", "module"},
+	{"operation_name", "The same as module", "module"},
+	{"class", "Class of the module; NULL: it is no module", "class"},
+	{"stage",
+	 "forward, recompute (forward again while gradients are computed), backward, optimizer or "
+	 "data",
+	 "stage"},
+	{"duration", "How long it took, with what it called", "duration", "ms"},
+	{"duration_ms", "The same as duration", "duration", "ms"},
+	{"time_offset", "When it began, since the step began", "time_offset", "ms"},
+	{"allocated",
+	 "Memory of torch on the GPU at its end; without a GPU resident memory of the process",
+	 "allocated", "bytes"},
+	{"max_allocated", "The highest value of that so far; NULL without a GPU", "max_allocated",
+	 "bytes"},
+	{"cached", "What torch keeps of the GPU's memory; NULL without a GPU", "cached", "bytes"},
+	{"world_size", "Processes in the job", "world_size"},
+	{},
+};
+
+static const struct prb_collected_column torch_step_timing[] = {
+	{"step", "Number of the training step, as the optimizer or probing.step() counts"},
+	{"local_step", "The same, counted since recording began"},
+	{"kind", "sampled: modules were hooked; discovery: the same, and they got their names; "
+		 "unsampled"},
+	{"micro_steps", "Calls of the model; NULL if unsampled"},
+	{"calls", "Calls of modules; NULL if unsampled"},
+	{"duration", "From the end of the step before to its own"},
+	{"data", "Until the first call of a module: waiting for data; NULL if unsampled"},
+	{"forward", "In calls of modules; NULL if unsampled"},
+	{"backward", "In backward passes, from the first gradient that arrives; NULL if unsampled"},
+	{"optimizer", "In optimizers"},
+	{"own", "In functions of the agent"},
+	{"allocated", "As in python.torch_trace, at its end; NULL if unsampled"},
+	{"world_size", "Processes in the job"},
+	{},
+};
+
+static const struct prb_collected_column comm_collective[] = {
+	{"record", "begin: the rank arrived; end: it went on"},
+	{"operation",
+	 "Method of c10d's process group; ddp_backward: DDP begins to reduce gradients, in "
+	 "operations that are not seen one by one"},
+	{"group_name", "Name of the process group"},
+	{"dtype", "Type of its tensors"},
+	{"group_size", "Processes in the group"},
+	{"group_rank", "Rank in the group"},
+	{"seq", "torch's number of the operation in its group, the same on all ranks"},
+	{"bytes", "Of the tensors that it is given first"},
+	{"src", "Rank in the group where data comes from; NULL: all, or any"},
+	{"dst", "Rank in the group where data goes to; NULL: all"},
+	{"duration", "From begin to end; NULL at the begin"},
+	{"step", "Number of the training step; NULL: it is not known"},
+	{},
+};
+
+static const struct prb_collected_column comm_metrics[] = {
+	{"operation", "Method of c10d's process group", "operation"},
+	{"group_name", "Name of the process group", "group_name"},
+	{"seq", "torch's number of the operation in its group, the same on all ranks", "seq"},
+	{"src_rank", "Rank in the group where data comes from; NULL: all, or any", "src"},
+	{"dst_rank", "Rank in the group where data goes to; NULL: all", "dst"},
+	{"bytes", "Of the tensors that it is given first", "bytes", "bytes"},
+	{"latency_ms", "From its begin until the program went on", "duration", "ms"},
+	{"step", "Number of the training step; NULL: it is not known", "step"},
+	{},
+};
+
 const struct prb_collected prb_collected_tables[] = {
 	{"python", "trace_event", "Events and spans of the program",
 	 "the program records them with probing.event() and probing.span(); see docs/python-api.md",
@@ -83,8 +186,21 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "variables", "Watched variables at each step",
 	 "the program names them with probing.watch(\"loss\") or PROBE_TORCH_EXPRS=\"loss@train\", "
 	 "and "
-	 "calls probing.step(); python.locals has the variables of all frames as they are now",
+	 "calls probing.step() or trains with torch; python.locals has the variables of all frames "
+	 "as they are now",
 	 variables},
+	{"python", "torch_calls", "Calls of torch's modules in sampled training steps",
+	 PRB_START_TORCH, torch_calls},
+	{"python", "torch_trace",
+	 "Calls of torch's modules in sampled training steps, with the usual names of columns",
+	 PRB_START_TORCH, torch_trace, "python", "torch_calls"},
+	{"python", "torch_step_timing", "Training steps of torch", PRB_START_TORCH,
+	 torch_step_timing},
+	{"python", "comm_collective",
+	 "Operations of torch.distributed, as this rank begins and ends them", PRB_START_TORCH,
+	 comm_collective},
+	{"main", "comm_metrics", "Operations of torch.distributed that have ended", PRB_START_TORCH,
+	 comm_metrics, "python", "comm_collective", "record", "end"},
 	{},
 };
 

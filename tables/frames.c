@@ -146,6 +146,8 @@ static struct prb_error *thread_rows(struct prb_scan *scan, const struct prb_dum
 	int64_t depth = 0;
 
 	prb_vec_each (frame, &thread->frames) {
+		if (which != PRB_ALL_FRAMES && frame->own)
+			continue;
 		if (which == PRB_PYTHON_FRAMES && frame->kind != PRB_FRAME_PYTHON)
 			continue;
 		if (depth_wanted(scan, depth))

@@ -6,11 +6,15 @@
 #include "dump/dump.h"
 #include "sql/spec/table.h"
 
-/** The columns of python.backtrace, python.stacks and native.backtrace. */
+/** The columns of python.backtrace, python.stacks, native.backtrace and native.frames. */
 extern const struct prb_column prb_frame_columns[];
 
 /** Which frames of a dump are rows. */
-enum prb_frame_rows { PRB_PYTHON_FRAMES, PRB_ALL_FRAMES };
+enum prb_frame_rows {
+	PRB_PYTHON_FRAMES,
+	PRB_NATIVE_FRAMES, /**< without the interpreter's own C frames */
+	PRB_ALL_FRAMES,
+};
 
 /**
  * Appends the frames of all threads that the keys `tid` ask for: all of them, or with @p main

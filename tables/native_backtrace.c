@@ -5,13 +5,14 @@
 
 static struct prb_error *scan(struct prb_scan *scan)
 {
-	return prb_frames_scan(scan, PRB_ALL_FRAMES, false);
+	return prb_frames_scan(scan, PRB_NATIVE_FRAMES, false);
 }
 
 const struct prb_table prb_table_native_backtrace = {
 	.schema = "native",
 	.name = "backtrace",
-	.doc = "Stacks of all threads, C and C++ frames merged with the Python frames",
+	.doc = "Stacks of all threads, C and C++ frames merged with the Python frames, "
+	       "without the interpreter's own",
 	.columns = prb_frame_columns,
 	.flags = PRB_TABLE_FRAMES,
 	.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE,

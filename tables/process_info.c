@@ -11,6 +11,7 @@
 #include "sql/engine/instant.h"
 #include "tables/facts.h"
 #include "sql/spec/table.h"
+#include "target/architecture.h"
 
 enum {
 	PID,
@@ -522,6 +523,7 @@ static struct prb_error *put_row(struct row *row)
 static struct prb_error *scan(struct prb_scan *scan)
 {
 	const struct prb_target *target = prb_instant_target(scan->instant);
+	const struct prb_architecture *machine = prb_architecture_find(target->machine);
 	struct row row = {.scan = scan};
 
 	PRB_TRY(prb_scan_row(scan));
@@ -530,7 +532,7 @@ static struct prb_error *scan(struct prb_scan *scan)
 		prb_put_integer(scan, PID, target->pid);
 	prb_put_static(scan, KIND, prb_target_kind_key(target->kind));
 	put_death(scan);
-	prb_put_static(scan, MACHINE, target->machine == EM_AARCH64 ? "aarch64" : "x86_64");
+	prb_put_static(scan, MACHINE, machine ? machine->name : NULL);
 	prb_put_real(scan, TIME, prb_instant_time(scan->instant));
 	struct prb_error *err = put_row(&row);
 	if (!err)

@@ -7,6 +7,7 @@
 #include "python/repr/object.h"
 #include "tables/interpreters.h"
 #include "sql/spec/table.h"
+#include "target/custom.h"
 
 enum { TYPE, ADDRESS, REFERENCES, BYTES, GENERATION, REPR, INTERPRETER, TYPE_ADDRESS };
 
@@ -66,7 +67,10 @@ static struct prb_error *put_repr(struct prb_scan *scan, const struct prb_interp
 {
 	prb_auto_str struct prb_str text = {};
 
-	PRB_TRY(prb_object_repr(i->py, prb_heap_mem(heap), object, NULL, &text));
+	static const struct prb_repr_options options = {.max_objects = 1, .marked = true};
+
+	PRB_TRY(prb_object_repr(i->py, prb_heap_mem(heap), object, &options, &text));
+	PRB_TRY(prb_custom_expand(i->py->target->custom, &text));
 	prb_put_text(scan, REPR, prb_str_text(&text));
 	return NULL;
 }

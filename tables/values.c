@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "dump/steady.h"
 #include "sql/engine/instant.h"
+#include "target/custom.h"
 #include "tables/interpreters.h"
 
 enum { PARTS_MAX = 20000000, TRIED_MAX = 20000, OBJECTS_OF_VIEW = 100 };
@@ -54,7 +55,9 @@ static struct prb_error *begin_objects(struct prb_value_parts *parts)
 {
 	prb_objects_destroy(parts->objects);
 	parts->objects = NULL;
-	return prb_objects_create(parts->py, parts->mem, NULL, &parts->objects);
+	return prb_objects_create(parts->py, parts->mem,
+				  &(struct prb_repr_options){.max_objects = 1, .marked = true},
+				  &parts->objects);
 }
 
 /* In whichever Python takes it for an object. */
@@ -265,6 +268,15 @@ static struct prb_error *begin(struct prb_scan *scan, const struct prb_value_tab
 	return err ? put_failure(scan, table, parts->object, err) : NULL;
 }
 
+/* What was marked while it was read. */
+static struct prb_error *customise(struct prb_value_parts *parts, struct prb_value_part *part)
+{
+	const struct prb_custom *custom = parts->py ? parts->py->target->custom : NULL;
+
+	PRB_TRY(prb_custom_expand(custom, &part->key_text));
+	return prb_custom_expand(custom, &part->value_text);
+}
+
 static struct prb_error *put_value(struct prb_scan *scan, const struct prb_value_table *table,
 				   const struct prb_value_part *part)
 {
@@ -303,6 +315,7 @@ struct prb_error *prb_value_scan(struct prb_scan *scan, const struct prb_value_t
 		}
 		PRB_TRY(prb_scan_row(scan));
 		PRB_TRY(show(scan, parts, table, part));
+		PRB_TRY(customise(parts, part));
 		prb_put_integer(scan, table->address, (int64_t)parts->object);
 		table->put(scan, part, scan->position);
 		PRB_TRY(put_value(scan, table, part));

@@ -52,10 +52,8 @@ static inline void prb_regs_forget(struct prb_regs *regs, unsigned number)
 		regs->known &= ~(1ULL << number);
 }
 
-/** DWARF number of the stack pointer on this machine. */
-static inline unsigned prb_regs_sp(uint16_t machine)
-{
-	return machine == 183 /* EM_AARCH64 */ ? PRB_REG_AARCH64_SP : PRB_REG_X86_64_RSP;
-}
+/** DWARF numbers of the stack pointer, and of the register that compilers use as frame pointer. */
+unsigned prb_regs_sp(uint16_t machine);
+unsigned prb_regs_fp(uint16_t machine);
 
 #endif

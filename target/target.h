@@ -70,6 +70,8 @@ struct prb_target_ops {
 	void (*destroy)(struct prb_target *t);
 };
 
+struct prb_custom;
+
 struct prb_target {
 	const struct prb_target_ops *ops;
 	enum prb_target_kind kind; /**< for names only */
@@ -94,6 +96,8 @@ struct prb_target {
 	struct prb_mem *mem;  /**< owned; all memory as it is now (uncached for a process) */
 	struct prb_maps maps; /**< owned; see prb_target_refresh_maps() */
 	uint64_t summed;      /**< bytes of other people's debug files that were summed up */
+	const struct prb_custom
+		*custom; /**< borrowed; what the user's extensions say; NULL: none */
 };
 
 /**

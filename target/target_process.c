@@ -3,7 +3,6 @@
  * A live process as a target. Everything is read relative to one descriptor of /proc/PID, so that
  * a pid that is used again for another process is never mistaken for ours.
  */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,6 +16,7 @@
 #include "proc/process.h"
 #include "proc/rights.h"
 #include "target/task.h"
+#include "target/architecture.h"
 #include "target/target.h"
 
 struct process {
@@ -260,14 +260,6 @@ static const struct prb_target_ops process_ops = {
 	.destroy = process_destroy,
 };
 
-#if defined(__x86_64__)
-#define HOST_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define HOST_MACHINE EM_AARCH64
-#else
-#error "probing runs on x86_64 and aarch64"
-#endif
-
 struct prb_error *prb_target_same_program(struct prb_target *t, struct prb_error *err)
 {
 	uint64_t now = t->program ? program_of((struct process *)t) : 0;
@@ -401,7 +393,7 @@ struct prb_error *prb_target_open_process(pid_t pid, struct prb_target **ret)
 		.local = true,
 		.loadable = true,
 		.pid = pid,
-		.machine = HOST_MACHINE,
+		.machine = PRB_HOST_ARCHITECTURE,
 		.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
 	};
 	p->proc = p->tasks = -1;

@@ -11,6 +11,7 @@ COMMANDS = [
     "tables",
     "ring",
     "crashes",
+    "record",
     "performance",
     "flamegraph",
     "top",

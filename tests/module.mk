@@ -86,11 +86,16 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters --debug-build
 	$(Q)tests/tools/test-interpreters --musl
 	$(Q)tests/tools/test-debuggers
+	$(Q)tests/tools/test-packages
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 
 .PHONY: test-debuggers
 test-debuggers: ## fetch the versions of gdb and LLDB that tests run beside this machine's own
 	$(Q)tests/tools/test-debuggers
+
+.PHONY: test-packages
+test-packages: ## install packages of PyPI that tests look at from outside
+	$(Q)tests/tools/test-packages
 
 # In place of this machine's own gdb, where that cannot write registers of this processor.
 .PHONY: usable-gdb

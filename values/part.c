@@ -115,6 +115,7 @@ static struct prb_error *put_repr(struct prb_parts *parts, const struct prb_part
 		.max_attributes = items,
 		.max_text = (unsigned)PRB_MIN(wanted->text_max, (size_t)INT32_MAX),
 		.max_total = (unsigned)PRB_MIN(wanted->text_max, (size_t)INT32_MAX),
+		.marked = true,
 	};
 
 	a->kind = PRB_PART_WORDS;

@@ -10,10 +10,12 @@ struct backtrace_settings {
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct backtrace_settings *s = settings;
+	struct prb_dump_settings dump = s->dump;
 
+	dump.numbers = true;
 	if (s->all && s->dump.tid)
 		return prb_error_create(PRB_ERROR_USAGE, "--all and --tid exclude each other");
-	return prb_dump_command(cli, &s->dump, !s->all && !s->dump.tid);
+	return prb_dump_command(cli, &dump, !s->all && !s->dump.tid);
 }
 
 const struct prb_command prb_command_backtrace = {
@@ -24,7 +26,8 @@ const struct prb_command prb_command_backtrace = {
 	.summary = "Print the stack of the main thread",
 	.description = "Shows the stack of the main thread, innermost call first. --tid selects "
 		       "another thread, and --all prints all of them, as 'probing debug --dump' "
-		       "does.",
+		       "does. Frames have the numbers that 'print --frame' and 'eval --frame' "
+		       "take.",
 	.options = (const struct prb_option[]){{"all", 'a', PRB_OPTION_FLAG, NULL, "All threads",
 						PRB_COMPLETE_NOTHING,
 						offsetof(struct backtrace_settings, all)},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command/command.h"
+#include "command/options.h"
 #include "command/output.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -160,13 +161,13 @@ static void put_bash_value_case(struct prb_str *s, const struct prb_command *com
 {
 	const char *scope = command ? command->name : "*";
 
-	if (!option->value && !(command && hides_global(command, option)))
+	if (!prb_option_takes_word(option) && !(command && hides_global(command, option)))
 		return;
 	prb_str_printf(s, "\t%s:--%s", scope, option->name);
 	if (option->letter)
 		prb_str_printf(s, " | %s:-%c", scope, option->letter);
 	prb_str_puts(s, ")");
-	if (option->value) {
+	if (prb_option_takes_word(option)) {
 		prb_str_putc(s, ' ');
 		put_bash_values(s, option->complete);
 	}
@@ -245,8 +246,10 @@ static void put_zsh_action(struct prb_str *s, enum prb_completion what)
 {
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
-	case PRB_COMPLETE_VALUE:
 		prb_str_puts(s, " ");
+		break;
+	case PRB_COMPLETE_VALUE:
+		prb_str_puts(s, "_probing_values");
 		break;
 	case PRB_COMPLETE_FILE:
 		prb_str_puts(s, "_files");
@@ -297,7 +300,7 @@ static void put_zsh_options(struct prb_str *s, const struct prb_option *options,
 		prb_str_puts(s, "'[");
 		put_quoted(s, o->help, "[]:\\");
 		prb_str_puts(s, "]");
-		if (o->value) {
+		if (prb_option_takes_word(o)) {
 			prb_str_printf(s, ":%s:", o->value);
 			put_zsh_action(s, o->complete);
 		}
@@ -344,8 +347,10 @@ static void put_fish_values(struct prb_str *s, enum prb_completion what)
 {
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
-	case PRB_COMPLETE_VALUE:
 		prb_str_puts(s, " -x");
+		break;
+	case PRB_COMPLETE_VALUE:
+		prb_str_puts(s, " -x -a '(__probing_values)'");
 		break;
 	case PRB_COMPLETE_FILE:
 		prb_str_puts(s, " -r -F");
@@ -385,7 +390,7 @@ static void put_fish_option(struct prb_str *s, const struct prb_command *command
 	if (option->letter)
 		prb_str_printf(s, " -s %c", option->letter);
 	prb_str_printf(s, " -l %s", option->name);
-	if (option->value)
+	if (prb_option_takes_word(option))
 		put_fish_values(s, option->complete);
 	prb_str_puts(s, " -d '");
 	put_quoted(s, option->help, "\\");

@@ -91,6 +91,15 @@ static struct prb_error *tell_change(const struct prb_config *config, unsigned i
 	prb_str_printf(&text, "%s = ", prb_config_keys[index].name);
 	prb_text_escape(&text, prb_str_text(&config->values[index]));
 	prb_str_printf(&text, " (has effect %s)\n", prb_config_keys[index].when);
+	if (config->told.length) {
+		/* One line of the process's own. */
+		prb_str_truncate(&text, text.length - 1);
+		prb_str_puts(&text, ": ");
+		prb_text_escape_bytes(&text, config->told.data,
+				      config->told.length -
+					      (config->told.data[config->told.length - 1] == '\n'));
+		prb_str_putc(&text, '\n');
+	}
 	return prb_output(&text);
 }
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "target/spec/command_line.h"
 #include "command/exit.h"
@@ -12,7 +13,7 @@
 #include "command/output.h"
 #include "control/pause_state.h"
 #include "dump/text/render.h"
-#include "cli/commands/subprocesses.h"
+#include "proc/subprocesses.h"
 #include "target/spec/target_spec.h"
 #include "command/term.h"
 #include "base/checked.h"
@@ -28,6 +29,8 @@ struct job {
 	struct prb_repr_options values;
 	struct prb_render_options render;
 	bool json;
+	const struct prb_cli *cli;
+	const struct prb_texts *scripts;
 };
 
 /* Levels of containers in what has no more instances to be looked into. */
@@ -68,6 +71,13 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--all-names, --depth, --max-value and --max-items are of "
 					"--locals, which is not given");
+	if (s->native && *s->native && strcmp(s->native, "all") != 0)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE,
+					 "--native is followed by nothing or by =all, "
+					 "not by '%.100s'",
+					 s->native),
+			"'--native=all' shows the interpreter's own C frames, too");
 	*job = (struct job){
 		.values = prb_value_limits(s->depth, s->max_value, s->max_items,
 					   &(struct prb_repr_options){.max_objects = 1}),
@@ -75,19 +85,24 @@ static struct prb_error *job_init(struct job *job, const struct prb_dump_setting
 				    : s->freeze	   ? PRB_DUMP_FREEZE
 						   : PRB_DUMP_DEFAULT,
 			    .locals = s->locals,
-			    .native = s->native,
+			    .native = s->native != NULL,
+			    .native_all = s->native && *s->native,
 			    .source = s->source,
+			    .source_innermost = !s->json && prb_term_is(stdout),
 			    .main_only = main_only,
 			    .tid = s->tid},
 		.render = {.colour = !s->json && prb_term_colour(stdout),
 			   .fold = !s->no_fold,
+			   .numbers = s->numbers,
 			   .full_paths = s->full_paths,
 			   .full_names = s->full_names,
 			   .locals = s->locals,
 			   .all_names = s->all_names,
 			   .source = s->source,
+			   .native = s->native != NULL,
 			   .partial = main_only || s->tid},
 		.json = s->json,
+		.scripts = &s->scripts,
 	};
 	job->options.values = &job->values;
 	return NULL;
@@ -112,7 +127,9 @@ static struct prb_error *make_dump(const struct job *job, struct prb_target *tar
 				   struct prb_dump **ret)
 {
 	prb_auto_dump struct prb_dump *dump = NULL;
+	unsigned use = PRB_EXTENSION_WAITS | (job->options.locals ? PRB_EXTENSION_PRINTERS : 0);
 
+	PRB_TRY(prb_extensions_load(job->cli, job->scripts, use, target, &target->custom));
 	PRB_TRY(prb_dump_create(target, &job->options, &dump));
 	PRB_TRY(read_idle(job, target, dump));
 	*ret = prb_steal(&dump);
@@ -266,6 +283,7 @@ struct prb_error *prb_dump_command(const struct prb_cli *cli,
 	if (is_for_cluster(cli->target, settings))
 		return prb_cluster_dump_bundle(cli, !main_only, settings->json);
 	PRB_TRY(job_init(&job, settings, main_only));
+	job.cli = cli;
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	prb_pause_state_find(target, &pause);
 	prb_pause_state_tell(&pause, target->pid, &paused);

@@ -10,17 +10,21 @@
 
 #include "command/command.h"
 #include "base/error.h"
+#include "cli/commands/extensions.h"
 #include "python/repr/object.h"
 
 /** Must be the first member of the settings of a command that uses PRB_DUMP_OPTIONS. */
 struct prb_dump_settings {
 	int tid; /**< 0: not given */
-	bool locals, all_names, native, source;
+	bool locals, all_names, source;
+	const char *native; /**< NULL: none; "": C and C++ frames; "all" */
 	int depth, max_value, max_items;
 	bool nonblocking, freeze;
 	bool subprocesses;
 	bool no_fold, full_paths, full_names;
 	bool json;
+	struct prb_texts scripts;
+	bool numbers; /**< number the frames; no option */
 };
 
 #define PRB_DUMP_FLAG(name, member, help) PRB_DUMP_SHORT(name, 0, member, help)
@@ -53,7 +57,15 @@ struct prb_dump_settings {
 		PRB_DUMP_NUMBER("depth", depth, "Values: levels of instances with attributes"),  \
 		PRB_DUMP_NUMBER("max-value", max_value, "Values: characters of a text"),         \
 		PRB_DUMP_NUMBER("max-items", max_items, "Values: items and attributes of each"), \
-		PRB_DUMP_SHORT("native", 'n', native, "Merge C and C++ frames into the stacks"), \
+		{"native",                                                                       \
+		 'n',                                                                            \
+		 PRB_OPTION_TEXT,                                                                \
+		 "[=all]",                                                                       \
+		 "Merge C and C++ frames into the stacks; all: the interpreter's own, too",      \
+		 PRB_COMPLETE_NOTHING,                                                           \
+		 offsetof(struct prb_dump_settings, native),                                     \
+		 "",                                                                             \
+		 .for_clients = true},                                                           \
 		PRB_DUMP_SHORT("source", 's', source,                                            \
 			       "Show source, the running expression underlined"),                \
 		PRB_DUMP_FLAG("nonblocking", nonblocking,                                        \
@@ -65,6 +77,7 @@ struct prb_dump_settings {
 			      "Show every call of a recursion and every thread"),                \
 		PRB_DUMP_FLAG("full-paths", full_paths, "Show whole paths of files"),            \
 		PRB_DUMP_FLAG("full-names", full_names, "Show complete names of C++ functions"), \
+		PRB_EXTENSION_OPTION(struct prb_dump_settings, scripts),                         \
 		PRB_DUMP_FLAG("json", json, "Print JSON")
 
 /** Bytes of a value, where its limits are the user's own. */

@@ -10,11 +10,11 @@
 #include "cli/commands/eval_console.h"
 #include "command/exit.h"
 #include "cli/commands/inject_library.h"
+#include "perf/background.h"
 #include "command/output.h"
 #include "gateway/adopted.h"
 #include "remote/serve_background.h"
 #include "remote/serve_known.h"
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -28,23 +28,21 @@ struct inject_settings {
 	struct prb_texts defines;
 };
 
-/** What the agent of this version cannot do is refused: who asks for it counts on it. */
-static struct prb_error *check_later(const struct inject_settings *s)
+/** It is a recording from outside, which has results of its own. */
+static struct prb_error *check_pprof(const struct inject_settings *s)
 {
-	const struct {
-		bool given;
-		const char *option, *what;
-	} later[] = {
-		{s->pprof, "--pprof", "sampling"},
-	};
+	const char *other = s->library.library		  ? "--library"
+			    : s->code			  ? "--execute"
+			    : s->listen			  ? "--listen"
+			    : s->background || s->address ? "--background"
+			    : s->crash && s->library.json ? "--crash --json"
+							  : NULL;
 
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(later); i++)
-		if (later[i].given)
-			return prb_error_create(PRB_ERROR_USAGE,
-						"inject: '%s' is not in this version: %s comes "
-						"with a later one",
-						later[i].option, later[i].what);
-	return NULL;
+	if (!s->pprof || !other)
+		return NULL;
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_USAGE, "inject: '--pprof' with '%s'", other),
+		"it loads nothing: run two commands");
 }
 
 /** Where to serve the process, or NULL. */
@@ -69,7 +67,7 @@ static struct prb_error *check_settings(const struct inject_settings *s)
 {
 	struct prb_crash_settings unused = {};
 
-	PRB_TRY(check_later(s));
+	PRB_TRY(check_pprof(s));
 	PRB_TRY(crash_settings(s, &unused));
 	if (s->library.library && (s->crash || s->defines.count))
 		return prb_error_create(PRB_ERROR_USAGE, "inject: '%s' with '--library'",
@@ -252,16 +250,25 @@ static struct prb_error *serve(struct prb_target *t, const struct inject_setting
 	return tell_service(t, &listener, &token, s);
 }
 
+/** For that nothing needs to be loaded. */
+static struct prb_error *record(const struct prb_cli *cli, const struct inject_settings *s)
+{
+	return prb_performance_background(
+		cli, &(const struct prb_performance_settings){.json = s->library.json});
+}
+
 static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 {
 	const struct inject_settings *s = settings;
 	struct prb_target *t;
 
 	PRB_TRY(check_settings(s));
+	if (s->pprof && !s->crash)
+		return record(cli, s);
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t));
 	struct prb_error *err = listen_address(s) ? serve(t, s, cli->token_file) : inject(t, s);
 	prb_target_destroy(t);
-	return err;
+	return err || !s->pprof ? err : record(cli, s);
 }
 
 const struct prb_command prb_command_inject = {
@@ -286,6 +293,9 @@ const struct prb_command prb_command_inject = {
 		       "not caught. Handlers that were there before run afterwards, and the exit "
 		       "status stays. 'probing crashes' lists the records, and 'probing FILE debug "
 		       "--dump' reads one, as any core file.\n\n"
+		       "--pprof loads nothing: a process of probing samples the target from "
+		       "outside, and keeps the last ten minutes for 'probing PID perf --last "
+		       "60s'. It ends with the target, or by 'perf --stop'.\n\n"
 		       "Code that the library itself runs when it is loaded is not under our "
 		       "control: if it crashes or hangs, so does the program.",
 	.options =
@@ -294,7 +304,8 @@ const struct prb_command prb_command_inject = {
 			{"execute", 'e', PRB_OPTION_TEXT, "CODE", "Then run CODE, as eval does",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, code),
 			 .for_clients = true},
-			{"pprof", 'P', PRB_OPTION_FLAG, NULL, "Start sampling; not in this version",
+			{"pprof", 'P', PRB_OPTION_FLAG, NULL,
+			 "Sample it in the background, from outside: 'perf --background'",
 			 PRB_COMPLETE_NOTHING, offsetof(struct inject_settings, pprof)},
 			{"crash", 'c', PRB_OPTION_FLAG, NULL,
 			 "Write a crash record when the process dies of a fault or an exception",
@@ -328,6 +339,7 @@ const struct prb_command prb_command_inject = {
 			{"probing 4242 inject --listen 127.0.0.1:9922",
 			 "Serve it to remote clients"},
 			{"probing 4242 inject -c --hold 20s", "Write a crash record"},
+			{"probing 4242 inject -P", "Sample it until 'perf --stop'"},
 			{"probing -t 4242 inject --library ./libhook.so", "Load a library"},
 			{"probing 4242 i -L ./libhook.so -s log --arg yes",
 			 "Load it and call log(\"yes\")"},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands/list_dead.h"
+#include "cli/commands/list_program.h"
 #include "control/agent_socket.h"
 #include "command/command.h"
 #include "command/output.h"
@@ -38,9 +39,11 @@ struct rows {
 	enum prb_agent_state *agents; /**< of each of `all` */
 	struct prb_str *served;	      /**< the same: where clients reach it */
 	struct prb_pause_state *pauses;
-	bool ranks;	     /**< any process has one */
-	size_t served_width; /**< 0: none is served */
+	const char **programs; /**< the same: what it is; NULL if that is not known */
+	bool ranks;	       /**< any process has one */
+	size_t served_width;   /**< 0: none is served */
 	size_t version_width;
+	size_t program_width; /**< 0: none is known */
 };
 
 static const struct prb_python_process *find_pid(const struct prb_python_processes *all, pid_t pid)
@@ -117,6 +120,10 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 			PRB_MAX(rows->served_width, prb_text_width(prb_str_text(&rows->served[i])));
 		rows->version_width =
 			PRB_MAX(rows->version_width, p->version ? strlen(p->version) : 0);
+		if (rows->programs[i])
+			rows->program_width =
+				PRB_MAX(rows->program_width,
+					PRB_MAX(strlen("PROGRAM"), strlen(rows->programs[i])));
 		if (tree)
 			parents[i] = python_ancestor(rows->all, p);
 	}
@@ -134,6 +141,11 @@ static enum prb_agent_state agent_of(const struct rows *rows, const struct row *
 static const struct prb_str *served_at(const struct rows *rows, const struct row *row)
 {
 	return &rows->served[row->process - rows->all->list.items];
+}
+
+static const char *program_of(const struct rows *rows, const struct row *row)
+{
+	return rows->programs[row->process - rows->all->list.items];
 }
 
 static const struct prb_pause_state *pause_of(const struct rows *rows, const struct row *row)
@@ -157,6 +169,12 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 		const struct prb_str *served = served_at(rows, row);
 
 		prb_text_column(s, served->length ? served->data : "-", rows->served_width);
+		prb_str_puts(s, "  ");
+	}
+	if (rows->program_width) {
+		const char *program = program_of(rows, row);
+
+		prb_text_column(s, program ? program : "-", rows->program_width);
 		prb_str_puts(s, "  ");
 	}
 	if (rows->ranks) {
@@ -194,6 +212,8 @@ static struct prb_error *show_text(const struct rows *rows)
 		       AGENT_WIDTH, "AGENT");
 	if (rows->served_width)
 		prb_str_printf(&text, "%-*s  ", (int)rows->served_width, "SERVED AT");
+	if (rows->program_width)
+		prb_str_printf(&text, "%-*s  ", (int)rows->program_width, "PROGRAM");
 	prb_str_printf(&text, "%sCOMMAND\n", rows->ranks ? "RANK  " : "");
 	prb_vec_each (row, &rows->list)
 		put_row(&text, rows, row);
@@ -236,6 +256,7 @@ static void put_json_row(struct prb_json *json, const struct rows *rows, const s
 	prb_pause_state_json(pause_of(rows, row), json);
 	prb_json_text(json, "served_at",
 		      served_at(rows, row)->length ? prb_str_text(served_at(rows, row)) : NULL);
+	prb_json_text(json, "program", program_of(rows, row));
 	prb_json_natural(json, "rank", p->rank);
 	prb_json_natural(json, "local_rank", p->local_rank);
 	prb_json_text(json, "exe", p->process.exe);
@@ -331,6 +352,19 @@ static struct prb_error *ask_version(struct prb_target *target, struct prb_pytho
 	return NULL;
 }
 
+/** @p target: NULL if the process may not be read. */
+static struct prb_error *ask_program(struct rows *rows, size_t i, struct prb_target *target)
+{
+	const struct prb_process *process = &rows->all->list.items[i].process;
+	const struct prb_python_process *above = find_pid(rows->all, process->ppid);
+	const struct prb_process *parent = above ? &above->process : NULL;
+
+	rows->programs[i] = prb_list_program(process, parent);
+	if (rows->programs[i] || !target || !prb_list_is_fork(process, parent))
+		return NULL;
+	return prb_list_program_of_stack(target, &rows->programs[i]);
+}
+
 /** Asks each process for its version, and looks for its agent. */
 static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_agent_seeker *seeker,
 				 struct rows *rows)
@@ -347,7 +381,11 @@ static struct prb_error *ask_all(struct prb_python_processes *all, struct prb_ag
 			prb_pause_state_find(target, &rows->pauses[i]);
 			if (rows->agents[i] != PRB_AGENT_NONE)
 				p->process.threads = count_own_threads(target, p->process.threads);
+			if (!err)
+				err = ask_program(rows, i, target);
 			prb_target_destroy(target);
+		} else {
+			prb_error_destroy(ask_program(rows, i, NULL));
 		}
 		if (rows->agents[i] != PRB_AGENT_NONE)
 			prb_serve_known_find(p->process.pid, &rows->served[i]);
@@ -365,6 +403,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	__attribute__((cleanup(prb_agent_seeker_deinit))) struct prb_agent_seeker seeker = {};
 	prb_auto_free enum prb_agent_state *agents = NULL;
 	prb_auto_free struct prb_pause_state *pauses = NULL;
+	prb_auto_free const char **programs = NULL;
 	struct rows rows = {.all = &all};
 
 	(void)cli;
@@ -374,7 +413,8 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
 	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
 	rows.pauses = pauses = calloc(all.list.count + 1, sizeof(*pauses));
-	if (!agents || !rows.served || !pauses) {
+	rows.programs = programs = calloc(all.list.count + 1, sizeof(*programs));
+	if (!agents || !rows.served || !pauses || !programs) {
 		free(rows.served);
 		return prb_error_nomem();
 	}
@@ -397,11 +437,13 @@ const struct prb_command prb_command_list = {
 	.name = "list",
 	.aliases = {"ls", "l"},
 	.summary = "List the Python processes of this machine",
-	.description = "Shows every Python process that is visible: pid, Python version, number "
-		       "of threads, state of the agent (loaded, stopped, or pausing the "
-		       "process), the address where it is served, rank in a distributed job "
-		       "(RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command "
-		       "line. For a process that cannot be read, the reason is shown.",
+	.description =
+		"Shows every Python process that is visible: pid, Python version, number "
+		"of threads, state of the agent (loaded, stopped, or pausing the "
+		"process), the address where it is served, the program if it is a "
+		"well-known one (Jupyter kernel, gunicorn worker), rank in a distributed job "
+		"(RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command "
+		"line. For a process that cannot be read, the reason is shown.",
 	.options =
 		(const struct prb_option[]){
 			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",

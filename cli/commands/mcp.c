@@ -18,6 +18,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 		targets.items[targets.count++] = cli->arguments[i];
 	return prb_mcp_run(&(struct prb_mcp_options){
 		.targets = &targets,
+		.places = &cli->places,
 		.allow_write = s->allow_write,
 		.in = STDIN_FILENO,
 		.out = STDOUT_FILENO,

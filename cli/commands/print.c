@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "cli/commands/dump_command.h"
 #include "cli/commands/eval_place.h"
+#include "cli/commands/extensions.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/output.h"
@@ -22,6 +23,7 @@ struct print_settings {
 	int tid, depth, max_value, max_items;
 	const char *frame;
 	bool type, json, names;
+	struct prb_texts scripts;
 };
 
 static struct prb_error *put_json(const struct prb_cli *cli, const struct prb_found_object *found)
@@ -140,9 +142,13 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 
 	const char *text = cli->argument_count ? cli->arguments[0] : "";
-	struct prb_error *err = s->names
-					? prb_lookup_names(target, s->tid, frame, text, &found)
-					: prb_lookup(target, s->tid, frame, text, &options, &found);
+	struct prb_error *err = NULL;
+	if (!s->names)
+		err = prb_extensions_load(cli, &s->scripts, PRB_EXTENSION_PRINTERS, target,
+					  &target->custom);
+	if (!err)
+		err = s->names ? prb_lookup_names(target, s->tid, frame, text, &found)
+			       : prb_lookup(target, s->tid, frame, text, &options, &found);
 	if (err)
 		err = prb_command_line_name(target, err);
 	prb_target_destroy(target);
@@ -190,6 +196,7 @@ const struct prb_command prb_command_print = {
 			 offsetof(struct print_settings, type), .for_clients = true},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print JSON", PRB_COMPLETE_NOTHING,
 			 offsetof(struct print_settings, json), .for_clients = true},
+			PRB_EXTENSION_OPTION(struct print_settings, scripts),
 			{"names", 0, PRB_OPTION_FLAG, NULL,
 			 "Print what EXPRESSION may be completed to, for shells",
 			 PRB_COMPLETE_NOTHING, offsetof(struct print_settings, names),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands/extensions.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
@@ -16,6 +17,7 @@ struct query_settings {
 	bool wide, all, nonblocking, freeze;
 	int limit;
 	double timeout, watch;
+	struct prb_texts scripts;
 };
 
 static void warn(void *context, const char *text)
@@ -31,6 +33,21 @@ static void query_deinit(struct prb_query *query)
 	prb_error_destroy(query->failure);
 }
 
+/* An address means something in one target only. */
+static struct prb_error *load_extensions(struct prb_query *query, const struct query_settings *s,
+					 const struct prb_cli *cli)
+{
+	const unsigned all = PRB_EXTENSION_PRINTERS | PRB_EXTENSION_WAITS | PRB_EXTENSION_TABLES;
+	const struct prb_target *target = prb_session_target(query->session);
+	const struct prb_custom *custom;
+
+	if (query->targets != 1 || !target || (s->all && !target->live))
+		return NULL;
+	PRB_TRY(prb_extensions_load(cli, &s->scripts, all, target, &custom));
+	prb_session_set_custom(query->session, custom);
+	return NULL;
+}
+
 static struct prb_error *query_init(struct prb_query *query, const struct query_settings *s,
 				    const struct prb_cli *cli)
 {
@@ -44,7 +61,8 @@ static struct prb_error *query_init(struct prb_query *query, const struct query_
 	prb_session_set_mode(query->session, s->nonblocking ? PRB_DUMP_NONBLOCKING
 					     : s->freeze    ? PRB_DUMP_FREEZE
 							    : PRB_DUMP_DEFAULT);
-	return prb_query_open(query, cli, s->all);
+	PRB_TRY(prb_query_open(query, cli, s->all));
+	return load_extensions(query, s, cli);
 }
 
 /** Where the SQL is; @p read: in @p script, else in the words. Or, with neither, at a prompt. */
@@ -154,6 +172,7 @@ const struct prb_command prb_command_query = {
 			 .for_clients = true},
 			{"input", 'i', PRB_OPTION_TEXT, "FILE", "Read the SQL from FILE",
 			 PRB_COMPLETE_FILE, offsetof(struct query_settings, input)},
+			PRB_EXTENSION_OPTION(struct query_settings, scripts),
 			{"limit", 0, PRB_OPTION_NUMBER, "N", "Show at most N rows of each result",
 			 PRB_COMPLETE_NOTHING, offsetof(struct query_settings, limit),
 			 .for_clients = true},

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -119,10 +120,36 @@ static struct prb_error *run_text(struct repl *r, uint32_t more_flags, struct pr
 	return NULL;
 }
 
+/** "%trace list" and "%trace clear [N]", which are no Python: false if the line is another. */
+static bool take_trace(const char *line, struct prb_str *ret)
+{
+	static const char list[] = "%trace list", clear[] = "%trace clear";
+	size_t length = strlen(line);
+
+	while (length && isspace((unsigned char)line[length - 1]))
+		length--;
+	if (length == strlen(list) && !memcmp(line, list, length)) {
+		prb_str_puts(ret, "list");
+	} else if (length >= strlen(clear) && !memcmp(line, clear, strlen(clear))) {
+		const char *number = line + strlen(clear);
+
+		number += strspn(number, " ");
+		prb_str_printf(ret, "clear\n%.*s", (int)(line + length - number), number);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 /** One more line; what is complete is run. */
 static struct prb_error *enter(struct repl *r, const char *line, size_t length,
 			       struct prb_error **ret_told)
 {
+	if (!r->incomplete && take_trace(line, &r->text)) {
+		PRB_TRY(run_text(r, PRB_WIRE_TRACE, ret_told));
+		prb_str_truncate(&r->text, 0);
+		return NULL;
+	}
 	if (r->incomplete)
 		prb_str_putc(&r->text, '\n');
 	prb_str_append(&r->text, line, length);
@@ -303,6 +330,8 @@ const struct prb_command prb_command_repl = {
 		       "statements remain in it. Several prompts can be open at once, each with "
 		       "its own output and its own _. stdin belongs to the program, so input() "
 		       "raises EOFError.\n\n"
+		       "'%trace list' shows the logpoints of 'probing trace', '%trace clear' "
+		       "removes them, or one by its number.\n\n"
 		       "Completion never runs code of the program: it offers the attributes that "
 		       "an object and its classes store, but neither those that __getattr__ or "
 		       "__dir__ would compute, nor anything after a property or a call.",

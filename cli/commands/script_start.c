@@ -80,29 +80,23 @@ bool prb_script_is_ours(const char *name)
 	return path && !access(path, R_OK);
 }
 
-/** True if the file may make a command of that name; Python will know, and check whose it is. */
-static bool mentions(const char *path, const char *name)
+/** True if the file has the text in it; Python will look again, and check whose it is. */
+static bool mentions(const char *path, bool named, const char *wanted)
 {
-	prb_auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | (named ? 0 : O_NOFOLLOW);
+	prb_auto_close int fd = open(path, flags);
 	prb_auto_free char *text = malloc(extension_max);
 	struct stat st;
 	ssize_t length;
-	bool found;
 
-	if (!text || fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+	if (!text || fd < 0 || fstat(fd, &st) || (!named && !S_ISREG(st.st_mode)) ||
+	    (!named && st.st_uid != geteuid()))
 		return false;
 	length = read(fd, text, extension_max);
-	if (length <= 0)
-		return false;
-	found = memmem(text, (size_t)length, name, strlen(name));
-	/* A function has _ where the command has -. */
-	prb_auto_free char *other = strdup(name);
-	for (char *c = other; c && *c; c++)
-		*c = *c == '-' ? '_' : *c;
-	return found || (other && memmem(text, (size_t)length, other, strlen(other)));
+	return length > 0 && memmem(text, (size_t)length, wanted, strlen(wanted));
 }
 
-static bool extensions_mention(const char *name)
+bool prb_script_mentioned(const struct prb_texts *scripts, const char *wanted)
 {
 	const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	prb_auto_free char *pattern =
@@ -111,12 +105,26 @@ static bool extensions_mention(const char *name)
 	glob_t found = {};
 	bool result = false;
 
-	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
-		return false;
+	for (size_t i = 0; scripts && i < scripts->count && !result; i++)
+		result = mentions(scripts->items[i], true, wanted) ||
+			 access(scripts->items[i], R_OK);
+	if (result || !pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+		return result;
 	for (size_t i = 0; i < found.gl_pathc && !result; i++)
-		result = mentions(found.gl_pathv[i], name);
+		result = mentions(found.gl_pathv[i], false, wanted);
 	globfree(&found);
 	return result;
+}
+
+/** True if a file may make a command of that name. */
+static bool extensions_mention(const char *name)
+{
+	/* A function has _ where the command has -. */
+	prb_auto_free char *other = strdup(name);
+
+	for (char *c = other; c && *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	return prb_script_mentioned(NULL, name) || (other && prb_script_mentioned(NULL, other));
 }
 
 struct prb_error *prb_script_external(char **words, size_t count, size_t at)

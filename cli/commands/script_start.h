@@ -11,11 +11,18 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "command/command.h"
 
 enum { PRB_SCRIPT_WORDS = 400 };
 
 /** Runs package/probing/_script.py with these words, which end with NULL, in our place. */
 struct prb_error *prb_script_start(const char *const *words) PRB_MUST_CHECK;
+
+/**
+ * True if one of the files @p scripts (or NULL), or of the user's folder of extensions, has the
+ * text in it, or a named one cannot be read, which Python will say.
+ */
+bool prb_script_mentioned(const struct prb_texts *scripts, const char *wanted);
 
 /** True if it is the name of a script that comes with the package. */
 bool prb_script_is_ours(const char *name);

@@ -18,7 +18,7 @@ struct serve_settings {
 	const char *address;
 	const char *certificate, *key;
 	struct prb_texts hosts;
-	bool plain, allow_write, open, json;
+	bool plain, allow_write, read_only, open, json;
 };
 
 /** Signals end the gateway, which then cleans up: from before there is anything to clean up. */
@@ -102,6 +102,9 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 
 	if (!s->certificate != !s->key)
 		return prb_error_create(PRB_ERROR_USAGE, "--cert and --key belong together");
+	if (s->allow_write && s->read_only)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--allow-write and --read-only are opposites");
 	PRB_TRY(collect(cli, &targets));
 	PRB_TRY(prb_token_choose(cli->token_file, &token));
 	block_signals();
@@ -110,11 +113,13 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 			.address = s->address ? s->address : PRB_SERVE_ADDRESS,
 			.token = &token,
 			.targets = &targets,
+			.places = &cli->places,
 			.hosts = &s->hosts,
 			.certificate = s->certificate,
 			.key = s->key,
 			.plain = s->plain,
 			.allow_write = s->allow_write,
+			.read_only = s->read_only,
 			.adopted = -1,
 		},
 		&gateway));
@@ -138,7 +143,10 @@ const struct prb_command prb_command_serve = {
 		"behind.\n\n"
 		"It listens on the loopback. Other machines can use it only with --cert and --key, "
 		"or with --plain. ssh -L 9922:127.0.0.1:9922 HOST brings it to another machine.\n\n"
-		"Targets are only read. --allow-write lets whoever has the token run code in them.",
+		"Over a port, targets are only read; --allow-write lets whoever has the token "
+		"pause "
+		"them and run code in them. At a unix socket your own user may do so, unless "
+		"--read-only is given. Each such request is told on stderr.",
 	.options =
 		(const struct prb_option[]){
 			{"address", 'a', PRB_OPTION_TEXT, "ADDR",
@@ -156,8 +164,11 @@ const struct prb_command prb_command_serve = {
 			{"plain", 0, PRB_OPTION_FLAG, NULL, "Let other machines use it without TLS",
 			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, plain)},
 			{"allow-write", 0, PRB_OPTION_FLAG, NULL,
-			 "Let requests run code in the targets", PRB_COMPLETE_NOTHING,
-			 offsetof(struct serve_settings, allow_write)},
+			 "Let requests over a port pause targets and run code in them",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, allow_write)},
+			{"read-only", 0, PRB_OPTION_FLAG, NULL,
+			 "Let no request change a target, not even at a unix socket",
+			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, read_only)},
 			{"json", 0, PRB_OPTION_FLAG, NULL, "Print the address as JSON",
 			 PRB_COMPLETE_NOTHING, offsetof(struct serve_settings, json)},
 			{},

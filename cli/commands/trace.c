@@ -15,6 +15,7 @@
 enum { RATE = 1000, MAX_WORDS = 4 };
 
 struct trace_settings {
+	const char *calls;
 	bool follow, keep, json, no_inject;
 	int rate;
 	double seconds;
@@ -55,8 +56,7 @@ static struct prb_error *check_words(const struct prb_cli *cli)
 	return NULL;
 }
 
-static struct prb_error *put_logpoint(const struct prb_cli *cli, const struct trace_settings *s,
-				      struct prb_str *code)
+static struct prb_error *put_logpoint(const struct prb_cli *cli, struct prb_str *code)
 {
 	char *const *words = cli->arguments;
 	bool conditional = cli->argument_count == MAX_WORDS && !strcmp(words[1], "if");
@@ -67,10 +67,29 @@ static struct prb_error *put_logpoint(const struct prb_cli *cli, const struct tr
 	PRB_TRY(take_place(words[0], code));
 	prb_str_printf(code, "%s\n%s\n", conditional ? words[2] : "",
 		       words[cli->argument_count - 1]);
+	return NULL;
+}
+
+/** How often, how long, and what becomes of it: the end of both requests. */
+static void put_rest(const struct trace_settings *s, struct prb_str *code)
+{
 	prb_str_printf(code, "%d\n%.3f\n", s->rate ? s->rate : RATE, s->seconds);
 	/* A logpoint that stays behind has no client to print to. */
 	prb_str_printf(code, "%s%s%s", s->keep ? "k" : "", s->follow || !s->keep ? "f" : "",
 		       s->json ? "j" : "");
+}
+
+static struct prb_error *put_calls(const struct prb_cli *cli, const struct trace_settings *s,
+				   struct prb_str *code)
+{
+	bool conditional = cli->argument_count == 2 && !strcmp(cli->arguments[0], "if");
+
+	if ((cli->argument_count && !conditional) || !*s->calls || strchr(s->calls, '\n'))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "trace --calls takes the name of a function"
+						       ", and 'if' and a condition"),
+				      "for example 'probing 4242 trace --calls Model.step'");
+	prb_str_printf(code, "calls\n%s\n%s\n", s->calls, conditional ? cli->arguments[1] : "");
 	return NULL;
 }
 
@@ -80,13 +99,18 @@ static struct prb_error *make_request(const struct prb_cli *cli, const struct tr
 	const char *first = cli->argument_count ? cli->arguments[0] : "";
 
 	PRB_TRY(check_words(cli));
-	if (!strcmp(first, "list") && cli->argument_count == 1)
+	if (s->calls) {
+		PRB_TRY(put_calls(cli, s, code));
+		put_rest(s, code);
+	} else if (!strcmp(first, "list") && cli->argument_count == 1) {
 		prb_str_puts(code, "list");
-	else if (!strcmp(first, "clear") && cli->argument_count <= 2)
+	} else if (!strcmp(first, "clear") && cli->argument_count <= 2) {
 		prb_str_printf(code, "clear\n%s",
 			       cli->argument_count == 2 ? cli->arguments[1] : "");
-	else
-		PRB_TRY(put_logpoint(cli, s, code));
+	} else {
+		PRB_TRY(put_logpoint(cli, code));
+		put_rest(s, code);
+	}
 	return code->failed ? prb_error_nomem() : NULL;
 }
 
@@ -95,18 +119,19 @@ static struct prb_error *trace(const struct prb_cli *cli, const struct trace_set
 {
 	struct prb_eval_console console = {.patience = 1};
 	struct prb_eval how = {.flags = PRB_WIRE_TRACE};
+	uint32_t needed = s->calls ? PRB_WIRE_CAN_CALLS : PRB_WIRE_CAN_TRACE;
 	prb_auto_target struct prb_target *target = NULL;
 	struct prb_agent *agent;
 
 	prb_eval_console_use(&console, false, &how);
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	PRB_TRY(prb_agent_reach(target, !s->no_inject, &agent));
-	if (!(prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_TRACE)) {
+	if (!(prb_agent_hello(agent)->capabilities & needed)) {
 		prb_agent_close(agent);
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_UNSUPPORTED,
 					 "the agent of that process is older and knows "
-					 "no logpoints, or there is no Python"),
+					 "no such logpoints, or there is no Python"),
 			"'probing PID eject' removes it");
 	}
 	return prb_eval_show(target, agent, &how, "<probing>", code, false);
@@ -130,7 +155,7 @@ const struct prb_command prb_command_trace = {
 	.rank = 105,
 	.for_clients = true,
 	.name = "trace",
-	.summary = "Record values each time a line runs, without stopping anything",
+	.summary = "Record values at a line, or calls of a function, without stopping anything",
 	.description =
 		"Sets a logpoint: each time the line runs, the values of the expressions are "
 		"recorded in "
@@ -143,6 +168,12 @@ const struct prb_command prb_command_trace = {
 		"The logpoint is removed when this command ends or dies. With --keep it stays, and "
 		"nothing is printed without --follow; 'trace list' shows those that there are, and "
 		"'trace clear' removes them, or one by its number.\n\n"
+		"--calls FUNCTION records calls instead: when each begins and ends, its arguments, "
+		"its "
+		"result or exception, as spans in python.trace_event. The end of the name is "
+		"enough, "
+		"as in Model.step; all functions of that name count. 'if' and a condition look at "
+		"the arguments.\n\n"
 		"From Python 3.12 on only that line gets slower. Before, its function gets several "
 		"times slower, and every call of the program by a fraction of a microsecond; a "
 		"program "
@@ -151,6 +182,10 @@ const struct prb_command prb_command_trace = {
 		"costs.",
 	.options =
 		(const struct prb_option[]){
+			{"calls", 0, PRB_OPTION_TEXT, "FUNCTION",
+			 "Record calls of a function, with arguments, result and duration",
+			 PRB_COMPLETE_NOTHING, offsetof(struct trace_settings, calls),
+			 .for_clients = true},
 			{"follow", 0, PRB_OPTION_FLAG, NULL, "Print the values also with --keep",
 			 PRB_COMPLETE_NOTHING, offsetof(struct trace_settings, follow),
 			 .for_clients = true},
@@ -173,7 +208,7 @@ const struct prb_command prb_command_trace = {
 			{}},
 	.settings_size = sizeof(struct trace_settings),
 	.target_use = PRB_TARGET_ANY,
-	.argument = "FILE:LINE [if COND] EXPRS | list | clear [N]",
+	.argument = "FILE:LINE [if COND] EXPRS | --calls FUNCTION [if COND] | list | clear [N]",
 	.max_arguments = MAX_WORDS,
 	.examples =
 		(const struct prb_example[]){
@@ -181,6 +216,8 @@ const struct prb_command prb_command_trace = {
 			 "Values at each run of line 22"},
 			{"probing 4242 trace train.py:22 if \"loss > 10\" loss --for 5m",
 			 "Only high values, for 5 minutes"},
+			{"probing 4242 trace --calls Model.step --for 10s",
+			 "Each call of that function"},
 			{"probing 4242 trace clear", "Remove those that were kept"},
 			{}},
 	.run = run,

@@ -156,6 +156,30 @@ static size_t repetitions(const struct prb_dump_frame *frames, size_t count, siz
 	return same / period;
 }
 
+static bool is_of_threading(const struct prb_dump_frame *frame, const char *func)
+{
+	static const char last[] = "/threading.py";
+	size_t length = frame->file ? strlen(frame->file) : 0, end = strlen(last);
+
+	return frame->kind == PRB_FRAME_PYTHON && same_text(frame->func, func) && length > end &&
+	       !strcmp(frame->file + length - end, last) && !frame->error && !frame->source &&
+	       !frame->locals.count;
+}
+
+size_t prb_fold_start(const struct prb_dump_frame *frames, size_t count)
+{
+	size_t at = count && is_of_threading(&frames[0], "run");
+
+	if (count < at + 2 || !is_of_threading(&frames[at], "_bootstrap_inner") ||
+	    !is_of_threading(&frames[at + 1], "_bootstrap"))
+		return 0;
+	/* Files of one name may be different ones. */
+	for (size_t i = 1; i < at + 2; i++)
+		if (!same_text(frames[0].file, frames[i].file))
+			return 0;
+	return at + 2;
+}
+
 struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count)
 {
 	for (size_t period = 1; period <= MAX_PERIOD && period < count; period++) {

@@ -47,4 +47,11 @@ struct prb_fold_run {
  */
 struct prb_fold_run prb_fold_recursion(const struct prb_dump_frame *frames, size_t count);
 
+/**
+ * How many of @p frames, from the first on, are the calls by which `threading` starts every thread:
+ * Thread.run, Thread._bootstrap_inner and Thread._bootstrap. 0 if there are no two of them, or one
+ * has details (variables, source, an error) of its own.
+ */
+size_t prb_fold_start(const struct prb_dump_frame *frames, size_t count);
+
 #endif

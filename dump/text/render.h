@@ -16,11 +16,13 @@
 struct prb_render_options {
 	bool colour;
 	bool fold;	    /**< recursion and threads with the same stack are shown once */
+	bool numbers;	    /**< text: Python frames have their numbers, as --frame takes them */
 	bool full_paths;    /**< text: whole paths instead of the last part */
 	bool full_names;    /**< text: complete names of C++ functions */
 	bool locals;	    /**< were asked for: an empty list means that there are none */
 	bool all_names;	    /**< text: variables of modules are shown whatever they are */
 	bool source;	    /**< was asked for */
+	bool native;	    /**< JSON: was asked for */
 	const char *paused; /**< text: what is said of a pause in the head; NULL or "": nothing */
 	bool partial;	    /**< only some threads were read, so nothing is known about the rest */
 };

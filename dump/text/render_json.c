@@ -11,8 +11,8 @@ static void put(void *stream, const char *text, size_t length)
 struct prb_error *prb_render_json(const struct prb_dump *dump,
 				  const struct prb_render_options *options, FILE *out)
 {
-	const struct prb_dump_options asked = {.locals = options->locals,
-					       .source = options->source};
+	const struct prb_dump_options asked = {
+		.locals = options->locals, .source = options->source, .native = options->native};
 
 	return prb_dump_json(dump, &asked, put, out);
 }

@@ -26,6 +26,7 @@ enum {
 
 /* Colour marks only what matters. */
 #define COLOUR_RUNNING "\033[32m"
+#define COLOUR_FUNC "\033[36m"
 #define COLOUR_GIL "\033[1;33m"
 #define COLOUR_UNREADABLE "\033[31m"
 #define COLOUR_OFF "\033[0m"
@@ -37,6 +38,7 @@ struct renderer {
 	struct prb_str text; /**< not written yet */
 	struct prb_paths paths;
 	struct prb_fold_groups groups;
+	size_t number; /**< of the next Python frame of the thread */
 	size_t label_width, func_width;
 };
 
@@ -163,6 +165,9 @@ static void put_summary(struct renderer *r)
 	} else if (!r->dump->partial) {
 		prb_str_puts(&r->text, " · no thread paused");
 	}
+	if (r->dump->own_frames)
+		prb_str_printf(&r->text, " · %zu C frame%s of the interpreter left out",
+			       r->dump->own_frames, r->dump->own_frames == 1 ? "" : "s");
 	prb_str_putc(&r->text, '\n');
 	if (r->options->paused && *r->options->paused) {
 		coloured(r, COLOUR_GIL, r->options->paused);
@@ -230,6 +235,10 @@ static void put_state(struct renderer *r, const struct prb_fold_group *group)
 		coloured(r, COLOUR_RUNNING, state);
 	else
 		prb_str_puts(&r->text, state);
+	if (t->in_c) {
+		prb_str_puts(&r->text, " in C: ");
+		prb_text_escape(&r->text, t->in_c);
+	}
 	if (group->threads.count == 1 && t->idle_seconds >= 0.001 && strcmp(state, "running")) {
 		prb_str_putc(&r->text, ' ');
 		prb_text_duration(&r->text, t->idle_seconds);
@@ -393,21 +402,45 @@ static void put_run(struct renderer *r, const struct prb_fold_run *run)
 		prb_str_printf(&r->text, "   (%zu calls deep)", run->times);
 }
 
-/** @p run: of the recursion that begins here, or NULL. */
-static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
-		      const struct prb_fold_run *run)
+static void put_indent(struct renderer *r, const struct prb_dump_frame *frame)
 {
+	prb_auto_str struct prb_str number = {};
+
+	if (r->options->numbers && frame->kind == PRB_FRAME_PYTHON)
+		prb_str_printf(&number, "#%zu ", r->number);
+	prb_text_column(&r->text, prb_str_text(&number), FRAME_INDENT);
+}
+
+/* Functions of Python stand out among the C and C++ ones. */
+static void put_func_column(struct renderer *r, const struct prb_dump_frame *frame)
+{
+	bool coloured = r->options->colour && frame->kind == PRB_FRAME_PYTHON;
 	prb_auto_str struct prb_str func = {};
 
 	put_func(r, &func, frame);
-	prb_text_spaces(&r->text, FRAME_INDENT);
+	put_indent(r, frame);
+	if (coloured)
+		prb_str_puts(&r->text, COLOUR_FUNC);
 	prb_text_column(&r->text, prb_str_text(&func), r->func_width);
+	if (coloured)
+		prb_str_puts(&r->text, COLOUR_OFF);
 	prb_str_puts(&r->text, "  ");
+}
+
+/** @p run: of the recursion that begins here, or NULL. @p started: that many frames behind it are
+ * not shown, since every thread has them. */
+static void put_frame(struct renderer *r, const struct prb_dump_frame *frame,
+		      const struct prb_fold_run *run, size_t started)
+{
+	put_func_column(r, frame);
 	put_place(r, frame);
 	if (frame->kind == PRB_FRAME_INLINE)
 		prb_str_puts(&r->text, "   (inlined)");
 	if (run)
 		put_run(r, run);
+	if (started)
+		prb_str_printf(&r->text, "   (and %zu call%s that start%s the thread)", started,
+			       started == 1 ? "" : "s", started == 1 ? "s" : "");
 	if (frame->error) {
 		prb_str_puts(&r->text, "   ");
 		coloured(r, COLOUR_UNREADABLE, "unreadable: ");
@@ -433,17 +466,23 @@ static void put_frames(struct renderer *r, const struct prb_dump_thread *t)
 	size_t count = t->frames.count;
 	bool inner = t->read == PRB_READ_UNSTABLE;
 
+	r->number = 0;
 	if (t->error && (inner || !count))
 		put_thread_error(r, count ? "incomplete: " : "unreadable: ", t->error);
 	for (size_t i = 0; i < count;) {
 		const struct prb_dump_frame *frame = &t->frames.items[i];
+		size_t start = r->options->fold ? prb_fold_start(frame, count - i) : 0;
 		struct prb_fold_run run = {1, 1};
 
-		if (r->options->fold)
+		if (r->options->fold && !start)
 			run = prb_fold_recursion(frame, count - i);
-		for (size_t n = 0; n < run.period; n++)
-			put_frame(r, frame + n, n ? NULL : &run);
-		i += run.period * run.times;
+		size_t end = i + (start ? start : run.period * run.times);
+		for (size_t n = 0; n < run.period; n++) {
+			put_frame(r, frame + n, n ? NULL : &run, start ? start - 1 : 0);
+			r->number += frame[n].kind == PRB_FRAME_PYTHON;
+		}
+		for (i += run.period; i < end; i++)
+			r->number += t->frames.items[i].kind == PRB_FRAME_PYTHON;
 	}
 	if (t->error && count && !inner)
 		put_thread_error(r, "incomplete: ", t->error);

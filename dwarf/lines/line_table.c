@@ -6,7 +6,6 @@
 
 #include "dwarf/lines/line_table.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dwarf/lines/demangle.h"
+#include "target/architecture.h"
 
 enum {
 	MAX_INLINED = 64,	  /* functions inlined into each other at one place */
@@ -126,18 +126,6 @@ static int stream_stat(bfd *abfd, void *stream, struct stat *st)
 	return size < 0 ? -1 : 0;
 }
 
-static const char *bfd_target_of(uint16_t machine)
-{
-	switch (machine) {
-	case EM_X86_64:
-		return "elf64-x86-64";
-	case EM_AARCH64:
-		return "elf64-littleaarch64";
-	default:
-		return NULL;
-	}
-}
-
 /* What libbfd would only find out after it has taken the memory for it. */
 struct prb_error *prb_line_table_check(struct prb_elf *elf)
 {
@@ -193,9 +181,9 @@ static bool check_format_quietly(bfd *abfd)
 struct prb_error *prb_line_table_open(struct prb_elf *elf, uint16_t machine,
 				      struct prb_line_table **ret)
 {
-	const char *target = bfd_target_of(machine);
+	const struct prb_architecture *found = prb_architecture_find(machine);
 
-	if (!target)
+	if (!found)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "no lines for ELF machine %u",
 					machine);
 
@@ -206,7 +194,7 @@ struct prb_error *prb_line_table_open(struct prb_elf *elf, uint16_t machine,
 	if (!table)
 		return prb_error_nomem();
 	table->fd = prb_elf_fd(elf);
-	table->bfd = bfd_openr_iovec(prb_elf_name(elf), target, stream_open, table, stream_read,
+	table->bfd = bfd_openr_iovec(prb_elf_name(elf), found->bfd, stream_open, table, stream_read,
 				     stream_close, stream_stat);
 	if (table->bfd)
 		table->bfd->flags |= BFD_DECOMPRESS;

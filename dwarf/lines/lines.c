@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/lines/lines.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "dwarf/lines/line_source.h"
 #include "dwarf/lines/record.h"
 #include "dwarf/lines/runs.h"
+#include "target/architecture.h"
 
 /* What we keep open of a module. */
 struct file {
@@ -298,7 +298,9 @@ static struct prb_error *name_record(void *context, const void *record, size_t l
 /* A function that was caught executing will be again, at another of its instructions. */
 static struct prb_error *keep_function(struct file *file, uint64_t offset)
 {
-	const uint32_t step = file->module->target->machine == EM_AARCH64 ? 4 : 1;
+	const struct prb_architecture *machine =
+		prb_architecture_find(file->module->target->machine);
+	const uint32_t step = machine ? machine->instruction : 1;
 	prb_auto_str struct prb_str plain = {}, runs = {}, name = {};
 	uint64_t start = 0;
 

@@ -40,12 +40,11 @@ static bool fetch(const struct search *s, uint64_t address, uint64_t *ret)
 static bool understand_row(struct search *s)
 {
 	struct prb_cfi_rule ra = prb_cfi_row_rule(s->row, s->row->ra);
-	struct prb_cfi_rule saved =
-		prb_cfi_row_rule(s->row, prb_regs_frame_pointer(s->regs->machine));
+	struct prb_cfi_rule saved = prb_cfi_row_rule(s->row, prb_regs_fp(s->regs->machine));
 
 	if (s->row->cfa.kind != PRB_CFI_REGISTER || s->row->signal_frame ||
-	    s->row->cfa.reg != prb_regs_frame_pointer(s->regs->machine) ||
-	    ra.kind != PRB_CFI_OFFSET || saved.kind != PRB_CFI_OFFSET)
+	    s->row->cfa.reg != prb_regs_fp(s->regs->machine) || ra.kind != PRB_CFI_OFFSET ||
+	    saved.kind != PRB_CFI_OFFSET)
 		return false;
 	s->frame_offset = s->row->cfa.value;
 	s->ra_offset = ra.value;
@@ -106,7 +105,7 @@ static enum verdict judge(struct search *s, uint64_t cfa, uint64_t return_addres
 static void with_frame(const struct search *s, uint64_t cfa, struct prb_regs *regs)
 {
 	*regs = *s->regs;
-	prb_regs_set(regs, prb_regs_frame_pointer(regs->machine), cfa - (uint64_t)s->frame_offset);
+	prb_regs_set(regs, prb_regs_fp(regs->machine), cfa - (uint64_t)s->frame_offset);
 }
 
 /* The callers follow each other up the stack, each behind a call, as far as we look. */

@@ -29,12 +29,6 @@ struct prb_recovery {
 	bool (*step)(void *context, struct prb_regs *regs, uint64_t *cfa, bool *end);
 };
 
-/** DWARF number of the register that compilers use as frame pointer. */
-static inline unsigned prb_regs_frame_pointer(uint16_t machine)
-{
-	return machine == 183 /* EM_AARCH64 */ ? 29 : 6;
-}
-
 /**
  * Adds the frame pointer to @p regs, those of a frame at @p pc whose row @p row cannot be applied
  * for want of it. PRB_CFI_UNKNOWN_REGISTER if it cannot be proven.

@@ -51,7 +51,7 @@ enum prb_cfi_status prb_cfi_leave_trampoline(const struct prb_cfi_memory *memory
 	if (!memory->read(memory->context, sp, words, sizeof(words)))
 		return PRB_CFI_UNREADABLE_STACK;
 	if (t->saves_frame_pointer)
-		prb_regs_set(regs, prb_regs_frame_pointer(regs->machine), words[0]);
+		prb_regs_set(regs, prb_regs_fp(regs->machine), words[0]);
 	*cfa = sp + sizeof(words);
 	prb_regs_set(regs, prb_regs_sp(regs->machine), *cfa);
 	regs->pc = words[1];

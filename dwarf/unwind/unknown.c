@@ -73,7 +73,7 @@ static enum prb_cfi_status leave_trampoline(const struct prb_cfi_memory *memory,
 	    !fetch(memory, sp + WORD, &pc) || !behind_call(memory, regs->machine, pc))
 		return PRB_CFI_NOT_FOUND;
 	if (trampoline->frame_pointer)
-		prb_regs_set(regs, prb_regs_frame_pointer(regs->machine), saved);
+		prb_regs_set(regs, prb_regs_fp(regs->machine), saved);
 	*cfa = sp + 2 * WORD;
 	set_caller(regs, pc, *cfa);
 	return PRB_CFI_OK;
@@ -82,7 +82,7 @@ static enum prb_cfi_status leave_trampoline(const struct prb_cfi_memory *memory,
 static enum prb_cfi_status by_frame_pointer(const struct prb_cfi_memory *memory,
 					    struct prb_regs *regs, uint64_t *cfa)
 {
-	unsigned number = prb_regs_frame_pointer(regs->machine);
+	unsigned number = prb_regs_fp(regs->machine);
 	uint64_t sp = 0, frame = 0, saved, pc;
 
 	if (!prb_regs_get(regs, prb_regs_sp(regs->machine), &sp) ||

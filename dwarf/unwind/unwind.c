@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/unwind/unwind.h"
 
-#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "dwarf/unwind/recover.h"
 #include "dwarf/unwind/row_cache.h"
 #include "dwarf/unwind/unknown.h"
+#include "target/architecture.h"
 
 /* How often one walk may go to a lower or equal frame address: signal stacks, coroutines. */
 enum { MAX_BACKWARD = 16 };
@@ -197,13 +197,13 @@ static enum prb_cfi_status leave_bad_call(struct prb_unwinder *unwinder,
 					  const struct prb_cfi_memory *memory,
 					  struct prb_regs *regs, uint64_t *cfa)
 {
-	bool aarch64 = regs->machine == EM_AARCH64;
+	const struct prb_architecture *machine = prb_architecture_find(regs->machine);
 	const struct prb_map *map = prb_maps_find(&unwinder->modules->target->maps, regs->pc);
 	struct prb_cfi_row row = {
 		.cfa = {.kind = PRB_CFI_REGISTER,
-			.reg = (uint8_t)prb_regs_sp(regs->machine),
-			.value = aarch64 ? 0 : 8},
-		.ra = aarch64 ? PRB_REG_AARCH64_LR : PRB_REG_X86_64_RA,
+			.reg = machine->sp,
+			.value = machine->pushes ? 8 : 0},
+		.ra = machine->ra,
 	};
 	struct prb_cfi_section none = {};
 	struct prb_regs caller = *regs;
@@ -211,8 +211,8 @@ static enum prb_cfi_status leave_bad_call(struct prb_unwinder *unwinder,
 
 	if (map && map->exec)
 		return PRB_CFI_NOT_FOUND;
-	if (!aarch64) {
-		row.mask = 1ULL << PRB_REG_X86_64_RA;
+	if (machine->pushes) {
+		row.mask = 1ULL << machine->ra;
 		row.rules[row.count++] = (struct prb_cfi_rule){.kind = PRB_CFI_OFFSET, .value = -8};
 	}
 	status = prb_cfi_apply(&none, memory, &row, 0, &caller, cfa);
@@ -262,7 +262,7 @@ static void stop_by_status(struct prb_unwinder *unwinder, enum prb_cfi_status st
 			   struct prb_unwind_step *ret)
 {
 	/* Only a thread that was not stopped is without its frame pointer. */
-	bool asleep = !(regs->known >> prb_regs_frame_pointer(regs->machine) & 1);
+	bool asleep = !(regs->known >> prb_regs_fp(regs->machine) & 1);
 	const char *name = "", *where = "outside any module";
 
 	if (module) {
@@ -333,7 +333,7 @@ static struct prb_error *recover_frame_pointer(struct prb_unwinder *unwinder,
 	struct prb_recovery recovery = {&peek, unwinder->pac_mask, &recovering, find_function,
 					leave_call};
 	struct prb_target *target = unwinder->modules->target;
-	unsigned number = prb_regs_frame_pointer(regs->machine);
+	unsigned number = prb_regs_fp(regs->machine);
 	prb_auto_str struct prb_str known = {};
 	uint64_t sp = 0, value = 0;
 	char key[64], text[32], *end;
@@ -427,7 +427,7 @@ struct prb_error *prb_unwind_step(struct prb_unwinder *unwinder, struct prb_mem 
 	struct prb_error *err;
 
 	*ret = (struct prb_unwind_step){};
-	if (regs->machine != EM_X86_64 && regs->machine != EM_AARCH64) {
+	if (!prb_architecture_find(regs->machine)) {
 		stop(unwinder, ret, "no unwinding for this machine", "no unwinding for machine %u",
 		     regs->machine);
 		return NULL;

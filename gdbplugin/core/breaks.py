@@ -44,20 +44,20 @@ def version_of(text):
     return tuple(int(part) for part in text.split(".")[:2])
 
 
-def check(debugger, control):
+def check(debugger, control, command="break-py"):
     """Refuses what can have none. The version."""
-    agent.check(debugger, control, "break-py")
+    agent.check(debugger, control, command)
     with open_session(debugger) as session:
         rows = session.query(_VERSION)
     text = rows[0]["python_version"] if rows else None
     if not text:
-        raise Problem("break-py: there is no Python in this process")
+        raise Problem("%s: there is no Python in this process" % command)
     if version_of(text) < FIRST:
-        raise Problem("break-py needs Python 3.6 or later, and this is %s, whose code cannot be traced "
-                      "in this way" % text)
+        raise Problem("%s needs Python 3.6 or later, and this is %s, whose code cannot be traced "
+                      "in this way" % (command, text))
     if rows[0]["free_threaded"] and text in LISTS_BADLY:
-        raise Problem("break-py: free-threaded Python %s may die when its objects are listed, which "
-                      "3.13.1 has mended: run the program with that" % text)
+        raise Problem("%s: free-threaded Python %s may die when its objects are listed, which "
+                      "3.13.1 has mended: run the program with that" % (command, text))
     return version_of(text)
 
 
@@ -147,6 +147,20 @@ class Breaks:
         if not self._ask(known, "list"):
             self.debugger.stop_no_more()
         return told
+
+    def trace(self, *words):
+        """A request about logpoints (agent/logpoints.py): what it prints."""
+        known = agent.need(self.debugger, self.control) if words[0] in ("log", "calls") else \
+            agent.find(self.debugger)
+        if not known:
+            return "no logpoints\n"
+        request = "\n".join(("trace",) + words).encode("utf-8", "surrogateescape")
+        result = evaluator.Evaluation(self.debugger, self.control, known, False).evaluate(
+            request, SECONDS, evaluator.BREAKS)
+        text = "".join(part for _, part in result.parts)
+        if result.outcome != evaluator.OK or not text:
+            raise Problem("trace: %s" % (text.strip() or result.text or "the agent gave no answer"))
+        return text
 
     def list(self):
         """All that are in the process, which an earlier debugger may have left."""

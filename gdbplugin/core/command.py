@@ -16,12 +16,14 @@ def open_session(debugger, needs_process=True, direct=True):
 class Option:
     """--NAME, or --NAME VALUE if it has a metavar."""
 
-    def __init__(self, name, doc, metavar=None, short=None, values=None):
+    def __init__(self, name, doc, metavar=None, short=None, values=None, choice=None):
         self.name, self.doc, self.metavar, self.short = name, doc, metavar, short
+        self.choice = choice  # --NAME=CHOICE is its only other form
         self.values = values  # a kind of core/completion.py: what its value may be
 
     def spelling(self):
         text = "--" + self.name + (" " + self.metavar if self.metavar else "")
+        text += "[=%s]" % self.choice if self.choice else ""
         return "-%s, %s" % (self.short, text) if self.short else text
 
 
@@ -60,7 +62,11 @@ class Command:
         found, rest = {}, words.strip()
         while rest.startswith("-"):
             word, _, after = rest.partition(" ")
+            word, equals, choice = word.partition("=")
             option = self._option(word)
+            if equals and (option is None or choice != option.choice):
+                raise Problem("%s has no option '%s=%s': 'help probing %s' lists them"
+                              % (self.name, word, choice, self.name))
             rest = after.lstrip()
             if option is None:
                 if word == "--":
@@ -74,7 +80,7 @@ class Command:
                 found[option.name] = value
                 rest = rest.lstrip()
             else:
-                found[option.name] = True
+                found[option.name] = choice or True
         return found, rest
 
     def _option(self, word):

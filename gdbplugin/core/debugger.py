@@ -26,7 +26,6 @@ class Debugger:
     """One debugger, as the commands see it. All of it is called on the debugger's main thread."""
 
     name = None  # as the user calls it
-    ASKS_BEHIND_SERVERS = True  # conditions of ours are asked while all is stopped
 
     def __init__(self):
         self.settings = Settings()
@@ -116,6 +115,10 @@ class Debugger:
     def resume(self):
         """Lets the process run until something stops it, as the user's own 'continue' would."""
         raise NotImplementedError
+
+    def cannot_ask(self):
+        """Why no function of the user can be asked when a thread has come to a breakpoint; None."""
+        return None
 
     def stop_no_more(self):
         """The end of that."""

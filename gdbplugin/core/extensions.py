@@ -15,7 +15,7 @@ def load(debugger):
     if os.path.isdir(os.path.join(base, "probing")):
         try:
             from probing import _load
-            _load.load_folder()
+            _load.load_folder(debugger.warn)
         except (Problem, ImportError) as error:
             debugger.warn("extensions are not loaded: %s" % error)
 
@@ -62,10 +62,12 @@ def run(debugger, made, words):
         raise Problem(str(error))
 
 
-def with_tables(debugger, sql):
-    """The statement, with the tables that @probing.table has made."""
+def speak(debugger, pointer):
+    """Has the extensions that are loaded speak in what a session prints; keep what it returns."""
     extend = sys.modules.get("probing.extend")
-    if extend is None or not extend.TABLES:
-        return sql
-    from . import script
-    return extend.with_tables(script.current(debugger), sql)
+    if extend is None or not (extend.PRINTERS or extend.WAITS or extend.TABLES):
+        return None
+    from probing import _custom
+
+    from . import library, script
+    return _custom.attach(pointer, script.current(debugger)._another, debugger.warn, library.LIBRARY)

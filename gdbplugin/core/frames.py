@@ -54,7 +54,7 @@ def native_place(thread, frame):
 
 def select(debugger, session, number):
     """Makes it the selected frame, and the C frame that runs it that of the debugger."""
-    thread = read_selected(session, debugger, True)
+    thread = read_selected(session, debugger, "all")
     frame = find_frame(thread, number)
     chosen = debugger.select_native(*native_place(thread, frame))
     debugger.selection = (debugger.position(), number)

@@ -13,7 +13,7 @@ except ImportError:
 
 CANCELLED = 7
 TERMINAL, COLOUR = 1, 2
-LOCALS, NATIVE = 1, 2
+LOCALS, NATIVE, NATIVE_ALL = 1, 2, 8
 
 POINTER, TEXT, NUMBER = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint
 WARNING = ctypes.CFUNCTYPE(None, POINTER, TEXT)
@@ -66,6 +66,7 @@ SIGNATURES = {
     "probing_open_debugger": (POINTER, POINTER, TEXT, ctypes.POINTER(DebuggerStruct)),
     "probing_set": (POINTER, POINTER, TEXT, TEXT),
     "probing_on_warning": (None, POINTER, WARNING, POINTER),
+    "probing_set_extension": (None, POINTER, POINTER),
     "probing_on_poll": (None, POINTER, ON_POLL, POINTER),
     "probing_print": (POINTER, POINTER, TEXT, TEXT, NUMBER, NUMBER, ON_TEXT, POINTER),
     "probing_format": (TEXT, NUMBER),

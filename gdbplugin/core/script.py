@@ -14,7 +14,6 @@ from probing import _errors, events
 from probing.target import Program
 
 from . import breaks, control, extensions, library
-from .debugger import traced_by_us
 from .errors import Interrupted, Problem
 from .frames import selected
 from .session import encode, means
@@ -32,6 +31,8 @@ def translated(function, *arguments):
 
 class Inferior(Program):
     """What current() returns in a debugger."""
+
+    _moves = False
 
     def __init__(self, debugger):
         self.debugger, self._source, self._handle, self._opened = debugger, None, None, None
@@ -56,6 +57,12 @@ class Inferior(Program):
     def _start(self):
         self._opened = self.debugger.moment()
         translated(Program._start, self)
+
+    def _twin(self):
+        return Inferior(self.debugger)
+
+    def _say(self, text):
+        self.debugger.warn(text)
 
     def _connect(self):
         core, self._source, _ = means(self.debugger)
@@ -84,6 +91,8 @@ class Inferior(Program):
         """Ends the session; another one begins when something is read."""
         lib.LIBRARY.probing_destroy(self._handle)
         self._handle, self._source = None, None
+        if self._reader is not None:
+            self._reader.close()
 
     def thread(self, wanted=None):
         return Program.thread(self, self.debugger.thread() if wanted is None else wanted)
@@ -144,10 +153,9 @@ def _with_breaks(debugger, function):
 
 def break_py(debugger, place, condition, action):
     from .commands.break_py import read_place, set_at
-    if (condition or action) and not debugger.ASKS_BEHIND_SERVERS and \
-            not traced_by_us(debugger.pid()):
-        raise _errors.Error("behind a gdbserver, %s cannot call functions of yours before it stops: "
-                            "\"PLACE if CONDITION\" is evaluated in the process" % debugger.name)
+    why = debugger.cannot_ask() if condition or action else None
+    if why:
+        raise _errors.Error("%s; \"PLACE if CONDITION\" is evaluated in the process" % why)
     told = translated(lambda: _with_breaks(
         debugger, lambda known: set_at(known, *read_place(place))))
     PYTHON[debugger.pid(), told["number"]] = condition, action

@@ -62,6 +62,8 @@ class Session:
             self.set("probing.text.max", self.debugger.settings.max_string)
             if self._needs_process:
                 self._open()
+                from . import extensions  # here: it imports us
+                self._extensions = extensions.speak(self.debugger, self._pointer)
         except BaseException:
             self.__exit__()
             raise

@@ -26,9 +26,11 @@ class Thread:
 
 
 def read_stacks(session, tid, native=False, with_locals=False, with_source=False):
-    """The threads, or the one with that number."""
+    """The threads, or the one with that number. `native`: True, or "all" as --native=all."""
     # That of a Python frame takes requests behind a gdbserver, and is not shown.
     table, module = ("native.backtrace", "f.module") if native else ("python.stacks", "NULL")
+    if native == "all":
+        table = "native.frames"
     # A number in both places, so that no other thread is read.
     where, same = ("", "t.tid") if tid is None else ("WHERE t.tid = %d" % tid, tid)
     threads = []

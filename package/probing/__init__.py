@@ -27,6 +27,7 @@ _HOMES = {
     "get": "probing.value",
     "init": "probing._agent",
     "printer": "probing.extend",
+    "query": "probing._rows",
     "set_role": "probing._config",
     "span": "probing._events",
     "step": "probing._events",

@@ -51,6 +51,7 @@ SIGNATURES = {
     "probing_set": (POINTER, POINTER, TEXT, TEXT),
     "probing_on_poll": (None, POINTER, ON_POLL, POINTER),
     "probing_print": (POINTER, POINTER, TEXT, TEXT, ctypes.c_uint, ctypes.c_uint, ON_TEXT, POINTER),
+    "probing_set_extension": (None, POINTER, POINTER),
     "probing_pause": (POINTER, POINTER, POINTER),
     "probing_resume": (POINTER, POINTER, POINTER),
     "probing_eval": (POINTER, POINTER, TEXT, POINTER, ON_OUTPUT, POINTER),

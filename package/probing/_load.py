@@ -47,7 +47,7 @@ def read_own(name, within):
         return file.read()
 
 
-def load_folder():
+def load_folder(say=say):
     """The *.py of the user's own folder, by name. A file that fails is shown, and left out."""
     path = folder()
     try:
@@ -62,12 +62,12 @@ def load_folder():
             return say("%s is not used: %s" % (path, why))
         for name in sorted(os.listdir(opened)):
             if name.endswith(".py"):
-                load_own(name, os.path.join(path, name), opened)
+                load_own(name, os.path.join(path, name), opened, say)
     finally:
         os.close(opened)
 
 
-def load_own(name, path, opened):
+def load_own(name, path, opened, say):
     try:
         run(read_own(name, opened), path)
     except OSError as error:

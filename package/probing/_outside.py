@@ -25,13 +25,14 @@ def program():
 
 
 def run(*words):
-    """Runs the program; what it says of a failure is the error."""
+    """Runs the program: what it prints. What it says of a failure is the error."""
     done = subprocess.run([program(), *map(str, words)], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if done.returncode:
         lines = done.stderr.decode("utf-8", "surrogateescape").strip().splitlines()
         text = lines[-1] if lines else "'probing %s' failed" % words[0]
         raise Error(text[len("probing: "):] if text.startswith("probing: ") else text)
+    return done.stdout.decode("utf-8", "surrogateescape")
 
 
 def is_elsewhere(target):

@@ -175,3 +175,41 @@ def table(name, schema):
     "step integer, loss real, took real [ms]".
     """
     return Table(name, schema)
+
+
+def of_dataclass(cls, name):
+    """The class, as a dataclass whose objects have append(): it writes them as rows of user.NAME."""
+    import dataclasses
+    import typing
+
+    if not dataclasses.is_dataclass(cls):
+        cls = dataclasses.dataclass(cls)
+    hints = typing.get_type_hints(cls)
+    columns = [field.name for field in dataclasses.fields(cls)]
+    kinds = {column: column_type(cls, column, hints[column]) for column in columns}
+    made = []
+
+    def append(self):
+        """Append this object as a row. True if it was written, as of Table.append()."""
+        if not made:
+            made.append(Table(name, kinds))
+        return made[0].append(*[getattr(self, column) for column in columns])
+
+    if hasattr(cls, "append"):
+        raise TypeError("%s has an append() of its own" % cls.__name__)
+    cls.append = append
+    return cls
+
+
+def column_type(cls, name, kind):
+    """int, float or str, also of Optional."""
+    import typing
+
+    if getattr(kind, "__origin__", None) is typing.Union or type(kind).__name__ == "UnionType":
+        parts = [part for part in kind.__args__ if part is not type(None)]
+        kind = parts[0] if len(parts) == 1 else kind
+    if kind is bool:
+        return int
+    if kind not in TYPES:
+        raise TypeError("%s.%s is no int, float, bool or str, nor one of them or None" % (cls.__name__, name))
+    return kind

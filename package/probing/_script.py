@@ -2,7 +2,8 @@
 """What `probing script` runs: [--script FILE]… [--entry-points] KIND [TEXT] [TARGET [ARGUMENT…]].
 
 KIND is -f for a file, or for the name of a script that comes with the package; -c for code; -i for
-the prompt; -l lists scripts and commands; -x runs a command of an extension with all that follows.
+the prompt; -l lists scripts and commands; -x runs a command of an extension with all that follows; -s
+answers questions of a command on the socket of that number.
 """
 
 import argparse
@@ -47,6 +48,9 @@ def main(words):
     _terminal.install()
     try:
         words = load(words)
+        if words[0] == "-s":
+            from . import _answers
+            return _answers.serve(int(words[1]))
         if words[0] == "-x":
             return run_command(words[1], words[2:])
         if words[0] == "-l":

@@ -29,12 +29,16 @@ def command(function: Optional[Callable] = None, name: Optional[str] = None) -> 
     return function
 
 
-def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None) -> Any:
-    """A table of SQL for p.query() and `probing query` in debuggers: `@probing.table("sessions")`
+def table(name: Any, schema: Any = None, columns: Optional[Sequence[str]] = None) -> Any:
+    """A table of SQL for p.query() and `probing query`: `@probing.table("sessions")`
     before a generator of rows, which are dictionaries, or sequences in the order of `columns`.
 
-    With a `schema`, the table `user.NAME` of this process: {"layer": str} or "layer text".
+    With a `schema`, the table `user.NAME` of this process: {"layer": str} or "layer text". The same from
+    a dataclass: `@probing.table` before it, or `@probing.table("losses")`; each object then has append().
     """
+    if isinstance(name, type):
+        from ._rings import of_dataclass
+        return of_dataclass(name, name.__name__.lower())
     if schema is not None:
         from ._rings import table as own_table
         return own_table(name, schema)
@@ -42,6 +46,9 @@ def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None
         raise Error("'%s' is no name of a table: letters, digits and _" % name)
 
     def register(function):
+        if isinstance(function, type):
+            from ._rings import of_dataclass
+            return of_dataclass(function, name)
         TABLES[name] = function, columns
         return function
     return register
@@ -49,7 +56,7 @@ def table(name: str, schema: Any = None, columns: Optional[Sequence[str]] = None
 
 def printer(name: str) -> Callable:
     """The text of objects of a class, `@probing.printer("mypkg.Matrix")` before a function of a
-    Value: what repr() and print() show of it in scripts."""
+    Value: what `probing print`, dumps, tables and repr() show of it."""
     def register(function):
         PRINTERS[name] = function
         return function
@@ -58,7 +65,8 @@ def printer(name: str) -> Callable:
 
 def wait(place: str) -> Callable:
     """Words for a wait, `@probing.wait("mylib.py:Pool.acquire")` before a function of the Frame: what
-    Thread.waits_for.text is while the thread is in that function. None: no words this time."""
+    Thread.waits_for.text, dumps and tables say while the thread is in that function. None: no words
+    this time."""
     file, _, function = place.rpartition(":")
     if not file or not function:
         raise Error("'%s' is no place: for example 'mylib.py:Pool.acquire'" % place)
@@ -121,64 +129,33 @@ def add_argument(parser, parameter):
                             help="default: %s" % default)
 
 
-def literal(value):
-    """A cell in SQL."""
-    constant = getattr(value, "_prb_constant", None)
-    if constant:
-        known, found = constant()
-        value = found if known else repr(value)
-    if value is None:
-        return "NULL"
-    if isinstance(value, (bool, int, float)):
-        return "9e999" if value == float("inf") else repr(value + 0) if value == value else "NULL"
-    return "'%s'" % str(value).replace("'", "''").replace("\0", "")
-
-
-def with_tables(program, sql):
-    """The statement, with the tables of our own that it names as its first parts."""
-    parts = []
-    for name, (function, columns) in TABLES.items():
-        if re.search(r"\b%s\b" % name, sql):
-            parts.append(as_part(name, list(function(program)), columns))
-    if not parts:
-        return sql
-    begins = re.match(r"\s*with(\s+recursive)?\b", sql, re.I)
-    if not begins:
-        return "WITH %s %s" % (", ".join(parts), sql)
-    return "%s %s, %s" % (begins.group(0), ", ".join(parts), sql[begins.end():])
-
-
-def as_part(name, rows, columns):
-    if columns is None and not rows:
-        raise Error("the table %s has no row, and @probing.table names no columns" % name)
-    columns = list(columns if columns is not None else
-                   rows[0] if isinstance(rows[0], dict) else
-                   ["column%d" % (i + 1) for i in range(len(rows[0]))])
-    cells = ["(%s)" % ", ".join(
-        literal(cell) for cell in ([row.get(each) for each in columns] if isinstance(row, dict)
-                                   else row)) for row in rows]
-    text = "VALUES " + ", ".join(cells) if cells else \
-        "SELECT %s WHERE 0" % ", ".join(["NULL"] * len(columns))
-    return "%s(%s) AS (%s)" % (name, ", ".join('"%s"' % each.replace('"', '""')
-                                               for each in columns), text)
+def printer_of(value):
+    """The printer of the value's class, or None."""
+    kind = value.type
+    for name in (kind.qualname, kind.name):
+        function = PRINTERS.get("%s.%s" % (kind.module, name))
+        if function:
+            return function
+    return None
 
 
 def text_of(value):
     """What a printer shows of the value; None: there is none for its class."""
-    kind = value.type
-    for module, name in ((kind.module, kind.qualname), (kind.module, kind.name)):
-        function = PRINTERS.get("%s.%s" % (module, name))
-        if function:
-            return str(function(value))
-    return None
+    function = printer_of(value)
+    return function and str(function(value))
+
+
+def waits_in(file, func, qualname):
+    """The functions of wait() for that function of the target."""
+    return [words for place, words in WAITS.get(qualname, WAITS.get(func, ()))
+            if file == place or (file or "").endswith("/" + place)]
 
 
 def words_of(thread):
     """What a function of wait() says of the thread."""
     for frame in thread.frames:
-        for file, words in WAITS.get(frame.qualname, WAITS.get(frame.func, ())):
-            if (frame.file or "").endswith("/" + file) or frame.file == file:
-                text = words(frame)
-                if text is not None:
-                    return str(text)
+        for words in waits_in(frame.file, frame.func, frame.qualname):
+            text = words(frame)
+            if text is not None:
+                return str(text)
     return None

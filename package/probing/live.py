@@ -101,3 +101,37 @@ class Recording:
 
     def __repr__(self):
         return "<recording %s>" % self.path
+
+
+class Logpoint:
+    """Records values at a line, or calls of a function, until clear() or the end of a `with`."""
+
+    def __init__(self, target, words):
+        self._target = target
+        self.number = int(_outside.run("-t", target, "trace", "--keep", *words).split()[-1])
+
+    def clear(self) -> None:
+        """Removes it; what it has recorded stays."""
+        clear_traces(self._target, self.number)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.clear()
+
+    def __repr__(self):
+        return "<logpoint %d of %s>" % (self.number, self._target)
+
+
+def traces(target):
+    """{number: text} of the logpoints that there are."""
+    lines = _outside.run("-t", target, "trace", "list").splitlines()
+    return {int(number): text.strip() for number, _, text in
+            (line.partition(" ") for line in lines) if number.isdigit()}
+
+
+def clear_traces(target, *numbers):
+    """Removes all, or those of these numbers."""
+    for number in numbers or ("",):
+        _outside.run("-t", target, "trace", "clear", *([number] if number else []))

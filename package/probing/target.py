@@ -8,34 +8,32 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 
 from . import _library as lib
 from . import _outside
-from . import extend, live, path
+from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
-from .frame import NATIVE_STACKS, STACKS, Frame, Thread, quote
+from ._rows import Rows
+from .frame import STACKS, Frame, Thread, at_once, parts, quote
 from .value import Value, unread
 
 
-class Rows(list):
-    """Rows of a query, as dictionaries."""
-
-    def df(self) -> "pandas.DataFrame":  # noqa: F821
-        """The same as a pandas DataFrame."""
-        import pandas
-        return pandas.DataFrame(list(self))
+LEVELS = 3  # of sessions, for extensions that ask what extensions say
 
 
 class Program:
     """What attach() returns. Use it from one thread; `with` or close() ends it."""
 
+    _level, _reader, _path = 0, None, None
+    _moves = True  # it may go on from one statement to the next
+
     def __init__(self, target: Union[int, str], exe: Optional[str] = None):
         self.target, self._exe = str(target), exe
         self._object = lib.Object(size=ctypes.sizeof(lib.Object))
         self._object_at = ctypes.addressof(self._object)
-        self._poll = lib.Poll()
+        self._poll, self._kinds = lib.Poll(), {}
         self._start()
 
     def _start(self):
-        self._pointer = ctypes.c_void_p()
+        self._pointer, self._hooks = ctypes.c_void_p(), None
         check(LIBRARY.probing_create(ctypes.byref(self._pointer)))
         try:
             LIBRARY.probing_on_poll(self._pointer, self._poll.function, None)
@@ -49,6 +47,7 @@ class Program:
         target, self._folder = self.target, None
         if _outside.is_elsewhere(target):
             target, self._folder = _outside.snapshot_of(target)
+            self._path = target
         self._call(LIBRARY.probing_open, encode(target), self._exe and encode(self._exe))
 
     def _call(self, function, *arguments, outcome=None):
@@ -67,6 +66,8 @@ class Program:
         """Ends the session; values that came from it cannot be read any more."""
         LIBRARY.probing_destroy(self._pointer)
         self._pointer = ctypes.c_void_p()
+        if self._reader is not None:
+            self._reader.close()
 
     def __enter__(self):
         return self
@@ -86,9 +87,38 @@ class Program:
     def query(self, sql: str) -> Rows:
         """Rows of one SQL statement."""
         self._open()
-        if extend.TABLES:
-            sql = extend.with_tables(self, sql)
+        self._extend()
         return Rows(json.loads(self._print(sql, b"json").decode("ascii")))
+
+    def _rows(self, sql):
+        """Rows without words of extensions."""
+        self._open()
+        if self._hooks:
+            self._hooks.quiet = True
+        try:
+            return json.loads(self._print(sql, b"json").decode("ascii"))
+        finally:
+            if self._hooks:
+                self._hooks.quiet = False
+
+    def _extend(self):
+        """Has extensions speak in what the library prints."""
+        if self._hooks is None and self._level < LEVELS and \
+                (extend.PRINTERS or extend.WAITS or extend.TABLES):
+            self._hooks = _custom.attach(self._open(), self._another, self._say)
+
+    def _another(self):
+        """One more session of the same target, for extensions that are asked by this one."""
+        if self._reader is None:
+            self._reader = self._twin()
+            self._reader._level = self._level + 1
+        return self._reader
+
+    def _twin(self):
+        return Program(self._path or self.target, self._exe)
+
+    def _say(self, text):
+        _load.say(text)
 
     def _print(self, sql, form):
         pieces = []
@@ -100,13 +130,20 @@ class Program:
         self._call(LIBRARY.probing_print, encode(sql), form, 0, 0, lib.ON_TEXT(on_text), None)
         return b"".join(pieces)
 
-    def threads(self, native: bool = False) -> List[Thread]:
+    def threads(self, native: Union[bool, str] = False) -> List[Thread]:
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
-        and the C and C++ frames between these."""
-        threads = {}
-        for row in self.query(NATIVE_STACKS if native else STACKS):
-            threads.setdefault(row["tid"], []).append(row)
-        return [Thread(self, rows) for tid, rows in threads.items() if tid]
+        and the C and C++ frames between these, "all": also those of the interpreter itself."""
+        threads, variables, table = {}, {}, "python.stacks"
+        if native:
+            table = "native.frames" if native == "all" else "native.backtrace"
+        stacks = STACKS % table
+        for row in self._rows(at_once(stacks) if self._moves else stacks):
+            if row.get("names"):
+                variables.setdefault(row["tid"], {})[row["depth"]] = parts(row)
+            else:
+                threads.setdefault(row["tid"], []).append(row)
+        return [Thread(self, rows, variables.get(tid, {}) if self._moves else None)
+                for tid, rows in threads.items() if tid]
 
     def thread(self, wanted: Union[None, int, str] = None) -> Thread:
         """The thread of that tid or name; None: the main one, in a debugger the selected one."""
@@ -176,6 +213,24 @@ class Program:
              rate: Optional[int] = None) -> "live.Recording":
         """Samples a running process for some seconds: a Recording. `native`: C and C++ frames too."""
         return live.Recording(self.target, seconds, native, rate)
+
+    def trace(self, place: Optional[str] = None, expressions: str = "",
+              condition: Optional[str] = None, calls: Optional[str] = None,
+              rate: Optional[int] = None) -> "live.Logpoint":
+        """Records values in python.trace_variables each time a line runs, `p.trace("train.py:22",
+        "loss, step")`, or the calls of a function in python.trace_event, `p.trace(calls="Model.step")`.
+        Nothing is stopped. A Logpoint: use it in a `with`, or clear() it."""
+        words = ["--calls", calls] if calls else [place]
+        words += (["if", condition] if condition else []) + ([expressions] if not calls else [])
+        return live.Logpoint(self.target, words + (["--rate", rate] if rate else []))
+
+    def traces(self) -> Dict[int, str]:
+        """{number: text} of the logpoints in the process."""
+        return live.traces(self.target)
+
+    def clear_traces(self, *numbers: int) -> None:
+        """Removes all logpoints, or those of these numbers."""
+        live.clear_traces(self.target, *numbers)
 
     def __repr__(self):
         return "<probing of %s>" % self.target

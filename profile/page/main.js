@@ -6,7 +6,7 @@ import { deltaOf, stackChanges, weighBoth } from "./diff.js";
 import { Overview } from "./overview.js";
 import { checks, choices, shareText, showDetails, Table } from "./panes.js";
 import { timePicture, treePicture } from "./pictures.js";
-import { abs, button, byId, duration, element, max, min, percent, round } from "./text.js";
+import { abs, button, byId, duration, element, max, min, percent, plain, round } from "./text.js";
 import { matchedWeight, matcher, weigh } from "./weigh.js";
 
 const data = read(byId("data").textContent);
@@ -18,6 +18,7 @@ const view = {
 	merged: false,
 	threads: new Uint8Array(data.threads.length).fill(1),
 	states: new Uint8Array(data.states.length).fill(1),
+	processes: new Uint8Array(data.processes.length).fill(1),
 	range: [0, data.before ? Infinity : data.duration],
 	widths: "after",
 };
@@ -134,6 +135,7 @@ function showFilters() {
 	const some = (list) => count(list) < list.length ? `${count(list)} of ${list.length} ` : "";
 	byId("threads").firstElementChild.textContent = `${some(view.threads)}threads`;
 	byId("states").firstElementChild.textContent = `${some(view.states)}states`;
+	byId("processes").firstElementChild.textContent = `${some(view.processes)}processes`;
 	byId("from").value = (view.range[0] / 1e9).toFixed(3);
 	byId("to").value = (view.range[1] / 1e9).toFixed(3);
 	showLegend();
@@ -377,10 +379,15 @@ function showFacts() {
 		element("tr", {}, element("td", {}, element("b", {}, key)), element("td", {}, does)))));
 }
 
+function listThreads() {
+	checks(byId("threads").lastElementChild, data.threads.map((each, i) =>
+		[threadName(each, i), each.cpu ? duration(each.cpu) : ""]), view.threads, refresh);
+}
+
 function listen() {
 	choices(byId("pictures"), [["flame", "flame", "Callers at the bottom"],
 		["icicle", "icicle", "Callers at the top"],
-		...(data.before ? [] : [["time", "time order", "What happened when"]]),
+		["time", "time order", "What happened when"],
 		["functions", "functions", "Self and total of each function"]], view.picture, (value) => {
 		view.picture = value;
 		refresh();
@@ -397,8 +404,14 @@ function listen() {
 		});
 	for (const id of ["overview", "range"])
 		byId(id).hidden = data.before;
-	checks(byId("threads").lastElementChild, data.threads.map((each, i) =>
-		[threadName(each, i), each.cpu ? duration(each.cpu) : ""]), view.threads, refresh);
+	listThreads();
+	byId("processes").hidden = data.before || data.processes.length < 2;
+	checks(byId("processes").lastElementChild, data.processes.map((name) => [plain(name), ""]),
+		view.processes, () => {
+			data.threads.forEach(({ process }, i) => view.threads[i] = view.processes[process]);
+			listThreads();
+			refresh();
+		});
 	checks(byId("states").lastElementChild, data.states.map((name) => [name, ""]), view.states, refresh);
 	for (const id of ["lines", "merged"]) {
 		byId(id).checked = view[id];

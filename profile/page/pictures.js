@@ -3,6 +3,7 @@
 //
 // { rows, begin, end }; a row is { start, end, stack } of arrays, and { thread, title, state }
 // in front of the rows of a thread in the order of time.
+import { max, min } from "./text.js";
 import { runWeight } from "./weigh.js";
 
 function row(more) {
@@ -87,6 +88,6 @@ export function timePicture(data, weighed) {
 	const rows = [];
 	for (const [thread, runs] of runsByThread(data, weighed.view))
 		rows.push(...threadRows(data, weighed, thread, runs));
-	const [begin, end] = weighed.view.range;
-	return { rows, begin, end, isTime: true };
+	const [begin, end] = weighed.view.range, longest = max(data.duration, data.before?.duration ?? 0);
+	return { rows, begin, end: min(end, longest), isTime: true };
 }

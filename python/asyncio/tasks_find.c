@@ -191,6 +191,43 @@ static struct prb_error *note(struct prb_asyncio_reader *t, struct prb_error *er
 	return err;
 }
 
+struct prb_error *prb_asyncio_find_current(struct prb_asyncio_reader *t, uint64_t interp,
+					   uint64_t *ret)
+{
+	struct prb_error *err;
+	uint64_t globals;
+
+	*ret = 0;
+	PRB_TRY(module_dict(t, interp, "asyncio.tasks", &globals));
+	if (!t->layout.version)
+		PRB_TRY(prb_asyncio_layout_load(t->r.py, t->r.mem, find_module(t, interp),
+						&t->layout));
+	err = prb_repr_dict_get(&t->r, globals, "_current_tasks", ret);
+	prb_error_catch(&err, PRB_ERROR_NOT_FOUND);
+	return err;
+}
+
+struct prb_error *prb_asyncio_read_current(struct prb_asyncio_reader *t, uint64_t thread,
+					   uint64_t dict)
+{
+	enum { MOST_CURRENT = 256 };
+	struct collection c = {.t = t};
+	uint64_t task = 0, count;
+
+	if (t->layout.thread_running_task > 0)
+		PRB_TRY(prb_repr_word(&t->r, thread + (uint64_t)t->layout.thread_running_task,
+				      &task));
+	if (task && !prb_repr_is_none(&t->r, task))
+		PRB_TRY(add_running(t, task));
+	if (!dict)
+		return NULL;
+	PRB_TRY(prb_repr_dict_size(&t->r, dict, &count));
+	if (count > MOST_CURRENT)
+		return prb_repr_bad(dict, "too many event loops");
+	PRB_TRY(prb_repr_dict_each(&t->r, dict, visit_current, &c));
+	return c.err;
+}
+
 static struct prb_error *read_interp(struct prb_asyncio_reader *t, const struct prb_interp *interp)
 {
 	struct collection c = {.t = t, .interp = interp};

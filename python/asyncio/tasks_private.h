@@ -78,6 +78,14 @@ struct prb_error *prb_sequence_each(struct prb_asyncio_reader *t, uint64_t objec
 /** Fills tasks->list with address and interpreter, and t->running. */
 struct prb_error *prb_asyncio_find_all(struct prb_asyncio_reader *t) PRB_MUST_CHECK;
 
+/** Where an interpreter keeps the current tasks of its loops, a dict; 0 if it has none such, as
+ * from 3.14 on. Loads the layout. PRB_ERROR_NOT_FOUND where asyncio was not imported. */
+struct prb_error *prb_asyncio_find_current(struct prb_asyncio_reader *t, uint64_t interp,
+					   uint64_t *ret) PRB_MUST_CHECK;
+/** Appends to t->running what the thread state and that dict say. */
+struct prb_error *prb_asyncio_read_current(struct prb_asyncio_reader *t, uint64_t thread,
+					   uint64_t dict) PRB_MUST_CHECK;
+
 /* tasks_frames.c */
 /** Fills the frames of @p task; @p object is its coroutine. */
 struct prb_error *prb_asyncio_task_read_frames(struct prb_asyncio_reader *t,
@@ -87,6 +95,9 @@ struct prb_error *prb_asyncio_task_read_frames(struct prb_asyncio_reader *t,
 /* tasks_relations.c */
 /** Fills children and awaiters of all tasks, which have been read. */
 struct prb_error *prb_asyncio_relate(struct prb_asyncio_reader *t) PRB_MUST_CHECK;
+/** The task that a TaskGroup is of; 0 if @p object is none. */
+struct prb_error *prb_asyncio_group_parent(struct prb_asyncio_reader *t, uint64_t object,
+					   uint64_t *ret) PRB_MUST_CHECK;
 /** The task of this address in the list; false if there is none. */
 bool prb_asyncio_index(const struct prb_asyncio_reader *t, uint64_t address, size_t *ret);
 /** Calls @p visit for what a done-callback holds: bound arguments, cells, the object it is bound

@@ -125,23 +125,30 @@ struct prb_error *prb_callback_each(struct prb_asyncio_reader *t, uint64_t callb
 
 static struct prb_error *search_callbacks(struct search *s, const struct prb_future *future);
 
+struct prb_error *prb_asyncio_group_parent(struct prb_asyncio_reader *t, uint64_t object,
+					   uint64_t *ret)
+{
+	struct prb_type *type;
+	struct prb_error *err;
+
+	*ret = 0;
+	PRB_TRY(prb_repr_type_of(&t->r, object, &type));
+	if (!(type->flags & PRB_PY_HEAP_TYPE))
+		return NULL;
+	err = prb_repr_attribute(&t->r, object, "_parent_task", ret);
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		*ret = 0;
+	return err;
+}
+
 /* A TaskGroup: its parent waits for all of its tasks. */
 static struct prb_error *add_parent(struct search *s, uint64_t object)
 {
-	struct prb_type *type;
 	uint64_t parent;
 	size_t index;
 
-	PRB_TRY(prb_repr_type_of(&s->t->r, object, &type));
-	if (!(type->flags & PRB_PY_HEAP_TYPE))
-		return NULL;
-
-	struct prb_error *err = prb_repr_attribute(&s->t->r, object, "_parent_task", &parent);
-
-	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
-		return NULL;
-	PRB_TRY(err);
-	return prb_asyncio_index(s->t, parent, &index) ? add_awaiter(s, index) : NULL;
+	PRB_TRY(prb_asyncio_group_parent(s->t, object, &parent));
+	return parent && prb_asyncio_index(s->t, parent, &index) ? add_awaiter(s, index) : NULL;
 }
 
 static struct prb_error *visit_held(void *context, uint64_t object)

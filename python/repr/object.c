@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
+#include "target/custom.h"
 
 enum {
 	DEPTH = 4,
@@ -35,6 +36,7 @@ static struct prb_repr_options limits(const struct prb_repr_options *options)
 		.max_objects = options->max_objects,
 		.max_attributes = options->max_attributes ? options->max_attributes : ATTRIBUTES,
 		.long_attributes = options->long_attributes,
+		.marked = options->marked,
 	};
 }
 
@@ -173,7 +175,13 @@ static struct prb_error *print(struct prb_repr *r, uint64_t object)
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	if (!type->handler)
 		PRB_TRY(resolve(r, type));
-	return type->handler(r, object, type);
+	if (!r->max.marked || !prb_repr_is_custom(r, type))
+		return type->handler(r, object, type);
+	prb_custom_begin(r->out, object, type->address);
+
+	struct prb_error *err = type->handler(r, object, type);
+	prb_custom_end(r->out);
+	return err;
 }
 
 struct prb_error *prb_repr_object(struct prb_repr *r, uint64_t object)
@@ -281,4 +289,37 @@ struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t ob
 {
 	prb_repr_again(&objects->repr, NULL, ret);
 	return put_type_name(&objects->repr, object);
+}
+
+static struct prb_error *read_number(struct prb_repr *r, uint64_t object,
+				     const struct prb_type *type, struct prb_object_number *ret)
+{
+	struct prb_error *err = NULL;
+	uint64_t bits;
+
+	if (type->flags & PRB_PY_INT) {
+		err = prb_repr_int(r, object, &ret->integer);
+		if (!err)
+			ret->kind = PRB_NUMBER_INTEGER;
+	} else if (prb_type_is(type, "float")) {
+		PRB_TRY(prb_repr_member(r, object, 0, &bits));
+		memcpy(&ret->real, &bits, sizeof(bits));
+		ret->kind = PRB_NUMBER_REAL;
+	}
+	/* One that does not fit. */
+	prb_error_catch(&err, PRB_ERROR_BAD_DATA);
+	return err;
+}
+
+struct prb_error *prb_objects_number(struct prb_objects *objects, uint64_t object,
+				     struct prb_object_number *ret)
+{
+	struct prb_repr *r = &objects->repr;
+	struct prb_type *type;
+
+	*ret = (struct prb_object_number){};
+	prb_repr_again(r, NULL, NULL);
+	PRB_TRY(prb_repr_type_of(r, object, &type));
+	ret->type = type->address;
+	return type->flags & PRB_PY_HEAP_TYPE ? NULL : read_number(r, object, type, ret);
 }

@@ -90,7 +90,8 @@ typedef struct prb_error *prb_repr_handler(struct prb_repr *r, uint64_t object,
 /** A type as read from the target; lives as long as the repr, and it may be of many objects. */
 struct prb_type {
 	uint64_t address;
-	bool named;	  /**< `name` has been read, from `name_at` */
+	bool named; /**< `name` has been read, from `name_at` */
+	enum { PRB_CUSTOM_UNKNOWN, PRB_CUSTOM_NO, PRB_CUSTOM_YES } custom; /**< object_custom.c */
 	char name[128];	  /**< tp_name, cut off if longer */
 	uint64_t name_at; /**< where it lies */
 	uint64_t flags, base, mro, dict, repr, members;
@@ -156,6 +157,10 @@ PRB_MUST_CHECK static inline struct prb_error *prb_repr_bad(uint64_t object, con
 	return prb_error_create(PRB_ERROR_BAD_DATA, "object at %#llx: %s",
 				(unsigned long long)object, what);
 }
+
+/* object_custom.c */
+/** True if an extension of the user has texts for objects of the class. */
+bool prb_repr_is_custom(struct prb_repr *r, struct prb_type *type);
 
 /* object_read.c: bounded reading of plain data */
 struct prb_error *prb_repr_word(struct prb_repr *r, uint64_t address, uint64_t *ret) PRB_MUST_CHECK;

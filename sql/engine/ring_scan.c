@@ -230,6 +230,7 @@ static struct prb_error *scan_ring(struct prb_scan *scan, struct progress *progr
 			break;
 	}
 	note_missing(scan, ring);
+	PRB_TRY(prb_ring_files_ended(&progress->files, ring));
 	prb_ring_close(prb_steal(&progress->ring));
 	return NULL;
 }

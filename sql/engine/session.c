@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "proc/process.h"
+#include "sql/engine/custom_tables.h"
 #include "sql/engine/session_private.h"
 
 /* What sorting and grouping may take of our own memory: more than any question needs. */
@@ -63,6 +64,7 @@ void prb_session_destroy(struct prb_session *session)
 	free(session->declared);
 	prb_ring_tables_free(&session->rings);
 	prb_expression_tables_free(&session->expressions);
+	prb_custom_tables_free(session);
 	prb_global_tables_free(&session->globals);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
@@ -108,8 +110,19 @@ struct prb_error *prb_session_add_target(struct prb_session *session, const char
 		prb_target_destroy(target);
 		return prb_error_nomem();
 	}
+	if (session->custom)
+		target->custom = session->custom;
 	/* Those of a process are looked for when a statement asks for them. */
 	return target->live ? NULL : prb_ring_tables_add(session, target);
+}
+
+void prb_session_set_custom(struct prb_session *session, const struct prb_custom *custom)
+{
+	struct prb_session_target *t;
+
+	session->custom = custom;
+	prb_vec_each (t, &session->targets)
+		t->target->custom = custom;
 }
 
 void prb_session_allow_code(struct prb_session *session)

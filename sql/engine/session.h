@@ -36,6 +36,10 @@ void prb_session_allow_code(struct prb_session *session);
 /** The first target, or NULL; the session's. */
 struct prb_target *prb_session_target(const struct prb_session *session);
 
+/** What extensions of the user say, about the present targets and those to come; borrowed. */
+struct prb_custom;
+void prb_session_set_custom(struct prb_session *session, const struct prb_custom *custom);
+
 /** Told what is no failure: @p text is one line. */
 typedef void prb_warning_handler(void *context, const char *text);
 

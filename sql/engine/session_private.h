@@ -31,9 +31,11 @@ struct prb_session {
 	struct prb_global_tables globals;
 	prb_global_reader *global; /**< brings their rows, or NULL */
 	void *global_context;
-	bool allow_code;   /**< see prb_session_allow_code() */
-	uint32_t attached; /**< bit N: schema N of prb_schemas */
-	bool declaring;	   /**< SQLite is being told of tables, by us */
+	const struct prb_custom *custom; /**< of the user's extensions, or NULL */
+	PRB_VEC(char *) custom_tables;	 /**< those that are there now */
+	bool allow_code;		 /**< see prb_session_allow_code() */
+	uint32_t attached;		 /**< bit N: schema N of prb_schemas */
+	bool declaring;			 /**< SQLite is being told of tables, by us */
 	PRB_VEC(struct prb_session_target) targets;
 	prb_warning_handler *warn;
 	void *warn_context;

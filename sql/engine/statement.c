@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "sql/dialect/dialect.h"
+#include "sql/engine/custom_tables.h"
 #include "sql/engine/session_private.h"
 #include "sql/engine/settings.h"
 
@@ -69,7 +70,9 @@ static struct prb_error *prepare(struct prb_session *session, const char *sql, i
 
 		if (!word)
 			return prb_error_nomem();
-		PRB_TRY(prb_expression_tables_add(session, sql, word, &added));
+		PRB_TRY(prb_custom_tables_add(session, word, &added));
+		if (!added)
+			PRB_TRY(prb_expression_tables_add(session, sql, word, &added));
 		if (added)
 			PRB_TRY(parse(session, sql, rc, ret));
 	}
@@ -131,6 +134,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 	*ret = NULL;
 	PRB_TRY(prb_session_prepared(session));
 	prb_expression_tables_drop(session);
+	prb_custom_tables_drop(session);
 	PRB_TRY(prb_dialect_next(script, length, *at, &d));
 	*at = d.next;
 	if (d.kind == PRB_STATEMENT_NONE)

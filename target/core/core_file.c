@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "target/core/core_file.h"
+#include "target/architecture.h"
 #include "target/snapshot/snapshot.h"
 
 static struct prb_error *not_a_core(const struct core *core, const char *why)
@@ -45,7 +46,7 @@ static struct prb_error *check_header(struct core *core, const Elf64_Ehdr *eh)
 	if (eh->e_type != ET_CORE)
 		return prb_error_hint(not_a_core(core, "it is a program or library"),
 				      "give the core first, the program with --exe");
-	if (eh->e_machine != EM_X86_64 && eh->e_machine != EM_AARCH64)
+	if (!prb_architecture_find(eh->e_machine))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"%s is of a machine (ELF number %u) that is neither x86_64 "
 					"nor aarch64",

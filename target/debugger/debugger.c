@@ -2,7 +2,6 @@
 /* A target that a debugger holds: its face. */
 #include "target/debugger/debugger.h"
 
-#include <elf.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +10,7 @@
 #include "target/mem/local_file.h"
 #include "target/debugger/debugger_mem.h"
 #include "target/debugger/filled_mem.h"
+#include "target/architecture.h"
 
 enum { FACT_MAX = 64 << 20 /* bytes */ };
 
@@ -167,7 +167,7 @@ static struct prb_error *open_process(struct held_target *h)
 
 static struct prb_error *open_by_functions(struct held_target *h)
 {
-	if (h->target.machine != EM_X86_64 && h->target.machine != EM_AARCH64)
+	if (!prb_architecture_find(h->target.machine))
 		return prb_error_create(PRB_ERROR_UNSUPPORTED,
 					"the debugger holds a program for a machine that is "
 					"neither x86_64 nor aarch64");

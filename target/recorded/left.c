@@ -81,7 +81,10 @@ static void count_rings(int fd, struct prb_left *left)
 	while (folder && left->rings < MAX_RINGS && (entry = readdir(folder))) {
 		size_t length = strlen(entry->d_name);
 
-		if (length < 6 || strcmp(entry->d_name + length - 5, ".ring") != 0 ||
+		/* A ring, or what 'probing record' has stored of one. */
+		if (length < 6 ||
+		    (strcmp(entry->d_name + length - 5, ".ring") != 0 &&
+		     strcmp(entry->d_name + length - 5, ".cold") != 0) ||
 		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		left->rings++;

@@ -37,13 +37,14 @@ bool prb_recorded_probe(const char *path)
 bool prb_recorded_probe_ring(const char *path)
 {
 	static const char magic[] = {'P', 'R', 'B', 'R', 'I', 'N', 'G', '\n'};
+	static const char cold[] = {'P', 'R', 'B', 'C', 'O', 'L', 'D', '\n'};
 	prb_auto_close int fd = -1;
 	char begin[sizeof(magic)];
 	struct prb_error *err = prb_file_open(-1, path, &fd);
 
 	prb_error_destroy(err);
 	return !err && pread(fd, begin, sizeof(begin), 0) == (ssize_t)sizeof(begin) &&
-	       !memcmp(begin, magic, sizeof(magic));
+	       (!memcmp(begin, magic, sizeof(magic)) || !memcmp(begin, cold, sizeof(cold)));
 }
 
 bool prb_recorded_probe_folder(const char *path)

@@ -160,8 +160,8 @@ static struct prb_error *open_other_file(const char *text, struct prb_target **r
 /** A name that files of ours have: a missing one is what is meant then. */
 static bool is_file_name(const char *text)
 {
-	static const char *const ends[] = {".snapshot", ".snap", ".core",
-					   ".profile",	".ring", ".probing"};
+	static const char *const ends[] = {".snapshot", ".snap", ".core",   ".profile",
+					   ".ring",	".cold", ".probing"};
 	size_t length = strlen(text);
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(ends); i++)

@@ -23,6 +23,8 @@ from pathlib import Path
 
 import inject
 import queries
+import recordings
+import rings
 import sampling
 
 HERE = Path(__file__).resolve().parent
@@ -226,6 +228,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
     parser.add_argument("--peers", required=True)
+    parser.add_argument("--long-recording", required=True)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--out")
@@ -247,8 +250,10 @@ def main():
         page += table(title, results)
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
+    page += recordings.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
+    page += rings.page(args)
     text = "\n".join(page) + "\n"
     if args.out:
         Path(args.out).write_text(text)

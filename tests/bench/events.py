@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What recording costs a Python program, beside the standard library's logging and OpenTelemetry's
-SDK: microseconds of processor time for a call, and milliseconds of start-up.
+SDK: microseconds of processor time for a call.
 
 `make bench-events` prints it. OpenTelemetry is measured if it can be installed."""
 
@@ -8,13 +8,12 @@ import argparse
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CALLS, ROUNDS, STARTS = 200000, 5, 20
+CALLS, ROUNDS = 200000, 5
 
 MEASURE = """
 import json, sys, time
@@ -76,16 +75,17 @@ def measure(python, code, environment):
     return json.loads(done.stdout.decode())
 
 
-def start(python, environment):
-    """The processor time of the cheapest start of several, in milliseconds."""
-    best = 1e9
-    code = "'PROBING' in __import__('os').environ and __import__('probing_startup').start()"
-    for _ in range(STARTS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([python, "-c", code], env=environment, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return best * 1000
+def results(agent, peers, folder):
+    """{name: {what: microseconds}}"""
+    # Compiled, as pip leaves the package.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = folder + "/cache"
+    ours = dict(os.environ, PROBING_DATA_DIR=folder, PROBING_AGENT=agent, PYTHONPATH=str(ROOT / "package"))
+    found = {"probing": measure(sys.executable, PROBING, ours),
+             "logging": measure(sys.executable, LOGGING, os.environ)}
+    if peers:
+        found["OpenTelemetry's SDK"] = measure(peers, OPENTELEMETRY, os.environ)
+    return found
 
 
 def main():
@@ -94,24 +94,11 @@ def main():
     parser.add_argument("--peers", help="Python with opentelemetry-sdk")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        python = os.path.realpath(sys.executable)
-        # Compiled, as pip leaves the package.
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["PYTHONPYCACHEPREFIX"] = folder + "/cache"
-        ours = dict(os.environ, PROBING_DATA_DIR=folder, PROBING_AGENT=options.agent,
-                    PYTHONPATH=str(ROOT / "package"))
-        results = {"probing": measure(sys.executable, PROBING, ours),
-                   "logging": measure(sys.executable, LOGGING, os.environ)}
-        if options.peers:
-            results["OpenTelemetry"] = measure(options.peers, OPENTELEMETRY, os.environ)
-        starts = [start(python, dict(os.environ)), start(python, ours),
-                  start(python, dict(ours, PROBING="1"))]
+        found = results(options.agent, options.peers, folder)
     print("us of processor time   event   with 3 attributes   span     row")
-    for name, result in results.items():
+    for name, result in found.items():
         print("%-20s" % name + "".join("%9s" % result.get(key, "-") + " " * extra for key, extra in (
             ("event", 7), ("attributes", 7), ("span", 0), ("row", 0))))
-    print("start-up, ms of processor time: %.1f; nothing set %+.2f; PROBING=1 %+.2f"
-          % (starts[0], starts[1] - starts[0], starts[2] - starts[0]))
 
 
 if __name__ == "__main__":

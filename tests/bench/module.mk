@@ -15,6 +15,11 @@ $(O)/peers/.stamp: tests/bench/module.mk
 		$(O)/peers/original/bin/libprobing.so || true # where its inject looks for it
 	$(Q)touch $@
 
+$(O)/tests/bench/%: $(O)/tests/bench/%.o $(O)/libprobing.a
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(O)/tests/bench/long_recording.d
+
 .PHONY: bench-debuggers
 bench-debuggers: $(O)/libprobing.so ## measure in gdb, beside CPython's script; writes docs/debuggers.md
 	$(Q)python3 tests/bench/debuggers.py --library $(CURDIR)/$(O)/libprobing.so
@@ -32,6 +37,15 @@ $(O)/peers/telemetry/.stamp: tests/bench/module.mk
 	$(Q)$(O)/peers/telemetry/bin/pip install -q opentelemetry-sdk || echo "bench: opentelemetry-sdk cannot be installed"
 	$(Q)touch $@
 
+$(O)/peers/duckdb/.stamp: tests/bench/module.mk
+	$(Q)python3 -m venv $(O)/peers/duckdb
+	$(Q)$(O)/peers/duckdb/bin/pip install -q duckdb || echo "bench: duckdb cannot be installed"
+	$(Q)touch $@
+
+.PHONY: bench-rings
+bench-rings: all wheel $(O)/peers/duckdb/.stamp $(O)/peers/telemetry/.stamp ## measure rings, recording and start-up
+	$(Q)python3 tests/bench/rings.py --probing $(O)/probing --peers $(O)/peers
+
 .PHONY: bench-events
 bench-events: $(AGENT) $(O)/peers/telemetry/.stamp ## measure recording from Python, beside logging and OpenTelemetry
 	$(Q)python3 tests/bench/events.py --agent $(CURDIR)/$(AGENT) $$($(O)/peers/telemetry/bin/python -c \
@@ -42,8 +56,9 @@ bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPytho
 	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing
 
 .PHONY: bench
-bench: $(O)/probing $(O)/peers/.stamp ## measure beside other tools; writes docs/benchmarks.md
+bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry/.stamp $(O)/tests/bench/long_recording ## measure beside other tools; writes docs/benchmarks.md
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
+		--long-recording $(O)/tests/bench/long_recording \
 		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.md
 
 .PHONY: bench-cluster

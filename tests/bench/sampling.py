@@ -2,9 +2,13 @@
 """What sampling costs: the speed of a process that is sampled beside its speed alone before and
 after, and the processor that the sampler itself uses. Part of bench.py.
 
+The time that the process waited for a processor is left out, so that other programs of the machine
+matter little. That in which it was stopped is not.
+
 Usage as a target: sampling.py THREADS. The main thread counts; SIGUSR1 makes it print how far.
 """
 
+import json
 import os
 import signal
 import statistics
@@ -13,7 +17,7 @@ import sys
 import threading
 import time
 
-SECONDS, RATE = 3, 100
+SECONDS = 3
 
 
 class Counted:
@@ -34,72 +38,103 @@ class Counted:
         self._process.stdout.close()
 
     def count(self):
+        """(steps, seconds that it did not wait for a processor)"""
         self._process.send_signal(signal.SIGUSR1)
-        return int(self._process.stdout.readline()), time.perf_counter()
+        steps = int(self._process.stdout.readline())
+        with open("/proc/%d/task/%d/schedstat" % (self.pid, self.pid), encoding="ascii") as file:
+            return steps, time.perf_counter() - int(file.read().split()[1]) / 1e9
 
     def speed(self, command):
-        """(steps a second while the command runs, its own share of a processor); None for the
-        speed alone. The share is None if the command fails."""
+        """(steps a second while the command runs, its own share of a processor, what it prints);
+        None for the speed alone. The share is None if the command fails."""
         before, begin = self.count()
-        share = None
+        started = time.perf_counter()
+        share, out = None, ""
         if command:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       text=True)
+            out = process.stdout.read()
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = status
+            process.stdout.close()
             if not status:
-                share = (usage.ru_utime + usage.ru_stime) / (time.perf_counter() - begin)
+                share = (usage.ru_utime + usage.ru_stime) / (time.perf_counter() - started)
         else:
             time.sleep(1)
         after, end = self.count()
-        return (after - before) / (end - begin), share
+        return (after - before) / (end - begin), share, out
 
 
-def commands_for(args, pid):
-    ours = [args.probing, pid, "perf", "-d", "%ds" % SECONDS, "-r", str(RATE), "-o",
-            "/tmp/bench-%s.collapsed" % pid]
+def commands_for(args, pid, rate):
+    ours = [args.probing, pid, "perf", "-d", "%ds" % SECONDS, "-r", str(rate), "--json"]
     commands = {"probing perf": ours, "probing perf --cc": ours + ["--cc"]}
+    if rate == 100:
+        commands["probing top"] = [args.probing, pid, "top", "--batch", "-n", str(SECONDS)]
     spy = args.peer.get("py-spy")
     if spy:
-        record = [spy, "record", "--pid", pid, "-d", str(SECONDS), "-r", str(RATE), "--format",
+        record = [spy, "record", "--pid", pid, "-d", str(SECONDS), "-r", str(rate), "--format",
                   "raw", "-o", "/tmp/bench-%s.raw" % pid]
         commands["py-spy record"] = record
         commands["py-spy record --native"] = record + ["--native"]
     return commands
 
 
-def measured(args, python, threads):
-    """{name: ([percent of the speed lost…], [percent of a processor…])}"""
+class Result:
+    """What the rounds of one command found."""
+
+    def __init__(self):
+        self.lost, self.own, self.costs = [], [], []
+
+    def add(self, lost, own, out):
+        self.lost.append(lost)
+        self.own.append(own)
+        if out.startswith("{"):
+            found = json.loads(out)
+            self.costs.append(dict(found["cost"], duration_ns=found["duration_ns"]))
+
+    def stops(self):
+        """Median and 99th percentile of the pauses, and the share of the time that was stopped."""
+        if not self.costs:
+            return "– | – | –"
+        middle = {key: statistics.median(cost[key] for cost in self.costs)
+                  for key in ("pause_p50_us", "pause_p99_us")}
+        stopped = sum(cost["pause_total_us"] for cost in self.costs) * 1e3 / sum(
+            cost["duration_ns"] for cost in self.costs)
+        return "%.0f | %.0f | %.1f %%" % (middle["pause_p50_us"], middle["pause_p99_us"],
+                                          100 * stopped)
+
+
+def measured(args, python, threads, rate):
+    """{name: Result}"""
     rounds = max(3, args.rounds // 4)
     with Counted(python, threads) as target:
-        commands = commands_for(args, str(target.pid))
-        results = {name: ([], []) for name in commands}
+        commands = commands_for(args, str(target.pid), rate)
+        results = {name: Result() for name in commands}
         for _ in range(rounds):
             for name, command in commands.items():
-                before, _ = target.speed(None)
-                with_it, share = target.speed(command)
-                after, _ = target.speed(None)
+                before, _, _ = target.speed(None)
+                with_it, share, out = target.speed(command)
+                after, _, _ = target.speed(None)
                 if share is None:
                     print("%s: fails here, left out" % name, file=sys.stderr)
                     continue
-                results[name][0].append(100 * (2 * with_it / (before + after) - 1))
-                results[name][1].append(100 * share)
-        for ending in ("collapsed", "raw"):
-            path = "/tmp/bench-%d.%s" % (target.pid, ending)
-            if os.path.exists(path):
-                os.unlink(path)
-    return {name: values for name, values in results.items() if values[0]}
+                results[name].add(100 * (2 * with_it / (before + after) - 1), 100 * share, out)
+        path = "/tmp/bench-%d.raw" % target.pid
+        if os.path.exists(path):
+            os.unlink(path)
+    return {name: result for name, result in results.items() if result.lost}
 
 
 def page(args, python):
     lines = []
-    for threads in (9, 151):
-        lines += ["", "### Sampling at %d Hz, %d threads of which one runs" % (RATE, threads), "",
-                  "| command | speed of the process, median | worst | own processor |",
-                  "|---|---|---|---|"]
-        for name, (lost, own) in measured(args, python, threads).items():
-            lines.append("| %s | %+.1f %% | %+.1f %% | %.1f %% |" % (
-                name, statistics.median(lost), min(lost), statistics.median(own)))
+    for rate, threads in ((100, 9), (100, 151), (100, 500), (1000, 9), (1000, 151)):
+        lines += ["", "### Sampling at %d Hz, %d threads of which one runs" % (rate, threads), "",
+                  "| command | speed of the process, median | worst | own processor "
+                  "| stop, median µs | p99 | stopped |", "|---|---|---|---|---|---|---|"]
+        for name, result in measured(args, python, threads, rate).items():
+            lines.append("| %s | %+.1f %% | %+.1f %% | %.1f %% | %s |" % (
+                name, statistics.median(result.lost), min(result.lost),
+                statistics.median(result.own), result.stops()))
     return lines
 
 

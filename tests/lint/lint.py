@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
 ORDER = ("base", "proc", "target", "dwarf", "python", "values", "ptrace", "dump", "injector",
          "profile", "records", "control", "sql", "tables", "lib", "command", "prompt",
-         "remote", "cluster", "gateway", "top", "memory", "cli")
+         "remote", "cluster", "gateway", "top", "memory", "perf", "cli", "doctor")
 ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
 ROOMS["agent"] = {"agent"}
 # Headers that a room may include although it may not use the rest of their room.
@@ -36,7 +36,7 @@ CONTAINED = {
     r"(libdwarf.*/)?(libdwarf|dwarf)\.h": ("dwarf",),
     r"bfd\.h|demangle\.h|libiberty(/.*)?\.h": ("dwarf",),
     # Debug sections, snapshots and cores, and chunks of samples.
-    r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target", "profile"),
+    r"(zstd|zlib|lzma)\.h|lzma/.*": ("dwarf", "target", "profile", "records"),
     r"jansson\.h": ("cluster", "gateway"),
     r"microhttpd\.h": ("gateway",),
     r"nettle/.*": ("remote",),
@@ -45,7 +45,7 @@ CONTAINED = {
     r"sqlite3(ext)?\.h": ("sql", "profile"),
 }
 # Libraries never print, exit or install signal handlers.
-PROGRAMS = ("control", "command", "prompt", "remote", "cluster", "gateway", "top", "memory", "cli")
+PROGRAMS = ("control", "command", "prompt", "remote", "cluster", "gateway", "top", "memory", "perf", "cli", "doctor")
 LIBRARIES = tuple(name for name in ORDER if name not in PROGRAMS) + ("agent",)
 FORBIDDEN_CALLS = re.compile(
     r"(?<![\w.>])(printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror|exit|_exit|abort|"
@@ -330,6 +330,32 @@ def check_plugin(tree):
                     yield f"{where}: {module} is for {FACES[module]}*.py only"
             elif module not in PLUGIN_MODULES:
                 yield f"{where}: {module} is not among what the plugin may import"
+
+
+# These share the names of one module in the target. Two of them are never loaded together.
+AGENT_PARTS = {"agent/%s.py" % part for part in (
+    "bootstrap", "prompt", "complete", "breaks", "monitoring", "tracing", "loop", "logpoints", "calls", "torch")}
+ALTERNATIVES = {"agent/monitoring.py", "agent/tracing.py"}
+
+
+def defined(statement):
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    return [each.id for target in getattr(statement, "targets", ()) for each in ast.walk(target)
+            if isinstance(each, ast.Name)]
+
+
+def check_agent(tree):
+    """Parts of the agent in Python do not take each other's names"""
+    owners = {}
+    for name in tree.names:
+        if name not in AGENT_PARTS:
+            continue
+        for line, what in [(each.lineno, what) for each in ast.parse(tree.text(name)).body
+                           for what in defined(each)]:
+            owner = owners.setdefault(what, name)
+            if owner != name and {owner, name} != ALTERNATIVES:
+                yield f"{name}:{line}: {what} is a name of {owner}, too"
 
 
 # What others have already, by the names that a clone may know it by.

@@ -57,6 +57,11 @@ def test_finds(tree, check, name, text, what):
     assert any(what in each for each in found), found
 
 
+def test_finds_names_that_two_parts_of_the_agent_define(tree):
+    found = findings("agent", tree({"agent/breaks.py": "PARTS = 1\n", "agent/calls.py": "PARTS = 2\n"}))
+    assert found == ["agent/calls.py:1: PARTS is a name of agent/breaks.py, too"]
+
+
 @pytest.mark.parametrize("check", lint.CHECKS)
 def test_accepts(tree, check):
     source = SPDX + ('#include "dwarf/a.h"\n\n#include <stdio.h>\n\n/* printf() is not for us. */\n'

@@ -94,7 +94,8 @@ def main():
     with Program("docs/demo.py") as program:
         for _ in range(20):
             text = transcript(program)
-            if "Trainer.forward  " in text and "genexpr" not in text:
+            plain = re.sub(r"\033\[[\d;]*m", "", text)
+            if "Trainer.forward  " in plain and "genexpr" not in plain:
                 break
         svg = terminal_svg.draw(text, LABEL)
     if masked(svg) != (masked(PICTURE.read_text()) if PICTURE.exists() else None):

@@ -26,7 +26,7 @@ QUERIES = {
               "ORDER BY tid, depth, name",
     "threads": "SELECT tid, name, main, interpreter, frames, gil FROM python.threads ORDER BY tid",
     "native": "SELECT tid, depth, func, qualname, file, lineno, frame_type, offset "
-              "FROM native.backtrace ORDER BY tid, interpreter, depth",
+              "FROM native.frames ORDER BY tid, interpreter, depth",
     "interpreters": "SELECT * FROM python.interpreters",
 }
 needs_gdb = pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
@@ -125,13 +125,13 @@ def gdb(*commands, arguments=(), env=None, program="gdb"):
         os.unlink(script)
 
 
-def lldb(*commands, arguments=(), program=None):
+def lldb(*commands, arguments=(), env=None, program=None):
     """The same with LLDB: this machine's, or another that knows where its module is."""
     lines = ["-O", "command script import %s" % (PLUGIN / "probing_lldb.py")]
     for command in commands:
         mark = isinstance(command, tuple)
         lines += ["-o", "script print('\\n[%s]')" % command[0] if mark else command]
-    env = environment() if program else lldb_environment()
+    env = dict(environment() if program else lldb_environment(), **(env or {}))
     done = subprocess.run([program or "lldb", "--no-use-colors", "-x", "-b", *map(str, arguments), *lines],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, timeout=120, check=False, env=env, errors="surrogateescape")

@@ -92,6 +92,10 @@ class Gateway:
         with open("/proc/%d/task/%d/children" % (2 * (self.process.pid,)), encoding="ascii") as file:
             return [int(pid) for pid in file.read().split()]
 
+    def files(self):
+        """How many descriptors it has open."""
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
     def resident(self):
         """Bytes of its memory."""
         with open("/proc/%d/statm" % self.process.pid, encoding="ascii") as file:

@@ -13,6 +13,7 @@ STYLES = {
     "32": ("run", "fill:#7ee787"),
     "1;33": ("gil", "fill:#f2cc60;font-weight:bold"),
     "31": ("bad", "fill:#ff7b72"),
+    "36": ("func", "fill:#79c0ff"),
     "2": ("dim", "fill:#8b949e"),
     "1": ("command", "fill:#ffffff;font-weight:bold"),
 }

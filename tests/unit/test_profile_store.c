@@ -10,6 +10,7 @@
 #include "profile/load.h"
 #include "profile/store.h"
 #include "profile/range.h"
+#include "profile/steps.h"
 
 static char folder[] = "/tmp/probing-store-XXXXXX";
 static char path[100];
@@ -136,6 +137,7 @@ static void test_there_and_back(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_null(prb_profile_load(path, true, &back));
+	prb_runs_sort(r->runs.items, r->runs.count);
 	expect_same(r, back);
 	expect_same_files(r, back);
 	prb_recording_destroy(back);
@@ -170,6 +172,9 @@ static void test_chunks(void **state)
 	assert_null(prb_store_finish(store, r));
 	prb_store_destroy(store);
 	assert_null(prb_profile_load(path, true, &back));
+	/* Complete chunks are in the order of threads. */
+	prb_runs_sort(all->runs.items, all->runs.count);
+	prb_runs_sort(back->runs.items, back->runs.count);
 	expect_same_runs(all, back);
 	prb_recording_destroy(all);
 	prb_recording_destroy(back);
@@ -298,6 +303,7 @@ static void test_hot_journal(void **state)
 	copy_file(journal, copied_journal);
 	sqlite3_close(db);
 	assert_null(prb_profile_load(copy, true, &back));
+	prb_runs_sort(r->runs.items, r->runs.count);
 	expect_same(r, back);
 	prb_recording_destroy(back);
 	unlink(copy);
@@ -373,6 +379,114 @@ static void test_steps(void **state)
 	prb_recording_destroy(steps);
 }
 
+/* What a busy program did in a minute: runs of @count threads that take turns, with chances. */
+static void add_minute(struct prb_recording *r, const uint32_t *stacks, unsigned count,
+		       int64_t from)
+{
+	enum { RUNS = 12000 };
+	static uint64_t chance = 1;
+	int64_t at[4] = {from, from, from, from}, minute = 60000000000;
+
+	r->runs.count = 0;
+	for (unsigned i = 0; i < RUNS; i++) {
+		unsigned thread = i % 4;
+		bool last = i >= RUNS - 4;
+		struct prb_run *run;
+
+		chance = chance * 6364136223846793005u + 1442695040888963407u;
+		made_run(r, thread, stacks[(chance >> 33) % count], 0);
+		run = &r->runs.items[r->runs.count - 1];
+		run->begin = at[thread];
+		run->wall = last ? from + minute - at[thread]
+				 : minute * 4 / RUNS - (int64_t)(chance >> 43) % 9000000;
+		run->cpu = run->wall / (1 + (int64_t)(chance >> 50) % 7);
+		run->cpu_squares = (double)run->cpu * (double)run->cpu;
+		run->state = chance >> 40 & 1 ? PRB_RUN_ON_CPU : PRB_RUN_ASLEEP;
+		at[thread] += run->wall;
+	}
+	r->duration = from + minute;
+}
+
+/* Of each thread and stack: what is to be the same however the samples are put together. */
+struct long_sums {
+	int64_t wall[4][50], cpu[4][50];
+	uint64_t samples;
+	double squares;
+};
+
+static void add_long_sums(struct long_sums *sums, const struct prb_recording *r)
+{
+	const struct prb_run *run;
+
+	prb_vec_each (run, &r->runs) {
+		assert_true(run->stack < 50);
+		sums->wall[run->thread][run->stack] += run->wall;
+		sums->cpu[run->thread][run->stack] += run->cpu;
+		sums->samples += run->samples;
+		sums->squares += run->cpu_squares;
+	}
+}
+
+/* One that grows too fast has its first part sample by sample, and sums of all of it. */
+static void test_long(void **state)
+{
+	enum { MINUTES = 150, STACKS = 40, MOST_BYTES = 8000000 + MINUTES * 11000 + 1000000 };
+	const int64_t minute = 60000000000;
+	struct prb_recording *r = make(), *back;
+	struct long_sums sums = {}, sums_back = {};
+	int64_t end[4] = {}, longest = 0;
+	uint32_t stacks[STACKS];
+	struct prb_store *store;
+	const struct prb_run *run;
+	struct stat st;
+
+	(void)state;
+	made_thread(r, 4251, "third");
+	made_thread(r, 4252, "fourth");
+	for (unsigned i = 0; i < STACKS; i++)
+		stacks[i] = made_stack(r, "main", 100 + (int32_t)i);
+	assert_null(prb_store_create(path, &store));
+	assert_null(prb_store_begin(store, r));
+	for (int64_t now = 0; now < MINUTES * minute; now += minute) {
+		bool cut = false;
+
+		add_minute(r, stacks, STACKS, now);
+		add_long_sums(&sums, r);
+		while (!cut) {
+			assert_null(prb_store_put(store, r, now + minute, &cut));
+			usleep(1000);
+		}
+	}
+	r->runs.count = 0;
+	assert_null(prb_store_finish(store, r));
+	prb_store_destroy(store);
+	assert_int_equal(stat(path, &st), 0);
+	assert_in_range(st.st_size, MOST_BYTES / 2, MOST_BYTES);
+	assert_null(prb_profile_load(path, true, &back));
+	add_long_sums(&sums_back, back);
+	assert_int_equal(sums.samples, sums_back.samples);
+	assert_true(sums_back.squares > 0.99 * sums.squares &&
+		    sums_back.squares < 1.001 * sums.squares);
+	for (unsigned i = 0; i < 4 * 50; i++) {
+		int64_t *all = &sums.wall[0][0], *all_back = &sums_back.wall[0][0];
+
+		assert_true(llabs(all[i] - all_back[i]) <= all[i] / 1000);
+		assert_true(llabs(all[i + 200] - all_back[i + 200]) <= all[i] / 1000);
+	}
+	prb_vec_each (run, &back->runs) {
+		assert_true(run->begin >= end[run->thread]);
+		end[run->thread] = run->begin + run->wall;
+		if (run->begin < 20 * minute)
+			assert_int_equal(run->samples, 1);
+		longest = run->wall > longest ? run->wall : longest;
+	}
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(llabs(end[i] - MINUTES * minute) < minute / 100);
+	assert_true(longest > minute / 60);
+	prb_recording_destroy(r);
+	prb_recording_destroy(back);
+}
+
 static void test_source(void **state)
 {
 	struct prb_recording *r = make(), *back;
@@ -406,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_ring),	       cmocka_unit_test(test_units),
 		cmocka_unit_test(test_hot_journal),    cmocka_unit_test(test_in_the_way),
 		cmocka_unit_test(test_steps),	       cmocka_unit_test(test_source),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

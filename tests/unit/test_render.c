@@ -164,6 +164,43 @@ static void test_sample(void **state)
 		    "    Thread.run        threading.py:1010\n");
 }
 
+/** The calls that start each thread are one line, unless they have something to show. */
+static void test_start_of_threads(void **state)
+{
+	static struct prb_dump_local locals[] = {{.name = "self", .type = "T", .value = "<T>"}};
+	struct prb_dump_frame frames[] = {
+		PYTHON("work", "/srv/target.py", 22),
+		PYTHON("Thread.run", "/usr/lib/python3.12/threading.py", 1010),
+		PYTHON("Thread._bootstrap_inner", "/usr/lib/python3.12/threading.py", 1073),
+		PYTHON("Thread._bootstrap", "/usr/lib/python3.12/threading.py", 1030),
+	};
+	struct prb_dump_thread threads[] = {{.tid = 1, .state = "idle", .frames = ITEMS(frames)}};
+	struct prb_dump dump = dump_of(threads, 1);
+	const struct prb_render_options fold = {.fold = true};
+
+	(void)state;
+	frames[1].func = "run";
+	frames[2].func = "_bootstrap_inner";
+	frames[3].func = "_bootstrap";
+	expect_contains(&dump, fold, "threading.py:1010   (and 2 calls that start the thread)\n");
+	expect_missing(&dump, fold, "_bootstrap\n");
+	expect_missing(&dump, fold, "_bootstrap ");
+	expect_contains(&dump, (struct prb_render_options){}, "threading.py:1030\n");
+	expect_missing(&dump, (struct prb_render_options){}, "start");
+
+	frames[1].file = "/srv/target.py"; /* run() of a class of the program */
+	expect_contains(&dump, fold, "threading.py:1073   (and 1 call that starts the thread)\n");
+	frames[2].file = "/srv/threading.py"; /* no file of CPython's calls one of the program's */
+	expect_missing(&dump, fold, "start");
+	frames[2].file = frames[3].file;
+	frames[3].error = "its name is unreadable";
+	expect_missing(&dump, fold, "start");
+	frames[3].error = NULL;
+	frames[3].locals.items = locals;
+	frames[3].locals.count = 1;
+	expect_missing(&dump, fold, "start");
+}
+
 static void test_no_fold(void **state)
 {
 	struct prb_dump_thread threads[] = {waiting(1), waiting(2), waiting(3)};
@@ -217,6 +254,8 @@ static void test_fold_differences(void **state)
 
 static void test_colour(void **state)
 {
+	struct prb_dump_frame frames[] = {{.kind = PRB_FRAME_NATIVE, .func = "c", .line = -1},
+					  PYTHON("f", "/a.py", 1)};
 	struct prb_dump_thread threads[] = {
 		{.tid = 1,
 		 .name = "MainThread",
@@ -233,6 +272,16 @@ static void test_colour(void **state)
 			"1 MainThread  \033[32mrunning\033[0m, \033[1;33mholds the GIL\033[0m, "
 			"collecting garbage, interpreter 2\n"
 			"    \033[31munreadable: \033[0m\033[31mmemory at 0x10 is unreadable");
+	threads[0].frames.items = frames;
+	threads[0].frames.count = 2;
+	threads[0].in_c = "dgemm_\033";
+	expect_contains(&dump, (struct prb_render_options){.colour = true},
+			"\033[32mrunning\033[0m in C: dgemm_\\x1b, ");
+	expect_contains(&dump, (struct prb_render_options){.colour = true},
+			"    c                 ?\n    \033[36mf               \033[0m  a.py:1\n");
+	expect_missing(&dump, (struct prb_render_options){}, "\033");
+	threads[0].frames.count = 0;
+	threads[0].frames.items = NULL;
 	expect_contains(&dump, (struct prb_render_options){},
 			"    unreadable: memory at 0x10 is unreadable\n");
 	expect_missing(&dump, (struct prb_render_options){}, "\033");
@@ -488,17 +537,12 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_no_fold),
-		cmocka_unit_test(test_fold_differences),
-		cmocka_unit_test(test_colour),
-		cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_recursion),
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_native),
-		cmocka_unit_test(test_locals),
-		cmocka_unit_test(test_source),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_sample),	  cmocka_unit_test(test_start_of_threads),
+		cmocka_unit_test(test_no_fold),	  cmocka_unit_test(test_fold_differences),
+		cmocka_unit_test(test_colour),	  cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_recursion), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_native),	  cmocka_unit_test(test_locals),
+		cmocka_unit_test(test_source),	  cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

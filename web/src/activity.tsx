@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Live stacks of one target. Threads with the same stack are shown once; a click shows variables.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import * as api from "./api";
-import { Failure, Fresh, seconds, useAsked } from "./parts";
+import { Failure, Fresh, seconds, useAsked, useStream } from "./parts";
 import { change, link, type Route } from "./route";
 
 interface Group {
@@ -12,14 +12,14 @@ interface Group {
 
 const shown = (thread: api.Thread) => thread.name ?? thread.os_name ?? "";
 
-function fold(threads: api.Thread[], filter: string): Group[] {
+function fold(threads: api.Thread[], filter: string, before: api.Dump | null): Group[] {
 	const groups = new Map<string, Group>();
 	for (const thread of threads) {
 		const text = [shown(thread), thread.waits_for ?? "", ...thread.frames.map((frame) => `${frame.func} ${frame.file}`)].join(" ");
 		if (filter && !text.toLowerCase().includes(filter.toLowerCase()))
 			continue;
 		const same = thread.frames.map((frame) => `${frame.func}\0${frame.file}\0${frame.line}`).join("\n");
-		const key = `${thread.state}\n${thread.gil}\n${thread.waits_for?.replace(/\d+(\.\d+)?/g, "N") ?? ""}\n${same}`;
+		const key = `${thread.state}\n${thread.gil}\n${thread.waits_for?.replace(/\d+(\.\d+)?/g, "N") ?? ""}\n${same}${before ? `\n${moved(thread, before)}` : ""}`;
 		const group = groups.get(key);
 		if (group)
 			group.threads.push(thread);
@@ -73,7 +73,7 @@ function Locals({ id, tid, place }: { id: string; tid: number; place: number }) 
 	);
 }
 
-function Stack({ thread, id }: { thread: api.Thread; id: string }) {
+export function Stack({ thread, id }: { thread: api.Thread; id: string }) {
 	const [open, setOpen] = useState<number | null>(null);
 	// Counted from the outermost, so that it stays the same call while others come and go.
 	let place = thread.frames.filter((frame) => frame.kind === "python").length;
@@ -91,6 +91,7 @@ function Stack({ thread, id }: { thread: api.Thread; id: string }) {
 							</button>
 						) : <span class="name">{frame.qualname ?? frame.func}</span>}
 						<span class="place">{frame.file ?? frame.module ?? ""}{frame.line !== null && `:${frame.line}`}</span>
+						{frame.source && <code class="source">{frame.source.trim()}</code>}
 						{frame.error && <span class="mark">{frame.error}</span>}
 						{open === mine && mine >= 0 && tid !== null && <Locals id={id} tid={tid} place={mine} />}
 					</li>
@@ -100,7 +101,7 @@ function Stack({ thread, id }: { thread: api.Thread; id: string }) {
 	);
 }
 
-function Threads({ group, id, tids, targets }: { group: Group; id: string; tids: Set<string>; targets: Set<string> }) {
+function Threads({ group, id, tids, targets, before }: { group: Group; id: string; tids: Set<string>; targets: Set<string>; before: api.Dump | null }) {
 	const first = group.threads[0];
 	if (!first)
 		return null;
@@ -114,6 +115,7 @@ function Threads({ group, id, tids, targets }: { group: Group; id: string; tids:
 				{first.gil && <span class="mark">{first.gil === "holds" ? "holds the GIL" : "waits for the GIL"}</span>}
 				{first.gc && <span class="mark">collects garbage</span>}
 				{first.state !== "running" && first.idle_seconds !== null && <span>{seconds(first.idle_seconds)}</span>}
+				{before && <span class="compared">{moved(first, before)}</span>}
 				{first.waits_for && <Wait text={first.waits_for} tids={tids} targets={targets} id={id} />}
 			</h3>
 			{first.error && <p class="failure">{first.error}</p>}
@@ -122,43 +124,74 @@ function Threads({ group, id, tids, targets }: { group: Group; id: string; tids:
 	);
 }
 
+const frames = (thread: api.Thread) => thread.frames.map((frame) => `${frame.func}:${frame.file}:${frame.line}`).reverse();
+
+/** How far a thread got since a dump: the calls, from the outermost, that are the same. */
+function moved(thread: api.Thread, before: api.Dump): string {
+	const old = before.threads.find((one) => one.tid === thread.tid);
+	if (!old)
+		return "new";
+	const then = frames(old);
+	const now = frames(thread);
+	const same = now.findIndex((place, index) => place !== then[index]);
+	if (same < 0 && now.length === then.length)
+		return "same place";
+	return `moved: ${same < 0 ? now.length : same} of ${now.length} calls are the same`;
+}
+
 export function Activity({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const native = route.values.has("native");
 	const paused = route.values.has("paused");
 	const filter = route.values.get("filter") ?? "";
 	const only = route.values.get("tid");
-	const asked = useAsked(`stacks ${id} ${native}`, paused ? 0 : 2000, () => api.stacks(id, { native }));
+	const source = route.values.has("source");
+	const stream = useStream<api.Dump>(id && !paused ? api.eventsLink(id, { native, source }) : null, "stacks");
+	// A click asks at once; a page that is opened paused too.
+	const clicked = useRef(paused);
+	const asked = useAsked(`stacks ${id} ${native} ${source} ${paused}`, 0,
+		async () => clicked.current ? api.stacks(id, { native, source }) : null);
+	const [before, setBefore] = useState<api.Dump | null>(null);
+	const newest = asked.value && asked.when > stream.when ? asked : stream;
+	const dump = newest.value;
+	const error = stream.error ?? asked.error;
 	const all = useAsked("targets", 0, api.targets);
 	if (!id)
 		return <p>Choose a target above.</p>;
-	const threads = asked.value?.threads ?? [];
+	const threads = dump?.threads ?? [];
 	const tids = new Set(threads.map((thread) => String(thread.tid)));
 	const targets = new Set((all.value ?? []).map((target) => target.id));
 	const wanted = only ? threads.filter((thread) => String(thread.tid) === only) : threads;
 	return (
-		<section aria-label="Activity" class={asked.error ? "stale" : ""}>
+		<section aria-label="Activity" class={error ? "stale" : ""}>
 			<div class="tools">
 				<input id="filter" type="search" placeholder="Filter threads and functions" aria-label="Filter" value={filter}
 					onInput={(event) => change({ filter: event.currentTarget.value }, true)} />
 				<button type="button" id="pause" aria-pressed={paused} onClick={() => change({ paused: !paused }, true)}>
 					{paused ? "Go on" : "Pause"}
 				</button>
-				<button type="button" onClick={asked.again}>Refresh</button>
+				<button type="button" onClick={() => {
+					clicked.current = true;
+					asked.again();
+				}}>Refresh</button>
 				<label><input type="checkbox" checked={native} onChange={() => change({ native: !native })} /> C frames</label>
+				<label><input id="source" type="checkbox" checked={source} onChange={() => change({ source: !source })} /> Source</label>
+				<button type="button" id="compare" aria-pressed={!!before} onClick={() => setBefore(before ? null : dump)}>
+					{before ? `Compared with ${new Date(before.timestamp * 1000).toLocaleTimeString()}` : "Compare with now"}
+				</button>
 				{only && <a href={link("activity", { target: id })}>all threads</a>}
 				<a href={api.snapshotLink(id)} download>Save a snapshot</a>
-				<Fresh when={asked.when} />
+				<Fresh when={newest.when} />
 			</div>
-			<Failure error={asked.error} />
-			{asked.value && (
+			<Failure error={error} />
+			{dump && (
 				<p class="facts">
-					{asked.value.target.argv.join(" ")} · Python {asked.value.target.python?.version ?? "?"} · {threads.length} threads ·{" "}
-					{asked.value.paused_threads} paused for {asked.value.pause_us.toFixed(0)} µs
+					{dump.target.argv.join(" ")} · Python {dump.target.python?.version ?? "?"} · {threads.length} threads ·{" "}
+					{dump.paused_threads} paused for {dump.pause_us.toFixed(0)} µs
 				</p>
 			)}
-			{asked.value?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}
-			{fold(wanted, filter).map((group) => <Threads key={group.key + group.threads[0]?.tid} group={group} id={id} tids={tids} targets={targets} />)}
+			{dump?.warnings.map((text) => <p class="failure" key={text}>{text}</p>)}
+			{fold(wanted, filter, before).map((group) => <Threads key={group.key + group.threads[0]?.tid} group={group} id={id} tids={tids} targets={targets} before={before} />)}
 		</section>
 	);
 }

@@ -11,7 +11,15 @@ export interface Target {
 	threads?: number;
 	rank?: number | null;
 	argv?: string[];
+	agent?: string | null;
+	paused?: { pid: number; by: string; since: number } | null;
 	unreadable?: string | null;
+}
+
+export interface Server {
+	version: string;
+	allow_write: boolean;
+	all: boolean;
 }
 
 export interface Local {
@@ -81,6 +89,67 @@ export interface Value {
 	changed: boolean;
 }
 
+export interface Evaluated {
+	outcome: string;
+	stdout: string;
+	stderr: string;
+	value: string | null;
+	traceback: string | null;
+}
+
+export interface Stepped {
+	tid?: number;
+	func?: string;
+	qualname?: string;
+	file?: string;
+	line?: number;
+	source?: string;
+}
+
+/** Lines of `pause`: the first is "paused". */
+export interface Pause {
+	event: "paused" | "resumed";
+	max_seconds?: number;
+	held_us?: number;
+	reason?: string;
+}
+
+export interface Census {
+	interpreter: number;
+	error: string | null;
+	objects: number;
+	bytes: number;
+	unheld_objects: number;
+	unheld_bytes: number;
+	garbage_objects: number;
+	garbage_bytes: number;
+	seconds: number;
+	doubt: string | null;
+	small_objects: { arenas: number; arena_bytes: number; used: number; free: number; unused: number } | null;
+	types: { type: string; objects: number; bytes: number; owned: number }[];
+	tensors: { device: string | null; dtype: string; tensors: number; gradients: number; bytes: number }[];
+	largest_tensors: { holder: string; gradient: boolean; dtype: string; shape: number[]; bytes: number }[];
+}
+
+export interface Memory {
+	process: Record<"rss" | "peak" | "pss" | "anonymous" | "file" | "shared" | "swap" | "limit" | "limit_used", number | null>;
+	error: string | null;
+	interpreters: Census[];
+}
+
+export interface Growth {
+	seconds: number;
+	interpreters: {
+		interpreter: number;
+		error?: string | null;
+		objects: number;
+		bytes: number;
+		doubt: string | null;
+		types: { type: string; objects: number; bytes: number }[];
+		holders: { holder: string | null; type: string | null; garbage: boolean; objects: number; bytes: number; example: string | null }[];
+	}[];
+}
+
 export type Row = Record<string, string | number | null>;
 
 export class ApiError extends Error {
@@ -94,10 +163,9 @@ export interface Answer<T> {
 	warnings: string[];
 }
 
-async function ask<T>(path: string, method = "GET", body?: unknown, signal?: AbortSignal): Promise<Answer<T>> {
-	let response: Response;
+async function send(path: string, method: string, body: unknown, signal: AbortSignal | undefined): Promise<Response> {
 	try {
-		response = await fetch(path, {
+		return await fetch(path, {
 			method,
 			credentials: "same-origin",
 			signal: signal ?? null,
@@ -109,17 +177,44 @@ async function ask<T>(path: string, method = "GET", body?: unknown, signal?: Abo
 			throw error;
 		throw new ApiError("gone", "the gateway does not answer", "has 'probing serve' ended?");
 	}
-	const text = await response.text();
-	let value;
+}
+
+function parse(text: string) {
 	try {
-		value = JSON.parse(text);
+		return JSON.parse(text);
 	} catch {
 		throw new ApiError("failed", "the answer was cut", null);
 	}
+}
+
+async function ask<T>(path: string, method = "GET", body?: unknown, signal?: AbortSignal): Promise<Answer<T>> {
+	const response = await send(path, method, body, signal);
+	const value = parse(await response.text());
 	if (!response.ok)
 		throw new ApiError(value.error.code, value.error.message, value.error.hint);
 	const warning = response.headers.get("Probing-Warning");
 	return { value, warnings: warning ? [warning] : [] };
+}
+
+/** Each line of the answer as it comes. */
+async function lines<T>(path: string, body: unknown, signal: AbortSignal, tell: (line: T) => void): Promise<void> {
+	const response = await send(path, "POST", body, signal);
+	if (!response.ok || !response.body) {
+		const { error } = parse(await response.text());
+		throw new ApiError(error.code, error.message, error.hint);
+	}
+	const reader = response.body.getReader();
+	const decoder = new TextDecoder();
+	let left = "";
+	for (;;) {
+		const { done, value } = await reader.read();
+		left += decoder.decode(value, { stream: !done });
+		const whole = left.split("\n");
+		left = whole.pop() ?? "";
+		whole.forEach((line) => tell(parse(line)));
+		if (done)
+			return;
+	}
 }
 
 const at = (id: string) => `/v1/targets/${encodeURIComponent(id)}`;
@@ -132,10 +227,11 @@ const parameters = (values: Record<string, string | number | boolean | undefined
 };
 
 export const targets = async () => (await ask<{ targets: Target[] }>("/v1/targets")).value.targets;
-export const stacks = async (id: string, options: { native?: boolean; locals?: boolean; tid?: number }) =>
+export const stacks = async (id: string, options: { native?: boolean; locals?: boolean; source?: boolean; tid?: number }) =>
 	(await ask<Dump>(`${at(id)}/stacks${parameters(options)}`)).value;
 export const query = (id: string | null, sql: string, signal?: AbortSignal) =>
 	ask<Row[]>(id === null ? "/v1/query" : `${at(id)}/query`, "POST", { sql }, signal);
+export const eventsLink = (id: string, options: { native?: boolean; source?: boolean; every?: number }) => `${at(id)}/events${parameters(options)}`;
 export const queryLink = (id: string, sql: string, format: string) =>
 	`${at(id)}/query${parameters({ sql, format })}`;
 export const tables = async () => (await ask<Table[]>("/v1/tables")).value;
@@ -148,3 +244,15 @@ export const stop = (id: string) => ask(`/v1/profiles/${id}/stop`, "POST");
 export const forget = (id: string) => ask(`/v1/profiles/${id}`, "DELETE");
 export const profileLink = (id: string, format: string) => `/v1/profiles/${id}${parameters({ format })}`;
 export const snapshotLink = (id: string) => `${at(id)}/snapshot`;
+export const server = async () => (await ask<Server>("/v1")).value;
+export const memory = async (id: string) => (await ask<Memory>(`${at(id)}/memory`)).value;
+export const growth = async (id: string, seconds: number, signal: AbortSignal) =>
+	(await ask<Growth>(`${at(id)}/memory${parameters({ growth: seconds })}`, "GET", undefined, signal)).value;
+export const evaluate = async (id: string, code: string, thread: string) =>
+	(await ask<Evaluated>(`${at(id)}/eval`, "POST", { code, thread })).value;
+export const pause = (id: string, options: { max: number; hard: boolean }, signal: AbortSignal, tell: (line: Pause) => void) =>
+	lines(`${at(id)}/pause`, options, signal, tell);
+export const resume = (id: string) => ask(`${at(id)}/resume`, "POST");
+export const step = async (id: string, options: { over?: boolean; out?: boolean; tid?: number; time?: number }) =>
+	(await ask<Stepped>(`${at(id)}/step`, "POST", options)).value;
+export const debugpy = async (id: string, port: number) => (await ask<object>(`${at(id)}/debugpy`, "POST", { port })).value;

@@ -1,26 +1,54 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import { render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Activity } from "./activity";
 import * as api from "./api";
+import { Console } from "./console";
+import { Debug } from "./debug";
 import { Inspect } from "./inspect";
+import { MemoryPanel } from "./memory";
 import { Overview } from "./overview";
+import { Palette, type Choice } from "./palette";
 import { useAsked } from "./parts";
 import { Profiles } from "./profile";
+import { BOOK } from "./queries";
 import { change, link, useRoute } from "./route";
 import { Sql } from "./sql";
+import { savedQueries, useStore } from "./store";
 import "./style.css";
+import { Torch } from "./torch";
 
 const PANELS = [
 	["overview", "Overview", Overview], ["activity", "Activity", Activity], ["profile", "Profile", Profiles],
-	["sql", "SQL", Sql], ["inspect", "Inspect", Inspect],
+	["torch", "Torch", Torch], ["memory", "Memory", MemoryPanel], ["inspect", "Inspect", Inspect], ["sql", "SQL", Sql],
+	["console", "Console", Console], ["debug", "Debug", Debug],
 ] as const;
 
-const KEYS = [["1 – 5", "panels"], ["/", "filter"], ["p", "pause, go on"], ["t", "choose a target"], ["?", "this help"]];
+const KEYS = [["Ctrl-K", "go to a panel, target or query"], ["1 – 9", "panels"], ["/", "filter"], ["p", "pause, go on"],
+	["t", "choose a target"], ["?", "this help"]];
+
+const named = ({ id, argv, file, ended }: api.Target) => `${id} ${(argv?.join(" ") ?? file ?? "").slice(0, 60)}${ended ? " (ended)" : ""}`;
+
+/** What the palette offers. */
+function choices(targets: api.Target[], panel: string, target: string): Choice[] {
+	return [
+		...PANELS.map(([name, title]) => ({ kind: "panel", text: title, go: link(name, { target }) })),
+		...targets.map((one) => ({ kind: "target", text: named(one), go: link(panel === "overview" ? "activity" : panel, { target: one.id }) })),
+		...[...BOOK, ...Object.entries(savedQueries())].map(([text, sql]) => ({ kind: "query", text, go: link("sql", { target, sql }) })),
+	];
+}
+
+/** A pause that is held from here must not be forgotten. */
+function Pauses() {
+	const { held } = useStore();
+	const ids = [...held].filter(([, one]) => one.state === "paused").map(([id]) => id);
+	return ids.length ? <p class="held" role="status">This page holds paused: {ids.map((id) => <a key={id} href={link("debug", { target: id })}>{id}</a>)}</p> : null;
+}
 
 function Page() {
 	const route = useRoute();
 	const help = useRef<HTMLDialogElement>(null);
+	const [palette, setPalette] = useState(false);
 	const targets = useAsked("targets", 5000, api.targets);
 	const target = route.values.get("target") ?? "";
 	const only = targets.value?.length === 1 ? targets.value[0]?.id : undefined;
@@ -35,7 +63,12 @@ function Page() {
 	useEffect(() => {
 		const listen = (event: KeyboardEvent) => {
 			const place = event.target as HTMLElement;
-			if (event.ctrlKey || event.metaKey || event.altKey || place.closest("input, select, textarea, #editor"))
+			if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+				setPalette(true);
+				event.preventDefault();
+				return;
+			}
+			if (event.ctrlKey || event.metaKey || event.altKey || place.closest("input, select, textarea, dialog, #editor"))
 				return;
 			const panel = PANELS[Number(event.key) - 1];
 			if (panel)
@@ -63,7 +96,7 @@ function Page() {
 	return (
 		<>
 			<header>
-				<strong>Probing</strong>
+				<h1>Probing</h1>
 				<nav aria-label="Panels">
 					{PANELS.map(([name, title]) => (
 						<a key={name} href={link(name, { target })} aria-current={found[0] === name ? "page" : undefined}>{title}</a>
@@ -75,14 +108,18 @@ function Page() {
 					}}>
 						<option value="">–</option>
 						{target && !targets.value?.some(({ id }) => id === target) && <option value={target}>{target}</option>}
-						{targets.value?.map(({ id, argv, file, ended }) => (
-							<option key={id} value={id}>{id} {(argv?.join(" ") ?? file ?? "").slice(0, 60)}{ended ? " (ended)" : ""}</option>
-						))}
+						{targets.value?.map((one) => <option key={one.id} value={one.id}>{named(one)}</option>)}
 					</select>
 				</label>
+				<button type="button" id="go" title="Ctrl-K" onClick={() => setPalette(true)}>Go to…</button>
 				<button type="button" aria-label="Keys" onClick={() => help.current?.showModal()}>?</button>
 			</header>
-			<main><Panel key={`${found[0]} ${target}`} route={route} /></main>
+			<main>
+				<h2 class="unseen">{found[1]}</h2>
+				<Pauses />
+				<Panel key={`${found[0]} ${target}`} route={route} />
+			</main>
+			{palette && <Palette choices={choices(targets.value ?? [], found[0], target)} close={() => setPalette(false)} />}
 			<dialog ref={help} aria-label="Keys">
 				<h2>Keys</h2>
 				<dl>{KEYS.map(([key, does]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div>)}</dl>

@@ -70,6 +70,35 @@ function doing(threads: api.Row[], where: api.Row | undefined): string {
 	return `${place} · ${main["state"]}${main["state"] === "idle" ? idle : ""}${wait}`;
 }
 
+interface Told {
+	target: api.Target;
+	wrong: string[];
+}
+
+/** A cell for each rank: what its main thread does, by colour and by text. */
+function Ranks({ rows, seen }: { rows: Told[]; seen: Seen | null }) {
+	const ranked = rows.filter(({ target }) => typeof target.rank === "number").sort((a, b) => Number(a.target.rank) - Number(b.target.rank));
+	if (!ranked.length)
+		return null;
+	return (
+		<ol class="ranks" aria-label="Ranks">
+			{ranked.map(({ target, wrong }) => {
+				const main = seen?.threads.get(target.id)?.find((thread) => thread["main"]);
+				const state = wrong[0] ?? String(main?.["state"] ?? "not read");
+				const where = seen?.where.get(target.id);
+				return (
+					<li key={target.id}>
+						<a class={wrong.length ? "wrong" : state} href={link("activity", { target: target.id })}
+							title={`rank ${target.rank}, process ${target.id}: ${doing(seen?.threads.get(target.id) ?? [], where)}`}>
+							<strong>{target.rank}</strong> <span>{state}</span> <span class="faint">{where ? String(where["func"]) : ""}</span>
+						</a>
+					</li>
+				);
+			})}
+		</ol>
+	);
+}
+
 export function Overview({ route }: { route: Route }) {
 	const filter = route.values.get("filter") ?? "";
 	const list = useAsked("targets", 3000, api.targets);
@@ -86,10 +115,11 @@ export function Overview({ route }: { route: Route }) {
 				<Fresh when={list.when} />
 			</div>
 			<Failure error={list.error ?? (list.value?.length ? seen.error : null)} />
-			<div class="wide">
+			<Ranks rows={rows} seen={seen.value} />
+			<div class="wide" role="region" aria-label="Targets" tabIndex={0}>
 				<table>
 					<thead>
-						<tr><th>Process</th><th>Rank</th><th>Python</th><th>Threads</th><th>CPU time</th><th>Memory</th><th>Main thread</th><th>Command</th></tr>
+						<tr>{["Process", "Rank", "Python", "Threads", "CPU time", "Memory", "Main thread", "Command"].map((head) => <th key={head} scope="col">{head}</th>)}</tr>
 					</thead>
 					<tbody>
 						{rows.map(({ target, wrong, command }) => {

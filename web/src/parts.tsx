@@ -54,6 +54,57 @@ export function useAsked<T>(key: string, every: number, ask: () => Promise<T>): 
 	return { ...(state.key === key ? state : { value: null, error: null, when: 0 }), again };
 }
 
+/**
+ * What comes as events `name` at an address, while the page is visible; null: nothing is asked for. What came
+ * last stays. An event "failure" is an error, and the end.
+ */
+export function useStream<T>(address: string | null, name: string): Omit<Asked<T>, "again"> {
+	const [state, set] = useState<{ address: string | null; value: T | null; error: ApiError | null; when: number }>({
+		address, value: null, error: null, when: 0 });
+	useEffect(() => {
+		let source: EventSource | null = null;
+		const put = (value: T | null, error: ApiError | null) =>
+			set((before) => ({ address, value: value ?? before.value, error, when: value ? Date.now() : before.when }));
+		const end = () => {
+			source?.close();
+			source = null;
+		};
+		const failed = (event: Event) => {
+			// It comes back by itself, unless it was refused.
+			if (event.type !== "failure" && source?.readyState !== EventSource.CLOSED)
+				return put(null, new ApiError("gone", "the gateway does not answer", "has 'probing serve' ended?"));
+			end();
+			if (event instanceof MessageEvent) {
+				const { error } = JSON.parse(event.data);
+				put(null, new ApiError(error.code, error.message, error.hint));
+			} else if (address) {
+				// Why it was refused is only told to a request.
+				void fetch(address, { credentials: "same-origin" }).then(async (response) => {
+					const { error } = await response.json();
+					put(null, new ApiError(error.code, error.message, error.hint));
+				}).catch(() => put(null, new ApiError("gone", "the gateway does not answer", "has 'probing serve' ended?")));
+			}
+		};
+		const begin = () => {
+			if (document.hidden)
+				return end();
+			if (!address || source)
+				return;
+			source = new EventSource(address);
+			source.addEventListener(name, (event) => put(JSON.parse(event.data), null));
+			source.addEventListener("failure", failed);
+			source.addEventListener("error", failed);
+		};
+		begin();
+		document.addEventListener("visibilitychange", begin);
+		return () => {
+			document.removeEventListener("visibilitychange", begin);
+			end();
+		};
+	}, [address, name]);
+	return state;
+}
+
 export function Failure({ error }: { error: ApiError | null }) {
 	if (!error)
 		return null;
@@ -90,4 +141,24 @@ export function bytes(value: number | null): string {
 		unit++;
 	}
 	return `${value < 10 && unit ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+export const count = (value: number) => value.toLocaleString("en");
+
+/** Texts in rows; nothing if there are none. A narrow window scrolls it. */
+export function Table({ caption, heads, rows }: { caption: string; heads: string[]; rows: string[][] }) {
+	if (!rows.length)
+		return null;
+	return (
+		<div class="wide" role="region" aria-label={caption} tabIndex={0}>
+			<table>
+				<thead><tr>{heads.map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+				<tbody>
+					{rows.map((row, index) => (
+						<tr key={index}>{row.map((cell, place) => <td key={place} class={/^[+−]?[\d.,]+( [kMGT]?B)?$/.test(cell) ? "number" : "value"}>{cell}</td>)}</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
 }

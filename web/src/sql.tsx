@@ -6,26 +6,18 @@ import { ApiError, type Row } from "./api";
 import { Chart } from "./chart";
 import { Editor } from "./editor";
 import { Failure, useAsked } from "./parts";
+import { BOOK, FIRST } from "./queries";
 import { change, type Route } from "./route";
+import { saveQuery, savedQueries, useStore } from "./store";
 
-const FIRST = "SELECT tid, name, state, waits_for FROM python.threads";
 const MOST = 2000;
-const BOOK: [string, string][] = [
-	["Threads", FIRST],
-	["Main thread", "SELECT depth, func, file, lineno FROM python.backtrace ORDER BY depth"],
-	["Waits", "SELECT waits_for, count(*) AS threads FROM python.threads GROUP BY waits_for ORDER BY threads DESC"],
-	["CPU by thread", "SELECT name, round(run_seconds, 2) AS seconds FROM cpu.tasks ORDER BY seconds DESC LIMIT 20"],
-	["Objects by type", "SELECT type, objects FROM python.types ORDER BY objects DESC LIMIT 20"],
-	["Hot functions", "SELECT func, round(sum(cpu_ms)) AS cpu_ms FROM profile('2s') GROUP BY func ORDER BY cpu_ms DESC LIMIT 20"],
-	["Open files", "SELECT * FROM process.fds"],
-];
 
 function Rows({ rows }: { rows: Row[] }) {
 	const names = Object.keys(rows[0] ?? {});
 	return (
-		<div class="wide">
+		<div class="wide" role="region" aria-label="Rows" tabIndex={0}>
 			<table id="rows">
-				<thead><tr>{names.map((name) => <th key={name}>{name}</th>)}</tr></thead>
+				<thead><tr>{names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
 				<tbody>
 					{rows.slice(0, MOST).map((row, index) => (
 						<tr key={index}>
@@ -39,6 +31,37 @@ function Rows({ rows }: { rows: Row[] }) {
 				</tbody>
 			</table>
 		</div>
+	);
+}
+
+/** Queries with a name, which stay in this browser. */
+function Saved({ text, run }: { text: string; run: (sql: string) => void }) {
+	useStore();
+	const list = Object.entries(savedQueries()).sort(([a], [b]) => a.localeCompare(b));
+	const save = (event: SubmitEvent) => {
+		event.preventDefault();
+		const form = event.currentTarget as HTMLFormElement;
+		const name = String(new FormData(form).get("name")).trim();
+		if (name)
+			saveQuery(name, text);
+		form.reset();
+	};
+	return (
+		<>
+			<h3>Saved</h3>
+			<ul id="saved">
+				{list.map(([name, sql]) => (
+					<li key={name}>
+						<button type="button" title={sql} onClick={() => run(sql)}>{name}</button>{" "}
+						<button type="button" class="faint" aria-label={`Forget ${name}`} onClick={() => saveQuery(name, null)}>×</button>
+					</li>
+				))}
+			</ul>
+			<form onSubmit={save}>
+				<input name="name" size={14} maxLength={60} required aria-label="Name for the query that was run" placeholder="Name" />{" "}
+				<button id="save">Save</button>
+			</form>
+		</>
 	);
 }
 
@@ -105,6 +128,7 @@ export function Sql({ route }: { route: Route }) {
 			<aside>
 				<h3>Queries</h3>
 				<ul>{BOOK.map(([name, sql]) => <li key={name}><button type="button" onClick={() => run(sql)}>{name}</button></li>)}</ul>
+				<Saved text={text} run={run} />
 				<h3>Tables</h3>
 				<ul>
 					{tables.value?.map((table) => (

@@ -21,7 +21,8 @@ shell."""
                       values="thread"),
                Option("locals", "with the variables of each frame", short="l"),
                Option("all-names", "with --locals: modules, functions and classes of modules, too"),
-               Option("native", "with the C frames in between", short="n"),
+               Option("native", "with the C frames in between; all: the interpreter's own, too",
+                      short="n", choice="all"),
                Option("source", "with the line of source that each is at", short="s"),
                Option("json", "as 'probing backtrace --json' of a shell prints it"))
 
@@ -37,7 +38,7 @@ shell."""
             if "json" in options or debugger.settings.format == "json":
                 show_json(debugger, session, tid, options)
                 return
-            threads = read_stacks(session, tid, "native" in options, "locals" in options,
+            threads = read_stacks(session, tid, options.get("native"), "locals" in options,
                                   "source" in options)
             mark = selected(debugger) if tid is not None and "tid" not in options else None
             show_threads(debugger, threads, tid is None, mark, "all-names" in options)
@@ -47,8 +48,10 @@ shell."""
 
 def show_json(debugger, session, tid, options):
     """What `probing backtrace --json` prints in a shell."""
-    from ..library import LOCALS, NATIVE
+    from ..library import LOCALS, NATIVE, NATIVE_ALL
     what = (LOCALS if "locals" in options else 0) | (NATIVE if "native" in options else 0)
+    if options.get("native") == "all":
+        what |= NATIVE_ALL
     debugger.write(session.dump(tid or 0, what) + "\n")
 
 

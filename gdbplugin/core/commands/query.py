@@ -4,7 +4,6 @@
 from ..command import Command, Option, open_session, read_file
 from ..debugger import FORMATS
 from ..errors import Problem
-from ..extensions import with_tables
 
 
 def unquoted(sql):
@@ -39,7 +38,7 @@ The SQL is what follows, to the end of the line; several statements are separate
             sql = read_file(options["input"])
         if not sql:
             raise Problem("there is no query: for example 'probing query SHOW TABLES'")
-        sql = with_tables(debugger, unquoted(sql))
+        sql = unquoted(sql)
         with open_session(debugger) as session:
             try:
                 session.print(sql, output_format, "wide" in options)

@@ -124,7 +124,7 @@ def test_rate_is_limited(logged, probing, newest):
     process = logged(newest, rest=0)
     done = probing(process.pid, "trace", "logged.py:%d" % RETURNS, "loss", "--rate", "10", "--for", "1s")
     assert done.code == OK and 1 <= len(done.out.splitlines()) <= 30, done
-    assert re.search(r"recorded \d+ times, \d+ times over the rate were left out", done.err), done
+    assert re.search(r"recorded \d+ times \(\S+ us each\), \d+ times over the rate were left out", done.err), done
 
 
 def test_nothing_is_left_after_eject(logged, shared, probing, newest):
@@ -149,3 +149,106 @@ def test_mistakes(logged, probing, newest, words, code, text):
     assert done.code == code and text in done.err, done
     assert "no logpoints" in watched(probing, process)
 
+
+
+def spans(probing, process):
+    """Ends of calls: (name, arguments and result, duration, parent)."""
+    found = json.loads(probing(
+        process.pid, "query", "SELECT b.name, b.attributes AS given, e.attributes AS came, e.duration, "
+        "b.parent_id AS parent, b.span_id AS span FROM python.trace_event b JOIN python.trace_event e "
+        "USING (span_id) WHERE b.record = 'span_begin' AND e.record = 'span_end' ORDER BY span",
+        "-f", "json").out)
+    return [dict(row, given=json.loads(row["given"]), came=json.loads(row["came"])) for row in found]
+
+
+@pytest.fixture
+def called(target, tmp_path):
+    def start(interpreter):
+        return target("called.py", interpreter=interpreter, env={"PROBING_DATA_DIR": str(tmp_path)})
+
+    return start
+
+
+def test_calls_are_spans(called, probing, interpreter):
+    process = called(interpreter)
+    full = interpreter.version >= (3, 11)
+    tracing = Tracing(process.pid, "--calls", "Model.step", "--json")
+    rows = [json.loads(tracing.line()) for _ in range(4)]
+    code, _, errors = tracing.end()
+    assert code == OK and "called.py:" in errors, errors
+    assert re.search(r"recorded \d+ times \([\d.]+ us each\)", errors), errors
+    numbers = [int(row["arguments"]["number"]) for row in rows]
+    assert numbers == list(range(numbers[0], numbers[0] + 4)), rows
+    for row, number in zip(rows, numbers):
+        given = row["arguments"]
+        assert row["function_name"] == ("Model.step" if full else "step"), row
+        assert given["rest"] == "('x',)" and given["scale"] == "2.0" and given["more"] == "{'k': [1, 2]}"
+        assert given["self"].startswith("<") and row["duration"] > 0
+        if number % 3:
+            assert (row["result"], row["type"]) == ("%.1f" % (number * 4), "float"), row
+        else:
+            assert row["error"] == "KeyError" and "result" not in row, row
+    recorded = {row["given"]["number"]: row for row in spans(probing, process)}
+    for row, number in zip(rows, numbers):
+        assert recorded[str(number)]["duration"] == pytest.approx(row["duration"], rel=0.01, abs=1e-3)
+    assert "no logpoints" in watched(probing, process) and process.alive()
+
+
+def test_calls_nest_and_generators_are_one_call(called, probing, newest):
+    process = called(newest)
+    names = ["inner", "Model.step", "numbers", "later", "part"]
+    for name in names:
+        assert probing(process.pid, "trace", "--calls", "called.py:" + name, "--keep").code == FAILED
+        assert "logpoint" in probing(process.pid, "trace", "--calls", "__main__." + name
+                                     if name == "inner" else name, "--keep").out
+    while len({row["name"] for row in spans(probing, process)}) < len(names):
+        assert process.alive()
+    assert probing(process.pid, "trace", "clear").out == "%d removed\n" % len(names)
+    found = spans(probing, process)
+    steps = {row["span"] for row in found if row["name"] == "Model.step"}
+    assert any(row["parent"] in steps for row in found if row["name"] == "inner")
+    for name, result in (("numbers", "'end'"), ("later", None)):
+        some = [row["came"] for row in found if row["name"] == name]
+        assert some and all("error" not in row for row in some), some
+        assert result is None or {row["result"] for row in some} == {result}
+
+
+def test_calls_with_a_condition_and_a_rate(called, probing, newest):
+    process = called(newest)
+    done = probing(process.pid, "trace", "--calls", "Model.step", "if", "number % 3 == 0", "--for", "1s",
+                   "--rate", "5", "--json")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert rows and all(row["error"] == "KeyError" for row in rows), done
+    assert len(rows) <= 15
+
+
+@pytest.mark.parametrize("words, text", [
+    (["--calls", "nobody"], "no function of Python that is called 'nobody'"),
+    (["--calls", "len"], "no function of Python"), (["--calls", ""], "takes the name of a function"),
+    (["--calls", "step", "x"], "takes the name of a function")])
+def test_mistakes_with_calls(called, probing, newest, words, text):
+    process = called(newest)
+    done = probing(process.pid, "trace", *words)
+    assert done.code in (USAGE, FAILED) and text in done.err, done
+
+
+def test_from_the_prompt_and_from_python(called, probing, newest):
+    process = called(newest)
+    with_library = dict(os.environ, PYTHONPATH=str(support.HERE.parents[1] / "package"),
+                        PROBING_LIBRARY=os.path.join(os.path.dirname(support.BINARY), "libprobing.so"),
+                        PROBING_PROGRAM=support.BINARY)
+    script = "import probing\n" \
+        "with probing.attach(%d) as p:\n" \
+        "    with p.trace(calls='Model.step') as point:\n" \
+        "        assert 'calls of Model.step' in p.traces()[point.number], p.traces()\n" \
+        "    assert not p.traces(), p.traces()\n" \
+        "    p.trace('called.py:5', 'number')\n" \
+        "    p.clear_traces()\n" \
+        "    p.trace('called.py:5', 'number', condition='number > 0')\n" % process.pid
+    done = subprocess.run(["/usr/bin/python3", "-c", script], env=with_library, stderr=subprocess.PIPE)
+    assert not done.returncode, done.stderr.decode()
+    done = subprocess.run([support.BINARY, str(process.pid), "repl"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, input=b"%trace list\n1 + 1\n%trace clear\n%trace clear 77\n")
+    lines = done.stdout.decode().splitlines()
+    assert "called.py:5 if number > 0  number  hit" in lines[0] and lines[1:] == ["2", "1 removed"], done
+    assert b"there is no logpoint 77" in done.stderr

@@ -6,6 +6,7 @@ import http.client
 import os
 import socket
 import subprocess
+import tempfile
 import threading
 import urllib.parse
 
@@ -134,6 +135,14 @@ def test_a_form_of_another_page(gateway, program):
         answer = gateway.ask("/v1/targets/%d/eval?token=%s" % (program.pid, gateway.token), body,
                              "POST", token=False)
         assert answer.status in (401, 403), answer
+    for path in ("pause", "resume", "step", "debugpy"):
+        answer = gateway.ask("/v1/targets/%d/%s" % (program.pid, path), b"", "POST", token=False, headers={
+            "Cookie": cookie, "Content-Type": "text/plain"})
+        assert answer.status == 403 and "Probing-Request" in answer.error["message"]
+        # A link that is followed changes nothing.
+        answer = gateway.ask("/v1/targets/%d/%s" % (program.pid, path), token=False, headers={"Cookie": cookie})
+        assert answer.status == 405, answer
+    assert gateway.ask("/v1/targets").json["targets"][0]["paused"] is None
 
 
 def test_our_own_page(gateway, program):
@@ -154,6 +163,29 @@ def test_a_cookie_is_of_no_use_to_another_user(gateway):
     words = [SYSTEM_PYTHON, "-c", code, str(gateway.port), session(gateway)]
     assert subprocess.check_output(words, cwd="/", timeout=60) == b"200\n"
     assert subprocess.check_output(words, cwd="/", timeout=60, preexec_fn=as_attacker) == b"401\n"
+
+
+@needs_root
+def test_a_socket_is_of_no_use_to_another_user(program):
+    """There code runs without --allow-write, but only for the user of the gateway."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        place = os.path.join(folder, "socket")
+        code = ("import socket, sys\n"
+                "s = socket.socket(socket.AF_UNIX)\n"
+                "try:\n    s.connect(sys.argv[1])\n"
+                "except PermissionError:\n    print('kept out')\n    sys.exit()\n"
+                "body = b'{\"code\": \"1\"}'\n"
+                "s.sendall(b'POST /v1/targets/%s/eval HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer %s\\r\\n'\n"
+                "          b'Content-Length: %d\\r\\n\\r\\n%s' % (sys.argv[2].encode(), sys.argv[3].encode(), len(body), body))\n"
+                "print(s.recv(100).split()[1].decode())")
+        with Gateway(program.pid, address="unix:" + place) as gateway:
+            words = [SYSTEM_PYTHON, "-c", code, place, str(program.pid), gateway.token]
+            assert subprocess.check_output(words, cwd="/", timeout=60, preexec_fn=as_attacker) == b"kept out\n"
+            # Whoever was let in by mistake, and even knows the token, changes nothing.
+            os.chmod(place, 0o666)
+            assert subprocess.check_output(words, cwd="/", timeout=60, preexec_fn=as_attacker) == b"403\n"
+            assert subprocess.check_output(words, cwd="/", timeout=60) == b"200\n"
 
 
 GUESS = """

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,29 @@ def test_a_mapped_file_that_is_no_ring(theirs, ring):
     with program(MAPPER, str(path), "") as process:
         done = ask(process.pid)
         assert done.returncode != OK and not done.stdout
+
+
+def test_root_stores_nothing_in_their_folder(folder, package, base):
+    """They could lead it elsewhere by links. With a folder of root's it is stored."""
+    environment = {"PROBING_AGENT": str(package.parent / AGENT.name), "PATH": os.environ["PATH"]}
+    secret = write(folder / "secret", SECRET, 0o600)
+    with program(WRITER, str(package), env=environment) as process:
+        made, = base.glob("%d-*/user.mine.ring" % process.pid)
+        os.symlink(secret, made.parent / "user.mine.0000000000000000.cold")
+        done = run("record", process.pid)
+        assert done.returncode and b"give a folder with -o" in done.stderr, done
+        output = folder / "output"
+        output.mkdir(mode=0o700)
+        recorder = subprocess.Popen([support.BINARY, "record", str(process.pid), "-o", str(output)],
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while not list(output.iterdir()):
+            assert recorder.poll() is None
+    err = recorder.communicate(timeout=60)[1]
+    assert recorder.returncode == OK, err
+    stored, = output.iterdir()
+    assert stored.name == made.parent.name and {path.name for path in stored.iterdir()} == {
+        "user.mine.0000000000000000.cold"}
+    assert len(json.loads(ask(stored).stdout)) == 10
+    assert secret.read_bytes() == SECRET
+    # The link is no cold file of theirs.
+    assert len(json.loads(ask(process.pid).stdout)) == 10

@@ -504,10 +504,11 @@ def test_list(probing, target):
     assert shown.code == OK and not shown.err, shown
     head, *lines = shown.out.splitlines()
     # Others of this machine may be served just now.
-    assert head.replace("SERVED AT", "").split() == ["PID", "PYTHON", "THREADS", "AGENT", "RANK",
-                                                     "COMMAND"]
+    assert head.replace("SERVED AT", "").replace("PROGRAM", "").split() == [
+        "PID", "PYTHON", "THREADS", "AGENT", "RANK",
+        "COMMAND"]
     line = next(line for line in lines if line.split()[0] == str(process.pid))
-    assert re.fullmatch(r" *\d+  3\.\d+(\.\d+\w*)?  +5  - +3  .*threads\.py", line), line
+    assert re.fullmatch(r" *\d+  3\.\d+(\.\d+\w*)?  +5  - +(- +)?3  .*threads\.py", line), line
     for words in (["ls", "--json"], ["l", "--json"]):
         found = next(p for p in dumped(probing(*words)) if p["pid"] == process.pid)
         assert (found["threads"], found["rank"], found["local_rank"]) == (5, 3, 1)

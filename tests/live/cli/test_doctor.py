@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -309,6 +310,52 @@ def is_adapter(pid):
         return b"debugpy/adapter\0" in Path("/proc/%d/cmdline" % pid).read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+RAS = """if True:
+    import mmap, socket, sys
+    with open(sys.argv[1], "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    listening = [socket.socket(), socket.socket()]
+    listening[0].bind((sys.argv[2], int(sys.argv[3])))
+    listening[1].bind(("0.0.0.0", 0))
+    [one.listen() for one in listening]
+    print("ready", flush=True)
+    sys.stdin.read()"""
+
+
+@pytest.mark.parametrize("host, verdict", [("127.0.0.1", "limited"), ("0.0.0.0", "no")])
+def test_the_service_of_nccl(newest, tmp_path, host, verdict):
+    """A library of that name, and a port of which NCCL was told; another port is none of it."""
+    (tmp_path / "libnccl.so.2").write_bytes(b"mapped like a library")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    variables = dict(os.environ, **(newest.env or {}), NCCL_RAS_ADDR="localhost:" + port)
+    with support.Program([newest.exe, "-c", RAS, tmp_path / "libnccl.so.2", host, port],
+                         env=variables) as process:
+        assert process.line() == "ready"
+        line, = Examined().ports(process.pid)
+        assert line["verdict"] == verdict and "NCCL's RAS" in line["means"], line
+        assert "listens on %s:%s, which" % (host, port) in line["means"] and "NCCL_RAS_ENABLE" in line["todo"]
+        assert_untouched(process.pid)
+
+
+TORCH_SERVER = """if True:
+    import socket, sys, types
+    sys.modules["torch.distributed.debug"] = types.ModuleType("torch.distributed.debug")
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    print("ready", flush=True)
+    sys.stdin.read()"""
+
+
+def test_the_debug_server_of_torch(newest):
+    with support.Program([newest.exe, "-c", TORCH_SERVER], env=newest.env) as process:
+        assert process.line() == "ready"
+        line, = Examined().ports(process.pid)
+        assert line["verdict"] == "limited" and "torch.distributed" in line["means"], line
 
 
 IMPOSTOR = """if True:

@@ -173,7 +173,7 @@ def test_all_nested(interpreter, leaf, libraries):
         wait_for(target, lambda thread: names(thread)[:1] == [(LEAVES[leaf], PROGRAM)])
         for options in [(), ("--freeze",), (), ("--freeze",)]:
             plain = support.dump(target.pid, *options)["threads"][0]
-            native = support.dump(target.pid, "--native", *options)["threads"][0]
+            native = support.dump(target.pid, "--native=all", *options)["threads"][0]
             check(native, expected)
             check_unnamed(native)
             assert names(plain) == names(native)
@@ -205,7 +205,7 @@ def test_blocked_in_c_handler(interpreter, leaf, libraries):
             return handler[-1] in simplify(thread["frames"])[:2]
 
         for options in [(), ("--freeze",)]:
-            thread = wait_for(target, arrived, "--native", *options)
+            thread = wait_for(target, arrived, "--native=all", *options)
             check(thread, expected + pattern(["outer"], [], interpreter)[1:])
             assert "<signal handler called>" in [frame["func"] for frame in thread["frames"]]
 
@@ -221,7 +221,7 @@ def test_code_without_module(interpreter, leaf, libraries):
         assert target.line() == "ready"
         plain = wait_for(target, lambda thread: names(thread)[:1] == [(LEAVES[leaf], PROGRAM)])
         for options in [(), ("--freeze",)]:
-            thread = support.dump(target.pid, "--native", *options)["threads"][0]
+            thread = support.dump(target.pid, "--native=all", *options)["threads"][0]
             assert "native frames end early" in thread["error"]
             assert "outside any module" in thread["error"]
             assert names(thread) == names(plain)
@@ -237,7 +237,7 @@ def test_thread_without_python(interpreter, libraries):
         assert target.line() == "ready"
         support.wait_for_all_asleep(target.pid, 2)
         for options in [(), ("--freeze",)]:
-            threads = support.dump(target.pid, "--native", *options)["threads"]
+            threads = support.dump(target.pid, "--native=all", *options)["threads"]
             others = [each for each in threads if each["tid"] != target.pid]
             assert len(others) == 1 and others[0]["interpreter"] is None
             assert not others[0]["error"], others[0]["error"]
@@ -253,7 +253,7 @@ def test_other_thread(interpreter, libraries):
         while ("leaf_spin", PROGRAM) not in names(support.dump(target.pid)["threads"][-1]):
             pass
         for options in [(), ("--freeze",)]:
-            main, other = support.dump(target.pid, "--native", *options)["threads"]
+            main, other = support.dump(target.pid, "--native=all", *options)["threads"]
             check(main, pattern(["sort_key"], ["*", "in_thread"], interpreter))
             check(other, ["leaf_spin", "nest", "<lambda>", "*"])
 
@@ -267,7 +267,7 @@ def test_deep(interpreter, leaf, libraries):
         assert target.line() == "ready"
         plain = wait_for(target, lambda thread: names(thread)[:1] == [(LEAVES[leaf], PROGRAM)])
         for options in [(), ("--freeze",)]:
-            thread = support.dump(target.pid, "--native", *options)["threads"][0]
+            thread = support.dump(target.pid, "--native=all", *options)["threads"][0]
             assert not thread["error"], thread["error"]
             assert names(thread) == names(plain)
             seen = [name for name in simplify(thread["frames"]) if name != "*"]
@@ -299,7 +299,7 @@ def test_greenlets(interpreter, leaf, libraries):
         assert target.line() == "ready"
         plain = wait_for(target, lambda thread: names(thread)[:1] == [(LEAVES[leaf], PROGRAM)])
         for options in [(), ("--freeze",)]:
-            thread = support.dump(target.pid, "--native", *options)["threads"][0]
+            thread = support.dump(target.pid, "--native=all", *options)["threads"][0]
             assert not thread["error"], thread["error"]
             assert names(thread) == names(plain)
             assert not differs(thread["frames"], expected)
@@ -325,7 +325,7 @@ def test_no_mismatch_under_churn(interpreter, libraries):
     with support.Target(interpreter, PROGRAM, folder, "churn", *able) as target:
         assert target.line() == "ready"
         for number in range(DUMPS):
-            options = ("--native", "--freeze") if number % 4 == 3 else ("--native",)
+            options = ("--native=all", "--freeze") if number % 4 == 3 else ("--native=all",)
             thread = support.dump(target.pid, *options)["threads"][0]
             assert not thread["error"], thread["error"]
             name = snapshot_of(thread["frames"], patterns)

@@ -31,8 +31,8 @@ def test_same_stack_as_with_registers(interpreter):
         count = int(target.line().split()[1])
         for _ in range(10 * COMPARISONS):
             before = [shared[i] for i in range(count)]
-            idle = sleeping(support.dump(target.pid, "--native"))
-            frozen = sleeping(support.dump(target.pid, "--native", "--freeze"))
+            idle = sleeping(support.dump(target.pid, "--native=all"))
+            frozen = sleeping(support.dump(target.pid, "--native=all", "--freeze"))
             for number, thread in idle.items():
                 same_sleep = before[number] == shared[number] and before[number] % 2
                 if not same_sleep or number not in frozen or thread["read"] != "idle":

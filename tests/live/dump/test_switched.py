@@ -33,7 +33,7 @@ def test_frames_of_a_switched_stack(interpreter, does, options):
         if does == "rests":
             environment.settle(target.pid, 1)
         for _ in range(support.count(5, 100)):
-            thread, = support.dump(target.pid, "--native", *options)["threads"]
+            thread, = support.dump(target.pid, "--native=all", *options)["threads"]
             names = [frame["func"] for frame in thread["frames"]]
             python = [frame["func"] for frame in support.python_frames(thread)]
             assert python == ["inner", "body"] and thread["error"] is None, thread

@@ -2,20 +2,16 @@
 """The page of `probing serve`, in Chromium, against real processes."""
 import json
 import os
-import urllib.parse
 
 import pytest
 
 import browser
 import support
 from gateway_client import Gateway, wait_until
+from web_page import MARKS, PANELS, Page
 
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
-BUILT = (support.ROOT / "web" / "dist" / "index.html").exists()
-pytestmark = [
-    pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed"),
-    pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm"),
-]
+pytestmark = MARKS
 HOSTILE = "<img src=x onerror=alert(1)>"
 PROGRAM = """
 import sys, threading, time
@@ -36,30 +32,6 @@ def work(model):
 model = Model()
 work(model)
 """ % (HOSTILE, HOSTILE)
-
-
-class Page(browser.Browser):
-    """The page of a gateway, with some words for what a user does."""
-
-    def __init__(self, gateway, **options):
-        super().__init__(origin=gateway.url, **options)
-        self.gateway = gateway
-        self.go(gateway.url + "?token=" + gateway.token)
-
-    def show(self, panel, **values):
-        self.value("location.hash = %s" % json.dumps("#/%s?%s" % (panel, urllib.parse.urlencode(values))))
-
-    def text(self):
-        return self.value("document.body.innerText")
-
-    def sees(self, *texts):
-        for text in texts:
-            self.wait("document.body.innerText.includes(%s)" % json.dumps(text))
-
-    def push(self, selector, index=0):
-        find = "document.querySelectorAll(%s)[%d]" % (json.dumps(selector), index)
-        self.wait("!!" + find)
-        self.value(find + ".click()")
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +102,27 @@ def test_stacks_with_variables_and_links(page, program):
     page.wait("document.querySelectorAll('.frames li.native').length > 0")
 
 
+def test_source_and_what_has_moved(page, program):
+    page.show("activity", target=program.pid, source=1)
+    page.wait("!!document.querySelector('.frames .source')")
+    page.show("activity", target=program.pid)
+    page.wait("!document.querySelector('.frames .source')")
+    page.push("#compare")
+    page.sees("Compared with", "same place")
+    page.push("#compare")
+    page.wait("!document.querySelector('.compared')")
+
+
+def test_a_paused_page_asks_for_nothing(page, program):
+    page.show("activity", target=program.pid, paused=1)
+    page.sees("MainThread")
+    shown = page.value("document.querySelector('.fresh').textContent")
+    refresh = "[...document.querySelectorAll('button')].find((b) => b.textContent == 'Refresh').click()"
+    page.wait("(%s, document.querySelector('.fresh').textContent != %s)" % (refresh, json.dumps(shown)))
+    page.push("#pause")
+    page.wait("!location.hash.includes('paused')")
+
+
 def test_names_are_texts(page, program):
     page.show("activity", target=program.pid)
     page.sees(HOSTILE)
@@ -149,7 +142,7 @@ def test_it_can_be_paused_by_keys(page, program):
     page.wait("location.hash.includes('paused=1')")
     page.press("p")
     page.wait("!location.hash.includes('paused')")
-    page.press("4")
+    page.press("7")
     page.wait("location.hash.startsWith('#/sql?target=%d')" % program.pid)
     page.press("?")
     page.wait("document.querySelector('dialog').open")
@@ -232,7 +225,7 @@ def test_back_and_reload(page, program):
 @pytest.mark.parametrize("dark, size", [(False, (1280, 720)), (True, (390, 800))])
 def test_nothing_is_wider_than_the_window(gateway, program, dark, size):
     with Page(gateway, dark=dark, size=size) as page:
-        for panel in ("overview", "activity", "profile", "sql", "inspect"):
+        for panel in PANELS:
             page.show(panel, target=program.pid)
             page.wait("!!document.querySelector('main section')")
             assert page.value("document.documentElement.scrollWidth") <= size[0], panel

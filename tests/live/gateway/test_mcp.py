@@ -93,7 +93,7 @@ def test_another_version_of_the_protocol(program):
 
 def test_tools_only_read(assistant):
     tools = {tool["name"]: tool for tool in assistant.ask("tools/list")["tools"]}
-    assert {"list_processes", "dump", "query", "tables", "snapshot", "perf", "skill",
+    assert {"list_processes", "dump", "query", "tables", "snapshot", "perf", "skill", "memory",
             "print_value"} == set(tools)
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools.values())
     assert tools["query"]["inputSchema"]["required"] == ["sql"]
@@ -111,6 +111,8 @@ def test_each_tool(assistant, program):
     assert "waits_for" in assistant.tell("tables", table="python.threads")
     assert json.loads(assistant.tell("print_value", expression="__name__"))["value"] == "'__main__'"
     assert "cost:" in assistant.tell("perf", duration=0.2)
+    assert "Python objects" in assistant.tell("memory")
+    assert "of it anonymous" in assistant.tell("memory", growth=0.2)
     assert "garbage collector" in assistant.tell("skill", name="leak")
 
 
@@ -128,6 +130,7 @@ def test_each_tool(assistant, program):
     ("tables", {"table": "--help"}, ""),
     ("print_value", {"expression": "--help"}, ""),
     ("perf", {"duration": 100000}, "at most 300"),
+    ("memory", {"growth": 601}, "at most 600"),
     ("perf", {"mode": "--help"}, "the mode is"),
     ("skill", {"name": "--help"}, "no skill"),
 ])

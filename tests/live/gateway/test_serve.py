@@ -13,6 +13,7 @@ import pytest
 
 import support
 from gateway_client import Gateway, wait_until
+from tables import core_of
 
 OK, FAILED, USAGE = range(3)
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
@@ -281,9 +282,22 @@ def test_tls(program, tmp_path):
 
 
 @pytest.mark.parametrize("words", [
-    ["--address", "0.0.0.0:0"], ["--cert", "x"], ["/no/such/file"], ["--address", "unix:"],
+    ["--exe", "/bin/true"], ["%d" % os.getpid(), "--sysroot", "/"], ["--address", "0.0.0.0:0"], ["--cert", "x"], ["/no/such/file"], ["--address", "unix:"],
 ])
 def test_what_is_not_served(words):
     done = subprocess.run([support.BINARY, "serve", *words], timeout=60, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert done.returncode and not done.stdout and done.stderr, done
+
+
+def test_a_core_file_with_the_places_of_its_files(tmp_path):
+    with support.Target(NEWEST, support.HERE / "programs" / "obeys.py") as target:
+        target.line()
+        exe = os.readlink("/proc/%d/exe" % target.pid)
+        core = core_of(target.pid, tmp_path)
+    with Gateway(core, "--exe", exe) as gateway:
+        told = support.dump(core, "--exe", exe)
+        answer = gateway.ask("/v1/targets/f1/stacks").json
+        assert [thread["tid"] for thread in answer["threads"]] == [thread["tid"] for thread in told["threads"]]
+        assert gateway.query("f1", "SELECT count(*) AS n FROM python.threads")[0]["n"] == len(told["threads"])
+        assert gateway.ask("/v1/query", {"sql": "SELECT 1 AS x"}).json == [{"x": 1}]

@@ -628,3 +628,22 @@ def test_a_child_does_not_stop(one):
         assert one.shell("forks()") == "7"
     one.goes_on()
 
+
+
+@both
+def test_logpoints_stay_when_the_debugger_leaves(start, each):
+    session = attached(
+        start, each, ("calls",), "probing trace --calls work", ("line",),
+        "probing trace breaks.py:%d number, double" % RESULT, ("list",), "probing trace list",
+        ("one",), "probing trace clear 1", "probing trace clear 7")
+    assert "logpoint 1" in session.part("calls") and "logpoint 2" in session.part("line"), session
+    assert "1  calls of work" in session.part("list") and "2  breaks.py:" in session.part("list")
+    assert "1 removed" in session.part("one"), session
+    assert problem(session) == "trace: there is no logpoint 7"
+    each.goes_on()
+    words = [support.BINARY, str(each.pid), "trace"]
+    while b" hit 0 times" in subprocess.run(words + ["list"], stdout=subprocess.PIPE, check=True).stdout:
+        assert each.alive()
+    assert subprocess.run(words + ["clear"], stdout=subprocess.PIPE, check=True).stdout == b"1 removed\n"
+    each.goes_on()
+    assert each.has_none()

@@ -2,12 +2,14 @@
 """The package `probing` in gdb and LLDB: the same script as outside, events, breakpoints with a
 function of the user, functions for gdb's expressions."""
 
+import os
 import re
 import time
 
 import pytest
 import support
-from debuggers import (attached, both, gdb, lldb, needs_gdb, printed, problem)  # noqa: F401
+from debuggers import (attached, both, gdb, gdbserver, lldb, needs_gdb, needs_gdbserver, needs_lldb,
+                       problem)
 from scripts import run
 
 PROGRAMS = support.HERE / "programs"
@@ -110,6 +112,69 @@ def test_functions_in_expressions_of_gdb(target, newest):
               'print $probing_local("n") > 5', 'print $probing_local("value") == '
               '2 * $probing_local("n", 0)', 'print $probing_thread("nobody")')
     assert re.findall(r"^\$\d = (\d)", out, re.M) == ["1", "1", "0"], out
+
+
+BEHIND = (python(gdb, "import probing", "b = probing.break_py('stepping.py:11', "
+                 "lambda f: int(f.locals['n']) % 10 == 3)"), "continue",
+          python(gdb, "n = int(probing.current().frame().locals['n'])", "print('at', n % 10)", "b.delete()"),
+          'break clock_nanosleep if $probing_local("n", 0) % 10 == 7 && $_thread == '
+          '$probing_thread("main")', "continue",
+          python(gdb, "print('then', int(probing.current().frame().locals['n']) % 10)"), "detach")
+
+
+def behind_a_server(start, process, *commands):
+    with gdbserver(process.pid) as address:
+        remote = "target remote " if start is gdb else "gdb-remote "
+        return start(remote + address, ("begin",), *commands,
+                     arguments=[os.readlink("/proc/%d/exe" % process.pid)])
+
+
+@needs_gdb
+@needs_gdbserver
+def test_functions_behind_a_gdbserver(target, newest):
+    process = target("stepping.py")
+    session = behind_a_server(gdb, process, *BEHIND)
+    assert session.code == 0 and "Traceback" not in session.out + session.err, session
+    assert "at 3\n" in session.out and "then 7\n" in session.out, session
+    assert process.alive()
+
+
+@needs_gdb
+@needs_gdbserver
+def test_a_gdb_that_would_need_commands_refuses(target, newest):
+    """One before gdb 12 reads files behind a gdbserver by commands, which would end 'continue'."""
+    process = target("stepping.py")
+    without = python(gdb, "import probing_debugger.gdb_face as face", "face.sends_packets = lambda: False")
+    session = behind_a_server(gdb, process, without, BEHIND[0])
+    assert "gdb 12 or later can" in session.err and "evaluated in the process" in session.err, session
+    session = behind_a_server(gdb, process, without, *BEHIND[3:5])
+    assert "gdb 12 or later can" in session.out + session.err, session
+    assert process.alive()
+
+
+@needs_lldb
+@needs_gdbserver
+def test_functions_behind_a_gdbserver_in_lldb(target, newest):
+    process = target("stepping.py")
+    session = behind_a_server(lldb, process, python(
+        lldb, "import probing", "b = probing.break_py('stepping.py:11', lambda f: True)"))
+    assert "lldb cannot call functions of this process" in session.out + session.err, session
+
+
+@needs_lldb
+def test_conditions_of_lldb(target, newest):
+    """The nearest that LLDB has to functions in conditions of breakpoints, as the page shows it."""
+    page = (support.ROOT / "docs/scripting.md").read_text(encoding="utf-8")
+    command = re.search(r"^\(lldb\) (breakpoint command add .*)$", page, re.M).group(1)
+    variable = re.search(r"^\(lldb\) (script .*\$step.*)\n\(lldb\) (expr.*)$", page, re.M).groups()
+    process = target("stepping.py")
+    out = ran(lldb, process, "breakpoint set --name clock_nanosleep", command.replace(
+        'probing.current().frame().locals["step"] > 100',
+        'int(probing.current().frame().locals["n"]) % 10 == 7'), "continue", python(
+            lldb, "import probing", "n = int(probing.current().frame().locals['n'])",
+            "print('at', n % 10, 'more', n + 1)"), variable[0].replace('"step"]', '"n"]'), variable[1])
+    more = re.search(r"^at 7 more (\d+)$", out, re.M)
+    assert more and re.search(r"^\(long\) \$\d = %s$" % more.group(1), out, re.M), out
 
 
 @needs_gdb

@@ -110,3 +110,48 @@ def test_events_of_an_injected_agent(probing, target, newest, variables):
     assert result.code == 0, result
     events = rows(probing, Path(process.ready[0]).with_name("python.trace_event.ring"))
     assert events[-1]["name"] == "evaluated"
+
+
+DATACLASS = """
+import dataclasses, typing
+@probing.table
+@dataclasses.dataclass
+class Loss:
+    step: int
+    value: float = 0.0
+    note: typing.Optional[str] = None
+@probing.table("pairs")
+class Pair:
+    first: int
+    good: bool
+assert Loss(1, 0.5, "a").append() and Loss(2).append() and Pair(7, True).append()
+try:
+    probing.table(dataclasses.make_dataclass("Wrong", [("a", bytes)]))
+    raise SystemExit("accepted")
+except TypeError as error:
+    assert "Wrong.a" in str(error), error
+rows = probing.query("SELECT step, value, note FROM user.loss ORDER BY step")
+assert rows == [{"step": 1, "value": 0.5, "note": "a"}, {"step": 2, "value": 0.0, "note": None}], rows
+assert probing.query("SELECT first, good FROM user.pairs") == [{"first": 7, "good": 1}]
+try:
+    probing.query("SELECT nosuch FROM user.loss")
+    raise SystemExit("accepted")
+except probing.Error as error:
+    assert "no such column: nosuch" in str(error), error
+import sys, types
+try:
+    rows.df()
+except probing.Error as error:
+    assert "needs pandas or polars" in str(error), error
+for name in "polars", "pandas":
+    sys.modules[name] = types.SimpleNamespace(DataFrame=lambda rows, name=name: (name, rows))
+    assert rows.df() == (name, list(rows))
+print("done")
+"""
+
+
+def test_dataclasses_and_queries_of_the_own_process(variables):
+    some = [python for python in SOME if python.version >= (3, 7)][-1]
+    variables["PATH"] = str(Path(support.BINARY).parent) + ":" + some.env["PATH"]
+    result = script(some, DATACLASS, variables)
+    assert result.stdout == b"done\n", result.stderr.decode()

@@ -111,7 +111,12 @@ def test_page(probing, files, tmp_path):
         chromium.open(page)
         assert "before: " in chromium.value("document.getElementById('before').textContent")
         assert "points of the run" in chromium.value("document.getElementById('legend').innerText")
-        assert not chromium.value("document.querySelector('#pictures [value=time]')")
+        chromium.value("document.querySelector('#pictures [value=time]').click()")
+        titles = chromium.value("probing.chart.picture.rows.filter((row) => row.state)"
+                                ".map((row) => probing.chart.look.title(row.thread))")
+        assert {title.startswith("before: ") for title in titles} == {True, False}
+        assert chromium.value("probing.chart.picture.end") == max(
+            result[side]["duration_ns"] for side in ("before", "after"))
         chromium.value("document.querySelector('#pictures [value=functions]').click()")
         rows = chromium.value("[...document.querySelectorAll('#functions tbody tr')].map((row) => "
                               "row.innerText.split('\\t'))")

@@ -339,6 +339,35 @@ def parts_of(file):
     return text[:begin], json.loads(text[begin:end]), text[end:]
 
 
+def test_processes(probing, chromium, tmp_path):
+    """One that is not chosen weighs nothing, and its threads are not chosen."""
+    script, file, runs = tmp_path / "of_the_page.py", tmp_path / "run.html", tmp_path / "run.profile"
+    script.write_bytes(profiles.PROGRAM.read_bytes())
+    with support.Target(NEWEST, script, 1) as one, support.Target(NEWEST, script, 1) as two:
+        for target in one, two:
+            assert target.line() == "ready"
+            target.send(b"go 600\n")
+        assert probing("/of_the_page/", "perf", "--all", "-d", "2s", "-o", runs).code == OK
+    assert probing(runs, "perf", "-o", file).code == OK
+    pids = [one.pid, two.pid]
+    expected = {pid: sum(thread["cpu_ns"] for thread in json.loads(
+        probing(runs, "perf", "--json").out)["threads"] if thread["pid"] == pid) for pid in pids}
+    chromium.open(file)
+    names = chromium.value("[...document.querySelectorAll('#processes label')].map((e) => e.innerText"
+                           "|| e.textContent)")
+    assert sorted(int(name.split()[0]) for name in names) == sorted(pids), names
+    for name in names:
+        chromium.value("[...document.querySelectorAll('#processes label')].find((e) => "
+                       "e.textContent === %s).click()" % json.dumps(name))
+        left = sum(pids) - int(name.split()[0])
+        assert chromium.value("probing.weighed().whole") == expected[left]
+        assert chromium.value("document.querySelector('#processes summary').textContent") == "1 of 2 processes"
+        assert chromium.value("document.querySelectorAll('#threads input:checked').length") == 2
+        chromium.value("document.querySelector('#processes button').click()")
+        assert chromium.value("probing.weighed().whole") == sum(expected.values())
+    assert not chromium.errors
+
+
 def test_page_is_small(working):
     before, _, behind = parts_of(working[0])
     assert len((before + behind).encode()) < 40000

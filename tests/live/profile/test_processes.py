@@ -63,6 +63,20 @@ def test_children_in_c_and_a_file(tmp_path):
     assert of_shell and all("work" not in line for line in of_shell)
 
 
+def pids_in_viewers(profile, folder):
+    """What the files for Perfetto and Firefox say of it: {pid: names of threads}, each."""
+    found = []
+    for name in "x.trace.json", "x.gecko.json":
+        subprocess.run([support.BINARY, str(profile), "perf", "-m", "wall", "-o", str(folder / name)],
+                       stdout=subprocess.DEVNULL, check=True)
+        data, names = json.loads((folder / name).read_text()), {}
+        for each in data.get("traceEvents", data.get("threads")):
+            if each["name"] == "thread_name" or "traceEvents" not in data:
+                names.setdefault(each["pid"], set()).add(each["tid"])
+        found.append(names)
+    return found
+
+
 def test_all_of_a_name(tmp_path):
     script = tmp_path / "found_by_its_name.py"
     script.write_bytes(profiles.PROGRAM.read_bytes())
@@ -72,14 +86,59 @@ def test_all_of_a_name(tmp_path):
             assert target.line() == "ready"
             target.send(b"go 600\n")
         result = subprocess.run([support.BINARY, "/found_by_its_name/", "perf", "--all", "--json",
-                                 "-d", "2s"], capture_output=True, check=True, timeout=60)
+                                 "-d", "2s", "-o", str(tmp_path / "x.profile")],
+                                capture_output=True, check=True, timeout=60)
         recording = json.loads(result.stdout)
         assert [p["pid"] for p in recording["processes"]] == sorted([one.pid, two.pid])
         assert {thread["pid"] for thread in recording["threads"]} == {one.pid, two.pid}
         assert all(process["cpu_ns"] > 0 for process in recording["processes"])
+    expected = {pid: {thread["tid"] for thread in recording["threads"] if thread["pid"] == pid}
+                for pid in (one.pid, two.pid)}
+    for threads in pids_in_viewers(tmp_path / "x.profile", tmp_path):
+        assert threads == expected
 
 
 def test_usage():
     result = subprocess.run([support.BINARY, "perf", "--all", "--", "true"], capture_output=True,
                             check=False)
     assert result.returncode == 2 and b"not of one to start" in result.stderr
+
+
+BRIEF = """
+import subprocess, sys
+print("ready", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line)):
+        subprocess.call(["sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"])
+    print("done", flush=True)
+"""
+
+
+def test_children_that_end_at_once(tmp_path):
+    """What nobody saw of them is told, as their parent counts it; and it is what the kernel says."""
+    path = str(tmp_path / "x.profile")
+    with support.Program([INTERPRETERS[-1].exe, "-c", BRIEF]) as program:
+        program.line()
+        recording = profiles.Recording(program.pid, "--subprocesses", "-o", path)
+        recording.samples()
+        before = waited_for(program.pid)
+        program.send(b"60\n")
+        assert program.line(120) == "done"
+        after = waited_for(program.pid)
+        recording.interrupt()
+        code, out, err = recording.end()
+        assert code == 0, err
+    result = json.loads(subprocess.run([support.BINARY, path, "perf", "--json"],
+                                       capture_output=True, check=True).stdout)
+    found = sum(process["cpu_ns"] for process in result["processes"][1:])
+    # Each child that was found may have run on for a moment after its last sample.
+    assert abs(result["unseen_children_ns"] + found - (after - before)) <= 0.1 * (after - before) + 2e7
+    assert ("not seen: " in out) == (result["unseen_children_ns"] * 100 >
+                                     result["unseen_children_ns"] + found + result["process_cpu_ns"])
+
+
+def waited_for(pid):
+    """Nanoseconds of all children that ended."""
+    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+        numbers = file.read().rpartition(")")[2].split()
+    return (int(numbers[13]) + int(numbers[14])) * 10000000

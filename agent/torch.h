@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Training steps of torch and the calls of its modules, as rows of python.torch_calls and
+ * python.torch_step_timing.
+ *
+ * An optimizer's step ends a training step; torch calls us before and after it. In a sampled step,
+ * torch also calls us before and after each call of a module, and when gradients arrive. These
+ * hooks exist only during sampled steps: outside of them torch takes its fast path.
+ * agent/torch.py installs and removes them, and names modules.
+ *
+ * What our functions take themselves is measured, and is not part of a call's duration.
+ *
+ * Threading: the caller holds the GIL. Errors: nothing is ever raised into the program: what fails
+ * costs a row.
+ */
+#ifndef PRB_AGENT_TORCH_H
+#define PRB_AGENT_TORCH_H
+
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "agent/python_table.h"
+
+enum { PRBA_TORCH_METHODS = 16 };
+
+/** For the names of agent/torch.py, which says what they are. */
+extern struct prba_method prba_torch_methods[PRBA_TORCH_METHODS];
+
+/** probing.step() was called: from now on it ends steps, and optimizers do not. */
+void prba_torch_told(int64_t step);
+
+/**
+ * Does what probing.torch.profiling says, also before torch is imported. 0, or ENOSYS if there is
+ * no Python that it can be done in. For any thread, whether it holds the GIL or not.
+ */
+PRBA_EXPORT int probing_torch_apply(void);
+
+/** In a child after fork(): its parent's steps are not its own. */
+void prba_torch_forked(void);
+
+#endif

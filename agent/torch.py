@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Joins bootstrap.py when steps of torch are first recorded: installs and removes hooks, and names
+# modules. What runs in each step is C (torch.c). The agent adds:
+#   torch_begin(helpers, world_size)   0, or the errno value that says why there can be no rings
+#   torch_rate(ppm, left)              the share of steps to sample; how many are sampled soon
+#   torch_configured()                 that share, as the settings say it
+#   torch_watched()                    what is watched at each step
+#   torch_count()                      steps that were sampled
+#   torch_stop()                       hooks that are left do nothing from now on
+#   torch_module(path, class)          a number for these bytes
+#   torch_before(optimizer, …), torch_after(optimizer, …)      around an optimizer's step
+#   torch_pre(module, inputs), torch_post(module, inputs, output)   around a module's call
+#   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
+# Nothing here raises into the program: C takes what is raised in a helper for "no".
+MOST_MODULES = 8000
+MOST_TENSORS = 8  # of a call, whose gradients are watched
+MOST_FRAMES = 60
+
+torch_undo = []  # functions that take back what finds steps; empty: it is off
+torch_handles = []  # of the step that is sampled
+torch_watchers = []  # functions that the hooks of tensors call
+torch_leaves = []  # handles of hooks on leaves, which would outlive the step
+torch_known = {}  # {id(module): number}
+torch_refs = {}  # {id(module): weak reference, which forgets it}
+torch_numbers = {}  # {(path, class): number}
+torch_problem = [""]  # why the last chosen step was not sampled
+torch_exact = [0]  # clients that wait for sampled steps
+torch_later = []  # the finder that waits for the import of torch
+
+
+def whole_torch():
+    """(torch, None), or (None, why it cannot be used yet)."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None, "torch is not imported in this process"
+    spec = getattr(torch, "__spec__", None)
+    if getattr(spec, "_initializing", False):
+        return None, "torch is being imported"
+    try:
+        torch.optim.Optimizer, torch.nn.modules.module.register_module_forward_pre_hook
+    except AttributeError:
+        return None, "this torch has no hooks of modules, or is no torch"
+    return torch, None
+
+
+def torch_busy(torch):
+    """Why modules cannot be hooked in this step."""
+    if torch._C._get_tracing_state() is not None:
+        return "torch is tracing a module"
+    compiled = sys.modules.get("torch._dynamo.convert_frame")
+    if getattr(compiled, "FRAME_COUNTER", 0):
+        return "torch.compile is used: only the times of steps are recorded"
+    cuda = torch.cuda
+    if cuda.is_initialized() and cuda.is_current_stream_capturing():
+        return "a CUDA graph is being captured"
+    return None
+
+
+def gpu_memory():
+    stats = sys.modules["torch"].cuda.memory_stats_as_nested_dict()
+    return (stats["allocated_bytes"]["all"]["current"], stats["allocated_bytes"]["all"]["peak"],
+            stats["reserved_bytes"]["all"]["current"])
+
+
+def install_hooks():
+    """Begins a sampled step: None if there can be no hooks."""
+    torch = sys.modules["torch"]
+    torch_problem[0] = torch_busy(torch) or ""
+    if torch_problem[0]:
+        return None
+    hooks = torch.nn.modules.module
+    try:
+        torch_handles.append(hooks.register_module_forward_pre_hook(torch_pre))
+        torch_handles.append(hooks.register_module_forward_hook(torch_post))
+    except BaseException:
+        remove_hooks()
+        raise
+    return gpu_memory if torch.cuda.is_initialized() else True
+
+
+def remove_hooks():
+    for handles in (torch_handles, torch_leaves):
+        while handles:
+            handles.pop().remove()
+    return True
+
+
+def variable_of(root):
+    """The name of the variable that has the model: the nearest one, in what called us."""
+    frame = sys._getframe(2)
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        names = frame.f_globals
+        if not str(names.get("__name__", "")).startswith("torch."):
+            own = frame.f_locals
+            found = name_in(own, root) or name_in(getattr(own.get("self"), "__dict__", None), root) or \
+                name_in(names, root)
+            if found:
+                return found
+        frame = frame.f_back
+    return type(root).__name__
+
+
+def name_in(names, root):
+    if type(names) is not dict and not hasattr(names, "items"):
+        return None
+    for name, value in list(names.items()):
+        if value is root and type(name) is str and name != "self" and not name.startswith("_"):
+            return name
+    return None
+
+
+def name_module(module, root):
+    """Names all modules of a model, when one of them is met that has no name: its number."""
+    try:
+        prefix = variable_of(root)
+        for path, each in list(root.named_modules())[:MOST_MODULES]:
+            note_module(each, prefix + "." + path if path else prefix)
+    except Exception:
+        pass  # named_modules() may be the program's own
+    if id(module) not in torch_known:
+        note_module(module, type(module).__name__)
+    return torch_known[id(module)]
+
+
+def note_module(module, path):
+    import _weakref
+
+    key, kind = id(module), type(module).__name__
+    if key in torch_known:
+        return
+    known, refs = torch_known, torch_refs
+
+    def forget(_):
+        known.pop(key, None)
+        refs.pop(key, None)
+
+    number = torch_numbers.get((path, kind))
+    if number is None:
+        number = torch_numbers[path, kind] = torch_module(
+            path.encode("utf-8", "backslashreplace"), kind.encode("utf-8", "backslashreplace"))
+    refs[key] = _weakref.ref(module, forget)
+    known[key] = number
+
+
+def tensors_of(values, found, depth=0):
+    """Each once; those of subclasses are left alone, since code of theirs might run."""
+    torch = sys.modules["torch"]
+    if type(values) in (torch.Tensor, torch.nn.Parameter):
+        if len(found) < MOST_TENSORS and not any(each is values for each in found):
+            found.append(values)
+    elif depth < 3:
+        if isinstance(values, dict):
+            values = list(values.values())
+        if isinstance(values, (tuple, list)):
+            for each in values[:MOST_TENSORS]:
+                tensors_of(each, found, depth + 1)
+    return found
+
+
+def none(_):
+    """What hooks that are left call. A hook that gives anything would replace the gradient."""
+
+
+def watcher(watchers, which, call):
+    """A hook for a tensor. Graphs may keep it, so it does not hold the function of C by itself."""
+    return lambda *_: watchers[which](call)
+
+
+def watch_inputs(call, inputs):
+    """How many inputs will get a gradient; 0: none needs one; -1: it has no tensors that are seen."""
+    tensors, count = tensors_of(inputs, []), 0
+    for each in tensors:
+        if each.requires_grad:
+            handle = each.register_hook(watcher(torch_watchers, 1, call))
+            count += 1
+            if each.is_leaf:
+                torch_leaves.append(handle)
+    return count if tensors else -1
+
+
+def watch_outputs(call, output):
+    for each in tensors_of(output, []):
+        if each.grad_fn is not None:
+            each.register_hook(watcher(torch_watchers, 0, call))
+    return True
+
+
+def watch_end(call):
+    engine = sys.modules["torch"].autograd.Variable._execution_engine
+    engine.queue_callback(watcher(torch_watchers, 2, call))
+    return True
+
+
+def steps_of(optimizer):
+    """How many it has made. A count on a GPU is not read, since that would wait for the GPU."""
+    for state in list(optimizer.state.values())[:1]:
+        step = state.get("step") if isinstance(state, dict) else None
+        if getattr(step, "is_cuda", False):
+            break
+        if step is not None:
+            return int(step)
+    return int(getattr(optimizer, "_step_count", -1))
+
+
+def watch_step(step):
+    load(3, "answer")
+    load(7, "clean")
+    return load(11, "watch_values")(step)
+
+
+def around(inner, calls):
+    """A step() that calls ours, for a torch without hooks of optimizers."""
+    from functools import wraps
+
+    @wraps(inner)
+    def step(self, *args, **kwargs):
+        before, after = calls
+        before(self)
+        result = inner(self, *args, **kwargs)
+        after(self)
+        return result
+
+    return step
+
+
+def cell_of(step):
+    """What torch's own wrapper around a step() calls."""
+    code = getattr(step, "__code__", None)
+    if code is None or not getattr(step, "hooked", False) or "func" not in code.co_freevars:
+        return None
+    return step.__closure__[code.co_freevars.index("func")]
+
+
+def wrap_class(kind, calls):
+    inner = kind.__dict__.get("step")
+    cell = cell_of(inner)
+    if cell is not None:
+        # Schedulers hold torch's wrapper, which is why it stays.
+        inner = cell.cell_contents
+        mine = cell.cell_contents = around(inner, calls)
+    elif callable(inner):
+        mine = around(inner, calls)
+        kind.step = mine
+    else:
+        return
+
+    def unwrap():
+        now = kind.__dict__.get("step")
+        within = cell_of(now)
+        if within is not None and within.cell_contents is mine:
+            within.cell_contents = inner
+        elif now is mine:
+            kind.step = inner
+
+    torch_undo.append(unwrap)
+
+
+def subclasses(kind):
+    for each in type.__subclasses__(kind):
+        yield each
+        for inner in subclasses(each):
+            yield inner
+
+
+def find_steps(torch):
+    optim = sys.modules[torch.optim.Optimizer.__module__]
+    if hasattr(optim, "register_optimizer_step_post_hook"):
+        torch_undo.append(optim.register_optimizer_step_pre_hook(torch_before).remove)
+        torch_undo.append(optim.register_optimizer_step_post_hook(torch_after).remove)
+        return
+    calls = [torch_before, torch_after]
+    torch_undo.append(lambda: calls.__setitem__(slice(None), [gone, gone]))
+    for kind in set(subclasses(torch.optim.Optimizer)):
+        wrap_class(kind, calls)
+
+
+def torch_on():
+    """Begins to find steps. Why it cannot, or None."""
+    if torch_undo:
+        return None
+    torch_watchers[:] = [torch_grad_begin, torch_grad_end, torch_pass_end]
+    torch, problem = whole_torch()
+    if problem:
+        return problem
+    if not getattr(sys, "_is_gil_enabled", bool)() and hasattr(sys, "_is_gil_enabled"):
+        return "this Python runs without a GIL, where steps of torch are not recorded yet"
+    import os
+
+    helpers = {"watch": watch_step, "begin": install_hooks, "end": remove_hooks, "name": name_module,
+               "inputs": watch_inputs, "outputs": watch_outputs, "at_end": watch_end,
+               "step_of": steps_of, "known": torch_known}
+    try:
+        world = int(os.environ.get("WORLD_SIZE", -1))
+    except ValueError:
+        world = -1
+    error = torch_begin(helpers, world if world >= 0 else torch_world(torch))
+    if error:
+        return "its rows have no place: %s" % os.strerror(error)
+    try:
+        find_steps(torch)
+    except BaseException:
+        torch_off()
+        raise
+    return None
+
+
+def torch_world(torch):
+    distributed = getattr(torch, "distributed", None)
+    try:
+        return distributed.get_world_size() if distributed.is_initialized() else -1
+    except Exception:
+        return -1
+
+
+def torch_off():
+    while torch_undo:
+        torch_undo.pop()()
+    torch_stop()
+    torch_watchers[:] = [none] * 3
+    remove_hooks()
+    torch_known.clear()
+    torch_refs.clear()
+
+
+class Later:
+    """Waits for the program to import torch, and begins then."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        stop_waiting()
+        import importlib.util
+
+        spec = importlib.util.find_spec("torch")
+        loader = getattr(spec, "loader", None)
+        if hasattr(loader, "exec_module"):
+            inner = loader.exec_module
+
+            def exec_module(module):
+                del loader.exec_module
+                inner(module)
+                module.__spec__._initializing = False
+                try:
+                    torch_apply()
+                except Exception:
+                    pass
+
+            loader.exec_module = exec_module
+        return spec
+
+
+def stop_waiting():
+    for each in torch_later:
+        if each in sys.meta_path:
+            sys.meta_path.remove(each)
+    del torch_later[:]
+
+
+def torch_apply():
+    """Does what probing.torch.profiling says: what came of it, in words."""
+    ppm = torch_configured()
+    if not ppm and not torch_exact[0] and not torch_watched():
+        forget_torch()
+        return "no steps of torch are timed"
+    problem = torch_on()
+    if problem and "torch" not in sys.modules:
+        if not torch_later:
+            torch_later.append(Later())
+            sys.meta_path.insert(0, torch_later[0])
+        return problem + ": its steps are timed once it is"
+    if problem:
+        return problem
+    if not torch_exact[0]:
+        torch_rate(ppm, 0)
+    if ppm:
+        load(10, "comm_on")()
+    return "steps of torch are timed" if ppm else "steps of torch are watched"
+
+
+def torch_request(job, source):
+    """A request, in lines: "apply", or "exact", steps, seconds."""
+    words = source.decode().split("\n")
+    if words[0] == "apply":
+        send(job, 1, torch_apply() + "\n")
+        return DONE
+    return sample_steps(job, int(words[1]), float(words[2]))
+
+
+def sample_steps(job, count, seconds):
+    """Samples every other step until there were so many: sends how many, and what was in the way."""
+    import time
+
+    problem = torch_on()
+    if problem:
+        send(job, 2, problem + "\n")
+        return RAISED
+    torch_exact[0] += 1
+    wake = _thread.allocate_lock()
+    wake.acquire()
+    first, end = torch_count(), time.time() + seconds
+    torch_problem[0] = ""
+    try:
+        torch_rate(torch_configured(), count)
+        while torch_count() - first < count and time.time() < end and not torch_problem[0]:
+            wake.acquire(True, 0.02)
+    finally:
+        torch_exact[0] -= 1
+        torch_rate(torch_configured(), 0)
+        done = torch_count() - first
+        if not torch_exact[0] and not torch_configured() and not torch_watched():
+            torch_off()
+    if torch_problem[0]:
+        send(job, 2, torch_problem[0] + "\n")
+        return RAISED
+    send(job, 1, "%d\n" % done)
+    return DONE
+
+
+def forget_torch():
+    stop_waiting()
+    torch_off()
+    if "comm_off" in globals():
+        comm_off()

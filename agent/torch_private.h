@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by agent/torch*.c. */
+#ifndef PRB_AGENT_TORCH_PRIVATE_H
+#define PRB_AGENT_TORCH_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/torch.h"
+
+enum {
+	PRBA_TORCH_MODULES = 8192, /**< different names; later ones have none */
+	PRBA_TORCH_CALLS = 16384,  /**< of a step; of later ones backward is not seen */
+};
+
+/** Functions of agent/torch.py, references. NULL: recording is off. */
+struct prba_torch_helpers {
+	/** Install and remove the hooks of a sampled step. begin() gives None if there are none,
+	 * else True, or a function that tells the GPU's memory. */
+	object *begin, *end;
+	object *name;		  /**< name(module, root): its number, given by torch_module() */
+	object *inputs, *outputs; /**< watch the gradients of tensors, for a call's number */
+	object *at_end;		  /**< calls us at the end of this backward pass */
+	object *watch;		  /**< writes the rows of watched expressions, for a step */
+	object *step_of;	  /**< steps that an optimizer has made; -1: unknown */
+	object *known;		  /**< the dictionary of numbers by the addresses of modules */
+};
+
+/** The step that is running. */
+struct prba_torch_step {
+	int64_t began;	     /**< ns, CLOCK_MONOTONIC; 0: it is not known */
+	int64_t number;	     /**< that it will have */
+	int64_t data;	     /**< ns until its first call of a module; < 0: none yet */
+	int64_t forward;     /**< ns in outermost calls */
+	int64_t backward;    /**< ns in backward passes, from the first gradient that arrives */
+	int64_t optimizer;   /**< ns in optimizers */
+	int64_t own;	     /**< ns in functions of ours */
+	uint32_t micro;	     /**< calls of the outermost module in training */
+	uint32_t calls;	     /**< of modules */
+	uint32_t generation; /**< differs in each sampled step; never 0 */
+	bool sampled, discovers;
+};
+
+struct prba_torch {
+	bool on;
+	int life; /**< of the interpreter that the helpers are of */
+	struct prba_torch_helpers helpers;
+	object *memory; /**< tells (allocated, highest, cached) of the GPU; NULL without one */
+	struct prba_torch_step step;
+	int64_t world; /**< -1: unknown */
+};
+extern struct prba_torch prba_torch;
+
+/** True if it records in this interpreter. */
+bool prba_torch_is_on(void);
+
+/** The time; what has passed since @p entered is ours, see prba_torch_step.own. */
+int64_t prba_torch_now(void);
+void prba_torch_leave(int64_t entered);
+
+/** Calls a helper with up to two arguments, which are taken over. A new reference or NULL; no
+ * exception is left. */
+object *prba_torch_call(object *function, object *first, object *second);
+/** Borrowed; NULL without an exception. */
+object *prba_torch_argument(object *arguments, intptr_t index);
+/** -1 if it is no number; no exception is left. */
+int64_t prba_torch_integer(object *value);
+/** A new reference. */
+object *prba_torch_none(void);
+
+/* torch_calls.c */
+
+/** A sampled step begins: calls of an earlier one are forgotten. */
+void prba_torch_calls_begin(void);
+/** For the table of methods. */
+object *prba_torch_pre(object *self, object *arguments);
+object *prba_torch_post(object *self, object *arguments);
+object *prba_torch_grad_begin(object *self, object *arguments);
+object *prba_torch_grad_end(object *self, object *arguments);
+object *prba_torch_pass_end(object *self, object *arguments);
+
+/* torch_variables.c */
+
+/** Writes what probing.watch names, at the end of that step. */
+void prba_torch_watch(int64_t step);
+/** For the table of methods. */
+object *prba_torch_watched(object *self, object *arguments);
+object *prba_torch_variable(object *self, object *arguments);
+
+/* torch_comm.c */
+
+/** For the table of methods. */
+object *prba_torch_comm(object *self, object *arguments);
+
+/* torch_rows.c */
+
+enum prba_torch_stage {
+	PRBA_TORCH_FORWARD,
+	PRBA_TORCH_RECOMPUTE, /**< forward again, while gradients are computed */
+	PRBA_TORCH_BACKWARD,
+	PRBA_TORCH_OPTIMIZER,
+	PRBA_TORCH_DATA,
+	PRBA_TORCH_STAGES,
+};
+
+struct prba_torch_row {
+	enum prba_torch_stage stage;
+	uint32_t module; /**< its number; 0: the text `name` instead */
+	const char *name;
+	int64_t seq, parent; /**< numbers of calls in the step; parent < 0: none */
+	uint32_t depth, micro;
+	int64_t began, duration; /**< ns */
+	bool memory;		 /**< with columns of memory */
+};
+
+/** Opens the rings. 0 or a negative errno value. */
+int prba_torch_rows_open(void);
+void prba_torch_rows_put(const struct prba_torch_row *row);
+/** The row of the step that has ended at @p now. */
+void prba_torch_rows_step(int64_t now);
+/** torch_module(path, class), bytes: its number; 0: there are too many. */
+object *prba_torch_module(object *self, object *arguments);
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `probing record`: copies what rings are about to drop into cold files (records/cold.h). */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/own_file.h"
+#include "base/vec.h"
+#include "proc/subprocesses.h"
+#include "command/command.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
+#include "records/cold.h"
+#include "records/files.h"
+#include "target/recorded/left.h"
+#include "target/spec/target_spec.h"
+
+enum {
+	LOOK_MS = 1000, /* how often processes and their rings are looked for */
+	QUICK_MS = 50,	/* how often rings that fill up fast are read */
+	FAST_PART = 4,	/* those that fill a fourth of themselves within LOOK_MS */
+	DAY = 86400,
+	MIB = 1 << 20,
+	DEFAULT_DAYS = 7,
+	DEFAULT_MIB = 1024,
+	FOLDER_MODE = 0700,
+};
+
+struct record_settings {
+	const char *output;
+	bool subprocesses;
+	double keep;
+	int max_size;
+};
+
+/** A ring that is stored. */
+struct source {
+	struct prb_cold cold;
+	int fd;
+	dev_t device;
+	ino_t inode;
+	pid_t pid;
+	bool ended, failed;
+};
+
+/** A folder that cold files are in. */
+struct place {
+	char *path;
+	int fd;
+};
+
+struct record {
+	const struct record_settings *settings;
+	PRB_VEC(struct source *) sources;
+	PRB_VEC(struct place) places;
+	PRB_VEC(struct prb_target *) targets;
+	unsigned skipped; /**< rings that could not be stored */
+};
+
+static void source_destroy(struct source *source)
+{
+	prb_cold_deinit(&source->cold);
+	prb_close_guard(&source->fd);
+	free(source);
+}
+
+static void record_deinit(struct record *r)
+{
+	for (size_t i = 0; i < r->sources.count; i++)
+		source_destroy(r->sources.items[i]);
+	for (size_t i = 0; i < r->targets.count; i++)
+		prb_target_destroy(r->targets.items[i]);
+	for (size_t i = 0; i < r->places.count; i++) {
+		prb_close_guard(&r->places.items[i].fd);
+		free(r->places.items[i].path);
+	}
+	prb_vec_free(&r->sources);
+	prb_vec_free(&r->targets);
+	prb_vec_free(&r->places);
+	prb_interrupt_release();
+}
+
+/** Where the cold files of a ring go: beside it, or into a folder of its process in --output. */
+static struct prb_error *find_folder(const struct record *r, const char *ring, char **ret)
+{
+	prb_auto_free char *folder = strdup(ring);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+	uint64_t start_ticks;
+	const char *name;
+	pid_t pid;
+
+	if (!folder)
+		return prb_error_nomem();
+	if (slash)
+		*slash = '\0';
+	name = slash ? strrchr(folder, '/') : NULL;
+	if (!name || !prb_left_parse(name + 1, &pid, &start_ticks))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "%s lies in no folder of a process",
+					ring);
+	*ret = r->settings->output ? prb_format("%s%s", r->settings->output, name) : strdup(folder);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+/** Root does not write where another user could lead it elsewhere. */
+static struct prb_error *open_folder(const struct record *r, const char *path, int *ret)
+{
+	if (r->settings->output && mkdir(path, FOLDER_MODE) && errno != EEXIST)
+		return prb_error_os(errno, "cannot make %s", path);
+	*ret = prb_own_folder_open(path, geteuid());
+	if (*ret >= 0)
+		return NULL;
+	return prb_error_hint(prb_error_os(errno, "cannot write into %s", path),
+			      r->settings->output
+				      ? "it has to be yours, and nobody else may write to it"
+				      : "rings of another user: give a folder with -o");
+}
+
+/** The descriptor is the record's. */
+static struct prb_error *use_place(struct record *r, const char *ring, int *ret)
+{
+	prb_auto_free char *path = NULL;
+	struct place *place;
+	int fd;
+
+	PRB_TRY(find_folder(r, ring, &path));
+	prb_vec_each (place, &r->places)
+		if (!strcmp(place->path, path)) {
+			*ret = place->fd;
+			return NULL;
+		}
+	PRB_TRY(open_folder(r, path, &fd));
+	place = prb_vec_push(&r->places);
+	if (!place) {
+		close(fd);
+		return prb_error_nomem();
+	}
+	*place = (struct place){prb_steal(&path), fd};
+	*ret = fd;
+	return NULL;
+}
+
+static bool is_known(const struct record *r, const struct stat *st)
+{
+	for (size_t i = 0; i < r->sources.count; i++)
+		if (r->sources.items[i]->device == st->st_dev &&
+		    r->sources.items[i]->inode == st->st_ino)
+			return true;
+	return false;
+}
+
+/** Takes over the file's descriptor if the ring is new. */
+static struct prb_error *add_source(struct record *r, struct prb_ring_file *file, pid_t pid)
+{
+	const char *name = strrchr(file->path, '/');
+	struct source *source, **slot;
+	struct stat st;
+	int folder;
+
+	if (!name || prb_cold_is_name(name) || fstat(file->fd, &st) || is_known(r, &st))
+		return NULL;
+	PRB_TRY(use_place(r, file->path, &folder));
+	source = calloc(1, sizeof(*source));
+	slot = source ? prb_vec_push(&r->sources) : NULL;
+	if (!slot) {
+		free(source);
+		return prb_error_nomem();
+	}
+	*slot = source;
+	*source = (struct source){.cold = {.folder = folder, .fd = -1},
+				  .fd = prb_steal_fd(&file->fd),
+				  .device = st.st_dev,
+				  .inode = st.st_ino,
+				  .pid = pid};
+	source->cold.stem = strndup(name + 1, strlen(name + 1) - strlen(".ring"));
+	return source->cold.stem ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *add_rings(struct record *r, struct prb_target *target)
+{
+	struct prb_ring_files files = {};
+	struct prb_error *err = prb_ring_files_find(target, &files);
+	struct prb_ring_file *file;
+
+	prb_vec_each (file, &files.list)
+		if (!err)
+			err = add_source(r, file, target->pid);
+	prb_ring_files_deinit(&files);
+	return err;
+}
+
+static bool is_followed(const struct record *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->targets.count; i++)
+		if (r->targets.items[i]->pid == pid)
+			return true;
+	return false;
+}
+
+static struct prb_error *add_target(struct record *r, struct prb_target *target)
+{
+	struct prb_target **slot = prb_vec_push(&r->targets);
+
+	if (!slot) {
+		prb_target_destroy(target);
+		return prb_error_nomem();
+	}
+	*slot = target;
+	return NULL;
+}
+
+/** Processes that a followed one has started since. */
+static struct prb_error *add_children(struct record *r, pid_t parent)
+{
+	struct prb_subprocesses children = {};
+	struct prb_error *err = prb_subprocesses_find(parent, &children);
+
+	for (size_t i = 0; !err && i < children.list.count; i++) {
+		pid_t pid = children.list.items[i].pid;
+		struct prb_target *target;
+		struct prb_error *failed;
+
+		if (is_followed(r, pid))
+			continue;
+		failed = prb_target_open_process(pid, &target);
+		if (!failed)
+			err = add_target(r, target);
+		prb_error_destroy(failed); /* it has ended again */
+	}
+	prb_subprocesses_deinit(&children);
+	return err;
+}
+
+/** Its rings are read for the last time. */
+static void mark_ended(struct record *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->sources.count; i++)
+		if (r->sources.items[i]->pid == pid)
+			r->sources.items[i]->ended = true;
+}
+
+/** Finds what is new, and forgets processes that have ended. */
+static struct prb_error *look(struct record *r, bool first)
+{
+	for (size_t i = 0; i < r->targets.count; i++) {
+		struct prb_target *target = r->targets.items[i];
+		struct prb_error *err = add_rings(r, target);
+		prb_auto_str struct prb_str stat = {};
+
+		if (!err && r->settings->subprocesses)
+			err = add_children(r, target->pid);
+		if (!err)
+			err = prb_target_read_file(target, &stat, "stat");
+		if (err && (first || err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_OS))
+			return err;
+		if (!err && !strstr(prb_str_text(&stat), ") Z ") &&
+		    !strstr(prb_str_text(&stat), ") X "))
+			continue;
+		prb_error_destroy(err);
+		mark_ended(r, target->pid);
+		prb_target_destroy(target);
+		r->targets.items[i--] = r->targets.items[--r->targets.count];
+	}
+	return NULL;
+}
+
+static void prune(const struct record *r)
+{
+	const struct record_settings *s = r->settings;
+	double keep = s->keep ? s->keep : (double)DEFAULT_DAYS * DAY;
+	uint64_t most = (uint64_t)(s->max_size ? s->max_size : DEFAULT_MIB) * MIB;
+
+	for (size_t i = 0; i < r->places.count; i++) {
+		struct prb_error *err = prb_cold_prune(r->places.items[i].fd,
+						       (int64_t)((double)time(NULL) - keep), most);
+
+		if (err)
+			prb_warn(err->message);
+		prb_error_destroy(err);
+	}
+}
+
+/** A ring that fails is said once, and tried again: a disk may have room later. */
+static struct prb_error *store(struct record *r, struct source *source, bool *busy)
+{
+	uint64_t before = source->cold.chunks;
+	struct prb_error *err = prb_cold_store(&source->cold, source->fd, source->ended);
+
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err && !source->failed) {
+		prb_warn(err->message);
+		r->skipped++;
+	}
+	source->failed = err != NULL;
+	prb_error_destroy(err);
+	*busy |= source->cold.chunks != before;
+	return NULL;
+}
+
+static struct prb_error *store_all(struct record *r, bool *busy)
+{
+	*busy = false;
+	for (size_t i = 0; i < r->sources.count; i++) {
+		struct source *source = r->sources.items[i];
+
+		PRB_TRY(store(r, source, busy));
+		if (!source->ended || source->fd < 0)
+			continue;
+		prb_close_guard(&source->fd);
+		prb_close_guard(&source->cold.fd);
+	}
+	return NULL;
+}
+
+static void say_end(const struct record *r)
+{
+	uint64_t chunks = 0, bytes = 0, missed = 0;
+
+	for (size_t i = 0; i < r->sources.count; i++) {
+		chunks += r->sources.items[i]->cold.chunks;
+		bytes += r->sources.items[i]->cold.bytes;
+		missed += r->sources.items[i]->cold.missed;
+	}
+	fprintf(stderr, "probing: stored %llu chunks of %zu rings in %.1f MiB",
+		(unsigned long long)chunks, r->sources.count, (double)bytes / MIB);
+	if (missed)
+		fprintf(stderr, "; %llu chunks were dropped before they could be read",
+			(unsigned long long)missed);
+	fputc('\n', stderr);
+}
+
+static struct prb_error *follow(struct record *r)
+{
+	int rest = LOOK_MS, wait = QUICK_MS;
+	bool busy;
+
+	PRB_TRY(look(r, true));
+	if (!r->sources.count)
+		fputs("probing: no rings yet: they are waited for\n", stderr);
+	for (;;) {
+		PRB_TRY(store_all(r, &busy));
+		if (!r->targets.count || prb_interrupted())
+			return NULL;
+		wait = busy ? QUICK_MS : PRB_MIN(2 * wait, LOOK_MS);
+		poll(NULL, 0, wait);
+		rest -= wait;
+		if (rest > 0)
+			continue;
+		rest = LOOK_MS;
+		PRB_TRY(look(r, false));
+		prune(r);
+	}
+}
+
+/** 'record -o x.svg' of py-spy is another command here. */
+static struct prb_error *check_output(const char *output)
+{
+	static const char *const pictures[] = {".svg", ".html", ".json", ".txt"};
+	size_t length = output ? strlen(output) : 0;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(pictures); i++)
+		if (length > strlen(pictures[i]) &&
+		    !strcmp(output + length - strlen(pictures[i]), pictures[i]))
+			return prb_error_hint(
+				prb_error_create(PRB_ERROR_USAGE,
+						 "'record' stores rows, and %s is a picture",
+						 output),
+				"'probing PID perf -o %s' samples the process", output);
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	__attribute__((cleanup(record_deinit))) struct record r = {.settings = settings};
+
+	PRB_TRY(check_output(r.settings->output));
+	if (!cli->targets.count && !cli->argument_count)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no target given"),
+				      "for example 'probing record 4242'");
+	for (size_t i = 0; i < cli->targets.count + cli->argument_count; i++) {
+		const char *text = i < cli->targets.count ? cli->targets.items[i]
+							  : cli->arguments[i - cli->targets.count];
+		struct prb_target *target;
+
+		PRB_TRY(prb_spec_open(text, NULL, &target));
+		if (!target->live || !target->local) {
+			prb_target_destroy(target);
+			return prb_error_create(PRB_ERROR_UNSUPPORTED,
+						"%s is no process: only a running one is recorded",
+						text);
+		}
+		PRB_TRY(add_target(&r, target));
+	}
+	prb_interrupt_catch(NULL);
+	PRB_TRY(follow(&r));
+	say_end(&r);
+	return NULL;
+}
+
+const struct prb_command prb_command_record = {
+	.rank = 63,
+	.name = "record",
+	.summary = "Store what rings drop, compressed, until the processes end",
+	.description =
+		"A ring keeps the newest rows of a table. This command reads the rings of "
+		"processes "
+		"from "
+		"outside and stores their chunks in files NAME.NUMBER.cold, which SQL shows as the "
+		"older rows of the same tables, also after the processes have ended. The processes "
+		"do nothing for it.\n\n"
+		"The files lie beside the rings, or with --output in FOLDER/PID-STARTTIME, which "
+		"is "
+		"a "
+		"target of its own. It ends with the last process, or by Ctrl-C, and goes on where "
+		"an "
+		"earlier one has ended.",
+	.options =
+		(const struct prb_option[]){
+			{"output", 'o', PRB_OPTION_TEXT, "FOLDER",
+			 "Store in FOLDER instead of beside the rings", PRB_COMPLETE_FILE,
+			 offsetof(struct record_settings, output)},
+			{"subprocesses", 's', PRB_OPTION_FLAG, NULL,
+			 "Also processes that they start", PRB_COMPLETE_NOTHING,
+			 offsetof(struct record_settings, subprocesses)},
+			{"keep", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Remove files older than TIME (default: 7 days)", PRB_COMPLETE_NOTHING,
+			 offsetof(struct record_settings, keep)},
+			{"max-size", 0, PRB_OPTION_NUMBER, "MIB",
+			 "Remove the oldest files beyond MIB for each process (default: 1024)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct record_settings, max_size)},
+			{},
+		},
+	.settings_size = sizeof(struct record_settings),
+	.target_use = PRB_TARGET_ANY,
+	.argument = "[PID...]",
+	.max_arguments = 64,
+	.complete = PRB_COMPLETE_PROCESS,
+	.examples =
+		(const struct prb_example[]){
+			{"probing record 4242 --subprocesses",
+			 "A job's processes, until the last has ended"},
+			{"probing record 4242 -o /data/rows --keep 2d",
+			 "Into another folder, two days"},
+			{},
+		},
+	.run = run,
+};

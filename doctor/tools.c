@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What belongs to probing: its cache, the agent, the plugins of debuggers. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/agent_load.h"
+#include "cli/commands/debugger.h"
+#include "doctor/doctor.h"
+#include "base/cleanup.h"
+#include "dwarf/cache/cache_file.h"
+
+static void check_cache(struct prb_doctor *d, const struct prb_check *check)
+{
+	prb_auto_close int folder = prb_cache_folder();
+	char link[64], path[4096] = "";
+
+	if (folder >= 0) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+		ssize_t length = readlink(link, path, sizeof(path) - 1);
+
+		path[length > 0 ? length : 0] = '\0';
+	}
+	if (folder >= 0 && !faccessat(folder, ".", W_OK | X_OK, AT_EACCESS)) {
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", path);
+		return;
+	}
+	prb_findings_add(&d->report, check->name, PRB_VERDICT_LIMITED,
+			 "there is no folder that is ours alone and can be written to: what is "
+			 "learnt about a build is learnt each time anew%s%s",
+			 *path ? ": " : "", path);
+	prb_findings_advise(&d->report, "mkdir -m 700 /tmp/probing-%u", (unsigned)geteuid());
+}
+
+static void check_agent(struct prb_doctor *d, const struct prb_check *check)
+{
+	prb_auto_free char *path = NULL;
+	prb_auto_error struct prb_error *err = prb_agent_library(&path);
+
+	if (err) {
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_NO,
+				 "%s: inject, eval, repl and debug --pause do not work",
+				 err->message);
+		prb_findings_advise(&d->report, "%s", err->hint ? err->hint : "make install");
+	} else if (access(path, R_OK)) {
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_NO,
+				 "%s, which PROBING_AGENT names, cannot be read", path);
+		prb_findings_advise(&d->report, "unset PROBING_AGENT");
+	} else {
+		prb_findings_add(&d->report, check->name, PRB_VERDICT_OK, "%s", path);
+	}
+}
+
+static void check_debugger(struct prb_doctor *d, const char *name,
+			   const struct prb_debugger_kind *kind)
+{
+	prb_auto_free char *program = prb_debugger_program(kind), *plugin = NULL;
+	prb_auto_error struct prb_error *err = prb_debugger_plugin(kind, &plugin);
+
+	if (program && !err) {
+		prb_findings_add(&d->report, name, PRB_VERDICT_OK, "%s; plugin %s", program,
+				 plugin);
+	} else if (!program) {
+		prb_findings_add(&d->report, name, PRB_VERDICT_LIMITED,
+				 "not installed: 'probing %s' does not work", name);
+		prb_findings_advise(&d->report, "apt install %s", kind->program);
+	} else {
+		prb_findings_add(&d->report, name, PRB_VERDICT_LIMITED, "%s", err->message);
+		prb_findings_advise(&d->report, "make install");
+	}
+}
+
+static void check_gdb(struct prb_doctor *d, const struct prb_check *check)
+{
+	check_debugger(d, check->name, &prb_debugger_gdb);
+}
+
+static void check_lldb(struct prb_doctor *d, const struct prb_check *check)
+{
+	check_debugger(d, check->name, &prb_debugger_lldb);
+}
+
+static const struct prb_check checks[] = {
+	{"cache", check_cache},
+	{"agent", check_agent},
+	{"gdb", check_gdb},
+	{"lldb", check_lldb},
+	{},
+};
+
+const struct prb_section prb_section_tools = {"Parts of probing", checks};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The C function that a running thread was stopped in. Internal to dump/.
+ *
+ * Without native frames only the place where a thread ran is known, not the way there. Where that
+ * is a library beside the interpreter and the C library, it says most of what one wants to know:
+ * the thread multiplies matrices.
+ */
+#ifndef PRB_DUMP_IN_C_H
+#define PRB_DUMP_IN_C_H
+
+#include "dump/capture.h"
+
+/**
+ * Fills in_c from the place where the thread was stopped, or from what a snapshot noted of it. NULL
+ * if it ran in the interpreter, in the C library or in code of no module. The library's name stands
+ * for functions without a symbol, and for those of files so large that the search takes long.
+ */
+struct prb_error *prb_in_c_describe(struct prb_capture *c,
+				    struct prb_capture_thread *thread) PRB_MUST_CHECK;
+
+#endif

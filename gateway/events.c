@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stacks as Server-Sent Events: the command is run again and again, and what it prints is an event.
+ * Between two of them nothing runs. A client that reads slowly gets fewer events, not late ones.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "gateway/gateway_private.h"
+
+static const double EVERY_SECONDS = 2, LEAST_SECONDS = 0.2, MOST_SECONDS = 60;
+
+struct prb_error *prb_answer_events(struct prb_request *r)
+{
+	const char *every = prb_param(r, "every");
+
+	r->every = every ? atof(every) : EVERY_SECONDS;
+	if (r->every < LEAST_SECONDS || r->every > MOST_SECONDS)
+		return prb_error_create(PRB_ERROR_USAGE, "'every' is 0.2 to 60 s");
+	PRB_TRY(prb_stacks_words(r));
+	prb_request_start(r);
+	return NULL;
+}
+
+/** Each line of a text is a line of the event's data. */
+static void put_data(struct prb_str *event, const char *text)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		prb_str_puts(event, "data: ");
+		prb_str_append(event, text, length);
+		prb_str_putc(event, '\n');
+		text += length + (text[length] == '\n');
+	}
+	prb_str_putc(event, '\n');
+}
+
+void prb_event_make(struct prb_request *r, struct prb_error *err)
+{
+	prb_auto_str struct prb_str text = {};
+
+	struct prb_error *ended = err ? prb_served_check(&r->gateway->served, r->id) : NULL;
+
+	if (ended) {
+		prb_error_destroy(err);
+		err = ended;
+	}
+	if (err) {
+		/* What it says is what a request would have been answered. */
+		prb_reply_error(r, err);
+		r->over = true;
+	}
+	text = r->reply;
+	r->reply = (struct prb_str){};
+	prb_str_puts(&r->reply, r->over ? "event: failure\n" : "event: stacks\n");
+	put_data(&r->reply, prb_str_text(&text));
+	r->sent = 0;
+}
+
+bool prb_event_is_due(const struct prb_request *r)
+{
+	return r->gateway->now >= r->since + r->every;
+}
+
+ssize_t prb_event_read(void *context, uint64_t at, char *buffer, size_t max)
+{
+	struct prb_request *r = context;
+	bool made = r->state == PRB_REQUEST_ANSWERED;
+	size_t part = made ? PRB_MIN(r->reply.length - r->sent, max) : 0;
+
+	(void)at;
+	if (part) {
+		memcpy(buffer, r->reply.data + r->sent, part);
+		r->sent += part;
+		return (ssize_t)part;
+	}
+	if (made && r->over)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (made) {
+		prb_str_truncate(&r->reply, 0);
+		r->sent = 0;
+		r->state = PRB_REQUEST_RESTS;
+	}
+	prb_mhd.suspend_connection(r->mhd);
+	r->suspended = true;
+	return 0;
+}

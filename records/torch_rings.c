@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "records/torch_rings.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "records/files.h"
+
+enum { MOST_ROWS = 4000000, NAME = 1024 };
+
+/** A column by its name, of a type that it must have; < 0: there is none. */
+static int find(const struct prb_ring *ring, const char *name, enum prb_ring_type type)
+{
+	for (uint32_t i = 0; i < ring->header.column_count; i++)
+		if (!strcmp(ring->columns[i].name, name) && ring->columns[i].type == type)
+			return (int)i;
+	return -1;
+}
+
+static bool has(const struct prb_ring_item *row, int column)
+{
+	return column >= 0 && !(row->nulls >> column & 1);
+}
+
+static int64_t integer(const struct prb_ring_item *row, int column)
+{
+	return has(row, column) ? (int64_t)row->cells[column] : -1;
+}
+
+static double real(const struct prb_ring_item *row, int column)
+{
+	double value;
+
+	if (!has(row, column))
+		return NAN;
+	memcpy(&value, &row->cells[column], sizeof(value));
+	return value >= 0 && value < 1e12 ? value : NAN;
+}
+
+static struct prb_error *text(const struct prb_ring_item *row, int column, struct prb_pool *pool,
+			      const char **ret)
+{
+	char buffer[NAME];
+	size_t length;
+
+	*ret = NULL;
+	if (!has(row, column) || !row->texts[column])
+		return NULL;
+	length = PRB_MIN((size_t)row->lengths[column], sizeof(buffer) - 1);
+	memcpy(buffer, row->texts[column], length);
+	buffer[length] = 0;
+	return prb_pool_share(pool, buffer, ret);
+}
+
+static enum prb_torch_call_stage stage_named(const char *name)
+{
+	static const char *const names[PRB_TORCH_CALL_STAGES] = {
+		[PRB_TORCH_CALL_FORWARD] = "forward",	[PRB_TORCH_CALL_RECOMPUTE] = "recompute",
+		[PRB_TORCH_CALL_BACKWARD] = "backward", [PRB_TORCH_CALL_OPTIMIZER] = "optimizer",
+		[PRB_TORCH_CALL_DATA] = "data",
+	};
+	unsigned i = 0;
+
+	while (i < PRB_TORCH_CALL_STAGES && (!name || strcmp(name, names[i]) != 0))
+		i++;
+	return (enum prb_torch_call_stage)i;
+}
+
+static struct prb_error *add_step(const struct prb_ring *ring, const struct prb_ring_item *row,
+				  struct prb_torch_rings *ret)
+{
+	const char *kind;
+	struct prb_torch_step_row step = {
+		.step = integer(row, find(ring, "step", PRB_RING_INTEGER)),
+		.local = integer(row, find(ring, "local_step", PRB_RING_INTEGER)),
+		.micro = integer(row, find(ring, "micro_steps", PRB_RING_INTEGER)),
+		.calls = integer(row, find(ring, "calls", PRB_RING_INTEGER)),
+		.duration = real(row, find(ring, "duration", PRB_RING_REAL)),
+		.data = real(row, find(ring, "data", PRB_RING_REAL)),
+		.forward = real(row, find(ring, "forward", PRB_RING_REAL)),
+		.backward = real(row, find(ring, "backward", PRB_RING_REAL)),
+		.optimizer = real(row, find(ring, "optimizer", PRB_RING_REAL)),
+		.own = real(row, find(ring, "own", PRB_RING_REAL)),
+	};
+	struct prb_torch_step_row *place;
+
+	PRB_TRY(text(row, find(ring, "kind", PRB_RING_TEXT), ret->pool, &kind));
+	if (!kind || !isfinite(step.duration) || step.local < 0)
+		return NULL;
+	step.kind = *kind;
+	place = prb_vec_push(&ret->steps);
+	if (!place)
+		return prb_error_nomem();
+	*place = step;
+	return NULL;
+}
+
+static struct prb_error *add_call(const struct prb_ring *ring, const struct prb_ring_item *row,
+				  struct prb_torch_rings *ret)
+{
+	const char *stage;
+	struct prb_torch_call_row call = {
+		.local = integer(row, find(ring, "local_step", PRB_RING_INTEGER)),
+		.seq = integer(row, find(ring, "seq", PRB_RING_INTEGER)),
+		.parent = integer(row, find(ring, "parent", PRB_RING_INTEGER)),
+		.duration = real(row, find(ring, "duration", PRB_RING_REAL)),
+		.offset = real(row, find(ring, "time_offset", PRB_RING_REAL)),
+		.tid = row->tid,
+	};
+	struct prb_torch_call_row *place;
+
+	PRB_TRY(text(row, find(ring, "stage", PRB_RING_TEXT), ret->pool, &stage));
+	PRB_TRY(text(row, find(ring, "module", PRB_RING_TEXT), ret->pool, &call.module));
+	PRB_TRY(text(row, find(ring, "class", PRB_RING_TEXT), ret->pool, &call.class));
+	call.stage = stage_named(stage);
+	if (call.stage == PRB_TORCH_CALL_STAGES || !isfinite(call.duration) ||
+	    !isfinite(call.offset) || call.local < 0 || call.seq < 0 || call.parent >= call.seq)
+		return NULL;
+	if (!call.module)
+		PRB_TRY(prb_pool_share(ret->pool, "?", &call.module));
+	place = prb_vec_push(&ret->calls);
+	if (!place)
+		return prb_error_nomem();
+	*place = call;
+	return NULL;
+}
+
+static struct prb_error *read_ring(struct prb_ring *ring, bool steps, uint32_t pid, int64_t since,
+				   struct prb_torch_rings *ret)
+{
+	const struct prb_ring_range range = {since, INT64_MAX};
+	struct prb_ring_item row;
+	bool more;
+
+	for (;;) {
+		PRB_TRY(prb_ring_next_chunk(ring, &range, &more));
+		if (!more)
+			return NULL;
+		while (prb_ring_next_row(ring, &row)) {
+			if (row.time < since || (pid && row.pid != pid))
+				continue;
+			if (ret->calls.count + ret->steps.count >= MOST_ROWS)
+				return NULL;
+			PRB_TRY((steps ? add_step : add_call)(ring, &row, ret));
+		}
+	}
+}
+
+static struct prb_error *read_file(struct prb_ring_files *files, size_t index, int64_t since,
+				   struct prb_torch_rings *ret)
+{
+	prb_auto_ring struct prb_ring *ring = NULL;
+	bool steps, calls;
+
+	PRB_TRY(prb_ring_files_open(files, index, &ring));
+	steps = !strcmp(ring->header.name, "torch_step_timing");
+	calls = !strcmp(ring->header.name, "torch_calls");
+	if (strcmp(ring->header.schema, "python") != 0 || (!steps && !calls))
+		return NULL;
+	ret->found = true;
+	return read_ring(ring, steps, files->pid, since, ret);
+}
+
+struct prb_error *prb_torch_rings_read(struct prb_target *target, int64_t since,
+				       struct prb_torch_rings *ret)
+{
+	struct prb_ring_files files = {};
+	struct prb_error *err;
+
+	*ret = (struct prb_torch_rings){};
+	PRB_TRY(prb_pool_create(&ret->pool));
+	err = prb_ring_files_find(target, &files);
+	for (size_t i = 0; !err && i < files.list.count; i++) {
+		err = read_file(&files, i, since, ret);
+		/* Another ring of the process may be damaged. */
+		if (err && err->code != PRB_ERROR_NOMEM)
+			prb_error_destroy(prb_steal(&err));
+	}
+	prb_ring_files_deinit(&files);
+	return err;
+}
+
+void prb_torch_rings_deinit(struct prb_torch_rings *rings)
+{
+	prb_vec_free(&rings->steps);
+	prb_vec_free(&rings->calls);
+	prb_pool_destroy(rings->pool);
+	*rings = (struct prb_torch_rings){};
+}

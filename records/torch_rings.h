@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The training steps and module calls that the agent has written (agent/torch.h), as read
+ * from the rings of a target.
+ *
+ * Threading: one thread at a time per target. Ownership: texts belong to the result. Rows are as
+ * little to be trusted as the process that wrote them; numbers that make no sense are left out.
+ */
+#ifndef PRB_RECORDS_TORCH_RINGS_H
+#define PRB_RECORDS_TORCH_RINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "base/vec.h"
+#include "target/target.h"
+
+struct prb_torch_step_row {
+	int64_t step, local; /**< numbers: of the job, and since recording began */
+	char kind;	     /**< 's'ampled, 'd'iscovery, 'u'nsampled */
+	int64_t micro, calls;
+	/** Milliseconds; NaN: not known. */
+	double duration, data, forward, backward, optimizer;
+	double own; /**< microseconds */
+};
+
+enum prb_torch_call_stage {
+	PRB_TORCH_CALL_FORWARD,
+	PRB_TORCH_CALL_RECOMPUTE,
+	PRB_TORCH_CALL_BACKWARD,
+	PRB_TORCH_CALL_OPTIMIZER,
+	PRB_TORCH_CALL_DATA,
+	PRB_TORCH_CALL_STAGES,
+};
+
+struct prb_torch_call_row {
+	int64_t local; /**< number of its step since recording began */
+	int64_t seq, parent;
+	enum prb_torch_call_stage stage;
+	const char *module, *class; /**< class NULL: it is no module */
+	double duration, offset;    /**< milliseconds; offset since the step began */
+	uint32_t tid;
+};
+
+struct prb_torch_rings {
+	PRB_VEC(struct prb_torch_step_row) steps; /**< as they ended */
+	PRB_VEC(struct prb_torch_call_row) calls; /**< as they ended */
+	struct prb_pool *pool;
+	bool found; /**< the process has such rings */
+};
+
+/**
+ * Reads the rows of @p target that were written since @p since, nanoseconds since the epoch. *ret
+ * is to be ended also after an error.
+ */
+struct prb_error *prb_torch_rings_read(struct prb_target *target, int64_t since,
+				       struct prb_torch_rings *ret) PRB_MUST_CHECK;
+void prb_torch_rings_deinit(struct prb_torch_rings *rings);
+
+#endif

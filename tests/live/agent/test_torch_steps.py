@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps of torch that the agent times by hooks: their rows, what they leave alone, and that they go."""
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+import support
+import training
+from environment import FAILED, OK, PROGRAMS, UNSUPPORTED, USAGE
+
+PACKAGE = Path(__file__).resolve().parents[3] / "package"
+AGENT = Path(support.BINARY).with_name("libprobing-agent.so")
+ALL = "probing.torch.profiling=1"
+TYPED = [
+    "SELECT * FROM python.torch_trace LIMIT 10",
+    "SELECT step, module, SUM(allocated) as total_memory_mb, COUNT(*) as operation_count FROM python.torch_trace "
+    "WHERE step > 100 GROUP BY step, module ORDER BY total_memory_mb DESC LIMIT 10",
+    "SELECT step, AVG(allocated) as avg_memory, MAX(allocated) as peak_memory FROM python.torch_trace WHERE step >= "
+    "(SELECT MAX(step) - 20 FROM python.torch_trace) GROUP BY step ORDER BY step",
+    "SELECT module, stage, AVG(allocated) as avg_memory, COUNT(*) as frequency FROM python.torch_trace WHERE step >= "
+    "(SELECT MAX(step) - 5 FROM python.torch_trace) GROUP BY module, stage ORDER BY avg_memory DESC LIMIT 10",
+    "SELECT operation_name, AVG(duration_ms) as avg_duration, COUNT(*) as call_count FROM python.torch_trace "
+    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
+]
+
+
+class Training:
+    """programs/training/steps.py."""
+
+    def __init__(self, *arguments, **variables):
+        training.check()
+        self.program = support.Program([training.PYTHON, PROGRAMS / "training" / "steps.py", *arguments],
+                                       env=dict(os.environ, **variables))
+
+    def __enter__(self):
+        self.program.__enter__()
+        assert self.program.line(timeout=100) == "ready"
+        self.pid, self.since = self.program.pid, 0
+        return self
+
+    def __exit__(self, *what):
+        return self.program.__exit__(*what)
+
+    def do(self, line):
+        self.program.send(line.encode() + b"\n")
+        return json.loads(self.program.line(timeout=200))
+
+    def go(self):
+        self.program.send(b"go\n")
+
+    def stop(self):
+        assert self.do("") == []
+        return json.loads(self.program.line(timeout=200))
+
+
+@pytest.fixture(scope="module")
+def running():
+    with Training() as found:
+        yield found
+
+
+@pytest.fixture
+def steps(running, probing):
+    """One that has made one step. Importing torch takes long, so it is always the same process."""
+    if probing(running.pid, "agent").code == OK:
+        set_share(probing, running, "torch.profiling=off")
+    running.do("anew")
+    running.since = time.time()
+    return running
+
+
+def set_share(probing, process, value):
+    done = probing(process.pid, "config", value)
+    assert done.code == OK, done
+    return done.out
+
+
+def rows(probing, process, sql):
+    """Those since the test began."""
+    sql = re.sub(r"python\.torch_\w+", lambda name: "(SELECT * FROM %s WHERE timestamp > %f)" % (
+        name.group(), process.since) if process.since else name.group(), sql)
+    done = probing(process.pid, "query", "-f", "json", sql)
+    assert done.code == OK, done
+    return json.loads(done.out)
+
+
+def test_rows(probing, steps):
+    assert "steps of torch are timed" in set_share(probing, steps, ALL)
+    steps.do("run 4")
+    timing = rows(probing, steps, "SELECT * FROM python.torch_step_timing ORDER BY local_step")
+    # The end of the first one is where the second begins; the program had made one before.
+    assert [row["kind"] for row in timing] == ["discovery", "sampled", "sampled"]
+    assert [row["step"] for row in timing] == [3, 4, 5]
+    assert [row["local_step"] - timing[0]["local_step"] for row in timing] == [0, 1, 2]
+    for row in timing:
+        parts = row["data"] + row["forward"] + row["backward"] + row["optimizer"]
+        assert 0 < parts < row["duration"] and row["micro_steps"] == 1
+    trace = rows(probing, steps, "SELECT * FROM python.torch_trace WHERE step = 4 ORDER BY seq")
+    forward = [row for row in trace if row["stage"] == "forward"]
+    assert [row["module"] for row in forward[:6]] == [
+        "net", "net.embed", "net.blocks.0", "net.blocks.0.inner", "net.blocks.0.inner.0",
+        "net.blocks.0.inner.1"]
+    assert [row["class"] for row in forward[:4]] == ["Model", "Embedding", "Block", "Sequential"]
+    by_seq = {row["seq"]: row for row in forward}
+    for row in forward[1:]:
+        above = by_seq[row["parent"]]
+        assert row["depth"] == above["depth"] + 1
+        assert above["time_offset"] <= row["time_offset"]
+        assert row["time_offset"] + row["duration"] <= above["time_offset"] + above["duration"] + 5
+        assert row["module"].startswith(above["module"] + ".")
+    count = {}
+    for row in trace:
+        count[row["module"], row["stage"]] = count.get((row["module"], row["stage"]), 0) + 1
+    # One block is called twice; the cell three times; the checkpointed one is run again.
+    assert count["net.blocks.0", "forward"] == 2 and count["net.blocks.1", "forward"] == 1
+    assert count["net.rnn", "forward"] == 3 and count["net.rnn", "backward"] == 3
+    assert count["net.kept", "forward"] == count["net.kept", "recompute"] == 1
+    for name in ("net", "net.embed", "net.blocks.0", "net.blocks.1.inner", "net.head"):
+        assert count[name, "backward"] == count[name, "forward"], name
+    assert count["Adam", "optimizer"] == count["data", "data"] == 1
+    assert all(row["allocated"] > 1 << 20 for row in forward)
+
+
+@pytest.fixture
+def fresh():
+    with Training() as found:
+        yield found
+
+
+def test_queries_as_typed(probing, fresh):
+    steps = fresh
+    set_share(probing, steps, ALL)
+    steps.do("run 130")
+    some, memory, peaks, frequent, slow = [rows(probing, steps, sql) for sql in TYPED]
+    assert len(some) == 10 and some[0]["module"] == "net.embed" and some[0]["step"] == 3
+    assert len(memory) == 10 and all(row["step"] > 100 and row["total_memory_mb"] > 1 << 20
+                                     for row in memory)
+    assert max(row["operation_count"] for row in memory) >= 6
+    assert [row["step"] for row in peaks] == list(range(111, 132))
+    assert all(row["avg_memory"] <= row["peak_memory"] for row in peaks)
+    assert len(frequent) == 10 and {row["frequency"] for row in frequent} <= {6, 12, 18}
+    assert slow[0]["operation_name"] == "net" and slow[0]["call_count"] == 2 * 129
+
+
+def test_losses_to_the_last_bit(probing, steps):
+    found = []
+    for share in ("0", "0.5", "1"):
+        steps.do("anew")
+        set_share(probing, steps, "probing.torch.profiling=" + share)
+        losses = steps.do("run 30") + steps.do("accumulate 5")
+        set_share(probing, steps, "probing.torch.profiling=off")
+        found.append(losses + steps.do("run 5"))
+    assert len(found[0]) == 50 and found[0] == found[1] == found[2]
+
+
+def test_gradient_accumulation(probing, steps):
+    set_share(probing, steps, ALL)
+    steps.do("accumulate 4")
+    assert rows(probing, steps, "SELECT micro_steps FROM python.torch_step_timing") == \
+        [{"micro_steps": 3}] * 3
+    found = rows(probing, steps, "SELECT micro_step, stage FROM python.torch_trace WHERE step = 4 "
+                 "AND module = 'net' ORDER BY timestamp")
+    assert [(row["micro_step"], row["stage"]) for row in found] == [
+        (number, stage) for number in (1, 2, 3) for stage in ("forward", "backward")]
+
+
+def test_a_module_that_raises(probing, steps):
+    set_share(probing, steps, ALL)
+    steps.do("run 3")
+    assert steps.do("raise") == "broken"
+    steps.do("run 2")
+    found = rows(probing, steps, "SELECT step, seq, depth, parent FROM python.torch_trace "
+                 "WHERE module = 'net' AND stage = 'forward'")
+    assert [(row["depth"], row["parent"]) for row in found] == [(0, None)] * 4
+    # Of the call that was left, what had ended is there, and the next one is not within it.
+    found = rows(probing, steps, "SELECT depth, count(*) AS count FROM python.torch_trace WHERE step = 5 "
+                 "AND stage = 'forward' AND module LIKE '%.inner' GROUP BY depth")
+    assert [(row["depth"], row["count"]) for row in found] == [(2, 2 + 4)]
+
+
+HOOKS = ("import torch.nn.modules.module as m; "
+         "len(m._global_forward_pre_hooks), len(m._global_forward_hooks)")
+
+
+def test_nothing_stays(probing, steps):
+    set_share(probing, steps, ALL)
+    steps.do("run 3")
+    assert probing(steps.pid, "eval", HOOKS).out == "(1, 1)\n"
+    assert "no steps of torch are timed" in set_share(probing, steps, "torch.profiling=off")
+    assert probing(steps.pid, "eval", HOOKS).out == "(0, 0)\n"
+    code = "import torch; torch.optim.Adam.step.__closure__[0].cell_contents.__code__.co_name, " \
+           "torch.optim.Adam.step.__closure__[0].cell_contents.__code__.co_filename"
+    assert "'<probing agent>'" not in probing(steps.pid, "eval", code).out
+    before = rows(probing, steps, "SELECT count(*) AS n FROM python.torch_step_timing")
+    steps.do("run 3")
+    assert rows(probing, steps, "SELECT count(*) AS n FROM python.torch_step_timing") == before
+    set_share(probing, steps, ALL)
+    steps.do("run 3")
+    done = probing(steps.pid, "eject")
+    assert done.code == OK and "unmapped" in done.out, done
+    assert len(steps.do("run 3")) == 3
+
+
+def test_overhead(probing, steps):
+    """Compared within the run: steps beside each other are alike but for the hooks."""
+    set_share(probing, steps, "torch.profiling=0.3")
+    steps.do("run 200")
+    set_share(probing, steps, "torch.profiling=off")
+    steps.since = 0
+    found = {row["kind"]: row for row in rows(probing, steps, "SELECT * FROM torch.overhead")}
+    assert list(found) == ["sampled", "unsampled", "hook-free", "all"]
+    assert found["sampled"]["steps"] >= 30 and found["sampled"]["pairs"] >= 20
+    assert found["sampled"]["overhead_low"] <= found["sampled"]["overhead"] <= \
+        found["sampled"]["overhead_high"]
+    assert 0 < found["unsampled"]["own"] < found["sampled"]["own"]
+    assert found["hook-free"]["duration"] < found["unsampled"]["duration"]
+    assert found["all"]["steps"] == found["sampled"]["steps"] + found["unsampled"]["steps"]
+
+
+def test_watched_expressions(probing, steps):
+    told = set_share(probing, steps, "watch=losses@step,len(self.net.blocks),loss,nothing@step")
+    assert "steps of torch are watched" in told
+    losses = steps.do("run 3")
+    found = rows(probing, steps, "SELECT * FROM python.variables WHERE step = 4 AND timestamp > %f"
+                 % steps.since)
+    assert [(row["name"], row["function"], row["type"]) for row in found] == [
+        ("losses@step", "step", "list"), ("len(self.net.blocks)", "step", "int"),
+        ("nothing@step", "step", "NameError")]
+    assert found[0]["value"] == repr(losses[2:3]) and found[0]["number"] is None
+    set_share(probing, steps, "watch=count")
+    steps.do("run 2")
+    found = rows(probing, steps, "SELECT number, value, function FROM python.variables WHERE name = "
+                 "'count'")
+    assert [tuple(row.values()) for row in found] == [(1.0, "1", "step")] * 2
+    assert rows(probing, steps, "SELECT kind FROM python.torch_step_timing")
+    assert "no steps of torch are timed" in set_share(probing, steps, "watch=")
+
+
+def test_another_model_and_optimizer(probing, steps):
+    set_share(probing, steps, ALL)
+    steps.do("run 3")
+    steps.do("anew")
+    steps.do("other 8")
+    # Its optimizer is another one, which counts from the beginning; the one beside it counts no steps.
+    found = rows(probing, steps, "SELECT step, kind FROM python.torch_step_timing ORDER BY local_step")
+    numbers = [row["step"] for row in found]
+    assert numbers[:2] == [3, 4] and numbers[-1] <= 8
+    assert numbers[2:] == list(range(numbers[2], numbers[2] + len(numbers) - 2)) and len(numbers) > 5
+    found = rows(probing, steps, "SELECT DISTINCT module FROM python.torch_trace WHERE depth = 0 AND "
+                 "stage = 'forward'")
+    assert found == [{"module": "net"}]
+
+
+def test_ranks_choose_the_same_steps(probing, steps):
+    chosen = []
+    for first in (1, 8):
+        steps.do("anew")
+        steps.since = time.time()
+        steps.do("run %d" % first)
+        set_share(probing, steps, "probing.torch.profiling=0.3")
+        steps.do("run %d" % (80 - first))
+        set_share(probing, steps, "probing.torch.profiling=off")
+        chosen.append({row["step"] for row in rows(
+            probing, steps, "SELECT step FROM python.torch_step_timing WHERE kind != 'unsampled' "
+            "AND step > 15")})
+    assert chosen[0] == chosen[1] and 5 < len(chosen[0]) < 40
+
+
+def test_exact(probing, steps):
+    steps.go()
+    done = probing(steps.pid, "perf", "--torch", "--exact", "--json", "--steps", "5")
+    assert done.code == OK, done
+    found = json.loads(done.out)
+    assert found["steps"] == 5 and found["passes"] == 5 and found["steps_between"] >= 4
+    nodes = found["nodes"]
+    assert (nodes[0]["path"], nodes[0]["class"], nodes[0]["parent"]) == ("net", "Model", None)
+    by_path = {node["path"]: node for node in nodes}
+    assert by_path["net.rnn"]["calls"] == 15 and by_path["net.blocks.0"]["calls"] == 10
+    for node in nodes:
+        below = [each for each in nodes if each["parent"] == nodes.index(node)]
+        assert node["self_forward_ms"] == pytest.approx(
+            node["forward_ms"] + node["recompute_ms"] -
+            sum(each["forward_ms"] + each["recompute_ms"] for each in below), abs=1e-4)
+    assert found["forward_ms"] == pytest.approx(nodes[0]["forward_ms"], abs=1e-4)
+    assert found["other_ms"] > 0 and 0 < found["agent_median_ms"] < found["timed_median_ms"]
+    text = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "3")
+    assert text.code == OK, text
+    lines = [line.rpartition("  ")[2] for line in text.out.split("\n")]
+    assert "net: Model" in lines and "optimizer" in lines and "other" in lines
+    assert re.search(r" 3 steps timed, \d+ between them · median ", text.out)
+    assert "cost: a timed step took" in text.out
+    assert probing(steps.pid, "eval", HOOKS).out == "(0, 0)\n"
+    steps.stop()
+
+
+def test_exact_without_steps(probing, steps):
+    done = probing(steps.pid, "perf", "--torch", "--exact", "-d", "100ms")
+    assert done.code == FAILED and "no training step ended meanwhile" in done.err, done
+
+
+def test_compiled_models_are_left_alone(probing, steps):
+    code = "import sys, types; m = types.ModuleType('torch._dynamo.convert_frame'); " \
+           "m.FRAME_COUNTER = 1; sys.modules[m.__name__] = m"
+    assert probing(steps.pid, "eval", code).code == OK
+    set_share(probing, steps, ALL)
+    steps.do("run 3")
+    assert {row["kind"] for row in rows(probing, steps, "SELECT kind FROM python.torch_step_timing")} == \
+        {"unsampled"}
+    steps.go()
+    done = probing(steps.pid, "perf", "--torch", "--exact")
+    assert done.code == UNSUPPORTED and "torch.compile is used" in done.err, done
+    steps.stop()
+    assert probing(steps.pid, "eval", "del sys.modules[m.__name__]").code == OK
+
+
+def test_no_torch(probing, target):
+    process = target("leaks.py")
+    done = probing(process.pid, "perf", "--torch", "--exact")
+    assert done.code == UNSUPPORTED and "torch is not imported in this process" in done.err, done
+    told = probing(process.pid, "config", "torch.profiling=on")
+    assert told.code == OK and "timed once it is" in told.out, told
+    assert probing(process.pid, "eval", "import sys; type(sys.meta_path[0]).__name__").out == "'Later'\n"
+    assert probing(process.pid, "config", "torch.profiling=off").code == OK
+    code = "any(type(each).__name__ == 'Later' for each in __import__('sys').meta_path)"
+    assert probing(process.pid, "eval", code).out == "False\n"
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--exact"], "--exact is for --torch"),
+    (["--torch", "--exact", "--cc"], "--exact goes with"),
+])
+def test_usage(probing, target, options, words):
+    process = target("leaks.py")
+    done = probing(process.pid, "perf", *options)
+    assert done.code == USAGE and words in done.err, done
+
+
+def test_from_the_start_and_told(probing, tmp_path):
+    """PROBING_TORCH_PROFILING before torch is imported; probing.step() says which step it is."""
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    variables = {"PROBING": "1", "PROBING_TORCH_PROFILING": "1", "PROBING_DATA_DIR": str(folder),
+                 "PROBING_AGENT": str(AGENT), "PYTHONPATH": str(PACKAGE)}
+    training.check()
+    code = "import probing_startup; probing_startup.start(); import runpy, sys; " \
+           "sys.argv = sys.argv[1:]; sys.path.insert(0, ''); runpy.run_path(sys.argv[0], run_name='__main__')"
+    program = support.Program([training.PYTHON, "-c", code, PROGRAMS / "training" / "steps.py", PACKAGE],
+                              env=dict(os.environ, **variables))
+    with program:
+        assert program.line(timeout=100) == "ready"
+        program.send(b"told 6\n")
+        json.loads(program.line(timeout=100))
+        done = probing(program.pid, "query", "-f", "json", "SELECT step, kind FROM "
+                       "python.torch_step_timing ORDER BY local_step", env=variables)
+        assert done.code == OK, done
+        found = [row["step"] for row in json.loads(done.out)]
+        assert found[-4:] == [30, 40, 50, 60]
+
+
+def test_memory_stays(probing, steps):
+    """Rows go round, and nothing is kept of a step."""
+    count = support.count(100, 30000)
+    set_share(probing, steps, ALL)
+    steps.do("run 100")
+
+    def held():
+        return int(probing(steps.pid, "eval", "import gc; gc.collect(); len(gc.get_objects())").out)
+
+    before = held()
+    steps.do("run %d" % count)
+    assert held() - before < 100
+
+

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing list` says what well-known programs and their workers are."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import packages
+
+APP = """
+import time
+async def app(scope, receive, send): pass
+def wsgi(environ, start): start("200 OK", []); return [b""]
+def test_waits(): time.sleep(1000)
+"""
+TASKS = "from celery import Celery\napp = Celery('tasks', broker='memory://')\n"
+LOADER = """
+import time, torch
+from torch.utils.data import DataLoader, Dataset
+class Slow(Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, i):
+        time.sleep(1000)
+if __name__ == "__main__":
+    for batch in DataLoader(Slow(), num_workers=2): pass
+"""
+POOLS = """
+import concurrent.futures, multiprocessing, time
+if __name__ == "__main__":
+    pool = multiprocessing.get_context("fork").Pool(1)
+    pool.apply_async(time.sleep, [1000])
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
+        executor.submit(time.sleep, 1000)
+"""
+IPYTHON = "from IPython import start_ipython; start_ipython()"
+
+
+def listed(probing, pid):
+    """{program: count} of a process and its descendants."""
+    found = json.loads(probing("list", "--json").out)
+    tree, programs = {pid}, {}
+    for _ in range(3):
+        tree |= {each["pid"] for each in found if each["ppid"] in tree}
+    for each in found:
+        if each["pid"] in tree:
+            programs[each["program"]] = programs.get(each["program"], 0) + 1
+    return programs
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def run(*command):
+        started.append(subprocess.Popen(
+            list(map(str, command)), cwd=tmp_path, stdin=subprocess.PIPE, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return started[-1].pid
+
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "test_it.py").write_text(APP)
+    (tmp_path / "tasks.py").write_text(TASKS)
+    (tmp_path / "loader.py").write_text(LOADER)
+    (tmp_path / "pools.py").write_text(POOLS)
+    (tmp_path / "ipython").write_text(IPYTHON)
+    yield run
+    for process in started:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def expect(probing, pid, wanted):
+    deadline = time.monotonic() + 90
+    while True:
+        found = listed(probing, pid)
+        if all(found.get(program, 0) >= count for program, count in wanted.items()):
+            assert set(found) - {None} <= set(wanted), found
+            return
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("package, words, wanted", [
+    ("gunicorn", [packages.BIN / "gunicorn", "-w", "2", "-b", "unix:g.sock", "app:wsgi"],
+     {"gunicorn master": 1, "gunicorn worker": 2}),
+    ("uvicorn", [packages.PYTHON, "-m", "uvicorn", "--uds", "u.sock", "app:app"], {"uvicorn": 1}),
+    ("uvicorn", [packages.BIN / "uvicorn", "--workers", "2", "--uds", "u.sock", "app:app"],
+     {"uvicorn": 1, "uvicorn worker": 2, "multiprocessing resource tracker": 1}),
+    ("celery", [packages.BIN / "celery", "-A", "tasks", "worker", "-c", "2", "--without-mingle"],
+     {"Celery worker": 1, "Celery pool process": 2}),
+    ("pytest", [packages.PYTHON, "-m", "pytest", "test_it.py"], {"pytest": 1}),
+    ("ipykernel", [packages.PYTHON, "-m", "ipykernel_launcher", "-f", "k.json"],
+     {"Jupyter kernel": 1}),
+    ("ipykernel", [packages.PYTHON, "ipython"], {"IPython": 1}),
+], ids=["gunicorn", "uvicorn", "uvicorn-workers", "celery", "pytest", "kernel", "ipython"])
+def test_programs(probing, start, package, words, wanted):
+    packages.need(package)
+    expect(probing, start(*words), wanted)
+
+
+def test_workers_are_told_by_their_stacks(probing, start):
+    """Those of a pool that was forked have its command line, those that were spawned say nothing."""
+    pid = start(packages.need("pytest"), "pools.py")
+    expect(probing, pid, {"multiprocessing pool worker": 1, "process pool worker": 1,
+                          "multiprocessing resource tracker": 1})
+
+
+def test_data_loaders(probing, start):
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("torch is not installed for /usr/bin/python3")
+    expect(probing, start("/usr/bin/python3", "loader.py"), {"torch DataLoader worker": 2})
+
+
+def test_the_column_of_text(probing, start):
+    pid = start(packages.need("pytest"), "-m", "pytest", "test_it.py")
+    expect(probing, pid, {"pytest": 1})
+    head, *lines = probing("list").out.splitlines()
+    line, = [line for line in lines if line.split()[0] == str(pid)]
+    at = head.index("PROGRAM")
+    assert line[at:].startswith("pytest "), (head, line)

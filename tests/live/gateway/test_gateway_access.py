@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page of `probing serve` for everybody: axe-core finds nothing serious, keys are enough, a phone is wide enough."""
+import contextlib
+import json
+import os
+
+import pytest
+
+import support
+from environment import PROGRAMS
+from gateway_client import Gateway
+from web_page import MARKS, PANELS, Page
+
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+AXE = support.ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = MARKS
+
+# What is to be seen before a panel is judged, and what has to be done for that.
+FULL = {
+    "overview": ("work", None),
+    "activity": ("keeper", "[...document.querySelectorAll('.frames button')].find((b) => b.textContent == 'work').click()"),
+    "profile": ("Nothing was recorded yet", None),
+    "torch": ("No module of torch", None),
+    "memory": ("Python objects", None),
+    "inspect": ("bytearray", None),
+    "sql": ("rows in", None),
+    "console": ("Run", None),
+    "debug": ("keeper", None),
+}
+VALUES = {"inspect": {"expression": "held"}, "sql": {"sql": "SELECT name, tid FROM python.threads"}}
+
+
+@pytest.fixture(scope="module")
+def program():
+    with support.Program([NEWEST.exe, PROGRAMS / "web_debugged.py"],
+                         env=dict(os.environ, RANK="3", WORLD_SIZE="8")) as running:
+        assert running.line() == "ready"
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(program):
+    with Gateway(program.pid, "--allow-write") as running:
+        yield running
+
+
+def fill(page, panel, pid):
+    page.show(panel, target=pid, **VALUES.get(panel, {}))
+    text, act = FULL[panel]
+    page.sees(text)
+    if act:
+        page.value(act)
+        page.sees("number")
+
+
+def findings(page):
+    """Rules that are broken badly, with the elements that break them."""
+    page.value("void (globalThis.axe || eval.call(globalThis, %s))" % json.dumps(AXE.read_text()))
+    found = page.value("""axe.run(document, {resultTypes: ["violations"]}).then(({passes, violations}) =>
+        (passes.length < 10 ? [["too few rules"]] : []).concat(violations.filter(({impact}) => impact == "serious" || impact == "critical")
+        .map(({id, nodes}) => [id, nodes.map((node) => node.html).slice(0, 3)])))""")
+    return found
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not there: 'make web' gets it, with npm")
+@pytest.mark.parametrize("dark, size", [(False, (1280, 720)), (True, (390, 800))])
+def test_axe_finds_nothing_serious(gateway, program, dark, size):
+    with Page(gateway, dark=dark, size=size) as page:
+        # Only for this judgement: the page's own policy lets no text become code.
+        page.send("Page.setBypassCSP", enabled=True)
+        page.send("Page.reload")
+        for panel in PANELS:
+            fill(page, panel, program.pid)
+            assert findings(page) == [], panel
+        page.push("#go")
+        page.wait("!!document.getElementById('palette')")
+        assert findings(page) == []
+        assert not page.errors
+
+
+def test_keys_are_enough(gateway, program):
+    """From the address to a function's variables, and to rows, without a mouse."""
+    with Page(gateway) as page:
+        page.sees("MainThread")
+        page.press("k", control=True)
+        page.wait("document.activeElement?.id == 'palette'")
+        page.type("TIVITY")
+        page.wait("document.querySelectorAll('#choices li').length == 1")
+        page.press("Enter")
+        page.wait("!document.getElementById('palette') && location.hash.startsWith('#/activity')")
+        for _ in range(100):
+            page.press("Tab")
+            if page.focused("e.closest('.frames') && e.textContent == 'work'"):
+                break
+        else:
+            pytest.fail("the function is never reached")
+        page.press("Enter")
+        page.sees("number")
+        page.press("k", control=True)
+        page.wait("document.activeElement?.id == 'palette'")
+        page.type("query ")
+        page.press("ArrowDown")
+        page.wait("document.querySelector('#choices li[aria-selected=true]').id == 'choice-1'")
+        page.press("ArrowUp")
+        page.press("Enter")
+        page.wait("document.querySelectorAll('#rows tbody tr').length > 0")
+        # What is not there is said, and Escape leaves all as it was.
+        page.press("k", control=True)
+        page.wait("document.activeElement?.id == 'palette'")
+        page.type("no such thing")
+        page.sees("Nothing has that in its name")
+        page.press("Escape")
+        page.wait("!document.getElementById('palette')")
+        assert page.value("location.hash").startswith("#/sql")
+        page.press("1")
+        page.wait("location.hash.startsWith('#/overview')")
+        assert not page.errors
+
+
+def test_queries_are_saved(gateway, program):
+    with Page(gateway) as page:
+        page.show("sql", target=program.pid, sql="SELECT 6 * 7 AS answer")
+        page.sees("42")
+        page.value("document.querySelector('[name=name]').value = '<b>mine</b>'")
+        page.push("#save")
+        page.sees("<b>mine</b>")
+        page.send("Page.reload")
+        page.show("sql", target=program.pid, sql="SELECT 1")
+        page.push("#saved button")
+        page.sees("42")
+        page.press("k", control=True)
+        page.wait("document.activeElement?.id == 'palette'")
+        page.type("mine")
+        page.wait("document.querySelectorAll('#choices li').length == 1")
+        page.press("Escape")
+        page.push("#saved button", 1)
+        page.wait("document.querySelectorAll('#saved li').length == 0")
+        assert not page.errors
+
+
+def test_ranks_are_a_grid(gateway, program):
+    with Page(gateway) as page:
+        page.show("overview")
+        page.wait("document.querySelector('.ranks strong')?.textContent == '3'")
+        page.push(".ranks a")
+        page.wait("location.hash == '#/activity?target=%d'" % program.pid)
+        assert not page.errors
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_reload_in_the_middle_and_back(opened, program, panel):
+    """The panel comes back as it was, by its address; so does the one before it."""
+    opened.errors.clear()
+    opened.show("overview", filter="web_debugged")
+    opened.wait("document.getElementById('filter')?.value == 'web_debugged'")
+    opened.show(panel, target=program.pid, **VALUES.get(panel, {}))
+    opened.send("Page.reload")
+    opened.sees(FULL[panel][0])
+    opened.value("history.back()")
+    opened.wait("document.getElementById('filter')?.value == 'web_debugged'" if panel != "overview" else "true")
+    assert not opened.errors
+
+
+@pytest.fixture(scope="module")
+def opened(gateway):
+    with Page(gateway) as page:
+        yield page
+
+
+def test_a_target_that_dies_in_any_panel():
+    panels = PANELS[::support.count(2, 1)]
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(support.Program([NEWEST.exe, PROGRAMS / "web_debugged.py"]))
+                    for _ in panels]
+        for program in programs:
+            assert program.line() == "ready"
+        gateway = stack.enter_context(Gateway("--allow-write", *[program.pid for program in programs]))
+        page = stack.enter_context(Page(gateway))
+        for panel, program in zip(panels, programs):
+            fill(page, panel, program.pid)
+            program.kill()
+            if panel == "console":
+                page.value("document.getElementById('code').value = '1'")
+            page.value("[...document.querySelectorAll('main button')].find((b) => "
+                       "/again|^Run$|Look|^Record/.test(b.textContent))?.click()")
+            page.sees("process %d has ended" % program.pid if panel != "overview" else "has ended")
+            assert page.value("document.querySelectorAll('nav a').length") == len(PANELS)
+        # The browser itself tells of a status.
+        assert all(error["entry"]["source"] == "network" for error in page.errors), page.errors

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Panels of the page that change a target or walk over its objects, in Chromium."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+import support
+from environment import PROGRAMS
+from gateway_client import Gateway, wait_until
+from web_page import MARKS, Page
+
+sys.path.append(str(support.HERE / "memory"))
+import training  # noqa: E402
+
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+pytestmark = MARKS
+
+
+def paused(pid):
+    """Who holds it, as another shell is told."""
+    run = subprocess.run([support.BINARY, "list", "--json"], stdout=subprocess.PIPE, check=True)
+    [one] = [one for one in json.loads(run.stdout) if one["pid"] == pid]
+    return one["paused"]
+
+
+@pytest.fixture(scope="module")
+def program():
+    with support.Program([NEWEST.exe, PROGRAMS / "web_debugged.py"]) as running:
+        assert running.line() == "ready"
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(program):
+    with Gateway(program.pid, "--allow-write") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def opened(gateway):
+    with Page(gateway) as page:
+        yield page
+
+
+@pytest.fixture
+def page(opened):
+    opened.errors.clear()
+    yield opened
+    assert not opened.errors, json.dumps(opened.errors)
+
+
+def run(page, code):
+    """Types it into the console, and runs it by keys."""
+    page.wait("!!document.getElementById('code') && !document.getElementById('evaluate').disabled")
+    page.value("document.getElementById('code').focus()")
+    page.type(code)
+    page.press("Enter", control=True)
+    page.wait("document.getElementById('code').value == ''")
+
+
+def test_what_takes_the_memory(page, program):
+    page.show("memory", target=program.pid)
+    page.sees("In RAM", "Python objects", "bytearray", "read in")
+
+
+def test_what_grows(page, program):
+    page.show("memory", target=program.pid, growth=1)
+    page.push("#grow")
+    page.sees("__main__.held", "objects")
+    assert page.value("document.getElementById('grown').textContent").startswith("in ")
+
+
+def test_code_is_run(page, program):
+    page.show("console", target=program.pid)
+    run(page, "six = 6; print('printed')\n7 * six")
+    page.sees("printed", "42")
+    run(page, "1 / 0")
+    page.sees("ZeroDivisionError")
+    run(page, "'<img src=x onerror=alert(1)>'")
+    page.sees("<img src=x onerror=alert(1)>")
+    assert page.value("document.querySelectorAll('#page img').length") == 0
+    # What was run comes back by keys, and what was being written too.
+    page.type("draft")
+    page.press("ArrowUp")
+    page.press("ArrowUp")
+    assert page.value("document.getElementById('code').value") == "1 / 0"
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    assert page.value("document.getElementById('code').value") == "draft"
+    page.value("document.getElementById('code').value = ''")
+    # It is there yet after another panel was looked at.
+    page.show("sql", target=program.pid)
+    page.wait("!!document.getElementById('editor')")
+    page.show("console", target=program.pid)
+    page.sees("ZeroDivisionError")
+
+
+def test_pause_step_and_resume(page, program):
+    page.show("debug", target=program.pid)
+    page.sees("It runs.")
+    page.push("#hold")
+    page.sees("Paused by this page", "This page holds paused")
+    assert paused(program.pid)
+    page.push("#step")
+    page.wait("!!document.getElementById('place')")
+    page.sees("Stopped in", "web_debugged.py:")
+    page.wait("!document.getElementById('out').disabled")
+    # Up to the function that calls the one that sleeps.
+    while "work" not in page.value("document.getElementById('place').textContent"):
+        page.push("#out")
+        page.wait("!document.getElementById('out').disabled")
+    # Code sees one state, however long that takes.
+    page.show("console", target=program.pid)
+    run(page, "len(held) == (__import__('time').sleep(0.2), len(held))[1]")
+    page.sees("True")
+    page.show("debug", target=program.pid)
+    page.push("#resume")
+    page.sees("ran again after", "resume")
+    assert not paused(program.pid)
+
+
+def test_a_page_that_is_loaded_anew_holds_nothing(page, program):
+    page.show("debug", target=program.pid)
+    page.push("#hold")
+    page.sees("Paused by this page")
+    page.send("Page.reload")
+    page.sees("It runs.")
+    wait_until(lambda: not paused(program.pid), "it is held yet")
+
+
+def test_debugpy_is_started(page):
+    if subprocess.run(["/usr/bin/python3", "-c", "import debugpy"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        pytest.skip("python3-debugpy is not installed")
+    with support.Program(["/usr/bin/python3", PROGRAMS / "web_debugged.py"]) as program:
+        assert program.line() == "ready"
+        with Gateway(program.pid, "--allow-write") as gateway, Page(gateway) as other:
+            other.show("debug", target=program.pid)
+            other.push("#debugpy")
+            text = other.wait("document.getElementById('launch')?.textContent")
+            assert json.loads(text)["configurations"][0]["connect"]["host"] == "127.0.0.1"
+            assert not other.errors
+
+
+def test_nothing_is_changed_unless_that_was_allowed(program):
+    with Gateway(program.pid) as gateway, Page(gateway) as page:
+        for panel in ("console", "debug"):
+            page.show(panel, target=program.pid)
+            page.sees("--allow-write")
+            assert page.value("document.querySelectorAll('main button').length") == 0
+        for path in ("eval", "pause", "resume", "step", "debugpy"):
+            answer = gateway.ask("/v1/targets/%d/%s" % (program.pid, path), {"code": "1"} if path == "eval" else {})
+            assert (answer.status, answer.error["code"]) == (403, "permission"), answer
+        assert not page.errors
+
+
+@pytest.fixture(scope="module")
+def trained():
+    with training.start() as program:
+        assert program.line(timeout=100) == "ready"
+        yield program, training.rest(program)
+
+
+def test_torch(trained):
+    program, parts = trained
+    with Gateway(program.pid) as gateway, Page(gateway) as page:
+        page.show("torch", target=program.pid)
+        page.sees("model", "Transformer", "Tensors", "AdamW", "Steps are not recorded here")
+        # The first level is open.
+        page.sees("model.layers", "ModuleList")
+        page.value("document.querySelector('[aria-label=\"Unfold model.layers\"]').click()")
+        page.sees("model.layers.0", "model.layers.1")
+        shown = page.value("document.querySelectorAll('#modules .name').length")
+        assert shown == len([path for path in parts["modules"] if path.count(".") < 2 or (
+            path.startswith("model.layers") and path.count(".") == 2)])
+        page.sees("model.embed.weight", "(400, 64)", "gradient")
+        assert not page.errors
+
+
+def test_what_has_no_torch_says_so(page, program):
+    page.show("torch", target=program.pid)
+    page.sees("No module of torch", "0 tensors")
+
+
+def test_steps_over_time():
+    with training.start() as program:
+        assert program.line(timeout=100) == "ready"
+        subprocess.run([support.BINARY, str(program.pid), "config", "probing.torch.profiling=on"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with Gateway(program.pid) as gateway, Page(gateway) as page:
+            sql = "SELECT count(*) AS n FROM python.torch_step_timing"
+            wait_until(lambda: gateway.ask("/v1/targets/%d/query" % program.pid, {"sql": sql}).status == 200 and
+                       gateway.query(program.pid, sql)[0]["n"] > 3, "no step is recorded")
+            page.show("torch", target=program.pid)
+            page.wait("!!document.querySelector('#steps .chart canvas')", timeout=100)
+            page.sees("step_ms")
+            assert not page.errors

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings in the background: started, found by the process that they are of, and ended."""
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+import profiles
+import support
+
+OK, FAILED, USAGE = range(3)
+NO_PROCESS = 6
+
+
+@pytest.fixture(name="runs", autouse=True)
+def fixture_runs(monkeypatch):
+    """A folder of recorders of this test alone."""
+    with tempfile.TemporaryDirectory(prefix="probing-runs-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield folder
+
+
+@pytest.fixture(name="busy")
+def fixture_busy(target):
+    process = target("profiled.py", 2)
+    process.send(b"go 600\n")
+    return process
+
+
+def begin(probing, pid, *words):
+    """The recorder's pid, and its recording."""
+    made = probing(pid, *(words or ("inject", "-P")), "--json")
+    assert made.code == OK and not made.err, made
+    said = json.loads(made.out)
+    assert said["pid"] == pid
+    return said["recorder"], said["recording"]
+
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    try:
+        return support.thread_status(pid)["State"][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def samples(recording):
+    with sqlite3.connect(recording) as database:
+        return database.execute("SELECT sum(runs) FROM chunks").fetchone()[0] or 0
+
+
+def last(probing, pid, *options):
+    return probing(pid, "perf", "--last", "300s", "--json", *options)
+
+
+def ends(recorder):
+    until(lambda: not is_alive(recorder))
+
+
+def test_a_recorder(target, interpreter, probing, tmp_path):
+    """It is started, looked at from anywhere, and ended, by the words that it prints."""
+    process = target("profiled.py", 2, interpreter=interpreter)
+    process.send(b"go 600\n")
+    made = probing(process.pid, "inject", "-P")
+    assert made.code == OK and not made.err, made
+    recorder = int(re.search(r"by process (\d+); the last 10 m", made.out)[1])
+    recording = re.search(r"^file: +(.*)$", made.out, re.M)[1]
+    assert os.getsid(recorder) != os.getsid(0) and support.thread_status(recorder)["PPid"] != str(os.getpid())
+    until(lambda: samples(recording) > 10)
+    look, graph, stop = re.findall(r"probing (%d .*)" % process.pid, made.out)
+    shown = probing(*look.split())
+    assert shown.code == OK and "burn" in shown.out and not shown.err, shown
+    assert "not finished" not in shown.out
+    page = tmp_path / "x.html"
+    assert probing(*graph.split(), "-o", page).code == OK and b"burn" in page.read_bytes()
+    stopped = probing(*stop.split())
+    assert stopped.code == OK and stopped.out.startswith(recording + ": "), stopped
+    assert not is_alive(recorder) and process.alive()
+    assert json.loads(probing(recording, "perf", "--json").out)["ended"] == "interrupted"
+    again = probing(*stop.split())
+    assert again.code == FAILED and "in the background" in again.err, again
+
+
+def test_nothing_is_loaded(busy, probing):
+    begin(probing, busy.pid)
+    with open("/proc/%d/maps" % busy.pid, encoding="ascii") as maps:
+        assert "libprobing" not in maps.read()
+    assert probing(busy.pid, "perf", "--stop").code == OK
+
+
+def test_a_second_one(busy, probing):
+    recorder, recording = begin(probing, busy.pid)
+    second = probing(busy.pid, "inject", "-P")
+    assert second.code == FAILED and not second.out, second
+    assert "process %d writes %s" % (recorder, recording) in second.err, second
+    assert "perf --stop" in second.err, second
+    assert probing(busy.pid, "perf", "--stop").code == OK
+
+
+def test_many_at_once(busy, probing):
+    """One of them records."""
+    started = [subprocess.Popen([support.BINARY, str(busy.pid), "inject", "-P", "--json"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(6)]
+    done = [process.communicate() + (process.returncode,) for process in started]
+    assert sorted(code for _, _, code in done) == [OK] + [FAILED] * 5, done
+    assert all(b"recorded already" in err for _, err, code in done if code), done
+    assert probing(busy.pid, "perf", "--stop").code == OK
+
+
+def test_the_process_ends(busy, probing):
+    """So does the recorder; the last minutes are found by the number of the process."""
+    recorder, recording = begin(probing, busy.pid)
+    until(lambda: samples(recording) > 10)
+    busy.kill()
+    ends(recorder)
+    until(lambda: "its recording has ended" in last(probing, busy.pid).err)
+    result = json.loads(last(probing, busy.pid).out)
+    assert result["ended"] == "the process ended" and "burn" in profiles.shares(result)
+    again = probing(busy.pid, "inject", "-P")
+    assert again.code == NO_PROCESS, again
+
+
+@pytest.mark.parametrize("number, end", [(signal.SIGTERM, "interrupted"), (signal.SIGHUP, "interrupted"),
+                                         (signal.SIGKILL, "the recording was not finished")])
+def test_signals(busy, probing, number, end):
+    """The process runs on, what was recorded is whole, and another recorder can follow."""
+    recorder, recording = begin(probing, busy.pid)
+    until(lambda: samples(recording) > 10)
+    os.kill(recorder, number)
+    ends(recorder)
+    until(lambda: "its recording has ended" in last(probing, busy.pid).err)
+    result = json.loads(last(probing, busy.pid).out)
+    assert result["ended"] in (end, "the recording was not finished") and "burn" in profiles.shares(result)
+    assert busy.alive()
+    begin(probing, busy.pid)
+    assert probing(busy.pid, "perf", "--stop").code == OK
+
+
+def test_options(busy, probing, tmp_path):
+    """perf --background takes those of a recording; its file is in the folder where it was named."""
+    made = probing(busy.pid, "perf", "-b", "--cc", "--rate", 50, "-o", "own.profile", cwd=tmp_path)
+    assert made.code == OK and str(tmp_path / "own.profile") in made.out, made
+    until(lambda: samples(tmp_path / "own.profile") > 10)
+    result = json.loads(last(probing, busy.pid).out)
+    assert result["native"] and result["rate"] == 50
+    assert probing(busy.pid, "perf", "--stop").code == OK
+    result = json.loads(probing(tmp_path / "own.profile", "perf", "--json").out)
+    assert {"burn", "PyEval_EvalCode"} <= {row["func"] for row in result["functions"]}
+
+
+def test_a_ring_in_the_foreground(busy, probing, tmp_path):
+    ring = tmp_path / "own.profile"
+    recording = profiles.Recording(busy.pid, "--ring", "5m", "-o", ring)
+    until(lambda: ring.exists() and samples(ring) > 10)
+    assert "burn" in profiles.shares(json.loads(last(probing, busy.pid).out))
+    assert probing(busy.pid, "perf", "--stop").code == FAILED
+    recording.interrupt()
+    assert recording.end()[0] == OK
+
+
+def test_none_is_kept(busy, probing, runs):
+    done = last(probing, busy.pid)
+    assert done.code == FAILED and "no recording of process %d" % busy.pid in done.err, done
+    assert "inject -P" in done.err, done
+    for words in (["inject", "-P", "-e", "1"], ["inject", "-P", "-L", "x.so"], ["inject", "-P", "-c", "-j"],
+                  ["perf", "-b", "-o", "x.html"]):
+        refused = probing(busy.pid, *words)
+        assert refused.code == USAGE and not refused.out, refused
+    assert not os.path.exists(os.path.join(runs, "probing"))
+
+
+def test_another_process_with_the_number(busy, probing, runs):
+    """A note of the process that had the number before is not one of this."""
+    begin(probing, busy.pid)
+    assert probing(busy.pid, "perf", "--stop").code == OK
+    folder = os.path.join(runs, "probing")
+    name, = (name for name in os.listdir(folder) if not name.endswith(".profile"))
+    note = os.path.join(folder, name)
+    with open(note, encoding="utf-8") as file:
+        text = file.read()
+    with open(note, "w", encoding="utf-8") as file:
+        file.write("1" + text)
+    assert "no recording of process" in last(probing, busy.pid).err
+    os.utime(note, (1, 1))
+    begin(probing, busy.pid)
+    assert name not in os.listdir(folder), "what is old is forgotten"
+    assert probing(busy.pid, "perf", "--stop").code == OK

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""perf --rotate: a series of recordings, of which the last ones are kept."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+import profiles
+import support
+
+OK, FAILED, USAGE = range(3)
+
+
+@pytest.fixture(name="busy")
+def fixture_busy(target):
+    process = target("profiled.py", 2)
+    process.send(b"go 600\n")
+    return process
+
+
+class Series:
+    """The command, and what it says of each file when that is complete."""
+
+    def __init__(self, pid, *options):
+        self._process = subprocess.Popen(
+            [support.BINARY, str(pid), "perf", *map(str, options)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+    def part(self):
+        return json.loads(self._process.stdout.readline())
+
+    def interrupt(self):
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self):
+        out, err = self._process.communicate(timeout=120)
+        return self._process.returncode, [json.loads(line) for line in out.splitlines()], err
+
+
+def test_a_series(busy, probing, tmp_path):
+    series = Series(busy.pid, "--rotate", "0.5s", "--keep", 2, "--json", "-o", tmp_path / "run.profile")
+    parts = [series.part() for _ in range(4)]
+    series.interrupt()
+    code, rest, err = series.end()
+    assert code == OK and not err
+    parts += rest
+    assert parts[-1]["ended"] in ("interrupted", None) and not any(part["ended"] for part in parts[:-1])
+    names = sorted(os.listdir(str(tmp_path)))
+    assert names == sorted(os.path.basename(part["recording"]) for part in parts[-2:])
+    assert all(re.fullmatch(r"run-\d{8}-\d{6}(-\d+)?\.profile", name) for name in names), names
+    for before, after in zip(parts, parts[1:]):
+        assert after["timestamp"] >= before["timestamp"] + before["duration_ns"] / 1e9 - 0.001
+    kept = json.loads(probing(parts[-2]["recording"], "perf", "--json").out)
+    assert "burn" in profiles.shares(kept) and kept["duration_ns"] == parts[-2]["duration_ns"]
+
+
+def test_its_end(busy, probing, tmp_path):
+    """By --duration, and with the process; all are kept."""
+    code, parts, err = Series(busy.pid, "--rotate", "0.4s", "-d", "1s", "--json", "-o",
+                              tmp_path / "a.profile").end()
+    assert code == OK and not err and len(parts) >= 2
+    assert len(os.listdir(str(tmp_path))) == len(parts)
+    series = Series(busy.pid, "--rotate", "300s", "--json", "-o", tmp_path / "b.profile")
+    support.wait_for_sleep(series._process.pid, "hrtimer_nanosleep")
+    busy.kill()
+    code, parts, err = series.end()
+    assert code == OK and [part["ended"] for part in parts] == ["the process ended"], err
+
+
+def test_another_file_of_the_name(busy, tmp_path):
+    """Only what it has written itself is removed."""
+    series = Series(busy.pid, "--rotate", "0.5s", "--keep", 1, "--json", "-o", tmp_path / "run.profile")
+    first = series.part()["recording"]
+    os.rename(first, str(tmp_path / "moved"))
+    with open(first, "wb") as file:
+        file.write(b"mine")
+    for _ in range(2):
+        series.part()
+    series.interrupt()
+    assert series.end()[0] == OK
+    with open(first, "rb") as file:
+        assert file.read() == b"mine"
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--keep", "3"], "--keep is for --rotate"),
+    (["--rotate", "1s"], "--rotate writes .profile files"),
+    (["--rotate", "1s", "-o", "x.html"], "--rotate writes .profile files"),
+    (["--rotate", "1s", "-o", "x.profile", "--ring", "1m"], "does not go with"),
+    (["--rotate", "1s", "-o", "x.profile", "-b"], "does not go with"),
+    (["--rotate", "1s", "-o", "x.profile", "--", "true"], "of a process that runs")])
+def test_refused(busy, probing, words, says):
+    before = [] if "--" in words else [busy.pid]
+    refused = probing(*before, "perf", *words)
+    assert refused.code == USAGE and says in refused.err, refused

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing record`: what rings drop is stored, and one table with what they have."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import support
+
+PACKAGE = Path(__file__).resolve().parents[3] / "package"
+AGENT = Path(support.BINARY).with_name("libprobing-agent.so")
+PART = 10000  # rows; the ring has room for some 34,000
+ALL = "SELECT count(*) AS n, count(DISTINCT number) AS different, min(number) AS first, max(number) AS last, " \
+    "sum(length(text)) AS bytes, count(DISTINCT kind) AS kinds FROM user.stored"
+
+
+def expected(count):
+    return {"n": count, "different": count, "first": 0, "last": count - 1,
+            "bytes": sum(number % 50 for number in range(count)), "kinds": min(count, 7)}
+
+
+class Writer:
+    """A process with a ring of much that is dropped."""
+
+    def __init__(self, folder):
+        environment = {"PROBING_DATA_DIR": str(folder), "PROBING_AGENT": str(AGENT), "PATH": os.environ["PATH"]}
+        self.process = subprocess.Popen(
+            ["/usr/bin/python3", str(support.HERE / "programs" / "stored.py"), str(PACKAGE)], env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
+        self.pid, self.count = self.process.pid, 0
+        self.ring = Path(self.process.stdout.readline().split()[1])
+        self.folder = self.ring.parent
+
+    def write(self, count=PART):
+        self.process.stdin.write("%d\n" % count)
+        self.process.stdin.flush()
+        self.count = int(self.process.stdout.readline())
+
+    def cold(self):
+        return sorted(self.folder.glob("*.cold"))
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def writer(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    made = Writer(folder)
+    yield made
+    made.end()
+
+
+def recorder(*words, **options):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PROBING_")}
+    return subprocess.Popen([support.BINARY, "record", *map(str, words)], env=environment,
+                            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
+
+
+def ended(process):
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err.decode()
+
+
+def query(probing, target, sql=ALL, folder=None):
+    """Also of a process that has ended, whose folder is found by PROBING_DATA_DIR."""
+    done = probing(target, "query", "-f", "json", sql,
+                   env={"PROBING_DATA_DIR": str(folder)} if folder else None)
+    assert done.code == 0, done
+    return json.loads(done.out)[0]
+
+
+def stored_chunks(probing, writer):
+    """Rows that cold files have."""
+    rows = 0
+    for path in writer.cold():
+        done = probing(path, "query", "-f", "json", "SELECT count(*) AS n FROM user.stored")
+        rows += json.loads(done.out)[0]["n"] if done.code == 0 else 0
+    return rows
+
+
+def write_while_stored(probing, writer, parts):
+    """No more than the ring holds is written before the recorder has caught up."""
+    for _ in range(parts):
+        writer.write()
+        while stored_chunks(probing, writer) < writer.count - 1500:
+            time.sleep(0.02)
+
+
+def test_all_rows_before_and_after_the_end(probing, writer):
+    process = recorder(writer.pid)
+    write_while_stored(probing, writer, 6)
+    assert query(probing, writer.pid) == expected(writer.count)
+    late = query(probing, writer.pid, "SELECT count(*) AS n FROM user.stored WHERE timestamp > now() + 3600")
+    assert late == {"n": 0}
+    writer.end()
+    code, err = ended(process)
+    assert code == 0 and "chunks of 1 rings" in err and "dropped" not in err, err
+    assert query(probing, writer.pid, folder=writer.folder.parent) == expected(writer.count)
+    # Without the ring, which the last part was copied of.
+    writer.ring.unlink()
+    assert query(probing, writer.folder) == expected(writer.count)
+    listed = probing("list", "--dead", "--json", env={"PROBING_DATA_DIR": str(writer.folder.parent)})
+    assert writer.pid in [row["pid"] for row in json.loads(listed.out)]
+
+
+def test_killed_recorders_lose_and_invent_nothing(probing, writer):
+    for _ in range(6):
+        process = recorder(writer.pid)
+        write_while_stored(probing, writer, 1)
+        process.kill()
+        ended(process)
+    files = writer.cold()
+    assert len(files) > 1
+    # What a killed one has left half is no part.
+    with files[-1].open("ab") as file:
+        file.write(b"\1\0\0\0\xff\0\0\0" + b"x" * 50)
+    assert query(probing, writer.pid) == expected(writer.count)
+    process = recorder(writer.pid)
+    writer.write()
+    process.send_signal(signal.SIGINT)
+    code, err = ended(process)
+    assert code == 0 and "stored" in err
+    assert query(probing, writer.pid) == expected(writer.count)
+    # A damaged part is left out, and said.
+    with files[0].open("r+b") as file:
+        file.seek(files[0].stat().st_size // 2)
+        file.write(b"\0" * 64)
+    done = probing(writer.pid, "query", "-f", "json", ALL)
+    row = json.loads(done.out)[0]
+    assert row["n"] == row["different"] <= writer.count and row["last"] == writer.count - 1
+
+
+def test_another_folder_and_what_is_too_old(probing, writer, tmp_path):
+    output = tmp_path / "cold"
+    output.mkdir(mode=0o700)
+    process = recorder(writer.pid, "-o", output)
+    for _ in range(5):
+        writer.write()
+        time.sleep(0.1)
+    writer.end()
+    assert ended(process)[0] == 0
+    folder, = output.iterdir()
+    assert query(probing, folder)["last"] == writer.count - 1 and not writer.cold()
+    other = Writer(writer.folder.parent)
+    try:
+        old = other.folder / "user.other.0000000000000000.cold"
+        shutil.copy(str(next(folder.iterdir())), str(old))
+        os.utime(str(old), (1, 1))
+        process = recorder(other.pid, "--keep", "1h")
+        other.write()
+        while old.exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+    finally:
+        other.end()
+    assert ended(process)[0] == 0 and other.cold()
+
+
+def test_a_full_disk(probing, writer):
+    """Here a limit of the size of files: it is said, and the process goes on."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
+
+    process = recorder(writer.pid, preexec_fn=limit, restore_signals=False)
+    writer.write(3 * PART)
+    while not writer.cold():
+        time.sleep(0.02)
+    writer.end()
+    code, err = ended(process)
+    assert code == 0 and err.count("File too large") == 1, err
+    rows = query(probing, writer.folder)
+    assert rows["n"] == rows["different"] and rows["last"] == writer.count - 1
+
+
+def test_processes_that_are_started_later(probing, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    code = "import subprocess, sys; sys.stdin.readline(); sys.exit(subprocess.call([sys.executable, %r, %r]))" % (
+        str(support.HERE / "programs" / "stored.py"), str(PACKAGE))
+    environment = {"PROBING_DATA_DIR": str(folder), "PROBING_AGENT": str(AGENT), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(["/usr/bin/python3", "-u", "-c", code], env=environment, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, bufsize=0) as parent:
+        process = recorder(parent.pid, "--subprocesses")
+        parent.stdin.write(b"begin\n")
+        path = Path(parent.stdout.readline().split()[1].decode())
+        parent.stdin.write(b"3000\n")
+        parent.stdout.readline()
+        while not list(path.parent.glob("*.cold")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        parent.stdin.close()
+    assert ended(process)[0] == 0
+    path.unlink()
+    assert query(probing, path.parent)["n"] > 2000
+
+
+def test_a_hundred_dead_processes(probing, writer, newest):
+    process = recorder(writer.pid)
+    write_while_stored(probing, writer, 1)
+    writer.end()
+    ended(process)
+    base = writer.folder.parent
+    for number in range(100):
+        place = base / ("%d-1" % (4194000 + number))
+        place.mkdir(mode=0o700)
+        for path in writer.cold():
+            shutil.copy(str(path), str(place))
+    env = {"PROBING_DATA_DIR": str(base)}
+    listed = json.loads(probing("list", "--dead", "--json", env=env).out)
+    assert len([row for row in listed if row["folder"].startswith(str(base))]) == 101
+    assert query(probing, 4194007, folder=base)["n"] == query(probing, 4194001, folder=base)["n"] > 0
+    code = "import sys; sys.path.insert(0, %r); import probing; probing.event('a')" % str(PACKAGE)
+    subprocess.run([newest.exe, "-c", code], check=True, env=dict(
+        newest.env, PROBING_AGENT=str(AGENT), PROBING_RETENTION_DAYS="0", **env))
+    assert len(list(base.iterdir())) == 1
+
+
+@pytest.mark.parametrize("words, text", [
+    ([], "no target given"), (["-o", "x.svg", "1"], "is a picture"),
+    (["/nonexistent.ring"], "nonexistent")])
+def test_mistakes(probing, words, text):
+    done = probing("record", *words)
+    assert done.code and text in done.err, done
