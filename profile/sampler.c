@@ -606,10 +606,13 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->pid = pid;
 	s->recording->rate = options->rate;
 	s->recording->ring = (int64_t)(options->ring * 1e9);
+	s->recording->around = (int64_t)(options->around * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	s->recording->tasks = options->tasks;
 	err = prb_str_copy(options->command, &s->recording->command);
+	if (!err)
+		err = prb_str_copy(options->condition, &s->recording->condition);
 	if (options->gate)
 		pthread_mutex_lock(options->gate);
 	if (!err)
