@@ -14,6 +14,8 @@ enum {
 	STEP_UNITS = 10,  /* of runs that are put together */
 	LONGEST_S = 3600, /* step */
 	MOST_RUNS = 8192, /* of a chunk, put together */
+	/* With more, whoever writes does not keep up as it is. */
+	MOST_SMALL_RUNS = 65536,
 	/* All chunks of a recording together may have so many bytes, and so many for each minute.
 	 */
 	EXACT_BYTES = 8000000,
@@ -63,7 +65,7 @@ static struct prb_error *put_as_they_are(struct prb_store_file *file, const stru
 		.runs = b->runs.count,
 		.begin = begin,
 		.unit = unit_of(b, begin, UNITS),
-		.small = b->cut,
+		.small = b->cut && b->runs.count <= MOST_SMALL_RUNS,
 	};
 	prb_auto_free struct prb_run *sorted = malloc(b->runs.count * sizeof(*sorted));
 
