@@ -13,7 +13,13 @@
 #include "base/pool.h"
 #include "base/str.h"
 
-enum { MAX_FILE = 64 << 20, MAX_PATH = 4096, MAX_PARTS = 32, MAX_LENGTH = 4096 };
+enum {
+	MAX_FILE = 64 << 20,
+	MAX_SEARCHED = 512 << 20,
+	MAX_PATH = 4096,
+	MAX_PARTS = 32,
+	MAX_LENGTH = 4096
+};
 
 struct file {
 	const char *path; /* borrowed from a frame */
@@ -23,6 +29,7 @@ struct file {
 struct files {
 	struct prb_target *target;
 	struct prb_dump *dump;
+	size_t searched; /* bytes of files, for all frames; their owner chooses how many */
 	PRB_VEC(struct file) list;
 };
 
@@ -135,7 +142,8 @@ static struct prb_error *find_file(struct files *files, const char *path, struct
 }
 
 /* Comments begin with "cymod.pyx":13 in quotes; the last of these up to a line counts. */
-static bool find_comment(const char *text, int32_t line, char path[MAX_PATH], int32_t *ret)
+static bool find_comment(const char *text, int32_t line, char path[MAX_PATH], int32_t *ret,
+			 size_t *searched)
 {
 	bool found = false;
 
@@ -152,6 +160,7 @@ static bool find_comment(const char *text, int32_t line, char path[MAX_PATH], in
 			*ret = number;
 			found = true;
 		}
+		*searched += length + 1;
 		text += length + (text[length] == '\n');
 	}
 	return found;
@@ -171,7 +180,8 @@ static struct prb_error *look_up(struct files *files, const struct prb_dump_fram
 	if (prb_target_recall(files->target, prb_str_text(&key), ret))
 		return NULL;
 	PRB_TRY(find_file(files, frame->file, &file));
-	if (file->text && find_comment(file->text, frame->line, path, &line))
+	if (file->text && files->searched < MAX_SEARCHED &&
+	    find_comment(file->text, frame->line, path, &line, &files->searched))
 		prb_str_printf(ret, "%d %.*s%s", line,
 			       *path == '/' || !slash ? 0 : (int)(slash + 1 - frame->file),
 			       frame->file, path);

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "python/repr/items.h"
 #include "python/repr/object.h"
@@ -339,25 +340,22 @@ static struct prb_error *look_at(struct reader *r, const struct prb_heap_object 
 	return found ? add_links(r, object) : NULL;
 }
 
-static struct prb_greenlet *find_greenlet(struct prb_greenlets *greenlets, uint64_t address)
-{
-	struct prb_greenlet *g;
-
-	prb_vec_each (g, &greenlets->list)
-		if (g->address == address)
-			return g;
-	return NULL;
-}
-
-static struct prb_error *explain(struct reader *r)
+static struct prb_error *explain_all(struct reader *r, struct prb_number_map *places)
 {
 	const struct link *link;
 
+	for (size_t i = 0; i < r->out->list.count; i++)
+		if (!prb_number_map_put(places, r->out->list.items[i].address, i))
+			return prb_error_nomem();
 	prb_vec_each (link, &r->links) {
-		struct prb_greenlet *g = find_greenlet(r->out, link->greenlet);
+		struct prb_greenlet *g;
 		const char *name;
+		size_t place;
 
-		if (!g || g->linked)
+		if (!prb_number_map_get(places, link->greenlet, &place))
+			continue;
+		g = &r->out->list.items[place];
+		if (g->linked)
 			continue;
 		PRB_TRY(prb_heap_type_name(r->heap, link->type, &name));
 		g->linked = prb_format("%s at %#llx", name, (unsigned long long)link->waited_for);
@@ -365,6 +363,15 @@ static struct prb_error *explain(struct reader *r)
 			return prb_error_nomem();
 	}
 	return NULL;
+}
+
+static struct prb_error *explain(struct reader *r)
+{
+	struct prb_number_map places = {};
+	struct prb_error *err = explain_all(r, &places);
+
+	prb_number_map_deinit(&places);
+	return err;
 }
 
 static struct prb_error *walk(struct reader *r)
