@@ -227,7 +227,6 @@ static void become_python(int socket, pid_t parent, const struct prb_texts *scri
 
 static struct prb_error *start(const struct prb_texts *scripts)
 {
-	prb_auto_str struct prb_str names = {};
 	int pair[2];
 	pid_t child, parent = getpid();
 
