@@ -20,6 +20,8 @@ __asm__(".pushsection .rodata\n"
 	".hidden prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
 	".hidden prba_texts_end\n"
 	".hidden prba_logpoints_text, prba_calls_text, prba_torch_text\n"
+	".hidden prba_torch_comm_text, prba_torch_watch_text\n"
+	".global prba_torch_comm_text, prba_torch_watch_text\n"
 	".global prba_logpoints_text, prba_calls_text, prba_torch_text\n"
 	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
 	".global prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
@@ -45,12 +47,16 @@ __asm__(".pushsection .rodata\n"
 	".incbin \"agent/calls.py\"\n"
 	"prba_torch_text:\n"
 	".incbin \"agent/torch.py\"\n"
+	"prba_torch_comm_text:\n"
+	".incbin \"agent/torch_comm.py\"\n"
+	"prba_torch_watch_text:\n"
+	".incbin \"agent/torch_watch.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
 extern const char prba_breaks_text[], prba_monitoring_text[], prba_tracing_text[];
 extern const char prba_loop_text[], prba_logpoints_text[], prba_calls_text[], prba_torch_text[];
-extern const char prba_texts_end[];
+extern const char prba_torch_comm_text[], prba_torch_watch_text[], prba_texts_end[];
 
 enum {
 	FILE_INPUT = 257, /* Py_file_input */
@@ -126,15 +132,15 @@ static object *emit(object *self, object *arguments)
 /**
  * part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py,
  * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py,
- * 8 agent/calls.py, 9 agent/torch.py.
+ * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py.
  */
 static object *part(object *self, object *arguments)
 {
 	object *number = py->PyTuple_GetItem(arguments, 0);
-	const char *texts[] = {prba_prompt_text,     prba_complete_text, prba_breaks_text,
-			       prba_monitoring_text, prba_tracing_text,	 prba_loop_text,
-			       prba_logpoints_text,  prba_calls_text,	 prba_torch_text,
-			       prba_texts_end};
+	const char *texts[] = {prba_prompt_text,     prba_complete_text,    prba_breaks_text,
+			       prba_monitoring_text, prba_tracing_text,	    prba_loop_text,
+			       prba_logpoints_text,  prba_calls_text,	    prba_torch_text,
+			       prba_torch_comm_text, prba_torch_watch_text, prba_texts_end};
 	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;

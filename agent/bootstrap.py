@@ -3,8 +3,8 @@
 #   emit(job, kind, bytes)  sends bytes to the job's client: 1 stdout, 2 stderr, 3 value, 4 traceback,
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
-#                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py,
-#                           9 torch.py, which join this
+#                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
+#                           10 torch_comm.py, 11 torch_watch.py, which join this
 import _thread
 import posix
 import sys

@@ -73,11 +73,12 @@ static const struct prb_config_key prb_config_keys[PRB_CONFIG_KEYS] = {
 		 "off, or 0: no step is. The steps are chosen by their number, so all ranks of a "
 		 "job choose the same. See docs/training.md",
 		 .on = 0.01},
-	[PRB_CONFIG_WATCH] = {"probing.watch", "PROBING_WATCH", "PROBE_TORCH_EXPRS",
-			      PRB_CONFIG_TEXT, NULL, 0, 0, 0, "with the next step",
-			      "Expressions whose values each step records",
-			      "\"loss@train,acc1@train\": each probing.step() writes the values to "
-			      "python.variables, and @ names the function"},
+	[PRB_CONFIG_WATCH] =
+		{"probing.watch", "PROBING_WATCH", "PROBE_TORCH_EXPRS", PRB_CONFIG_TEXT, NULL, 0, 0,
+		 0, "with the next step", "Expressions whose values each step records",
+		 "\"loss@train,acc1@train\": each probing.step(), or else each step of a "
+		 "torch optimizer, writes the values to python.variables, and @ names the "
+		 "function"},
 };
 
 /** The key of that name; PRB_CONFIG_KEYS if there is none. */

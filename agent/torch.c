@@ -165,6 +165,8 @@ static void pass(int64_t at, int64_t number)
 	if (known)
 		end_step(at);
 	now.number = number >= 0 ? number : known ? step->number : 0;
+	if (!now.told)
+		prba_torch_watch(now.number);
 	begin_step(at);
 }
 
@@ -266,10 +268,10 @@ static object *begin(object *self, object *arguments)
 {
 	struct prba_torch_helpers *h = &prba_torch.helpers;
 	object *helpers = py->PyTuple_GetItem(arguments, 0);
-	static const char *const names[] = {"begin",   "end",	 "name",    "inputs",
-					    "outputs", "at_end", "step_of", "known"};
-	object **places[] = {&h->begin,	  &h->end,    &h->name,	   &h->inputs,
-			     &h->outputs, &h->at_end, &h->step_of, &h->known};
+	static const char *const names[] = {"begin",  "end",	 "name",  "inputs", "outputs",
+					    "at_end", "step_of", "watch", "known"};
+	object **places[] = {&h->begin,	 &h->end,     &h->name,	 &h->inputs, &h->outputs,
+			     &h->at_end, &h->step_of, &h->watch, &h->known};
 	object *found[sizeof(names) / sizeof(*names)];
 	int error;
 
@@ -329,8 +331,8 @@ static object *count(object *self, object *arguments)
 static object *stop(object *self, object *arguments)
 {
 	struct prba_torch_helpers h = prba_torch.helpers;
-	object *held[] = {h.begin,  h.end,     h.name,	h.inputs,	  h.outputs,
-			  h.at_end, h.step_of, h.known, prba_torch.memory};
+	object *held[] = {h.begin,  h.end,     h.name,	h.inputs, h.outputs,
+			  h.at_end, h.step_of, h.watch, h.known,  prba_torch.memory};
 	bool was = prba_torch_is_on();
 
 	(void)self, (void)arguments;
@@ -376,5 +378,8 @@ struct prba_method prba_torch_methods[PRBA_TORCH_METHODS] = {
 	{"torch_post", prba_torch_post, METH_VARARGS, NULL},
 	{"torch_grad_begin", prba_torch_grad_begin, METH_VARARGS, NULL},
 	{"torch_grad_end", prba_torch_grad_end, METH_VARARGS, NULL},
+	{"torch_watched", prba_torch_watched, METH_VARARGS, NULL},
+	{"torch_variable", prba_torch_variable, METH_VARARGS, NULL},
+	{"torch_comm", prba_torch_comm, METH_VARARGS, NULL},
 	{"torch_pass_end", prba_torch_pass_end, METH_VARARGS, NULL},
 };

@@ -21,7 +21,7 @@
 #include "agent/agent.h"
 #include "agent/python_table.h"
 
-enum { PRBA_TORCH_METHODS = 13 };
+enum { PRBA_TORCH_METHODS = 16 };
 
 /** For the names of agent/torch.py, which says what they are. */
 extern struct prba_method prba_torch_methods[PRBA_TORCH_METHODS];

@@ -4,12 +4,13 @@
 #   torch_begin(helpers, world_size)   0, or the errno value that says why there can be no rings
 #   torch_rate(ppm, left)              the share of steps to sample; how many are sampled soon
 #   torch_configured()                 that share, as the settings say it
+#   torch_watched()                    what is watched at each step
 #   torch_count()                      steps that were sampled
 #   torch_stop()                       hooks that are left do nothing from now on
 #   torch_module(path, class)          a number for these bytes
 #   torch_before(optimizer, …), torch_after(optimizer, …)      around an optimizer's step
 #   torch_pre(module, inputs), torch_post(module, inputs, output)   around a module's call
-#   torch_grad_begin(call, gradient), torch_grad_end(call, gradient), torch_pass_end(call)
+#   torch_grad_begin(call), torch_grad_end(call), torch_pass_end(call)
 # Nothing here raises into the program: C takes what is raised in a helper for "no".
 MOST_MODULES = 8000
 MOST_TENSORS = 8  # of a call, whose gradients are watched
@@ -17,6 +18,7 @@ MOST_FRAMES = 60
 
 torch_undo = []  # functions that take back what finds steps; empty: it is off
 torch_handles = []  # of the step that is sampled
+torch_watchers = []  # functions that the hooks of tensors call
 torch_leaves = []  # handles of hooks on leaves, which would outlive the step
 torch_known = {}  # {id(module): number}
 torch_refs = {}  # {id(module): weak reference, which forgets it}
@@ -157,14 +159,21 @@ def tensors_of(values, found, depth=0):
     return found
 
 
+def none(_):
+    """What hooks that are left call. A hook that gives anything would replace the gradient."""
+
+
+def watcher(watchers, which, call):
+    """A hook for a tensor. Graphs may keep it, so it does not hold the function of C by itself."""
+    return lambda *_: watchers[which](call)
+
+
 def watch_inputs(call, inputs):
     """How many inputs will get a gradient; 0: none needs one; -1: it has no tensors that are seen."""
-    from functools import partial
-
     tensors, count = tensors_of(inputs, []), 0
     for each in tensors:
         if each.requires_grad:
-            handle = each.register_hook(partial(torch_grad_end, call))
+            handle = each.register_hook(watcher(torch_watchers, 1, call))
             count += 1
             if each.is_leaf:
                 torch_leaves.append(handle)
@@ -172,19 +181,15 @@ def watch_inputs(call, inputs):
 
 
 def watch_outputs(call, output):
-    from functools import partial
-
     for each in tensors_of(output, []):
         if each.grad_fn is not None:
-            each.register_hook(partial(torch_grad_begin, call))
+            each.register_hook(watcher(torch_watchers, 0, call))
     return True
 
 
 def watch_end(call):
-    from functools import partial
-
     engine = sys.modules["torch"].autograd.Variable._execution_engine
-    engine.queue_callback(partial(torch_pass_end, call))
+    engine.queue_callback(watcher(torch_watchers, 2, call))
     return True
 
 
@@ -197,6 +202,12 @@ def steps_of(optimizer):
         if step is not None:
             return int(step)
     return int(getattr(optimizer, "_step_count", -1))
+
+
+def watch_step(step):
+    load(3, "answer")
+    load(7, "clean")
+    return load(11, "watch_values")(step)
 
 
 def around(inner, calls):
@@ -269,6 +280,7 @@ def torch_on():
     """Begins to find steps. Why it cannot, or None."""
     if torch_undo:
         return None
+    torch_watchers[:] = [torch_grad_begin, torch_grad_end, torch_pass_end]
     torch, problem = whole_torch()
     if problem:
         return problem
@@ -276,7 +288,7 @@ def torch_on():
         return "this Python runs without a GIL, where steps of torch are not recorded yet"
     import os
 
-    helpers = {"begin": install_hooks, "end": remove_hooks, "name": name_module,
+    helpers = {"watch": watch_step, "begin": install_hooks, "end": remove_hooks, "name": name_module,
                "inputs": watch_inputs, "outputs": watch_outputs, "at_end": watch_end,
                "step_of": steps_of, "known": torch_known}
     try:
@@ -306,6 +318,7 @@ def torch_off():
     while torch_undo:
         torch_undo.pop()()
     torch_stop()
+    torch_watchers[:] = [none] * 3
     remove_hooks()
     torch_known.clear()
     torch_refs.clear()
@@ -348,9 +361,8 @@ def stop_waiting():
 def torch_apply():
     """Does what probing.torch.profiling says: what came of it, in words."""
     ppm = torch_configured()
-    if not ppm and not torch_exact[0]:
-        stop_waiting()
-        torch_off()
+    if not ppm and not torch_exact[0] and not torch_watched():
+        forget_torch()
         return "no steps of torch are timed"
     problem = torch_on()
     if problem and "torch" not in sys.modules:
@@ -360,8 +372,11 @@ def torch_apply():
         return problem + ": its steps are timed once it is"
     if problem:
         return problem
-    torch_rate(ppm, 0)
-    return "steps of torch are timed"
+    if not torch_exact[0]:
+        torch_rate(ppm, 0)
+    if ppm:
+        load(10, "comm_on")()
+    return "steps of torch are timed" if ppm else "steps of torch are watched"
 
 
 def torch_request(job, source):
@@ -394,7 +409,7 @@ def sample_steps(job, count, seconds):
         torch_exact[0] -= 1
         torch_rate(torch_configured(), 0)
         done = torch_count() - first
-        if not torch_exact[0] and not torch_configured():
+        if not torch_exact[0] and not torch_configured() and not torch_watched():
             torch_off()
     if torch_problem[0]:
         send(job, 2, torch_problem[0] + "\n")
@@ -406,3 +421,5 @@ def sample_steps(job, count, seconds):
 def forget_torch():
     stop_waiting()
     torch_off()
+    if "comm_off" in globals():
+        comm_off()

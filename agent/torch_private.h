@@ -21,6 +21,7 @@ struct prba_torch_helpers {
 	object *name;		  /**< name(module, root): its number, given by torch_module() */
 	object *inputs, *outputs; /**< watch the gradients of tensors, for a call's number */
 	object *at_end;		  /**< calls us at the end of this backward pass */
+	object *watch;		  /**< writes the rows of watched expressions, for a step */
 	object *step_of;	  /**< steps that an optimizer has made; -1: unknown */
 	object *known;		  /**< the dictionary of numbers by the addresses of modules */
 };
@@ -77,6 +78,19 @@ object *prba_torch_post(object *self, object *arguments);
 object *prba_torch_grad_begin(object *self, object *arguments);
 object *prba_torch_grad_end(object *self, object *arguments);
 object *prba_torch_pass_end(object *self, object *arguments);
+
+/* torch_variables.c */
+
+/** Writes what probing.watch names, at the end of that step. */
+void prba_torch_watch(int64_t step);
+/** For the table of methods. */
+object *prba_torch_watched(object *self, object *arguments);
+object *prba_torch_variable(object *self, object *arguments);
+
+/* torch_comm.c */
+
+/** For the table of methods. */
+object *prba_torch_comm(object *self, object *arguments);
 
 /* torch_rows.c */
 

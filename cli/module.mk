@@ -3,8 +3,8 @@ CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c cli/*/*.c))
 
 # The list of the commands is written from their files. A folder changes when one of them goes.
 $(O)/command/commands.o: $(O)/command/commands.inc
-$(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c doctor/*.c top/*.c memory/*.c) \
-	$(wildcard cli/ cli/*/ doctor/ top/ memory/) build-aux/gen-registry
+$(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c doctor/*.c top/*.c memory/*.c perf/*.c) \
+	$(wildcard cli/ cli/*/ doctor/ top/ memory/ perf/) build-aux/gen-registry
 	$(Q)mkdir -p $(@D) && build-aux/gen-registry commands $(filter %.c,$^) > $@.new && mv $@.new $@
 
 # A program of its own: the injector and no more of the libraries than it needs.
@@ -25,7 +25,7 @@ $(O)/probing-inject-static: $(INJECT_OBJECTS) $(O)/libprobing.a
 -include $(O)/cli/inject_main.d
 
 $(O)/cli/commands/dap.o: cli/commands/dap.py
-$(O)/cli/commands/performance_selfcheck.o: cli/commands/performance_selfcheck.py
+$(O)/perf/selfcheck.o: perf/selfcheck.py
 $(O)/cli/commands/completion.o: $(wildcard cli/commands/completion/*.in)
 
 # The unit tests of the command line are linked with all of it but main().
@@ -58,4 +58,4 @@ endif
 man: $(O)/probing.1 $(O)/probing-inject.1 ## the man pages
 
 $(O)/probing.1 $(O)/probing-inject.1: %.1: %
-	$(call say,MAN,$@)$< --man > $@
+	$(call say,MAN,$@)$(if $(filter probing,$(*F)),$(NATIVE),$<) --man > $@

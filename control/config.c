@@ -183,7 +183,7 @@ struct prb_error *prb_config_change(struct prb_target *t, const char *key, const
 	PRB_TRY(make_request(&prb_config_keys[index], value, &request));
 	PRB_TRY(prb_agent_reach(t, may_load, &agent));
 	err = ask(agent, &request, ret);
-	if (!err && index == PRB_CONFIG_TORCH_PROFILING)
+	if (!err && (index == PRB_CONFIG_TORCH_PROFILING || index == PRB_CONFIG_WATCH))
 		err = apply(agent, ret);
 	prb_agent_close(agent);
 	return err;

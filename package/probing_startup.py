@@ -54,7 +54,8 @@ def apply(mode):
     served = children or mode in ("1", "followed", "") or chosen(mode)
     if served and (mode or "PROBING_PORT" in os.environ):
         start_agent()
-        if os.environ.get("PROBING_TORCH_PROFILING", "off") not in ("", "0", "off"):
+        if any(os.environ.get(name, "off") not in ("", "0", "off") for name in (
+                "PROBING_TORCH_PROFILING", "PROBING_WATCH", "PROBE_TORCH_EXPRS")):
             call_agent("probing_torch_apply", None)
         if children:
             follow_forks()

@@ -127,6 +127,36 @@ static const struct prb_collected_column torch_step_timing[] = {
 	{},
 };
 
+static const struct prb_collected_column comm_collective[] = {
+	{"record", "begin: the rank arrived; end: it went on"},
+	{"operation",
+	 "Method of c10d's process group; ddp_backward: DDP begins to reduce gradients, in "
+	 "operations that are not seen one by one"},
+	{"group_name", "Name of the process group"},
+	{"dtype", "Type of its tensors"},
+	{"group_size", "Processes in the group"},
+	{"group_rank", "Rank in the group"},
+	{"seq", "torch's number of the operation in its group, the same on all ranks"},
+	{"bytes", "Of the tensors that it is given first"},
+	{"src", "Rank in the group where data comes from; NULL: all, or any"},
+	{"dst", "Rank in the group where data goes to; NULL: all"},
+	{"duration", "From begin to end; NULL at the begin"},
+	{"step", "Number of the training step; NULL: it is not known"},
+	{},
+};
+
+static const struct prb_collected_column comm_metrics[] = {
+	{"operation", "Method of c10d's process group", "operation"},
+	{"group_name", "Name of the process group", "group_name"},
+	{"seq", "torch's number of the operation in its group, the same on all ranks", "seq"},
+	{"src_rank", "Rank in the group where data comes from; NULL: all, or any", "src"},
+	{"dst_rank", "Rank in the group where data goes to; NULL: all", "dst"},
+	{"bytes", "Of the tensors that it is given first", "bytes", "bytes"},
+	{"latency_ms", "From its begin until the program went on", "duration", "ms"},
+	{"step", "Number of the training step; NULL: it is not known", "step"},
+	{},
+};
+
 const struct prb_collected prb_collected_tables[] = {
 	{"python", "trace_event", "Events and spans of the program",
 	 "the program records them with probing.event() and probing.span(); see docs/python-api.md",
@@ -156,7 +186,8 @@ const struct prb_collected prb_collected_tables[] = {
 	{"python", "variables", "Watched variables at each step",
 	 "the program names them with probing.watch(\"loss\") or PROBE_TORCH_EXPRS=\"loss@train\", "
 	 "and "
-	 "calls probing.step(); python.locals has the variables of all frames as they are now",
+	 "calls probing.step() or trains with torch; python.locals has the variables of all frames "
+	 "as they are now",
 	 variables},
 	{"python", "torch_calls", "Calls of torch's modules in sampled training steps",
 	 PRB_START_TORCH, torch_calls},
@@ -165,6 +196,11 @@ const struct prb_collected prb_collected_tables[] = {
 	 PRB_START_TORCH, torch_trace, "python", "torch_calls"},
 	{"python", "torch_step_timing", "Training steps of torch", PRB_START_TORCH,
 	 torch_step_timing},
+	{"python", "comm_collective",
+	 "Operations of torch.distributed, as this rank begins and ends them", PRB_START_TORCH,
+	 comm_collective},
+	{"main", "comm_metrics", "Operations of torch.distributed that have ended", PRB_START_TORCH,
+	 comm_metrics, "python", "comm_collective", "record", "end"},
 	{},
 };
 

@@ -37,9 +37,7 @@ const struct prb_table *const prb_tables[] = {
 static const struct {
 	const char *schema, *name, *hint;
 } unrecorded[] = {
-	{"python", "comm_collective", PRB_LISTS_TABLES},
 	{"main", "memory_allocations", "python.types has the objects as they are now, by type"},
-	{"main", "comm_metrics", PRB_LISTS_TABLES},
 	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/commands/cluster.h"
-#include "cli/commands/performance.h"
+#include "perf/performance.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 

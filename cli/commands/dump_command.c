@@ -13,7 +13,7 @@
 #include "command/output.h"
 #include "control/pause_state.h"
 #include "dump/text/render.h"
-#include "cli/commands/subprocesses.h"
+#include "proc/subprocesses.h"
 #include "target/spec/target_spec.h"
 #include "command/term.h"
 #include "base/checked.h"

@@ -10,7 +10,7 @@
 #include "cli/commands/eval_console.h"
 #include "command/exit.h"
 #include "cli/commands/inject_library.h"
-#include "cli/commands/performance_background.h"
+#include "perf/background.h"
 #include "command/output.h"
 #include "gateway/adopted.h"
 #include "remote/serve_background.h"

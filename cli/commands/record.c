@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "base/vec.h"
-#include "cli/commands/subprocesses.h"
+#include "proc/subprocesses.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"

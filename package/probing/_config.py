@@ -31,7 +31,7 @@ class Config(MutableMapping):
             raise KeyError(key)
         if result:
             raise ValueError("%s cannot be %r" % (full(key), value))
-        if full(key) == "probing.torch.profiling":
+        if full(key) in ("probing.torch.profiling", "probing.watch"):
             _rings.load().probing_torch_apply()
 
     def __delitem__(self, key):

@@ -65,6 +65,7 @@ void prb_session_destroy(struct prb_session *session)
 	prb_ring_tables_free(&session->rings);
 	prb_expression_tables_free(&session->expressions);
 	prb_custom_tables_free(session);
+	prb_global_tables_free(&session->globals);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);

@@ -221,6 +221,25 @@ def test_overhead(probing, steps):
     assert found["all"]["steps"] == found["sampled"]["steps"] + found["unsampled"]["steps"]
 
 
+def test_watched_expressions(probing, steps):
+    told = set_share(probing, steps, "watch=losses@step,len(self.net.blocks),loss,nothing@step")
+    assert "steps of torch are watched" in told
+    losses = steps.do("run 3")
+    found = rows(probing, steps, "SELECT * FROM python.variables WHERE step = 4 AND timestamp > %f"
+                 % steps.since)
+    assert [(row["name"], row["function"], row["type"]) for row in found] == [
+        ("losses@step", "step", "list"), ("len(self.net.blocks)", "step", "int"),
+        ("nothing@step", "step", "NameError")]
+    assert found[0]["value"] == repr(losses[2:3]) and found[0]["number"] is None
+    set_share(probing, steps, "watch=count")
+    steps.do("run 2")
+    found = rows(probing, steps, "SELECT number, value, function FROM python.variables WHERE name = "
+                 "'count'")
+    assert [tuple(row.values()) for row in found] == [(1.0, "1", "step")] * 2
+    assert rows(probing, steps, "SELECT kind FROM python.torch_step_timing")
+    assert "no steps of torch are timed" in set_share(probing, steps, "watch=")
+
+
 def test_another_model_and_optimizer(probing, steps):
     set_share(probing, steps, ALL)
     steps.do("run 3")

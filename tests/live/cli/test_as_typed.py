@@ -49,12 +49,12 @@ WORKS = [
 SQL_NOT_YET = [
     "SELECT function_name, sum(allocated_bytes) as total_alloc FROM memory_allocations WHERE timestamp > now() - "
     "interval '1 hour' GROUP BY function_name ORDER BY total_alloc DESC",
-    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
     "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
 ]
 
 # Of programs that record: see package/test_trained.py, agent/test_torch_steps.py.
 SQL_RECORDED = [
+    "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
     "SELECT * FROM python.torch_trace LIMIT 10",
     "SELECT step, module, SUM(allocated) as total_memory_mb, COUNT(*) as operation_count FROM python.torch_trace "
     "WHERE step > 100 GROUP BY step, module ORDER BY total_memory_mb DESC LIMIT 10",

@@ -17,11 +17,11 @@ TABLES = tables.query(None, "SELECT * FROM information_schema.tables")
 COLUMNS = tables.query(None, "SELECT * FROM information_schema.columns")
 NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
 # Names of tables that later versions record.
-UNRECORDED = {"python.comm_collective", "memory_allocations", "comm_metrics", "gpu_metrics"}
+UNRECORDED = {"memory_allocations", "gpu_metrics"}
 # Names of tables that programs record.
 COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_usage",
              "profiling_data", "training_logs", "python.torch_calls", "python.torch_trace",
-             "python.torch_step_timing"}
+             "python.torch_step_timing", "python.comm_collective", "comm_metrics"}
 # They need no target, or need an argument.
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}

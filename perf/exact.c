@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "perf/exact.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "command/interrupt.h"
+#include "command/output.h"
+#include "command/term.h"
+#include "control/agent_load.h"
+#include "control/eval.h"
+#include "target/spec/command_line.h"
+#include "target/spec/target_spec.h"
+
+enum { STEPS = 10 };
+static const double default_seconds = 60;
+
+static int interruptions(void *context)
+{
+	(void)context;
+	return prb_interrupted() ? 1 : 0;
+}
+
+static int64_t realtime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/** What the agent wrote, as the reason of a refusal. */
+static struct prb_error *refusal(struct prb_str *text)
+{
+	while (text->length && text->data[text->length - 1] == '\n')
+		prb_str_truncate(text, text->length - 1);
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "steps cannot be timed there: %.400s",
+					       prb_str_text(text)),
+			      "without --exact nothing has to be in the process");
+}
+
+/** Ends when the steps were sampled, the time is over, or the user wants no more. */
+static struct prb_error *sample(struct prb_target *target, struct prb_agent *agent,
+				const struct prb_performance_settings *s)
+{
+	struct prb_eval how = {.flags = PRB_WIRE_TORCH, .interruptions = interruptions};
+	struct prb_eval_result result = {};
+	prb_auto_str struct prb_str code = {};
+	struct prb_error *err;
+
+	prb_str_printf(&code, "exact\n%d\n%.3f", s->steps ? s->steps : STEPS,
+		       s->duration > 0 ? s->duration : default_seconds);
+	if (code.failed)
+		return prb_error_nomem();
+	if (prb_term_is(stderr))
+		fprintf(stderr, "timing steps of %d; Ctrl-C ends it and shows what there is\n",
+			(int)target->pid);
+	prb_interrupt_catch(NULL);
+	err = prb_eval_run(agent, &how, "<probing>", &code, &result);
+	prb_interrupt_release();
+	if (!err && result.outcome == PRB_WIRE_RAISED)
+		err = refusal(result.has_traceback ? &result.traceback : &result.err);
+	else if (!err && result.outcome != PRB_WIRE_INTERRUPTED)
+		err = prb_eval_judge(target, target->pid, &how, &result);
+	prb_eval_result_deinit(&result);
+	return err;
+}
+
+static struct prb_error *reach(struct prb_target *target, struct prb_agent **ret)
+{
+	PRB_TRY(prb_agent_reach(target, true, ret));
+	if (prb_agent_hello(*ret)->capabilities & PRB_WIRE_CAN_TORCH)
+		return NULL;
+	prb_agent_close(prb_steal(ret));
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "the agent of that process is older and does not "
+					       "time steps, or there is no Python"),
+			      "'probing PID eject' removes it");
+}
+
+static struct prb_error *name_command(const struct prb_target *target, char **ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process process;
+
+	PRB_TRY(prb_process_describe(target->pid, &process));
+	prb_command_line_text(&text, &process);
+	prb_process_deinit(&process);
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *show(struct prb_target *target, const char *python, int64_t since,
+			      const struct prb_performance_settings *s)
+{
+	__attribute__((cleanup(prb_torch_rings_deinit))) struct prb_torch_rings rings = {};
+	__attribute__((cleanup(prb_exact_deinit))) struct prb_exact exact = {};
+	prb_auto_str struct prb_str text = {};
+	prb_auto_free char *command = NULL;
+	struct prb_exact_about about = {.pid = target->pid, .python = python};
+
+	PRB_TRY(name_command(target, &command));
+	about.command = command;
+	PRB_TRY(prb_torch_rings_read(target, since, &rings));
+	PRB_TRY(prb_exact_make(&rings, &exact));
+	PRB_TRY((s->json ? prb_exact_json : prb_exact_text)(&exact, &about, &text));
+	PRB_TRY(prb_output(&text));
+	return prb_output_flush();
+}
+
+static struct prb_error *time_steps(struct prb_target *target,
+				    const struct prb_performance_settings *s)
+{
+	prb_auto_free char *python = NULL;
+	struct prb_agent *agent = NULL;
+	int64_t since = realtime();
+	struct prb_error *err;
+
+	PRB_TRY(reach(target, &agent));
+	err = prb_str_copy(prb_agent_hello(agent)->python, &python);
+	if (!err)
+		err = sample(target, agent, s);
+	prb_agent_close(agent);
+	return err ? err : show(target, python, since, s);
+}
+
+static struct prb_error *check(const struct prb_performance_settings *s,
+			       const struct prb_profile_format *format)
+{
+	if (format || s->rate || s->mode || s->tid || s->cc)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--exact goes with --torch, --steps, --duration and --json "
+					"only");
+	return NULL;
+}
+
+struct prb_error *prb_performance_exact(const struct prb_cli *cli,
+					const struct prb_performance_settings *s,
+					const struct prb_profile_format *format)
+{
+	struct prb_target *target;
+	struct prb_error *err;
+
+	PRB_TRY(check(s, format));
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
+	err = target->live ? time_steps(target, s)
+			   : prb_error_create(PRB_ERROR_UNSUPPORTED,
+					      "--exact needs a process that runs; this is a %s",
+					      prb_target_kind_name(target->kind));
+	err = prb_command_line_name(target, err);
+	prb_target_destroy(target);
+	return err;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file `performance --torch --exact`: calls of modules, timed by hooks of the agent in some steps.
+ */
+#ifndef PRB_PERF_EXACT_H
+#define PRB_PERF_EXACT_H
+
+#include "perf/performance.h"
+#include "records/torch_rings.h"
+
+enum { PRB_EXACT_NONE = UINT32_MAX };
+
+/** A module at one place of the tree of calls. Times are sums over all steps, in milliseconds. */
+struct prb_exact_node {
+	uint32_t parent, first, last, next; /**< in the list; PRB_EXACT_NONE */
+	const char *path, *class;
+	unsigned depth;
+	uint64_t calls;
+	double forward, backward, recompute;
+	double self_forward, self_backward; /**< without the modules that were called */
+};
+
+/** What the sampled steps were made of; milliseconds. */
+struct prb_exact {
+	PRB_VEC(struct prb_exact_node) nodes; /**< each after its parent, by first calls */
+	uint32_t first, last;		      /**< outermost ones; PRB_EXACT_NONE */
+	uint64_t steps, micro;		      /**< sampled steps, and the passes in them */
+	uint64_t others;		      /**< steps between them */
+	double duration, data, forward, backward, optimizer;
+	/** Medians of a sampled step, of one that is not, and of what hooks took; NaN: none. */
+	double sampled, unsampled, own;
+	double p50, p99; /**< of all steps */
+};
+
+/** Sums up; PRB_ERROR_NOT_FOUND if no step was sampled. */
+struct prb_error *prb_exact_make(const struct prb_torch_rings *rings,
+				 struct prb_exact *ret) PRB_MUST_CHECK;
+void prb_exact_deinit(struct prb_exact *exact);
+
+/** Who it is about, for a head. */
+struct prb_exact_about {
+	int pid;
+	const char *command, *python;
+};
+struct prb_error *prb_exact_text(const struct prb_exact *exact, const struct prb_exact_about *about,
+				 struct prb_str *s) PRB_MUST_CHECK;
+struct prb_error *prb_exact_json(const struct prb_exact *exact, const struct prb_exact_about *about,
+				 struct prb_str *s) PRB_MUST_CHECK;
+
+/** Has the agent sample steps, and prints the tree. */
+struct prb_error *prb_performance_exact(const struct prb_cli *cli,
+					const struct prb_performance_settings *settings,
+					const struct prb_profile_format *format) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "perf/processes.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "perf/performance.h"
+#include "proc/subprocesses.h"
+#include "target/spec/target_spec.h"
+
+void prb_performance_targets_deinit(struct prb_performance_targets *targets)
+{
+	struct prb_target **target;
+
+	prb_vec_each (target, &targets->list)
+		prb_target_destroy(*target);
+	prb_vec_free(&targets->list);
+}
+
+static struct prb_error *open_one(pid_t pid, struct prb_performance_targets *ret)
+{
+	struct prb_target *target, **slot;
+
+	PRB_TRY(prb_target_open_process(pid, &target));
+	slot = prb_vec_push(&ret->list);
+	if (!slot) {
+		prb_target_destroy(target);
+		return prb_error_nomem();
+	}
+	*slot = target;
+	return NULL;
+}
+
+static struct prb_error *open_each(const struct prb_pids *pids, struct prb_performance_targets *ret)
+{
+	const pid_t *pid;
+
+	prb_vec_each (pid, &pids->list)
+		PRB_TRY(open_one(*pid, ret));
+	return NULL;
+}
+
+static struct prb_error *open_several(const struct prb_performance_several *several,
+				      struct prb_performance_targets *ret)
+{
+	for (size_t i = 0; i < several->count; i++)
+		PRB_TRY(open_one(several->pids[i], ret));
+	return NULL;
+}
+
+static struct prb_error *open_all(const char *text, struct prb_performance_targets *ret)
+{
+	struct prb_pids pids = {};
+	struct prb_error *err = text ? prb_spec_find_all(text, &pids)
+				     : prb_error_create(PRB_ERROR_USAGE, "--all is for a name");
+
+	if (!err)
+		err = open_each(&pids, ret);
+	prb_pids_deinit(&pids);
+	return err;
+}
+
+struct prb_error *prb_performance_open(const struct prb_cli *cli,
+				       const struct prb_performance_settings *s,
+				       struct prb_performance_targets *ret)
+{
+	struct prb_target **slot;
+
+	if (s->several)
+		return open_several(s->several, ret);
+	if (s->all)
+		return open_all(cli->target, ret);
+	slot = prb_vec_push(&ret->list);
+	if (!slot)
+		return prb_error_nomem();
+	*slot = NULL;
+	return prb_spec_open_in(cli->target, &cli->places, slot);
+}
+
+struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret, size_t *ret_count)
+{
+	struct prb_subprocesses children = {};
+	struct prb_error *err = prb_subprocesses_find(pid, &children);
+
+	(void)context;
+	if (!err)
+		*ret = calloc(children.list.count + 1, sizeof(**ret));
+	for (size_t i = 0; !err && *ret && i < children.list.count; i++)
+		(*ret)[(*ret_count)++] = children.list.items[i].pid;
+	if (!err && !*ret)
+		err = prb_error_nomem();
+	prb_subprocesses_deinit(&children);
+	return err;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Which processes are one recording: all that a name matches, and their children.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_PERF_PROCESSES_H
+#define PRB_PERF_PROCESSES_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "target/target.h"
+#include "command/command.h"
+#include "perf/performance.h"
+
+struct prb_performance_targets {
+	PRB_VEC(struct prb_target *) list;
+};
+
+/** Opens the target of the command line, or all that it matches. The result is to be ended always.
+ */
+struct prb_error *prb_performance_open(const struct prb_cli *cli,
+				       const struct prb_performance_settings *settings,
+				       struct prb_performance_targets *ret) PRB_MUST_CHECK;
+void prb_performance_targets_deinit(struct prb_performance_targets *targets);
+
+/** All descendants of a process, as prb_profile_options wants them. */
+struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret,
+					   size_t *ret_count) PRB_MUST_CHECK;
+
+#endif

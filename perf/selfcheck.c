@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How exact profiles are on this machine: a program that measures its own functions is recorded
+ * with each Python that is found in PATH, and both are compared.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf/performance.h"
+#include "command/interrupt.h"
+#include "command/output.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "profile/sampler.h"
+
+__asm__(".pushsection .rodata\n"
+	".global prb_selfcheck_program\n"
+	".hidden prb_selfcheck_program\n"
+	"prb_selfcheck_program:\n"
+	".incbin \"perf/selfcheck.py\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char prb_selfcheck_program[];
+
+extern char **environ;
+
+enum { MOST_PYTHONS = 32, MOST_FUNCTIONS = 8, RATE = 500 };
+
+/* More than what chance explains, and than what measuring costs. */
+static const double allowed = 0.01, deviations = 4;
+static const double usual_seconds = 3;
+
+struct function {
+	char name[32];
+	double truth[PRB_WEIGHTS]; /* seconds on a processor, and that passed */
+};
+
+struct child {
+	pid_t pid;
+	int in, out; /* its stdin and stdout */
+	struct prb_str said;
+};
+
+struct outcome {
+	const char *python; /* path */
+	double seconds;	    /* how long it is to be recorded */
+	char *version;
+	double samples;
+	double off[PRB_WEIGHTS]; /* the largest error of a share, 0 to 1 */
+	double chance[PRB_WEIGHTS];
+	bool wrong[PRB_WEIGHTS];
+	double sum; /* error of the whole time on a processor, as a part of it */
+};
+
+static void child_deinit(struct child *child)
+{
+	prb_close_guard(&child->in);
+	prb_close_guard(&child->out);
+	if (child->pid > 0) {
+		kill(child->pid, SIGKILL);
+		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	prb_str_deinit(&child->said);
+}
+
+static struct prb_error *start(const char *python, struct child *child)
+{
+	char *arguments[] = {(char *)python, "-c", (char *)prb_selfcheck_program, NULL};
+	posix_spawn_file_actions_t actions;
+	int in[2], out[2], failed;
+
+	if (pipe2(in, O_CLOEXEC))
+		return prb_error_os(errno, "cannot make a pipe");
+	child->in = in[1];
+	if (pipe2(out, O_CLOEXEC)) {
+		close(in[0]);
+		return prb_error_os(errno, "cannot make a pipe");
+	}
+	child->out = out[0];
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	failed = posix_spawn(&child->pid, python, &actions, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(in[0]);
+	close(out[1]);
+	if (failed)
+		child->pid = 0;
+	return failed ? prb_error_os(failed, "cannot start a process") : NULL;
+}
+
+/* Reads on until it has said @p word; false if it has ended. */
+static bool hear(struct child *child, const char *word, int timeout)
+{
+	char part[512];
+
+	while (!strstr(prb_str_text(&child->said), word)) {
+		struct pollfd wait = {.fd = child->out, .events = POLLIN};
+		int ready = poll(&wait, 1, timeout);
+		ssize_t n = ready > 0 ? read(child->out, part, sizeof(part)) : 0;
+
+		if (n <= 0 && !(ready < 0 && errno == EINTR && !prb_interrupted()))
+			return false;
+		if (n > 0)
+			prb_str_append(&child->said, part, (size_t)n);
+	}
+	return true;
+}
+
+static bool has_ended(void *context)
+{
+	return prb_interrupted() || hear(context, "end\n", 0);
+}
+
+static size_t read_truth(const char *said, struct function *functions)
+{
+	size_t count = 0;
+
+	for (const char *line = said; *line && count < MOST_FUNCTIONS;
+	     line += strcspn(line, "\n"), line += *line == '\n') {
+		struct function *f = &functions[count];
+
+		count += sscanf(line, "%31s %lf %lf", f->name, &f->truth[PRB_WEIGHT_CPU],
+				&f->truth[PRB_WEIGHT_WALL]) == 3;
+	}
+	return count;
+}
+
+static int64_t total_of(const struct prb_recording *r, const struct prb_report *report,
+			const char *name)
+{
+	const struct prb_report_row *row;
+
+	prb_vec_each (row, &report->rows)
+		if (!strcmp(r->tree->functions.items[row->function].name, name))
+			return row->total;
+	return 0;
+}
+
+static struct prb_error *compare(const struct prb_recording *r, const struct function *functions,
+				 size_t count, enum prb_weight weight, struct outcome *outcome)
+{
+	const struct prb_profile_choice choice = {.weight = weight};
+	struct prb_report report;
+	double truth = 0, found = 0;
+
+	PRB_TRY(prb_report_make(r, &choice, &report));
+	for (size_t i = 0; i < count; i++) {
+		truth += functions[i].truth[weight];
+		found += (double)total_of(r, &report, functions[i].name);
+	}
+	for (size_t i = 0; i < count && truth > 0 && found > 0; i++) {
+		double share = functions[i].truth[weight] / truth;
+		double off = fabs((double)total_of(r, &report, functions[i].name) / found - share);
+		double error = sqrt(share * (1 - share) / fmax(report.samples, 1));
+
+		outcome->off[weight] = fmax(outcome->off[weight], off);
+		outcome->chance[weight] = fmax(outcome->chance[weight], 2 * error);
+		outcome->wrong[weight] |= off > deviations * error + allowed;
+	}
+	if (weight == PRB_WEIGHT_CPU) {
+		outcome->samples = report.samples;
+		outcome->sum = truth > 0 ? found / 1e9 / truth - 1 : 0;
+	}
+	outcome->wrong[weight] |= !(truth > 0) || !(found > 0);
+	prb_report_deinit(&report);
+	return NULL;
+}
+
+static struct prb_error *record(struct child *child, double seconds, struct prb_recording **ret)
+{
+	prb_auto_target struct prb_target *target = NULL;
+	const struct prb_profile_options options = {
+		.seconds = seconds + 60, .rate = RATE, .cancelled = has_ended, .context = child};
+	prb_auto_str struct prb_str order = {};
+
+	PRB_TRY(prb_target_open_process(child->pid, &target));
+	prb_str_printf(&order, "%.3f\n", seconds);
+	if (write(child->in, order.data, order.length) != (ssize_t)order.length)
+		return prb_error_os(errno, "cannot write to the program");
+	return prb_profile_record(target, &options, ret);
+}
+
+static struct prb_error *check_one(struct outcome *outcome)
+{
+	__attribute__((cleanup(child_deinit))) struct child child = {.in = -1, .out = -1};
+	prb_auto_recording struct prb_recording *recording = NULL;
+	struct function functions[MOST_FUNCTIONS] = {};
+	size_t count;
+
+	PRB_TRY(start(outcome->python, &child));
+	if (!hear(&child, "ready\n", 30000))
+		return prb_error_create(PRB_ERROR_FAILED, "it does not run the program");
+	PRB_TRY(record(&child, outcome->seconds, &recording));
+	if (!hear(&child, "end\n", 60000))
+		return prb_error_create(PRB_ERROR_FAILED, "it does not run the program");
+	count = read_truth(prb_str_text(&child.said), functions);
+	PRB_TRY(prb_str_copy(recording->python, &outcome->version));
+	PRB_TRY(compare(recording, functions, count, PRB_WEIGHT_CPU, outcome));
+	return compare(recording, functions, count, PRB_WEIGHT_WALL, outcome);
+}
+
+static bool is_python(const char *name)
+{
+	int minor = 0, end = 0;
+
+	return !strcmp(name, "python3") || (sscanf(name, "python3.%d%n", &minor, &end) == 1 &&
+					    minor >= 4 && (!name[end] || !strcmp(name + end, "t")));
+}
+
+struct pythons {
+	char *paths[MOST_PYTHONS];
+	size_t count;
+};
+
+static void pythons_deinit(struct pythons *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->paths[i]);
+}
+
+static void add_python(struct pythons *p, const char *folder, const char *name)
+{
+	prb_auto_free char *path = prb_format("%s/%s", folder, name);
+	prb_auto_free char *real = path ? realpath(path, NULL) : NULL;
+
+	if (!real || access(real, X_OK) || p->count == MOST_PYTHONS)
+		return;
+	for (size_t i = 0; i < p->count; i++)
+		if (!strcmp(p->paths[i], real))
+			return;
+	p->paths[p->count++] = prb_steal(&real);
+}
+
+/* In the order of PATH; a program that has several names is one. */
+static void find_pythons(struct pythons *p)
+{
+	const char *folders = getenv("PATH");
+	prb_auto_free char *path = folders ? strdup(folders) : NULL;
+	char *rest = path, *folder;
+
+	while (rest && (folder = strsep(&rest, ":"))) {
+		struct dirent **names = NULL;
+		int count = folder[0] == '/' ? scandir(folder, &names, NULL, alphasort) : 0;
+
+		for (int i = 0; i < count; i++) {
+			if (is_python(names[i]->d_name))
+				add_python(p, folder, names[i]->d_name);
+			free(names[i]);
+		}
+		free(names);
+	}
+}
+
+static void put_weight(struct prb_str *s, const struct outcome *o, enum prb_weight weight)
+{
+	prb_str_printf(s, "%5.2f %s %4.2f   ", 100 * o->off[weight],
+		       o->wrong[weight] ? "WRONG" : "     ", 100 * o->chance[weight]);
+}
+
+static void put_text(struct prb_str *s, const struct outcome *o, const struct prb_error *err)
+{
+	if (err) {
+		prb_str_puts(s, "not checked: ");
+		prb_text_escape(s, err->message);
+	} else {
+		prb_text_column(s, o->version ? o->version : "?", 9);
+		prb_str_printf(s, "%7.0f   ", o->samples);
+		put_weight(s, o, PRB_WEIGHT_CPU);
+		put_weight(s, o, PRB_WEIGHT_WALL);
+		prb_str_printf(s, "%+6.2f %%", 100 * o->sum);
+	}
+	prb_str_puts(s, "   ");
+	prb_text_escape(s, o->python);
+	prb_str_putc(s, '\n');
+}
+
+static void put_json(struct prb_json *json, const struct outcome *o, const struct prb_error *err)
+{
+	static const enum prb_weight weights[] = {PRB_WEIGHT_CPU, PRB_WEIGHT_WALL};
+
+	prb_json_open(json, NULL, '{');
+	prb_json_text(json, "path", o->python);
+	prb_json_text(json, "python", o->version);
+	prb_json_text(json, "error", err ? err->message : NULL);
+	prb_json_real(json, "independent_samples", o->samples, 1);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(weights); i++) {
+		prb_json_open(json, prb_weight_words[weights[i]].mode, '{');
+		prb_json_real(json, "off", o->off[weights[i]], 6);
+		prb_json_real(json, "chance", o->chance[weights[i]], 6);
+		prb_json_bool(json, "wrong", o->wrong[weights[i]]);
+		prb_json_close(json, '}');
+	}
+	prb_json_signed(json, "sum_off", o->sum, 6);
+	prb_json_close(json, '}');
+}
+
+/* *ret_checked and *ret_wrong count what was compared. */
+static struct prb_error *check_all(const struct pythons *pythons, double seconds,
+				   struct prb_json *json, size_t *ret_checked, size_t *ret_wrong)
+{
+	for (size_t i = 0; i < pythons->count && !prb_interrupted(); i++) {
+		struct outcome outcome = {.python = pythons->paths[i], .seconds = seconds};
+		prb_auto_str struct prb_str line = {};
+		struct prb_error *err = check_one(&outcome);
+
+		*ret_checked += !err;
+		*ret_wrong +=
+			!err && (outcome.wrong[PRB_WEIGHT_CPU] || outcome.wrong[PRB_WEIGHT_WALL]);
+		if (json)
+			put_json(json, &outcome, err);
+		else
+			put_text(&line, &outcome, err);
+		free(outcome.version);
+		prb_error_destroy(err);
+		PRB_TRY(prb_output(&line));
+		PRB_TRY(prb_output_flush());
+	}
+	return NULL;
+}
+
+struct prb_error *prb_performance_selfcheck(double seconds, bool as_json)
+{
+	__attribute__((cleanup(pythons_deinit))) struct pythons pythons = {};
+	static const char head[] =
+		"           indep.   cpu: points off   wall: points off  sum\n"
+		"Python    samples   most   (chance)   most   (chance)   on a CPU\n";
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+	size_t checked = 0, wrong = 0;
+	struct prb_error *err;
+
+	find_pythons(&pythons);
+	if (as_json)
+		prb_json_open(&json, NULL, '[');
+	else
+		prb_str_puts(&text, head);
+	if (!as_json)
+		PRB_TRY(prb_output(&text));
+	prb_interrupt_catch(NULL);
+	err = check_all(&pythons, seconds > 0 ? seconds : usual_seconds, as_json ? &json : NULL,
+			&checked, &wrong);
+	prb_interrupt_release();
+	PRB_TRY(err);
+	if (as_json) {
+		prb_json_close(&json, ']');
+		prb_str_putc(&text, '\n');
+		PRB_TRY(prb_output(&text));
+	}
+	PRB_TRY(prb_output_flush());
+	if (!checked)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_NOT_FOUND, "no Python could be checked"),
+			"python3, python3.12 and the like are looked for in PATH");
+	return wrong ? prb_error_create(PRB_ERROR_FAILED,
+					"%zu of %zu profiles are further off than chance explains",
+					wrong, checked)
+		     : NULL;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "perf/performance.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command/output.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+enum { MOST_ROWS = 30, WIDEST_NAME = 40 };
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void put_time(struct prb_str *s, int64_t ns)
+{
+	prb_text_duration(s, (double)ns / 1e9);
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+void prb_performance_put_amounts(const struct prb_recording *r, const struct prb_report *report,
+				 const struct prb_profile_choice *choice, size_t threads,
+				 struct prb_str *s)
+{
+	const char *end = prb_profile_end_text(r->end);
+
+	prb_str_puts(s, r->python ? "Python " : "no Python");
+	prb_text_escape(s, r->python ? r->python : "");
+	prb_str_puts(s, " · ");
+	put_time(s, r->duration);
+	if (r->condition) {
+		prb_str_printf(s, " · %zu window%s of it, ", r->windows.count,
+			       plural(r->windows.count));
+		put_time(s, prb_recording_covered(r));
+	}
+	if (r->others.count)
+		prb_str_printf(s, " · %zu processes", r->others.count + 1);
+	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", threads, plural(threads),
+		       (unsigned long long)report->taken, plural(report->taken));
+	put_time(s, report->weight);
+	prb_str_printf(s, " %s", prb_weight_words[choice->weight].what);
+	if (choice->weight != PRB_WEIGHT_WALL)
+		prb_str_printf(s, " (%.0f %%)",
+			       percent((double)report->weight, (double)prb_recording_covered(r)));
+	if (end)
+		prb_str_printf(s, " · %s", end);
+}
+
+static void put_head(const struct prb_recording *r, const struct prb_report *report,
+		     const struct prb_profile_choice *choice, struct prb_str *s)
+{
+	prb_str_printf(s, "%d  ", (int)r->pid);
+	prb_text_escape(s, r->command ? r->command : "");
+	prb_str_putc(s, '\n');
+	prb_performance_put_amounts(r, report, choice, r->threads.count, s);
+	prb_str_putc(s, '\n');
+}
+
+/** What threads did meanwhile: "on a processor 12 %, asleep 88 %". */
+static void put_states(const struct prb_report *report, struct prb_str *s)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < PRB_RUN_STATES; i++) {
+		if (!report->states[i])
+			continue;
+		prb_str_printf(s, "%s%s %.1f %%", any ? ", " : "",
+			       prb_run_state_name((enum prb_run_state)i),
+			       percent((double)report->states[i], (double)report->weight));
+		any = true;
+	}
+	if (any)
+		prb_str_putc(s, '\n');
+}
+
+static void put_row(const struct prb_recording *r, const struct prb_report *report,
+		    const struct prb_report_row *row, bool lines, struct prb_str *s)
+{
+	const struct prb_tree_function *f = &r->tree->functions.items[row->function];
+	struct prb_share self = prb_report_share(report, row->self);
+	prb_auto_str struct prb_str bounds = {};
+
+	prb_str_printf(&bounds, "%.0f–%.0f %%", 100 * self.low, 100 * self.high);
+	prb_str_printf(s, " %5.1f %%  ", 100 * self.share);
+	prb_text_spaces(s, bounds.length < 10 ? 10 - bounds.length : 0);
+	prb_str_puts(s, prb_str_text(&bounds));
+	prb_str_printf(s, "  %5.1f %%  ", percent((double)row->total, (double)report->weight));
+	prb_text_column(s, f->name, WIDEST_NAME);
+	prb_str_puts(s, "  ");
+	prb_function_put_place(s, f, lines ? row->line : f->first_line);
+	prb_str_putc(s, '\n');
+}
+
+static void put_rows(const struct prb_recording *r, const struct prb_report *report, bool lines,
+		     struct prb_str *s)
+{
+	size_t shown = PRB_MIN(report->rows.count, (size_t)MOST_ROWS);
+
+	if (!report->rows.count)
+		return;
+	prb_str_puts(s, "\n    self      95 %    total  function\n");
+	for (size_t i = 0; i < shown; i++)
+		put_row(r, report, &report->rows.items[i], lines, s);
+	if (shown < report->rows.count)
+		prb_str_printf(s, "  … %zu more; --json and files have them all\n",
+			       report->rows.count - shown);
+}
+
+/** Threads that began and ended between two looks are in no row. */
+static void put_unseen(const struct prb_recording *r, struct prb_str *s)
+{
+	const struct prb_profile_thread *thread;
+	const struct prb_profile_process *other;
+	int64_t seen = 0, whole = r->process_cpu;
+
+	prb_vec_each (other, &r->others)
+		whole += PRB_MAX(other->cpu, 0);
+	if (r->process_cpu < 0 || r->tid)
+		return;
+	prb_vec_each (thread, &r->threads)
+		seen += thread->cpu;
+	if (percent((double)(whole - seen), (double)whole) < 1)
+		return;
+	prb_str_puts(s, "not seen: ");
+	put_time(s, whole - seen);
+	prb_str_puts(s, " on a processor, of threads that ended before they were looked at\n");
+}
+
+/** Children that began and ended between two looks. */
+static void put_unseen_children(const struct prb_recording *r, struct prb_str *s)
+{
+	int64_t whole = r->unseen_children + PRB_MAX(r->process_cpu, (int64_t)0);
+	const struct prb_profile_process *other;
+
+	prb_vec_each (other, &r->others)
+		whole += PRB_MAX(other->cpu, (int64_t)0);
+	if (percent((double)r->unseen_children, (double)whole) < 1)
+		return;
+	prb_str_puts(s, "not seen: ");
+	put_time(s, r->unseen_children);
+	prb_str_puts(s, " on a processor, of children that ended before they were found\n");
+}
+
+/** Processes without any thread could not be read. */
+static void put_left_out(const struct prb_recording *r, struct prb_str *s)
+{
+	const struct prb_profile_process *other;
+
+	prb_vec_each (other, &r->others) {
+		const struct prb_profile_thread *thread;
+		bool any = false;
+
+		prb_vec_each (thread, &r->threads)
+			any |= thread->process == (uint32_t)(other - r->others.items) + 1;
+		if (any)
+			continue;
+		prb_str_printf(s, "left out: %d ", (int)other->pid);
+		prb_text_escape(s, other->command ? other->command : "");
+		prb_str_puts(s, ", which ended or could not be read\n");
+	}
+}
+
+static void put_cost(const struct prb_recording *r, struct prb_str *s)
+{
+	const struct prb_profile_cost *c = &r->cost;
+
+	prb_str_printf(s, "cost: %llu stop%s", (unsigned long long)c->stops, plural(c->stops));
+	if (c->stops)
+		prb_str_printf(s, " of %.0f µs (99 %%: %.0f µs, longest %.0f µs), %.1f ms in all",
+			       c->pause_p50, c->pause_p99, c->pause_max, c->pause_total / 1e3);
+	prb_str_printf(s, " · own CPU %.1f %% · %llu missed, %llu late, %llu unreadable\n",
+		       percent((double)c->own_cpu, (double)r->duration),
+		       (unsigned long long)c->missed, (unsigned long long)c->late,
+		       (unsigned long long)c->unreadable);
+}
+
+struct prb_error *prb_performance_text(const struct prb_recording *recording,
+				       const struct prb_profile_choice *choice,
+				       const struct prb_report *report, struct prb_str *s)
+{
+	put_head(recording, report, choice, s);
+	if (choice->weight == PRB_WEIGHT_WALL)
+		put_states(report, s);
+	put_rows(recording, report, choice->lines, s);
+	PRB_TRY(prb_performance_waits_text(recording, choice, s));
+	prb_str_putc(s, '\n');
+	put_unseen(recording, s);
+	put_unseen_children(recording, s);
+	put_left_out(recording, s);
+	put_cost(recording, s);
+	return s->failed ? prb_error_nomem() : NULL;
+}
+
+struct prb_error *prb_performance_tell_file(const struct prb_recording *recording, const char *path)
+{
+	prb_auto_str struct prb_str s = {};
+
+	prb_text_escape(&s, path);
+	prb_str_puts(&s, ": ");
+	put_time(&s, recording->duration);
+	prb_str_printf(&s, " of %d", (int)recording->pid);
+	if (prb_profile_end_text(recording->end))
+		prb_str_printf(&s, " (%s)", prb_profile_end_text(recording->end));
+	prb_str_putc(&s, '\n');
+	put_unseen(recording, &s);
+	put_unseen_children(recording, &s);
+	put_cost(recording, &s);
+	PRB_TRY(prb_output(&s));
+	return prb_output_flush();
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "perf/torch.h"
+#include "perf/exact.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "memory/memory.h"
+#include "command/interrupt.h"
+#include "command/output.h"
+#include "command/term.h"
+#include "profile/sampler.h"
+#include "target/spec/command_line.h"
+#include "target/spec/target_spec.h"
+#include "values/census/torch_steps.h"
+
+static const double default_seconds = 10;
+static const int default_rate = 100;
+
+/** A module as it was when the model was read; all strings are its own. */
+struct module {
+	uint64_t address;
+	char *path, *class;
+	uint32_t order;
+};
+
+/** What counts steps. */
+struct counter {
+	struct prb_python *py;
+	uint64_t optimizer; /**< 0: nothing does */
+	uint64_t first, last;
+};
+
+struct torch {
+	const struct prb_performance_settings *settings;
+	struct prb_target *target;
+	struct prb_memory memory; /**< its pythons are needed as long as steps are counted */
+	PRB_VEC(struct module) modules;
+	struct counter counter;
+	int64_t next_look; /**< ns, when steps are looked at again */
+};
+
+static void torch_deinit(struct torch *t)
+{
+	struct module *module;
+
+	prb_vec_each (module, &t->modules) {
+		free(module->path);
+		free(module->class);
+	}
+	prb_vec_free(&t->modules);
+	prb_memory_deinit(&t->memory);
+	prb_target_destroy(t->target);
+}
+
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
+static bool is_known(const struct torch *t, uint64_t address)
+{
+	const struct module *module;
+
+	prb_vec_each (module, &t->modules)
+		if (module->address == address)
+			return true;
+	return false;
+}
+
+static struct prb_error *note_module(struct torch *t, const struct prb_torch_module *m)
+{
+	struct module *module = is_known(t, m->address) ? NULL : prb_vec_push(&t->modules);
+
+	if (!module)
+		return is_known(t, m->address) ? NULL : prb_error_nomem();
+	module->address = m->address;
+	module->order = m->order + PRB_STEP_PARTS;
+	PRB_TRY(prb_str_copy(m->path, &module->path));
+	return prb_str_copy(m->class ? last_part(m->class) : "?", &module->class);
+}
+
+/** The first optimizer that counts its steps. */
+static struct prb_error *find_counter(struct torch *t, const struct prb_memory_interpreter *i)
+{
+	struct prb_torch_objects optimizers;
+	struct prb_census_object object;
+	const uint32_t *index;
+
+	if (t->counter.optimizer)
+		return NULL;
+	PRB_TRY(prb_torch_objects(i->census, "torch.optim.optimizer.Optimizer", &optimizers));
+	prb_vec_each (index, &optimizers.list) {
+		uint64_t steps;
+		prb_auto_error struct prb_error *err = NULL;
+
+		if (!prb_census_object(i->census, *index, &object))
+			continue;
+		err = prb_torch_steps(i->py, t->target->mem, object.address, &steps);
+		if (err)
+			continue;
+		t->counter.py = i->py;
+		t->counter.optimizer = object.address;
+		break;
+	}
+	prb_vec_free(&optimizers.list);
+	return NULL;
+}
+
+static struct prb_error *read_model(struct torch *t)
+{
+	const struct prb_memory_settings settings = {};
+	struct prb_memory_interpreter *i;
+
+	PRB_TRY(prb_memory_read(t->target, &settings, &t->memory));
+	if (t->memory.no_python)
+		return prb_steal(&t->memory.no_python);
+	prb_vec_each (i, &t->memory.interpreters) {
+		prb_auto_torch_modules struct prb_torch_modules modules = {};
+		const struct prb_torch_module *module;
+
+		if (i->error)
+			return prb_steal(&i->error);
+		PRB_TRY(prb_torch_modules_read(i->census, &modules));
+		prb_vec_each (module, &modules.list)
+			PRB_TRY(note_module(t, module));
+		PRB_TRY(find_counter(t, i));
+		/* It may be large; names are all that is needed of it. */
+		prb_census_destroy(prb_steal(&i->census));
+	}
+	return NULL;
+}
+
+/** Modules that were made meanwhile have names too, if they are still there. */
+static struct prb_error *read_again(struct torch *t)
+{
+	struct torch again = {.target = t->target, .counter = {.optimizer = 1}};
+	struct module *module;
+	struct prb_error *err = read_model(&again);
+
+	/* The process may have ended. */
+	if (!err)
+		prb_vec_each (module, &again.modules) {
+			struct module *added =
+				is_known(t, module->address) ? NULL : prb_vec_push(&t->modules);
+
+			if (!added)
+				continue;
+			*added = *module;
+			added->order = (uint32_t)t->modules.count - 1 + PRB_STEP_PARTS;
+			module->path = module->class = NULL;
+		}
+	again.target = NULL;
+	torch_deinit(&again);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+static bool count_steps(struct torch *t)
+{
+	prb_auto_error struct prb_error *err = NULL;
+	uint64_t steps;
+
+	if (!t->counter.optimizer)
+		return false;
+	err = prb_torch_steps(t->counter.py, t->target->mem, t->counter.optimizer, &steps);
+	if (!err)
+		t->counter.last = steps;
+	return !err;
+}
+
+/** Ctrl-C, or the steps that are wanted are done. */
+static bool is_over(void *context)
+{
+	enum { LOOK_NS = 20 * 1000 * 1000 };
+	struct torch *t = context;
+	int64_t now;
+
+	if (prb_interrupted())
+		return true;
+	now = t->settings->steps ? prb_clock_ns() : 0;
+	if (!t->settings->steps || now < t->next_look)
+		return false;
+	t->next_look = now + LOOK_NS;
+	return count_steps(t) && t->counter.last >= t->counter.first + (uint64_t)t->settings->steps;
+}
+
+static struct prb_error *name_command(const struct prb_target *target, char **ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process process;
+
+	PRB_TRY(prb_process_describe(target->pid, &process));
+	prb_command_line_text(&text, &process);
+	prb_process_deinit(&process);
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *record(struct torch *t, struct prb_recording **ret)
+{
+	const struct prb_performance_settings *s = t->settings;
+	prb_auto_free char *command = NULL;
+	struct prb_profile_options options = {
+		.seconds = s->duration > 0 ? s->duration
+			   : s->steps	   ? 0
+					   : default_seconds,
+		.rate = s->rate ? s->rate : default_rate,
+		.tid = s->tid,
+		.native = s->cc,
+		.modules = true,
+		.cancelled = is_over,
+		.context = t,
+	};
+	struct prb_error *err;
+
+	PRB_TRY(name_command(t->target, &command));
+	options.command = command;
+	if (prb_term_is(stderr))
+		fprintf(stderr, "sampling %d; Ctrl-C ends it and shows what there is\n",
+			(int)t->target->pid);
+	prb_interrupt_catch(NULL);
+	if (count_steps(t))
+		t->counter.first = t->counter.last;
+	err = prb_profile_record(t->target, &options, ret);
+	if (!prb_interrupted() && !err && (*ret)->end == PRB_PROFILE_INTERRUPTED)
+		(*ret)->end = PRB_PROFILE_DONE;
+	prb_interrupt_release();
+	count_steps(t);
+	return err;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct module *one = a, *other = b;
+
+	return one->address < other->address ? -1 : one->address > other->address;
+}
+
+/** Sorted by address, as the transformation wants them. */
+static struct prb_error *list_names(struct torch *t, struct prb_module_name **names,
+				    uint32_t **orders)
+{
+	size_t count = t->modules.count;
+
+	if (count)
+		qsort(t->modules.items, count, sizeof(*t->modules.items), compare);
+	*names = calloc(count + 1, sizeof(**names));
+	*orders = calloc(count + 1, sizeof(**orders));
+	if (!*names || !*orders)
+		return prb_error_nomem();
+	for (size_t i = 0; i < count; i++) {
+		const struct module *module = &t->modules.items[i];
+
+		(*names)[i] =
+			(struct prb_module_name){module->address, module->path, module->class};
+		(*orders)[i] = module->order;
+	}
+	return NULL;
+}
+
+static struct prb_error *write_file(const struct prb_performance_settings *s,
+				    const struct prb_recording *recording,
+				    const struct prb_module_name *names, size_t count,
+				    const struct prb_profile_choice *choice,
+				    const struct prb_profile_format *format)
+{
+	struct prb_by_module by;
+	struct prb_error *err;
+
+	PRB_TRY(prb_by_module(recording, names, count, true, &by));
+	err = prb_performance_write(by.recording, choice, s, format);
+	prb_recording_destroy(by.recording);
+	return err;
+}
+
+static struct prb_error *show(struct torch *t, const struct prb_by_module *by,
+			      const struct prb_module_name *names, const uint32_t *orders,
+			      const struct prb_profile_choice *choice)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_torch_tree tree;
+	struct prb_error *err;
+
+	PRB_TRY(prb_torch_tree_make(by, names, orders, t->modules.count, choice, &tree));
+	if (t->counter.last > t->counter.first) {
+		tree.steps = t->counter.last - t->counter.first;
+		tree.steps_exact = true;
+	}
+	err = (t->settings->json ? prb_torch_tree_json : prb_torch_tree_text)(by->recording, &tree,
+									      choice, &text);
+	prb_torch_tree_deinit(&tree);
+	PRB_TRY(err);
+	PRB_TRY(prb_output(&text));
+	return prb_output_flush();
+}
+
+static struct prb_error *choose(const struct prb_performance_settings *s,
+				struct prb_profile_choice *ret)
+{
+	*ret = (struct prb_profile_choice){.weight = PRB_WEIGHT_WALL};
+	return s->mode ? prb_weight_parse(s->mode, &ret->weight) : NULL;
+}
+
+static struct prb_error *record_and_show(struct torch *t, const struct prb_profile_format *format)
+{
+	prb_auto_recording struct prb_recording *recording = NULL;
+	prb_auto_free struct prb_module_name *names = NULL, *more = NULL;
+	prb_auto_free uint32_t *orders = NULL, *more_orders = NULL;
+	struct prb_profile_choice choice;
+	struct prb_by_module by;
+	struct prb_error *err;
+
+	PRB_TRY(choose(t->settings, &choice));
+	PRB_TRY(read_model(t));
+	PRB_TRY(record(t, &recording));
+	PRB_TRY(list_names(t, &names, &orders));
+	err = prb_by_module(recording, names, t->modules.count, false, &by);
+	if (err ? err->code == PRB_ERROR_NOT_FOUND : by.unknown > 0) {
+		prb_error_destroy(err);
+		prb_recording_destroy(by.recording);
+		PRB_TRY(read_again(t));
+		PRB_TRY(list_names(t, &more, &more_orders));
+		err = prb_by_module(recording, more, t->modules.count, false, &by);
+	}
+	PRB_TRY(err);
+	if (format)
+		err = write_file(t->settings, recording, more ? more : names, t->modules.count,
+				 &choice, format);
+	if (!err && (!format || t->settings->json))
+		err = show(t, &by, more ? more : names, more ? more_orders : orders, &choice);
+	prb_recording_destroy(by.recording);
+	return err;
+}
+
+static struct prb_error *check(const struct prb_cli *cli, const struct prb_performance_settings *s)
+{
+	if (cli->program)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--torch is of a process that runs, not of one to start");
+	if (s->diff || s->annotate || s->tasks || s->lines || s->threads || s->from > 0 ||
+	    s->to > 0)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--torch goes with --duration, --steps, --rate, --mode, "
+					"--tid, --cc, --output, --format and --json only");
+	return NULL;
+}
+
+struct prb_error *prb_performance_torch(const struct prb_cli *cli,
+					const struct prb_performance_settings *s,
+					const struct prb_profile_format *format)
+{
+	struct torch t = {.settings = s};
+	struct prb_error *err;
+
+	PRB_TRY(check(cli, s));
+	if (s->exact)
+		return prb_performance_exact(cli, s, format);
+	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &t.target));
+	err = t.target->live ? record_and_show(&t, format)
+			     : prb_error_create(PRB_ERROR_UNSUPPORTED,
+						"--torch needs a process that runs; this is a %s",
+						prb_target_kind_name(t.target->kind));
+	err = prb_command_line_name(t.target, err);
+	torch_deinit(&t);
+	return err;
+}

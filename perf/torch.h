@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file `performance --torch`: where the time of training steps goes, by module.
+ */
+#ifndef PRB_PERF_TORCH_H
+#define PRB_PERF_TORCH_H
+
+#include "perf/performance.h"
+#include "profile/by_module.h"
+
+/** A node of the tree that is shown: a part of the step, or a module. */
+struct prb_torch_node {
+	uint32_t parent;     /**< index in the list, UINT32_MAX */
+	uint32_t order;	     /**< among its siblings */
+	const char *name;    /**< "forward", or the path below that of the parent */
+	const char *path;    /**< of a module; NULL for a part */
+	const char *class;   /**< the same, without its module */
+	int64_t self, total; /**< ns */
+	unsigned depth;
+};
+
+struct prb_torch_tree {
+	PRB_VEC(struct prb_torch_node) list; /**< each before what is below it, siblings in order */
+	struct prb_report report;	     /**< of the same recording, for bounds */
+	uint64_t steps;
+	bool steps_exact; /**< the optimizer counts them */
+	int64_t unknown;
+};
+
+void prb_torch_tree_deinit(struct prb_torch_tree *tree);
+
+/** Names are sorted by address; @p orders, of each of them, is its place in the model. */
+struct prb_error *prb_torch_tree_make(const struct prb_by_module *by,
+				      const struct prb_module_name *names, const uint32_t *orders,
+				      size_t count, const struct prb_profile_choice *choice,
+				      struct prb_torch_tree *ret) PRB_MUST_CHECK;
+
+struct prb_error *prb_torch_tree_text(const struct prb_recording *recording,
+				      const struct prb_torch_tree *tree,
+				      const struct prb_profile_choice *choice,
+				      struct prb_str *s) PRB_MUST_CHECK;
+struct prb_error *prb_torch_tree_json(const struct prb_recording *recording,
+				      const struct prb_torch_tree *tree,
+				      const struct prb_profile_choice *choice,
+				      struct prb_str *s) PRB_MUST_CHECK;
+
+/** Records, and prints the tree or writes a file. */
+struct prb_error *prb_performance_torch(const struct prb_cli *cli,
+					const struct prb_performance_settings *settings,
+					const struct prb_profile_format *format) PRB_MUST_CHECK;
+
+#endif
