@@ -204,7 +204,7 @@ const struct prb_error *prb_session_failure(const struct prb_session *session)
 /* Checks come by the million, and asking the caller may be slow. */
 static bool poll_says_end(struct prb_session *session)
 {
-	static const double interval = 0.05;
+	static const double interval = 0.02;
 	double now;
 
 	if (!session->poll)
