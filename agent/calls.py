@@ -13,7 +13,6 @@ MAX_ATTRIBUTES = 2200  # bytes: a row takes little more
 ALL_VALUES = 1500  # characters of all arguments of a call
 VALUE = 200  # of one
 PLACES = 5  # that are named
-COST = "30 us"  # what tests/bench/breaks.py measures
 
 GENERATES = 0x20 | 0x80 | 0x200  # flags of code: generators, coroutines, asynchronous generators
 stacks = {}  # {thread: [Call]}: those that run, innermost last
@@ -260,10 +259,10 @@ def start_calls(job, text, condition, rate, seconds, mode):
 
 
 def say_places(job, point):
-    send(job, 2, "%s; a call gets some %s slower%s\n" % (
+    send(job, 2, "%s; a call gets some tens of microseconds slower%s\n" % (
         ", ".join(sorted({"%s (%s:%d)" % (clean(name_of(code)), clean(code.co_filename.rpartition("/")[2]),
                                           code.co_firstlineno) for code in point.codes})[:PLACES]) +
-        (" and %d more" % (len(point.codes) - PLACES) if len(point.codes) > PLACES else ""), COST,
+        (" and %d more" % (len(point.codes) - PLACES) if len(point.codes) > PLACES else ""),
         ", its lines several times, and all calls of the program by some 0.1 us" if BY_TRACING else
         ", and each exception that leaves a function by 1 us"))
     say_deaf(job, deaf())
