@@ -58,4 +58,4 @@ endif
 man: $(O)/probing.1 $(O)/probing-inject.1 ## the man pages
 
 $(O)/probing.1 $(O)/probing-inject.1: %.1: %
-	$(call say,MAN,$@)$< --man > $@
+	$(call say,MAN,$@)$(if $(filter probing,$(*F)),$(NATIVE),$<) --man > $@

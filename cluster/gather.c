@@ -17,7 +17,8 @@
 #include "command/program.h"
 
 enum {
-	MOST_AT_ONCE = 64,
+	MOST_AT_ONCE = 256,
+	MOST_PROMPT = 10, /* one of so many may be late before the others hurry */
 	MOST_OUTPUT = 256 << 20,
 	MOST_ERRORS = 4096, /* of stderr; the rest is dropped */
 	CHUNK = 65536,
@@ -36,13 +37,14 @@ struct runner {
 };
 
 struct gathering {
-	double deadline_s;
-	size_t at_once;
-	prb_answer_handler *handler;
-	void *context;
+	const struct prb_gather_options *options;
 	struct runner runners[MOST_AT_ONCE];
-	size_t running;
+	size_t running, ended, count;
+	double began, cut; /**< the others have until then; 0: nobody hurries */
 };
+
+/* Seconds that those have at least who are late. */
+static const double LEAST_REST = 3;
 
 struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host)
 {
@@ -105,7 +107,10 @@ static struct prb_error *start(struct gathering *g, struct prb_answer *answer)
 					    .in = answer->in,
 					    .out = out_end,
 					    .err = err_end};
-	*r = (struct runner){.answer = answer, .until = prb_clock_seconds() + g->deadline_s};
+	*r = (struct runner){.answer = answer,
+			     .until = prb_clock_seconds() + g->options->deadline_s};
+	if (g->cut > 0)
+		r->until = PRB_MIN(r->until, PRB_MAX(g->cut, prb_clock_seconds() + LEAST_REST));
 	PRB_TRY(prb_program_start(&program, &r->pid));
 	r->out = prb_steal_fd(&out);
 	r->err = prb_steal_fd(&err);
@@ -195,14 +200,15 @@ static struct prb_error *finish(struct gathering *g, size_t i)
 	*r = g->runners[--g->running];
 	if (failed)
 		return prb_error_nomem();
-	return g->handler ? g->handler(g->context, answer) : NULL;
+	g->ended++;
+	return g->options->handler ? g->options->handler(g->options->context, answer) : NULL;
 }
 
 /** Waits for output of any of them until the first deadline. */
 static struct prb_error *wait_for_any(struct gathering *g)
 {
 	struct pollfd list[2 * MOST_AT_ONCE];
-	double now = prb_clock_seconds(), first = now + g->deadline_s;
+	double now = prb_clock_seconds(), first = now + g->options->deadline_s;
 
 	for (size_t i = 0; i < g->running; i++) {
 		list[2 * i] = (struct pollfd){.fd = g->runners[i].out, .events = POLLIN};
@@ -245,6 +251,19 @@ static struct prb_error *tend(struct gathering *g)
 	return NULL;
 }
 
+/** Nine of ten are there: when the others have to be. */
+static void hurry(struct gathering *g)
+{
+	double now = prb_clock_seconds();
+
+	if (!g->options->hurry || g->cut > 0 || g->count < MOST_PROMPT ||
+	    g->ended * MOST_PROMPT < g->count * (MOST_PROMPT - 1))
+		return;
+	g->cut = now + PRB_MAX(now - g->began, LEAST_REST);
+	for (size_t i = 0; i < g->running; i++)
+		g->runners[i].until = PRB_MIN(g->runners[i].until, g->cut);
+}
+
 static void end_all(struct gathering *g)
 {
 	for (size_t i = 0; i < g->running; i++) {
@@ -261,27 +280,34 @@ static void end_all(struct gathering *g)
 
 static struct prb_error *run_all(struct gathering *g, struct prb_answers *answers)
 {
-	size_t next = 0;
+	size_t next = 0, at_once = g->options->at_once;
+
+	if (!at_once || at_once > MOST_AT_ONCE)
+		at_once = MOST_AT_ONCE;
 
 	while (next < answers->list.count || g->running) {
-		while (next < answers->list.count && g->running < g->at_once)
+		while (next < answers->list.count && g->running < at_once)
 			PRB_TRY(start(g, &answers->list.items[next++]));
 		if (g->running)
 			PRB_TRY(wait_for_any(g));
 		PRB_TRY(tend(g));
+		hurry(g);
 	}
 	return NULL;
 }
 
-struct prb_error *prb_gather(struct prb_answers *answers, size_t at_once, double deadline_s,
-			     prb_answer_handler *handler, void *context)
+struct prb_error *prb_gather(struct prb_answers *answers, const struct prb_gather_options *options)
 {
-	struct gathering g = {.deadline_s = deadline_s,
-			      .at_once = at_once && at_once < MOST_AT_ONCE ? at_once : MOST_AT_ONCE,
-			      .handler = handler,
-			      .context = context};
-	struct prb_error *err = run_all(&g, answers);
+	struct gathering *g = calloc(1, sizeof(*g));
+	struct prb_error *err;
 
-	end_all(&g);
+	if (!g)
+		return prb_error_nomem();
+	g->options = options;
+	g->count = answers->list.count;
+	g->began = prb_clock_seconds();
+	err = run_all(g, answers);
+	end_all(g);
+	free(g);
 	return err;
 }

@@ -40,13 +40,19 @@ struct prb_error *prb_answer_spool(struct prb_answer *answer) PRB_MUST_CHECK;
 /** What is done with an answer as soon as it is there; may take its `out`. Errors end all. */
 typedef struct prb_error *prb_answer_handler(void *context, struct prb_answer *answer);
 
-/**
- * Runs the programs of @p answers, at most @p at_once of them at a time (0: 64). @p deadline_s:
- * seconds that each has, from its start. An answer may have 256 MiB, a spooled one 64 GiB.
- * @p handler may be NULL.
- */
-struct prb_error *prb_gather(struct prb_answers *answers, size_t at_once, double deadline_s,
-			     prb_answer_handler *handler, void *context) PRB_MUST_CHECK;
+struct prb_gather_options {
+	size_t at_once;	   /**< programs that run at a time, at most; 0: 256 */
+	double deadline_s; /**< seconds that each has, from its start */
+	/** Once nine of ten have ended, the others have as long again, and 3 s at least: a few dead
+	 * hosts of a thousand are not worth the whole deadline. */
+	bool hurry;
+	prb_answer_handler *handler; /**< or NULL */
+	void *context;
+};
+
+/** Runs the programs of @p answers. An answer may have 256 MiB, a spooled one 64 GiB. */
+struct prb_error *prb_gather(struct prb_answers *answers,
+			     const struct prb_gather_options *options) PRB_MUST_CHECK;
 void prb_answers_deinit(struct prb_answers *answers);
 #define prb_auto_answers __attribute__((cleanup(prb_answers_deinit)))
 

@@ -80,7 +80,7 @@ static struct prb_error *run(const char *const *words, struct prb_str *ret)
 		return prb_error_nomem();
 	for (const char *const *word = words; *word; word++)
 		PRB_TRY(prb_words_add(&answer->words, "%s", *word));
-	PRB_TRY(prb_gather(&answers, 1, PATIENCE, NULL, NULL));
+	PRB_TRY(prb_gather(&answers, &(struct prb_gather_options){.deadline_s = PATIENCE}));
 	if (answer->error)
 		return prb_error_create(PRB_ERROR_FAILED, "%s: %s", words[0], answer->error);
 	*ret = answer->out;

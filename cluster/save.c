@@ -38,6 +38,8 @@ struct prb_error *prb_save_snapshots(const struct prb_job *job, bool redact, dou
 				     prb_save_warn *warn, struct prb_answers *ret)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	const struct prb_gather_options options = {
+		.at_once = processors > 0 ? (size_t)processors : 1, .deadline_s = deadline_s};
 	const struct prb_rank *rank;
 
 	prb_vec_each (rank, &job->ranks) {
@@ -48,7 +50,7 @@ struct prb_error *prb_save_snapshots(const struct prb_job *job, bool redact, dou
 		if (rank->pid)
 			PRB_TRY(ask_for_snapshot(answer, rank->pid, redact));
 	}
-	PRB_TRY(prb_gather(ret, processors > 0 ? (size_t)processors : 1, deadline_s, NULL, NULL));
+	PRB_TRY(prb_gather(ret, &options));
 	for (size_t i = 0; i < ret->list.count; i++)
 		if (ret->list.items[i].error)
 			tell(warn, job->ranks.items[i].rank, ret->list.items[i].error);

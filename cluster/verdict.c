@@ -115,16 +115,50 @@ static struct prb_error *tell_collectives(const struct evidence *e)
 	return NULL;
 }
 
-/** One line for each rank that is in no collective. */
-static void tell_others(const struct evidence *e)
+/** True if nothing is known of the rank but why. */
+static bool is_unread(const struct prb_seen *seen)
 {
+	return !seen->main && !seen->gone && seen->error;
+}
+
+/** One line for all ranks with the reason of rank @p first; they are told then. */
+static struct prb_error *tell_unread(const struct evidence *e, size_t first, bool *told)
+{
+	struct prb_rank_set set = {};
+	struct prb_error *err = NULL;
+
+	for (size_t k = first; k < rank_count(e) && !err; k++)
+		if (is_unread(seen(e, k)) && !strcmp(seen(e, k)->error, seen(e, first)->error)) {
+			told[k] = true;
+			err = add_rank(&set, seen(e, k)->rank->rank);
+		}
+	put_ranks(&e->verdict->evidence, &set);
+	prb_str_puts(&e->verdict->evidence, " cannot be read: ");
+	prb_text_escape(&e->verdict->evidence, seen(e, first)->error);
+	prb_str_putc(&e->verdict->evidence, '\n');
+	prb_vec_free(&set.list);
+	return err;
+}
+
+/** One line for each rank that is in no collective, and those that could not be read together. */
+static struct prb_error *tell_others(const struct evidence *e)
+{
+	prb_auto_free bool *told = calloc(rank_count(e) + 1, sizeof(*told));
+
+	if (!told)
+		return prb_error_nomem();
 	for (size_t i = 0; i < rank_count(e); i++) {
-		if (seen(e, i)->collective)
+		if (seen(e, i)->collective || told[i])
 			continue;
+		if (is_unread(seen(e, i))) {
+			PRB_TRY(tell_unread(e, i, told));
+			continue;
+		}
 		prb_str_printf(&e->verdict->evidence, "rank %ld ", seen(e, i)->rank->rank);
 		prb_why_put_state(&e->verdict->evidence, seen(e, i));
 		prb_str_putc(&e->verdict->evidence, '\n');
 	}
+	return NULL;
 }
 
 /** A rank that cannot go on whatever the others do. */
@@ -398,7 +432,7 @@ struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_r
 
 	PRB_TRY(judge(&e));
 	PRB_TRY(tell_collectives(&e));
-	tell_others(&e);
+	PRB_TRY(tell_others(&e));
 	suggest(&e);
 	return ret->sentence.failed || ret->evidence.failed ? prb_error_nomem() : NULL;
 }

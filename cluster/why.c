@@ -47,9 +47,8 @@ void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen)
 
 void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool several)
 {
-	if (!seen->rank->pid)
-		prb_str_puts(s, several ? "have no process on this machine"
-					: "has no process on this machine");
+	if (!seen->rank->pid && !seen->error)
+		prb_str_puts(s, several ? "have no process" : "has no process");
 	else if (seen->gone)
 		prb_str_puts(s, several ? "have ended meanwhile" : "has ended meanwhile");
 	else if (!seen->main) {

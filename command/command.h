@@ -40,7 +40,7 @@ enum prb_completion {
 	PRB_COMPLETE_TABLE,   /**< tables of SQL */
 	PRB_COMPLETE_THREAD,  /**< threads that run code */
 	PRB_COMPLETE_REQUEST, /**< what the agent can be asked for */
-	PRB_COMPLETE_VALUE,   /**< names of values in the target; bash only */
+	PRB_COMPLETE_VALUE,   /**< names of values in the target */
 };
 
 /** More values of one option than this are refused. */

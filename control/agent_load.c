@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/agent_embedded.h"
 #include "control/agent_socket.h"
 #include "control/forked.h"
 #include "control/pause_state.h"
@@ -60,6 +61,8 @@ struct prb_error *prb_agent_library(char **ret)
 		}
 	}
 	*ret = prb_package_file(file, library_name);
+	if (!*ret)
+		PRB_TRY(prb_agent_embedded(library_name, ret));
 	if (*ret)
 		return NULL;
 	return prb_error_hint(

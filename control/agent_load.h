@@ -13,7 +13,7 @@
 /**
  * The path of the agent's library, for the caller to free: `libprobing-agent.so` beside our program
  * (or libprobing.so, if that is what this code is in), below that in probing/, or in
- * ../lib/probing, or what $PROBING_AGENT names.
+ * ../lib/probing, what $PROBING_AGENT names, or the one that the static program has in it.
  */
 struct prb_error *prb_agent_library(char **ret) PRB_MUST_CHECK;
 

@@ -44,9 +44,9 @@ struct prb_error *prb_decoder_create(struct prb_python *py, struct prb_mem *mem,
 	decoder->options = options;
 	decoder->pool = pool;
 
-	struct prb_error *err = options->locals ? prb_local_decoder_create(py, mem, options->values,
-									   pool, &decoder->locals)
-						: NULL;
+	struct prb_error *err =
+		options->locals ? prb_local_decoder_create(py, mem, options, pool, &decoder->locals)
+				: NULL;
 	if (err)
 		prb_decoder_destroy(decoder);
 	else

@@ -21,22 +21,24 @@ struct prb_local_decoder {
 	struct prb_python *py;
 	struct prb_mem *mem;
 	struct prb_pool *pool;
+	bool no_values;
 	struct prb_objects *objects;
 	PRB_VEC(struct known_value) values;
 	struct prb_number_map numbers; /* of them, by addresses */
 };
 
 struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem *mem,
-					   const struct prb_repr_options *options,
+					   const struct prb_dump_options *options,
 					   struct prb_pool *pool, struct prb_local_decoder **ret)
 {
 	struct prb_local_decoder *decoder = calloc(1, sizeof(*decoder));
 
 	if (!decoder)
 		return prb_error_nomem();
-	*decoder = (struct prb_local_decoder){.py = py, .mem = mem, .pool = pool};
+	*decoder = (struct prb_local_decoder){
+		.py = py, .mem = mem, .pool = pool, .no_values = options->no_values};
 
-	struct prb_repr_options marked = options ? *options : usual;
+	struct prb_repr_options marked = options->values ? *options->values : usual;
 
 	marked.marked = true;
 
@@ -108,6 +110,24 @@ static struct prb_error *read_value(struct prb_local_decoder *d, uint64_t object
 	return NULL;
 }
 
+/* What cannot be read has no class; without the text, nothing else would say so. */
+static struct prb_error *read_number(struct prb_local_decoder *d, struct prb_dump_local *local,
+				     char **error)
+{
+	struct prb_object_number number;
+	struct prb_error *err = prb_objects_number(d->objects, local->address, &number);
+
+	if (err)
+		return prb_decode_keep_error(err, error);
+	local->type_address = number.type;
+	local->number = number.kind;
+	if (number.kind == PRB_NUMBER_REAL)
+		local->real = number.real;
+	else
+		local->integer = number.integer;
+	return NULL;
+}
+
 static struct prb_error *add_local(struct prb_local_decoder *d, const struct prb_py_local *local,
 				   struct prb_dump_frame *frame)
 {
@@ -120,6 +140,9 @@ static struct prb_error *add_local(struct prb_local_decoder *d, const struct prb
 	slot->address = local->object;
 	PRB_TRY(prb_pool_share(d->pool, local->name, &slot->name));
 	if (!local->object)
+		return NULL;
+	PRB_TRY(read_number(d, slot, &frame->error));
+	if (d->no_values)
 		return NULL;
 	if (!prb_number_map_get(&d->numbers, local->object, &number))
 		return read_value(d, local->object, slot, &frame->error);

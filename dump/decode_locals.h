@@ -15,9 +15,9 @@
 
 struct prb_local_decoder;
 
-/** Borrows everything but @p options, which limit the values, as prb_decoder_create() does. */
+/** Borrows everything but @p options, as prb_decoder_create() does. */
 struct prb_error *prb_local_decoder_create(struct prb_python *py, struct prb_mem *mem,
-					   const struct prb_repr_options *options,
+					   const struct prb_dump_options *options,
 					   struct prb_pool *pool,
 					   struct prb_local_decoder **ret) PRB_MUST_CHECK;
 /** NULL is allowed. */

@@ -15,6 +15,7 @@
 #include "dump/capture.h"
 #include "dump/collector.h"
 #include "dump/customise.h"
+#include "dump/cython.h"
 #include "dump/decode.h"
 #include "dump/describe.h"
 #include "dump/owner.h"
@@ -443,6 +444,8 @@ static struct prb_error *make(struct maker *m)
 	PRB_TRY(plan(m));
 	PRB_TRY(c->target->moves ? read_live(m) : read_still(m));
 	PRB_TRY(describe(m));
+	if (c->native)
+		PRB_TRY(prb_cython_fill(c->target, c->dump));
 	if (c->options->source || c->options->source_innermost)
 		PRB_TRY(prb_source_fill(c->target, c->dump, !c->options->source));
 	PRB_TRY(warn_missing(c->dump, c->target));

@@ -37,6 +37,7 @@ struct prb_dump_options {
 	bool main_only;	       /**< only the main thread */
 	bool no_waits;	       /**< what threads wait for, also for the GIL, is not wanted */
 	bool no_modules; /**< those of Python frames are not wanted; where reads are requests */
+	bool no_values;	 /**< of variables, only addresses, classes and numbers are wanted */
 	bool no_command; /**< exe and argv are not wanted */
 	pid_t tid;	 /**< only this thread; 0: all */
 	const struct prb_repr_options *values; /**< limits of variables; NULL: the default ones */
@@ -51,7 +52,13 @@ struct prb_dump_local {
 	const char *name, *type; /**< the dump's; type NULL if unbound */
 	char *value;		 /**< repr, or NULL if unbound */
 	uint64_t address;	 /**< of the value; 0 if unbound */
+	uint64_t type_address;	 /**< 0 if unbound or not readable */
 	enum prb_local_kind kind;
+	enum prb_number_kind number;
+	union { /* by that */
+		int64_t integer;
+		double real;
+	};
 };
 
 struct prb_dump_frame {

@@ -131,7 +131,8 @@ static void leave_out(struct merge *m, const struct prb_module *module, size_t f
 				  : frame->kind == PRB_FRAME_INLINE &&
 					    prb_is_of_interface(frame->func);
 
-		own = own || (m->runs_program && frame->func && !strcmp(frame->func, "main"));
+		own = own || prb_is_of_cython(frame->func) ||
+		      (m->runs_program && frame->func && !strcmp(frame->func, "main"));
 
 		m->runs_program = prb_runs_program(frame->func);
 		frame->own = own;

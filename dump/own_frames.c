@@ -68,6 +68,11 @@ bool prb_is_own_function(const char *name)
 	return !name;
 }
 
+bool prb_is_of_cython(const char *name)
+{
+	return name && !strncmp(name, "__Pyx_", strlen("__Pyx_"));
+}
+
 bool prb_runs_program(const char *name)
 {
 	static const char *const names[] = {"Py_BytesMain", "Py_Main", "_Py_UnixMain",

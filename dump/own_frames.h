@@ -20,6 +20,9 @@ bool prb_is_own_function(const char *name);
 /** True if the name is one of CPython's interface for C code. */
 bool prb_is_of_interface(const char *name);
 
+/** True if the name is one of the helpers that Cython puts into each module. */
+bool prb_is_of_cython(const char *name);
+
 /** True if it does what the program `python` does: a main() that calls it has nothing to say. */
 bool prb_runs_program(const char *name);
 

@@ -12,11 +12,7 @@
 #include "target/spec/target_spec.h"
 #include "target/target.h"
 
-/** A metric: its name without "probing_", and the label that its samples have besides the process.
- */
-static const struct family {
-	const char *name, *type, *label, *help;
-} FAMILIES[] = {
+static const struct prb_metric FAMILIES[] = {
 	{"up", "gauge", NULL, "1 if the process could be read"},
 	{"threads", "gauge", "state", "Python threads by what they do"},
 	{"gil_waiters", "gauge", NULL, "Threads that wait for the GIL"},
@@ -31,6 +27,7 @@ static const struct family {
 	{"gc_collections_total", "counter", "generation", "Runs of the garbage collector"},
 	{"gc_uncollectable_total", "counter", "generation", "Objects that it could not free"},
 };
+enum { FAMILY_COUNT = sizeof(FAMILIES) / sizeof(*FAMILIES) };
 
 /** Rows: the metric, the value of its label, its value. NULL: there is none. */
 static const char SQL[] =
@@ -52,31 +49,23 @@ static const char SQL[] =
 	"UNION ALL SELECT 'gc_uncollectable_total', generation, uncollectable FROM python.gc "
 	"WHERE interpreter = 0";
 
-struct sample {
-	const struct family *family;
-	pid_t pid;
-	long rank;
-	char label[24]; /* one of few words, or a number */
-	double value;
-};
-
 struct collection {
-	PRB_VEC(struct sample) samples;
+	struct prb_metrics *metrics;
 	pid_t pid; /* whose rows come */
 	long rank;
 };
 
 static void put(struct collection *c, const char *name, const char *label, double value)
 {
-	struct sample *sample = NULL;
+	struct prb_metric_sample *sample = NULL;
 
-	for (size_t i = 0; i < sizeof(FAMILIES) / sizeof(*FAMILIES); i++) {
+	for (size_t i = 0; i < FAMILY_COUNT; i++) {
 		if (strcmp(FAMILIES[i].name, name) != 0)
 			continue;
-		sample = prb_vec_push(&c->samples);
+		sample = prb_vec_push(&c->metrics->samples);
 		if (!sample)
 			return;
-		*sample = (struct sample){&FAMILIES[i], c->pid, c->rank, "", value};
+		*sample = (struct prb_metric_sample){&FAMILIES[i], c->pid, c->rank, "", value};
 		snprintf(sample->label, sizeof(sample->label), "%s", label ? label : "");
 		return;
 	}
@@ -113,7 +102,7 @@ static void collect(struct collection *c, const char *target, pid_t pid)
 {
 	__attribute__((cleanup(destroy_session))) struct probing *session = NULL;
 	struct probing_error *err = probing_create(&session);
-	size_t before = c->samples.count;
+	size_t before = c->metrics->samples.count;
 
 	c->pid = pid;
 	c->rank = rank_of(pid);
@@ -125,7 +114,7 @@ static void collect(struct collection *c, const char *target, pid_t pid)
 		err = probing_query(session, SQL, take_row, c);
 	/* A part of the samples would be taken for the whole. */
 	if (err)
-		c->samples.count = before;
+		c->metrics->samples.count = before;
 	put(c, "up", NULL, err ? 0 : 1);
 	probing_error_destroy(err);
 }
@@ -162,13 +151,13 @@ static struct prb_error *collect_all(struct collection *c)
 	return NULL;
 }
 
-static void put_sample(struct prb_str *s, const struct sample *sample)
+static void put_sample(struct prb_str *s, const struct prb_metric_sample *sample)
 {
-	prb_str_printf(s, "probing_%s{pid=\"%d\"", sample->family->name, (int)sample->pid);
+	prb_str_printf(s, "probing_%s{pid=\"%d\"", sample->metric->name, (int)sample->pid);
 	if (sample->rank >= 0)
 		prb_str_printf(s, ",rank=\"%ld\"", sample->rank);
-	if (sample->family->label)
-		prb_str_printf(s, ",%s=\"%s\"", sample->family->label, sample->label);
+	if (sample->metric->label)
+		prb_str_printf(s, ",%s=\"%s\"", sample->metric->label, sample->label);
 	prb_str_printf(s, "} %.15g\n", sample->value);
 }
 
@@ -177,20 +166,32 @@ static void put_head(struct prb_str *s, const char *name, const char *type, cons
 	prb_str_printf(s, "# HELP probing_%s %s\n# TYPE probing_%s %s\n", name, help, name, type);
 }
 
+struct prb_error *prb_metrics_read(const struct prb_texts *targets, struct prb_metrics *ret)
+{
+	struct collection c = {.metrics = ret};
+
+	return targets->count ? collect_named(&c, targets) : collect_all(&c);
+}
+
+void prb_metrics_deinit(struct prb_metrics *metrics)
+{
+	prb_vec_free(&metrics->samples);
+}
+
 struct prb_error *prb_metrics_collect(const struct prb_texts *targets, struct prb_str *ret)
 {
-	struct collection c = {};
+	struct prb_metrics metrics = {};
 	double start = prb_clock_seconds();
-	struct prb_error *err = targets->count ? collect_named(&c, targets) : collect_all(&c);
-	struct sample *sample;
+	struct prb_error *err = prb_metrics_read(targets, &metrics);
+	struct prb_metric_sample *sample;
 
-	for (size_t i = 0; !err && i < sizeof(FAMILIES) / sizeof(*FAMILIES); i++) {
+	for (size_t i = 0; !err && i < FAMILY_COUNT; i++) {
 		put_head(ret, FAMILIES[i].name, FAMILIES[i].type, FAMILIES[i].help);
-		prb_vec_each (sample, &c.samples)
-			if (sample->family == &FAMILIES[i])
+		prb_vec_each (sample, &metrics.samples)
+			if (sample->metric == &FAMILIES[i])
 				put_sample(ret, sample);
 	}
-	prb_vec_free(&c.samples);
+	prb_metrics_deinit(&metrics);
 	put_head(ret, "build_info", "gauge", "1, with the version of probing");
 	prb_str_puts(ret, "probing_build_info{version=\"" PRB_VERSION "\"} 1\n");
 	put_head(ret, "collect_duration_seconds", "gauge",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Metrics of Python processes, in the text format of Prometheus.
+ * @file Metrics of Python processes, also in the text format of Prometheus.
  *
  * Names and labels are few and fixed: a process is its pid and its rank, never a name that it chose
  * itself. What cannot be read has no sample; `probing_up` says so.
@@ -8,9 +8,35 @@
 #ifndef PRB_GATEWAY_METRICS_H
 #define PRB_GATEWAY_METRICS_H
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "command/command.h"
+
+/** Its name is without "probing_"; samples have the label besides the process. */
+struct prb_metric {
+	const char *name, *type, *label, *help;
+};
+
+struct prb_metric_sample {
+	const struct prb_metric *metric;
+	pid_t pid;
+	long rank;	/**< -1: none */
+	char label[24]; /**< one of few words, or a number */
+	double value;
+};
+
+/** Samples of one process follow each other. Starts as {}. */
+struct prb_metrics {
+	PRB_VEC(struct prb_metric_sample) samples;
+};
+void prb_metrics_deinit(struct prb_metrics *metrics);
+
+/** Reads these targets; all processes that may be read if there are none. */
+struct prb_error *prb_metrics_read(const struct prb_texts *targets,
+				   struct prb_metrics *ret) PRB_MUST_CHECK;
 
 /** Appends the metrics of these targets; of all processes that may be read if there are none. */
 struct prb_error *prb_metrics_collect(const struct prb_texts *targets,

@@ -9,7 +9,7 @@ WHEEL_ARCHIVES := $(patsubst %,$(WHEEL_O)/lib%.a,bfd iberty sframe dwarf elf sql
 $(WHEEL_O)/lib%.a:
 	@mkdir -p $(@D)
 	$(Q)f=$$($(CC) -print-file-name=lib$*.a); [ ! -f $$f ] || \
-		objcopy --redefine-sym stdout=prb_stdout --redefine-sym stderr=prb_stderr $$f $@
+		$(OBJCOPY) --redefine-sym stdout=prb_stdout --redefine-sym stderr=prb_stderr $$f $@
 
 # Functions of the build machine's glibc are bound to those of 2.28, which was in several libraries.
 OLD_LIBS := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -Wl,--as-needed
@@ -28,13 +28,18 @@ $(WHEEL_O)/probing: $(CLI_OBJECTS) $(O)/libprobing.a $(WHEEL_O)/old_glibc.progra
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(WHEEL_O)/old_glibc.program.o \
 		$(O)/libprobing.a $(CLI_LIBS) $(LIBS) $(OLD_LIBS)
 
-$(WHEEL_O)/completion.%: $(O)/probing
+# A program that runs here: of a cross build, `make wheel O=build/aarch64 NATIVE=build/probing CC=…`.
+NATIVE ?= $(O)/probing
+OBJCOPY ?= objcopy
+STRIP ?= strip
+
+$(WHEEL_O)/completion.%: $(NATIVE)
 	@mkdir -p $(@D)
-	$(Q)$< completion $* > $@
+	$(Q)$(NATIVE) completion $* > $@
 
 .PHONY: wheel
 wheel: $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 $(patsubst %,$(WHEEL_O)/completion.%,bash zsh fish) $(PACKAGE_FILES) $(PLUGIN_FILES) ## the Python package with the program in it: pip install build/wheel/probing-*.whl
-	$(Q)build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
+	$(Q)STRIP='$(STRIP)' build-aux/make-wheel $(VERSION) $(WHEEL_O)/probing $(WHEEL_O)/libprobing.so $(AGENT) $(O)/probing.1 \
 		$(foreach s,bash zsh fish,$(s)=$(WHEEL_O)/completion.$(s)) $(WHEEL_O)
 
 .PHONY: sdist
@@ -59,6 +64,9 @@ deb: $(WHEEL_O)/probing $(WHEEL_O)/probing-inject $(WHEEL_O)/libprobing.so ## th
 .PHONY: static
 static: $(O)/probing-static ## probing as one file that needs no libraries
 
-$(O)/probing-static: $(CLI_OBJECTS) $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $(CLI_OBJECTS) $(O)/libprobing.a \
+$(O)/static_agent.o: package/link/static_agent.S $(AGENT)
+	$(call say,CC,$<)$(CC) -DAGENT='"$(AGENT)"' -c -o $@ $<
+
+$(O)/probing-static: $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a $(READLINE:%=$(O)/libreadline.a)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -static -o $@ $(CLI_OBJECTS) $(O)/static_agent.o $(O)/libprobing.a \
 		$(filter-out -Wl$(comma)-B%,$(CLI_LIBS) $(LIBS))

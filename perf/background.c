@@ -199,7 +199,7 @@ struct prb_error *prb_performance_background(const struct prb_cli *cli,
 	prb_auto_str struct prb_str said = {};
 	struct prb_error *err;
 
-	if (!(b.settings.ring > 0) && !(b.settings.duration > 0))
+	if (!(b.settings.ring > 0) && !(b.settings.duration > 0) && !b.settings.when)
 		b.settings.ring = usual_ring;
 	err = make_absolute(settings->output, &b.output);
 	if (!err)

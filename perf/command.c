@@ -28,7 +28,7 @@
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 
-static const double default_seconds = 10;
+static const double default_seconds = 10, usual_around = 10;
 static const int default_rate = 100, highest_rate = 10000;
 
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
@@ -71,6 +71,11 @@ static void tell_begin(const struct prb_target *target, double seconds)
 		(int)target->pid, prb_str_text(&text));
 }
 
+static double around_of(const struct prb_performance_settings *s)
+{
+	return s->around > 0 ? s->around : usual_around;
+}
+
 /** A Ctrl-C ends the recording, not the command. */
 static struct prb_error *record(const struct prb_performance_targets *targets,
 				const struct prb_performance_settings *s, struct prb_store *store,
@@ -80,8 +85,11 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 	struct prb_target *target = targets->list.items[0];
 	prb_auto_free char *command = NULL;
 	struct prb_profile_options options = {
-		.seconds = s->duration > 0 || s->ring > 0 ? s->duration : default_seconds,
+		.seconds =
+			s->duration > 0 || s->ring > 0 || s->when ? s->duration : default_seconds,
 		.ring = s->ring,
+		.condition = s->when,
+		.around = s->when ? around_of(s) : 0,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
@@ -135,6 +143,8 @@ struct prb_error *prb_performance_keep(const struct prb_performance_targets *tar
 	prb_auto_store struct prb_store *store = NULL;
 
 	PRB_TRY(prb_store_create(s->output, &store));
+	if (s->when)
+		PRB_TRY(prb_store_keep_when(store, s->when, around_of(s)));
 	return record(targets, s, store, !s->no_source, note, ret);
 }
 
@@ -160,6 +170,7 @@ static struct prb_error *load(const char *path, const struct prb_performance_set
 {
 	const char *option = s->duration > 0   ? "--duration"
 			     : s->ring > 0     ? "--ring"
+			     : s->when	       ? "--when"
 			     : s->rate	       ? "--rate"
 			     : s->cc	       ? "--cc"
 			     : s->subprocesses ? "--subprocesses"
@@ -378,6 +389,14 @@ static struct prb_error *check(const struct prb_performance_settings *s,
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--rotate does not go with --ring, --background, --last or "
 					"--diff");
+	if (s->around > 0 && !s->when)
+		return prb_error_create(PRB_ERROR_USAGE, "--around is for --when");
+	if (s->when && !writes_recording(s) && !s->background)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "--when is for a .profile"),
+				      "'-o FILE.profile' says which one");
+	if (s->when && (s->ring > 0 || s->rotate > 0))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--when does not go with --ring or --rotate");
 	if (s->background && s->output && !writes_recording(s))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--background writes a .profile; --last makes other files "
@@ -435,9 +454,10 @@ static struct prb_error *start(const struct prb_cli *cli, const struct prb_perfo
 	prb_auto_str struct prb_str command = {};
 	struct started started = {.settings = s};
 
-	if (s->rotate > 0)
+	if (s->rotate > 0 || s->when)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--rotate is of a process that runs, not of one to start");
+					"%s is of a process that runs, not of one to start",
+					s->when ? "--when" : "--rotate");
 	if (s->tid || s->all)
 		return prb_error_create(
 			PRB_ERROR_USAGE,
@@ -518,6 +538,12 @@ const struct prb_option prb_performance_options[] = {
 	 offsetof(struct prb_performance_settings, rotate)},
 	{"keep", 0, PRB_OPTION_NUMBER, "COUNT", "With --rotate: remove all but the last COUNT",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, keep)},
+	{"when", 0, PRB_OPTION_TEXT, "CONDITION",
+	 "Record until Ctrl-C, and keep what is around moments at which SQL holds",
+	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, when)},
+	{"around", 0, PRB_OPTION_SECONDS, "TIME",
+	 "With --when: how much before and after; without it 10s", PRB_COMPLETE_NOTHING,
+	 offsetof(struct prb_performance_settings, around)},
 	{"stop", 0, PRB_OPTION_FLAG, NULL, "End the recording in the background",
 	 PRB_COMPLETE_NOTHING, offsetof(struct prb_performance_settings, stop)},
 	{"last", 0, PRB_OPTION_SECONDS, "TIME",

@@ -52,7 +52,7 @@ static void put_row(struct prb_str *s, const struct prb_recording *r,
 	prb_str_puts(s, row->total.certain ? "  " : "? ");
 	prb_text_column(s, f->name, WIDEST_NAME);
 	prb_str_puts(s, "  ");
-	prb_performance_put_place(s, f, lines ? row->line : f->first_line);
+	prb_function_put_place(s, f, lines ? row->line : f->first_line);
 	prb_str_putc(s, '\n');
 }
 

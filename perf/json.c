@@ -106,6 +106,25 @@ static void put_cost(struct prb_json *json, const struct prb_profile_cost *c)
 	prb_json_close(json, '}');
 }
 
+static void put_windows(struct prb_json *json, const struct prb_recording *recording)
+{
+	const struct prb_profile_window *window;
+
+	prb_json_text(json, "when", recording->condition);
+	if (!recording->condition) {
+		prb_json_null(json, "windows");
+		return;
+	}
+	prb_json_open(json, "windows", '[');
+	prb_vec_each (window, &recording->windows) {
+		prb_json_open(json, NULL, '{');
+		prb_json_integer(json, "begin_ns", window->begin);
+		prb_json_integer(json, "end_ns", window->end);
+		prb_json_close(json, '}');
+	}
+	prb_json_close(json, ']');
+}
+
 struct prb_error *prb_performance_json(const struct prb_recording *recording,
 				       const struct prb_profile_choice *choice,
 				       const struct prb_report *report, struct prb_str *s)
@@ -128,6 +147,7 @@ struct prb_error *prb_performance_json(const struct prb_recording *recording,
 	prb_json_real(&json, "independent_samples", report->samples, 1);
 	prb_json_natural(&json, "process_cpu_ns", recording->process_cpu);
 	prb_json_integer(&json, "unseen_children_ns", recording->unseen_children);
+	put_windows(&json, recording);
 	put_states(&json, report);
 	put_functions(&json, recording, report, choice->lines);
 	put_processes(&json, recording);

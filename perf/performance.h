@@ -24,12 +24,14 @@ struct prb_performance_several {
 };
 
 struct prb_performance_settings {
-	double duration; /**< seconds; 0: not given */
-	double ring;	 /**< seconds that are kept; 0: not given */
-	double rotate;	 /**< seconds of each file; 0: not given */
-	int keep;	 /**< files; 0: not given */
-	double last;	 /**< seconds that are looked at; 0: not given */
-	int rate;	 /**< 0: not given */
+	double duration;  /**< seconds; 0: not given */
+	double ring;	  /**< seconds that are kept; 0: not given */
+	const char *when; /**< NULL: not given */
+	double around;	  /**< seconds; 0: not given */
+	double rotate;	  /**< seconds of each file; 0: not given */
+	int keep;	  /**< files; 0: not given */
+	double last;	  /**< seconds that are looked at; 0: not given */
+	int rate;	  /**< 0: not given */
 	const char *output;
 	const char *format;   /**< NULL: as the name of the output ends */
 	const char *mode;     /**< NULL: not given */
@@ -141,9 +143,6 @@ void prb_performance_put_amounts(const struct prb_recording *recording,
 				 const struct prb_report *report,
 				 const struct prb_profile_choice *choice, size_t threads,
 				 struct prb_str *s);
-/** "loader.py:88", "[libc.so.6]". */
-void prb_performance_put_place(struct prb_str *s, const struct prb_tree_function *function,
-			       int32_t line);
 /** The members of an object that say which function, or line of one, it is about. */
 void prb_performance_json_function(struct prb_json *json, const struct prb_tree_function *function,
 				   bool lines, int32_t line);

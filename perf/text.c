@@ -36,6 +36,11 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 	prb_text_escape(s, r->python ? r->python : "");
 	prb_str_puts(s, " · ");
 	put_time(s, r->duration);
+	if (r->condition) {
+		prb_str_printf(s, " · %zu window%s of it, ", r->windows.count,
+			       plural(r->windows.count));
+		put_time(s, prb_recording_covered(r));
+	}
 	if (r->others.count)
 		prb_str_printf(s, " · %zu processes", r->others.count + 1);
 	prb_str_printf(s, " · %zu thread%s · %llu sample%s · ", threads, plural(threads),
@@ -44,7 +49,7 @@ void prb_performance_put_amounts(const struct prb_recording *r, const struct prb
 	prb_str_printf(s, " %s", prb_weight_words[choice->weight].what);
 	if (choice->weight != PRB_WEIGHT_WALL)
 		prb_str_printf(s, " (%.0f %%)",
-			       percent((double)report->weight, (double)r->duration));
+			       percent((double)report->weight, (double)prb_recording_covered(r)));
 	if (end)
 		prb_str_printf(s, " · %s", end);
 }
@@ -76,21 +81,6 @@ static void put_states(const struct prb_report *report, struct prb_str *s)
 		prb_str_putc(s, '\n');
 }
 
-void prb_performance_put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
-{
-	bool file = f->file && (line > 0 || !f->module);
-
-	if (file)
-		prb_text_escape(s, prb_tree_short_path(f->file));
-	if (file && line > 0)
-		prb_str_printf(s, ":%d", line);
-	if (!f->module)
-		return;
-	prb_str_puts(s, file ? " [" : "[");
-	prb_text_escape(s, prb_tree_short_path(f->module));
-	prb_str_putc(s, ']');
-}
-
 static void put_row(const struct prb_recording *r, const struct prb_report *report,
 		    const struct prb_report_row *row, bool lines, struct prb_str *s)
 {
@@ -105,7 +95,7 @@ static void put_row(const struct prb_recording *r, const struct prb_report *repo
 	prb_str_printf(s, "  %5.1f %%  ", percent((double)row->total, (double)report->weight));
 	prb_text_column(s, f->name, WIDEST_NAME);
 	prb_str_puts(s, "  ");
-	prb_performance_put_place(s, f, lines ? row->line : f->first_line);
+	prb_function_put_place(s, f, lines ? row->line : f->first_line);
 	prb_str_putc(s, '\n');
 }
 

@@ -48,6 +48,7 @@ struct prb_error *prb_batch_fill(struct prb_batch *batch, const struct prb_recor
 	memset(&batch->about.retired, 0, sizeof(batch->about.retired));
 	memset(&batch->about.waits, 0, sizeof(batch->about.waits));
 	memset(&batch->about.wait_numbers, 0, sizeof(batch->about.wait_numbers));
+	memset(&batch->about.windows, 0, sizeof(batch->about.windows));
 	memset(&batch->about.runs, 0, sizeof(batch->about.runs));
 	*mark = (struct prb_batch_mark){tree->functions.count, tree->frames.count,
 					tree->stacks.count, recording->waits.count};

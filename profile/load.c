@@ -118,6 +118,8 @@ static struct prb_error *read_thread(struct prb_load *load, struct prb_row *row)
 	os_name = prb_row_text(row);
 	PRB_TRY(prb_str_copy(os_name ? os_name : "", &thread->os_name));
 	thread->cpu = prb_row_integer(row, 0, INT64_MAX);
+	if (load->about->condition)
+		thread->cpu = 0; /* what is in its windows is added up later */
 	thread->ended = prb_row_integer(row, 0, 1);
 	return NULL;
 }
@@ -174,6 +176,8 @@ static struct prb_error *read_process(struct prb_load *load, struct prb_row *row
 	PRB_TRY(prb_str_copy(prb_row_text(row), &about->command));
 	PRB_TRY(prb_str_copy(prb_row_text(row), &about->python));
 	about->process_cpu = prb_row_optional(row, -1);
+	if (about->condition)
+		about->process_cpu = -1;
 	return NULL;
 }
 
@@ -216,6 +220,26 @@ static struct prb_error *read_recording(struct prb_load *load, struct prb_row *r
 		row->cell++;
 	about->tasks = prb_row_integer(row, 0, 1);
 	about->unseen_children = prb_row_integer(row, 0, INT64_MAX);
+	PRB_TRY(prb_str_copy(prb_row_text(row), &about->condition));
+	if (sqlite3_column_type(row->stmt, row->cell) != SQLITE_NULL)
+		about->around = (int64_t)(prb_row_real(row, 1e9) * 1e9);
+	return NULL;
+}
+
+/* One after the other. */
+static struct prb_error *read_window(struct prb_load *load, struct prb_row *row)
+{
+	struct prb_recording *about = load->about;
+	struct prb_profile_window *window = prb_vec_push(&about->windows);
+
+	if (!window)
+		return prb_error_nomem();
+	*window = (struct prb_profile_window){};
+	if (about->windows.count > MOST_LINES)
+		prb_row_complain(row, "is one too many");
+	window->begin =
+		prb_row_integer(row, about->windows.count > 1 ? window[-1].end : 0, INT64_MAX);
+	window->end = prb_row_integer(row, window->begin, INT64_MAX);
 	return NULL;
 }
 
@@ -244,8 +268,10 @@ static const struct {
 	 "late, "
 	 "missed, "
 	 "unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, pause_max_us, "
-	 "pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns FROM recording NOT INDEXED",
+	 "pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns, condition, around_s FROM "
+	 "recording NOT INDEXED",
 	 read_recording},
+	{"windows", "SELECT begin_ns, end_ns FROM windows ORDER BY begin_ns", read_window},
 	{"processes",
 	 "SELECT process, pid, command, python, cpu_ns FROM processes NOT INDEXED "
 	 "ORDER BY process",

@@ -15,8 +15,8 @@ struct prb_load_cursor {
 	struct prb_load *load;
 	sqlite3_stmt *stmt;
 	size_t next;
-	PRB_VEC(struct prb_run) runs;
-	int64_t wall, cpu, queue; /* of all runs so far */
+	PRB_VEC(struct prb_run) runs, inside; /**< inside: the parts in windows */
+	int64_t wall, cpu, queue;	      /* of all runs so far */
 };
 
 struct prb_error *prb_load_cursor_create(struct prb_load *load, struct prb_load_cursor **ret)
@@ -44,6 +44,7 @@ void prb_load_cursor_destroy(struct prb_load_cursor *cursor)
 		return;
 	sqlite3_finalize(cursor->stmt);
 	prb_vec_free(&cursor->runs);
+	prb_vec_free(&cursor->inside);
 	free(cursor);
 }
 
@@ -65,6 +66,48 @@ static struct prb_error *add_up(struct prb_load_cursor *c)
 	return NULL;
 }
 
+/* The first window that ends after that moment. */
+static size_t find_window(const struct prb_recording *about, int64_t moment)
+{
+	size_t low = 0, high = about->windows.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (about->windows.items[middle].end <= moment)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Chunks reach beyond the windows for which they were kept; a run may be in several. */
+static struct prb_error *keep_windows(struct prb_load_cursor *c)
+{
+	const struct prb_recording *about = c->load->about;
+	const struct prb_run *run;
+
+	c->inside.count = 0;
+	prb_vec_each (run, &c->runs) {
+		for (size_t i = find_window(about, run->begin);
+		     i < about->windows.count &&
+		     about->windows.items[i].begin <= run->begin + run->wall;
+		     i++) {
+			struct prb_run piece, *slot;
+
+			if (!prb_run_inside(run, about->windows.items[i].begin,
+					    about->windows.items[i].end, &piece))
+				continue;
+			slot = prb_vec_push(&c->inside);
+			if (!slot)
+				return prb_error_nomem();
+			*slot = piece;
+		}
+	}
+	return NULL;
+}
+
 static struct prb_error *read_chunk(struct prb_load_cursor *c)
 {
 	struct prb_row row = {.stmt = c->stmt, .table = "chunks"};
@@ -76,9 +119,9 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 		.waits = about->waits.count,
 	};
 
-	/* Those of a ring begin with any number. */
-	if (first && about->ring)
-		c->next = (size_t)PRB_MAX(sqlite3_column_int64(c->stmt, 0), (sqlite3_int64)0);
+	/* Those of a ring begin with any number, and those outside of windows are gone. */
+	if ((first && about->ring) || about->condition)
+		c->next = (size_t)PRB_MAX(sqlite3_column_int64(c->stmt, 0), (sqlite3_int64)c->next);
 	prb_row_number(&row, c->next++);
 	chunk.begin = prb_row_integer(&row, 0, INT64_MAX);
 	if (first && about->ring)
@@ -96,7 +139,14 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 	PRB_TRY(prb_chunk_decode(&chunk, sqlite3_column_blob(c->stmt, row.cell),
 				 (size_t)sqlite3_column_bytes(c->stmt, row.cell), c->runs.items));
 	c->runs.count = chunk.runs;
-	return add_up(c);
+	PRB_TRY(add_up(c));
+	return about->condition ? keep_windows(c) : NULL;
+}
+
+/* A chunk may have nothing that is in a window. */
+static bool is_empty(const struct prb_load_cursor *c)
+{
+	return c->load->about->condition && !c->inside.count;
 }
 
 struct prb_error *prb_load_next(struct prb_load_cursor *c, const struct prb_run **ret,
@@ -106,14 +156,16 @@ struct prb_error *prb_load_next(struct prb_load_cursor *c, const struct prb_run 
 	bool more;
 
 	*ret_count = 0;
-	err = prb_load_file_step(c->stmt, &more);
-	if (!err && more)
-		err = read_chunk(c);
+	do {
+		err = prb_load_file_step(c->stmt, &more);
+		if (!err && more)
+			err = read_chunk(c);
+	} while (!err && more && is_empty(c));
 	if (err)
 		return prb_error_prefix(err, "%s", c->load->path);
 	if (more) {
-		*ret = c->runs.items;
-		*ret_count = c->runs.count;
+		*ret = c->load->about->condition ? c->inside.items : c->runs.items;
+		*ret_count = c->load->about->condition ? c->inside.count : c->runs.count;
 	}
 	return NULL;
 }
@@ -186,8 +238,11 @@ static struct prb_error *collect(struct collector *c, struct prb_load_cursor *cu
 
 	do {
 		PRB_TRY(prb_load_next(cursor, &runs, &count));
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++) {
 			PRB_TRY((c->in_order ? append : merge)(c, &runs[i]));
+			if (c->recording->condition)
+				c->recording->threads.items[runs[i].thread].cpu += runs[i].cpu;
+		}
 	} while (count);
 	return NULL;
 }

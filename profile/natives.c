@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dump/c_stack.h"
+#include "dwarf/lines/demangle.h"
+#include "dwarf/lines/short_name.h"
 #include "profile/native_names.h"
 #include "profile/perf_map.h"
 #include "profile/stack.h"
@@ -33,6 +35,7 @@ struct prb_natives {
 	struct prb_places places;
 	PRB_VEC(struct prb_native_place) met;
 	struct prb_perf_map perf_map;
+	bool names_at_once;
 	bool made_code; /* code was met that is in no module */
 	bool lost;	/* code was met that is in no mapping we know */
 	int64_t refresh_from, refresh_until;
@@ -352,6 +355,33 @@ static struct prb_error *trampoline_frame(struct prb_natives *n, const struct pr
 	return prb_tree_frame(n->recording->tree, number, 0, ret);
 }
 
+/* Without a symbol it is told by its place. */
+static struct prb_error *symbol_frame(struct prb_natives *n, uint64_t code, uint32_t *ret)
+{
+	struct prb_module *module = prb_modules_find(newest(n)->modules, code);
+	struct prb_tree_function function = {.kind = PRB_FUNCTION_NATIVE,
+					     .module = module ? module->path : NULL};
+	prb_auto_str struct prb_str text = {};
+	prb_auto_free char *readable = NULL, *brief = NULL;
+	struct prb_error *err = module ? prb_module_symbol_at(module, code, &text, NULL) : NULL;
+	uint32_t number;
+
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	if (text.length) {
+		readable = prb_demangle(prb_str_text(&text));
+		PRB_TRY(prb_short_name(readable ? readable : prb_str_text(&text), &brief));
+	} else {
+		prb_native_place_text(newest(n), code, &text);
+	}
+	if (text.failed)
+		return prb_error_nomem();
+	function.name = brief ? brief : readable ? readable : prb_str_text(&text);
+	PRB_TRY(prb_tree_function(n->recording->tree, &function, &number));
+	return prb_tree_frame(n->recording->tree, number, 0, ret);
+}
+
 /* Code of a file is told by its place in it until it has a name. */
 static struct prb_error *unnamed_frame(struct prb_natives *n, uint64_t code, uint32_t *ret)
 {
@@ -392,7 +422,7 @@ static struct prb_error *frame_of(struct prb_natives *n, const struct prb_c_fram
 		PRB_TRY(made_frame(n, code, ret, &found));
 	if (found)
 		return NULL;
-	PRB_TRY(unnamed_frame(n, code, ret));
+	PRB_TRY((n->names_at_once ? symbol_frame : unnamed_frame)(n, code, ret));
 	return prb_number_map_put(&images->frames, code, *ret) ? NULL : prb_error_nomem();
 }
 
@@ -456,6 +486,11 @@ struct prb_error *prb_natives_keep(struct prb_natives *n, const uint32_t *python
 	}
 	*ret_stack = stack;
 	return NULL;
+}
+
+void prb_natives_name_at_once(struct prb_natives *n)
+{
+	n->names_at_once = true;
 }
 
 struct prb_error *prb_natives_name(struct prb_natives *const *natives, size_t count,

@@ -47,6 +47,8 @@ struct prb_error *prb_natives_create(struct prb_target *target, struct prb_recor
 				     unsigned number, struct prb_natives **ret) PRB_MUST_CHECK;
 /** All stacks are calls from @p stack from now on, which is none at first. */
 void prb_natives_root(struct prb_natives *natives, uint32_t stack);
+/** Code gets its name when it is met: that of its symbol, without lines and inlined calls. */
+void prb_natives_name_at_once(struct prb_natives *natives);
 void prb_natives_destroy(struct prb_natives *natives);
 
 /** Looks whether libraries came or went, if that is due. To be called between samples. */

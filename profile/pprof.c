@@ -2,14 +2,14 @@
 /*
  * The format of pprof: messages of profile.proto, compressed by gzip.
  *
- * A message is a row of fields, each a key (its number, and how its value is written) and a value:
- * a number in groups of seven bits, or bytes with their length in front. Texts are numbers of a
- * table; the texts of each function have places in it that follow from the number of the function.
+ * Texts are numbers of a table; the texts of each function have places in it that follow from the
+ * number of the function.
  */
 #include <string.h>
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "base/protobuf.h"
 #include "base/text.h"
 #include "profile/format.h"
 #include "profile/order.h"
@@ -103,37 +103,6 @@ static void writer_deinit(struct writer *w)
 	prb_vec_free(&w->sums);
 }
 
-/* Numbers and messages */
-
-static void put_varint(struct prb_str *s, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		prb_str_putc(s, (char)(value | 0x80));
-	prb_str_putc(s, (char)value);
-}
-
-static void put_number(struct prb_str *s, unsigned field, uint64_t value)
-{
-	if (!value)
-		return;
-	put_varint(s, field << 3);
-	put_varint(s, value);
-}
-
-static void put_bytes(struct prb_str *s, unsigned field, const void *bytes, size_t length)
-{
-	put_varint(s, field << 3 | 2);
-	put_varint(s, length);
-	prb_str_append(s, bytes, length);
-}
-
-static void put_message(struct prb_str *s, unsigned field, struct prb_str *message)
-{
-	put_bytes(s, field, message->data, message->length);
-	s->failed |= message->failed;
-	prb_str_deinit(message);
-}
-
 /* Compresses @p bytes into the sink. */
 static struct prb_error *compress_bytes(struct writer *w, const void *bytes, size_t length,
 					int flush)
@@ -178,9 +147,9 @@ static void put_type(struct prb_str *s, unsigned field, enum text type, enum tex
 {
 	struct prb_str message = {};
 
-	put_number(&message, TYPE_TYPE, type);
-	put_number(&message, TYPE_UNIT, unit);
-	put_message(s, field, &message);
+	prb_proto_number(&message, TYPE_TYPE, type);
+	prb_proto_number(&message, TYPE_UNIT, unit);
+	prb_proto_message(s, field, &message);
 }
 
 static struct prb_error *put_head(struct writer *w)
@@ -198,18 +167,18 @@ static struct prb_error *put_head(struct writer *w)
 	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_CPU, TEXT_NANOSECONDS);
 	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_WALL, TEXT_NANOSECONDS);
 	put_type(&s, PROFILE_SAMPLE_TYPE, TEXT_QUEUE, TEXT_NANOSECONDS);
-	put_number(&mapping, MAPPING_ID, 1);
-	put_number(&mapping, MAPPING_FILENAME, TEXT_COMMAND);
-	put_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
-	put_number(&mapping, MAPPING_HAS_FILENAMES, 1);
-	put_number(&mapping, MAPPING_HAS_LINE_NUMBERS, 1);
-	put_message(&s, PROFILE_MAPPING, &mapping);
-	put_number(&s, PROFILE_TIME_NANOS, (uint64_t)(r->started * 1e9));
-	put_number(&s, PROFILE_DURATION_NANOS, (uint64_t)r->duration);
+	prb_proto_number(&mapping, MAPPING_ID, 1);
+	prb_proto_number(&mapping, MAPPING_FILENAME, TEXT_COMMAND);
+	prb_proto_number(&mapping, MAPPING_HAS_FUNCTIONS, 1);
+	prb_proto_number(&mapping, MAPPING_HAS_FILENAMES, 1);
+	prb_proto_number(&mapping, MAPPING_HAS_LINE_NUMBERS, 1);
+	prb_proto_message(&s, PROFILE_MAPPING, &mapping);
+	prb_proto_number(&s, PROFILE_TIME_NANOS, (uint64_t)(r->started * 1e9));
+	prb_proto_number(&s, PROFILE_DURATION_NANOS, (uint64_t)r->duration);
 	put_type(&s, PROFILE_PERIOD_TYPE, weight, TEXT_NANOSECONDS);
-	put_number(&s, PROFILE_PERIOD, r->rate > 0 ? (uint64_t)(1e9 / r->rate) : 0);
-	put_number(&s, PROFILE_COMMENT, TEXT_COMMENT);
-	put_number(&s, PROFILE_DEFAULT_SAMPLE_TYPE, weight);
+	prb_proto_number(&s, PROFILE_PERIOD, r->rate > 0 ? (uint64_t)(1e9 / r->rate) : 0);
+	prb_proto_number(&s, PROFILE_COMMENT, TEXT_COMMENT);
+	prb_proto_number(&s, PROFILE_DEFAULT_SAMPLE_TYPE, weight);
 	return emit(w, &s);
 }
 
@@ -221,13 +190,13 @@ static struct prb_error *put_locations(struct writer *w)
 		struct prb_place place = prb_place_get(tree, w->choice->lines, i);
 		struct prb_str s = {}, location = {}, line = {};
 
-		put_number(&line, LINE_FUNCTION,
-			   (uint64_t)(place.function - tree->functions.items) + 1);
-		put_number(&line, LINE_LINE, place.line > 0 ? (uint64_t)place.line : 0);
-		put_number(&location, LOCATION_ID, i + 1);
-		put_number(&location, LOCATION_MAPPING, 1);
-		put_message(&location, LOCATION_LINE, &line);
-		put_message(&s, PROFILE_LOCATION, &location);
+		prb_proto_number(&line, LINE_FUNCTION,
+				 (uint64_t)(place.function - tree->functions.items) + 1);
+		prb_proto_number(&line, LINE_LINE, place.line > 0 ? (uint64_t)place.line : 0);
+		prb_proto_number(&location, LOCATION_ID, i + 1);
+		prb_proto_number(&location, LOCATION_MAPPING, 1);
+		prb_proto_message(&location, LOCATION_LINE, &line);
+		prb_proto_message(&s, PROFILE_LOCATION, &location);
 		PRB_TRY(emit(w, &s));
 	}
 	return NULL;
@@ -241,12 +210,12 @@ static struct prb_error *put_functions(struct writer *w)
 		int32_t line = tree->functions.items[i].first_line;
 		struct prb_str s = {}, function = {};
 
-		put_number(&function, FUNCTION_ID, i + 1);
-		put_number(&function, FUNCTION_NAME, name_text(i));
-		put_number(&function, FUNCTION_SYSTEM_NAME, name_text(i));
-		put_number(&function, FUNCTION_FILENAME, name_text(i) + 1);
-		put_number(&function, FUNCTION_START_LINE, line > 0 ? (uint64_t)line : 0);
-		put_message(&s, PROFILE_FUNCTION, &function);
+		prb_proto_number(&function, FUNCTION_ID, i + 1);
+		prb_proto_number(&function, FUNCTION_NAME, name_text(i));
+		prb_proto_number(&function, FUNCTION_SYSTEM_NAME, name_text(i));
+		prb_proto_number(&function, FUNCTION_FILENAME, name_text(i) + 1);
+		prb_proto_number(&function, FUNCTION_START_LINE, line > 0 ? (uint64_t)line : 0);
+		prb_proto_message(&s, PROFILE_FUNCTION, &function);
 		PRB_TRY(emit(w, &s));
 	}
 	return NULL;
@@ -256,9 +225,9 @@ static void put_label(struct prb_str *s, enum text key, unsigned field, uint64_t
 {
 	struct prb_str label = {};
 
-	put_number(&label, LABEL_KEY, key);
-	put_number(&label, field, value);
-	put_message(s, SAMPLE_LABEL, &label);
+	prb_proto_number(&label, LABEL_KEY, key);
+	prb_proto_number(&label, field, value);
+	prb_proto_message(s, SAMPLE_LABEL, &label);
 }
 
 /* Places stand innermost first. */
@@ -268,18 +237,18 @@ static struct prb_error *put_sum(struct writer *w, uint32_t thread, const struct
 	struct prb_str s = {}, sample = {}, packed = {};
 
 	for (uint32_t at = sum->stack; at; at = tree->stacks.items[at].parent)
-		put_varint(&packed, (uint64_t)prb_place_of(tree, w->choice->lines, at) + 1);
-	put_message(&sample, SAMPLE_LOCATION, &packed);
-	put_varint(&packed, sum->samples);
-	put_varint(&packed, (uint64_t)sum->cpu);
-	put_varint(&packed, (uint64_t)sum->wall);
-	put_varint(&packed, (uint64_t)sum->queue);
-	put_message(&sample, SAMPLE_VALUE, &packed);
+		prb_proto_varint(&packed, (uint64_t)prb_place_of(tree, w->choice->lines, at) + 1);
+	prb_proto_message(&sample, SAMPLE_LOCATION, &packed);
+	prb_proto_varint(&packed, sum->samples);
+	prb_proto_varint(&packed, (uint64_t)sum->cpu);
+	prb_proto_varint(&packed, (uint64_t)sum->wall);
+	prb_proto_varint(&packed, (uint64_t)sum->queue);
+	prb_proto_message(&sample, SAMPLE_VALUE, &packed);
 	put_label(&sample, TEXT_THREAD, LABEL_STR, thread_text(w, thread));
 	put_label(&sample, TEXT_THREAD_ID, LABEL_NUM,
 		  (uint64_t)w->recording->threads.items[thread].tid);
 	put_label(&sample, TEXT_STATE, LABEL_STR, (uint64_t)TEXT_STATES + sum->state);
-	put_message(&s, PROFILE_SAMPLE, &sample);
+	prb_proto_message(&s, PROFILE_SAMPLE, &sample);
 	return emit(w, &s);
 }
 
@@ -323,7 +292,7 @@ static struct prb_error *put_text(struct writer *w, const char *text)
 	struct prb_str s = {}, plain = {};
 
 	prb_text_escape(&plain, text ? text : "");
-	put_message(&s, PROFILE_STRING_TABLE, &plain);
+	prb_proto_message(&s, PROFILE_STRING_TABLE, &plain);
 	return emit(w, &s);
 }
 

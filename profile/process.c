@@ -68,8 +68,8 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 		return NULL;
 	}
 	/* C frames tell by themselves. */
-	p->stateless_ran |=
-		!p->natives && !subject->states.count && sample.times.turns != subject->times.turns;
+	p->stateless_ran |= !p->reader.natives && !subject->states.count &&
+			    sample.times.turns != subject->times.turns;
 	return prb_account_sample(p->recording, subject, &sample, prb_clock_ns());
 }
 
@@ -167,6 +167,30 @@ static struct prb_error *add_root(struct prb_sampled *p)
 	return NULL;
 }
 
+static struct prb_error *open_natives(struct prb_sampled *p)
+{
+	PRB_TRY(prb_natives_create(p->target, p->recording, (*p->images)++, &p->natives));
+	if (p->live)
+		prb_natives_name_at_once(p->natives);
+	return NULL;
+}
+
+struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native)
+{
+	struct prb_subject *subject;
+
+	p->native = native;
+	if (native && !p->natives) {
+		PRB_TRY(open_natives(p));
+		prb_natives_root(p->natives, p->reader.root);
+	}
+	p->reader.natives = native ? p->natives : NULL;
+	/* Those that sleep have other stacks now. */
+	prb_vec_each (subject, &p->subjects.list)
+		subject->asleep = false;
+	return NULL;
+}
+
 /* The process as the program that it runs now. */
 static struct prb_error *look_at(struct prb_sampled *p)
 {
@@ -179,7 +203,7 @@ static struct prb_error *look_at(struct prb_sampled *p)
 		prb_codes_watch_modules(p->codes);
 	PRB_TRY(begin(&p->subjects, p->target, p->recording, p->number));
 	if (p->native)
-		PRB_TRY(prb_natives_create(p->target, p->recording, (*p->images)++, &p->natives));
+		PRB_TRY(open_natives(p));
 	p->reader.subjects = p->reader.causes.subjects = &p->subjects;
 	p->reader.codes = p->codes;
 	p->reader.natives = p->natives;
@@ -294,7 +318,7 @@ struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 	*ret = PRB_SAMPLED_ENDED;
 	p->reader.woke = woke;
 	err = refresh(p, woke);
-	if (!err && p->natives)
+	if (!err && p->reader.natives)
 		err = prb_natives_refresh(p->natives, woke);
 	if (!err && p->awaits)
 		err = prb_awaits_refresh(p->awaits, woke);

@@ -29,6 +29,7 @@ struct prb_sampled {
 	pid_t pid;	  /**< of the process */
 	pid_t tid;	  /**< only this thread; 0: all */
 	bool native;	  /**< C frames too */
+	bool live;	  /**< somebody looks at it meanwhile: C frames get their names at once */
 	bool tasks;	  /**< with the tasks of asyncio */
 	bool modules;	  /**< modules of torch are told apart */
 	bool starts;	  /**< it began just now: all it uses counts, Python may come later */
@@ -67,6 +68,9 @@ enum prb_sampled_state { PRB_SAMPLED_RUNS, PRB_SAMPLED_ENDED, PRB_SAMPLED_EXEC }
 /** Samples all its threads once; @p woke is when we got our processor for that. */
 struct prb_error *prb_sampled_round(struct prb_sampled *p, int64_t woke,
 				    enum prb_sampled_state *ret) PRB_MUST_CHECK;
+
+/** From now on C frames are read too, or not any more. */
+struct prb_error *prb_sampled_switch_native(struct prb_sampled *p, bool native) PRB_MUST_CHECK;
 
 /** What its threads used and no sample has is given to where they were. */
 struct prb_error *prb_sampled_finish(struct prb_sampled *p) PRB_MUST_CHECK;

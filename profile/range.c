@@ -33,6 +33,21 @@ bool prb_run_inside(const struct prb_run *run, int64_t from, int64_t to, struct 
 	return true;
 }
 
+static void clip_windows(struct prb_recording *recording, int64_t from, int64_t to)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < recording->windows.count; i++) {
+		struct prb_profile_window window = recording->windows.items[i];
+
+		window.begin = PRB_MAX(window.begin, from) - from;
+		window.end = PRB_MIN(window.end, to) - from;
+		if (window.begin < window.end)
+			recording->windows.items[kept++] = window;
+	}
+	recording->windows.count = kept;
+}
+
 void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t to)
 {
 	struct prb_profile_thread *thread;
@@ -56,5 +71,6 @@ void prb_recording_clip(struct prb_recording *recording, int64_t from, int64_t t
 	recording->started += (double)from / 1e9;
 	recording->begun += from;
 	recording->process_cpu = -1;
+	clip_windows(recording, from, to);
 	recording->unseen_children = 0;
 }

@@ -156,6 +156,8 @@ void prb_recording_destroy(struct prb_recording *recording)
 	prb_tree_destroy(recording->tree);
 	prb_recording_destroy(recording->before);
 	free(recording->command);
+	free(recording->condition);
+	prb_vec_free(&recording->windows);
 	free(recording->python);
 	free(recording);
 }

@@ -142,6 +142,11 @@ struct prb_profile_line {
 	char *text;
 };
 
+/** A part of a recording, from its start. */
+struct prb_profile_window {
+	int64_t begin, end;
+};
+
 struct prb_recording {
 	pid_t pid;
 	char *command;	/**< its command line, as a shell would take it; NULL if unknown */
@@ -149,11 +154,14 @@ struct prb_recording {
 	double started; /**< seconds since the epoch */
 	int64_t begun;	/**< the same moment, CLOCK_MONOTONIC */
 	int64_t duration;
-	int64_t ring; /**< only so much of it is kept, at least; 0: all */
-	double rate;  /**< that was asked for */
-	bool native;  /**< with C frames */
-	bool tasks;   /**< with the tasks of asyncio (awaits.h) */
-	pid_t tid;    /**< the only thread that was sampled; 0: all were */
+	int64_t ring;	 /**< only so much of it is kept, at least; 0: all */
+	char *condition; /**< only what is around moments at which it held is kept; or NULL */
+	int64_t around;	 /**< so much of it, before and after */
+	PRB_VEC(struct prb_profile_window) windows; /**< that were kept, in their order */
+	double rate;				    /**< that was asked for */
+	bool native;				    /**< with C frames */
+	bool tasks;				    /**< with the tasks of asyncio (awaits.h) */
+	pid_t tid; /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t unseen_children; /**< time on a processor of children that ended before they were
 				  * found, ns; at least */
@@ -174,6 +182,19 @@ struct prb_recording {
 	struct prb_recording *before;
 	size_t before_threads;
 };
+
+/** How much time it has samples of: its duration, or that of its windows. */
+static inline int64_t prb_recording_covered(const struct prb_recording *recording)
+{
+	const struct prb_profile_window *window;
+	int64_t covered = 0;
+
+	if (!recording->condition)
+		return recording->duration;
+	prb_vec_each (window, &recording->windows)
+		covered += window->end - window->begin;
+	return covered;
+}
 
 struct prb_error *prb_recording_create(struct prb_recording **ret) PRB_MUST_CHECK;
 void prb_recording_destroy(struct prb_recording *recording);

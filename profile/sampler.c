@@ -89,6 +89,7 @@ static struct prb_error *add_process(struct sampler *s, pid_t pid, struct prb_ta
 		.tid = s->options->tid,
 		.native = s->options->native,
 		.modules = s->options->modules,
+		.live = s->options->live,
 		.tasks = s->options->tasks,
 		.starts = !borrowed,
 		.follows = s->program || s->options->children,
@@ -379,11 +380,27 @@ static struct prb_error *show(struct sampler *s)
 	return NULL;
 }
 
+static struct prb_error *switch_native(struct sampler *s)
+{
+	const struct prb_profile_options *o = s->options;
+	struct prb_sampled *const *p;
+	bool native = o->wants_native ? o->wants_native(o->context) : s->recording->native;
+
+	if (native == s->recording->native)
+		return NULL;
+	s->recording->native = native;
+	prb_vec_each (p, &s->processes)
+		if (!(*p)->over)
+			PRB_TRY(prb_sampled_switch_native(*p, native));
+	return NULL;
+}
+
 static struct prb_error *run_all(struct sampler *s)
 {
 	bool more = !s->nothing;
 
 	while (more) {
+		PRB_TRY(switch_native(s));
 		wait_for_time(s);
 		PRB_TRY(run_round(s, &more));
 		PRB_TRY(store(s));
@@ -515,6 +532,9 @@ static struct prb_error *name_natives(struct sampler *s)
 	prb_auto_free struct prb_natives **all = NULL;
 	prb_auto_free uint32_t *renamed = NULL;
 
+	/* A viewer has the tree as it is. */
+	if (s->options->live)
+		return NULL;
 	PRB_TRY(collect_natives(s, &all, &natives));
 	if (!natives)
 		return NULL;
@@ -586,10 +606,13 @@ static struct prb_error *record_all(struct sampler *s, pid_t pid, struct prb_rec
 	s->recording->pid = pid;
 	s->recording->rate = options->rate;
 	s->recording->ring = (int64_t)(options->ring * 1e9);
+	s->recording->around = (int64_t)(options->around * 1e9);
 	s->recording->tid = options->tid;
 	s->recording->native = options->native;
 	s->recording->tasks = options->tasks;
 	err = prb_str_copy(options->command, &s->recording->command);
+	if (!err)
+		err = prb_str_copy(options->condition, &s->recording->condition);
 	if (options->gate)
 		pthread_mutex_lock(options->gate);
 	if (!err)

@@ -22,15 +22,17 @@
 #include "profile/store.h"
 
 struct prb_profile_options {
-	double seconds;	     /**< how long; 0: until the process ends */
-	double rate;	     /**< samples a second of each thread, on average */
-	double ring;	     /**< seconds of it that the store keeps, at least; 0: all */
-	bool native;	     /**< C frames too, of all threads; Python need not be there */
-	bool source;	     /**< with the source lines that ran, and some around them */
-	bool tasks;	     /**< with the tasks of asyncio, for a view of them (tasks_view.h) */
-	bool modules;	     /**< what runs a module of torch is told apart by the module */
-	pid_t tid;	     /**< only this thread; 0: all */
-	const char *command; /**< of the process, for people; NULL if unknown */
+	double seconds;	       /**< how long; 0: until the process ends */
+	double rate;	       /**< samples a second of each thread, on average */
+	const char *condition; /**< that the store was given, or NULL */
+	double around;	       /**< seconds */
+	double ring;	       /**< seconds of it that the store keeps, at least; 0: all */
+	bool native;	       /**< C frames too, of all threads; Python need not be there */
+	bool source;	       /**< with the source lines that ran, and some around them */
+	bool tasks;	       /**< with the tasks of asyncio, for a view of them (tasks_view.h) */
+	bool modules;	       /**< what runs a module of torch is told apart by the module */
+	pid_t tid;	       /**< only this thread; 0: all */
+	const char *command;   /**< of the process, for people; NULL if unknown */
 	/** Other processes, which are the same recording; borrowed. */
 	struct prb_target *const *others;
 	size_t others_count;
@@ -44,6 +46,8 @@ struct prb_profile_options {
 	/** A live viewer, or NULL; the recording has no runs then, and is given also
 	 * after an error, since the viewer shares its strings. */
 	struct prb_live *live;
+	/** With `live`: asked between samples whether C frames are read; or NULL. */
+	bool (*wants_native)(void *context);
 	/** Free while no thread is held; who has it may stop threads meanwhile, and the sampler
 	 * waits. Or NULL. */
 	pthread_mutex_t *gate;

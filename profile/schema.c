@@ -13,7 +13,7 @@ const struct prb_schema_table prb_schema_tables[] = {
 		      "  stops INTEGER, stopped_again INTEGER, pause_p50_us REAL,\n"
 		      "  pause_p99_us REAL, pause_max_us REAL, pause_total_us REAL,\n"
 		      "  own_cpu_ns INTEGER, ring_s REAL, tasks INTEGER,\n"
-		      "  unseen_children_ns INTEGER)"},
+		      "  unseen_children_ns INTEGER, condition TEXT, around_s REAL)"},
 	{"processes", "CREATE TABLE processes (\n"
 		      "  process INTEGER PRIMARY KEY, pid INTEGER, command TEXT, python TEXT,\n"
 		      "  cpu_ns INTEGER)"},
@@ -38,6 +38,8 @@ const struct prb_schema_table prb_schema_tables[] = {
 		   "  part INTEGER, stack INTEGER, state INTEGER, samples INTEGER,\n"
 		   "  cpu_ns INTEGER, wall_ns INTEGER, runqueue_ns INTEGER,\n"
 		   "  PRIMARY KEY (part, stack, state)) WITHOUT ROWID"},
+	{"windows", "CREATE TABLE windows (\n"
+		    "  begin_ns INTEGER PRIMARY KEY, end_ns INTEGER)"},
 	{"source",
 	 "CREATE TABLE source (\n"
 	 "  file TEXT, line INTEGER, text TEXT,\n"

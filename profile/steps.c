@@ -56,7 +56,7 @@ struct prb_error *prb_steps_add(struct prb_steps *s, const struct prb_run *run)
 {
 	size_t number = s->runs.count, found;
 	struct prb_run *slot;
-	uint64_t key;
+	uint64_t key = 0;
 
 	if (s->step && find(s, run, &key, &found)) {
 		merge(&s->runs.items[found], run);

@@ -7,11 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "profile/store_file.h"
 
 static const int64_t second = 1000000000;
-static const int64_t chunk_ns = 60 * 1000000000ll;
+static const int64_t usual_chunk_ns = 60 * 1000000000ll;
 
 enum {
 	FULL_RUNS = 16384,    /* a chunk with so many is complete */
@@ -27,6 +28,7 @@ struct prb_store {
 	/* The recorder's. */
 	struct prb_batch_mark mark;
 	int64_t put_at;	     /* when something was handed over last */
+	int64_t chunk_ns;    /* how long one is, at most */
 	int64_t chunk;	     /* number of the chunk that grows */
 	int64_t chunk_until; /* when it is complete, at the latest */
 	/* Of both, under the lock. */
@@ -47,6 +49,7 @@ struct prb_error *prb_store_create(const char *path, struct prb_store **ret)
 
 	if (!store)
 		return prb_error_nomem();
+	store->chunk_ns = usual_chunk_ns;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	err = prb_store_file_create(&store->file, path);
@@ -55,6 +58,14 @@ struct prb_error *prb_store_create(const char *path, struct prb_store **ret)
 	else
 		*ret = store;
 	return err;
+}
+
+struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition, double around)
+{
+	const int64_t part = (int64_t)(around * 1e9 / 4);
+
+	store->chunk_ns = PRB_MIN(PRB_MAX(part, second), usual_chunk_ns);
+	return prb_store_when_create(condition, around, &store->file.when);
 }
 
 static bool in_hurry(struct prb_store *store)
@@ -71,6 +82,8 @@ static struct prb_error *write_batch(struct prb_store *store)
 	const struct timespec pause = {.tv_nsec = RETRY_NS};
 	int attempts = 0;
 
+	if (store->file.when)
+		PRB_TRY(prb_store_when_ask(store->file.when, &store->batch));
 	for (;;) {
 		struct prb_error *err = prb_store_file_write(&store->file, &store->batch);
 
@@ -141,11 +154,12 @@ static struct prb_error *hand_over(struct prb_store *store, const struct prb_rec
 	return NULL;
 }
 
-static int64_t minute_after(const struct prb_recording *recording, int64_t now)
+static int64_t chunk_after(const struct prb_store *store, const struct prb_recording *recording,
+			   int64_t now)
 {
 	int64_t passed = now - recording->begun;
 
-	return now + chunk_ns - passed % chunk_ns;
+	return now + store->chunk_ns - passed % store->chunk_ns;
 }
 
 struct prb_error *prb_store_begin(struct prb_store *store, const struct prb_recording *recording)
@@ -153,7 +167,7 @@ struct prb_error *prb_store_begin(struct prb_store *store, const struct prb_reco
 	PRB_TRY(prb_store_file_begin(&store->file));
 	PRB_TRY(start_thread(store));
 	store->put_at = recording->begun;
-	store->chunk_until = minute_after(recording, recording->begun);
+	store->chunk_until = chunk_after(store, recording, recording->begun);
 	pthread_mutex_lock(&store->lock);
 	struct prb_error *err = hand_over(store, recording, false, false);
 	pthread_mutex_unlock(&store->lock);
@@ -171,7 +185,7 @@ static struct prb_error *put(struct prb_store *store, const struct prb_recording
 	if (!cut)
 		return NULL;
 	store->chunk++;
-	store->chunk_until = minute_after(recording, now);
+	store->chunk_until = chunk_after(store, recording, now);
 	*ret_cut = true;
 	return NULL;
 }

@@ -30,6 +30,11 @@ bool prb_store_is_path(const char *path);
  */
 struct prb_error *prb_store_create(const char *path, struct prb_store **ret) PRB_MUST_CHECK;
 
+/** Before it begins: only what is within @p around seconds of moments at which @p condition holds
+ * stays in the file (store_when.h). PRB_ERROR_USAGE if the condition cannot be understood. */
+struct prb_error *prb_store_keep_when(struct prb_store *store, const char *condition,
+				      double around) PRB_MUST_CHECK;
+
 /** Gives the file its name, replacing a file that had it, and begins to write. */
 struct prb_error *prb_store_begin(struct prb_store *store,
 				  const struct prb_recording *recording) PRB_MUST_CHECK;

@@ -151,7 +151,8 @@ static void choose_step(struct prb_store_chunks *chunks, const struct prb_batch 
 	int64_t *step = &chunks->steps.step, now = b->about.duration;
 	double minutes = (double)now / 60e9, share = (double)(now - begin) / 60e9 * MINUTE_BYTES;
 
-	if (b->about.ring)
+	/* What is in the file then does not grow with time. */
+	if (b->about.ring || b->about.condition)
 		return;
 	if ((double)chunks->bytes > EXACT_BYTES + minutes * MINUTE_BYTES)
 		*step = PRB_MIN(*step ? 2 * *step : second, LONGEST_S * second);

@@ -149,6 +149,7 @@ void prb_store_file_deinit(struct prb_store_file *file)
 	if (file->temporary)
 		unlink(file->temporary);
 	prb_close_guard(&file->fd);
+	prb_store_when_destroy(file->when);
 	prb_totals_clear(&file->totals);
 	prb_steps_clear(&file->chunks.steps);
 	prb_vec_free(&file->threads);

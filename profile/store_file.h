@@ -14,6 +14,7 @@
 
 #include "profile/batch.h"
 #include "profile/steps.h"
+#include "profile/store_when.h"
 #include "profile/totals.h"
 
 enum prb_store_statement {
@@ -47,6 +48,7 @@ struct prb_store_file {
 	sqlite3 *db; /**< NULL before it begins */
 	sqlite3_stmt *statements[PRB_STORE_STATEMENTS];
 	struct prb_store_chunks chunks;
+	struct prb_store_when *when; /**< NULL: all is kept */
 	struct prb_totals totals;
 	int64_t part;				    /**< that the totals are of */
 	int64_t totals_s;			    /**< how long a part is */

@@ -22,9 +22,11 @@ static const char *const texts[PRB_STORE_STATEMENTS] = {
 		"REPLACE INTO recording (rowid, probing, system, started, "
 		"duration_ns, rate, tid, native, ended, totals_s, times, late, missed, "
 		"unreadable, stops, stopped_again, pause_p50_us, pause_p99_us, "
-		"pause_max_us, pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns) "
+		"pause_max_us, pause_total_us, own_cpu_ns, ring_s, tasks, unseen_children_ns, "
+		"condition, around_s) "
 		"VALUES (1, ?, ?, ?, ?, "
-		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0.0), ?, ?)",
+		"?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0.0), ?, ?, "
+		"?, nullif(?, 0.0))",
 	[PRB_STORE_SOURCE] = "INSERT OR IGNORE INTO source VALUES (?, ?, ?)",
 	[PRB_STORE_RENAMED] = "INSERT INTO temp.renamed VALUES (?, ?)",
 };

@@ -172,21 +172,26 @@ static struct prb_error *put_about(struct prb_store_file *file, const struct prb
 		system = prb_format("%s %s %s", name.sysname, name.release, name.machine);
 	PRB_TRY(put_processes(file, b));
 	return prb_store_sql_put(
-		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddidii", PRB_VERSION,
+		file, PRB_STORE_RECORDING, "ttdidiitiiiiiiiddddidiitd", PRB_VERSION,
 		(const char *)system, r->started, r->duration, r->rate, (int64_t)r->tid,
 		(int64_t)r->native, b->last ? prb_schema_end(r->end) : NULL, file->totals_s,
 		(int64_t)c->times, (int64_t)c->late, (int64_t)c->missed, (int64_t)c->unreadable,
 		(int64_t)c->stops, (int64_t)c->again, c->pause_p50, c->pause_p99, c->pause_max,
 		c->pause_total, c->own_cpu, (double)r->ring / 1e9, (int64_t)r->tasks,
-		r->unseen_children);
+		r->unseen_children, r->condition, (double)r->around / 1e9);
 }
 
-/* What is older than the ring is long. The chunk that its beginning is in stays. */
+/* What is in no window; what is older than the ring is long. The chunk that its beginning is in
+ * stays. */
 static struct prb_error *drop_old(struct prb_store_file *file, const struct prb_batch *b)
 {
 	int64_t from = b->about.duration - b->about.ring;
 	prb_auto_str struct prb_str sql = {};
 
+	if (file->when) {
+		prb_store_when_sql(file->when, b, file->totals_s * second, &sql);
+		return sql.failed ? prb_error_nomem() : prb_store_sql_run(file, prb_str_text(&sql));
+	}
 	if (!b->about.ring || from <= 0)
 		return NULL;
 	prb_str_printf(&sql,

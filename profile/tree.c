@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/pool.h"
+#include "base/text.h"
 
 enum { MOST = INT32_MAX };
 
@@ -160,4 +161,19 @@ struct prb_error *prb_tree_note(struct prb_tree *tree, const char *text, uint32_
 		&function));
 	PRB_TRY(prb_tree_frame(tree, function, 0, &frame));
 	return prb_tree_call(tree, 0, frame, ret);
+}
+
+void prb_function_put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line)
+{
+	bool file = f->file && (line > 0 || !f->module);
+
+	if (file)
+		prb_text_escape(s, prb_tree_short_path(f->file));
+	if (file && line > 0)
+		prb_str_printf(s, ":%d", line);
+	if (!f->module)
+		return;
+	prb_str_puts(s, file ? " [" : "[");
+	prb_text_escape(s, prb_tree_short_path(f->module));
+	prb_str_putc(s, ']');
 }

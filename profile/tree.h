@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 enum prb_function_kind {
@@ -77,6 +78,10 @@ static inline const char *prb_function_file(const struct prb_tree_function *f)
 {
 	return f->file ? f->file : f->module;
 }
+
+/** Appends where it is: "loader.py:88", "fold.c:12 [libc.so.6]", "[libc.so.6]"; @p line 0: unknown.
+ */
+void prb_function_put_place(struct prb_str *s, const struct prb_tree_function *f, int32_t line);
 
 /** "libc.so.6" of "/lib/libc.so.6": the end of @p path; "vdso" of "[vdso]". */
 const char *prb_tree_short_path(const char *path);

@@ -165,6 +165,11 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 				    struct prb_py_frames *ret) PRB_MUST_CHECK;
 void prb_py_frames_deinit(struct prb_py_frames *frames);
 
+/** The same from the frame at @p address on, as that of a suspended greenlet. */
+struct prb_error *prb_python_frames_from(struct prb_python *py, struct prb_mem *mem,
+					 uint64_t address,
+					 struct prb_py_frames *ret) PRB_MUST_CHECK;
+
 /** Reads the one frame at @p address, as that of a generator, which no thread's chain has. */
 struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				      struct prb_py_frame *ret) PRB_MUST_CHECK;

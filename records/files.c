@@ -155,6 +155,25 @@ static struct prb_error *find_cold(struct prb_ring_files *ret)
 	return NULL;
 }
 
+/** The folder of a ring, if it is named as that of a process and only its owner can write to it;
+ * -1. */
+static int open_process_folder(const char *ring, char **ret_path)
+{
+	char *path = strdup(ring), *slash = path ? strrchr(path, '/') : NULL;
+	uint64_t start_ticks;
+	struct stat st;
+	pid_t pid;
+
+	*ret_path = path;
+	if (!slash)
+		return -1;
+	*slash = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || !prb_left_parse(slash + 1, &pid, &start_ticks) || lstat(path, &st))
+		return -1;
+	return prb_own_folder_open(path, st.st_uid);
+}
+
 static struct prb_error *find_mapped(struct prb_target *target, const struct prb_maps *maps,
 				     struct prb_ring_files *ret)
 {
@@ -205,6 +224,33 @@ static struct prb_error *find_live(struct prb_target *target, struct prb_ring_fi
 	return err;
 }
 
+/** A core, or a crash record: what its process has left on this machine, as far as it is there. */
+static struct prb_error *find_crashed(struct prb_target *target, struct prb_ring_files *ret)
+{
+	struct prb_maps maps = {};
+	struct prb_error *err = prb_target_read_maps(target, &maps);
+	const struct prb_map *map;
+
+	prb_vec_each (map, &maps.list) {
+		prb_auto_free char *path = NULL;
+		prb_auto_close int folder = -1;
+
+		if (err || !is_ring_name(map->path))
+			continue;
+		folder = open_process_folder(map->path, &path);
+		if (folder < 0)
+			continue;
+		ret->pid = (uint32_t)target->pid;
+		err = find_in_folder(folder, path, true, ret);
+		break; /* all of a process are in one folder */
+	}
+	prb_maps_deinit(&maps);
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
 struct prb_error *prb_ring_files_find(struct prb_target *target, struct prb_ring_files *ret)
 {
 	const char *path = prb_recorded_ring(target);
@@ -217,6 +263,8 @@ struct prb_error *prb_ring_files_find(struct prb_target *target, struct prb_ring
 	path = prb_recorded_folder(target, &fd);
 	if (path)
 		return find_in_folder(fd, path, true, ret);
+	if (target->partial && !prb_target_is_recorded(target))
+		return find_crashed(target, ret);
 	/* A snapshot has no rings, also while it is made. */
 	return target->local && !target->partial && !prb_target_is_recorded(target)
 		       ? find_live(target, ret)

@@ -283,9 +283,14 @@ struct prb_error *prb_ring_next_chunk(struct prb_ring *ring, const struct prb_ri
 		uint64_t chunk = ring->chunk++;
 		bool good;
 
-		/* The header may promise far more chunks than there are. */
+		/* The header may promise far more: none up to the last place is there. */
 		if (place_of(ring, chunk) >= ring->size) {
-			ring->missing += ring->slots;
+			uint64_t last = (ring->end - 1) >> ring->header.chunk_shift;
+			uint64_t places = ring->header.chunks - (chunk & (ring->header.chunks - 1));
+
+			places = PRB_MIN(places, last - chunk + 1);
+			ring->missing += ring->slots * places;
+			ring->chunk = chunk + places;
 			continue;
 		}
 		PRB_TRY(is_in_range(ring, chunk, range, &good));

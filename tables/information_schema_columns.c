@@ -10,7 +10,7 @@ static const struct prb_column columns[] = {
 	[TABLE] = {"table_name", PRB_COLUMN_TEXT, "Table the column is in"},
 	[NAME] = {"column_name", PRB_COLUMN_TEXT, "Name of the column"},
 	[POSITION] = {"ordinal_position", PRB_COLUMN_INTEGER, "Place in the table, from 1"},
-	[TYPE] = {"data_type", PRB_COLUMN_TEXT, "INTEGER, REAL or TEXT"},
+	[TYPE] = {"data_type", PRB_COLUMN_TEXT, "INTEGER, REAL, TEXT or ANY"},
 	[UNIT] = {"unit", PRB_COLUMN_TEXT, "What it is measured in; NULL if in nothing"},
 	[HIDDEN] = {"is_hidden", PRB_COLUMN_TEXT,
 		    "YES if SELECT * leaves it out: an argument of the table, else NO"},
@@ -20,7 +20,7 @@ static const struct prb_column columns[] = {
 
 static struct prb_error *table_rows(struct prb_scan *scan, const struct prb_table *table)
 {
-	static const char *const types[] = {"INTEGER", "REAL", "TEXT"};
+	static const char *const types[] = {"INTEGER", "REAL", "TEXT", "ANY"};
 
 	for (const struct prb_column *c = table->columns; c->name; c++) {
 		PRB_TRY(prb_scan_row(scan));

@@ -4,7 +4,7 @@
 #include "tables/frames.h"
 #include "sql/spec/table.h"
 
-enum { TID, DEPTH, FUNC, NAME, TYPE, VALUE, KIND, ADDRESS };
+enum { TID, DEPTH, FUNC, NAME, TYPE, VALUE, KIND, ADDRESS, TYPE_ADDRESS, NUMBER };
 
 static const struct prb_column columns[] = {
 	[TID] = {"tid", PRB_COLUMN_INTEGER, "Thread the frame is on",
@@ -13,13 +13,17 @@ static const struct prb_column columns[] = {
 		   .flags = PRB_COLUMN_KEY | PRB_COLUMN_DEPTH},
 	[FUNC] = {"func", PRB_COLUMN_TEXT, "Name of the frame's function"},
 	[NAME] = {"name", PRB_COLUMN_TEXT, "Name of the variable"},
-	[TYPE] = {"type", PRB_COLUMN_TEXT, "Type of its value"},
-	[VALUE] = {"value", PRB_COLUMN_TEXT, "repr() of its value; NULL if it is unbound"},
+	[TYPE] = {"type", PRB_COLUMN_TEXT, "Type of its value", .needs = PRB_NEED_VALUES},
+	[VALUE] = {"value", PRB_COLUMN_TEXT, "repr() of its value; NULL if it is unbound",
+		   .needs = PRB_NEED_VALUES},
 	[KIND] = {"kind", PRB_COLUMN_TEXT,
 		  "argument, local, cell (used by an inner function), free (of an outer one), or "
 		  "name (of a module or class body)"},
 	[ADDRESS] = {"address", PRB_COLUMN_INTEGER,
 		     "Where the value lies: its id(), for python.attributes and python.items"},
+	[TYPE_ADDRESS] = {"type_address", PRB_COLUMN_INTEGER, "Where its class lies"},
+	[NUMBER] = {"number", PRB_COLUMN_ANY,
+		    "An int of at most 64 bits, a bool or a float; else NULL"},
 	{},
 };
 
@@ -44,6 +48,12 @@ static struct prb_error *frame_rows(struct prb_scan *scan, const struct prb_dump
 		prb_put_static(scan, KIND, kinds[local->kind]);
 		if (local->address)
 			prb_put_integer(scan, ADDRESS, (int64_t)local->address);
+		if (local->type_address)
+			prb_put_integer(scan, TYPE_ADDRESS, (int64_t)local->type_address);
+		if (local->number == PRB_NUMBER_INTEGER)
+			prb_put_integer(scan, NUMBER, local->integer);
+		if (local->number == PRB_NUMBER_REAL)
+			prb_put_real(scan, NUMBER, local->real);
 	}
 	return NULL;
 }

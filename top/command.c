@@ -18,7 +18,7 @@
 #include "target/spec/target_spec.h"
 
 struct settings {
-	bool batch, lines;
+	bool batch, lines, native;
 	int count, rate, tid;
 	double interval;
 	const char *mode;
@@ -34,7 +34,7 @@ struct sampling {
 	struct prb_error *error;
 	pthread_t thread;
 	pthread_mutex_t gate; /* of struct prb_top */
-	atomic_bool cancelled;
+	atomic_bool cancelled, native;
 	volatile bool over;
 };
 
@@ -52,6 +52,13 @@ static bool is_cancelled(void *context)
 	const struct sampling *s = context;
 
 	return s->cancelled;
+}
+
+static bool wants_native(void *context)
+{
+	const struct sampling *s = context;
+
+	return s->native;
 }
 
 static void *sample(void *context)
@@ -205,12 +212,16 @@ static struct prb_error *run_on(struct prb_target *target, const struct settings
 	struct sampling s = {
 		.target = target,
 		.gate = PTHREAD_MUTEX_INITIALIZER,
+		.native = settings->native,
 		.options = {.seconds = 1e9,
 			    .rate = settings->rate ? settings->rate : RATE,
 			    .tid = settings->tid,
+			    .native = settings->native,
+			    .wants_native = wants_native,
 			    .cancelled = is_cancelled},
 	};
 	struct prb_top top = {.gate = &s.gate,
+			      .native = &s.native,
 			      .weight = weight,
 			      .lines = settings->lines,
 			      .window = settings->batch ? 1e-9 : 10};
@@ -260,6 +271,8 @@ static const struct prb_option options[] = {
 	 offsetof(struct settings, mode)},
 	{"tid", 0, PRB_OPTION_NUMBER, "TID", "Only the thread TID", PRB_COMPLETE_NOTHING,
 	 offsetof(struct settings, tid)},
+	{"cc", 'C', PRB_OPTION_FLAG, NULL, "C and C++ frames too; the key 'n' switches them",
+	 PRB_COMPLETE_NOTHING, offsetof(struct settings, native)},
 	{"lines", 'l', PRB_OPTION_FLAG, NULL, "Each line of a function by itself",
 	 PRB_COMPLETE_NOTHING, offsetof(struct settings, lines)},
 	{}};

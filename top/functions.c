@@ -123,10 +123,7 @@ static void put_row(const struct table *t, const struct prb_recording *r,
 	prb_str_printf(s, "  %5.1f %%  ", 100 * (double)row->total / whole);
 	prb_text_column(s, f->name, WIDEST_NAME);
 	prb_str_puts(s, "  ");
-	if (f->file)
-		prb_text_escape(s, prb_tree_short_path(f->file));
-	if (f->file && line > 0)
-		prb_str_printf(s, ":%d", line);
+	prb_function_put_place(s, f, line);
 	prb_str_putc(s, '\n');
 }
 
@@ -167,7 +164,8 @@ static void put_rows(const struct table *t, const struct prb_recording *r, size_
 	prb_vec_each (row, &t->report.rows) {
 		const struct prb_tree_function *f = &r->tree->functions.items[row->function];
 
-		if (!prb_top_matches(t->top, f->name) && !prb_top_matches(t->top, f->file))
+		if (!prb_top_matches(t->top, f->name) &&
+		    !prb_top_matches(t->top, prb_function_file(f)))
 			continue;
 		if (most && shown == most)
 			hidden++;

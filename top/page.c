@@ -131,6 +131,8 @@ static void put_choice(const struct prb_top *top, size_t first, struct prb_str *
 	prb_str_puts(s, "\nlast ");
 	prb_text_duration(s, (double)(last->end - top->parts.items[first].begin) / 1e9);
 	prb_str_printf(s, " · %s", prb_weight_words[top->weight].mode);
+	if (*top->native)
+		prb_str_puts(s, " · C too");
 	if (top->tid)
 		prb_str_printf(s, " · thread %d", (int)top->tid);
 	if (top->filter) {
@@ -153,6 +155,7 @@ static const char help[] =
 	"s           sort by self, total or name\n"
 	"m           time on a processor (cpu), or time that passed (wall)\n"
 	"l           each line of a function by itself\n"
+	"n           C and C++ frames too, or not; forgets what was seen\n"
 	"w           the last interval, 10 s, 1 m, or all since the reset\n"
 	"/           show what matches a regular expression; an empty one shows all\n"
 	"Space       pause the display; samples are taken meanwhile\n"

@@ -261,6 +261,10 @@ static void change(struct screen *s, int key)
 	case ' ':
 		top->held = top->held ? 0 : top->parts.count;
 		break;
+	case 'n':
+		*top->native = !*top->native;
+		prb_top_reset(top);
+		break;
 	case 'r':
 		prb_top_reset(top);
 		break;

@@ -61,10 +61,9 @@ static void put_row(const struct prb_recording *r, const struct row *row, struct
 	if (row->last->stack) {
 		f = prb_tree_function_of(r->tree, row->last->stack);
 		prb_text_escape(s, f->name);
-		if (f->file) {
+		if (prb_function_file(f))
 			prb_str_puts(s, "  ");
-			prb_text_escape(s, prb_tree_short_path(f->file));
-		}
+		prb_function_put_place(s, f, 0);
 	}
 	prb_str_putc(s, '\n');
 }

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -42,6 +43,7 @@ struct prb_top {
 	struct prb_live *live;
 	/** Held while another reads the process: the sampler holds no thread meanwhile. */
 	pthread_mutex_t *gate;
+	atomic_bool *native;		    /**< whether C frames are read */
 	PRB_VEC(struct prb_top_part) parts; /**< from the last reset on */
 	enum prb_top_view view;
 	enum prb_top_sort sort;

@@ -101,12 +101,9 @@ static void put_node(const struct tree *t, uint32_t stack, size_t depth, struct 
 		       100 * (double)t->self[stack] / whole);
 	prb_text_spaces(s, PRB_MIN(depth, (size_t)MOST_INDENT));
 	prb_text_escape(s, place.function->name);
-	if (place.function->file) {
+	if (prb_function_file(place.function))
 		prb_str_puts(s, "  ");
-		prb_text_escape(s, prb_tree_short_path(place.function->file));
-		if (place.line > 0)
-			prb_str_printf(s, ":%d", place.line);
-	}
+	prb_function_put_place(s, place.function, place.line);
 	prb_str_putc(s, '\n');
 }
 
@@ -114,7 +111,7 @@ static bool has_match(const struct tree *t, uint32_t stack)
 {
 	const struct prb_tree_function *f = prb_tree_function_of(t->calls, stack);
 
-	return prb_top_matches(t->top, f->name) || prb_top_matches(t->top, f->file);
+	return prb_top_matches(t->top, f->name) || prb_top_matches(t->top, prb_function_file(f));
 }
 
 /* Whether it, or what it called, matches the filter. */

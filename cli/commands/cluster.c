@@ -38,6 +38,7 @@ static const struct action {
 	       {"slow", prb_cluster_slow, 0, 0, false, false, true},
 	       {"perf", prb_cluster_perf, 0, 0, false, true, false},
 	       {"query", prb_cluster_query, 1, 0, false, true},
+	       {"rows", prb_cluster_rows, 1, 0, false, true},
 	       {"look", run_look, 0, LOOKS, true, true}};
 
 static const struct action *find_action(const char *name)
@@ -54,8 +55,10 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 
 	PRB_TRY(prb_reach_check(&c->reach));
 	if (prb_reach_is_far(&c->reach) && action->this_machine)
-		return prb_error_create(PRB_ERROR_USAGE, "'%s' is of this machine: no --hosts",
-					action->name);
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "'%s' is of this machine: no --hosts",
+					 action->name),
+			"tables of all hosts are named global.SCHEMA.TABLE: global.python.threads");
 	if (s->save && !strcmp(s->save, "-") && action->run != run_look)
 		return prb_error_create(PRB_ERROR_USAGE, "the verdict is for stdout: --save FILE");
 	if (s->output && action->run != prb_cluster_perf)
@@ -66,6 +69,12 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 		return prb_error_create(PRB_ERROR_USAGE, "'%s' saves nothing: no --save",
 					action->name);
 	return NULL;
+}
+
+/** True for what another host asks this one for. */
+static bool is_asked(const struct action *action)
+{
+	return action->run == run_look || action->run == prb_cluster_rows;
 }
 
 /** Chooses the job and looks at its ranks, as far as the action needs it. */
@@ -83,7 +92,7 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 		struct prb_error *err = prb_jobs_choose(&c->jobs, job, &c->job);
 
 		/* That this machine has no rank is an answer, too. */
-		if (action->run != run_look || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
+		if (!is_asked(action) || !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))
 			PRB_TRY(err);
 	}
 	if (!c->job)
@@ -100,6 +109,13 @@ static struct prb_error *run_action(const struct action *action, struct prb_clus
 	if (c->cli->argument_count < place)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no statement given"),
 				      "probing cluster query \"SELECT …\" [JOB]");
+	if (action->run == prb_cluster_query) {
+		bool global;
+
+		PRB_TRY(prb_cluster_query_global(c, job, &global));
+		if (global)
+			return NULL;
+	}
 	PRB_TRY(prepare(action, c, job));
 	return action->run(c);
 }
@@ -203,6 +219,9 @@ const struct prb_command prb_command_cluster = {
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "'--save': omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, redact)},
+			{"strict", 0, PRB_OPTION_FLAG, NULL,
+			 "'query': fail if a rank does not answer", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_cluster_settings, strict)},
 			{"timeout", 0, PRB_OPTION_SECONDS,
 			 "TIME", "How long each host has for its answer (default: 20s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},

@@ -16,7 +16,7 @@
 enum { PRB_CLUSTER_LOOKS = 5 };
 
 struct prb_cluster_settings {
-	bool json, all, native, redact;
+	bool json, all, native, redact, strict;
 	double interval, timeout, duration;
 	const char *save, *output;
 	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring;
@@ -49,6 +49,11 @@ struct prb_error *prb_cluster_hang(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_query(struct prb_cluster *c) PRB_MUST_CHECK;
+struct prb_error *prb_cluster_rows(struct prb_cluster *c) PRB_MUST_CHECK;
+
+/** Runs the statement if it names global tables, over all ranks of @p job; *global: it does. */
+struct prb_error *prb_cluster_query_global(struct prb_cluster *c, const char *job,
+					   bool *global) PRB_MUST_CHECK;
 
 /* Reading the job: cluster_read.c. */
 
@@ -58,6 +63,9 @@ struct prb_error *prb_cluster_look(struct prb_cluster *c, size_t count) PRB_MUST
 /** Prints a bundle of no rank. */
 struct prb_error *prb_cluster_save_nothing(const struct prb_job *none,
 					   const struct prb_round *round) PRB_MUST_CHECK;
+
+/** Seconds that each host has for its answer. */
+double prb_cluster_timeout(const struct prb_cluster *c);
 
 /** Looks at the ranks of c->job for some seconds, and notes their pace. */
 struct prb_error *prb_cluster_pace(struct prb_cluster *c) PRB_MUST_CHECK;

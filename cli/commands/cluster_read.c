@@ -37,7 +37,7 @@ static double interval_of(const struct prb_cluster *c)
 	return c->settings->interval > 0 ? c->settings->interval : INTERVAL;
 }
 
-static double timeout_of(const struct prb_cluster *c)
+double prb_cluster_timeout(const struct prb_cluster *c)
 {
 	if (c->settings->timeout > 0)
 		return c->settings->timeout;
@@ -76,7 +76,7 @@ static struct prb_error *look_and_save(struct prb_cluster *c, int fd)
 {
 	prb_auto_answers struct prb_answers snapshots = {};
 
-	PRB_TRY(prb_save_snapshots(c->job, c->settings->redact, timeout_of(c), prb_warn,
+	PRB_TRY(prb_save_snapshots(c->job, c->settings->redact, prb_cluster_timeout(c), prb_warn,
 				   &snapshots));
 	PRB_TRY(look(c, LOOKS));
 	return prb_save_write(fd, c->job, c->last, &snapshots, &c->saved);
@@ -197,8 +197,13 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 	PRB_TRY(ask(c, job, &answers));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
-	err = prb_gather(&answers, 0, (c->paces ? duration_of(c) : interval_of(c)) + timeout_of(c),
-			 take, in);
+	const struct prb_gather_options options = {
+		.deadline_s = (c->paces ? duration_of(c) : interval_of(c)) + prb_cluster_timeout(c),
+		.hurry = !c->settings->timeout && !c->settings->save,
+		.handler = take,
+		.context = in};
+
+	err = prb_gather(&answers, &options);
 	if (!err && in->fd >= 0)
 		err = prb_bundle_end(in->fd);
 	warn_of(&answers);

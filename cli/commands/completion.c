@@ -246,8 +246,10 @@ static void put_zsh_action(struct prb_str *s, enum prb_completion what)
 {
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
-	case PRB_COMPLETE_VALUE:
 		prb_str_puts(s, " ");
+		break;
+	case PRB_COMPLETE_VALUE:
+		prb_str_puts(s, "_probing_values");
 		break;
 	case PRB_COMPLETE_FILE:
 		prb_str_puts(s, "_files");
@@ -345,8 +347,10 @@ static void put_fish_values(struct prb_str *s, enum prb_completion what)
 {
 	switch (what) {
 	case PRB_COMPLETE_NOTHING:
-	case PRB_COMPLETE_VALUE:
 		prb_str_puts(s, " -x");
+		break;
+	case PRB_COMPLETE_VALUE:
+		prb_str_puts(s, " -x -a '(__probing_values)'");
 		break;
 	case PRB_COMPLETE_FILE:
 		prb_str_puts(s, " -r -F");

@@ -1,19 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `probing export`: metrics for monitoring. */
+/* `probing export`: metrics and spans for monitoring. */
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/new_file.h"
 #include "command/command.h"
+#include "command/exit.h"
+#include "command/interrupt.h"
 #include "command/output.h"
 #include "gateway/metrics.h"
+#include "gateway/otlp.h"
+#include "gateway/post.h"
 
 struct export_settings {
-	const char *file;
+	const char *file, *endpoint;
+	double every;
 };
+
+static const char DEFAULT_ENDPOINT[] = "http://127.0.0.1:4318";
+
+/** Without --every, spans are sent that ended in so many seconds. */
+static const double ONCE_SECONDS = 60;
+/** A row may be seen so long after its time; a span that ended later is sent the next time. */
+static const double LATE_SECONDS = 0.2;
 
 /** A file that is there whole or not at all, for a collector that is another user. */
 static struct prb_error *write_file(const char *path, const struct prb_str *text)
@@ -27,45 +43,148 @@ static struct prb_error *write_file(const char *path, const struct prb_str *text
 	return prb_new_file_finish(&file);
 }
 
-static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+static struct prb_error *export_prometheus(const struct prb_texts *targets,
+					   const struct export_settings *s)
 {
-	const struct export_settings *s = settings;
 	prb_auto_str struct prb_str text = {};
-	struct prb_texts targets = cli->targets;
 
-	if (!cli->argument_count || strcmp(cli->arguments[0], "prometheus") != 0)
-		return prb_error_hint(
-			prb_error_create(PRB_ERROR_USAGE, "the format to export is 'prometheus'"),
-			"for example 'probing export prometheus'");
-	for (size_t i = 1; i < cli->argument_count && targets.count < PRB_MAX_TEXTS; i++)
-		targets.items[targets.count++] = cli->arguments[i];
-	PRB_TRY(prb_metrics_collect(&targets, &text));
+	PRB_TRY(prb_metrics_collect(targets, &text));
 	if (text.failed)
 		return prb_error_nomem();
 	return s->file ? write_file(s->file, &text) : prb_output(&text);
 }
 
+static struct prb_error *post(const char *endpoint, const char *signal, const struct prb_str *body)
+{
+	prb_auto_str struct prb_str answer = {};
+	size_t length = strlen(endpoint);
+
+	while (length && endpoint[length - 1] == '/')
+		length--;
+	prb_auto_free char *url = prb_format("%.*s/v1/%s", (int)length, endpoint, signal);
+	if (!url)
+		return prb_error_nomem();
+	if (!body->length)
+		return NULL;
+	PRB_TRY(prb_post(url, "application/x-protobuf", getenv("OTEL_EXPORTER_OTLP_HEADERS"), body,
+			 &answer));
+	if (answer.length)
+		prb_warn("the receiver has taken only a part, or has a remark: see its log");
+	return NULL;
+}
+
+static const char *endpoint_of(const struct export_settings *s)
+{
+	const char *said = s->endpoint ? s->endpoint : getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+
+	return said && *said ? said : DEFAULT_ENDPOINT;
+}
+
+static double now(void)
+{
+	struct timespec clock;
+
+	clock_gettime(CLOCK_REALTIME, &clock);
+	return (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
+}
+
+/** Sends what there is; *since becomes the end of the time whose spans were sent. */
+static struct prb_error *send_once(const struct prb_texts *targets, const char *endpoint,
+				   double *since)
+{
+	const struct prb_otlp_time time = {*since, now() - LATE_SECONDS};
+	__attribute__((cleanup(prb_otlp_deinit))) struct prb_otlp otlp = {};
+	prb_auto_str struct prb_str text = {};
+
+	PRB_TRY(prb_otlp_collect(targets, &time, &otlp));
+	PRB_TRY(post(endpoint, "metrics", &otlp.metrics));
+	PRB_TRY(post(endpoint, "traces", &otlp.traces));
+	*since = time.until;
+	prb_str_printf(&text, "%zu samples and %zu spans were sent to %s\n", otlp.samples,
+		       otlp.spans, endpoint);
+	PRB_TRY(prb_output(&text));
+	return prb_output_flush();
+}
+
+static void rest(double seconds)
+{
+	const struct timespec time = {.tv_sec = (time_t)seconds,
+				      .tv_nsec = (long)(fmod(seconds, 1) * 1e9)};
+
+	if (!prb_interrupted())
+		nanosleep(&time, NULL);
+}
+
+static struct prb_error *export_otlp(const struct prb_texts *targets,
+				     const struct export_settings *s)
+{
+	double since = now() - (s->every > 0 ? s->every : ONCE_SECONDS);
+
+	if (s->every <= 0)
+		return send_once(targets, endpoint_of(s), &since);
+	prb_interrupt_catch(NULL);
+	while (!prb_interrupted()) {
+		struct prb_error *err = send_once(targets, endpoint_of(s), &since);
+
+		/* A receiver that is away for a while gets the spans later. */
+		if (err)
+			prb_warn(err->message);
+		prb_error_destroy(err);
+		rest(s->every);
+	}
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct export_settings *s = settings;
+	struct prb_texts targets = cli->targets;
+	const char *format = cli->argument_count ? cli->arguments[0] : "";
+	bool otlp = !strcmp(format, "otlp");
+
+	if (!otlp && strcmp(format, "prometheus") != 0)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "the format to export is "
+									"'prometheus' or 'otlp'"),
+				      "for example 'probing export prometheus'");
+	if (otlp && s->file)
+		return prb_error_create(PRB_ERROR_USAGE, "--textfile is for prometheus");
+	if (!otlp && (s->endpoint || s->every > 0))
+		return prb_error_create(PRB_ERROR_USAGE, "--endpoint and --every are for otlp");
+	for (size_t i = 1; i < cli->argument_count && targets.count < PRB_MAX_TEXTS; i++)
+		targets.items[targets.count++] = cli->arguments[i];
+	return otlp ? export_otlp(&targets, s) : export_prometheus(&targets, s);
+}
+
 const struct prb_command prb_command_export = {
 	.rank = 88,
 	.name = "export",
-	.summary = "Print metrics of Python processes for Prometheus",
+	.summary = "Give metrics and spans of Python processes to Prometheus or OpenTelemetry",
 	.description =
-		"Prints threads by state, waiters for the GIL and locks, processor time, memory "
-		"and "
-		"the garbage collector's runs, for each process: those that are named, or all that "
-		"may be read. --textfile writes a file for node_exporter; 'probing serve' has the "
-		"same at /metrics.",
+		"Metrics are threads by state, waiters for the GIL and locks, processor time, "
+		"memory "
+		"and the garbage collector's runs, for each process: those that are named, or all "
+		"that may be read. prometheus prints them; --textfile writes a file for "
+		"node_exporter; 'probing serve' has the same at /metrics.\n\n"
+		"otlp sends them to an OpenTelemetry receiver, with the spans that programs have "
+		"recorded by probing.span(), as Protocol Buffers over HTTP: those that ended in "
+		"the "
+		"last minute, or with --every all from then on.",
 	.options =
 		(const struct prb_option[]){
 			{"textfile", 0, PRB_OPTION_TEXT, "FILE",
-			 "Write FILE, which is there whole or not at all", PRB_COMPLETE_FILE,
-			 offsetof(struct export_settings, file)},
+			 "prometheus: write FILE, which is there whole or not at all",
+			 PRB_COMPLETE_FILE, offsetof(struct export_settings, file)},
+			{"endpoint", 'e', PRB_OPTION_TEXT, "URL",
+			 "otlp: send to URL/v1/metrics and URL/v1/traces [http://127.0.0.1:4318]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, endpoint)},
+			{"every", 0, PRB_OPTION_SECONDS, "TIME", "otlp: send again and again",
+			 PRB_COMPLETE_NOTHING, offsetof(struct export_settings, every)},
 			{},
 		},
 	.settings_size = sizeof(struct export_settings),
 	.target_use = PRB_TARGET_ANY,
 	.only_processes = true,
-	.argument = "prometheus [TARGET…]",
+	.argument = "prometheus|otlp [TARGET…]",
 	.max_arguments = PRB_MAX_TEXTS,
 	.complete = PRB_COMPLETE_TARGET,
 	.examples =
@@ -73,6 +192,8 @@ const struct prb_command prb_command_export = {
 			{"probing export prometheus", "All processes"},
 			{"probing export prometheus train.py --textfile probing.prom",
 			 "One, for node_exporter"},
+			{"probing export otlp train.py --every 10s",
+			 "To a collector on this machine"},
 			{},
 		},
 	.run = run,

@@ -48,8 +48,9 @@ static const char *type_name(enum prb_column_type type)
 		return "integer";
 	case PRB_COLUMN_REAL:
 		return "real";
-	case PRB_COLUMN_TEXT:
 	case PRB_COLUMN_ANY:
+		return "any";
+	case PRB_COLUMN_TEXT:
 		break;
 	}
 	return "text";

@@ -32,6 +32,8 @@ def translated(function, *arguments):
 class Inferior(Program):
     """What current() returns in a debugger."""
 
+    _moves = False
+
     def __init__(self, debugger):
         self.debugger, self._source, self._handle, self._opened = debugger, None, None, None
         Program.__init__(self, debugger.name)

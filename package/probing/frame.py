@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Threads and frames of a target."""
 
+import json
 import re
 from typing import Dict, List, Optional
 
 from . import extend
 from ._errors import Gone, NeedsCode
-from .value import Value, get
+from .value import Value, get, of_instant
 
 HELD = re.compile(r"waiting for an? (?P<lock>\w+)(?: held by (?P<owner>\d+))?")
 
@@ -44,8 +45,8 @@ class Names:
 class Frame:
     """A frame: func, qualname, module, file, line, depth (0 is the innermost), native."""
 
-    def __init__(self, thread, row):
-        self.thread = thread
+    def __init__(self, thread, row, number):
+        self.thread, self._number = thread, number
         self.depth, self.func, self.qualname = row["depth"], row["func"], row["qualname"]
         self.module, self.file, self.line = row["module"], row["file"], row["lineno"]
         self.ip, self.native = row["ip"], row["frame_type"] != "python"
@@ -53,7 +54,7 @@ class Frame:
     @property
     def locals(self) -> Dict[str, Value]:
         """{name: Value} of the variables that are bound."""
-        return {} if self.native else self.thread._locals(self)
+        return {} if self.native else self.thread._locals(self._number)
 
     @property
     def globals(self) -> Names:
@@ -81,7 +82,7 @@ class Frame:
 class Thread:
     """A thread: tid, name, state, gil ("holds", "waits"), main, idle_seconds, waits_for, frames."""
 
-    def __init__(self, program, rows):
+    def __init__(self, program, rows, variables=None):
         row = rows[0]
         self.program = program
         self.tid, self.state, self.gil = row["tid"], row["state"], row["gil"]
@@ -89,7 +90,7 @@ class Thread:
         self.main, self.idle_seconds = bool(row["main"]), row["idle_seconds"]
         self._wait = Wait(row["waits_for"])
         self._rows = [] if row["depth"] is None else rows
-        self._frames, self._variables, self._said = None, None, False
+        self._frames, self._variables, self._said = None, variables, False
 
     @property
     def waits_for(self) -> Wait:
@@ -105,36 +106,55 @@ class Thread:
     def frames(self) -> List[Frame]:
         """Python frames, the innermost first."""
         if self._frames is None:
-            self._frames = [Frame(self, row) for row in self._rows]
+            self._frames, number = [], 0
+            for row in self._rows:
+                self._frames.append(Frame(self, row, number))
+                number += not self._frames[-1].native
         return self._frames
 
-    def _locals(self, frame):
+    def _locals(self, number):
         if self._variables is None:
             self._variables = self._read_variables()
-        return self._variables.get(frame.depth, {})
+        found = self._variables.get(number)
+        if found is None:
+            return {}
+        return {name: of_instant(self.program, address, kind, constant)
+                for name, address, kind, constant in zip(*map(json.loads, found))}
 
     def _read_variables(self):
         # One statement is of one instant: the frames that it has must be those that we know.
-        rows = self.program.query(VARIABLES % self.tid)
+        rows = self.program._rows(VARIABLES % (self.tid, self.tid))
         now = {row["depth"]: (row["func"], row["lineno"], row["ip"]) for row in rows}
-        if now != {each.depth: (each.func, each.line, each.ip) for each in self.frames}:
+        if now != {each._number: (each.func, each.line, each.ip) for each in self.frames
+                   if not each.native}:
             raise Gone("the thread has gone on since its frames were read")
-        found = {}
-        for row in rows:
-            if row["address"]:
-                found.setdefault(row["depth"], {})[row["name"]] = Value(self.program,
-                                                                        row["address"])
-        return found
+        return {row["depth"]: parts(row) for row in rows if row["names"]}
 
     def __repr__(self):
         return "<thread %s %s, %s>" % (self.tid, self.name, self.state)
 
 
-STACKS = "SELECT t.tid, t.name, os_name, state, gil, main, idle_seconds, waits_for, depth, func, " \
-    "qualname, module, file, lineno, ip, frame_type FROM python.threads t LEFT JOIN " \
+def parts(row):
+    """Variables of a frame, each as JSON: names, addresses, classes, numbers."""
+    return row["names"], row["addresses"], row["types"], row["numbers"]
+
+
+OF_THREADS = "t.tid, t.name, os_name, state, gil, main, idle_seconds, waits_for, depth, func, " \
+    "qualname, module, file, lineno, ip, frame_type"
+LOCALS = "SELECT tid, depth, json_group_array(name) AS names, json_group_array(address) AS addresses, " \
+    "json_group_array(type_address) AS types, json_group_array(number) AS numbers " \
+    "FROM python.locals WHERE %s GROUP BY tid, depth"
+STACKS = "SELECT " + OF_THREADS + " FROM python.threads t LEFT JOIN " \
     "%s s ON s.tid = t.tid AND s.interpreter = t.interpreter"
-VARIABLES = "SELECT s.depth, s.func, s.lineno, s.ip, l.name, l.address FROM python.stacks s " \
-    "LEFT JOIN python.locals l ON l.tid = s.tid AND l.depth = s.depth WHERE s.tid = %d"
+VARIABLES = "SELECT s.depth, s.func, s.lineno, s.ip, l.* FROM python.stacks s LEFT JOIN (" + \
+    LOCALS % "tid = %d AND address" + ") l ON l.depth = s.depth WHERE s.tid = %d"
+
+
+def at_once(stacks):
+    """The statement, with the variables of all frames behind the threads: of one instant."""
+    return "SELECT *, NULL AS names, NULL AS addresses, NULL AS types, NULL AS numbers FROM (%s) " \
+        "UNION ALL SELECT tid, %sdepth, %snames, addresses, types, numbers FROM (%s)" % (
+            stacks, "NULL, " * 7, "NULL, " * 7, LOCALS % "address")
 
 
 def quote(text):

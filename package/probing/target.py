@@ -12,7 +12,7 @@ from . import _custom, _load, extend, live, path
 from ._errors import Error, Gone
 from ._library import LIBRARY, check, decode, encode
 from ._rows import Rows
-from .frame import STACKS, Frame, Thread, quote
+from .frame import STACKS, Frame, Thread, at_once, parts, quote
 from .value import Value, unread
 
 
@@ -23,12 +23,13 @@ class Program:
     """What attach() returns. Use it from one thread; `with` or close() ends it."""
 
     _level, _reader, _path = 0, None, None
+    _moves = True  # it may go on from one statement to the next
 
     def __init__(self, target: Union[int, str], exe: Optional[str] = None):
         self.target, self._exe = str(target), exe
         self._object = lib.Object(size=ctypes.sizeof(lib.Object))
         self._object_at = ctypes.addressof(self._object)
-        self._poll = lib.Poll()
+        self._poll, self._kinds = lib.Poll(), {}
         self._start()
 
     def _start(self):
@@ -132,12 +133,17 @@ class Program:
     def threads(self, native: Union[bool, str] = False) -> List[Thread]:
         """All Python threads, the main thread first, with their frames, of one moment; `native`:
         and the C and C++ frames between these, "all": also those of the interpreter itself."""
-        threads, table = {}, "python.stacks"
+        threads, variables, table = {}, {}, "python.stacks"
         if native:
             table = "native.frames" if native == "all" else "native.backtrace"
-        for row in self._rows(STACKS % table):
-            threads.setdefault(row["tid"], []).append(row)
-        return [Thread(self, rows) for tid, rows in threads.items() if tid]
+        stacks = STACKS % table
+        for row in self._rows(at_once(stacks) if self._moves else stacks):
+            if row.get("names"):
+                variables.setdefault(row["tid"], {})[row["depth"]] = parts(row)
+            else:
+                threads.setdefault(row["tid"], []).append(row)
+        return [Thread(self, rows, variables.get(tid, {}) if self._moves else None)
+                for tid, rows in threads.items() if tid]
 
     def thread(self, wanted: Union[None, int, str] = None) -> Thread:
         """The thread of that tid or name; None: the main one, in a debugger the selected one."""

@@ -182,7 +182,8 @@ class Value:
                             "runs code" % self.type.name)
         if outcome.value == lib.GONE and not first:
             raise Gone("it was changing while it was read")
-        return [(Value(program, key) if key else None, Value(program, value))
+        # Each is read when it is used: one that is gone by then is no reason to give none.
+        return [(unread(program, key, 0) if key else None, unread(program, value, 0))
                 for key, value in found]
 
     def __iter__(self):
@@ -308,6 +309,19 @@ def unread(program, address, type_address):
     return value
 
 
+def of_instant(program, address, type_address, number):
+    """A Value of a variable, whose number is that of the instant at which its frame was read."""
+    value = unread(program, address, type_address or 0)
+    if number is not None and type_address:
+        kind = program._kinds.get(type_address)
+        if kind is None:
+            kind = program._kinds[type_address] = _NUMBERS.get(
+                Value(program, type_address).__name__, (None, None))
+        value._prb_kind, make = kind
+        value._prb_number = make(number)
+    return value
+
+
 def get(value: Value, name: str) -> Any:
     """The attribute of a Value, also one that has the name of a member of the class Value."""
     return value._prb_read(lib.ATTRIBUTE, name=encode(name))
@@ -332,6 +346,7 @@ def attributes(value: Value) -> List[Tuple[str, Any]]:
 
 
 _DICTS = ("dict", "OrderedDict", "defaultdict", "Counter")
+_NUMBERS = {"int": (lib.INT, int), "bool": (lib.BOOL, bool), "float": (lib.FLOAT, float)}
 _LAZY = frozenset(("_prb_kind", "_prb_number"))
 _ASKED = frozenset(("__name__", "__qualname__", "__module__", "__dict__", "__doc__", "__mro__",
                     "__code__", "__file__", "__class__", "__cause__", "__context__",

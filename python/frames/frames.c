@@ -326,6 +326,17 @@ struct prb_error *prb_python_frames(struct prb_python *py, struct prb_mem *mem, 
 	return err ? err : check_end(&w);
 }
 
+struct prb_error *prb_python_frames_from(struct prb_python *py, struct prb_mem *mem,
+					 uint64_t address, struct prb_py_frames *ret)
+{
+	struct walk w = {.py = py, .mem = mem, .frames = ret, .size = frame_size(&py->layout)};
+
+	*ret = (struct prb_py_frames){};
+	if (!w.size)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the layout of frames is implausible");
+	return walk_chain(&w, address);
+}
+
 struct prb_error *prb_python_frame_at(struct prb_python *py, struct prb_mem *mem, uint64_t address,
 				      struct prb_py_frame *ret)
 {

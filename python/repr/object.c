@@ -290,3 +290,36 @@ struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t ob
 	prb_repr_again(&objects->repr, NULL, ret);
 	return put_type_name(&objects->repr, object);
 }
+
+static struct prb_error *read_number(struct prb_repr *r, uint64_t object,
+				     const struct prb_type *type, struct prb_object_number *ret)
+{
+	struct prb_error *err = NULL;
+	uint64_t bits;
+
+	if (type->flags & PRB_PY_INT) {
+		err = prb_repr_int(r, object, &ret->integer);
+		if (!err)
+			ret->kind = PRB_NUMBER_INTEGER;
+	} else if (prb_type_is(type, "float")) {
+		PRB_TRY(prb_repr_member(r, object, 0, &bits));
+		memcpy(&ret->real, &bits, sizeof(bits));
+		ret->kind = PRB_NUMBER_REAL;
+	}
+	/* One that does not fit. */
+	prb_error_catch(&err, PRB_ERROR_BAD_DATA);
+	return err;
+}
+
+struct prb_error *prb_objects_number(struct prb_objects *objects, uint64_t object,
+				     struct prb_object_number *ret)
+{
+	struct prb_repr *r = &objects->repr;
+	struct prb_type *type;
+
+	*ret = (struct prb_object_number){};
+	prb_repr_again(r, NULL, NULL);
+	PRB_TRY(prb_repr_type_of(r, object, &type));
+	ret->type = type->address;
+	return type->flags & PRB_PY_HEAP_TYPE ? NULL : read_number(r, object, type, ret);
+}

@@ -48,6 +48,13 @@ struct prb_error *prb_object_repr(struct prb_python *py, struct prb_mem *mem, ui
 struct prb_error *prb_object_type_name(struct prb_python *py, struct prb_mem *mem, uint64_t object,
 				       struct prb_str *ret) PRB_MUST_CHECK;
 
+/** What a number is, of exactly these types. */
+enum prb_number_kind {
+	PRB_NUMBER_NONE,    /**< another object, or an int that does not fit */
+	PRB_NUMBER_INTEGER, /**< int and bool */
+	PRB_NUMBER_REAL,
+};
+
 /**
  * The same two for many objects of one instant, whose types are read only once: for as long as
  * @p mem is the same epoch of a view, or memory that does not change. @p options are copied; NULL:
@@ -63,6 +70,16 @@ struct prb_error *prb_objects_repr(struct prb_objects *objects, uint64_t object,
 				   struct prb_str *ret) PRB_MUST_CHECK;
 struct prb_error *prb_objects_type_name(struct prb_objects *objects, uint64_t object,
 					struct prb_str *ret) PRB_MUST_CHECK;
+
+/** The class of an object, and its number if it is one. */
+struct prb_object_number {
+	uint64_t type;
+	enum prb_number_kind kind;
+	int64_t integer;
+	double real;
+};
+struct prb_error *prb_objects_number(struct prb_objects *objects, uint64_t object,
+				     struct prb_object_number *ret) PRB_MUST_CHECK;
 
 /** The name of the type of a value in C that is given as text (attributes.h): "int", "str", … */
 const char *prb_repr_text_type(const char *text);

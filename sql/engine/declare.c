@@ -40,6 +40,7 @@ static void attach(struct prb_session *session, const char *schema, struct prb_s
 	/* The bit behind the others is for the schema "user", which only rings have. */
 	while (prb_schemas[index].name && strcmp(prb_schemas[index].name, schema) != 0)
 		index++;
+	index += !strcmp(schema, "global");
 	if (!(session->attached >> index & 1))
 		prb_str_printf(ret, "ATTACH ':memory:' AS %s;", schema);
 	session->attached |= 1u << index;

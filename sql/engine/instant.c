@@ -99,6 +99,7 @@ static struct prb_error *make_dump(struct prb_instant *instant)
 	struct prb_dump_options options = {
 		.mode = instant->session->mode,
 		.locals = plan->needs & PRB_NEED_LOCALS,
+		.no_values = !(plan->needs & PRB_NEED_VALUES),
 		.native = plan->needs & PRB_NEED_NATIVE,
 		.native_all = plan->needs & PRB_NEED_NATIVE_ALL,
 		.source = plan->needs & PRB_NEED_SOURCE,

@@ -119,7 +119,7 @@ struct prb_error *prb_record(struct prb_session *session, enum prb_record_values
 	session->plan = (struct prb_plan){
 		.needs = PRB_NEED_THREADS | PRB_NEED_NATIVE | PRB_NEED_SOURCE | PRB_NEED_WAITS |
 			 PRB_NEED_IDLE | PRB_NEED_MODULES | PRB_NEED_COMMAND |
-			 (values != PRB_RECORD_NO_VALUES ? PRB_NEED_LOCALS : 0),
+			 (values != PRB_RECORD_NO_VALUES ? PRB_NEED_LOCALS | PRB_NEED_VALUES : 0),
 		.no_values = values == PRB_RECORD_NO_VALUES,
 		.several = true,
 		.frames = UINT_MAX,

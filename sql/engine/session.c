@@ -65,6 +65,7 @@ void prb_session_destroy(struct prb_session *session)
 	prb_ring_tables_free(&session->rings);
 	prb_expression_tables_free(&session->expressions);
 	prb_custom_tables_free(session);
+	prb_global_tables_free(&session->globals);
 	prb_vec_free(&session->targets);
 	prb_vec_each (told, &session->told)
 		free(*told);
@@ -203,7 +204,7 @@ const struct prb_error *prb_session_failure(const struct prb_session *session)
 /* Checks come by the million, and asking the caller may be slow. */
 static bool poll_says_end(struct prb_session *session)
 {
-	static const double interval = 0.05;
+	static const double interval = 0.02;
 	double now;
 
 	if (!session->poll)

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "sql/functions/functions.h"
+#include "sql/engine/global_tables.h"
 #include "sql/engine/instant.h"
 #include "sql/engine/expression_tables.h"
 #include "sql/engine/ring_tables.h"
@@ -27,6 +28,9 @@ struct prb_session {
 	bool *declared; /**< for each of prb_tables; NULL before the first */
 	struct prb_ring_tables rings;
 	struct prb_expression_tables expressions;
+	struct prb_global_tables globals;
+	prb_global_reader *global; /**< brings their rows, or NULL */
+	void *global_context;
 	const struct prb_custom *custom; /**< of the user's extensions, or NULL */
 	PRB_VEC(char *) custom_tables;	 /**< those that are there now */
 	bool allow_code;		 /**< see prb_session_allow_code() */
@@ -79,6 +83,9 @@ void prb_session_end_instants(struct prb_session *session);
 
 /** True if @p sql has @p name in it, as a word. */
 bool prb_sql_mentions(const char *sql, const char *name);
+
+/** Has functions, the module and the guard there. */
+struct prb_error *prb_session_prepared(struct prb_session *session) PRB_MUST_CHECK;
 
 /** Declares the tables that @p sql may be about (declare.c). */
 struct prb_error *prb_declare_tables(struct prb_session *session, const char *sql) PRB_MUST_CHECK;

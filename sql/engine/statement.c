@@ -30,7 +30,7 @@ static struct prb_error *take_error(struct prb_session *session, const char *sql
 }
 
 /** What all statements need is made when the first one is prepared. */
-static struct prb_error *begin_session(struct prb_session *session)
+struct prb_error *prb_session_prepared(struct prb_session *session)
 {
 	if (session->prepared)
 		return NULL;
@@ -132,7 +132,7 @@ struct prb_error *prb_session_prepare(struct prb_session *session, const char *s
 	struct prb_statement *s;
 
 	*ret = NULL;
-	PRB_TRY(begin_session(session));
+	PRB_TRY(prb_session_prepared(session));
 	prb_expression_tables_drop(session);
 	prb_custom_tables_drop(session);
 	PRB_TRY(prb_dialect_next(script, length, *at, &d));

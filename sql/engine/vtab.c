@@ -104,6 +104,8 @@ static int connect_table(sqlite3 *db, void *context, int argc, const char *const
 		spec = prb_ring_tables_find(&session->rings, argv[1], argv[2]);
 	if (!spec)
 		spec = prb_expression_tables_find(&session->expressions, argv[1], argv[2]);
+	if (!spec)
+		spec = prb_global_tables_find(&session->globals, argv[1], argv[2]);
 	if (!spec) {
 		*message = sqlite3_mprintf("no table is named %s.%s", argv[1], argv[2]);
 		return SQLITE_ERROR;

@@ -38,7 +38,7 @@ enum prb_column_type {
 	PRB_COLUMN_INTEGER,
 	PRB_COLUMN_REAL,
 	PRB_COLUMN_TEXT,
-	PRB_COLUMN_ANY, /**< of an expression: known only when it was evaluated */
+	PRB_COLUMN_ANY, /**< differs from row to row */
 };
 
 /** Parts of the statement's dump that a column or table needs; one dump is made for the union. */
@@ -54,6 +54,7 @@ enum prb_need {
 	PRB_NEED_MODULES = 1 << 8,     /**< which modules Python frames are in */
 	PRB_NEED_NATIVE_ALL = 1 << 10, /**< with PRB_NEED_NATIVE: the interpreter's own C frames */
 	PRB_NEED_COMMAND = 1 << 9,     /**< the path of the program and its arguments */
+	PRB_NEED_VALUES = 1 << 11,     /**< types and texts of variables */
 };
 
 enum {

@@ -60,3 +60,7 @@ bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry
 	$(Q)python3 tests/bench/bench.py --probing $(O)/probing --peers $(O)/peers \
 		--long-recording $(O)/tests/bench/long_recording \
 		--rounds $(BENCH_ROUNDS) --out docs/benchmarks.md
+
+.PHONY: bench-cluster
+bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
+	$(Q)python3 tests/bench/cluster.py --probing $(O)/probing

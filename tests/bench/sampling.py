@@ -68,6 +68,8 @@ class Counted:
 def commands_for(args, pid, rate):
     ours = [args.probing, pid, "perf", "-d", "%ds" % SECONDS, "-r", str(rate), "--json"]
     commands = {"probing perf": ours, "probing perf --cc": ours + ["--cc"]}
+    if rate == 100:
+        commands["probing top"] = [args.probing, pid, "top", "--batch", "-n", str(SECONDS)]
     spy = args.peer.get("py-spy")
     if spy:
         record = [spy, "record", "--pid", pid, "-d", str(SECONDS), "-r", str(rate), "--format",

@@ -22,8 +22,11 @@ def fields(data):
         key = varint()
         if key & 7 == 0:
             found.append((key >> 3, varint()))
+        elif key & 7 == 1:
+            found.append((key >> 3, data[at:at + 8]))
+            at += 8
         else:
-            assert key & 7 == 2, "no such wire type in profile.proto: %d" % (key & 7)
+            assert key & 7 == 2, "no such wire type here: %d" % (key & 7)
             length = varint()
             assert at + length <= len(data)
             found.append((key >> 3, data[at:at + length]))

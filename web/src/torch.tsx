@@ -8,7 +8,9 @@ import { Failure, Fresh, Table, bytes, count, useAsked } from "./parts";
 import { type Route } from "./route";
 
 const MOST = 100;
-const STEPS = "python.torch_step_timing";
+const HAS_STEPS = "SELECT count(*) AS n FROM information_schema.tables WHERE table_schema = 'python' AND table_name = 'torch_step_timing'";
+const STEPS = "SELECT step, duration AS step_ms, data AS data_ms, forward AS forward_ms, backward AS backward_ms, "
+	+ "optimizer AS optimizer_ms FROM python.torch_step_timing ORDER BY timestamp DESC LIMIT 500";
 
 interface Seen {
 	modules: Row[];
@@ -16,20 +18,20 @@ interface Seen {
 	total: Row | undefined;
 	optimizers: Row[];
 	processes: Row[];
-	/** null: this gateway has no table of steps. */
+	/** null: they are not recorded. */
 	steps: Row[] | null;
 	warnings: string[];
 }
 
 async function look(id: string): Promise<Seen> {
-	const known = new Set((await api.tables()).map((table) => `${table.schema}.${table.name}`));
+	const recorded = Number((await api.query(id, HAS_STEPS)).value[0]?.["n"]) > 0;
 	const answers = await Promise.all([
 		api.query(id, "SELECT path, class, depth, all_parameters, all_bytes, dtype, device, training, hooks, parent, address FROM torch.modules"),
 		api.query(id, `SELECT holder, kind, shape, dtype, device, bytes, shared FROM torch.tensors ORDER BY bytes DESC LIMIT ${MOST}`),
 		api.query(id, "SELECT count(*) AS n, sum(CASE WHEN shared THEN 0 ELSE storage_bytes END) AS bytes FROM torch.tensors"),
 		api.query(id, "SELECT holder, class, groups, parameters, lr, state_tensors, state_bytes FROM torch.optimizers"),
 		api.query(id, "SELECT rank, local_rank, world_size, group_name, backend, group_size FROM torch.processes"),
-		known.has(STEPS) ? api.query(id, `SELECT * FROM ${STEPS} ORDER BY step DESC LIMIT 500`) : null,
+		recorded ? api.query(id, STEPS) : null,
 	]);
 	const [modules, tensors, total, optimizers, processes, steps] = answers;
 	return {
@@ -79,8 +81,9 @@ function Modules({ rows }: { rows: Row[] }) {
 
 function Steps({ rows }: { rows: Row[] | null }) {
 	if (!rows?.length)
-		return <p class="faint">{rows ? "No step was recorded yet." : "Steps are not recorded here."} Profile samples the parts of a step from outside: <code>perf --torch</code>.</p>;
-	return <Chart rows={[...rows].reverse()} />;
+		return <p class="faint">{rows ? "No step was recorded yet." : "Steps are not recorded here."} <code>probing TARGET config probing.torch.profiling=on</code> begins that;
+			<code>perf --torch</code> samples their parts from outside.</p>;
+	return <div id="steps"><Chart rows={[...rows].reverse()} /></div>;
 }
 
 export function Torch({ route }: { route: Route }) {

@@ -202,3 +202,27 @@ def test_wrong_settings(target, probing, newest, words, text):
     done = probing(process.pid, "inject", "-c", *words)
     assert done.code == USAGE and text in done.err, done
     assert probing(process.pid, "inject", "--hold", "1s").code == USAGE
+
+
+def test_the_last_events_of_a_crash(target, probing, newest, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    code = "import sys; sys.path.insert(0, %r)\nimport probing, ctypes\nprint('ready', flush=True)\n" \
+        "sys.stdin.readline()\nprobing.event('almost', number=1)\nprobing.event('last', number=2)\n" \
+        "ctypes.string_at(8)\n" % str(support.HERE.parents[1] / "package")
+    agent = os.path.join(os.path.dirname(support.BINARY), "libprobing-agent.so")
+    with support.Program([newest.exe, "-c", code], env=dict(
+            newest.env, PROBING_DATA_DIR=str(folder), PROBING_AGENT=agent)) as process:
+        assert process.line() == "ready"
+        done = probing(process.pid, "inject", "-c", "-D", "crash.folder=%s" % (tmp_path / "records"))
+        assert done.code == 0, done
+        process.send(b"\n")
+        assert process.wait()[0] == -signal.SIGSEGV
+    record, = (tmp_path / "records").glob("crash-*.core")
+    sql = "SELECT name, pid FROM python.trace_event ORDER BY timestamp DESC LIMIT 1"
+    done = probing(record, "query", "-f", "json", sql)
+    assert json.loads(done.out) == [{"name": "last", "pid": process.pid}], done
+    # Without the folder there are no such rows, and the rest is there.
+    os.rename(str(folder), str(tmp_path / "moved"))
+    assert "no such table" in probing(record, "query", sql).err
+    assert probing(record, "query", "SELECT 1").code == 0

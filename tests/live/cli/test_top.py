@@ -148,6 +148,26 @@ def test_stack_with_variables(busy):
         assert screen.ended()[0] == OK
 
 
+def test_c_frames(probing, busy):
+    """A key switches them; the function of C that burn() calls has a name at once."""
+    with Screen(busy.pid, "top", "-i", "200ms") as screen:
+        screen.shows("burn")
+        screen.send("n")
+        page = screen.shows(lambda text: "· C too" in text and re.search(r"\[.*\]", text))
+        screen.send("c")
+        page = screen.shows(lambda text: "main  profiled" in text and "_start" in text)
+        screen.send("n")
+        page = screen.shows(lambda text: "C too" not in text and "_start" not in text
+                            and "main  profiled" in text)
+        assert "[" not in page.split("call\n")[1], page
+        screen.send("fn")
+        screen.shows(lambda text: "C too" in text and re.search(r"\[.*\]", text))
+        screen.send("q")
+        assert screen.ended()[0] == OK
+    batch = probing(busy.pid, "top", "--batch", "-n", 2, "-i", "300ms", "--cc")
+    assert batch.code == OK and "· C too" in batch.out and re.search(r" \[\S+\]", batch.out), batch
+
+
 def test_pause_and_reset(busy):
     with Screen(busy.pid, "top", "-i", "100ms") as screen:
         screen.shows("last 1.")

@@ -182,3 +182,18 @@ def test_torch(trained):
 def test_what_has_no_torch_says_so(page, program):
     page.show("torch", target=program.pid)
     page.sees("No module of torch", "0 tensors")
+
+
+def test_steps_over_time():
+    with training.start() as program:
+        assert program.line(timeout=100) == "ready"
+        subprocess.run([support.BINARY, str(program.pid), "config", "probing.torch.profiling=on"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with Gateway(program.pid) as gateway, Page(gateway) as page:
+            sql = "SELECT count(*) AS n FROM python.torch_step_timing"
+            wait_until(lambda: gateway.ask("/v1/targets/%d/query" % program.pid, {"sql": sql}).status == 200 and
+                       gateway.query(program.pid, sql)[0]["n"] > 3, "no step is recorded")
+            page.show("torch", target=program.pid)
+            page.wait("!!document.querySelector('#steps .chart canvas')", timeout=100)
+            page.sees("step_ms")
+            assert not page.errors

@@ -214,7 +214,7 @@ def test_pkg_config_tells_how_to_build_with_it(target, tmp_path):
 
 
 # What only the package for scripts uses.
-OF_SCRIPTS = ("probing_object", "probing_object_each")
+OF_SCRIPTS = ("probing_object", "probing_object_each", "probing_set_extension")
 
 
 def test_only_its_own_symbols_are_seen():

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -100,6 +101,22 @@ def test_static_needs_nothing(static, target, newest, tmp_path):
     done = subprocess.run(["unshare", "-m", "sh", "-c", script, static, tmp_path, str(process.pid)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
     assert done.returncode == 0 and b"<module>" in done.stdout, done
+
+
+def test_static_brings_its_agent(static, target, newest, tmp_path):
+    """Copied to where nothing is beside it."""
+    process = target("crashing.py", interpreter=newest)
+    program = tmp_path / "probing"
+    shutil.copy(str(static), str(program))
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    for _ in range(2):
+        done = subprocess.run([str(program), str(process.pid), "eval", "6 * 7"], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
+        assert done.stdout == b"42\n", done
+    mapped = {line.split()[5] for line in open("/proc/%d/maps" % process.pid) if "libprobing-agent" in line}
+    path, = mapped
+    assert path.startswith("/var/cache/probing/agent-" if not os.geteuid() else str(tmp_path)), path
+    assert os.stat(path).st_mode & 0o777 == 0o644
 
 
 @pytest.mark.skipif(not support.ON_MUSL, reason="no Python on musl")

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Rows of a table of all ranks of a job, for tables "global.SCHEMA.TABLE": each host runs
+ * `probing cluster rows` for the columns that are used, and its rows are kept here until the
+ * statement ends. What hosts print is hostile data.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_CLUSTER_ROWS_H
+#define PRB_CLUSTER_ROWS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "cluster/reach.h"
+#include "sql/engine/global_tables.h"
+
+struct prb_rows;
+
+/** Where the ranks are. All is borrowed. */
+struct prb_rows_options {
+	const struct prb_reach *reach;
+	const struct prb_hosts *hosts; /**< empty: this machine */
+	const char *job;	       /**< or NULL */
+	double deadline_s;	       /**< that each host has */
+	bool hurry;		       /**< a few that are late are not waited for */
+	bool strict;		       /**< a rank or host that does not answer is an error */
+};
+
+struct prb_error *prb_rows_create(const struct prb_rows_options *options,
+				  struct prb_rows **ret) PRB_MUST_CHECK;
+/** NULL is none. */
+void prb_rows_destroy(struct prb_rows *rows);
+
+/** A prb_global_reader, with the rows as its context. */
+struct prb_error *prb_rows_read(void *rows, const struct prb_table *own, unsigned own_count,
+				struct prb_scan *scan) PRB_MUST_CHECK;
+
+/** Appends which ranks answered and which did not, and why, as lines. */
+void prb_rows_receipt(const struct prb_rows *rows, struct prb_str *s);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/agent_embedded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/own_file.h"
+#include "base/str.h"
+
+/* Of package/link/static_agent.S, which only `make static` links. */
+extern const char prb_embedded_agent[] __attribute__((weak));
+extern const char prb_embedded_agent_end[] __attribute__((weak));
+
+enum { FOLDER_MODE = 0755, FILE_MODE = 0644 };
+
+/** FNV-1a: tells versions apart; that the file is ours its owner says. */
+static uint64_t sum(const char *data, size_t size)
+{
+	uint64_t result = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < size; i++)
+		result = (result ^ (uint8_t)data[i]) * 0x100000001b3;
+	return result;
+}
+
+/** True if the file is there, ours, and what it should be. */
+static bool is_there(int folder, const char *name, const char *data, size_t size)
+{
+	uint64_t length;
+	prb_auto_close int fd = prb_own_file_open(folder, name, O_RDONLY, geteuid(), &length);
+	prb_auto_free char *content = fd >= 0 && length == size ? malloc(size) : NULL;
+
+	return content && pread(fd, content, size, 0) == (ssize_t)size &&
+	       !memcmp(content, data, size);
+}
+
+static bool write_file(int folder, const char *name, const char *data, size_t size)
+{
+	prb_auto_free char *fresh = prb_format(".new-%d-%s", (int)getpid(), name);
+	prb_auto_close int fd = -1;
+
+	if (!fresh)
+		return false;
+	fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	for (size_t done = 0; fd >= 0 && done < size;) {
+		ssize_t length = write(fd, data + done, size - done);
+
+		if (length < 0 && errno != EINTR)
+			prb_close_guard(&fd);
+		done += length > 0 ? (size_t)length : 0;
+	}
+	if (fd >= 0 && !fchmod(fd, FILE_MODE) && !renameat(folder, fresh, folder, name))
+		return true;
+	unlinkat(folder, fresh, 0);
+	return false;
+}
+
+static int open_base(char **ret_path)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	bool root = !geteuid();
+	const char *base = root ? "/var/cache" : xdg && *xdg == '/' ? xdg : home;
+	const char *middle = root || base == xdg ? "" : "/.cache";
+
+	if (!base)
+		return -1;
+	*ret_path = prb_format("%s%s/probing", base, middle);
+	return prb_own_folder_make(base, middle, true);
+}
+
+struct prb_error *prb_agent_embedded(const char *name, char **ret)
+{
+	const char *data = prb_embedded_agent;
+	size_t size = data ? (size_t)(prb_embedded_agent_end - prb_embedded_agent) : 0;
+	prb_auto_free char *base_path = NULL;
+	prb_auto_close int base = -1, folder = -1;
+	char below[32];
+
+	*ret = NULL;
+	if (!size)
+		return NULL;
+	snprintf(below, sizeof(below), "agent-%016llx", (unsigned long long)sum(data, size));
+	base = open_base(&base_path);
+	if (base >= 0 && (!mkdirat(base, below, FOLDER_MODE) || errno == EEXIST))
+		folder = openat(base, below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder >= 0 && !geteuid() && (fchmod(base, FOLDER_MODE) || fchmod(folder, FOLDER_MODE)))
+		prb_close_guard(&folder);
+	if (folder < 0 ||
+	    (!is_there(folder, name, data, size) && !write_file(folder, name, data, size)))
+		return prb_error_hint(prb_error_os(errno, "cannot unpack the agent below %s",
+						   base_path ? base_path : "$HOME"),
+				      "set PROBING_AGENT to the path of libprobing-agent.so");
+	*ret = prb_format("%s/%s/%s", base_path, below, name);
+	return *ret ? NULL : prb_error_nomem();
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Cython's functions among the C frames of a dump: their names, files and lines in the .pyx.
+ *
+ * A module that was compiled with line directives has the lines in its debug information. For
+ * others, the C file that Cython made says in comments which line each part is of. Internal to
+ * dump/.
+ */
+#ifndef PRB_DUMP_CYTHON_H
+#define PRB_DUMP_CYTHON_H
+
+#include "base/error.h"
+#include "dump/dump.h"
+#include "target/target.h"
+
+/**
+ * Gives such frames the names that they have in Cython ("module.Class.method"; the C name becomes
+ * full_func) and, where they have a line of the C file, the place in the .pyx. If the C file cannot
+ * be read, the frame keeps its line and a warning of the dump says so.
+ */
+struct prb_error *prb_cython_fill(struct prb_target *target, struct prb_dump *dump) PRB_MUST_CHECK;
+
+/** Appends the name that @p func has in Cython; false, and nothing is appended, if it has none. */
+bool prb_cython_name(const char *func, struct prb_str *ret);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "gateway/otlp.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/protobuf.h"
+#include "base/text.h"
+#include "gateway/metrics.h"
+
+/* Fields of the messages, by their names in opentelemetry/proto. */
+enum {
+	REQUEST_RESOURCE_METRICS = 1,
+	RESOURCE_METRICS_RESOURCE = 1,
+	RESOURCE_METRICS_SCOPE_METRICS = 2,
+	SCOPE_METRICS_SCOPE = 1,
+	SCOPE_METRICS_METRICS = 2,
+	RESOURCE_ATTRIBUTES = 1,
+	SCOPE_NAME = 1,
+	SCOPE_VERSION = 2,
+	METRIC_NAME = 1,
+	METRIC_DESCRIPTION = 2,
+	METRIC_GAUGE = 5,
+	METRIC_SUM = 7,
+	POINTS = 1, /* of a gauge, and of a sum */
+	SUM_TEMPORALITY = 2,
+	SUM_MONOTONIC = 3,
+	POINT_START = 2,
+	POINT_TIME = 3,
+	POINT_DOUBLE = 4,
+	POINT_ATTRIBUTES = 7,
+	KEY_VALUE_KEY = 1,
+	KEY_VALUE_VALUE = 2,
+	ANY_STRING = 1,
+	ANY_BOOL = 2,
+	ANY_INT = 3,
+	ANY_DOUBLE = 4,
+	CUMULATIVE = 2,
+};
+
+void prb_otlp_deinit(struct prb_otlp *otlp)
+{
+	prb_str_deinit(&otlp->metrics);
+	prb_str_deinit(&otlp->traces);
+}
+
+static void put_attribute(struct prb_str *s, unsigned field, const char *key, struct prb_str *value)
+{
+	struct prb_str attribute = {};
+
+	prb_proto_text(&attribute, KEY_VALUE_KEY, key);
+	prb_proto_message(&attribute, KEY_VALUE_VALUE, value);
+	prb_proto_message(s, field, &attribute);
+}
+
+void prb_otlp_put_utf8(struct prb_str *s, unsigned field, const char *text)
+{
+	prb_auto_str struct prb_str right = {};
+
+	for (const char *at = text ? text : ""; *at;) {
+		uint32_t code_point;
+		size_t length = prb_text_decode(at, &code_point);
+
+		if (code_point == PRB_TEXT_INVALID)
+			prb_str_puts(&right, "\xef\xbf\xbd");
+		else
+			prb_str_append(&right, at, length);
+		at += length;
+	}
+	if (text)
+		prb_proto_bytes(s, field, prb_str_text(&right), right.length);
+	s->failed |= right.failed;
+}
+
+void prb_otlp_put_text(struct prb_str *s, unsigned field, const char *key, const char *value)
+{
+	struct prb_str any = {};
+
+	prb_otlp_put_utf8(&any, ANY_STRING, value);
+	put_attribute(s, field, key, &any);
+}
+
+void prb_otlp_put_integer(struct prb_str *s, unsigned field, const char *key, int64_t value)
+{
+	struct prb_str any = {};
+
+	/* Zero is a value, too. */
+	prb_proto_varint(&any, ANY_INT << 3);
+	prb_proto_varint(&any, (uint64_t)value);
+	put_attribute(s, field, key, &any);
+}
+
+static void put_member(struct prb_str *s, unsigned field, const char *key, const json_t *value)
+{
+	struct prb_str any = {};
+
+	if (json_is_string(value)) {
+		prb_proto_bytes(&any, ANY_STRING, json_string_value(value),
+				json_string_length(value));
+	} else if (json_is_integer(value)) {
+		prb_otlp_put_integer(s, field, key, json_integer_value(value));
+		return;
+	} else if (json_is_real(value)) {
+		prb_proto_double(&any, ANY_DOUBLE, json_real_value(value));
+	} else if (json_is_boolean(value)) {
+		prb_proto_varint(&any, ANY_BOOL << 3);
+		prb_proto_varint(&any, json_is_true(value));
+	} else {
+		char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+
+		prb_proto_text(&any, ANY_STRING, text);
+		free(text);
+	}
+	put_attribute(s, field, key, &any);
+}
+
+void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json)
+{
+	json_t *object = json ? json_loads(json, JSON_ALLOW_NUL, NULL) : NULL;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value) put_member(s, field, key, value);
+	/* What was too long for its row, and was cut there. */
+	if (json && !object)
+		prb_otlp_put_text(s, field, "attributes", json);
+	json_decref(object);
+}
+
+void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank)
+{
+	const char *service = getenv("OTEL_SERVICE_NAME");
+	struct prb_str resource = {};
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	prb_otlp_put_text(&resource, RESOURCE_ATTRIBUTES, "service.name",
+			  service && *service ? service : "python");
+	prb_otlp_put_text(&resource, RESOURCE_ATTRIBUTES, "host.name", host);
+	prb_otlp_put_integer(&resource, RESOURCE_ATTRIBUTES, "process.pid", pid);
+	if (rank >= 0)
+		prb_otlp_put_integer(&resource, RESOURCE_ATTRIBUTES, "rank", rank);
+	prb_proto_message(s, RESOURCE_METRICS_RESOURCE, &resource);
+}
+
+void prb_otlp_put_scope(struct prb_str *s)
+{
+	struct prb_str scope = {};
+
+	prb_proto_text(&scope, SCOPE_NAME, "probing");
+	prb_proto_text(&scope, SCOPE_VERSION, PRB_VERSION);
+	prb_proto_message(s, SCOPE_METRICS_SCOPE, &scope);
+}
+
+static uint64_t nanoseconds(double seconds)
+{
+	return seconds > 0 ? (uint64_t)(seconds * 1e9) : 0;
+}
+
+static void put_point(struct prb_str *s, const struct prb_metric_sample *sample, double start,
+		      double now)
+{
+	struct prb_str point = {};
+
+	if (!strcmp(sample->metric->type, "counter"))
+		prb_proto_fixed64(&point, POINT_START, nanoseconds(start));
+	prb_proto_fixed64(&point, POINT_TIME, nanoseconds(now));
+	prb_proto_double(&point, POINT_DOUBLE, sample->value);
+	if (sample->metric->label)
+		prb_otlp_put_text(&point, POINT_ATTRIBUTES, sample->metric->label, sample->label);
+	prb_proto_message(s, POINTS, &point);
+}
+
+/** The samples from @p at on that are of one metric. */
+static size_t put_metric(struct prb_str *s, const struct prb_metrics *metrics, size_t at,
+			 double start, double now)
+{
+	const struct prb_metric_sample *first = &metrics->samples.items[at];
+	const struct prb_metric *kind = first->metric;
+	struct prb_str metric = {}, points = {};
+	bool sum = !strcmp(kind->type, "counter");
+	char name[64];
+
+	snprintf(name, sizeof(name), "probing_%s", kind->name);
+	prb_proto_text(&metric, METRIC_NAME, name);
+	prb_proto_text(&metric, METRIC_DESCRIPTION, kind->help);
+	for (; at < metrics->samples.count && metrics->samples.items[at].metric == kind &&
+	       metrics->samples.items[at].pid == first->pid;
+	     at++)
+		put_point(&points, &metrics->samples.items[at], start, now);
+	if (sum) {
+		prb_proto_number(&points, SUM_TEMPORALITY, CUMULATIVE);
+		prb_proto_number(&points, SUM_MONOTONIC, 1);
+	}
+	prb_proto_message(&metric, sum ? METRIC_SUM : METRIC_GAUGE, &points);
+	prb_proto_message(s, SCOPE_METRICS_METRICS, &metric);
+	return at;
+}
+
+/** When the process began, as its samples tell; 0 if they do not. */
+static double start_of(const struct prb_metrics *metrics, pid_t pid)
+{
+	const struct prb_metric_sample *sample;
+
+	prb_vec_each (sample, &metrics->samples)
+		if (sample->pid == pid && !strcmp(sample->metric->name, "start_time_seconds"))
+			return sample->value;
+	return 0;
+}
+
+/** All samples of one process, from @p at on. */
+static size_t put_process(struct prb_str *s, const struct prb_metrics *metrics, size_t at,
+			  double now)
+{
+	const struct prb_metric_sample *first = &metrics->samples.items[at];
+	struct prb_str resource = {}, scope = {};
+	double start = start_of(metrics, first->pid);
+
+	prb_otlp_put_resource(&resource, first->pid, first->rank);
+	prb_otlp_put_scope(&scope);
+	while (at < metrics->samples.count && metrics->samples.items[at].pid == first->pid)
+		at = put_metric(&scope, metrics, at, start, now);
+	prb_proto_message(&resource, RESOURCE_METRICS_SCOPE_METRICS, &scope);
+	prb_proto_message(s, REQUEST_RESOURCE_METRICS, &resource);
+	return at;
+}
+
+struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
+				   const struct prb_otlp_time *time, struct prb_otlp *ret)
+{
+	struct prb_metrics metrics = {};
+	struct timespec clock;
+	struct prb_error *err = prb_metrics_read(targets, &metrics);
+
+	clock_gettime(CLOCK_REALTIME, &clock);
+	ret->samples = metrics.samples.count;
+	for (size_t at = 0; !err && at < metrics.samples.count;) {
+		const struct prb_metric_sample *first = &metrics.samples.items[at];
+		const struct prb_otlp_process process = {first->pid, first->rank,
+							 start_of(&metrics, first->pid)};
+
+		at = put_process(&ret->metrics, &metrics, at,
+				 (double)clock.tv_sec + (double)clock.tv_nsec / 1e9);
+		err = prb_otlp_put_spans(&process, time, ret);
+	}
+	prb_metrics_deinit(&metrics);
+	if (!err && (ret->metrics.failed || ret->traces.failed))
+		return prb_error_nomem();
+	return err;
+}

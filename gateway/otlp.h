@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Metrics and spans for OpenTelemetry: requests of OTLP, as Protocol Buffers.
+ *
+ * Spans are those that programs record by probing.span(), once they have ended; a trace is a span
+ * with all that are in it. Events belong to the span that they happened in. All is read from
+ * outside, out of rings. Metrics are those of gateway/metrics.h.
+ */
+#ifndef PRB_GATEWAY_OTLP_H
+#define PRB_GATEWAY_OTLP_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "command/command.h"
+
+/** What is to be sent; starts as {}. */
+struct prb_otlp {
+	struct prb_str metrics, traces; /**< the body of a request each; empty: nothing */
+	size_t samples, spans;
+};
+void prb_otlp_deinit(struct prb_otlp *otlp);
+
+/** Spans that ended after `since`, and not after `until`; both since the epoch. */
+struct prb_otlp_time {
+	double since, until;
+};
+
+/**
+ * Reads these targets, or all processes that may be read, with the spans of that time.
+ * Processes that cannot be read have the sample "up" alone.
+ */
+struct prb_error *prb_otlp_collect(const struct prb_texts *targets,
+				   const struct prb_otlp_time *time,
+				   struct prb_otlp *ret) PRB_MUST_CHECK;
+
+/** One attribute of the resource, span or sample that is put into @p s as @p field. */
+void prb_otlp_put_text(struct prb_str *s, unsigned field, const char *key, const char *value);
+void prb_otlp_put_integer(struct prb_str *s, unsigned field, const char *key, int64_t value);
+/** The members of a JSON object. */
+void prb_otlp_put_members(struct prb_str *s, unsigned field, const char *json);
+
+/** The resource of a process; @p rank of -1: none. */
+void prb_otlp_put_resource(struct prb_str *s, pid_t pid, long rank);
+/** The scope: who has measured. */
+void prb_otlp_put_scope(struct prb_str *s);
+
+/** A text; broken UTF-8, which receivers refuse, becomes U+FFFD. NULL is nothing. */
+void prb_otlp_put_utf8(struct prb_str *s, unsigned field, const char *text);
+
+struct prb_otlp_process {
+	pid_t pid;
+	long rank;    /**< -1: none */
+	double start; /**< since the epoch; 0: unknown */
+};
+
+/** Appends the spans of one process, with its resource. */
+struct prb_error *prb_otlp_put_spans(const struct prb_otlp_process *process,
+				     const struct prb_otlp_time *time,
+				     struct prb_otlp *ret) PRB_MUST_CHECK;
+
+#endif

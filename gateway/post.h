@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Sends a body to an HTTP server, by the command `curl`: that knows TLS, proxies and their
+ * settings, and is on most machines. What is secret goes to it through a file without a name.
+ */
+#ifndef PRB_GATEWAY_POST_H
+#define PRB_GATEWAY_POST_H
+
+#include "base/error.h"
+#include "base/str.h"
+
+/**
+ * @p headers is as OTEL_EXPORTER_OTLP_HEADERS has it: "name=value,name=value", or NULL. Appends
+ * the body of the answer to @p ret; an answer that is no success is an error.
+ */
+struct prb_error *prb_post(const char *url, const char *media, const char *headers,
+			   const struct prb_str *body, struct prb_str *ret) PRB_MUST_CHECK;
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sql/engine/global_tables.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "sql/engine/session_private.h"
+
+enum { MAX_TABLES = 16, MAX_COLUMNS = 100 };
+
+struct prb_global_table {
+	struct prb_table spec;
+	const struct prb_table *own; /**< as one process has it */
+	char *name;		     /**< "python.threads" */
+	unsigned own_count;
+	struct prb_column columns[MAX_COLUMNS + PRB_PLACE_COUNT + 1];
+};
+
+static const struct prb_column places[PRB_PLACE_COUNT] = {
+	[PRB_PLACE_HOST] = {"_host", PRB_COLUMN_TEXT, "Host of the rank"},
+	[PRB_PLACE_ADDRESS] = {"_addr", PRB_COLUMN_TEXT, "Target that names its process"},
+	[PRB_PLACE_RANK] = {"_rank", PRB_COLUMN_INTEGER, "Rank in the job"},
+	[PRB_PLACE_LOCAL_RANK] = {"_local_rank", PRB_COLUMN_INTEGER, "Rank on its host"},
+	[PRB_PLACE_NODE_RANK] = {"_node_rank", PRB_COLUMN_INTEGER, "Number of its host in the job"},
+	[PRB_PLACE_ROLE] = {"_role", PRB_COLUMN_TEXT, "What its environment calls its role"},
+	[PRB_PLACE_PID] = {"_pid", PRB_COLUMN_INTEGER, "Its process"},
+};
+
+static struct prb_error *scan_global(struct prb_scan *scan)
+{
+	const struct prb_global_table *table = (const struct prb_global_table *)scan->table;
+	const struct prb_session *session = scan->session;
+
+	if (!session->global)
+		return prb_error_create(PRB_ERROR_USAGE, "global tables are of a job: probing "
+							 "cluster query");
+	return session->global(session->global_context, table->own, table->own_count, scan);
+}
+
+void prb_session_on_global(struct prb_session *session, prb_global_reader *reader, void *context)
+{
+	session->global = reader;
+	session->global_context = context;
+}
+
+void prb_global_tables_free(struct prb_global_tables *tables)
+{
+	struct prb_global_table **table;
+
+	prb_vec_each (table, tables) {
+		free((*table)->name);
+		free(*table);
+	}
+	prb_vec_free(tables);
+}
+
+const struct prb_table *prb_global_tables_find(const struct prb_global_tables *tables,
+					       const char *schema, const char *name)
+{
+	struct prb_global_table *const *table;
+
+	if (strcasecmp(schema, "global") != 0)
+		return NULL;
+	prb_vec_each (table, tables)
+		if (!strcasecmp((*table)->name, name))
+			return &(*table)->spec;
+	return NULL;
+}
+
+/** Columns that are arguments of a table, and keys, are of one process. */
+static void describe(struct prb_global_table *table)
+{
+	unsigned count = 0;
+
+	for (const struct prb_column *c = table->own->columns; c->name && count < MAX_COLUMNS; c++)
+		table->columns[count++] = (struct prb_column){
+			.name = c->name,
+			.type = c->type,
+			.doc = c->doc,
+			.unit = c->unit,
+			.flags = c->flags & (PRB_COLUMN_HIDDEN | PRB_COLUMN_TIME),
+		};
+	table->own_count = count;
+	memcpy(table->columns + count, places, sizeof(places));
+	table->spec = (struct prb_table){
+		.schema = "global",
+		.name = table->name,
+		.doc = table->own->doc,
+		.columns = table->columns,
+		.flags = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY,
+		.rows = 10000,
+		.scan = scan_global,
+	};
+}
+
+static struct prb_error *declare(struct prb_session *session, const char *name)
+{
+	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE global.\"%w\" USING prb", name);
+	int rc;
+
+	if (!sql)
+		return prb_error_nomem();
+	session->declaring = true;
+	rc = sqlite3_exec(session->db, sql, NULL, NULL, NULL);
+	session->declaring = false;
+	sqlite3_free(sql);
+	return rc ? prb_error_create(PRB_ERROR_FAILED, "declaring global.%.200s: %s", name,
+				     sqlite3_errmsg(session->db))
+		  : NULL;
+}
+
+static struct prb_error *add(struct prb_session *session, const char *schema, const char *name)
+{
+	const struct prb_table *own = prb_table_find(schema, name);
+	struct prb_global_table *table, **place;
+
+	if (!own)
+		return prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
+						       "no process has a table %.100s.%.100s",
+						       schema, name),
+				      "'probing tables' lists them");
+	table = calloc(1, sizeof(*table));
+	place = table ? prb_vec_push(&session->globals) : NULL;
+	if (!place) {
+		free(table);
+		return prb_error_nomem();
+	}
+	*place = table;
+	table->own = own;
+	table->name = prb_format("%s.%s", own->schema, own->name);
+	if (!table->name)
+		return prb_error_nomem();
+	describe(table);
+	PRB_TRY(prb_session_prepared(session));
+	PRB_TRY(prb_declare_schema(session, "global"));
+	return declare(session, table->name);
+}
+
+/** Behind a literal, a quoted name or a comment that begins at @p at; else @p at. */
+static const char *skip(const char *at)
+{
+	const char *end;
+
+	if (*at == '\'' || *at == '"' || *at == '`') {
+		end = strchr(at + 1, *at);
+		return end ? end + 1 : at + strlen(at);
+	}
+	if (!strncmp(at, "--", 2))
+		return strchrnul(at, '\n');
+	if (!strncmp(at, "/*", 2)) {
+		end = strstr(at + 2, "*/");
+		return end ? end + 2 : at + strlen(at);
+	}
+	return at;
+}
+
+static size_t word_length(const char *at)
+{
+	size_t length = 0;
+
+	while (isalnum((unsigned char)at[length]) || at[length] == '_')
+		length++;
+	return length;
+}
+
+/** Reads "global.SCHEMA.TABLE" at @p at; its length, 0 if it is something else. */
+static size_t read_name(const char *at, char schema[64], char table[64])
+{
+	const char *part = at + strlen("global.");
+	size_t first, second;
+
+	if (strncasecmp(at, "global.", strlen("global.")) != 0)
+		return 0;
+	first = word_length(part);
+	if (!first || first >= 64 || part[first] != '.')
+		return 0;
+	second = word_length(part + first + 1);
+	if (!second || second >= 64)
+		return 0;
+	snprintf(schema, 64, "%.*s", (int)first, part);
+	snprintf(table, 64, "%.*s", (int)second, part + first + 1);
+	return strlen("global.") + first + 1 + second;
+}
+
+static struct prb_error *put_name(struct prb_session *session, const char *schema, const char *name,
+				  struct prb_str *ret)
+{
+	prb_auto_free char *both = prb_format("%s.%s", schema, name);
+
+	if (!both)
+		return prb_error_nomem();
+	if (!prb_global_tables_find(&session->globals, "global", both)) {
+		if (session->globals.count == MAX_TABLES)
+			return prb_error_create(PRB_ERROR_USAGE, "more than %d global tables",
+						MAX_TABLES);
+		PRB_TRY(add(session, schema, name));
+	}
+	prb_str_printf(ret, "global.\"%s\"", both);
+	return NULL;
+}
+
+struct prb_error *prb_global_rewrite(struct prb_session *session, const char *sql,
+				     struct prb_str *ret, size_t *count)
+{
+	char schema[64], table[64];
+
+	for (const char *at = sql, *end; *at; at = end) {
+		size_t length = word_length(at), whole;
+
+		end = skip(at);
+		if (end == at && !length)
+			end++;
+		whole = length ? read_name(at, schema, table) : 0;
+		if (whole) {
+			PRB_TRY(put_name(session, schema, table, ret));
+			end = at + whole;
+			continue;
+		}
+		end = length ? at + length : end;
+		prb_str_append(ret, at, (size_t)(end - at));
+	}
+	*count = session->globals.count;
+	return ret->failed ? prb_error_nomem() : NULL;
+}

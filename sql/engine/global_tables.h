@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Tables "global.SCHEMA.TABLE": the rows that a table has in all ranks of a job. Somebody
+ * else brings them; here they are tables, with columns that say where each row is from.
+ *
+ * SQLite has no names of three parts, so that a statement has to say global."SCHEMA.TABLE".
+ *
+ * Threading and ownership: as the session.
+ */
+#ifndef PRB_SQL_ENGINE_GLOBAL_TABLES_H
+#define PRB_SQL_ENGINE_GLOBAL_TABLES_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/str.h"
+#include "sql/spec/table.h"
+
+struct prb_session;
+struct prb_global_table;
+
+struct prb_global_tables {
+	struct prb_global_table **items;
+	size_t count, capacity;
+};
+
+/** Columns behind those of the table itself. */
+enum {
+	PRB_PLACE_HOST,
+	PRB_PLACE_ADDRESS,
+	PRB_PLACE_RANK,
+	PRB_PLACE_LOCAL_RANK,
+	PRB_PLACE_NODE_RANK,
+	PRB_PLACE_ROLE,
+	PRB_PLACE_PID,
+	PRB_PLACE_COUNT
+};
+
+/**
+ * Appends rows to a scan as those of specs do (table.h). @p own: the table as one process has it;
+ * place N of a row is column @p own_count + N.
+ */
+typedef struct prb_error *prb_global_reader(void *context, const struct prb_table *own,
+					    unsigned own_count, struct prb_scan *scan);
+
+/** Who brings the rows of global tables of the session. */
+void prb_session_on_global(struct prb_session *session, prb_global_reader *reader, void *context);
+
+/**
+ * Appends @p sql to @p ret with each name of three parts as SQLite needs it, and makes those tables
+ * known to the session. *count: how many different ones there are. PRB_ERROR_NOT_FOUND for one
+ * that no process has.
+ */
+struct prb_error *prb_global_rewrite(struct prb_session *session, const char *sql,
+				     struct prb_str *ret, size_t *count) PRB_MUST_CHECK;
+
+void prb_global_tables_free(struct prb_global_tables *tables);
+
+/** By its names, or NULL. */
+const struct prb_table *prb_global_tables_find(const struct prb_global_tables *tables,
+					       const char *schema, const char *name);
+
+#endif

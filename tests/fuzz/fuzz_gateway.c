@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Any texts as what a request to a gateway says of itself: who is let in must have the token or the
+ * cookie, must name our host, and must come from no page but ours. And any bytes as what a command
+ * wrote to stderr, which becomes an error.
+ */
+#include <netinet/in.h>
+
+#include "gateway/access.h"
+#include "gateway/child.h"
+#include "tests/fuzz/input.h"
+
+enum {
+	RIGHT_TOKEN = 1,
+	RIGHT_BEARER = 2,
+	RIGHT_COOKIE = 4,
+	OURS = 8,
+	CHANGES = 16,
+	RIGHT_HOST = 32
+};
+
+static const char HOST[] = "127.0.0.1:9922", TOKEN[] = "0123456789abcdef";
+
+/** The next text, up to a newline; NULL if it is empty. The caller frees it. */
+static char *take_text(struct input *input)
+{
+	const uint8_t *end = input->size ? memchr(input->data, '\n', input->size) : NULL;
+	size_t length = end ? (size_t)(end - input->data) : input->size;
+	char *text = length && input->data[0] ? strndup((const char *)input->data, length) : NULL;
+
+	input->data += length + (end != NULL);
+	input->size -= length + (end != NULL);
+	return text;
+}
+
+static void judge(struct prb_access *access, const struct prb_ask *ask, bool had_token,
+		  bool had_cookie)
+{
+	struct prb_access_verdict verdict = prb_access_check(access, ask, 1000);
+
+	if (verdict.status != 200) {
+		if (!verdict.why)
+			abort();
+		return;
+	}
+	if (!had_token && !had_cookie)
+		abort();
+	if (ask->hosts != 1 || strcasecmp(ask->host, HOST) != 0)
+		abort();
+	if (ask->origin && strcasecmp(ask->origin, "http://127.0.0.1:9922") != 0)
+		abort();
+	/* With a cookie alone, or with a token in the address, a form could change something. */
+	if (ask->changes && !ask->authorization && !ask->ours)
+		abort();
+}
+
+static void fuzz_access(struct input *input)
+{
+	struct sockaddr_storage peer = {.ss_family = AF_INET};
+	struct prb_access access = {.scheme = "http", .cookie = "probing_9922"};
+	uint8_t flags = input_u8(input);
+	char cookie[PRB_COOKIE_SIZE], *texts[7];
+	char *cookies = NULL;
+
+	strcpy(access.token.text, TOKEN);
+	prb_error_destroy(prb_access_add_host(&access, HOST));
+	prb_access_cookie(&access, -1, &peer, cookie);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(texts); i++)
+		texts[i] = take_text(input);
+	if (flags & RIGHT_COOKIE)
+		cookies = prb_format("%s; probing_9922=%s", texts[5] ? texts[5] : "", cookie);
+	const struct prb_ask ask = {
+		.method = flags & CHANGES ? "POST" : "GET",
+		.host = flags & RIGHT_HOST ? HOST : texts[0],
+		.hosts = 1,
+		.origin = texts[1],
+		.site = texts[2],
+		.mode = texts[3],
+		.authorization = flags & RIGHT_BEARER ? "Bearer 0123456789abcdef" : texts[4],
+		.cookies = flags & RIGHT_COOKIE ? cookies : texts[5],
+		.token = flags & RIGHT_TOKEN ? TOKEN : texts[6],
+		.ours = flags & OURS,
+		.changes = flags & CHANGES,
+		.fd = -1,
+		.peer = &peer,
+	};
+
+	judge(&access, &ask,
+	      (ask.token && !strcmp(ask.token, TOKEN)) ||
+		      (ask.authorization && strstr(ask.authorization, TOKEN)),
+	      ask.cookies && strstr(ask.cookies, cookie));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(texts); i++)
+		free(texts[i]);
+	free(cookies);
+	prb_access_deinit(&access);
+}
+
+static void fuzz_log(struct input *input)
+{
+	struct prb_child child = {.status = 1 << 8, .ended = true};
+	prb_auto_str struct prb_str warnings = {};
+
+	prb_str_append(&child.log, input->data, input->size);
+
+	prb_auto_error struct prb_error *err = prb_child_judge(&child);
+
+	if (!err || strchr(err->message, '\n'))
+		abort();
+	prb_child_warnings(&child, &warnings);
+	prb_str_deinit(&child.log);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+
+	if (input_u8(&input) & 1)
+		fuzz_log(&input);
+	else
+		fuzz_access(&input);
+	return 0;
+}

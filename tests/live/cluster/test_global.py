@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`cluster query` over tables global.SCHEMA.TABLE: rows of all ranks of all hosts, and who answered."""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import tempfile
+
+import pytest
+
+import jobs
+import support
+
+PYTHON = "/usr/bin/python3"
+OK, FAILED, USAGE = 0, 1, 2
+USERS = (2001, 2001, 2002)
+
+
+def rows(*words, env=None):
+    done = jobs.cluster("cluster", "query", "--json", *words, env=env)
+    assert done.returncode == OK, done
+    return json.loads(done.stdout), done.stderr
+
+
+def test_ranks_of_this_machine():
+    with jobs.ranks(PYTHON, 3, ROLE_NAME="trainer", GROUP_RANK="4") as ranks:
+        found, receipt = rows("SELECT _host, _addr, _rank, _local_rank, _node_rank, _role, _pid, value "
+                              "FROM global.python.locals WHERE name = 'loss' ORDER BY _rank", "10.9.8.7")
+        assert found == [
+            {"_host": socket.gethostname(), "_addr": str(each.pid), "_rank": rank,
+             "_local_rank": rank, "_node_rank": 4, "_role": "trainer", "_pid": each.pid,
+             "value": str(rank)} for rank, each in enumerate(ranks)]
+        assert receipt == "3 of 3 ranks answered: 0-2\n"
+
+        # A join between ranks, an aggregate, a name in a text, and no such table.
+        found, _ = rows("""SELECT a._rank AS one, b._rank AS other, 'global.python.x' AS text
+                           FROM global.python.backtrace a JOIN global.python.backtrace b
+                           ON a.func = b.func AND a._rank < b._rank WHERE a.depth = 0
+                           ORDER BY 1, 2 -- global.python.y""", "10.9.8.7")
+        assert [(row["one"], row["other"]) for row in found] == [(0, 1), (0, 2), (1, 2)]
+        assert found[0]["text"] == "global.python.x"
+        found, _ = rows("SELECT count(DISTINCT _rank) AS ranks, count(*) AS n FROM global.python.threads",
+                        "10.9.8.7")
+        assert found == [{"ranks": 3, "n": 3}]
+        none = jobs.cluster("cluster", "query", "SELECT 1 FROM global.python.nothing", "10.9.8.7")
+        assert none.returncode == FAILED and "no process has a table python.nothing" in none.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_ranks_of_several_hosts():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.chmod(folder, 0o755)
+        odd = folder / "odd.json"
+        odd.write_text('[{"_rank": 77, "_pid": "x", "func": {"a": 1}}, 5, null]')
+        (folder / "ssh").write_text(jobs.SSH % odd)
+        shutil.copy(support.BINARY, folder / "probing")
+        for each in ("ssh", "probing"):
+            os.chmod(folder / each, 0o755)
+        env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), HOME=name,
+                   PROBING_REMOTE_PROGRAM=str(folder / "probing"))
+        sql = "SELECT _host, _rank, func FROM global.python.backtrace WHERE depth = 0 ORDER BY _rank"
+        with jobs.ranks(PYTHON, 3, USERS) as ranks:
+            found, receipt = rows(sql, "10.9.8.7", "--hosts", "node2001,node2002,nowhere", env=env)
+            assert [(row["_host"], row["_rank"], row["func"]) for row in found] == [
+                ("node2001", 0, "step"), ("node2001", 1, "step"), ("node2002", 2, "step")]
+            assert "3 of 3 ranks answered: 0-2\n" in receipt
+            assert "nowhere: ssh: Could not resolve hostname nowhere\n" in receipt
+            strict = jobs.cluster("cluster", "query", sql, "10.9.8.7", "--strict", "--hosts",
+                                  "node2001,nowhere", env=env)
+            assert strict.returncode == FAILED and "nowhere: ssh: Could not" in strict.stderr
+            assert "step" not in strict.stdout
+            part = jobs.cluster("cluster", "query", sql, "10.9.8.7", "--strict", "--hosts", "node2001",
+                                env=env)
+            assert part.returncode == FAILED and "2 of 3 ranks answered" in part.stderr
+            # What a hostile host says are its own words.
+            found, _ = rows(sql.replace("WHERE depth = 0", ""), "10.9.8.7", "--hosts", "odd,node2002",
+                            env=env)
+            assert {row["_host"] for row in found} == {"odd", "node2002"}
+            assert next(row for row in found if row["_rank"] == 77)["func"] is None
+            assert ranks[0].pid
+        usage = jobs.cluster("cluster", "query", "SELECT 1 FROM python.threads", "--hosts", "node2001",
+                             env=env)
+        assert usage.returncode == USAGE and "global.SCHEMA.TABLE" in usage.stderr

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A job of a thousand ranks, simulated from what two real ones answered; some hosts are dead."""
+import json
+import os
+
+import jobs
+import simulated
+import support
+
+PYTHON = "/usr/bin/python3"
+LATE = 13
+RANK = """
+import os, sys, time, types
+def all_reduce():
+    print("ready", flush=True)
+    time.sleep(1000)
+def load():
+    print("ready", flush=True)
+    time.sleep(1000)
+# What torch's module is called, without torch.
+module = types.FunctionType(all_reduce.__code__, {
+    "__name__": "torch.distributed.distributed_c10d", "print": print, "time": time})
+def step(depth):
+    if depth:
+        return step(depth - 1)
+    return load() if sys.argv[1] == "1" else module()
+step(30)
+"""
+
+
+def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
+    count = support.count(1024, 10000)
+    with jobs.ranks(PYTHON, 2, source=RANK):
+        looks = jobs.cluster("cluster", "look", "10.9.8.7").stdout
+    hosts, missing = simulated.write(str(tmp_path), looks, count, 8, late=count // 3, dead=20)
+    env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]))
+    done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts), env=env)
+    assert done.returncode == LATE, done
+    verdict = json.loads(done.stdout)
+    assert verdict["ranks"] == [count // 3]
+    assert "rank %d (host%05d, pid " % (count // 3, count // 24) in verdict["sentence"]
+    assert "load rank.py" in verdict["sentence"]
+    # Who did not answer is named, and its ranks are not called absent.
+    dead = {rank // 8 for rank in missing}
+    assert [line for line in done.stderr.splitlines() if "no answer in time" in line] == [
+        "probing: warning: host%05d: no answer in time" % host for host in sorted(dead)]
+    assert "\nranks %d-%d,%d-" % (missing[0], missing[7], missing[8]) in verdict["evidence"]
+    assert " cannot be read: no host that answered has it\n" in verdict["evidence"]
+    tree = jobs.cluster("cluster", "dump", "--hosts", ",".join(hosts), env=env)
+    assert "%d ranks on %d hosts" % (count, len(hosts)) in tree.stdout

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""perf --when: only what was around moments at which a condition held is kept."""
+import contextlib
+import json
+import os
+import re
+import sqlite3
+import time
+
+import pytest
+
+import profiles
+import support
+
+OK, FAILED, USAGE = range(3)
+EXAMPLES = re.findall(r'^\$ probing 4242 perf --when "(.*)" .*-o', (support.ROOT / "docs/profiling.md").read_text(),
+                      re.M)
+WITH_GIL = [i for i in support.INTERPRETERS if i.version >= (3, 8) and not i.free_threaded]
+
+
+def rows(file, sql):
+    with contextlib.closing(sqlite3.connect(str(file))) as database:
+        return database.execute(sql).fetchall()
+
+
+def until(condition):
+    end = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def order(process, line):
+    process.send(line + b"\n")
+    assert process.line() == "done"
+
+
+@pytest.mark.parametrize("interpreter", WITH_GIL, ids=repr)
+def test_a_wait_for_the_gil(target, interpreter, probing, tmp_path):
+    """The example of the docs with less time: what was long before is gone, the stall is there."""
+    assert "waiting = 'gil' AND waited_ms > 1000" in EXAMPLES
+    process = target("stalls.py", interpreter=interpreter)
+    file = tmp_path / "run.profile"
+    recording = profiles.Recording(process.pid, "--when", "waiting = 'gil' AND waited_ms > 300",
+                                   "--around", "1s", "-o", file)
+    recording.samples()
+    order(process, b"busy 0.5")
+    until(lambda: file.exists() and rows(file, "SELECT 1 FROM functions WHERE name = 'busy'"))
+    busy_until = rows(file, "SELECT duration_ns FROM recording")[0][0] + 10 ** 9
+    until(lambda: rows(file, "SELECT min(begin_ns) > %d FROM chunks" % busy_until)[0][0])
+    assert not rows(file, "SELECT * FROM windows")
+    for _ in range(20):
+        order(process, b"hog 60000000")
+        if rows(file, "SELECT * FROM windows"):
+            break
+    until(lambda: rows(file, "SELECT * FROM windows"))
+    recording.interrupt()
+    code, out, err = recording.end()
+    assert code == OK and not err and re.search(r"[1-9] windows? of it, ", out), (out, err)
+    result = json.loads(probing(file, "perf", "--json", "-m", "gil").out)
+    covered = sum(window["end_ns"] - window["begin_ns"] for window in result["windows"])
+    assert result["when"] == "waiting = 'gil' AND waited_ms > 300"
+    names = profiles.shares(result)
+    assert "hog" in names and "busy" not in names, names
+    assert result["weight_ns"] <= covered < result["duration_ns"]
+    assert "waiter: the GIL, held by" in probing(file, "perf", "-m", "gil").out
+    inside = probing(file, "query", "-f", "json", "SELECT min(time) AS first FROM profile.samples")
+    assert inside.code == OK
+    assert json.loads(inside.out)[0]["first"] >= result["timestamp"] + result["windows"][0]["begin_ns"] / 1e9 - 0.01
+    page = tmp_path / "run.html"
+    assert probing(file, "flamegraph", "-o", page).code == OK and b"hog" in page.read_bytes()
+
+
+def test_a_select(target, probing, tmp_path):
+    """It holds, and ends to hold; each time is a window, and together they are all that is there."""
+    process = target("stalls.py")
+    file = tmp_path / "run.profile"
+    recording = profiles.Recording(process.pid, "--when", "SELECT sum(cpu_ms) > 100 FROM threads",
+                                   "--around", "0.5s", "-o", file)
+    recording.samples()
+    for _ in range(2):
+        before = len(rows(file, "SELECT * FROM windows") if file.exists() else [])
+        while not file.exists() or len(rows(file, "SELECT * FROM windows")) == before:
+            order(process, b"busy 0.3")
+        until(lambda: rows(file, "SELECT duration_ns > 3000000000 + (SELECT max(end_ns) FROM windows) "
+                                 "FROM recording")[0][0])
+    recording.interrupt()
+    assert recording.end()[0] == OK
+    result = json.loads(probing(file, "perf", "--json", "-m", "wall").out)
+    assert len(result["windows"]) >= 2 and "busy" in profiles.shares(result)
+    covered = sum(window["end_ns"] - window["begin_ns"] for window in result["windows"])
+    assert abs(result["weight_ns"] - covered) < 0.1 * covered + 1e8
+
+
+def test_it_never_holds(target, probing, tmp_path):
+    process = target("stalls.py")
+    file = tmp_path / "run.profile"
+    made = probing(process.pid, "perf", "--when", "name = 'nobody'", "--around", "0.5s", "-d", "3s", "-o", file)
+    assert made.code == OK and "0 windows of it" in made.out, made
+    assert rows(file, "SELECT count(*) FROM chunks") == [(0,)] == rows(file, "SELECT count(*) FROM totals")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples(example, target, probing, tmp_path):
+    process = target("stalls.py")
+    made = probing(process.pid, "perf", "--when", example, "-d", "1.5s", "-o", tmp_path / "x.profile")
+    assert made.code == OK and "0 windows of it" in made.out, made
+
+
+@pytest.mark.parametrize("condition, says", [
+    ("waited_ms >", "--when: "), ("nonsense = 1", "no such column: nonsense"), ("DELETE FROM threads", "--when: "),
+    ("1; SELECT 1", "--when: "), ("SELECT 1; SELECT 2", "one expression or SELECT"),
+    ("SELECT * FROM sqlite_master", "--when: "), ("1)) UNION SELECT load_extension('x') --", "--when: "),
+    ("SELECT readfile('/etc/passwd')", "no such function"), (" ", "--when: ")])
+def test_bad_conditions(condition, says, target, probing, tmp_path):
+    """Before anything is recorded."""
+    process = target("stalls.py")
+    refused = probing(process.pid, "perf", "--when", condition, "-o", tmp_path / "x.profile")
+    assert refused.code == USAGE and says in refused.err and not refused.out, refused
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_a_condition_that_never_ends(target, probing, tmp_path):
+    process = target("stalls.py")
+    refused = probing(process.pid, "perf", "--when", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                      "SELECT count(*) FROM n", "-d", "60s", "-o", tmp_path / "x.profile")
+    assert refused.code == 5 and "takes too long" in refused.err, refused
+    assert process.alive()
+
+
+@pytest.mark.parametrize("words, says", [
+    (["--around", "1s"], "--around is for --when"), (["--when", "1"], "--when is for a .profile"),
+    (["--when", "1", "-o", "x.profile", "--ring", "1m"], "does not go with"),
+    (["--when", "1", "-o", "x.profile", "--", "true"], "--when is of a process that runs")])
+def test_refused(words, says, target, probing):
+    before = [] if "--" in words else [target("stalls.py").pid]
+    refused = probing(*before, "perf", *words)
+    assert refused.code == USAGE and says in refused.err, refused
+
+
+def test_in_the_background(target, probing, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    process = target("stalls.py")
+    file = tmp_path / "x.profile"
+    assert probing(process.pid, "perf", "-b", "--when", "cpu_ms > 50", "-o", file).code == OK
+    while not rows(file, "SELECT * FROM windows"):
+        order(process, b"busy 0.3")
+    assert probing(process.pid, "perf", "--stop").code == OK
+    assert "busy" in profiles.shares(json.loads(probing(file, "perf", "--json").out))

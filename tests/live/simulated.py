@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs of thousands of ranks: what a rank of a real job has answered, told again for all of them.
+
+The hosts are an ssh that answers from a file after a delay, or never."""
+import copy
+import json
+import os
+
+SSH = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+[ -f "%(folder)s/$2" ] || exec sleep 600
+sleep %(delay)s
+exec cat "%(folder)s/$2"
+"""
+
+
+def write(folder, looks, count, per_host, late, dead, delay=0.05):
+    """Writes an ssh into `folder` and the answers of count/per_host hosts: rank `late` has the stacks
+    of the recorded rank 1, all others those of rank 0. Every dead-th host never answers. Gives the
+    hosts, and the ranks that cannot be known."""
+    recorded = json.loads(looks)
+    hosts, missing = [], []
+    for first in range(0, count, per_host):
+        host = "host%05d" % (first // per_host)
+        hosts.append(host)
+        if dead and (first // per_host) % dead == dead - 1:
+            missing += range(first, first + per_host)
+            continue
+        ranks = []
+        for number in range(first, first + per_host):
+            rank = copy.deepcopy(recorded["ranks"][number == late])
+            rank.update(rank=number, local_rank=number - first)
+            ranks.append(rank)
+        with open(os.path.join(folder, host), "w", encoding="utf-8") as file:
+            json.dump(dict(recorded, world_size=count, ranks=ranks), file)
+    path = os.path.join(folder, "ssh")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(SSH % {"folder": folder, "delay": delay})
+    os.chmod(path, 0o755)
+    return hosts, missing

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "values/greenlets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "python/repr/items.h"
+#include "python/repr/object.h"
+#include "values/heap/heap.h"
+
+enum {
+	WORDS = 64,	    /* looked at behind an object's head, and in the structure behind it */
+	INNER = 20,	    /* words of that structure; what lies behind it is not its own */
+	OUTER = 12,	    /* the same of the object, before 2.0 */
+	IMPLEMENTATION = 2, /* from 2.0 on: behind weak references and dict */
+	MAX_BASES = 64,
+	MAX_FRAMES = 100000,
+	MAX_GREENLETS = 1000000,
+};
+
+/* Somebody who will switch to a greenlet: an Event with waiters. */
+struct link {
+	uint64_t greenlet, waited_for;
+	uint64_t type;
+};
+
+struct reader {
+	struct prb_python *py;
+	struct prb_mem *mem;
+	struct prb_heap *heap;
+	struct prb_greenlets *out;
+	uint64_t linkable; /* the object whose links are being followed, and its type */
+	uint64_t linkable_type;
+	bool nomem;
+	PRB_VEC(struct link) links;
+};
+
+static void frame_deinit(struct prb_greenlet_frame *frame)
+{
+	prb_py_code_deinit(&frame->code);
+	free(frame->qualname);
+}
+
+static void clear_frames(struct prb_greenlet *g)
+{
+	struct prb_greenlet_frame *frame;
+
+	prb_vec_each (frame, &g->frames)
+		frame_deinit(frame);
+	g->frames.count = 0;
+}
+
+void prb_greenlets_deinit(struct prb_greenlets *greenlets)
+{
+	struct prb_greenlet *g;
+
+	prb_vec_each (g, &greenlets->list) {
+		clear_frames(g);
+		prb_vec_free(&g->frames);
+		free(g->type);
+		free(g->linked);
+		free(g->call);
+		free(g->error);
+	}
+	prb_vec_free(&greenlets->list);
+}
+
+/* Errors about ourselves or a vanished process end the walk; all others say that it is not so. */
+static bool is_fatal(const struct prb_error *err)
+{
+	return err && (err->code == PRB_ERROR_NOMEM || err->code == PRB_ERROR_NO_PROCESS ||
+		       err->code == PRB_ERROR_PERMISSION);
+}
+
+static struct prb_error *type_of(struct reader *r, uint64_t object, uint64_t *ret)
+{
+	return prb_mem_read_u64(r->mem, object + (uint64_t)r->py->layout.object_type, ret);
+}
+
+/* Whether the type, or one that it is derived from, has one of two names. */
+static struct prb_error *is_kind(struct reader *r, uint64_t type, const char *first,
+				 const char *second, bool *ret)
+{
+	*ret = false;
+	for (int i = 0; i < MAX_BASES && type; i++) {
+		const char *name;
+
+		PRB_TRY(prb_heap_type_name(r->heap, type, &name));
+		*ret = !strcmp(name, first) || !strcmp(name, second);
+		if (*ret)
+			return NULL;
+		PRB_TRY(prb_mem_read_u64(r->mem, type + (uint64_t)r->py->layout.type_base, &type));
+	}
+	return NULL;
+}
+
+/* Words that can be read, up to the first that cannot. */
+static size_t read_words(struct reader *r, uint64_t address, uint64_t *words)
+{
+	size_t count = 0;
+
+	if (address < 4096 || address % 8)
+		return 0;
+	for (; count < WORDS; count++) {
+		prb_auto_error struct prb_error *err =
+			prb_mem_read_u64(r->mem, address + 8 * count, &words[count]);
+
+		if (err)
+			break;
+	}
+	return count;
+}
+
+/* What was freed keeps its type until it is used again. */
+static bool is_alive(struct reader *r, uint64_t object)
+{
+	uint32_t count = 1;
+
+	if (r->py->layout.free_threaded)
+		return true;
+	prb_auto_error struct prb_error *err =
+		prb_mem_read_u32(r->mem, object + (uint64_t)r->py->layout.object_refcnt, &count);
+	return !err && count;
+}
+
+static bool is_frame(struct reader *r, uint64_t object)
+{
+	prb_auto_str struct prb_str name = {};
+
+	if (object < 4096 || object % 8)
+		return false;
+	prb_auto_error struct prb_error *err = prb_object_type_name(r->py, r->mem, object, &name);
+	return !err && !strcmp(prb_str_text(&name), "frame") && is_alive(r, object);
+}
+
+/* The frame object of a suspended greenlet; 0: it has none. */
+static uint64_t top_frame(struct reader *r, uint64_t object)
+{
+	uint64_t head = (uint64_t)r->py->layout.object_size, words[WORDS], inner[WORDS];
+	size_t count = read_words(r, object + head, words), more;
+
+	if (count <= IMPLEMENTATION)
+		return 0;
+	more = read_words(r, words[IMPLEMENTATION], inner);
+	for (size_t i = 0; i < PRB_MIN(more, (size_t)INNER); i++)
+		if (is_frame(r, inner[i]))
+			return inner[i];
+	/* Before 2.0 the object has all of it. */
+	for (size_t i = IMPLEMENTATION; i < PRB_MIN(count, (size_t)OUTER); i++)
+		if (is_frame(r, words[i]))
+			return words[i];
+	return 0;
+}
+
+static struct prb_error *add_frame(struct reader *r, struct prb_greenlet *g,
+				   const struct prb_py_frame *frame)
+{
+	struct prb_greenlet_frame *slot;
+
+	if (frame->hidden || frame->shim)
+		return NULL;
+	slot = prb_vec_push(&g->frames);
+	if (!slot)
+		return prb_error_nomem();
+	PRB_TRY(prb_python_code(r->py, r->mem, frame->code, &slot->code));
+	PRB_TRY(prb_python_location(r->py, r->mem, frame, &slot->location));
+	if (slot->code.qualname)
+		return prb_str_copy(slot->code.qualname, &slot->qualname);
+	return prb_python_qualname(r->py, r->mem, frame, &slot->code, &slot->qualname);
+}
+
+static void frames_guard(struct prb_py_frames *frames)
+{
+	prb_py_frames_deinit(frames);
+}
+
+static struct prb_error *read_stack(struct reader *r, struct prb_greenlet *g, uint64_t object)
+{
+	__attribute__((cleanup(frames_guard))) struct prb_py_frames frames = {};
+	uint64_t address = object;
+
+	if (r->py->layout.behaviour->chain != PRB_CHAIN_PYFRAME)
+		PRB_TRY(prb_mem_read_u64(r->mem, object + (uint64_t)r->py->layout.object_size + 8,
+					 &address));
+	PRB_TRY(prb_python_frames_from(r->py, r->mem, address, &frames));
+	for (size_t i = 0; i < frames.list.count && i < MAX_FRAMES; i++)
+		PRB_TRY(add_frame(r, g, &frames.list.items[i]));
+	return NULL;
+}
+
+/* The part of a path behind the last "gevent/"; NULL if it is none of gevent's. */
+static const char *of_gevent(const char *file)
+{
+	const char *at = file ? strstr(file, "/gevent/") : NULL;
+
+	return at ? at + strlen("/gevent/") : NULL;
+}
+
+/* The function of gevent that the program called is the outermost of those at the inner end. */
+static struct prb_error *name_call(struct prb_greenlet *g)
+{
+	const struct prb_greenlet_frame *frame, *last = NULL;
+	const char *file;
+
+	prb_vec_each (frame, &g->frames) {
+		if (!of_gevent(frame->code.file))
+			break;
+		last = frame;
+	}
+	if (!last)
+		return NULL;
+	file = of_gevent(last->code.file);
+	g->call = prb_format("gevent.%.*s.%s", (int)strcspn(file, "."), file,
+			     last->qualname ? last->qualname : last->code.name);
+	return g->call ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_greenlet_stack(struct prb_python *py, struct prb_mem *mem,
+				     struct prb_greenlet *g)
+{
+	struct reader r = {.py = py, .mem = mem};
+	struct prb_error *err = NULL;
+	uint64_t type, frame;
+
+	clear_frames(g);
+	free(prb_steal(&g->call));
+	PRB_TRY(type_of(&r, g->address, &type));
+	if (type != g->type_address)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "it has ended");
+	frame = top_frame(&r, g->address);
+	if (frame)
+		err = read_stack(&r, g, frame);
+	if (!err)
+		err = name_call(g);
+	if (err)
+		clear_frames(g);
+	return err;
+}
+
+static struct prb_error *add_greenlet(struct reader *r, uint64_t object, uint64_t type)
+{
+	struct prb_greenlet *g;
+	const char *name;
+
+	if (r->out->list.count >= MAX_GREENLETS) {
+		r->out->doubt = "there are over a million greenlets; the others are left out";
+		return NULL;
+	}
+	g = prb_vec_push(&r->out->list);
+	if (!g)
+		return prb_error_nomem();
+	g->address = object;
+	g->type_address = type;
+	PRB_TRY(prb_heap_type_name(r->heap, type, &name));
+	return prb_str_copy(name, &g->type);
+}
+
+/* A link is a bound method, greenlet.switch, or a Waiter: one of its first members is the greenlet.
+ */
+static bool visit_link(void *context, uint64_t key, uint64_t value)
+{
+	enum { MEMBERS = 5 };
+	struct reader *r = context;
+
+	(void)key;
+	for (uint64_t i = 0; i < MEMBERS; i++) {
+		uint64_t member = 0;
+		uint64_t at = value + (uint64_t)r->py->layout.object_size + 8 * i;
+		prb_auto_error struct prb_error *err = prb_mem_read_u64(r->mem, at, &member);
+
+		if (err)
+			break;
+		if (member < 4096 || member % 8)
+			continue;
+		struct link *link = prb_vec_push(&r->links);
+		if (!link) {
+			r->nomem = true;
+			return false;
+		}
+		*link = (struct link){member, r->linkable, r->linkable_type};
+	}
+	return true;
+}
+
+static bool holds_links(const char *type)
+{
+	return !strcmp(type, "list") || !strcmp(type, "collections.deque");
+}
+
+/* An Event and the like have a list of those that wait, somewhere among their C members. */
+static struct prb_error *add_links(struct reader *r, const struct prb_heap_object *object)
+{
+	uint64_t words[WORDS];
+	size_t count = read_words(r, object->address + (uint64_t)r->py->layout.object_size, words);
+	size_t own = (size_t)(object->bytes / 8);
+
+	r->linkable = object->address;
+	r->linkable_type = object->type;
+	for (size_t i = 0; i < PRB_MIN(count, own) && !r->nomem; i++) {
+		uint64_t type = 0;
+		const char *name;
+
+		if (words[i] < 4096 || words[i] % 8)
+			continue;
+		prb_auto_error struct prb_error *err = type_of(r, words[i], &type);
+		if (err || type < 4096 || type % 8)
+			continue;
+		prb_auto_error struct prb_error *bad = prb_heap_type_name(r->heap, type, &name);
+		if (bad || !holds_links(name))
+			continue;
+		prb_auto_error struct prb_error *torn =
+			prb_object_items(r->py, r->mem, words[i], visit_link, r, NULL);
+		if (is_fatal(torn))
+			return prb_steal(&torn);
+	}
+	return r->nomem ? prb_error_nomem() : NULL;
+}
+
+/* Compiled and in Python. */
+static const char *const linkables[][2] = {
+	{"gevent._gevent_c_abstract_linkable.AbstractLinkable",
+	 "gevent._abstract_linkable.AbstractLinkable"},
+	{"gevent._gevent_cqueue.SimpleQueue", "gevent.queue.SimpleQueue"},
+	{"gevent._gevent_cqueue.Queue", "gevent.queue.Queue"},
+};
+
+static struct prb_error *look_at(struct reader *r, const struct prb_heap_object *object)
+{
+	bool found;
+
+	PRB_TRY(is_kind(r, object->type, "greenlet.greenlet", "greenlet", &found));
+	if (found)
+		PRB_TRY(add_greenlet(r, object->address, object->type));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(linkables) && !found; i++)
+		PRB_TRY(is_kind(r, object->type, linkables[i][0], linkables[i][1], &found));
+	return found ? add_links(r, object) : NULL;
+}
+
+static struct prb_greenlet *find_greenlet(struct prb_greenlets *greenlets, uint64_t address)
+{
+	struct prb_greenlet *g;
+
+	prb_vec_each (g, &greenlets->list)
+		if (g->address == address)
+			return g;
+	return NULL;
+}
+
+static struct prb_error *explain(struct reader *r)
+{
+	const struct link *link;
+
+	prb_vec_each (link, &r->links) {
+		struct prb_greenlet *g = find_greenlet(r->out, link->greenlet);
+		const char *name;
+
+		if (!g || g->linked)
+			continue;
+		PRB_TRY(prb_heap_type_name(r->heap, link->type, &name));
+		g->linked = prb_format("%s at %#llx", name, (unsigned long long)link->waited_for);
+		if (!g->linked)
+			return prb_error_nomem();
+	}
+	return NULL;
+}
+
+static struct prb_error *walk(struct reader *r)
+{
+	struct prb_heap_object object;
+	bool more = true;
+
+	for (;;) {
+		PRB_TRY(prb_heap_next(r->heap, &object, &more));
+		if (!more)
+			break;
+		prb_auto_error struct prb_error *err = look_at(r, &object);
+		if (is_fatal(err))
+			return prb_steal(&err);
+	}
+	if (!r->out->doubt)
+		r->out->doubt = prb_heap_doubt(r->heap);
+	return explain(r);
+}
+
+struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
+				     struct prb_greenlets *ret)
+{
+	struct reader r = {.py = py, .mem = mem, .out = ret};
+
+	*ret = (struct prb_greenlets){};
+	PRB_TRY(prb_heap_create(py, mem, interp, &r.heap));
+
+	struct prb_error *err = walk(&r);
+	prb_heap_destroy(r.heap);
+	prb_vec_free(&r.links);
+	return err;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The greenlets of an interpreter, with the stacks of those that are suspended.
+ *
+ * greenlet describes its objects to nobody, and its versions differ. What is found is a frame: an
+ * object, or the structure of C++ behind it, holds the innermost frame of a greenlet exactly while
+ * it is suspended. A word counts as that if it is the address of a frame object.
+ *
+ * A live process runs on meanwhile. The list of greenlets is read first, and then each stack, of
+ * one instant if the caller sees to that (dump/steady.h).
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_VALUES_GREENLETS_H
+#define PRB_VALUES_GREENLETS_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "python/python.h"
+
+struct prb_greenlet_frame {
+	struct prb_py_code code;
+	struct prb_py_location location;
+	char *qualname; /**< NULL where it cannot be known */
+};
+
+struct prb_greenlet {
+	uint64_t address, type_address;
+	char *type;				   /**< "gevent._gevent_cgreenlet.Greenlet" */
+	PRB_VEC(struct prb_greenlet_frame) frames; /**< innermost first; empty: not suspended */
+	char *linked; /**< in gevent: the object that will switch to it, in words; NULL */
+	char *call;   /**< in gevent: the function that it called; NULL */
+	char *error;  /**< the caller's: why there is no stack; NULL */
+};
+
+struct prb_greenlets {
+	PRB_VEC(struct prb_greenlet) list;
+	const char *doubt; /**< why some may be missing; static; NULL */
+};
+
+/** Walks the objects of the interpreter at @p interp; all but the stacks is filled. */
+struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem, uint64_t interp,
+				     struct prb_greenlets *ret) PRB_MUST_CHECK;
+
+/**
+ * Fills frames and call anew; no frames if it is not suspended. PRB_ERROR_BAD_DATA or
+ * PRB_ERROR_FAULT, and no frames, if it is gone or being changed.
+ */
+struct prb_error *prb_greenlet_stack(struct prb_python *py, struct prb_mem *mem,
+				     struct prb_greenlet *greenlet) PRB_MUST_CHECK;
+void prb_greenlets_deinit(struct prb_greenlets *greenlets);
+
+#endif
