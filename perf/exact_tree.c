@@ -12,6 +12,8 @@
 #include "perf/exact.h"
 
 enum { NONE = PRB_EXACT_NONE, SHARE_WIDTH = 8, TIME_WIDTH = 10, CALLS_WIDTH = 7 };
+/** A process may write what it likes to its rings. */
+enum { DEEPEST = 200, MOST_NODES = 20000 };
 
 struct maker {
 	const struct prb_torch_rings *rings;
@@ -38,6 +40,9 @@ static struct prb_error *child_of(struct prb_exact *e, uint32_t parent,
 			return NULL;
 		}
 	}
+	*ret = NONE;
+	if (e->nodes.count >= MOST_NODES)
+		return NULL;
 	node = prb_vec_push(&e->nodes);
 	if (!node)
 		return prb_error_nomem();
@@ -60,20 +65,21 @@ static struct prb_error *child_of(struct prb_exact *e, uint32_t parent,
 	return NULL;
 }
 
+/** Rows come in the order of their numbers, so the node of a parent, whose number is lower, is
+ * known. NONE: there are too many nodes. */
 static struct prb_error *node_of(struct maker *m, size_t index, uint32_t *ret)
 {
 	const struct prb_torch_call_row *row = &m->rings->calls.items[index];
-	size_t node, above;
+	size_t above, node;
 	uint32_t parent = NONE;
 
-	if (prb_number_map_get(&m->nodes, index, &node)) {
-		*ret = (uint32_t)node;
-		return NULL;
-	}
-	/* A parent has a lower number, so this ends. */
-	if (row->parent >= 0 && prb_number_map_get(&m->forward, (uint64_t)row->parent, &above))
-		PRB_TRY(node_of(m, above, &parent));
+	if (row->parent >= 0 && prb_number_map_get(&m->forward, (uint64_t)row->parent, &above) &&
+	    prb_number_map_get(&m->nodes, above, &node) &&
+	    m->exact->nodes.items[node].depth < DEEPEST)
+		parent = (uint32_t)node;
 	PRB_TRY(child_of(m->exact, parent, row, ret));
+	if (*ret == NONE)
+		return NULL;
 	return prb_number_map_put(&m->nodes, index, *ret) ? NULL : prb_error_nomem();
 }
 
@@ -143,7 +149,8 @@ static struct prb_error *add_step(struct maker *m, size_t begin, size_t end)
 		uint32_t node;
 
 		PRB_TRY(node_of(m, places[i].index, &node));
-		count(m->exact, node, row);
+		if (node != NONE)
+			count(m->exact, node, row);
 	}
 	return NULL;
 }
@@ -316,7 +323,7 @@ static void put_node(struct prb_str *s, const struct prb_exact *e,
 
 static void put_nodes(struct prb_str *s, const struct prb_exact *e, uint32_t first)
 {
-	/* As deep as calls of modules are, which the agent bounds. */
+	/* DEEPEST bounds this. */
 	for (uint32_t i = first; i != NONE; i = e->nodes.items[i].next) {
 		put_node(s, e, &e->nodes.items[i]);
 		put_nodes(s, e, e->nodes.items[i].first);

@@ -9,6 +9,8 @@
 #include "records/files.h"
 
 enum { MOST_ROWS = 4000000, NAME = 1024 };
+/** No count of a real process is higher, and sums of such numbers do not overflow. */
+static const int64_t highest = (int64_t)1 << 53;
 
 /** A column by its name, of a type that it must have; < 0: there is none. */
 static int find(const struct prb_ring *ring, const char *name, enum prb_ring_type type)
@@ -26,7 +28,9 @@ static bool has(const struct prb_ring_item *row, int column)
 
 static int64_t integer(const struct prb_ring_item *row, int column)
 {
-	return has(row, column) ? (int64_t)row->cells[column] : -1;
+	int64_t value = has(row, column) ? (int64_t)row->cells[column] : -1;
+
+	return value > highest ? -1 : value;
 }
 
 static double real(const struct prb_ring_item *row, int column)

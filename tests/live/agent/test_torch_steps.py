@@ -297,6 +297,56 @@ def test_exact(probing, steps):
     steps.stop()
 
 
+HOSTILE = """
+import ctypes, re, time
+class Cell(ctypes.Structure):
+    class Value(ctypes.Union):
+        _fields_ = [("integer", ctypes.c_int64), ("real", ctypes.c_double), ("text", ctypes.c_char_p)]
+    _anonymous_ = ("value",)
+    _fields_ = [("kind", ctypes.c_uint32), ("length", ctypes.c_uint32), ("value", Value)]
+path = re.search(r"/\\S+libprobing-agent.so", open("/proc/self/maps").read()).group()
+agent = ctypes.PyDLL(path)
+agent.probing_ring_create.restype = ctypes.c_ssize_t
+agent.probing_ring_create.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64]
+agent.probing_ring_append.argtypes = [ctypes.c_ssize_t, ctypes.c_int64, ctypes.c_void_p]
+def number(value): return Cell(1, 0, Cell.Value(integer=value))
+def real(value): return Cell(2, 0, Cell.Value(real=value))
+def text(value): return Cell(3, len(value), Cell.Value(text=value))
+later = time.time_ns() + 600 * 10**9
+calls = agent.probing_ring_create(b"python.torch_calls", CALLS, 8 << 20)
+steps = agent.probing_ring_create(b"python.torch_step_timing", STEPS, 2 << 20)
+assert calls > 0 and steps > 0
+for local in (1 << 40, -5, (1 << 63) - 1, 7):
+    agent.probing_ring_append(steps, later, (Cell * 13)(
+        number(1), number(local), text(b"sampled"), number(1), number(1),
+        real(float("inf") if local == 7 else 5.0), real(float("nan")), real(-1), real(1e300), real(1.0),
+        real(1e30), number(-1), number(1)))
+for seq in range(20000):
+    agent.probing_ring_append(calls, later, (Cell * 15)(
+        number(1), number(1 << 40), number(1), number(seq), number(seq - 1), number(0),
+        text(b"m\\x1b[31m%d" % seq), text(b"C\\xff"), text(b"forward" if seq % 3 else b"backward"),
+        real(1e11), real(1.0), number(0), number(0), number(0), number(1)))
+"""
+
+
+def test_rows_of_a_hostile_process(probing, fresh):
+    """A process can write what it likes to its rings: a chain of 20,000 calls, numbers without sense."""
+    steps = fresh
+    source = (support.ROOT / "agent/torch_rows.c").read_text()
+    columns = ["".join(re.findall('"([^"]*)"', re.search(
+        r"%s_columns\[\] =(.*?);" % name, source, re.S).group(1))) for name in ("call", "step")]
+    code = HOSTILE.replace("CALLS", repr(columns[0].encode())).replace("STEPS", repr(columns[1].encode()))
+    set_share(probing, steps, "torch.profiling=0.001")
+    done = probing(steps.pid, "eval", code)
+    assert done.code == OK, done
+    steps.go()
+    for options in ([], ["--json"]):
+        done = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "2", *options)
+        assert done.code == OK and "\x1b" not in done.out, done
+    steps.stop()
+    assert probing(steps.pid, "query", "SELECT * FROM torch.overhead").code == OK
+
+
 def test_exact_without_steps(probing, steps):
     done = probing(steps.pid, "perf", "--torch", "--exact", "-d", "100ms")
     assert done.code == FAILED and "no training step ended meanwhile" in done.err, done
