@@ -38,8 +38,9 @@ $(CLI_TESTS): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/libprobing-cli.a $(O)/
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %/libreadline.a,$^) \
 		$(TEST_LIBS) $(CLI_LIBS) $(LIBS)
 
-# So is the fuzzer of what clients of a served process send.
-$(O)/fuzz_serve: $(O)/tests/fuzz/fuzz_serve.o $(O)/libprobing-cli.a $(O)/libprobing.a
+# So are the fuzzers of what clients of a served process and of a gateway send.
+CLI_FUZZERS := $(O)/fuzz_serve $(O)/fuzz_gateway
+$(CLI_FUZZERS): $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/libprobing-cli.a $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter-out %/libreadline.a,$^) \
 		$(CLI_LIBS) $(LIBS)
 
@@ -50,7 +51,7 @@ $(O)/libreadline.a: $(READLINE)
 		--redefine-sym xrealloc=readline_xrealloc $< $@
 
 CLI_LIBS := $(O)/libreadline.a $(CLI_LIBS)
-$(O)/probing $(O)/fuzz_serve $(CLI_TESTS): $(O)/libreadline.a
+$(O)/probing $(CLI_FUZZERS) $(CLI_TESTS): $(O)/libreadline.a
 endif
 
 # The man page is printed by the program, from the tables its help comes from.

@@ -18,9 +18,6 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/libprobing.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS) \
 		-ljansson
 
-# What is fuzzed of the command itself is not in the library.
-$(O)/fuzz_gateway: $(O)/gateway/access.o $(O)/gateway/child.o
-
 -include $(FUZZERS:%=$(O)/tests/fuzz/fuzz_%.d)
 
 .PHONY: check-fuzz
