@@ -140,9 +140,16 @@ def test_a_job_from_a_late_rank_to_a_dead_one(job):
     job.do("load", 2)
     job.waits(0, 1)
     wait_until(lambda: "pipe" in main_wait(job.pids()[2]), 60)
-    worker = job.hang(LATE)
+    worker = None
+
+    def is_told():
+        # Who has the other end of a pipe is searched for 20 ms: on a starved machine in vain.
+        nonlocal worker
+        worker = job.hang(LATE)
+        return "waits in DataLoader for worker" in worker["sentence"]
+
+    wait_until(is_told, 60)
     assert worker["ranks"] == [2]
-    assert "waits in DataLoader for worker" in worker["sentence"]
     assert "Slow.__getitem__ ranks.py:" in worker["sentence"]
     with open(job.file, "w", encoding="ascii"):
         job.done()
