@@ -20,7 +20,7 @@
 #include "dump/waits/wait_private.h"
 
 enum {
-	SCAN_MS = 20,
+	SCAN_MS = 20, /* of the processor: a loaded machine does not hide the peers */
 	MAX_DESCRIPTORS = 1 << 20,
 	MAX_LINK = 256, /* of those that matter: pipes, sockets, paths of fifos */
 	MAX_CHILDREN = 512,
@@ -192,14 +192,14 @@ static bool add_all(struct candidates *candidates, pid_t target)
 static bool scan(struct prb_fd_peers *h, struct candidates *candidates)
 {
 	prb_auto_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	double end = prb_clock_seconds() * 1e3 + SCAN_MS;
+	int64_t end = prb_clock_thread_ns() + SCAN_MS * 1000000;
 	const struct candidate *candidate;
 	pid_t last = 0;
 
 	h->list.count = 0;
 	sort(candidates);
 	prb_vec_each (candidate, &candidates->list) {
-		if (proc < 0 || prb_clock_seconds() * 1e3 > end)
+		if (proc < 0 || prb_clock_thread_ns() > end)
 			break;
 		if (candidate->pid != last && !scan_process(h, proc, candidate->pid))
 			return false;
