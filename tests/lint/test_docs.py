@@ -42,7 +42,7 @@ PYTHON, PYTHON_VERSION = "/usr/bin/python3", "3.11."
 # Variables of the environment that a page shows, and that a machine may have.
 OF_JOBS = ("NCCL_", "CUDA_", "TORCH_", "OMP_")
 # How often what a page shows is tried: a thread of the program may just wait for the GIL.
-TRIES = 60
+TRIES = 12
 
 REPLAY = re.compile(r"<!-- replay: (\S+) -->\n```console\n(.*?)^```$", re.S | re.M)
 TYPED = re.compile(r"<!-- type: (\S+) -->\n```console\n\$ (.*?)\n(.*?)^```$", re.S | re.M)
