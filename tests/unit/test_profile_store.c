@@ -144,11 +144,12 @@ static void test_there_and_back(void **state)
 	prb_recording_destroy(r);
 }
 
-/* The thread that writes has to keep up with us. */
+/* The thread that writes has to keep up with us; one that failed is told by the next call. */
 static void put(struct prb_store *store, const struct prb_recording *r, int64_t now, bool *ret_cut)
 {
+	while (!prb_store_is_there(store))
+		usleep(100);
 	assert_null(prb_store_put(store, r, now, ret_cut));
-	usleep(100);
 }
 
 /* Chunk by chunk, as in a long recording. */
