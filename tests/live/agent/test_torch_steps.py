@@ -110,8 +110,11 @@ def test_rows(probing, steps):
         above = by_seq[row["parent"]]
         assert row["depth"] == above["depth"] + 1
         assert above["time_offset"] <= row["time_offset"]
-        assert row["time_offset"] + row["duration"] <= above["time_offset"] + above["duration"] + 5
         assert row["module"].startswith(above["module"] + ".")
+    # Our own functions are left out of durations, so they add up.
+    for seq, row in by_seq.items():
+        below = sum(each["duration"] for each in forward if each["parent"] == seq)
+        assert below <= row["duration"] + 0.01, row
     count = {}
     for row in trace:
         count[row["module"], row["stage"]] = count.get((row["module"], row["stage"]), 0) + 1

@@ -19,7 +19,7 @@ def test_stacks_go_on_behind_trampolines(interpreter):
         assert target.line() == "ready"
         support.wait_for_sleep(target.pid, "nanosleep", target.pid)
         for options in [(), ("--freeze",)] * support.count(5, 100):
-            main, other = support.dump(target.pid, "--native", *options)["threads"]
+            main, other = support.dump(target.pid, "--native=all", *options)["threads"]
             assert main["error"] is None, main
             functions = [frame["func"] for frame in main["frames"]]
             order = [functions.index(name) for name in ("leaf", "middle", "<module>", "_start")]
