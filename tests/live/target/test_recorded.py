@@ -13,7 +13,7 @@ from bare import Bare
 
 DATA = support.ROOT / "tests" / "data" / "snapshots"
 NAMES = sorted(path.stem for path in DATA.glob("*.snap"))
-DUMP = ["debug", "--dump", "--locals", "--native"]
+DUMP = ["debug", "--dump", "--locals", "--native=all"]
 
 
 @pytest.fixture(scope="module")
