@@ -74,6 +74,8 @@ static void drop_oldest(struct series *s)
 	struct part *oldest = s->parts.items;
 	struct stat st;
 
+	if (!s->parts.count)
+		return;
 	if (!lstat(oldest->path, &st) && st.st_dev == oldest->device && st.st_ino == oldest->inode)
 		unlink(oldest->path);
 	free(oldest->path);
