@@ -208,7 +208,7 @@ const struct prb_command prb_command_trace = {
 			{}},
 	.settings_size = sizeof(struct trace_settings),
 	.target_use = PRB_TARGET_ANY,
-	.argument = "FILE:LINE [if COND] EXPRS | --calls FUNCTION | list | clear [N]",
+	.argument = "FILE:LINE [if COND] EXPRS | --calls FUNC | list | clear [N]",
 	.max_arguments = MAX_WORDS,
 	.examples =
 		(const struct prb_example[]){
