@@ -52,7 +52,8 @@ def test_shares(program):
     bounds = {node["path"] or node["name"]: node for node in found["nodes"]}
     for name, seconds in truth["total"].items():
         share = seconds / truth["seconds"]
-        if share < 0.02:
+        # One that is short may be in none of few samples.
+        if share < 0.02 or share * found["samples"] < 10:
             continue
         node = bounds[name]
         assert node["share_low"] - 0.03 <= share <= node["share_high"] + 0.03, (name, share, node)

@@ -283,7 +283,7 @@ def test_python_for_perf(interpreter, library):
         pytest.skip("this build does not make code for perf")
     found = profiles.shares(result)
     assert not any(row["kind"] == "note" for row in result["functions"]), result["functions"]
-    assert found["_start"] == 100 and found["work"] > 95, found
+    assert found["_start"] > 99.9 and found["work"] > 95, found
     assert not any(row["func"].startswith("py::") for row in result["functions"])
 
 
