@@ -111,11 +111,11 @@ static inline bool prb_target_is_remote(const struct prb_target *t)
 
 /**
  * True while a snapshot is recorded of it, which has to hold all that is needed to read it anew:
- * nothing may be left out then because it is known from elsewhere.
+ * nothing may be left out then because it is known from elsewhere. NULL, of memory alone, is not.
  */
 static inline bool prb_target_is_recorded(const struct prb_target *t)
 {
-	return t->ops->remember != NULL;
+	return t && t->ops->remember;
 }
 
 /**
