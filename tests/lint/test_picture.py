@@ -18,7 +18,10 @@ sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("lint", "live", "too
 
 import terminal_svg  # noqa: E402
 from terminal import Terminal  # noqa: E402
-from test_docs import BINARY, Program, TRIES, needs_binary, normal, skip_other_python  # noqa: E402
+from test_docs import BINARY, Program, needs_binary, normal, skip_other_python  # noqa: E402
+
+# The picture is of a thread that runs: it is looked at until it is at that place.
+TRIES = 200
 
 PICTURE = ROOT / "docs/images/terminal.svg"
 LABEL = "A terminal: probing shows the stack of a running program and what its threads wait for"
