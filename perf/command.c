@@ -47,19 +47,6 @@ static bool is_cancelled(void *context)
 	return prb_interrupted();
 }
 
-/** The command line of the process, so that what is written says what was recorded. */
-static struct prb_error *name_command(const struct prb_target *target, char **ret)
-{
-	prb_auto_str struct prb_str text = {};
-	struct prb_process process;
-
-	PRB_TRY(prb_process_describe(target->pid, &process));
-	prb_command_line_text(&text, &process);
-	prb_process_deinit(&process);
-	*ret = prb_str_take(&text);
-	return *ret ? NULL : prb_error_nomem();
-}
-
 static void tell_begin(const struct prb_target *target, double seconds)
 {
 	prb_auto_str struct prb_str text = {};
@@ -107,7 +94,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 	struct prb_error *err;
 
 	if (target->local && !s->several)
-		PRB_TRY(name_command(target, &command));
+		PRB_TRY(prb_performance_command_line(target, &command));
 	options.command = s->several ? s->several->names[0] : command;
 	tell_begin(target, options.seconds);
 	prb_interrupt_catch(NULL);

@@ -13,6 +13,7 @@
 #include "command/term.h"
 #include "control/agent_load.h"
 #include "control/eval.h"
+#include "perf/processes.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 
@@ -83,18 +84,6 @@ static struct prb_error *reach(struct prb_target *target, struct prb_agent **ret
 			      "'probing PID eject' removes it");
 }
 
-static struct prb_error *name_command(const struct prb_target *target, char **ret)
-{
-	prb_auto_str struct prb_str text = {};
-	struct prb_process process;
-
-	PRB_TRY(prb_process_describe(target->pid, &process));
-	prb_command_line_text(&text, &process);
-	prb_process_deinit(&process);
-	*ret = prb_str_take(&text);
-	return *ret ? NULL : prb_error_nomem();
-}
-
 static struct prb_error *show(struct prb_target *target, const char *python, int64_t since,
 			      const struct prb_performance_settings *s)
 {
@@ -104,7 +93,7 @@ static struct prb_error *show(struct prb_target *target, const char *python, int
 	prb_auto_free char *command = NULL;
 	struct prb_exact_about about = {.pid = target->pid, .python = python};
 
-	PRB_TRY(name_command(target, &command));
+	PRB_TRY(prb_performance_command_line(target, &command));
 	about.command = command;
 	PRB_TRY(prb_torch_rings_read(target, since, &rings));
 	PRB_TRY(prb_exact_make(&rings, &exact));

@@ -77,6 +77,18 @@ struct prb_error *prb_performance_open(const struct prb_cli *cli,
 	return prb_spec_open_in(cli->target, &cli->places, slot);
 }
 
+struct prb_error *prb_performance_command_line(const struct prb_target *target, char **ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process process;
+
+	PRB_TRY(prb_process_describe(target->pid, &process));
+	prb_command_line_text(&text, &process);
+	prb_process_deinit(&process);
+	*ret = prb_str_take(&text);
+	return *ret ? NULL : prb_error_nomem();
+}
+
 struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret, size_t *ret_count)
 {
 	struct prb_subprocesses children = {};

@@ -24,6 +24,11 @@ struct prb_error *prb_performance_open(const struct prb_cli *cli,
 				       struct prb_performance_targets *ret) PRB_MUST_CHECK;
 void prb_performance_targets_deinit(struct prb_performance_targets *targets);
 
+/** The command line of the process, so that what is written says what was recorded. *ret is the
+ * caller's. */
+struct prb_error *prb_performance_command_line(const struct prb_target *target,
+					       char **ret) PRB_MUST_CHECK;
+
 /** All descendants of a process, as prb_profile_options wants them. */
 struct prb_error *prb_performance_children(void *context, pid_t pid, pid_t **ret,
 					   size_t *ret_count) PRB_MUST_CHECK;

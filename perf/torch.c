@@ -14,6 +14,7 @@
 #include "command/output.h"
 #include "command/term.h"
 #include "profile/sampler.h"
+#include "perf/processes.h"
 #include "target/spec/command_line.h"
 #include "target/spec/target_spec.h"
 #include "values/census/torch_steps.h"
@@ -193,18 +194,6 @@ static bool is_over(void *context)
 	return count_steps(t) && t->counter.last >= t->counter.first + (uint64_t)t->settings->steps;
 }
 
-static struct prb_error *name_command(const struct prb_target *target, char **ret)
-{
-	prb_auto_str struct prb_str text = {};
-	struct prb_process process;
-
-	PRB_TRY(prb_process_describe(target->pid, &process));
-	prb_command_line_text(&text, &process);
-	prb_process_deinit(&process);
-	*ret = prb_str_take(&text);
-	return *ret ? NULL : prb_error_nomem();
-}
-
 static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 {
 	const struct prb_performance_settings *s = t->settings;
@@ -222,7 +211,7 @@ static struct prb_error *record(struct torch *t, struct prb_recording **ret)
 	};
 	struct prb_error *err;
 
-	PRB_TRY(name_command(t->target, &command));
+	PRB_TRY(prb_performance_command_line(t->target, &command));
 	options.command = command;
 	if (prb_term_is(stderr))
 		fprintf(stderr, "sampling %d; Ctrl-C ends it and shows what there is\n",

@@ -117,15 +117,12 @@ void prb_custom_tables_drop(struct prb_session *session)
 
 	if (!session->custom_tables.count || sqlite3_next_stmt(session->db, NULL))
 		return;
-	session->declaring = true;
 	prb_vec_each (name, &session->custom_tables) {
 		char *sql = sqlite3_mprintf("DROP TABLE IF EXISTS temp.\"%w\"", *name);
 
-		if (sql)
-			sqlite3_exec(session->db, sql, NULL, NULL, NULL);
+		(void)prb_declare_by(session, sql);
 		sqlite3_free(sql);
 	}
-	session->declaring = false;
 	prb_custom_tables_free(session);
 }
 

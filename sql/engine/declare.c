@@ -54,14 +54,30 @@ static void create(struct prb_session *session, const struct prb_table *table,
 		       table->name);
 }
 
+int prb_declare_by(struct prb_session *session, const char *sql)
+{
+	if (!sql)
+		return SQLITE_NOMEM;
+	session->declaring = true;
+	int rc = sqlite3_exec(session->db, sql, NULL, NULL, NULL);
+	session->declaring = false;
+	return rc;
+}
+
+int prb_declare_virtual(struct prb_session *session, const char *schema, const char *name)
+{
+	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE %s.\"%w\" USING prb", schema, name);
+	int rc = prb_declare_by(session, sql);
+
+	sqlite3_free(sql);
+	return rc;
+}
+
 static struct prb_error *run(struct prb_session *session, const struct prb_str *sql)
 {
 	if (sql->failed)
 		return prb_error_nomem();
-	session->declaring = true;
-	int rc = sqlite3_exec(session->db, prb_str_text(sql), NULL, NULL, NULL);
-	session->declaring = false;
-	if (rc)
+	if (prb_declare_by(session, prb_str_text(sql)))
 		return prb_error_create(PRB_ERROR_FAILED, "declaring tables: %s",
 					sqlite3_errmsg(session->db));
 	return NULL;

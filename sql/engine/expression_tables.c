@@ -147,15 +147,10 @@ static struct prb_error *evaluate_first(struct prb_expression_table *table,
 
 static struct prb_error *declare(struct prb_session *session, const char *expression)
 {
-	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE python.\"%w\" USING prb", expression);
-	int rc;
+	int rc = prb_declare_virtual(session, "python", expression);
 
-	if (!sql)
+	if (rc == SQLITE_NOMEM)
 		return prb_error_nomem();
-	session->declaring = true;
-	rc = sqlite3_exec(session->db, sql, NULL, NULL, NULL);
-	session->declaring = false;
-	sqlite3_free(sql);
 	return rc ? prb_error_create(PRB_ERROR_FAILED, "declaring %.200s: %s", expression,
 				     sqlite3_errmsg(session->db))
 		  : NULL;
@@ -219,10 +214,7 @@ void prb_expression_tables_drop(struct prb_session *session)
 	prb_vec_each (table, &session->expressions) {
 		char *sql = sqlite3_mprintf("DROP TABLE python.\"%w\"", (*table)->expression);
 
-		session->declaring = true;
-		if (sql)
-			sqlite3_exec(session->db, sql, NULL, NULL, NULL);
-		session->declaring = false;
+		(void)prb_declare_by(session, sql);
 		sqlite3_free(sql);
 		destroy(*table);
 	}

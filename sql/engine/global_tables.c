@@ -99,15 +99,10 @@ static void describe(struct prb_global_table *table)
 
 static struct prb_error *declare(struct prb_session *session, const char *name)
 {
-	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE global.\"%w\" USING prb", name);
-	int rc;
+	int rc = prb_declare_virtual(session, "global", name);
 
-	if (!sql)
+	if (rc == SQLITE_NOMEM)
 		return prb_error_nomem();
-	session->declaring = true;
-	rc = sqlite3_exec(session->db, sql, NULL, NULL, NULL);
-	session->declaring = false;
-	sqlite3_free(sql);
 	return rc ? prb_error_create(PRB_ERROR_FAILED, "declaring global.%.200s: %s", name,
 				     sqlite3_errmsg(session->db))
 		  : NULL;

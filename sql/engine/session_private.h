@@ -90,6 +90,12 @@ struct prb_error *prb_session_prepared(struct prb_session *session) PRB_MUST_CHE
 /** Declares the tables that @p sql may be about (declare.c). */
 struct prb_error *prb_declare_tables(struct prb_session *session, const char *sql) PRB_MUST_CHECK;
 
+/** Runs a statement of ours, which the guard lets pass; NULL: SQLITE_NOMEM. SQLite's code. */
+int prb_declare_by(struct prb_session *session, const char *sql);
+
+/** Makes a table of ours under any name. SQLite's code. */
+int prb_declare_virtual(struct prb_session *session, const char *schema, const char *name);
+
 /** Attaches the schema, if it is not. */
 struct prb_error *prb_declare_schema(struct prb_session *session,
 				     const char *schema) PRB_MUST_CHECK;
