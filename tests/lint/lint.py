@@ -332,9 +332,8 @@ def check_plugin(tree):
                 yield f"{where}: {module} is not among what the plugin may import"
 
 
-# These share the names of one module in the target. Two of them are never loaded together.
-AGENT_PARTS = {"agent/%s.py" % part for part in (
-    "bootstrap", "prompt", "complete", "breaks", "monitoring", "tracing", "loop", "logpoints", "calls", "torch")}
+# What is put into this file shares the names of one module in the target. Two are never loaded together.
+AGENT_MODULE = "agent/bootstrap.c"
 ALTERNATIVES = {"agent/monitoring.py", "agent/tracing.py"}
 
 
@@ -348,9 +347,8 @@ def defined(statement):
 def check_agent(tree):
     """Parts of the agent in Python do not take each other's names"""
     owners = {}
-    for name in tree.names:
-        if name not in AGENT_PARTS:
-            continue
+    parts = tree.text(AGENT_MODULE) if AGENT_MODULE in tree.names else ""
+    for name in re.findall(r'\.incbin \\"(agent/\w+\.py)', parts):
         for line, what in [(each.lineno, what) for each in ast.parse(tree.text(name)).body
                            for what in defined(each)]:
             owner = owners.setdefault(what, name)

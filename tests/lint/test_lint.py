@@ -58,7 +58,9 @@ def test_finds(tree, check, name, text, what):
 
 
 def test_finds_names_that_two_parts_of_the_agent_define(tree):
-    found = findings("agent", tree({"agent/breaks.py": "PARTS = 1\n", "agent/calls.py": "PARTS = 2\n"}))
+    found = findings("agent", tree({
+        "agent/bootstrap.c": '".incbin \\"agent/breaks.py\\"\\n"\n".incbin \\"agent/calls.py\\"\\n"\n',
+        "agent/breaks.py": "PARTS = 1\n", "agent/calls.py": "PARTS = 2\n", "agent/other.py": "PARTS = 3\n"}))
     assert found == ["agent/calls.py:1: PARTS is a name of agent/breaks.py, too"]
 
 
