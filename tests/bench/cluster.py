@@ -13,28 +13,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "live"))
 import simulated  # noqa: E402
 
-RANK = """
-import sys, time, types
-def all_reduce():
-    print("ready", flush=True)
-    time.sleep(1000)
-def load():
-    print("ready", flush=True)
-    time.sleep(1000)
-module = types.FunctionType(all_reduce.__code__, {
-    "__name__": "torch.distributed.distributed_c10d", "print": print, "time": time})
-def step(depth):
-    if depth:
-        return step(depth - 1)
-    return load() if sys.argv[1] == "1" else module()
-step(48)
-"""
-
 
 def record(probing, python):
     """What one host says of two ranks, 50 frames deep."""
     ranks = [subprocess.Popen(
-        [python, "-c", RANK, str(rank)], stdout=subprocess.PIPE,
+        [python, "-c", simulated.RANK % 48, str(rank)], stdout=subprocess.PIPE,
         env=dict(os.environ, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="10.9.8.6", MASTER_PORT="1"))
         for rank in range(2)]
     for rank in ranks:

@@ -6,6 +6,25 @@ import copy
 import json
 import os
 
+# One rank that is given 1 loads data, all others wait in a collective, below so many frames.
+RANK = """
+import os, sys, time, types
+def all_reduce():
+    print("ready", flush=True)
+    time.sleep(1000)
+def load():
+    print("ready", flush=True)
+    time.sleep(1000)
+# What torch's module is called, without torch.
+module = types.FunctionType(all_reduce.__code__, {
+    "__name__": "torch.distributed.distributed_c10d", "print": print, "time": time})
+def step(depth):
+    if depth:
+        return step(depth - 1)
+    return load() if sys.argv[1] == "1" else module()
+step(%d)
+"""
+
 SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 [ -f "%(folder)s/$2" ] || exec sleep 600

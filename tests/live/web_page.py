@@ -43,3 +43,16 @@ class Page(browser.Browser):
     def focused(self, expression):
         """What is true of the element that has the focus, `e`."""
         return self.value("((e) => %s)(document.activeElement)" % expression)
+
+
+@pytest.fixture(scope="module")
+def opened(gateway):
+    with Page(gateway) as page:
+        yield page
+
+
+@pytest.fixture
+def page(opened):
+    opened.errors.clear()
+    yield opened
+    assert not opened.errors, json.dumps(opened.errors)

@@ -15,17 +15,6 @@ from environment import FAILED, OK, PROGRAMS, UNSUPPORTED, USAGE
 PACKAGE = Path(__file__).resolve().parents[3] / "package"
 AGENT = Path(support.BINARY).with_name("libprobing-agent.so")
 ALL = "probing.torch.profiling=1"
-TYPED = [
-    "SELECT * FROM python.torch_trace LIMIT 10",
-    "SELECT step, module, SUM(allocated) as total_memory_mb, COUNT(*) as operation_count FROM python.torch_trace "
-    "WHERE step > 100 GROUP BY step, module ORDER BY total_memory_mb DESC LIMIT 10",
-    "SELECT step, AVG(allocated) as avg_memory, MAX(allocated) as peak_memory FROM python.torch_trace WHERE step >= "
-    "(SELECT MAX(step) - 20 FROM python.torch_trace) GROUP BY step ORDER BY step",
-    "SELECT module, stage, AVG(allocated) as avg_memory, COUNT(*) as frequency FROM python.torch_trace WHERE step >= "
-    "(SELECT MAX(step) - 5 FROM python.torch_trace) GROUP BY module, stage ORDER BY avg_memory DESC LIMIT 10",
-    "SELECT operation_name, AVG(duration_ms) as avg_duration, COUNT(*) as call_count FROM python.torch_trace "
-    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
-]
 
 
 class Training:
@@ -138,7 +127,7 @@ def test_queries_as_typed(probing, fresh):
     steps = fresh
     set_share(probing, steps, ALL)
     steps.do("run 130")
-    some, memory, peaks, frequent, slow = [rows(probing, steps, sql) for sql in TYPED]
+    some, memory, peaks, frequent, slow = [rows(probing, steps, sql) for sql in training.TYPED]
     assert len(some) == 10 and some[0]["module"] == "net.embed" and some[0]["step"] == 3
     assert len(memory) == 10 and all(row["step"] > 100 and row["total_memory_mb"] > 1 << 20
                                      for row in memory)

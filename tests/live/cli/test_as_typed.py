@@ -11,6 +11,7 @@ import pytest
 import pauses
 import remote
 import support
+import training
 from environment import FAILED, OK, USAGE, needs
 
 # Works, and prints this.
@@ -55,15 +56,7 @@ SQL_NOT_YET = [
 # Of programs that record: see package/test_trained.py, agent/test_torch_steps.py.
 SQL_RECORDED = [
     "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics",
-    "SELECT * FROM python.torch_trace LIMIT 10",
-    "SELECT step, module, SUM(allocated) as total_memory_mb, COUNT(*) as operation_count FROM python.torch_trace "
-    "WHERE step > 100 GROUP BY step, module ORDER BY total_memory_mb DESC LIMIT 10",
-    "SELECT step, AVG(allocated) as avg_memory, MAX(allocated) as peak_memory FROM python.torch_trace WHERE step >= "
-    "(SELECT MAX(step) - 20 FROM python.torch_trace) GROUP BY step ORDER BY step",
-    "SELECT module, stage, AVG(allocated) as avg_memory, COUNT(*) as frequency FROM python.torch_trace WHERE step >= "
-    "(SELECT MAX(step) - 5 FROM python.torch_trace) GROUP BY module, stage ORDER BY avg_memory DESC LIMIT 10",
-    "SELECT operation_name, AVG(duration_ms) as avg_duration, COUNT(*) as call_count FROM python.torch_trace "
-    "WHERE timestamp > now() - interval '5 minutes' GROUP BY operation_name ORDER BY avg_duration DESC LIMIT 10",
+    *training.TYPED,
     "SELECT operation_name, avg(duration_ms), count(*) FROM profiling_data WHERE timestamp > now() - interval "
     "'5 minutes' GROUP BY operation_name ORDER BY avg(duration_ms) DESC",
     "SELECT epoch, avg(loss), min(loss), count(*) as steps FROM training_logs GROUP BY epoch ORDER BY epoch",

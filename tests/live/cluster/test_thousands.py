@@ -9,28 +9,11 @@ import support
 
 PYTHON = "/usr/bin/python3"
 LATE = 13
-RANK = """
-import os, sys, time, types
-def all_reduce():
-    print("ready", flush=True)
-    time.sleep(1000)
-def load():
-    print("ready", flush=True)
-    time.sleep(1000)
-# What torch's module is called, without torch.
-module = types.FunctionType(all_reduce.__code__, {
-    "__name__": "torch.distributed.distributed_c10d", "print": print, "time": time})
-def step(depth):
-    if depth:
-        return step(depth - 1)
-    return load() if sys.argv[1] == "1" else module()
-step(30)
-"""
 
 
 def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     count = support.count(1024, 10000)
-    with jobs.ranks(PYTHON, 2, source=RANK):
+    with jobs.ranks(PYTHON, 2, source=simulated.RANK % 30):
         looks = jobs.cluster("cluster", "look", "10.9.8.7").stdout
     hosts, missing = simulated.write(str(tmp_path), looks, count, 8, late=count // 3, dead=20)
     env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]))

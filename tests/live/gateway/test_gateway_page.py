@@ -8,7 +8,7 @@ import pytest
 import browser
 import support
 from gateway_client import Gateway, wait_until
-from web_page import MARKS, PANELS, Page
+from web_page import MARKS, PANELS, Page, opened, page  # noqa: F401 (fixtures)
 
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 pytestmark = MARKS
@@ -45,19 +45,6 @@ def program():
 def gateway(program):
     with Gateway(program.pid) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def opened(gateway):
-    with Page(gateway) as page:
-        yield page
-
-
-@pytest.fixture
-def page(opened):
-    opened.errors.clear()
-    yield opened
-    assert not opened.errors, json.dumps(opened.errors)
 
 
 def test_one_process_is_shown_at_once(page, program):

@@ -9,7 +9,7 @@ import pytest
 import support
 from environment import PROGRAMS
 from gateway_client import Gateway, wait_until
-from web_page import MARKS, Page
+from web_page import MARKS, Page, opened, page  # noqa: F401 (fixtures)
 
 sys.path.append(str(support.HERE / "memory"))
 import training  # noqa: E402
@@ -36,19 +36,6 @@ def program():
 def gateway(program):
     with Gateway(program.pid, "--allow-write") as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def opened(gateway):
-    with Page(gateway) as page:
-        yield page
-
-
-@pytest.fixture
-def page(opened):
-    opened.errors.clear()
-    yield opened
-    assert not opened.errors, json.dumps(opened.errors)
 
 
 def run(page, code):
