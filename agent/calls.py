@@ -15,7 +15,7 @@ VALUE = 200  # of one
 PLACES = 5  # that are named
 
 GENERATES = 0x20 | 0x80 | 0x200  # flags of code: generators, coroutines, asynchronous generators
-stacks = {}  # {thread: [Call]}: those that run, innermost last
+stacks = {}  # {thread: [Call]}: calls in progress, the innermost last
 briefs = {}  # {room: Brief}
 LARGE = 1 << 64
 PLAIN_TYPES = (float, bool, type(None))
@@ -58,7 +58,7 @@ def brief(value, room):
 
 
 class Call:
-    """One that runs."""
+    """A call in progress."""
 
     def __init__(self, point, frame, arguments, now):
         self.arguments, self.began_at, self.error = arguments, now, None

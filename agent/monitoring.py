@@ -68,7 +68,7 @@ call_begins, call_ends, call_fails = guard(on_call), guard(on_return), guard(on_
 
 
 def take_tool(numbers, callbacks, everywhere):
-    """Of those that are free one, into @numbers; with {event: function}. Why there is none, None."""
+    """Takes a free tool id for {event: function}, into @numbers. None, or why there is no free one."""
     monitoring = sys.monitoring
     for number in TOOLS:
         if numbers:

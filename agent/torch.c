@@ -25,7 +25,7 @@ struct prba_torch prba_torch;
 
 static struct {
 	const void *leader; /* the optimizer whose steps count; only compared */
-	const void *inside; /* the one that runs */
+	const void *inside; /* the optimizer whose step() runs now */
 	int64_t began;	    /* when it did */
 	int64_t strange;
 	int64_t number;	     /* of the last step */

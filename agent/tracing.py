@@ -10,8 +10,8 @@
 #                 have a breakpoint, and codes are known to be of these kinds
 #   trace_deaf()  how many threads have a tracer or profiler of the program's own
 #   trace_end()
-# Code of another file, of one that has a breakpoint, that has one, whose calls are recorded: the last two
-# may be added.
+# What a code object is: in a file without breakpoints; in a file with one; has one itself; has its calls
+# recorded. The last two may be combined.
 OTHER, PLAIN, HAS, CALLS = 1, 2, 4, 8
 LINES = 128  # bytes of their set: the rest that a line leaves has one bit
 

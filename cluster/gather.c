@@ -43,7 +43,7 @@ struct gathering {
 	double began, cut; /**< the others have until then; 0: nobody hurries */
 };
 
-/* Seconds that those have at least who are late. */
+/* Late hosts get at least this many seconds. */
 static const double LEAST_REST = 3;
 
 struct prb_answer *prb_answers_add(struct prb_answers *answers, const char *host)

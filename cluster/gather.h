@@ -17,7 +17,7 @@
 #include "command/words.h"
 
 struct prb_answer {
-	const char *host;	/**< who is asked, borrowed; NULL: this machine */
+	const char *host;	/**< the host to ask, borrowed; NULL: this machine */
 	struct prb_words words; /**< the program that asks; none: nobody is asked */
 	bool itself;		/**< that is this program */
 	int in;			/**< what it reads, owned; -1: nothing */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-/** Spots of a rank that are told apart; what comes later is "elsewhere". */
+/** The most spots that are kept for one rank; later ones count as "elsewhere". */
 enum { PRB_MAX_SPOTS = 256 };
 
 /** A function that the rank was in, outside of collectives. */

@@ -33,8 +33,9 @@ struct prb_error *prb_save_write(int fd, const struct prb_job *job, const struct
 				 const struct prb_answers *snapshots, size_t *count) PRB_MUST_CHECK;
 
 /**
- * Copies the bundle that a host has printed into the one that is written to @p fd as number @p
- * number, and adds its looks to @p looks. *why as of prb_looks_add(). *count grows.
+ * Copies the bundle that a host has printed into the bundle that is being written to @p fd. The
+ * host has the number @p number. Adds the host's looks to @p looks. *why as of prb_looks_add().
+ * *count grows.
  */
 struct prb_error *prb_save_copy(int fd, long number, const struct prb_answer *answer,
 				struct prb_looks *looks, size_t *count, char **why) PRB_MUST_CHECK;

@@ -121,7 +121,8 @@ static bool is_unread(const struct prb_seen *seen)
 	return !seen->main && !seen->gone && seen->error;
 }
 
-/** One line for all ranks with the reason of rank @p first; they are told then. */
+/** Prints one line for all ranks that have the same reason as rank @p first, and marks them in @p
+ * told. */
 static struct prb_error *tell_unread(const struct evidence *e, size_t first, bool *told)
 {
 	struct prb_rank_set set = {};

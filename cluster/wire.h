@@ -3,7 +3,7 @@
  * @file Looks at the ranks of one machine as JSON, and those of several machines put together.
  *
  * `probing cluster look` prints them on each host; the host that asked merges them into one job.
- * What was concluded from several looks is told with the last one, so one look is sent.
+ * A host draws its conclusions from several looks, and sends them with the last one only.
  * Answers come from machines that may be hostile, and from files: everything is checked and
  * bounded, and a malformed answer is left out with the reason.
  *

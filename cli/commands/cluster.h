@@ -34,7 +34,7 @@ struct prb_cluster {
 	struct prb_reach reach;
 	struct prb_hosts hosts;
 	struct prb_round rounds[PRB_CLUSTER_LOOKS];
-	struct prb_round *last; /**< the last of them, in which all is told */
+	struct prb_round *last; /**< the last round, in which everything is read */
 	size_t saved;		/**< snapshots */
 };
 
