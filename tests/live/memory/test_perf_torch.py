@@ -55,6 +55,7 @@ def test_shares(program):
         # One that is short may be in none of few samples.
         if share < 0.02 or share * found["samples"] < 10:
             continue
+        assert name in bounds, (name, share, found["samples"], found["nodes"])
         node = bounds[name]
         assert node["share_low"] - 0.03 <= share <= node["share_high"] + 0.03, (name, share, node)
     # Each is below what called it.
