@@ -335,15 +335,19 @@ class Program:
 
     def command(self, line, page):
         """The line with the pid and tids of this program in place of those that it shows."""
-        line = re.sub(r"TID:([\w-]+)", lambda match: self.tid(match[1]), line)
-        shown = re.search(r"--tid (\d+)", line)
-        name = shown and re.search(r"^%s ([\w-]+)  " % shown[1], page, re.M)
-        if name:
-            line = line.replace(shown[0], "--tid " + self.tid(name[1]))
-        line = re.sub(r"\bPID\b", str(self.pid), line)
-        for old in set(re.findall(r"^(?:\$ probing )?(\d+) (?: python3|\w)", page, re.M)):
-            line = re.sub(r"\b%s\b" % old, str(self.pid), line)
-        return line
+        page_pids = set(re.findall(r"^(?:\$ probing )?(\d+) (?: python3|\w)", page, re.M)) | {"PID"}
+
+        def number(match):
+            """One number of the page; a tid of this program may be another number of the page."""
+            before, word = match[1] or "", match[2]
+            if word.startswith("TID:"):
+                return before + self.tid(word[4:])
+            name = before and re.search(r"^%s ([\w-]+)  " % word, page, re.M)
+            if name:
+                return before + self.tid(name[1])
+            return before + (str(self.pid) if word in page_pids else word)
+
+        return re.sub(r"(--tid )?\b(TID:[\w-]+|PID|\d+)\b", number, line)
 
     def run(self, line):
         """What a command prints, on both streams."""
@@ -360,6 +364,16 @@ class Program:
             printed = self.run(line)
             shapes.setdefault("\n".join(normal(printed)), []).append(printed)
         return max(shapes.values(), key=len)[-1]
+
+
+def test_a_tid_may_be_a_number_of_the_page():
+    program = object.__new__(Program)
+    program.pid, program.tid = 500, {"evaluate": "300", "main": "500"}.get
+    page = "$ probing 300 backtrace --tid 306\n300  python3 docs/demo.py\n\n306 evaluate  idle\n"
+    assert program.command("probing 300 backtrace --tid 306", page) == \
+        "probing 500 backtrace --tid 300"
+    assert program.command("probing PID backtrace --tid TID:evaluate -n 7", page) == \
+        "probing 500 backtrace --tid 300 -n 7"
 
 
 def commands_of(block):
