@@ -79,7 +79,7 @@ class Counting(support.Target):
     def shell(self, code):
         done = subprocess.run([support.BINARY, "-p", str(self.pid), "eval", code], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        assert not done.returncode, done
+        assert not done.returncode, (done, self.alive(), self._process.returncode, self.errors())
         return done.stdout.strip()
 
     def on_main(self, code):
