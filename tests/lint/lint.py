@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Rooms in their order: each may include from itself and those before it. Arrows point one way.
-ORDER = ("base", "proc", "target", "dwarf", "python", "values", "ptrace", "dump", "injector",
-         "profile", "records", "control", "sql", "tables", "lib", "command", "prompt",
+ORDER = ("base", "proc", "target", "dwarf", "python", "asyncio", "values", "ptrace", "dump",
+         "injector", "profile", "records", "control", "sql", "tables", "lib", "command", "prompt",
          "remote", "cluster", "gateway", "top", "memory", "perf", "cli", "doctor")
 ROOMS = {name: set(ORDER[:number + 1]) for number, name in enumerate(ORDER)}
 ROOMS["agent"] = {"agent"}

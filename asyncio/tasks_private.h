@@ -6,10 +6,10 @@
 #ifndef PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 #define PRB_PYTHON_ASYNCIO_TASKS_PRIVATE_H
 
-#include "python/asyncio/asyncio_layout.h"
+#include "asyncio/asyncio_layout.h"
 #include "python/repr/coroutine.h"
 #include "python/repr/object_private.h"
-#include "python/asyncio/tasks.h"
+#include "asyncio/tasks.h"
 
 /** An event loop that was met. */
 struct prb_asyncio_task_loop {
