@@ -80,6 +80,8 @@ enum {
 	PRB_TABLE_FRAMES = 1 << 1,
 	/** Dear to read, or much: snapshots do not record it. */
 	PRB_TABLE_COSTLY = 1 << 2,
+	/** May have millions of rows: GROUP BY collects its groups in place of sorting the rows. */
+	PRB_TABLE_LONG = 1 << 3,
 };
 
 struct prb_column {
