@@ -17,6 +17,7 @@ COMMANDS = [
     "top",
     "memory",
     "cluster",
+    "node",
     "snapshot",
     "inject",
     "launch",
