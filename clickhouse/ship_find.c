@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which processes and rings there are. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/own_file.h"
 #include "base/siphash.h"
 #include "clickhouse/ship_private.h"
 #include "cluster/job.h"
@@ -23,8 +26,9 @@
 #include "target/target.h"
 
 /* Seconds. A process makes its first ring when it first has a row, so new ones are looked at often
- * and old ones seldom. */
-static const double LIST_EVERY = 5, LEFT_EVERY = 60, FIRST_LOOK = 1, MOST_LOOK = 60;
+ * and old ones seldom: a memory map takes milliseconds. */
+static const double LIST_EVERY = 5, FULL_EVERY = 60, LEFT_EVERY = 60, LEFT_REST = 5, FIRST_LOOK = 1,
+		    MOST_LOOK = 120;
 
 void prb_ship_source_destroy(struct prb_ship_source *source)
 {
@@ -42,6 +46,7 @@ void prb_ship_source_destroy(struct prb_ship_source *source)
 void prb_ship_process_deinit(struct prb_ship_process *process)
 {
 	prb_close_guard(&process->pidfd);
+	prb_close_guard(&process->folder);
 	free(process->job);
 }
 
@@ -241,6 +246,39 @@ static struct prb_error *find_job(struct prb_target *target, char **ret)
 	return *ret ? NULL : prb_error_nomem();
 }
 
+/** Keeps the folder of its rings, to be told of new ones. */
+static void keep_folder(const struct prb_ship *ship, struct prb_ship_process *process)
+{
+	for (size_t i = 0; process->folder < 0 && i < ship->sources.count; i++) {
+		const struct prb_ship_source *source = ship->sources.items[i];
+		const char *end = source->path ? strrchr(source->path, '/') : NULL;
+		prb_auto_free char *path = NULL;
+		const pid_t *holder;
+		struct stat st;
+
+		prb_vec_each (holder, &source->holders)
+			if (*holder == process->pid && end && !path)
+				path = strndup(source->path, (size_t)(end - source->path));
+		if (!path)
+			continue;
+		process->folder = prb_own_folder_open(path, source->uid);
+		if (process->folder >= 0 && !fstat(process->folder, &st))
+			process->changed = st.st_mtim;
+	}
+}
+
+static bool has_changed(struct prb_ship_process *process)
+{
+	struct stat st;
+
+	if (process->folder < 0 || fstat(process->folder, &st) ||
+	    (st.st_mtim.tv_sec == process->changed.tv_sec &&
+	     st.st_mtim.tv_nsec == process->changed.tv_nsec))
+		return false;
+	process->changed = st.st_mtim;
+	return true;
+}
+
 /** What can be lost by a process that ends meanwhile is found in the folder that it leaves. */
 static struct prb_error *look_at(struct prb_ship *ship, struct prb_ship_process *process)
 {
@@ -252,6 +290,8 @@ static struct prb_error *look_at(struct prb_ship *ship, struct prb_ship_process 
 		err = find_job(target, &process->job);
 	if (!err)
 		err = add_rings(ship, target, process->job, process->pid);
+	if (!err)
+		keep_folder(ship, process);
 	process->wait = process->wait ? PRB_MIN(2 * process->wait, MOST_LOOK) : FIRST_LOOK;
 	process->next_look = now + process->wait;
 	if (err && err->code == PRB_ERROR_NOMEM)
@@ -278,10 +318,9 @@ static struct prb_error *add_process(struct prb_ship *ship, pid_t pid)
 		process = prb_vec_push(&ship->processes);
 		if (!process)
 			return prb_error_nomem();
-		*process = (struct prb_ship_process){.pid = pid,
-						     .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)};
+		*process = (struct prb_ship_process){
+			.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .folder = -1};
 	}
-	process->seen = true;
 	return NULL;
 }
 
@@ -312,6 +351,49 @@ static bool has_ended(const struct prb_ship_process *process)
 	gone = err || now.kind != PRB_PROCESS_PROGRAM;
 	prb_process_deinit(&now);
 	return gone;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static bool was_there(const struct prb_ship *ship, pid_t pid)
+{
+	return ship->pids.count &&
+	       bsearch(&pid, ship->pids.items, ship->pids.count, sizeof(pid), by_pid);
+}
+
+/** Lists all pids; *ret: there is one that was not there the last time. */
+static struct prb_error *find_pids(struct prb_ship *ship, bool *ret)
+{
+	prb_auto_closedir DIR *stream = opendir("/proc");
+	__typeof__(ship->pids) now = {};
+	struct dirent *entry;
+
+	if (!stream)
+		return prb_error_os(errno, "cannot list /proc");
+	*ret = false;
+	while ((entry = readdir(stream))) {
+		const bool number = *entry->d_name >= '1' && *entry->d_name <= '9';
+		pid_t *pid = number ? prb_vec_push(&now) : NULL;
+
+		if (number && !pid) {
+			prb_vec_free(&now);
+			return prb_error_nomem();
+		}
+		if (!number)
+			continue;
+		*pid = atoi(entry->d_name);
+		*ret |= !was_there(ship, *pid);
+	}
+	if (now.count)
+		qsort(now.items, now.count, sizeof(*now.items), by_pid);
+	prb_vec_free(&ship->pids);
+	ship->pids = now;
+	return NULL;
 }
 
 static struct prb_error *list_all(struct prb_ship *ship)
@@ -383,7 +465,14 @@ static struct prb_error *find_new(struct prb_ship *ship, double now)
 		return NULL;
 	}
 	if (now >= ship->next_list) {
-		PRB_TRY(list_all(ship));
+		bool found;
+
+		/* A shell may still become a Python: what is new is looked at twice. */
+		PRB_TRY(find_pids(ship, &found));
+		if (found || now >= ship->next_full) {
+			PRB_TRY(list_all(ship));
+			ship->next_full = now + (found ? LIST_EVERY : FULL_EVERY);
+		}
 		ship->next_list = now + LIST_EVERY;
 	}
 	if (now >= ship->next_left) {
@@ -411,10 +500,11 @@ struct prb_error *prb_ship_find(struct prb_ship *ship)
 		i--;
 	}
 	if (ended)
-		ship->next_left = 0;
+		ship->next_left = PRB_MIN(ship->next_left, now + LEFT_REST);
 	PRB_TRY(find_new(ship, now));
 	for (size_t i = 0; i < ship->processes.count; i++)
-		if (now >= ship->processes.items[i].next_look || ended)
+		if (now >= ship->processes.items[i].next_look ||
+		    has_changed(&ship->processes.items[i]))
 			PRB_TRY(look_at(ship, &ship->processes.items[i]));
 	return NULL;
 }

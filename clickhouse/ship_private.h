@@ -3,6 +3,8 @@
 #ifndef PRB_CLICKHOUSE_SHIP_PRIVATE_H
 #define PRB_CLICKHOUSE_SHIP_PRIVATE_H
 
+#include <time.h>
+
 #include "base/vec.h"
 #include "clickhouse/schema.h"
 #include "clickhouse/server.h"
@@ -63,7 +65,9 @@ struct prb_ship_process {
 	char *job;
 	uint64_t program; /**< start time, ticks */
 	double next_look, wait;
-	bool seen, ended;
+	int folder; /**< of its rings, as a place: a new ring changes its time; -1: none yet */
+	struct timespec changed;
+	bool ended;
 };
 
 struct prb_ship {
@@ -73,6 +77,7 @@ struct prb_ship {
 	char host[256];
 	PRB_VEC(struct prb_ship_source *) sources;
 	PRB_VEC(struct prb_ship_process) processes;
+	PRB_VEC(pid_t) pids; /**< of all processes, when they were listed last; in order */
 	PRB_VEC(struct prb_ship_table) tables;
 	int waiting; /**< folder of the cold files of all rings */
 	int signals; /**< signalfd */
@@ -81,7 +86,7 @@ struct prb_ship {
 	double stop_since;
 	bool fenced; /**< no insert of an earlier session is on its way */
 	double next_fence;
-	double next_left, next_list, next_prune;
+	double next_left, next_list, next_full, next_prune;
 	bool settled; /**< all that there is was found once */
 	struct prb_str batch;
 	uint64_t batch_rows;
