@@ -158,7 +158,7 @@ static bool is_busy(const struct prb_ship *ship)
 	return false;
 }
 
-/** All that there is was sent. */
+/** All that there is was sent; with --once, all that there was. */
 static bool is_done(const struct prb_ship *ship)
 {
 	bool done = ship->settled && ship->fenced;
@@ -166,7 +166,9 @@ static bool is_done(const struct prb_ship *ship)
 	for (size_t i = 0; i < ship->sources.count; i++) {
 		const struct prb_ship_source *source = ship->sources.items[i];
 
-		done &= source->refused || (source->placed && source->next >= source->head);
+		done &= source->refused ||
+			(source->placed &&
+			 source->next >= (ship->options->once ? source->goal : source->head));
 	}
 	return done;
 }

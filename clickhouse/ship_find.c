@@ -116,7 +116,7 @@ static struct prb_error *describe(struct prb_ship *ship, const char *path, int f
 	source->inode = st->st_ino;
 	source->uid = st->st_uid;
 	source->id = identify(ship, &ring->header, st->st_uid);
-	source->head = ring->header.head;
+	source->head = source->goal = ring->header.head;
 	return prb_str_copy(path, &source->path);
 }
 
@@ -207,13 +207,28 @@ static struct prb_error *add_source(struct prb_ship *ship, struct prb_ring_file 
 	return prb_ship_add(ship, source);
 }
 
+/** Rings that cannot be opened are said once for each process. */
+static void tell_unreadable(const struct prb_ring_files *files, pid_t pid, bool *told)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (!files->unreadable || *told)
+		return;
+	*told = true;
+	prb_str_printf(&text, "%u rings of process %d cannot be read: %s", files->unreadable,
+		       (int)pid, files->why ? files->why : "no memory");
+	prb_warn(prb_str_text(&text));
+}
+
 /** The rings of a target, but for its cold files. @p pid: of the live process, or 0. */
 static struct prb_error *add_rings(struct prb_ship *ship, struct prb_target *target,
-				   const char *job, pid_t pid)
+				   const char *job, pid_t pid, bool *told)
 {
 	struct prb_ring_files files = {};
 	struct prb_error *err = prb_ring_files_find(target, &files);
 	struct prb_ring_file *file;
+
+	tell_unreadable(&files, pid ? pid : target->pid, told);
 
 	prb_vec_each (file, &files.list) {
 		const char *name = strrchr(file->path, '/');
@@ -289,7 +304,7 @@ static struct prb_error *look_at(struct prb_ship *ship, struct prb_ship_process 
 	if (!err && !process->job)
 		err = find_job(target, &process->job);
 	if (!err)
-		err = add_rings(ship, target, process->job, process->pid);
+		err = add_rings(ship, target, process->job, process->pid, &process->told);
 	if (!err)
 		keep_folder(ship, process);
 	process->wait = process->wait ? PRB_MIN(2 * process->wait, MOST_LOOK) : FIRST_LOOK;
@@ -412,9 +427,10 @@ static struct prb_error *look_at_folder(struct prb_ship *ship, const char *path)
 {
 	prb_auto_target struct prb_target *target = NULL;
 	struct prb_error *err = prb_spec_open(path, NULL, &target);
+	bool told = true; /* it is looked at again and again */
 
 	if (!err)
-		err = add_rings(ship, target, NULL, 0);
+		err = add_rings(ship, target, NULL, 0, &told);
 	return err;
 }
 
@@ -443,12 +459,13 @@ static struct prb_error *find_named(struct prb_ship *ship)
 	for (size_t i = 0; i < ship->options->targets->count; i++) {
 		const char *text = ship->options->targets->items[i];
 		prb_auto_target struct prb_target *target = NULL;
+		bool told = false;
 
 		PRB_TRY(prb_spec_open(text, NULL, &target));
 		if (target->live && target->local)
 			PRB_TRY(add_process(ship, target->pid));
 		else
-			PRB_TRY(add_rings(ship, target, NULL, 0));
+			PRB_TRY(add_rings(ship, target, NULL, 0, &told));
 	}
 	return NULL;
 }

@@ -41,6 +41,7 @@ struct prb_ship_source {
 
 	uint64_t next; /**< number of the first slot that is not known to have arrived */
 	uint64_t sent; /**< the same of those that stand in the present batch, too */
+	uint64_t goal; /**< `head` when it was found: --once sends as much */
 	uint64_t head; /**< slots that were reserved when it was looked at last */
 
 	/* Reading: ship_read.c. */
@@ -67,7 +68,7 @@ struct prb_ship_process {
 	double next_look, wait;
 	int folder; /**< of its rings, as a place: a new ring changes its time; -1: none yet */
 	struct timespec changed;
-	bool ended;
+	bool ended, told;
 };
 
 struct prb_ship {

@@ -186,7 +186,8 @@ static struct prb_error *adopt(struct prb_ship *ship, const char *name)
 	end <<= ring->header.chunk_shift;
 	source = find(ship, id);
 	if (source) {
-		source->head = PRB_MAX(source->head, source->fd < 0 ? end : 0);
+		if (source->fd < 0)
+			source->head = source->goal = PRB_MAX(source->head, end);
 		return NULL;
 	}
 	entry = prb_ship_state_find(&ship->state, id);
@@ -200,7 +201,7 @@ static struct prb_error *adopt(struct prb_ship *ship, const char *name)
 	source->ended = true;
 	source->header = ring->header;
 	memcpy(source->columns, ring->columns, sizeof(source->columns));
-	source->head = end;
+	source->head = source->goal = end;
 	err = prb_str_copy(name, &source->path);
 	if (!err)
 		err = prb_str_copy(ship->options->job	 ? ship->options->job
