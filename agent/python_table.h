@@ -116,7 +116,11 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(object *, PyType_FromSpec, (struct prba_type_spec *))           \
 	X(object *, PyType_GenericNew, (object *, object *, object *))    \
 	X(void, PyObject_Free, (void *))                                  \
-	X(void, PyErr_SetString, (object *, const char *))
+	X(void, PyErr_SetString, (object *, const char *))                \
+	X(void, PyMem_GetAllocator, (int, void *))                        \
+	X(void, PyMem_SetAllocator, (int, void *))                        \
+	X(void *, PyThreadState_GetUnchecked, (void))                     \
+	X(void *, _PyThreadState_UncheckedGet, (void))
 
 struct prba_python_table {
 #define PRBA_MEMBER(result, name, arguments) result(*name) arguments;

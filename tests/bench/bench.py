@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import gateway
 import inject
 import looks
 import queries
@@ -254,6 +255,7 @@ def main():
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
     page += recordings.page(args, args.python)
+    page += gateway.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     page += rings.page(args)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-probing_startup:start
+CLI_SOURCES += $(wildcard overview/*.c)
