@@ -161,7 +161,7 @@ static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t s
 	type->bytes += bytes;
 	node->bytes = bytes;
 	c->bytes += bytes;
-	if (c->nodes.count * 2 > c->table_size && !grow_table(c)) {
+	if (c->nodes.count * 3 > c->table_size * 2 && !grow_table(c)) {
 		prb_census_try(c, prb_error_nomem());
 		return false;
 	}
@@ -316,6 +316,8 @@ struct prb_error *prb_census_create(struct prb_python *py, struct prb_mem *mem, 
 	prb_repr_init(&c->classes, py, c->mem, NULL, NULL);
 	PRB_TRY(walk(c));
 	c->seconds = prb_clock_seconds() - start;
+	/* Paths and names read little. */
+	prb_blocks_drop(c->blocks);
 	*ret = prb_steal(&c);
 	return NULL;
 }
