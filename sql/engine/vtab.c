@@ -518,3 +518,47 @@ bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char 
 	*ret = (const char *)sqlite3_value_text(value);
 	return true;
 }
+
+/** Appends a value as SQL has it; false for one that has no such text. */
+static bool put_literal(struct prb_str *s, sqlite3_value *value)
+{
+	char *text = NULL;
+
+	switch (sqlite3_value_type(value)) {
+	case SQLITE_INTEGER:
+		prb_str_printf(s, "%lld", (long long)sqlite3_value_int64(value));
+		return true;
+	case SQLITE_FLOAT:
+		text = sqlite3_mprintf("%!.17g", sqlite3_value_double(value));
+		break;
+	case SQLITE_TEXT:
+		if (strlen((const char *)sqlite3_value_text(value)) !=
+		    (size_t)sqlite3_value_bytes(value))
+			return false;
+		text = sqlite3_mprintf("%Q", sqlite3_value_text(value));
+		break;
+	default:
+		return false;
+	}
+	prb_str_puts(s, text ? text : "");
+	s->failed |= !text;
+	sqlite3_free(text);
+	return true;
+}
+
+bool prb_scan_condition(const struct prb_scan *scan, unsigned n, struct prb_str *ret)
+{
+	prb_auto_str struct prb_str value = {};
+	const struct prb_key *key = &scan->keys[n];
+
+	if (n >= scan->key_count)
+		return false;
+	if (key->value && put_literal(&value, (sqlite3_value *)key->value))
+		prb_str_printf(ret, "\"%s\" %s %s", scan->table->columns[key->column].name,
+			       key->bound == '<'   ? "<="
+			       : key->bound == '>' ? ">="
+						   : "=",
+			       prb_str_text(&value));
+	ret->failed |= value.failed;
+	return true;
+}

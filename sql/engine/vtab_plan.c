@@ -47,6 +47,13 @@ static bool known_value(sqlite3_index_info *info, int index, int64_t *ret)
 	return true;
 }
 
+static bool is_constant(sqlite3_index_info *info, int index)
+{
+	sqlite3_value *value = NULL;
+
+	return sqlite3_vtab_rhs_value(info, index, &value) == SQLITE_OK && value;
+}
+
 static void note_thread(sqlite3_index_info *info, int index, struct choice *choice)
 {
 	/* Two constraints on the thread: whatever they come to. */
@@ -128,6 +135,8 @@ static bool choose(const struct prb_vtab *table, sqlite3_index_info *info, int i
 		return false;
 	if (flags & PRB_COLUMN_REQUIRED && equality && !c->usable)
 		return false;
+	if (table->spec->flags & PRB_TABLE_FAR && !is_constant(info, index))
+		return true;
 	if (!(flags & PRB_COLUMN_KEY) || choice->keys == PRB_MAX_KEYS ||
 	    (equality ? !c->usable : !thread && !bound))
 		return true;
