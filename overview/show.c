@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "memory/memory.h"
 #include "overview/overview.h"
 #include "target/spec/command_line.h"
 
@@ -150,7 +149,7 @@ static void put_numbers(struct prb_str *s, const struct prb_overview_row *row)
 	if (counted && row->cpu_percent >= 0)
 		prb_str_printf(&cpu, "%.0f %%", row->cpu_percent);
 	if (counted)
-		prb_memory_put_bytes(&memory, (double)row->pulse.rss);
+		prb_text_bytes(&memory, (double)row->pulse.rss);
 	prb_text_spaces(s, 8 - PRB_MIN(cpu.length, (size_t)8));
 	prb_str_puts(s, cpu.length ? prb_str_text(&cpu) : "-");
 	prb_text_spaces(s, 11 - PRB_MIN(memory.length, (size_t)11));

@@ -18,6 +18,7 @@ COMMANDS = [
     "top",
     "memory",
     "cluster",
+    "node",
     "snapshot",
     "inject",
     "launch",

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import gateway
 import inject
+import looks
 import queries
 import recordings
 import rings
@@ -36,9 +37,9 @@ IN_A_ROW = 5
 class Target:
     """A Python process with threads of known depth, ready when it says so."""
 
-    def __init__(self, python, threads, depth, *how):
+    def __init__(self, python, threads, depth, *how, script="stacks.py"):
         self.process = subprocess.Popen(
-            [python, str(HERE / "stacks.py"), str(threads), str(depth), *how],
+            [python, str(HERE / script), str(threads), str(depth), *how],
             stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         self.pid = self.process.pid
@@ -248,6 +249,8 @@ def main():
     page += table("List, 300 processes of which 20 are Python", listing(args, args.python))
     page += table("Help", in_turn({"probing --help": [args.probing, "--help"]}, args.rounds))
     for title, results in queries.measure(args, args.python, sys.modules[__name__]):
+        page += table(title, results)
+    for title, results in looks.measure(args, args.python, sys.modules[__name__]):
         page += table(title, results)
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
