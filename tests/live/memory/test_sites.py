@@ -11,7 +11,7 @@ import support
 from environment import OK, UNSUPPORTED, USAGE
 
 SUPPORTED = [each for each in support.INTERPRETERS
-             if each.version >= (3, 6) and not each.free_threaded]
+             if each.version >= (3, 7) and not each.free_threaded]
 ROUNDS = 5000
 HEAVY, LIGHT, LEAK = 30000, 10000, 4000
 EVERY = 65536
@@ -260,11 +260,10 @@ def test_on_and_off_under_load(probing, target, newest):
     assert do(process, 10) == "did 10"
 
 
-def test_free_threaded(probing, target):
-    builds = [each for each in support.INTERPRETERS if each.free_threaded]
-    if not builds:
-        pytest.skip("no free-threaded build here")
-    process = target("allocating.py", interpreter=builds[-1])
+@pytest.mark.parametrize(
+    "interpreter", [each for each in support.INTERPRETERS if each.free_threaded], ids=repr)
+def test_free_threaded(probing, target, interpreter):
+    process = target("allocating.py", interpreter=interpreter)
     done = probing(process.pid, "memory", "--sites", "1s")
     assert done.code == UNSUPPORTED and "free-threaded" in done.err, done
     assert not is_mapped(process.pid)
