@@ -97,8 +97,6 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(int, PyFrame_GetLineNumber, (object *))                         \
 	X(object *, PyThreadState_GetFrame, (void *))                     \
 	X(object *, PyEval_GetFrame, (void))                              \
-	X(int, Py_GetRecursionLimit, (void))                              \
-	X(void, Py_SetRecursionLimit, (int))                              \
 	X(void, Py_IncRef, (object *))                                    \
 	X(intptr_t, PyTuple_Size, (object *))                             \
 	X(intptr_t, PyDict_Size, (object *))                              \

@@ -74,3 +74,7 @@ bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry
 .PHONY: bench-cluster
 bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
 	$(Q)python3 tests/bench/cluster.py --probing $(O)/probing
+
+.PHONY: bench-clickhouse
+bench-clickhouse: all $(AGENT) ## rows a second to a ClickHouse server of this machine, and an idle `probing node`
+	$(Q)python3 tests/bench/clickhouse.py --probing $(O)/probing
