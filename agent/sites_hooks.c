@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The allocators. Everything up to sample() is called for each object that Python makes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/libc.h"
@@ -27,6 +28,7 @@ struct allocator {
 static int64_t left, gap;
 static struct allocator below[DOMAINS];
 static bool installed[DOMAINS], on;
+static bool others_call;     /* threads of another GIL may be in our code */
 static uint64_t mean, state; /* state: of the random numbers */
 
 /** -ln() of a random number between 0 and 1, to six digits. */
@@ -187,6 +189,17 @@ void prba_sites_silence(void)
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
 }
 
+/** From 3.12 on each interpreter may have a GIL of its own; ours says nothing of its threads. */
+static bool has_other_gils(void)
+{
+	int major = 0, minor = 0;
+	void *first = py->PyInterpreterState_Head ? py->PyInterpreterState_Head() : NULL;
+
+	if (sscanf(py->Py_GetVersion(), "%d.%d", &major, &minor) != 2 || minor < 12)
+		return false;
+	return !first || !py->PyInterpreterState_Next || py->PyInterpreterState_Next(first);
+}
+
 bool prba_sites_remove(void)
 {
 	struct allocator found;
@@ -198,11 +211,12 @@ bool prba_sites_remove(void)
 			continue;
 		py->PyMem_SetAllocator(domain, &below[domain - 1]);
 		installed[domain - 1] = false;
+		others_call |= has_other_gils();
 	}
 	return !installed[0] && !installed[1];
 }
 
 bool prba_sites_stays(void)
 {
-	return installed[0] || installed[1];
+	return installed[0] || installed[1] || others_call;
 }

@@ -248,6 +248,17 @@ def test_another_interpreter(probing, target, interpreter):
     assert do(process, 10) == "did 10"
 
 
+def test_another_interpreter_stays(probing, target, newest):
+    """Its threads have a GIL of their own, so nobody knows whether one is in our code."""
+    process = target("allocating.py", interpreter=newest)
+    with Sampling(process.pid, "--json") as sampling:
+        assert do(process, "sub stays") == "did sub stays"
+        sampling.end()
+    done = probing(process.pid, "eject", "--json")
+    assert done.code == OK and "another interpreter" in json.loads(done.out)["reason"], done
+    assert do(process, 10) == "did 10"
+
+
 def test_on_and_off_under_load(probing, target, newest):
     """Threads that allocate all the time, and check what they have, do not notice."""
     process = target("allocating.py", "threads", interpreter=newest)
