@@ -87,6 +87,7 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters --musl
 	$(Q)tests/tools/test-debuggers
 	$(Q)tests/tools/test-packages
+	$(Q)tests/tools/test-torch
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 
 .PHONY: test-debuggers
@@ -96,6 +97,10 @@ test-debuggers: ## fetch the versions of gdb and LLDB that tests run beside this
 .PHONY: test-packages
 test-packages: ## install packages of PyPI that tests look at from outside
 	$(Q)tests/tools/test-packages
+
+.PHONY: test-torch
+test-torch: ## fetch versions of torch that tests run beside this machine's own
+	$(Q)tests/tools/test-torch
 
 # In place of this machine's own gdb, where that cannot write registers of this processor.
 .PHONY: usable-gdb
