@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 struct prb_rank {
@@ -26,6 +27,7 @@ struct prb_rank {
 	long local_rank; /**< -1: unknown */
 	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
 	char *command; /**< the command line, for people; NULL without a process */
+	char *role;    /**< what its environment calls its role; NULL: nothing */
 	const char *host; /**< where it runs, borrowed; NULL: this machine */
 };
 
@@ -42,11 +44,17 @@ struct prb_jobs {
 	PRB_VEC(struct prb_job) list; /**< in the order of their lowest pid */
 };
 
+/** The name of the job that an environment with a rank belongs to, for the caller to free. */
+char *prb_job_name(const struct prb_str *environment);
+
 /** Finds all jobs of which we may read at least one process. */
 struct prb_error *prb_jobs_find(struct prb_jobs *ret) PRB_MUST_CHECK;
 void prb_jobs_deinit(struct prb_jobs *jobs);
 void prb_job_deinit(struct prb_job *job);
 #define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
+
+/** Leaves out all ranks but that of process @p pid. */
+void prb_job_keep(struct prb_job *job, pid_t pid);
 
 /**
  * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them
