@@ -98,6 +98,7 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters --musl
 	$(Q)tests/tools/test-debuggers
 	$(Q)tests/tools/test-packages
+	$(Q)tests/tools/test-torch
 	$(Q)+$(MAKE) -s check-tsan $(O)/tests/unit/test_ring
 	$(Q)PROBING_KILLS=1000 tests/tools/unit-tests $(O)/tests/unit/test_ring
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
@@ -109,6 +110,10 @@ test-debuggers: ## fetch the versions of gdb and LLDB that tests run beside this
 .PHONY: test-packages
 test-packages: ## install packages of PyPI that tests look at from outside
 	$(Q)tests/tools/test-packages
+
+.PHONY: test-torch
+test-torch: ## fetch versions of torch that tests run beside this machine's own
+	$(Q)tests/tools/test-torch
 
 # In place of this machine's own gdb, where that cannot write registers of this processor.
 .PHONY: usable-gdb
