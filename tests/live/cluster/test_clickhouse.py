@@ -162,6 +162,34 @@ def test_kills_of_either_lose_and_double_nothing(target, tmp_path):
         check_all(server, "kills.user_stored", writer.count)
 
 
+def test_an_insert_that_arrives_late_is_refused(server, writer, tmp_path):
+    """What a killed daemon had sent and the server has not read yet, when another one has begun."""
+    def session():
+        state, = (tmp_path / "probing").glob("ship-" + "?" * 16)
+        return [line.split()[1] for line in state.read_text().splitlines() if "session" in line][0]
+
+    def insert():
+        server.ask("INSERT INTO late.user_stored (number) VALUES (-1)", session_id=old, session_check="1",
+                   session_timeout="60")
+
+    with daemon(tmp_path, "--to", server.url("late"), "--every", "50ms", writer.pid) as start:
+        shipping = start()
+        writer.write(10)
+        wait_for(lambda: count(server, "late.user_stored") == 10, start.log.read_text)
+        old = session()
+        shipping.kill()
+        shipping.wait()
+        insert()  # before: this one counts
+        assert count(server, "late.user_stored") == 11
+        start()
+        writer.write(10)
+        wait_for(lambda: count(server, "late.user_stored") == 21, start.log.read_text)
+        assert session() != old
+        with pytest.raises(AssertionError, match="Session not found"):
+            insert()
+        assert count(server, "late.user_stored") == 21
+
+
 def test_rows_wait_on_disk_while_the_server_is_away(target, tmp_path):
     writer = Writer(target, tmp_path / "data")
     with clickhouse_server.running() as server, \
