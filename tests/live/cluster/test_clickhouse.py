@@ -140,7 +140,7 @@ def test_kills_of_either_lose_and_double_nothing(target, tmp_path):
     with clickhouse_server.running() as server, \
             daemon(tmp_path, "--to", server.url("kills"), "--every", "50ms", writer.pid) as start:
         shipping = start()
-        for _ in range(support.count(12, 200)):
+        for _ in range(support.count(8, 200)):
             writer.write(chance.randrange(2000))
             before = count(server, "kills.user_stored")
             if chance.random() < 0.7:  # in the middle of something, more often than not
