@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-enum { MAX_HOSTS = 16384, MAX_DIGITS = 9 };
+enum { MAX_DIGITS = 9 };
 
 void prb_hosts_deinit(struct prb_hosts *hosts)
 {
@@ -22,7 +22,7 @@ static struct prb_error *wrong(const char *text)
 {
 	return prb_error_hint(
 		prb_error_create(PRB_ERROR_USAGE, "'%.200s' is no list of hosts", text),
-		"for example login,node[01-16,20]; at most %d", MAX_HOSTS);
+		"for example login,node[01-16,20]; at most %d", PRB_MAX_HOSTS);
 }
 
 /** Takes over @p name, which may be NULL for want of memory. */
@@ -33,7 +33,7 @@ static struct prb_error *add(struct prb_hosts *hosts, char *name, const char *te
 	if (!name)
 		return prb_error_nomem();
 	/* What begins with a dash would be an option of ssh. */
-	if (!*name || *name == '-' || hosts->list.count == MAX_HOSTS) {
+	if (!*name || *name == '-' || hosts->list.count == PRB_MAX_HOSTS) {
 		free(name);
 		return wrong(text);
 	}

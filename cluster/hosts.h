@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/vec.h"
 
+enum { PRB_MAX_HOSTS = 16384 };
+
 struct prb_hosts {
 	PRB_VEC(char *) list; /**< owned */
 };

@@ -23,7 +23,7 @@ enum {
 /** A process that says that it is a rank. */
 struct candidate {
 	const struct prb_python_process *process;
-	char *name, *slurm;
+	char *name, *slurm, *role;
 	struct prb_process_job job;
 	long local_size, group; /**< ranks on its host, and the number of the host; -1: unknown */
 	bool loopback;		/**< the job's address is this machine's own */
@@ -41,8 +41,27 @@ static void candidates_deinit(struct candidates *candidates)
 	prb_vec_each (c, &candidates->list) {
 		free(c->name);
 		free(c->slurm);
+		free(c->role);
 	}
 	prb_vec_free(&candidates->list);
+}
+
+static void rank_deinit(struct prb_rank *rank)
+{
+	free(rank->command);
+	free(rank->role);
+}
+
+void prb_job_keep(struct prb_job *job, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->ranks.count; i++)
+		if (job->ranks.items[i].pid == pid && !kept)
+			job->ranks.items[kept++] = job->ranks.items[i];
+		else
+			rank_deinit(&job->ranks.items[i]);
+	job->ranks.count = kept;
 }
 
 void prb_job_deinit(struct prb_job *job)
@@ -50,7 +69,7 @@ void prb_job_deinit(struct prb_job *job)
 	struct prb_rank *rank;
 
 	prb_vec_each (rank, &job->ranks)
-		free(rank->command);
+		rank_deinit(rank);
 	prb_vec_free(&job->ranks);
 	free(job->name);
 	free(job->slurm);
@@ -125,6 +144,14 @@ static bool is_loopback(const char *address)
 			   !strcmp(address, "::1"));
 }
 
+/** "default" is what torchrun calls all ranks if nobody says otherwise. */
+static const char *role(const struct prb_str *environment)
+{
+	const char *name = variable(environment, "ROLE_NAME");
+
+	return name && strcmp(name, "default") != 0 ? name : NULL;
+}
+
 static struct prb_error *add_candidate(struct candidates *candidates,
 				       const struct prb_python_process *p)
 {
@@ -151,6 +178,7 @@ static struct prb_error *add_candidate(struct candidates *candidates,
 				.group = number(&environment, "GROUP_RANK"),
 				.loopback = is_loopback(variable(&environment, "MASTER_ADDR"))};
 	PRB_TRY(prb_str_copy(variable(&environment, "SLURM_JOB_ID"), &c->slurm));
+	PRB_TRY(prb_str_copy(role(&environment), &c->role));
 	return c->name ? NULL : prb_error_nomem();
 }
 
@@ -226,7 +254,7 @@ static struct prb_error *job_of(struct prb_jobs *jobs, const struct candidate *c
 }
 
 /** Two processes that claim the same rank: the first keeps it, as it began first. */
-static struct prb_error *add_rank(struct prb_jobs *jobs, const struct candidate *c)
+static struct prb_error *add_rank(struct prb_jobs *jobs, struct candidate *c)
 {
 	prb_auto_str struct prb_str command = {};
 	struct prb_rank *rank;
@@ -244,7 +272,8 @@ static struct prb_error *add_rank(struct prb_jobs *jobs, const struct candidate 
 	*rank = (struct prb_rank){.rank = c->job.rank,
 				  .local_rank = c->job.local_rank,
 				  .pid = c->process->process.pid,
-				  .command = prb_str_take(&command)};
+				  .command = prb_str_take(&command),
+				  .role = prb_steal(&c->role)};
 	return rank->command ? NULL : prb_error_nomem();
 }
 

@@ -27,6 +27,7 @@ struct prb_rank {
 	long local_rank; /**< -1: unknown */
 	pid_t pid;     /**< 0: no process has this rank, although the job has it on this machine */
 	char *command; /**< the command line, for people; NULL without a process */
+	char *role;    /**< what its environment calls its role; NULL: nothing */
 	const char *host; /**< where it runs, borrowed; NULL: this machine */
 };
 
@@ -51,6 +52,9 @@ struct prb_error *prb_jobs_find(struct prb_jobs *ret) PRB_MUST_CHECK;
 void prb_jobs_deinit(struct prb_jobs *jobs);
 void prb_job_deinit(struct prb_job *job);
 #define prb_auto_jobs __attribute__((cleanup(prb_jobs_deinit)))
+
+/** Leaves out all ranks but that of process @p pid. */
+void prb_job_keep(struct prb_job *job, pid_t pid);
 
 /**
  * Chooses the job that @p text means: the pid of one of its ranks, of an ancestor of all of them

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "base/str.h"
+#include "cluster/call.h"
 #include "cluster/pace_spots.h"
 #include "cluster/worker.h"
 #include "dump/idle.h"
@@ -23,6 +24,7 @@ void prb_seen_deinit(struct prb_seen *seen)
 	free(seen->cycle);
 	free(seen->holder);
 	prb_pace_destroy(seen->pace);
+	prb_call_destroy(seen->call);
 }
 
 void prb_round_deinit(struct prb_round *round)
@@ -75,6 +77,22 @@ static bool is_collective_function(const char *func)
 	return false;
 }
 
+/** Functions of CUDA and HIP that wait for the GPU, on which collectives of NCCL run. */
+static bool waits_for_gpu(const char *func)
+{
+	static const char *const names[] = {"cudaStreamSynchronize", "cudaDeviceSynchronize",
+					    "cudaEventSynchronize",  "cudaMemcpy",
+					    "cuStreamSynchronize",   "cuCtxSynchronize",
+					    "cuEventSynchronize",    "cuMemcpyDtoH",
+					    "hipStreamSynchronize",  "hipDeviceSynchronize",
+					    "hipEventSynchronize"};
+
+	for (size_t i = 0; func && i < PRB_ARRAY_SIZE(names); i++)
+		if (!strncmp(func, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 /** Decorators of the module are named like this; the function that they wrap is what was called. */
 static bool is_wrapper(const struct prb_dump_frame *frame)
 {
@@ -88,26 +106,33 @@ static bool is_wrapper(const struct prb_dump_frame *frame)
  */
 static void find_collective(struct prb_seen *seen)
 {
-	const struct prb_dump_frame *frame, *native = NULL;
+	const struct prb_dump_frame *frame, *native = NULL, *gpu = NULL;
 	bool python = false;
 
 	prb_vec_each (frame, &seen->main->frames) {
 		if (frame->kind != PRB_FRAME_PYTHON) {
 			if (!python && is_collective_function(frame->func))
 				native = frame;
+			else if (!python && waits_for_gpu(frame->func))
+				gpu = frame;
 			continue;
 		}
 		python = true;
 		if (is_collective_module(frame->module)) {
-			if (!is_wrapper(frame))
-				seen->collective = prb_frame_name(frame);
+			if (is_wrapper(frame))
+				continue;
+			seen->collective = prb_frame_name(frame);
+			seen->called = frame;
 			continue;
 		}
-		seen->caller = seen->collective || native ? frame : NULL;
+		seen->caller = seen->collective || native || gpu ? frame : NULL;
 		break;
 	}
-	if (!seen->collective && native)
-		seen->collective = native->func;
+	if (seen->collective || (!native && !gpu))
+		return;
+	seen->collective = native ? native->func : gpu->func;
+	seen->unnamed = true;
+	seen->gpu = !native;
 }
 
 static void find_main(struct prb_seen *seen)
@@ -144,15 +169,22 @@ static struct prb_error *read_counters(struct prb_target *target, struct prb_see
 	return err;
 }
 
-static struct prb_error *make_dump(struct prb_target *target,
-				   const struct prb_dump_options *options, struct prb_seen *seen)
+static void forget(struct prb_seen *seen)
 {
-
 	prb_dump_destroy(seen->dump);
 	seen->dump = NULL;
 	seen->main = NULL;
 	seen->collective = NULL;
 	seen->caller = NULL;
+	seen->called = NULL;
+	seen->unnamed = false;
+	seen->gpu = false;
+}
+
+static struct prb_error *make_dump(struct prb_target *target,
+				   const struct prb_dump_options *options, struct prb_seen *seen)
+{
+	forget(seen);
 	PRB_TRY(prb_dump_create(target, options, &seen->dump));
 	if (!seen->dump->threads.count)
 		return NULL;
@@ -161,12 +193,15 @@ static struct prb_error *make_dump(struct prb_target *target,
 }
 
 /** True if only the C stack can tell whether the thread is in a collective: it waits in C. */
-static bool needs_native(const struct prb_seen *seen)
+static bool needs_native(const struct prb_seen *seen, bool last)
 {
 	const struct prb_dump_frame *frame = seen->main ? prb_innermost(seen->main) : NULL;
 
-	return frame && !seen->collective && frame->module &&
-	       (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8));
+	/* A program may wait by itself for what it began without waiting: work.wait(). */
+	return frame && !seen->collective &&
+	       ((last && !strcmp(seen->main->state, "idle")) ||
+		(frame->module &&
+		 (!strncmp(frame->module, "torch.", 6) || !strncmp(frame->module, "horovod.", 8))));
 }
 
 struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *seen)
@@ -174,28 +209,46 @@ struct prb_error *prb_look_brief(struct prb_target *target, struct prb_seen *see
 	struct prb_dump_options options = {.main_only = true, .no_waits = true, .no_command = true};
 
 	PRB_TRY(make_dump(target, &options, seen));
-	if (!needs_native(seen))
+	if (!needs_native(seen, false))
 		return NULL;
 	options.native = true;
 	return make_dump(target, &options, seen);
 }
 
-static struct prb_error *look(struct prb_seen *seen, bool native, bool workers)
+/** True if the C stack of the main thread shows that it is in a collective. */
+static struct prb_error *waits_in_c(struct prb_target *target, bool *ret)
+{
+	const struct prb_dump_options options = {
+		.native = true, .main_only = true, .no_waits = true, .no_command = true};
+	__attribute__((cleanup(prb_seen_deinit))) struct prb_seen seen = {};
+
+	PRB_TRY(make_dump(target, &options, &seen));
+	*ret = seen.collective;
+	return NULL;
+}
+
+static struct prb_error *look(struct prb_seen *seen, bool native, bool last)
 {
 	prb_auto_target struct prb_target *target = NULL;
+	bool in_c = false;
 
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
 	PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = native}, seen));
-	if (!native && needs_native(seen))
+	if (!native && needs_native(seen, last))
+		PRB_TRY(waits_in_c(target, &in_c));
+	if (in_c)
 		PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = true}, seen));
 	if (!seen->main)
 		return NULL;
 	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
 	PRB_TRY(read_counters(target, seen));
-	return seen->main && workers ? prb_worker_describe(seen->main, &seen->worker) : NULL;
+	if (!last || !seen->main)
+		return NULL;
+	PRB_TRY(prb_call_read(target, seen));
+	return prb_worker_describe(seen->rank->pid, seen->main, &seen->worker);
 }
 
-struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool last,
 				 struct prb_round *ret)
 {
 	const struct prb_rank *rank;
@@ -212,16 +265,12 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool wo
 		if (seen->gone)
 			continue;
 
-		prb_auto_error struct prb_error *err = look(seen, native, workers);
+		prb_auto_error struct prb_error *err = look(seen, native, last);
 		if (!err)
 			continue;
 		if (err->code == PRB_ERROR_NOMEM)
 			return prb_steal(&err);
-		prb_dump_destroy(seen->dump);
-		seen->dump = NULL;
-		seen->main = NULL;
-		seen->collective = NULL;
-		seen->caller = NULL;
+		forget(seen);
 		seen->gone = err->code == PRB_ERROR_NO_PROCESS;
 		PRB_TRY(prb_str_copy(err->message, &seen->error));
 	}

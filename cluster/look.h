@@ -26,6 +26,7 @@ enum prb_movement {
 };
 
 struct prb_pace;
+struct prb_call;
 
 /** A rank as it was seen at one moment. */
 struct prb_seen {
@@ -36,12 +37,16 @@ struct prb_seen {
 	const char *collective; /**< name of the collective operation that the main thread is in,
 				   the dump's; NULL if it is in none */
 	const struct prb_dump_frame *caller; /**< the frame that called it; NULL if unknown */
-	char state;			     /**< of the main thread, as in stat; 0 if unknown */
+	const struct prb_dump_frame *called; /**< the Python function of `collective`, or NULL */
+	bool unnamed; /**< `collective` is a C or C++ function: which operation it is is unknown */
+	bool gpu;     /**< the same: it waits for its GPU, mostly for a collective there */
+	char state;   /**< of the main thread, as in stat; 0 if unknown */
 	int64_t ran_ns; /**< processor time of the main thread so far; -1 if unknown */
 	bool gone;	/**< there is no such process (any more) */
 	char *worker;	/**< what the worker is at that its data loader waits for, or NULL */
 
 	/* Of the last look only. */
+	struct prb_call *call; /**< the arguments of `collective` (call.h), or NULL */
 	enum prb_movement movement;
 	bool entered;	   /**< it was in a collective at any look */
 	char state_before; /**< `state` of the first look */
@@ -58,10 +63,11 @@ struct prb_round {
 };
 
 /**
- * Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too, and with
- * @p workers, at the workers that data loaders wait for: of interest in the last look only.
+ * Looks at all ranks of @p job once; with @p native, at the C stacks of all threads too. The @p
+ * last look is closer: at the workers that data loaders wait for, and at the arguments of
+ * collectives.
  */
-struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool workers,
+struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool last,
 				 struct prb_round *ret) PRB_MUST_CHECK;
 void prb_round_deinit(struct prb_round *round);
 #define prb_auto_round __attribute__((cleanup(prb_round_deinit)))

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cluster/ras.h"
 #include "remote/ssh_words.h"
 
 enum { MAX_LINE = 1 << 16 };
@@ -26,14 +28,22 @@ static const char BRING[] =
 
 bool prb_reach_is_far(const struct prb_reach *reach)
 {
-	return reach->hosts || reach->host_file || reach->slurm || reach->kubernetes;
+	return reach->hosts || reach->host_file || reach->slurm || reach->kubernetes || reach->ras;
+}
+
+bool prb_reach_is_served(const char *host)
+{
+	const char *colon = strrchr(host, ':');
+
+	return colon && colon > host && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
 }
 
 struct prb_error *prb_reach_check(const struct prb_reach *r)
 {
-	if (!!r->hosts + !!r->host_file + !!r->slurm + !!r->kubernetes > 1)
-		return prb_error_create(PRB_ERROR_USAGE, "--hosts, --host-file, --slurm and "
-							 "--kubernetes exclude each other");
+	if (!!r->hosts + !!r->host_file + !!r->slurm + !!r->kubernetes + !!r->ras > 1)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--hosts, --host-file, --slurm, "
+					"--kubernetes and --ras exclude each other");
 	if ((r->space || r->container) && !r->kubernetes)
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--namespace and --container are for --kubernetes");
@@ -160,6 +170,8 @@ struct prb_error *prb_reach_find(struct prb_reach *reach, struct prb_hosts *ret)
 		return find_nodes(reach, ret);
 	if (reach->kubernetes)
 		return find_pods(reach, ret);
+	if (reach->ras)
+		return prb_ras_find(reach->ras, ret);
 	return reach->host_file ? read_file(reach->host_file, ret)
 				: prb_hosts_parse(reach->hosts, ret);
 }
@@ -230,9 +242,35 @@ static struct prb_error *bring_by_ssh(const char *host, const char *const *words
 	return line.failed ? prb_error_nomem() : prb_ssh_line(host, prb_str_text(&line), ret);
 }
 
+/** What a served process is asked instead: it knows only itself. */
+static struct prb_error *ask_served(struct prb_answer *answer, const char *const *words)
+{
+	static const char *const first[] = {"probing", "-t"}, *const look[] = {"cluster", "own"},
+				 *const rows[] = {"query", "--format=json"};
+	bool looks = !strcmp(words[1], "look");
+	const char *const *instead = looks ? look : rows;
+
+	answer->itself = true;
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(first); i++)
+		PRB_TRY(prb_words_add(&answer->words, "%s", first[i]));
+	PRB_TRY(prb_words_add(&answer->words, "%s", answer->host));
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(look); i++)
+		PRB_TRY(prb_words_add(&answer->words, "%s", instead[i]));
+	/* Options of a look; of rows, "--json" and the statement. The job is that of the process.
+	 */
+	if (!looks)
+		return prb_words_add(&answer->words, "%s", words[3]);
+	for (words += 2; *words; words++)
+		if (**words == '-')
+			PRB_TRY(prb_words_add(&answer->words, "%s", *words));
+	return NULL;
+}
+
 struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer *answer,
 				const char *const *words)
 {
+	if (reach->hosts && prb_reach_is_served(answer->host))
+		return ask_served(answer, words);
 	if (reach->bring) {
 		/* Each reads it from its beginning. */
 		prb_auto_free char *path = prb_format("/proc/self/fd/%d", reach->bring_fd);
@@ -256,6 +294,12 @@ struct prb_error *prb_reach_ask(const struct prb_reach *reach, struct prb_answer
 
 void prb_reach_suggest(const struct prb_reach *reach, const char *host, int pid, struct prb_str *s)
 {
+	if (reach && reach->hosts && prb_reach_is_served(host)) {
+		prb_str_puts(s, "probing ");
+		prb_text_escape(s, host);
+		prb_str_puts(s, " dump --locals");
+		return;
+	}
 	if (reach && reach->slurm)
 		prb_str_printf(s, "srun --overlap --jobid=%s --nodelist=", reach->slurm);
 	else if (reach && reach->kubernetes)

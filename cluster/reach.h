@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file Where the other machines of a job are, and how probing is run on them: through ssh, as a
- * step of a Slurm job, or in the pods of Kubernetes.
+ * step of a Slurm job, or in the pods of Kubernetes. A host "node1:9922" is a process that is
+ * served there (remote/serve.h): one rank.
  *
  * ssh, srun, squeue and kubectl are the user's own, with their configuration and rights; they ask
  * for nothing. A machine without probing can be given a copy for the time of one command: it is
@@ -16,12 +17,13 @@
 #include "cluster/gather.h"
 #include "cluster/hosts.h"
 
-/** As the user says it; at most one of the first four is set. */
+/** As the user says it; at most one of the first five is set. */
 struct prb_reach {
 	const char *hosts;	/**< "node[01-16]", through ssh */
 	const char *host_file;	/**< one or more of them on each line, "#" begins a comment */
 	const char *slurm;	/**< number of a Slurm job */
 	const char *kubernetes; /**< label selector of its pods */
+	const char *ras;	/**< address of NCCL's RAS service, which knows the hosts: ras.h */
 	const char *space;	/**< Kubernetes: the namespace, or NULL */
 	const char *container;	/**< Kubernetes: the container of each pod, or NULL */
 	const char *bring;	/**< a program that needs no libraries, to be run there; or NULL */
@@ -30,6 +32,9 @@ struct prb_reach {
 
 /** True if other machines are asked. */
 bool prb_reach_is_far(const struct prb_reach *reach);
+
+/** True if that host is the address of a served process. */
+bool prb_reach_is_served(const char *host);
 
 /** PRB_ERROR_USAGE if what the user said makes no sense. */
 struct prb_error *prb_reach_check(const struct prb_reach *reach) PRB_MUST_CHECK;

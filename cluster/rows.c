@@ -46,6 +46,7 @@ struct prb_rows {
 	bool placed;
 	long world_size;	/**< -1: unknown */
 	struct prb_str missing; /**< a line for each host without an answer */
+	struct prb_str asked;	/**< a line for each statement that the ranks ran */
 	size_t hosts, answered;
 };
 
@@ -85,6 +86,7 @@ void prb_rows_destroy(struct prb_rows *rows)
 	prb_vec_free(&rows->documents);
 	prb_vec_free(&rows->places);
 	prb_str_deinit(&rows->missing);
+	prb_str_deinit(&rows->asked);
 	free(rows);
 }
 
@@ -181,6 +183,7 @@ static struct prb_error *fetch(struct prb_rows *rows, const char *sql, struct re
 	prb_auto_answers struct prb_answers answers = {};
 	struct result **place, *result;
 	struct prb_answer *answer;
+	size_t bytes = 0;
 
 	prb_vec_each (place, &rows->results)
 		if (!strcmp((*place)->sql, sql)) {
@@ -198,8 +201,13 @@ static struct prb_error *fetch(struct prb_rows *rows, const char *sql, struct re
 	PRB_TRY(ask(rows, sql, &answers));
 	rows->hosts = answers.list.count;
 	rows->answered = 0;
-	prb_vec_each (answer, &answers.list)
+	prb_vec_each (answer, &answers.list) {
+		bytes += answer->out.length;
 		PRB_TRY(take(rows, answer, result));
+	}
+	if (rows->placed)
+		prb_str_printf(&rows->asked, "each ran: %s\n%zu row%s came, %zu bytes\n", sql,
+			       result->rows.count, result->rows.count == 1 ? "" : "s", bytes);
 	return NULL;
 }
 
@@ -289,16 +297,46 @@ static struct prb_error *find_places(struct prb_rows *rows)
 	return NULL;
 }
 
-static struct prb_error *make_sql(const struct prb_table *own, unsigned own_count,
-				  const struct prb_scan *scan, char **ret)
+/** Appends the conditions that each rank can test. */
+static void put_conditions(const struct prb_global_ask *ask, const struct prb_scan *scan,
+			   struct prb_str *sql)
 {
+	const char *before = " WHERE ";
+
+	/* All that the statement says, or what is compared with constants. */
+	if (ask->where) {
+		prb_str_printf(sql, " WHERE (%s)", ask->where);
+		return;
+	}
+	for (unsigned n = 0;; n++) {
+		prb_auto_str struct prb_str condition = {};
+
+		if (!prb_scan_condition(scan, n, &condition))
+			return;
+		if (!condition.length)
+			continue;
+		prb_str_printf(sql, "%s%s", before, prb_str_text(&condition));
+		before = " AND ";
+	}
+}
+
+static struct prb_error *make_sql(const struct prb_global_ask *ask, const struct prb_scan *scan,
+				  char **ret)
+{
+	const struct prb_table *own = ask->own;
+	unsigned own_count = ask->own_count;
 	prb_auto_str struct prb_str sql = {};
 
+	if (ask->sql)
+		return prb_str_copy(ask->sql, ret);
 	prb_str_puts(&sql, "SELECT _rank, _pid");
 	for (unsigned i = 0; i < own_count; i++)
 		if (prb_scan_wants(scan, i) && !(own->columns[i].flags & PRB_COLUMN_HIDDEN))
 			prb_str_printf(&sql, ", \"%s\"", own->columns[i].name);
 	prb_str_printf(&sql, " FROM %s.%s", own->schema, own->name);
+	put_conditions(ask, scan, &sql);
+	if (ask->limit >= 0)
+		prb_str_printf(&sql, " LIMIT %lld", (long long)ask->limit);
 	*ret = prb_str_take(&sql);
 	return *ret ? NULL : prb_error_nomem();
 }
@@ -322,7 +360,9 @@ static void put_place(const struct prb_rows *rows, struct prb_scan *scan, unsign
 	const struct place *place = find_place(rows, row->host, pid);
 
 	prb_put_text(scan, first + PRB_PLACE_HOST, row->host ? row->host : rows->host);
-	if (row->host)
+	if (row->host && prb_reach_is_served(row->host))
+		prb_put_text(scan, first + PRB_PLACE_ADDRESS, row->host);
+	else if (row->host)
 		prb_put_format(scan, first + PRB_PLACE_ADDRESS, "ssh://%s/%ld", row->host, pid);
 	else
 		prb_put_format(scan, first + PRB_PLACE_ADDRESS, "%ld", pid);
@@ -335,22 +375,23 @@ static void put_place(const struct prb_rows *rows, struct prb_scan *scan, unsign
 	prb_put_text(scan, first + PRB_PLACE_ROLE, place->role);
 }
 
-struct prb_error *prb_rows_read(void *context, const struct prb_table *own, unsigned own_count,
+struct prb_error *prb_rows_read(void *context, const struct prb_global_ask *ask,
 				struct prb_scan *scan)
 {
+	unsigned own_count = ask->own_count;
 	struct prb_rows *rows = context;
 	prb_auto_free char *sql = NULL;
 	struct result *result;
 
 	PRB_TRY(find_places(rows));
-	PRB_TRY(make_sql(own, own_count, scan, &sql));
+	PRB_TRY(make_sql(ask, scan, &sql));
 	PRB_TRY(fetch(rows, sql, &result));
 	while (scan->position < result->rows.count && !prb_scan_full(scan)) {
 		const struct row *row = &result->rows.items[scan->position++];
 
 		PRB_TRY(prb_scan_row(scan));
 		for (unsigned i = 0; i < own_count; i++)
-			put_cell(scan, i, json_object_get(row->value, own->columns[i].name));
+			put_cell(scan, i, json_object_get(row->value, ask->own->columns[i].name));
 		put_place(rows, scan, own_count, row);
 	}
 	scan->more = scan->position < result->rows.count;
@@ -391,5 +432,6 @@ void prb_rows_receipt(const struct prb_rows *rows, struct prb_str *s)
 		prb_str_puts(s, "none");
 	prb_str_putc(s, '\n');
 	prb_str_puts(s, prb_str_text(&rows->missing));
+	prb_str_puts(s, prb_str_text(&rows->asked));
 	prb_vec_free(&set.list);
 }

@@ -34,10 +34,11 @@ struct prb_error *prb_rows_create(const struct prb_rows_options *options,
 void prb_rows_destroy(struct prb_rows *rows);
 
 /** A prb_global_reader, with the rows as its context. */
-struct prb_error *prb_rows_read(void *rows, const struct prb_table *own, unsigned own_count,
+struct prb_error *prb_rows_read(void *rows, const struct prb_global_ask *ask,
 				struct prb_scan *scan) PRB_MUST_CHECK;
 
-/** Appends which ranks answered and which did not, and why, as lines. */
+/** Appends which ranks answered and which did not, and why; what each was asked, and how much they
+ * answered; as lines. */
 void prb_rows_receipt(const struct prb_rows *rows, struct prb_str *s);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "cluster/look.h"
 
@@ -21,17 +22,49 @@ void prb_put_place(struct prb_str *s, const struct prb_dump_frame *frame)
 		prb_str_printf(s, ":%d", frame->line);
 }
 
+/** True for a frame of a library: the user asks where the program called it. */
+static bool is_library(const struct prb_dump_frame *frame)
+{
+	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python",
+					    "<frozen "};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(parts); i++)
+		if (frame->file && strstr(frame->file, parts[i]))
+			return true;
+	return false;
+}
+
+static const struct prb_dump_frame *find_program(const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		if (frame->kind == PRB_FRAME_PYTHON && frame->file && !is_library(frame))
+			return frame;
+	return NULL;
+}
+
+static void put_frame(struct prb_str *s, const struct prb_dump_frame *frame)
+{
+	prb_text_escape(s, prb_frame_name(frame));
+	prb_str_putc(s, ' ');
+	prb_put_place(s, frame);
+}
+
 void prb_put_innermost(struct prb_str *s, const struct prb_dump_thread *thread)
 {
-	const struct prb_dump_frame *frame = prb_innermost(thread);
+	const struct prb_dump_frame *frame = prb_innermost(thread), *program;
 
 	if (!frame) {
 		prb_str_puts(s, "no Python frame");
 		return;
 	}
-	prb_text_escape(s, prb_frame_name(frame));
-	prb_str_putc(s, ' ');
-	prb_put_place(s, frame);
+	put_frame(s, frame);
+	program = is_library(frame) ? find_program(thread) : NULL;
+	if (!program)
+		return;
+	prb_str_puts(s, ", called by ");
+	put_frame(s, program);
 }
 
 void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)
@@ -39,6 +72,10 @@ void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)
 	prb_put_innermost(s, thread);
 	prb_str_puts(s, ", ");
 	prb_text_escape(s, thread->state);
+	if (thread->in_c) {
+		prb_str_puts(s, " in C: ");
+		prb_text_escape(s, thread->in_c);
+	}
 	if (thread->idle_seconds >= 0) {
 		prb_str_putc(s, ' ');
 		prb_text_duration(s, thread->idle_seconds);
@@ -47,6 +84,8 @@ void prb_put_thread(struct prb_str *s, const struct prb_dump_thread *thread)
 		prb_str_puts(s, " in ");
 		prb_text_escape(s, thread->waits_for);
 	}
+	if (thread->gil && !strcmp(thread->gil, "holds") && strcmp(thread->state, "running") != 0)
+		prb_str_puts(s, ", and holds the GIL");
 	if (thread->error) {
 		prb_str_puts(s, "; ");
 		prb_text_escape(s, thread->error);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cluster/call.h"
 #include "cluster/thread_text.h"
 
 static bool same(const char *a, const char *b)
@@ -13,22 +14,74 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b)
+bool prb_why_same_place(const struct prb_seen *a, const struct prb_seen *b)
 {
-	if (!a->collective || !b->collective || strcmp(a->collective, b->collective) != 0)
-		return false;
 	if (!a->caller || !b->caller)
 		return a->caller == b->caller;
 	return a->caller->line == b->caller->line && same(a->caller->file, b->caller->file);
 }
 
+static bool same_arguments(const struct prb_call *a, const struct prb_call *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->peer == b->peer && same(a->members, b->members) && same(a->data, b->data);
+}
+
+bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b)
+{
+	return a->collective && b->collective && !strcmp(a->collective, b->collective) &&
+	       prb_why_same_place(a, b) && same_arguments(a->call, b->call);
+}
+
+void prb_why_put_operation(struct prb_str *s, const struct prb_seen *seen)
+{
+	prb_str_puts(s, seen->gpu ? "a wait for the GPU (" : seen->unnamed ? "a collective (" : "");
+	prb_text_escape(s, seen->collective);
+	prb_str_puts(s, seen->unnamed ? ")" : "");
+}
+
+/** Appends " (to rank 3, (4,) float32, group 2 of ranks 0-3)". */
+static void put_arguments(struct prb_str *s, const struct prb_seen *seen)
+{
+	const struct prb_call *call = seen->call;
+	const char *before = " (";
+
+	if (!call)
+		return;
+	if (call->peer >= 0) {
+		prb_str_printf(s, "%s%s rank %ld", before,
+			       !prb_call_is_between_two(seen->collective) ? "root"
+			       : prb_call_sends(seen->collective)	  ? "to"
+									  : "from",
+			       call->peer);
+		before = ", ";
+	}
+	if (call->data) {
+		prb_str_puts(s, before);
+		prb_text_escape(s, call->data);
+		before = ", ";
+	}
+	if (call->members) {
+		prb_str_puts(s, before);
+		prb_str_puts(s, "group ");
+		prb_text_escape(s, call->group ? call->group : "?");
+		prb_str_puts(s, " of ranks ");
+		prb_text_escape(s, call->members);
+		before = ", ";
+	}
+	if (*before == ',')
+		prb_str_putc(s, ')');
+}
+
 void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen)
 {
-	prb_text_escape(s, seen->collective);
-	if (!seen->caller)
-		return;
-	prb_str_puts(s, ", called at ");
-	prb_put_place(s, seen->caller);
+	prb_why_put_operation(s, seen);
+	if (seen->caller) {
+		prb_str_puts(s, ", called at ");
+		prb_put_place(s, seen->caller);
+	}
+	put_arguments(s, seen);
 }
 
 void prb_why_put_state(struct prb_str *s, const struct prb_seen *seen)
@@ -100,25 +153,23 @@ static void put_name(struct prb_str *s, const struct prb_dump_thread *thread)
 	prb_text_escape(s, thread->name);
 }
 
-struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
-				     const struct prb_seen *seen)
+void prb_why_put_reason(struct prb_str *s, const struct prb_seen *seen)
 {
 	if (!seen->main) {
 		prb_why_put_absence(s, seen, false);
-		return NULL;
+		return;
 	}
 	if (seen->worker) {
 		prb_str_puts(s, "waits in DataLoader for ");
 		prb_text_escape(s, seen->worker);
-		return NULL;
+		return;
 	}
 	prb_why_put_state(s, seen);
 	if (!seen->holder)
-		return NULL;
-	prb_str_puts(evidence, "its lock is held by ");
-	prb_text_escape(evidence, seen->holder);
-	prb_str_putc(evidence, '\n');
-	return NULL;
+		return;
+	prb_str_puts(s, same(seen->main->gil, "waits") ? "; the GIL is held by "
+						       : "; the lock is held by ");
+	prb_text_escape(s, seen->holder);
 }
 
 /** Appends the circle of threads of @p dump that wait for each other's locks; false: none. */

@@ -15,7 +15,13 @@
 /** True if both are in the same collective, called from the same place. */
 bool prb_why_same_call(const struct prb_seen *a, const struct prb_seen *b);
 
-/** Appends "all_reduce, called at train.py:41". */
+/** True if both have called it from the same line; false if that is unknown of one. */
+bool prb_why_same_place(const struct prb_seen *a, const struct prb_seen *b);
+
+/** Appends "all_reduce", or what is known of an operation that only C++ functions show. */
+void prb_why_put_operation(struct prb_str *s, const struct prb_seen *seen);
+
+/** Appends "all_reduce, called at train.py:41 ((4,) float32, group 2 of ranks 0-3)". */
 void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen);
 
 /** Appends "is at Trainer.step train.py:41, idle 12 s in …", or why nothing is known of it. */
@@ -26,10 +32,9 @@ void prb_why_put_absence(struct prb_str *s, const struct prb_seen *seen, bool se
 
 /**
  * Appends what keeps a rank: "waits in DataLoader for worker 4251, which is at Hangs.__getitem__
- * waits.py:23, idle …". Appends the holder of its lock to @p evidence, as a line.
+ * waits.py:23, idle …", or where it is, and the holder of the lock or the GIL that it waits for.
  */
-struct prb_error *prb_why_put_reason(struct prb_str *s, struct prb_str *evidence,
-				     const struct prb_seen *seen) PRB_MUST_CHECK;
+void prb_why_put_reason(struct prb_str *s, const struct prb_seen *seen);
 
 /** Notes of each rank, from all its threads, which locks keep it: `cycle` and `holder`. */
 struct prb_error *prb_why_note(struct prb_round *round) PRB_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "cluster/call.h"
 #include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
 
@@ -39,6 +40,7 @@ struct prb_looks {
 static void told_deinit(struct told *told)
 {
 	free(told->rank.command);
+	free(told->rank.role);
 	prb_seen_deinit(&told->seen);
 }
 
@@ -153,6 +155,7 @@ static struct prb_error *read_thread(struct prb_pool *pool, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "os_name"), &thread->os_name));
 	PRB_TRY(prb_str_copy(text_of(value, "waits_for"), &thread->waits_for));
 	PRB_TRY(prb_str_copy(text_of(value, "error"), &thread->error));
+	PRB_TRY(prb_str_copy(text_of(value, "in_c"), &thread->in_c));
 	PRB_TRY(share(pool, value, "gil", &thread->gil));
 	PRB_TRY(share(pool, value, "state", &thread->state));
 	if (!thread->state)
@@ -219,6 +222,22 @@ static struct prb_error *read_pace(const json_t *value, struct prb_seen *seen)
 	return NULL;
 }
 
+static struct prb_error *read_call(const json_t *value, struct prb_seen *seen)
+{
+	long peer = integer_of(value, "peer", -1);
+
+	if (!json_is_object(value))
+		return NULL;
+	seen->call = calloc(1, sizeof(*seen->call));
+	if (!seen->call)
+		return prb_error_nomem();
+	seen->call->peer = peer >= 0 && peer <= MAX_RANKS ? peer : -1;
+	seen->call->known = json_is_true(json_object_get(value, "known"));
+	PRB_TRY(prb_str_copy(text_of(value, "group"), &seen->call->group));
+	PRB_TRY(prb_str_copy(text_of(value, "members"), &seen->call->members));
+	return prb_str_copy(text_of(value, "data"), &seen->call->data);
+}
+
 static enum prb_movement movement_of(const json_t *value)
 {
 	long number = integer_of(value, "movement", PRB_UNKNOWN);
@@ -243,6 +262,7 @@ static struct prb_error *read_seen(struct prb_pool *pool, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "cycle"), &seen->cycle));
 	PRB_TRY(prb_str_copy(text_of(value, "holder"), &seen->holder));
 	PRB_TRY(read_pace(value, seen));
+	PRB_TRY(read_call(json_object_get(value, "call"), seen));
 	return read_dump(pool, value, seen);
 }
 
@@ -258,6 +278,7 @@ static struct prb_error *add_rank(struct prb_looks *looks, const char *host, con
 				       .pid = (pid_t)integer_of(value, "pid", 0),
 				       .host = host};
 	PRB_TRY(read_command(value, &told->rank.command));
+	PRB_TRY(prb_str_copy(text_of(value, "role"), &told->rank.role));
 	return read_seen(looks->pool, value, &told->seen);
 }
 

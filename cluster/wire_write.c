@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cluster/call.h"
 #include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
 
@@ -29,6 +30,7 @@ static void put_thread(struct prb_json *json, const struct prb_dump_thread *thre
 	prb_json_text(json, "state", thread->state);
 	prb_json_real(json, "idle", thread->idle_seconds, 3);
 	prb_json_text(json, "waits_for", thread->waits_for);
+	prb_json_text(json, "in_c", thread->in_c);
 	prb_json_text(json, "gil", thread->gil);
 	prb_json_text(json, "error", thread->error);
 	prb_json_open(json, "frames", '[');
@@ -50,6 +52,17 @@ static void put_pace(struct prb_json *json, const struct prb_pace *pace)
 	prb_json_close(json, '}');
 }
 
+static void put_call(struct prb_json *json, const struct prb_call *call)
+{
+	prb_json_open(json, "call", '{');
+	prb_json_integer(json, "peer", call->peer);
+	prb_json_text(json, "group", call->group);
+	prb_json_text(json, "members", call->members);
+	prb_json_bool(json, "known", call->known);
+	prb_json_text(json, "data", call->data);
+	prb_json_close(json, '}');
+}
+
 static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all)
 {
 	const struct prb_dump_thread *thread;
@@ -66,6 +79,8 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_text(json, "holder", seen->holder);
 	if (seen->pace)
 		put_pace(json, seen->pace);
+	if (seen->call)
+		put_call(json, seen->call);
 	prb_json_integer(json, "main", seen->main ? seen->main->tid : 0);
 	prb_json_open(json, "threads", '[');
 	if (seen->main && !all)
@@ -96,6 +111,7 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *round, b
 		prb_json_integer(&json, "local_rank", rank->local_rank);
 		prb_json_integer(&json, "pid", rank->pid);
 		prb_json_text(&json, "command", rank->command);
+		prb_json_text(&json, "role", rank->role);
 		put_seen(&json, &round->list.items[i], all);
 		prb_json_close(&json, '}');
 	}

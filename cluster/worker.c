@@ -7,25 +7,35 @@
 #include "base/str.h"
 #include "cluster/thread_text.h"
 #include "dump/idle.h"
+#include "proc/subprocesses.h"
 #include "target/target.h"
 
-/* An arrow, before the process at the other end of a pipe: "pipe 7 <- 4251 (python3)". */
-static const char FROM[] = "\xe2\x86\x90 ";
+/* A worker that has nothing to do is below its loop, one at work also in here. */
+static const char LOADER[] = "torch.utils.data.", LOOP[] = "torch.utils.data._utils.worker",
+		  FETCH[] = "torch.utils.data._utils.fetch";
 
-static bool is_in_loader(const struct prb_dump_thread *thread)
+enum { MAX_WORKERS = 256 /* that are looked at */ };
+
+/** Workers that were looked at. */
+struct workers {
+	struct prb_dump *at_work; /**< the main thread of the first that is, or NULL */
+	pid_t pid;		  /**< of that */
+	unsigned count;		  /**< that are at work */
+};
+
+static bool is_in(const struct prb_dump_thread *thread, const char *module)
 {
-	static const char modules[] = "torch.utils.data.";
 	const struct prb_dump_frame *frame;
 
 	prb_vec_each (frame, &thread->frames)
-		if (frame->module && !strncmp(frame->module, modules, sizeof(modules) - 1))
+		if (frame->module && !strncmp(frame->module, module, strlen(module)))
 			return true;
 	return false;
 }
 
 static struct prb_error *read_worker(pid_t pid, struct prb_dump **ret)
 {
-	const struct prb_dump_options options = {.main_only = true};
+	const struct prb_dump_options options = {.main_only = true, .no_command = true};
 	prb_auto_target struct prb_target *target = NULL;
 
 	PRB_TRY(prb_target_open_process(pid, &target));
@@ -33,26 +43,56 @@ static struct prb_error *read_worker(pid_t pid, struct prb_dump **ret)
 	return prb_idle_fill(target, *ret, NULL);
 }
 
-struct prb_error *prb_worker_describe(const struct prb_dump_thread *thread, char **ret)
+static struct prb_error *consider(struct workers *workers, pid_t pid)
 {
-	prb_auto_str struct prb_str s = {};
 	prb_auto_dump struct prb_dump *dump = NULL;
-	long pid = prb_number_behind(thread->waits_for, FROM);
+	prb_auto_error struct prb_error *err = read_worker(pid, &dump);
 
-	*ret = NULL;
-	if (pid <= 0 || !is_in_loader(thread))
-		return NULL;
-	prb_auto_error struct prb_error *err = read_worker((pid_t)pid, &dump);
 	if (err && err->code == PRB_ERROR_NOMEM)
 		return prb_steal(&err);
-	prb_str_printf(&s, "worker %ld, which ", pid);
-	if (err || !dump->threads.count) {
-		prb_str_puts(&s, "cannot be read: ");
-		prb_str_puts(&s, err ? err->message : "it has no thread");
-	} else {
-		prb_str_puts(&s, "is at ");
-		prb_put_thread(&s, &dump->threads.items[0]);
+	/* Other children are no workers. */
+	if (err || !dump->threads.count || !is_in(&dump->threads.items[0], LOOP) ||
+	    !is_in(&dump->threads.items[0], FETCH))
+		return NULL;
+	if (!workers->count++) {
+		workers->pid = pid;
+		workers->at_work = prb_steal(&dump);
 	}
+	return NULL;
+}
+
+static struct prb_error *put_worker(const struct workers *workers, char **ret)
+{
+	prb_auto_str struct prb_str s = {};
+
+	prb_str_printf(&s, "worker %d, which is at ", (int)workers->pid);
+	prb_put_thread(&s, &workers->at_work->threads.items[0]);
+	if (workers->count > 1)
+		prb_str_printf(&s, " (and %u more are at work)", workers->count - 1);
 	*ret = prb_str_take(&s);
 	return *ret ? NULL : prb_error_nomem();
+}
+
+struct prb_error *prb_worker_describe(pid_t pid, const struct prb_dump_thread *thread, char **ret)
+{
+	struct prb_subprocesses children = {};
+	struct workers workers = {};
+	struct prb_error *err;
+
+	*ret = NULL;
+	if (!is_in(thread, LOADER))
+		return NULL;
+	err = prb_subprocesses_find(pid, &children);
+	if (err && err->code != PRB_ERROR_NOMEM) {
+		prb_error_destroy(err);
+		err = NULL;
+	}
+	for (size_t i = 0; i < children.list.count && i < MAX_WORKERS && !err; i++)
+		if (children.list.items[i].ppid == pid)
+			err = consider(&workers, children.list.items[i].pid);
+	if (!err && workers.count)
+		err = put_worker(&workers, ret);
+	prb_dump_destroy(workers.at_work);
+	prb_subprocesses_deinit(&children);
+	return err;
 }

@@ -7,10 +7,11 @@
 #include "dump/dump.h"
 
 /**
- * If @p thread waits in torch's data loader for a worker of this machine, sets *ret to "worker
- * 4251, which is at Images.__getitem__ data.py:23, idle …", for the caller to free; else to NULL.
+ * If @p thread, of process @p pid, waits in torch's data loader, sets *ret to "worker 4251, which
+ * is at Images.__getitem__ data.py:23, idle …", for the caller to free; else, and if no worker is
+ * at work, to NULL. Of several workers it is the one at work, or the first of them.
  */
-struct prb_error *prb_worker_describe(const struct prb_dump_thread *thread,
+struct prb_error *prb_worker_describe(pid_t pid, const struct prb_dump_thread *thread,
 				      char **ret) PRB_MUST_CHECK;
 
 #endif

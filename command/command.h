@@ -100,8 +100,9 @@ struct prb_example {
 };
 
 struct prb_command {
-	unsigned rank;	  /**< its place in the help: the lowest comes first */
-	bool for_clients; /**< a client elsewhere may run it for a served process */
+	unsigned rank;		 /**< its place in the help: the lowest comes first */
+	bool for_clients;	 /**< a client elsewhere may run it for a served process */
+	const char *client_word; /**< … if this is its first argument; NULL: whatever that is */
 	const char *name;
 	const char *aliases[4]; /**< ends with NULL */
 	const char *summary;

@@ -97,6 +97,12 @@ static struct prb_error *understand(const struct prb_command *command, char **wo
 	if (positional > command->max_arguments)
 		return prb_error_create(PRB_ERROR_USAGE, "unexpected word '%.100s'",
 					words[command->max_arguments]);
+	if (command->client_word && (!positional || strcmp(words[0], command->client_word) != 0))
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+						       "clients may run only '%s %s'",
+						       command->name, command->client_word),
+				      "it is about the served process alone; other processes of "
+				      "that machine are reached through ssh://");
 	return put(command, settings, global.verbose, words, positional, target, ret);
 }
 

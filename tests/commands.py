@@ -7,6 +7,7 @@ COMMANDS = [
     "print",
     "dump",
     "list",
+    "overview",
     "query",
     "tables",
     "ring",

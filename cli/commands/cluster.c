@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands/cluster.h"
 #include "command/command.h"
 #include "command/output.h"
+#include "cluster/ras.h"
 #include "cluster/wire.h"
 #include "target/spec/target_spec.h"
 #include "base/checked.h"
@@ -30,6 +33,7 @@ static const struct action {
 	size_t words; /* that it takes before JOB */
 	size_t looks; /* at the ranks, before it runs */
 	bool any_job, this_machine, paces;
+	bool own; /* of the target alone: what clients of a served process may ask for */
 } actions[] = {{"nodes", prb_cluster_nodes, 0, 0, true, false},
 	       {"ranks", prb_cluster_nodes, 0, 0, true, false},
 	       {"attach", prb_cluster_nodes, 0, 0, true, false},
@@ -40,7 +44,9 @@ static const struct action {
 	       {"query", prb_cluster_query, 1, 0, false, true},
 	       {"rows", prb_cluster_rows, 1, 0, false, true},
 	       {"ship", prb_cluster_ship, 0, 0, true, true},
-	       {"look", run_look, 0, LOOKS, true, true}};
+	       {"look", run_look, 0, LOOKS, true, true},
+	       {"own", run_look, 0, LOOKS, true, true, .own = true},
+	       {"relay", prb_cluster_relay, 0, 0, true, false}};
 
 static const struct action *find_action(const char *name)
 {
@@ -68,6 +74,9 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 	    action->run != prb_cluster_ship)
 		return prb_error_create(PRB_ERROR_USAGE, "--to, --password-file, --state, --every "
 							 "and --once are for 'ship'");
+	if (s->tree && (!s->hosts || s->save || s->bring))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--tree is for --hosts, without --save and --bring");
 	if (s->redact && !s->save)
 		return prb_error_create(PRB_ERROR_USAGE, "--redact is for --save");
 	if (s->save && action->looks != LOOKS)
@@ -87,9 +96,13 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 				 const char *job)
 {
 	PRB_TRY(check(action, c));
+	if (action->own && !job)
+		return prb_error_create(PRB_ERROR_USAGE, "no target given");
 	c->paces = action->paces || (action->run == run_look && c->settings->duration > 0);
 	if (job && prb_spec_kind(job) == PRB_SPEC_BUNDLE)
 		return prb_cluster_load(c, job);
+	if (action->run == prb_cluster_relay)
+		return NULL;
 	if (prb_reach_is_far(&c->reach))
 		return prb_cluster_gather(c, job);
 	PRB_TRY(prb_jobs_find(&c->jobs));
@@ -102,16 +115,18 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	}
 	if (!c->job)
 		return NULL;
+	if (action->own)
+		prb_job_keep(c->job, atoi(job));
 	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);
 }
 
 static struct prb_error *run_action(const struct action *action, struct prb_cluster *c)
 {
-	size_t place = action->words + 1;
+	size_t place = action->own ? SIZE_MAX : action->words + 1;
 	const char *job =
 		c->cli->argument_count > place ? c->cli->arguments[place] : c->cli->target;
 
-	if (c->cli->argument_count < place)
+	if (c->cli->argument_count < action->words + 1)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no statement given"),
 				      "probing cluster query \"SELECT …\" [JOB]");
 	if (action->run == prb_cluster_query) {
@@ -146,6 +161,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 				     .space = c.settings->space,
 				     .container = c.settings->container,
 				     .bring = c.settings->bring,
+				     .ras = c.settings->ras,
 				     .bring_fd = -1};
 
 	struct prb_error *err = run_action(action, &c);
@@ -171,6 +187,8 @@ struct prb_error *prb_cluster_dump_bundle(const struct prb_cli *cli, bool all, b
 
 const struct prb_command prb_command_cluster = {
 	.rank = 69,
+	.for_clients = true,
+	.client_word = "own",
 	.name = "cluster",
 	.summary = "Look at all ranks of a distributed job: their stacks, and why it hangs",
 	.description =
@@ -190,7 +208,8 @@ const struct prb_command prb_command_cluster = {
 		"slurm:JOBID, a part of the job's name, or a file that --save has made; it is "
 		"needed "
 		"only if several jobs run. Nothing is loaded into the ranks. Ranks of this machine "
-		"are read; with --hosts, --host-file, --slurm or --kubernetes those of other "
+		"are read; with --hosts, --host-file, --slurm, --kubernetes or --ras those of "
+		"other "
 		"machines, where probing is run.\n\n"
 		"'hang' exits with 0 if the job moves; 11 if a rank is gone or stopped, 12 if "
 		"ranks "
@@ -204,9 +223,10 @@ const struct prb_command prb_command_cluster = {
 			 offsetof(struct prb_cluster_settings, json)},
 			{"all", 'a', PRB_OPTION_FLAG, NULL,
 			 "Merge all threads, not only main threads", PRB_COMPLETE_NOTHING,
-			 offsetof(struct prb_cluster_settings, all)},
+			 offsetof(struct prb_cluster_settings, all), .for_clients = true},
 			{"native", 'n', PRB_OPTION_FLAG, NULL, "Add C and C++ frames",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, native)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, native),
+			 .for_clients = true},
 			{"hosts", 0, PRB_OPTION_TEXT, "HOSTS",
 			 "Ranks of these hosts, through ssh: node[01-16],login",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, hosts)},
@@ -219,6 +239,10 @@ const struct prb_command prb_command_cluster = {
 			{"kubernetes", 0, PRB_OPTION_TEXT, "LABELS",
 			 "Ranks in the pods with these labels, through kubectl",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, kubernetes)},
+			{"ras", 0, PRB_OPTION_TEXT, "ADDRESS",
+			 "Ranks of the hosts that NCCL's RAS service names [" PRB_RAS_ADDRESS "]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, ras),
+			 .otherwise = PRB_RAS_ADDRESS},
 			{"namespace", 0, PRB_OPTION_TEXT, "NAME", "Of the pods",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, space)},
 			{"container", 0, PRB_OPTION_TEXT, "NAME", "Of each pod",
@@ -226,11 +250,14 @@ const struct prb_command prb_command_cluster = {
 			{"bring", 0, PRB_OPTION_TEXT, "FILE",
 			 "Run a copy of this static probing there, and remove it afterwards",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, bring)},
-			{"save", 0, PRB_OPTION_TEXT, "FILE",
-			 "'hang': keep a snapshot of every rank in one file, first",
+			{"save", 0, PRB_OPTION_TEXT,
+			 "FILE", "'hang': keep a snapshot of every rank in one file, first",
 			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, save)},
 			{"redact", 0, PRB_OPTION_FLAG, NULL, "'--save': omit values of variables",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, redact)},
+			{"tree", 0, PRB_OPTION_FLAG, NULL,
+			 "'--hosts': some of the hosts ask the others, for thousands of hosts",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, tree)},
 			{"strict", 0, PRB_OPTION_FLAG, NULL,
 			 "'query': fail if a rank does not answer", PRB_COMPLETE_NOTHING,
 			 offsetof(struct prb_cluster_settings, strict)},
@@ -239,7 +266,8 @@ const struct prb_command prb_command_cluster = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, timeout)},
 			{"duration", 'd', PRB_OPTION_SECONDS,
 			 "TIME", "How long 'slow' and 'perf' look at the ranks (default: 10s)",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, duration),
+			 .for_clients = true},
 			{"output", 'o', PRB_OPTION_TEXT,
 			 "FILE", "'perf': write the profile to this file", PRB_COMPLETE_FILE,
 			 offsetof(struct prb_cluster_settings, output)},
@@ -259,7 +287,8 @@ const struct prb_command prb_command_cluster = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, once)},
 			{"interval", 0, PRB_OPTION_SECONDS,
 			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
-			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval)},
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval),
+			 .for_clients = true},
 			{}},
 	.settings_size = sizeof(struct prb_cluster_settings),
 	.target_use = PRB_TARGET_ANY,

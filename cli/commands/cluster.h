@@ -11,18 +11,19 @@
 #include "cluster/job.h"
 #include "cluster/look.h"
 #include "cluster/reach.h"
+#include "cluster/wire.h"
 #include "command/command.h"
 
 enum { PRB_CLUSTER_LOOKS = 5 };
 
 struct prb_cluster_settings {
-	bool json, all, native, redact, strict;
+	bool json, all, native, redact, strict, tree;
 	double interval, timeout, duration;
 	const char *save, *output;
 	const char *to, *password_file, *state; /**< of 'ship' */
 	double every;
 	bool once;
-	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring;
+	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring, *ras;
 };
 
 /** One run of the command. */
@@ -75,8 +76,28 @@ double prb_cluster_timeout(const struct prb_cluster *c);
 /** Looks at the ranks of c->job for some seconds, and notes their pace. */
 struct prb_error *prb_cluster_pace(struct prb_cluster *c) PRB_MUST_CHECK;
 
+/** How long 'slow' looks, and how long the others do. */
+double prb_cluster_span(const struct prb_cluster *c);
+
 /** Has each host look at its ranks, and makes one job of them. Hosts without answer are named. */
 struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job) PRB_MUST_CHECK;
+
+/** Appends the words of a look as a host runs it: cluster ACTION, options, JOB. */
+struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *action,
+				    const char *job, struct prb_words *ret) PRB_MUST_CHECK;
+
+/* Hosts that ask other hosts: cluster_tree.c. */
+
+/**
+ * Asks some of the hosts of @p answers, which ask the others. What they answer is added to @p
+ * looks, and of those answers nobody is left to be asked: their words are gone.
+ */
+struct prb_error *prb_cluster_ask_relays(struct prb_cluster *c, const char *job,
+					 struct prb_looks *looks,
+					 struct prb_answers *answers) PRB_MUST_CHECK;
+
+/** The action "relay": asks the hosts, itself the first of them, and prints what each answers. */
+struct prb_error *prb_cluster_relay(struct prb_cluster *c) PRB_MUST_CHECK;
 
 /** Reads the job of the bundle @p path. */
 struct prb_error *prb_cluster_load(struct prb_cluster *c, const char *path) PRB_MUST_CHECK;

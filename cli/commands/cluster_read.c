@@ -49,6 +49,11 @@ static double duration_of(const struct prb_cluster *c)
 	return c->settings->duration > 0 ? c->settings->duration : DURATION;
 }
 
+double prb_cluster_span(const struct prb_cluster *c)
+{
+	return c->paces ? duration_of(c) : interval_of(c);
+}
+
 struct prb_error *prb_cluster_pace(struct prb_cluster *c)
 {
 	PRB_TRY(prb_round_make(c->job, false, false, c->last));
@@ -144,14 +149,13 @@ static void warn_of(const struct prb_answers *answers)
 	}
 }
 
-/** The words of a look, as it is run on each host. */
-static struct prb_error *make_words(const struct prb_cluster *c, const char *job,
-				    struct prb_words *ret)
+struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *action,
+				    const char *job, struct prb_words *ret)
 {
 	const struct prb_cluster_settings *s = c->settings;
 
 	PRB_TRY(prb_words_add(ret, "cluster"));
-	PRB_TRY(prb_words_add(ret, "look"));
+	PRB_TRY(prb_words_add(ret, "%s", action));
 	PRB_TRY(prb_words_add(ret, "--interval=%.0fms", interval_of(c) * 1000));
 	if (c->paces)
 		PRB_TRY(prb_words_add(ret, "--duration=%.0fms", duration_of(c) * 1000));
@@ -174,7 +178,7 @@ static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_
 	char *const *host;
 	char **list;
 
-	PRB_TRY(make_words(c, job, &words));
+	PRB_TRY(prb_cluster_words(c, "look", job, &words));
 	PRB_TRY(prb_words_end(&words, &list));
 	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
 	prb_vec_each (host, &c->hosts.list) {
@@ -195,10 +199,12 @@ static struct prb_error *gather(struct prb_cluster *c, const char *job, struct i
 	struct prb_error *err;
 
 	PRB_TRY(ask(c, job, &answers));
+	if (c->settings->tree)
+		PRB_TRY(prb_cluster_ask_relays(c, job, in->looks, &answers));
 	if (in->fd >= 0)
 		PRB_TRY(prb_bundle_begin(in->fd));
 	const struct prb_gather_options options = {
-		.deadline_s = (c->paces ? duration_of(c) : interval_of(c)) + prb_cluster_timeout(c),
+		.deadline_s = prb_cluster_span(c) + prb_cluster_timeout(c),
 		.hurry = !c->settings->timeout && !c->settings->save,
 		.handler = take,
 		.context = in};

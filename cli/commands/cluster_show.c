@@ -7,13 +7,16 @@
 #include "command/exit.h"
 #include "command/output.h"
 #include "cluster/stacks.h"
+#include "cluster/thread_text.h"
 #include "cluster/verdict.h"
+#include "cluster/why.h"
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
 
-enum { HOST_WIDTH = 12 };
+enum { HOST_WIDTH = 12, ROLE_WIDTH = 10, COMMAND_WIDTH = 60 };
 enum { EXIT_VERDICT = 10 }; /* and the number of its kind; 0 if the job moves */
 
 /** "torch 127.0.0.1:29500 · 8 ranks · all on this machine". */
@@ -36,61 +39,130 @@ static void put_job(struct prb_str *s, const struct prb_cluster *c, const struct
 		prb_str_puts(s, " on this machine\n");
 }
 
-static bool has_hosts(const struct prb_job *job)
+/** Which columns the ranks of a job have, and how wide they are. */
+struct node_columns {
+	bool hosts, roles;
+	size_t role_width, command_width;
+};
+
+static struct node_columns node_columns(const struct prb_job *job)
 {
+	struct node_columns columns = {.command_width = strlen("COMMAND")};
 	const struct prb_rank *rank;
 
-	prb_vec_each (rank, &job->ranks)
-		if (rank->host)
-			return true;
-	return false;
+	prb_vec_each (rank, &job->ranks) {
+		size_t width = rank->command ? prb_text_width(rank->command) : 0;
+
+		columns.hosts |= rank->host != NULL;
+		columns.roles |= rank->role != NULL;
+		columns.command_width = PRB_MAX(columns.command_width, width);
+	}
+	columns.command_width = PRB_MIN(columns.command_width, COMMAND_WIDTH);
+	return columns;
 }
 
-static void put_node(struct prb_str *s, const struct prb_rank *rank, bool hosts)
+static void put_column(struct prb_str *s, const char *text, size_t width)
+{
+	prb_auto_str struct prb_str escaped = {};
+
+	prb_text_escape(&escaped, text);
+	prb_text_column(s, prb_str_text(&escaped), width);
+	prb_str_puts(s, "  ");
+}
+
+/** Where the main thread is, and what it waits for. */
+static void put_main(struct prb_str *s, const struct prb_seen *seen)
+{
+	if (!seen)
+		prb_str_puts(s, "not read");
+	else if (seen->main)
+		prb_put_thread(s, seen->main);
+	else
+		prb_why_put_absence(s, seen, false);
+}
+
+static void put_node(struct prb_str *s, const struct prb_rank *rank, const struct prb_seen *seen,
+		     const struct node_columns *columns)
 {
 	prb_str_printf(s, "%6ld  ", rank->rank);
-	if (hosts) {
-		prb_auto_str struct prb_str host = {};
-
-		prb_text_escape(&host, rank->host ? rank->host : "-");
-		prb_text_column(s, prb_str_text(&host), HOST_WIDTH);
-		prb_str_puts(s, "  ");
-	}
-	if (rank->pid)
-		prb_str_printf(s, "%7d  %s\n", (int)rank->pid, rank->command);
-	else
+	if (columns->hosts)
+		put_column(s, rank->host ? rank->host : "-", HOST_WIDTH);
+	if (!rank->pid) {
 		prb_str_puts(s, "      -  no process has this rank\n");
+		return;
+	}
+	prb_str_printf(s, "%7d  ", (int)rank->pid);
+	if (columns->roles)
+		put_column(s, rank->role ? rank->role : "-", ROLE_WIDTH);
+	/* Escaped already. */
+	prb_text_column(s, rank->command, columns->command_width);
+	prb_str_puts(s, "  ");
+	put_main(s, seen);
+	prb_str_putc(s, '\n');
 }
 
-static struct prb_error *show_nodes_json(const struct prb_job *jobs, size_t count)
+static void put_node_json(struct prb_json *json, const struct prb_rank *rank,
+			  const struct prb_seen *seen)
 {
-	prb_auto_str struct prb_str text = {};
-	struct prb_json json = {&text};
-	const struct prb_rank *rank;
+	prb_auto_str struct prb_str main = {};
 
-	prb_json_open(&json, NULL, '[');
-	for (const struct prb_job *job = jobs; job < jobs + count; job++) {
-		prb_json_open(&json, NULL, '{');
-		prb_json_text(&json, "job", job->name);
-		prb_json_integer(&json, "uid", job->uid);
-		prb_json_natural(&json, "world_size", job->world_size);
-		prb_json_bool(&json, "complete", job->complete);
-		prb_json_open(&json, "ranks", '[');
-		prb_vec_each (rank, &job->ranks) {
-			prb_json_open(&json, NULL, '{');
-			prb_json_integer(&json, "rank", rank->rank);
-			prb_json_text(&json, "host", rank->host);
-			prb_json_natural(&json, "local_rank", rank->local_rank);
-			prb_json_natural(&json, "pid", rank->pid ? rank->pid : -1);
-			prb_json_text(&json, "command", rank->command);
-			prb_json_close(&json, '}');
-		}
-		prb_json_close(&json, ']');
-		prb_json_close(&json, '}');
-	}
-	prb_json_close(&json, ']');
-	prb_str_putc(&text, '\n');
-	return prb_output(&text);
+	prb_json_open(json, NULL, '{');
+	prb_json_integer(json, "rank", rank->rank);
+	prb_json_text(json, "host", rank->host);
+	prb_json_natural(json, "local_rank", rank->local_rank);
+	prb_json_natural(json, "pid", rank->pid ? rank->pid : -1);
+	prb_json_text(json, "role", rank->role);
+	prb_json_text(json, "command", rank->command);
+	if (rank->pid)
+		put_main(&main, seen);
+	prb_json_text(json, "main_thread", rank->pid ? prb_str_text(&main) : NULL);
+	prb_json_close(json, '}');
+}
+
+/** A job, and a look at its ranks, in the same order. */
+struct shown_job {
+	const struct prb_job *job;
+	const struct prb_round *round;
+};
+
+static const struct prb_seen *seen_of(const struct shown_job *shown, size_t i)
+{
+	return i < shown->round->list.count ? &shown->round->list.items[i] : NULL;
+}
+
+static void put_job_json(struct prb_json *json, const struct shown_job *shown)
+{
+	const struct prb_job *job = shown->job;
+
+	prb_json_open(json, NULL, '{');
+	prb_json_text(json, "job", job->name);
+	prb_json_integer(json, "uid", job->uid);
+	prb_json_natural(json, "world_size", job->world_size);
+	prb_json_bool(json, "complete", job->complete);
+	prb_json_open(json, "ranks", '[');
+	for (size_t i = 0; i < job->ranks.count; i++)
+		put_node_json(json, &job->ranks.items[i], seen_of(shown, i));
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+static void put_job_text(struct prb_str *s, const struct prb_cluster *c,
+			 const struct shown_job *shown)
+{
+	const struct prb_job *job = shown->job;
+	const struct node_columns columns = node_columns(job);
+
+	put_job(s, c, job);
+	prb_str_puts(s, "  RANK  ");
+	if (columns.hosts)
+		put_column(s, "HOST", HOST_WIDTH);
+	prb_str_puts(s, "    PID  ");
+	if (columns.roles)
+		put_column(s, "ROLE", ROLE_WIDTH);
+	put_column(s, "COMMAND", columns.command_width);
+	prb_str_puts(s, "MAIN THREAD\n");
+	for (size_t i = 0; i < job->ranks.count; i++)
+		put_node(s, &job->ranks.items[i], seen_of(shown, i), &columns);
 }
 
 struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
@@ -98,20 +170,27 @@ struct prb_error *prb_cluster_nodes(struct prb_cluster *c)
 	const struct prb_job *jobs = c->job ? c->job : c->jobs.list.items;
 	size_t count = c->job ? 1 : c->jobs.list.count;
 	prb_auto_str struct prb_str text = {};
-	const struct prb_rank *rank;
+	struct prb_json json = {&text};
 
 	if (!count)
 		return prb_jobs_choose(&c->jobs, NULL, &c->job);
 	if (c->settings->json)
-		return show_nodes_json(jobs, count);
+		prb_json_open(&json, NULL, '[');
 	for (const struct prb_job *job = jobs; job < jobs + count; job++) {
-		put_job(&text, c, job);
-		prb_str_puts(&text, "  RANK  ");
-		if (has_hosts(job))
-			prb_text_column(&text, "HOST", HOST_WIDTH + 2);
-		prb_str_puts(&text, "    PID  COMMAND\n");
-		prb_vec_each (rank, &job->ranks)
-			put_node(&text, rank, has_hosts(job));
+		prb_auto_round struct prb_round round = {};
+		const struct shown_job shown = {
+			job, c->last->list.count ? c->last : (const struct prb_round *)&round};
+
+		if (!c->last->list.count)
+			PRB_TRY(prb_round_make(job, false, false, &round));
+		if (c->settings->json)
+			put_job_json(&json, &shown);
+		else
+			put_job_text(&text, c, &shown);
+	}
+	if (c->settings->json) {
+		prb_json_close(&json, ']');
+		prb_str_putc(&text, '\n');
 	}
 	return prb_output(&text);
 }

@@ -7,27 +7,33 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "sql/dialect/partial.h"
 #include "sql/engine/session_private.h"
 
 enum { MAX_TABLES = 16, MAX_COLUMNS = 100 };
 
 struct prb_global_table {
 	struct prb_table spec;
-	const struct prb_table *own; /**< as one process has it */
-	char *name;		     /**< "python.threads" */
-	unsigned own_count;
+	struct prb_global_ask ask;
+	struct prb_partial partial; /**< what the ranks do of it; owns texts of `ask` */
+	struct prb_table rest;	    /**< the `own` table of one that has rows of `ask.sql` */
+	char *name;		    /**< "python.threads" */
 	struct prb_column columns[MAX_COLUMNS + PRB_PLACE_COUNT + 1];
 };
 
 static const struct prb_column places[PRB_PLACE_COUNT] = {
 	[PRB_PLACE_HOST] = {"_host", PRB_COLUMN_TEXT, "Host of the rank"},
 	[PRB_PLACE_ADDRESS] = {"_addr", PRB_COLUMN_TEXT, "Target that names its process"},
-	[PRB_PLACE_RANK] = {"_rank", PRB_COLUMN_INTEGER, "Rank in the job"},
+	/* Each host knows these two. */
+	[PRB_PLACE_RANK] = {"_rank", PRB_COLUMN_INTEGER, "Rank in the job",
+			    .flags = PRB_COLUMN_KEY | PRB_COLUMN_RANGE},
 	[PRB_PLACE_LOCAL_RANK] = {"_local_rank", PRB_COLUMN_INTEGER, "Rank on its host"},
 	[PRB_PLACE_NODE_RANK] = {"_node_rank", PRB_COLUMN_INTEGER, "Number of its host in the job"},
 	[PRB_PLACE_ROLE] = {"_role", PRB_COLUMN_TEXT, "What its environment calls its role"},
-	[PRB_PLACE_PID] = {"_pid", PRB_COLUMN_INTEGER, "Its process"},
+	[PRB_PLACE_PID] = {"_pid", PRB_COLUMN_INTEGER, "Its process",
+			   .flags = PRB_COLUMN_KEY | PRB_COLUMN_RANGE},
 };
 
 static struct prb_error *scan_global(struct prb_scan *scan)
@@ -38,7 +44,7 @@ static struct prb_error *scan_global(struct prb_scan *scan)
 	if (!session->global)
 		return prb_error_create(PRB_ERROR_USAGE, "global tables are of a job: probing "
 							 "cluster query");
-	return session->global(session->global_context, table->own, table->own_count, scan);
+	return session->global(session->global_context, &table->ask, scan);
 }
 
 void prb_session_on_global(struct prb_session *session, prb_global_reader *reader, void *context)
@@ -52,6 +58,7 @@ void prb_global_tables_free(struct prb_global_tables *tables)
 	struct prb_global_table **table;
 
 	prb_vec_each (table, tables) {
+		prb_partial_deinit(&(*table)->partial);
 		free((*table)->name);
 		free(*table);
 	}
@@ -76,22 +83,24 @@ static void describe(struct prb_global_table *table)
 {
 	unsigned count = 0;
 
-	for (const struct prb_column *c = table->own->columns; c->name && count < MAX_COLUMNS; c++)
+	for (const struct prb_column *c = table->ask.own->columns; c->name && count < MAX_COLUMNS;
+	     c++)
 		table->columns[count++] = (struct prb_column){
 			.name = c->name,
 			.type = c->type,
 			.doc = c->doc,
 			.unit = c->unit,
-			.flags = c->flags & (PRB_COLUMN_HIDDEN | PRB_COLUMN_TIME),
+			.flags = (c->flags & (PRB_COLUMN_HIDDEN | PRB_COLUMN_TIME)) |
+				 PRB_COLUMN_KEY | PRB_COLUMN_RANGE,
 		};
-	table->own_count = count;
+	table->ask.own_count = count;
 	memcpy(table->columns + count, places, sizeof(places));
 	table->spec = (struct prb_table){
 		.schema = "global",
 		.name = table->name,
-		.doc = table->own->doc,
+		.doc = table->ask.own->doc,
 		.columns = table->columns,
-		.flags = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY,
+		.flags = PRB_TABLE_GLOBAL | PRB_TABLE_COSTLY | PRB_TABLE_FAR,
 		.rows = 10000,
 		.scan = scan_global,
 	};
@@ -125,7 +134,7 @@ static struct prb_error *add(struct prb_session *session, const char *schema, co
 		return prb_error_nomem();
 	}
 	*place = table;
-	table->own = own;
+	table->ask = (struct prb_global_ask){.own = own, .limit = -1};
 	table->name = prb_format("%s.%s", own->schema, own->name);
 	if (!table->name)
 		return prb_error_nomem();
@@ -133,6 +142,83 @@ static struct prb_error *add(struct prb_session *session, const char *schema, co
 	PRB_TRY(prb_session_prepared(session));
 	PRB_TRY(prb_declare_schema(session, "global"));
 	return declare(session, table->name);
+}
+
+/** The name of the table whose rows are what the ranks made of theirs. */
+static const char REST[] = "by rank";
+
+/** Makes a table of the rows that the ranks give for @p partial, which it takes over. */
+static struct prb_error *add_rest(struct prb_session *session, struct prb_partial *partial)
+{
+	static const char *const names[] = {"c0",  "c1",  "c2",	 "c3",	"c4",  "c5",  "c6",  "c7",
+					    "c8",  "c9",  "c10", "c11", "c12", "c13", "c14", "c15",
+					    "c16", "c17", "c18", "c19", "c20", "c21", "c22", "c23",
+					    "c24", "c25", "c26", "c27", "c28", "c29", "c30", "c31",
+					    "c32", "c33", "c34", "c35", "c36", "c37", "c38", "c39"};
+	struct prb_global_table *table = calloc(1, sizeof(*table)), **place;
+
+	place = table ? prb_vec_push(&session->globals) : NULL;
+	if (!place) {
+		free(table);
+		return prb_error_nomem();
+	}
+	*place = table;
+	table->partial = *partial;
+	*partial = (struct prb_partial){};
+	table->name = strdup(REST);
+	if (!table->name)
+		return prb_error_nomem();
+	for (unsigned i = 0; i < table->partial.columns && i < PRB_ARRAY_SIZE(names); i++)
+		table->columns[i] = (struct prb_column){names[i], PRB_COLUMN_ANY, "Of each rank"};
+	table->rest = (struct prb_table){
+		.schema = "global", .name = REST, .doc = "Of each rank", .columns = table->columns};
+	table->ask = (struct prb_global_ask){
+		.own = &table->rest, .sql = table->partial.each, .limit = -1};
+	describe(table);
+	return declare(session, table->name);
+}
+
+static bool has_column(const void *context, const char *schema, const char *table,
+		       const char *column, size_t length)
+{
+	const struct prb_table *own = prb_table_find(schema, table);
+
+	(void)context;
+	for (const struct prb_column *c = own ? own->columns : NULL; c && c->name; c++)
+		if (strlen(c->name) == length && !strncasecmp(c->name, column, length))
+			return true;
+	return false;
+}
+
+static struct prb_error *check(struct prb_session *session, const char *sql)
+{
+	prb_auto_statement struct prb_statement *statement = NULL;
+	size_t at = 0;
+
+	return prb_session_prepare(session, sql, strlen(sql), &at, &statement);
+}
+
+/** Leaves to the ranks what they can do. @p ret: the statement, which may become another one. */
+static struct prb_error *push(struct prb_session *session, const char *sql, struct prb_str *ret)
+{
+	prb_auto_partial struct prb_partial partial = {};
+	struct prb_global_table *table = session->globals.items[0];
+
+	PRB_TRY(prb_partial_make(
+		sql, &(struct prb_partial_table){.name = REST, .has_column = has_column},
+		&partial));
+	if (!partial.each) {
+		table->partial = partial;
+		partial = (struct prb_partial){};
+		table->ask.where = table->partial.where;
+		table->ask.limit = table->partial.limit;
+		return NULL;
+	}
+	/* Errors are those of the statement as it was written. */
+	PRB_TRY(check(session, prb_str_text(ret)));
+	prb_str_truncate(ret, 0);
+	prb_str_puts(ret, partial.rest);
+	return add_rest(session, &partial);
 }
 
 /** Behind a literal, a quoted name or a comment that begins at @p at; else @p at. */
@@ -219,5 +305,7 @@ struct prb_error *prb_global_rewrite(struct prb_session *session, const char *sq
 		prb_str_append(ret, at, (size_t)(end - at));
 	}
 	*count = session->globals.count;
+	if (*count == 1 && !ret->failed)
+		PRB_TRY(push(session, sql, ret));
 	return ret->failed ? prb_error_nomem() : NULL;
 }

@@ -36,20 +36,28 @@ enum {
 	PRB_PLACE_COUNT
 };
 
-/**
- * Appends rows to a scan as those of specs do (table.h). @p own: the table as one process has it;
- * place N of a row is column @p own_count + N.
- */
-typedef struct prb_error *prb_global_reader(void *context, const struct prb_table *own,
-					    unsigned own_count, struct prb_scan *scan);
+/** What the ranks are asked for. */
+struct prb_global_ask {
+	const struct prb_table *own; /**< the table as one process has it */
+	unsigned own_count;	     /**< its columns: place N of a row is column own_count + N */
+	const char *sql;   /**< the statement that gives them; NULL: the columns of the scan */
+	const char *where; /**< a condition that the ranks can test, or NULL */
+	int64_t limit;	   /**< rows of each rank that are enough; -1: all are needed */
+};
+
+/** Appends rows to a scan as those of specs do (table.h). */
+typedef struct prb_error *prb_global_reader(void *context, const struct prb_global_ask *ask,
+					    struct prb_scan *scan);
 
 /** Who brings the rows of global tables of the session. */
 void prb_session_on_global(struct prb_session *session, prb_global_reader *reader, void *context);
 
 /**
  * Appends @p sql to @p ret with each name of three parts as SQLite needs it, and makes those tables
- * known to the session. *count: how many different ones there are. PRB_ERROR_NOT_FOUND for one
- * that no process has.
+ * known to the session. Conditions, LIMIT and aggregates are left to the ranks where that is
+ * plainly right (sql/dialect/partial.h). *count: how many different ones there are.
+ * PRB_ERROR_NOT_FOUND for one that no process has; other errors for a statement that makes no
+ * sense.
  */
 struct prb_error *prb_global_rewrite(struct prb_session *session, const char *sql,
 				     struct prb_str *ret, size_t *count) PRB_MUST_CHECK;

@@ -94,6 +94,11 @@ static struct prb_error *check(sqlite3_stmt *stmt)
 	return stmt && !sqlite3_stmt_readonly(stmt) ? prb_sql_error_writes() : NULL;
 }
 
+static bool is_syntax_error(const struct prb_session *session)
+{
+	return strstr(sqlite3_errmsg(session->db), "syntax error");
+}
+
 /** The user's own text first; if SQLite refuses it, what it means in SQLite's words. */
 static struct prb_error *prepare_sql(struct prb_session *session, const char *script, size_t length,
 				     struct prb_dialect_statement *d, sqlite3_stmt **ret)
@@ -114,15 +119,23 @@ static struct prb_error *prepare_sql(struct prb_session *session, const char *sc
 		session->error = NULL;
 		return prb_script_error(prb_steal(&d->refusal), script, length, d->refused_at);
 	}
-	if (d->translation)
+	bool understood = !is_syntax_error(session), translated = d->translation;
+	if (translated)
 		PRB_TRY(prepare(session, d->translation, &rc, ret));
 	if (!rc)
 		return check(*ret);
+	/* What was no statement only in another dialect has the error of its own text. */
+	if (translated && understood && is_syntax_error(session)) {
+		translated = false;
+		PRB_TRY(prepare(session, own, &rc, ret));
+	}
 	int offset = sqlite3_error_offset(session->db);
 	err = take_error(session, own);
 	if (offset < 0)
 		return err;
-	return prb_script_error(err, script, length, prb_dialect_locate(d, (size_t)offset));
+	return prb_script_error(err, script, length,
+				translated ? prb_dialect_locate(d, (size_t)offset)
+					   : d->start + (size_t)offset);
 }
 
 struct prb_error *prb_session_prepare(struct prb_session *session, const char *script,

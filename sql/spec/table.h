@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 enum prb_column_type {
 	PRB_COLUMN_INTEGER,
@@ -80,6 +81,10 @@ enum {
 	PRB_TABLE_FRAMES = 1 << 1,
 	/** Dear to read, or much: snapshots do not record it. */
 	PRB_TABLE_COSTLY = 1 << 2,
+	/** May have millions of rows: GROUP BY collects its groups in place of sorting the rows. */
+	PRB_TABLE_LONG = 1 << 3,
+	/** Each scan asks other machines: only constants reach it as keys, not values of a join. */
+	PRB_TABLE_FAR = 1 << 4,
 };
 
 struct prb_column {
@@ -170,6 +175,12 @@ bool prb_scan_keyed(const struct prb_scan *scan, unsigned column);
 void prb_scan_range(const struct prb_scan *scan, unsigned column, double *from, double *to);
 /** As above, for text; valid during the call of the scan. */
 bool prb_scan_key_text(const struct prb_scan *scan, unsigned column, const char **ret);
+
+/**
+ * Appends condition @p n of the statement on a column, as SQL: "depth" <= 5. Appends nothing for
+ * one that cannot be said; SQLite checks all of them again. False: there is no condition N.
+ */
+bool prb_scan_condition(const struct prb_scan *scan, unsigned n, struct prb_str *ret);
 
 /* Cells of the row begun last. */
 void prb_put_integer(struct prb_scan *scan, unsigned column, int64_t value);

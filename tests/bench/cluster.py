@@ -72,7 +72,7 @@ def main():
         for dead in (0, 20, None):
             with tempfile.TemporaryDirectory() as folder:
                 hosts, _ = simulated.write(folder, looks, count, 8, count // 3, dead)
-                env = dict(os.environ, PATH=folder + ":" + os.environ["PATH"])
+                env = simulated.environment(folder)
                 what = merge(args.probing, hosts, folder) if dead is None else run(
                     [args.probing, "cluster", "hang", "--hosts", ",".join(hosts)], env)
             name = "of a bundle" if dead is None else "5 %" if dead else "0"

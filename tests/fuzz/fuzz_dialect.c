@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "sql/dialect/dialect.h"
+#include "sql/dialect/partial.h"
 #include "sql/functions/functions.h"
 #include "sql/functions/functions_time.h"
 #include "sql/dialect/tokens.h"
@@ -159,6 +160,31 @@ static void check_script(const char *script, size_t length)
 	} while (at < length);
 }
 
+static bool has_column(const void *context, const char *schema, const char *table,
+		       const char *column, size_t length)
+{
+	(void)context, (void)schema, (void)table;
+	return length && column[0] == 'd';
+}
+
+/** A statement that is split stays a statement, and the condition is the user's own text. */
+static void check_partial(const char *script)
+{
+	prb_auto_partial struct prb_partial partial;
+	struct prb_error *err = prb_partial_make(
+		script, &(struct prb_partial_table){.name = "x", .has_column = has_column},
+		&partial);
+
+	if (err || !partial.each != !partial.rest || (partial.each && !partial.table) ||
+	    (partial.where && !strstr(script, partial.where)))
+		abort();
+	if (partial.each) {
+		check_tokens(partial.each, strlen(partial.each));
+		if (strncmp(partial.rest, "SELECT ", 7) != 0)
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	prb_auto_free char *script = malloc(size + 1);
@@ -172,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	script[size] = '\0';
 	check_tokens(script, size);
 	check_script(script, size);
+	check_partial(script);
 	for (size_t at = 0; at <= size; at += size / 8 + 1)
 		prb_script_point(&picture, script, size, at);
 	prb_error_destroy(prb_interval_parse(script, size, &seconds));

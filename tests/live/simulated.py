@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Jobs of thousands of ranks: what a rank of a real job has answered, told again for all of them.
 
-The hosts are an ssh that answers from a file after a delay, or never."""
+The hosts are an ssh that answers from a file after a delay, or never (programs/far_host.c)."""
 import copy
 import json
 import os
+import subprocess
 
 # One rank that is given 1 loads data, all others wait in a collective, below so many frames.
 RANK = """
@@ -25,15 +26,10 @@ def step(depth):
 step(%d)
 """
 
-SSH = """#!/bin/sh
-while [ "$1" != -- ]; do shift; done
-[ -f "%(folder)s/$2" ] || exec sleep 600
-sleep %(delay)s
-exec cat "%(folder)s/$2"
-"""
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "far_host.c")
 
 
-def write(folder, looks, count, per_host, late, dead, delay=0.05):
+def write(folder, looks, count, per_host, late, dead):
     """Writes an ssh into `folder` and the answers of count/per_host hosts: rank `late` has the stacks
     of the recorded rank 1, all others those of rank 0. Every dead-th host never answers. Gives the
     hosts, and the ranks that cannot be known."""
@@ -52,8 +48,10 @@ def write(folder, looks, count, per_host, late, dead, delay=0.05):
             ranks.append(rank)
         with open(os.path.join(folder, host), "w", encoding="utf-8") as file:
             json.dump(dict(recorded, world_size=count, ranks=ranks), file)
-    path = os.path.join(folder, "ssh")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(SSH % {"folder": folder, "delay": delay})
-    os.chmod(path, 0o755)
+    subprocess.run(["cc", "-O1", "-o", os.path.join(folder, "ssh"), PROGRAM], check=True)
     return hosts, missing
+
+
+def environment(folder):
+    """In which ssh leads to those hosts."""
+    return dict(os.environ, SIMULATED=folder, PATH="%s:%s" % (folder, os.environ["PATH"]))

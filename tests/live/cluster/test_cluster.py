@@ -6,96 +6,16 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 
 import pytest
 
 import support
-from environment import PROGRAMS, wait_until
+from environment import wait_until
+from rank_job import ABSENT, CYCLE, LATE, MISMATCH, MOVES, Job, main_wait
 
-PYTHON = "/usr/bin/python3"
-PROGRAM = PROGRAMS / "training" / "ranks.py"
-MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE = 0, 11, 12, 13, 14, 15
 STRANGER = 2001
-
-
-class Job:
-    """Three ranks on this machine."""
-
-    WORLD = 3
-
-    def __init__(self, stack, file, users=(0, 0, 0), address="127.0.0.1"):
-        if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                          check=False).returncode:
-            pytest.skip("torch is not installed for " + PYTHON)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.file = file
-        self.name = "%s:%d" % (address, port)
-        self.ranks = []
-        for rank in range(self.WORLD):
-            env = dict(os.environ, MASTER_ADDR=address, MASTER_PORT=str(port), RANK=str(rank),
-                       LOCAL_RANK=str(rank), WORLD_SIZE=str(self.WORLD), OMP_NUM_THREADS="1",
-                       PYTHONDONTWRITEBYTECODE="1", HOME="/")
-            command = [PYTHON, PROGRAM, file]
-            if users[rank]:
-                command = as_user(users[rank], command)
-            self.ranks.append(stack.enter_context(
-                support.Program(command, env=env, start_new_session=True)))
-            stack.callback(end_group, self.ranks[-1].pid)
-        for rank in self.ranks:
-            assert rank.line(timeout=120) == "ready"
-
-    def pids(self):
-        return [rank.pid for rank in self.ranks]
-
-    def do(self, word, *ranks):
-        for rank in ranks or range(self.WORLD):
-            self.ranks[rank].send(word.encode() + b"\n")
-
-    def done(self, *ranks):
-        for rank in ranks or range(self.WORLD):
-            assert self.ranks[rank].line(timeout=120) == "done"
-
-    def waits(self, *ranks):
-        """Until the main threads of these ranks sleep in a collective."""
-        for rank in ranks:
-            wait_until(lambda rank=rank: "distributed_c10d" in main_wait(self.ranks[rank].pid), 60)
-
-    def cluster(self, *words):
-        return subprocess.run([support.BINARY, "cluster", *words], capture_output=True,
-                              check=False, timeout=120, text=True)
-
-    def hang(self, expected):
-        """The verdict as soon as it is the expected one: ranks take their time to get there."""
-        result = None
-
-        def is_there():
-            nonlocal result
-            result = self.cluster("hang", self.name, "--json", "--interval", "500ms")
-            return result.returncode == expected
-
-        with contextlib.suppress(AssertionError):
-            wait_until(is_there, 60)
-        assert result.returncode == expected, result
-        return json.loads(result.stdout)
-
-
-def as_user(user, command):
-    return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *command]
-
-
-def end_group(pid):
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def main_wait(pid):
-    return next((thread["waits_for"] or "") for thread in support.dump(pid)["threads"]
-                if thread["tid"] == pid)
 
 
 @pytest.fixture(name="open_path")
@@ -221,7 +141,10 @@ def test_ranks_in_different_collectives(job):
 def test_all_receive_and_none_sends(job):
     job.do("receive")
     job.waits(0, 1, 2)
-    assert "all 3 ranks are in recv" in job.hang(MISMATCH)["sentence"]
+    found = job.hang(MISMATCH)
+    assert found["sentence"] == "ranks 0-2 wait for each other: rank 0 receives from rank 1, rank 1 " \
+        "receives from rank 2, rank 2 receives from rank 0"
+    assert found["confidence"] == "high"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")

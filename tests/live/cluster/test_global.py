@@ -31,7 +31,10 @@ def test_ranks_of_this_machine():
             {"_host": socket.gethostname(), "_addr": str(each.pid), "_rank": rank,
              "_local_rank": rank, "_node_rank": 4, "_role": "trainer", "_pid": each.pid,
              "value": str(rank)} for rank, each in enumerate(ranks)]
-        assert receipt == "3 of 3 ranks answered: 0-2\n"
+        assert receipt.splitlines()[:2] == [
+            "3 of 3 ranks answered: 0-2",
+            "each ran: SELECT _rank, _pid, \"name\", \"value\" FROM python.locals WHERE (name = 'loss')"]
+        assert receipt.splitlines()[2].startswith("3 rows came, ")
 
         # A join between ranks, an aggregate, a name in a text, and no such table.
         found, _ = rows("""SELECT a._rank AS one, b._rank AS other, 'global.python.x' AS text
@@ -45,6 +48,45 @@ def test_ranks_of_this_machine():
         assert found == [{"ranks": 3, "n": 3}]
         none = jobs.cluster("cluster", "query", "SELECT 1 FROM global.python.nothing", "10.9.8.7")
         assert none.returncode == FAILED and "no process has a table python.nothing" in none.stderr
+
+
+# The columns and the rest of a statement, and how many rows come for it from three ranks that have
+# three frames each: with the whole of it left to them, and without.
+SPLIT = [
+    ("count(*), sum(lineno), min(func), max(depth), avg(lineno), total(depth)", "", 3, 9),
+    ("func, count(*) AS n, avg(depth)", "WHERE func LIKE '%t%' GROUP BY func HAVING n > 1 ORDER BY 1 LIMIT 1", 6, 9),
+    ("_role, max(_rank), count(DISTINCT func)", "GROUP BY _role", 9, 9),
+    ("_rank, count(*) + 1", "WHERE depth = 7 GROUP BY 1", 0, 0),
+    ("count(*), sum(depth)", "WHERE depth = 7", 0, 0),
+    ("func", "WHERE depth < 2 ORDER BY _rank, depth", 6, 9),
+    ("count(*) > 0", "LIMIT 1", 3, 9),
+    ("upper(substr(func, 1, 1)) AS letter, count(*)", "GROUP BY letter ORDER BY 2 DESC, 1", 9, 9),
+    ("median(depth)", "WHERE depth > 0", 6, 9),
+]
+
+
+def test_what_the_ranks_do_by_themselves():
+    with jobs.ranks(PYTHON, 3, ROLE_NAME="trainer"):
+        for columns, rest, few, all_rows in SPLIT:
+            sql = "SELECT %s FROM global.python.stacks %s" % (columns, rest)
+            split, receipt = rows(sql, "10.9.8.7")
+            # A subquery is not split, conditions with constants apart.
+            whole, slow = rows(sql.replace("global.python.stacks", "(SELECT * FROM global.python.stacks)"),
+                               "10.9.8.7")
+            assert split == whole, (sql, split, whole)
+            assert " %d row" % few in receipt.replace("\n", " "), (sql, receipt)
+            assert " %d row" % all_rows in slow.replace("\n", " "), (sql, slow)
+        found, receipt = rows("SELECT func FROM global.python.stacks LIMIT 2", "10.9.8.7")
+        assert len(found) == 2 and "python.stacks LIMIT 2\n" in receipt
+        # In a join, what is compared with a constant.
+        found, receipt = rows("SELECT a.func FROM global.python.stacks a JOIN global.python.stacks b ON a.func = "
+                              "b.func WHERE a.depth = 0 AND b._rank = 1 AND a._rank >= 2", "10.9.8.7")
+        assert found == [{"func": "step"}]
+        assert sorted(line.split(" WHERE ")[1] for line in receipt.splitlines() if "each ran" in line) == [
+            "\"_rank\" = 1", "\"depth\" = 0 AND \"_rank\" >= 2"], receipt
+        # Errors are those of the statement as it was written.
+        wrong = jobs.cluster("cluster", "query", "SELECT count(nowhere) FROM global.python.stacks", "10.9.8.7")
+        assert wrong.returncode in (FAILED, USAGE) and "no such column: nowhere" in wrong.stderr, wrong
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A job of a thousand ranks, simulated from what two real ones answered; some hosts are dead."""
 import json
-import os
 
 import jobs
 import simulated
@@ -16,7 +15,7 @@ def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     with jobs.ranks(PYTHON, 2, source=simulated.RANK % 30):
         looks = jobs.cluster("cluster", "look", "10.9.8.7").stdout
     hosts, missing = simulated.write(str(tmp_path), looks, count, 8, late=count // 3, dead=20)
-    env = dict(os.environ, PATH="%s:%s" % (tmp_path, os.environ["PATH"]))
+    env = simulated.environment(str(tmp_path))
     done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts), env=env)
     assert done.returncode == LATE, done
     verdict = json.loads(done.stdout)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One rank of a job on gloo: does what each line of its stdin says, and prints when it is done."""
+import ctypes
 import os
 import sys
 import threading
@@ -7,6 +8,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 torch.set_num_threads(1)
@@ -81,7 +83,139 @@ def lock():
     take(first, second)
 
 
+def stall():
+    """Until the file is there."""
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
+
+
+def fifo():
+    path = "%s.fifo%d" % (sys.argv[1], dist.get_rank())
+    os.mkfifo(path)
+    return path
+
+
+def hold_gil():
+    """In C, without giving the GIL away."""
+    fd = os.open(fifo(), os.O_RDWR)
+    ctypes.PyDLL(None).read(fd, ctypes.create_string_buffer(1), 1)
+    os.close(fd)
+    dist.all_reduce(tensor)
+
+
+def lose_gil():
+    """Another thread holds the GIL."""
+    fd = os.open(fifo(), os.O_RDWR)
+    read, buffer = ctypes.PyDLL(None).read, ctypes.create_string_buffer(1)
+    held = threading.Thread(target=read, args=(fd, buffer, 1))
+    held.start()
+    held.join()
+    os.close(fd)
+    dist.all_reduce(tensor)
+
+
+def save():
+    """A checkpoint where nobody takes it."""
+    torch.save({"weight": tensor}, fifo())
+    dist.barrier()
+
+
+def meet():
+    dist.barrier()
+
+
+def pipeline():
+    """Each stage has its input from the one before; stage 1 stalls."""
+    rank = dist.get_rank()
+    if rank:
+        if rank == 1:
+            stall()
+        dist.recv(tensor, rank - 1)
+    if rank < dist.get_world_size() - 1:
+        dist.send(tensor, rank + 1)
+
+
+def sharded():
+    """Each layer gathers its weights from all ranks; rank 2 stalls in the second one."""
+    for layer in range(3):
+        parts = [torch.empty(4) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, tensor)
+        if layer == 1 and dist.get_rank() == 2:
+            stall()
+        dist.all_reduce(torch.cat(parts))
+
+
+def parallel():
+    """Gradients are exchanged by C++ code in the backward pass; rank 0 stalls in its forward pass."""
+    model = torch.nn.Linear(4, 4)
+    if dist.get_rank() == 0:
+        model.register_forward_pre_hook(lambda *_: stall())
+    shared = DistributedDataParallel(model)
+    shared(tensor).sum().backward()
+
+
+def later():
+    """The program waits by itself; rank 1 stalls before it begins."""
+    if dist.get_rank() == 1:
+        stall()
+    work = dist.all_reduce(tensor, async_op=True)
+    work.wait()
+
+
+def grouped():
+    """Only ranks 0 and 1 are in the group; rank 1 stalls."""
+    if dist.get_rank() == 1:
+        stall()
+    dist.all_reduce(tensor, group=pairs[0])
+
+
+def crossed():
+    """Each rank begins with another one of the groups."""
+    dist.all_reduce(tensor, group=pairs[dist.get_rank()])
+
+
+def device():
+    """A library with functions of CUDA's names; rank 1 has not come there yet."""
+    if dist.get_rank() == 1:
+        stall()
+    ctypes.CDLL(os.environ["FAKE_CUDA"]).cudaStreamSynchronize(sys.argv[1].encode())
+
+
+def shapes():
+    dist.all_reduce(torch.ones(4 if dist.get_rank() else 1000000))
+
+
+def roots():
+    dist.broadcast(tensor, 1 if dist.get_rank() == 1 else 0)
+
+
+def forgotten():
+    """Rank 2 leaves out a call."""
+    if dist.get_rank() != 2:
+        dist.all_reduce(tensor)
+    dist.all_reduce(tensor)
+    dist.all_reduce(tensor)
+
+
+def around():
+    """All receive first, in a circle."""
+    dist.recv(tensor, (dist.get_rank() + 1) % dist.get_world_size())
+
+
+def killed():
+    """The worker of a data loader dies."""
+    for _ in DataLoader(Slow(), num_workers=1):
+        pass
+
+
+def leave():
+    sys.exit(0)
+
+
 dist.init_process_group("gloo")
+# Of ranks 0 and 1, 1 and 2, 2 and 0.
+pairs = [dist.new_group(sorted((first, (first + 1) % 3))) for first in range(3)] \
+    if dist.get_world_size() == 3 else []
 print("ready", flush=True)
 for line in sys.stdin:
     globals()[line.strip()]()

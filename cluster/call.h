@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What exactly a rank waits in: the arguments of the collective that its main thread has
+ * called. Read from the variables of its frame, and from torch's lists of process groups.
+ *
+ * Threading: one thread at a time. A call owns its texts.
+ */
+#ifndef PRB_CLUSTER_CALL_H
+#define PRB_CLUSTER_CALL_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cluster/look.h"
+#include "target/target.h"
+
+struct prb_call {
+	long peer;     /**< whom it sends to or receives from, or the root of the collective; -1 */
+	char *group;   /**< name of the process group; NULL: all ranks, or unknown */
+	char *members; /**< ranks of that group, "0-3,7"; NULL: all ranks, or unknown */
+	bool known;    /**< it is known who the members are */
+	char *data;    /**< the tensor: "(4,) float32"; NULL if unknown */
+};
+
+/** NULL is none. */
+void prb_call_destroy(struct prb_call *call);
+
+/** Reads the call that @p seen is in; leaves `call` NULL if it is in none. */
+struct prb_error *prb_call_read(struct prb_target *target, struct prb_seen *seen) PRB_MUST_CHECK;
+
+/** True if that operation is between two ranks: whoever receives needs one that sends. */
+bool prb_call_is_between_two(const char *collective);
+
+/** True for one of them that sends. */
+bool prb_call_sends(const char *collective);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by the parts that judge a job. One thread at a time. */
+#ifndef PRB_CLUSTER_VERDICT_PRIVATE_H
+#define PRB_CLUSTER_VERDICT_PRIVATE_H
+
+#include "cluster/verdict.h"
+
+/** What the looks at a job show of each rank. */
+struct prb_evidence {
+	const struct prb_job *job;
+	const struct prb_round *round; /**< the last look */
+	const char *bundle;	       /**< where it was saved, or NULL */
+	const struct prb_reach *reach; /**< to its hosts, or NULL */
+	struct prb_verdict *verdict;
+};
+
+static inline const struct prb_seen *prb_evidence_seen(const struct prb_evidence *e, size_t i)
+{
+	return &e->round->list.items[i];
+}
+
+/** True if the rank waits in a collective, or for another rank. */
+static inline bool prb_evidence_waits(const struct prb_seen *seen)
+{
+	return seen->collective && seen->movement != PRB_MOVES;
+}
+
+/** Appends "rank 3" or "ranks 0-2,5". */
+void prb_verdict_put_ranks(struct prb_str *s, const struct prb_rank_set *set);
+
+/** Puts the ranks to blame into their order. */
+void prb_verdict_sort(struct prb_verdict *verdict);
+
+/** Appends " (pid 4242)" or " (node-5, pid 4242)". */
+void prb_verdict_put_process(struct prb_str *s, const struct prb_rank *rank);
+
+/**
+ * Judges who waits for whom: ranks that others wait for, and that wait for none, are late; ranks
+ * that wait for each other have called different things. *found: there is a verdict.
+ */
+struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *found) PRB_MUST_CHECK;
+
+#endif

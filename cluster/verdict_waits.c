@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cluster/call.h"
+#include "cluster/verdict_private.h"
+#include "cluster/waiters.h"
+#include "cluster/why.h"
+
+static struct prb_error *blame(struct prb_verdict *v, long rank)
+{
+	long *place = prb_vec_push(&v->ranks.list);
+
+	if (!place)
+		return prb_error_nomem();
+	*place = rank;
+	return NULL;
+}
+
+/** "never entered all_reduce", "never sent what rank 2 receives". */
+static void put_missed(struct prb_str *s, const struct prb_seen *late,
+		       const struct prb_seen *waiting)
+{
+	bool still = late->movement == PRB_STILL;
+
+	if (waiting->gpu) {
+		prb_str_puts(s, " is not where the others are, in ");
+		prb_why_put_operation(s, waiting);
+		return;
+	}
+	if (!prb_waits_for_one(waiting)) {
+		prb_str_puts(s, still ? " never entered " : " has not yet entered ");
+		prb_why_put_operation(s, waiting);
+		return;
+	}
+	prb_str_puts(s, still ? " never " : " has not yet ");
+	prb_str_puts(s, prb_call_sends(waiting->collective) ? "received" : "sent");
+	prb_str_printf(s, " what rank %ld %s", waiting->rank->rank,
+		       prb_call_sends(waiting->collective) ? "sends" : "receives");
+}
+
+/** True if it is sure that @p waiting waits for ranks outside. */
+static bool is_sure(const struct prb_seen *waiting)
+{
+	return prb_waits_for_one(waiting) ||
+	       (waiting->call && waiting->call->known && !waiting->gpu);
+}
+
+/** The group whose members differ most in what they called; NULL: in none they do. */
+static const struct prb_waiters *find_worst(const struct prb_waits *waits)
+{
+	const struct prb_waiters *group, *worst = NULL;
+
+	prb_vec_each (group, &waits->groups)
+		if (group->difference && (!worst || group->difference > worst->difference))
+			worst = group;
+	return worst;
+}
+
+/**
+ * Ranks that wait, and have called different things: either some have gone on to their next call,
+ * or it is them who keep the job, and who has gone on is not late.
+ */
+static void put_doubt(struct prb_verdict *v, const struct prb_waits *waits)
+{
+	const struct prb_waiters *worst = find_worst(waits);
+
+	if (!worst || worst->difference == PRB_OTHER_PLACE)
+		return;
+	v->confidence = "low";
+	prb_str_printf(&v->sentence, "; or rank %ld has called something else: it is in ",
+		       worst->other->rank->rank);
+	prb_why_put_call(&v->sentence, worst->other);
+	prb_str_printf(&v->sentence, ", while rank %ld is in ", worst->first->rank->rank);
+	prb_why_put_call(&v->sentence, worst->first);
+}
+
+/** Ranks in no collective that the others wait for. */
+static struct prb_error *judge_late(const struct prb_evidence *e, const struct prb_waits *waits,
+				    bool *found)
+{
+	struct prb_verdict *v = e->verdict;
+	const struct prb_seen *late = NULL, *waiting = NULL;
+
+	for (size_t i = 0; i < e->round->list.count; i++) {
+		const struct prb_seen *seen = prb_evidence_seen(e, i), *who;
+
+		if (seen->entered || seen->collective || !seen->main)
+			continue;
+		who = prb_waits_for(waits, i);
+		if (!who)
+			continue;
+		if (!late) {
+			late = seen;
+			waiting = who;
+		}
+		PRB_TRY(blame(v, seen->rank->rank));
+	}
+	*found = late;
+	if (!late)
+		return NULL;
+	v->kind = PRB_VERDICT_LATE;
+	v->confidence = late->movement == PRB_STILL && is_sure(waiting) ? "high" : "medium";
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	if (v->ranks.list.count == 1)
+		prb_verdict_put_process(&v->sentence, late->rank);
+	put_missed(&v->sentence, late, waiting);
+	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? "; it " : "; the first of them ");
+	prb_why_put_reason(&v->sentence, late);
+	put_doubt(v, waits);
+	prb_str_puts(&v->refuted_by,
+		     late->movement == PRB_STILL ? "" : "it is slow, not stuck, or ");
+	prb_str_puts(&v->refuted_by,
+		     v->ranks.list.count == 1
+			     ? "that rank is not a member of the group that waits"
+			     : "those ranks are not members of the group that waits");
+	return NULL;
+}
+
+static const char *refute(enum prb_difference difference, bool known)
+{
+	switch (difference) {
+	case PRB_OTHER_OPERATION:
+	case PRB_OTHER_ROOT:
+		return known ? "a rank was between two collectives at that moment: look again"
+			     : "the two collectives belong to different process groups";
+	case PRB_OTHER_DATA:
+		return known ? "the collective takes tensors of different sizes"
+			     : "the two calls belong to different process groups";
+	default:
+		return "both lines are the same step of the program, in two branches of it";
+	}
+}
+
+/** Members of one group that have called different things: nobody can finish. */
+static struct prb_error *judge_group(const struct prb_evidence *e, const struct prb_waiters *group)
+{
+	struct prb_verdict *v = e->verdict;
+	const struct prb_seen *most = group->first, *few = group->other;
+	size_t like_first = 0, unlike = 0;
+
+	for (size_t pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < e->round->list.count; i++) {
+			const struct prb_seen *seen = prb_evidence_seen(e, i);
+
+			if (!group->is_member[i] || !prb_evidence_waits(seen) ||
+			    prb_waits_for_one(seen))
+				continue;
+			bool like = prb_waits_compare(most, seen) < group->difference;
+
+			if (!pass)
+				*(like ? &like_first : &unlike) += 1;
+			else if (!like)
+				PRB_TRY(blame(v, seen->rank->rank));
+		}
+		if (!pass && unlike > like_first) {
+			most = group->other;
+			few = group->first;
+		}
+	}
+	v->kind = PRB_VERDICT_MISMATCH;
+	/* Without the numbers of the calls, one may also be the next call of a rank that went on.
+	 */
+	v->confidence = group->difference == PRB_OTHER_PLACE || !group->known ? "low" : "medium";
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	prb_str_puts(&v->sentence, v->ranks.list.count == 1 ? " is in " : " are in ");
+	prb_why_put_call(&v->sentence, few);
+	prb_str_printf(&v->sentence, ", while rank %ld is in ", most->rank->rank);
+	prb_why_put_call(&v->sentence, most);
+	if (group->difference == PRB_OTHER_PLACE)
+		prb_str_puts(&v->sentence, ": one of them may have left out a call");
+	prb_str_puts(&v->refuted_by, refute(group->difference, group->known));
+	return NULL;
+}
+
+static struct prb_error *judge_groups(const struct prb_evidence *e, const struct prb_waits *waits,
+				      bool *found)
+{
+	const struct prb_waiters *worst = find_worst(waits);
+
+	*found = worst;
+	return worst ? judge_group(e, worst) : NULL;
+}
+
+/** The rank that the one at @p i sends to or receives from, if that does not do its part. */
+static long next_of_two(const struct prb_evidence *e, size_t i)
+{
+	const struct prb_seen *seen = prb_evidence_seen(e, i), *peer;
+	long place;
+
+	if (!prb_evidence_waits(seen) || !prb_waits_for_one(seen))
+		return -1;
+	place = prb_waits_index(e->round, seen->call->peer);
+	if (place < 0)
+		return -1;
+	peer = prb_evidence_seen(e, (size_t)place);
+	if (!prb_evidence_waits(peer) || !prb_waits_for_one(peer))
+		return -1;
+	/* One sends what the other receives: then it is on its way. */
+	if (peer->call->peer == seen->rank->rank &&
+	    prb_call_sends(peer->collective) != prb_call_sends(seen->collective))
+		return -1;
+	return place;
+}
+
+static void put_pair(struct prb_str *s, const struct prb_seen *seen)
+{
+	prb_str_printf(s, "rank %ld ", seen->rank->rank);
+	prb_str_puts(s, prb_call_sends(seen->collective) ? "sends to" : "receives from");
+	prb_str_printf(s, " rank %ld", seen->call->peer);
+}
+
+static struct prb_error *tell_circle(const struct prb_evidence *e, size_t first)
+{
+	struct prb_verdict *v = e->verdict;
+	prb_auto_str struct prb_str pairs = {};
+	size_t at = first, count = 0;
+
+	do {
+		const struct prb_seen *seen = prb_evidence_seen(e, at);
+
+		PRB_TRY(blame(v, seen->rank->rank));
+		if (count++ < 4) {
+			prb_str_puts(&pairs, count > 1 ? ", " : "");
+			put_pair(&pairs, seen);
+		}
+		at = (size_t)next_of_two(e, at);
+	} while (at != first);
+	if (count > 4)
+		prb_str_printf(&pairs, ", and so on, %zu ranks in all", count);
+	prb_verdict_sort(v);
+	v->kind = PRB_VERDICT_MISMATCH;
+	v->confidence = "high";
+	prb_verdict_put_ranks(&v->sentence, &v->ranks);
+	prb_str_puts(&v->sentence, count == 1 ? " waits for itself: " : " wait for each other: ");
+	prb_str_puts(&v->sentence, prb_str_text(&pairs));
+	prb_str_puts(&v->refuted_by, "another thread of a rank does the other part");
+	return pairs.failed ? prb_error_nomem() : NULL;
+}
+
+/** Ranks that send to or receive from each other in a circle. */
+static struct prb_error *judge_circle(const struct prb_evidence *e, bool *found)
+{
+	size_t count = e->round->list.count;
+	prb_auto_free unsigned *visited = calloc(count + 1, sizeof(*visited));
+
+	if (!visited)
+		return prb_error_nomem();
+	for (size_t i = 0; i < count; i++) {
+		long at = (long)i;
+
+		while (at >= 0 && !visited[at]) {
+			visited[at] = (unsigned)i + 1;
+			at = next_of_two(e, (size_t)at);
+		}
+		if (at >= 0 && visited[at] == (unsigned)i + 1) {
+			*found = true;
+			return tell_circle(e, (size_t)at);
+		}
+	}
+	return NULL;
+}
+
+/** A member of @p group that waits in another one. */
+static const struct prb_seen *elsewhere(const struct prb_evidence *e,
+					const struct prb_waiters *group)
+{
+	for (size_t i = 0; i < e->round->list.count; i++) {
+		const struct prb_seen *seen = prb_evidence_seen(e, i);
+		const char *members = seen->call ? seen->call->members : NULL;
+
+		if (group->is_member[i] && prb_evidence_waits(seen) &&
+		    (prb_waits_for_one(seen) || !members != !group->members ||
+		     (members && strcmp(members, group->members) != 0)))
+			return seen;
+	}
+	return NULL;
+}
+
+/** Groups none of which is complete, since members of each wait in another one. */
+static struct prb_error *judge_crossed(const struct prb_evidence *e, const struct prb_waits *waits,
+				       bool *found)
+{
+	struct prb_verdict *v = e->verdict;
+	const struct prb_waiters *group;
+	const struct prb_seen *one = NULL, *other;
+
+	prb_vec_each (group, &waits->groups) {
+		other = elsewhere(e, group);
+		if (!other || !group->known)
+			return NULL;
+		if (!one) {
+			PRB_TRY(blame(v, group->first->rank->rank));
+			PRB_TRY(blame(v, other->rank->rank));
+			one = other;
+		}
+	}
+	*found = one;
+	if (!one)
+		return NULL;
+	prb_verdict_sort(v);
+	group = &waits->groups.items[0];
+	v->kind = PRB_VERDICT_MISMATCH;
+	v->confidence = "medium";
+	prb_str_printf(&v->sentence, "process groups wait for each other: rank %ld is in ",
+		       group->first->rank->rank);
+	prb_why_put_call(&v->sentence, group->first);
+	prb_str_printf(&v->sentence, ", while rank %ld, which is a member too, is in ",
+		       one->rank->rank);
+	prb_why_put_call(&v->sentence, one);
+	prb_str_puts(&v->refuted_by, "one of the collectives is slow, not stuck: look again");
+	return NULL;
+}
+
+struct prb_error *prb_verdict_find_waits(const struct prb_evidence *e, bool *found)
+{
+	prb_auto_waits struct prb_waits waits = {};
+	size_t world = e->job->world_size > 0 ? (size_t)e->job->world_size : 0;
+
+	PRB_TRY(prb_waits_find(e->round, world, &waits));
+	PRB_TRY(judge_late(e, &waits, found));
+	if (!*found)
+		PRB_TRY(judge_circle(e, found));
+	if (!*found)
+		PRB_TRY(judge_groups(e, &waits, found));
+	if (!*found && waits.groups.count)
+		PRB_TRY(judge_crossed(e, &waits, found));
+	return NULL;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/waiters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "cluster/call.h"
+#include "cluster/verdict_private.h"
+#include "cluster/why.h"
+
+enum { MAX_RANK = 1 << 20 };
+
+void prb_waits_deinit(struct prb_waits *waits)
+{
+	struct prb_waiters *group;
+
+	prb_vec_each (group, &waits->groups)
+		free(group->is_member);
+	prb_vec_free(&waits->groups);
+}
+
+/** The first place in the round whose rank is at least @p rank. */
+static size_t lower_bound(const struct prb_round *round, long rank)
+{
+	size_t from = 0, to = round->list.count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (round->list.items[middle].rank->rank < rank)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+long prb_waits_index(const struct prb_round *round, long rank)
+{
+	size_t place = lower_bound(round, rank);
+
+	return place < round->list.count && round->list.items[place].rank->rank == rank
+		       ? (long)place
+		       : -1;
+}
+
+/** Reads "0-3,7", which may come from another machine: what makes no sense names no member. */
+static void note_members(const struct prb_round *round, struct prb_waiters *group)
+{
+	for (const char *at = group->members; *at;) {
+		char *end;
+		long from = strtol(at, &end, 10), to = from;
+
+		if (end == at || from < 0)
+			return;
+		if (*end == '-')
+			to = strtol(end + 1, &end, 10);
+		if (to < from || to > MAX_RANK)
+			return;
+		group->size += (size_t)(to - from + 1);
+		for (size_t i = lower_bound(round, from);
+		     i < round->list.count && round->list.items[i].rank->rank <= to; i++)
+			group->is_member[i] = true;
+		at = *end == ',' ? end + 1 : end;
+		if (*end && *end != ',')
+			return;
+	}
+}
+
+static bool same_members(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static struct prb_error *group_of(struct prb_waits *waits, size_t world,
+				  const struct prb_seen *seen, struct prb_waiters **ret)
+{
+	const char *members = seen->call ? seen->call->members : NULL;
+	struct prb_waiters *group;
+
+	prb_vec_each (group, &waits->groups) {
+		*ret = group;
+		if (same_members(group->members, members))
+			return NULL;
+	}
+	*ret = group = prb_vec_push(&waits->groups);
+	if (!group)
+		return prb_error_nomem();
+	*group = (struct prb_waiters){.members = members, .known = true, .first = seen};
+	group->is_member = calloc(waits->round->list.count + 1, sizeof(*group->is_member));
+	if (!group->is_member)
+		return prb_error_nomem();
+	if (members) {
+		note_members(waits->round, group);
+		return NULL;
+	}
+	memset(group->is_member, true, waits->round->list.count);
+	group->size = PRB_MAX(world, waits->round->list.count);
+	return NULL;
+}
+
+/** Operations for which all members give tensors of one size. */
+static bool is_uniform(const char *collective)
+{
+	static const char *const names[] = {"all_reduce", "broadcast", "reduce",
+					    "all_gather", "gather",    "scatter"};
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
+		if (!strcmp(collective, names[i]))
+			return true;
+	return false;
+}
+
+enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb_seen *b)
+{
+	const struct prb_call *x = a->call, *y = b->call;
+
+	/* What runs on a GPU is not where the program is. */
+	if (a->gpu || b->gpu)
+		return PRB_SAME_CALL;
+	/* A C++ function does not tell which operation it is. */
+	if (!a->unnamed && !b->unnamed && strcmp(a->collective, b->collective) != 0)
+		return PRB_OTHER_OPERATION;
+	if (a->unnamed == b->unnamed && x && y) {
+		if (x->peer >= 0 && y->peer >= 0 && x->peer != y->peer)
+			return PRB_OTHER_ROOT;
+		if (x->data && y->data && is_uniform(a->collective) &&
+		    strcmp(x->data, y->data) != 0)
+			return PRB_OTHER_DATA;
+	}
+	return prb_why_same_place(a, b) ? PRB_SAME_CALL : PRB_OTHER_PLACE;
+}
+
+bool prb_waits_for_one(const struct prb_seen *seen)
+{
+	return seen->call && seen->call->peer >= 0 && !seen->unnamed &&
+	       prb_call_is_between_two(seen->collective);
+}
+
+static struct prb_error *add(struct prb_waits *waits, size_t world, const struct prb_seen *seen)
+{
+	struct prb_waiters *group;
+	enum prb_difference difference;
+
+	PRB_TRY(group_of(waits, world, seen, &group));
+	group->inside++;
+	group->known &= seen->call && seen->call->known;
+	difference = prb_waits_compare(group->first, seen);
+	if (difference > group->difference) {
+		group->difference = difference;
+		group->other = seen;
+	}
+	return NULL;
+}
+
+struct prb_error *prb_waits_find(const struct prb_round *round, size_t world, struct prb_waits *ret)
+{
+	const struct prb_seen *seen;
+
+	ret->round = round;
+	prb_vec_each (seen, &round->list)
+		if (prb_evidence_waits(seen) && !prb_waits_for_one(seen))
+			PRB_TRY(add(ret, world, seen));
+	return NULL;
+}
+
+const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index)
+{
+	const struct prb_seen *seen;
+	const struct prb_waiters *group;
+
+	prb_vec_each (group, &waits->groups)
+		if (group->is_member[index])
+			return group->first;
+	prb_vec_each (seen, &waits->round->list)
+		if (prb_evidence_waits(seen) && prb_waits_for_one(seen) &&
+		    seen->call->peer == waits->round->list.items[index].rank->rank)
+			return seen;
+	return NULL;
+}

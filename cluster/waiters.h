@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The ranks that wait in collectives, by process group; and whom they wait for.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_CLUSTER_WAITERS_H
+#define PRB_CLUSTER_WAITERS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "cluster/look.h"
+
+/** How the calls of two ranks of one group differ; a later one is stronger. */
+enum prb_difference {
+	PRB_SAME_CALL,
+	PRB_OTHER_PLACE, /**< the same operation, called from another line */
+	PRB_OTHER_DATA,	 /**< tensors of another size or type */
+	PRB_OTHER_ROOT,
+	PRB_OTHER_OPERATION,
+};
+
+/** Those that wait in one process group. */
+struct prb_waiters {
+	const char *members;	      /**< "0-3,7", the call's; NULL: all ranks */
+	bool known;		      /**< of all that wait in it the group is known */
+	bool *is_member;	      /**< by the index in the round */
+	size_t size;		      /**< members, also those that were not looked at */
+	size_t inside;		      /**< of these, those that wait in it */
+	const struct prb_seen *first; /**< one of those */
+	const struct prb_seen *other; /**< one whose call differs most from that of the first */
+	enum prb_difference difference;
+};
+
+struct prb_waits {
+	const struct prb_round *round;
+	PRB_VEC(struct prb_waiters) groups; /**< without those of two ranks (send, recv) */
+};
+
+/** @p world: how many ranks the job has. */
+struct prb_error *prb_waits_find(const struct prb_round *round, size_t world,
+				 struct prb_waits *ret) PRB_MUST_CHECK;
+void prb_waits_deinit(struct prb_waits *waits);
+#define prb_auto_waits __attribute__((cleanup(prb_waits_deinit)))
+
+/** The index of rank @p rank in the round; -1 if it is not there. */
+long prb_waits_index(const struct prb_round *round, long rank);
+
+/** A rank that needs the one at @p index to go on; NULL if nobody waits for it. */
+const struct prb_seen *prb_waits_for(const struct prb_waits *waits, size_t index);
+
+/** How the calls of two ranks differ. */
+enum prb_difference prb_waits_compare(const struct prb_seen *a, const struct prb_seen *b);
+
+/** True if the rank sends to or receives from one other rank, and it is known which. */
+bool prb_waits_for_one(const struct prb_seen *seen);
+
+#endif

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranks and hosts that lie about collectives and process groups: root's verdict comes, and is escaped."""
+import json
+import os
+import pathlib
+import tempfile
+
+import pytest
+
+import jobs
+import support
+from sockets_support import SYSTEM_PYTHON
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON,
+                                reason="needs root, and the system's Python for the other user")
+ATTACKER = 2001
+# What torch's module is called, without torch; with groups and arguments that nobody has.
+RANK = r"""
+import sys, time, types
+module = types.ModuleType("torch.distributed.distributed_c10d")
+sys.modules[module.__name__] = module
+class Group:
+    pass
+class tensor:
+    def __repr__(self):
+        time.sleep(1000)
+    shape = "(shape=(\x1b[2J, dtype=\x1b]0;x\x07)"
+loop = {}
+loop[Group()] = loop
+module._pg_group_ranks = {
+    Group(): {3: 0, 1: 1}, Group(): {-5: 0, 1 << 70: 1, "a": 2}, Group(): 7, Group(): loop,
+    Group(): {i: i for i in range(300000)}}
+groups = list(module._pg_group_ranks)
+module._pg_names = {groups[4]: "\x1b[31m" * 1000, groups[0]: "\x1b[31mred", groups[1]: 8}
+def all_reduce(tensor, group, src, dst):
+    print("ready", flush=True)
+    time.sleep(1000)
+def step(rank):
+    call = types.FunctionType(all_reduce.__code__, {
+        "__name__": module.__name__, "print": print, "time": time})
+    if rank == 3:
+        print("ready", flush=True)
+        time.sleep(1000)
+    call(tensor(), groups[(4, 0, 3)[rank]], 1 << 62, -7)
+step(int(sys.argv[1]))
+"""
+
+
+def test_ranks_that_lie():
+    with jobs.ranks(SYSTEM_PYTHON, 4, [ATTACKER] * 4, RANK):
+        done = jobs.cluster("cluster", "hang", "10.9.8.7")
+        assert done.returncode in (12, 13, 15, 16), done
+        assert "\x1b" not in done.stdout + done.stderr, done
+        # One of the groups makes sense, and has a name that does not.
+        assert "\\x1b[31mred of ranks 1,3)" in done.stdout, done
+        assert "rank 3 " in done.stdout
+        found = jobs.cluster("cluster", "hang", "--json", "10.9.8.7")
+        assert json.loads(found.stdout)["confidence"] in ("high", "medium", "low")
+
+
+def test_hosts_that_lie():
+    """Calls as no process has them, in an answer that is well formed."""
+    with jobs.ranks(SYSTEM_PYTHON, 2) as ranks, tempfile.TemporaryDirectory() as folder:
+        looks = json.loads(jobs.cluster("cluster", "look", "--interval", "10ms", "10.9.8.7").stdout)
+        frame = {"kind": 0, "func": "recv", "module": "torch.distributed.distributed_c10d", "line": 1}
+        calls = [
+            {"peer": 1 << 40, "group": "\x1b[2J", "members": "0-99999999999999999999", "known": True},
+            {"peer": -9, "members": "5-1,,x", "data": "\x1b[2J", "known": 7},
+            {"peer": 0, "members": "0-1048576", "group": ["a"], "known": True},
+            {"peer": "1", "members": "", "known": True}, [1, 2], 5]
+        for call in calls:
+            for peer in (None, 0, 1):
+                looks["world_size"] = 3
+                for rank in looks["ranks"]:
+                    rank["call"] = dict(call, peer=peer) if peer is not None and isinstance(call, dict) else call
+                    rank["threads"][0]["frames"] = [frame] + rank["threads"][0]["frames"][-1:]
+                    rank["movement"], rank["entered"] = 0, True
+                file = pathlib.Path(folder, "answer")
+                file.write_text(json.dumps(looks))
+                ssh = pathlib.Path(folder, "ssh")
+                ssh.write_text("#!/bin/sh\ncat %s\n" % file)
+                ssh.chmod(0o755)
+                env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]))
+                done = jobs.cluster("cluster", "hang", "--hosts", "a", env=env)
+                assert done.returncode in (11, 12, 13, 15, 16) and "\x1b" not in done.stdout, (call, done)
+        assert ranks[0].pid and support.BINARY

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `cluster hang` says of the faults that real jobs have: the rank by its name, or that it is not
+sure. One job goes through those after which its ranks can go on."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import support
+from environment import wait_until
+from rank_job import ABSENT, LATE, MISMATCH, MOVES, UNKNOWN, Job
+
+
+CUDA = """#include <unistd.h>
+int cudaStreamSynchronize(const char *file)
+{
+	while (access(file, F_OK))
+		usleep(50000);
+	return 0;
+}
+"""
+
+
+@pytest.fixture(name="job", scope="module")
+def fixture_job(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("job")
+    library = folder / "libcudart.so"
+    subprocess.run(["cc", "-g", "-shared", "-fPIC", "-xc", "-o", str(library), "-"], input=CUDA,
+                   text=True, check=True)
+    with contextlib.ExitStack() as stack:
+        yield Job(stack, str(folder / "go"), FAKE_CUDA=str(library))
+
+
+def drain(job, rank, data=b""):
+    """The other end of the fifo of a rank: gives it some bytes, or takes what it has."""
+    path = "%s.fifo%d" % (job.file, rank)
+    fd = os.open(path, os.O_RDWR if data else os.O_RDONLY)
+    if data:
+        os.write(fd, data)
+    while not data and os.read(fd, 65536):
+        pass
+    os.close(fd)
+    os.unlink(path)
+
+
+def test_a_rank_that_stalls(job):
+    """In each kind of parallelism the one that stalls is named, and no other."""
+    for word, late, texts in (
+            ("pipeline", 1, ("what rank", "it is at stall ranks.py:")),
+            ("sharded", 2, ("never entered all_reduce; it is at stall ranks.py:",)),
+            ("later", 1, ("never entered a collective (c10d::", "it is at stall ranks.py:")),
+            ("device", 1, ("where the others are, in a wait for the GPU (cudaStreamSynchronize)",
+                           "it is at stall ranks.py:")),
+            ("parallel", 0, ("never entered a collective (c10d::", "it is at stall ranks.py:"))):
+        job.do(word)
+        found = job.hang(LATE, *texts, ranks=[late])
+        assert found["confidence"] == ("high" if word in ("pipeline", "sharded") else "medium"), found
+        job.release()
+
+    # Rank 2 is in no collective either, but not a member of the group that waits.
+    job.do("grouped", 0, 1)
+    found = job.hang(LATE, "never entered all_reduce", ranks=[1])
+    assert found["confidence"] == "high" and "of ranks 0,1)" in found["evidence"], found
+    job.release(0, 1)
+
+
+def test_what_keeps_a_rank(job):
+    job.do("hold_gil", 2)
+    job.do("gather", 0, 1)
+    job.hang(LATE, "it is at hold_gil ranks.py:", "holds the GIL", ranks=[2])
+    drain(job, 2, b"x")
+    job.done()
+
+    job.do("lose_gil", 2)
+    job.do("gather", 0, 1)
+    job.hang(LATE, "called by lose_gil ranks.py:", "; the GIL is held by thread", ranks=[2])
+    drain(job, 2, b"x")
+    job.done()
+
+    # Nobody reads the checkpoint: it cannot even be opened.
+    job.do("save", 0)
+    job.do("meet", 1, 2)
+    job.hang(LATE, "never entered barrier", "called by save ranks.py:", "go.fifo0", ranks=[0])
+    drain(job, 0)
+    job.done()
+
+
+def test_ranks_that_called_different_things(tmp_path):
+    # Rank 2 has what it was sent, and has gone on: only the roots tell that it is not to blame.
+    cases = [("roots", LATE, "or rank 1 has called something else: it is in broadcast", [2], "low")]
+    if support.LONG:
+        cases += [("forgotten", LATE, "never entered all_reduce", [2], "high"),
+                  ("crossed", MISMATCH, "process groups wait for each other", None, "medium"),
+                  ("around", MISMATCH, "ranks 0-2 wait for each other", [0, 1, 2], "high")]
+    for word, verdict, text, ranks, confidence in cases:
+        with contextlib.ExitStack() as stack:
+            job = Job(stack, str(tmp_path / word))
+            job.do(word)
+            found = job.hang(verdict, text, ranks=ranks)
+            assert found["confidence"] == confidence, found
+
+
+if support.LONG:
+    def test_tensors_of_different_sizes(tmp_path):
+        """gloo ends some of the ranks, or lets them wait for ever: nobody is blamed with certainty then."""
+        with contextlib.ExitStack() as stack:
+            job = Job(stack, str(tmp_path / "go"))
+            job.do("shapes")
+            done = None
+
+            def is_stuck():
+                nonlocal done
+                done = job.cluster("hang", job.name, "--json", "--interval", "500ms")
+                return done.returncode not in (MOVES, UNKNOWN)
+
+            wait_until(is_stuck, 60)
+            print(done.stdout)
+            if done.returncode == MISMATCH:
+                assert "(1000000,) float32" in json.loads(done.stdout)["sentence"], done
+            assert done.returncode == ABSENT or json.loads(done.stdout)["confidence"] != "high", done
+
+    def test_ranks_that_end(tmp_path):
+        for word, text in (("leave", "no process"), ("killed", "no process")):
+            with contextlib.ExitStack() as stack:
+                job = Job(stack, str(tmp_path / word))
+                job.do(word, 2)
+                if word == "killed":
+                    children = "/proc/%d/task/%d/children" % (job.pids()[2], job.pids()[2])
+                    wait_until(lambda path=children: open(path, encoding="ascii").read().split(), 60)
+                    with open(children, encoding="ascii") as file:
+                        os.kill(int(file.read().split()[0]), signal.SIGKILL)
+                job.hang(ABSENT, text, ranks=[2])

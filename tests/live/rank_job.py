@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranks of a real job on gloo, which do what they are told to (programs/training/ranks.py)."""
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import support
+from environment import PROGRAMS, wait_until
+
+PYTHON = "/usr/bin/python3"
+PROGRAM = PROGRAMS / "training" / "ranks.py"
+MOVES, ABSENT, MISMATCH, LATE, CYCLE, DEVICE, UNKNOWN = 0, 11, 12, 13, 14, 15, 16
+
+
+class Job:
+    """Three ranks on this machine."""
+
+    WORLD = 3
+
+    def __init__(self, stack, file, users=(0, 0, 0), address="127.0.0.1", **variables):
+        if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            pytest.skip("torch is not installed for " + PYTHON)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.file = file
+        self.name = "%s:%d" % (address, port)
+        self.ranks = []
+        for rank in range(self.WORLD):
+            env = dict(os.environ, MASTER_ADDR=address, MASTER_PORT=str(port), RANK=str(rank),
+                       LOCAL_RANK=str(rank), WORLD_SIZE=str(self.WORLD), OMP_NUM_THREADS="1",
+                       PYTHONDONTWRITEBYTECODE="1", HOME="/", **variables)
+            command = [PYTHON, PROGRAM, file]
+            if users[rank]:
+                command = as_user(users[rank], command)
+            self.ranks.append(stack.enter_context(
+                support.Program(command, env=env, start_new_session=True)))
+            stack.callback(end_group, self.ranks[-1].pid)
+        for rank in self.ranks:
+            assert rank.line(timeout=120) == "ready"
+
+    def pids(self):
+        return [rank.pid for rank in self.ranks]
+
+    def do(self, word, *ranks):
+        for rank in ranks or range(self.WORLD):
+            self.ranks[rank].send(word.encode() + b"\n")
+
+    def done(self, *ranks):
+        for rank in ranks or range(self.WORLD):
+            assert self.ranks[rank].line(timeout=120) == "done"
+
+    def waits(self, *ranks):
+        """Until the main threads of these ranks sleep in a collective."""
+        for rank in ranks:
+            wait_until(lambda rank=rank: "distributed_c10d" in main_wait(self.ranks[rank].pid), 60)
+
+    def cluster(self, *words):
+        return subprocess.run([support.BINARY, "cluster", *words], capture_output=True,
+                              check=False, timeout=120, text=True)
+
+    def hang(self, expected, *texts, ranks=None):
+        """The verdict as soon as it is the expected one: ranks take their time to get there, and on
+        a starved machine a look may lack what it searches for some milliseconds only."""
+        result = good = None
+
+        def is_there():
+            nonlocal result, good
+            result = self.cluster("hang", self.name, "--json", "--interval", "500ms")
+            if result.returncode != expected:
+                return False
+            found = json.loads(result.stdout)
+            if all(text in found["sentence"] for text in texts) and ranks in (None, found["ranks"]):
+                good = found
+            return good
+
+        with contextlib.suppress(AssertionError):
+            wait_until(is_there, 60)
+        assert good, result
+        return good
+
+    def release(self, *ranks):
+        """Lets ranks go on that stall, until all are done."""
+        with open(self.file, "w", encoding="ascii"):
+            self.done(*ranks)
+        os.unlink(self.file)
+
+
+def as_user(user, command):
+    return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *command]
+
+
+def end_group(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def main_wait(pid):
+    return next((thread["waits_for"] or "") for thread in support.dump(pid)["threads"]
+                if thread["tid"] == pid)
