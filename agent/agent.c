@@ -188,6 +188,8 @@ static intptr_t why_it_stays(bool clean)
 		return 0;
 	case PRBA_CALLS:
 		return PRB_AGENT_STAYS_CALL;
+	case PRBA_ALLOCATES:
+		return PRB_AGENT_STAYS_ALLOCATOR;
 	case PRBA_ENDS:
 		break;
 	}

@@ -11,6 +11,7 @@
 #include "agent/finalization.h"
 #include "agent/logpoints.h"
 #include "agent/python_table.h"
+#include "agent/sites.h"
 #include "agent/torch.h"
 #include "agent/tracing.h"
 
@@ -20,8 +21,8 @@ __asm__(".pushsection .rodata\n"
 	".hidden prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
 	".hidden prba_texts_end\n"
 	".hidden prba_logpoints_text, prba_calls_text, prba_torch_text\n"
-	".hidden prba_torch_comm_text, prba_torch_watch_text\n"
-	".global prba_torch_comm_text, prba_torch_watch_text\n"
+	".hidden prba_torch_comm_text, prba_torch_watch_text, prba_sites_text\n"
+	".global prba_torch_comm_text, prba_torch_watch_text, prba_sites_text\n"
 	".global prba_logpoints_text, prba_calls_text, prba_torch_text\n"
 	".global prba_bootstrap_text, prba_prompt_text, prba_complete_text\n"
 	".global prba_breaks_text, prba_monitoring_text, prba_tracing_text, prba_loop_text\n"
@@ -51,12 +52,15 @@ __asm__(".pushsection .rodata\n"
 	".incbin \"agent/torch_comm.py\"\n"
 	"prba_torch_watch_text:\n"
 	".incbin \"agent/torch_watch.py\"\n"
+	"prba_sites_text:\n"
+	".incbin \"agent/sites.py\"\n"
 	"prba_texts_end:\n"
 	".popsection\n");
 extern const char prba_bootstrap_text[], prba_prompt_text[], prba_complete_text[];
 extern const char prba_breaks_text[], prba_monitoring_text[], prba_tracing_text[];
 extern const char prba_loop_text[], prba_logpoints_text[], prba_calls_text[], prba_torch_text[];
-extern const char prba_torch_comm_text[], prba_torch_watch_text[], prba_texts_end[];
+extern const char prba_torch_comm_text[], prba_torch_watch_text[], prba_sites_text[];
+extern const char prba_texts_end[];
 
 enum {
 	FILE_INPUT = 257, /* Py_file_input */
@@ -76,6 +80,7 @@ void prba_bootstrap_forked(void)
 {
 	names = NULL;
 	prba_torch_forked();
+	prba_sites_forked();
 	atomic_fetch_add(&forks, 1);
 }
 
@@ -132,7 +137,8 @@ static object *emit(object *self, object *arguments)
 /**
  * part(number): the text of 1 agent/prompt.py, 2 agent/complete.py, 3 agent/breaks.py,
  * 4 agent/monitoring.py, 5 agent/tracing.py, 6 agent/loop.py, 7 agent/logpoints.py,
- * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py.
+ * 8 agent/calls.py, 9 agent/torch.py, 10 agent/torch_comm.py, 11 agent/torch_watch.py,
+ * 12 agent/sites.py.
  */
 static object *part(object *self, object *arguments)
 {
@@ -140,7 +146,8 @@ static object *part(object *self, object *arguments)
 	const char *texts[] = {prba_prompt_text,     prba_complete_text,    prba_breaks_text,
 			       prba_monitoring_text, prba_tracing_text,	    prba_loop_text,
 			       prba_logpoints_text,  prba_calls_text,	    prba_torch_text,
-			       prba_torch_comm_text, prba_torch_watch_text, prba_texts_end};
+			       prba_torch_comm_text, prba_torch_watch_text, prba_sites_text,
+			       prba_texts_end};
 	long i = number ? py->PyLong_AsLong(number) - 1 : 0;
 
 	(void)self;
@@ -175,6 +182,8 @@ static object *load(void)
 		put = put_function(fresh, &prba_logpoints_methods[i]);
 	for (size_t i = 0; put && i < PRBA_TORCH_METHODS; i++)
 		put = put_function(fresh, &prba_torch_methods[i]);
+	for (size_t i = 0; put && i < PRBA_SITES_METHODS; i++)
+		put = put_function(fresh, &prba_sites_methods[i]);
 	if (put)
 		code = py->Py_CompileString(prba_bootstrap_text, "<probing agent>", FILE_INPUT);
 	if (code)
@@ -325,6 +334,7 @@ bool prba_bootstrap_release(void)
 	object *known = known_names(), *result;
 	bool released = true;
 
+	prba_sites_stop();
 	if (known) {
 		result = call("release", 0, NULL, NULL, NULL, NULL);
 		released = result && py->PyLong_AsLong(result) == 1;

@@ -4,7 +4,7 @@
 #                           5 candidates. False where there is no client, as in a child after fork().
 #   part(number)            the text of 1 prompt.py, 2 complete.py, 3 breaks.py, 4 monitoring.py,
 #                           5 tracing.py, 6 loop.py, 7 logpoints.py, 8 calls.py, 9 torch.py,
-#                           10 torch_comm.py, 11 torch_watch.py, which join this
+#                           10 torch_comm.py, 11 torch_watch.py, 12 sites.py, which join this
 import _thread
 import posix
 import sys
@@ -15,7 +15,7 @@ threads = {}  # who evaluates: {ident: (job, Session or None)}
 sessions = {}  # at a prompt: {job: Session}
 numbered = [0]
 ONLY_AST = 0x400
-INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE, TORCH = 2, 4, 8 | 1 << 16, 16, 32, 64
+INTERACTIVE, LAST, IN_FRAME, ON_LOOP, TRACE, TORCH, SITES = 2, 4, 8 | 1 << 16, 16, 32, 64, 128
 DONE, RAISED, INTERRUPTED, INCOMPLETE, EXIT = range(5)
 PART = 1 << 14
 MAX_SOURCES = 4 << 20
@@ -408,6 +408,8 @@ def run(job, source, name, flags):
             outcome = load(7, "trace")(job, source)
         elif flags & TORCH:
             outcome = load(9, "torch_request")(job, source)
+        elif flags & SITES:
+            outcome = load(12, "sites_request")(job, source)
         else:
             enter(job, None)
             place = Place(source, flags & IN_FRAME)

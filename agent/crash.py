@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Exceptions that nobody catches: a crash record is written before the program's own hook runs. The agent adds:
-#   record(text)  writes it, unless crash records were turned off or this process has written its share
+#   record(text)      writes it, unless crash records were turned off or this process has written its share
+#   get_native_id()   gives the thread a stack for signal handlers: an overflow of its own can be recorded then
 import sys
 
 
@@ -38,10 +39,16 @@ def wrap_threads(below):
     return excepthook
 
 
-def watch_threads(threading):
-    threading.excepthook = wrap_threads(threading.excepthook)
+def watch_threads(threading, below):
+    # Whichever is imported later takes both from the other one.
+    if hasattr(threading, "excepthook"):
+        threading.excepthook = wrap_threads(threading.excepthook)
+    elif hasattr(below, "_excepthook"):
+        below._excepthook = wrap_threads(below._excepthook)
+    for module in (threading, below):
+        if hasattr(module, "get_native_id"):
+            module.get_native_id = get_native_id
 
 
 sys.excepthook = wrap_main(sys.excepthook)
-if hasattr(sys.modules.get("threading"), "excepthook"):
-    watch_threads(sys.modules["threading"])
+watch_threads(sys.modules.get("threading"), sys.modules.get("_thread"))

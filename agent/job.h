@@ -41,10 +41,11 @@ enum prba_asked {
 
 struct prba_job {
 	_Atomic int state;
-	atomic_bool answered;	 /**< the client was told the end */
-	atomic_bool interrupted; /**< KeyboardInterrupt was raised in it by us */
-	_Atomic uint32_t wake;	 /**< the worker waits for a change */
-	atomic_bool needs_main;	 /**< it waits for the main thread */
+	atomic_bool answered;	   /**< the client was told the end */
+	atomic_bool interrupted;   /**< KeyboardInterrupt was raised in it by us */
+	atomic_uint interruptions; /**< how often that was, in all jobs of the connection */
+	_Atomic uint32_t wake;	   /**< the worker waits for a change */
+	atomic_bool needs_main;	   /**< it waits for the main thread */
 	/** Another word that the worker may wait on; lives as long as the agent. */
 	_Atomic(_Atomic uint32_t *) also_wake;
 	_Atomic uint64_t lost; /**< bytes of output that the client was too slow for */

@@ -30,12 +30,18 @@
 PRBA_OLD(pthread_create);
 PRBA_OLD(pthread_join);
 PRBA_OLD(pthread_attr_setstacksize);
+PRBA_OLD(pthread_key_create);
+PRBA_OLD(pthread_getspecific);
+PRBA_OLD(pthread_setspecific);
 PRBA_OLD(dlsym);
 PRBA_OLD(dlopen);
 PRBA_OLD(dlclose);
 #pragma weak pthread_create
 #pragma weak pthread_join
 #pragma weak pthread_attr_setstacksize
+#pragma weak pthread_key_create
+#pragma weak pthread_getspecific
+#pragma weak pthread_setspecific
 #pragma weak dlsym
 #pragma weak dlopen
 #pragma weak dlclose

@@ -45,6 +45,7 @@ enum prb_agent_stays {
 		-4, /**< the interpreter is shutting down, and may hold such objects */
 	PRB_AGENT_STAYS_LIBC =
 		-5, /**< this C library does not forget what is to be called at fork() */
+	PRB_AGENT_STAYS_ALLOCATOR = -6, /**< an allocator of the program calls that of ours */
 };
 
 enum prb_wire_type {
@@ -93,6 +94,7 @@ enum {
 	PRB_WIRE_CAN_TRACE = 128,  /**< knows the flag of eval for logpoints */
 	PRB_WIRE_CAN_CALLS = 256,  /**< its logpoints are of calls, too */
 	PRB_WIRE_CAN_TORCH = 512,  /**< knows the flag of eval for steps of torch */
+	PRB_WIRE_CAN_SITES = 1024, /**< knows the flag of eval for sampled allocations */
 };
 
 /** Flags of pause. */
@@ -130,6 +132,7 @@ enum {
 	PRB_WIRE_ON_LOOP = 16,	  /**< in a task of the event loop that runs */
 	PRB_WIRE_TRACE = 32,	  /**< a request for logpoints; needs PRB_WIRE_CAN_TRACE */
 	PRB_WIRE_TORCH = 64,	  /**< one for steps of torch; needs PRB_WIRE_CAN_TORCH */
+	PRB_WIRE_SITES = 128,	  /**< one for allocations; needs PRB_WIRE_CAN_SITES */
 };
 
 /** How an evaluation ended. */

@@ -97,8 +97,6 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(int, PyFrame_GetLineNumber, (object *))                         \
 	X(object *, PyThreadState_GetFrame, (void *))                     \
 	X(object *, PyEval_GetFrame, (void))                              \
-	X(int, Py_GetRecursionLimit, (void))                              \
-	X(void, Py_SetRecursionLimit, (int))                              \
 	X(void, Py_IncRef, (object *))                                    \
 	X(intptr_t, PyTuple_Size, (object *))                             \
 	X(intptr_t, PyDict_Size, (object *))                              \
@@ -118,7 +116,11 @@ typedef int prba_tracer(object *self, object *frame, int event, object *argument
 	X(object *, PyType_FromSpec, (struct prba_type_spec *))           \
 	X(object *, PyType_GenericNew, (object *, object *, object *))    \
 	X(void, PyObject_Free, (void *))                                  \
-	X(void, PyErr_SetString, (object *, const char *))
+	X(void, PyErr_SetString, (object *, const char *))                \
+	X(void, PyMem_GetAllocator, (int, void *))                        \
+	X(void, PyMem_SetAllocator, (int, void *))                        \
+	X(void *, PyThreadState_GetUnchecked, (void))                     \
+	X(void *, _PyThreadState_UncheckedGet, (void))
 
 struct prba_python_table {
 #define PRBA_MEMBER(result, name, arguments) result(*name) arguments;

@@ -9,13 +9,6 @@
 #include "agent/libc.h"
 #include "agent/ring_private.h"
 
-PRBA_OLD(pthread_key_create);
-PRBA_OLD(pthread_getspecific);
-PRBA_OLD(pthread_setspecific);
-#pragma weak pthread_key_create
-#pragma weak pthread_getspecific
-#pragma weak pthread_setspecific
-
 enum {
 	TRIES = 64, /* rows that may find a busy slot before one is given up */
 	AHEAD = 8,  /* slots that are fetched before they are written to */
@@ -201,6 +194,10 @@ static uint64_t cell_of(const struct probing_cell *cell, uint8_t type)
 {
 	uint64_t bits;
 
+	if (cell->kind == PROBING_INTEGER && type == PRB_RING_INTEGER)
+		return (uint64_t)cell->integer;
+	if (cell->kind == PROBING_NULL)
+		return 0;
 	if (cell->kind == PROBING_TEXT)
 		return cell->length;
 	if (cell->kind == PROBING_INTERNED)
@@ -250,8 +247,7 @@ static void put_row(const struct prba_ring *ring, uint64_t first, int64_t time,
 	row->nulls = 0;
 	for (uint32_t i = 0; i < ring->column_count; i++) {
 		row->nulls |= (uint32_t)(cells[i].kind == PROBING_NULL) << i;
-		row->cells[i] =
-			cells[i].kind == PROBING_NULL ? 0 : cell_of(&cells[i], ring->types[i]);
+		row->cells[i] = cell_of(&cells[i], ring->types[i]);
 	}
 	for (uint32_t i = 0; text && i < ring->column_count; i++)
 		if (cells[i].kind == PROBING_TEXT)
@@ -279,13 +275,14 @@ PRBA_EXPORT int probing_ring_append(intptr_t handle, int64_t time, const struct 
 	if (rc)
 		return rc;
 	count = slots_for(ring, text);
+	/* Before the atomic operations: reading the clock waits for all that are under way. */
+	time = time ? time : prba_ring_clock(CLOCK_REALTIME);
 	if (count > PRB_RING_ROW_SLOTS || !reserve(ring, (uint32_t)count, &first)) {
 		__atomic_fetch_add(&ring->header->lost, 1, __ATOMIC_RELAXED);
 		return count > PRB_RING_ROW_SLOTS ? -EMSGSIZE : -EAGAIN;
 	}
 	/* Nobody sees what we write to a slot before seeing that it is reserved and busy. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	time = time ? time : prba_ring_clock(CLOCK_REALTIME);
 	put_row(ring, first, time, cells, text);
 	put_bounds(ring, first, time);
 	for (uint64_t i = 1; i < count; i++)

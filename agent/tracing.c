@@ -36,7 +36,6 @@ static struct {
 	object *starts[2]; /* functions that start a thread; only compared */
 	struct prba_places at;
 	uint32_t started, asked_anew;
-	int rooms, limit; /* of recursion, while there are rooms */
 	uint8_t lines[LINES / BYTE];
 	struct prba_cache known; /* code, and names of files that are OTHER */
 } now;
@@ -45,32 +44,24 @@ static atomic_bool was_on, stays;
 
 /**
  * Before 3.10 a RecursionError of ours, which the program does not see, would have the interpreter
- * end the process if the program goes a little deeper.
+ * end the process if the program goes a little deeper. So our calls count from further up, in this
+ * thread alone, and what the program has reached is put back.
  */
-static void make_room(void)
-{
-	if (!now.makes_room || now.rooms++)
-		return;
-	now.limit = py->Py_GetRecursionLimit();
-	py->Py_SetRecursionLimit(now.limit + ROOM);
-}
-
-static void leave_room(void)
-{
-	/* Or the program has set it. */
-	if (now.makes_room && !--now.rooms && py->Py_GetRecursionLimit() == now.limit + ROOM)
-		py->Py_SetRecursionLimit(now.limit);
-}
-
 static object *ask(object *function, object *first, object *second)
 {
+	bool makes_room = now.makes_room;
+	struct prba_recursion before = {};
 	object *result;
 
 	/* It may be forgotten meanwhile. */
 	py->Py_IncRef(function);
-	make_room();
+	if (makes_room) {
+		before = prba_places_recursion();
+		prba_places_set_recursion((struct prba_recursion){before.depth - ROOM, 0});
+	}
 	result = prba_breaks_call(function, first, second);
-	leave_room();
+	if (makes_room)
+		prba_places_set_recursion(before);
 	py->Py_DecRef(function);
 	return result;
 }
@@ -282,12 +273,14 @@ static void functions(object **ret[FUNCTIONS])
 	memcpy(ret, all, sizeof(all));
 }
 
-/** trace_begin(the functions, frame, start, start, makes_room) */
+/** trace_begin(the functions, frame, start, start, makes_room); the last is -1 if there can be none
+ */
 static object *trace_begin(object *self, object *arguments)
 {
 	enum { FRAME = FUNCTIONS, START, OTHER_START, MAKES_ROOM, ARGUMENTS };
 	object *given[ARGUMENTS], **called[FUNCTIONS];
 	const char *problem;
+	long makes_room;
 
 	(void)self;
 	functions(called);
@@ -301,7 +294,8 @@ static object *trace_begin(object *self, object *arguments)
 	/* Objects of an interpreter that has ended are gone with it, and so is who had room. */
 	if (now.life != prba_finalization_number())
 		memset(&now, 0, sizeof(now));
-	problem = refusal(given[FRAME]);
+	makes_room = py->PyLong_AsLong(given[MAKES_ROOM]);
+	problem = makes_room < 0 ? prba_places_strange() : refusal(given[FRAME]);
 	if (problem)
 		return py->PyUnicode_DecodeUTF8(problem, (intptr_t)strlen(problem), NULL);
 	for (int i = 0; i < FUNCTIONS; i++) {
@@ -310,7 +304,7 @@ static object *trace_begin(object *self, object *arguments)
 	}
 	now.starts[0] = given[START];
 	now.starts[1] = given[OTHER_START];
-	now.makes_room = py->PyLong_AsLong(given[MAKES_ROOM]) != 0;
+	now.makes_room = makes_room > 0;
 	now.life = prba_finalization_number();
 	now.on = true;
 	atomic_store(&was_on, true);
@@ -355,6 +349,12 @@ static object *trace_deaf(object *self, object *arguments)
 	return py->PyLong_FromVoidPtr((void *)(now.on ? deaf() : 0));
 }
 
+static object *trace_depth(object *self, object *arguments)
+{
+	(void)self, (void)arguments;
+	return py->PyLong_FromVoidPtr((void *)(uintptr_t)prba_places_recursion().depth);
+}
+
 static object *trace_end(object *self, object *arguments)
 {
 	object **called[FUNCTIONS], *used[FUNCTIONS];
@@ -387,6 +387,7 @@ struct prba_method prba_tracing_methods[PRBA_TRACING_METHODS] = {
 	{"trace_begin", trace_begin, METH_VARARGS, NULL},
 	{"trace_lines", trace_lines, METH_VARARGS, NULL},
 	{"trace_deaf", trace_deaf, METH_VARARGS, NULL},
+	{"trace_depth", trace_depth, METH_VARARGS, NULL},
 	{"trace_end", trace_end, METH_VARARGS, NULL},
 };
 

@@ -22,7 +22,7 @@
 
 #include "agent/python_table.h"
 
-enum { PRBA_TRACING_METHODS = 4 };
+enum { PRBA_TRACING_METHODS = 5 };
 
 /** For the names of agent/tracing.py, which says what they are. */
 extern struct prba_method prba_tracing_methods[PRBA_TRACING_METHODS];

@@ -5,9 +5,11 @@
 #   trace_begin(on_trace, on_code, on_gone, on_call, on_return, on_raise, frame, start, start, room)  why
 #                 threads cannot be traced, "": they are; on_gone() is called when the debugger has gone,
 #                 on_call(frame), on_return(frame[, value]) and on_raise(frame, type) for code with CALLS,
-#                 frame is that of the caller, each start() begins a thread; room: calls of ours need some
+#                 frame is that of the caller, each start() begins a thread; room: 1 if calls of ours
+#                 need some of the recursion limit, -1: they do, and there can be none
 #   trace_lines(bits, code, kind...)   what was said of code is asked again; bits has the lines that may
 #                 have a breakpoint, and codes are known to be of these kinds
+#   trace_depth() how deep the calls of this thread are, up to 3.9
 #   trace_deaf()  how many threads have a tracer or profiler of the program's own
 #   trace_end()
 # What a code object is: in a file without breakpoints; in a file with one; has one itself; has its calls
@@ -65,9 +67,16 @@ def on_return(frame, *value):
     left(frame, value[0] if value else None, None if value else error)
 
 
+def depth_below(calls):
+    return depth_below(calls - 1) if calls else trace_depth()
+
+
 def begin():
+    room = 0
+    if sys.version_info < (3, 10):  # what is taken for the depth has to grow with each call
+        room = 1 if [depth_below(calls) - depth_below(0) for calls in (1, 7)] == [1, 7] else -1
     return trace_begin(on_trace, on_code, debugger_gone, on_call, on_return, on_raise, sys._getframe(),
-                       _thread.start_new_thread, _thread.start_new, sys.version_info < (3, 10)) or None
+                       _thread.start_new_thread, _thread.start_new, room) or None
 
 
 begin_calls = begin

@@ -17,6 +17,7 @@ enum {
 	STATE_OUTER = 3,
 	STATE_CALLS = 7, /* 3.11: what has the inner frame in its second word */
 	CALLS_INNER = 1,
+	STATE_DEPTH = STATE_OUTER + 1, /* up to 3.9: an int, and behind it a byte */
 };
 
 static const struct prba_python_table *const py = &prba_python;
@@ -29,6 +30,29 @@ static void *word(const void *of, size_t at)
 
 	memcpy(&value, (const char *)of + at * sizeof(value), sizeof(value));
 	return value;
+}
+
+const char *prba_places_strange(void)
+{
+	return strange;
+}
+
+struct prba_recursion prba_places_recursion(void)
+{
+	struct prba_recursion found;
+	const char *at = (const char *)py->PyThreadState_Get() + STATE_DEPTH * sizeof(void *);
+
+	memcpy(&found.depth, at, sizeof(found.depth));
+	memcpy(&found.overflowed, at + sizeof(found.depth), sizeof(found.overflowed));
+	return found;
+}
+
+void prba_places_set_recursion(struct prba_recursion recursion)
+{
+	char *at = (char *)py->PyThreadState_Get() + STATE_DEPTH * sizeof(void *);
+
+	memcpy(at, &recursion.depth, sizeof(recursion.depth));
+	memcpy(at + sizeof(recursion.depth), &recursion.overflowed, sizeof(recursion.overflowed));
 }
 
 const void *prba_places_frame(const struct prba_places *places, const object *frame)
@@ -164,7 +188,6 @@ const char *prba_places_refusal(void)
 	if (!py->PyEval_SetTrace || !py->PyEval_SetProfile || !py->PyThreadState_Next ||
 	    !py->PyInterpreterState_ThreadHead || !py->PyInterpreterState_Head ||
 	    !py->PyInterpreterState_Next || !py->PyFrame_GetLineNumber || !py->Py_IncRef ||
-	    !py->Py_GetRecursionLimit || !py->Py_SetRecursionLimit ||
 	    (!others && !py->PyThreadState_Swap))
 		return "this build of Python hides the functions by which threads are traced";
 	/* It checks that each thread is itself. */

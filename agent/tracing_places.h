@@ -4,7 +4,8 @@
  *
  * Nothing is assumed of its build: each place is found by an object that is known to be there, or
  * by a function of ours that the interpreter was just given, and all are looked at again before
- * they are used. They are only read; thread states are changed by functions of the interpreter.
+ * they are used. They are only read; thread states are changed by functions of the interpreter. The
+ * exception is how deep the calling thread's recursion is, which it lowers for calls of ours.
  *
  * Threading: the caller holds the GIL.
  */
@@ -13,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/python_table.h"
 
@@ -58,6 +60,17 @@ object *prba_places_top(const struct prba_places *places, const void *state);
 /** True if that thread's function is not ours. */
 bool prba_places_is_foreign(const struct prba_places *places, const void *state,
 			    enum prba_traces which, prba_tracer *ours);
+/** How deep the calls of a thread are, and whether it has raised RecursionError and is still near
+ * the limit. Only up to 3.9, and only of the calling thread. */
+struct prba_recursion {
+	int32_t depth;
+	uint8_t overflowed;
+};
+struct prba_recursion prba_places_recursion(void);
+void prba_places_set_recursion(struct prba_recursion recursion);
+/** Why nothing is done in a build whose structs are elsewhere. */
+const char *prba_places_strange(void);
+
 /** Gives a thread ours if it has none, or takes it back; another function stays. Whether there was
  * something to be done. */
 bool prba_places_set(const struct prba_places *places, void *state, enum prba_traces which,

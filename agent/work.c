@@ -13,6 +13,7 @@
 #include "agent/pause.h"
 #include "agent/python.h"
 #include "agent/python_table.h"
+#include "agent/sites.h"
 #include "agent/stepping.h"
 #include "agent/tracing.h"
 
@@ -240,6 +241,7 @@ void prba_work_interrupt(struct prba_connection *c)
 	if (atomic_load(&job->state) == PRBA_RUNNING &&
 	    __atomic_load_n(&job->serial, __ATOMIC_SEQ_CST) == job->interrupts) {
 		atomic_store(&job->interrupted, true);
+		atomic_fetch_add(&job->interruptions, 1);
 		py->PyThreadState_SetAsyncExc(job->thread, *py->PyExc_KeyboardInterrupt);
 	}
 	pthread_mutex_unlock(&job->lock);
@@ -296,8 +298,10 @@ enum prba_left prba_work_leave(void)
 		return PRBA_CALLS;
 	if (refusal && py->Py_IsInitialized())
 		return PRBA_ENDS;
+	if (prba_sites_stays())
+		return PRBA_ALLOCATES;
 	if (!refusal && (prba_main_was_called() || calls_before || prba_tracing_was_on() ||
-			 prba_stepping_was_on()))
+			 prba_stepping_was_on() || prba_sites_was_on()))
 		see_it_off();
 	/* Without a GIL one may have been about to call us, and have come in only now. */
 	return prba_breaks_calls() == calls_before ? PRBA_LEFT : PRBA_CALLS;

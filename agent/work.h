@@ -32,9 +32,10 @@ void prba_work_interrupt(struct prba_connection *c);
 bool prba_work_release(void);
 
 enum prba_left {
-	PRBA_LEFT,  /**< no thread of the interpreter is in our code, nor will be */
-	PRBA_CALLS, /**< a pending call of ours may still be made */
-	PRBA_ENDS,  /**< it cannot be known: the interpreter is shutting down */
+	PRBA_LEFT,	/**< no thread of the interpreter is in our code, nor will be */
+	PRBA_CALLS,	/**< a pending call of ours may still be made */
+	PRBA_ALLOCATES, /**< another allocator calls ours */
+	PRBA_ENDS,	/**< it cannot be known: the interpreter is shutting down */
 };
 
 /** After prba_work_release(): may our code go away? Waits for the GIL. */

@@ -233,6 +233,17 @@ void prb_text_wrap(struct prb_str *s, const char *text, size_t indent)
 		prb_str_putc(s, '\n');
 }
 
+void prb_text_bytes(struct prb_str *s, double bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	unsigned unit = 0;
+
+	/* 1023.96 would print as 1024.0. */
+	for (; fabs(bytes) >= 1023.95 && unit + 1 < PRB_ARRAY_SIZE(units); unit++)
+		bytes /= 1024;
+	prb_str_printf(s, "%.*f %s", unit && fabs(bytes) < 100 ? 1 : 0, bytes, units[unit]);
+}
+
 void prb_text_duration(struct prb_str *s, double seconds)
 {
 	if (!(seconds >= 0) || seconds > 1e15) {

@@ -53,6 +53,9 @@ void prb_text_column(struct prb_str *s, const char *text, size_t width);
 /** Appends @p text as paragraphs wrapped at column 80, each line after @p indent spaces. */
 void prb_text_wrap(struct prb_str *s, const char *text, size_t indent);
 
+/** Appends "512 B", "1.2 MiB", "-3.0 GiB". */
+void prb_text_bytes(struct prb_str *s, double bytes);
+
 /** Appends a duration: "38 µs", "1.2 ms", "3 s", "2 m 10 s", "3 h 5 m", "2 d 4 h". */
 void prb_text_duration(struct prb_str *s, double seconds);
 

@@ -3,8 +3,8 @@ CLI_SOURCES += $(filter-out cli/inject_main.c,$(wildcard cli/*.c cli/*/*.c))
 
 # The list of the commands is written from their files. A folder changes when one of them goes.
 $(O)/command/commands.o: $(O)/command/commands.inc
-$(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c doctor/*.c top/*.c memory/*.c perf/*.c) \
-	$(wildcard cli/ cli/*/ doctor/ top/ memory/ perf/) build-aux/gen-registry
+$(O)/command/commands.inc: $(wildcard cli/*.c cli/*/*.c doctor/*.c top/*.c memory/*.c overview/*.c perf/*.c) \
+	$(wildcard cli/ cli/*/ doctor/ top/ memory/ overview/ perf/) build-aux/gen-registry
 	$(Q)mkdir -p $(@D) && build-aux/gen-registry commands $(filter %.c,$^) > $@.new && mv $@.new $@
 
 # A program of its own: the injector and no more of the libraries than it needs.

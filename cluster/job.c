@@ -133,6 +133,11 @@ static char *name_job(const struct prb_str *environment)
 		       : strdup("unnamed");
 }
 
+char *prb_job_name(const struct prb_str *environment)
+{
+	return name_job(environment);
+}
+
 static bool is_loopback(const char *address)
 {
 	return address && (!strcmp(address, "localhost") || !strncmp(address, "127.", 4) ||

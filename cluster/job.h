@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/str.h"
 #include "base/vec.h"
 
 struct prb_rank {
@@ -42,6 +43,9 @@ struct prb_job {
 struct prb_jobs {
 	PRB_VEC(struct prb_job) list; /**< in the order of their lowest pid */
 };
+
+/** The name of the job that an environment with a rank belongs to, for the caller to free. */
+char *prb_job_name(const struct prb_str *environment);
 
 /** Finds all jobs of which we may read at least one process. */
 struct prb_error *prb_jobs_find(struct prb_jobs *ret) PRB_MUST_CHECK;

@@ -144,6 +144,9 @@ static const char *why_it_stays(const struct prb_inject_result *r)
 		return "Python is shutting down, and may call it";
 	case PRB_AGENT_STAYS_LIBC:
 		return "this C library unmaps no library";
+	case PRB_AGENT_STAYS_ALLOCATOR:
+		return "an allocator that was installed later (tracemalloc?) calls that of "
+		       "'memory --sites'";
 	}
 	return "something else has opened it as well";
 }

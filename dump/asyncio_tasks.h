@@ -11,7 +11,7 @@
 #define PRB_DUMP_ASYNCIO_TASKS_H
 
 #include "base/error.h"
-#include "python/asyncio/tasks.h"
+#include "asyncio/tasks.h"
 #include "dwarf/elf/module.h"
 #include "target/target.h"
 #include "dump/dump.h"

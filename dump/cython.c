@@ -13,13 +13,7 @@
 #include "base/pool.h"
 #include "base/str.h"
 
-enum {
-	MAX_FILE = 64 << 20,
-	MAX_SEARCHED = 512 << 20,
-	MAX_PATH = 4096,
-	MAX_PARTS = 32,
-	MAX_LENGTH = 4096
-};
+enum { MAX_FILE = 64 << 20, MAX_SEARCHED = 512 << 20, MAX_PARTS = 32, MAX_LENGTH = 4096 };
 
 struct file {
 	const char *path; /* borrowed from a frame */
@@ -142,21 +136,21 @@ static struct prb_error *find_file(struct files *files, const char *path, struct
 }
 
 /* Comments begin with "cymod.pyx":13 in quotes; the last of these up to a line counts. */
-static bool find_comment(const char *text, int32_t line, char path[MAX_PATH], int32_t *ret,
-			 size_t *searched)
+bool prb_cython_place(const char *text, int32_t line, char path[PRB_CYTHON_PATH], int32_t *ret,
+		      size_t *searched)
 {
 	bool found = false;
 
 	for (int32_t at = 1; *text && at <= line; at++) {
 		size_t length = strcspn(text, "\n");
 		const char *begin = text + strspn(text, " \t");
-		char name[MAX_PATH];
+		char name[PRB_CYTHON_PATH];
 		int number;
 
 		if (!strncmp(begin, "/* \"", 4) &&
 		    sscanf(begin + 4, "%4095[^\"\n]\":%d", name, &number) == 2 && number > 0 &&
 		    strstr(name, ".p")) {
-			snprintf(path, MAX_PATH, "%s", name);
+			snprintf(path, PRB_CYTHON_PATH, "%s", name);
 			*ret = number;
 			found = true;
 		}
@@ -172,7 +166,7 @@ static struct prb_error *look_up(struct files *files, const struct prb_dump_fram
 {
 	prb_auto_str struct prb_str key = {};
 	const char *slash = strrchr(frame->file, '/');
-	char path[MAX_PATH];
+	char path[PRB_CYTHON_PATH];
 	struct file *file;
 	int32_t line;
 
@@ -181,7 +175,7 @@ static struct prb_error *look_up(struct files *files, const struct prb_dump_fram
 		return NULL;
 	PRB_TRY(find_file(files, frame->file, &file));
 	if (file->text && files->searched < MAX_SEARCHED &&
-	    find_comment(file->text, frame->line, path, &line, &files->searched))
+	    prb_cython_place(file->text, frame->line, path, &line, &files->searched))
 		prb_str_printf(ret, "%d %.*s%s", line,
 			       *path == '/' || !slash ? 0 : (int)(slash + 1 - frame->file),
 			       frame->file, path);

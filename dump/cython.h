@@ -23,4 +23,13 @@ struct prb_error *prb_cython_fill(struct prb_target *target, struct prb_dump *du
 /** Appends the name that @p func has in Cython; false, and nothing is appended, if it has none. */
 bool prb_cython_name(const char *func, struct prb_str *ret);
 
+enum { PRB_CYTHON_PATH = 4096 };
+
+/**
+ * The place in a .pyx that line @p line of the C source @p text was made from, as the last comment
+ * up to there says; false if there is none. @p searched grows by the bytes that were looked at.
+ */
+bool prb_cython_place(const char *text, int32_t line, char path[PRB_CYTHON_PATH], int32_t *ret,
+		      size_t *searched);
+
 #endif

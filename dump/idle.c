@@ -2,6 +2,7 @@
 #include "dump/idle.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,21 +18,22 @@ enum {
 
 /* When one thread last ran, by which CPU's clock. */
 struct last_run {
+	struct prb_target *target;
 	struct prb_dump_thread *thread;
 	double last; /* ms */
 	double age;  /* ms */
 	int cpu;
 };
 
-struct idle {
+struct prb_idle {
 	PRB_VEC(struct last_run) runs;
 	PRB_VEC(struct prb_cpu_clock) clocks; /* each CPU once */
 };
 
-static void idle_deinit(struct idle *idle)
+struct prb_error *prb_idle_create(struct prb_idle **ret)
 {
-	prb_vec_free(&idle->runs);
-	prb_vec_free(&idle->clocks);
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? NULL : prb_error_nomem();
 }
 
 static double recall(struct prb_target *t, pid_t tid)
@@ -104,7 +106,7 @@ static bool read_last_run(struct prb_target *t, pid_t tid, struct last_run *ret)
 	return true;
 }
 
-static struct prb_cpu_clock *find_clock(struct idle *idle, int cpu)
+static struct prb_cpu_clock *find_clock(struct prb_idle *idle, int cpu)
 {
 	struct prb_cpu_clock *clock;
 
@@ -114,10 +116,10 @@ static struct prb_cpu_clock *find_clock(struct idle *idle, int cpu)
 	return NULL;
 }
 
-static struct prb_error *note(struct idle *idle, struct prb_target *t,
+static struct prb_error *note(struct prb_idle *idle, struct prb_target *t,
 			      struct prb_dump_thread *thread)
 {
-	struct last_run *run, found = {.thread = thread};
+	struct last_run *run, found = {.target = t, .thread = thread};
 
 	if (!read_last_run(t, thread->tid, &found))
 		return NULL;
@@ -154,30 +156,49 @@ static bool may_be_idle(const struct prb_dump_thread *thread)
 	       strcmp(thread->state, "unknown") != 0;
 }
 
-struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, const bool *wanted)
+struct prb_error *prb_idle_note(struct prb_idle *idle, struct prb_target *t, struct prb_dump *dump,
+				const bool *wanted)
 {
-	__attribute__((cleanup(idle_deinit))) struct idle idle = {};
-	struct last_run *run;
-
 	for (size_t i = 0; i < dump->threads.count; i++) {
 		struct prb_dump_thread *thread = &dump->threads.items[i];
 
 		if ((wanted && !wanted[i]) || !may_be_idle(thread))
 			continue;
 		if (t->local)
-			PRB_TRY(note(&idle, t, thread));
+			PRB_TRY(note(idle, t, thread));
 		else
 			thread->idle_seconds = recall(t, thread->tid);
 	}
-	if (!idle.runs.count)
-		return NULL;
-	prb_cpu_clocks_read(idle.clocks.items, idle.clocks.count);
-	prb_vec_each (run, &idle.runs) {
-		const struct prb_cpu_clock *clock = find_clock(&idle, run->cpu);
+	return NULL;
+}
+
+void prb_idle_finish(struct prb_idle *idle)
+{
+	struct last_run *run;
+
+	if (idle->runs.count)
+		prb_cpu_clocks_read(idle->clocks.items, idle->clocks.count);
+	prb_vec_each (run, &idle->runs) {
+		const struct prb_cpu_clock *clock = find_clock(idle, run->cpu);
 
 		run->thread->idle_seconds = prb_idle_credible(run->last, clock->now, clock->lost,
 							      run->age, clock_ms(CLOCK_MONOTONIC));
-		remember(t, run->thread->tid, run->thread->idle_seconds);
+		remember(run->target, run->thread->tid, run->thread->idle_seconds);
 	}
-	return prb_target_same_program(t, NULL);
+	prb_vec_free(&idle->runs);
+	prb_vec_free(&idle->clocks);
+	free(idle);
+}
+
+struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump, const bool *wanted)
+{
+	struct prb_idle *idle;
+	struct prb_error *err;
+	bool any;
+
+	PRB_TRY(prb_idle_create(&idle));
+	err = prb_idle_note(idle, t, dump, wanted);
+	any = idle->runs.count;
+	prb_idle_finish(idle);
+	return err || !any ? err : prb_target_same_program(t, NULL);
 }

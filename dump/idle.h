@@ -21,6 +21,16 @@
 struct prb_error *prb_idle_fill(struct prb_target *t, struct prb_dump *dump,
 				const bool *wanted) PRB_MUST_CHECK;
 
+/**
+ * The same of several dumps, for which the clocks are read once. The dumps must live until
+ * prb_idle_finish(), which sets the times, and frees @p idle.
+ */
+struct prb_idle;
+struct prb_error *prb_idle_create(struct prb_idle **ret) PRB_MUST_CHECK;
+struct prb_error *prb_idle_note(struct prb_idle *idle, struct prb_target *t, struct prb_dump *dump,
+				const bool *wanted) PRB_MUST_CHECK;
+void prb_idle_finish(struct prb_idle *idle);
+
 /** Of one thread. @p last: its sched note, @p now and @p lost: the clock of the same CPU, @p age:
  * of the thread, @p uptime: of the machine; all in milliseconds. Seconds; -1 if not credible. */
 double prb_idle_credible(double last, double now, double lost, double age, double uptime);

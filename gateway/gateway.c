@@ -189,6 +189,7 @@ struct prb_error *prb_gateway_create(const struct prb_gateway_options *options,
 		return prb_error_nomem();
 	g->options = *options;
 	g->listener.fd = g->epoll = g->signals = -1;
+	prb_overview_keeper_init(&g->overview);
 	err = set_up(g);
 	if (err)
 		prb_gateway_destroy(g);
@@ -211,6 +212,7 @@ void prb_gateway_destroy(struct prb_gateway *g)
 		prb_child_deinit(child);
 	prb_vec_free(&g->dying);
 	prb_recordings_deinit(&g->recordings);
+	prb_overview_keeper_deinit(&g->overview);
 	prb_vec_free(&g->waiting);
 	prb_connections_free(g);
 	prb_listener_close(&g->listener);
@@ -243,6 +245,7 @@ static void expect_all(struct prb_gateway *g, struct waits *w)
 	expect(w, g->epoll, POLLIN);
 	expect(w, g->signals, POLLIN);
 	expect(w, g->options.adopted, POLLIN);
+	expect(w, g->overview.child.out, POLLIN);
 	for (size_t i = 0; i < g->waiting.count; i++) {
 		const struct prb_request *r = g->waiting.items[i];
 
@@ -301,6 +304,7 @@ static struct prb_error *run(struct prb_gateway *g)
 		g->now = prb_clock_seconds();
 		take_signals(g);
 		prb_connections_tend(g);
+		prb_overview_keeper_tend(&g->overview, &g->served, g->now);
 		prb_requests_tend(g);
 		prb_recordings_tend(&g->recordings, g->now);
 		tend_dying(g);

@@ -11,6 +11,7 @@
 #include "gateway/child.h"
 #include "gateway/gateway.h"
 #include "gateway/mhd.h"
+#include "gateway/overview.h"
 #include "gateway/recordings.h"
 #include "gateway/served.h"
 #include "remote/serve.h"
@@ -41,7 +42,7 @@ struct prb_param {
 /** A kind of request, as data: the description for programs derives from the table. */
 struct prb_route {
 	const char *method;
-	const char *path; /**< in which "{id}" stands for a target, "{profile}" for a recording */
+	const char *path; /**< in which "{id}" stands for a target, other such words for a name */
 	const char *summary;
 	const char *media; /**< of the answer */
 	struct prb_param params[PRB_ROUTE_MAX_PARAMS + 1];
@@ -81,7 +82,8 @@ struct prb_request {
 	struct prb_str body;
 	bool too_long;
 	const struct prb_route *route;
-	char id[PRB_ROUTE_NAME], profile[PRB_ROUTE_NAME];
+	char id[PRB_ROUTE_NAME];
+	char name[PRB_ROUTE_NAME];	    /**< of the other thing in the address */
 	char *values[PRB_ROUTE_MAX_PARAMS]; /**< of the route's params; NULL: not given */
 
 	enum prb_request_state state;
@@ -96,6 +98,7 @@ struct prb_request {
 	/** Makes the reply of what the command printed, `reply`; NULL: that is the answer. */
 	struct prb_error *(*finish)(struct prb_request *r);
 	bool tells_failure; /**< what was printed is the answer, also if the command failed */
+	bool overview;	    /**< it has no command: it waits for the next overview */
 	bool lasts;	    /**< it holds something until its client leaves, and answers at once */
 	double every;	    /**< its command runs again and again: events; 0: it is run once */
 	size_t sent;	    /**< of the event that is the reply */
@@ -121,6 +124,7 @@ struct prb_gateway {
 	int epoll, signals;
 	struct prb_served served;
 	struct prb_recordings recordings;
+	struct prb_overview_keeper overview;
 	PRB_VEC(struct prb_request *) waiting; /**< those with a command */
 	PRB_VEC(struct prb_connection *) connections;
 	PRB_VEC(struct prb_child) dying;
@@ -140,6 +144,8 @@ void prb_request_completed(void *context, struct MHD_Connection *mhd, void **pla
 
 /** Begins: the answer is what the command prints. `r->words` and the like have been set. */
 void prb_request_start(struct prb_request *r);
+/** Answers with the overview, once there is one. */
+struct prb_error *prb_answer_overview(struct prb_request *r) PRB_MUST_CHECK;
 /** One round for all of them, after waiting. */
 void prb_requests_tend(struct prb_gateway *g);
 /** It is over; a command that runs yet is told to end. */

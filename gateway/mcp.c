@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "command/exit.h"
 #include "gateway/child.h"
+#include "gateway/mcp_resources.h"
 #include "gateway/mcp_tools.h"
-#include "gateway/skills.h"
 
 enum {
 	MAX_LINE = 4 << 20,
@@ -30,7 +30,6 @@ enum {
 };
 
 static const char *const VERSIONS[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
-static const char SKILL_URI[] = "probing://skills/";
 
 struct mcp {
 	const struct prb_mcp_options *options;
@@ -146,54 +145,6 @@ static struct prb_error *list_tools(const struct question *q)
 	return finish(q->mcp, &json);
 }
 
-static struct prb_error *list_resources(const struct question *q)
-{
-	prb_auto_str struct prb_str line = {};
-	struct prb_json json = {&line};
-
-	begin(&json, q->id);
-	prb_json_open(&json, "result", '{');
-	prb_json_open(&json, "resources", '[');
-	for (const struct prb_skill *skill = prb_skills; skill->name; skill++) {
-		prb_auto_str struct prb_str title = {}, uri = {};
-
-		prb_skill_title(skill, &title);
-		prb_str_printf(&uri, "%s%s", SKILL_URI, skill->name);
-		prb_json_open(&json, NULL, '{');
-		prb_json_text(&json, "uri", prb_str_text(&uri));
-		prb_json_text(&json, "name", skill->name);
-		prb_json_text(&json, "title", prb_str_text(&title));
-		prb_json_text(&json, "mimeType", "text/markdown");
-		prb_json_close(&json, '}');
-	}
-	prb_json_close(&json, ']');
-	prb_json_close(&json, '}');
-	return finish(q->mcp, &json);
-}
-
-static struct prb_error *read_resource(const struct question *q)
-{
-	const char *uri = param(q, "uri");
-	bool known = uri && !strncmp(uri, SKILL_URI, strlen(SKILL_URI));
-	const struct prb_skill *skill = known ? prb_skill_find(uri + strlen(SKILL_URI)) : NULL;
-	prb_auto_str struct prb_str line = {};
-	struct prb_json json = {&line};
-
-	if (!skill)
-		return refuse(q->mcp, q->id, INVALID_PARAMS, "there is no such resource");
-	begin(&json, q->id);
-	prb_json_open(&json, "result", '{');
-	prb_json_open(&json, "contents", '[');
-	prb_json_open(&json, NULL, '{');
-	prb_json_text(&json, "uri", uri);
-	prb_json_text(&json, "mimeType", "text/markdown");
-	prb_json_text(&json, "text", skill->text);
-	prb_json_close(&json, '}');
-	prb_json_close(&json, ']');
-	prb_json_close(&json, '}');
-	return finish(q->mcp, &json);
-}
-
 /** What a tool tells, or why it failed. */
 static struct prb_error *tell(const struct question *q, struct prb_str *text, bool failed)
 {
@@ -302,39 +253,55 @@ static void watch(const struct question *q, struct prb_child *child, struct prb_
 	}
 }
 
-static struct prb_error *run(const struct question *q, struct prb_tool_call *call)
+/** What a command said. */
+struct said {
+	struct prb_str text; /**< with its error and warnings */
+	bool failed, cancelled;
+};
+
+static struct prb_error *run(const struct question *q, struct prb_tool_call *call, struct said *ret)
 {
 	struct prb_child child = {.out = -1, .err = -1};
-	prb_auto_str struct prb_str text = {}, warnings = {};
+	prb_auto_str struct prb_str warnings = {};
+	struct prb_str *text = &ret->text;
 	size_t left_out = 0;
-	bool cancelled = false;
-	struct prb_error *err =
-		prb_child_start(&child, &call->words, call->has_input ? &call->input : NULL, -1);
 
-	if (err)
-		return tell_error(q, err);
+	PRB_TRY(prb_child_start(&child, &call->words, call->has_input ? &call->input : NULL, -1));
 	child.until = prb_clock_seconds() + call->seconds;
-	watch(q, &child, &text, &left_out, &cancelled);
+	watch(q, &child, text, &left_out, &ret->cancelled);
 	/* Those that were not named are none of the assistant's business. */
 	if (call->tool == prb_tools && q->mcp->served.named.count)
-		prb_error_destroy(prb_served_list(&q->mcp->served, &text));
+		prb_error_destroy(prb_served_list(&q->mcp->served, text));
 	if (left_out)
-		prb_str_printf(&text, "\n[%zu more bytes were left out: ask for less]\n", left_out);
-	err = prb_child_judge(&child);
+		prb_str_printf(text, "\n[%zu more bytes were left out: ask for less]\n", left_out);
+
+	prb_auto_error struct prb_error *err = prb_child_judge(&child);
+
 	prb_child_warnings(&child, &warnings);
 	/* What a tool told before it failed is of use too: output of code, rows. */
 	if (err)
-		prb_str_printf(&text, "%s%s%s%s", text.length ? "\n" : "", err->message,
+		prb_str_printf(text, "%s%s%s%s", text->length ? "\n" : "", err->message,
 			       err->hint ? "\n" : "", err->hint ? err->hint : "");
-	if (err && call->tool->writes)
-		prb_str_printf(&text, "\n%s", prb_str_text(&child.log));
+	if (err && call->tool && call->tool->writes)
+		prb_str_printf(text, "\n%s", prb_str_text(&child.log));
 	if (warnings.length)
-		prb_str_printf(&text, "\nwarning: %s\n", prb_str_text(&warnings));
+		prb_str_printf(text, "\nwarning: %s\n", prb_str_text(&warnings));
 	prb_child_deinit(&child);
+	ret->failed = err;
+	return NULL;
+}
 
-	prb_auto_error struct prb_error *failure = err;
+static struct prb_error *run_tool(const struct question *q, struct prb_tool_call *call)
+{
+	struct said said = {};
+	struct prb_error *err = run(q, call, &said);
 
-	return cancelled ? NULL : tell(q, &text, failure);
+	if (err)
+		err = tell_error(q, err);
+	else if (!said.cancelled)
+		err = tell(q, &said.text, said.failed);
+	prb_str_deinit(&said.text);
+	return err;
 }
 
 /** Each call that changes something is told to the user. */
@@ -372,7 +339,73 @@ static struct prb_error *call_tool(const struct question *q)
 		return tell_error(q, err);
 	if (call.tool->writes)
 		audit(&call);
-	return run(q, &call);
+	return run_tool(q, &call);
+}
+
+static struct prb_error *list_resources(const struct question *q)
+{
+	prb_auto_str struct prb_str line = {};
+	struct prb_json json = {&line};
+
+	begin(&json, q->id);
+	prb_json_open(&json, "result", '{');
+	prb_resources_list(&json);
+	prb_json_close(&json, '}');
+	return finish(q->mcp, &json);
+}
+
+static struct prb_error *list_templates(const struct question *q)
+{
+	prb_auto_str struct prb_str line = {};
+	struct prb_json json = {&line};
+
+	begin(&json, q->id);
+	prb_json_open(&json, "result", '{');
+	prb_resource_templates_list(&json);
+	prb_json_close(&json, '}');
+	return finish(q->mcp, &json);
+}
+
+static struct prb_error *tell_resource(const struct question *q, const char *uri, const char *media,
+				       const char *text)
+{
+	prb_auto_str struct prb_str line = {};
+	struct prb_json json = {&line};
+
+	begin(&json, q->id);
+	prb_json_open(&json, "result", '{');
+	prb_json_open(&json, "contents", '[');
+	prb_json_open(&json, NULL, '{');
+	prb_json_text(&json, "uri", uri);
+	prb_json_text(&json, "mimeType", media);
+	prb_json_text(&json, "text", text);
+	prb_json_close(&json, '}');
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	return finish(q->mcp, &json);
+}
+
+static struct prb_error *read_resource(const struct question *q)
+{
+	__attribute__((cleanup(prb_tool_call_deinit))) struct prb_tool_call call = {.seconds = 10};
+	const char *uri = param(q, "uri"), *text = NULL;
+	struct said said = {};
+	struct prb_error *err;
+
+	if (!uri || !prb_resource_find(uri, &text, &call.words))
+		return refuse(q->mcp, q->id, INVALID_PARAMS, "there is no such resource");
+	if (text)
+		return tell_resource(q, uri, "text/markdown", text);
+	err = call.words.list.count ? run(q, &call, &said) : prb_error_nomem();
+	if (err || said.failed) {
+		prb_error_destroy(err);
+		err = refuse(q->mcp, q->id, INVALID_PARAMS,
+			     said.text.length ? prb_str_text(&said.text) : "it cannot be read");
+	} else if (!said.cancelled) {
+		err = tell_resource(q, uri, "text/plain", prb_str_text(&said.text));
+	}
+	prb_str_deinit(&said.text);
+	return err;
 }
 
 static const struct {
@@ -381,7 +414,8 @@ static const struct {
 } METHODS[] = {
 	{"initialize", initialize},	    {"ping", ping},
 	{"tools/list", list_tools},	    {"tools/call", call_tool},
-	{"resources/list", list_resources}, {"resources/read", read_resource},
+	{"resources/list", list_resources}, {"resources/templates/list", list_templates},
+	{"resources/read", read_resource},
 };
 
 static struct prb_error *answer(struct mcp *mcp, const json_t *message)

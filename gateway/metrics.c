@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -17,6 +18,8 @@ static const struct prb_metric FAMILIES[] = {
 	{"threads", "gauge", "state", "Python threads by what they do"},
 	{"gil_waiters", "gauge", NULL, "Threads that wait for the GIL"},
 	{"gil_held", "gauge", NULL, "1 if a thread holds the GIL"},
+	{"gil_wait_ratio", "gauge", NULL,
+	 "Share that waits, of the threads that hold the GIL or wait for it"},
 	{"main_thread_idle_seconds", "gauge", NULL, "How long the main thread has been asleep"},
 	{"lock_waiters", "gauge", NULL, "Threads that wait for a lock whose owner is known"},
 	{"cpu_seconds_total", "counter", "mode", "Processor time of the process"},
@@ -24,6 +27,8 @@ static const struct prb_metric FAMILIES[] = {
 	{"swap_bytes", "gauge", NULL, "Memory of the process that was swapped out"},
 	{"open_fds", "gauge", NULL, "Open descriptors"},
 	{"start_time_seconds", "gauge", NULL, "When the process was started, since the epoch"},
+	{"step", "gauge", NULL, "Number of the last training step"},
+	{"step_duration_seconds", "gauge", NULL, "How long the last training step took"},
 	{"gc_collections_total", "counter", "generation", "Runs of the garbage collector"},
 	{"gc_uncollectable_total", "counter", "generation", "Objects that it could not free"},
 };
@@ -34,6 +39,8 @@ static const char SQL[] =
 	"SELECT 'threads', state, count(*) FROM python.threads GROUP BY state "
 	"UNION ALL SELECT 'gil_waiters', NULL, count(*) FROM python.threads WHERE gil = 'waits' "
 	"UNION ALL SELECT 'gil_held', NULL, count(*) FROM python.threads WHERE gil = 'holds' "
+	"UNION ALL SELECT 'gil_wait_ratio', NULL, coalesce(avg(gil = 'waits'), 0) "
+	"FROM python.threads WHERE gil IS NOT NULL "
 	"UNION ALL SELECT 'lock_waiters', NULL, count(*) FROM python.threads "
 	"WHERE waits_for LIKE '%held by%' "
 	"UNION ALL SELECT 'main_thread_idle_seconds', NULL, CASE state WHEN 'running' THEN 0 "
@@ -48,6 +55,24 @@ static const char SQL[] =
 	"WHERE interpreter = 0 "
 	"UNION ALL SELECT 'gc_uncollectable_total', generation, uncollectable FROM python.gc "
 	"WHERE interpreter = 0";
+
+/* Where steps are recorded; the first one counts that has a row of the last minutes. */
+static const struct {
+	const char *has, *sql;
+} STEPS[] = {
+#define STEP_SQL(schema, name)                                                              \
+	{                                                                                   \
+		"SELECT 1 FROM information_schema.tables WHERE table_schema = '" schema     \
+		"' AND table_name = '" name "'",                                            \
+			"WITH last AS (SELECT step, duration FROM " schema "." name         \
+			" WHERE timestamp > now() - 600 ORDER BY timestamp DESC LIMIT 1) "  \
+			"SELECT 'step', NULL, step FROM last UNION ALL "                    \
+			"SELECT 'step_duration_seconds', NULL, duration / 1000.0 FROM last" \
+	}
+	STEP_SQL("python", "torch_step_timing"),
+	STEP_SQL("main", "training_logs"),
+#undef STEP_SQL
+};
 
 struct collection {
 	struct prb_metrics *metrics;
@@ -77,6 +102,30 @@ static int take_row(void *context, struct probing_statement *row)
 		put(context, probing_value_text(row, 0, NULL), probing_value_text(row, 1, NULL),
 		    probing_value_real(row, 2));
 	return 0;
+}
+
+static int note_row(void *context, struct probing_statement *row)
+{
+	(void)row;
+	*(bool *)context = true;
+	return 0;
+}
+
+static struct probing_error *collect_steps(struct collection *c, struct probing *session)
+{
+	size_t before = c->metrics->samples.count;
+	struct probing_error *err = NULL;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(STEPS) && !err; i++) {
+		bool has = false;
+
+		err = probing_query(session, STEPS[i].has, note_row, &has);
+		if (!err && has)
+			err = probing_query(session, STEPS[i].sql, take_row, c);
+		if (c->metrics->samples.count > before)
+			break;
+	}
+	return err;
 }
 
 static long rank_of(pid_t pid)
@@ -112,6 +161,8 @@ static void collect(struct collection *c, const char *target, pid_t pid)
 		err = probing_set(session, "probing.query.timeout", "5");
 	if (!err)
 		err = probing_query(session, SQL, take_row, c);
+	if (!err)
+		err = collect_steps(c, session);
 	/* A part of the samples would be taken for the whole. */
 	if (err)
 		c->metrics->samples.count = before;

@@ -9,3 +9,9 @@ $(O)/gateway/page_files.inc: build-aux/embed-page $(wildcard web/dist/*)
 $(O)/gateway/skills.o: $(O)/gateway/skills.inc
 $(O)/gateway/skills.inc: build-aux/embed-skills $(wildcard gateway/skills/*.md)
 	$(Q)mkdir -p $(@D) && $< $(sort $(filter %.md,$^)) > $@.new && mv $@.new $@
+
+# Pages that coding assistants can read.
+MCP_PAGES := $(patsubst %,docs/%.md,cookbook glossary memory profiling training values)
+$(O)/gateway/mcp_resources.o: $(O)/gateway/pages.inc
+$(O)/gateway/pages.inc: build-aux/embed-skills $(MCP_PAGES)
+	$(Q)mkdir -p $(@D) && $< $(filter %.md,$^) > $@.new && mv $@.new $@

@@ -43,6 +43,8 @@ static void put_parameters(struct prb_json *json, const struct prb_route *route)
 			      "Id of a target: a process has its pid");
 	if (strstr(route->path, "{profile}"))
 		put_parameter(json, "profile", "path", PRB_PARAM_TEXT, "Id of a recording");
+	if (strstr(route->path, "{skill}"))
+		put_parameter(json, "skill", "path", PRB_PARAM_TEXT, "Name of a diagnosis");
 	for (const struct prb_param *p = route->params; p->name && !strcmp(route->method, "GET");
 	     p++)
 		put_parameter(json, p->name, "query", p->type, p->help);

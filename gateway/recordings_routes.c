@@ -59,9 +59,9 @@ static struct prb_error *record_words(struct prb_request *r, double duration)
 }
 
 /** Makes the content of a file the answer. */
-static struct prb_error *answer_file(struct prb_request *r, const char *path)
+static struct prb_error *answer_file(struct prb_request *r, const char *path, bool may_link)
 {
-	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | (may_link ? 0 : O_NOFOLLOW));
 	char chunk[16 << 10];
 	ssize_t got;
 
@@ -80,7 +80,7 @@ static struct prb_error *answer_file(struct prb_request *r, const char *path)
 /** Gives the file that the command has written, and removes it. */
 static struct prb_error *take_file(struct prb_request *r)
 {
-	struct prb_error *err = answer_file(r, prb_str_text(&r->input));
+	struct prb_error *err = answer_file(r, prb_str_text(&r->input), false);
 
 	unlink(prb_str_text(&r->input));
 	return err;
@@ -138,42 +138,78 @@ struct prb_error *prb_answer_recordings(struct prb_request *r)
 	prb_json_open(&json, "profiles", '[');
 	for (size_t i = 0; i < recordings->list.count; i++)
 		prb_recordings_put(recordings->list.items[i], NULL, &json);
+	prb_served_put_recordings(&r->gateway->served, &json);
 	prb_json_close(&json, ']');
 	prb_json_close(&json, '}');
 	return NULL;
 }
 
+static struct prb_error *no_recording(const char *id)
+{
+	return prb_error_hint(
+		prb_error_create(PRB_ERROR_NOT_FOUND, "there is no recording '%.20s'", id),
+		"/v1/profiles lists them");
+}
+
+/** One that was made here. */
 static struct prb_error *find(struct prb_request *r, struct prb_profile_made **ret)
 {
-	*ret = prb_recordings_find(&r->gateway->recordings, r->profile);
-	return *ret ? NULL
-		    : prb_error_hint(prb_error_create(PRB_ERROR_NOT_FOUND,
-						      "there is no recording '%s'", r->profile),
-				     "/v1/profiles lists them");
+	*ret = prb_recordings_find(&r->gateway->recordings, r->name);
+	return *ret ? NULL : no_recording(r->name);
+}
+
+/** A recording that can be shown: one that was made here, or a file that is served. */
+struct source {
+	const char *path;
+	bool named;   /**< by our user: its path may be a link */
+	bool running; /**< it is being made */
+};
+
+static struct prb_error *find_source(struct prb_request *r, const char *id, struct source *ret)
+{
+	const struct prb_profile_made *made = prb_recordings_find(&r->gateway->recordings, id);
+	const char *file = prb_served_recording(&r->gateway->served, id);
+
+	if (!made && !file)
+		return no_recording(id);
+	*ret = (struct source){made ? made->path : file, !made, made && made->child.pid};
+	return NULL;
+}
+
+/** The file itself. */
+static struct prb_error *answer_source(struct prb_request *r, const struct source *source)
+{
+	if (source->running)
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_FAILED, "the recording is being made"),
+			"stop it first; other formats can be had now");
+	r->file = prb_format("%s.profile", r->name);
+	return answer_file(r, source->path, source->named);
 }
 
 struct prb_error *prb_answer_recording(struct prb_request *r)
 {
-	const char *format = prb_param(r, "format");
-	struct prb_profile_made *made;
+	const char *format = prb_param(r, "format"), *before = prb_param(r, "before");
+	struct source source, other;
 
-	PRB_TRY(find(r, &made));
-	if (!format || !strcmp(format, "profile")) {
-		if (made->child.pid)
-			return prb_error_hint(
-				prb_error_create(PRB_ERROR_FAILED, "the recording is being made"),
-				"stop it first; other formats can be had now");
-		r->file = prb_format("%s.profile", r->profile);
-		return answer_file(r, made->path);
-	}
+	PRB_TRY(find_source(r, r->name, &source));
+	if (before && (!format || strcmp(format, "html") != 0))
+		return prb_error_create(PRB_ERROR_USAGE, "'before' is for the format html");
+	if (before)
+		PRB_TRY(find_source(r, before, &other));
+	if (!format || !strcmp(format, "profile"))
+		return answer_source(r, &source);
 	for (size_t i = 0; i < sizeof(FORMATS) / sizeof(*FORMATS); i++) {
 		if (strcmp(FORMATS[i].name, format) != 0)
 			continue;
+		PRB_TRY(prb_recordings_prepare(&r->gateway->recordings));
 		PRB_TRY(prb_words_add(&r->words, "-t"));
-		PRB_TRY(prb_words_add(&r->words, "%s", made->path));
+		PRB_TRY(prb_words_add(&r->words, "%s", source.path));
 		PRB_TRY(prb_words_add(&r->words, "performance"));
+		if (before)
+			PRB_TRY(prb_words_add(&r->words, "--diff=%s", other.path));
 		if (strcmp(format, "html") != 0)
-			r->file = prb_format("%s%s", r->profile, FORMATS[i].ending);
+			r->file = prb_format("%s%s", r->name, FORMATS[i].ending);
 		return through_file(r, &FORMATS[i]);
 	}
 	return prb_error_create(PRB_ERROR_USAGE, "there is no format '%.20s'", format);

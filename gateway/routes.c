@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "gateway/gateway_private.h"
+#include "gateway/skills.h"
 #include "proc/process.h"
 
 static struct prb_error *target_words(struct prb_request *r)
@@ -142,6 +143,31 @@ static struct prb_error *answer_tables(struct prb_request *r)
 	return NULL;
 }
 
+static struct prb_error *answer_skills(struct prb_request *r)
+{
+	PRB_TRY(prb_words_add(&r->words, "skill"));
+	PRB_TRY(prb_words_add(&r->words, "list"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	prb_request_start(r);
+	return NULL;
+}
+
+static struct prb_error *answer_skill(struct prb_request *r)
+{
+	if (!prb_skill_find(r->name))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_NOT_FOUND, "there is no skill '%s'", r->name),
+			"/v1/skills lists them");
+	PRB_TRY(target_words(r));
+	PRB_TRY(prb_words_add(&r->words, "skill"));
+	PRB_TRY(prb_words_add(&r->words, "--json"));
+	PRB_TRY(prb_words_add(&r->words, "run"));
+	PRB_TRY(prb_words_add(&r->words, "%s", r->name));
+	r->limit = 60;
+	prb_request_start(r);
+	return NULL;
+}
+
 static struct prb_error *answer_value(struct prb_request *r)
 {
 	static const char *const NUMBERS[] = {"tid", "frame", "depth", "max-items", "max-value"};
@@ -239,6 +265,11 @@ const struct prb_route prb_routes[] = {
 	{"GET", "/v1", "What this gateway is", .answer = answer_server},
 	{"GET", "/v1/targets", "Processes and files that are served; docs/json.md has the members",
 	 .answer = answer_targets},
+	{"GET", "/v1/overview",
+	 "What all targets do now, and what is wrong with them; docs/json.md has the members. It "
+	 "is "
+	 "read anew every 2 seconds while somebody asks, and 'time' says when",
+	 .answer = prb_answer_overview},
 	{"GET", "/v1/targets/{id}/stacks", "Stacks of all threads; docs/json.md has the members",
 	 .params = {STACK_PARAMS}, .answer = answer_stacks},
 	{"GET",
@@ -257,6 +288,9 @@ const struct prb_route prb_routes[] = {
 	{"POST", "/v1/query", "Rows of SQL over all targets that are served",
 	 .params = {QUERY_PARAMS}, .answer = answer_query_all},
 	{"GET", "/v1/tables", "Tables of SQL with their columns", .answer = answer_tables},
+	{"GET", "/v1/skills", "Named diagnoses", .answer = answer_skills},
+	{"GET", "/v1/targets/{id}/skills/{skill}",
+	 "A diagnosis of the target: sections with text, SQL and rows", .answer = answer_skill},
 	{"GET", "/v1/targets/{id}/value", "Value of an expression, read without running code",
 	 .params = {{"expression", PRB_PARAM_TEXT, "Such as self.layers[0]"},
 		    {"tid", PRB_PARAM_NUMBER, "Thread; the main one"},
@@ -317,7 +351,9 @@ const struct prb_route prb_routes[] = {
 	 "A recording, finished or not: the file itself, or made into another format",
 	 "application/octet-stream",
 	 {{"format", PRB_PARAM_TEXT,
-	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace, gecko or csv"}},
+	   "profile (the default), html, svg, collapsed, speedscope, pprof, trace, gecko or csv"},
+	  {"before", PRB_PARAM_TEXT,
+	   "Id of another recording, with html: what has changed since that one"}},
 	 .answer = prb_answer_recording},
 	{"POST", "/v1/profiles/{profile}/stop", "Stop a recording before its time",
 	 .answer = prb_answer_recording_stop},
@@ -365,7 +401,7 @@ static bool matches(struct prb_request *r, const char *pattern)
 			continue;
 		}
 		size_t length = strcspn(at, "/");
-		char *place = !strncmp(pattern, "{id}", 4) ? r->id : r->profile;
+		char *place = !strncmp(pattern, "{id}", 4) ? r->id : r->name;
 
 		if (!is_name(at, length))
 			return false;

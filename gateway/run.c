@@ -72,6 +72,24 @@ static void begin(struct prb_request *r)
 	r->child.until = r->gateway->now + r->limit;
 }
 
+/** Among those that are looked after. */
+static bool wait_for_answer(struct prb_request *r)
+{
+	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
+
+	if (!place) {
+		prb_reply_error(r, prb_error_nomem());
+		return false;
+	}
+	*place = r;
+	if (r->limit <= 0)
+		r->limit = LIMIT_SECONDS;
+	r->since = r->gateway->now;
+	r->state = PRB_REQUEST_QUEUED;
+	suspend(r);
+	return true;
+}
+
 void prb_request_start(struct prb_request *r)
 {
 	if (r->lasts && running(r->gateway, true) >= PRB_GATEWAY_MAX_LASTING) {
@@ -80,18 +98,8 @@ void prb_request_start(struct prb_request *r)
 						    PRB_GATEWAY_MAX_LASTING));
 		return;
 	}
-	struct prb_request **place = prb_vec_push(&r->gateway->waiting);
-
-	if (!place) {
-		prb_reply_error(r, prb_error_nomem());
+	if (!wait_for_answer(r))
 		return;
-	}
-	*place = r;
-	if (r->limit <= 0)
-		r->limit = LIMIT_SECONDS;
-	r->since = r->gateway->now;
-	r->state = PRB_REQUEST_QUEUED;
-	suspend(r);
 	if (r->lasts || running(r->gateway, false) < PRB_GATEWAY_MAX_CHILDREN)
 		begin(r);
 }
@@ -170,6 +178,44 @@ static bool is_left(struct prb_request *r, double now)
 	return one.revents & (POLLHUP | POLLERR) || now > r->left + LEFT_SECONDS;
 }
 
+/** Takes the overview if there is one; true: it was answered. */
+static bool take_overview(struct prb_request *r, struct prb_error **err)
+{
+	const struct prb_str *look;
+
+	*err = prb_overview_keeper_ask(&r->gateway->overview, &r->gateway->served, r->gateway->now,
+				       &look);
+	if (*err || !look)
+		return false;
+	prb_str_append(&r->reply, look->data, look->length);
+	return true;
+}
+
+struct prb_error *prb_answer_overview(struct prb_request *r)
+{
+	struct prb_error *err;
+
+	if (!take_overview(r, &err) && !err) {
+		r->overview = true;
+		wait_for_answer(r);
+	}
+	return err;
+}
+
+static void tend_overview(struct prb_request *r)
+{
+	struct prb_error *err = NULL;
+
+	if (r->state != PRB_REQUEST_QUEUED)
+		return;
+	if (take_overview(r, &err))
+		set_ready(r);
+	else if (!err && r->gateway->now > r->since + r->limit)
+		err = prb_error_create(PRB_ERROR_TIMEOUT, "the overview takes too long");
+	if (err)
+		fail(r, err);
+}
+
 static void tend(struct prb_request *r, bool may_begin)
 {
 	double now = r->gateway->now;
@@ -179,6 +225,10 @@ static void tend(struct prb_request *r, bool may_begin)
 		return;
 	if (is_left(r, now)) {
 		fail(r, prb_error_create(PRB_ERROR_CANCELLED, "the client has left"));
+		return;
+	}
+	if (r->overview) {
+		tend_overview(r);
 		return;
 	}
 	if (r->state == PRB_REQUEST_RESTS && prb_event_is_due(r)) {

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "target/recorded/recorded.h"
 #include "target/spec/target_spec.h"
 #include "target/target.h"
 
@@ -33,6 +34,7 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 
 	PRB_TRY(prb_spec_open_in(text, &served->places, &target));
 	pid_t pid = target->live ? target->pid : 0;
+	bool recording = prb_recorded_path(target);
 	prb_target_destroy(target);
 	place = prb_vec_push(&served->named);
 	if (!place)
@@ -42,6 +44,7 @@ static struct prb_error *add(struct prb_served *served, const char *text)
 		/* Its number among files: one that is asked for stays the same when processes end.
 		 */
 		snprintf(place->id, sizeof(place->id), "f%zu", ++served->files);
+		place->recording = recording;
 		/* Children are started in the same folder. */
 		return prb_str_copy(text, &place->name);
 	}
@@ -233,4 +236,69 @@ struct prb_error *prb_served_list(const struct prb_served *served, struct prb_st
 	return text->length ? NULL
 			    : prb_error_create(PRB_ERROR_BAD_DATA,
 					       "the list of processes cannot be understood");
+}
+
+static void add_ended(const struct prb_served *served, json_t *targets)
+{
+	for (size_t i = 0; i < served->named.count; i++) {
+		const struct prb_served_target *t = &served->named.items[i];
+		json_t *item = t->pid && has_ended(t) ? listed(targets, t->pid) : NULL;
+
+		if (!item && t->pid && has_ended(t))
+			json_array_append_new(
+				targets, json_pack("{s:s, s:s, s:i, s:b, s:[], s:[s]}", "id", t->id,
+						   "kind", "process", "pid", (int)t->pid, "ended",
+						   1, "argv", "troubles", "has ended"));
+		json_decref(item);
+	}
+}
+
+struct prb_error *prb_served_overview(const struct prb_served *served, struct prb_str *text)
+{
+	if (!served->named.count)
+		return NULL;
+	json_t *look = json_loadb(prb_str_text(text), text->length, JSON_ALLOW_NUL, NULL);
+	json_t *targets = json_object_get(look, "targets");
+	char *dumped = NULL;
+
+	if (json_is_array(targets)) {
+		add_ended(served, targets);
+		dumped = json_dumps(look, JSON_COMPACT | JSON_ENSURE_ASCII);
+	}
+	prb_str_truncate(text, 0);
+	if (dumped)
+		prb_str_puts(text, dumped);
+	free(dumped);
+	json_decref(look);
+	return text->length
+		       ? NULL
+		       : prb_error_create(PRB_ERROR_BAD_DATA, "the overview cannot be understood");
+}
+
+const char *prb_served_recording(const struct prb_served *served, const char *id)
+{
+	for (size_t i = 0; i < served->named.count; i++)
+		if (served->named.items[i].recording && !strcmp(served->named.items[i].id, id))
+			return served->named.items[i].name;
+	return NULL;
+}
+
+void prb_served_put_recordings(const struct prb_served *served, struct prb_json *json)
+{
+	for (size_t i = 0; i < served->named.count; i++) {
+		const struct prb_served_target *t = &served->named.items[i];
+
+		if (!t->recording)
+			continue;
+		prb_json_open(json, NULL, '{');
+		prb_json_text(json, "id", t->id);
+		prb_json_text(json, "target", t->id);
+		prb_json_text(json, "file", t->name);
+		prb_json_null(json, "started");
+		prb_json_null(json, "duration");
+		prb_json_text(json, "state", "finished");
+		prb_json_bool(json, "stopped", false);
+		prb_json_null(json, "error");
+		prb_json_close(json, '}');
+	}
 }

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "command/command.h"
 #include "command/words.h"
@@ -22,6 +24,7 @@ struct prb_served_target {
 	pid_t pid;  /**< 0: a file */
 	int pidfd;  /**< of the process; -1 for a file */
 	char *name; /**< for -t: the pid, or as the user gave it */
+	bool recording;
 };
 
 /** Starts as {}. */
@@ -53,6 +56,16 @@ struct prb_error *prb_served_words_all(const struct prb_served *served,
 /** Changes what `list --json` printed into the answer to "what is served here?". */
 struct prb_error *prb_served_list(const struct prb_served *served,
 				  struct prb_str *text) PRB_MUST_CHECK;
+
+/** The path of a recording that was named and has this id; NULL if none has. */
+const char *prb_served_recording(const struct prb_served *served, const char *id);
+/** Puts an object for each of them. */
+void prb_served_put_recordings(const struct prb_served *served, struct prb_json *json);
+
+/** Adds those that were named and have ended to what `overview --json` printed, if it lacks them.
+ */
+struct prb_error *prb_served_overview(const struct prb_served *served,
+				      struct prb_str *text) PRB_MUST_CHECK;
 
 /** PRB_ERROR_NO_PROCESS if that target is known to have ended. */
 struct prb_error *prb_served_check(const struct prb_served *served, const char *id) PRB_MUST_CHECK;

@@ -107,6 +107,9 @@ class Lldb(Debugger):
         return (process.GetUniqueID(), self.settings.max_string) \
             if self.core_path() is not None else None
 
+    def interrupted(self):
+        return self.debugger is not None and self.debugger.GetCommandInterpreter().WasInterrupted()
+
     def moment(self):
         process = self.process()
         return process.GetUniqueID(), process.GetStopID(True)

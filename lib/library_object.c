@@ -13,6 +13,7 @@
 #include "sql/engine/session_private.h"
 #include "target/custom.h"
 #include "target/snapshot/snapshot.h"
+#include "values/census/census_size.h"
 #include "values/part.h"
 
 /* How old what was read of a process that runs may be. */
@@ -23,10 +24,21 @@ struct prb_library_objects {
 	struct prb_view *view;
 	struct prb_modules *modules;
 	struct prb_pythons pythons;
-	PRB_VEC(struct prb_parts *) parts; /* one for each Python */
+	PRB_VEC(struct prb_parts *) parts;	/* one for each Python */
+	PRB_VEC(struct prb_measure *) measures; /* the same; NULL: none was asked for */
 	double read_at;
 	struct prb_str text; /* of an answer */
 };
+
+static void forget_measures(struct prb_library_objects *o)
+{
+	struct prb_measure **measure;
+
+	prb_vec_each (measure, &o->measures) {
+		prb_measure_destroy(*measure);
+		*measure = NULL;
+	}
+}
 
 void prb_library_objects_destroy(struct prb_library_objects *o)
 {
@@ -34,6 +46,8 @@ void prb_library_objects_destroy(struct prb_library_objects *o)
 
 	if (!o)
 		return;
+	forget_measures(o);
+	prb_vec_free(&o->measures);
 	prb_vec_each (parts, &o->parts)
 		prb_parts_destroy(*parts);
 	prb_vec_free(&o->parts);
@@ -54,9 +68,8 @@ static struct prb_error *fill(struct prb_library_objects *o)
 	prb_vec_each (py, &o->pythons.list) {
 		struct prb_parts **parts = prb_vec_push(&o->parts);
 
-		if (!parts)
+		if (!parts || !prb_vec_push(&o->measures))
 			return prb_error_nomem();
-		*parts = NULL;
 		PRB_TRY(prb_parts_create(*py, prb_view_mem(o->view), parts));
 	}
 	return NULL;
@@ -91,6 +104,7 @@ static void forget(struct prb_library_objects *o)
 	prb_view_new_epoch(o->view);
 	prb_vec_each (parts, &o->parts)
 		prb_parts_forget(*parts);
+	forget_measures(o);
 	o->read_at = prb_clock_seconds();
 }
 
@@ -157,6 +171,60 @@ static struct prb_error *answer_with(struct probing *p, const struct prb_part_an
 	return NULL;
 }
 
+/* Which Python has it, after the check that it is still the object that it was. */
+static struct prb_error *owner_of(struct probing *p, uint64_t address, uint64_t type, size_t *ret,
+				  int32_t *outcome)
+{
+	struct prb_part_wanted wanted = {.object = address, .type = type};
+	struct prb_error *err = prb_error_create(PRB_ERROR_NOT_FOUND, "there is no Python in it");
+	const struct prb_part_answer *answer;
+	bool needs_code;
+
+	for (*ret = 0; *ret < p->objects->parts.count; ++*ret) {
+		prb_error_destroy(err);
+		err = prb_parts_read(p->objects->parts.items[*ret], &wanted, &answer, &needs_code);
+		*outcome = outcome_of(err, needs_code);
+		if (!err)
+			break;
+	}
+	return err;
+}
+
+/* The bytes of an object. */
+static struct prb_error *measure(struct probing *p, uint64_t address, uint64_t type,
+				 struct probing_object *ret)
+{
+	struct prb_library_objects *o = p->objects;
+	struct prb_error *err;
+	uint64_t bytes;
+	size_t at;
+
+	PRB_TRY(owner_of(p, address, type, &at, &ret->outcome));
+	if (!o->measures.items[at])
+		PRB_TRY(prb_measure_create(o->pythons.list.items[at], prb_view_mem(o->view),
+					   &o->measures.items[at]));
+	err = prb_measure_object(o->measures.items[at], address, &bytes);
+	ret->outcome = outcome_of(err, false);
+	PRB_TRY(err);
+	ret->address = ret->type = 0;
+	ret->kind = PROBING_OBJECT_INT;
+	ret->integer = (int64_t)bytes;
+	ret->text = "";
+	ret->length = 0;
+	return NULL;
+}
+
+static struct prb_error *read_part(struct probing *p, const struct prb_part_wanted *wanted,
+				   enum probing_object_part part, struct probing_object *ret)
+{
+	const struct prb_part_answer *answer = NULL;
+
+	if (part == PROBING_OBJECT_SIZE)
+		return measure(p, wanted->object, wanted->type, ret);
+	PRB_TRY(read_once(p, wanted, &answer, &ret->outcome));
+	return answer_with(p, answer, ret);
+}
+
 struct probing_error *probing_object(struct probing *p, uint64_t address, uint64_t type,
 				     enum probing_object_part part, const char *name, int64_t index,
 				     struct probing_object *ret)
@@ -169,25 +237,22 @@ struct probing_error *probing_object(struct probing *p, uint64_t address, uint64
 		.index = index,
 		.text_max = p->session->text_max,
 	};
-	const struct prb_part_answer *answer = NULL;
 	struct prb_error *err;
 
-	if (ret->size < sizeof(*ret) || part > PROBING_OBJECT_TEXT)
+	if (ret->size < sizeof(*ret) || part > PROBING_OBJECT_SIZE)
 		return prb_public_error(prb_error_create(
 			PRB_ERROR_USAGE, "struct probing_object or the part is not known"));
 	ret->outcome = PROBING_OBJECT_MISSING;
 	err = begin(p);
 	if (err)
 		return prb_public_error(err);
-	err = read_once(p, &wanted, &answer, &ret->outcome);
+	err = read_part(p, &wanted, part, ret);
 	/* What was read before and what is there now may not fit together. */
 	if (ret->outcome == PROBING_OBJECT_GONE && p->objects->target->live) {
 		prb_error_destroy(err);
 		forget(p->objects);
-		err = read_once(p, &wanted, &answer, &ret->outcome);
+		err = read_part(p, &wanted, part, ret);
 	}
-	if (!err)
-		err = answer_with(p, answer, ret);
 	return prb_public_error(err);
 }
 
@@ -210,43 +275,24 @@ static bool on_item(void *context, uint64_t key, uint64_t value)
 	return !e->handler(e->context, NULL, NULL, key, value);
 }
 
-/* Its Python, after the check that it is still the object that it was. */
-static struct prb_error *owner_of(struct probing *p, uint64_t address, uint64_t type,
-				  struct prb_python **ret, int32_t *outcome)
-{
-	struct prb_part_wanted wanted = {.object = address, .type = type};
-	const struct prb_part_answer *answer;
-	struct prb_error *err = NULL;
-	bool needs_code;
-
-	for (size_t i = 0; i < p->objects->parts.count; i++) {
-		prb_error_destroy(err);
-		err = prb_parts_read(p->objects->parts.items[i], &wanted, &answer, &needs_code);
-		*outcome = outcome_of(err, needs_code);
-		*ret = p->objects->pythons.list.items[i];
-		if (!err)
-			break;
-	}
-	return err;
-}
-
 struct probing_error *probing_object_each(struct probing *p, uint64_t address, uint64_t type,
 					  int items, probing_part_handler *handler, void *context,
 					  int32_t *outcome)
 {
 	struct each each = {handler, context};
-	struct prb_python *py = NULL;
 	struct prb_error *err;
 	bool torn = false;
+	size_t at = 0;
 
 	*outcome = PROBING_OBJECT_MISSING;
 	err = begin(p);
 	if (!err)
-		err = owner_of(p, address, type, &py, outcome);
-	if (err || !py)
+		err = owner_of(p, address, type, &at, outcome);
+	if (err)
 		return prb_public_error(err);
 
 	struct prb_mem *mem = prb_view_mem(p->objects->view);
+	struct prb_python *py = p->objects->pythons.list.items[at];
 
 	if (items)
 		err = prb_object_items(py, mem, address, on_item, &each, &torn);

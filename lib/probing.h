@@ -271,6 +271,7 @@ enum probing_object_part {
 	PROBING_OBJECT_TYPE = 5,      /**< its class */
 	PROBING_OBJECT_REPR = 6,      /**< repr() as text; `index`: items and attributes, 0: 100 */
 	PROBING_OBJECT_TEXT = 7,      /**< all of a str, at most what probing.text.max has */
+	PROBING_OBJECT_SIZE = 8,      /**< `integer`: its bytes, with those that it alone owns */
 };
 
 /** The kinds of answers. */

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "memory/memory.h"
+#include "memory/sites.h"
 #include "command/command.h"
 #include "command/interrupt.h"
 #include "command/output.h"
@@ -16,6 +17,7 @@
 
 enum { ROWS = 15, MAX_ROWS = 100000, MAX_SECONDS = 3600 };
 
+#define EVERY "512KiB"
 #define CLEAR "\x1b[H\x1b[2J"
 
 bool prb_memory_wait(double seconds)
@@ -59,10 +61,50 @@ static struct prb_error *watch(struct prb_target *target, const struct prb_memor
 	return NULL;
 }
 
+/** What grew since an earlier snapshot of the target. */
+static struct prb_error *show_diff(const struct prb_cli *cli, struct prb_target *target,
+				   const struct prb_memory_settings *s)
+{
+	prb_auto_str struct prb_str out = {};
+	struct prb_target *before;
+	struct prb_error *err;
+
+	PRB_TRY(prb_spec_open_in(s->diff, &cli->places, &before));
+	err = prb_memory_diff(before, target, s, &out);
+	prb_target_destroy(before);
+	return err ? err : prb_output(&out);
+}
+
+static struct prb_error *show_sites(struct prb_target *target, const struct prb_memory_settings *s)
+{
+	prb_auto_memory struct prb_memory memory = {};
+	__attribute__((cleanup(prb_memory_sites_deinit))) struct prb_memory_sites sites = {};
+	prb_auto_str struct prb_str out = {};
+
+	if (!target->live)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"--sites needs a process that runs; this is a %s",
+					prb_target_kind_name(target->kind));
+	if (!prb_sites_parse_size(s->every ? s->every : EVERY, &sites.mean))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--every cannot be '%.100s', it is 1 to 1 GiB, such as "
+					"64KiB",
+					s->every);
+	PRB_TRY(prb_memory_open(target, &memory));
+	PRB_TRY(prb_memory_sites_take(&memory, s, &sites));
+	if (s->output)
+		PRB_TRY(prb_memory_sites_write(&sites, s->output));
+	PRB_TRY((s->json ? prb_memory_sites_json : prb_memory_sites_text)(&memory, &sites, s->rows,
+									  &out));
+	return prb_output(&out);
+}
+
 static struct prb_error *show(struct prb_target *target, const struct prb_memory_settings *s)
 {
 	prb_auto_str struct prb_str out = {};
 
+	if (s->sites > 0)
+		return show_sites(target, s);
 	if (s->watch > 0)
 		return watch(target, s);
 	PRB_TRY(s->growth > 0 ? prb_memory_growth(target, s, &out) : show_once(target, s, &out));
@@ -73,8 +115,13 @@ static struct prb_error *check(const struct prb_cli *cli, const struct prb_memor
 {
 	if (cli->targets.count > 1)
 		return prb_error_create(PRB_ERROR_USAGE, "memory is read of one target");
-	if (s->watch > 0 && s->growth > 0)
-		return prb_error_create(PRB_ERROR_USAGE, "--watch and --growth exclude each other");
+	if ((s->watch > 0) + (s->growth > 0) + (s->sites > 0) + (s->diff != NULL) > 1)
+		return prb_error_create(PRB_ERROR_USAGE, "--watch, --growth, --sites and --diff "
+							 "exclude each other");
+	if ((s->every || s->output) && s->sites <= 0)
+		return prb_error_create(PRB_ERROR_USAGE, "--every and --output are for --sites");
+	if (s->output)
+		PRB_TRY(prb_memory_sites_check_output(s->output));
 	if (s->count && s->watch <= 0)
 		return prb_error_create(PRB_ERROR_USAGE, "--count is for --watch");
 	if (s->rows > MAX_ROWS || s->max_seconds > MAX_SECONDS)
@@ -95,7 +142,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
 	if (s.watch > 0 || s.growth > 0)
 		prb_interrupt_catch(NULL);
-	err = show(target, &s);
+	err = s.diff ? show_diff(cli, target, &s) : show(target, &s);
 	if (err)
 		err = prb_command_line_name(target, err);
 	prb_target_destroy(target);
@@ -117,12 +164,26 @@ const struct prb_command prb_command_memory = {
 		"the tensors of torch with the variable or module that holds them. All is read "
 		"from outside: nothing is loaded into the process, and it is never stopped.\n\n"
 		"--growth reads twice and shows which types grew between, and which objects hold "
-		"what is new.",
+		"what is new; --diff does so with two snapshots.\n\n"
+		"--sites loads the agent. It samples the memory that Python allocates, and shows "
+		"which lines allocate it, and where what is not freed comes from. The query "
+		"'SELECT * FROM memory_allocations' has the same afterwards.",
 	.options =
 		(const struct prb_option[]){
 			{"growth", 'g', PRB_OPTION_SECONDS, "DURATION",
 			 "Show what grew in this time, and what holds it", PLACE(growth),
 			 .for_clients = true},
+			{"diff", 0, PRB_OPTION_TEXT, "FILE",
+			 "Show what grew since this snapshot or core of the same process",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_memory_settings, diff)},
+			{"sites", 's', PRB_OPTION_SECONDS, "DURATION",
+			 "Sample for this time which lines allocate, and what they leave behind",
+			 PLACE(sites)},
+			{"every", 0, PRB_OPTION_TEXT, "SIZE",
+			 "With --sites: bytes for each sample [512KiB]", PLACE(every)},
+			{"output", 'o', PRB_OPTION_TEXT, "FILE",
+			 "With --sites: write a flame graph, too (.html, .svg, .collapsed)",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_memory_settings, output)},
 			{"watch", 'w', PRB_OPTION_SECONDS, "INTERVAL", "Read again and again",
 			 PLACE(watch), .for_clients = true},
 			{"count", 0, PRB_OPTION_NUMBER, "COUNT", "End after so many, with --watch",
@@ -137,10 +198,14 @@ const struct prb_command prb_command_memory = {
 			{}},
 	.settings_size = sizeof(struct prb_memory_settings),
 	.target_use = PRB_TARGET_ONE,
-	.examples = (const struct prb_example[]){{"probing 4242 memory", "What takes the memory"},
-						 {"probing 4242 memory --growth 60s",
-						  "What leaks, and who holds it"},
-						 {"probing core memory --json", "Of a core file"},
-						 {}},
+	.examples =
+		(const struct prb_example[]){
+			{"probing 4242 memory", "What takes the memory"},
+			{"probing 4242 memory --growth 60s", "What leaks, and who holds it"},
+			{"probing memory --diff a.snapshot b.snapshot",
+			 "What grew between two snapshots"},
+			{"probing 4242 memory --sites 30s", "Which lines allocate"},
+			{"probing core memory --json", "Of a core file"},
+			{}},
 	.run = run,
 };

@@ -80,16 +80,17 @@ static void put_process(const struct prb_memory *before, const struct prb_memory
 	const struct prb_memory_process *one = &before->process, *two = &after->process;
 	int64_t anonymous = two->anonymous - one->anonymous;
 
-	if (!one->told || !two->told)
-		return;
-	prb_str_puts(s, "RSS ");
-	prb_memory_put_change(s, (double)(two->rss - one->rss));
-	prb_str_puts(s, ", of it anonymous ");
-	prb_memory_put_change(s, (double)anonymous);
-	prb_str_puts(s, "; Python objects ");
+	if (one->told && two->told) {
+		prb_str_puts(s, "RSS ");
+		prb_memory_put_change(s, (double)(two->rss - one->rss));
+		prb_str_puts(s, ", of it anonymous ");
+		prb_memory_put_change(s, (double)anonymous);
+		prb_str_puts(s, "; ");
+	}
+	prb_str_puts(s, "Python objects ");
 	prb_memory_put_change(s, (double)objects);
 	prb_str_putc(s, '\n');
-	if (anonymous > 1 << 20 && anonymous / 2 > objects)
+	if (one->told && two->told && anonymous > 1 << 20 && anonymous / 2 > objects)
 		prb_str_puts(s, "  more than half of it is not in Python objects: memory of C "
 				"code, or of the allocator\n");
 }
@@ -195,9 +196,10 @@ static const struct prb_memory_interpreter *same_interpreter(
 	return NULL;
 }
 
-static struct prb_error *compare(const struct prb_memory *before, const struct prb_memory *after,
-				 const struct prb_memory_settings *s, double seconds,
-				 struct prb_str *out)
+struct prb_error *prb_memory_compare(const struct prb_memory *before,
+				     const struct prb_memory *after,
+				     const struct prb_memory_settings *s, double seconds,
+				     struct prb_str *out)
 {
 	const struct prb_memory_interpreter *now, *past;
 	struct prb_json json = {.out = out};
@@ -234,8 +236,7 @@ static struct prb_error *compare(const struct prb_memory *before, const struct p
 	return out->failed ? prb_error_nomem() : NULL;
 }
 
-/** Without interpreters there is nothing to compare. */
-static struct prb_error *need_census(const struct prb_memory *m)
+struct prb_error *prb_memory_need_census(const struct prb_memory *m)
 {
 	const struct prb_memory_interpreter *i;
 
@@ -258,14 +259,15 @@ struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_
 			prb_error_create(PRB_ERROR_UNSUPPORTED,
 					 "growth needs a process that runs; this is a %s",
 					 prb_target_kind_name(target->kind)),
-			"'probing TARGET memory' shows what there is");
+			"'probing TARGET memory' shows what there is, and 'memory --diff A B' what "
+			"grew from one to the other");
 	PRB_TRY(prb_memory_read(target, s, &before));
-	PRB_TRY(need_census(&before));
+	PRB_TRY(prb_memory_need_census(&before));
 	/* Ctrl-C ends the wait, and what grew until then is shown. */
 	seconds = s->growth - (prb_clock_seconds() - start);
 	if (seconds > 0)
 		prb_memory_wait(seconds);
 	PRB_TRY(prb_memory_read(target, s, &after));
-	PRB_TRY(need_census(&after));
-	return compare(&before, &after, s, prb_clock_seconds() - start, out);
+	PRB_TRY(prb_memory_need_census(&after));
+	return prb_memory_compare(&before, &after, s, prb_clock_seconds() - start, out);
 }

@@ -13,6 +13,9 @@
 struct prb_memory_settings {
 	bool json;
 	double growth, watch, max_seconds;
+	const char *diff; /**< the earlier snapshot or core; or NULL */
+	double sites;	  /**< seconds; 0: not given */
+	const char *every, *output;
 	int rows, count;
 };
 
@@ -44,13 +47,14 @@ struct prb_memory {
 void prb_memory_read_process(struct prb_target *target, struct prb_memory_process *ret);
 
 /* read.c */
+/** Without the objects; for prb_memory_deinit() also after an error. */
+struct prb_error *prb_memory_open(struct prb_target *target, struct prb_memory *ret) PRB_MUST_CHECK;
 struct prb_error *prb_memory_read(struct prb_target *target, const struct prb_memory_settings *s,
 				  struct prb_memory *ret) PRB_MUST_CHECK;
 void prb_memory_deinit(struct prb_memory *memory);
 #define prb_auto_memory __attribute__((cleanup(prb_memory_deinit)))
 
 /* text.c */
-void prb_memory_put_bytes(struct prb_str *s, double bytes);
 /** With a sign. */
 void prb_memory_put_change(struct prb_str *s, double bytes);
 /** With commas. */
@@ -90,5 +94,18 @@ bool prb_memory_wait(double seconds);
 /* growth.c */
 struct prb_error *prb_memory_growth(struct prb_target *target, const struct prb_memory_settings *s,
 				    struct prb_str *out) PRB_MUST_CHECK;
+/** An error if there are no objects to be compared. */
+struct prb_error *prb_memory_need_census(const struct prb_memory *memory) PRB_MUST_CHECK;
+/** What grew, and what holds it; @p seconds lie between them. */
+struct prb_error *prb_memory_compare(const struct prb_memory *before,
+				     const struct prb_memory *after,
+				     const struct prb_memory_settings *settings, double seconds,
+				     struct prb_str *out) PRB_MUST_CHECK;
+
+/* diff.c */
+/** The same of two snapshots or cores of one process. */
+struct prb_error *prb_memory_diff(struct prb_target *first, struct prb_target *second,
+				  const struct prb_memory_settings *settings,
+				  struct prb_str *out) PRB_MUST_CHECK;
 
 #endif

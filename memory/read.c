@@ -24,10 +24,11 @@ static struct prb_error *add_interpreters(struct prb_memory *m, struct prb_pytho
 	return err;
 }
 
-static struct prb_error *find_interpreters(struct prb_memory *m)
+struct prb_error *prb_memory_open(struct prb_target *target, struct prb_memory *m)
 {
 	struct prb_python **py;
 
+	*m = (struct prb_memory){.target = target};
 	PRB_TRY(prb_view_create(m->target->mem, &m->view));
 	PRB_TRY(prb_pythons_open(m->target, m->view, true, &m->modules, &m->pythons));
 	prb_vec_each (py, &m->pythons.list)
@@ -57,9 +58,8 @@ struct prb_error *prb_memory_read(struct prb_target *target, const struct prb_me
 {
 	const struct prb_census_limits limits = {.max_seconds = s->max_seconds};
 
-	*ret = (struct prb_memory){.target = target};
+	ret->no_python = prb_memory_open(target, ret);
 	prb_memory_read_process(target, &ret->process);
-	ret->no_python = find_interpreters(ret);
 	/* Of a process without Python there still are the kernel's numbers. */
 	if (ret->no_python && (ret->no_python->code != PRB_ERROR_UNSUPPORTED || !ret->process.told))
 		return prb_steal(&ret->no_python);

@@ -13,22 +13,11 @@
 
 enum { TENSORS = 8, COUNT_WIDTH = 12, BYTES_WIDTH = 10 };
 
-void prb_memory_put_bytes(struct prb_str *s, double bytes)
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-	unsigned unit = 0;
-
-	/* 1023.96 would print as 1024.0. */
-	for (; fabs(bytes) >= 1023.95 && unit + 1 < PRB_ARRAY_SIZE(units); unit++)
-		bytes /= 1024;
-	prb_str_printf(s, "%.*f %s", unit && fabs(bytes) < 100 ? 1 : 0, bytes, units[unit]);
-}
-
 void prb_memory_put_change(struct prb_str *s, double bytes)
 {
 	if (bytes >= 0)
 		prb_str_putc(s, '+');
-	prb_memory_put_bytes(s, bytes);
+	prb_text_bytes(s, bytes);
 }
 
 void prb_memory_put_count(struct prb_str *s, int64_t count)
@@ -67,7 +56,7 @@ static void put_column_bytes(struct prb_str *s, double bytes)
 {
 	prb_auto_str struct prb_str text = {};
 
-	prb_memory_put_bytes(&text, bytes);
+	prb_text_bytes(&text, bytes);
 	right(s, &text, BYTES_WIDTH);
 }
 
@@ -85,7 +74,7 @@ static void put_part(struct prb_str *s, const char *name, int64_t bytes, bool *a
 	if (bytes < 0)
 		return;
 	prb_str_printf(s, "%s%s ", *any ? " · " : "", name);
-	prb_memory_put_bytes(s, (double)bytes);
+	prb_text_bytes(s, (double)bytes);
 	*any = true;
 }
 
@@ -113,11 +102,11 @@ static void put_process(const struct prb_memory *m, struct prb_str *s)
 	if (p->limit < 0)
 		return;
 	prb_str_puts(s, "  control group: ");
-	prb_memory_put_bytes(s, (double)p->used);
+	prb_text_bytes(s, (double)p->used);
 	prb_str_puts(s, " of ");
-	prb_memory_put_bytes(s, (double)p->limit);
+	prb_text_bytes(s, (double)p->limit);
 	prb_str_puts(s, ", ");
-	prb_memory_put_bytes(s, (double)PRB_MAX(p->limit - p->used, (int64_t)0));
+	prb_text_bytes(s, (double)PRB_MAX(p->limit - p->used, (int64_t)0));
 	prb_str_puts(s, " left\n");
 }
 
@@ -162,7 +151,7 @@ static struct prb_error *put_types(struct prb_census *census, int rows, struct p
 		prb_text_escape(s, types[i].name);
 		if (types[i].owned * 2 > types[i].bytes && types[i].owned > 1 << 20) {
 			prb_str_puts(s, "  (");
-			prb_memory_put_bytes(s, (double)types[i].owned);
+			prb_text_bytes(s, (double)types[i].owned);
 			prb_str_puts(s, " of it what they own)");
 		}
 		prb_str_putc(s, '\n');
@@ -187,14 +176,14 @@ static struct prb_error *put_pools(struct prb_census *census, struct prb_str *s)
 	total = pools.arenas * pools.arena_bytes;
 	prb_str_printf(s, "\nSmall-object allocator: %llu arenas, ",
 		       (unsigned long long)pools.arenas);
-	prb_memory_put_bytes(s, (double)total);
+	prb_text_bytes(s, (double)total);
 	prb_str_puts(s, ": ");
-	prb_memory_put_bytes(s, (double)pools.used);
+	prb_text_bytes(s, (double)pools.used);
 	prb_str_printf(s, " in use (%.0f %%), ",
 		       total ? 100 * (double)pools.used / (double)total : 0);
-	prb_memory_put_bytes(s, (double)pools.free);
+	prb_text_bytes(s, (double)pools.free);
 	prb_str_printf(s, " free in %llu used pools, ", (unsigned long long)pools.pools);
-	prb_memory_put_bytes(s, (double)pools.unused);
+	prb_text_bytes(s, (double)pools.unused);
 	prb_str_puts(s, " outside of them\n");
 	return NULL;
 }
@@ -283,7 +272,7 @@ static struct prb_error *put_interpreter(const struct prb_memory *m,
 	prb_str_puts(s, ": ");
 	prb_memory_put_count(s, (int64_t)totals.objects);
 	prb_str_puts(s, ", ");
-	prb_memory_put_bytes(s, (double)totals.bytes);
+	prb_text_bytes(s, (double)totals.bytes);
 	prb_str_puts(s, " (read in ");
 	prb_text_duration(s, totals.seconds);
 	prb_str_puts(s, ")\n");
@@ -318,7 +307,7 @@ static void put_rest(const struct prb_memory *m, struct prb_str *s)
 	if (m->process.anonymous < 0 || !m->interpreters.count || rest < 0)
 		return;
 	prb_str_puts(s, "\nAnonymous memory beyond these objects: ");
-	prb_memory_put_bytes(s, rest);
+	prb_text_bytes(s, rest);
 	prb_str_puts(s, " (C libraries, stacks, free memory of the allocators)\n");
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The Python package, and the wheel with the program and the libraries in it.
 WHEEL_O := $(O)/wheel
-PACKAGE_FILES := $(wildcard package/*.p* package/*.start package/probing/*.py package/probing/*/*.py)
+PACKAGE_FILES := $(wildcard package/*.p* package/probing/*.py package/probing/*/*.py)
 
 # Copies whose `stdout` and `stderr` package/link/shared.c defines: they were compiled for programs.
 WHEEL_ARCHIVES := $(patsubst %,$(WHEEL_O)/lib%.a,bfd iberty sframe dwarf elf sqlite3 pcre2-8 zstd lzma z)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads the agent into this process at start-up, as $PROBING says.
 
-The start-up hook imports this module only if PROBING, PROBE, PROBING_PORT or PROBING_CRASH is set. An error is one
-line on stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
+The start-up hook imports this module only if there is a variable with PROB in its name. An error is one line on
+stderr: the program always runs. All versions of Python 3 from 3.4 on can read this file.
 """
 
 import os
@@ -12,7 +12,7 @@ AGENT = "libprobing-agent.so"
 RTLD_NOW, RTLD_NOLOAD = 2, 4
 chosen_agent = None
 hides = False  # the agent's thread from forks
-seen = False  # site runs hooks twice where lib64 is a link to lib
+seen = False  # site runs the hooks of a virtual environment twice
 
 
 class StartError(Exception):

@@ -8,6 +8,7 @@
 #define PRB_PROC_CGROUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -35,5 +36,12 @@ void prb_cgroup_container(const char *text, struct prb_str *ret);
  */
 bool prb_cgroup_file(const char *mounts, const struct prb_cgroup *group, const char *file,
 		     struct prb_str *ret);
+
+/**
+ * The memory limit that a process with this text is under, and what its control group uses of it,
+ * in bytes: of the group with the least room, since each limit holds for all groups below. Both -1
+ * if there is none.
+ */
+void prb_cgroup_memory(const char *text, int64_t *ret_limit, int64_t *ret_used);
 
 #endif

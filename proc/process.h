@@ -94,5 +94,34 @@ struct prb_python_processes {
  */
 struct prb_error *prb_process_list(struct prb_python_processes *ret) PRB_MUST_CHECK;
 void prb_python_processes_deinit(struct prb_python_processes *processes);
+void prb_python_process_deinit(struct prb_python_process *process);
+
+/** What was learnt about executables, for whoever looks at processes again and again. Starts as {}.
+ */
+struct prb_python_judge {
+	PRB_VEC(struct prb_python_executable) executables;
+};
+void prb_python_judge_deinit(struct prb_python_judge *judge);
+
+/** Appends @p pid to @p ret if it belongs into that list, as prb_process_list() decides. */
+struct prb_error *prb_process_judge(struct prb_python_judge *judge, pid_t pid,
+				    struct prb_python_processes *ret) PRB_MUST_CHECK;
+
+/** What the kernel counts for a process: cheap to read, and tells whether it ran. */
+struct prb_pulse {
+	uint64_t start_ticks; /**< since boot: a pid that is used again has another one */
+	/** Nanoseconds that all its threads, and those that have ended, had a processor. While this
+	 * stays the same, no thread of it has run, so nothing that it does can have changed. */
+	uint64_t ran;
+	double cpu_seconds; /**< the same in seconds; rounded where that clock cannot be read */
+	char state;	    /**< of the first thread, as in stat */
+	unsigned threads;
+	int64_t rss; /**< bytes */
+	/** The executable: another one after execve(). Both 0 if it may not be seen. */
+	uint64_t device, inode;
+};
+
+/** False if there is no such process, or it is a zombie. */
+bool prb_pulse_read(pid_t pid, struct prb_pulse *ret);
 
 #endif

@@ -21,6 +21,7 @@ enum {
 	MAX_SECTIONS = 4096,
 	MAX_STRINGS = 16 << 20, /* of an executable's dynamic symbols */
 	MAX_MAPS = 32 << 20,
+	MAX_EXECUTABLES = 4096, /* that are remembered */
 	/* A libpython, a libc and the heap of a started interpreter need more address space. */
 	MIN_SIZE = 8 << 20,
 };
@@ -31,15 +32,16 @@ enum verdict {
 	MAYBE_LOADED, /* a dynamically linked program */
 };
 
-struct executable {
+struct prb_python_executable {
 	dev_t device;
 	ino_t inode;
+	struct timespec changed;
 	enum verdict verdict;
 };
 
 struct lister {
 	struct prb_python_processes *result;
-	PRB_VEC(struct executable) executables;
+	struct prb_python_judge *judge;
 };
 
 /* "python", "python3", "python3.12", "python3.13t", "python3.11d" at the end of a path. */
@@ -160,20 +162,24 @@ static bool is_large_enough(pid_t pid)
 static enum verdict judge_executable(struct lister *l, pid_t pid)
 {
 	prb_auto_close int fd = prb_proc_open(pid, "exe");
-	struct executable *known;
+	struct prb_python_executable *known;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
 		return NOT_PYTHON;
-	prb_vec_each (known, &l->executables) {
-		if (known->device == st.st_dev && known->inode == st.st_ino)
+	prb_vec_each (known, &l->judge->executables) {
+		if (known->device == st.st_dev && known->inode == st.st_ino &&
+		    known->changed.tv_sec == st.st_ctim.tv_sec &&
+		    known->changed.tv_nsec == st.st_ctim.tv_nsec)
 			return known->verdict;
 	}
 
 	enum verdict verdict = judge_file(fd);
-	known = prb_vec_push(&l->executables);
+	if (l->judge->executables.count >= MAX_EXECUTABLES)
+		l->judge->executables.count = 0;
+	known = prb_vec_push(&l->judge->executables);
 	if (known)
-		*known = (struct executable){st.st_dev, st.st_ino, verdict};
+		*known = (struct prb_python_executable){st.st_dev, st.st_ino, st.st_ctim, verdict};
 	return verdict;
 }
 
@@ -276,7 +282,7 @@ static void read_ranks(struct prb_python_process *p)
 	p->local_rank = job.local_rank;
 }
 
-static void python_process_deinit(struct prb_python_process *p)
+void prb_python_process_deinit(struct prb_python_process *p)
 {
 	prb_process_deinit(&p->process);
 	free(p->version);
@@ -286,7 +292,7 @@ static void python_process_deinit(struct prb_python_process *p)
 /* Takes over @version. */
 static struct prb_error *add(struct lister *l, pid_t pid, char *version)
 {
-	__attribute__((cleanup(python_process_deinit))) struct prb_python_process found = {
+	__attribute__((cleanup(prb_python_process_deinit))) struct prb_python_process found = {
 		.version = version, .rank = -1, .local_rank = -1};
 	struct prb_error *err = prb_process_describe(pid, &found.process);
 
@@ -368,9 +374,21 @@ static int compare_pids(const void *a, const void *b)
 	return x->process.pid < y->process.pid ? -1 : x->process.pid > y->process.pid;
 }
 
+void prb_python_judge_deinit(struct prb_python_judge *judge)
+{
+	prb_vec_free(&judge->executables);
+}
+
+struct prb_error *prb_process_judge(struct prb_python_judge *judge, pid_t pid,
+				    struct prb_python_processes *ret)
+{
+	return look_at(&(struct lister){ret, judge}, pid);
+}
+
 struct prb_error *prb_process_list(struct prb_python_processes *ret)
 {
-	struct lister l = {.result = ret};
+	struct prb_python_judge judge = {};
+	struct lister l = {ret, &judge};
 	prb_auto_closedir DIR *dir = opendir("/proc");
 	struct prb_error *err = NULL;
 
@@ -381,7 +399,7 @@ struct prb_error *prb_process_list(struct prb_python_processes *ret)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
 			err = look_at(&l, atoi(entry->d_name));
 	}
-	prb_vec_free(&l.executables);
+	prb_python_judge_deinit(&judge);
 	if (err)
 		prb_python_processes_deinit(ret);
 	else if (ret->list.count)
@@ -394,6 +412,6 @@ void prb_python_processes_deinit(struct prb_python_processes *processes)
 	struct prb_python_process *p;
 
 	prb_vec_each (p, &processes->list)
-		python_process_deinit(p);
+		prb_python_process_deinit(p);
 	prb_vec_free(&processes->list);
 }

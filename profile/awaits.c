@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "python/asyncio/running.h"
+#include "asyncio/running.h"
 
 enum {
 	REFRESH_NS = 1000000000,

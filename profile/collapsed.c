@@ -50,7 +50,7 @@ static struct prb_error *write_collapsed(const struct prb_recording *recording,
 					 const struct prb_profile_choice *choice,
 					 struct prb_sink *sink)
 {
-	enum { NS = 1000 };
+	const long long unit = recording->bytes ? 1 : 1000;
 	const struct prb_tree *tree = recording->tree;
 	prb_auto_free int64_t *weights = calloc(tree->stacks.count, sizeof(*weights));
 	prb_auto_free uint32_t *folded = NULL;
@@ -62,7 +62,7 @@ static struct prb_error *write_collapsed(const struct prb_recording *recording,
 	prb_vec_each (run, &recording->runs)
 		weights[folded[run->stack]] += prb_run_weight(run, choice);
 	for (uint32_t stack = 1; stack < tree->stacks.count; stack++) {
-		long long weight = (weights[stack] + NS / 2) / NS;
+		long long weight = (weights[stack] + unit / 2) / unit;
 
 		if (weight <= 0)
 			continue;
@@ -77,6 +77,7 @@ const struct prb_profile_format prb_format_collapsed = {
 	.name = "collapsed",
 	.extensions = {".collapsed", ".txt"},
 	.any_order = true,
+	.bytes = true,
 	.does = "stacks and their weights, one a line",
 	.write = write_collapsed,
 };

@@ -30,6 +30,7 @@ struct prb_profile_format {
 	const char *extensions[4]; /**< ".collapsed"; ends with NULL */
 	bool any_order;	  /**< it sums up: runs of the same thread, stack and state may be one */
 	bool basic_modes; /**< it has the times of all samples, and not what they waited for */
+	bool bytes;	  /**< it also has weights that are bytes (struct prb_recording) */
 	const char *does; /**< "stacks and weights, one a line" */
 	struct prb_error *(*write)(const struct prb_recording *recording,
 				   const struct prb_profile_choice *choice, struct prb_sink *sink);

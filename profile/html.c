@@ -82,6 +82,7 @@ static void put_facts(struct writer *w)
 	prb_json_text(&w->json, "probing", PRB_VERSION);
 	put_subject(w, w->recording);
 	prb_json_integer(&w->json, "step", w->recording->step);
+	prb_json_bool(&w->json, "bytes", w->recording->bytes);
 	prb_json_text(&w->json, "mode", prb_weight_words[w->choice->weight].mode);
 	prb_json_bool(&w->json, "lines", w->choice->lines);
 	prb_json_open(&w->json, "states", '[');
@@ -346,5 +347,6 @@ const struct prb_profile_format prb_format_html = {
 	.name = "html",
 	.extensions = {".html"},
 	.does = "an interactive flame graph, for any browser, without network",
+	.bytes = true,
 	.write = write_html,
 };

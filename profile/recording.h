@@ -160,8 +160,11 @@ struct prb_recording {
 	PRB_VEC(struct prb_profile_window) windows; /**< that were kept, in their order */
 	double rate;				    /**< that was asked for */
 	bool native;				    /**< with C frames */
-	bool tasks;				    /**< with the tasks of asyncio (awaits.h) */
-	pid_t tid; /**< the only thread that was sampled; 0: all were */
+	/** Of allocations: `cpu` is bytes that were allocated, `queue` those that are alive at the
+	 * end, `rate` the bytes for each sample. */
+	bool bytes;
+	bool tasks; /**< with the tasks of asyncio (awaits.h) */
+	pid_t tid;  /**< the only thread that was sampled; 0: all were */
 	enum prb_profile_end end;
 	int64_t unseen_children; /**< time on a processor of children that ended before they were
 				  * found, ns; at least */

@@ -139,9 +139,12 @@ static void put_xml(struct prb_str *s, const char *text, size_t most)
 	}
 }
 
-static void put_time(struct prb_str *s, int64_t ns)
+static void put_weight(const struct picture *p, int64_t weight)
 {
-	prb_text_duration(s, (double)ns / 1e9);
+	if (p->recording->bytes)
+		prb_text_bytes(&p->sink->text, (double)weight);
+	else
+		prb_text_duration(&p->sink->text, (double)weight / 1e9);
 }
 
 /* One colour for each file. */
@@ -166,7 +169,7 @@ static void put_title(struct picture *p, struct prb_place place, int64_t weight)
 	prb_str_puts(s, "<title>");
 	put_xml(s, prb_str_text(&label), SIZE_MAX);
 	prb_str_puts(s, "\n");
-	put_time(s, weight);
+	put_weight(p, weight);
 	prb_str_printf(s, ", %.2f %%</title>", 100 * (double)weight / (double)p->weights[0]);
 }
 
@@ -247,10 +250,10 @@ static void put_head(struct picture *p)
 		       (int)r->pid);
 	put_xml(s, r->python ? r->python : "?", 40);
 	prb_str_puts(s, " · ");
-	put_time(s, r->duration);
+	prb_text_duration(s, (double)r->duration / 1e9);
 	prb_str_puts(s, " · ");
-	put_time(s, p->weights[0]);
-	prb_str_printf(s, " %s", prb_weight_words[p->choice->weight].what);
+	put_weight(p, p->weights[0]);
+	prb_str_printf(s, " %s", r->bytes ? "allocated" : prb_weight_words[p->choice->weight].what);
 	if (prb_profile_end_text(r->end))
 		prb_str_printf(s, " · %s", prb_profile_end_text(r->end));
 	prb_str_puts(s, "</text>\n");
@@ -263,7 +266,9 @@ static void put_foot(struct picture *p)
 	prb_str_printf(s, "<text class=\"m\" x=\"%d\" y=\"%d\">probing " PRB_VERSION, MARGIN,
 		       p->height - 10);
 	if (!p->weights[0])
-		prb_str_printf(s, " · %s", prb_weight_words[p->choice->weight].none);
+		prb_str_printf(s, " · %s",
+			       p->recording->bytes ? "no allocation was sampled"
+						   : prb_weight_words[p->choice->weight].none);
 	if (p->left_out)
 		prb_str_printf(s, " · %zu more, narrower than %.1f pixels, are not drawn",
 			       p->left_out, narrowest);
@@ -288,6 +293,7 @@ const struct prb_profile_format prb_format_svg = {
 	.name = "svg",
 	.extensions = {".svg"},
 	.any_order = true,
+	.bytes = true,
 	.does = "a flame graph as a picture",
 	.write = write_svg,
 };

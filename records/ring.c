@@ -331,6 +331,22 @@ static uint64_t state_in(const char *copy, const struct prb_ring *ring, uint32_t
 	return state;
 }
 
+uint64_t prb_ring_unfinished(const struct prb_ring *ring, uint64_t from)
+{
+	const uint64_t end = PRB_MIN(ring->first + ring->slots, ring->end);
+	uint64_t number = PRB_MAX(from, ring->first);
+
+	for (; number < end; number++) {
+		uint64_t state = state_in(ring->states, ring, (uint32_t)(number - ring->first));
+
+		if (state != prb_ring_state(number, PRB_RING_ROW) &&
+		    state != prb_ring_state(number, PRB_RING_CONTINUE) &&
+		    state != prb_ring_state(number, PRB_RING_VOID))
+			break;
+	}
+	return number < end ? number : ring->first + ring->slots;
+}
+
 /** Collects the row's text from its slots; false if they are not its own. */
 static bool take_text(struct prb_ring *ring, uint32_t slot, uint64_t used, uint32_t length)
 {

@@ -95,6 +95,12 @@ void prb_ring_skip(struct prb_ring *ring, uint64_t chunk);
 /** True if @p ring is the same ring as the one that @p other is of, cold or not. */
 bool prb_ring_is_same(const struct prb_ring_header *ring, const struct prb_ring_header *other);
 
+/**
+ * Number of the first slot of the present chunk from @p from on that was reserved, but whose writer
+ * has not finished it; behind the chunk if there is none. Not of a cold file.
+ */
+uint64_t prb_ring_unfinished(const struct prb_ring *ring, uint64_t from);
+
 /** The next row of the chunk; false after the last. */
 bool prb_ring_next_row(struct prb_ring *ring, struct prb_ring_item *ret);
 

@@ -37,7 +37,7 @@ const struct prb_table *const prb_tables[] = {
 static const struct {
 	const char *schema, *name, *hint;
 } unrecorded[] = {
-	{"main", "memory_allocations", "python.types has the objects as they are now, by type"},
+	{"main", "memory_allocations", "'probing PID memory --sites 30s' fills it"},
 	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
 };
 

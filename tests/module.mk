@@ -66,6 +66,13 @@ check-sanitized: $(O)/libprobing.so test-interpreters ## unit tests and some liv
 	$(Q)PROBING_CI='$(CI)' $(SANITIZERS) tests/tools/unit-tests $(UNIT_TESTS:$(O)/%=$(FUZZ_O)/%)
 	$(Q)$(SANITIZERS) $(LIVE) $(BESIDE) $(SANITIZED)
 
+# Threads that write to one ring, in a build of its own. What a reader does is not seen: it has the file.
+TSAN_O := $(O)/tsan
+.PHONY: check-tsan
+check-tsan: ## the unit tests of rings with clang's ThreadSanitizer
+	$(Q)+$(MAKE) -s O=$(TSAN_O) CC=clang SAN=thread CFLAGS='-O1 -g' $(TSAN_O)/tests/unit/test_ring
+	$(Q)TSAN_OPTIONS=die_after_fork=0 tests/tools/unit-tests $(TSAN_O)/tests/unit/test_ring
+
 # A build whose injector kills itself before a chosen step.
 FAULT_STEPS := $(O)/fault-steps/probing
 .PHONY: fault-steps
@@ -87,6 +94,8 @@ check-long: $(O)/probing $(O)/libprobing.so ## the long counts of the same tests
 	$(Q)tests/tools/test-interpreters --musl
 	$(Q)tests/tools/test-debuggers
 	$(Q)tests/tools/test-packages
+	$(Q)+$(MAKE) -s check-tsan $(O)/tests/unit/test_ring
+	$(Q)PROBING_KILLS=1000 tests/tools/unit-tests $(O)/tests/unit/test_ring
 	$(Q)PROBING_LONG=1 PROBING_BINARY=$(abspath $(O)/probing) $(PYTEST) tests/live
 
 .PHONY: test-debuggers

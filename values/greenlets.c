@@ -20,6 +20,7 @@ enum {
 	MAX_BASES = 64,
 	MAX_FRAMES = 100000,
 	MAX_GREENLETS = 1000000,
+	MAX_LINKS = 1000000, /* looked at in all lists */
 };
 
 /* Somebody who will switch to a greenlet: an Event with waiters. */
@@ -37,6 +38,8 @@ struct reader {
 	uint64_t linkable_type;
 	bool nomem;
 	PRB_VEC(struct link) links;
+	struct prb_number_map lists; /* those whose links are known */
+	size_t looked_at;
 };
 
 static void frame_deinit(struct prb_greenlet_frame *frame)
@@ -264,24 +267,27 @@ static struct prb_error *add_greenlet(struct reader *r, uint64_t object, uint64_
 static bool visit_link(void *context, uint64_t key, uint64_t value)
 {
 	enum { MEMBERS = 5 };
+	uint64_t members[MEMBERS];
 	struct reader *r = context;
 
 	(void)key;
-	for (uint64_t i = 0; i < MEMBERS; i++) {
-		uint64_t member = 0;
-		uint64_t at = value + (uint64_t)r->py->layout.object_size + 8 * i;
-		prb_auto_error struct prb_error *err = prb_mem_read_u64(r->mem, at, &member);
-
-		if (err)
-			break;
-		if (member < 4096 || member % 8)
+	if (r->looked_at++ >= MAX_LINKS) {
+		r->out->doubt =
+			"what greenlets wait for is looked up in a million places; some are "
+			"left out";
+		return false;
+	}
+	prb_auto_error struct prb_error *err = prb_mem_read(
+		r->mem, value + (uint64_t)r->py->layout.object_size, members, sizeof(members));
+	for (size_t i = 0; i < MEMBERS && !err; i++) {
+		if (members[i] < 4096 || members[i] % 8)
 			continue;
 		struct link *link = prb_vec_push(&r->links);
 		if (!link) {
 			r->nomem = true;
 			return false;
 		}
-		*link = (struct link){member, r->linkable, r->linkable_type};
+		*link = (struct link){members[i], r->linkable, r->linkable_type};
 	}
 	return true;
 }
@@ -296,7 +302,7 @@ static struct prb_error *add_links(struct reader *r, const struct prb_heap_objec
 {
 	uint64_t words[WORDS];
 	size_t count = read_words(r, object->address + (uint64_t)r->py->layout.object_size, words);
-	size_t own = (size_t)(object->bytes / 8);
+	size_t own = (size_t)(object->bytes / 8), seen;
 
 	r->linkable = object->address;
 	r->linkable_type = object->type;
@@ -310,8 +316,10 @@ static struct prb_error *add_links(struct reader *r, const struct prb_heap_objec
 		if (err || type < 4096 || type % 8)
 			continue;
 		prb_auto_error struct prb_error *bad = prb_heap_type_name(r->heap, type, &name);
-		if (bad || !holds_links(name))
+		if (bad || !holds_links(name) || prb_number_map_get(&r->lists, words[i], &seen))
 			continue;
+		if (!prb_number_map_put(&r->lists, words[i], 0))
+			return prb_error_nomem();
 		prb_auto_error struct prb_error *torn =
 			prb_object_items(r->py, r->mem, words[i], visit_link, r, NULL);
 		if (is_fatal(torn))
@@ -403,5 +411,6 @@ struct prb_error *prb_greenlets_read(struct prb_python *py, struct prb_mem *mem,
 	struct prb_error *err = walk(&r);
 	prb_heap_destroy(r.heap);
 	prb_vec_free(&r.links);
+	prb_number_map_deinit(&r.lists);
 	return err;
 }

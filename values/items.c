@@ -49,8 +49,11 @@ static struct prb_error *find_container(struct prb_search *s, struct prb_type **
 struct prb_error *prb_search_text_item(struct prb_search *s, const char *key)
 {
 	struct prb_type *type;
-	bool kept;
+	bool done, kept;
 
+	PRB_TRY(prb_known_column(s, key, &done));
+	if (done)
+		return NULL;
 	PRB_TRY(find_container(s, &type, &kept));
 	if (!(type->flags & PRB_PY_DICT))
 		return no_index(s, type, "text");

@@ -124,6 +124,35 @@ static struct prb_error *find_part(struct prb_search *s, const struct prb_type *
 	return NULL;
 }
 
+/* Of frames and series of pandas. */
+static struct prb_error *find_of_pandas(struct prb_search *s, const struct prb_type *owner,
+					const char *name, bool *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_str *out = s->r->out;
+	struct prb_error *err;
+	uint64_t object = 0;
+
+	if (!(owner->flags & PRB_PY_HEAP_TYPE))
+		return NULL;
+	s->r->out = &text;
+	err = prb_repr_put_module(s->r, owner);
+	if (!err && !strncmp(prb_str_text(&text), "pandas", strlen("pandas"))) {
+		prb_str_truncate(&text, 0);
+		err = prb_repr_pandas_part(s->r, s->object, name, &object, &s->type);
+		*ret = !err;
+	}
+	s->r->out = out;
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
+		return NULL;
+	PRB_TRY(err);
+	if (object)
+		s->object = object;
+	else if (*ret)
+		give_text(s, s->type, prb_str_text(&text));
+	return text.failed ? prb_error_nomem() : NULL;
+}
+
 /* The names of a class, and what it is made of. */
 static struct prb_error *find_of_class(struct prb_search *s, const char *name, bool *ret)
 {
@@ -177,7 +206,9 @@ struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *t
 		return prb_search_vars(s);
 	}
 	PRB_TRY(find_field(s, owner, name, ret));
-	return *ret ? NULL : find_part(s, owner, name, ret);
+	if (!*ret)
+		PRB_TRY(find_part(s, owner, name, ret));
+	return *ret ? NULL : find_of_pandas(s, owner, name, ret);
 }
 
 /* Whether it is the function of that module with that qualified name. */
@@ -199,6 +230,40 @@ static struct prb_error *is_function(struct prb_search *s, uint64_t function, co
 	return prb_repr_text_is(s->r, text, qualname, ret);
 }
 
+struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool *ret)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_str *out = s->r->out;
+	size_t start = s->r->start;
+	struct prb_error *err;
+	struct prb_type *type;
+	uint64_t method;
+	bool known;
+
+	*ret = false;
+	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
+	if (!(type->flags & PRB_PY_HEAP_TYPE))
+		return NULL;
+	err = prb_search_class(s, type, "__getitem__", &method, NULL);
+	if (prb_error_catch(&err, PRB_ERROR_FAULT) || (!err && !method))
+		return NULL;
+	PRB_TRY(err);
+	PRB_TRY(is_function(s, method, "pandas.core.frame", "DataFrame.__getitem__", &known));
+	if (!known)
+		return NULL;
+	s->r->out = &text;
+	s->r->start = 0;
+	err = prb_repr_pandas_column(s->r, s->object, name);
+	s->r->out = out;
+	s->r->start = start;
+	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
+		return NULL;
+	PRB_TRY(err);
+	*ret = true;
+	give_text(s, "Series", prb_str_text(&text));
+	return text.failed ? prb_error_nomem() : NULL;
+}
+
 /* Modules of torch keep parameters, buffers and other modules in dicts of their own. */
 struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, const char *name,
 				    bool *ret)
@@ -206,6 +271,9 @@ struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, con
 	static const char *const dicts[] = {"_parameters", "_buffers", "_modules"};
 	uint64_t object = s->object, dict;
 
+	PRB_TRY(is_function(s, function, "pandas.core.generic", "NDFrame.__getattr__", ret));
+	if (*ret)
+		return prb_known_column(s, name, ret);
 	PRB_TRY(is_function(s, function, "torch.nn.modules.module", "Module.__getattr__", ret));
 	if (!*ret)
 		return NULL;

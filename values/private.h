@@ -59,6 +59,9 @@ struct prb_error *prb_search_needs_code(const struct prb_search *s, const char *
 struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *type,
 				  const struct prb_type *owner, const char *name,
 				  bool *ret) PRB_MUST_CHECK;
+/** True, and found, if the object is a frame of pandas that has a column of that name. */
+struct prb_error *prb_known_column(struct prb_search *s, const char *name,
+				   bool *ret) PRB_MUST_CHECK;
 /** True, and found, if @p function is a __getattr__ that is known and has that name. */
 struct prb_error *prb_known_getattr(struct prb_search *s, uint64_t function, const char *name,
 				    bool *ret) PRB_MUST_CHECK;

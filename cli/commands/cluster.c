@@ -43,6 +43,7 @@ static const struct action {
 	       {"perf", prb_cluster_perf, 0, 0, false, true, false},
 	       {"query", prb_cluster_query, 1, 0, false, true},
 	       {"rows", prb_cluster_rows, 1, 0, false, true},
+	       {"ship", prb_cluster_ship, 0, 0, true, true},
 	       {"look", run_look, 0, LOOKS, true, true},
 	       {"own", run_look, 0, LOOKS, true, true, .own = true},
 	       {"relay", prb_cluster_relay, 0, 0, true, false}};
@@ -69,6 +70,10 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 		return prb_error_create(PRB_ERROR_USAGE, "the verdict is for stdout: --save FILE");
 	if (s->output && action->run != prb_cluster_perf)
 		return prb_error_create(PRB_ERROR_USAGE, "--output is for 'perf'");
+	if ((s->to || s->state || s->password_file || s->once || s->every > 0) &&
+	    action->run != prb_cluster_ship)
+		return prb_error_create(PRB_ERROR_USAGE, "--to, --password-file, --state, --every "
+							 "and --once are for 'ship'");
 	if (s->tree && (!s->hosts || s->save || s->bring))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--tree is for --hosts, without --save and --bring");
@@ -131,6 +136,10 @@ static struct prb_error *run_action(const struct action *action, struct prb_clus
 		if (global)
 			return NULL;
 	}
+	if (action->run == prb_cluster_ship) {
+		PRB_TRY(check(action, c));
+		return prb_cluster_ship(c);
+	}
 	PRB_TRY(prepare(action, c, job));
 	return action->run(c);
 }
@@ -143,7 +152,7 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	if (!action)
 		return prb_error_hint(
 			prb_error_create(PRB_ERROR_USAGE, "what to do with the job is not given"),
-			"one of: nodes, dump, hang, slow, perf, query");
+			"one of: nodes, dump, hang, slow, perf, query, ship");
 	c.last = &c.rounds[LOOKS - 1];
 	c.reach = (struct prb_reach){.hosts = c.settings->hosts,
 				     .host_file = c.settings->host_file,
@@ -190,7 +199,10 @@ const struct prb_command prb_command_cluster = {
 		"looks "
 		"for some seconds and says which rank the others wait for. 'perf' samples all "
 		"ranks "
-		"for one profile. 'query SQL' runs a statement over all ranks.\n\n"
+		"for one profile. 'query SQL' runs a statement over all ranks. 'ship' sends the "
+		"rows "
+		"that processes of this machine keep in rings to a ClickHouse database, until it "
+		"is told to end.\n\n"
 		"Ranks are found by the variables that launchers set (RANK, SLURM_PROCID, "
 		"OMPI_COMM_WORLD_RANK, PMI_RANK). JOB is the pid of any rank or of the launcher, "
 		"slurm:JOBID, a part of the job's name, or a file that --save has made; it is "
@@ -259,6 +271,20 @@ const struct prb_command prb_command_cluster = {
 			{"output", 'o', PRB_OPTION_TEXT,
 			 "FILE", "'perf': write the profile to this file", PRB_COMPLETE_FILE,
 			 offsetof(struct prb_cluster_settings, output)},
+			{"to", 0, PRB_OPTION_TEXT, "URL",
+			 "'ship': clickhouse://[USER@]HOST[:PORT]/DATABASE", PRB_COMPLETE_NOTHING,
+			 offsetof(struct prb_cluster_settings, to)},
+			{"password-file", 0, PRB_OPTION_TEXT,
+			 "FILE", "'ship': its password [$PROBING_CLICKHOUSE_PASSWORD]",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, password_file)},
+			{"state", 0, PRB_OPTION_TEXT, "FOLDER",
+			 "'ship': what was sent, and rows that wait [~/.local/state/probing]",
+			 PRB_COMPLETE_FILE, offsetof(struct prb_cluster_settings, state)},
+			{"every", 0, PRB_OPTION_SECONDS,
+			 "TIME", "'ship': send each table's new rows every TIME (default: 2s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, every)},
+			{"once", 0, PRB_OPTION_FLAG, NULL, "'ship': end when all there is was sent",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, once)},
 			{"interval", 0, PRB_OPTION_SECONDS,
 			 "TIME", "How long 'hang' looks at the ranks (default: 1s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, interval),

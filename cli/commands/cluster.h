@@ -20,6 +20,9 @@ struct prb_cluster_settings {
 	bool json, all, native, redact, strict, tree;
 	double interval, timeout, duration;
 	const char *save, *output;
+	const char *to, *password_file, *state; /**< of 'ship' */
+	double every;
+	bool once;
 	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring, *ras;
 };
 
@@ -51,6 +54,8 @@ struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_query(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_rows(struct prb_cluster *c) PRB_MUST_CHECK;
+/** Until it is told to end. */
+struct prb_error *prb_cluster_ship(struct prb_cluster *c) PRB_MUST_CHECK;
 
 /** Runs the statement if it names global tables, over all ranks of @p job; *global: it does. */
 struct prb_error *prb_cluster_query_global(struct prb_cluster *c, const char *job,

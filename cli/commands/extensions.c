@@ -248,7 +248,7 @@ static struct prb_error *start(const struct prb_texts *scripts)
 	return NULL;
 }
 
-/* A file has a decorator of that kind. */
+/* A file has a decorator of that kind, or loads packages, which may have any. */
 static bool may_make(const struct prb_texts *scripts, unsigned use)
 {
 	static const char *const makers[] = {"printer(", "wait(", "table("};
@@ -256,7 +256,7 @@ static bool may_make(const struct prb_texts *scripts, unsigned use)
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(makers); i++)
 		if (use >> i & 1 && prb_script_mentioned(scripts, makers[i]))
 			return true;
-	return false;
+	return prb_script_mentioned(scripts, "load_entry_points(");
 }
 
 struct prb_error *prb_extensions_load(const struct prb_cli *cli, const struct prb_texts *scripts,

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "cli/commands/extensions.h"
+#include "cli/commands/query_clickhouse.h"
+#include "clickhouse/url.h"
 #include "command/command.h"
 #include "command/exit.h"
 #include "command/interrupt.h"
@@ -114,6 +116,26 @@ static struct prb_error *check(const struct query_settings *s, bool prompt)
 	return NULL;
 }
 
+/** The target is a database: the statement goes there. */
+static struct prb_error *run_there(const struct prb_cli *cli, const struct query_settings *s,
+				   const struct prb_str *script, bool prompt)
+{
+	struct prb_query query = {.wide = s->wide, .rows = (uint64_t)s->limit};
+
+	if (cli->targets.count > 1)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"a ClickHouse database is queried alone, and %zu targets "
+					"are given",
+					cli->targets.count);
+	if (prompt || s->relay || s->watch > 0 || s->all || s->nonblocking || s->freeze ||
+	    s->scripts.count)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"a ClickHouse database takes one statement and --format, "
+					"--wide, --limit, --timeout");
+	PRB_TRY(prb_query_format(s->format ? s->format : "table", &query.format));
+	return prb_query_clickhouse(&query, cli->target, script, s->timeout);
+}
+
 static struct prb_error *run_query(const struct prb_cli *cli, const struct query_settings *s)
 {
 	__attribute__((cleanup(query_deinit))) struct prb_query query = {};
@@ -121,6 +143,9 @@ static struct prb_error *run_query(const struct prb_cli *cli, const struct query
 	bool prompt = false;
 
 	PRB_TRY(choose_source(s, cli, &script, &prompt));
+	for (size_t i = 0; i < cli->targets.count; i++)
+		if (prb_clickhouse_is_url(cli->targets.items[i]))
+			return run_there(cli, s, &script, prompt);
 	PRB_TRY(check(s, prompt));
 	PRB_TRY(query_init(&query, s, cli));
 	prb_interrupt_catch(query.session);
@@ -161,7 +186,10 @@ const struct prb_command prb_command_query = {
 		       "All tables of a statement show the same instant. With several targets, "
 		       "each row begins with _target, _pid and _rank. A target that cannot be "
 		       "read is skipped with a warning, and its error decides the exit code. "
-		       "Ctrl-C ends a query and prints the rows read so far.",
+		       "Ctrl-C ends a query and prints the rows read so far.\n\n"
+		       "The target clickhouse://[USER@]HOST[:PORT]/DATABASE[/JOB] is a database "
+		       "that 'probing cluster ship' or 'probing node' fills: statements are "
+		       "translated and run there. The password is $PROBING_CLICKHOUSE_PASSWORD.",
 	.options =
 		(const struct prb_option[]){
 			{"format", 'f', PRB_OPTION_TEXT, "FORMAT",

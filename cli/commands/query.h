@@ -48,6 +48,15 @@ struct prb_error *prb_query_read(const char *path, struct prb_str *ret) PRB_MUST
 struct prb_error *prb_query_run(struct prb_query *query, const char *sql,
 				size_t length) PRB_MUST_CHECK;
 
+/** A renderer for stdout as the query wants it. */
+struct prb_error *prb_query_renderer(struct prb_query *query,
+				     struct prb_renderer **ret) PRB_MUST_CHECK;
+
+/** Prints what stands below a result: how many rows, and what is not shown of it; @p more: of
+ * them. */
+void prb_query_tell_rest(const struct prb_query *query, const struct prb_renderer *renderer,
+			 bool more);
+
 /** Runs it again and again, @p seconds apart, until the user or a target ends it. */
 struct prb_error *prb_query_watch(struct prb_query *query, const char *sql, size_t length,
 				  double seconds) PRB_MUST_CHECK;

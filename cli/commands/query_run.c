@@ -21,7 +21,7 @@ static struct prb_error *sink(void *context, const char *text, size_t length)
 	return prb_output_bytes(text, length);
 }
 
-static struct prb_error *make_renderer(struct prb_query *query, struct prb_renderer **ret)
+struct prb_error *prb_query_renderer(struct prb_query *query, struct prb_renderer **ret)
 {
 	struct prb_renderer_look look = {};
 	size_t rows;
@@ -48,8 +48,8 @@ static struct prb_error *show_rows(struct prb_query *query, struct prb_statement
 	return NULL;
 }
 
-/** What stands below a result: how many rows, and what of it is not shown. */
-static void tell_rest(const struct prb_query *query, const struct prb_renderer *renderer, bool more)
+void prb_query_tell_rest(const struct prb_query *query, const struct prb_renderer *renderer,
+			 bool more)
 {
 	prb_auto_str struct prb_str left_out = {}, text = {};
 	uint64_t rows = prb_renderer_rows(renderer);
@@ -81,7 +81,7 @@ static struct prb_error *run_statement(struct prb_query *query, struct prb_state
 	PRB_TRY(prb_statement_next(statement, &row));
 	if (!prb_statement_columns(statement))
 		return NULL;
-	PRB_TRY(make_renderer(query, &renderer));
+	PRB_TRY(prb_query_renderer(query, &renderer));
 	if (query->results++ && query->format->apart)
 		PRB_TRY(sink(query, "\n", 1));
 	PRB_TRY(prb_renderer_begin_statement(renderer, statement));
@@ -95,7 +95,7 @@ static struct prb_error *run_statement(struct prb_query *query, struct prb_state
 		return err;
 	}
 	PRB_TRY(ending);
-	tell_rest(query, renderer, more);
+	prb_query_tell_rest(query, renderer, more);
 	return NULL;
 }
 

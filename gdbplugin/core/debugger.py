@@ -81,6 +81,10 @@ class Debugger:
         is not known."""
         raise NotImplementedError
 
+    def interrupted(self):
+        """Whether a Ctrl-C came that the debugger does not hand to Python; asked often."""
+        return False
+
     def moment(self):
         """Something that differs when the process has run, or is another one; cheap."""
         raise NotImplementedError

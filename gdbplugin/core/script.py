@@ -29,6 +29,19 @@ def translated(function, *arguments):
         raise _errors.Error(str(problem))
 
 
+class Poll(lib.Poll):
+    """A Ctrl-C may be the debugger's: LLDB keeps those that come during `script CODE`."""
+
+    def __init__(self, debugger):
+        self._debugger = debugger
+        lib.Poll.__init__(self)
+
+    def _ask(self, context):
+        if self._debugger.interrupted():
+            self.interrupted = True
+        return lib.Poll._ask(self, context)
+
+
 class Inferior(Program):
     """What current() returns in a debugger."""
 
@@ -38,8 +51,13 @@ class Inferior(Program):
         self.debugger, self._source, self._handle, self._opened = debugger, None, None, None
         Program.__init__(self, debugger.name)
 
+    def _poller(self):
+        return Poll(self.debugger)
+
     @property
     def _pointer(self):
+        if self.debugger.interrupted():
+            raise KeyboardInterrupt
         if self._handle and self._opened != self.debugger.moment():
             self.close()
             self._start()

@@ -16,6 +16,9 @@ _LOCALS = "SELECT tid, depth, name, value, kind FROM python.locals %s"
 DEFINITIONS = ("<module ", "<class ", "<function ", "<built-in ", "<enum ")  # texts of such values
 
 
+STARTS = ("run", "_bootstrap_inner", "_bootstrap")
+
+
 class Thread:
     """A thread and its frames, innermost first; each is a row of the query."""
 
@@ -72,16 +75,34 @@ def add_locals(session, threads, tid):
 
 
 def folded(frames):
-    """(frame, how many calls of it follow each other): recursion is shown once."""
+    """[frame, how many calls of it follow each other, how many start the thread]: recursion is shown
+    once, and the calls by which `threading` starts every thread are one line, as in a shell."""
     result = []
-    for frame in frames:
+    starts = starting(frames)
+    for frame in frames[:len(frames) - starts]:
         if result and not frame["locals"] and all(
                 frame[key] == result[-1][0][key]
                 for key in ("frame_type", "func", "file", "lineno", "frame_error", "offset")):
             result[-1][1] += 1
         else:
-            result.append([frame, 1])
+            result.append([frame, 1, 0])
+    if starts:
+        result.append([frames[-starts], 1, starts - 1])
     return result
+
+
+def starting(frames):
+    """How many of the outermost frames are Thread.run, Thread._bootstrap_inner and
+    Thread._bootstrap; 0 if there are no two of them, or one has something to show. C frames around
+    them stay as they are, with all of these."""
+    names = [frame["func"] for frame in frames[-3:]]
+    count = next((n for n in (3, 2) if tuple(names[-n:]) == STARTS[-n:]), 0)
+    for frame in frames[len(frames) - count:]:
+        if frame["frame_type"] != "python" or frame["file"] != frames[-1]["file"] or \
+                not (frame["file"] or "").endswith("/threading.py") or \
+                frame["locals"] or frame["source"] or frame["frame_error"]:
+            return 0
+    return count
 
 
 def frame_name(frame):
@@ -133,13 +154,13 @@ def thread_line(row, paint):
     return line.rstrip()
 
 
-def frame_lines(thread, paint, selected=None, all_names=True):
+def frame_lines(thread, paint, selected=None, all_names=True, fold=True):
     """The lines of a thread's frames; @all_names: of modules, too, what their source defines."""
-    parts = folded(thread.frames)
-    width = min(40, max([len(frame_name(frame)) for frame, _ in parts] or [0]))
-    for frame, times in parts:
+    parts = folded(thread.frames) if fold else [[frame, 1, 0] for frame in thread.frames]
+    width = min(40, max([len(frame_name(frame)) for frame, _, _ in parts] or [0]))
+    for frame, times, starts in parts:
         here = frame["number"] is not None and selected is not None and \
-            frame["number"] <= selected < frame["number"] + times
+            frame["number"] <= selected < frame["number"] + times + starts
         label = "" if frame["number"] is None else "#%d" % frame["number"]
         line = "%s %-4s %-*s  %s" % ("*" if here else " ", label, width, frame_name(frame),
                                      frame_place(frame))
@@ -147,6 +168,9 @@ def frame_lines(thread, paint, selected=None, all_names=True):
             line += "   (inlined)"
         if times > 1:
             line += "   (%d calls deep)" % times
+        if starts:
+            line += "   (and %s)" % ("1 call that starts the thread" if starts == 1 else
+                                     "%d calls that start the thread" % starts)
         if frame["frame_error"]:
             line += "   " + paint(UNREADABLE, "unreadable: " + safe(frame["frame_error"]))
         yield line
@@ -182,7 +206,7 @@ def local_lines(variables, indent):
                                    shown)
 
 
-def show_threads(debugger, threads, several, selected=None, all_names=True):
+def show_threads(debugger, threads, several, selected=None, all_names=True, fold=True):
     """@selected: number of the frame that is marked in the one thread that is shown."""
     paint = Painter(debugger)
     lines = []
@@ -190,7 +214,7 @@ def show_threads(debugger, threads, several, selected=None, all_names=True):
         if lines:
             lines.append("")
         lines.append(thread_line(thread.row, paint))
-        lines += frame_lines(thread, paint, selected, all_names)
+        lines += frame_lines(thread, paint, selected, all_names, fold)
     if several:
         lines.append("")
         lines.append("%d thread%s" % (len(threads), "" if len(threads) == 1 else "s"))

@@ -26,6 +26,7 @@ _HOMES = {
     "event": "probing._events",
     "get": "probing.value",
     "init": "probing._agent",
+    "load_entry_points": "probing._load",
     "printer": "probing.extend",
     "query": "probing._rows",
     "set_role": "probing._config",

@@ -8,7 +8,7 @@ import sys
 from ._errors import Error, Gone, NeedsCode, NotThere
 
 POINTER, TEXT, ADDRESS = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64
-SELF, ATTRIBUTE, KEY, INDEX, LENGTH, TYPE, REPR, STR = range(8)
+SELF, ATTRIBUTE, KEY, INDEX, LENGTH, TYPE, REPR, STR, SIZE = range(9)
 OTHER, NONE, BOOL, INT, LARGE, FLOAT, STRING, WORDS = range(8)
 FOUND, MISSING, CODE, GONE = range(4)
 

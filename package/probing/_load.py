@@ -76,12 +76,6 @@ def load_own(name, path, opened, say):
         say("%s failed, and is left out:\n%s" % (path, traceback.format_exc()))
 
 
-def load_file(path):
-    """A file that the user has named."""
-    with open(path, "rb") as file:
-        run(file.read(), path)
-
-
 def run(text, path):
     name = "probing_extension_" + os.path.basename(path)[:-len(".py")].replace("-", "_")
     module = types.ModuleType(name)
@@ -90,13 +84,18 @@ def run(text, path):
     exec(compile(text, path, "exec"), module.__dict__)
 
 
-def load_entry_points():
-    """What installed packages offer in the group "probing": each is imported."""
+def load_entry_points() -> None:
+    """Loads what installed packages offer in the entry points "probing": commands, tables, texts.
+    One that fails is shown, and left out. In gdb and LLDB: packages of their Python."""
     try:
         from importlib.metadata import entry_points
     except ImportError:
         raise Error("entry points need Python 3.8 or later")
     found = entry_points()
     found = found.select(group=GROUP) if hasattr(found, "select") else found.get(GROUP, ())
-    for each in found:
-        each.load()
+    for each in sorted(set(found), key=lambda each: (each.name, each.value)):
+        try:
+            each.load()
+        except Exception:
+            say("the entry point %s = %s failed, and is left out:\n%s" % (
+                each.name, each.value, traceback.format_exc()))

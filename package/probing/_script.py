@@ -79,8 +79,15 @@ def load(words):
         if words.pop(0) == "--entry-points":
             _load.load_entry_points()
         else:
-            _load.load_file(words.pop(0))
+            load_file(words.pop(0))
     return words
+
+
+def load_file(path):
+    """One that the user has named; if it fails, nothing else is done."""
+    with open(path, "rb") as file:
+        text = file.read()
+    guarded(lambda: _load.run(text, path))
 
 
 def attached(target):

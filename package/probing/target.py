@@ -29,7 +29,7 @@ class Program:
         self.target, self._exe = str(target), exe
         self._object = lib.Object(size=ctypes.sizeof(lib.Object))
         self._object_at = ctypes.addressof(self._object)
-        self._poll, self._kinds = lib.Poll(), {}
+        self._poll, self._kinds = self._poller(), {}
         self._start()
 
     def _start(self):
@@ -41,6 +41,9 @@ class Program:
         except BaseException:
             self.close()
             raise
+
+    def _poller(self):
+        return lib.Poll()
 
     def _connect(self):
         """Opens what is read."""
@@ -157,7 +160,7 @@ class Program:
         self._open()
         return Value(self, address)
 
-    def native(self, value):
+    def native(self, value: Value) -> Any:
         """See Value.native()."""
         raise Error("v.native() is a value of gdb or LLDB, and this is neither")
 
@@ -291,7 +294,7 @@ def current() -> Program:
 
 
 def break_py(place: str, condition: Optional[Callable[[Frame], Any]] = None,
-             action: Optional[Callable[[Frame], Any]] = None):
+             action: Optional[Callable[[Frame], Any]] = None) -> Any:
     """Stops the debugger's process at a line or function of Python ("train.py:120",
     "Trainer.step"), as `probing break-py` does. `condition` is called with the Frame, here and not
     in the process: it goes on if that is false. With an `action`, it goes on if that returns nothing

@@ -63,8 +63,8 @@ class Type:
 class Value:
     """A read-only stand-in of one object: its attributes, items, length, iteration and comparison.
 
-    An attribute that has the name of a member of this class (`type`, `address`) is read by
-    `probing.get(value, "type")`.
+    An attribute that has the name of a member of this class (`type`, `address`, `size`, `native`) is
+    read by `probing.get(value, "type")`.
     """
 
     __slots__ = ("_prb_program", "address", "_prb_type", "_prb_kind", "_prb_number")
@@ -126,6 +126,12 @@ class Value:
     def type(self) -> Type:
         """Its class: .name, .qualname, .address."""
         return Type(self._prb_read(lib.TYPE))
+
+    @property
+    def size(self) -> int:
+        """Bytes of the object with what it alone owns, such as the table of a dict or the buffer of
+        an array; not those of the objects that it refers to."""
+        return self._prb_ask(lib.SIZE).integer
 
     def native(self) -> Any:
         """The gdb.Value or SBValue of the object, in these debuggers."""

@@ -6,10 +6,12 @@ import { deltaOf, stackChanges, weighBoth } from "./diff.js";
 import { Overview } from "./overview.js";
 import { checks, choices, shareText, showDetails, Table } from "./panes.js";
 import { timePicture, treePicture } from "./pictures.js";
-import { abs, button, byId, duration, element, max, min, percent, plain, round } from "./text.js";
+import { abs, amount, button, byId, duration, element, max, min, percent, plain, round, weighBytes } from "./text.js";
 import { matchedWeight, matcher, weigh } from "./weigh.js";
 
 const data = read(byId("data").textContent);
+if (data.bytes)
+	weighBytes();
 const STEPS = 8; // of colours of changes, each way
 const view = {
 	picture: "flame",
@@ -74,7 +76,10 @@ function threadName({ tid, name }, number) {
 	return `${number < data.before?.threads ? "before: " : ""}${tid} ${name}`;
 }
 
-const WEIGHTS = [
+const WEIGHTS = data.bytes ? [
+	["cpu", "allocated", "Memory that was allocated"],
+	["runqueue", "alive", "Memory that was not freed by the end"],
+] : [
 	["cpu", "CPU", "Time on a processor"],
 	["wall", "wall", "Time that passed, of each thread"],
 	["runqueue", "run queue", "Time that threads waited for a processor"],
@@ -83,6 +88,8 @@ const WEIGHTS = [
 ];
 
 function allLabel() {
+	if (data.bytes)
+		return `all: ${amount(weighed.whole)} ${view.weight === "cpu" ? "allocated" : "alive at the end"}`;
 	return `all: ${duration(weighed.whole)} ${
 		{ cpu: "on a processor", wall: "of all threads", runqueue: "in the run queue",
 			gil: "of holding the GIL", blocked: "of waiting" }[view.weight]}`;
@@ -361,7 +368,7 @@ function costText({ stops, p50, p99, max, pauses, own, missed, late, unreadable 
 
 function factsText(r, threads) {
 	return [`process ${r.pid}`, `Python ${r.python}`, new Date(r.started * 1e3).toLocaleString(),
-		duration(r.duration), `${threads} thread${threads === 1 ? "" : "s"}`, `${r.rate} samples a second`, r.ended]
+		duration(r.duration), `${threads} thread${threads === 1 ? "" : "s"}`, data.bytes ? `a sample for each ${amount(r.rate)}` : `${r.rate} samples a second`, r.ended]
 		.filter(Boolean).join(" · ");
 }
 
@@ -374,21 +381,22 @@ function showFacts() {
 		? `before: ${data.before.command} · ${factsText(data.before, of)}` : "";
 	if (data.step)
 		byId("facts").textContent += ` · in steps of ${duration(data.step)}`;
-	byId("cost").textContent = costText(data.cost);
+	byId("cost").textContent = data.bytes ? `probing ${data.probing}` : costText(data.cost);
 	byId("keys").append(element("table", {}, ...KEYS.map(([key, does]) =>
 		element("tr", {}, element("td", {}, element("b", {}, key)), element("td", {}, does)))));
 }
 
 function listThreads() {
 	checks(byId("threads").lastElementChild, data.threads.map((each, i) =>
-		[threadName(each, i), each.cpu ? duration(each.cpu) : ""]), view.threads, refresh);
+		[threadName(each, i), each.cpu ? amount(each.cpu) : ""]), view.threads, refresh);
 }
 
 function listen() {
 	choices(byId("pictures"), [["flame", "flame", "Callers at the bottom"],
 		["icicle", "icicle", "Callers at the top"],
 		["time", "time order", "What happened when"],
-		["functions", "functions", "Self and total of each function"]], view.picture, (value) => {
+		["functions", "functions", "Self and total of each function"]].filter(([name]) =>
+		name !== "time" || !data.bytes), view.picture, (value) => {
 		view.picture = value;
 		refresh();
 	});
@@ -403,7 +411,8 @@ function listen() {
 			refresh();
 		});
 	for (const id of ["overview", "range"])
-		byId(id).hidden = data.before;
+		byId(id).hidden = data.before || data.bytes;
+	byId("states").hidden = data.bytes;
 	listThreads();
 	byId("processes").hidden = data.before || data.processes.length < 2;
 	checks(byId("processes").lastElementChild, data.processes.map((name) => [plain(name), ""]),

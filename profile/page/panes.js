@@ -2,7 +2,7 @@
 // What stands beside the picture: the table of functions, and all about one of them.
 import { describe, where } from "./data.js";
 import { boundsOfChange, changesOf, changeText, pointsText } from "./diff.js";
-import { abs, boundsText, button, duration, element, max, min, percent, round } from "./text.js";
+import { abs, amount, boundsText, button, element, max, min, percent, round } from "./text.js";
 import { functionsOf, neighbours, weigh } from "./weigh.js";
 
 const MOST_ROWS = 300, MOST_NEIGHBOURS = 12;
@@ -145,7 +145,7 @@ function sourceTable(data, weighed, place) {
 // The share of the row with its bounds, as a line of text.
 export function shareText(weighed, weight) {
 	const { whole, n } = weighed;
-	return `${percent(weight, whole)} (${boundsText(weight, whole, n)}), ${duration(weight)}`;
+	return `${percent(weight, whole)} (${boundsText(weight, whole, n)}), ${amount(weight)}`;
 }
 
 // What is said of a function: text("self") and text("total").

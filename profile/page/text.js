@@ -12,6 +12,16 @@ export function duration(ns) {
 	return `${value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${name}`;
 }
 
+// What weights are: nanoseconds, or bytes in a recording of allocations.
+export let amount = duration;
+
+export function weighBytes() {
+	amount = (bytes) => {
+		const unit = min(floor(Math.log2(max(abs(bytes), 1)) / 10), 5);
+		return `${(bytes / 1024 ** unit).toFixed(unit ? 1 : 0)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
+	};
+}
+
 export function percent(part, whole) {
 	return `${(whole > 0 ? 100 * part / whole : 0).toFixed(1)} %`;
 }

@@ -76,6 +76,41 @@ struct prb_error *prb_repr_handle_datetime(struct prb_repr *r, uint64_t object,
 	return NULL;
 }
 
+/*
+ * pandas adds nanoseconds behind a datetime: methods, the moment, and their number. The text has
+ * the time of the day in its zone; how far that is from UTC only code of the zone could tell.
+ */
+struct prb_error *prb_repr_handle_timestamp(struct prb_repr *r, uint64_t object,
+					    struct prb_type *type __attribute__((unused)))
+{
+	enum { NANOSECONDS_AT = 48, MOST = 999 };
+	uint64_t start = object + (uint64_t)r->layout->object_size, zone;
+	uint8_t bytes[1 + PACKED_MAX];
+	const uint8_t *data = bytes + 1;
+	unsigned microsecond;
+	uint32_t nanosecond;
+
+	PRB_TRY(prb_mem_read(r->mem, start + 8, bytes, sizeof(bytes)));
+	PRB_TRY(prb_mem_read_u32(r->mem, start + NANOSECONDS_AT, &nanosecond));
+	if (nanosecond > MOST)
+		return prb_repr_bad(object, "not a timestamp");
+	prb_str_printf(r->out, "Timestamp('%04u-%02u-%02u %02u:%02u:%02u", packed(data, 2), data[2],
+		       data[3], data[4], data[5], data[6]);
+	microsecond = packed(data + 7, 3);
+	if (microsecond || nanosecond)
+		prb_str_printf(r->out, ".%06u", microsecond);
+	if (nanosecond)
+		prb_str_printf(r->out, "%03u", nanosecond);
+	prb_str_putc(r->out, '\'');
+	if (bytes[0]) {
+		PRB_TRY(prb_repr_word(r, start + 24, &zone));
+		prb_str_puts(r->out, ", tz=");
+		PRB_TRY(prb_repr_object(r, zone));
+	}
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_time(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	uint64_t at = object + (uint64_t)r->layout->object_size + 8;
@@ -137,6 +172,23 @@ struct prb_error *prb_repr_handle_timezone(struct prb_repr *r, uint64_t object,
 		prb_str_puts(r->out, ", ");
 		PRB_TRY(prb_repr_object(r, words[1]));
 	}
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
+/* Its key is the first member; one that was made of a file has none. */
+struct prb_error *prb_repr_handle_zone_info(struct prb_repr *r, uint64_t object,
+					    struct prb_type *type)
+{
+	uint64_t key;
+	bool is_text;
+
+	PRB_TRY(prb_repr_member(r, object, 0, &key));
+	PRB_TRY(prb_repr_is_str(r, key, &is_text));
+	if (!is_text)
+		return prb_repr_handle_default(r, object, type);
+	prb_str_printf(r->out, "%s(key=", type->name);
+	PRB_TRY(prb_repr_object(r, key));
 	prb_str_putc(r->out, ')');
 	return NULL;
 }

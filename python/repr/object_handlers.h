@@ -76,10 +76,22 @@ prb_repr_handler prb_repr_handle_lock, prb_repr_handle_rlock, prb_repr_handle_co
 
 /* object_datetime.c, object_decimal.c */
 prb_repr_handler prb_repr_handle_date, prb_repr_handle_datetime, prb_repr_handle_time,
-	prb_repr_handle_timedelta, prb_repr_handle_timezone, prb_repr_handle_decimal;
+	prb_repr_handle_timedelta, prb_repr_handle_timezone, prb_repr_handle_decimal,
+	prb_repr_handle_timestamp, prb_repr_handle_zone_info;
 
 /* object_numpy.c */
-prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar;
+prb_repr_handler prb_repr_handle_ndarray, prb_repr_handle_numpy_scalar, prb_repr_handle_dtype;
+
+/* object_pandas.c */
+prb_repr_handler prb_repr_handle_data_frame, prb_repr_handle_series, prb_repr_handle_index;
+/** An attribute of a DataFrame or Series that code computes: an object, or else (*part is 0) its
+ * repr() is appended, and its type told. PRB_ERROR_NOT_FOUND for all others. */
+struct prb_error *prb_repr_pandas_part(struct prb_repr *r, uint64_t object, const char *name,
+				       uint64_t *part, const char **type) PRB_MUST_CHECK;
+/** Appends a column of a DataFrame, as a Series. PRB_ERROR_NOT_FOUND if it has none of that name,
+ * PRB_ERROR_BAD_DATA if that is not known. */
+struct prb_error *prb_repr_pandas_column(struct prb_repr *r, uint64_t object,
+					 const char *name) PRB_MUST_CHECK;
 
 /* object_torch.c */
 prb_repr_handler prb_repr_handle_tensor, prb_repr_handle_torch_size, prb_repr_handle_torch_dtype,

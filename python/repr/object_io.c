@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files and sockets: their descriptors lead on to process.fds, which has the position and the peer.
- */
+/* Files and sockets: their descriptors lead on to process.fds, which has the position of files that
+ * have no buffer, and the peer. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -58,10 +58,85 @@ static struct prb_error *put_named(struct prb_repr *r, uint64_t object, const ch
 	return prb_repr_object(r, value);
 }
 
+/*
+ * A buffer, in all versions: the file below it, five ints, then the position in that file or -1,
+ * the memory, and positions in it: that of the reader, that of the file, the ends of what was read
+ * and what is to be written (or -1), with the start of that between them.
+ */
+struct buffer {
+	uint64_t raw;
+	int32_t ok, detached, readable, writable;
+	uint64_t flags;
+	int64_t file_position;
+	uint64_t memory;
+	int64_t position, file_at, read_end, write_from, write_end;
+};
+
+static bool is_buffer(struct prb_repr *r, uint64_t object)
+{
+	for (size_t i = 1; i < PRB_ARRAY_SIZE(layers); i++)
+		if (prb_repr_is(r, object, layers[i].type))
+			return true;
+	return false;
+}
+
+/* What tell() of a buffer gives; -1 if it is not known. */
+static struct prb_error *buffer_position(struct prb_repr *r, uint64_t object, int64_t *tell,
+					 int64_t *of_file)
+{
+	struct buffer buffer;
+	bool valid;
+
+	*tell = *of_file = -1;
+	PRB_TRY(prb_mem_read(r->mem, object + (uint64_t)r->layout->object_size, &buffer,
+			     sizeof(buffer)));
+	if (buffer.ok != 1 || buffer.detached || buffer.file_position < 0 || !buffer.memory)
+		return NULL;
+	*of_file = *tell = buffer.file_position;
+	valid = (buffer.readable && buffer.read_end != -1) ||
+		(buffer.writable && buffer.write_end != -1);
+	if (valid && buffer.file_at >= 0)
+		*tell -= buffer.file_at - buffer.position;
+	return NULL;
+}
+
+/* Of a text, the decoder alone knows how much of the buffer it has made characters of. */
+static struct prb_error *put_position(struct prb_repr *r, uint64_t object)
+{
+	bool text = prb_repr_is(r, object, layers[0].type);
+	int64_t tell, of_file;
+
+	if (text)
+		PRB_TRY(go_down(r, &layers[0], &object));
+	if (!is_buffer(r, object))
+		return NULL;
+	PRB_TRY(buffer_position(r, object, &tell, &of_file));
+	if (!text && tell >= 0)
+		prb_str_printf(r->out, " pos=%lld", (long long)tell);
+	else if (of_file >= 0)
+		prb_str_printf(r->out, " fd_pos=%lld", (long long)of_file);
+	return NULL;
+}
+
+/* The descriptor, and bits that follow it: of two of them it is known whether one can seek. */
+static struct prb_error *put_descriptor(struct prb_repr *r, uint64_t object, uint64_t raw)
+{
+	enum { SEEKABLE_SHIFT = 4, SEEKABLE_MASK = 3, SEEKABLE = 1 };
+	uint32_t words[2];
+
+	PRB_TRY(prb_mem_read(r->mem, raw + (uint64_t)r->layout->object_size, words, sizeof(words)));
+	if ((int32_t)words[0] < 0) {
+		prb_str_puts(r->out, " closed");
+		return NULL;
+	}
+	prb_str_printf(r->out, " fd=%d", (int32_t)words[0]);
+	return (words[1] >> SEEKABLE_SHIFT & SEEKABLE_MASK) == SEEKABLE ? put_position(r, object)
+									: NULL;
+}
+
 struct prb_error *prb_repr_handle_file(struct prb_repr *r, uint64_t object, struct prb_type *type)
 {
 	uint64_t raw;
-	uint32_t fd;
 
 	PRB_TRY(find_raw(r, object, &raw));
 	prb_str_putc(r->out, '<');
@@ -70,13 +145,8 @@ struct prb_error *prb_repr_handle_file(struct prb_repr *r, uint64_t object, stru
 	PRB_TRY(put_named(r, raw, "name", "name"));
 	PRB_TRY(put_named(r, object, "mode", "mode"));
 	PRB_TRY(put_named(r, object, "encoding", "encoding"));
-	if (prb_repr_is(r, raw, "_io.FileIO")) {
-		PRB_TRY(prb_mem_read_u32(r->mem, raw + (uint64_t)r->layout->object_size, &fd));
-		if ((int32_t)fd >= 0)
-			prb_str_printf(r->out, " fd=%d", (int32_t)fd);
-		else
-			prb_str_puts(r->out, " closed");
-	}
+	if (prb_repr_is(r, raw, "_io.FileIO"))
+		PRB_TRY(put_descriptor(r, object, raw));
 	prb_str_putc(r->out, '>');
 	return NULL;
 }

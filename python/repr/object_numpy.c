@@ -10,8 +10,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "python/repr/object_handlers.h"
+#include "python/repr/object_numpy.h"
 
-enum { DIMENSIONS_MAX = 64, TEXT_MAX = 4096 };
+enum { TEXT_MAX = 4096 };
 
 /* Type numbers of numpy's C interface. */
 enum {
@@ -24,6 +25,7 @@ enum {
 	TYPE_UNICODE = 19,
 	TYPE_VOID = 20,
 	TYPE_DATETIME = 21,
+	TYPE_TIMEDELTA = 22,
 	TYPE_HALF = 23,
 	TYPE_COUNT = 24,
 };
@@ -43,52 +45,60 @@ static const struct {
 	{"datetime64", 0, 8},	 {"timedelta64", 0, 8},	 {"float16", 'e', 2},
 };
 
-/* What an array's memory is made of. */
-struct dtype {
-	unsigned number;
-	uint64_t size; /* bytes of an item */
-	char order;    /* '>' for numbers in the other byte order */
-	char kind;     /* letter that dtype strings begin with */
-};
+enum { NUMPY2_SIZE = 112 }; /* sizeof of a descriptor, beyond that of numpy 1 */
 
-struct array {
-	struct dtype dtype;
-	uint64_t data;
-	uint64_t dimensions;
-	uint64_t shape[DIMENSIONS_MAX], strides[DIMENSIONS_MAX];
-};
+static bool is_time(unsigned number)
+{
+	return number == TYPE_DATETIME || number == TYPE_TIMEDELTA;
+}
+
+/* Behind the functions of NpyAuxData. */
+static struct prb_error *read_unit(struct prb_repr *r, uint64_t metadata,
+				   struct prb_numpy_unit *ret)
+{
+	enum { AUXILIARY = 32 };
+
+	return prb_mem_read(r->mem, metadata + AUXILIARY, ret, sizeof(*ret));
+}
 
 /*
  * A descriptor: scalar type, kind, type, byteorder, flags (1 byte each), type number (int); then
- * in numpy 1 the item's size (int), in numpy 2 flags and the size as words.
+ * in numpy 1 the item's size (int), in numpy 2 flags and the size as words. A word further on leads
+ * to the unit of dates and times.
  */
-static struct prb_error *read_dtype(struct prb_repr *r, uint64_t object, struct dtype *ret)
+static struct prb_error *read_dtype(struct prb_repr *r, uint64_t object, struct prb_dtype *ret)
 {
-	enum { NUMPY2_SIZE = 112 }; /* sizeof of a descriptor, beyond that of numpy 1 */
+	enum { UNIT_WORD = 8, NUMPY2_UNIT_WORD = 12 };
 	struct prb_type *type;
-	uint64_t words[4];
+	uint64_t words[4], metadata;
+	bool numpy2;
 
 	PRB_TRY(prb_repr_type_of(r, object, &type));
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 4, words));
 	ret->kind = (char)words[1];
 	ret->order = (char)(words[1] >> 16);
 	ret->number = (unsigned)(words[1] >> 32);
-	ret->size = type->basicsize >= NUMPY2_SIZE ? words[3] : words[2] & UINT32_MAX;
+	numpy2 = type->basicsize >= NUMPY2_SIZE;
+	ret->size = numpy2 ? words[3] : words[2] & UINT32_MAX;
+	ret->unit = (struct prb_numpy_unit){-1, 1};
 	if (ret->number < TYPE_COUNT && types[ret->number].size)
 		ret->size = (uint64_t)types[ret->number].size;
 	if (ret->size > INT32_MAX || ret->kind < ' ' || ret->kind > '~')
 		return prb_repr_bad(object, "not a dtype");
-	return NULL;
+	if (!is_time(ret->number))
+		return NULL;
+	PRB_TRY(prb_repr_member(r, object, numpy2 ? NUMPY2_UNIT_WORD : UNIT_WORD, &metadata));
+	return read_unit(r, metadata, &ret->unit);
 }
 
-static struct prb_error *read_array(struct prb_repr *r, uint64_t object, struct array *ret)
+struct prb_error *prb_ndarray_read(struct prb_repr *r, uint64_t object, struct prb_ndarray *ret)
 {
 	uint64_t words[6]; /* data, dimensions (int), shape, strides, base, dtype */
 
 	PRB_TRY(prb_repr_words(r, object + (uint64_t)r->layout->object_size, 6, words));
 	ret->data = words[0];
 	ret->dimensions = words[1] & UINT32_MAX;
-	if (ret->dimensions > DIMENSIONS_MAX)
+	if (ret->dimensions > PRB_NDARRAY_DIMENSIONS)
 		return prb_repr_bad(object, "an array of too many dimensions");
 	PRB_TRY(prb_repr_words(r, words[2], ret->dimensions, ret->shape));
 	PRB_TRY(prb_repr_words(r, words[3], ret->dimensions, ret->strides));
@@ -99,10 +109,10 @@ struct prb_error *prb_repr_ndarray_memory(struct prb_repr *r, uint64_t object,
 					  struct prb_ndarray_memory *ret)
 {
 	enum { OWNS_DATA = 4 };
-	struct array array;
+	struct prb_ndarray array;
 	uint64_t flags;
 
-	PRB_TRY(read_array(r, object, &array));
+	PRB_TRY(prb_ndarray_read(r, object, &array));
 	PRB_TRY(prb_repr_member(r, object, 6, &flags));
 	ret->bytes = array.dtype.size;
 	for (uint64_t i = 0; i < array.dimensions; i++)
@@ -198,7 +208,7 @@ static bool put_number(struct prb_repr *r, unsigned number, const uint8_t *bytes
 }
 
 /* Fixed-width text, without the zeros that fill it up. */
-static struct prb_error *put_fixed_text(struct prb_repr *r, const struct dtype *dtype,
+static struct prb_error *put_fixed_text(struct prb_repr *r, const struct prb_dtype *dtype,
 					uint64_t address)
 {
 	unsigned width = dtype->number == TYPE_UNICODE ? 4 : 1;
@@ -223,7 +233,65 @@ static struct prb_error *put_fixed_text(struct prb_repr *r, const struct dtype *
 	return NULL;
 }
 
-static struct prb_error *put_item(struct prb_repr *r, const struct dtype *dtype, uint64_t address)
+static void reverse(uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size / 2; i++) {
+		uint8_t byte = bytes[i];
+
+		bytes[i] = bytes[size - 1 - i];
+		bytes[size - 1 - i] = byte;
+	}
+}
+
+/* Of a number: in our byte order. */
+static struct prb_error *read_item(struct prb_repr *r, const struct prb_dtype *dtype,
+				   uint64_t address, uint8_t bytes[static 32])
+{
+	bool pair = dtype->kind == 'c';
+	size_t size = dtype->size / (pair ? 2 : 1);
+
+	if (dtype->size > 32)
+		return prb_repr_bad(address, "not a number");
+	PRB_TRY(prb_mem_read(r->mem, address, bytes, dtype->size));
+	if (dtype->order != '>')
+		return NULL;
+	reverse(bytes, size);
+	if (pair)
+		reverse(bytes + size, size);
+	return NULL;
+}
+
+static void put_time(struct prb_repr *r, const struct prb_dtype *dtype, const uint8_t *bytes)
+{
+	int64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	if (dtype->number == TYPE_TIMEDELTA && value != INT64_MIN) {
+		prb_str_printf(r->out, "%lld", (long long)value);
+		return;
+	}
+	prb_str_putc(r->out, '\'');
+	if (!prb_numpy_put_moment(r->out, value, dtype->unit))
+		prb_str_printf(r->out, "%lld", (long long)value);
+	prb_str_putc(r->out, '\'');
+}
+
+struct prb_error *prb_ndarray_int(struct prb_repr *r, const struct prb_dtype *dtype,
+				  uint64_t address, int64_t *ret)
+{
+	unsigned shift = 64 - 8 * (unsigned)dtype->size;
+	uint8_t bytes[32] = {};
+
+	if (dtype->kind != 'i' || !dtype->size || dtype->size > sizeof(*ret))
+		return prb_repr_bad(address, "not an integer");
+	PRB_TRY(read_item(r, dtype, address, bytes));
+	memcpy(ret, bytes, sizeof(*ret));
+	*ret = (int64_t)((uint64_t)*ret << shift) >> shift;
+	return NULL;
+}
+
+struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtype *dtype,
+				       uint64_t address)
 {
 	uint8_t bytes[32] = {};
 	uint64_t object;
@@ -236,19 +304,22 @@ static struct prb_error *put_item(struct prb_repr *r, const struct dtype *dtype,
 	case TYPE_UNICODE:
 		return put_fixed_text(r, dtype, address);
 	default:
-		PRB_TRY(prb_mem_read(r->mem, address, bytes, dtype->size));
-		put_number(r, dtype->number, bytes);
+		PRB_TRY(read_item(r, dtype, address, bytes));
+		if (is_time(dtype->number))
+			put_time(r, dtype, bytes);
+		else
+			put_number(r, dtype->number, bytes);
 		return NULL;
 	}
 }
 
-static struct prb_error *put_dimension(struct prb_repr *r, const struct array *array,
+static struct prb_error *put_dimension(struct prb_repr *r, const struct prb_ndarray *array,
 				       unsigned dimension, uint64_t address)
 {
 	struct prb_items items = {.r = r};
 
 	if (dimension == array->dimensions)
-		return put_item(r, &array->dtype, address);
+		return prb_ndarray_put_item(r, &array->dtype, address);
 	items.total = array->shape[dimension];
 	prb_str_putc(r->out, '[');
 	while (prb_items_next(&items)) {
@@ -259,28 +330,57 @@ static struct prb_error *put_dimension(struct prb_repr *r, const struct array *a
 	return NULL;
 }
 
-static void put_dtype(struct prb_repr *r, const struct dtype *dtype)
+/* A name that needs no quotes. */
+static bool is_named(const struct prb_dtype *dtype)
 {
-	prb_str_puts(r->out, "dtype=");
-	if (dtype->order == '>' || dtype->number == TYPE_UNICODE || dtype->number == TYPE_STRING ||
-	    dtype->number == TYPE_VOID || dtype->number >= TYPE_COUNT)
-		prb_str_printf(r->out, "'%s%c%llu'",
-			       dtype->order == '>'	       ? ">"
-			       : dtype->number == TYPE_UNICODE ? "<"
-							       : "",
-			       dtype->kind,
-			       (unsigned long long)dtype->size /
-				       (dtype->number == TYPE_UNICODE ? 4 : 1));
-	else
-		prb_str_puts(r->out, types[dtype->number].name);
+	return dtype->order != '>' && dtype->number < TYPE_COUNT && !is_time(dtype->number) &&
+	       dtype->number != TYPE_UNICODE && dtype->number != TYPE_STRING &&
+	       dtype->number != TYPE_VOID;
 }
 
-static bool is_printable(const struct dtype *dtype)
+/* As <M8[ns], >f8, <U5. */
+static void put_code_and_unit(struct prb_str *out, const char *order, const struct prb_dtype *dtype)
 {
-	return dtype->number < TYPE_COUNT && types[dtype->number].code && dtype->order != '>';
+	uint64_t width = dtype->number == TYPE_UNICODE ? 4 : 1;
+
+	prb_str_printf(out, "%s%c%llu", order, dtype->kind,
+		       (unsigned long long)(dtype->size / width));
+	if (is_time(dtype->number))
+		prb_numpy_put_unit(out, dtype->unit);
 }
 
-static void put_shape(struct prb_repr *r, const struct array *array)
+void prb_dtype_put_name(struct prb_str *out, const struct prb_dtype *dtype)
+{
+	if (is_named(dtype)) {
+		prb_str_puts(out, types[dtype->number].name);
+	} else if (dtype->order == '>') {
+		put_code_and_unit(out, ">", dtype);
+	} else if (is_time(dtype->number)) {
+		prb_str_puts(out, types[dtype->number].name);
+		prb_numpy_put_unit(out, dtype->unit);
+	} else {
+		put_code_and_unit(out, dtype->number == TYPE_UNICODE ? "<" : "", dtype);
+	}
+}
+
+static void put_dtype(struct prb_repr *r, const struct prb_dtype *dtype)
+{
+	const char *quote = is_named(dtype) ? "" : "'";
+
+	prb_str_printf(r->out, "dtype=%s", quote);
+	prb_dtype_put_name(r->out, dtype);
+	prb_str_puts(r->out, quote);
+}
+
+bool prb_dtype_is_printable(const struct prb_dtype *dtype)
+{
+	bool text = dtype->number == TYPE_UNICODE;
+
+	return dtype->number < TYPE_COUNT && !(text && dtype->order == '>') &&
+	       (types[dtype->number].code || is_time(dtype->number));
+}
+
+static void put_shape(struct prb_repr *r, const struct prb_ndarray *array)
 {
 	prb_str_putc(r->out, '(');
 	for (unsigned i = 0; i < array->dimensions; i++)
@@ -288,13 +388,36 @@ static void put_shape(struct prb_repr *r, const struct array *array)
 	prb_str_puts(r->out, array->dimensions == 1 ? ",)" : ")");
 }
 
+/* False for those with fields, and for numbers that are not the same everywhere. */
+static bool put_dtype_repr(struct prb_repr *r, const struct prb_dtype *dtype)
+{
+	unsigned number = dtype->number;
+
+	if (!prb_dtype_is_printable(dtype))
+		return false;
+	/* "long long" is named like the "long" of the same size. */
+	if ((number == TYPE_LONGLONG || number == TYPE_ULONGLONG) && dtype->order != '>')
+		number -= TYPE_LONGLONG - TYPE_LONG;
+	prb_str_puts(r->out, "dtype('");
+	if (number == TYPE_OBJECT)
+		prb_str_putc(r->out, 'O');
+	else if (is_time(number) && dtype->order != '>')
+		put_code_and_unit(r->out, "<", dtype);
+	else if (number != dtype->number)
+		prb_str_puts(r->out, types[number].name);
+	else
+		prb_dtype_put_name(r->out, dtype);
+	prb_str_puts(r->out, "')");
+	return true;
+}
+
 struct prb_error *prb_repr_ndarray_part(struct prb_repr *r, uint64_t object, const char *name,
 					const char **type)
 {
-	struct array array;
+	struct prb_ndarray array;
 	uint64_t count = 1;
 
-	PRB_TRY(read_array(r, object, &array));
+	PRB_TRY(prb_ndarray_read(r, object, &array));
 	for (unsigned i = 0; i < array.dimensions; i++)
 		count *= array.shape[i];
 	*type = "int";
@@ -308,20 +431,28 @@ struct prb_error *prb_repr_ndarray_part(struct prb_repr *r, uint64_t object, con
 			       (unsigned long long)(*name == 'n' ? array.dimensions : count));
 		return NULL;
 	}
-	if (strcmp(name, "dtype") != 0 || !is_printable(&array.dtype) ||
-	    array.dtype.number == TYPE_OBJECT)
-		return prb_error_create(PRB_ERROR_NOT_FOUND, "not known");
 	*type = "dtype";
-	prb_str_printf(r->out, "dtype('%s')", types[array.dtype.number].name);
-	return NULL;
+	return strcmp(name, "dtype") != 0 || !put_dtype_repr(r, &array.dtype)
+		       ? prb_error_create(PRB_ERROR_NOT_FOUND, "not known")
+		       : NULL;
+}
+
+struct prb_error *prb_repr_handle_dtype(struct prb_repr *r, uint64_t object, struct prb_type *type)
+{
+	struct prb_dtype dtype;
+	struct prb_error *err = read_dtype(r, object, &dtype);
+
+	if (prb_error_catch(&err, PRB_ERROR_BAD_DATA) || (!err && !put_dtype_repr(r, &dtype)))
+		return prb_repr_handle_default(r, object, type);
+	return err;
 }
 
 struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
-	struct array array;
+	struct prb_ndarray array;
 
-	PRB_TRY(read_array(r, object, &array));
+	PRB_TRY(prb_ndarray_read(r, object, &array));
 	if (!prb_repr_enter(r, object, "array(...)"))
 		return NULL;
 	if (prb_type_is(type, "numpy.ndarray"))
@@ -329,7 +460,7 @@ struct prb_error *prb_repr_handle_ndarray(struct prb_repr *r, uint64_t object,
 	else
 		PRB_TRY(prb_repr_put_name(r, type));
 	prb_str_putc(r->out, '(');
-	if (is_printable(&array.dtype)) {
+	if (prb_dtype_is_printable(&array.dtype)) {
 		PRB_TRY(put_dimension(r, &array, 0, array.data));
 		prb_str_puts(r->out, ", ");
 	}
@@ -379,6 +510,26 @@ static struct prb_error *put_scalar(struct prb_repr *r, uint64_t object, struct 
 	return NULL;
 }
 
+/* A datetime64 or timedelta64: the number, and its unit behind it. */
+static struct prb_error *put_time_scalar(struct prb_repr *r, uint64_t object,
+					 const struct prb_type *type, bool moment)
+{
+	struct {
+		int64_t value;
+		struct prb_numpy_unit unit;
+	} scalar;
+	bool numpy2;
+
+	PRB_TRY(prb_mem_read(r->mem, object + (uint64_t)r->layout->object_size, &scalar,
+			     sizeof(scalar)));
+	PRB_TRY(is_numpy2(r, type, &numpy2));
+	prb_str_printf(r->out, "%s%s(", numpy2 ? "np." : "numpy.", type->name + strlen("numpy."));
+	if (!prb_numpy_put_time_scalar(r->out, moment, scalar.value, scalar.unit, numpy2))
+		return prb_repr_bad(object, "a time without a unit");
+	prb_str_putc(r->out, ')');
+	return NULL;
+}
+
 struct prb_error *prb_repr_handle_numpy_scalar(struct prb_repr *r, uint64_t object,
 					       struct prb_type *type)
 {
@@ -391,6 +542,8 @@ struct prb_error *prb_repr_handle_numpy_scalar(struct prb_repr *r, uint64_t obje
 	/* "numpy.bool_" in numpy 1, "numpy.bool" since then. */
 	if (strcmp(name, "bool_") == 0)
 		number = 0;
+	if (!strncmp(type->name, "numpy.", 6) && is_time(number))
+		return put_time_scalar(r, object, type, number == TYPE_DATETIME);
 	if (strncmp(type->name, "numpy.", 6) != 0 || number == TYPE_COUNT || !types[number].code)
 		return prb_repr_handle_default(r, object, type);
 	PRB_TRY(is_numpy2(r, type, &named));

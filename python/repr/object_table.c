@@ -90,8 +90,10 @@ static const struct {
 	{"method-wrapper", prb_repr_handle_method_wrapper},
 	{"method_descriptor", prb_repr_handle_method_descriptor},
 	{"module", prb_repr_handle_module},
+	{"numpy.dtype", prb_repr_handle_dtype},
 	{"numpy.ndarray", prb_repr_handle_ndarray},
 	{"object", prb_repr_handle_default},
+	{"pandas._libs.tslibs.timestamps._Timestamp", prb_repr_handle_timestamp},
 	{"range", prb_repr_handle_range},
 	{"re.Match", prb_repr_handle_match},
 	{"re.Pattern", prb_repr_handle_pattern},
@@ -112,6 +114,7 @@ static const struct {
 	{"weakref", prb_repr_handle_weakref},
 	{"weakref.ReferenceType", prb_repr_handle_weakref},
 	{"wrapper_descriptor", prb_repr_handle_slot_wrapper},
+	{"zoneinfo.ZoneInfo", prb_repr_handle_zone_info},
 };
 
 prb_repr_handler *prb_repr_c_handler(const char *name)

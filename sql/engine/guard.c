@@ -69,8 +69,7 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 	}
 }
 
-/** What sorting and grouping took since the statement began, beyond what is allowed. */
-static struct prb_error *check_memory(const struct prb_session *session)
+struct prb_error *prb_guard_memory(const struct prb_session *session)
 {
 	int64_t used = sqlite3_memory_used() - session->memory_before;
 
@@ -89,7 +88,7 @@ static int progress(void *context)
 	struct prb_error *err = prb_session_check(session);
 
 	if (!err)
-		err = check_memory(session);
+		err = prb_guard_memory(session);
 	if (!err)
 		return 0;
 	prb_error_destroy(session->error);

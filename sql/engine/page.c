@@ -49,15 +49,8 @@ void prb_page_clear(struct prb_page *page)
 	prb_str_truncate(&page->text, 0);
 }
 
-void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
-		     sqlite3_context *context)
+void prb_cell_result(const struct prb_cell *cell, const char *texts, sqlite3_context *context)
 {
-	int slot = page->slots[column];
-
-	if (slot < 0)
-		return;
-	const struct prb_cell *cell = &page->cells.items[row * page->stride + (unsigned)slot];
-
 	switch (cell->kind) {
 	case PRB_CELL_NULL:
 		break;
@@ -72,10 +65,23 @@ void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
 		sqlite3_result_text(context, cell->text, -1, SQLITE_STATIC);
 		break;
 	case PRB_CELL_TEXT:
-		sqlite3_result_text(context, prb_str_text(&page->text) + cell->offset,
-				    (int)cell->length, SQLITE_TRANSIENT);
+		sqlite3_result_text(context, texts + cell->offset, (int)cell->length,
+				    SQLITE_TRANSIENT);
+		break;
+	case PRB_CELL_KEPT:
+		sqlite3_result_text(context, cell->text, (int)cell->length, SQLITE_TRANSIENT);
 		break;
 	}
+}
+
+void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
+		     sqlite3_context *context)
+{
+	int slot = page->slots[column];
+
+	if (slot >= 0)
+		prb_cell_result(&page->cells.items[row * page->stride + (unsigned)slot],
+				prb_str_text(&page->text), context);
 }
 
 struct prb_error *prb_scan_row(struct prb_scan *scan)

@@ -26,11 +26,12 @@ enum prb_cell_kind {
 	PRB_CELL_REAL,
 	PRB_CELL_STATIC, /**< text that outlives the statement's rows */
 	PRB_CELL_TEXT,	 /**< text in the page */
+	PRB_CELL_KEPT,	 /**< text elsewhere, which outlives the row */
 };
 
 struct prb_cell {
 	enum prb_cell_kind kind;
-	uint32_t length; /**< of text in the page, bytes */
+	uint32_t length; /**< of text in the page or elsewhere, bytes */
 	union {
 		int64_t integer;
 		double real;
@@ -62,7 +63,9 @@ void prb_page_clear(struct prb_page *page);
 /** Ends what the scan kept between its pages. */
 void prb_scan_end(struct prb_scan *scan);
 
-/** Hands a cell to SQLite. */
+/** Hands a cell to SQLite. @p texts are those of its page. */
+void prb_cell_result(const struct prb_cell *cell, const char *texts, sqlite3_context *context);
+/** The same of a cell of a row. */
 void prb_page_result(const struct prb_page *page, size_t row, unsigned column,
 		     sqlite3_context *context);
 

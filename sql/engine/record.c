@@ -76,6 +76,8 @@ static const char *const of_objects[] = {
 	"WHERE a.address = o.address",
 	"SELECT count(i.type), count(i.key) FROM python.objects o, python.items i "
 	"WHERE i.address = o.address",
+	/* A census of all objects, also of those that the collector does not know. */
+	"SELECT count(*) FROM torch.tensors",
 };
 
 static struct prb_error *run_to_end(struct prb_session *session, const char *sql)

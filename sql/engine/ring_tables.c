@@ -132,7 +132,7 @@ static void end_table(struct prb_ring_table *table, const char *schema, const ch
 		.name = table->name,
 		.doc = doc,
 		.columns = table->columns,
-		.flags = PRB_TABLE_COSTLY,
+		.flags = PRB_TABLE_COSTLY | PRB_TABLE_LONG,
 		.rows = 100000,
 		.scan = prb_ring_scan,
 	};

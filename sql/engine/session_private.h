@@ -106,6 +106,9 @@ struct prb_error *prb_vtab_register(struct prb_session *session) PRB_MUST_CHECK;
 /** Forbids all but reading, and lowers SQLite's limits (guard.c). */
 void prb_guard_begin(struct prb_session *session);
 
+/** An error if sorting and grouping took more memory since the statement began than is allowed. */
+struct prb_error *prb_guard_memory(const struct prb_session *session) PRB_MUST_CHECK;
+
 /** For a statement that does not only read. */
 struct prb_error *prb_sql_error_writes(void) PRB_MUST_CHECK __attribute__((returns_nonnull));
 

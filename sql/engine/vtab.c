@@ -17,9 +17,10 @@ struct cursor {
 	struct prb_scan scan;
 	struct prb_key keys[PRB_MAX_KEYS];
 	sqlite3_value *values[PRB_MAX_KEYS];
-	struct prb_str key_text; /**< all keys as one text, to compare with another scan's */
-	size_t target;		 /**< index of the session's target that is being read */
-	size_t row;		 /**< in the page */
+	struct prb_str key_text;     /**< all keys as one text, to compare with another scan's */
+	struct prb_grouped *grouped; /**< all rows by groups, if that is asked for; or NULL */
+	size_t target;		     /**< index of the session's target that is being read */
+	size_t row;		     /**< in the page */
 	sqlite3_int64 rowid;
 	bool end;
 };
@@ -162,6 +163,8 @@ static void end_scan(struct cursor *cursor)
 {
 	prb_scan_end(&cursor->scan);
 	prb_page_release(cursor->scan.page);
+	prb_grouped_destroy(cursor->grouped);
+	cursor->grouped = NULL;
 	cursor->scan = (struct prb_scan){};
 	cursor->row = 0;
 }
@@ -320,12 +323,45 @@ static unsigned take_keys(struct cursor *cursor, const char *text, sqlite3_value
 	return count;
 }
 
+/** Reads the columns of GROUP BY that best_index() wrote. */
+static unsigned take_groups(const char *text, struct prb_group_key ret[PRB_GROUP_KEYS])
+{
+	unsigned count = 0;
+
+	for (text = strchr(text, ';'); text && count < PRB_GROUP_KEYS; text = strchr(text, ';')) {
+		char *end;
+
+		ret[count].column = (unsigned)strtoul(text + 1, &end, 10);
+		ret[count++].descending = *end == '-';
+		text = end;
+	}
+	return count;
+}
+
+/** Reads all rows, which then come by their groups. */
+static struct prb_error *collect(struct prb_vtab *table, struct cursor *cursor,
+				 const struct prb_group_key *keys, unsigned count)
+{
+	PRB_TRY(prb_grouped_create(cursor->scan.page, keys, count, &cursor->grouped));
+	for (;;) {
+		PRB_TRY(prb_grouped_add(cursor->grouped, cursor->scan.page));
+		PRB_TRY(prb_guard_memory(table->session));
+		if (!cursor->scan.more)
+			break;
+		PRB_TRY(fetch(table, cursor, false));
+	}
+	prb_grouped_sort(cursor->grouped);
+	cursor->end = !prb_grouped_next(cursor->grouped);
+	return NULL;
+}
+
 static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc,
 		  sqlite3_value **argv)
 {
 	struct cursor *cursor = (struct cursor *)base;
 	struct prb_vtab *table = prb_vtab_of(base->pVtab);
 	uint64_t used = strtoull(text, NULL, 16);
+	struct prb_group_key groups[PRB_GROUP_KEYS];
 
 	(void)number;
 	(void)argc;
@@ -341,7 +377,14 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int a
 					      "give one with -t TARGET; 'probing list' shows which "
 					      "Python processes there are"));
 	unsigned count = take_keys(cursor, text, argv);
-	return settle(table, cursor, begin(table, cursor, used, count));
+	int rc = settle(table, cursor, begin(table, cursor, used, count));
+
+	count = take_groups(text, groups);
+	if (rc || cursor->end || !count)
+		return rc;
+	struct prb_error *err = collect(table, cursor, groups, count);
+
+	return err ? prb_vtab_fail(table, err) : SQLITE_OK;
 }
 
 static int next(sqlite3_vtab_cursor *base)
@@ -349,6 +392,10 @@ static int next(sqlite3_vtab_cursor *base)
 	struct cursor *cursor = (struct cursor *)base;
 
 	cursor->rowid++;
+	if (cursor->grouped) {
+		cursor->end = !prb_grouped_next(cursor->grouped);
+		return SQLITE_OK;
+	}
 	if (++cursor->row < cursor->scan.page->rows)
 		return SQLITE_OK;
 	return settle(prb_vtab_of(base->pVtab), cursor, NULL);
@@ -382,6 +429,8 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int index
 		lead_column(table, cursor, (unsigned)index, context);
 	else if (own >= table->column_count)
 		lead_column(table, cursor, own - table->column_count, context);
+	else if (cursor->grouped)
+		prb_grouped_result(cursor->grouped, own, context);
 	else
 		prb_page_result(cursor->scan.page, cursor->row, own, context);
 	return SQLITE_OK;

@@ -234,6 +234,27 @@ static void plan(struct prb_vtab *table, const sqlite3_index_info *info, uint64_
 	plan->planned = true;
 }
 
+/** Takes over a GROUP BY of columns of its own. Only of one target: each has a scan. */
+static void choose_groups(const struct prb_vtab *table, sqlite3_index_info *info,
+			  struct choice *choice)
+{
+	enum { FOR_GROUPS = 1 }; /* what sqlite3_vtab_distinct() gives then */
+
+	if (!(table->spec->flags & PRB_TABLE_LONG) || table->session->targets.count != 1 ||
+	    !info->nOrderBy || info->nOrderBy > PRB_GROUP_KEYS ||
+	    sqlite3_vtab_distinct(info) != FOR_GROUPS)
+		return;
+	for (int i = 0; i < info->nOrderBy; i++)
+		if (!prb_vtab_column(table, info->aOrderBy[i].iColumn))
+			return;
+	for (int i = 0; i < info->nOrderBy; i++)
+		prb_str_printf(&choice->text, ";%u%c",
+			       (unsigned)(prb_vtab_column(table, info->aOrderBy[i].iColumn) -
+					  table->spec->columns),
+			       info->aOrderBy[i].desc ? '-' : '+');
+	info->orderByConsumed = 1;
+}
+
 int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
 	struct prb_vtab *table = prb_vtab_of(vtab);
@@ -250,6 +271,8 @@ int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 		possible = choose(table, info, i, &choice);
 		err = check_time(table, info, i);
 	}
+	if (possible && !err)
+		choose_groups(table, info, &choice);
 	if (possible && !err && !choice.text.failed)
 		info->idxStr = sqlite3_mprintf("%s", prb_str_text(&choice.text));
 	prb_str_deinit(&choice.text);

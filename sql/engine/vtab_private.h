@@ -3,6 +3,7 @@
 #ifndef PRB_SQL_ENGINE_VTAB_PRIVATE_H
 #define PRB_SQL_ENGINE_VTAB_PRIVATE_H
 
+#include "sql/engine/grouped.h"
 #include "sql/engine/page.h"
 #include "sql/engine/session_private.h"
 
@@ -43,7 +44,8 @@ int prb_vtab_fail(struct prb_vtab *table, struct prb_error *err);
 /**
  * Chooses the constraints that reach the scan. idxStr becomes the mask of used columns in
  * hexadecimal, and for each key ",COLUMN" (its value is the next argument of the filter),
- * ",COLUMN<", ",COLUMN>" (the same for a bound) or ",COLUMN?" (constrained, but not to one value).
+ * ",COLUMN<", ",COLUMN>" (the same for a bound) or ",COLUMN?" (constrained, but not to one value);
+ * then for each column of GROUP BY ";COLUMN+" or ";COLUMN-", by whether its groups ascend.
  * Adds to what the statement needs.
  */
 int prb_vtab_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info);

@@ -81,8 +81,10 @@ enum {
 	PRB_TABLE_FRAMES = 1 << 1,
 	/** Dear to read, or much: snapshots do not record it. */
 	PRB_TABLE_COSTLY = 1 << 2,
+	/** May have millions of rows: GROUP BY collects its groups in place of sorting the rows. */
+	PRB_TABLE_LONG = 1 << 3,
 	/** Each scan asks other machines: only constants reach it as keys, not values of a join. */
-	PRB_TABLE_FAR = 1 << 3,
+	PRB_TABLE_FAR = 1 << 4,
 };
 
 struct prb_column {

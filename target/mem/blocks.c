@@ -2,6 +2,7 @@
 #include "target/mem/blocks.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -158,6 +159,16 @@ const void *prb_blocks_at(struct prb_blocks *blocks, uint64_t address, size_t le
 	uint8_t needed = pages_of(offset, length);
 
 	return !err && (pages & needed) == needed ? data + offset : NULL;
+}
+
+void prb_blocks_drop(struct prb_blocks *blocks)
+{
+	uintptr_t begin = ((uintptr_t)blocks->data + PAGE - 1) & -(uintptr_t)PAGE;
+	uintptr_t end = ((uintptr_t)blocks->data + PRB_BLOCKS_MAX) & -(uintptr_t)PAGE;
+
+	for (size_t i = 0; i < SLOTS; i++)
+		blocks->slots[i].held = false;
+	(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 void prb_blocks_forget(struct prb_blocks *blocks, uint64_t address)

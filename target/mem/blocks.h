@@ -30,6 +30,9 @@ struct prb_mem *prb_blocks_mem(struct prb_blocks *blocks);
  */
 const void *prb_blocks_at(struct prb_blocks *blocks, uint64_t address, size_t length);
 
+/** Gives back the memory of what is held: all is read again when it is asked for. */
+void prb_blocks_drop(struct prb_blocks *blocks);
+
 /** The block that holds @p address is read again when it is asked for. */
 void prb_blocks_forget(struct prb_blocks *blocks, uint64_t address);
 

@@ -21,7 +21,9 @@ import tempfile
 import time
 from pathlib import Path
 
+import gateway
 import inject
+import looks
 import queries
 import recordings
 import rings
@@ -35,9 +37,9 @@ IN_A_ROW = 5
 class Target:
     """A Python process with threads of known depth, ready when it says so."""
 
-    def __init__(self, python, threads, depth, *how):
+    def __init__(self, python, threads, depth, *how, script="stacks.py"):
         self.process = subprocess.Popen(
-            [python, str(HERE / "stacks.py"), str(threads), str(depth), *how],
+            [python, str(HERE / script), str(threads), str(depth), *how],
             stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         self.pid = self.process.pid
@@ -248,9 +250,12 @@ def main():
     page += table("Help", in_turn({"probing --help": [args.probing, "--help"]}, args.rounds))
     for title, results in queries.measure(args, args.python, sys.modules[__name__]):
         page += table(title, results)
+    for title, results in looks.measure(args, args.python, sys.modules[__name__]):
+        page += table(title, results)
     page += inject.page(args, args.python, sys.modules[__name__])
     page += sampling.page(args, args.python)
     page += recordings.page(args, args.python)
+    page += gateway.page(args, args.python)
     page += pauses(args, args.python)
     page += gaps(args, args.python)
     page += rings.page(args)

@@ -51,6 +51,16 @@ bench-events: $(AGENT) $(O)/peers/telemetry/.stamp ## measure recording from Pyt
 	$(Q)python3 tests/bench/events.py --agent $(CURDIR)/$(AGENT) $$($(O)/peers/telemetry/bin/python -c \
 		'import opentelemetry.sdk' && echo --peers $(O)/peers/telemetry/bin/python)
 
+$(O)/peers/memray/.stamp: tests/bench/module.mk
+	$(Q)python3 -m venv $(O)/peers/memray
+	$(Q)$(O)/peers/memray/bin/pip install -q memray || echo "bench: memray cannot be installed"
+	$(Q)touch $@
+
+.PHONY: bench-allocations
+bench-allocations: $(O)/probing $(AGENT) $(O)/peers/memray/.stamp ## measure memory --sites, beside tracemalloc and memray
+	$(Q)python3 tests/bench/allocations.py --binary $(CURDIR)/$(O)/probing $$($(O)/peers/memray/bin/python -c \
+		'import memray' && echo --peers $(O)/peers/memray/bin/python)
+
 .PHONY: bench-scripts
 bench-scripts: $(O)/probing $(O)/libprobing.so ## measure scripts, beside CPython's for gdb; writes docs/scripting.md
 	$(Q)python3 tests/bench/scripts.py --probing $(CURDIR)/$(O)/probing
@@ -64,3 +74,7 @@ bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry
 .PHONY: bench-cluster
 bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
 	$(Q)python3 tests/bench/cluster.py --probing $(O)/probing
+
+.PHONY: bench-clickhouse
+bench-clickhouse: all $(AGENT) ## rows a second to a ClickHouse server of this machine, and an idle `probing node`
+	$(Q)python3 tests/bench/clickhouse.py --probing $(O)/probing

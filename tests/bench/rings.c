@@ -6,6 +6,7 @@
  *
  * Usage: rings ROWS
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #include "agent/ring_write.h"
 
-enum { COLUMNS = 8, FEW = 3, APPENDED = 20000000, FULL = 1 << 30, NS = 1000000000 };
+enum { COLUMNS = 8, FEW = 3, GROUPS = 97, APPENDED = 20000000, FULL = 1 << 30, NS = 1000000000 };
 
 static double seconds(void)
 {
@@ -23,9 +24,11 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / NS;
 }
 
-/** The last of them is a real. */
+/** The last of them is a real. The values of the wide ring cost nothing to make: divisions would be
+ * measured as well. */
 static double append(intptr_t ring, int columns, int64_t rows, int64_t time)
 {
+	bool few = columns == FEW;
 	double began = seconds();
 
 	for (int64_t i = 0; i < rows; i++) {
@@ -33,9 +36,9 @@ static double append(intptr_t ring, int columns, int64_t rows, int64_t time)
 
 		for (int c = 0; c < columns; c++)
 			cells[c] = (struct probing_cell){
-				PROBING_INTEGER, 0, {.integer = c ? i % (97 * c) : i}};
-		cells[columns - 1] =
-			(struct probing_cell){PROBING_REAL, 0, {.real = (double)(i % 1000) / 8}};
+				PROBING_INTEGER, 0, {.integer = few && c ? i % GROUPS : i + c}};
+		cells[columns - 1] = (struct probing_cell){
+			PROBING_REAL, 0, {.real = few ? (double)(i % 1000) / 8 : (double)i}};
 		if (probing_ring_append(ring, time ? time + i : 0, cells))
 			abort();
 	}

@@ -98,6 +98,13 @@ def make_environment(folder, wheel):
     return str(folder / "bin" / "python")
 
 
+def find_program(environment):
+    """The command of an unpacked wheel."""
+    path, = environment.glob("lib/python3*/site-packages/*.data/scripts/probing")
+    path.chmod(0o755)
+    return str(path)
+
+
 def starts(args, folder):
     """Lines about start-up."""
     wheel = next(iter(sorted((Path(args.probing).resolve().parent / "wheel").glob("*.whl"))), None)
@@ -112,11 +119,13 @@ def starts(args, folder):
     original = args.peer.get("original") if getattr(args, "peer", None) else None
     if original:
         cases["the original, `PROBING=1`"] = original, dict(plain, PROBING="1")
-    times = {name: [] for name in cases}
+    commands = {name: ([python, "-c", "pass"], environment) for name, (python, environment) in cases.items()}
+    commands["`probing --version`"] = [find_program(folder / "ours"), "--version"], plain
+    times = {name: [] for name in commands}
     for _ in range(STARTS):
-        for name, (python, environment) in cases.items():
-            times[name].append([1000 * each for each in processor_time([python, "-c", "pass"], environment)])
-    lines = ["", "### Start of Python, milliseconds", "",
+        for name, command in commands.items():
+            times[name].append([1000 * each for each in processor_time(*command)])
+    lines = ["", "### Start of Python with the wheel, milliseconds", "",
              "| | minimum | median | processor time, minimum | median |", "|---|---|---|---|---|"]
     for name, pairs in times.items():
         used, took = zip(*pairs)

@@ -5,9 +5,11 @@ after, and the processor that the sampler itself uses. Part of bench.py.
 The time that the process waited for a processor is left out, so that other programs of the machine
 matter little. That in which it was stopped is not.
 
-Usage as a target: sampling.py THREADS. The main thread counts; SIGUSR1 makes it print how far.
+Usage as a target: sampling.py THREADS [c]. The main thread counts; with "c" the others do, which all
+compute in C, without the GIL. SIGUSR1 makes it print how far.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -21,13 +23,18 @@ SECONDS = 3
 
 
 class Counted:
-    """A process of which one thread runs, in Python and in C, and the others sleep."""
+    """A process of which one thread runs, in Python and in C, and the others sleep; or `in_c`: the main
+    thread sleeps, and the others run, in C."""
 
-    def __init__(self, python, threads):
-        self._process = subprocess.Popen([python, __file__, str(threads)], stdout=subprocess.PIPE,
-                                         text=True)
+    def __init__(self, python, threads, in_c=False):
+        self._process = subprocess.Popen([python, __file__, str(threads)] + ["c"] * in_c,
+                                         stdout=subprocess.PIPE, text=True)
         assert self._process.stdout.readline() == "ready\n"
         self.pid = self._process.pid
+        self._tids = [self.pid]
+        if in_c:
+            self._tids = [int(tid) for tid in os.listdir("/proc/%d/task" % self.pid)
+                          if int(tid) != self.pid]
 
     def __enter__(self):
         return self
@@ -38,11 +45,13 @@ class Counted:
         self._process.stdout.close()
 
     def count(self):
-        """(steps, seconds that it did not wait for a processor)"""
+        """(steps, seconds that its running threads did not wait for a processor)"""
         self._process.send_signal(signal.SIGUSR1)
-        steps = int(self._process.stdout.readline())
-        with open("/proc/%d/task/%d/schedstat" % (self.pid, self.pid), encoding="ascii") as file:
-            return steps, time.perf_counter() - int(file.read().split()[1]) / 1e9
+        steps, seconds = int(self._process.stdout.readline()), 0
+        for tid in self._tids:
+            with open("/proc/%d/task/%d/schedstat" % (self.pid, tid), encoding="ascii") as file:
+                seconds += time.perf_counter() - int(file.read().split()[1]) / 1e9
+        return steps, seconds
 
     def speed(self, command):
         """(steps a second while the command runs, its own share of a processor, what it prints);
@@ -104,16 +113,20 @@ class Result:
                                           100 * stopped)
 
 
-def measured(args, python, threads, rate):
+def measured(args, python, threads, rate, in_c):
     """{name: Result}"""
     rounds = max(3, args.rounds // 4)
-    with Counted(python, threads) as target:
+    with Counted(python, threads, in_c) as target:
         commands = commands_for(args, str(target.pid), rate)
         results = {name: Result() for name in commands}
         for _ in range(rounds):
-            for name, command in commands.items():
+            for name, command in list(commands.items()):
                 before, _, _ = target.speed(None)
+                started = time.monotonic()
                 with_it, share, out = target.speed(command)
+                if time.monotonic() - started > 5 * SECONDS:
+                    print("%s: cannot keep up, measured once" % name, file=sys.stderr)
+                    del commands[name]
                 after, _, _ = target.speed(None)
                 if share is None:
                     print("%s: fails here, left out" % name, file=sys.stderr)
@@ -127,24 +140,38 @@ def measured(args, python, threads, rate):
 
 def page(args, python):
     lines = []
-    for rate, threads in ((100, 9), (100, 151), (100, 500), (1000, 9), (1000, 151)):
-        lines += ["", "### Sampling at %d Hz, %d threads of which one runs" % (rate, threads), "",
+    for rate, threads, in_c in ((100, 9, False), (100, 151, False), (100, 500, False), (100, 17, True),
+                                (1000, 9, False), (1000, 151, False), (1000, 500, False)):
+        what = "%d threads that compute in C" % (threads - 1) if in_c else \
+            "%d threads of which one runs" % threads
+        lines += ["", "### Sampling at %d Hz, %s" % (rate, what), "",
                   "| command | speed of the process, median | worst | own processor "
                   "| stop, median µs | p99 | stopped |", "|---|---|---|---|---|---|---|"]
-        for name, result in measured(args, python, threads, rate).items():
+        for name, result in measured(args, python, threads, rate, in_c).items():
             lines.append("| %s | %+.1f %% | %+.1f %% | %.1f %% | %s |" % (
                 name, statistics.median(result.lost), min(result.lost),
                 statistics.median(result.own), result.stops()))
     return lines
 
 
+def compute(counters, index):
+    block = bytes(1 << 20)
+    while True:
+        hashlib.sha256(block)
+        counters[index] += 1
+
+
 def main():
-    counter = [0]
-    signal.signal(signal.SIGUSR1, lambda *_: print(counter[0], flush=True))
+    in_c = len(sys.argv) > 2
+    counter = [0] * int(sys.argv[1])
+    signal.signal(signal.SIGUSR1, lambda *_: print(sum(counter), flush=True))
     never = threading.Event()
-    for _ in range(int(sys.argv[1]) - 1):
-        threading.Thread(target=never.wait, daemon=True).start()
+    for index in range(1, len(counter)):
+        function, arguments = (compute, (counter, index)) if in_c else (never.wait, ())
+        threading.Thread(target=function, args=arguments, daemon=True).start()
     print("ready", flush=True)
+    while in_c:
+        signal.pause()
     while True:
         sorted(range(100), key=str)
         counter[0] += 1

@@ -136,6 +136,28 @@ def ctrl_c(words):
     return worst
 
 
+def ctrl_c_in_gdb(pid, plugin):
+    """The same in gdb, until it has done the next command."""
+    worst = 0
+    for _ in range(5):
+        with subprocess.Popen(["gdb", "-nx", "-q", "-p", str(pid)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as gdb:
+            def until(text, *lines):
+                gdb.stdin.write("".join(line + "\n" for line in lines))
+                gdb.stdin.flush()
+                while text not in gdb.stdout.readline():
+                    assert gdb.poll() is None
+            until("begins here", "source %s" % plugin, "python import probing; p = probing.current()",
+                  "python print('begins', 'here', flush=True)", "python " + SQL)
+            time.sleep(0.2)
+            start = time.perf_counter()
+            gdb.send_signal(signal.SIGINT)
+            until("goes on", "python print('goes', 'on', flush=True)")
+            worst = max(worst, time.perf_counter() - start)
+            gdb.kill()
+    return worst
+
+
 def chosen():
     """One of each version: with debug information where there is one."""
     found = {}
@@ -162,15 +184,17 @@ def main():
             inside = in_gdb(target.pid, INSIDE.replace("ROUNDS", "10"), [plugin])
             peer = in_gdb(target.pid, THEIRS, [script]) if script else None
             seconds = ctrl_c([options.probing, str(target.pid), "script", "-c", ENDLESS % SQL])
-        rows.append("| %s | %d | %.1f, first time %.1f | %s | %s | %s | %.0f |" % (
+            within = ctrl_c_in_gdb(target.pid, plugin)
+        rows.append("| %s | %d | %.1f, first time %.1f | %s | %s | %s | %.0f | %.0f |" % (
             name, count, best, first, "%.1f" % inside[0] if inside else "failed",
             "finds none" if peer and not peer[1] else
             "%.0f (%d frames)" % tuple(peer) if peer else "failed",
-            format(round(reads, -3), ",.0f"), seconds * 1e3))
+            format(round(reads, -3), ",.0f"), seconds * 1e3, within * 1e3))
         last = program
         print(rows[-1], flush=True)
     lines = ["", "| Python | frames | a walk outside, ms | in gdb, ms | libpython.py in gdb, ms | "
-             "attributes a second | Ctrl-C, ms |", "| --- | --- | --- | --- | --- | --- | --- |", *rows,
+             "attributes a second | Ctrl-C, ms | in gdb, ms |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows,
              "", "`p.find()` over %s objects: %.1f s, with the start of Python. Ctrl-C in Python without "
              "anything of ours: %.0f ms." % (format(OBJECTS, ","), heap(options.probing, last),
                                              own * 1e3), ""]

@@ -6,6 +6,7 @@
  */
 #include "tests/fuzz/builds.h"
 
+#include "values/greenlets.h"
 #include "values/heap/heap.h"
 
 enum { OBJECTS = 200, NAMES = 20, READS = 500 };
@@ -54,6 +55,22 @@ static void sum_up(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
 	prb_error_destroy(err);
 }
 
+/** Whatever is a greenlet there, and an object that is taken for one. */
+static void read_greenlets(struct prb_python *py, struct prb_mem *mem, uint64_t interp)
+{
+	struct prb_greenlets found = {}, one = {};
+	struct prb_error *err = prb_greenlets_read(py, mem, interp, &found);
+	struct prb_greenlet *greenlet = err ? NULL : prb_vec_push(&one.list);
+
+	prb_error_destroy(err);
+	if (greenlet) {
+		*greenlet = (struct prb_greenlet){.address = interp, .type_address = py->runtime};
+		prb_error_destroy(prb_greenlet_stack(py, mem, greenlet));
+	}
+	prb_greenlets_deinit(&one);
+	prb_greenlets_deinit(&found);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -74,5 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory.bounded = true;
 	memory.reads = READS;
 	sum_up(&py, &memory.mem, interp);
+	memory.reads = READS;
+	read_greenlets(&py, &memory.mem, interp);
 	return 0;
 }

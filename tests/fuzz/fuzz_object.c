@@ -10,6 +10,7 @@
 
 #include "python/repr/items.h"
 #include "python/repr/object_handlers.h"
+#include "python/repr/object_pandas.h"
 #include "values/expression.h"
 
 enum { HEADER = 4 };
@@ -38,7 +39,10 @@ static prb_repr_handler *const handlers[] = {
 	prb_repr_handle_flag,	    prb_repr_handle_global_enum,  prb_repr_handle_enum_class,
 	prb_repr_handle_counter,    prb_repr_handle_path,	  prb_repr_handle_uuid,
 	prb_repr_handle_ndarray,    prb_repr_handle_numpy_scalar, prb_repr_handle_old_ordered_dict,
-	prb_repr_handle_tensor,
+	prb_repr_handle_tensor,	    prb_repr_handle_dtype,	  prb_repr_handle_data_frame,
+	prb_repr_handle_series,	    prb_repr_handle_index,	  prb_repr_handle_file,
+	prb_repr_handle_socket,	    prb_repr_handle_match,	  prb_repr_handle_frame,
+	prb_repr_handle_torch_size, prb_repr_handle_typing_alias,
 };
 
 static const struct prb_repr_options limits = {
@@ -101,6 +105,40 @@ static void by_handler(struct prb_python *py, struct prb_mem *mem, uint64_t obje
 	prb_error_destroy(err);
 }
 
+/* A column of pandas, whose classes no input could imitate. */
+static void by_column(struct prb_python *py, struct prb_mem *mem, uint64_t object,
+		      const uint8_t *choices)
+{
+	static const char kinds[] = "bifcOSUVMm";
+	prb_auto_str struct prb_str text = {};
+	prb_auto_repr struct prb_repr r;
+	struct prb_frame_column column = {
+		.kind = (enum prb_frame_column_kind)(choices[0] % 4),
+		.count = choices[1],
+		.dtype = {.number = choices[2] % 26,
+			  .size = choices[3],
+			  .order = choices[4] & 1 ? '>' : '<',
+			  .kind = kinds[choices[5] % (sizeof(kinds) - 1)],
+			  .unit = {(int8_t)choices[6], (int8_t)choices[7]}},
+		.first = object,
+		.stride = choices[8],
+		.mask = choices[9] & 1 ? object : 0,
+		.mask_stride = choices[9],
+		.categories = choices[9] & 2 ? object : 0,
+		.utc = choices[9] & 4,
+		.step = (int8_t)choices[10],
+		.levels = object,
+		.codes = object,
+	};
+
+	prb_repr_init(&r, py, mem, &limits, &text);
+	if (column.kind == PRB_FRAME_ARRAY && !prb_dtype_is_printable(&column.dtype))
+		return;
+	prb_error_destroy(prb_frame_column_put_all(&r, &column, 7));
+	prb_error_destroy(prb_frame_column_open(&r, object, 0, &column));
+	prb_error_destroy(prb_frame_column_open_index(&r, object, &column));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	prb_auto_str struct prb_str text = {};
@@ -123,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t object = (uint64_t)data[3] * 8;
 
 	by_handler(&py, &memory.mem, object, data[2]);
+	by_column(&py, &memory.mem, object, data + HEADER);
 
 	struct prb_error *err = prb_object_repr(&py, &memory.mem, object, &limits, &text);
 

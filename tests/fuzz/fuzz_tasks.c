@@ -6,7 +6,7 @@
  */
 #include "tests/fuzz/builds.h"
 
-#include "python/asyncio/tasks_private.h"
+#include "asyncio/tasks_private.h"
 
 enum { VISITS = 200 };
 

@@ -333,6 +333,11 @@ class Program:
         text = self.run("probing %d debug --dump --no-fold" % self.pid)
         return re.search(r"^(\d+) %s " % re.escape(name), text, re.M)[1]
 
+    def first_of_folded(self):
+        """The first of the threads that are shown as one."""
+        text = self.run("probing %d debug --dump" % self.pid)
+        return re.search(r"^\d+ threads .* (\d+)–\d+$", text, re.M)[1]
+
     def command(self, line, page):
         """The line with the pid and tids of this program in place of those that it shows."""
         page_pids = set(re.findall(r"^(?:\$ probing )?(\d+) (?: python3|\w)", page, re.M)) | {"PID"}
@@ -345,6 +350,8 @@ class Program:
             name = before and re.search(r"^%s ([\w-]+)  " % word, page, re.M)
             if name:
                 return before + self.tid(name[1])
+            if before and re.search(r"^\d+ threads .* %s–\d+$" % word, page, re.M):
+                return before + self.first_of_folded()
             return before + (str(self.pid) if word in page_pids else word)
 
         return re.sub(r"(--tid )?\b(TID:[\w-]+|PID|\d+)\b", number, line)
@@ -369,11 +376,14 @@ class Program:
 def test_a_tid_may_be_a_number_of_the_page():
     program = object.__new__(Program)
     program.pid, program.tid = 500, {"evaluate": "300", "main": "500"}.get
-    page = "$ probing 300 backtrace --tid 306\n300  python3 docs/demo.py\n\n306 evaluate  idle\n"
+    program.first_of_folded = lambda: "502"
+    page = "$ probing 300 backtrace --tid 306\n300  python3 docs/demo.py\n\n306 evaluate  idle\n" \
+        "3 threads  idle in futex   301–303\n"
     assert program.command("probing 300 backtrace --tid 306", page) == \
         "probing 500 backtrace --tid 300"
     assert program.command("probing PID backtrace --tid TID:evaluate -n 7", page) == \
         "probing 500 backtrace --tid 300 -n 7"
+    assert program.command("probing 300 print --tid 301 self", page) == "probing 500 print --tid 502 self"
 
 
 def commands_of(block):

@@ -116,7 +116,7 @@ def skipping(reason):
 @pytest.mark.parametrize("reason, environment, status", [
     ("gdb is not installed", {}, 0),
     ("gdb is not installed", {"PROBING_CI": "1"}, 1),
-    ("fish is not installed", {"PROBING_CI": "1"}, 0),
+    ("groff is not installed", {"PROBING_CI": "1"}, 0),
     ("this processor has no AMX", {"PROBING_CI": "1"}, 0),
     ("it is Tuesday", {}, 1),
     ("it is Tuesday", {"PROBING_REPEAT": "all"}, 1),

@@ -41,6 +41,7 @@ class Browser:
             pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
+        self.pid = self._process.pid
         self._watch = threading.Timer(300, self._process.kill)
         self._watch.start()
         self._left, self._number, self.errors, self._session = b"", 0, [], None

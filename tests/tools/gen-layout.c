@@ -11,7 +11,7 @@
  * is a debug or free-threaded build is found out. See docs/howto/add-python-version.md.
  *
  * With --asyncio, FILE holds the extension module _asyncio (which some interpreters have built
- * in), and what is written is its row of python/asyncio/asyncio_tables.c.
+ * in), and what is written is its row of asyncio/asyncio_tables.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "python/asyncio/asyncio_layout.h"
+#include "asyncio/asyncio_layout.h"
 #include "python/layout/layout.h"
 #include "dwarf/elf/elf.h"
 #include "dwarf/types/types.h"

@@ -2,7 +2,7 @@
 /*
  * Rings, written by the agent's functions and read while they are written: each row carries a sum
  * of its cells and its text, so that a row which is torn or invented is found. PROBING_KILLS is how
- * often a writer is killed.
+ * often a writer is killed, and how often a reader.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,11 +324,17 @@ static void kill_writer(intptr_t handle, int number, volatile int64_t *done)
 		assert_true(newest >= written && newest <= written + 1);
 }
 
+static int kills_wanted(void)
+{
+	const char *wanted = getenv("PROBING_KILLS");
+
+	return wanted ? atoi(wanted) : SHORT_KILLS;
+}
+
 /* Each kill may cost the slots of a row for ever: a small ring is for some of them. */
 static void test_killed_writer(void **state)
 {
-	const char *wanted = getenv("PROBING_KILLS");
-	int kills = wanted ? atoi(wanted) : SHORT_KILLS;
+	int kills = kills_wanted();
 	volatile int64_t *done =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	intptr_t handle = 0;
@@ -342,6 +349,52 @@ static void test_killed_writer(void **state)
 		kill_writer(handle, i, done);
 	}
 	munmap((void *)done, 4096);
+}
+
+static atomic_bool written_enough;
+
+static void *write_until_enough(void *argument)
+{
+	struct writer *writer = argument;
+
+	for (int64_t i = 0; !written_enough; i++)
+		if (append(writer->ring, writer->number, i))
+			return argument;
+	return NULL;
+}
+
+/* Readers that are killed find only whole rows until then, and their writer notices nothing. */
+static void test_killed_reader(void **state)
+{
+	struct writer writer = {make("user.read", SMALL), 1};
+	const char *path = probing_ring_path(writer.ring);
+	int kills = kills_wanted();
+	struct prb_ring_header header;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, write_until_enough, &writer), 0);
+	for (int i = 0; i < kills; i++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child) {
+			setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failure ends the child */
+			for (;;)
+				count_rows(path);
+		}
+		usleep((useconds_t)(rand() % 3000));
+		kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+	written_enough = true;
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	prb_auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	assert_true(header.head > 0 && !header.lost && !header.skipped);
 }
 
 static void test_cut_file(void **state)
@@ -416,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_busy_slot),     cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_killed_writer), cmocka_unit_test(test_cut_file),
 		cmocka_unit_test(test_ranges),	      cmocka_unit_test(test_too_many_rows),
+		cmocka_unit_test(test_killed_reader),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

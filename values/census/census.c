@@ -30,8 +30,10 @@ bool prb_census_try(struct prb_census *c, struct prb_error *err)
 {
 	if (!err)
 		return true;
-	if (!prb_error_catch(&err, PRB_ERROR_FAULT) && !prb_error_catch(&err, PRB_ERROR_BAD_DATA) &&
-	    !prb_error_catch(&err, PRB_ERROR_NOT_FOUND)) {
+	/* Of one object nothing may be missing. */
+	if (c->alone || (!prb_error_catch(&err, PRB_ERROR_FAULT) &&
+			 !prb_error_catch(&err, PRB_ERROR_BAD_DATA) &&
+			 !prb_error_catch(&err, PRB_ERROR_NOT_FOUND))) {
 		if (c->fatal)
 			prb_error_destroy(err);
 		else
@@ -97,8 +99,7 @@ static bool plausible_count(const struct prb_layout *l, uint64_t count)
 	return (uint32_t)count && !(count >> 32 & 0xffff);
 }
 
-/* The type of what may be an object; NULL if it is none. */
-static struct prb_census_entry *look_at(struct prb_census *c, uint64_t object)
+struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t object)
 {
 	const struct prb_layout *l = &c->py->layout;
 	uint8_t copy[64];
@@ -107,7 +108,7 @@ static struct prb_census_entry *look_at(struct prb_census *c, uint64_t object)
 
 	if (object % sizeof(uint64_t) || object < address_min || object >= address_max)
 		return NULL;
-	header = prb_blocks_at(c->blocks, object, (size_t)l->object_size);
+	header = c->alone ? NULL : prb_blocks_at(c->blocks, object, (size_t)l->object_size);
 	if (!header) {
 		if (!prb_census_try(c, prb_mem_read(c->mem, object, copy, (size_t)l->object_size)))
 			return NULL;
@@ -123,8 +124,9 @@ bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes
 	const uint64_t unchecked = 1 << 18, bytes_max = UINT64_C(1) << 44;
 	uint8_t byte;
 
-	if (bytes <= unchecked)
-		return true;
+	/* A snapshot may have a large object without its contents. */
+	if (bytes <= unchecked || c->alone)
+		return bytes < bytes_max;
 	return bytes < bytes_max && address < address_max &&
 	       prb_census_try(c, prb_mem_read_u8(c->mem, address + bytes - 1, &byte)) &&
 	       prb_census_try(c, prb_mem_read_u8(c->mem, address + bytes / 2, &byte));
@@ -132,7 +134,7 @@ bool prb_census_is_backed(struct prb_census *c, uint64_t address, uint64_t bytes
 
 static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t slot)
 {
-	struct prb_census_entry *type = look_at(c, object);
+	struct prb_census_entry *type = prb_census_look_at(c, object);
 	struct prb_census_node *node;
 	uint64_t bytes;
 
@@ -159,7 +161,7 @@ static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t s
 	type->bytes += bytes;
 	node->bytes = bytes;
 	c->bytes += bytes;
-	if (c->nodes.count * 2 > c->table_size && !grow_table(c)) {
+	if (c->nodes.count * 3 > c->table_size * 2 && !grow_table(c)) {
 		prb_census_try(c, prb_error_nomem());
 		return false;
 	}
@@ -168,8 +170,11 @@ static bool add(struct prb_census *c, uint32_t parent, uint64_t object, size_t s
 
 bool prb_census_refer(struct prb_census *c, uint32_t parent, uint64_t object)
 {
-	size_t slot = find_slot(c, object);
+	size_t slot;
 
+	if (c->alone)
+		return true;
+	slot = find_slot(c, object);
 	if (c->holder) {
 		if (c->table[slot] &&
 		    (c->wanted == PRB_CENSUS_NONE || c->table[slot] == c->wanted + 1)) {
@@ -311,6 +316,8 @@ struct prb_error *prb_census_create(struct prb_python *py, struct prb_mem *mem, 
 	prb_repr_init(&c->classes, py, c->mem, NULL, NULL);
 	PRB_TRY(walk(c));
 	c->seconds = prb_clock_seconds() - start;
+	/* Paths and names read little. */
+	prb_blocks_drop(c->blocks);
 	*ret = prb_steal(&c);
 	return NULL;
 }

@@ -35,7 +35,7 @@ static void follow_words(struct prb_census *c, uint32_t parent, uint64_t address
 {
 	uint64_t words[CHUNK];
 
-	if (count > count_max)
+	if (count > count_max || c->alone)
 		return;
 	for (uint64_t i = 0; i < count && !prb_census_is_late(c); i += CHUNK) {
 		uint64_t n = PRB_MIN(count - i, (uint64_t)CHUNK);
@@ -56,7 +56,7 @@ static void follow_fields(struct prb_census *c, uint32_t parent, uint64_t object
 	uint64_t words[FIELDS_MAX],
 		count = to > from ? PRB_MIN((to - from) / WORD, (uint64_t)FIELDS_MAX) : 0;
 
-	if (!count || !read_words(c, object + from, count, words))
+	if (!count || c->alone || !read_words(c, object + from, count, words))
 		return;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t word = words[i];
@@ -100,7 +100,8 @@ static void follow_table(struct prb_census *c, uint32_t index, const struct prb_
 	enum { ENTRIES = CHUNK };
 	uint64_t words[3 * ENTRIES];
 
-	for (uint64_t i = 0; i < table->count && !prb_census_is_late(c); i += ENTRIES) {
+	for (uint64_t i = 0; !c->alone && i < table->count && !prb_census_is_late(c);
+	     i += ENTRIES) {
 		uint64_t n = PRB_MIN(table->count - i, (uint64_t)ENTRIES);
 
 		if (!read_words(c, table->entries + i * table->words * WORD, n * table->words,
@@ -142,12 +143,12 @@ static void follow_dict(struct prb_census *c, uint32_t index, uint64_t object)
 	    !prb_census_try(c, prb_dict_table_read(&c->repr, keys, &table)))
 		return;
 	follow_table(c, index, &table);
-	if (values) {
-		follow_values(c, index, keys, values);
+	/* Empty dicts share a table of one slot, and in some versions values. */
+	if (table.indices ? table.size <= 1 : table.count <= 1)
 		return;
-	}
-	/* Empty dicts share a table of one slot. */
-	if (table.indices ? table.size > 1 : table.count > 1)
+	if (values)
+		follow_values(c, index, keys, values);
+	else
 		prb_census_own(c, index,
 			       table.entries - keys +
 				       (table.indices ? table.size * 2 / 3 : table.count) *
@@ -161,7 +162,7 @@ static void follow_set(struct prb_census *c, uint32_t index, uint64_t object, ui
 	if (!read_words(c, object + (uint64_t)c->py->layout.object_size, 4, words) ||
 	    words[2] > count_max)
 		return;
-	for (uint64_t i = 0; i <= words[2] && !prb_census_is_late(c); i += CHUNK / 2) {
+	for (uint64_t i = 0; !c->alone && i <= words[2] && !prb_census_is_late(c); i += CHUNK / 2) {
 		uint64_t n = PRB_MIN(words[2] + 1 - i, (uint64_t)CHUNK / 2);
 
 		if (!read_words(c, words[3] + i * 16, n * 2, chunk))
@@ -190,14 +191,26 @@ static bool visit_item(void *context, uint64_t item)
 	return !prb_census_is_late(v->c) && prb_census_refer(v->c, v->index, item);
 }
 
+/* The first block may begin with free places. */
+static uint64_t deque_blocks(struct prb_census *c, uint64_t object, uint64_t count)
+{
+	uint64_t block = c->repr.traits->deque_block, left;
+	uint64_t at = object + (uint64_t)c->py->layout.var_size + 3 * WORD; /* behind two links */
+
+	if (!prb_census_try(c, prb_mem_read_u64(c->mem, at, &left)) || left > block)
+		left = 0;
+	return PRB_MAX((left + count + block - 1) / block, (uint64_t)1);
+}
+
 static void follow_deque(struct prb_census *c, uint32_t index, uint64_t object)
 {
 	struct visit v = {.c = c, .index = index};
 	uint64_t block = c->repr.traits->deque_block;
 
 	c->repr.walked = 0;
-	if (prb_census_try(c, prb_repr_deque_each(&c->repr, object, visit_item, &v)))
-		prb_census_own(c, index, (v.count / block + 1) * (block + 2) * WORD);
+	if (prb_census_try(c, c->alone ? prb_repr_size(&c->repr, object, &v.count)
+				       : prb_repr_deque_each(&c->repr, object, visit_item, &v)))
+		prb_census_own(c, index, deque_blocks(c, object, v.count) * (block + 2) * WORD);
 }
 
 /* Where an instance keeps its attributes, in the versions that do so before or behind it. */

@@ -86,7 +86,8 @@ struct prb_census {
 	unsigned pieces; /**< of tables, since the clock was looked at */
 	bool late;
 	const char *doubt;
-	struct prb_error *fatal;	       /**< ended the walk */
+	struct prb_error *fatal; /**< ended the walk */
+	bool alone;		 /**< one object is measured: its references are not followed */
 	const struct prb_torch_modules *names; /**< of keys, or NULL */
 	/* Instead of being added, references are told; wanted NONE: those to all objects. */
 	uint32_t wanted;
@@ -102,6 +103,9 @@ bool prb_census_try(struct prb_census *c, struct prb_error *err);
 /* census.c */
 /** A reference from @p parent to what may be an object; false if the walk is to end. */
 bool prb_census_refer(struct prb_census *c, uint32_t parent, uint64_t object);
+
+/** The type of what may be an object at @p object; NULL if none is there. */
+struct prb_census_entry *prb_census_look_at(struct prb_census *c, uint64_t object);
 
 /* census_types.c */
 /** The type at @p address, or NULL if there is none. Valid until the next call. */

@@ -46,8 +46,9 @@ void prb_census_note_tensor(struct prb_census *c, uint32_t index)
 		return;
 	note(c, index, &tensor, false);
 	/* A gradient has the shape of its tensor; what else is there is something else. */
-	if (tensor.grad && prb_census_try(c, prb_tensor_grad(c->mem, &tensor, &gradient)) &&
-	    gradient.storage && gradient.dimensions == tensor.dimensions &&
+	if (!c->alone && tensor.grad &&
+	    prb_census_try(c, prb_tensor_grad(c->mem, &tensor, &gradient)) && gradient.storage &&
+	    gradient.dimensions == tensor.dimensions &&
 	    !memcmp(gradient.shape, tensor.shape, tensor.dimensions * sizeof(*tensor.shape)))
 		note(c, index, &gradient, true);
 }

@@ -139,6 +139,8 @@ function moved(thread: api.Thread, before: api.Dump): string {
 	return `moved: ${same < 0 ? now.length : same} of ${now.length} calls are the same`;
 }
 
+const EVERY = [0.5, 1, 2, 5, 10];
+
 export function Activity({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const native = route.values.has("native");
@@ -146,7 +148,8 @@ export function Activity({ route }: { route: Route }) {
 	const filter = route.values.get("filter") ?? "";
 	const only = route.values.get("tid");
 	const source = route.values.has("source");
-	const stream = useStream<api.Dump>(id && !paused ? api.eventsLink(id, { native, source }) : null, "stacks");
+	const every = EVERY.find((one) => String(one) === route.values.get("every")) ?? 2;
+	const stream = useStream<api.Dump>(id && !paused ? api.eventsLink(id, { native, source, every }) : null, "stacks");
 	// A click asks at once; a page that is opened paused too.
 	const clicked = useRef(paused);
 	const asked = useAsked(`stacks ${id} ${native} ${source} ${paused}`, 0,
@@ -174,6 +177,11 @@ export function Activity({ route }: { route: Route }) {
 					clicked.current = true;
 					asked.again();
 				}}>Refresh</button>
+				<label>every{" "}
+					<select id="every" value={every} onChange={(event) => change({ every: event.currentTarget.value }, true)}>
+						{EVERY.map((one) => <option key={one} value={one}>{one} s</option>)}
+					</select>
+				</label>
 				<label><input type="checkbox" checked={native} onChange={() => change({ native: !native })} /> C frames</label>
 				<label><input id="source" type="checkbox" checked={source} onChange={() => change({ source: !source })} /> Source</label>
 				<button type="button" id="compare" aria-pressed={!!before} onClick={() => setBefore(before ? null : dump)}>

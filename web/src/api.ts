@@ -16,6 +16,51 @@ export interface Target {
 	unreadable?: string | null;
 }
 
+/** What is known of it now; null is what cannot be known. */
+export interface Seen extends Omit<Target, "threads" | "agent" | "paused"> {
+	threads: number | null;
+	cpu_seconds: number | null;
+	cpu_percent: number | null;
+	rss: number | null;
+	swap: number | null;
+	limit: number | null;
+	limit_used: number | null;
+	main: {
+		tid: number | null;
+		state: string;
+		idle_seconds: number | null;
+		waits_for: string | null;
+		func: string | null;
+		qualname: string | null;
+		file: string | null;
+		line: number | null;
+	} | null;
+	step: number | null;
+	gil_holder: number | null;
+	gil_waiters: number;
+	troubles: string[];
+}
+
+export interface Overview {
+	/** Seconds since the epoch. */
+	time: number | null;
+	seconds: number;
+	targets: Seen[];
+}
+
+export interface Skill {
+	name: string;
+	title: string;
+}
+
+export interface Section {
+	title: string;
+	text: string;
+	sql: string | null;
+	error: string | null;
+	rows: Row[] | null;
+}
+
 export interface Server {
 	version: string;
 	allow_write: boolean;
@@ -67,8 +112,10 @@ export interface Dump {
 export interface Profile {
 	id: string;
 	target: string;
-	started: number;
-	duration: number;
+	/** A recording that was named when the gateway was started. */
+	file?: string;
+	started: number | null;
+	duration: number | null;
 	state: "running" | "finished" | "failed";
 	stopped: boolean;
 	error: string | null;
@@ -226,6 +273,9 @@ const parameters = (values: Record<string, string | number | boolean | undefined
 	return list.size ? `?${list}` : "";
 };
 
+export const overview = async () => (await ask<Overview>("/v1/overview")).value;
+export const skills = async () => (await ask<Skill[]>("/v1/skills")).value;
+export const skill = async (id: string, name: string) => (await ask<Section[]>(`${at(id)}/skills/${name}`)).value;
 export const targets = async () => (await ask<{ targets: Target[] }>("/v1/targets")).value.targets;
 export const stacks = async (id: string, options: { native?: boolean; locals?: boolean; source?: boolean; tid?: number }) =>
 	(await ask<Dump>(`${at(id)}/stacks${parameters(options)}`)).value;
@@ -242,7 +292,7 @@ export const record = async (id: string, options: { duration: number; mode: stri
 	(await ask<Profile>(`${at(id)}/profiles`, "POST", options)).value;
 export const stop = (id: string) => ask(`/v1/profiles/${id}/stop`, "POST");
 export const forget = (id: string) => ask(`/v1/profiles/${id}`, "DELETE");
-export const profileLink = (id: string, format: string) => `/v1/profiles/${id}${parameters({ format })}`;
+export const profileLink = (id: string, format: string, before?: string) => `/v1/profiles/${id}${parameters({ format, before })}`;
 export const snapshotLink = (id: string) => `${at(id)}/snapshot`;
 export const server = async () => (await ask<Server>("/v1")).value;
 export const memory = async (id: string) => (await ask<Memory>(`${at(id)}/memory`)).value;

@@ -24,16 +24,17 @@ const PANELS = [
 	["console", "Console", Console], ["debug", "Debug", Debug],
 ] as const;
 
-const KEYS = [["Ctrl-K", "go to a panel, target or query"], ["1 – 9", "panels"], ["/", "filter"], ["p", "pause, go on"],
+const KEYS = [["Ctrl-K", "go to a panel, target, query or diagnosis"], ["1 – 9", "panels"], ["/", "filter"], ["p", "pause, go on"],
 	["t", "choose a target"], ["?", "this help"]];
 
 const named = ({ id, argv, file, ended }: api.Target) => `${id} ${(argv?.join(" ") ?? file ?? "").slice(0, 60)}${ended ? " (ended)" : ""}`;
 
 /** What the palette offers. */
-function choices(targets: api.Target[], panel: string, target: string): Choice[] {
+function choices(targets: api.Target[], skills: api.Skill[], panel: string, target: string): Choice[] {
 	return [
 		...PANELS.map(([name, title]) => ({ kind: "panel", text: title, go: link(name, { target }) })),
 		...targets.map((one) => ({ kind: "target", text: named(one), go: link(panel === "overview" ? "activity" : panel, { target: one.id }) })),
+		...skills.map((one) => ({ kind: "diagnosis", text: `${one.name}: ${one.title}`, go: link("sql", { target, skill: one.name }) })),
 		...[...BOOK, ...Object.entries(savedQueries())].map(([text, sql]) => ({ kind: "query", text, go: link("sql", { target, sql }) })),
 	];
 }
@@ -49,7 +50,9 @@ function Page() {
 	const route = useRoute();
 	const help = useRef<HTMLDialogElement>(null);
 	const [palette, setPalette] = useState(false);
-	const targets = useAsked("targets", 5000, api.targets);
+	// The overview has a look of its own.
+	const targets = useAsked("targets", route.panel === "overview" ? 15000 : 5000, api.targets);
+	const skills = useAsked("skills", 0, api.skills);
 	const target = route.values.get("target") ?? "";
 	const only = targets.value?.length === 1 ? targets.value[0]?.id : undefined;
 
@@ -119,7 +122,7 @@ function Page() {
 				<Pauses />
 				<Panel key={`${found[0]} ${target}`} route={route} />
 			</main>
-			{palette && <Palette choices={choices(targets.value ?? [], found[0], target)} close={() => setPalette(false)} />}
+			{palette && <Palette choices={choices(targets.value ?? [], skills.value ?? [], found[0], target)} close={() => setPalette(false)} />}
 			<dialog ref={help} aria-label="Keys">
 				<h2>Keys</h2>
 				<dl>{KEYS.map(([key, does]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div>)}</dl>

@@ -131,8 +131,8 @@ export function seconds(value: number | null): string {
 	return minutes < 60 ? `${minutes} m ${Math.floor(value % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
 }
 
-export function bytes(value: number | null): string {
-	if (value === null)
+export function bytes(value: number | null | undefined): string {
+	if (value === null || value === undefined)
 		return "";
 	const units = ["B", "kB", "MB", "GB", "TB"];
 	let unit = 0;

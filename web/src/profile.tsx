@@ -6,13 +6,19 @@ import { ApiError } from "./api";
 import { Failure, useAsked } from "./parts";
 import { change, type Route } from "./route";
 
+const named = ({ id, target, file, started }: api.Profile) =>
+	file ? `${id}: ${file}` : `${id}: process ${target}, ${new Date((started ?? 0) * 1000).toLocaleTimeString()}`;
+
 export function Profiles({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const shown = route.values.get("profile");
+	const before = route.values.get("before") ?? "";
 	const [error, setError] = useState<ApiError | null>(null);
 	const [turn, setTurn] = useState(0);
 	const list = useAsked("profiles", 1000, api.profiles);
 	const current = list.value?.find((profile) => profile.id === shown);
+	const others = list.value?.filter(({ id: one, state }) => one !== shown && state === "finished") ?? [];
+	const compared = others.some((one) => one.id === before) ? before : "";
 
 	const attempt = async (what: () => Promise<unknown>) => {
 		try {
@@ -29,7 +35,7 @@ export function Profiles({ route }: { route: Route }) {
 		void attempt(async () => {
 			const made = await api.record(id, {
 				duration: Number(form.get("duration")), mode: String(form.get("mode")), native: form.has("native") });
-			change({ profile: made.id });
+			change({ profile: made.id, before: null });
 		});
 	};
 	return (
@@ -44,9 +50,7 @@ export function Profiles({ route }: { route: Route }) {
 			<ul class="recordings">
 				{list.value?.map((profile) => (
 					<li key={profile.id} class={profile.id === shown ? "chosen" : ""}>
-						<button type="button" onClick={() => change({ profile: profile.id })}>
-							{profile.id}: process {profile.target}, {new Date(profile.started * 1000).toLocaleTimeString()}
-						</button>
+						<button type="button" onClick={() => change({ profile: profile.id })}>{named(profile)}</button>
 						<span class="state">{profile.state}</span>
 						{profile.error && <span class="mark">{profile.error}</span>}
 						{profile.state === "running"
@@ -54,7 +58,7 @@ export function Profiles({ route }: { route: Route }) {
 							: <><a href={api.profileLink(profile.id, "profile")}>.profile</a>{" "}
 								<a href={api.profileLink(profile.id, "speedscope")}>speedscope</a>{" "}
 								<a href={api.profileLink(profile.id, "pprof")}>pprof</a>{" "}
-								<button type="button" onClick={() => attempt(() => api.forget(profile.id))}>Delete</button></>}
+								{!profile.file && <button type="button" onClick={() => attempt(() => api.forget(profile.id))}>Delete</button>}</>}
 					</li>
 				))}
 			</ul>
@@ -63,7 +67,19 @@ export function Profiles({ route }: { route: Route }) {
 					{current.state === "running" && (
 						<p><button type="button" id="redraw" onClick={() => setTurn(turn + 1)}>Draw what there is now</button></p>
 					)}
-					<iframe key={`${current.id} ${current.state} ${turn}`} title="Flame graph" src={api.profileLink(current.id, "html")} />
+					{current.state === "finished" && others.length > 0 && (
+						<p>
+							<label>Compare with{" "}
+								<select id="before" value={compared} onChange={(event) => change({ before: event.currentTarget.value })}>
+									<option value="">nothing</option>
+									{others.map((one) => <option key={one.id} value={one.id}>{named(one)}</option>)}
+								</select>
+							</label>
+							{compared && <span class="faint"> orange takes more of the time than before, blue less</span>}
+						</p>
+					)}
+					<iframe key={`${current.id} ${current.state} ${turn} ${compared}`} title="Flame graph"
+						src={api.profileLink(current.id, "html", compared || undefined)} />
 				</>
 			)}
 			{!list.value?.length && <p>Nothing was recorded yet.</p>}

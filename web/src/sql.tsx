@@ -3,20 +3,20 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "./api";
 import { ApiError, type Row } from "./api";
-import { Chart } from "./chart";
+import { Chart, Histogram, KINDS, type Kind } from "./chart";
 import { Editor } from "./editor";
-import { Failure, useAsked } from "./parts";
+import { Failure, Fresh, useAsked } from "./parts";
 import { BOOK, FIRST } from "./queries";
 import { change, type Route } from "./route";
 import { saveQuery, savedQueries, useStore } from "./store";
 
 const MOST = 2000;
 
-function Rows({ rows }: { rows: Row[] }) {
+function Rows({ rows, id = "rows" }: { rows: Row[]; id?: string }) {
 	const names = Object.keys(rows[0] ?? {});
 	return (
 		<div class="wide" role="region" aria-label="Rows" tabIndex={0}>
-			<table id="rows">
+			<table id={id} class="rows">
 				<thead><tr>{names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
 				<tbody>
 					{rows.slice(0, MOST).map((row, index) => (
@@ -65,6 +65,28 @@ function Saved({ text, run }: { text: string; run: (sql: string) => void }) {
 	);
 }
 
+const TITLES: Record<Kind, string> = { auto: "chart", line: "lines", bar: "bars", histogram: "histogram" };
+
+/** The sections of a diagnosis, with what each query gave. */
+function Diagnosis({ id, name, run }: { id: string; name: string; run: (sql: string) => void }) {
+	const asked = useAsked(`skill ${id} ${name}`, 0, () => api.skill(id, name));
+	return (
+		<div id="diagnosis">
+			<div class="tools"><button type="button" onClick={asked.again}>Run again</button> <Fresh when={asked.when} /></div>
+			<Failure error={asked.error} />
+			{asked.value?.map((section, index) => (
+				<article key={section.title}>
+					<h3>{section.title}</h3>
+					{section.text.split("\n\n").map((part) => <p key={part} class="said">{part}</p>)}
+					{section.error && <p class="failure">cannot be told: {section.error}</p>}
+					{section.rows && (section.rows.length ? <Rows rows={section.rows} id={`rows${index}`} /> : <p class="faint">no rows</p>)}
+					{section.sql && <p><button type="button" title={section.sql} onClick={() => run(section.sql ?? "")}>Edit the query</button></p>}
+				</article>
+			))}
+		</div>
+	);
+}
+
 interface Outcome {
 	rows: Row[] | null;
 	error: ApiError | null;
@@ -75,15 +97,18 @@ interface Outcome {
 export function Sql({ route }: { route: Route }) {
 	const id = route.values.get("target") ?? "";
 	const text = route.values.get("sql") ?? FIRST;
-	const chart = route.values.has("chart");
+	const asked = route.values.get("chart");
+	const chart = asked === "1" ? "auto" : KINDS.find((kind) => kind === asked);
+	const skill = route.values.get("skill");
 	const tables = useAsked("tables", 0, api.tables);
+	const skills = useAsked("skills", 0, api.skills);
 	const [outcome, setOutcome] = useState<Outcome | null>(null);
 	const [busy, setBusy] = useState(false);
 	const [turn, setTurn] = useState(0);
 	const ending = useRef<AbortController | null>(null);
 
 	useEffect(() => {
-		if (!id || !route.values.has("sql"))
+		if (!id || skill || !route.values.has("sql"))
 			return;
 		const controller = new AbortController();
 		const start = performance.now();
@@ -98,36 +123,49 @@ export function Sql({ route }: { route: Route }) {
 				setBusy(false);
 		});
 		return () => controller.abort();
-	}, [id, text, turn, route.values.has("sql")]);
+	}, [id, text, turn, skill, route.values.has("sql")]);
 
 	const run = (sql: string) => {
-		if (sql === route.values.get("sql"))
+		if (sql === route.values.get("sql") && !skill)
 			setTurn(turn + 1);
 		else
-			change({ sql });
+			change({ sql, skill: null });
 	};
 	return (
 		<section aria-label="SQL" class="columns">
 			<div class="main">
 				<Editor text={text} tables={tables.value ?? []} onRun={run} />
+				{skill && id && <Diagnosis key={`${id} ${skill}`} id={id} name={skill} run={run} />}
 				{busy && <button type="button" id="end" onClick={() => ending.current?.abort()}>End it</button>}
-				{outcome?.rows && (
+				{outcome?.rows && !skill && (
 					<>
-						<label><input id="chart" type="checkbox" checked={chart} onChange={() => change({ chart: !chart }, true)} /> Chart</label>{" "}
+						<label>Shown as{" "}
+							<select id="chart" value={chart ?? ""} onChange={(event) => change({ chart: event.currentTarget.value }, true)}>
+								<option value="">table</option>
+								{KINDS.map((kind) => <option key={kind} value={kind}>{TITLES[kind]}</option>)}
+							</select>
+						</label>{" "}
 						<a href={api.queryLink(id, text, "csv")} download="rows.csv">CSV</a>{" "}
 						<a href={api.queryLink(id, text, "json")} download="rows.json">JSON</a>{" "}
 						<span class="fresh">{outcome.rows.length} rows in {outcome.ms.toFixed(0)} ms
-							{outcome.rows.length > MOST && `, the first ${MOST} are shown: CSV has all`}</span>
+							{outcome.rows.length > MOST && !chart && `, the first ${MOST} are shown: CSV has all`}</span>
 					</>
 				)}
 				{!id && <p>Choose a target above.</p>}
-				<Failure error={outcome?.error ?? null} />
-				{outcome?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
-				{outcome?.rows && (chart ? <Chart rows={outcome.rows} /> : <Rows rows={outcome.rows} />)}
+				<Failure error={(!skill && outcome?.error) || null} />
+				{!skill && outcome?.warnings.map((warning) => <p class="failure" key={warning}>{warning}</p>)}
+				{outcome?.rows && !skill && (chart === "histogram" ? <Histogram rows={outcome.rows} />
+					: chart ? <Chart rows={outcome.rows} kind={chart} /> : <Rows rows={outcome.rows} />)}
 			</div>
 			<aside>
 				<h3>Queries</h3>
 				<ul>{BOOK.map(([name, sql]) => <li key={name}><button type="button" onClick={() => run(sql)}>{name}</button></li>)}</ul>
+				<h3>Diagnoses</h3>
+				<ul id="skills">
+					{skills.value?.map((one) => (
+						<li key={one.name}><button type="button" title={one.title} onClick={() => change({ skill: one.name })}>{one.name}</button></li>
+					))}
+				</ul>
 				<Saved text={text} run={run} />
 				<h3>Tables</h3>
 				<ul>

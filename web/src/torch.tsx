@@ -12,6 +12,11 @@ const HAS_STEPS = "SELECT count(*) AS n FROM information_schema.tables WHERE tab
 const STEPS = "SELECT step, duration AS step_ms, data AS data_ms, forward AS forward_ms, backward AS backward_ms, "
 	+ "optimizer AS optimizer_ms FROM python.torch_step_timing ORDER BY timestamp DESC LIMIT 500";
 
+const HAS_COLLECTIVES = HAS_STEPS.replace("torch_step_timing", "comm_collective");
+/** Of each rank: an operation that it has begun and not ended keeps it waiting now. */
+const COLLECTIVES = "SELECT operation, group_name, count(*) AS ended, round(avg(duration), 3) AS mean_ms, round(max(duration), 3) AS longest_ms, "
+	+ "sum(bytes) AS bytes, max(seq) AS last_seq FROM python.comm_collective WHERE record = 'end' GROUP BY operation, group_name";
+
 interface Seen {
 	modules: Row[];
 	tensors: Row[];
@@ -79,6 +84,38 @@ function Modules({ rows }: { rows: Row[] }) {
 	return <ul class="parts" id="modules">{roots.map((row) => <Module key={text(row["address"])} row={row} children={children} />)}</ul>;
 }
 
+/** Collectives of all ranks that are served, the slowest rank of each operation marked by the shortest wait. */
+function Collectives({ id }: { id: string }) {
+	const asked = useAsked(`collectives ${id}`, 0, async () => {
+		const ranks = (await api.targets()).filter((one) => one.id === id || typeof one.rank === "number");
+		const found = await Promise.all(ranks.map(async (one) => {
+			try {
+				const recorded = Number((await api.query(one.id, HAS_COLLECTIVES)).value[0]?.["n"]) > 0;
+				return { one, rows: recorded ? (await api.query(one.id, COLLECTIVES)).value : [], error: "" };
+			} catch (error) {
+				return { one, rows: [], error: String(error) };
+			}
+		}));
+		return found.sort((a, b) => (a.one.rank ?? 1e9) - (b.one.rank ?? 1e9));
+	});
+	const rows = (asked.value ?? []).flatMap(({ one, rows: list }) => list.map((row): Row => ({ ...row, rank: one.rank ?? null, process: one.id })));
+	const failed = asked.value?.filter(({ error }) => error) ?? [];
+	rows.sort((a, b) => text(a["operation"]).localeCompare(text(b["operation"])) || text(a["group_name"]).localeCompare(text(b["group_name"]))
+		|| Number(a["rank"]) - Number(b["rank"]));
+	return (
+		<>
+			<Failure error={asked.error} />
+			{failed.map(({ one, error }) => <p class="failure" key={one.id}>{one.id} was left out: {error}</p>)}
+			{asked.value && !rows.length && <p class="faint">No collective operation was recorded; they are while steps are.</p>}
+			<Table caption="Collectives by rank" heads={["Operation", "Group", "Rank", "Process", "Ended", "Mean ms", "Longest ms", "Bytes", "Last"]}
+				rows={rows.map((row) => [
+					text(row["operation"]), text(row["group_name"]), text(row["rank"]), text(row["process"]), count(Number(row["ended"])),
+					text(row["mean_ms"]), text(row["longest_ms"]), bytes(Number(row["bytes"])), text(row["last_seq"])])} />
+			{rows.length > 1 && <p class="faint">Who waits least in an operation is the rank that the others wait for. A smaller last number: that rank is behind.</p>}
+		</>
+	);
+}
+
 function Steps({ rows }: { rows: Row[] | null }) {
 	if (!rows?.length)
 		return <p class="faint">{rows ? "No step was recorded yet." : "Steps are not recorded here."} <code>probing TARGET config probing.torch.profiling=on</code> begins that;
@@ -119,6 +156,8 @@ export function Torch({ route }: { route: Route }) {
 					{seen.processes.length > 0 && <h3>Rank and process groups</h3>}
 					<Table caption="Process groups" heads={["Rank", "Local rank", "World", "Group", "Backend", "Members"]}
 						rows={seen.processes.map((row) => ["rank", "local_rank", "world_size", "group_name", "backend", "group_size"].map((name) => text(row[name])))} />
+					<h3>Collectives by rank</h3>
+					<Collectives key={asked.when} id={id} />
 					<h3>Steps</h3>
 					<Steps rows={seen.steps} />
 				</>

@@ -14,8 +14,8 @@ class Backtrace(Command):
     aliases = ("bt", "b")
     description = """
 The innermost call comes first. Numbers are those that 'probing frame' takes. Calls of a recursion
-are shown once. With 'set probing format json' it is what 'probing backtrace --json' prints in a
-shell."""
+are shown once, and those that start a thread are one line. With 'set probing format json' it is what
+'probing backtrace --json' prints in a shell."""
     options = (Option("all", "all threads", short="a"),
                Option("tid", "this thread, by the number that the kernel gave it", "TID",
                       values="thread"),
@@ -24,6 +24,7 @@ shell."""
                Option("native", "with the C frames in between; all: the interpreter's own, too",
                       short="n", choice="all"),
                Option("source", "with the line of source that each is at", short="s"),
+               Option("no-fold", "all calls of a recursion, and those that start a thread"),
                Option("json", "as 'probing backtrace --json' of a shell prints it"))
 
     def run(self, debugger, words):
@@ -41,7 +42,8 @@ shell."""
             threads = read_stacks(session, tid, options.get("native"), "locals" in options,
                                   "source" in options)
             mark = selected(debugger) if tid is not None and "tid" not in options else None
-            show_threads(debugger, threads, tid is None, mark, "all-names" in options)
+            show_threads(debugger, threads, tid is None, mark, "all-names" in options,
+                         "no-fold" not in options)
             for text in session.warnings:
                 debugger.warn(text)
 

@@ -207,7 +207,7 @@ def test_main_thread_that_sleeps_is_not_reached(newest, target, probing):
     process = target("evaluated.py", "idle")
     start = time.monotonic()
     done = evaluate(probing, process, "--thread", "main", "--timeout", "0.5", "print('late')")
-    assert done.code == TIMEOUT and time.monotonic() - start < 5, done
+    assert done.code == TIMEOUT and time.monotonic() - start < 30, done
     assert "main thread executed no Python code within 0.5 s" in done.err and "asleep" in done.err
     assert str(process.pid) in done.err
     # What was given up is not run when the thread comes by after all.

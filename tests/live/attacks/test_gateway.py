@@ -52,7 +52,7 @@ def session(gateway):
     return cookie.split(";")[0]
 
 
-PATHS = ["/v1", "/v1/targets", "/v1/tables", "/v1/openapi.json", "/apis/callstack", "/query?sql=x",
+PATHS = ["/v1", "/v1/targets", "/v1/overview", "/v1/skills", "/v1/tables", "/v1/openapi.json", "/apis/callstack", "/query?sql=x",
          "/metrics", "/main.js", "/nothing"]
 
 
@@ -224,7 +224,8 @@ def test_wrong_tokens_have_to_wait(own):
     "/../../../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/%2e%2e/etc/passwd",
     "/v1/targets/..%2f..%2fetc%2fpasswd/stacks", "/v1/targets/%2fetc%2fpasswd/stacks",
     "/v1/targets/-v/stacks", "/v1/targets/4242;id/stacks", "/v1/targets/1%200/stacks",
-    "/v1/profiles/..%2f..%2fetc%2fpasswd", "/v1/profiles/p1%00", "/index.html%00.js",
+    "/v1/profiles/..%2f..%2fetc%2fpasswd", "/v1/profiles/p1%00", "/v1/profiles/f1?format=html&before=p1",
+    "/v1/targets/1/skills/..%2fhang", "/v1/targets/1/skills/none", "/index.html%00.js",
     "/v1/targets//stacks", "/v1/targets/self/stacks", "http://attacker.example/v1", "*",
 ])
 def test_paths(gateway, path):
@@ -273,6 +274,9 @@ def test_names_are_data(gateway):
                 assert "default-src 'none'" in answer.headers["content-security-policy"]
             [thread] = served.ask("/v1/targets/%d/stacks" % program.pid).json["threads"]
             assert thread["name"] == name
+            seen = served.ask("/v1/overview")
+            assert b"<script>" in seen.body and b"\x1b" not in seen.body  # of its command line
+            assert "sandbox" in seen.headers["content-security-policy"]
             # A name in an error, which an address put there.
             answer = served.ask("/<script>alert(1)</script>")
             assert answer.status == 404 and answer.headers["content-type"] == "application/json"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A process of another user answers for its agent itself, and wants to harm root's command."""
+import json
 import os
 import resource
 import signal
@@ -83,3 +84,16 @@ def test_ctrl_c_ends_an_endless_answer():
         finally:
             command.kill()
             command.communicate()
+
+
+@pytest.mark.parametrize("kind", ["wild", "random", "endless"])
+def test_samples_of_allocations(probing, kind):
+    """Whatever the buffer holds, the command ends, and says what it could not use."""
+    with HostileAgent(kind) as target:
+        done = probing(target.pid, "memory", "--sites", "1s", "--json",
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
+        assert done.code in (OK, FAILED), done
+        if done.code == OK:
+            assert kind != "wild" and json.loads(done.out)["lost_bytes"] > 0, done
+        else:
+            assert done.err.strip() and not done.out, done

@@ -36,6 +36,25 @@ def ask(*words):
     return done
 
 
+SIZES = """
+for f in p.thread().frames:
+    for name, v in f.locals.items():
+        try:
+            print(name, v.size >= 0)
+            for _, x in probing.attributes(v)[:50]:
+                if isinstance(x, probing.Value):
+                    print(x.size >= 0)
+        except probing.Error as error:
+            print(name, type(error).__name__)
+print("end")
+"""
+
+
+def test_sizes(liar):
+    done = ask(liar.pid, "script", "-c", SIZES)
+    assert done.stdout.endswith(b"\nend\n") and not done.stderr, done
+
+
 def test_print(liar):
     for name in liar.names:
         for function in FUNCTIONS:

@@ -97,6 +97,37 @@ def test_list_shows_only_addresses(villain):
     assert sorted(served_at(process.pid).split(" ")) == ["127.0.0.1:81", "\u202e:83"]
 
 
+def test_overview_is_escaped(villain):
+    """Names of functions and files, and the command line."""
+    process = villain("evil = '\\x1b]0;owned\\x07\\u202e'\n"
+                      "def wait():\n    sys.stdin.read()\n"
+                      "wait.__code__ = wait.__code__.replace(co_name=evil, co_filename='/x/' + evil, **(\n"
+                      "    {'co_qualname': evil} if sys.version_info >= (3, 11) else {}))\n"
+                      "print('ready', flush=True)\nwait()  # \x1b]0;owned\x07")
+    for words in (["overview", process.pid], ["overview"], ["overview", "--json", process.pid]):
+        done = run(*words)
+        assert done.returncode == OK, done
+        assert_harmless(done.stdout)
+        assert done.stdout.count(b"owned") >= 3, done.stdout
+
+
+def test_overview_of_one_that_changes_all_the_time(python):
+    """It becomes another program again and again; the looks go on, and each tells of one program."""
+    code = "import os, sys; os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['CODE']])"
+    command = [support.BINARY, "overview", "--json", "--watch=20ms"]
+    met = 0
+    with Program([python.exe, "-S", "-c", code], cwd="/", user=VILLAIN, group=VILLAIN, extra_groups=[],
+                 env={"PATH": "/usr/bin:/bin", "CODE": code}) as process, \
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as looking:
+        while met < support.count(10, 200):
+            found = {target["pid"]: target for target in json.loads(looking.stdout.readline())["targets"]}
+            assert found[os.getpid()]["main"]["state"], found
+            if process.pid in found:
+                met += 1
+                assert found[process.pid]["main"] or found[process.pid]["unreadable"], found[process.pid]
+        looking.terminate()
+
+
 def test_list_does_not_wait_for_a_pipe(villain):
     process = villain("os.mkfifo(path_of('serve-%d-8' % os.getpid()));"
                       "os.symlink('/dev/zero', path_of('serve-%d-9' % os.getpid()));"

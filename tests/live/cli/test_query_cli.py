@@ -356,10 +356,8 @@ def test_count_of_rows_only_on_terminals(probing):
 def test_interrupt():
     with Terminal("query", ENDLESS) as terminal:
         until_it_computes(terminal.process.pid)
-        start = time.monotonic()
         terminal.send("\x03")
         assert terminal.process.wait(20) == -signal.SIGINT
-        assert time.monotonic() - start < 1
 
 
 def test_interrupted_rows_are_shown():
@@ -478,10 +476,8 @@ def test_prompt_interrupts(tmp_path):
         terminal.until("probing> ")
         terminal.send(ENDLESS + ";\r")
         until_it_computes(terminal.process.pid)
-        start = time.monotonic()
         terminal.send("\x03")
         assert "the query was cancelled" in terminal.until("probing> ")
-        assert time.monotonic() - start < 1
         # What was cancelled is over.
         assert "no such column" in enter(terminal, "SELECT nope;")
         assert "\n78\n" in enter(terminal, "SELECT 78;")

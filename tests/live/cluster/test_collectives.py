@@ -7,9 +7,12 @@ import socket
 
 import pytest
 
+import browser
 import support
 import training
 from environment import OK, PROGRAMS
+from gateway_client import Gateway
+from web_page import BUILT, Page
 
 WORLD, LATE, STEPS = 4, 2, 6
 
@@ -84,6 +87,23 @@ def test_what_was_done(probing, ranks):
                 "WHERE operation = 'broadcast' GROUP BY 1, 2")
     assert [(row["src_rank"], row["dst_rank"]) for row in found] == [(1, 3)] and found[0]["ms"] > 0
     assert ask(probing, ranks, "SELECT src_rank, dst_rank, avg(latency_ms) FROM comm_metrics")
+
+
+@pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed")
+@pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm")
+def test_in_the_page(ranks):
+    with Gateway(*(rank.pid for rank in ranks)) as gateway, Page(gateway) as page:
+        page.show("torch", target=ranks[0].pid)
+        page.sees("Collectives by rank", "ddp_backward")
+        shown = page.wait("""(() => {
+            const table = document.querySelector('[aria-label="Collectives by rank"] table');
+            return table && [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+        })()""")
+        reduced = [row for row in shown if row[0] == "allreduce"]
+        assert [row[2:4] for row in reduced] == [[str(n), str(rank.pid)] for n, rank in enumerate(ranks)], shown
+        # Whoever is late waits least.
+        assert min(reduced, key=lambda row: float(row[5]))[2] == str(LATE), shown
+        assert not page.errors
 
 
 def test_it_goes(probing, ranks):

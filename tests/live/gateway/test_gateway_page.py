@@ -2,6 +2,7 @@
 """The page of `probing serve`, in Chromium, against real processes."""
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_the_token_is_asked_for(gateway):
 
 def test_overview(page, program):
     page.show("overview")
-    page.sees(str(program.pid), "work:", "-c")
+    page.sees(str(program.pid), "work:", "-c", "held by", "1 of 1 targets")
     page.push("tbody a")
     page.sees("MainThread")
     assert page.value("location.hash") == "#/activity?target=%d" % program.pid
@@ -144,13 +145,31 @@ def test_sql(page, program):
     page.show("sql", target=program.pid, sql=sql)
     page.wait("document.querySelectorAll('#rows tbody tr').length == 30")
     page.sees("30 rows")
-    page.push("#chart")
-    page.wait("!!document.querySelector('.chart canvas')")
+    choose = "((e) => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); })(document.getElementById('chart'))"
+    for kind in ("line", "bar", "histogram", "auto"):
+        page.value(choose % json.dumps(kind))
+        page.wait("location.hash.includes('chart=%s') && !!document.querySelector('.chart canvas')" % kind)
+        # The histogram counts rows.
+        page.wait("document.querySelector('.u-legend').textContent.includes(%s)" % json.dumps("rows" if kind == "histogram" else "y"))
+    page.show("sql", target=program.pid, chart="histogram", sql="SELECT name FROM python.threads")
+    page.sees("No column has numbers")
     page.show("sql", target=program.pid, sql="SELECT nope FROM python.threads")
     page.sees("no such column: nope")
     # The browser itself tells of the status.
     assert all("400" in error["entry"]["text"] for error in page.errors)
     page.errors.clear()
+
+
+def test_a_diagnosis(page, program):
+    page.show("sql", target=program.pid)
+    page.wait("document.querySelectorAll('#skills li').length == 5")
+    page.value("[...document.querySelectorAll('#skills button')].find((b) => b.textContent == 'hang').click()")
+    page.sees("Does the program hang, and where?", "What do its threads do?", "waits_for", "Edit the query")
+    page.send("Page.reload")
+    page.sees("What do its threads do?")
+    page.value("[...document.querySelectorAll('#diagnosis button')].find((b) => b.textContent == 'Edit the query').click()")
+    page.wait("location.hash.includes('sql=') && !location.hash.includes('skill=')")
+    page.wait("document.querySelectorAll('#rows tbody tr').length > 0")
 
 
 def test_sql_is_typed_with_completion(page, program):
@@ -198,6 +217,28 @@ def test_a_flame_graph(page, program):
     page.wait("document.querySelector('iframe').contentDocument === null")
     page.value("[...document.querySelectorAll('button')].find((b) => b.textContent == 'Delete').click()")
     page.sees("Nothing was recorded yet")
+
+
+def test_two_recordings_are_compared(page, program, tmp_path):
+    paths = [tmp_path / ("%s.profile" % name) for name in ("monday", "today")]
+    for path in paths:
+        subprocess.run([support.BINARY, str(program.pid), "perf", "-d", "1s", "-o", path], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+    with Gateway(program.pid, *paths) as gateway, Page(gateway) as of_files:
+        assert gateway.ask("/v1/profiles/f2").body.startswith(b"SQLite format 3")
+        assert b"spin" in gateway.ask("/v1/profiles/f1?format=collapsed").body
+        assert gateway.ask("/v1/profiles/f1?format=svg&before=f2").status == 400
+        assert gateway.ask("/v1/profiles/f1?format=html&before=p9").status == 404
+        of_files.show("profile", profile="f2")
+        of_files.sees("monday.profile", "today.profile")
+        of_files.wait("document.querySelector('iframe')?.src.endsWith('format=html')")
+        of_files.value("((e) => { e.value = 'f1'; e.dispatchEvent(new Event('change', {bubbles: true})); })"
+                       "(document.getElementById('before'))")
+        of_files.wait("document.querySelector('iframe')?.src.endsWith('format=html&before=f1')")
+        of_files.sees("orange takes more of the time")
+        shown = gateway.ask("/v1/profiles/f2?format=html&before=f1")
+        assert shown.body.startswith(b"<!DOCTYPE html>") and shown.headers["content-security-policy"].startswith("sandbox")
+        assert not of_files.errors
 
 
 def test_back_and_reload(page, program):

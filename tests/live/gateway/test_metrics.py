@@ -12,6 +12,7 @@ import pytest
 
 import support
 from gateway_client import Gateway, wait_until
+from terminal import environment
 
 OK, FAILED, USAGE = range(3)
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
@@ -63,6 +64,55 @@ def test_a_process(program):
     assert of(found, "probing_build_info", version="0.1.0") == 1
 
 
+SPINS = """
+import threading
+def spin():
+    while True:
+        sum(range(1000))
+for _ in range(3):
+    threading.Thread(target=spin, daemon=True).start()
+print(flush=True)
+input()
+"""
+
+
+def test_how_many_wait_for_the_gil(program):
+    assert of(samples(export(program.pid)[1]), "probing_gil_wait_ratio", pid=str(program.pid), rank="3") == 0
+    with support.Program([NEWEST.exe, "-c", SPINS]) as spinning:
+        spinning.line()
+        seen = []
+        # Each scrape is one instant; that nobody waits is rare.
+        wait_until(lambda: seen.append(samples(export(spinning.pid)[1])) or of(
+            seen[-1], "probing_gil_wait_ratio", pid=str(spinning.pid)) > 0, "nobody ever waits")
+        waiters = of(seen[-1], "probing_gil_waiters", pid=str(spinning.pid))
+        holders = of(seen[-1], "probing_gil_held", pid=str(spinning.pid))
+        assert of(seen[-1], "probing_gil_wait_ratio", pid=str(spinning.pid)) == pytest.approx(waiters / (waiters + holders))
+
+
+STEPS = """
+import sys
+sys.path.insert(0, %r)
+import probing
+for number in range(7, 10):
+    probing.step(number)
+print(flush=True)
+input()
+""" % str(support.ROOT / "package")
+
+
+def test_steps_of_a_training(program):
+    found = samples(export(program.pid)[1])
+    assert not any(name.startswith("probing_step") for name, _ in found)
+    agent = os.path.join(os.path.dirname(support.BINARY), "libprobing-agent.so")
+    with support.Program([NEWEST.exe, "-c", STEPS], env=environment(PROBING_AGENT=agent)) as trains:
+        trains.line()
+        found = samples(export(trains.pid)[1])
+        assert of(found, "probing_step", pid=str(trains.pid)) == 9
+        assert 0 <= of(found, "probing_step_duration_seconds", pid=str(trains.pid)) < 600
+        look = json.loads(subprocess.check_output([support.BINARY, "overview", "--json", str(trains.pid)]))
+        assert look["targets"][0]["step"] == 9
+
+
 def test_all_that_may_be_read(program):
     found = samples(export()[1])
     pids = {dict(labels)["pid"] for (name, labels) in found if name == "probing_up"}
@@ -100,7 +150,7 @@ def test_the_rules():
 
 
 def test_dashboard_and_page_know_the_metrics(program):
-    real = {name for name, _ in samples(export(program.pid)[1])}
+    real = set(re.findall(r"^# TYPE (\w+)", export(program.pid)[1], re.M))
     page = (support.ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     assert set(re.findall(r"`(probing_\w+)`", page)) == real
     dashboard = json.loads((GRAFANA / "probing.json").read_text())

@@ -80,6 +80,20 @@ def test_short_names_and_options(start, sleeper):  # noqa: F811
 
 
 @both
+def test_calls_that_start_a_thread_are_one_line(start, target, known):  # noqa: F811
+    """With the numbers of all frames, so that each can be selected."""
+    session = attached(start, target("threads.py", interpreter=known), ("folded",),
+                       "probing backtrace --all", ("all",), "probing backtrace --all --no-fold",
+                       ("end",))
+    folded, whole = session.part("folded"), session.part("all")
+    lines = re.findall(r"^ +#(\d+) +Thread\.run .*threading\.py:\d+   \(and 2 calls that start the "
+                       r"thread\)$", folded, re.M)
+    assert lines.count("1") == 3 and "_bootstrap" not in folded, session
+    assert len(re.findall(r"^ +#3 +Thread\._bootstrap ", whole, re.M)) == 3, session
+    assert "calls that start" not in whole and "calls deep" in folded
+
+
+@both
 def test_several_lines_from_a_file(start, sleeper, code, tmp_path):  # noqa: F811
     (tmp_path / "q.sql").write_text("SELECT 1 AS one;\nSELECT 2\n  AS two;\n")
     session = attached(

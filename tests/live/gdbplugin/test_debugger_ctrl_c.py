@@ -18,6 +18,7 @@ LOAD = {"gdb": "source %s" % (debuggers.PLUGIN / "probing-gdb.py"),
         "lldb": "command script import %s" % (debuggers.PLUGIN / "probing_lldb.py")}
 ENVIRONMENT = {"gdb": debuggers.environment, "lldb": debuggers.lldb_environment}
 NUMBERS = "SELECT count(*) FROM generate_series(1, 1000000000) AS a"
+PYTHON = {"gdb": "python ", "lldb": "script "}
 
 
 class Interactive:
@@ -91,4 +92,23 @@ def test_code_that_is_evaluated(name, sleeper):
         session.expect("sleeper.py:13")
         session.say("detach")
         session.expect("detached")
+    assert sleeper.alive()
+
+
+# In a statement, which is C for long, and in a loop that reads values.
+@pytest.mark.parametrize("code", ["p.query('%s')" % NUMBERS,
+                                  "all(repr(f.locals) for f in iter(lambda: p.threads()[0].frames[0], 0))"],
+                         ids=["query", "values"])
+@pytest.mark.parametrize("name", [GDB, LLDB])
+def test_a_script(name, code, sleeper):
+    with Interactive(name, sleeper.pid) as session:
+        session.say(PYTHON[name] + "import probing; p = probing.current(); print('beg' + 'un', flush=True)")
+        session.expect("begun")
+        session.say(PYTHON[name] + code)
+        session.computes(session.process.pid)
+        session.press()
+        session.say(PYTHON[name] + "print('still', 'he' + 're', len(p.threads()), flush=True)")
+        session.expect("still here 1")
+        session.say("probing backtrace")
+        session.expect("sleeper.py:13")
     assert sleeper.alive()

@@ -150,7 +150,7 @@ def test_a_thread_that_runs_in_non_stop_mode(target, known):
                   ("first",), "thread 1", "probing backtrace", "detach")
     assert not session.code, session
     assert "rec_busy" in session.part("threads") and "MainThread" in session.part("threads")
-    assert "Thread._bootstrap" in session.part("other")
+    assert "calls that start the thread)" in session.part("other")
     assert "C frame was not found" in session.part("up")
     assert "main " in session.part("first")
     assert process.alive()

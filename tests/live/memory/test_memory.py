@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 import support
+import training
+from environment import PROGRAMS
 
 
 def read(probing, target, *options):
@@ -81,14 +83,24 @@ LEAKS = {
 def test_growth(probing, leaks):
     """Each leak is found with what holds it, and what leaves nothing behind is not."""
     leak(leaks, 1)
-    command = [support.BINARY, str(leaks.pid), "memory", "--growth", "3600s", "--json"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as growth:
-        support.wait_for_sleep(growth.pid, "nanosleep", growth.pid, timeout=100)
-        leak(leaks, 3)
-        growth.send_signal(2)  # ends the wait
-        out = growth.communicate(timeout=120)[0]
-        assert growth.returncode == 0
-    found = json.loads(out.decode())["interpreters"][0]
+    out = growth(leaks, lambda: leak(leaks, 3), "--json")
+    check_growth(json.loads(out)["interpreters"][0])
+
+
+def growth(process, act, *options):
+    """What the command prints of a process that does something between the two readings."""
+    command = [support.BINARY, str(process.pid), "memory", "--growth", "3600s", *options]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
+        support.wait_for_sleep(running.pid, "nanosleep", running.pid, timeout=100)
+        act()
+        running.send_signal(2)  # ends the wait
+        out = running.communicate(timeout=120)[0]
+        assert running.returncode == 0
+    return out.decode()
+
+
+def check_growth(found):
+    """What grew in three rounds."""
     holders = {row["holder"]: row for row in found["holders"]}
     for name, kind in LEAKS.items():
         assert name in holders, (name, sorted(map(str, holders)))
@@ -101,6 +113,28 @@ def test_growth(probing, leaks):
     grown = {row["type"]: row["objects"] for row in found["types"]}
     assert grown["__main__.Node"] == 2400 and grown["__main__.Record"] == 1200
     assert grown["bytearray"] == 1200 and "__main__.Slotted" not in grown
+
+
+def test_growth_of_c(target, interpreter):
+    """What a C library leaks is in no object; that it is so much is told."""
+    if not interpreter.has_ctypes:
+        pytest.skip("the program uses ctypes")
+    process = target("leaks_of_c.py", interpreter=interpreter)
+    out = growth(process, lambda: leak(process, 3))
+    assert "more than half of it is not in Python objects: memory of C code" in out, out
+
+
+def test_growth_of_tensors(probing):
+    """A list of tensors that a closure keeps."""
+    training.check()
+    with support.Program([training.PYTHON, PROGRAMS / "training" / "leaks.py"]) as process:
+        assert process.line(timeout=100) == "ready"
+        leak(process, 1)
+        found = json.loads(growth(process, lambda: leak(process, 3), "--json"))["interpreters"][0]
+    holders = {row["holder"]: row for row in found["holders"]}
+    kept = holders["__main__.keep.__closure__[0].cell_contents"]
+    assert kept["type"] == "list" and kept["types"][0]["type"] == "torch.Tensor", kept
+    assert kept["types"][0]["objects"] == 300 and 300 * 4000 <= kept["bytes"] < 300 * 6000, kept
 
 
 def test_text(probing, target, newest):

@@ -57,6 +57,8 @@ p.query("SELECT count(*) AS n, 0.5 AS half, NULL AS cell FROM python.threads WHE
 p.query("SELECT name FROM python.locals WHERE func = 'inner' AND depth = 0 GROUP BY name")
 p.thread("nobody")
 probing.Value(p, 8)
+[x.size for x in (e.slot, e.text, e.table, e.names, e.queue, e.large, e.bytes, e.array, e.point, e.default)]
+e.size > 0, e.method.size > 0, e.other.size > 0
 """
 for number, case in enumerate(CASES.strip().splitlines(), 1):
     try:

@@ -102,6 +102,18 @@ def test_a_named_file(walked, own, tmp_path):
     assert result.code == 1 and "missing.py" in result.err, result
 
 
+def test_a_named_file_that_fails(walked, tmp_path):
+    """Nothing else is done then; the traceback has its frames alone."""
+    file = tmp_path / "fails.py"
+    for text, last in (("def f():\n    1 / 0\nf()\n", "ZeroDivisionError: division by zero"),
+                       ("if\n", "SyntaxError: invalid syntax")):
+        file.write_text(text)
+        result = run("script", "--script", file, "-c", "print('ran')", walked.pid)
+        assert (result.out, result.code) == ("", 1) and result.err.splitlines()[-1] == last, result
+        assert "_load.py" not in result.err and "_script.py" not in result.err, result
+        assert 'File "%s", line' % file in result.err, result
+
+
 def test_one_that_fails_is_left_out(walked, own):
     env, file = own
     file.with_name("broken.py").write_text("import probing\n1 / 0\n")

@@ -12,7 +12,8 @@ import support
 
 PROGRAM = pathlib.Path(os.environ["PROBING_BINARY"])
 ROOTS = [each for each in support.INTERPRETERS if each.chroot and not each.debug_build]
-ROOTS = ROOTS[:1] + ROOTS[1:][-1:]  # the oldest and the newest
+if not support.LONG:
+    ROOTS = ROOTS[:1] + ROOTS[1:][-1:]  # the oldest and the newest
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 # In a mount namespace of its own: a copy of the root, with the package unpacked into it.

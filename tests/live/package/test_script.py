@@ -4,6 +4,7 @@
 import signal
 import subprocess
 
+import pytest
 import support
 from scripts import run
 
@@ -30,6 +31,17 @@ def test_code_and_what_goes_wrong(target, newest):
     assert result.code == 1 and "No such process" in result.err, result
     result = run(process.pid, "script", "-c", "0", env={"PYTHON": "/nowhere/python"})
     assert "cannot start /nowhere/python" in result.err, result
+
+
+@pytest.mark.parametrize("python", [i for i in support.INTERPRETERS if i.version >= (3, 6)], ids=repr)
+def test_scripts_run_in_each_python(python, target, newest):
+    if not python.has_ctypes:
+        pytest.skip("it has no ctypes")
+    process = target("walked.py")
+    code = "f = p.thread().frames[0]; m = f.locals['self'].model; print(f.qualname, m.type.name, " \
+        "len(m.weights), m.size > 0, p.query('SELECT 1 AS one'), list(p.find('Slotted')) == [m])"
+    result = run(process.pid, "script", "-c", code, env={**python.env, "PYTHON": python.exe})
+    assert result.out == "Trainer.run Slotted 3 True [{'one': 1}] True\n" and result.code == 0, result
 
 
 def test_nothing_is_imported_from_the_current_folder(target, newest, tmp_path):

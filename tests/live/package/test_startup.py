@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PROBING=…: the agent is there when the program begins, and nothing else of us shows."""
 
+import json
 import os
+import subprocess
 
 import pytest
 from wheels import installed, wheel  # noqa: F401
@@ -179,3 +181,26 @@ def test_crash_records_at_start(installed, script, tmp_path):
     assert (result.returncode, result.stdout) == (0, b"False\n")
     assert b"PROBING_CRASH is 1, or has" in result.stderr
     assert installed.output(script(REPORT), PROBING_CRASH="0") == "False\n"
+
+
+def test_threads_of_a_program_with_crash_records(installed, script, tmp_path):
+    """Their exceptions are recorded, and each gets a stack for handlers, which goes when it ends."""
+    name = script("import sys\nbefore = 'threading' in sys.modules\nimport threading\n"
+                  "def count():\n    with open('/proc/self/maps') as file:\n"
+                  "        return len(list(file))\n"
+                  "def fail():\n    raise ValueError('no luck')\n"
+                  "def run(target):\n    thread = threading.Thread(target=target)\n"
+                  "    thread.start()\n    thread.join()\n"
+                  "run(int)\nfirst = count()\n"
+                  "for _ in range(200):\n    run(int)\n"
+                  "print(before, count() - first < 50)\n"
+                  "run(fail)\n")
+    records = tmp_path / "records"
+    result = installed.run(name, PROBING_CRASH="folder=%s" % records)
+    assert (result.returncode, result.stdout) == (0, b"False True\n"), result
+    if installed.version < (3, 8):
+        return
+    path, = records.iterdir()
+    listed = subprocess.run([installed.program, "crashes", str(records), "--json"],
+                            stdout=subprocess.PIPE, check=True)
+    assert [row["reason"] for row in json.loads(listed.stdout.decode())] == ["ValueError: no luck"]

@@ -8,6 +8,8 @@ import subprocess
 import tarfile
 import zipfile
 
+import pytest
+import support
 from wheels import environment, installed, wheel  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -83,6 +85,33 @@ def test_all_of_the_package_is_there(installed):
     assert (site / "probing/py.typed").exists()
 
 
+ADDED = "import os, site, sys\nbefore = set(sys.modules)\nsite.addsitedir(sys.argv[1])\n" \
+    "with open('/proc/self/maps') as file:\n    loaded = 'libprobing-agent' in file.read()\n" \
+    "print(loaded, *sorted(set(sys.modules) - before))\n"
+
+
+@pytest.mark.parametrize("python", support.one_per_version(first=(3, 6)), ids=repr)
+def test_the_hook_of_each_version(wheel, python, tmp_path):
+    """Also of those that can have no environment: without a variable it imports nothing."""
+    site, other = tmp_path / "site", tmp_path / "other"
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(site)
+    other.mkdir()
+    (other / "other.pth").write_text("import os\n")
+
+    def added(folder, **variables):
+        out = subprocess.run([python.exe, "-c", ADDED, str(folder)], stdout=subprocess.PIPE, check=True,
+                             env={**environment(variables), **{
+                                 name: value for name, value in python.env.items()
+                                 if name in ("PYTHONHOME", "LD_LIBRARY_PATH")}})
+        return out.stdout.decode().split()
+
+    plain = added(other)
+    assert plain[0] == "False" and added(site) == plain
+    hooked = added(site, PROBING="1")
+    assert hooked[0] == "True" and set(hooked[1:]) - set(plain) == {"probing_startup"}
+
+
 WAITING = "import sys\nrate = 0.25\ndef train(epoch):\n    print('ready', flush=True)\n" \
     "    sys.stdin.read()\ntrain(3)\n"
 
@@ -103,7 +132,7 @@ def test_the_package_reads_a_process(installed):
 
 
 def test_the_sources_build(tmp_path):
-    """`make sdist` has what `make` needs: the goal that needs most of it, without compiling."""
+    """`make sdist` has what `make` needs: the goal that needs most of it, compiled in the long form."""
     subprocess.run(["make", "-s", "sdist", "O=%s" % tmp_path], cwd=str(ROOT), check=True,
                    stdout=subprocess.DEVNULL)
     archive, = tmp_path.glob("probing-*.tar.gz")
@@ -114,3 +143,7 @@ def test_the_sources_build(tmp_path):
                           stderr=subprocess.PIPE, check=False)
     assert plan.returncode == 0, plan.stderr
     assert b"make-wheel" in plan.stdout
+    if support.LONG:
+        subprocess.run(["make", "-s", "-j2", "O=made", "all"], cwd=folder, check=True)
+        said = subprocess.run([folder + "/made/probing", "--version"], stdout=subprocess.PIPE, check=True)
+        assert said.stdout.startswith(b"probing ")

@@ -11,7 +11,8 @@ import support
 from wheels import wheel  # noqa: F401
 
 ROOTS = [each for each in support.INTERPRETERS if each.chroot and not each.debug_build]
-ROOTS = ROOTS[:1] + ROOTS[1:][-1:]  # the oldest and the newest
+if not support.LONG:
+    ROOTS = ROOTS[:1] + ROOTS[1:][-1:]  # the oldest and the newest
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 # A mount namespace of its own: the root stays as it is.

@@ -7,15 +7,23 @@
   drip     answers every request by small frames for ever, one each 0.1 s
   flood    the same, as many large ones as it can
   huge     greets by a frame that is far too long
+  wild     says that its samples of allocations are where nothing is
+  random   has random ones, of every kind, and ends in order
+  endless  the same, and says at each look that there are others
 """
+import ctypes
+import mmap
 import os
+import random
 import socket
 import struct
 import sys
 import threading
 import time
 
-HELLO_REPLY, STDOUT, OTHER = 64, 65, 99
+HELLO_REPLY, STDOUT, DONE, OTHER = 64, 65, 69, 99
+INTERRUPTED, CAN_SITES = 2, 1024
+WORDS = 1 << 18
 
 
 def frame(kind, payload, request):
@@ -38,14 +46,45 @@ def next_request(connection):
     return request
 
 
+def fill(buffer, kind):
+    """A header and words as in agent/sites_format.h, that contradict themselves in all ways."""
+    head = 0
+    for round in range(1 if kind == "random" else 1 << 60):
+        words = bytearray(os.urandom(8 * WORDS))
+        for at in range(0, 8 * WORDS, 8 * 64):
+            words[at:at + 8] = struct.pack("<Q", random.choice((1, 2, 1 | 40 << 8, 1 | 200 << 8, 3)))
+        buffer[4096:] = bytes(words)
+        head += random.choice((1, 5, WORDS // 2, WORDS - 400, WORDS, 1 << 62 if round == 20 else 9))
+        buffer[:80] = struct.pack("<10Q", 1, WORDS, 65536, 1, 1 << 62, head, 1 << 63, 1, 2, 3)
+        time.sleep(0.01)
+
+
+def sample(kind, connection):
+    request = next_request(connection)
+    buffer = mmap.mmap(-1, 4096 + 8 * WORDS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+    if kind == "wild":
+        address = 4096 * 3
+    else:
+        threading.Thread(target=fill, args=(buffer, kind), daemon=True).start()
+        time.sleep(0.2)
+    connection.sendall(frame(STDOUT, b"buffer %d\n" % address, request))
+    time.sleep(0.5)
+    connection.sendall(frame(STDOUT, b"ended\n", request))
+    next_request(connection)
+    connection.sendall(frame(DONE, struct.pack("<I", INTERRUPTED), request))
+
+
 def harm(kind, connection):
     request = next_request(connection)
     if kind == "huge":
         connection.sendall(struct.pack("<IHH", 0xfffffff0, HELLO_REPLY, request))
     if kind in ("silent", "huge"):
         time.sleep(600)
-    connection.sendall(frame(HELLO_REPLY, b"PRBA" + struct.pack("<HxxII", 1, 1, 31) +
+    connection.sendall(frame(HELLO_REPLY, b"PRBA" + struct.pack("<HxxII", 1, 1, 31 | CAN_SITES) +
                              b"0.1.0\0" + b"3.11\0", request))
+    if kind in ("wild", "random", "endless"):
+        sample(kind, connection)
     if kind == "deaf":
         time.sleep(600)
     request = next_request(connection)

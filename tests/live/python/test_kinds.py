@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 
+import pytest
 import support
 from library import Session
 
@@ -16,7 +17,7 @@ OTHERS = {  # by another text than repr()
     "generator, new": r"<generator object generate at 0x\w+, not started>",
     "coroutine": r"<coroutine object wait at 0x\w+, not started>",
     "frame": r"<frame at 0x\w+, file '.*kinds\.py', line \d+, code main>",
-    "file": r"<_io\.TextIOWrapper name='.*kinds\.py' mode='r' encoding='utf-8' fd=\d+>",
+    "file": r"<_io\.TextIOWrapper name='.*kinds\.py' mode='r' encoding='utf-8' fd=\d+ fd_pos=\d+>",
     "socket": r"<socket\.socket fd=\d+, family=AF_INET, type=SOCK_STREAM, proto=0>",
     "Popen": r"<subprocess\.Popen .*pid=\d+ returncode=None>",
     "Future, done": r"<concurrent\.futures\._base\.Future _state='FINISHED' _result=\[1, 2\] "
@@ -53,6 +54,50 @@ def test_what_is_shown_of_each_kind(interpreter):
         for kind, told in truth.items():
             value = shown[re.sub(r"\W", "_", kind) + "_"]
             assert re.fullmatch(expected(kind, told, interpreter.version), value), (kind, value, told)
+
+
+FILES = """
+import io, json, os, sys
+path = sys.argv[1]
+with io.open(path, "wb") as file:
+    file.write(bytes(bytearray(range(256))) * 100)
+def show(reader, far, fresh, writer, both, text, piped, raw, closed):
+    sys.stdout.write(json.dumps([text.fileno(), os.lseek(text.fileno(), 0, 1)]) + "\\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+reader, far, fresh = io.open(path, "rb"), io.open(path, "rb"), io.open(path, "rb")
+reader.read(10), far.seek(20000), far.read(3)
+writer, both = io.open(path + ".new", "wb"), io.open(path, "r+b")
+writer.write(b"x" * 100), both.read(5), both.write(b"abc")
+text = io.open(path, encoding="latin-1")
+text.readline()
+given, taken = os.pipe()
+os.write(taken, b"some")
+piped, raw, closed = io.open(given, "rb"), io.open(path, "rb", 0), io.open(path, "rb")
+piped.read(2), raw.read(7), closed.close()
+show(reader, far, fresh, writer, both, text, piped, raw, closed)
+"""
+
+
+@pytest.mark.every_interpreter
+def test_where_files_are(interpreter, tmp_path):
+    """What tell() would give, from the buffer; of a text, where its descriptor is."""
+    program = tmp_path / "files.py"
+    program.write_text(FILES)
+    with support.Target(interpreter, program, tmp_path / "data") as process:
+        descriptor, at = json.loads(process.line())
+        support.wait_for_sleep(process.pid, "pipe_read")
+        with Session(process.pid) as session:
+            shown = dict(session.query("SELECT name, value FROM python.locals WHERE depth = 0"))
+    ending = " fd=%d fd_pos=%d>" % (descriptor, at)
+    assert shown["text"].endswith(ending) and at > 0, shown
+    for name, position in (("reader", 10), ("far", 20003), ("fresh", 0), ("writer", 100), ("both", 8)):
+        # Before 3.7 it may not be known whether a file can seek.
+        unknown = "?" if interpreter.version < (3, 7) else ""
+        assert re.search(r" fd=\d+( pos=%d)%s>$" % (position, unknown), shown[name]), shown
+    for name in ("piped", "raw"):
+        assert re.search(r" fd=\d+>$", shown[name]), shown
+    assert shown["closed"].endswith(" closed>"), shown
 
 
 def test_a_generator_goes_on(newest, tmp_path):

@@ -133,6 +133,14 @@ def test_stacks_are_what_greenlet_says(interpreter, tmp_path):
         subprocess.run(["gcore", "-o", core, str(program.pid)], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         check("%s.%d" % (core, program.pid), told)
+        saved, without = tmp_path / "saved.snap", tmp_path / "without.snap"
+        for path, more in ((saved, ["--heap"]), (without, [])):
+            subprocess.run([support.BINARY, "-p", str(program.pid), "snapshot", *more, "-o", path],
+                           check=True, stdout=subprocess.DEVNULL)
+        check(saved, told)
+        done = subprocess.run([support.BINARY, "-t", without, "query", "SELECT * FROM python.greenlets"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert b"python.greenlets: the snapshot does not contain all objects" in done.stderr, done
         one = tables.query(program.pid, "SELECT func FROM python.greenlet_frames(%s)"
                            % list(told["suspended"])[0])
         assert [row["func"] for row in one] == ["leaf"]

@@ -50,12 +50,10 @@ def refused(tmp_path, open_binary):
                         ["debug", "--dump", "--nonblocking", "--native"],
                         ["debug", "--dump", "--freeze"], ["backtrace"],
                         ["snapshot", "-o", str(snapshot)]):
-            start = time.monotonic()
             done = subprocess.run(
-                [*map(str, before), open_binary, "-p", str(pid), *command], cwd="/", timeout=60,
+                [*map(str, before), open_binary, "-p", str(pid), *command], cwd="/", timeout=20,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 check=False, **options)
-            assert time.monotonic() - start < 2, command
             assert done.returncode == code and not done.stdout, (command, done)
             assert not snapshot.exists()
             said.add(done.stderr.decode())

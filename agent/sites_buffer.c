@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the allocators write, and what they remember: sampled blocks, and code objects. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "agent/finalization.h"
+#include "agent/libc.h"
+#include "agent/ring_private.h"
+#include "agent/sites_private.h"
+
+enum {
+	BLOCKS = 1 << 16, /* places for blocks that were sampled; half of them are used at most */
+	CODES = 1 << 15,  /* the same of code objects */
+};
+
+static const struct prba_python_table *const py = &prba_python;
+
+uint8_t prba_sites_filter[1 << PRBA_SITES_FILTER_BITS];
+
+/* In one mapping. The tables are open addressing; 0 is empty. */
+struct memory {
+	union {
+		struct prb_sites_header header;
+		char page[PRB_SITES_HEADER];
+	};
+	uint64_t words[PRB_SITES_WORDS];
+	uint64_t blocks[BLOCKS];
+	uint64_t codes[CODES];
+};
+
+static struct memory *memory;
+static unsigned block_count, code_count;
+static int life; /* of the interpreter that the code objects are of */
+
+/* So small that it stays in the first level of the cache; where it is full, it says "perhaps". */
+enum { FILTER_FULL = UINT8_MAX };
+
+static size_t place_of(const uint64_t *table, size_t size, uint64_t key)
+{
+	size_t at = (size_t)((key >> 4) * 0x9e3779b97f4a7c15u >> 40) & (size - 1);
+
+	while (table[at] && table[at] != key)
+		at = (at + 1) & (size - 1);
+	return at;
+}
+
+/** Removes what is at a place; what follows without a gap may have wanted that place. */
+static void take_out(uint64_t *table, size_t size, size_t at)
+{
+	table[at] = 0;
+	for (size_t next = (at + 1) & (size - 1); table[next]; next = (next + 1) & (size - 1)) {
+		uint64_t key = table[next];
+
+		table[next] = 0;
+		table[place_of(table, size, key)] = key;
+	}
+}
+
+int prba_sites_open(uint64_t mean)
+{
+	void *fresh = mmap(NULL, sizeof(*memory), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (fresh == MAP_FAILED)
+		return errno;
+	memory = fresh;
+	block_count = code_count = 0;
+	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
+	life = prba_finalization_number();
+	memory->header = (struct prb_sites_header){.version = PRB_SITES_VERSION,
+						   .words = PRB_SITES_WORDS,
+						   .mean = mean,
+						   .began = prba_ring_clock(CLOCK_MONOTONIC)};
+	return 0;
+}
+
+void prba_sites_close(void)
+{
+	struct memory *was = memory;
+
+	if (!was)
+		return;
+	memory = NULL;
+	for (size_t i = 0; life == prba_finalization_number() && i < CODES; i++)
+		if (was->codes[i])
+			py->Py_DecRef((object *)(uintptr_t)was->codes[i]);
+	munmap(was, sizeof(*was));
+}
+
+void prba_sites_drop(void)
+{
+	if (memory)
+		munmap(memory, sizeof(*memory));
+	memory = NULL;
+	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
+}
+
+struct prb_sites_header *prba_sites_header(void)
+{
+	return memory ? &memory->header : NULL;
+}
+
+void prba_sites_count(int64_t bytes, bool other)
+{
+	struct memory *m = memory;
+
+	if (!m || bytes <= 0)
+		return;
+	__atomic_fetch_add(&m->header.bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+	if (other)
+		__atomic_fetch_add(&m->header.other_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+}
+
+/** A reader sees it when `head` is beyond it. */
+static void append(const uint64_t *words, size_t count)
+{
+	uint64_t head = memory->header.head;
+
+	for (size_t i = 0; i < count; i++)
+		memory->words[(head + i) & (PRB_SITES_WORDS - 1)] = words[i];
+	__atomic_store_n(&memory->header.head, head + count, __ATOMIC_RELEASE);
+}
+
+/** Keeps a code object alive, so that its address says what it is until it was read. */
+static uint64_t hold(uint64_t code)
+{
+	size_t at = place_of(memory->codes, CODES, code);
+
+	if (memory->codes[at])
+		return code;
+	if (code_count >= CODES / 2) {
+		memory->header.codes_dropped++;
+		return 0;
+	}
+	code_count++;
+	py->Py_IncRef((object *)(uintptr_t)code);
+	memory->codes[at] = code;
+	return code;
+}
+
+static void remember(const void *block)
+{
+	uint64_t key = (uint64_t)(uintptr_t)block;
+	size_t at = place_of(memory->blocks, BLOCKS, key);
+	uint8_t *filter = &prba_sites_filter[prba_sites_hash(block)];
+
+	/* One that is there was freed by a way that we do not see. */
+	if (memory->blocks[at])
+		return;
+	if (block_count >= BLOCKS / 2) {
+		memory->header.untracked++;
+		return;
+	}
+	block_count++;
+	memory->blocks[at] = key;
+	if (*filter != FILTER_FULL)
+		++*filter;
+}
+
+void prba_sites_allocated(const void *block, size_t size, const void *thread)
+{
+	static struct prba_sites_stack stack; /* under the GIL, and not on a stack that may end */
+	static uint64_t record[PRB_SITES_RECORD];
+	int error = errno;
+
+	if (!memory)
+		return;
+	prba_sites_walk(thread, false, &stack);
+	record[0] = PRB_SITES_FIRST(PRB_SITES_ALLOCATED, stack.count, stack.more,
+				    (uint32_t)syscall(SYS_gettid));
+	record[1] = (uint64_t)prba_ring_clock(CLOCK_MONOTONIC);
+	record[2] = (uint64_t)(uintptr_t)block;
+	record[3] = size;
+	record[4] = 0;
+	for (unsigned i = 0; i < stack.count; i++) {
+		record[PRB_SITES_ALLOCATED_WORDS + 2 * i] = hold(stack.words[2 * i]);
+		record[PRB_SITES_ALLOCATED_WORDS + 2 * i + 1] = stack.words[2 * i + 1];
+	}
+	remember(block);
+	append(record, PRB_SITES_ALLOCATED_WORDS + 2 * stack.count);
+	errno = error;
+}
+
+bool prba_sites_freed(const void *block)
+{
+	uint64_t record[PRB_SITES_FREED_WORDS];
+	uint8_t *filter = &prba_sites_filter[prba_sites_hash(block)];
+	int error = errno;
+	size_t at;
+
+	if (!memory || !block || !prba_sites_thread())
+		return false;
+	at = place_of(memory->blocks, BLOCKS, (uint64_t)(uintptr_t)block);
+	if (!memory->blocks[at])
+		return false;
+	take_out(memory->blocks, BLOCKS, at);
+	block_count--;
+	if (*filter != FILTER_FULL)
+		--*filter;
+	record[0] = PRB_SITES_FIRST(PRB_SITES_FREED, 0, 0, 0);
+	record[1] = (uint64_t)prba_ring_clock(CLOCK_MONOTONIC);
+	record[2] = (uint64_t)(uintptr_t)block;
+	append(record, PRB_SITES_FREED_WORDS);
+	errno = error;
+	return true;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The buffer in the target's memory into which sampled allocations are written, and which
+ * others read from outside (control/sites.h).
+ *
+ * A header of one page is followed by `words` words of 64 bits. Record number N words from the
+ * beginning lies at word N modulo `words`, and may go on at the first word. The writer never waits:
+ * what a reader has not read in time is overwritten, which `head` tells. Only holders of the main
+ * interpreter's GIL write.
+ *
+ * An allocation is a word of its kind and sizes, the thread, the time, the address, the size, and
+ * two words for each frame, innermost first: the code object and the raw position in it. A code
+ * object of 0 is one that is not held any more, since there are too many; all others are kept alive
+ * until the client has read them. A freed block is the first word, the time and the address.
+ */
+#ifndef PRB_AGENT_SITES_FORMAT_H
+#define PRB_AGENT_SITES_FORMAT_H
+
+#include <stdint.h>
+
+enum {
+	PRB_SITES_VERSION = 1,
+	PRB_SITES_HEADER = 4096,
+	PRB_SITES_WORDS = 1 << 18,
+	PRB_SITES_FRAMES = 128, /**< of one stack, innermost first */
+};
+
+enum prb_sites_kind { PRB_SITES_ALLOCATED = 1, PRB_SITES_FREED };
+
+/** Words of a record in front of its frames. */
+enum { PRB_SITES_ALLOCATED_WORDS = 5, PRB_SITES_FREED_WORDS = 3 };
+enum { PRB_SITES_RECORD = PRB_SITES_ALLOCATED_WORDS + 2 * PRB_SITES_FRAMES };
+
+/** The first word: kind, number of frames, whether there were more, thread. */
+#define PRB_SITES_FIRST(kind, frames, more, tid) \
+	((uint64_t)(tid) << 32 | (uint64_t)(more) << 24 | (uint64_t)(frames) << 8 | (kind))
+
+struct prb_sites_header {
+	uint64_t version, words;
+	uint64_t mean;		/**< bytes for each sample */
+	int64_t began, ended;	/**< ns of CLOCK_MONOTONIC; ended 0: it goes on */
+	uint64_t head;		/**< words that were written so far */
+	uint64_t bytes;		/**< that were requested, all of them; complete at the end */
+	uint64_t other_bytes;	/**< of them, by threads of other interpreters or without the GIL */
+	uint64_t untracked;	/**< samples whose freeing is not seen: there were too many */
+	uint64_t codes_dropped; /**< frames without their code object */
+};
+
+/** How the writer walks stacks; the client has read that of its layout. Offsets. */
+enum prb_sites_recipe {
+	PRB_SITES_MEAN,
+	PRB_SITES_CHAIN,	/**< 0: frame objects, 1: behind a cframe, 2: directly */
+	PRB_SITES_FIRST_FRAME,	/**< in the thread state: the frame, or the cframe */
+	PRB_SITES_CFRAME_FRAME, /**< in the cframe */
+	PRB_SITES_THREAD_SIZE,
+	PRB_SITES_THREAD_ID,
+	PRB_SITES_THREAD_INTERP,
+	PRB_SITES_INTERP, /**< address of the main interpreter */
+	PRB_SITES_CODE,
+	PRB_SITES_PREVIOUS,
+	PRB_SITES_POSITION,
+	PRB_SITES_POSITION_SIZE, /**< 4 or 8 */
+	PRB_SITES_HAS_OWNER,
+	PRB_SITES_OWNER,
+	PRB_SITES_SHIM, /**< owners from this one on are no frames of Python */
+	PRB_SITES_TAGS, /**< bits to be cleared in the code's address */
+	PRB_SITES_RECIPE,
+};
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by agent/sites*.c. */
+#ifndef PRB_AGENT_SITES_PRIVATE_H
+#define PRB_AGENT_SITES_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/sites.h"
+#include "agent/sites_format.h"
+
+/** Two words for each frame, innermost first. */
+struct prba_sites_stack {
+	uint64_t words[2 * PRB_SITES_FRAMES];
+	unsigned count;
+	bool more; /**< there are others */
+};
+
+/* sites_walk.c */
+
+extern uint64_t prba_sites_recipe[PRB_SITES_RECIPE];
+
+/** The calling thread's state if it holds the main interpreter's GIL, else NULL. */
+const void *prba_sites_thread(void);
+/**
+ * The frames of the calling thread, whose state that is. @p careful: through the kernel, so that a
+ * recipe that is wrong does no harm; false if something could not be read.
+ */
+bool prba_sites_walk(const void *thread, bool careful, struct prba_sites_stack *ret);
+
+/* sites_buffer.c */
+
+/** 0 or an errno value. */
+int prba_sites_open(uint64_t mean);
+/** The buffer goes, and what is held is released if it is of this interpreter. */
+void prba_sites_close(void);
+/** In a child after fork(): the same, without calling Python. */
+void prba_sites_drop(void);
+/** NULL: there is none. */
+struct prb_sites_header *prba_sites_header(void);
+void prba_sites_allocated(const void *block, size_t size, const void *thread);
+/** A block that was sampled is about to be freed; true if it was. */
+bool prba_sites_freed(const void *block);
+/** Bytes that were requested. */
+void prba_sites_count(int64_t bytes, bool other);
+
+/** Bit patterns of addresses: 0: such a block was not sampled. */
+enum { PRBA_SITES_FILTER_BITS = 15 };
+extern uint8_t prba_sites_filter[1 << PRBA_SITES_FILTER_BITS];
+
+static inline size_t prba_sites_hash(const void *block)
+{
+	return (size_t)(((uint64_t)(uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >>
+			(64 - PRBA_SITES_FILTER_BITS));
+}
+
+/* sites_hooks.c */
+
+/** NULL, or why they cannot be installed. What they count goes to the buffer. */
+const char *prba_sites_install(uint64_t mean);
+/** False if others call them: they stay, and do nothing. */
+bool prba_sites_remove(void);
+/** They do nothing from now on. */
+void prba_sites_silence(void);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `probing node`: the daemon of a machine. It supervises what other commands do, each in a process
+ * of its own, so that none can end the others. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/commands/keep_crashes.h"
+#include "cli/commands/ship_end.h"
+#include "clickhouse/ship.h"
+#include "clickhouse/url.h"
+#include "command/command.h"
+#include "command/exit.h"
+
+struct node_settings {
+	const char *to, *password_file, *state, *host, *job, *listen, *token_file;
+	double every;
+	int max_size, keep;
+	bool crashes;
+};
+
+/* Seconds. */
+static const double FIRST_WAIT = 1, MOST_WAIT = 60, LONG_RUN = 60, LAST_CHANCE = 12,
+		    CRASHES_EVERY = 10;
+
+struct part {
+	const char *name;
+	bool wanted;
+	pid_t pid; /* 0: it does not run */
+	double started, wait, next_start;
+	int (*run)(const struct node_settings *s);
+};
+
+static int run_ship(const struct node_settings *s)
+{
+	const struct prb_ship_options options = {.to = s->to,
+						 .password_file = s->password_file,
+						 .state = s->state,
+						 .host = s->host,
+						 .job = s->job,
+						 .every = s->every,
+						 .max_size = s->max_size,
+						 .keep_days = s->keep};
+	struct prb_ship_sums sums = {};
+	struct prb_error *err = prb_ship_run(&options, &sums);
+
+	prb_ship_tell_end(&sums);
+	return (int)prb_exit_report(err);
+}
+
+static int run_serve(const struct node_settings *s)
+{
+	execl("/proc/self/exe", "probing", "serve", "--address", s->listen,
+	      s->token_file ? "--token-file" : NULL, s->token_file, (char *)NULL);
+	return (int)prb_exit_report(prb_error_os(errno, "cannot start ourselves"));
+}
+
+static int run_crashes(const struct node_settings *s)
+{
+	struct prb_error *err = NULL;
+
+	while (!err) {
+		err = prb_crashes_keep(s->state, s->max_size);
+		poll(NULL, 0, (int)(CRASHES_EVERY * 1000));
+	}
+	return (int)prb_exit_report(err);
+}
+
+static struct prb_error *start(struct part *part, const struct node_settings *s,
+			       const sigset_t *before)
+{
+	const pid_t parent = getpid();
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return prb_error_os(errno, "cannot start '%s'", part->name);
+	part->started = prb_clock_seconds();
+	part->pid = pid;
+	if (pid)
+		return NULL;
+	/* It does not outlive us, however we end. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(PRB_EXIT_FAILED);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	_exit(part->run(s));
+}
+
+/** What a part has ended with. A mistake of the user's ends the daemon, all else is tried again. */
+static struct prb_error *note_end(struct part *part, int status)
+{
+	const bool exited = WIFEXITED(status);
+	const int code = exited ? WEXITSTATUS(status) : 0;
+	prb_auto_str struct prb_str text = {};
+
+	part->pid = 0;
+	if (exited && (code == PRB_EXIT_USAGE || code == PRB_EXIT_UNSUPPORTED))
+		return prb_error_create(code == PRB_EXIT_USAGE ? PRB_ERROR_USAGE
+							       : PRB_ERROR_UNSUPPORTED,
+					"'%s' cannot run as it was told", part->name);
+	if (prb_clock_seconds() - part->started > LONG_RUN)
+		part->wait = 0;
+	part->wait = part->wait ? PRB_MIN(2 * part->wait, MOST_WAIT) : FIRST_WAIT;
+	part->next_start = prb_clock_seconds() + part->wait;
+	prb_str_printf(&text, "'%s' has ended by %s %d: it is started again in %.0f s", part->name,
+		       exited ? "exit code" : "signal", exited ? code : WTERMSIG(status),
+		       part->wait);
+	prb_warn(prb_str_text(&text));
+	return NULL;
+}
+
+static struct prb_error *reap(struct part *parts, size_t count)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (size_t i = 0; i < count; i++)
+			if (parts[i].pid == pid)
+				PRB_TRY(note_end(&parts[i], status));
+	return NULL;
+}
+
+/** Ends all parts: each has some seconds to finish what it does. */
+static void stop_all(struct part *parts, size_t count)
+{
+	const double limit = prb_clock_seconds() + LAST_CHANCE;
+	bool running = true;
+
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].pid)
+			kill(parts[i].pid, SIGTERM);
+	while (running) {
+		running = false;
+		for (size_t i = 0; i < count; i++) {
+			if (parts[i].pid && waitpid(parts[i].pid, NULL, WNOHANG))
+				parts[i].pid = 0;
+			if (parts[i].pid && prb_clock_seconds() > limit)
+				kill(parts[i].pid, SIGKILL);
+			running |= parts[i].pid != 0;
+		}
+		if (running)
+			poll(NULL, 0, 20);
+	}
+}
+
+/** Starts what is due; gives the seconds until the next is. */
+static struct prb_error *start_due(struct part *parts, size_t count, const struct node_settings *s,
+				   const sigset_t *before, double *ret)
+{
+	*ret = MOST_WAIT;
+	for (size_t i = 0; i < count; i++) {
+		double rest = parts[i].next_start - prb_clock_seconds();
+
+		if (!parts[i].wanted || parts[i].pid)
+			continue;
+		if (rest <= 0)
+			PRB_TRY(start(&parts[i], s, before));
+		else
+			*ret = PRB_MIN(*ret, rest);
+	}
+	return NULL;
+}
+
+static struct prb_error *supervise(struct part *parts, size_t count, const struct node_settings *s,
+				   const sigset_t *before, int signals)
+{
+	struct signalfd_siginfo info;
+	double rest;
+
+	for (;;) {
+		struct pollfd polled = {.fd = signals, .events = POLLIN};
+
+		PRB_TRY(start_due(parts, count, s, before, &rest));
+		poll(&polled, 1, (int)(rest * 1000) + 1);
+		while (read(signals, &info, sizeof(info)) == sizeof(info))
+			if (info.ssi_signo != SIGCHLD)
+				return NULL;
+		PRB_TRY(reap(parts, count));
+	}
+}
+
+/** Mistakes are told before anything is started. */
+static struct prb_error *check(const struct node_settings *s)
+{
+	struct prb_clickhouse_url url;
+
+	if (!s->to && !s->listen && !s->crashes)
+		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "there is nothing to do"),
+				      "give --to, --listen or --crashes: probing node --to "
+				      "clickhouse://HOST/DATABASE");
+	if (!s->to && (s->every > 0 || s->password_file || s->host || s->job || s->keep))
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--every, --password-file, --host-name, --job-name and "
+					"--keep-days are for --to");
+	if (!s->to)
+		return NULL;
+	PRB_TRY(prb_clickhouse_url_parse(s->to, &url));
+	prb_clickhouse_url_deinit(&url);
+	return NULL;
+}
+
+static struct prb_error *run(const struct prb_cli *cli, const void *settings)
+{
+	const struct node_settings *s = settings;
+	struct part parts[] = {
+		{.name = "ship", .wanted = s->to, .run = run_ship},
+		{.name = "serve", .wanted = s->listen, .run = run_serve},
+		{.name = "crashes", .wanted = s->crashes, .run = run_crashes},
+	};
+	prb_auto_close int signals = -1;
+	struct prb_error *err;
+	sigset_t set, before;
+
+	(void)cli;
+	PRB_TRY(check(s));
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (signals < 0)
+		return prb_error_os(errno, "cannot wait for signals");
+	err = supervise(parts, PRB_ARRAY_SIZE(parts), s, &before, signals);
+	stop_all(parts, PRB_ARRAY_SIZE(parts));
+	return err;
+}
+
+const struct prb_command prb_command_node = {
+	.rank = 69,
+	.name = "node",
+	.summary = "Run on a machine for good: ship rows, serve, keep crash records",
+	.description =
+		"Supervises parts, each of which is a process of its own and is started again if "
+		"it "
+		"fails. --to sends the rows that the Python processes of this machine keep in "
+		"rings to a ClickHouse database, as 'probing cluster ship' does. --listen serves "
+		"a page and an HTTP interface, as 'probing serve' does. --crashes keeps the crash "
+		"records that processes write.\n\n"
+		"It finds new processes by itself, does nothing in them, and ends by SIGTERM or "
+		"Ctrl-C. docs/deploy/ has a unit for systemd and a manifest for Kubernetes.",
+	.options =
+		(const struct prb_option[]){
+			{"to", 0, PRB_OPTION_TEXT, "URL",
+			 "Send rows to clickhouse://[USER@]HOST[:PORT]/DATABASE",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, to)},
+			{"password-file", 0, PRB_OPTION_TEXT, "FILE",
+			 "Its password [$PROBING_CLICKHOUSE_PASSWORD]", PRB_COMPLETE_FILE,
+			 offsetof(struct node_settings, password_file)},
+			{"every", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Send each table's new rows every TIME (default: 2s)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, every)},
+			{"host-name", 0, PRB_OPTION_TEXT, "NAME",
+			 "What the rows call this machine [its host name]", PRB_COMPLETE_NOTHING,
+			 offsetof(struct node_settings, host)},
+			{"job-name", 0, PRB_OPTION_TEXT, "NAME",
+			 "What the rows call the job [what its launcher says]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, job)},
+			{"keep-days", 0, PRB_OPTION_NUMBER, "N",
+			 "Drop rows in the database that were sent over N days ago [never]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, keep)},
+			{"listen", 0, PRB_OPTION_TEXT, "ADDR", "Serve at HOST:PORT or unix:PATH",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, listen)},
+			{"token-file", 0, PRB_OPTION_TEXT, "FILE",
+			 "Token for --listen [a random one, which is printed]", PRB_COMPLETE_FILE,
+			 offsetof(struct node_settings, token_file)},
+			{"crashes", 0, PRB_OPTION_FLAG, NULL,
+			 "Keep copies of crash records in the state's folder", PRB_COMPLETE_NOTHING,
+			 offsetof(struct node_settings, crashes)},
+			{"state", 0, PRB_OPTION_TEXT, "FOLDER",
+			 "What was sent, rows that wait, crashes [~/.local/state/probing]",
+			 PRB_COMPLETE_FILE, offsetof(struct node_settings, state)},
+			{"max-size", 0, PRB_OPTION_NUMBER, "MIB",
+			 "At most so much of rows that wait, and of crashes (default: 1024)",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, max_size)},
+			{},
+		},
+	.settings_size = sizeof(struct node_settings),
+	.target_use = PRB_TARGET_NONE,
+	.examples =
+		(const struct prb_example[]){
+			{"probing node --to clickhouse://probing@db/training",
+			 "Ship the rows of all processes"},
+			{"probing node --to clickhouse://db/training --listen 127.0.0.1:9922",
+			 "And serve this machine"},
+			{},
+		},
+	.run = run,
+};

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "clickhouse/schema.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+/* What each table has. `_ring` and `_row` name a row for ever: see ship.h. */
+static const struct {
+	const char *name, *type, *codec;
+} lead[] = {
+	{"job", "String", NULL},
+	{"host", "String", NULL},
+	{"uid", "UInt32", NULL},
+	{"rank", "Nullable(Int32)", NULL},
+	{"role", "Nullable(String)", NULL},
+	{"pid", "UInt32", NULL},
+	{"tid", "UInt32", NULL},
+	{"timestamp", "Float64", "Gorilla, LZ4"},
+	{"_ring", "UInt64", NULL},
+	{"_row", "UInt64", "DoubleDelta, LZ4"},
+	{"_shipped", "Date", NULL},
+};
+
+static const struct {
+	const char *type, *suffix;
+} types[PRB_RING_TYPES] = {
+	[PRB_RING_INTEGER] = {"Nullable(Int64)", "integer"},
+	[PRB_RING_REAL] = {"Nullable(Float64)", "real"},
+	[PRB_RING_TEXT] = {"Nullable(String)", "text"},
+};
+
+static bool is_name(const char *text)
+{
+	if (!isalpha((unsigned char)*text) && *text != '_')
+		return false;
+	while (isalnum((unsigned char)*text) || *text == '_')
+		text++;
+	return !*text;
+}
+
+struct prb_error *prb_table_name(const struct prb_ring_header *header, char ret[PRB_TABLE_NAME])
+{
+	static const char *const schemas[] = {"user", "python", "main"};
+	bool known = false;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(schemas); i++)
+		known |= !strcmp(schemas[i], header->schema);
+	if (!known || !is_name(header->name))
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"its schema has to be user, python or main, and its name "
+					"a word");
+	snprintf(ret, PRB_TABLE_NAME, "%s_%s", header->schema, header->name);
+	return NULL;
+}
+
+static bool is_lead(const char *name)
+{
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(lead); i++)
+		if (!strcasecmp(lead[i].name, name))
+			return true;
+	return false;
+}
+
+static struct prb_table_column *find(const struct prb_clickhouse_table *table, const char *name)
+{
+	struct prb_table_column *c;
+
+	prb_vec_each (c, &table->columns)
+		if (!strcasecmp(c->name, name))
+			return c;
+	return NULL;
+}
+
+/** Which column of the table a column of the ring is; *ret->name is "" if there is none yet. */
+static struct prb_error *choose(const struct prb_clickhouse_table *table,
+				const struct prb_ring_column *column, struct prb_table_column *ret)
+{
+	const struct prb_table_column *known;
+
+	if (!is_name(column->name))
+		return prb_error_create(PRB_ERROR_UNSUPPORTED, "the name of a column is no word");
+	ret->type = (enum prb_ring_type)column->type;
+	snprintf(ret->name, sizeof(ret->name), "%s%s", column->name,
+		 is_lead(column->name) ? "_" : "");
+	known = find(table, ret->name);
+	if (!known || known->type == ret->type)
+		return NULL;
+	snprintf(ret->name, sizeof(ret->name), "%s__%s", column->name, types[column->type].suffix);
+	known = find(table, ret->name);
+	return !known || known->type == ret->type
+		       ? NULL
+		       : prb_error_create(PRB_ERROR_UNSUPPORTED,
+					  "its column %s has another type in ClickHouse",
+					  column->name);
+}
+
+static void put_codec(const struct prb_clickhouse *server, const char *codec, struct prb_str *s)
+{
+	/* 19.11 brought these two. */
+	if (codec && prb_clickhouse_is_from(server, 19, 11))
+		prb_str_printf(s, " CODEC(%s)", codec);
+}
+
+static struct prb_error *make(struct prb_clickhouse *server,
+			      const struct prb_clickhouse_table *table,
+			      const struct prb_ring_column *columns, uint32_t count)
+{
+	prb_auto_str struct prb_str sql = {};
+	bool steps = false;
+
+	prb_str_printf(&sql, "CREATE TABLE IF NOT EXISTS `%s`.`%s` (", server->url.database,
+		       table->name);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(lead); i++) {
+		prb_str_printf(&sql, "%s`%s` %s", i ? ", " : "", lead[i].name, lead[i].type);
+		put_codec(server, lead[i].codec, &sql);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct prb_table_column column;
+
+		PRB_TRY(choose(table, &columns[i], &column));
+		prb_str_printf(&sql, ", `%s` %s", column.name, types[column.type].type);
+		steps |= !strcmp(column.name, "step") && column.type == PRB_RING_INTEGER;
+	}
+	prb_str_printf(&sql,
+		       ") ENGINE = MergeTree PARTITION BY _shipped ORDER BY (job, %sifNull(rank, "
+		       "-1), _ring, _row)",
+		       steps ? "ifNull(step, -1), " : "");
+	return sql.failed ? prb_error_nomem()
+			  : prb_clickhouse_ask(server, prb_str_text(&sql), NULL);
+}
+
+/** A line "NAME\tTYPE" of system.columns. */
+static struct prb_error *take_column(struct prb_clickhouse_table *table, const char *line,
+				     size_t length)
+{
+	const char *tab = memchr(line, '\t', length);
+	struct prb_table_column *column;
+	size_t name = tab ? (size_t)(tab - line) : 0, type = length - name - 1;
+
+	if (!tab || !name || name >= PRB_TABLE_COLUMN)
+		return NULL;
+	for (enum prb_ring_type t = 0; t < PRB_RING_TYPES; t++) {
+		if (strlen(types[t].type) != type || memcmp(types[t].type, tab + 1, type) != 0)
+			continue;
+		if (table->columns.count == PRB_TABLE_COLUMNS - 1)
+			return prb_error_create(PRB_ERROR_BAD_DATA, "%s has over %d columns",
+						table->name, PRB_TABLE_COLUMNS - 2);
+		column = prb_vec_push(&table->columns);
+		if (!column)
+			return prb_error_nomem();
+		memcpy(column->name, line, name);
+		column->type = t;
+		if (!is_name(column->name) || is_lead(column->name))
+			table->columns.count--;
+	}
+	return NULL;
+}
+
+static struct prb_error *read_columns(struct prb_clickhouse *server,
+				      struct prb_clickhouse_table *table)
+{
+	prb_auto_str struct prb_str text = {};
+	prb_auto_free char *sql = prb_format("SELECT name, type FROM system.columns WHERE "
+					     "database = '%s' AND table = '%s' FORMAT TabSeparated",
+					     server->url.database, table->name);
+
+	if (!sql)
+		return prb_error_nomem();
+	PRB_TRY(prb_clickhouse_ask(server, sql, &text));
+	table->columns.count = 0;
+	for (const char *at = prb_str_text(&text); *at;) {
+		size_t length = strcspn(at, "\n");
+
+		PRB_TRY(take_column(table, at, length));
+		at += length + (at[length] == '\n');
+	}
+	table->known = text.length > 0;
+	return NULL;
+}
+
+static struct prb_error *add_column(struct prb_clickhouse *server,
+				    const struct prb_clickhouse_table *table,
+				    const struct prb_table_column *column)
+{
+	const int duplicate = 44; /* another daemon was faster */
+	prb_auto_free char *sql =
+		prb_format("ALTER TABLE `%s`.`%s` ADD COLUMN `%s` %s", server->url.database,
+			   table->name, column->name, types[column->type].type);
+	struct prb_error *err = sql ? prb_clickhouse_ask(server, sql, NULL) : prb_error_nomem();
+
+	if (err && server->code == duplicate) {
+		prb_error_destroy(err);
+		return NULL;
+	}
+	return err;
+}
+
+/** False if a column is missing. */
+static struct prb_error *find_places(const struct prb_clickhouse_table *table,
+				     const struct prb_ring_column *columns, uint32_t count,
+				     struct prb_table_places *ret, struct prb_table_column *missing)
+{
+	*missing->name = '\0';
+	for (uint32_t i = 0; i < count; i++) {
+		struct prb_table_column column;
+		const struct prb_table_column *known;
+
+		PRB_TRY(choose(table, &columns[i], &column));
+		known = find(table, column.name);
+		if (!known) {
+			*missing = column;
+			return NULL;
+		}
+		ret->of[i] = (uint8_t)(known - table->columns.items);
+	}
+	return NULL;
+}
+
+struct prb_error *prb_table_prepare(struct prb_clickhouse *server,
+				    struct prb_clickhouse_table *table,
+				    const struct prb_ring_header *header,
+				    const struct prb_ring_column *columns,
+				    struct prb_table_places *places)
+{
+	struct prb_table_column missing;
+
+	if (!table->known) {
+		PRB_TRY(read_columns(server, table));
+		table->made = !table->known;
+		if (table->made) {
+			PRB_TRY(make(server, table, columns, header->column_count));
+			PRB_TRY(read_columns(server, table));
+		}
+	}
+	for (unsigned tries = 0; tries <= PRB_RING_COLUMNS; tries++) {
+		PRB_TRY(find_places(table, columns, header->column_count, places, &missing));
+		if (!*missing.name)
+			return NULL;
+		PRB_TRY(add_column(server, table, &missing));
+		PRB_TRY(read_columns(server, table));
+	}
+	return prb_error_create(PRB_ERROR_BAD_DATA,
+				"%s of ClickHouse has no column %s although it "
+				"was made",
+				table->name, missing.name);
+}
+
+void prb_table_deinit(struct prb_clickhouse_table *table)
+{
+	prb_vec_free(&table->columns);
+}
+
+/** Partitions are days: "2026-01-02". */
+static struct prb_error *drop(struct prb_clickhouse *server,
+			      const struct prb_clickhouse_table *table, const char *day)
+{
+	prb_auto_free char *sql = prb_format("ALTER TABLE `%s`.`%s` DROP PARTITION '%.10s'",
+					     server->url.database, table->name, day);
+
+	return sql ? prb_clickhouse_ask(server, sql, NULL) : prb_error_nomem();
+}
+
+struct prb_error *prb_table_retain(struct prb_clickhouse *server,
+				   const struct prb_clickhouse_table *table, int days)
+{
+	prb_auto_free char *sql = prb_format(
+		"SELECT DISTINCT partition FROM system.parts WHERE database = '%s' AND table = "
+		"'%s' AND active AND partition < toString(today() - %d) FORMAT TabSeparated",
+		server->url.database, table->name, days);
+	prb_auto_str struct prb_str text = {};
+
+	if (!sql)
+		return prb_error_nomem();
+	PRB_TRY(prb_clickhouse_ask(server, sql, &text));
+	for (const char *at = prb_str_text(&text); *at;) {
+		size_t length = strcspn(at, "\n");
+
+		if (length == strlen("2026-01-02") && length == strspn(at, "0123456789-"))
+			PRB_TRY(drop(server, table, at));
+		at += length + (at[length] == '\n');
+	}
+	return NULL;
+}
+
+void prb_table_put_insert(const struct prb_clickhouse *server,
+			  const struct prb_clickhouse_table *table, struct prb_str *s)
+{
+	const struct prb_table_column *column;
+
+	prb_str_printf(s, "INSERT INTO `%s`.`%s` (", server->url.database, table->name);
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(lead); i++)
+		prb_str_printf(s, "%s`%s`", i ? ", " : "", lead[i].name);
+	prb_vec_each (column, &table->columns)
+		prb_str_printf(s, ", `%s`", column->name);
+	prb_str_puts(s, ") FORMAT RowBinary");
+}
+
+/* RowBinary has the machine's own order of bytes on all that ClickHouse runs on. */
+#define PUT(s, value) prb_str_append(s, &(__typeof__(value)){value}, sizeof(value))
+
+static void put_text(struct prb_str *s, const char *text, size_t length)
+{
+	size_t rest = length;
+
+	while (rest >= 0x80) {
+		prb_str_putc(s, (char)(0x80 | (rest & 0x7f)));
+		rest >>= 7;
+	}
+	prb_str_putc(s, (char)rest);
+	prb_str_append(s, text, length);
+}
+
+static void put_lead(const struct prb_row_place *place, const struct prb_ring_item *row,
+		     struct prb_str *s)
+{
+	const double time = (double)row->time / 1e9;
+	const bool ranked = place->rank >= 0 && place->rank <= INT32_MAX;
+
+	put_text(s, place->job, strlen(place->job));
+	put_text(s, place->host, strlen(place->host));
+	PUT(s, place->uid);
+	prb_str_putc(s, !ranked);
+	if (ranked)
+		PUT(s, (int32_t)place->rank);
+	prb_str_putc(s, !place->role);
+	if (place->role)
+		put_text(s, place->role, strlen(place->role));
+	PUT(s, row->pid);
+	PUT(s, row->tid);
+	PUT(s, time);
+	PUT(s, place->ring);
+	PUT(s, row->number);
+	PUT(s, place->day);
+}
+
+void prb_table_put_row(const struct prb_clickhouse_table *table,
+		       const struct prb_table_places *places, const struct prb_row_place *place,
+		       const struct prb_ring *ring, const struct prb_ring_item *row,
+		       struct prb_str *s)
+{
+	uint8_t from[PRB_TABLE_COLUMNS];
+
+	memset(from, PRB_TABLE_NOT_THERE, table->columns.count);
+	for (uint32_t i = 0; i < ring->header.column_count; i++)
+		from[places->of[i]] = (uint8_t)i;
+	put_lead(place, row, s);
+	for (size_t i = 0; i < table->columns.count; i++) {
+		bool null = from[i] == PRB_TABLE_NOT_THERE || row->nulls >> from[i] & 1;
+
+		prb_str_putc(s, null);
+		if (null)
+			continue;
+		if (ring->columns[from[i]].type == PRB_RING_TEXT)
+			put_text(s, row->texts[from[i]], row->lengths[from[i]]);
+		else
+			prb_str_append(s, &row->cells[from[i]], sizeof(uint64_t));
+	}
+}

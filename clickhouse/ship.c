@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "clickhouse/ship.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "clickhouse/ship_private.h"
+#include "command/exit.h"
+
+enum { FOLDER_MODE = 0700 };
+
+/* Seconds. */
+static const double QUICK = 0.05, FIRST_RETRY = 1, MOST_RETRY = 30, SAVE_EVERY = 5,
+		    PRUNE_EVERY = 60, LAST_INSERT = 5;
+
+static bool is_told(struct prb_ship *ship)
+{
+	struct signalfd_siginfo info;
+
+	while (read(ship->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (!ship->stopping)
+			ship->stop_since = prb_clock_seconds();
+		ship->stopping = true;
+	}
+	return ship->stopping;
+}
+
+/** Chunks that a ring would drop while the server is away or slow. A full disk is said once. */
+static struct prb_error *store_all(struct prb_ship *ship)
+{
+	for (size_t i = 0; i < ship->sources.count; i++) {
+		struct prb_error *err = prb_ship_store(ship, ship->sources.items[i]);
+
+		if (err && err->code == PRB_ERROR_NOMEM)
+			return err;
+		if (err && !ship->disk_failed)
+			prb_warn(err->message);
+		ship->disk_failed |= err != NULL;
+		prb_error_destroy(err);
+	}
+	return NULL;
+}
+
+/** While a request runs: rings fill meanwhile, and it may end by itself for some seconds. */
+static bool must_stop(void *context)
+{
+	struct prb_ship *ship = context;
+	prb_auto_error struct prb_error *err = store_all(ship);
+
+	return is_told(ship) && prb_clock_seconds() - ship->stop_since > LAST_INSERT;
+}
+
+static struct prb_error *catch_signals(struct prb_ship *ship, sigset_t *before)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, before);
+	ship->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return ship->signals < 0 ? prb_error_os(errno, "cannot wait for signals") : NULL;
+}
+
+static struct prb_error *open_waiting(struct prb_ship *ship)
+{
+	if (mkdirat(ship->state.folder_fd, "waiting", FOLDER_MODE) && errno != EEXIST)
+		return prb_error_os(errno, "cannot make %s/waiting", ship->state.folder);
+	ship->waiting = openat(ship->state.folder_fd, "waiting",
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return ship->waiting < 0 ? prb_error_os(errno, "cannot open %s/waiting", ship->state.folder)
+				 : NULL;
+}
+
+static struct prb_error *start(struct prb_ship *ship, sigset_t *before)
+{
+	const char *host = ship->options->host;
+
+	if (host)
+		snprintf(ship->host, sizeof(ship->host), "%s", host);
+	else if (gethostname(ship->host, sizeof(ship->host) - 1))
+		return prb_error_os(errno, "cannot read the name of this machine");
+	PRB_TRY(prb_clickhouse_open(ship->options->to, ship->options->password_file,
+				    &ship->server));
+	PRB_TRY(prb_ship_state_open(ship->options->state, &ship->server.url, &ship->state));
+	PRB_TRY(open_waiting(ship));
+	PRB_TRY(catch_signals(ship, before));
+	ship->server.stop = must_stop;
+	ship->server.stop_context = ship;
+	return NULL;
+}
+
+static void end(struct prb_ship *ship)
+{
+	struct prb_ship_process *process;
+	struct prb_ship_table *table;
+
+	for (size_t i = 0; i < ship->sources.count; i++)
+		prb_ship_source_destroy(ship->sources.items[i]);
+	prb_vec_each (process, &ship->processes)
+		prb_ship_process_deinit(process);
+	prb_vec_each (table, &ship->tables)
+		prb_table_deinit(&table->there);
+	prb_vec_free(&ship->sources);
+	prb_vec_free(&ship->processes);
+	prb_vec_free(&ship->pids);
+	prb_vec_free(&ship->tables);
+	prb_str_deinit(&ship->batch);
+	prb_close_guard(&ship->waiting);
+	prb_close_guard(&ship->signals);
+	prb_ship_state_deinit(&ship->state);
+	prb_clickhouse_close(&ship->server);
+}
+
+/** Forgets rings that have ended, of which everything has arrived. */
+static void drop_ended(struct prb_ship *ship)
+{
+	for (size_t i = 0; i < ship->sources.count; i++) {
+		struct prb_ship_source *source = ship->sources.items[i];
+		bool over;
+
+		prb_ship_look(source);
+		over = source->placed && source->next >= source->head;
+
+		ship->sums.lost += source->lost;
+		ship->sums.unfinished += source->unfinished;
+		source->lost = source->unfinished = 0;
+		if (!source->ended || !over || source->refused)
+			continue;
+		prb_ship_source_destroy(source);
+		ship->sources.items[i--] = ship->sources.items[--ship->sources.count];
+	}
+}
+
+/** True if a ring fills so fast that it would be full before the usual wait is over. */
+static bool is_busy(const struct prb_ship *ship)
+{
+	for (size_t i = 0; i < ship->sources.count; i++) {
+		const struct prb_ship_source *source = ship->sources.items[i];
+		const uint64_t slots = (uint64_t)source->header.chunks
+				       << source->header.chunk_shift;
+
+		if (!source->ended && source->placed && source->head - source->next > slots / 8)
+			return true;
+	}
+	return false;
+}
+
+/** All that there is was sent; with --once, all that there was. */
+static bool is_done(const struct prb_ship *ship)
+{
+	bool done = ship->settled && ship->fenced;
+
+	for (size_t i = 0; i < ship->sources.count; i++) {
+		const struct prb_ship_source *source = ship->sources.items[i];
+
+		done &= source->refused ||
+			(source->placed &&
+			 source->next >= (ship->options->once ? source->goal : source->head));
+	}
+	return done;
+}
+
+/** Named processes have all ended, and what they wrote was sent. */
+static bool is_over(const struct prb_ship *ship)
+{
+	return ship->options->targets && ship->options->targets->count && !ship->processes.count &&
+	       is_done(ship);
+}
+
+/** Until something happens, or @p seconds have passed. */
+static struct prb_error *rest(struct prb_ship *ship, double seconds)
+{
+	PRB_VEC(struct pollfd) polled = {};
+	struct pollfd *p =
+		prb_vec_reserve(&polled, ship->processes.count + 1) ? prb_vec_push(&polled) : NULL;
+	struct prb_ship_process *process;
+
+	if (!p)
+		return prb_error_nomem();
+	*p = (struct pollfd){.fd = ship->signals, .events = POLLIN};
+	prb_vec_each (process, &ship->processes) {
+		p = prb_vec_push(&polled);
+		*p = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
+	}
+	poll(polled.items, polled.count, (int)(seconds * 1000) + 1);
+	for (size_t i = 0; i < ship->processes.count; i++)
+		ship->processes.items[i].ended |= (polled.items[i + 1].revents & POLLIN) != 0;
+	prb_vec_free(&polled);
+	is_told(ship);
+	return NULL;
+}
+
+/** What an unreachable server is, is said once. */
+static struct prb_error *bear(struct prb_ship *ship, struct prb_error *err, double *retry)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (ship->options->once || err->code == PRB_ERROR_NOMEM ||
+	    err->code == PRB_ERROR_UNSUPPORTED || err->code == PRB_ERROR_USAGE ||
+	    err->code == PRB_ERROR_PERMISSION || err->code == PRB_ERROR_OS)
+		return err;
+	if (!*retry && !ship->stopping) {
+		prb_str_printf(&text, "%s; rows wait", err->message);
+		prb_warn(prb_str_text(&text));
+	}
+	*retry = *retry ? PRB_MIN(2 * *retry, MOST_RETRY) : FIRST_RETRY;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+struct timing {
+	double retry; /* how long to wait for the server; 0: it answers */
+	double next_send, next_save, next_prune;
+};
+
+static struct prb_error *send_in_time(struct prb_ship *ship, struct timing *t, bool *more)
+{
+	const double now = prb_clock_seconds();
+	struct prb_error *err;
+
+	*more = false;
+	if (now < t->next_send)
+		return NULL;
+	err = prb_ship_send(ship, more);
+	t->next_send = prb_clock_seconds() + (*more ? 0 : prb_ship_every(ship));
+	if (err) {
+		*more = false;
+		PRB_TRY(bear(ship, err, &t->retry));
+		t->next_send = prb_clock_seconds() + t->retry;
+	} else if (t->retry) {
+		fprintf(stderr, "probing: the server answers again\n");
+		t->retry = 0;
+	}
+	return NULL;
+}
+
+static struct prb_error *keep_house(struct prb_ship *ship, struct timing *t)
+{
+	const double now = prb_clock_seconds();
+
+	PRB_TRY(store_all(ship));
+	drop_ended(ship);
+	if (now >= t->next_save) {
+		PRB_TRY(prb_ship_state_save(&ship->state));
+		t->next_save = now + SAVE_EVERY;
+	}
+	if (now >= t->next_prune) {
+		ship->disk_failed = false;
+		PRB_TRY(prb_ship_prune(ship));
+		t->next_prune = now + PRUNE_EVERY;
+	}
+	return NULL;
+}
+
+static struct prb_error *run(struct prb_ship *ship)
+{
+	struct timing t = {};
+
+	while (!ship->stopping) {
+		bool more;
+
+		PRB_TRY(prb_ship_find(ship));
+		if (!ship->settled)
+			PRB_TRY(prb_ship_adopt(ship));
+		ship->settled = true;
+		PRB_TRY(send_in_time(ship, &t, &more));
+		PRB_TRY(keep_house(ship, &t));
+		if ((ship->options->once && is_done(ship)) || is_over(ship))
+			break;
+		if (more && is_told(ship))
+			break;
+		if (!more && is_busy(ship) && !t.retry)
+			t.next_send = PRB_MIN(t.next_send, prb_clock_seconds() + QUICK);
+		if (!more)
+			PRB_TRY(rest(ship,
+				     is_busy(ship) ? QUICK : PRB_MIN(prb_ship_every(ship), 1)));
+	}
+	return NULL;
+}
+
+struct prb_error *prb_ship_run(const struct prb_ship_options *options, struct prb_ship_sums *ret)
+{
+	struct prb_ship ship = {.options = options,
+				.state = {.folder_fd = -1, .lock = -1},
+				.waiting = -1,
+				.signals = -1};
+	struct prb_error *err, *saving;
+	sigset_t before;
+
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	err = start(&ship, &before);
+	if (!err)
+		err = run(&ship);
+	drop_ended(&ship);
+	/* No insert is on its way: the next daemon need not wait for the session's end. */
+	ship.state.changed |= ship.fenced && *ship.state.session;
+	if (ship.fenced)
+		*ship.state.session = '\0';
+	saving = ship.state.path ? prb_ship_state_save(&ship.state) : NULL;
+	if (err)
+		prb_error_destroy(saving);
+	else
+		err = saving;
+	*ret = ship.sums;
+	end(&ship);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return err;
+}

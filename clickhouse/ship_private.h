@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/** @file Shared by the parts of ship.h: finding rings, reading them, sending their rows. */
+#ifndef PRB_CLICKHOUSE_SHIP_PRIVATE_H
+#define PRB_CLICKHOUSE_SHIP_PRIVATE_H
+
+#include <time.h>
+
+#include "base/vec.h"
+#include "clickhouse/schema.h"
+#include "clickhouse/server.h"
+#include "clickhouse/ship.h"
+#include "clickhouse/state.h"
+#include "records/cold.h"
+#include "records/ring.h"
+
+enum {
+	PRB_SHIP_ROWS = 250000,	    /**< of an insert at most */
+	PRB_SHIP_BYTES = 24 << 20,  /**< the same, about */
+	PRB_SHIP_TABLES = 512,	    /**< more are refused: a process could make any number */
+	PRB_SHIP_SOURCES = 1 << 14, /**< rings that are followed at once */
+};
+
+/** A ring that is followed. */
+struct prb_ship_source {
+	uint64_t id; /**< `_ring` */
+	char *path;  /**< of the ring */
+	int fd;	     /**< -1: only its cold files are there any more */
+	dev_t device;
+	ino_t inode;
+	uid_t uid;
+	char *job;
+	struct prb_ring_header header; /**< as of its discovery */
+	struct prb_ring_column columns[PRB_RING_COLUMNS];
+	PRB_VEC(pid_t) holders; /**< processes that have it mapped */
+	bool ended;		/**< nobody writes any more */
+	bool placed;		/**< `next` is known */
+	bool refused;		/**< its names or columns cannot be had there */
+
+	size_t table; /**< index */
+	struct prb_table_places places;
+
+	uint64_t next; /**< number of the first slot that is not known to have arrived */
+	uint64_t sent; /**< the same of those that stand in the present batch, too */
+	uint64_t goal; /**< `head` when it was found: --once sends as much */
+	uint64_t head; /**< slots that were reserved when it was looked at last */
+
+	/* Reading: ship_read.c. */
+	struct prb_ring *open; /**< the ring, or one of its cold files */
+	uint64_t limit;	       /**< first slot of the open chunk that is not finished */
+	double blocked;	       /**< since when the slot `sent` is not finished; 0: it is */
+	struct prb_cold cold;  /**< where what waits is stored */
+	uint64_t lost, unfinished;
+};
+
+/** A table that rows go into. */
+struct prb_ship_table {
+	struct prb_clickhouse_table there;
+	double last_insert;
+	double next_try, wait; /**< the server refused it */
+};
+
+/** A process that is followed. */
+struct prb_ship_process {
+	pid_t pid;
+	int pidfd; /**< -1: the kernel has none */
+	char *job;
+	uint64_t program; /**< start time, ticks */
+	double next_look, wait;
+	int folder; /**< of its rings, as a place: a new ring changes its time; -1: none yet */
+	struct timespec changed;
+	bool ended, told;
+};
+
+struct prb_ship {
+	const struct prb_ship_options *options;
+	struct prb_clickhouse server;
+	struct prb_ship_state state;
+	char host[256];
+	PRB_VEC(struct prb_ship_source *) sources;
+	PRB_VEC(struct prb_ship_process) processes;
+	PRB_VEC(pid_t) pids; /**< of all processes, when they were listed last; in order */
+	PRB_VEC(struct prb_ship_table) tables;
+	int waiting; /**< folder of the cold files of all rings */
+	int signals; /**< signalfd */
+	bool stopping;
+	bool disk_failed; /**< and it was said */
+	double stop_since;
+	bool fenced; /**< no insert of an earlier session is on its way */
+	double next_fence;
+	double next_left, next_list, next_full, next_prune;
+	bool settled; /**< all that there is was found once */
+	struct prb_str batch;
+	uint64_t batch_rows;
+	struct prb_ship_sums sums;
+};
+
+double prb_ship_every(const struct prb_ship *ship);
+
+/** Finds processes and rings that are new: ship_find.c. */
+struct prb_error *prb_ship_find(struct prb_ship *ship) PRB_MUST_CHECK;
+void prb_ship_source_destroy(struct prb_ship_source *source);
+void prb_ship_process_deinit(struct prb_ship_process *process);
+
+/** Reads `head` of the ring. False if it cannot. */
+bool prb_ship_look(struct prb_ship_source *source);
+
+/** Adds rows of the source to the batch, until that is full; ship_read.c. */
+struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *source,
+				uint16_t day) PRB_MUST_CHECK;
+bool prb_ship_is_full(const struct prb_ship *ship);
+/** Back to what is known to have arrived. */
+void prb_ship_rewind(struct prb_ship_source *source);
+/** Stores chunks that the ring would drop soon. */
+struct prb_error *prb_ship_store(struct prb_ship *ship,
+				 struct prb_ship_source *source) PRB_MUST_CHECK;
+/** Removes the cold files whose rows have arrived, and the oldest if there are too many. */
+struct prb_error *prb_ship_prune(struct prb_ship *ship) PRB_MUST_CHECK;
+/** Follows what cold files of an earlier daemon have, whose rings are gone; ship_stored.c. */
+struct prb_error *prb_ship_adopt(struct prb_ship *ship) PRB_MUST_CHECK;
+/** "ID-UID": what the cold files of a ring are called by. */
+char *prb_ship_stem(const struct prb_ship_source *source);
+/** "STEM.NUMBER.cold"; false for other names. */
+bool prb_ship_parse_cold(const char *name, const char *stem, uint64_t *number);
+/** Opens the cold file and finds how far it goes; NULL in *ret if it is none of that ring. */
+struct prb_error *prb_ship_open_cold(int folder, const char *name, uid_t owner,
+				     const struct prb_ring_header *header, struct prb_ring **ret,
+				     uint64_t *end) PRB_MUST_CHECK;
+struct prb_error *prb_ship_add(struct prb_ship *ship,
+			       struct prb_ship_source *source) PRB_MUST_CHECK;
+struct prb_ship_source *prb_ship_new_source(void);
+
+/** Sends what there is, as far as it is time to; *more: there is more at once. ship_send.c. */
+struct prb_error *prb_ship_send(struct prb_ship *ship, bool *more) PRB_MUST_CHECK;
+
+#endif

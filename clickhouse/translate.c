@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "clickhouse/translate.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "clickhouse/server.h"
+#include "sql/dialect/tokens.h"
+#include "sql/functions/functions_time.h"
+#include "sql/spec/collected.h"
+
+enum { MAX_DEPTH = 200 };
+
+struct translation {
+	const struct prb_clickhouse_url *url;
+	const char *text;
+	PRB_VEC(struct prb_token) tokens; /* without spaces and comments */
+	struct prb_str *out;
+	unsigned depth;
+};
+
+static bool is(const struct translation *t, size_t i, const char *word)
+{
+	return i < t->tokens.count && prb_token_is(t->text, &t->tokens.items[i], word);
+}
+
+static bool is_of(const struct translation *t, size_t i, enum prb_token_kind kind)
+{
+	return i < t->tokens.count && t->tokens.items[i].kind == kind;
+}
+
+static bool is_name(const struct translation *t, size_t i)
+{
+	return is_of(t, i, PRB_TOKEN_WORD) || is_of(t, i, PRB_TOKEN_NAME);
+}
+
+/** A name without quotes, or what a string stands for, cut to @p size. */
+static void value(const struct translation *t, size_t i, struct prb_str *s)
+{
+	const struct prb_token *token = &t->tokens.items[i];
+	bool quoted = token->kind == PRB_TOKEN_NAME || token->kind == PRB_TOKEN_STRING;
+	char quote = t->text[token->start] == '[' ? ']' : t->text[token->start];
+
+	for (size_t at = token->start + quoted; at < token->end - quoted; at++) {
+		prb_str_putc(s, t->text[at]);
+		if (quoted && t->text[at] == quote)
+			at++;
+	}
+}
+
+static void put(struct translation *t, const char *text)
+{
+	prb_str_printf(t->out, "%s ", text);
+}
+
+/** The parenthesis that closes the one that is token @p i; the count of tokens if there is none. */
+static size_t partner(const struct translation *t, size_t i)
+{
+	size_t depth = 0;
+
+	for (; i < t->tokens.count; i++) {
+		depth += is(t, i, "(");
+		depth -= is(t, i, ")");
+		if (!depth)
+			break;
+	}
+	return i;
+}
+
+static struct prb_error *write_all(struct translation *t, size_t from, size_t to);
+
+static struct prb_error *refuse(const char *what, const char *instead)
+{
+	return prb_error_hint(prb_error_create(PRB_ERROR_USAGE,
+					       "ClickHouse has no %s of ours, and it is not "
+					       "translated",
+					       what),
+			      "%s", instead);
+}
+
+/** Names that a statement gives to subqueries. */
+static bool is_common_table(const struct translation *t, size_t name)
+{
+	prb_auto_str struct prb_str wanted = {};
+
+	value(t, name, &wanted);
+	for (size_t i = 0; i + 2 < t->tokens.count; i++) {
+		prb_auto_str struct prb_str known = {};
+
+		if (!is_name(t, i) || !is(t, i + 1, "as") || !is(t, i + 2, "("))
+			continue;
+		value(t, i, &known);
+		if (!strcasecmp(prb_str_text(&known), prb_str_text(&wanted)))
+			return true;
+	}
+	return false;
+}
+
+static void put_source(struct translation *t, const char *schema, const char *name)
+{
+	prb_str_printf(t->out, "`%s`.`%s_%s` ", t->url->database, schema, name);
+}
+
+static void put_job(struct translation *t, const char *before)
+{
+	if (!t->url->job)
+		return;
+	prb_str_printf(t->out, "%s job = ", before);
+	prb_clickhouse_quote(t->out, t->url->job);
+	prb_str_putc(t->out, ' ');
+}
+
+/** Our views are subqueries there. */
+static void put_view(struct translation *t, const struct prb_collected *view)
+{
+	prb_str_puts(t->out, "(SELECT job, host, uid, rank, role, pid, tid, timestamp");
+	for (const struct prb_collected_column *c = view->columns; c->name; c++)
+		prb_str_printf(t->out, ", `%s` AS `%s`", c->source, c->name);
+	prb_str_puts(t->out, " FROM ");
+	put_source(t, view->source_schema, view->source_name);
+	if (view->filter)
+		prb_str_printf(t->out, "WHERE `%s` = '%s' ", view->filter, view->value);
+	put_job(t, view->filter ? "AND" : "WHERE");
+	put(t, ")");
+}
+
+static void put_table(struct translation *t, const char *schema, const char *name)
+{
+	const struct prb_collected *known = prb_collected_find(schema, name);
+
+	if (known && known->source_name) {
+		put_view(t, known);
+		return;
+	}
+	if (known)
+		name = known->name;
+	if (!t->url->job) {
+		put_source(t, schema, name);
+		return;
+	}
+	prb_str_puts(t->out, "(SELECT * FROM ");
+	put_source(t, schema, name);
+	put_job(t, "WHERE");
+	put(t, ")");
+}
+
+/** True if an alias follows. */
+static bool has_alias(const struct translation *t, size_t i)
+{
+	static const char *const others[] = {
+		"where",    "prewhere", "group", "order",   "limit",  "having", "union",
+		"join",	    "any",	"all",	 "left",    "right",  "inner",	"full",
+		"cross",    "using",	"on",	 "final",   "sample", "array",	"global",
+		"settings", "format",	"asof",	 "natural", "outer",  "window"};
+
+	if (is(t, i, "as"))
+		return true;
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(others); n++)
+		if (is(t, i, others[n]))
+			return false;
+	return is_name(t, i);
+}
+
+/** A table behind FROM, JOIN, DESCRIBE: gives the tokens it takes, 0 if it is not one of ours. */
+static size_t write_table(struct translation *t, size_t i)
+{
+	static const char *const schemas[] = {"python", "user", "main"};
+	prb_auto_str struct prb_str schema = {}, name = {};
+	const struct prb_collected *known;
+	const char *which = NULL;
+
+	if (!is_name(t, i))
+		return 0;
+	value(t, i, is(t, i + 1, ".") ? &schema : &name);
+	if (is(t, i + 1, ".") && is_name(t, i + 2))
+		value(t, i + 2, &name);
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(schemas); n++)
+		if (!strcasecmp(schemas[n], prb_str_text(&schema)))
+			which = schemas[n];
+	known = schema.length ? NULL : prb_collected_find("main", prb_str_text(&name));
+	if (known && !is_common_table(t, i))
+		which = "main";
+	if (!which)
+		return 0;
+	for (const char *at = prb_str_text(&name); *at; at++)
+		if (!prb_token_is_name_byte(*at) || *at == '$' || (unsigned char)*at > 127)
+			return 0;
+	put_table(t, which, prb_str_text(&name));
+	if (!has_alias(t, i + (schema.length ? 3 : 1)))
+		prb_str_printf(t->out, "AS `%s` ", prb_str_text(&name));
+	return schema.length ? 3 : 1;
+}
+
+static bool expects_table(const struct translation *t, size_t i)
+{
+	static const char *const before[] = {"from", "join", "describe", "desc"};
+
+	for (size_t n = 0; i && n < PRB_ARRAY_SIZE(before); n++)
+		if (is(t, i - 1, before[n]))
+			return true;
+	return i > 1 && is(t, i - 1, "table") && (is(t, i - 2, "describe") || is(t, i - 2, "desc"));
+}
+
+/** interval '5 minutes', INTERVAL 5 MINUTE: times are seconds. */
+static struct prb_error *write_interval(struct translation *t, size_t i, size_t *ret)
+{
+	prb_auto_str struct prb_str amount = {};
+	double seconds;
+
+	if (!is(t, i, "interval"))
+		return NULL;
+	if (is_of(t, i + 1, PRB_TOKEN_STRING)) {
+		value(t, i + 1, &amount);
+		*ret = 2;
+		if (amount.length == strspn(prb_str_text(&amount), "0123456789.- ") &&
+		    is_of(t, i + 2, PRB_TOKEN_WORD)) {
+			prb_str_putc(&amount, ' ');
+			value(t, i + 2, &amount);
+			*ret = 3;
+		}
+	} else if (is_of(t, i + 1, PRB_TOKEN_NUMBER) && is_of(t, i + 2, PRB_TOKEN_WORD)) {
+		value(t, i + 1, &amount);
+		prb_str_putc(&amount, ' ');
+		value(t, i + 2, &amount);
+		*ret = 3;
+	} else {
+		return NULL;
+	}
+	PRB_TRY(prb_interval_parse(prb_str_text(&amount), amount.length, &seconds));
+	prb_str_printf(t->out, "%.9g ", seconds);
+	return NULL;
+}
+
+/** Calls with other names there, whose argument is one of our times. */
+static const struct {
+	const char *name, *before, *after;
+} calls[] = {
+	{"year", "toYear(toDateTime(", ", 'UTC'))"},
+	{"month", "toMonth(toDateTime(", ", 'UTC'))"},
+	{"day", "toDayOfMonth(toDateTime(", ", 'UTC'))"},
+	{"hour", "toHour(toDateTime(", ", 'UTC'))"},
+	{"minute", "toMinute(toDateTime(", ", 'UTC'))"},
+	{"second", "toSecond(toDateTime(", ", 'UTC'))"},
+};
+
+static const struct {
+	const char *unit, *function;
+} truncations[] = {
+	{"minute", "toStartOfMinute"}, {"hour", "toStartOfHour"},	{"day", "toStartOfDay"},
+	{"month", "toStartOfMonth"},   {"quarter", "toStartOfQuarter"}, {"year", "toStartOfYear"},
+};
+
+/** date_trunc('hour', time) */
+static struct prb_error *write_truncation(struct translation *t, size_t i, size_t close)
+{
+	prb_auto_str struct prb_str unit = {};
+
+	if (is_of(t, i + 2, PRB_TOKEN_STRING) && is(t, i + 3, ","))
+		value(t, i + 2, &unit);
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(truncations); n++) {
+		if (strcasecmp(truncations[n].unit, prb_str_text(&unit)) != 0)
+			continue;
+		prb_str_printf(t->out, "toFloat64(toDateTime(%s(toDateTime(",
+			       truncations[n].function);
+		PRB_TRY(write_all(t, i + 4, close));
+		put(t, ", 'UTC')), 'UTC'))");
+		return NULL;
+	}
+	return refuse("date_trunc() with this unit",
+		      "minute, hour, day, month, quarter and year are translated");
+}
+
+/** percentile_cont(0.9) WITHIN GROUP (ORDER BY x) */
+static struct prb_error *write_percentile(struct translation *t, size_t i, size_t close,
+					  size_t *ret)
+{
+	size_t group = close + 3, end;
+
+	if (!is(t, close + 1, "within") || !is(t, close + 2, "group") || !is(t, group, "(") ||
+	    !is(t, group + 1, "order") || !is(t, group + 2, "by"))
+		return refuse("percentile_cont() of this form", "quantile(0.9)(x) is ClickHouse's");
+	end = partner(t, group);
+	prb_str_puts(t->out, "quantile(");
+	PRB_TRY(write_all(t, i + 2, close));
+	prb_str_puts(t->out, ")(");
+	PRB_TRY(write_all(t, group + 3, end));
+	put(t, ")");
+	*ret = end + 1 - i;
+	return NULL;
+}
+
+/** A call of a function that is called otherwise there; *ret: its tokens, 0 if it is another. */
+static struct prb_error *write_call(struct translation *t, size_t i, size_t *ret)
+{
+	size_t close;
+
+	if (!is_of(t, i, PRB_TOKEN_WORD) || !is(t, i + 1, "("))
+		return NULL;
+	close = partner(t, i + 1);
+	if (close >= t->tokens.count)
+		return NULL;
+	if (is(t, i, "now") && close == i + 2) {
+		put(t, "toFloat64(now())");
+		*ret = 3;
+		return NULL;
+	}
+	for (size_t n = 0; n < PRB_ARRAY_SIZE(calls); n++) {
+		if (!is(t, i, calls[n].name))
+			continue;
+		prb_str_puts(t->out, calls[n].before);
+		PRB_TRY(write_all(t, i + 2, close));
+		put(t, calls[n].after);
+		*ret = close + 1 - i;
+		return NULL;
+	}
+	if (is(t, i, "date_trunc")) {
+		*ret = close + 1 - i;
+		return write_truncation(t, i, close);
+	}
+	return is(t, i, "percentile_cont") ? write_percentile(t, i, close, ret) : NULL;
+}
+
+/** Types in a CAST. */
+static size_t write_type(struct translation *t, size_t i)
+{
+	static const char *const types[][2] = {{"integer", "Int64"},
+					       {"bigint", "Int64"},
+					       {"real", "Float64"},
+					       {"double", "Float64"},
+					       {"text", "String"}};
+
+	for (size_t n = 0;
+	     i && is(t, i - 1, "as") && is(t, i + 1, ")") && n < PRB_ARRAY_SIZE(types); n++)
+		if (is(t, i, types[n][0])) {
+			put(t, types[n][1]);
+			return 1;
+		}
+	return 0;
+}
+
+static struct prb_error *check(const struct translation *t, size_t i)
+{
+	if (is(t, i, "~") || is(t, i, "~*") || is(t, i, "!~") || is(t, i, "!~*") ||
+	    is(t, i, "regexp"))
+		return refuse("regular expressions", "match(text, 'pattern') is ClickHouse's");
+	if (is(t, i, "->") || is(t, i, "->>"))
+		return refuse("operators of JSON",
+			      "visitParamExtractString(attributes, 'key') is ClickHouse's");
+	if (is(t, i, "::"))
+		return refuse("casts with ::", "CAST(x AS REAL) works in both");
+	if (is(t, i, "format") && is_of(t, i + 1, PRB_TOKEN_WORD) && i && !is(t, i - 1, ","))
+		return prb_error_hint(
+			prb_error_create(PRB_ERROR_USAGE, "FORMAT is for other clients"),
+			"'probing query --format' chooses how rows are printed");
+	if (is_of(t, i, PRB_TOKEN_BAD))
+		return prb_error_create(PRB_ERROR_USAGE, "the statement has an open quote or a "
+							 "stray character");
+	return NULL;
+}
+
+/** What stands for token @p i and maybe some after it; *ret: how many. */
+static struct prb_error *write_one(struct translation *t, size_t i, size_t *ret)
+{
+	prb_auto_str struct prb_str text = {};
+
+	*ret = 0;
+	PRB_TRY(check(t, i));
+	if (expects_table(t, i))
+		*ret = write_table(t, i);
+	if (!*ret)
+		PRB_TRY(write_interval(t, i, ret));
+	if (!*ret)
+		PRB_TRY(write_call(t, i, ret));
+	if (!*ret)
+		*ret = write_type(t, i);
+	if (*ret)
+		return NULL;
+	*ret = 1;
+	if (is_of(t, i, PRB_TOKEN_STRING) || is_of(t, i, PRB_TOKEN_NAME)) {
+		value(t, i, &text);
+		if (memchr(prb_str_text(&text), '`', text.length) && is_of(t, i, PRB_TOKEN_NAME))
+			return prb_error_create(PRB_ERROR_USAGE, "names have no backticks");
+		if (is_of(t, i, PRB_TOKEN_STRING))
+			prb_clickhouse_quote(t->out, prb_str_text(&text));
+		else
+			prb_str_printf(t->out, "`%s`", prb_str_text(&text));
+	} else {
+		prb_str_append(t->out, t->text + t->tokens.items[i].start,
+			       t->tokens.items[i].end - t->tokens.items[i].start);
+	}
+	/* No space in front of parentheses and dots: names of functions belong to them. */
+	if (!is(t, i + 1, "(") && !is(t, i + 1, ".") && !is(t, i, "."))
+		prb_str_putc(t->out, ' ');
+	return NULL;
+}
+
+static struct prb_error *write_all(struct translation *t, size_t from, size_t to)
+{
+	if (t->depth++ == MAX_DEPTH)
+		return prb_error_create(PRB_ERROR_USAGE, "the statement is nested too deeply");
+	for (size_t i = from, taken; i < to; i += taken)
+		PRB_TRY(write_one(t, i, &taken));
+	t->depth--;
+	return NULL;
+}
+
+static struct prb_error *find_tokens(struct translation *t, size_t length)
+{
+	for (size_t at = 0; at < length;) {
+		struct prb_token token = prb_token_at(t->text, length, at), *slot;
+
+		at = token.end;
+		if (prb_token_is_blank(&token))
+			continue;
+		slot = prb_vec_push(&t->tokens);
+		if (!slot)
+			return prb_error_nomem();
+		*slot = token;
+	}
+	while (t->tokens.count && t->tokens.items[t->tokens.count - 1].kind == PRB_TOKEN_SEMICOLON)
+		t->tokens.count--;
+	for (size_t i = 0; i < t->tokens.count; i++)
+		if (t->tokens.items[i].kind == PRB_TOKEN_SEMICOLON)
+			return prb_error_create(PRB_ERROR_USAGE,
+						"one statement at a time goes to ClickHouse");
+	return t->tokens.count ? NULL : prb_error_create(PRB_ERROR_USAGE, "there is no query");
+}
+
+struct prb_error *prb_clickhouse_translate(const struct prb_clickhouse_url *url, const char *sql,
+					   size_t length, struct prb_str *ret)
+{
+	struct translation t = {.url = url, .text = sql, .out = ret};
+	struct prb_error *err = find_tokens(&t, length);
+
+	if (!err)
+		err = write_all(&t, 0, t.tokens.count);
+	prb_vec_free(&t.tokens);
+	if (!err && ret->failed)
+		return prb_error_nomem();
+	return err;
+}

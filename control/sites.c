@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/sites.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/config_keys.h"
+#include "agent/sites_format.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/eval.h"
+
+/** How often the buffer is read, and how long after its time an agent may go on. */
+static const double LOOK_SECONDS = 0.05, LATE_SECONDS = 20, KEEP_SECONDS = 10;
+
+enum { TEXT_MAX = 256, PY_3_6 = 0x0306 };
+
+struct reader {
+	const struct prb_sites_options *options;
+	struct prb_sites_facts *facts;
+	struct prb_mem *mem;
+	uint64_t buffer, at; /* the next word, counted from the beginning */
+	uint64_t *words;     /* a copy of what is new */
+	struct prb_str said; /* by the agent */
+	bool ended, read_all, cancelled;
+	double since, by; /* when it began, and when to leave it alone */
+	struct prb_error *failure;
+};
+
+bool prb_sites_parse_size(const char *text, uint64_t *ret)
+{
+	const struct prb_config_key key = {.type = PRB_CONFIG_SIZE, .least = 1, .most = 1 << 30};
+	double value;
+
+	if (!prb_config_parse(&key, text, &value))
+		return false;
+	*ret = (uint64_t)value;
+	return true;
+}
+
+struct prb_error *prb_sites_refusal(const struct prb_python *py)
+{
+	const struct prb_layout *l = &py->layout;
+
+	if (l->free_threaded)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"allocations of a free-threaded Python are not sampled: "
+					"its allocators cannot be replaced while threads use them");
+	if (l->version < PY_3_6 || l->thread_id < 0 || l->thread_interp < 0)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED,
+					"allocations are sampled in Python 3.6 and later");
+	return NULL;
+}
+
+static void make_recipe(const struct prb_python *py, const struct prb_sites_options *options,
+			uint64_t ret[PRB_SITES_RECIPE])
+{
+	const struct prb_layout *l = &py->layout;
+	const struct prb_behaviour *b = l->behaviour;
+	const bool objects = b->chain == PRB_CHAIN_PYFRAME, shims = b->owner_interpreter >= 0;
+
+	memset(ret, 0, PRB_SITES_RECIPE * sizeof(*ret));
+	ret[PRB_SITES_MEAN] = options->mean;
+	ret[PRB_SITES_CHAIN] = objects ? 0 : b->chain == PRB_CHAIN_CFRAME ? 1 : 2;
+	ret[PRB_SITES_FIRST_FRAME] =
+		(uint64_t)(objects			  ? l->thread_frame
+			   : b->chain == PRB_CHAIN_CFRAME ? l->thread_cframe
+							  : l->thread_current_frame);
+	if (b->chain == PRB_CHAIN_CFRAME)
+		ret[PRB_SITES_CFRAME_FRAME] = (uint64_t)l->cframe_current_frame;
+	ret[PRB_SITES_THREAD_SIZE] = (uint64_t)l->thread_size;
+	ret[PRB_SITES_THREAD_ID] = (uint64_t)l->thread_id;
+	ret[PRB_SITES_THREAD_INTERP] = (uint64_t)l->thread_interp;
+	ret[PRB_SITES_INTERP] = options->interp;
+	ret[PRB_SITES_CODE] = (uint64_t)(objects ? l->pyframe_code : l->frame_code);
+	ret[PRB_SITES_PREVIOUS] = (uint64_t)(objects ? l->pyframe_back : l->frame_previous);
+	ret[PRB_SITES_POSITION] = (uint64_t)(objects ? l->pyframe_position : l->frame_position);
+	ret[PRB_SITES_POSITION_SIZE] = objects ? sizeof(int32_t) : sizeof(uint64_t);
+	ret[PRB_SITES_HAS_OWNER] = !objects && shims;
+	ret[PRB_SITES_OWNER] = ret[PRB_SITES_HAS_OWNER] ? (uint64_t)l->frame_owner : 0;
+	ret[PRB_SITES_SHIM] = shims ? (uint64_t)b->owner_interpreter : UINT64_MAX;
+	ret[PRB_SITES_TAGS] = b->tagged_refs ? 3 : 0;
+}
+
+/** Differences of times do not overflow. */
+static int64_t time_of(uint64_t word)
+{
+	return (int64_t)(word & UINT64_MAX >> 2);
+}
+
+/** A record at @p at of @p count words; its length, 0 if it is none. */
+static size_t parse(const uint64_t *at, size_t count, struct prb_sites_sample *ret)
+{
+	uint64_t kind = count ? at[0] & 0xff : 0;
+	size_t frames = count ? at[0] >> 8 & 0xffff : 0;
+
+	*ret = (struct prb_sites_sample){.freed = kind == PRB_SITES_FREED};
+	if (kind == PRB_SITES_FREED && count >= PRB_SITES_FREED_WORDS) {
+		ret->time = time_of(at[1]);
+		ret->address = at[2];
+		return PRB_SITES_FREED_WORDS;
+	}
+	if (kind != PRB_SITES_ALLOCATED || frames > PRB_SITES_FRAMES ||
+	    count < PRB_SITES_ALLOCATED_WORDS + 2 * frames)
+		return 0;
+	ret->more = at[0] >> 24 & 1;
+	ret->tid = (uint32_t)(at[0] >> 32);
+	ret->time = time_of(at[1]);
+	ret->address = at[2];
+	ret->bytes = PRB_MIN(at[3], PRB_SITES_LARGEST);
+	ret->frames = at + PRB_SITES_ALLOCATED_WORDS;
+	ret->count = (unsigned)frames;
+	return PRB_SITES_ALLOCATED_WORDS + 2 * frames;
+}
+
+static struct prb_error *read_header(struct reader *r, struct prb_sites_header *ret)
+{
+	PRB_TRY(prb_mem_read(r->mem, r->buffer, ret, sizeof(*ret)));
+	if (ret->version != PRB_SITES_VERSION || ret->words != PRB_SITES_WORDS || ret->head < r->at)
+		return prb_error_create(PRB_ERROR_BAD_DATA,
+					"the buffer of allocations at %#" PRIx64 " is damaged",
+					r->buffer);
+	return NULL;
+}
+
+/** Copies @p count words from where we are. */
+static struct prb_error *copy(struct reader *r, size_t count)
+{
+	size_t first = r->at % PRB_SITES_WORDS;
+	size_t part = PRB_MIN(count, PRB_SITES_WORDS - first);
+	uint64_t words = r->buffer + PRB_SITES_HEADER;
+
+	PRB_TRY(prb_mem_read(r->mem, words + first * sizeof(*r->words), r->words,
+			     part * sizeof(*r->words)));
+	return part == count ? NULL
+			     : prb_mem_read(r->mem, words, r->words + part,
+					    (count - part) * sizeof(*r->words));
+}
+
+static struct prb_error *take_all(struct reader *r, size_t count)
+{
+	for (size_t i = 0; i < count;) {
+		struct prb_sites_sample sample;
+		size_t length = parse(r->words + i, count - i, &sample);
+
+		if (!length) {
+			r->facts->lost += (count - i) * sizeof(*r->words);
+			return NULL;
+		}
+		PRB_TRY(r->options->take(r->options->context, &sample));
+		i += length;
+	}
+	return NULL;
+}
+
+/**
+ * Takes what is new. What the writer may have overwritten while it was copied is lost, and where
+ * the next record begins is unknown then: all that there is goes.
+ */
+static struct prb_error *look(struct reader *r)
+{
+	struct prb_sites_header header;
+	uint64_t count;
+
+	PRB_TRY(read_header(r, &header));
+	count = header.head - r->at;
+	if (count <= PRB_SITES_WORDS) {
+		PRB_TRY(copy(r, (size_t)count));
+		PRB_TRY(read_header(r, &header));
+	}
+	if (header.head - r->at + PRB_SITES_RECORD > PRB_SITES_WORDS) {
+		r->facts->lost += (header.head - r->at) * sizeof(*r->words);
+		r->at = header.head;
+	} else {
+		r->at += count;
+		PRB_TRY(take_all(r, (size_t)count));
+	}
+	r->facts->began = time_of((uint64_t)header.began);
+	r->facts->ended = time_of((uint64_t)header.ended);
+	r->facts->bytes = header.bytes;
+	r->facts->other_bytes = header.other_bytes;
+	r->facts->untracked = header.untracked;
+	r->facts->codes_dropped = header.codes_dropped;
+	return NULL;
+}
+
+/** Takes the lines that the agent has sent: "buffer NUMBER", "ended", "stays". */
+static void listen(struct reader *r)
+{
+	const char *text = prb_str_text(&r->said);
+
+	if (!r->buffer && !strncmp(text, "buffer ", 7) && strchr(text, '\n')) {
+		r->buffer = strtoull(text + 7, NULL, 10);
+		prb_log("sites", 1, "allocations are sampled into %#" PRIx64, r->buffer);
+	}
+	r->facts->stays = strstr(text, "\nstays\n") != NULL;
+	r->ended = r->facts->stays || strstr(text, "\nended\n");
+}
+
+/** Called again and again while the agent samples: one interruption ends that, one lets it go. */
+static int poll_buffer(void *context)
+{
+	struct reader *r = context;
+
+	if (r->failure)
+		return -1;
+	listen(r);
+	r->cancelled |= r->options->ends(r->options->context);
+	if (r->buffer && !r->read_all)
+		r->failure = look(r);
+	r->read_all |= r->ended && !r->failure;
+	if (!r->failure && prb_clock_seconds() > r->by)
+		r->failure =
+			prb_error_create(PRB_ERROR_TIMEOUT, "the agent does not end the sampling");
+	return r->failure ? -1 : r->cancelled + r->read_all;
+}
+
+static struct prb_error *hear(void *context, enum prb_wire_type what, const void *data,
+			      size_t length)
+{
+	struct reader *r = context;
+
+	if (what != PRB_WIRE_STDOUT && what != PRB_WIRE_TRACEBACK)
+		return NULL;
+	if (r->said.length + length <= TEXT_MAX * 16)
+		prb_str_append(&r->said, data, length);
+	return r->said.failed ? prb_error_nomem() : NULL;
+}
+
+/** The last line of the traceback is the reason. */
+static struct prb_error *reason(struct prb_str *said)
+{
+	const char *text, *colon;
+
+	while (said->length && said->data[said->length - 1] == '\n')
+		prb_str_truncate(said, said->length - 1);
+	text = strrchr(prb_str_text(said), '\n');
+	text = text ? text + 1 : prb_str_text(said);
+	colon = strstr(text, ": ");
+	return prb_error_create(PRB_ERROR_UNSUPPORTED, "allocations cannot be sampled there: %.*s",
+				TEXT_MAX, colon ? colon + 2 : text);
+}
+
+static struct prb_error *run(struct prb_agent *agent, struct reader *r, const struct prb_str *code)
+{
+	struct prb_eval how = {.flags = PRB_WIRE_SITES,
+			       .put = hear,
+			       .interruptions = poll_buffer,
+			       .look = LOOK_SECONDS,
+			       .context = r};
+	struct prb_target *t = prb_agent_target(agent);
+	struct prb_eval_result result = {};
+	struct prb_error *err = prb_eval_run(agent, &how, "<probing>", code, &result);
+
+	if (r->failure) {
+		prb_error_destroy(err);
+		err = prb_steal(&r->failure);
+	}
+	/* What was read until then is shown. */
+	if (r->facts->began && prb_error_catch(&err, PRB_ERROR_NO_PROCESS)) {
+		r->facts->gone = true;
+		r->facts->ended =
+			r->facts->began + (int64_t)((prb_clock_seconds() - r->since) * 1e9);
+	} else if (err) {
+		/* It says it all. */
+	} else if (result.outcome == PRB_WIRE_RAISED) {
+		err = reason(&r->said);
+	} else if (result.outcome != PRB_WIRE_INTERRUPTED || !r->buffer) {
+		err = prb_eval_judge(t, t ? t->pid : 0, &how, &result);
+	}
+	prb_eval_result_deinit(&result);
+	return err;
+}
+
+static struct prb_error *check_agent(struct prb_agent *agent)
+{
+	if (prb_agent_hello(agent)->capabilities & PRB_WIRE_CAN_SITES)
+		return NULL;
+	return prb_error_hint(prb_error_create(PRB_ERROR_UNSUPPORTED,
+					       "the agent of that process is older and does not "
+					       "sample allocations, or there is no Python"),
+			      "'probing PID eject' removes it");
+}
+
+struct prb_error *prb_sites_run(struct prb_agent *agent, struct prb_python *py,
+				const struct prb_sites_options *options,
+				struct prb_sites_facts *ret)
+{
+	struct reader r = {.options = options,
+			   .facts = ret,
+			   .mem = py->target->mem,
+			   .since = prb_clock_seconds(),
+			   .by = prb_clock_seconds() + options->seconds + LATE_SECONDS};
+	uint64_t recipe[PRB_SITES_RECIPE];
+	prb_auto_str struct prb_str code = {};
+	struct prb_error *err;
+
+	*ret = (struct prb_sites_facts){};
+	PRB_TRY(check_agent(agent));
+	make_recipe(py, options, recipe);
+	prb_str_printf(&code, "sample\n%.3f", options->seconds);
+	for (size_t i = 0; i < PRB_SITES_RECIPE; i++)
+		prb_str_printf(&code, " %" PRIu64, recipe[i]);
+	r.words = malloc(PRB_SITES_WORDS * sizeof(*r.words));
+	err = code.failed || !r.words ? prb_error_nomem() : run(agent, &r, &code);
+	free(r.words);
+	prb_str_deinit(&r.said);
+	return err;
+}
+
+struct prb_error *prb_sites_keep_rows(struct prb_agent *agent, const struct prb_str *lines)
+{
+	struct prb_eval how = {.flags = PRB_WIRE_SITES, .timeout = KEEP_SECONDS};
+	struct prb_target *t = prb_agent_target(agent);
+	struct prb_eval_result result = {};
+	prb_auto_str struct prb_str code = {};
+	struct prb_error *err;
+
+	prb_str_puts(&code, "rows\n");
+	prb_str_append(&code, lines->data, lines->length);
+	err = code.failed ? prb_error_nomem()
+			  : prb_eval_run(agent, &how, "<probing>", &code, &result);
+	if (!err && result.outcome == PRB_WIRE_RAISED)
+		err = reason(&result.traceback);
+	if (!err)
+		err = prb_eval_judge(t, t ? t->pid : 0, &how, &result);
+	prb_eval_result_deinit(&result);
+	return err;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file The overview of all targets, kept fresh by a command `overview --watch` that runs while
+ * somebody asks: a request is answered at once, with what the command printed last.
+ *
+ * Threading: that of the gateway.
+ */
+#ifndef PRB_GATEWAY_OVERVIEW_H
+#define PRB_GATEWAY_OVERVIEW_H
+
+#include "base/error.h"
+#include "gateway/child.h"
+#include "gateway/served.h"
+
+/** Starts with prb_overview_keeper_init(). */
+struct prb_overview_keeper {
+	struct prb_child child;
+	struct prb_str in;	   /**< what it has printed of the next look */
+	struct prb_str last;	   /**< the last look, as it is answered; empty: none */
+	double began, asked, came; /**< monotonic: the command, the last request, the last look */
+};
+void prb_overview_keeper_init(struct prb_overview_keeper *keeper);
+void prb_overview_keeper_deinit(struct prb_overview_keeper *keeper);
+
+/**
+ * Makes sure that the command runs. *ret: the last look, or NULL if there is none yet: ask again.
+ * The error is that of the command.
+ */
+struct prb_error *prb_overview_keeper_ask(struct prb_overview_keeper *keeper,
+					  const struct prb_served *served, double now,
+					  const struct prb_str **ret) PRB_MUST_CHECK;
+
+/** Takes what the command prints; ends one that nobody asks, or that is stuck. */
+void prb_overview_keeper_tend(struct prb_overview_keeper *keeper, const struct prb_served *served,
+			      double now);
+
+#endif

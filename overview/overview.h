@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file What the Python processes of this machine do now, and what is wrong with them: read again
+ * and again, at little cost.
+ *
+ * A process whose threads had no processor since it was last read (prb_pulse.ran) has not changed,
+ * and is not read again but every thirty seconds. What cannot change while a program runs
+ * (modules, layouts, the ranks of a job) is read once.
+ *
+ * Threading: one thread at a time.
+ */
+#ifndef PRB_OVERVIEW_OVERVIEW_H
+#define PRB_OVERVIEW_OVERVIEW_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "command/command.h"
+#include "dump/dump.h"
+#include "proc/process.h"
+#include "target/target.h"
+
+/** What its main thread does. Texts are NULL where nothing is known. */
+struct prb_overview_main {
+	pid_t tid;
+	const char *state;   /**< static */
+	double idle_seconds; /**< when it was read; negative: not known */
+	char *waits_for, *func, *qualname, *file;
+	int line;
+};
+
+/** A process, or a file that was named. */
+struct prb_overview_row {
+	char *file;	 /**< as it was named; NULL: a process */
+	unsigned number; /**< of the file, counted from 1 */
+	struct prb_python_process info;
+	bool named; /**< it stays in the list when it ends */
+	bool ended;
+	char *error; /**< why there is nothing of its threads, or NULL */
+	char *version;
+	struct prb_pulse pulse;
+	double cpu_percent; /**< of one processor, since it was last looked at; negative: unknown */
+	int64_t swap, limit, limit_used; /**< bytes; -1: not known, or none */
+	int64_t step;			 /**< the last one that was recorded; -1: none */
+	double read;			 /**< when its threads were read, monotonic; 0: never */
+	struct prb_overview_main main;
+	pid_t gil_holder; /**< 0: nobody, or not known */
+	double gil_idle;  /**< as main.idle_seconds, of the holder */
+	unsigned gil_waiters, lock_waiters, deadlocked, stuck; /**< threads */
+	PRB_VEC(char *) troubles; /**< what is wrong, the worst first */
+
+	/* The rest belongs to pass.c. */
+	struct prb_target *target;
+	struct prb_dump_found found;
+	struct prb_dump *dump;	/**< while a pass is made */
+	unsigned looks;		/**< that were had since it was opened */
+	char *groups;		/**< its control groups */
+	struct prb_str command; /**< its command line as it was when it was described */
+};
+
+struct prb_overview;
+
+/** Of @p targets; none: all Python processes. */
+struct prb_error *prb_overview_create(const struct prb_texts *targets,
+				      const struct prb_core_places *places,
+				      struct prb_overview **ret) PRB_MUST_CHECK;
+void prb_overview_destroy(struct prb_overview *overview);
+
+/** Looks at all. Only what ends the whole is an error; rows have their own. */
+struct prb_error *prb_overview_pass(struct prb_overview *overview) PRB_MUST_CHECK;
+
+/** When the last pass was made (monotonic), and the seconds that it took. */
+double prb_overview_time(const struct prb_overview *overview);
+double prb_overview_seconds(const struct prb_overview *overview);
+
+/** The rows of the last pass: in the order in which they were named, or by pid. */
+size_t prb_overview_count(const struct prb_overview *overview);
+const struct prb_overview_row *prb_overview_row(const struct prb_overview *overview, size_t index);
+
+/* judge.c */
+
+/** Takes over what the row's dump tells of its threads. */
+struct prb_error *prb_overview_judge(struct prb_overview_row *row) PRB_MUST_CHECK;
+/** Makes the troubles anew, at the time @p now. */
+struct prb_error *prb_overview_trouble(struct prb_overview_row *row, double now) PRB_MUST_CHECK;
+/** Forgets what is known of its threads, and the troubles. */
+void prb_overview_row_clear(struct prb_overview_row *row);
+
+/* show.c */
+void prb_overview_json(const struct prb_overview *overview, struct prb_str *ret);
+void prb_overview_text(const struct prb_overview *overview, struct prb_str *ret);
+
+#endif

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One look at all processes after the other. */
+#include "overview/overview.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "dump/idle.h"
+#include "proc/cgroup.h"
+#include "proc/text.h"
+#include "records/last_step.h"
+#include "target/spec/target_spec.h"
+
+enum {
+	FULL_EVERY = 15,       /* passes; then a process is read though it did not run */
+	FILES_OF_ONE = 8,      /* descriptors that a process which is watched may need */
+	FILES_FOR_OTHERS = 64, /* descriptors for all else */
+};
+
+/** A process that is no Python may become one by loading a library: so often it is judged anew. */
+static const double JUDGE_AGAIN = 30;
+
+/** A pid that was looked at. */
+struct known {
+	pid_t pid;
+	struct prb_pulse pulse;
+	double judged;		      /* whether it is Python */
+	struct prb_overview_row *row; /* NULL: it is not */
+};
+
+/* Groups of processes share a limit, which is read once in a pass. */
+struct group {
+	const char *text; /* a row's */
+	int64_t limit, used;
+};
+
+struct prb_overview {
+	bool all;
+	PRB_VEC(struct known) known;		 /* by pid; of all */
+	PRB_VEC(struct prb_overview_row *) rows; /* as shown */
+	PRB_VEC(struct group) groups;
+	struct prb_python_judge judge;
+	double seconds, now, before;
+	unsigned passes, files;
+	size_t most_open, open; /* targets that may stay open, and do */
+};
+
+static void close_target(struct prb_overview *o, struct prb_overview_row *row)
+{
+	prb_dump_destroy(prb_steal(&row->dump));
+	prb_dump_found_deinit(&row->found);
+	row->found = (struct prb_dump_found){};
+	if (row->target)
+		o->open--;
+	prb_target_destroy(prb_steal(&row->target));
+	row->looks = 0;
+}
+
+static void row_destroy(struct prb_overview *o, struct prb_overview_row *row)
+{
+	if (!row)
+		return;
+	close_target(o, row);
+	prb_overview_row_clear(row);
+	prb_python_process_deinit(&row->info);
+	free(row->file);
+	free(row->error);
+	free(row->version);
+	free(row->groups);
+	prb_str_deinit(&row->command);
+	free(row);
+}
+
+static struct prb_overview_row *row_create(void)
+{
+	struct prb_overview_row *row = calloc(1, sizeof(*row));
+
+	if (row) {
+		row->info.rank = row->info.local_rank = -1;
+		row->swap = row->limit = row->limit_used = row->step = -1;
+		row->cpu_percent = row->main.idle_seconds = -1;
+	}
+	return row;
+}
+
+/** Why nothing is known of its threads; takes over @p err, which may be NULL. */
+static struct prb_error *note_error(struct prb_overview *o, struct prb_overview_row *row,
+				    struct prb_error *err)
+{
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	free(row->error);
+	row->error = strdup(err->message);
+	prb_error_destroy(err);
+	prb_overview_row_clear(row);
+	close_target(o, row);
+	return row->error ? NULL : prb_error_nomem();
+}
+
+static struct prb_error *open_target(struct prb_overview *o, struct prb_overview_row *row)
+{
+	if (row->target)
+		return NULL;
+	PRB_TRY(prb_target_open_process(row->info.process.pid, &row->target));
+	o->open++;
+	return NULL;
+}
+
+static struct prb_error *make_dump(struct prb_overview_row *row)
+{
+	const struct prb_dump_options options = {
+		.max_frames = 1, .no_modules = true, .no_values = true, .no_command = true};
+
+	return prb_dump_create_with(row->target, &options, &row->found, &row->dump);
+}
+
+/** Reads its threads; a program that was replaced meanwhile is opened anew, once. */
+static struct prb_error *read_process(struct prb_overview *o, struct prb_overview_row *row)
+{
+	bool was_open = row->target;
+	struct prb_error *err = open_target(o, row);
+
+	if (!err)
+		err = make_dump(row);
+	if (err && was_open && err->code != PRB_ERROR_NOMEM) {
+		prb_error_destroy(err);
+		close_target(o, row);
+		err = open_target(o, row);
+		if (!err)
+			err = make_dump(row);
+	}
+	return err;
+}
+
+static struct prb_error *read_texts(struct prb_overview_row *row)
+{
+	free(prb_steal(&row->error));
+	free(prb_steal(&row->version));
+	if (row->dump->python_version)
+		PRB_TRY(prb_str_copy(row->dump->python_version, &row->version));
+	return NULL;
+}
+
+static struct prb_error *read_groups(struct prb_overview_row *row)
+{
+	prb_auto_str struct prb_str groups = {};
+
+	prb_error_destroy(prb_target_read_file(row->target, &groups, "cgroup"));
+	free(row->groups);
+	row->groups = strdup(prb_str_text(&groups));
+	return row->groups ? NULL : prb_error_nomem();
+}
+
+/** Whether it has rings is looked for now and then: it takes reading the whole map. */
+static struct prb_error *read_step(struct prb_overview_row *row, bool seldom)
+{
+	if (row->step < 0 && !seldom)
+		return NULL;
+	struct prb_error *err = prb_last_step(row->target, &row->step);
+
+	if (!err || err->code == PRB_ERROR_NOMEM)
+		return err;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/** A command line that the process has changed since. */
+static struct prb_error *read_command(struct prb_overview_row *row)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_process now;
+	struct prb_error *err = prb_target_read_file(row->target, &text, "cmdline");
+
+	if (!err && text.length == row->command.length &&
+	    !memcmp(prb_str_text(&text), prb_str_text(&row->command), text.length))
+		return NULL;
+	prb_str_deinit(&row->command);
+	row->command = text;
+	text = (struct prb_str){};
+	if (!err)
+		err = prb_process_describe(row->info.process.pid, &now);
+	if (err) {
+		if (err->code == PRB_ERROR_NOMEM)
+			return err;
+		prb_error_destroy(err);
+		return NULL;
+	}
+	prb_process_deinit(&row->info.process);
+	row->info.process = now;
+	return NULL;
+}
+
+static struct prb_error *look(struct prb_overview *o, struct prb_overview_row *row)
+{
+	if (row->info.refusal)
+		return NULL;
+	struct prb_error *err = read_process(o, row);
+
+	if (!err)
+		err = read_texts(row);
+	bool seldom = row->looks++ % FULL_EVERY == 0;
+
+	if (!err && seldom)
+		err = read_groups(row);
+	if (!err)
+		err = read_step(row, seldom);
+	if (!err)
+		err = read_command(row);
+	row->read = o->now;
+	return note_error(o, row, err);
+}
+
+static int64_t swap_of(struct prb_overview_row *row)
+{
+	prb_auto_str struct prb_str text = {};
+	const char *field;
+
+	prb_error_destroy(prb_target_read_file(row->target, &text, "status"));
+	field = prb_text_field(prb_str_text(&text), "VmSwap");
+	return field ? strtoll(field, NULL, 10) * 1024 : -1;
+}
+
+static void read_limit(struct prb_overview *o, struct prb_overview_row *row)
+{
+	struct group *group;
+
+	prb_vec_each (group, &o->groups)
+		if (!strcmp(group->text, row->groups)) {
+			row->limit = group->limit;
+			row->limit_used = group->used;
+			return;
+		}
+	prb_cgroup_memory(row->groups, &row->limit, &row->limit_used);
+	group = prb_vec_push(&o->groups);
+	if (group)
+		*group = (struct group){row->groups, row->limit, row->limit_used};
+}
+
+/** What is read in each pass, also of one that did not run. */
+static void count(struct prb_overview *o, struct known *k, const struct prb_pulse *pulse,
+		  bool another, bool looked)
+{
+	struct prb_overview_row *row = k->row;
+	double passed = o->now - o->before;
+
+	row->cpu_percent = another || !(o->before > 0) || pulse->ran < k->pulse.ran || passed <= 0
+				   ? -1
+				   : (double)(pulse->ran - k->pulse.ran) / passed / 1e7;
+	row->pulse = *pulse;
+	if (row->target && looked)
+		row->swap = swap_of(row);
+}
+
+/** One that was named, and is no Python as far as its files tell. */
+static struct prb_error *describe(struct prb_overview_row *row, pid_t pid)
+{
+	struct prb_process process;
+	struct prb_error *err = prb_process_describe(pid, &process);
+
+	if (prb_error_catch(&err, PRB_ERROR_NO_PROCESS) || err)
+		return err;
+	prb_process_deinit(&row->info.process);
+	row->info.process = process;
+	return NULL;
+}
+
+static struct prb_error *judge(struct prb_overview *o, struct known *k)
+{
+	struct prb_python_processes found = {};
+	bool named = k->row && k->row->named;
+
+	if (!named) {
+		row_destroy(o, k->row);
+		k->row = NULL;
+	}
+	k->judged = o->now;
+	PRB_TRY(prb_process_judge(&o->judge, k->pid, &found));
+	if (!found.list.count)
+		return named ? describe(k->row, k->pid) : NULL;
+	if (!k->row)
+		k->row = row_create();
+	if (!k->row) {
+		prb_python_processes_deinit(&found);
+		return prb_error_nomem();
+	}
+	prb_python_process_deinit(&k->row->info);
+	k->row->info = found.list.items[0];
+	prb_vec_free(&found.list);
+	return NULL;
+}
+
+/** One process that exists. @p k is as the pass before left it, or has its pid only. */
+static struct prb_error *visit(struct prb_overview *o, struct known *k,
+			       const struct prb_pulse *pulse)
+{
+	bool another = !k->judged || pulse->start_ticks != k->pulse.start_ticks ||
+		       pulse->device != k->pulse.device || pulse->inode != k->pulse.inode;
+	bool ran = another || pulse->ran != k->pulse.ran;
+
+	if (another || (!k->row && ran && o->now > k->judged + JUDGE_AGAIN)) {
+		if (k->row)
+			close_target(o, k->row);
+		PRB_TRY(judge(o, k));
+	}
+	if (k->row) {
+		bool due = ran || (o->passes + (unsigned)k->pid) % FULL_EVERY == 0;
+
+		if (due)
+			PRB_TRY(look(o, k->row));
+		count(o, k, pulse, another, due);
+	}
+	k->pulse = *pulse;
+	return NULL;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct prb_error *list_pids(struct prb_pids *ret)
+{
+	prb_auto_closedir DIR *folder = opendir("/proc");
+
+	if (!folder)
+		return prb_error_os(errno, "cannot list /proc");
+	for (struct dirent *e; (e = readdir(folder));) {
+		pid_t *place;
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		place = prb_vec_push(&ret->list);
+		if (!place)
+			return prb_error_nomem();
+		*place = (pid_t)atoi(e->d_name);
+	}
+	if (ret->list.count)
+		qsort(ret->list.items, ret->list.count, sizeof(pid_t), compare_pids);
+	return NULL;
+}
+
+/** All that there are now; those that have ended are forgotten. */
+static struct prb_error *visit_all(struct prb_overview *o)
+{
+	__attribute__((cleanup(prb_pids_deinit))) struct prb_pids pids = {};
+	__typeof__(o->known) old = o->known;
+	struct prb_error *err = list_pids(&pids);
+	size_t at = 0;
+
+	if (err)
+		return err;
+	o->known = (__typeof__(o->known)){};
+	for (size_t i = 0; i < pids.list.count && !err; i++) {
+		struct prb_pulse pulse;
+		struct known *place;
+
+		for (; at < old.count && old.items[at].pid < pids.list.items[i]; at++)
+			row_destroy(o, old.items[at].row);
+		if (!prb_pulse_read(pids.list.items[i], &pulse))
+			continue;
+		place = prb_vec_push(&o->known);
+		if (!place) {
+			err = prb_error_nomem();
+			break;
+		}
+		if (at < old.count && old.items[at].pid == pids.list.items[i])
+			*place = old.items[at++];
+		place->pid = pids.list.items[i];
+		err = visit(o, place, &pulse);
+	}
+	for (; at < old.count; at++)
+		row_destroy(o, old.items[at].row);
+	prb_vec_free(&old);
+	return err;
+}
+
+/** Those that were named, which stay in the list. */
+static struct prb_error *visit_named(struct prb_overview *o)
+{
+	struct known *k;
+
+	prb_vec_each (k, &o->known) {
+		struct prb_pulse pulse;
+
+		if (k->row->file || k->row->ended)
+			continue;
+		/* Its pid may be another process's by now. */
+		if (prb_pulse_read(k->pid, &pulse) &&
+		    (!k->judged || pulse.start_ticks == k->pulse.start_ticks)) {
+			PRB_TRY(visit(o, k, &pulse));
+			continue;
+		}
+		k->row->ended = true;
+		close_target(o, k->row);
+	}
+	return NULL;
+}
+
+static struct prb_error *collect_rows(struct prb_overview *o)
+{
+	struct known *k;
+
+	o->rows.count = 0;
+	prb_vec_each (k, &o->known) {
+		struct prb_overview_row **place = k->row ? prb_vec_push(&o->rows) : NULL;
+
+		if (k->row && !place)
+			return prb_error_nomem();
+		if (place)
+			*place = k->row;
+	}
+	return NULL;
+}
+
+/** How long the main thread has slept, and the GIL's holder: nothing else is shown of it. */
+static struct prb_error *note_idle(struct prb_overview_row *row, struct prb_idle *idle)
+{
+	prb_auto_free bool *wanted = calloc(row->dump->threads.count + 1, sizeof(*wanted));
+
+	if (!wanted)
+		return prb_error_nomem();
+	for (size_t i = 0; i < row->dump->threads.count; i++) {
+		const struct prb_dump_thread *thread = &row->dump->threads.items[i];
+
+		wanted[i] = thread->tid == row->dump->main_tid ||
+			    (thread->gil && !strcmp(thread->gil, "holds"));
+	}
+	return prb_idle_note(idle, row->target, row->dump, wanted);
+}
+
+/** Of all that were read in this pass, since the clocks are read once. */
+static struct prb_error *judge_all(struct prb_overview *o)
+{
+	struct prb_idle *idle;
+	struct prb_error *err;
+
+	PRB_TRY(prb_idle_create(&idle));
+	err = NULL;
+	for (size_t i = 0; i < o->rows.count && !err; i++)
+		if (o->rows.items[i]->dump)
+			err = note_idle(o->rows.items[i], idle);
+	prb_idle_finish(idle);
+	o->groups.count = 0;
+	for (size_t i = 0; i < o->rows.count && !err; i++) {
+		struct prb_overview_row *row = o->rows.items[i];
+
+		if (row->groups && !row->ended)
+			read_limit(o, row);
+		if (row->dump)
+			err = prb_overview_judge(row);
+		if (!err)
+			err = prb_overview_trouble(row, o->now);
+		prb_dump_destroy(prb_steal(&row->dump));
+		if (!row->file && o->open > o->most_open)
+			close_target(o, row);
+	}
+	return err;
+}
+
+struct prb_error *prb_overview_pass(struct prb_overview *o)
+{
+	o->now = prb_clock_seconds();
+	o->passes++;
+	PRB_TRY(o->all ? visit_all(o) : visit_named(o));
+	PRB_TRY(collect_rows(o));
+	PRB_TRY(judge_all(o));
+	o->before = o->now;
+	o->seconds = prb_clock_seconds() - o->now;
+	return NULL;
+}
+
+/** A file is read once. */
+static struct prb_error *read_file(struct prb_overview *o, struct prb_overview_row *row,
+				   const char *name)
+{
+	PRB_TRY(prb_str_copy(name, &row->file));
+	row->number = ++o->files;
+	row->read = prb_clock_seconds();
+
+	struct prb_error *err = prb_target_check_memory(row->target);
+	if (!err)
+		err = make_dump(row);
+	if (!err)
+		err = read_texts(row);
+	return note_error(o, row, err);
+}
+
+static struct prb_error *add_named(struct prb_overview *o, const char *name,
+				   const struct prb_core_places *places)
+{
+	struct prb_target *target;
+	struct known *k;
+
+	PRB_TRY(prb_spec_open_in(name, places, &target));
+	k = prb_vec_push(&o->known);
+	if (k)
+		k->row = row_create();
+	if (!k || !k->row) {
+		if (k)
+			o->known.count--;
+		prb_target_destroy(target);
+		return prb_error_nomem();
+	}
+	k->row->named = true;
+	k->row->target = target;
+	o->open++;
+	if (!target->live)
+		return read_file(o, k->row, name);
+	k->pid = k->row->info.process.pid = target->pid;
+	return NULL;
+}
+
+/** Each process that stays open needs some descriptors. */
+static void take_descriptors(struct prb_overview *o)
+{
+	struct rlimit limit = {};
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	o->most_open = limit.rlim_cur > FILES_FOR_OTHERS
+			       ? PRB_MIN((limit.rlim_cur - FILES_FOR_OTHERS) / FILES_OF_ONE, 4096)
+			       : 0;
+}
+
+struct prb_error *prb_overview_create(const struct prb_texts *targets,
+				      const struct prb_core_places *places,
+				      struct prb_overview **ret)
+{
+	struct prb_overview *o = calloc(1, sizeof(*o));
+	struct prb_error *err = NULL;
+
+	if (!o)
+		return prb_error_nomem();
+	o->all = !targets->count;
+	take_descriptors(o);
+	for (size_t i = 0; i < targets->count && !err; i++)
+		err = add_named(o, targets->items[i], places);
+	if (err)
+		prb_overview_destroy(o);
+	else
+		*ret = o;
+	return err;
+}
+
+void prb_overview_destroy(struct prb_overview *o)
+{
+	struct known *k;
+
+	prb_vec_each (k, &o->known)
+		row_destroy(o, k->row);
+	prb_vec_free(&o->known);
+	prb_vec_free(&o->rows);
+	prb_vec_free(&o->groups);
+	prb_python_judge_deinit(&o->judge);
+	free(o);
+}
+
+double prb_overview_time(const struct prb_overview *o)
+{
+	return o->now;
+}
+
+double prb_overview_seconds(const struct prb_overview *o)
+{
+	return o->seconds;
+}
+
+size_t prb_overview_count(const struct prb_overview *o)
+{
+	return o->rows.count;
+}
+
+const struct prb_overview_row *prb_overview_row(const struct prb_overview *o, size_t index)
+{
+	return o->rows.items[index];
+}

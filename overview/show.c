@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An overview as text and as JSON. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "overview/overview.h"
+#include "target/spec/command_line.h"
+
+/** It slept on, or it would have been read again. */
+static double idle_now(const struct prb_overview_row *row, double now)
+{
+	return row->main.idle_seconds < 0 ? -1 : row->main.idle_seconds + now - row->read;
+}
+
+static double now_since_epoch(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void put_main(struct prb_json *json, const struct prb_overview_row *row, double now)
+{
+	if (!row->main.state) {
+		prb_json_null(json, "main");
+		return;
+	}
+	prb_json_open(json, "main", '{');
+	prb_json_natural(json, "tid", row->main.tid ? row->main.tid : -1);
+	prb_json_text(json, "state", row->main.state);
+	prb_json_real(json, "idle_seconds", idle_now(row, now), 3);
+	prb_json_text(json, "waits_for", row->main.waits_for);
+	prb_json_text(json, "func", row->main.func);
+	prb_json_text(json, "qualname", row->main.qualname);
+	prb_json_text(json, "file", row->main.file);
+	prb_json_natural(json, "line", row->main.func ? row->main.line : -1);
+	prb_json_close(json, '}');
+}
+
+static void put_identity(struct prb_json *json, const struct prb_overview_row *row)
+{
+	const struct prb_process *process = &row->info.process;
+	char *const *argument;
+	char id[16];
+
+	snprintf(id, sizeof(id), row->file ? "f%u" : "%u",
+		 row->file ? row->number : (unsigned)process->pid);
+	prb_json_text(json, "id", id);
+	prb_json_text(json, "kind", row->file ? "file" : "process");
+	prb_json_natural(json, "pid", row->file ? -1 : process->pid);
+	prb_json_text(json, "file", row->file);
+	prb_json_bool(json, "ended", row->ended);
+	prb_json_text(json, "version", row->version ? row->version : row->info.version);
+	prb_json_natural(json, "rank", row->info.rank);
+	prb_json_open(json, "argv", '[');
+	prb_vec_each (argument, &process->argv)
+		prb_json_text(json, NULL, *argument);
+	prb_json_close(json, ']');
+	prb_json_text(json, "unreadable", row->info.refusal ? row->info.refusal : row->error);
+}
+
+static void put_row(struct prb_json *json, const struct prb_overview_row *row, double now)
+{
+	bool counted = row->pulse.start_ticks && !row->ended;
+	char *const *text;
+
+	prb_json_open(json, NULL, '{');
+	put_identity(json, row);
+	prb_json_natural(json, "threads", counted ? (int64_t)row->pulse.threads : -1);
+	prb_json_real(json, "cpu_seconds", counted ? row->pulse.cpu_seconds : -1, 2);
+	prb_json_real(json, "cpu_percent", counted ? row->cpu_percent : -1, 1);
+	prb_json_natural(json, "rss", counted ? row->pulse.rss : -1);
+	prb_json_natural(json, "swap", row->swap);
+	prb_json_natural(json, "limit", row->limit);
+	prb_json_natural(json, "limit_used", row->limit_used);
+	put_main(json, row, now);
+	prb_json_natural(json, "step", row->step);
+	prb_json_natural(json, "gil_holder", row->gil_holder ? row->gil_holder : -1);
+	prb_json_natural(json, "gil_waiters", row->gil_waiters);
+	prb_json_open(json, "troubles", '[');
+	prb_vec_each (text, &row->troubles)
+		prb_json_text(json, NULL, *text);
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
+void prb_overview_json(const struct prb_overview *overview, struct prb_str *ret)
+{
+	struct prb_json json = {ret};
+
+	prb_json_open(&json, NULL, '{');
+	prb_json_real(&json, "time", now_since_epoch(), 3);
+	prb_json_real(&json, "seconds", prb_overview_seconds(overview), 6);
+	prb_json_open(&json, "targets", '[');
+	for (size_t i = 0; i < prb_overview_count(overview); i++)
+		put_row(&json, prb_overview_row(overview, i), prb_overview_time(overview));
+	prb_json_close(&json, ']');
+	prb_json_close(&json, '}');
+	prb_str_putc(ret, '\n');
+}
+
+static void put_place(struct prb_str *s, const struct prb_overview_row *row)
+{
+	const char *slash = row->main.file ? strrchr(row->main.file, '/') : NULL;
+	const char *name = row->main.qualname ? row->main.qualname : row->main.func;
+
+	if (!name)
+		return;
+	prb_text_escape(s, name);
+	if (row->main.file) {
+		prb_str_putc(s, ' ');
+		prb_text_escape(s, slash ? slash + 1 : row->main.file);
+	}
+	if (row->main.line > 0)
+		prb_str_printf(s, ":%d", row->main.line);
+	prb_str_puts(s, ", ");
+}
+
+/** "Trainer.step train.py:41, idle 12 s: a lock held by 4711". */
+static void put_doing(struct prb_str *s, const struct prb_overview_row *row, double now)
+{
+	double idle = idle_now(row, now);
+
+	if (row->step >= 0)
+		prb_str_printf(s, "step %lld, ", (long long)row->step);
+	put_place(s, row);
+	prb_str_puts(s, row->main.state);
+	if (idle >= 0 && !strcmp(row->main.state, "idle")) {
+		prb_str_putc(s, ' ');
+		prb_text_duration(s, idle);
+	}
+	if (row->main.waits_for) {
+		prb_str_puts(s, " in ");
+		prb_text_escape(s, row->main.waits_for);
+	}
+}
+
+static void put_numbers(struct prb_str *s, const struct prb_overview_row *row)
+{
+	prb_auto_str struct prb_str cpu = {}, memory = {};
+	bool counted = row->pulse.start_ticks && !row->ended;
+
+	if (counted && row->cpu_percent >= 0)
+		prb_str_printf(&cpu, "%.0f %%", row->cpu_percent);
+	if (counted)
+		prb_text_bytes(&memory, (double)row->pulse.rss);
+	prb_text_spaces(s, 8 - PRB_MIN(cpu.length, (size_t)8));
+	prb_str_puts(s, cpu.length ? prb_str_text(&cpu) : "-");
+	prb_text_spaces(s, 11 - PRB_MIN(memory.length, (size_t)11));
+	prb_str_puts(s, memory.length ? prb_str_text(&memory) : "-");
+}
+
+static void put_line(struct prb_str *s, const struct prb_overview_row *row, double now)
+{
+	static const char INDENT[] = "         ";
+	char *const *text;
+
+	if (row->file)
+		prb_str_puts(s, "   file");
+	else
+		prb_str_printf(s, "%7d", (int)row->info.process.pid);
+	if (row->info.rank >= 0)
+		prb_str_printf(s, "  %4ld", row->info.rank);
+	else
+		prb_str_puts(s, "     -");
+	prb_str_printf(s, "  %7u", row->pulse.threads);
+	put_numbers(s, row);
+	prb_str_puts(s, "  ");
+	if (row->file)
+		prb_text_escape(s, row->file);
+	else
+		prb_command_line_text(s, &row->info.process);
+	prb_str_putc(s, '\n');
+	prb_vec_each (text, &row->troubles) {
+		prb_str_printf(s, "%s! ", INDENT);
+		prb_text_escape(s, *text);
+		if (!strcmp(*text, "cannot be read")) {
+			prb_str_puts(s, ": ");
+			prb_text_escape(s, row->error ? row->error : row->info.refusal);
+		}
+		prb_str_putc(s, '\n');
+	}
+	if (!row->main.state)
+		return;
+	prb_str_puts(s, INDENT);
+	put_doing(s, row, now);
+	prb_str_putc(s, '\n');
+}
+
+void prb_overview_text(const struct prb_overview *overview, struct prb_str *ret)
+{
+	prb_str_puts(ret, "    PID  RANK  THREADS     CPU     MEMORY  COMMAND\n");
+	for (int troubled = 1; troubled >= 0; troubled--)
+		for (size_t i = 0; i < prb_overview_count(overview); i++) {
+			const struct prb_overview_row *row = prb_overview_row(overview, i);
+
+			if (!row->troubles.count == !troubled)
+				put_line(ret, row, prb_overview_time(overview));
+		}
+}

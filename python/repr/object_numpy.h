@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/**
+ * @file Arrays of numpy as they lie in memory, for those who print what is made of arrays. Not
+ * thread-safe beyond what a prb_repr is; owns nothing. What makes no sense is PRB_ERROR_BAD_DATA.
+ */
+#ifndef PRB_PYTHON_REPR_OBJECT_NUMPY_H
+#define PRB_PYTHON_REPR_OBJECT_NUMPY_H
+
+#include "python/repr/object_private.h"
+
+enum { PRB_NDARRAY_DIMENSIONS = 64 };
+
+/** A unit of datetime64 and timedelta64: the number in numpy's C interface, and how many make one
+ * step. */
+struct prb_numpy_unit {
+	int32_t base, multiple;
+};
+
+/** What an array's memory is made of. */
+struct prb_dtype {
+	unsigned number; /**< type number of numpy's C interface */
+	uint64_t size;	 /**< bytes of an item */
+	char order;	 /**< '>' for numbers in the other byte order */
+	char kind;	 /**< letter that dtype strings begin with */
+	struct prb_numpy_unit unit;
+};
+
+struct prb_ndarray {
+	struct prb_dtype dtype;
+	uint64_t data;
+	uint64_t dimensions;
+	uint64_t shape[PRB_NDARRAY_DIMENSIONS], strides[PRB_NDARRAY_DIMENSIONS]; /**< in bytes */
+};
+
+struct prb_error *prb_ndarray_read(struct prb_repr *r, uint64_t object,
+				   struct prb_ndarray *ret) PRB_MUST_CHECK;
+/** True if items of the kind can be printed. */
+bool prb_dtype_is_printable(const struct prb_dtype *dtype);
+/** Appends the name of the dtype: float64, datetime64[ns], or as "<U5" and ">f8", unquoted. */
+void prb_dtype_put_name(struct prb_str *out, const struct prb_dtype *dtype);
+/** Appends the item at @p address. */
+struct prb_error *prb_ndarray_put_item(struct prb_repr *r, const struct prb_dtype *dtype,
+				       uint64_t address) PRB_MUST_CHECK;
+/** The item at @p address of an array of signed integers; PRB_ERROR_BAD_DATA for other arrays. */
+struct prb_error *prb_ndarray_int(struct prb_repr *r, const struct prb_dtype *dtype,
+				  uint64_t address, int64_t *ret) PRB_MUST_CHECK;
+
+/* object_numpy_time.c */
+/** Appends what numpy says of a moment: 2024-05-06T07:08:09, or NaT. False for unknown units. */
+bool prb_numpy_put_moment(struct prb_str *out, int64_t value, struct prb_numpy_unit unit);
+/** Appends a unit: [ns], [25s]; nothing for that of numbers without one. False for unknown units.
+ */
+bool prb_numpy_put_unit(struct prb_str *out, struct prb_numpy_unit unit);
+/** Appends the repr() of a datetime64 or timedelta64 that stands alone, without its name. */
+bool prb_numpy_put_time_scalar(struct prb_str *out, bool moment, int64_t value,
+			       struct prb_numpy_unit unit, bool numpy2);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "records/last_step.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "records/files.h"
+
+static bool has_steps(const struct prb_ring *ring)
+{
+	const struct prb_ring_header *h = &ring->header;
+
+	return (!strcmp(h->schema, "main") && !strcmp(h->name, "training_logs")) ||
+	       (!strcmp(h->schema, "python") && !strcmp(h->name, "torch_step_timing"));
+}
+
+static int step_column(const struct prb_ring *ring)
+{
+	for (uint32_t i = 0; i < ring->header.column_count; i++)
+		if (!strcmp(ring->columns[i].name, "step") &&
+		    ring->columns[i].type == PRB_RING_INTEGER)
+			return (int)i;
+	return -1;
+}
+
+/** The rows of the last two chunks: the last one may have just been begun. */
+static struct prb_error *read_end(struct prb_ring *ring, uint32_t pid, int64_t *time, int64_t *ret)
+{
+	const struct prb_ring_range always = PRB_RING_ALWAYS;
+	uint64_t chunk = ring->end >> ring->header.chunk_shift;
+	int column = step_column(ring);
+	struct prb_ring_item row;
+	bool more = true;
+
+	if (column < 0)
+		return NULL;
+	prb_ring_skip(ring, chunk ? chunk - 1 : 0);
+	for (;;) {
+		PRB_TRY(prb_ring_next_chunk(ring, &always, &more));
+		if (!more)
+			return NULL;
+		while (prb_ring_next_row(ring, &row)) {
+			if ((pid && row.pid != pid) || row.nulls >> column & 1 || row.time < *time)
+				continue;
+			*time = row.time;
+			*ret = (int64_t)row.cells[column];
+		}
+	}
+}
+
+struct prb_error *prb_last_step(struct prb_target *target, int64_t *ret)
+{
+	struct prb_ring_files files = {};
+	struct prb_error *err = prb_ring_files_find(target, &files);
+	int64_t time = INT64_MIN;
+
+	*ret = -1;
+	for (size_t i = 0; !err && i < files.list.count; i++) {
+		prb_auto_ring struct prb_ring *ring = NULL;
+
+		err = prb_ring_files_open(&files, i, &ring);
+		if (!err && !ring->cold && has_steps(ring))
+			err = read_end(ring, files.pid, &time, ret);
+		if (err && err->code != PRB_ERROR_NOMEM)
+			prb_error_destroy(prb_steal(&err));
+	}
+	prb_ring_files_deinit(&files);
+	return err;
+}

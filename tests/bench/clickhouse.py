@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `cluster ship` sends in a second to a clickhouse-server of this machine; beside curl, which posts the
+same rows in as many parts, to show what the server takes. And what an idle `probing node` costs."""
+import argparse
+import contextlib
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+sys.path[:0] = [str(HERE.parents[1] / "live"), str(HERE.parents[1])]
+import clickhouse_server  # noqa: E402
+
+PACKAGE = HERE.parents[2] / "package"
+COLUMNS = "step integer, module text, stage text, duration real, offset real, allocated integer, cached integer"
+PART = 250000
+ROWS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import probing
+from probing import _rings
+kept = _rings.Ring.__init__
+_rings.Ring.__init__ = lambda self, table, columns, size=0: kept(self, table, columns, int(sys.argv[4]))
+table = probing.table("calls", sys.argv[3])
+for i in range(int(sys.argv[2])):
+    table.append(i // 100, "model.layers.%d.attention" % (i % 48), "forward", i * 0.5, i * 0.25, i << 10, i << 11)
+print(table.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def processor(pid):
+    words = Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def own():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextlib.contextmanager
+def writer(agent, folder, rows, size=0):
+    folder.mkdir(mode=0o700)
+    process = subprocess.Popen(
+        [sys.executable, "-c", ROWS, str(PACKAGE), str(rows), COLUMNS, str(size)],
+        env=dict(os.environ, PROBING_DATA_DIR=str(folder), PROBING_AGENT=str(agent)),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process, Path(process.stdout.readline().strip()).parent
+    finally:
+        process.kill()
+        process.wait()
+
+
+def measure(server, name, rows, run):
+    before, used, start = processor(server.process.pid), own(), time.monotonic()
+    run()
+    seconds = time.monotonic() - start
+    print("%-8s %9.0f rows/s; processor for a million rows: %.2f s, and %.2f s of the server" %
+          (name, rows / seconds, (own() - used) * 1e6 / rows,
+           (processor(server.process.pid) - before) * 1e6 / rows), flush=True)
+
+
+def post(server, data):
+    subprocess.run(["curl", "-sSf", "--noproxy", "*", "-H", "Expect:", "--data-binary", "@" + str(data),
+                    "http://127.0.0.1:%d/?query=INSERT%%20INTO%%20bench.copy%%20FORMAT%%20RowBinary" %
+                    server.http], check=True)
+
+
+def rate(probing, agent, rows, folder):
+    with writer(agent, folder / "data", rows, rows * 192) as (process, left):
+        process.kill()
+        process.wait()
+    with clickhouse_server.running() as server:
+        measure(server, "ship", rows, lambda: subprocess.run(
+            [probing, "cluster", "ship", "--to", server.url("bench"), "--once", left], check=True,
+            env=clickhouse_server.environment(folder), stderr=subprocess.DEVNULL))
+        assert server.ask("SELECT count() FROM bench.user_calls") == "%d\n" % rows
+        server.ask("CREATE TABLE bench.copy AS bench.user_calls ENGINE = MergeTree PARTITION BY _shipped "
+                   "ORDER BY (job, ifNull(step, -1), ifNull(rank, -1), _ring, _row)")
+        parts = []
+        for first in range(0, rows, PART):
+            parts.append(folder / ("part%d" % first))
+            with open(parts[-1], "wb") as file:
+                subprocess.run(["curl", "-sSf", "--noproxy", "*", "--data-binary",
+                                "SELECT * FROM bench.user_calls ORDER BY _row LIMIT %d, %d FORMAT RowBinary" %
+                                (first, PART), "http://127.0.0.1:%d/" % server.http], stdout=file, check=True)
+        measure(server, "curl", rows, lambda: [post(server, part) for part in parts])
+
+
+def idle(probing, agent, count, seconds, folder):
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(clickhouse_server.running())
+        for number in range(count):
+            stack.enter_context(writer(agent, folder / ("idle%d" % number), 10))
+        node = subprocess.Popen([probing, "node", "--to", server.url("idle"), "--state", folder / "state"],
+                                env=clickhouse_server.environment(folder), stderr=subprocess.DEVNULL)
+        stack.callback(node.wait)
+        stack.callback(node.terminate)
+        while not clickhouse_server_has(server, count * 10):
+            time.sleep(0.2)
+        parts = [node.pid, *map(int, Path("/proc/%d/task/%d/children" % (node.pid, node.pid))
+                                .read_text().split())]
+        time.sleep(10)
+        before = sum(map(processor, parts))
+        time.sleep(seconds)
+        used = sum(map(processor, parts)) - before
+        rss, pss = ([sum(int(re.search(r"^%s: +(\d+)" % what, Path("/proc/%d/smaps_rollup" % pid).read_text(),
+                                       re.M)[1]) for pid in parts) for what in ("Rss", "Pss")])
+        print("idle     %d processes with rings: %.2f %% of a processor; %.1f MiB resident, %.1f MiB of its own"
+              % (count, used * 100 / seconds, rss / 1024, pss / 1024))
+
+
+def clickhouse_server_has(server, rows):
+    try:
+        return int(server.ask("SELECT count() FROM idle.user_calls")) >= rows
+    except (AssertionError, OSError):
+        return False
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--probing", required=True)
+    parser.add_argument("--rows", type=int, default=2000000)
+    parser.add_argument("--processes", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60)
+    options = parser.parse_args()
+    probing = str(Path(options.probing).resolve())
+    agent = Path(probing).with_name("libprobing-agent.so")
+    with tempfile.TemporaryDirectory() as folder:
+        rate(probing, agent, options.rows, Path(folder))
+        if options.processes:
+            idle(probing, agent, options.processes, options.seconds, Path(folder))
+
+
+main()

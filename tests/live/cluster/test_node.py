@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing node`: its parts, their ends and its own; and the files of docs/deploy/."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import clickhouse_server
+import support
+from clickhouse_server import OPENER, free_ports, needs_clickhouse
+from test_clickhouse import Writer, count, daemon, wait_for
+
+ROOT = Path(__file__).resolve().parents[3]
+DEPLOY = ROOT / "docs/deploy"
+NODE = ("node",)
+
+
+def children(pid):
+    """Parts of a daemon: pid and what its command line says after the program."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(words[1]) == pid and words[0] not in "ZX":
+                found[int(path.name)] = (path / "cmdline").read_bytes().split(b"\0")
+        except (OSError, IndexError):  # it has ended
+            pass
+    return found
+
+
+def answers(port):
+    try:
+        with OPENER.open("http://127.0.0.1:%d/" % port, timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+
+@needs_clickhouse
+def test_it_ships_serves_and_starts_again_what_failed(target, tmp_path):
+    writer = Writer(target, tmp_path / "data")
+    port, = free_ports(1)
+    (tmp_path / "token").write_text("x" * 43)
+    (tmp_path / "token").chmod(0o600)
+    with clickhouse_server.running() as server, \
+            daemon(tmp_path, "--to", server.url("node"), "--every", "100ms", "--host-name", "here",
+                   "--job-name", "night", "--keep-days", "30", "--listen", "127.0.0.1:%d" % port,
+                   "--token-file", tmp_path / "token", command=NODE) as start:
+        node = start()
+        writer.write(100)
+        wait_for(lambda: (mine(server, writer) or 0) == 100, start.log.read_text)
+        assert server.rows("SELECT DISTINCT host, job FROM node.user_stored WHERE pid = %d" %
+                           writer.pid) == [{"host": "here", "job": "night"}]
+        wait_for(lambda: answers(port), start.log.read_text)
+        parts = children(node.pid)
+        assert len(parts) == 2, parts
+        for part in parts:
+            os.kill(part, signal.SIGKILL)
+        writer.write(100)
+        wait_for(lambda: (mine(server, writer) or 0) == 200, start.log.read_text)
+        wait_for(lambda: answers(port) and len(children(node.pid)) == 2, start.log.read_text)
+        assert set(children(node.pid)).isdisjoint(parts)
+        assert "'ship' has ended by signal 9" in start.log.read_text()
+        parts = children(node.pid)
+        node.send_signal(signal.SIGTERM)
+        assert node.wait(60) == 0, start.log.read_text()
+        assert not any(Path("/proc/%d" % part).exists() for part in parts)
+
+
+def mine(server, writer):
+    return count(server, "node.user_stored WHERE pid = %d" % writer.pid)
+
+
+def test_its_parts_end_with_it(tmp_path):
+    """However it ends."""
+    port, = free_ports(1)
+    with daemon(tmp_path, "--listen", "127.0.0.1:%d" % port, command=NODE) as start:
+        node = start()
+        wait_for(lambda: answers(port), start.log.read_text)
+        part, = children(node.pid)
+        node.kill()
+        node.wait()
+        wait_for(lambda: not Path("/proc/%d" % part).exists(), start.log.read_text)
+
+
+@pytest.mark.parametrize("words, code, said", [
+    ((), 2, "there is nothing to do"),
+    (("--to", "http://x/y"), 2, "begins with clickhouse://"),
+    (("--to", "clickhouse://x"), 2, "has no database"),
+    (("--listen", "nowhere"), 2, "'serve' cannot run as it was told"),
+    (("--listen", "127.0.0.1:0", "--keep-days", "3"), 2, "are for --to"),
+])
+def test_mistakes_end_it(probing, words, code, said):
+    result = probing("node", *words)
+    assert result.code == code and said in result.err, result
+
+
+def test_it_keeps_crash_records(tmp_path):
+    own = tmp_path / "data" / "crashes"
+    own.mkdir(parents=True, mode=0o700)
+    (own / "crash-1700000000-4242.core").write_bytes(b"a record")
+    (own / "crash-1700000000-4242.core.new").write_bytes(b"not whole")
+    (own / "crash-1700000001-4242.core").symlink_to("/etc/passwd")
+    os.mkfifo(own / "crash-1700000002-4242.core")
+    kept = tmp_path / "state" / "crashes" / str(os.geteuid())
+    with daemon(tmp_path, "--crashes", "--state", tmp_path / "state", command=NODE,
+                data=tmp_path / "data") as start:
+        start()
+        wait_for(lambda: (kept / "crash-1700000000-4242.core").exists(), start.log.read_text)
+    names = {path.name for path in kept.iterdir()}
+    assert (kept / "crash-1700000000-4242.core").read_bytes() == b"a record"
+    assert not names & {"crash-1700000001-4242.core", "crash-1700000002-4242.core",
+                        "crash-1700000000-4242.core.new"}
+    assert (kept / "crash-1700000000-4242.core").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_unit_is_one(tmp_path):
+    program = shutil.which("systemd-analyze")
+    if not program:
+        pytest.skip("systemd-analyze is not installed")
+    unit = (DEPLOY / "probing-node.service").read_text()
+    assert "ExecStart=/usr/local/bin/probing node --to " in unit
+    copy = tmp_path / "probing-node.service"
+    copy.write_text(unit.replace("/usr/local/bin/probing", support.BINARY))
+    done = subprocess.run([program, "verify", "--man=no", str(copy)], capture_output=True, text=True,
+                          check=False, timeout=60, stdin=subprocess.DEVNULL)
+    lines = [line for line in done.stderr.splitlines() if "probing-node" in line]
+    assert not lines, done
+
+
+@pytest.mark.parametrize("name", ["probing-node.service", "daemonset.yaml"])
+def test_options_of_these_files_exist(probing, name):
+    """A renamed option would leave daemons that do not start."""
+    text = "\n".join(line for line in (DEPLOY / name).read_text().splitlines()
+                     if "--" in line and "#" not in line)
+    help_text = probing("help", "node").out
+    options = set(re.findall(r"--[a-z-]+", text))
+    assert options and all(option in help_text for option in options), options
+
+
+def test_the_manifest_is_yaml():
+    yaml = pytest.importorskip("yaml")
+    manifest, = yaml.safe_load_all((DEPLOY / "daemonset.yaml").read_text())
+    pod = manifest["spec"]["template"]["spec"]
+    container, = pod["containers"]
+    assert manifest["kind"] == "DaemonSet" and pod["hostPID"] is True
+    assert manifest["spec"]["selector"]["matchLabels"] == \
+        manifest["spec"]["template"]["metadata"]["labels"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == \
+        {volume["name"] for volume in pod["volumes"]}
+    assert container["command"] == ["probing", "node"]
+
+
+def test_what_it_costs(tmp_path):
+    """An idle daemon: its memory, and that it does little."""
+    with daemon(tmp_path, "--to", "clickhouse://127.0.0.1:1/none", "--state", tmp_path / "s",
+                command=NODE) as start:
+        node = start()
+        wait_for(lambda: "rows wait" in start.log.read_text(), start.log.read_text)
+        part, = children(node.pid)
+        memory = sum(pss(pid) for pid in (node.pid, part))
+    assert memory < 20 << 10, memory
+
+
+def pss(pid):
+    text = Path("/proc/%d/smaps_rollup" % pid).read_text()
+    return int(re.search(r"^Pss: +(\d+)", text, re.M)[1])

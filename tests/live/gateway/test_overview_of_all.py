@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing overview` and /v1/overview: what each process does now, and what is wrong with it."""
+import contextlib
+import json
+import subprocess
+
+import pytest
+
+import support
+from gateway_client import Gateway, wait_until
+
+OK, FAILED = range(2)
+NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
+DEADLOCK = """
+import threading
+one, two, gate = threading.RLock(), threading.RLock(), threading.Barrier(3)
+def take(first, second):
+    with first:
+        gate.wait()
+        with second:
+            pass
+for pair in ((one, two), (two, one)):
+    threading.Thread(target=take, args=pair, daemon=True).start()
+gate.wait()
+print(flush=True)
+input()
+"""
+# Waits in one function after the other, each time for a line.
+MOVES = """
+import os, sys
+def first():
+    print("here", flush=True)
+    os.read(0, 100)
+def second():
+    print("here", flush=True)
+    os.read(0, 100)
+first()
+second()
+os.execv(sys.executable, [sys.executable, "-c", %r, "another"])
+""" % "import os\ndef third():\n    print('here', flush=True)\n    os.read(0, 100)\nthird()\n"
+
+
+def overview(*words):
+    done = subprocess.run([support.BINARY, "overview", *map(str, words)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@contextlib.contextmanager
+def watching(*words):
+    """The looks of a command that goes on looking, as they come."""
+    command = [support.BINARY, "overview", "--json", "--watch=50ms", *map(str, words)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as running:
+        try:
+            yield map(json.loads, running.stdout)
+        finally:
+            running.terminate()
+            running.stdout.close()
+
+
+def wrong(target):
+    """What is wrong with its threads: the memory of the machine is nothing of ours."""
+    return [text for text in target["troubles"] if "memory" not in text and "swapped" not in text]
+
+
+def until(looks, condition):
+    """The first look at one target for which that is true; the looks go on for as long as the test may."""
+    for look in looks:
+        [target] = look["targets"]
+        if condition(target):
+            return target
+    raise AssertionError("the looks have ended")
+
+
+@pytest.fixture(scope="module")
+def deadlocked():
+    with support.Program([NEWEST.exe, "-c", DEADLOCK]) as program:
+        program.line()
+        wait_until(lambda: len(support.dump(program.pid)["threads"]) == 3 and all(
+            "RLock" in (thread["waits_for"] or "") for thread in support.dump(program.pid)["threads"][1:]),
+            "its threads do not wait for each other")
+        yield program
+
+
+@pytest.fixture(scope="module")
+def quiet():
+    with support.Program([NEWEST.exe, support.HERE / "programs" / "obeys.py"], env=dict(NEWEST.env, RANK="7")) as program:
+        assert program.line() == "ready"
+        support.wait_for_sleep(program.pid, "pipe_read", program.pid)
+        yield program
+
+
+def test_one_process(quiet):
+    code, out, err = overview("--json", quiet.pid)
+    assert (code, err) == (OK, "")
+    look = json.loads(out)
+    [target] = look["targets"]
+    [thread] = support.dump(quiet.pid)["threads"]
+    assert (target["id"], target["kind"], target["pid"], target["rank"]) == (str(quiet.pid), "process", quiet.pid, 7)
+    assert target["version"].split("+")[0] == NEWEST.full_version.split("+")[0]
+    assert (wrong(target), target["unreadable"], target["ended"]) == ([], None, False)
+    assert target["threads"] == 1 and target["rss"] > 1 << 20 and target["cpu_seconds"] > 0
+    main, frame = target["main"], thread["frames"][0]
+    assert (main["tid"], main["state"], main["waits_for"]) == (quiet.pid, "idle", thread["waits_for"])
+    assert (main["func"], main["line"], main["file"]) == (frame["func"], frame["line"], frame["file"])
+    assert "obeys.py" in " ".join(target["argv"])
+    code, out, err = overview(quiet.pid)
+    assert (code, err) == (OK, "")
+    assert out.splitlines()[1].split()[:3] == [str(quiet.pid), "7", "1"]
+    assert "line obeys.py:%d, idle" % main["line"] in out.splitlines()[-1]
+
+
+def test_what_is_wrong_comes_first(quiet, deadlocked):
+    code, out, err = overview(quiet.pid, deadlocked.pid)
+    assert (code, err) == (OK, "")
+    assert "! deadlock of 2 threads" in out
+    if "memory" not in out:  # that of the machine is nothing of ours
+        assert out.index("\n%7d " % deadlocked.pid) < out.index("\n%7d " % quiet.pid), out
+
+
+def test_all_processes(quiet, deadlocked):
+    found = {target["pid"]: target for target in json.loads(overview("--json")[1])["targets"]}
+    assert wrong(found[quiet.pid]) == [] and wrong(found[deadlocked.pid]) == ["deadlock of 2 threads"]
+    assert found[quiet.pid]["main"]["func"] == "line"
+
+
+def test_a_process_that_moves_is_read_again():
+    with support.Program([NEWEST.exe, "-c", MOVES, "one"]) as program, watching(program.pid) as looks:
+        for name in ("first", "second", "third"):
+            assert program.line() == "here"
+            seen = until(looks, lambda target: target["main"] and target["main"]["func"] == name
+                         and target["main"]["state"] == "idle" and target["main"]["idle_seconds"])
+            assert seen["argv"][-1] == ("another" if name == "third" else "one")
+            # It is not read again, and its time goes on.
+            before = seen["main"]["idle_seconds"]
+            until(looks, lambda target: target["main"]["idle_seconds"] > before)
+            program.send(b"go\n")
+        ended = until(looks, lambda target: target["ended"])
+        assert ended["troubles"] == ["has ended"]
+
+
+def test_what_cannot_be_read_says_why():
+    with support.Program(["sleep", "600"]) as other:
+        code, out, _ = overview("--json", other.pid)
+        [target] = json.loads(out)["targets"]
+        assert code == OK and target["main"] is None and "not a Python process" in target["unreadable"], target
+        assert target["argv"] == ["sleep", "600"]
+        assert wrong(target) == ["cannot be read"]
+        assert "! cannot be read: " in overview(other.pid)[1]
+
+
+def test_a_file(quiet, tmp_path):
+    file = tmp_path / "one.snapshot"
+    subprocess.run([support.BINARY, str(quiet.pid), "snapshot", "-o", file], check=True, stderr=subprocess.DEVNULL)
+    [target] = json.loads(overview("--json", file)[1])["targets"]
+    assert (target["id"], target["kind"], target["file"]) == ("f1", "file", str(file))
+    assert target["main"]["func"] == "line" and target["threads"] is None
+    assert str(file) in overview(file)[1]
+
+
+def test_over_http(quiet, deadlocked):
+    with Gateway(quiet.pid, deadlocked.pid) as gateway:
+        look = gateway.ask("/v1/overview").json
+        assert [target["id"] for target in look["targets"]] == [str(quiet.pid), str(deadlocked.pid)]
+        assert wrong(look["targets"][1]) == ["deadlock of 2 threads"]
+        # One command serves all who ask, and looks again by itself.
+        [command] = gateway.children()
+        wait_until(lambda: gateway.ask("/v1/overview").json["time"] > look["time"], "no second look comes")
+        assert gateway.children() == [command]
+
+
+def test_targets_that_end(quiet):
+    with support.Program([NEWEST.exe, support.HERE / "programs" / "obeys.py"]) as program:
+        program.line()
+        with Gateway(program.pid) as alone, Gateway(quiet.pid, program.pid) as both:
+            assert [gateway.ask("/v1/overview").status for gateway in (alone, both)] == [200, 200]
+            program.kill()
+            for gateway in (alone, both):
+                wait_until(lambda: gateway.ask("/v1/overview").json["targets"][-1]["ended"], "it does not end")
+        with Gateway(quiet.pid) as gateway:
+            assert len(gateway.ask("/v1/overview").json["targets"]) == 1
+
+
+def test_it_is_made_only_while_somebody_asks(quiet):
+    with Gateway(quiet.pid) as gateway:
+        assert gateway.ask("/v1/overview").status == 200 and gateway.children()
+        if support.LONG:  # a quarter of a minute
+            wait_until(lambda: not gateway.children(), "the command goes on")
+        assert gateway.ask("/v1/overview").status == 200
+
+
+def test_it_ends_with_the_gateway(quiet):
+    with Gateway(quiet.pid) as gateway:
+        assert gateway.ask("/v1/overview").status == 200
+        [command] = gateway.children()
+        assert gateway.stop() == (0, "")
+        wait_until(lambda: not support.Path("/proc/%d" % command).exists(), "the command goes on")

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`probing memory --sites`: which lines allocate, what they leave behind, and that it goes again."""
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+import support
+from environment import OK, UNSUPPORTED, USAGE
+
+SUPPORTED = [each for each in support.INTERPRETERS
+             if each.version >= (3, 6) and not each.free_threaded]
+ROUNDS = 5000
+HEAVY, LIGHT, LEAK = 30000, 10000, 4000
+EVERY = 65536
+
+
+class Sampling:
+    """The command, from when the process's allocations are sampled until Ctrl-C."""
+
+    def __init__(self, pid, *options):
+        self._command = subprocess.Popen(
+            [support.BINARY, "-v", str(pid), "memory", "--sites", "3600s", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.said = []
+        for line in self._command.stderr:
+            self.said.append(line.decode())
+            if "allocations are sampled" in self.said[-1]:
+                break
+        else:
+            self.end()
+            raise AssertionError("".join(self.said))
+        self.since = time.monotonic()
+
+    def pass_the_tail(self):
+        """What was allocated in the last tenth of the time is not called a leak."""
+        now = time.monotonic()
+        while time.monotonic() < now + 0.3 * (now - self.since) + 0.1:
+            time.sleep(0.01)
+
+    def end(self, by=signal.SIGINT):
+        if self._command.poll() is None:
+            self._command.send_signal(by)
+        out, err = self._command.communicate(timeout=120)
+        self.code = self._command.returncode
+        self.said.append(err.decode())
+        return out.decode()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._command.poll() is None:
+            self._command.kill()
+        self._command.communicate()
+
+
+def sample(process, *options, count=ROUNDS):
+    with Sampling(process.pid, "--every", str(EVERY), *options) as sampling:
+        do(process, count)
+        sampling.pass_the_tail()
+        out = sampling.end()
+        assert sampling.code == OK, sampling.said
+    return out
+
+
+def do(process, word):
+    process.send(b"%s\n" % str(word).encode())
+    return process.line()
+
+
+def is_mapped(pid):
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
+        return "libprobing-agent" in maps.read()
+
+
+def check_gone(probing, process):
+    """Nothing of it is left: else the library could not be unmapped."""
+    done = probing(process.pid, "eject", "--json")
+    assert done.code == OK, done
+    assert not is_mapped(process.pid), done
+
+
+def by_function(found):
+    return {row["function"].split(".")[-1]: row for row in found["sites"]}
+
+
+@pytest.mark.parametrize("interpreter", SUPPORTED, ids=repr)
+def test_sites(probing, target, interpreter):
+    process = target("allocating.py", interpreter=interpreter)
+    found = json.loads(sample(process, "--json"))
+    assert found["lost_bytes"] == found["untracked"] == found["nameless_frames"] == 0, found
+    assert not found["stays"] and not found["full"]
+    # All bytes are counted: those of the rounds, and a little more.
+    expected = ROUNDS * (HEAVY + LIGHT + LEAK)
+    assert expected <= found["bytes"] <= 1.3 * expected, found["bytes"]
+    sites = by_function(found)
+    whole = sum(row["bytes"] for row in found["sites"])
+    assert abs(whole / found["bytes"] - 1) < 0.15, (whole, found["bytes"])
+    for name, size in ("heavy", HEAVY), ("light", LIGHT), ("leak", LEAK):
+        assert abs(sites[name]["bytes"] / whole - size / 44100) < 0.06, (name, sites)
+        assert sites[name]["file"].endswith("allocating.py")
+    # The lines are those that allocate.
+    with open(sites["heavy"]["file"], encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    assert "bytes(30000)" in lines[sites["heavy"]["line"] - 1]
+    assert "bytearray(10000)" in lines[sites["light"]["line"] - 1]
+    check_leaks(found)
+    assert do(process, 10) == "did 10"
+    check_gone(probing, process)
+    assert do(process, 10) == "did 10"
+
+
+def check_leaks(found):
+    leaks = {row["function"]: row for row in found["leaks"]}
+    kept = leaks["leak"]
+    assert 0.6 < kept["alive_bytes"] / (ROUNDS * LEAK) < 1.5, kept
+    assert [frame["function"] for frame in kept["callers"]] == [
+        "one_round", "rounds", "main", "<module>"], kept
+    for name in "heavy", "light":
+        alive = leaks.get(name, {"alive_bytes": 0})["alive_bytes"]
+        assert alive < 0.02 * ROUNDS * LEAK, leaks[name]
+
+
+def test_text_and_rows(probing, target, newest):
+    """The screen, and the table that answers the query as it is typed."""
+    process = target("allocating.py", interpreter=newest)
+    out = sample(process)
+    lines = out.split("\n")
+    assert lines[0].startswith("%d  " % process.pid)
+    assert " allocated for Python in " in lines[1] and "one for each 64.0 KiB" in lines[1], out
+    assert lines[3].split() == ["allocated", "share", "(95", "%)", "alive", "where"], out
+    assert "  heavy (allocating.py:" in lines[4], out
+    assert "Alive at the end, and allocated before the last " in out
+    done = probing(process.pid, "query", "-f", "json",
+                   "SELECT function_name, sum(allocated_bytes) as total_alloc FROM memory_allocations "
+                   "WHERE timestamp > now() - interval '1 hour' GROUP BY function_name "
+                   "ORDER BY total_alloc DESC")
+    assert done.code == OK, done
+    rows = json.loads(done.out)
+    assert [row["function_name"] for row in rows[:3]] == ["heavy", "light", "leak"], rows
+    assert abs(rows[0]["total_alloc"] / (ROUNDS * HEAVY) - 1) < 0.2, rows
+    done = probing(process.pid, "query", "-f", "json",
+                   "SELECT alive_bytes, stack FROM memory_allocations WHERE function_name = 'leak'")
+    (row,) = json.loads(done.out)
+    assert row["stack"] == "<module>;main;rounds;one_round;leak" and row["alive_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", ["out.html", "out.svg", "out.collapsed"])
+def test_flame_graphs(target, newest, tmp_path, name):
+    process = target("allocating.py", interpreter=newest)
+    sample(process, "-o", str(tmp_path / name), "--json")
+    text = (tmp_path / name).read_text("utf-8")
+    if name == "out.collapsed":
+        weights = {line.rsplit(" ", 1)[0].split(";")[-1].split(" ")[0]: int(line.rsplit(" ", 1)[1])
+                   for line in text.splitlines()}
+        assert abs(weights["heavy"] / (ROUNDS * HEAVY) - 1) < 0.2, weights
+    elif name == "out.svg":
+        assert "heavy" in text and "MiB allocated" in text
+    else:
+        assert '"bytes":true' in text and '"heavy"' in text
+
+
+def test_its_time_is_over(probing, target, newest):
+    """Without Ctrl-C it ends by itself, also of a process that does nothing."""
+    process = target("allocating.py", interpreter=newest)
+    done = probing(process.pid, "memory", "--sites", "0.2s")
+    assert done.code == OK and "no allocation was sampled" in done.out, done
+    check_gone(probing, process)
+
+
+def test_tracemalloc_comes_meanwhile(probing, target, newest):
+    """Its allocator calls ours: ours stays, does nothing, and goes when it can."""
+    process = target("allocating.py", interpreter=newest)
+    with Sampling(process.pid, "--json") as sampling:
+        assert do(process, "trace") == "did trace"
+        assert do(process, 100) == "did 100"
+        found = json.loads(sampling.end())
+    assert found["stays"], found
+    done = probing(process.pid, "eject", "--json")
+    assert done.code == OK and "tracemalloc" in json.loads(done.out)["reason"], done
+    assert is_mapped(process.pid)
+    again = probing(process.pid, "memory", "--sites", "0.1s")
+    assert again.code == UNSUPPORTED and "another allocator" in again.err, again
+    assert do(process, "untrace") == "did untrace"
+    assert do(process, 100) == "did 100"
+    # It has put ours back, which is on top again.
+    again = probing(process.pid, "memory", "--sites", "0.1s")
+    assert again.code == OK, again
+    check_gone(probing, process)
+    assert do(process, 100) == "did 100"
+
+
+def test_tracemalloc_is_there_before(probing, target, newest):
+    process = target("allocating.py", interpreter=newest)
+    assert do(process, "trace") == "did trace"
+    found = json.loads(sample(process, "--json"))
+    assert by_function(found)["heavy"]["bytes"] > 0 and not found["stays"]
+    check_gone(probing, process)
+    assert do(process, "untrace") == "did untrace"
+
+
+def test_the_command_is_killed(probing, target, newest):
+    """The agent sees it, and takes the allocators away."""
+    process = target("allocating.py", interpreter=newest)
+    with Sampling(process.pid, "--json") as sampling:
+        assert do(process, 100) == "did 100"
+        sampling.end(signal.SIGKILL)
+    assert do(process, 100) == "did 100"
+    check_gone(probing, process)
+    assert do(process, 100) == "did 100"
+
+
+def test_one_at_a_time(probing, target, newest):
+    process = target("allocating.py", interpreter=newest)
+    with Sampling(process.pid, "--json"):
+        done = probing(process.pid, "memory", "--sites", "1s")
+        assert done.code == UNSUPPORTED and "another client samples" in done.err, done
+
+
+def test_a_child(probing, target, newest):
+    """What is forked meanwhile has the allocators, which do nothing there."""
+    process = target("allocating.py", interpreter=newest)
+    with Sampling(process.pid, "--json") as sampling:
+        assert do(process, "fork") == "did 0"
+        assert do(process, 100) == "did 100"
+        found = json.loads(sampling.end())
+    # The child's rounds are not the parent's.
+    assert found["bytes"] < 300 * (HEAVY + LIGHT + LEAK), found["bytes"]
+    check_gone(probing, process)
+
+
+@pytest.mark.parametrize(
+    "interpreter", [each for each in SUPPORTED if each.version >= (3, 8)], ids=repr)
+def test_another_interpreter(probing, target, interpreter):
+    """Its bytes are counted, and it is not sampled: its code objects may go with it at any time."""
+    process = target("allocating.py", interpreter=interpreter)
+    with Sampling(process.pid, "--every", str(EVERY), "--json") as sampling:
+        assert do(process, "sub") == "did sub"
+        assert do(process, 100) == "did 100"
+        found = json.loads(sampling.end())
+    assert found["other_bytes"] > 25e6, found
+    assert found["bytes"] > found["other_bytes"] + 100 * (HEAVY + LIGHT)
+    assert "<string>" not in {row["file"] for row in found["sites"]}
+    check_gone(probing, process)
+    assert do(process, 10) == "did 10"
+
+
+def test_on_and_off_under_load(probing, target, newest):
+    """Threads that allocate all the time, and check what they have, do not notice."""
+    process = target("allocating.py", "threads", interpreter=newest)
+    for _ in range(support.count(10, 1000)):
+        done = probing(process.pid, "memory", "--sites", "1ms", "--every", "4KiB", "--json")
+        assert done.code == OK, done
+        assert process.alive()
+    assert do(process, 10) == "did 10"
+    check_gone(probing, process)
+    assert do(process, 10) == "did 10"
+
+
+def test_free_threaded(probing, target):
+    builds = [each for each in support.INTERPRETERS if each.free_threaded]
+    if not builds:
+        pytest.skip("no free-threaded build here")
+    process = target("allocating.py", interpreter=builds[-1])
+    done = probing(process.pid, "memory", "--sites", "1s")
+    assert done.code == UNSUPPORTED and "free-threaded" in done.err, done
+    assert not is_mapped(process.pid)
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--sites", "1s", "--growth", "1s"], "exclude each other"),
+    (["--every", "4KiB"], "are for --sites"),
+    (["--sites", "1s", "--every", "2GiB"], "--every cannot be '2GiB'"),
+    (["--sites", "1s", "-o", "x.pb.gz"], "pprof is of times"),
+])
+def test_usage(probing, target, newest, options, words):
+    process = target("allocating.py", interpreter=newest)
+    done = probing(process.pid, "memory", *options)
+    assert done.code == USAGE and words in done.err, done

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Allocates as it is told: for each number on stdin so many rounds, which it reports. Of a round
+30,000 bytes are freed at once by one function, 10,000 by another one, and 4,000 stay. A line "trace"
+starts tracemalloc, "untrace" stops it, "fork" has a child do a round, "sub" another interpreter
+allocate 30 MB, as two threads do that are started by "threads". Runs on all versions of
+Python 3."""
+import os
+import sys
+import threading
+
+kept = []
+
+
+def heavy():
+    return bytes(30000)
+
+
+def light():
+    return bytearray(10000)
+
+
+def leak():
+    kept.append(bytes(4000))
+
+
+def one_round():
+    heavy()
+    light()
+    leak()
+
+
+def rounds(count):
+    for _ in range(count):
+        one_round()
+
+
+def churn():
+    while True:
+        blocks = [bytes([7]) * (100 + 37 * i) for i in range(50)]
+        blocks = [dict(number=i, text=str(i)) for i in range(50)] + blocks
+        if any(block != bytes([7]) * len(block) for block in blocks[50:]):
+            os._exit(3)
+
+
+def in_child():
+    pid = os.fork()
+    if not pid:
+        rounds(1000)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1]
+
+
+def in_another_interpreter():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    made = interpreters.create()
+    interpreters.run_string(made, "for _ in range(1000): bytes(30000)")
+    interpreters.destroy(made)
+
+
+def main():
+    if sys.argv[1:] == ["threads"]:
+        for _ in range(2):
+            thread = threading.Thread(target=churn)
+            thread.daemon = True
+            thread.start()
+    print("ready")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        word = line.strip()
+        if word == "trace":
+            import tracemalloc
+            tracemalloc.start()
+        elif word == "untrace":
+            import tracemalloc
+            tracemalloc.stop()
+        elif word == "sub":
+            in_another_interpreter()
+        elif word == "fork":
+            word = in_child()
+        else:
+            rounds(int(word))
+        print("did %s" % word)
+        sys.stdout.flush()
+
+
+main()
