@@ -37,7 +37,6 @@ const struct prb_table *const prb_tables[] = {
 static const struct {
 	const char *schema, *name, *hint;
 } unrecorded[] = {
-	{"main", "memory_allocations", "'probing PID memory --sites 30s' fills it"},
 	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
 };
 
