@@ -45,12 +45,6 @@ WORKS = [
     ("probing E query \"SELECT name, value FROM information_schema.df_settings LIMIT 5\"", "value"),
 ]
 
-# Not there yet: what is said, so that nobody looks for a slip of the pen. A line whose feature comes
-# moves up.
-SQL_NOT_YET = [
-    "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60",
-]
-
 # Of programs that record: see package/test_trained.py, agent/test_torch_steps.py, memory/test_sites.py.
 SQL_RECORDED = [
     "SELECT function_name, sum(allocated_bytes) as total_alloc FROM memory_allocations WHERE timestamp > now() - "
@@ -106,13 +100,6 @@ def test_works(line, says, process, probing):
         says = "CUDA: False"
     done = run(line, process.pid)
     assert done.returncode == OK and says in done.stdout, done
-
-
-@pytest.mark.parametrize("sql", SQL_NOT_YET)
-def test_tables_not_yet(sql, process, probing):
-    refused = probing(process.pid, "query", sql)
-    assert refused.code == USAGE and not refused.out, refused
-    assert "is not recorded by this version" in refused.err, refused
 
 
 @pytest.mark.parametrize("sql", SQL_RECORDED)

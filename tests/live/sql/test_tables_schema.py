@@ -16,8 +16,6 @@ pytestmark = pytest.mark.every_interpreter  # of the few that tables.py chooses
 TABLES = tables.query(None, "SELECT * FROM information_schema.tables")
 COLUMNS = tables.query(None, "SELECT * FROM information_schema.columns")
 NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
-# Names of tables that later versions record.
-UNRECORDED = {"gpu_metrics"}
 # Names of tables that programs record.
 COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_usage", "memory_allocations",
              "profiling_data", "training_logs", "python.torch_calls", "python.torch_trace",
@@ -25,7 +23,7 @@ COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_
 # They need no target, or need an argument.
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
-OF_MACHINE |= {"cpu.utilization"}
+OF_MACHINE |= {"cpu.utilization", "main.gpu_metrics"}
 WITH_ARGUMENT = {"main.generate_series", "main.profile", "python.attributes", "python.items",
                  "python.referrers"}
 OF_RECORDINGS = {name for name in NAMES if name.startswith("profile.")}
@@ -69,27 +67,6 @@ def test_every_table_on_every_target(asleep, kind, name):
 @pytest.mark.parametrize("query", QUERIES)
 def test_queries_as_typed(asleep, query):
     tables.query(asleep["process"], query)
-
-
-@pytest.mark.parametrize("name", sorted(UNRECORDED))
-def test_what_is_not_recorded_is_no_table(probing, target, name):
-    """Neither listed nor described; asking for one is an error that tells why."""
-    assert "main." + name not in NAMES and name not in NAMES
-    pid = target("sleeper.py").pid
-    for sql in ("SELECT * FROM " + name, "SELECT * FROM " + name.upper(), "DESCRIBE " + name,
-                "SELECT 1 FROM python.threads, %s m" % name):
-        done = probing("-t", pid, "query", sql)
-        assert done.code == 2 and done.out == "", sql
-        first, hint = done.err.splitlines()
-        assert re.match("probing: no such table: %s is not recorded by this version$" % name,
-                        first, re.I), first
-        assert re.match("  .* (has|have) .* as they are now|  .* as it is now|"
-                        "  'probing tables' lists the tables", hint), hint
-        instead = re.search(r"\w+\.\w+", hint)
-        assert not instead or instead.group() in NAMES, hint
-    done = probing("tables", name)
-    assert done.code == 2 and "it is not recorded by this version" in done.err
-    assert name not in probing("tables").out.split()
 
 
 @pytest.mark.parametrize("name", sorted(COLLECTED))
