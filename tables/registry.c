@@ -3,8 +3,6 @@
 
 #include "sql/spec/table.h"
 
-#define PRB_LISTS_TABLES "'probing tables' lists the tables"
-
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},
 	{"native", "Its C and C++ code: frames and symbols"},
