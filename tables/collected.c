@@ -44,6 +44,18 @@ static const struct prb_collected_column memory_usage[] = {
 	{},
 };
 
+static const struct prb_collected_column memory_allocations[] = {
+	{"function_name", "Function that allocated, as Python calls it"},
+	{"file", "Its source file; NULL: unknown"},
+	{"lineno", "Line that allocated; NULL: unknown"},
+	{"allocated_bytes", "What was allocated in the time of the sampling: an estimate"},
+	{"allocations", "In how many blocks"},
+	{"alive_bytes", "Of it, what was not freed by the end"},
+	{"alive", "In how many blocks"},
+	{"stack", "Functions from the outermost to the innermost, divided by semicolons"},
+	{},
+};
+
 static const struct prb_collected_column variables[] = {
 	{"name", "What is watched, as the program gives it"},
 	{"function", "The function in which it was found"},
@@ -175,6 +187,10 @@ const struct prb_collected prb_collected_tables[] = {
 	 "PID config probing.memory.interval=1' starts it. process.info has the memory as it is "
 	 "now",
 	 memory_usage},
+	{"main", "memory_allocations", "Sampled allocations of Python, by stack",
+	 "'probing PID memory --sites 30s' samples them; python.types has the objects as they are "
+	 "now",
+	 memory_allocations},
 	{"python", "memory", "Memory of the process over time: memory_usage under another name",
 	 "see memory_usage; python.types and python.gc have the objects as they are now",
 	 (const struct prb_collected_column[]){

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include <string.h>
 #include <strings.h>
 
-#include "base/checked.h"
 #include "sql/spec/table.h"
-
-#define PRB_LISTS_TABLES "'probing tables' lists the tables"
 
 const struct prb_schema prb_schemas[] = {
 	{"python", "The Python interpreters of the target: stacks, threads, objects"},
@@ -32,26 +28,6 @@ const struct prb_table *const prb_tables[] = {
 	NULL,
 };
 #undef X
-
-/** Tables of later versions: their names are known already, and asked for. */
-static const struct {
-	const char *schema, *name, *hint;
-} unrecorded[] = {
-	{"main", "memory_allocations", "'probing PID memory --sites 30s' fills it"},
-};
-
-const char *prb_table_unrecorded(const char *name)
-{
-	const char *dot = strchr(name, '.');
-	size_t schema = dot ? (size_t)(dot - name) : 0;
-
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(unrecorded); i++)
-		if (!strcasecmp(dot ? dot + 1 : name, unrecorded[i].name) &&
-		    (!dot || (strlen(unrecorded[i].schema) == schema &&
-			      !strncasecmp(name, unrecorded[i].schema, schema))))
-			return unrecorded[i].hint;
-	return NULL;
-}
 
 const struct prb_table *prb_table_find(const char *schema, const char *name)
 {

@@ -58,19 +58,16 @@ static const char *type_name(enum prb_column_type type)
 
 static struct prb_error *unknown(const char *pattern)
 {
-	const char *instead = prb_table_unrecorded(pattern);
 	const struct prb_collected *collected = prb_collected_find_qualified(pattern);
 	struct prb_error *err =
 		prb_error_create(PRB_ERROR_USAGE, "there is no table '%.100s'%s", pattern,
-				 collected ? ": it is there when a program records it"
-				 : instead ? ": it is not recorded by this version"
-					   : "");
+				 collected ? ": it is there when a program records it" : "");
 	const char *dot = strrchr(pattern, '.');
 	const char *word = dot ? dot + 1 : pattern;
 	prb_auto_str struct prb_str near = {};
 
-	if (collected || instead)
-		return prb_error_hint(err, "%s", collected ? collected->start : instead);
+	if (collected)
+		return prb_error_hint(err, "%s", collected->start);
 	for (const struct prb_table *const *t = prb_tables; *t; t++) {
 		if (!prb_word_resembles(word, (*t)->name) &&
 		    !prb_word_resembles(word, (*t)->schema))

@@ -49,7 +49,6 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 {
 	const char *dot = strrchr(word, '.');
 	struct near near = {.word = dot ? dot + 1 : word};
-	const char *instead = prb_table_unrecorded(word);
 	const struct prb_collected *collected = prb_collected_find_qualified(word);
 
 	if (collected) {
@@ -57,12 +56,6 @@ static struct prb_error *unknown_table(struct prb_error *err, const char *word)
 		err = prb_error_create(PRB_ERROR_USAGE, "no such table: nothing records %s here",
 				       word);
 		return prb_error_hint(err, "%s", collected->start);
-	}
-	if (instead) {
-		prb_error_destroy(err);
-		err = prb_error_create(PRB_ERROR_USAGE,
-				       "no such table: %s is not recorded by this version", word);
-		return prb_error_hint(err, "%s", instead);
 	}
 	for (const struct prb_table *const *t = prb_tables; *t; t++)
 		consider(&near, (*t)->schema, (*t)->name);

@@ -125,12 +125,6 @@ extern const struct prb_schema prb_schemas[];
 /** A table by its names, or NULL; letters' case is ignored. @p schema may be NULL. */
 const struct prb_table *prb_table_find(const char *schema, const char *name);
 
-/**
- * What to ask for instead of a table that this version does not record, as a hint. @p name may
- * have a schema. NULL if no later version has such a table either.
- */
-const char *prb_table_unrecorded(const char *name);
-
 struct prb_page;
 struct prb_instant;
 struct prb_session;
