@@ -86,7 +86,7 @@ def test_a_program_that_gdb_started(known):
 def test_backtrace_is_that_of_the_command(sleeping):
     done = subprocess.run([support.BINARY, "-p", str(sleeping.pid), "debug", "--dump", "--json"],
                           stdout=subprocess.PIPE, check=True)
-    session = attached(sleeping, ("all",), "probing backtrace --all")
+    session = attached(sleeping, ("all",), "probing backtrace --all --no-fold")
     texts = session.part("all").split("\n\n")
     for thread in json.loads(done.stdout.decode())["threads"]:
         text = next(t for t in texts if t.lstrip("\n").startswith("%d " % thread["tid"]))
