@@ -230,21 +230,25 @@ static struct prb_error *waits_in_c(struct prb_target *target, bool *ret)
 
 static struct prb_error *look(struct prb_seen *seen, bool native, bool last)
 {
+	const struct prb_dump_options whole = {.native = native}, brief = {.native = native,
+									   .main_only = true,
+									   .no_waits = true,
+									   .no_command = true};
 	prb_auto_target struct prb_target *target = NULL;
 	bool in_c = false;
 
 	PRB_TRY(prb_target_open_process(seen->rank->pid, &target));
-	PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = native}, seen));
+	PRB_TRY(make_dump(target, last ? &whole : &brief, seen));
 	if (!native && needs_native(seen, last))
 		PRB_TRY(waits_in_c(target, &in_c));
 	if (in_c)
 		PRB_TRY(make_dump(target, &(struct prb_dump_options){.native = true}, seen));
 	if (!seen->main)
 		return NULL;
-	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
 	PRB_TRY(read_counters(target, seen));
-	if (!last || !seen->main)
+	if (!last)
 		return NULL;
+	PRB_TRY(prb_idle_fill(target, seen->dump, NULL));
 	PRB_TRY(prb_call_read(target, seen));
 	return prb_worker_describe(seen->rank->pid, seen->main, &seen->worker);
 }

@@ -276,7 +276,7 @@ const struct prb_command prb_command_node = {
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, keep)},
 			{"listen", 0, PRB_OPTION_TEXT, "ADDR", "Serve at HOST:PORT or unix:PATH",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, listen)},
-			{"token-file", 0, PRB_OPTION_TEXT, "FILE",
+			{"listen-token", 0, PRB_OPTION_TEXT, "FILE",
 			 "Token for --listen [a random one, which is printed]", PRB_COMPLETE_FILE,
 			 offsetof(struct node_settings, token_file)},
 			{"crashes", 0, PRB_OPTION_FLAG, NULL,

@@ -53,7 +53,7 @@ def test_it_ships_serves_and_starts_again_what_failed(target, tmp_path):
     with clickhouse_server.running() as server, \
             daemon(tmp_path, "--to", server.url("node"), "--every", "100ms", "--host-name", "here",
                    "--job-name", "night", "--keep-days", "30", "--listen", "127.0.0.1:%d" % port,
-                   "--token-file", tmp_path / "token", command=NODE) as start:
+                   "--listen-token", tmp_path / "token", command=NODE) as start:
         node = start()
         writer.write(100)
         wait_for(lambda: (mine(server, writer) or 0) == 100, start.log.read_text)
