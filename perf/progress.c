@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "perf/progress.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@ static void print(const struct prb_profile_cost *cost, int64_t duration)
 	prb_auto_str struct prb_str text = {};
 	size_t columns = 0, rows = 0;
 
-	prb_text_duration(&text, (double)(duration / 1000000000));
+	prb_text_duration(&text, floor(seconds));
 	prb_str_printf(&text, " · %llu samples · %.0f/s · %llu missed",
 		       (unsigned long long)cost->times, (double)cost->times / seconds,
 		       (unsigned long long)cost->missed);

@@ -39,6 +39,9 @@ class HijackableThread:
         self.ways_out = thread.ways_out[:thread.way_count]
 
 
+ENOUGH = 4096  # bytes of names and paths
+
+
 class Session:
     """Use as a context manager. @direct: memory of a process of this machine is read directly, and
     so shows breakpoints of the debugger itself."""
@@ -59,7 +62,7 @@ class Session:
         try:
             LIBRARY.probing_on_warning(self._pointer, self._warn, None)
             LIBRARY.probing_on_poll(self._pointer, self._poll, None)
-            self.set("probing.text.max", self.debugger.settings.max_string)
+            self._limit(max(self.debugger.settings.max_string, ENOUGH))
             if self._needs_process:
                 self._open()
                 from . import extensions  # here: it imports us
@@ -127,6 +130,18 @@ class Session:
             raise failure
         check(error)
 
+    def _limit(self, size):
+        self.set("probing.text.max", size)
+
+    @contextlib.contextmanager
+    def limited(self):
+        """For what users are shown as it comes: what we work with is not cut at their max-string."""
+        self._limit(self.debugger.settings.max_string)
+        try:
+            yield
+        finally:
+            self._limit(max(self.debugger.settings.max_string, ENOUGH))
+
     def set(self, key, value):
         check(LIBRARY.probing_set(self._pointer, key.encode(), str(value).encode()))
 
@@ -136,7 +151,8 @@ class Session:
 
     def describe(self, address, limit):
         """repr() of the object at that address."""
-        return self._object(LIBRARY.probing_describe, address, limit)[1]
+        with self.limited():
+            return self._object(LIBRARY.probing_describe, address, limit)[1]
 
     def _object(self, function, *arguments):
         found = []
@@ -190,7 +206,8 @@ class Session:
         look = (library.TERMINAL if debugger.is_terminal() else 0) | \
             (library.COLOUR if debugger.colored() else 0)
         try:
-            self._text(sql, output_format, look, 0 if wide else debugger.width(), pieces)
+            with self.limited():
+                self._text(sql, output_format, look, 0 if wide else debugger.width(), pieces)
         finally:
             # What a statement gave before it failed is shown too.
             if pieces:

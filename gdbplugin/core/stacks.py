@@ -2,7 +2,7 @@
 """Stacks: read by one query, and shown as `probing backtrace` does in a shell."""
 
 from .errors import Problem
-from .text import GIL, RUNNING, UNREADABLE, Painter, duration, safe
+from .text import GIL, RUNNING, UNREADABLE, Painter, cut, duration, safe
 
 _STACKS = """
 SELECT t.tid, t.name, t.os_name, t.state, t.idle_seconds, t.waits_for, t.gil, t.gc,
@@ -71,6 +71,7 @@ def add_locals(session, threads, tid):
     for row in session.query(_LOCALS % ("" if tid is None else "WHERE tid = %d" % tid)):
         frame = frames.get((row["tid"], row["depth"]))
         if frame:
+            row["value"] = cut(row["value"], session.debugger.settings.max_string)
             frame["locals"].append(row)
 
 

@@ -13,6 +13,17 @@ def safe(text):
     return "".join(char if char.isprintable() else escaped(char) for char in text)
 
 
+def cut(text, most):
+    """At most so many bytes of UTF-8, and … if there were more."""
+    data = (text or "").encode("utf-8", "surrogateescape")
+    if len(data) <= most:
+        return text
+    text = data[:most].decode("utf-8", "surrogateescape")
+    while text and 0xdc80 <= ord(text[-1]) <= 0xdcff:  # a part of a character
+        text = text[:-1]
+    return text + "\u2026"
+
+
 def escaped(char):
     code = ord(char)
     if 0xdc80 <= code <= 0xdcff:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 PROCESSES = 300
 THREADS = 500
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "live"), str(Path(__file__).resolve().parents[1])]
+# Behind our own folder, which has modules of the same names.
+sys.path += [str(Path(__file__).resolve().parents[1] / "live"), str(Path(__file__).resolve().parents[1])]
 
 
 def fork(count, rest):

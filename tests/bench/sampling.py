@@ -31,10 +31,7 @@ class Counted:
                                          stdout=subprocess.PIPE, text=True)
         assert self._process.stdout.readline() == "ready\n"
         self.pid = self._process.pid
-        self._tids = [self.pid]
-        if in_c:
-            self._tids = [int(tid) for tid in os.listdir("/proc/%d/task" % self.pid)
-                          if int(tid) != self.pid]
+        self._in_c = in_c
 
     def __enter__(self):
         return self
@@ -45,13 +42,14 @@ class Counted:
         self._process.stdout.close()
 
     def count(self):
-        """(steps, seconds that its running threads did not wait for a processor)"""
+        """(steps, seconds that it did not wait for a processor). Where more threads run than there are
+        processors, most wait for each other: then all seconds count."""
         self._process.send_signal(signal.SIGUSR1)
-        steps, seconds = int(self._process.stdout.readline()), 0
-        for tid in self._tids:
-            with open("/proc/%d/task/%d/schedstat" % (self.pid, tid), encoding="ascii") as file:
-                seconds += time.perf_counter() - int(file.read().split()[1]) / 1e9
-        return steps, seconds
+        steps = int(self._process.stdout.readline())
+        if self._in_c:
+            return steps, time.perf_counter()
+        with open("/proc/%d/task/%d/schedstat" % (self.pid, self.pid), encoding="ascii") as file:
+            return steps, time.perf_counter() - int(file.read().split()[1]) / 1e9
 
     def speed(self, command):
         """(steps a second while the command runs, its own share of a processor, what it prints);
@@ -164,6 +162,8 @@ def compute(counters, index):
 def main():
     in_c = len(sys.argv) > 2
     counter = [0] * int(sys.argv[1])
+    if in_c:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     signal.signal(signal.SIGUSR1, lambda *_: print(sum(counter), flush=True))
     never = threading.Event()
     for index in range(1, len(counter)):
@@ -171,7 +171,8 @@ def main():
         threading.Thread(target=function, args=arguments, daemon=True).start()
     print("ready", flush=True)
     while in_c:
-        signal.pause()
+        signal.sigwait([signal.SIGUSR1])
+        print(sum(counter), flush=True)
     while True:
         sorted(range(100), key=str)
         counter[0] += 1

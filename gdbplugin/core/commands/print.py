@@ -4,7 +4,7 @@
 from ..command import Command, Option, open_session
 from ..errors import Problem
 from ..frames import need_thread, selected
-from ..text import safe
+from ..text import cut, safe
 
 
 class Print(Command):
@@ -32,7 +32,7 @@ not looked into."""
         with open_session(debugger) as session:
             type_name, value, address = session.look_up(tid, selected(debugger),
                                                         expression)
-        text = safe(value)
+        text = safe(cut(value, debugger.settings.max_string))
         if "type" in options:
             text = "(%s at %#x) %s" % (safe(type_name), address, text)
         debugger.write(text + "\n")

@@ -41,7 +41,7 @@ for f in p.thread().frames:
     for name, v in f.locals.items():
         try:
             print(name, v.size >= 0)
-            for _, x in probing.attributes(v)[:50]:
+            for _, x in probing.attributes(v) if name.endswith("_thing") else ():
                 if isinstance(x, probing.Value):
                     print(x.size >= 0)
         except probing.Error as error:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 import support
+import tables
 from debuggers import (attached, both, gdb, gdbserver, lldb, needs_gdb, needs_gdbserver, needs_lldb,
                        problem)
 from scripts import run
@@ -112,6 +113,15 @@ def test_functions_in_expressions_of_gdb(target, newest):
               'print $probing_local("n") > 5', 'print $probing_local("value") == '
               '2 * $probing_local("n", 0)', 'print $probing_thread("nobody")')
     assert re.findall(r"^\$\d = (\d)", out, re.M) == ["1", "1", "0"], out
+
+
+@needs_gdb
+def test_functions_in_expressions_of_a_core(target, newest, tmp_path):
+    process = target("stepping.py")
+    core = tables.core_of(process.pid, tmp_path)
+    thread = "python gdb.execute('thread %d' % int(gdb.parse_and_eval('$probing_thread(\"main\")')))"
+    session = gdb(thread, 'print $probing_local("n") > 0', arguments=[newest.exe, core])
+    assert session.code == 0 and re.search(r"^\$1 = 1$", session.out, re.M), session
 
 
 BEHIND = (python(gdb, "import probing", "b = probing.break_py('stepping.py:11', "

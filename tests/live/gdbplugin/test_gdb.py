@@ -86,7 +86,7 @@ def test_a_program_that_gdb_started(known):
 def test_backtrace_is_that_of_the_command(sleeping):
     done = subprocess.run([support.BINARY, "-p", str(sleeping.pid), "debug", "--dump", "--json"],
                           stdout=subprocess.PIPE, check=True)
-    session = attached(sleeping, ("all",), "probing backtrace --all")
+    session = attached(sleeping, ("all",), "probing backtrace --all --no-fold")
     texts = session.part("all").split("\n\n")
     for thread in json.loads(done.stdout.decode())["threads"]:
         text = next(t for t in texts if t.lstrip("\n").startswith("%d " % thread["tid"]))
@@ -238,13 +238,18 @@ def test_names_that_a_terminal_would_obey(known):
 def test_settings(sleeper):
     session = attached(
         sleeper, ("shown",), "show probing", "set probing format json", "set probing max-string 3",
-        ("json",), "probing query SELECT 'abcdef' AS a", ("one",), "show probing format",
+        ("json",), "probing query SELECT 'abcdef' AS a, func FROM python.backtrace LIMIT 1", ("one",),
+        "show probing format", ("value",), "probing print shared", ("locals",), "probing locals",
+        ("stack",), "set probing format table", "probing backtrace",
         "set probing color on", ("color",), "probing query -f table SELECT NULL AS a",
         "set probing color off", ("plain",), "probing query -f table SELECT NULL AS a")
     assert session.part("shown").split() == ["color", "auto", "format", "table", "max-string",
                                              "4096", "pretty", "off"]
-    assert session.rows("json") in ([{"a": "abc…"}], [{"a": "…"}], [{"a": "abcdef"}])
-    assert session.part("one").strip() == "json"
+    # Values and cells of tables are cut, and nothing else.
+    assert session.rows("json") == [{"a": "abcdef", "func": "sle…"}]
+    assert session.part("one").strip() == "json" and session.part("value").strip() == "'ce…"
+    assert "shared" in session.part("locals") and "'ce…" in session.part("locals"), session
+    assert "sleeper.py:13" in session.part("stack"), session
     assert "\x1b[" in session.part("color") and "\x1b[" not in session.part("plain")
 
 

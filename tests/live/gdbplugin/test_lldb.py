@@ -79,10 +79,12 @@ def test_threads_and_a_snapshot(target, tmp_path):
 def test_settings_and_help(sleeper):
     session = attached(
         sleeper, ("shown",), "probing set", "probing set format json", ("json",),
-        "probing query SELECT 1 AS a", ("help",), "help probing", ("query",), "help probing query")
+        "probing query SELECT 1 AS a", ("value",), "probing set max-string 3", "probing print shared",
+        ("stack",), "probing set format table", "probing backtrace", ("help",), "help probing", ("query",), "help probing query")
     assert session.part("shown").split()[-8:] == ["color", "auto", "format", "table", "max-string",
                                                   "4096", "pretty", "off"]
     assert session.rows("json") == [{"a": 1}]
+    assert session.part("value").strip() == "'ce…" and "sleeper.py:13" in session.part("stack"), session
     for name in ("backtrace", "query", "threads", "locals", "up", "down", "frame", "list", "tables",
                  "snapshot", "info", "set"):
         assert re.search(r"^ +%s +-- [A-Z]" % name, session.part("help"), re.M), session

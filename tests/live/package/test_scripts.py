@@ -77,6 +77,13 @@ def test_who_waits_without_a_deadlock(target, newest):
                     out[1]), out
 
 
+def test_the_demo(target, newest):
+    """What `make demo` shows."""
+    process = target(ROOT / "docs" / "demo.py")
+    shown_once("deadlocks", process, r"(?m)^There is no deadlock: .*\n\d+ evaluate waits for the RLock of \d+ checkpoint")
+    assert "run script deadlocks $pid\n" in (ROOT / "build-aux" / "demo").read_text()
+
+
 def test_containers_and_holders(circle):
     first = shown("containers", circle, "2").splitlines()
     assert re.match(r" +50000 items  dict at 0x\w+, held by .*\blarge\b", first[0]), first
