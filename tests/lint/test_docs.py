@@ -336,7 +336,8 @@ class Program:
     def first_of_folded(self):
         """The first of the threads that are shown as one."""
         text = self.run("probing %d debug --dump" % self.pid)
-        return re.search(r"^\d+ threads .* (\d+)–\d+$", text, re.M)[1]
+        # Other programs of the machine may have been given the numbers between theirs.
+        return re.search(r"^\d+ threads .*?  +(\d+)(?:–|, )[\d, –]+$", text, re.M)[1]
 
     def command(self, line, page):
         """The line with the pid and tids of this program in place of those that it shows."""
