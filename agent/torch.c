@@ -26,7 +26,7 @@ struct prba_torch prba_torch;
 static struct {
 	const void *leader; /* the optimizer whose steps count; only compared */
 	const void *inside; /* the optimizer whose step() runs now */
-	int64_t began;	    /* when it did */
+	int64_t began, own; /* when it did, and what of the step was ours then */
 	int64_t strange;
 	int64_t number;	     /* of the last step */
 	uint32_t ppm;	     /* share of steps to sample */
@@ -174,8 +174,11 @@ void prba_torch_told(int64_t number)
 {
 	if (!prba_torch_is_on() || number < 0)
 		return;
+	int64_t at = prba_torch_now();
+
 	now.told = true;
-	pass(prba_torch_now(), number);
+	pass(at, number);
+	prba_torch_leave(at);
 }
 
 /** before(optimizer, …): torch calls it before an optimizer's step. */
@@ -185,11 +188,12 @@ static object *before(object *self, object *arguments)
 	if (prba_torch_is_on()) {
 		now.inside = prba_torch_argument(arguments, 0);
 		now.began = prba_torch_now();
+		now.own = step->own;
 	}
 	return prba_torch_none();
 }
 
-static void put_optimizer(object *optimizer, int64_t began, int64_t at)
+static void put_optimizer(object *optimizer, int64_t duration)
 {
 	object *type = py->PyObject_Type(optimizer);
 	object *name = type ? py->PyObject_GetAttrString(type, "__name__") : NULL;
@@ -198,8 +202,9 @@ static void put_optimizer(object *optimizer, int64_t began, int64_t at)
 				     .seq = step->calls,
 				     .parent = -1,
 				     .micro = step->micro,
-				     .began = began,
-				     .duration = at - began,
+				     .began = now.began,
+				     .duration = duration,
+				     .own = now.own,
 				     .memory = true};
 
 	if (!row.name)
@@ -245,21 +250,22 @@ static int64_t first_number(object *optimizer)
 static object *after(object *self, object *arguments)
 {
 	object *optimizer = prba_torch_argument(arguments, 0);
-	int64_t at;
+	int64_t at, duration;
 
 	(void)self;
 	if (!prba_torch_is_on() || !optimizer || now.inside != optimizer)
 		return prba_torch_none();
 	at = prba_torch_now();
 	now.inside = NULL;
-	step->optimizer = (step->optimizer < 0 ? 0 : step->optimizer) + at - now.began;
+	/* Modules may have been called in it, by a closure. */
+	duration = at - now.began - (step->own - now.own);
+	step->optimizer = (step->optimizer < 0 ? 0 : step->optimizer) + duration;
 	if (step->sampled)
-		put_optimizer(optimizer, now.began, at);
-	prba_torch_leave(at);
-	if (!now.told && is_leader(optimizer)) {
+		put_optimizer(optimizer, duration);
+	if (!now.told && is_leader(optimizer))
 		pass(at, first_number(optimizer));
-		prba_torch_leave(at);
-	}
+	/* All of it is of the step that begins here. */
+	prba_torch_leave(at);
 	return prba_torch_none();
 }
 

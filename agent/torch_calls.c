@@ -47,7 +47,7 @@ static struct {
 	uint32_t open;	  /* calls whose backward has begun and not ended */
 	const void *root; /* the outermost module of the step; only compared */
 	bool end_is_told; /* of the backward pass that runs */
-	int64_t pass_began;
+	int64_t pass_began, pass_own;
 } now;
 
 #define step (&prba_torch.step)
@@ -163,7 +163,7 @@ static void enter(object *module, object *inputs, int64_t entered, uintptr_t pla
 		return;
 	}
 	if (step->data < 0)
-		step->data = entered - step->began;
+		step->data = entered - step->began - step->own;
 	if (!now.root)
 		now.root = module;
 	if (!lane->depth && module == now.root && !now.open)
@@ -220,6 +220,7 @@ static void put_forward(const struct lane *lane, const struct open_call *open, i
 		.depth = lane->depth,
 		.micro = step->micro,
 		.began = open->began,
+		.own = open->own,
 		.duration = duration < 0 ? 0 : duration,
 		.memory = true,
 	};
@@ -285,6 +286,7 @@ static void put_backward(struct call *call, int64_t entered)
 		.depth = call->depth,
 		.micro = call->micro,
 		.began = call->began,
+		.own = call->own,
 		.duration = duration < 0 ? 0 : duration,
 	};
 
@@ -301,6 +303,7 @@ static void begin_backward(struct call *call, int64_t entered)
 
 		now.end_is_told = told != NULL;
 		now.pass_began = entered;
+		now.pass_own = step->own;
 		py->Py_DecRef(told);
 	}
 	now.open++;
@@ -363,7 +366,7 @@ object *prba_torch_pass_end(object *self, object *arguments)
 			call->done = true;
 		}
 		now.open = 0;
-		step->backward += entered - now.pass_began;
+		step->backward += entered - now.pass_began - (step->own - now.pass_own);
 		now.end_is_told = false;
 	}
 	prba_torch_leave(entered);

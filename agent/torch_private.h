@@ -28,15 +28,15 @@ struct prba_torch_helpers {
 
 /** The step that is running. */
 struct prba_torch_step {
-	int64_t began;	     /**< ns, CLOCK_MONOTONIC; 0: it is not known */
-	int64_t number;	     /**< that it will have */
-	int64_t data;	     /**< ns until its first call of a module; < 0: none yet */
-	int64_t forward;     /**< ns in outermost calls */
-	int64_t backward;    /**< ns in backward passes, from the first gradient that arrives */
-	int64_t optimizer;   /**< ns in optimizers */
-	int64_t own;	     /**< ns in functions of ours */
-	uint32_t micro;	     /**< calls of the outermost module in training */
-	uint32_t calls;	     /**< of modules */
+	int64_t began;	   /**< ns, CLOCK_MONOTONIC; 0: it is not known */
+	int64_t number;	   /**< that it will have */
+	int64_t data;	   /**< ns until its first call of a module, without ours; < 0: none yet */
+	int64_t forward;   /**< ns in outermost calls */
+	int64_t backward;  /**< ns in backward passes, from the first gradient that arrives */
+	int64_t optimizer; /**< ns in optimizers */
+	int64_t own;	   /**< ns in functions of ours */
+	uint32_t micro;	   /**< calls of the outermost module in training */
+	uint32_t calls;	   /**< of modules */
 	uint32_t generation; /**< differs in each sampled step; never 0 */
 	bool sampled, discovers;
 };
@@ -110,7 +110,8 @@ struct prba_torch_row {
 	int64_t seq, parent; /**< numbers of calls in the step; parent < 0: none */
 	uint32_t depth, micro;
 	int64_t began, duration; /**< ns */
-	bool memory;		 /**< with columns of memory */
+	int64_t own; /**< ns of the step that were ours before it began: see time_offset */
+	bool memory; /**< with columns of memory */
 };
 
 /** Opens the rings. 0 or a negative errno value. */

@@ -211,7 +211,7 @@ void prba_torch_rows_put(const struct prba_torch_row *row)
 		[CLASS] = row->module ? text(&rows.classes[row->module]) : (struct probing_cell){},
 		[STAGE] = text(&rows.stages[row->stage]),
 		[DURATION] = milliseconds(row->duration),
-		[TIME_OFFSET] = milliseconds(row->began - step->began),
+		[TIME_OFFSET] = milliseconds(row->began - step->began - row->own),
 		[WORLD_SIZE] = integer_or_null(prba_torch.world),
 	};
 	int error = errno;

@@ -28,6 +28,8 @@ def find_value(code, function, frame):
             return None
         name = frame.f_code.co_name
         ours = frame.f_code.co_filename == AGENT
+        # Names of torch's own functions are meant only if they are asked for.
+        ours = ours or function is None and str(frame.f_globals.get("__name__", "")).startswith("torch.")
         if not ours and (function is None or function == name):
             try:
                 return name, eval(code, frame.f_globals, frame.f_locals), None

@@ -7,6 +7,7 @@
 #include "agent/bootstrap.h"
 #include "agent/breaks.h"
 #include "agent/connection.h"
+#include "agent/flight.h"
 #include "agent/libc.h"
 #include "agent/finalization.h"
 #include "agent/main_thread.h"
@@ -191,6 +192,10 @@ void prba_work_do(struct prba_connection *c)
 	enum prb_wire_outcome outcome = PRB_WIRE_REFUSED;
 	const char *text;
 
+	if (prba_flight_is_asked(c)) {
+		prba_flight_do(c);
+		return;
+	}
 	prba_python_find();
 	text = approach(c);
 	if (!text && on_main && prba_pause_held_us() >= 0)

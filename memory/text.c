@@ -204,7 +204,7 @@ static struct prb_error *put_groups(struct prb_census *census, struct prb_str *s
 			prb_str_printf(s, ":%d", groups[i].index);
 		prb_str_printf(s, "  %s", groups[i].dtype);
 		if (groups[i].gradients)
-			prb_str_printf(s, "  (%llu of them gradients without an object)",
+			prb_str_printf(s, "  (%llu of them gradients)",
 				       (unsigned long long)groups[i].gradients);
 		prb_str_putc(s, '\n');
 	}

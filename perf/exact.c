@@ -84,8 +84,21 @@ static struct prb_error *reach(struct prb_target *target, struct prb_agent **ret
 			      "'probing PID eject' removes it");
 }
 
+static struct prb_error *write_file(const struct prb_torch_rings *rings,
+				    const struct prb_exact_about *about,
+				    const struct prb_performance_settings *s,
+				    const struct prb_profile_format *format)
+{
+	const struct prb_profile_choice choice = {.weight = PRB_WEIGHT_WALL};
+	prb_auto_recording struct prb_recording *recording = NULL;
+
+	PRB_TRY(prb_exact_recording(rings, about, &recording));
+	return prb_performance_write(recording, &choice, s, format);
+}
+
 static struct prb_error *show(struct prb_target *target, const char *python, int64_t since,
-			      const struct prb_performance_settings *s)
+			      const struct prb_performance_settings *s,
+			      const struct prb_profile_format *format)
 {
 	__attribute__((cleanup(prb_torch_rings_deinit))) struct prb_torch_rings rings = {};
 	__attribute__((cleanup(prb_exact_deinit))) struct prb_exact exact = {};
@@ -97,13 +110,18 @@ static struct prb_error *show(struct prb_target *target, const char *python, int
 	about.command = command;
 	PRB_TRY(prb_torch_rings_read(target, since, &rings));
 	PRB_TRY(prb_exact_make(&rings, &exact));
+	if (format)
+		PRB_TRY(write_file(&rings, &about, s, format));
+	if (format && !s->json)
+		return NULL;
 	PRB_TRY((s->json ? prb_exact_json : prb_exact_text)(&exact, &about, &text));
 	PRB_TRY(prb_output(&text));
 	return prb_output_flush();
 }
 
 static struct prb_error *time_steps(struct prb_target *target,
-				    const struct prb_performance_settings *s)
+				    const struct prb_performance_settings *s,
+				    const struct prb_profile_format *format)
 {
 	prb_auto_free char *python = NULL;
 	struct prb_agent *agent = NULL;
@@ -115,16 +133,15 @@ static struct prb_error *time_steps(struct prb_target *target,
 	if (!err)
 		err = sample(target, agent, s);
 	prb_agent_close(agent);
-	return err ? err : show(target, python, since, s);
+	return err ? err : show(target, python, since, s, format);
 }
 
-static struct prb_error *check(const struct prb_performance_settings *s,
-			       const struct prb_profile_format *format)
+static struct prb_error *check(const struct prb_performance_settings *s)
 {
-	if (format || s->rate || s->mode || s->tid || s->cc)
+	if (s->rate || s->mode || s->tid || s->cc)
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--exact goes with --torch, --steps, --duration and --json "
-					"only");
+					"--exact goes with --torch, --steps, --duration, --output, "
+					"--format and --json only");
 	return NULL;
 }
 
@@ -135,9 +152,9 @@ struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 	struct prb_target *target;
 	struct prb_error *err;
 
-	PRB_TRY(check(s, format));
+	PRB_TRY(check(s));
 	PRB_TRY(prb_spec_open_in(cli->target, &cli->places, &target));
-	err = target->live ? time_steps(target, s)
+	err = target->live ? time_steps(target, s, format)
 			   : prb_error_create(PRB_ERROR_UNSUPPORTED,
 					      "--exact needs a process that runs; this is a %s",
 					      prb_target_kind_name(target->kind));

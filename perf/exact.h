@@ -6,6 +6,7 @@
 #define PRB_PERF_EXACT_H
 
 #include "perf/performance.h"
+#include "profile/recording.h"
 #include "records/torch_rings.h"
 
 enum { PRB_EXACT_NONE = UINT32_MAX };
@@ -47,7 +48,12 @@ struct prb_error *prb_exact_text(const struct prb_exact *exact, const struct prb
 struct prb_error *prb_exact_json(const struct prb_exact *exact, const struct prb_exact_about *about,
 				 struct prb_str *s) PRB_MUST_CHECK;
 
-/** Has the agent sample steps, and prints the tree. */
+/** The steps that were timed, one after the other, for the formats of files. */
+struct prb_error *prb_exact_recording(const struct prb_torch_rings *rings,
+				      const struct prb_exact_about *about,
+				      struct prb_recording **ret) PRB_MUST_CHECK;
+
+/** Has the agent sample steps, and prints the tree or writes a file. */
 struct prb_error *prb_performance_exact(const struct prb_cli *cli,
 					const struct prb_performance_settings *settings,
 					const struct prb_profile_format *format) PRB_MUST_CHECK;

@@ -227,7 +227,9 @@ static struct prb_error *add_steps(struct maker *m)
 			return prb_error_nomem();
 		e->steps++;
 		e->micro += step->micro > 0 ? (uint64_t)step->micro : 0;
-		e->duration += step->duration;
+		/* What hooks took is in no part of the step. */
+		e->duration +=
+			fmax(step->duration - (isfinite(step->own) ? step->own / 1e3 : 0), 0);
 		e->data += isfinite(step->data) ? step->data : 0;
 		e->forward += isfinite(step->forward) ? step->forward : 0;
 		e->backward += isfinite(step->backward) ? step->backward : 0;

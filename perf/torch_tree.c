@@ -278,6 +278,7 @@ struct prb_error *prb_torch_tree_json(const struct prb_recording *r,
 	prb_json_text(&json, "mode", prb_weight_words[choice->weight].mode);
 	prb_json_integer(&json, "weight_ns", tree->report.weight);
 	prb_json_integer(&json, "samples", (int64_t)tree->report.taken);
+	prb_json_real(&json, "independent_samples", tree->report.samples, 1);
 	prb_json_integer(&json, "steps", (int64_t)tree->steps);
 	prb_json_bool(&json, "steps_exact", tree->steps_exact);
 	prb_json_text(&json, "ended", prb_profile_end_text(r->end));

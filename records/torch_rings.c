@@ -87,6 +87,7 @@ static struct prb_error *add_step(const struct prb_ring *ring, const struct prb_
 		.backward = real(row, find(ring, "backward", PRB_RING_REAL)),
 		.optimizer = real(row, find(ring, "optimizer", PRB_RING_REAL)),
 		.own = real(row, find(ring, "own", PRB_RING_REAL)),
+		.ended = row->time,
 	};
 	struct prb_torch_step_row *place;
 

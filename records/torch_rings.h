@@ -23,7 +23,8 @@ struct prb_torch_step_row {
 	int64_t micro, calls;
 	/** Milliseconds; NaN: not known. */
 	double duration, data, forward, backward, optimizer;
-	double own; /**< microseconds */
+	double own;    /**< microseconds */
+	int64_t ended; /**< ns since the epoch */
 };
 
 enum prb_torch_call_stage {

@@ -70,8 +70,9 @@ static const struct prb_collected_column torch_calls[] = {
 	{"class", "Class of the module; NULL: it is no module"},
 	{"stage", "forward, recompute (forward again while gradients are computed), backward, "
 		  "optimizer or data"},
-	{"duration", "How long it took, with what it called"},
-	{"time_offset", "When it began, since the step began"},
+	{"duration", "How long it took, with what it called, without the agent's functions"},
+	{"time_offset",
+	 "When it began, since the step began, without the time of the agent's functions"},
 	{"allocated", "Memory of torch on the GPU at its end; without a GPU resident memory of "
 		      "the process"},
 	{"max_allocated", "The highest value of that so far; NULL without a GPU"},
@@ -98,7 +99,9 @@ static const struct prb_collected_column torch_trace[] = {
 	 "stage"},
 	{"duration", "How long it took, with what it called", "duration", "ms"},
 	{"duration_ms", "The same as duration", "duration", "ms"},
-	{"time_offset", "When it began, since the step began", "time_offset", "ms"},
+	{"time_offset",
+	 "When it began, since the step began, without the time of the agent's functions",
+	 "time_offset", "ms"},
 	{"allocated",
 	 "Memory of torch on the GPU at its end; without a GPU resident memory of the process",
 	 "allocated", "bytes"},

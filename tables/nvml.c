@@ -33,6 +33,7 @@ static const struct {
 	{"nvmlDeviceGetPowerUsage", offsetof(struct prb_nvml, power)},
 	{"nvmlDeviceGetEnforcedPowerLimit", offsetof(struct prb_nvml, power_limit)},
 	{"nvmlDeviceGetClockInfo", offsetof(struct prb_nvml, clock)},
+	{"nvmlDeviceGetSamples", offsetof(struct prb_nvml, samples)},
 	{"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct prb_nvml, processes)},
 };
 

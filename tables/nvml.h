@@ -31,11 +31,34 @@ struct prb_nvml_process {
 	unsigned gpu_instance, compute_instance;
 };
 
+/** The type of a sample's value. */
+enum prb_nvml_value_type {
+	PRB_NVML_DOUBLE,
+	PRB_NVML_UNSIGNED,
+	PRB_NVML_UNSIGNED_LONG,
+	PRB_NVML_UNSIGNED_LONG_LONG,
+	PRB_NVML_LONG_LONG,
+};
+
+union prb_nvml_value {
+	double real;
+	unsigned number32;
+	long long number64;
+};
+
+/** A value that the driver has kept. */
+struct prb_nvml_sample {
+	unsigned long long time; /* µs since the epoch */
+	union prb_nvml_value value;
+};
+
 enum {
 	PRB_NVML_SUCCESS = 0,
 	PRB_NVML_INSUFFICIENT_SIZE = 7,
 	PRB_NVML_CLOCK_SM = 1,
 	PRB_NVML_CLOCK_MEMORY = 2,
+	PRB_NVML_GPU_SAMPLES = 1,
+	PRB_NVML_MEMORY_SAMPLES = 2,
 	PRB_NVML_NAME_SIZE = 96,
 };
 
@@ -63,6 +86,8 @@ struct prb_nvml {
 	int (*power)(prb_nvml_gpu gpu, unsigned *milliwatts);
 	int (*power_limit)(prb_nvml_gpu gpu, unsigned *milliwatts);
 	int (*clock)(prb_nvml_gpu gpu, int kind, unsigned *mhz);
+	int (*samples)(prb_nvml_gpu gpu, int kind, unsigned long long after, int *type,
+		       unsigned *count, struct prb_nvml_sample *list);
 	int (*processes)(prb_nvml_gpu gpu, unsigned *count, struct prb_nvml_process *list);
 };
 

@@ -38,7 +38,6 @@ static const struct {
 	const char *schema, *name, *hint;
 } unrecorded[] = {
 	{"main", "memory_allocations", "'probing PID memory --sites 30s' fills it"},
-	{"main", "gpu_metrics", "gpu.devices and gpu.utilization have the GPUs as they are now"},
 };
 
 const char *prb_table_unrecorded(const char *name)

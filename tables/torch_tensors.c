@@ -24,10 +24,8 @@ static const struct prb_column columns[] = {
 	[DTYPE] = {"dtype", PRB_COLUMN_TEXT, "Type of its elements"},
 	[DEVICE] = {"device", PRB_COLUMN_TEXT, "Device that they are on; NULL if unknown"},
 	[BYTES] = {"bytes", PRB_COLUMN_INTEGER, "What its elements take", "bytes"},
-	[KIND] =
-		{"kind", PRB_COLUMN_TEXT,
-		 "Parameter or buffer (of a module), gradient (of the holder, without an object of "
-		 "its own), or tensor"},
+	[KIND] = {"kind", PRB_COLUMN_TEXT,
+		  "Parameter or buffer (of a module), gradient (of the holder), or tensor"},
 	[REQUIRES_GRAD] = {"requires_grad", PRB_COLUMN_INTEGER, "1, 0; NULL if unknown"},
 	[HOLDER] = {"holder", PRB_COLUMN_TEXT,
 		    "How it is reached: path of the parameter, or of variables and attributes",

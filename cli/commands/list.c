@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands/list_dead.h"
+#include "cli/commands/list_job.h"
 #include "cli/commands/list_program.h"
 #include "control/agent_socket.h"
 #include "command/command.h"
@@ -23,19 +24,21 @@
 enum { MAX_ANCESTORS = 64, AGENT_WIDTH = 7 };
 
 struct list_settings {
-	bool tree, json, dead;
+	bool tree, json, dead, job;
 };
 
 /** One process in the order and at the depth it is shown. */
 struct row {
 	const struct prb_python_process *process;
 	unsigned depth;
-	pid_t parent; /**< nearest Python ancestor that is listed, or 0 */
+	pid_t parent;		   /**< nearest Python ancestor that is listed, or 0 */
+	const struct prb_job *job; /**< that it is a rank of, or a child of a rank; or NULL */
 };
 
 struct rows {
 	const struct prb_python_processes *all;
 	PRB_VEC(struct row) list;
+	const struct prb_jobs *jobs;  /**< NULL: all processes are shown */
 	enum prb_agent_state *agents; /**< of each of `all` */
 	struct prb_str *served;	      /**< the same: where clients reach it */
 	struct prb_pause_state *pauses;
@@ -85,22 +88,47 @@ static pid_t python_ancestor(const struct prb_python_processes *all,
 	return 0;
 }
 
+static struct prb_error *add_row(struct rows *rows, const struct row *row)
+{
+	struct row *added = prb_vec_push(&rows->list);
+
+	if (!added)
+		return prb_error_nomem();
+	*added = *row;
+	return NULL;
+}
+
 /** Appends the children of @p parent, each followed by its own. */
 static struct prb_error *add_tree(struct rows *rows, const pid_t *parents, pid_t parent,
-				  unsigned depth)
+				  unsigned depth, const struct prb_job *job)
 {
 	for (size_t i = 0; i < rows->all->list.count; i++) {
 		const struct prb_python_process *p = &rows->all->list.items[i];
-		struct row *row;
 
 		if (parents[i] != parent)
 			continue;
-		row = prb_vec_push(&rows->list);
-		if (!row)
-			return prb_error_nomem();
-		*row = (struct row){p, depth, parent};
-		PRB_TRY(add_tree(rows, parents, p->process.pid, depth + 1));
+		PRB_TRY(add_row(rows, &(struct row){p, depth, parent, job}));
+		PRB_TRY(add_tree(rows, parents, p->process.pid, depth + 1, job));
 	}
+	return NULL;
+}
+
+/** The ranks of each job by their numbers, each followed by its children. */
+static struct prb_error *add_jobs(struct rows *rows, const pid_t *parents)
+{
+	const struct prb_job *job;
+	const struct prb_rank *rank;
+
+	prb_vec_each (job, &rows->jobs->list)
+		prb_vec_each (rank, &job->ranks) {
+			const struct prb_python_process *p = find_pid(rows->all, rank->pid);
+
+			/* A rank may be missing, or have started since the list was made. */
+			if (!p)
+				continue;
+			PRB_TRY(add_row(rows, &(struct row){p, 0, 0, job}));
+			PRB_TRY(add_tree(rows, parents, rank->pid, 1, job));
+		}
 	return NULL;
 }
 
@@ -124,13 +152,13 @@ static struct prb_error *arrange(struct rows *rows, bool tree)
 			rows->program_width =
 				PRB_MAX(rows->program_width,
 					PRB_MAX(strlen("PROGRAM"), strlen(rows->programs[i])));
-		if (tree)
+		if (tree || rows->jobs)
 			parents[i] = python_ancestor(rows->all, p);
 	}
 	/* The heading is as wide. */
 	if (rows->served_width)
 		rows->served_width = PRB_MAX(rows->served_width, strlen("SERVED AT"));
-	return add_tree(rows, parents, 0, 0);
+	return rows->jobs ? add_jobs(rows, parents) : add_tree(rows, parents, 0, 0, NULL);
 }
 
 static enum prb_agent_state agent_of(const struct rows *rows, const struct row *row)
@@ -202,10 +230,15 @@ static void put_row(struct prb_str *s, const struct rows *rows, const struct row
 static struct prb_error *show_text(const struct rows *rows)
 {
 	prb_auto_str struct prb_str text = {};
+	const struct prb_job *job = NULL;
 	const struct row *row;
 
 	if (!rows->list.count) {
-		fputs("probing: there are no Python processes here\n", stderr);
+		fputs(rows->jobs
+			      ? "probing: no rank of a job runs here, as far as processes can be "
+				"read; 'probing list' shows all Python processes\n"
+			      : "probing: there are no Python processes here\n",
+		      stderr);
 		return NULL;
 	}
 	prb_str_printf(&text, "    PID  %-*s  THREADS  %-*s  ", (int)rows->version_width, "PYTHON",
@@ -215,8 +248,12 @@ static struct prb_error *show_text(const struct rows *rows)
 	if (rows->program_width)
 		prb_str_printf(&text, "%-*s  ", (int)rows->program_width, "PROGRAM");
 	prb_str_printf(&text, "%sCOMMAND\n", rows->ranks ? "RANK  " : "");
-	prb_vec_each (row, &rows->list)
+	prb_vec_each (row, &rows->list) {
+		if (row->job != job)
+			prb_list_job_text(row->job, prb_list_launcher(row->job, rows->all), &text);
+		job = row->job;
 		put_row(&text, rows, row);
+	}
 	return prb_output(&text);
 }
 
@@ -268,15 +305,34 @@ static void put_json_row(struct prb_json *json, const struct rows *rows, const s
 	prb_json_close(json, '}');
 }
 
+static void put_json_job(struct prb_json *json, const struct rows *rows, const struct prb_job *job)
+{
+	const struct row *row;
+
+	prb_json_open(json, NULL, '{');
+	prb_list_job_json(job, prb_list_launcher(job, rows->all), json);
+	prb_json_open(json, "processes", '[');
+	prb_vec_each (row, &rows->list)
+		if (row->job == job)
+			put_json_row(json, rows, row, true);
+	prb_json_close(json, ']');
+	prb_json_close(json, '}');
+}
+
 static struct prb_error *show_json(const struct rows *rows, bool tree)
 {
 	prb_auto_str struct prb_str text = {};
 	struct prb_json json = {&text};
+	const struct prb_job *job;
 	const struct row *row;
 
 	prb_json_open(&json, NULL, '[');
-	prb_vec_each (row, &rows->list)
-		put_json_row(&json, rows, row, tree);
+	if (rows->jobs)
+		prb_vec_each (job, &rows->jobs->list)
+			put_json_job(&json, rows, job);
+	else
+		prb_vec_each (row, &rows->list)
+			put_json_row(&json, rows, row, tree);
 	prb_json_close(&json, ']');
 	prb_str_putc(&text, '\n');
 	return prb_output(&text);
@@ -404,11 +460,18 @@ static struct prb_error *run(const struct prb_cli *cli, const void *settings)
 	prb_auto_free enum prb_agent_state *agents = NULL;
 	prb_auto_free struct prb_pause_state *pauses = NULL;
 	prb_auto_free const char **programs = NULL;
-	struct rows rows = {.all = &all};
+	prb_auto_jobs struct prb_jobs jobs = {};
+	struct rows rows = {.all = &all, .jobs = s->job ? &jobs : NULL};
 
 	(void)cli;
 	if (s->dead)
 		return prb_list_dead(s->json);
+	if (s->job && s->tree)
+		return prb_error_create(PRB_ERROR_USAGE,
+					"--job shows children below their ranks, so --tree says "
+					"nothing more");
+	if (s->job)
+		PRB_TRY(prb_jobs_find(&jobs));
 	PRB_TRY(prb_process_list(&all));
 	rows.agents = agents = calloc(all.list.count + 1, sizeof(*agents));
 	rows.served = calloc(all.list.count + 1, sizeof(*rows.served));
@@ -443,12 +506,17 @@ const struct prb_command prb_command_list = {
 		"process), the address where it is served, the program if it is a "
 		"well-known one (Jupyter kernel, gunicorn worker), rank in a distributed job "
 		"(RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and the like) and command "
-		"line. For a process that cannot be read, the reason is shown.",
+		"line. With --job, the ranks of each job (by the environment that its launcher "
+		"gives them) are listed together, with their children. For a process that cannot "
+		"be read, the reason is shown.",
 	.options =
 		(const struct prb_option[]){
 			{"tree", 't', PRB_OPTION_FLAG, NULL, "Show children below their parents",
 			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, tree),
 			 .for_clients = true},
+			{"job", 'j', PRB_OPTION_FLAG, NULL,
+			 "List the ranks of distributed jobs, job by job", PRB_COMPLETE_NOTHING,
+			 offsetof(struct list_settings, job), .for_clients = true},
 			{"dead", 0, PRB_OPTION_FLAG, NULL,
 			 "List processes that have ended and left recorded rows",
 			 PRB_COMPLETE_NOTHING, offsetof(struct list_settings, dead)},
@@ -460,6 +528,7 @@ const struct prb_command prb_command_list = {
 	.examples =
 		(const struct prb_example[]){
 			{"probing list --tree", "Show parents and children"},
+			{"probing list --job", "Show which ranks of a job run here"},
 			{"probing list --dead", "Show what ended processes have recorded"},
 			{}},
 	.run = run,

@@ -11,6 +11,7 @@ enum {
 	INLINE_SIZES = 5, /* that lie in the TensorImpl itself, followed by as many strides */
 	REST = 1 + 2 * INLINE_SIZES, /* words from the sizes to the storage offset */
 	STORAGE_WORDS = 8,
+	LOWEST_ADDRESS = 4096,
 	CPU = 0,
 };
 
@@ -119,7 +120,8 @@ static struct prb_error *read_sizes(struct prb_mem *mem, uint64_t impl, struct p
 
 /*
  * A StorageImpl is its vtable, one or two words of reference counts, the data's address, the
- * function that frees it, that function's context, the device and the number of bytes.
+ * function that frees it, that function's context, the device and the number of bytes. The second
+ * count of an old one is no address; the size of a new one may look like the device of an old one.
  */
 static void read_storage(struct prb_mem *mem, uint64_t storage, uint64_t offset,
 			 struct prb_tensor *ret)
@@ -129,12 +131,13 @@ static void read_storage(struct prb_mem *mem, uint64_t storage, uint64_t offset,
 
 	if (err || !ret->device || !prb_mul(needed, ret->item_bytes, &needed))
 		return;
-	for (unsigned data = 3; data >= 2; data--) {
+	for (unsigned data = 2; data <= 3; data++) {
 		unsigned kind = words[data + 3] & 0xff;
 
 		if (kind >= PRB_ARRAY_SIZE(devices) || strcmp(devices[kind], ret->device) != 0 ||
 		    words[data + 4] < needed || words[data + 4] > storage_max ||
-		    (!words[data] && words[data + 4]))
+		    (!words[data] && words[data + 4]) ||
+		    (words[data] && words[data] < LOWEST_ADDRESS))
 			continue;
 		ret->storage = storage;
 		ret->data = words[data];

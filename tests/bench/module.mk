@@ -75,6 +75,10 @@ bench: all wheel $(O)/peers/.stamp $(O)/peers/duckdb/.stamp $(O)/peers/telemetry
 bench-cluster: all ## what `cluster hang` takes for thousands of simulated ranks
 	$(Q)python3 tests/bench/cluster.py --probing $(O)/probing
 
+.PHONY: bench-training
+bench-training: all ## shares and durations of torch's modules, beside torch.profiler's
+	$(Q)python3 tests/bench/training.py --probing $(O)/probing
+
 .PHONY: bench-clickhouse
 bench-clickhouse: all $(AGENT) ## rows a second to a ClickHouse server of this machine, and an idle `probing node`
 	$(Q)python3 tests/bench/clickhouse.py --probing $(O)/probing

@@ -43,7 +43,8 @@ def ranks(python, count, users=(), source=RANK, **variables):
         for rank in range(count):
             env = dict(os.environ, MASTER_ADDR="10.9.8.7", MASTER_PORT="29500", RANK=str(rank),
                        LOCAL_RANK=str(rank), WORLD_SIZE=str(count), HOME="/",
-                       PYTHONDONTWRITEBYTECODE="1", **variables)
+                       PYTHONDONTWRITEBYTECODE="1")
+            env.update(variables)
             words = [python, file, rank]
             if users and users[rank]:
                 words = ["setpriv", "--reuid", users[rank], "--regid", users[rank],

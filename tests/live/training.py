@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The training program of the tests of torch."""
 import json
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -23,17 +25,55 @@ TYPED = [
 ]
 
 
+CACHE = Path(os.environ.get("PROBING_TEST_INTERPRETERS", "/var/cache/probing-test-interpreters"))
+
+
+class Torch:
+    """A Python with torch."""
+
+    def __init__(self, name, exe, env, there=True):
+        self.name, self.exe, self.env, self.there = name, exe, env, there
+
+    def __repr__(self):
+        return self.name
+
+    def check(self):
+        """Skips a test where it is not installed."""
+        if not self.there:
+            pytest.skip("no other torch is here: 'make test-torch' gets some")
+        if self.name == "system" and subprocess.run(
+                [self.exe, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode:
+            pytest.skip("torch is not installed for " + self.exe)
+
+    def start(self, program, *arguments, env=None):
+        """A program of programs/training."""
+        self.check()
+        return support.Program([self.exe, PROGRAMS / "training" / program, *arguments],
+                               env=dict(os.environ, **dict(self.env, **(env or {}))))
+
+
+def _others():
+    for path in sorted(CACHE.glob("*/torch.json")):
+        fields = json.loads(path.read_text())
+        yield Torch(fields["name"], fields["exe"], fields["env"])
+
+
+SYSTEM = Torch("system", PYTHON, {})
+# The long form has the versions of tests/tools/test-torch, too, and so has any with PROBING_TORCHES=1.
+OTHERS = list(_others()) or [Torch("other", "", {}, False)]
+if not support.LONG and not os.environ.get("PROBING_TORCHES"):
+    OTHERS = []
+TORCHES = [SYSTEM] + OTHERS
+
+
 def check():
     """Skips a test that needs torch where there is none."""
-    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
-                      check=False).returncode:
-        pytest.skip("torch is not installed for " + PYTHON)
+    SYSTEM.check()
 
 
-def start():
+def start(torch=SYSTEM):
     """The program, in its first steps."""
-    check()
-    return support.Program([PYTHON, PROGRAMS / "training" / "transformer.py"])
+    return torch.start("transformer.py")
 
 
 def rest(program):

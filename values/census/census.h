@@ -109,7 +109,7 @@ typedef struct prb_error *prb_census_holder(void *context, uint32_t holder, uint
 struct prb_error *prb_census_referrers(struct prb_census *census, uint32_t object,
 				       prb_census_holder *visit, void *context) PRB_MUST_CHECK;
 
-/** A tensor, or the gradient of one that has no object of its own. */
+/** A tensor, or the gradient of one, which is held by that one, whether it has an object or not. */
 struct prb_census_tensor {
 	uint32_t object; /**< of the tensor, or whose gradient it is */
 	bool gradient;

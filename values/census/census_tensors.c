@@ -53,7 +53,7 @@ void prb_census_note_tensor(struct prb_census *c, uint32_t index)
 		note(c, index, &gradient, true);
 }
 
-/* By storage; those of the same one in the order in which they were found, objects first. */
+/* By storage; those of the same one in the order in which they were found, gradients first. */
 static int compare(const void *a, const void *b)
 {
 	const struct prb_census_tensor *one = a, *other = b;
@@ -61,22 +61,32 @@ static int compare(const void *a, const void *b)
 	if (one->storage != other->storage)
 		return one->storage < other->storage ? -1 : 1;
 	if (one->gradient != other->gradient)
-		return one->gradient ? 1 : -1;
+		return one->gradient ? -1 : 1;
 	return one->object < other->object ? -1 : one->object > other->object;
+}
+
+static bool same_shape(const struct prb_census_tensor *one, const struct prb_census_tensor *other)
+{
+	size_t dimensions = PRB_MIN(one->dimensions, PRB_ARRAY_SIZE(one->shape));
+
+	return one->dimensions == other->dimensions &&
+	       !memcmp(one->shape, other->shape, dimensions * sizeof(*one->shape));
 }
 
 void prb_census_share_storages(struct prb_census *c)
 {
 	struct prb_census_tensor *t = c->tensors.items;
-	size_t kept = 0;
+	size_t kept = 0, first = 0;
 
 	if (c->tensors.count)
 		qsort(t, c->tensors.count, sizeof(*t), compare);
 	for (size_t i = 0; i < c->tensors.count; i++) {
 		bool again = kept && t[i].storage && t[i].storage == t[kept - 1].storage;
 
-		/* A gradient that has an object is that one. */
-		if (again && t[i].gradient)
+		if (!again)
+			first = kept;
+		/* The object that a gradient may have is that gradient: newer torch keeps it. */
+		if (again && (t[i].gradient || (t[first].gradient && same_shape(&t[first], &t[i]))))
 			continue;
 		t[kept] = t[i];
 		t[kept].first = !again;

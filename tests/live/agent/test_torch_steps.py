@@ -20,10 +20,8 @@ ALL = "probing.torch.profiling=1"
 class Training:
     """programs/training/steps.py."""
 
-    def __init__(self, *arguments, **variables):
-        training.check()
-        self.program = support.Program([training.PYTHON, PROGRAMS / "training" / "steps.py", *arguments],
-                                       env=dict(os.environ, **variables))
+    def __init__(self, torch):
+        self.program = torch.start("steps.py")
 
     def __enter__(self):
         self.program.__enter__()
@@ -46,9 +44,9 @@ class Training:
         return json.loads(self.program.line(timeout=200))
 
 
-@pytest.fixture(scope="module")
-def running():
-    with Training() as found:
+@pytest.fixture(scope="module", params=training.TORCHES, ids=repr)
+def running(request):
+    with Training(request.param) as found:
         yield found
 
 
@@ -100,10 +98,15 @@ def test_rows(probing, steps):
         assert row["depth"] == above["depth"] + 1
         assert above["time_offset"] <= row["time_offset"]
         assert row["module"].startswith(above["module"] + ".")
-    # Our own functions are left out of durations, so they add up.
+    # Our own functions are left out of durations and offsets, so they add up, and calls nest.
     for seq, row in by_seq.items():
-        below = sum(each["duration"] for each in forward if each["parent"] == seq)
-        assert below <= row["duration"] + 0.01, row
+        inner = [each for each in forward if each["parent"] == seq]
+        assert sum(each["duration"] for each in inner) <= row["duration"] + 0.001, row
+        end = row["time_offset"]
+        for each in inner:
+            assert end <= each["time_offset"] + 1e-6, (row, each)
+            end = each["time_offset"] + each["duration"]
+        assert end <= row["time_offset"] + row["duration"] + 1e-6, row
     count = {}
     for row in trace:
         count[row["module"], row["stage"]] = count.get((row["module"], row["stage"]), 0) + 1
@@ -117,9 +120,9 @@ def test_rows(probing, steps):
     assert all(row["allocated"] > 1 << 20 for row in forward)
 
 
-@pytest.fixture
-def fresh():
-    with Training() as found:
+@pytest.fixture(params=training.TORCHES, ids=repr)
+def fresh(request):
+    with Training(request.param) as found:
         yield found
 
 
@@ -143,10 +146,10 @@ def test_losses_to_the_last_bit(probing, steps):
     for share in ("0", "0.5", "1"):
         steps.do("anew")
         set_share(probing, steps, "probing.torch.profiling=" + share)
-        losses = steps.do("run 30") + steps.do("accumulate 5")
+        losses = steps.do("run %d" % support.count(30, 3000)) + steps.do("accumulate 5")
         set_share(probing, steps, "probing.torch.profiling=off")
         found.append(losses + steps.do("run 5"))
-    assert len(found[0]) == 50 and found[0] == found[1] == found[2]
+    assert len(found[0]) == support.count(50, 3020) and found[0] == found[1] == found[2]
 
 
 def test_gradient_accumulation(probing, steps):
@@ -289,6 +292,44 @@ def test_exact(probing, steps):
     steps.stop()
 
 
+def slices(events):
+    """Those of a trace that are in the others, as pairs; none overlaps with another one."""
+    inside, stack = [], []
+    for event in sorted((each for each in events if each["ph"] == "X"),
+                        key=lambda each: (each["ts"], -each["dur"])):
+        while stack and stack[-1]["ts"] + stack[-1]["dur"] <= event["ts"] + 0.0005:
+            stack.pop()
+        if stack:
+            assert event["ts"] + event["dur"] <= stack[-1]["ts"] + stack[-1]["dur"] + 0.0005
+        inside.append((stack[-1]["name"] if stack else None, event["name"], event["dur"]))
+        stack.append(event)
+    return inside
+
+
+def test_exact_files(probing, steps, tmp_path):
+    steps.go()
+    path = tmp_path / "x.trace.json"
+    done = probing(steps.pid, "perf", "--torch", "--exact", "--json", "--steps", "3", "-o", path)
+    assert done.code == OK, done
+    found, trace = json.loads(done.out), json.loads(path.read_text())
+    inside = slices(trace["traceEvents"])
+    pairs = {(above, name) for above, name, _ in inside}
+    assert {("forward", "net: Model"), ("backward", "net: Model"), ("net: Model", "net.rnn: GRUCell"),
+            ("net.blocks.0: Block", "net.blocks.0.inner: Sequential")} <= pairs
+    # All of the time that was timed is there, once.
+    parts = {part: sum(length for above, name, length in inside if above is None and name == part)
+             for part in ("forward", "backward", "optimizer", "data loading", "other")}
+    assert sum(parts.values()) / 1e3 == pytest.approx(found["duration_ms"], rel=0.01)
+    assert parts["forward"] / 1e3 == pytest.approx(found["forward_ms"], rel=0.01)
+    assert parts["optimizer"] / 1e3 == pytest.approx(found["optimizer_ms"], rel=0.01)
+    for ending, words in ((".collapsed", "forward;net: Model;net.rnn: GRUCell "),
+                          (".html", "net.rnn: GRUCell")):
+        path = tmp_path / ("x" + ending)
+        done = probing(steps.pid, "perf", "--torch", "--exact", "--steps", "2", "-o", path)
+        assert done.code == OK and words in path.read_text(), done
+    steps.stop()
+
+
 HOSTILE = """
 import ctypes, re, time
 class Cell(ctypes.Structure):
@@ -321,15 +362,18 @@ for seq in range(20000):
 """
 
 
-def test_rows_of_a_hostile_process(probing, fresh):
+def hostile_code():
     """A process can write what it likes to its rings: a chain of 20,000 calls, numbers without sense."""
-    steps = fresh
     source = (support.ROOT / "agent/torch_rows.c").read_text()
     columns = ["".join(re.findall('"([^"]*)"', re.search(
         r"%s_columns\[\] =(.*?);" % name, source, re.S).group(1))) for name in ("call", "step")]
-    code = HOSTILE.replace("CALLS", repr(columns[0].encode())).replace("STEPS", repr(columns[1].encode()))
+    return HOSTILE.replace("CALLS", repr(columns[0].encode())).replace("STEPS", repr(columns[1].encode()))
+
+
+def test_rows_of_a_hostile_process(probing, fresh):
+    steps = fresh
     set_share(probing, steps, "torch.profiling=0.001")
-    done = probing(steps.pid, "eval", code)
+    done = probing(steps.pid, "eval", hostile_code())
     assert done.code == OK, done
     steps.go()
     for options in ([], ["--json"]):
@@ -404,16 +448,22 @@ def test_from_the_start_and_told(probing, tmp_path):
 
 
 def test_memory_stays(probing, steps):
-    """Rows go round, and nothing is kept of a step."""
-    count = support.count(100, 30000)
+    """Rows go round, and nothing is kept of a step: 100,000 of them in the long form."""
     set_share(probing, steps, ALL)
-    steps.do("run 100")
+    for _ in range(support.count(1, 20)):
+        steps.do("run 100")
 
     def held():
         return int(probing(steps.pid, "eval", "import gc; gc.collect(); len(gc.get_objects())").out)
 
-    before = held()
-    steps.do("run %d" % count)
+    def own_memory():
+        status = Path("/proc/%d/status" % steps.pid).read_text()
+        return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1))
+
+    before, memory = held(), own_memory()
+    for _ in range(support.count(1, 1000)):
+        steps.do("run 100")
     assert held() - before < 100
+    assert own_memory() - memory < 4096
 
 

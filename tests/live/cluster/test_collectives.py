@@ -2,7 +2,6 @@
 """python.comm_collective of four ranks on gloo: who arrives when."""
 import contextlib
 import json
-import os
 import socket
 
 import pytest
@@ -10,16 +9,15 @@ import pytest
 import browser
 import support
 import training
-from environment import OK, PROGRAMS
+from environment import OK
 from gateway_client import Gateway
 from web_page import BUILT, Page
 
 WORLD, LATE, STEPS = 4, 2, 6
 
 
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory):
-    training.check()
+@pytest.fixture(scope="module", params=training.TORCHES, ids=repr)
+def ranks(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -27,10 +25,10 @@ def ranks(tmp_path_factory):
     with contextlib.ExitStack() as stack:
         found = []
         for rank in range(WORLD):
-            env = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank),
+            env = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(rank),
                        WORLD_SIZE=str(WORLD), OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-            found.append(stack.enter_context(support.Program(
-                [training.PYTHON, PROGRAMS / "training" / "ddp.py", str(LATE), folder], env=env)))
+            found.append(stack.enter_context(request.param.start(
+                "ddp.py", str(LATE), folder, env=env)))
         for rank in found:
             assert rank.line(timeout=120) == "ready"
         yield found
@@ -115,3 +113,23 @@ def test_it_goes(probing, ranks):
     done = probing(ranks[0].pid, "eject")
     assert done.code == OK and "unmapped" in done.out, done
     run(ranks, 2)
+
+
+def test_flight_recorder(probing, ranks):
+    """What torch itself has recorded, where it does: the same numbers on all ranks."""
+    run(ranks, 1)
+    for rank in ranks:
+        assert probing(rank.pid, "inject").code == OK
+    done = probing(ranks[0].pid, "query", "SELECT count(*) FROM torch.flight_recorder")
+    assert done.code == OK, done
+    if "no flight recorder" in done.err:
+        assert probing(ranks[0].pid, "eval", "import torch; torch.__version__ < '2.8'").out == "True\n"
+        return
+    found = ask(probing, ranks, "SELECT rank, operation, seq, backend, state, created FROM "
+                "(SELECT *, _rank AS rank FROM torch.flight_recorder) WHERE operation = 'all_reduce'")
+    of = [{row["seq"] for row in found if row["rank"] == rank} for rank in range(WORLD)]
+    assert of[0] and of == [of[0]] * WORLD
+    assert {row["backend"] for row in found} == {"gloo"}
+    arrived = [max((row["created"], row["rank"]) for row in found if row["seq"] == seq)[1]
+               for seq in of[0]]
+    assert set(arrived) == {LATE}

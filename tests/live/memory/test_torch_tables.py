@@ -13,9 +13,9 @@ import training
 from test_memory import census
 
 
-@pytest.fixture(scope="module")
-def resting():
-    with training.start() as program:
+@pytest.fixture(scope="module", params=training.TORCHES, ids=repr)
+def resting(request):
+    with training.start(request.param) as program:
         assert program.line(timeout=100) == "ready"
         program.truth = training.rest(program)
         yield program

@@ -17,7 +17,7 @@ TABLES = tables.query(None, "SELECT * FROM information_schema.tables")
 COLUMNS = tables.query(None, "SELECT * FROM information_schema.columns")
 NAMES = ["%s.%s" % (row["table_schema"], row["table_name"]) for row in TABLES]
 # Names of tables that later versions record.
-UNRECORDED = {"memory_allocations", "gpu_metrics"}
+UNRECORDED = {"memory_allocations"}
 # Names of tables that programs record.
 COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_usage",
              "profiling_data", "training_logs", "python.torch_calls", "python.torch_trace",
@@ -25,7 +25,7 @@ COLLECTED = {"python.trace_event", "python.variables", "python.memory", "memory_
 # They need no target, or need an argument.
 OF_MACHINE = {name for name in NAMES
               if name.split(".")[0] in ("system", "gpu", "information_schema")}
-OF_MACHINE |= {"cpu.utilization"}
+OF_MACHINE |= {"cpu.utilization", "main.gpu_metrics"}
 WITH_ARGUMENT = {"main.generate_series", "main.profile", "python.attributes", "python.items",
                  "python.referrers"}
 OF_RECORDINGS = {name for name in NAMES if name.startswith("profile.")}

@@ -107,9 +107,9 @@ def run(sql, **environment):
 
 
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="this machine has GPUs")
-@pytest.mark.parametrize("table", ["devices", "utilization", "processes"])
+@pytest.mark.parametrize("table", ["gpu.devices", "gpu.utilization", "gpu.processes", "gpu_metrics"])
 def test_no_gpu(table):
-    code, _, err = run("SELECT * FROM gpu." + table)
+    code, _, err = run("SELECT * FROM " + table)
     assert code == 0
     assert err == "probing: warning: no GPU can be seen: libnvidia-ml.so.1 is not installed here\n"
 
@@ -150,6 +150,22 @@ def test_gpu_utilization(driver):
         "memory_free": 100000000000, "memory_total": 150754820096, "temperature": 61.0,
         "power": 512.345, "sm_clock": 1980, "memory_clock": None,
         "_error": "memory_clock: Not Supported"}]
+
+
+def test_gpu_metrics(driver):
+    """What the driver keeps of the last seconds, and the present."""
+    rows, _ = rows_with_driver(driver, "SELECT *, now() - timestamp AS age FROM gpu_metrics")
+    ages = [row.pop("age") for row in rows]
+    assert [(row["gpu"], row["gpu_util"], row["memory_util"]) for row in rows] == [
+        (0, 10.0, 20.0), (0, 11.0, 21.0), (0, 12.0, 22.0), (0, 87.0, 45.0), (1, None, None)]
+    assert ages == sorted(ages, reverse=True) and 3 <= ages[0] < 100 and ages[-1] < 100
+    assert rows[2]["memory_used"] is None and rows[2]["_error"] is None
+    assert (rows[3]["memory_used"], rows[3]["power"], rows[3]["temperature"]) == \
+        (50754820096, 512.345, 61.0)
+    assert rows[4]["_error"] == "GPU is lost"
+    rows, _ = rows_with_driver(
+        driver, "SELECT avg(gpu_util) FROM gpu_metrics WHERE timestamp > now() - 60")
+    assert rows == [{"avg(gpu_util)": (10 + 11 + 12 + 87) / 4}]
 
 
 def test_gpu_processes(driver):

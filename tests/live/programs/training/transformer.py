@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trains a small transformer on one thread, and knows itself how long its modules take.
+"""Trains a small transformer on one thread, and knows itself how much time on a processor its modules take.
 
 Lines on stdin: "begin" measures from the next step on, "end" prints what was measured as JSON, "rest"
 prints what the model is made of, and waits for more.
@@ -45,7 +45,7 @@ class Transformer(nn.Module):
 
 
 class Times:
-    """How long calls of modules took, told by hooks."""
+    """How long calls of modules had a processor, told by hooks: how long they waited for one is luck."""
 
     def __init__(self, model):
         self.names = {module: "model." + name if name else "model"
@@ -57,20 +57,20 @@ class Times:
             module.register_forward_hook(self.leave)
 
     def enter(self, module, _):
-        self.open[module] = time.perf_counter()
+        self.open[module] = time.thread_time()
 
     def leave(self, module, *_):
-        self.total[self.names[module]] += time.perf_counter() - self.open[module]
+        self.total[self.names[module]] += time.thread_time() - self.open[module]
 
     def part(self, name, begin):
-        self.total[name] += time.perf_counter() - begin
+        self.total[name] += time.thread_time() - begin
 
     def begin(self):
         self.total.clear()
-        self.begun, self.steps = time.perf_counter(), 0
+        self.begun, self.steps = time.thread_time(), 0
 
     def end(self):
-        return {"seconds": time.perf_counter() - self.begun, "steps": self.steps,
+        return {"seconds": time.thread_time() - self.begun, "steps": self.steps,
                 "total": dict(self.total)}
 
 
@@ -101,10 +101,10 @@ def train():
         output = model(batch)
         loss = nn.functional.cross_entropy(output.view(-1, WORDS), batch.view(-1))
         optimizer.zero_grad()
-        begin = time.perf_counter()
+        begin = time.thread_time()
         loss.backward()
         times.part("backward", begin)
-        begin = time.perf_counter()
+        begin = time.thread_time()
         optimizer.step()
         times.part("optimizer", begin)
         times.steps += 1
