@@ -114,18 +114,19 @@ def test_overview_is_escaped(villain):
 def test_overview_of_one_that_changes_all_the_time(python):
     """It becomes another program again and again; the looks go on, and each tells of one program."""
     code = "import os, sys; os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['CODE']])"
-    command = [support.BINARY, "overview", "--json", "--watch=20ms"]
-    met = 0
-    with Program([python.exe, "-S", "-c", code], cwd="/", user=VILLAIN, group=VILLAIN, extra_groups=[],
-                 env={"PATH": "/usr/bin:/bin", "CODE": code}) as process, \
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as looking:
-        while met < support.count(10, 200):
-            found = {target["pid"]: target for target in json.loads(looking.stdout.readline())["targets"]}
-            assert found[os.getpid()]["main"]["state"], found
-            if process.pid in found:
-                met += 1
-                assert found[process.pid]["main"] or found[process.pid]["unreadable"], found[process.pid]
-        looking.terminate()
+    with Program([python.exe, "-S", "-c", "print('ready', flush=True); input(); " + code], cwd="/", user=VILLAIN,
+                 group=VILLAIN, extra_groups=[], env={"PATH": "/usr/bin:/bin", "CODE": code}) as process:
+        assert process.line() == "ready"
+        command = [support.BINARY, "overview", "--json", "--watch=20ms", str(process.pid), str(os.getpid())]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as looking:
+            for number in range(support.count(20, 300)):
+                one, other = json.loads(looking.stdout.readline())["targets"]
+                assert (one["pid"], other["pid"]) == (process.pid, os.getpid())
+                assert other["main"]["state"] and not one["ended"], one
+                assert one["main"] or one["unreadable"], one
+                if not number:
+                    process.send(b"\n")
+            looking.terminate()
 
 
 def test_list_does_not_wait_for_a_pipe(villain):

@@ -89,7 +89,11 @@ def test_what_was_done(probing, ranks):
 
 @pytest.mark.skipif(not browser.COMMAND, reason="chromium is not installed")
 @pytest.mark.skipif(not BUILT, reason="the page was not built: 'make web' builds it, with npm")
-def test_in_the_page(ranks):
+def test_in_the_page(probing, ranks):
+    for rank in ranks:
+        assert probing(rank.pid, "config", "torch.profiling=0.5").code == OK
+        run(ranks, 1)
+    run(ranks, 2)
     with Gateway(*(rank.pid for rank in ranks)) as gateway, Page(gateway) as page:
         page.show("torch", target=ranks[0].pid)
         page.sees("Collectives by rank", "allreduce")
