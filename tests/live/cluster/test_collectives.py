@@ -30,7 +30,7 @@ def ranks(request, tmp_path_factory):
             found.append(stack.enter_context(request.param.start(
                 "ddp.py", str(LATE), folder, env=env)))
         for rank in found:
-            assert rank.line(timeout=120) == "ready"
+            assert rank.line(timeout=400) == "ready"
         yield found
 
 
