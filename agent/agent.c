@@ -8,6 +8,7 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -157,22 +158,43 @@ PRBA_EXPORT intptr_t probing_agent_start(const char *config)
 	return rc;
 }
 
+/* All by the thread that forks. */
+static struct {
+	bool parked;
+	uintptr_t frame; /**< calls os.fork() */
+	unsigned tries;
+} forking;
+
 PRBA_EXPORT intptr_t probing_agent_park(void)
 {
-	return prba_server_park();
+	forking.parked = prba_server_park();
+	return forking.parked;
 }
 
+/** A pending call. The functions that os.fork() runs come to it first, and 3.13 counts threads
+ * after them: it is put off until the frame that forks goes on. */
 static int unpark(void *argument)
 {
+	enum { MOST = 100000 };
+
 	(void)argument;
+	if (prba_python.PyEval_GetFrame && forking.tries++ < MOST &&
+	    (uintptr_t)prba_python.PyEval_GetFrame() != forking.frame &&
+	    !prba_python.Py_AddPendingCall(unpark, NULL))
+		return 0;
 	prba_server_unpark();
 	return 0;
 }
 
-PRBA_EXPORT intptr_t probing_agent_unpark(void)
+PRBA_EXPORT intptr_t probing_agent_unpark(const char *frame)
 {
+	if (!forking.parked)
+		return 0;
+	forking.parked = false;
+	forking.frame = strtoull(frame, NULL, 10);
+	forking.tries = 0;
 	if (!prba_python_find() || prba_python.Py_AddPendingCall(unpark, NULL))
-		unpark(NULL);
+		prba_server_unpark();
 	return 0;
 }
 

@@ -30,10 +30,10 @@ PRBA_EXPORT intptr_t probing_agent_stop(const char *how);
 /**
  * For os.register_at_fork(), which runs both in the thread that forks: the agent's thread ends
  * before, if it is the only other one, so that Python does not warn of threads; it starts again
- * when Python next looks for pending calls.
+ * when the frame that forks, an object whose address is in @p frame, next looks for pending calls.
  */
 PRBA_EXPORT intptr_t probing_agent_park(void);
-PRBA_EXPORT intptr_t probing_agent_unpark(void);
+PRBA_EXPORT intptr_t probing_agent_unpark(const char *frame);
 
 /**
  * Has the process write a crash record when it dies: see agent/crash.h for @p config. 0 or -errno:

@@ -45,7 +45,7 @@ enum prb_agent_stays {
 		-4, /**< the interpreter is shutting down, and may hold such objects */
 	PRB_AGENT_STAYS_LIBC =
 		-5, /**< this C library does not forget what is to be called at fork() */
-	PRB_AGENT_STAYS_ALLOCATOR = -6, /**< an allocator of the program calls that of ours */
+	PRB_AGENT_STAYS_ALLOCATOR = -6, /**< other allocators, or interpreters, may call ours */
 };
 
 enum prb_wire_type {

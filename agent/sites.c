@@ -105,6 +105,7 @@ static object *end(object *self, object *arguments)
 	struct prb_sites_header *header = prba_sites_header();
 	bool removed = prba_sites_remove();
 
+	prba_sites_tell_count();
 	(void)self, (void)arguments;
 	if (header && !header->ended)
 		__atomic_store_n(&header->ended, prba_ring_clock(CLOCK_MONOTONIC),

@@ -16,7 +16,7 @@ enum {
 
 static const struct prba_python_table *const py = &prba_python;
 
-uint8_t prba_sites_filter[1 << PRBA_SITES_FILTER_BITS];
+uint8_t prba_sites_filter[PRBA_SITES_FILTER];
 
 /* In one mapping. The tables are open addressing; 0 is empty. */
 struct memory {
@@ -29,7 +29,9 @@ struct memory {
 	uint64_t codes[CODES];
 };
 
+/* Only holders of the main interpreter's GIL touch it. Others count here. */
 static struct memory *memory;
+static uint64_t bytes_in_all, other_bytes;
 static unsigned block_count, code_count;
 static int life; /* of the interpreter that the code objects are of */
 
@@ -66,6 +68,7 @@ int prba_sites_open(uint64_t mean)
 		return errno;
 	memory = fresh;
 	block_count = code_count = 0;
+	bytes_in_all = other_bytes = 0;
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
 	life = prba_finalization_number();
 	memory->header = (struct prb_sites_header){.version = PRB_SITES_VERSION,
@@ -103,13 +106,19 @@ struct prb_sites_header *prba_sites_header(void)
 
 void prba_sites_count(int64_t bytes, bool other)
 {
-	struct memory *m = memory;
-
-	if (!m || bytes <= 0)
+	if (bytes <= 0)
 		return;
-	__atomic_fetch_add(&m->header.bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&bytes_in_all, (uint64_t)bytes, __ATOMIC_RELAXED);
 	if (other)
-		__atomic_fetch_add(&m->header.other_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&other_bytes, (uint64_t)bytes, __ATOMIC_RELAXED);
+}
+
+void prba_sites_tell_count(void)
+{
+	if (!memory)
+		return;
+	memory->header.bytes = __atomic_load_n(&bytes_in_all, __ATOMIC_RELAXED);
+	memory->header.other_bytes = __atomic_load_n(&other_bytes, __ATOMIC_RELAXED);
 }
 
 /** A reader sees it when `head` is beyond it. */
@@ -178,6 +187,7 @@ void prba_sites_allocated(const void *block, size_t size, const void *thread)
 		record[PRB_SITES_ALLOCATED_WORDS + 2 * i + 1] = stack.words[2 * i + 1];
 	}
 	remember(block);
+	prba_sites_tell_count();
 	append(record, PRB_SITES_ALLOCATED_WORDS + 2 * stack.count);
 	errno = error;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The allocators. Everything up to sample() is called for each object that Python makes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/libc.h"
+#include "agent/ring_private.h"
 #include "agent/sites_private.h"
 
-enum { SLOT_BITS = 6, MEM = 1, OBJ = 2, DOMAINS = 2 };
+enum { MEM = 1, OBJ = 2, DOMAINS = 2 };
 
 static const struct prba_python_table *const py = &prba_python;
 
@@ -19,30 +21,15 @@ struct allocator {
 };
 
 /**
- * How far it is to the next sample. A process has one GIL, or one for each interpreter from 3.12
- * on; threads of several share a slot seldom, and then count inexactly, which does no other harm.
+ * Bytes to the next sample. One word for all threads: mostly those that hold the same GIL. From
+ * 3.12 on interpreters may have GILs of their own, and then bytes may get lost, which does no other
+ * harm.
  */
-struct slot {
-	int64_t left, gap; /* bytes */
-	uint64_t random;
-} __attribute__((aligned(64)));
-
-static struct slot slots[1 << SLOT_BITS];
+static int64_t left, gap;
 static struct allocator below[DOMAINS];
 static bool installed[DOMAINS], on;
-static uint64_t mean;
-
-static inline struct slot *own_slot(void)
-{
-	uint64_t thread;
-
-#ifdef __x86_64__
-	__asm__("mov %%fs:0, %0" : "=r"(thread));
-#else
-	thread = (uint64_t)(uintptr_t)__builtin_thread_pointer();
-#endif
-	return &slots[thread * 0x9e3779b97f4a7c15u >> (64 - SLOT_BITS)];
-}
+static bool others_call;     /* threads of another GIL may be in our code */
+static uint64_t mean, state; /* state: of the random numbers */
 
 /** -ln() of a random number between 0 and 1, to six digits. */
 static double exponential(uint64_t random)
@@ -62,22 +49,21 @@ static double exponential(uint64_t random)
 	       2 * t * (1 + square * (1. / 3 + square * (1. / 5 + square * (1. / 7 + square / 9))));
 }
 
-static int64_t next_gap(struct slot *slot)
+static int64_t next_gap(void)
 {
 	/* Marsaglia's xorshift */
-	slot->random ^= slot->random << 13;
-	slot->random ^= slot->random >> 7;
-	slot->random ^= slot->random << 17;
-	return 1 + (int64_t)(exponential(slot->random) * (double)mean);
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return 1 + (int64_t)(exponential(state) * (double)mean);
 }
 
-static __attribute__((noinline, cold)) void sample(struct slot *slot, const void *block,
-						   size_t size)
+static __attribute__((noinline, cold)) void sample(const void *block, size_t size)
 {
 	const void *thread = on ? prba_sites_thread() : NULL;
-	int64_t bytes = slot->gap - slot->left;
+	int64_t bytes = gap - left;
 
-	slot->gap = slot->left = on ? next_gap(slot) : INT64_MAX;
+	gap = left = on ? next_gap() : INT64_MAX;
 	prba_sites_count(bytes, !thread);
 	if (block && thread)
 		prba_sites_allocated(block, size, thread);
@@ -85,51 +71,67 @@ static __attribute__((noinline, cold)) void sample(struct slot *slot, const void
 
 #define LIKELY(condition) __builtin_expect(condition, 1)
 
+/* What happens seldom is in functions of its own, so that the others need no stack. */
+#define SELDOM static __attribute__((noinline, cold))
+
 /* A block that was to be moved and was not, since there is no memory, is taken for freed. */
-#define ALLOCATORS(domain)                                                                 \
-	static void *malloc_##domain(void *context, size_t size)                           \
-	{                                                                                  \
-		struct slot *slot = own_slot();                                            \
-		void *block;                                                               \
-                                                                                           \
-		slot->left -= (int64_t)size;                                               \
-		if (LIKELY(slot->left >= 0))                                               \
-			return below[domain - 1].malloc(context, size);                    \
-		block = below[domain - 1].malloc(context, size);                           \
-		sample(slot, block, size);                                                 \
-		return block;                                                              \
-	}                                                                                  \
-	static void *calloc_##domain(void *context, size_t count, size_t size)             \
-	{                                                                                  \
-		struct slot *slot = own_slot();                                            \
-		size_t bytes = count * size;                                               \
-		void *block;                                                               \
-                                                                                           \
-		slot->left -= (int64_t)bytes;                                              \
-		if (LIKELY(slot->left >= 0))                                               \
-			return below[domain - 1].calloc(context, count, size);             \
-		block = below[domain - 1].calloc(context, count, size);                    \
-		sample(slot, block, bytes);                                                \
-		return block;                                                              \
-	}                                                                                  \
-	static void *realloc_##domain(void *context, void *block, size_t size)             \
-	{                                                                                  \
-		struct slot *slot = own_slot();                                            \
-                                                                                           \
-		slot->left -= (int64_t)size;                                               \
-		if (LIKELY(!prba_sites_filter[prba_sites_hash(block)] && slot->left >= 0)) \
-			return below[domain - 1].realloc(context, block, size);            \
-		prba_sites_freed(block);                                                   \
-		block = below[domain - 1].realloc(context, block, size);                   \
-		if (slot->left < 0)                                                        \
-			sample(slot, block, size);                                         \
-		return block;                                                              \
-	}                                                                                  \
-	static void free_##domain(void *context, void *block)                              \
-	{                                                                                  \
-		if (!LIKELY(!prba_sites_filter[prba_sites_hash(block)]))                   \
-			prba_sites_freed(block);                                           \
-		below[domain - 1].free(context, block);                                    \
+SELDOM void *realloc_noted(void *context, void *block, size_t size, const struct allocator *to)
+{
+	prba_sites_freed(block);
+	block = to->realloc(context, block, size);
+	if (left < 0)
+		sample(block, size);
+	return block;
+}
+
+SELDOM void *malloc_noted(void *context, size_t size, const struct allocator *to)
+{
+	void *block = to->malloc(context, size);
+
+	sample(block, size);
+	return block;
+}
+
+SELDOM void *calloc_noted(void *context, size_t count, size_t size, const struct allocator *to)
+{
+	void *block = to->calloc(context, count, size);
+
+	sample(block, count * size);
+	return block;
+}
+
+SELDOM void free_noted(void *context, void *block, const struct allocator *to)
+{
+	prba_sites_freed(block);
+	to->free(context, block);
+}
+
+#define ALLOCATORS(domain)                                                                         \
+	static void *malloc_##domain(void *context, size_t size)                                   \
+	{                                                                                          \
+		left -= (int64_t)size;                                                             \
+		return LIKELY(left >= 0) ? below[domain - 1].malloc(context, size)                 \
+					 : malloc_noted(context, size, &below[domain - 1]);        \
+	}                                                                                          \
+	static void *calloc_##domain(void *context, size_t count, size_t size)                     \
+	{                                                                                          \
+		left -= (int64_t)(count * size);                                                   \
+		return LIKELY(left >= 0) ? below[domain - 1].calloc(context, count, size)          \
+					 : calloc_noted(context, count, size, &below[domain - 1]); \
+	}                                                                                          \
+	static void *realloc_##domain(void *context, void *block, size_t size)                     \
+	{                                                                                          \
+		left -= (int64_t)size;                                                             \
+		return LIKELY(left >= 0 && !prba_sites_filter[prba_sites_hash(block)])             \
+			       ? below[domain - 1].realloc(context, block, size)                   \
+			       : realloc_noted(context, block, size, &below[domain - 1]);          \
+	}                                                                                          \
+	static void free_##domain(void *context, void *block)                                      \
+	{                                                                                          \
+		if (LIKELY(!prba_sites_filter[prba_sites_hash(block)]))                            \
+			below[domain - 1].free(context, block);                                    \
+		else                                                                               \
+			free_noted(context, block, &below[domain - 1]);                            \
 	}
 
 ALLOCATORS(MEM)
@@ -147,16 +149,6 @@ static bool look(int domain, struct allocator *ret)
 	return ret->malloc == ours[domain - 1].malloc;
 }
 
-static void begin(struct slot *slot, uint64_t seed)
-{
-	slot->random = (uint64_t)prba_now_ms() * 0x9e3779b97f4a7c15u ^ seed * 0xbf58476d1ce4e5b9 ^
-		       (uint64_t)(uintptr_t)slot;
-	slot->random |= 1;
-	for (int i = 0; i < 16; i++)
-		next_gap(slot);
-	slot->gap = slot->left = next_gap(slot);
-}
-
 const char *prba_sites_install(uint64_t bytes)
 {
 	struct allocator found;
@@ -169,8 +161,10 @@ const char *prba_sites_install(uint64_t bytes)
 			return "another allocator was installed over that of an earlier sampling "
 			       "(tracemalloc?), and calls it";
 	mean = bytes;
-	for (uint64_t i = 0; i < 1 << SLOT_BITS; i++)
-		begin(&slots[i], i + 1);
+	state = ((uint64_t)prba_ring_clock(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 32) *
+			0x9e3779b97f4a7c15u |
+		1;
+	gap = left = next_gap();
 	on = true;
 	for (int domain = MEM; domain <= OBJ; domain++) {
 		struct allocator allocator = ours[domain - 1];
@@ -190,11 +184,20 @@ const char *prba_sites_install(uint64_t bytes)
 void prba_sites_silence(void)
 {
 	on = false;
-	for (size_t i = 0; i < 1 << SLOT_BITS; i++) {
-		prba_sites_count(slots[i].gap - slots[i].left, false);
-		slots[i].gap = slots[i].left = INT64_MAX;
-	}
+	prba_sites_count(gap - left, false);
+	gap = left = INT64_MAX;
 	memset(prba_sites_filter, 0, sizeof(prba_sites_filter));
+}
+
+/** From 3.12 on each interpreter may have a GIL of its own; ours says nothing of its threads. */
+static bool has_other_gils(void)
+{
+	int major = 0, minor = 0;
+	void *first = py->PyInterpreterState_Head ? py->PyInterpreterState_Head() : NULL;
+
+	if (sscanf(py->Py_GetVersion(), "%d.%d", &major, &minor) != 2 || minor < 12)
+		return false;
+	return !first || !py->PyInterpreterState_Next || py->PyInterpreterState_Next(first);
 }
 
 bool prba_sites_remove(void)
@@ -208,11 +211,12 @@ bool prba_sites_remove(void)
 			continue;
 		py->PyMem_SetAllocator(domain, &below[domain - 1]);
 		installed[domain - 1] = false;
+		others_call |= has_other_gils();
 	}
 	return !installed[0] && !installed[1];
 }
 
 bool prba_sites_stays(void)
 {
-	return installed[0] || installed[1];
+	return installed[0] || installed[1] || others_call;
 }

@@ -42,17 +42,18 @@ struct prb_sites_header *prba_sites_header(void);
 void prba_sites_allocated(const void *block, size_t size, const void *thread);
 /** A block that was sampled is about to be freed; true if it was. */
 bool prba_sites_freed(const void *block);
-/** Bytes that were requested. */
+/** Bytes that were requested. For any thread. */
 void prba_sites_count(int64_t bytes, bool other);
+/** Writes the sums into the header. */
+void prba_sites_tell_count(void);
 
-/** Bit patterns of addresses: 0: such a block was not sampled. */
-enum { PRBA_SITES_FILTER_BITS = 15 };
-extern uint8_t prba_sites_filter[1 << PRBA_SITES_FILTER_BITS];
+/** By address: 0: such a block was not sampled. Neighbours are neighbours: caches like that. */
+enum { PRBA_SITES_FILTER = 1 << 15 };
+extern uint8_t prba_sites_filter[PRBA_SITES_FILTER] __attribute__((visibility("hidden")));
 
 static inline size_t prba_sites_hash(const void *block)
 {
-	return (size_t)(((uint64_t)(uintptr_t)block >> 4) * 0x9e3779b97f4a7c15u >>
-			(64 - PRBA_SITES_FILTER_BITS));
+	return (uintptr_t)block >> 4 & (PRBA_SITES_FILTER - 1);
 }
 
 /* sites_hooks.c */

@@ -44,24 +44,41 @@ static atomic_bool was_on, stays;
 
 /**
  * Before 3.10 a RecursionError of ours, which the program does not see, would have the interpreter
- * end the process if the program goes a little deeper. So our calls count from further up, in this
- * thread alone, and what the program has reached is put back.
+ * end the process if the program goes a little deeper. So calls of ours count from further up, in
+ * this thread alone, and what the program has reached is put back.
  */
+struct room {
+	bool made;
+	struct prba_recursion before;
+};
+
+static struct room make_room(void)
+{
+	struct room room = {.made = now.makes_room};
+
+	if (room.made) {
+		room.before = prba_places_recursion();
+		prba_places_set_recursion((struct prba_recursion){room.before.depth - ROOM, 0});
+	}
+	return room;
+}
+
+static void leave_room(const struct room *room)
+{
+	if (room->made)
+		prba_places_set_recursion(room->before);
+}
+
 static object *ask(object *function, object *first, object *second)
 {
-	bool makes_room = now.makes_room;
-	struct prba_recursion before = {};
+	struct room room;
 	object *result;
 
 	/* It may be forgotten meanwhile. */
 	py->Py_IncRef(function);
-	if (makes_room) {
-		before = prba_places_recursion();
-		prba_places_set_recursion((struct prba_recursion){before.depth - ROOM, 0});
-	}
+	room = make_room();
 	result = prba_breaks_call(function, first, second);
-	if (makes_room)
-		prba_places_set_recursion(before);
+	leave_room(&room);
 	py->Py_DecRef(function);
 	return result;
 }
@@ -130,7 +147,11 @@ static int report(object *code, object *function, object *frame, object *argumen
 /** Also threads that began meanwhile. */
 static void cover_all(void)
 {
-	if (prba_places_is_audited())
+	struct room room = make_room();
+	bool audited = prba_places_is_audited();
+
+	leave_room(&room);
+	if (audited)
 		return;
 	for (void *state = prba_places_first(); state; state = py->PyThreadState_Next(state))
 		set_profile(state, true);

@@ -11,7 +11,6 @@
 
 enum {
 	NOT_FOUND = 372, /* "Session not found" */
-	LOCKED = 373,	 /* "Session is locked by a concurrent client" */
 	MAX_ANSWER = 8 << 20,
 	MAX_SAID = 600, /* bytes of what the server says of a failure */
 };
@@ -239,7 +238,8 @@ struct prb_error *prb_clickhouse_insert(struct prb_clickhouse *server, const cha
 	}
 	err = send_to(server, parameters, &request, &end);
 	*known = end == PRB_HTTP_DONE || end == PRB_HTTP_NOT_SENT ||
-		 (end == PRB_HTTP_REFUSED && server->code == NOT_FOUND);
+		 (end == PRB_HTTP_REFUSED &&
+		  (server->code == NOT_FOUND || server->code == PRB_CLICKHOUSE_LOCKED));
 	if (err && server->code == NOT_FOUND)
 		*server->session = '\0';
 	return err;
@@ -256,7 +256,7 @@ struct prb_error *prb_clickhouse_fence(struct prb_clickhouse *server, const char
 	struct prb_error *err = send_to(server, parameters, &request, &end);
 
 	*done = err && server->code == NOT_FOUND;
-	if (err && (server->code == NOT_FOUND || server->code == LOCKED)) {
+	if (err && (server->code == NOT_FOUND || server->code == PRB_CLICKHOUSE_LOCKED)) {
 		prb_error_destroy(err);
 		return NULL;
 	}

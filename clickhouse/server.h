@@ -23,6 +23,7 @@
 enum {
 	PRB_CLICKHOUSE_SESSION = 33, /**< bytes of a session's name with its NUL */
 	PRB_CLICKHOUSE_UNKNOWN_TABLE = 60,
+	PRB_CLICKHOUSE_LOCKED = 373, /**< the session's last request is about to end */
 };
 
 struct prb_clickhouse {

@@ -56,8 +56,8 @@ static struct prb_error *store_all(struct prb_ship *ship)
 static bool must_stop(void *context)
 {
 	struct prb_ship *ship = context;
-	prb_auto_error struct prb_error *err = store_all(ship);
 
+	prb_error_destroy(store_all(ship));
 	return is_told(ship) && prb_clock_seconds() - ship->stop_since > LAST_INSERT;
 }
 

@@ -19,7 +19,7 @@ enum { DAY = 86400, KEPT_BATCH = 1 << 20 };
 
 /** A session that is asked for lives a second longer, and the server looks each second. */
 static const double FENCE_EVERY = 2.5;
-static const double FIRST_WAIT = 1, MOST_WAIT = 60, RETAIN_EVERY = 3600;
+static const double FIRST_WAIT = 1, MOST_WAIT = 60, RETAIN_EVERY = 3600, LOCK_REST = 0.02;
 
 double prb_ship_every(const struct prb_ship *ship)
 {
@@ -291,6 +291,11 @@ static struct prb_error *send_table(struct prb_ship *ship, size_t index, bool *m
 		if (ship->server.code == PRB_CLICKHOUSE_UNKNOWN_TABLE)
 			table->there.known = false;
 		*more = true;
+		if (known && ship->server.code == PRB_CLICKHOUSE_LOCKED) {
+			prb_error_destroy(err);
+			table->next_try = prb_clock_seconds() + LOCK_REST;
+			return NULL;
+		}
 		if (!ended) {
 			put_off(table, err);
 			return NULL;

@@ -14,6 +14,7 @@
 #include "cluster/worker.h"
 #include "dump/idle.h"
 #include "dump/tasks.h"
+#include "proc/process.h"
 #include "target/target.h"
 
 void prb_seen_deinit(struct prb_seen *seen)
@@ -248,6 +249,17 @@ static struct prb_error *look(struct prb_seen *seen, bool native, bool last)
 	return prb_worker_describe(seen->rank->pid, seen->main, &seen->worker);
 }
 
+/** True if the process has ended, and only its parent does not know yet. */
+static bool is_zombie(pid_t pid)
+{
+	struct prb_process process = {};
+	prb_auto_error struct prb_error *err = prb_process_describe(pid, &process);
+	bool zombie = !err && process.state == 'Z';
+
+	prb_process_deinit(&process);
+	return zombie;
+}
+
 struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool last,
 				 struct prb_round *ret)
 {
@@ -271,7 +283,7 @@ struct prb_error *prb_round_make(const struct prb_job *job, bool native, bool la
 		if (err->code == PRB_ERROR_NOMEM)
 			return prb_steal(&err);
 		forget(seen);
-		seen->gone = err->code == PRB_ERROR_NO_PROCESS;
+		seen->gone = err->code == PRB_ERROR_NO_PROCESS || is_zombie(rank->pid);
 		PRB_TRY(prb_str_copy(err->message, &seen->error));
 	}
 	return NULL;

@@ -4,8 +4,9 @@
  * how sure that is.
  *
  * Judged in this order: a rank is gone, stopped, or sleeps in the kernel; ranks move, so the job
- * does not hang; ranks are in different collectives; a rank never entered the collective in which
- * the others wait; threads of a rank wait for each other; all ranks are in the same collective, and
+ * does not hang; threads of a rank that is in no collective wait for each other; ranks in no
+ * collective that others wait for; ranks that wait for each other; all ranks are in what fits
+ * together, and
  * nothing on the hosts tells why. Never a name stated as certain that the evidence does not
  * support: a verdict has its evidence, its confidence and what would refute it.
  *

@@ -111,9 +111,8 @@ static struct prb_error *judge_late(const struct prb_evidence *e, const struct p
 	prb_why_put_reason(&v->sentence, late);
 	put_doubt(v, waits);
 	prb_str_puts(&v->refuted_by,
-		     late->movement == PRB_STILL ? "" : "it is slow, not stuck, or ");
-	prb_str_puts(&v->refuted_by,
-		     v->ranks.list.count == 1
+		     is_sure(waiting) ? "it is only slow, and goes on: look again"
+		     : v->ranks.list.count == 1
 			     ? "that rank is not a member of the group that waits"
 			     : "those ranks are not members of the group that waits");
 	return NULL;

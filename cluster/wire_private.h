@@ -6,6 +6,9 @@
 #include "cluster/wire.h"
 
 /** Raised when an older reader would misread what is written. */
-enum { PRB_LOOKS_FORMAT = 2 };
+enum { PRB_LOOKS_FORMAT = 3 };
+
+/** In that format, threads have their frames themselves instead of numbers of the list. */
+enum { PRB_LOOKS_FORMAT_FRAMES = 2 };
 
 #endif

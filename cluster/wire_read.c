@@ -16,6 +16,7 @@ enum {
 	MAX_THREADS = 1 << 16, /* of a rank */
 	MAX_LOOKS = 1 << 30,   /* at a rank, counted */
 	MAX_FRAMES = 1 << 16,  /* of a thread */
+	MAX_LISTED = 1 << 20,  /* frames of a document */
 };
 
 /** A rank as a host told of it. */
@@ -33,6 +34,7 @@ struct prb_looks {
 	long world_size;
 	uid_t uid;
 	double span;
+	PRB_VEC(struct prb_dump_frame) frames; /**< of the document that is being read */
 	size_t before_last; /**< items of the list before the last host was added */
 	bool lacking;	    /**< a host has not answered */
 };
@@ -64,6 +66,7 @@ void prb_looks_destroy(struct prb_looks *looks)
 	prb_vec_each (told, &looks->list)
 		told_deinit(told);
 	prb_vec_free(&looks->list);
+	prb_vec_free(&looks->frames);
 	prb_pool_destroy(looks->pool);
 	free(looks->job);
 	free(looks);
@@ -92,9 +95,11 @@ static bool is_valid(const json_t *document, bool named)
 	const json_t *ranks = json_object_get(document, "ranks"), *rank;
 	size_t i;
 
-	if (integer_of(document, "format", 0) != PRB_LOOKS_FORMAT || !text_of(document, "job") ||
-	    !json_is_array(ranks) || json_array_size(ranks) > MAX_RANKS ||
-	    (!named && json_object_get(document, "host")))
+	long format = integer_of(document, "format", 0);
+
+	if (format < PRB_LOOKS_FORMAT_FRAMES || format > PRB_LOOKS_FORMAT ||
+	    !text_of(document, "job") || !json_is_array(ranks) ||
+	    json_array_size(ranks) > MAX_RANKS || (!named && json_object_get(document, "host")))
 		return false;
 	json_array_foreach((json_t *)ranks, i, rank)
 	{
@@ -142,9 +147,45 @@ static struct prb_error *read_frame(struct prb_pool *pool, const json_t *value,
 	return share(pool, value, "file", &frame->file);
 }
 
-static struct prb_error *read_thread(struct prb_pool *pool, const json_t *value,
+/** A frame of a thread: its number in the document's list, or the frame itself. */
+static struct prb_error *take_frame(struct prb_looks *looks, const json_t *value,
+				    struct prb_dump_frame *frame)
+{
+	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+
+	if (!json_is_integer(value))
+		return read_frame(looks->pool, value, frame);
+	if (number < 0 || (size_t)number >= looks->frames.count)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "a frame that is not in the list");
+	*frame = looks->frames.items[number];
+	return NULL;
+}
+
+/** Reads the list of frames, which threads have by their numbers. */
+static struct prb_error *read_frames(struct prb_looks *looks, const json_t *list)
+{
+	const json_t *value;
+	size_t i;
+
+	looks->frames.count = 0;
+	if (json_array_size(list) > MAX_LISTED)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "a list of over %d frames", MAX_LISTED);
+	json_array_foreach((json_t *)list, i, value)
+	{
+		struct prb_dump_frame *place = prb_vec_push(&looks->frames);
+
+		if (!place)
+			return prb_error_nomem();
+		*place = (struct prb_dump_frame){};
+		PRB_TRY(read_frame(looks->pool, value, place));
+	}
+	return NULL;
+}
+
+static struct prb_error *read_thread(struct prb_looks *looks, const json_t *value,
 				     struct prb_dump_thread *thread)
 {
+	struct prb_pool *pool = looks->pool;
 	json_t *frames = json_object_get(value, "frames"), *frame;
 	const json_t *idle = json_object_get(value, "idle");
 	size_t i;
@@ -169,12 +210,13 @@ static struct prb_error *read_thread(struct prb_pool *pool, const json_t *value,
 
 		if (!place)
 			return prb_error_nomem();
-		PRB_TRY(read_frame(pool, frame, place));
+		PRB_TRY(take_frame(looks, frame, place));
 	}
 	return NULL;
 }
 
-static struct prb_error *read_dump(struct prb_pool *pool, const json_t *look, struct prb_seen *seen)
+static struct prb_error *read_dump(struct prb_looks *looks, const json_t *look,
+				   struct prb_seen *seen)
 {
 	json_t *threads = json_object_get(look, "threads"), *value;
 	pid_t main_tid = (pid_t)integer_of(look, "main", 0);
@@ -192,7 +234,7 @@ static struct prb_error *read_dump(struct prb_pool *pool, const json_t *look, st
 
 		if (!thread)
 			return prb_error_nomem();
-		PRB_TRY(read_thread(pool, value, thread));
+		PRB_TRY(read_thread(looks, value, thread));
 	}
 	prb_seen_find(seen);
 	return NULL;
@@ -246,7 +288,7 @@ static enum prb_movement movement_of(const json_t *value)
 							    : PRB_UNKNOWN;
 }
 
-static struct prb_error *read_seen(struct prb_pool *pool, const json_t *value,
+static struct prb_error *read_seen(struct prb_looks *looks, const json_t *value,
 				   struct prb_seen *seen)
 {
 	const char *state = text_of(value, "state"), *before = text_of(value, "state_before");
@@ -263,7 +305,7 @@ static struct prb_error *read_seen(struct prb_pool *pool, const json_t *value,
 	PRB_TRY(prb_str_copy(text_of(value, "holder"), &seen->holder));
 	PRB_TRY(read_pace(value, seen));
 	PRB_TRY(read_call(json_object_get(value, "call"), seen));
-	return read_dump(pool, value, seen);
+	return read_dump(looks, value, seen);
 }
 
 static struct prb_error *add_rank(struct prb_looks *looks, const char *host, const json_t *value)
@@ -279,7 +321,7 @@ static struct prb_error *add_rank(struct prb_looks *looks, const char *host, con
 				       .host = host};
 	PRB_TRY(read_command(value, &told->rank.command));
 	PRB_TRY(prb_str_copy(text_of(value, "role"), &told->rank.role));
-	return read_seen(looks->pool, value, &told->seen);
+	return read_seen(looks, value, &told->seen);
 }
 
 static struct prb_error *add_document(struct prb_looks *looks, const char *host,
@@ -306,6 +348,7 @@ static struct prb_error *add_document(struct prb_looks *looks, const char *host,
 	if (host || text_of(document, "host"))
 		PRB_TRY(prb_pool_share(looks->pool, host ? host : text_of(document, "host"),
 				       &host));
+	PRB_TRY(read_frames(looks, json_object_get(document, "frames")));
 	json_array_foreach(ranks, i, rank) PRB_TRY(add_rank(looks, host, rank));
 	return NULL;
 }

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "base/map.h"
+#include "base/pool.h"
 #include "cluster/call.h"
 #include "cluster/pace_spots.h"
 #include "cluster/wire_private.h"
+
+/** The different frames of all stacks, each as JSON: ranks of a job have most of them in common. */
+struct frames {
+	struct prb_pool *pool;	     /* of their texts */
+	struct prb_number_map index; /* by the address in the pool */
+	struct prb_str list;
+	size_t count;
+	bool failed; /* out of memory */
+};
 
 static void put_frame(struct prb_json *json, const struct prb_dump_frame *frame)
 {
@@ -19,7 +31,29 @@ static void put_frame(struct prb_json *json, const struct prb_dump_frame *frame)
 	prb_json_close(json, '}');
 }
 
-static void put_thread(struct prb_json *json, const struct prb_dump_thread *thread)
+/** The number of the frame, which is added if it is new. */
+static size_t number_of(struct frames *frames, const struct prb_dump_frame *frame)
+{
+	prb_auto_str struct prb_str text = {};
+	struct prb_json json = {&text};
+	size_t number = frames->count;
+	const char *known;
+
+	put_frame(&json, frame);
+	prb_auto_error struct prb_error *err =
+		text.failed ? prb_error_nomem()
+			    : prb_pool_share(frames->pool, prb_str_text(&text), &known);
+	frames->failed |= err != NULL;
+	if (frames->failed || prb_number_map_get(&frames->index, (uintptr_t)known, &number))
+		return number;
+	frames->failed |= !prb_number_map_put(&frames->index, (uintptr_t)known, number);
+	prb_str_puts(&frames->list, number ? "," : "");
+	prb_str_puts(&frames->list, known);
+	return frames->count++;
+}
+
+static void put_thread(struct prb_json *json, const struct prb_dump_thread *thread,
+		       struct frames *frames)
 {
 	const struct prb_dump_frame *frame;
 
@@ -35,7 +69,7 @@ static void put_thread(struct prb_json *json, const struct prb_dump_thread *thre
 	prb_json_text(json, "error", thread->error);
 	prb_json_open(json, "frames", '[');
 	prb_vec_each (frame, &thread->frames)
-		put_frame(json, frame);
+		prb_json_integer(json, NULL, (int64_t)number_of(frames, frame));
 	prb_json_close(json, ']');
 	prb_json_close(json, '}');
 }
@@ -63,7 +97,8 @@ static void put_call(struct prb_json *json, const struct prb_call *call)
 	prb_json_close(json, '}');
 }
 
-static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all)
+static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool all,
+		     struct frames *frames)
 {
 	const struct prb_dump_thread *thread;
 	const char state[2] = {seen->state, '\0'}, before[2] = {seen->state_before, '\0'};
@@ -84,10 +119,10 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_integer(json, "main", seen->main ? seen->main->tid : 0);
 	prb_json_open(json, "threads", '[');
 	if (seen->main && !all)
-		put_thread(json, seen->main);
+		put_thread(json, seen->main, frames);
 	else if (seen->dump)
 		prb_vec_each (thread, &seen->dump->threads)
-			put_thread(json, thread);
+			put_thread(json, thread, frames);
 	prb_json_close(json, ']');
 }
 
@@ -95,7 +130,10 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *round, b
 		     struct prb_str *s)
 {
 	struct prb_json json = {s};
+	struct frames frames = {};
+	prb_auto_error struct prb_error *err = prb_pool_create(&frames.pool);
 
+	frames.failed = err != NULL;
 	prb_json_open(&json, NULL, '{');
 	prb_json_integer(&json, "format", PRB_LOOKS_FORMAT);
 	prb_json_text(&json, "job", job->name);
@@ -112,12 +150,17 @@ void prb_looks_write(const struct prb_job *job, const struct prb_round *round, b
 		prb_json_integer(&json, "pid", rank->pid);
 		prb_json_text(&json, "command", rank->command);
 		prb_json_text(&json, "role", rank->role);
-		put_seen(&json, &round->list.items[i], all);
+		put_seen(&json, &round->list.items[i], all, &frames);
 		prb_json_close(&json, '}');
 	}
 	prb_json_close(&json, ']');
-	prb_json_close(&json, '}');
-	prb_str_putc(s, '\n');
+	prb_str_puts(s, ",\"frames\":[");
+	prb_str_puts(s, prb_str_text(&frames.list));
+	prb_str_puts(s, "]}\n");
+	s->failed |= frames.failed || frames.list.failed;
+	prb_str_deinit(&frames.list);
+	prb_number_map_deinit(&frames.index);
+	prb_pool_destroy(frames.pool);
 }
 
 void prb_looks_name(struct prb_str *s, const char *host, const char *text, size_t length)

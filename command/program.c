@@ -4,14 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CANNOT_RUN = 127 };
+enum { CANNOT_RUN = 127, STACK = 256 << 10 };
 
 static void reset_signals(void)
 {
@@ -49,9 +51,43 @@ static void become(const struct prb_program *program, pid_t parent)
 	_exit(CANNOT_RUN);
 }
 
+/** What the child has to know. */
+struct child {
+	const struct prb_program *program;
+	pid_t parent;
+};
+
+static int run_child(void *context)
+{
+	const struct child *child = context;
+
+	become(child->program, child->parent);
+	return CANNOT_RUN;
+}
+
+/**
+ * Without copying our memory, which takes milliseconds for each of a thousand hosts: we go on when
+ * the child has become the program. It must change nothing of ours until then.
+ */
+static pid_t start_fast(const struct prb_program *program)
+{
+	struct child child = {program, getpid()};
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	int pid, why;
+
+	if (stack == MAP_FAILED)
+		return -1;
+	pid = clone(run_child, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+	why = errno;
+	munmap(stack, STACK);
+	errno = why;
+	return pid;
+}
+
 struct prb_error *prb_program_start(const struct prb_program *program, pid_t *ret)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid = program->prepare ? fork() : start_fast(program);
 
 	if (pid < 0)
 		return prb_error_os(errno, "cannot start %s",

@@ -145,8 +145,8 @@ static const char *why_it_stays(const struct prb_inject_result *r)
 	case PRB_AGENT_STAYS_LIBC:
 		return "this C library unmaps no library";
 	case PRB_AGENT_STAYS_ALLOCATOR:
-		return "an allocator that was installed later (tracemalloc?) calls that of "
-		       "'memory --sites'";
+		return "allocators of 'memory --sites' may still be called: by one that was "
+		       "installed later (tracemalloc?), or by another interpreter";
 	}
 	return "something else has opened it as well";
 }

@@ -44,17 +44,18 @@ static struct prb_error *add(const struct prb_memory_sites *sites,
 			     struct prb_number_map *numbers, struct prb_memory_site_list *ret)
 {
 	double blocks = blocks_of(sites, sample->bytes), bytes = blocks * (double)sample->bytes;
-	struct prb_memory_site *site;
-	size_t number;
+	struct prb_memory_site *site = NULL;
+	size_t number = 0;
 
-	if (!prb_number_map_get(numbers, key, &number)) {
+	if (prb_number_map_get(numbers, key, &number))
+		site = &ret->list.items[number];
+	if (!site) {
 		number = ret->list.count;
 		site = prb_vec_push(&ret->list);
 		if (!site || !prb_number_map_put(numbers, key, number))
 			return prb_error_nomem();
 		*site = (struct prb_memory_site){.stack = sample->stack};
 	}
-	site = &ret->list.items[number];
 	site->bytes += bytes;
 	site->blocks += blocks;
 	site->alive_bytes += sample->alive ? bytes : 0;

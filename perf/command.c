@@ -11,6 +11,7 @@
 #include "perf/background.h"
 #include "perf/processes.h"
 #include "perf/program.h"
+#include "perf/progress.h"
 #include "perf/rotate.h"
 #include "perf/torch.h"
 #include "command/term.h"
@@ -29,7 +30,7 @@
 #include "target/spec/target_spec.h"
 
 static const double default_seconds = 10, usual_around = 10;
-static const int default_rate = 100, highest_rate = 10000;
+static const int default_rate = 100, highest_rate = 20000;
 
 #define auto_choice __attribute__((cleanup(prb_performance_choice_deinit)))
 
@@ -77,6 +78,9 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.ring = s->ring,
 		.condition = s->when,
 		.around = s->when ? around_of(s) : 0,
+		.end_at = s->end_at,
+		.begin_fd = s->begin_fd,
+		.done_fd = s->done_fd,
 		.rate = s->rate ? s->rate : default_rate,
 		.tid = s->tid,
 		.native = s->cc,
@@ -88,6 +92,7 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		.names = s->several ? s->several->names + 1 : NULL,
 		.children = s->subprocesses ? prb_performance_children : NULL,
 		.begun = note ? prb_performance_note_begun : NULL,
+		.progress = prb_progress_put,
 		.cancelled = is_cancelled,
 		.context = note,
 	};
@@ -97,9 +102,11 @@ static struct prb_error *record(const struct prb_performance_targets *targets,
 		PRB_TRY(prb_performance_command_line(target, &command));
 	options.command = s->several ? s->several->names[0] : command;
 	tell_begin(target, options.seconds);
+	prb_progress_begin();
 	prb_interrupt_catch(NULL);
 	err = prb_profile_record(target, &options, ret);
 	prb_interrupt_release();
+	prb_progress_end();
 	return prb_command_line_name(target, err);
 }
 

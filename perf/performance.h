@@ -53,6 +53,9 @@ struct prb_performance_settings {
 	bool exact;
 	int steps;				       /**< 0: not given */
 	const struct prb_performance_several *several; /**< instead of a target; or NULL */
+	/** Of one of a series, as prb_profile_options has them. */
+	int64_t end_at;
+	int begin_fd, done_fd;
 };
 
 /** Their options; ends with an empty one. */

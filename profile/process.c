@@ -233,6 +233,14 @@ struct prb_error *prb_sampled_begin(struct prb_sampled *p)
 	return p->cpu_begin < 0 ? prb_error_os(ESRCH, "process %d is gone", (int)p->pid) : NULL;
 }
 
+struct prb_error *prb_sampled_renew(struct prb_sampled *p)
+{
+	PRB_TRY(prb_subjects_renew(&p->subjects));
+	if (p->cpu_begin >= 0)
+		p->cpu_begin = p->cpu_now = read_clock(p->clock);
+	return NULL;
+}
+
 void prb_sampled_start(struct prb_sampled *p, int64_t now)
 {
 	struct prb_subject *subject;

@@ -57,6 +57,9 @@ struct prb_sampled {
 /** Looks at it, and notes its counters. The result is to be ended always. */
 struct prb_error *prb_sampled_begin(struct prb_sampled *p) PRB_MUST_CHECK;
 
+/** Some time later: notes its threads and all counters anew. */
+struct prb_error *prb_sampled_renew(struct prb_sampled *p) PRB_MUST_CHECK;
+
 /** Notes what its children have used that it has waited for, all of which have ended. */
 void prb_sampled_note_children(struct prb_sampled *p);
 

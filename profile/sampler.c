@@ -2,9 +2,11 @@
 #include "profile/sampler.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/checked.h"
@@ -23,6 +25,7 @@ enum {
 	WATCH_NS = 50000000,	/* after which the end of a child is looked for */
 	CHILDREN_NS = 50000000, /* children are looked for at most so often */
 	CHILDREN_SHARE = 30,	/* and so that it takes one part of so many */
+	PROGRESS_NS = 1000000000,
 	MOST_PROCESSES = 65536,
 };
 
@@ -37,6 +40,7 @@ struct sampler {
 	struct prb_schedule schedule;
 	int64_t end, woke;
 	int64_t children_at; /* when they are looked for again */
+	int64_t progress_at; /* when it is told again */
 	bool nothing;	     /* it ended before it was looked at */
 	int64_t own_before;
 	bool gate_open; /* options->gate is not ours */
@@ -124,6 +128,9 @@ static struct prb_error *add_child(struct sampler *s, pid_t pid)
 		return NULL;
 	PRB_TRY(add_process(s, pid, NULL, &p));
 	err = prb_sampled_begin(p);
+	/* The first time they are looked for: what it has used before us is not ours. */
+	if (!err && !s->program && !s->children_at)
+		err = prb_sampled_renew(p);
 	if (!err) {
 		prb_sampled_start(p, s->woke);
 		return NULL;
@@ -305,7 +312,7 @@ static int64_t sum_up_unseen(const struct sampler *s)
 		if (p->number <= s->options->others_count)
 			unseen += p->children_now - p->children_begin;
 		else if (p->over && p->cpu_begin >= 0)
-			unseen -= p->cpu_now - p->cpu_begin;
+			unseen -= p->cpu_now;
 	}
 	return PRB_MAX(unseen, (int64_t)0);
 }
@@ -367,6 +374,17 @@ static struct prb_error *store(struct sampler *s)
 	return NULL;
 }
 
+static void tell_progress(struct sampler *s)
+{
+	int64_t now = prb_clock_ns();
+
+	if (!s->options->progress || now < s->progress_at)
+		return;
+	s->progress_at = now + PROGRESS_NS;
+	sum_up(s, now);
+	s->options->progress(s->recording);
+}
+
 static struct prb_error *show(struct sampler *s)
 {
 	struct prb_live *live = s->options->live;
@@ -405,6 +423,7 @@ static struct prb_error *run_all(struct sampler *s)
 		PRB_TRY(run_round(s, &more));
 		PRB_TRY(store(s));
 		PRB_TRY(show(s));
+		tell_progress(s);
 	}
 	return NULL;
 }
@@ -471,6 +490,25 @@ static struct prb_error *begin_processes(struct sampler *s)
 	return NULL;
 }
 
+/* Another recording has the process until then. What it counts is not counted again. */
+static struct prb_error *wait_for_begin(struct sampler *s)
+{
+	struct pollfd fd = {.fd = s->options->begin_fd, .events = POLLIN};
+	prb_auto_urgent struct prb_urgent urgent = {};
+	struct prb_sampled *const *p;
+
+	if (!fd.fd)
+		return NULL;
+	prb_urgent_begin(&urgent);
+	while (!cancelled(s) && poll(&fd, 1, -1) < 0 && errno == EINTR)
+		;
+	if (cancelled(s))
+		return prb_error_create(PRB_ERROR_CANCELLED, "ended before it began");
+	prb_vec_each (p, &s->processes)
+		PRB_TRY(prb_sampled_renew(*p));
+	return NULL;
+}
+
 static struct prb_error *begin(struct sampler *s)
 {
 	struct prb_sampled *const *p;
@@ -480,16 +518,21 @@ static struct prb_error *begin(struct sampler *s)
 	if (getrandom(key, sizeof(key), 0) < 0)
 		return prb_error_os(errno, "cannot draw random numbers");
 	PRB_TRY(begin_processes(s));
+	PRB_TRY(wait_for_begin(s));
 	if (s->program)
 		s->program->release(s->program->context);
 	clock_gettime(CLOCK_REALTIME, &now);
 	s->recording->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	s->recording->begun = s->woke = prb_clock_ns();
-	s->end = s->options->seconds > 0
+	s->end = s->options->end_at ? s->options->end_at
+		 : s->options->seconds > 0
 			 ? s->recording->begun + (int64_t)(s->options->seconds * 1e9)
 			 : INT64_MAX;
 	prb_vec_each (p, &s->processes)
 		prb_sampled_start(*p, s->recording->begun);
+	if (!s->program)
+		PRB_TRY(find_children(s));
+	s->progress_at = s->woke + PROGRESS_NS;
 	prb_schedule_begin(&s->schedule, key, s->options->rate, s->recording->begun);
 	return NULL;
 }
@@ -559,6 +602,8 @@ static struct prb_error *finish(struct sampler *s)
 		PRB_TRY(prb_sampled_finish(*p));
 	}
 	sum_up(s, prb_clock_ns());
+	if (s->options->done_fd)
+		close(s->options->done_fd);
 	PRB_TRY(name_natives(s));
 	if (s->options->source && s->processes.items[0]->target)
 		PRB_TRY(prb_profile_add_source(s->recording, s->processes.items[0]->target,

@@ -22,7 +22,12 @@
 #include "profile/store.h"
 
 struct prb_profile_options {
-	double seconds;	       /**< how long; 0: until the process ends */
+	double seconds; /**< how long; 0: until the process ends */
+	int64_t end_at; /**< on prb_clock_ns(), instead of `seconds`; 0: not given */
+	/** It gets ready, and begins when this descriptor can be read, or nobody has the other end
+	 * of it. One that is cancelled before is PRB_ERROR_CANCELLED. 0: at once. */
+	int begin_fd;
+	int done_fd;	       /**< closed when no sample follows; 0: none */
 	double rate;	       /**< samples a second of each thread, on average */
 	const char *condition; /**< that the store was given, or NULL */
 	double around;	       /**< seconds */
@@ -53,6 +58,8 @@ struct prb_profile_options {
 	pthread_mutex_t *gate;
 	/** Called once samples are taken, and the store's file can be read; or NULL. */
 	void (*begun)(void *context);
+	/** Told about once a second, between samples, what it cost so far; or NULL. */
+	void (*progress)(const struct prb_recording *recording);
 	/** Asked between samples, and when a signal came: whether to end now. */
 	bool (*cancelled)(void *context);
 	void *context;

@@ -376,3 +376,20 @@ struct prb_error *prb_subjects_begin_started(struct prb_subjects *s, struct prb_
 				   .since = prb_clock_ns()};
 	return begin(s);
 }
+
+struct prb_error *prb_subjects_renew(struct prb_subjects *s)
+{
+	bool begun = s->begun;
+	struct prb_error *err;
+
+	s->begun = false;
+	err = prb_subjects_refresh(s, 0);
+	s->begun = begun;
+	for (size_t i = 0; !err && i < s->list.count; i++) {
+		struct prb_task_watch *task = &s->tasks.list.items[i];
+
+		prb_task_note(&s->tasks, task);
+		prb_task_times(&s->tasks, task, &s->list.items[i].times);
+	}
+	return err;
+}

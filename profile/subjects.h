@@ -91,4 +91,8 @@ bool prb_subjects_search_is_due(const struct prb_subjects *subjects, int64_t now
 /** Lists threads and their states anew. PRB_ERROR_NO_PROCESS if the process is gone. */
 struct prb_error *prb_subjects_refresh(struct prb_subjects *subjects, int64_t now) PRB_MUST_CHECK;
 
+/** Some time after it began, and before the first sample: threads and their counters as they are
+ * now. */
+struct prb_error *prb_subjects_renew(struct prb_subjects *subjects) PRB_MUST_CHECK;
+
 #endif

@@ -30,8 +30,8 @@ PARQUET = "COPY (SELECT a, a %% 97 AS b, a %% 1000 / 8.0 AS h FROM range(%d) t(a
 
 
 NOTE = """
-SQLite runs the statements, and sorts the rows to group them. Its own table is as fast as it can be with one thread, so the
-difference is what reading rings costs. DuckDB reads only the columns of a statement, and computes with whole vectors."""
+SQLite runs the statements; the difference to its own table is what reading rings costs. To group, it sorts the rows of its own table,
+while those of a ring come by their groups. DuckDB reads only the columns of a statement, and computes with whole vectors."""
 
 
 def processor_time(command, env=None):

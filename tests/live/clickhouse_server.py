@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -46,11 +47,15 @@ USERS = """<yandex><profiles><default><max_threads>2</max_threads></default>
 
 
 def free_ports(count):
+    """Below those that the kernel gives to clients, which could take them while a server is away."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        found = []
+        while len(found) < count:
+            each, port = stack.enter_context(socket.socket()), random.randrange(12000, 32000)
+            with contextlib.suppress(OSError):
+                each.bind(("127.0.0.1", port))
+                found.append(port)
+        return found
 
 
 class Server:
@@ -66,11 +71,11 @@ class Server:
             (self.folder / name).mkdir()
         self.process = None
 
-    def start(self, wait=True):
+    def start(self):
         self.process = subprocess.Popen(
             [PROGRAM, "--config-file", str(self.folder / "config.xml")], cwd=self.folder,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while wait and not self.answers():
+        while not self.answers():
             assert self.process.poll() is None, (self.folder / "errors").read_text()
             time.sleep(0.05)
 

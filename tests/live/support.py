@@ -72,12 +72,12 @@ def _all_interpreters():
 INTERPRETERS, ON_MUSL = _all_interpreters()
 
 
-def one_per_version(first=(3, 4), last=(3, 99)):
+def one_per_version(first=(3, 4), last=(3, 99), usable=lambda interpreter: True):
     """A plain build of each version there is: what the longest tests run on."""
     chosen = {}
     for interpreter in INTERPRETERS:
         plain = not interpreter.free_threaded and not interpreter.debug_build
-        if plain and first <= interpreter.version <= last:
+        if plain and usable(interpreter) and first <= interpreter.version <= last:
             chosen.setdefault(interpreter.version, interpreter)
     return list(chosen.values())
 

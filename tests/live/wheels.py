@@ -69,8 +69,8 @@ def environment(variables):
 
 
 # Those that were unpacked somewhere need variables of their own, and can have no environment.
-USUAL = [python for python in support.one_per_version(first=(3, 6))
-         if not {"PYTHONHOME", "LD_LIBRARY_PATH"} & (set(python.env) - set(os.environ))]
+USUAL = support.one_per_version((3, 6), usable=lambda python: not {"PYTHONHOME", "LD_LIBRARY_PATH"} & (
+    set(python.env) - set(os.environ)))
 
 
 @pytest.fixture(scope="session", params=USUAL, ids=repr)

@@ -52,7 +52,7 @@ function Page() {
 	const [palette, setPalette] = useState(false);
 	// The overview has a look of its own.
 	const targets = useAsked("targets", route.panel === "overview" ? 15000 : 5000, api.targets);
-	const skills = useAsked("skills", 0, api.skills);
+	const skills = useAsked(`skills ${palette}`, 0, async () => palette ? api.skills() : []);
 	const target = route.values.get("target") ?? "";
 	const only = targets.value?.length === 1 ? targets.value[0]?.id : undefined;
 

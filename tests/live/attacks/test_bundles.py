@@ -135,8 +135,8 @@ def test_texts_in_looks_are_no_orders_for_a_terminal(members, tmp_path):
                     movement=99, local_rank=-5)
         for thread in rank["threads"]:
             thread.update(name=EVIL, state=EVIL, waits_for=EVIL, gil=EVIL, error=EVIL)
-            for frame in thread["frames"]:
-                frame.update(func=EVIL, qualname=EVIL, module=EVIL, file=EVIL, kind=77)
+    for frame in document["frames"]:
+        frame.update(func=EVIL, qualname=EVIL, module=EVIL, file=EVIL, kind=77)
     text = json.dumps(document).encode()
     path = bundle(tmp_path / "a.probing", good({**members, "looks-0.json": text}))
     for words in (("dump",), ("cluster", "hang"), ("cluster", "nodes"), ("cluster", "dump", "--all")):

@@ -8,7 +8,6 @@ import tempfile
 import pytest
 
 import jobs
-import support
 from sockets_support import SYSTEM_PYTHON
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON,
@@ -83,4 +82,9 @@ def test_hosts_that_lie():
                 env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]))
                 done = jobs.cluster("cluster", "hang", "--hosts", "a", env=env)
                 assert done.returncode in (11, 12, 13, 15, 16) and "\x1b" not in done.stdout, (call, done)
-        assert ranks[0].pid and support.BINARY
+        for number in (-1, 1 << 40, len(looks["frames"])):
+            looks["ranks"][0]["threads"][0]["frames"] = [number]
+            file.write_text(json.dumps(looks))
+            done = jobs.cluster("cluster", "hang", "--hosts", "a", env=env)
+            assert done.returncode == 1 and "a frame that is not in the list" in done.stderr, done
+        assert ranks[0].pid

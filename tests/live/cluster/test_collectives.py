@@ -92,7 +92,7 @@ def test_what_was_done(probing, ranks):
 def test_in_the_page(ranks):
     with Gateway(*(rank.pid for rank in ranks)) as gateway, Page(gateway) as page:
         page.show("torch", target=ranks[0].pid)
-        page.sees("Collectives by rank", "ddp_backward")
+        page.sees("Collectives by rank", "allreduce")
         shown = page.wait("""(() => {
             const table = document.querySelector('[aria-label="Collectives by rank"] table');
             return table && [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent));

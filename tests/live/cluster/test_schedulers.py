@@ -15,6 +15,7 @@ import pytest
 import jobs
 import slurm
 import support
+import training
 from environment import wait_until
 
 PYTHON = "/usr/bin/python3"
@@ -155,27 +156,33 @@ def test_a_host_file(bin_path):
     assert "names no host" in jobs.cluster("cluster", "dump", "--host-file", file, env=env).stderr
 
 
+# torchrun of torch 1.13, mended: in Python 3.11 it takes "no redirection" for None.
+TORCHRUN = """import sys
+from torch.distributed.elastic.multiprocessing.api import Std
+Std.from_str = classmethod(lambda self, text: self.NONE)
+from torch.distributed.run import main
+main(sys.argv[1:])
+"""
+
+
 def test_the_pid_of_torchrun(bin_path):
-    if not shutil.which("torchrun"):
-        pytest.skip("torchrun is not installed")
+    training.check()
     program = bin_path / "rank.py"
     program.write_text("import time\ntime.sleep(1000)\n")
     env = dict(os.environ, TMPDIR=str(bin_path))
-    command = ["torchrun", "--nnodes=1", "--nproc_per_node=2", "--master_addr=127.0.0.1",
-               "--master_port=0", "--role=trainer", str(program)]
+    command = [PYTHON, "-c", TORCHRUN, "--standalone", "--nproc_per_node=2", "--role=trainer", str(program)]
     with contextlib.ExitStack() as stack:
         torchrun = subprocess.Popen(command, env=env, start_new_session=True, stdin=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL)
         stack.callback(end, torchrun)
         wait_until(lambda: jobs.cluster("cluster", "nodes", torchrun.pid).stdout.count("rank.py:2") == 2,
                    120)
-        done = jobs.cluster("cluster", "nodes", "--json", torchrun.pid)
-        found = json.loads(done.stdout)[0]
+        found = json.loads(jobs.cluster("cluster", "nodes", "--json", torchrun.pid).stdout)[0]
         assert found["complete"] and found["world_size"] == 2
         assert [(rank["rank"], rank["role"]) for rank in found["ranks"]] == [(0, "trainer"), (1, "trainer")]
         assert "ROLE" in jobs.cluster("cluster", "nodes", torchrun.pid).stdout
-        # torchrun itself is no rank, and ends its ranks, which are in sessions of their own.
         assert torchrun.pid not in [rank["pid"] for rank in found["ranks"]]
+        # It ends its ranks, which are in sessions of their own.
         torchrun.terminate()
         torchrun.wait(60)
 

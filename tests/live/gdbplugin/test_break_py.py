@@ -79,7 +79,7 @@ class Counting(support.Target):
     def shell(self, code):
         done = subprocess.run([support.BINARY, "-p", str(self.pid), "eval", code], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        assert not done.returncode, done
+        assert not done.returncode, (done, self.alive(), self._process.returncode, self.errors())
         return done.stdout.strip()
 
     def on_main(self, code):
@@ -116,6 +116,8 @@ def counting(params):
 
 
 each, one, traced = counting(VERSIONS), counting(ONES), counting(TRACED_VERSIONS)
+# Those that end a program in which a RecursionError went unseen, and have sys.audit().
+unforgiving = counting([i for i in TRACED_VERSIONS if (3, 8) <= i.version < (3, 10)])
 
 
 @pytest.fixture(params=VERSIONS, ids=repr)
@@ -284,6 +286,15 @@ def test_a_recursion_goes_as_deep_as_before(each):
     assert depth > 100
     with holding(each, "probing break-py breaks.py:%d if left < 0" % DEPTH):
         assert deepest() == depth
+
+
+@debuggers.needs_gdb
+def test_what_is_looked_for_at_the_end_of_a_recursion(unforgiving):
+    """Each 1024 calls the process looks for the debugger: once at each depth of a thousand calls."""
+    before = unforgiving.shared[0]
+    with holding(unforgiving, "probing break-py breaks.py:%d if number < 0" % RESULT):
+        wait_until(lambda: not unforgiving.alive() or unforgiving.shared[0] > before + 1100)
+    assert unforgiving.alive(), unforgiving.errors()
 
 
 @debuggers.needs_gdb

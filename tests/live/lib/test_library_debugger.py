@@ -159,6 +159,7 @@ def test_lies(sleeping, lie):
 
 def test_text_is_that_of_the_command(target):
     process = target("sleeper.py")
+    support.wait_for_sleep(process.pid, "pipe_read")
     sql = "SELECT func, lineno, NULL AS missing, 1.5 AS real FROM python.stacks; SELECT 'a\tb' AS t"
     formats = []
     while LIBRARY.probing_format(len(formats)):

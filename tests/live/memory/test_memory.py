@@ -115,11 +115,9 @@ def check_growth(found):
     assert grown["bytearray"] == 1200 and "__main__.Slotted" not in grown
 
 
-def test_growth_of_c(target, interpreter):
+def test_growth_of_c(target, newest):
     """What a C library leaks is in no object; that it is so much is told."""
-    if not interpreter.has_ctypes:
-        pytest.skip("the program uses ctypes")
-    process = target("leaks_of_c.py", interpreter=interpreter)
+    process = target("leaks_of_c.py", interpreter=newest)
     out = growth(process, lambda: leak(process, 3))
     assert "more than half of it is not in Python objects: memory of C code" in out, out
 

@@ -11,7 +11,7 @@ import support
 from environment import OK, UNSUPPORTED, USAGE
 
 SUPPORTED = [each for each in support.INTERPRETERS
-             if each.version >= (3, 6) and not each.free_threaded]
+             if each.version >= (3, 7) and not each.free_threaded]
 ROUNDS = 5000
 HEAVY, LIGHT, LEAK = 30000, 10000, 4000
 EVERY = 65536
@@ -248,6 +248,17 @@ def test_another_interpreter(probing, target, interpreter):
     assert do(process, 10) == "did 10"
 
 
+def test_another_interpreter_stays(probing, target, newest):
+    """Its threads have a GIL of their own, so nobody knows whether one is in our code."""
+    process = target("allocating.py", interpreter=newest)
+    with Sampling(process.pid, "--json") as sampling:
+        assert do(process, "sub stays") == "did sub stays"
+        sampling.end()
+    done = probing(process.pid, "eject", "--json")
+    assert done.code == OK and "another interpreter" in json.loads(done.out)["reason"], done
+    assert do(process, 10) == "did 10"
+
+
 def test_on_and_off_under_load(probing, target, newest):
     """Threads that allocate all the time, and check what they have, do not notice."""
     process = target("allocating.py", "threads", interpreter=newest)
@@ -260,11 +271,10 @@ def test_on_and_off_under_load(probing, target, newest):
     assert do(process, 10) == "did 10"
 
 
-def test_free_threaded(probing, target):
-    builds = [each for each in support.INTERPRETERS if each.free_threaded]
-    if not builds:
-        pytest.skip("no free-threaded build here")
-    process = target("allocating.py", interpreter=builds[-1])
+@pytest.mark.parametrize(
+    "interpreter", [each for each in support.INTERPRETERS if each.free_threaded], ids=repr)
+def test_free_threaded(probing, target, interpreter):
+    process = target("allocating.py", interpreter=interpreter)
     done = probing(process.pid, "memory", "--sites", "1s")
     assert done.code == UNSUPPORTED and "free-threaded" in done.err, done
     assert not is_mapped(process.pid)

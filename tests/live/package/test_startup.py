@@ -80,7 +80,7 @@ def test_forked_children(installed, script, mode, children):
 @pytest.mark.parametrize("mode", ["1", "2"])
 def test_forks_are_not_warned_of(installed, script, mode):
     """From 3.12 on Python warns of threads; ours is not there while it forks, and is back after."""
-    name = script("import os, subprocess\n"
+    name = script("import logging, os, subprocess\n"  # logging has functions for forks, too
                   "for number in range(5):\n"
                   "    pid = os.fork()\n"
                   "    if not pid:\n        os._exit(number)\n"

@@ -35,6 +35,7 @@ def stacks(probing, file, *options):
     with open(written, encoding="utf-8") as lines:
         for line in lines:
             names, _, weight = line.rstrip("\n").rpartition(" ")
+            names = re.sub(r";TaskGroup\.\w+ [^;]*", "", names)  # one or two, by the version
             names = ";".join(re.sub(r" [([].*[])]$", "", name) if not name.startswith("[") else name
                              for name in names.split(";"))
             found[names] = found.get(names, 0) + int(weight) / 1e6
@@ -85,8 +86,8 @@ def test_c_frames(target, probing, tmp_path):
     found, samples = stacks(probing, file, "--async")
     known = {names for names in python(found) if names.endswith(";burn")}
     kept = {names: ";".join(each for each in names.split(";")
-                            if each in ("main", "direct", "gathered", "waited", "worker", "inner", "burn",
-                                        "wait", "_wait") or each.startswith("[task")) for names in known}
+                            if each in ("main", "direct", "gathered", "waited", "timed", "grouped", "worker",
+                                        "inner", "burn", "wait", "_wait", "wait_for") or each.startswith("[task")) for names in known}
     merged = {}
     for names, seconds in python(found).items():
         merged[kept.get(names, names)] = merged.get(kept.get(names, names), 0) + seconds

@@ -137,6 +137,35 @@ def test_children_that_end_at_once(tmp_path):
                                      result["unseen_children_ns"] + found + result["process_cpu_ns"])
 
 
+EARLIER = """
+import subprocess, sys
+code = "import time\\nwhile time.process_time() < 1: pass\\nprint('burned', flush=True)\\ninput()"
+child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+print("ready", flush=True)
+input()
+child.communicate(b"\\n")
+print("done", flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["goes-on", "ends"])
+def test_what_a_child_has_used_before(ends):
+    """It is no part of the recording, and nothing that was not seen."""
+    with support.Program([INTERPRETERS[-1].exe, "-c", EARLIER]) as program:
+        program.line()
+        recording = profiles.Recording(program.pid, "--subprocesses", "--json")
+        recording.samples()
+        if ends:
+            program.send(b"\n")
+            assert program.line(60) == "done"
+        recording.interrupt()
+        result = recording.result()
+    assert result["unseen_children_ns"] < 5e8
+    assert len(result["processes"]) <= 2 and all(each["cpu_ns"] < 5e8 for each in result["processes"]), result
+
+
 def waited_for(pid):
     """Nanoseconds of all children that ended."""
     with open("/proc/%d/stat" % pid, encoding="ascii") as file:

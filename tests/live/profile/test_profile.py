@@ -12,6 +12,7 @@ import profiles
 import support
 import test_churn
 from profiles import Recording, profile
+from terminal import Terminal
 
 OK, FAILED, USAGE, UNSUPPORTED, PERMISSION, TIMEOUT, NO_PROCESS = range(7)
 SECONDS = support.count(4, 60)
@@ -174,7 +175,7 @@ def test_lines(probing):
 
 @pytest.mark.parametrize("words, says", [
     (["--mode", "nosuch"], "there is no mode 'nosuch'"), (["--threads", "("], "bad regular expression"),
-    (["--rate", "10001"], "at most 10000")])
+    (["--rate", "20001"], "at most 20000")])
 def test_usage(probing, words, says):
     result = probing("1", "perf", *words)
     assert result.code == USAGE and says in result.err
@@ -311,3 +312,17 @@ def test_traced_by_somebody_else(probing):
             tracer.kill()
             tracer.communicate()
     assert result.code == PERMISSION and "traced by process %d" % tracer.pid in result.err
+
+
+def test_a_line_on_the_terminal_meanwhile():
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        target.send(b"go 600\n")
+        with Terminal(target.pid, "perf", "-d", "600s") as terminal:
+            terminal.until("; Ctrl-C ends it")
+            for _ in range(2):
+                terminal.until(" samples · ")
+            assert re.search(r"/s · \d+ missed · stopped \d+\.\d % · own CPU \d+\.\d %", terminal.until("\x1b[K"))
+            terminal.send("\x03")
+            out, code = terminal.end()
+    assert code == 0 and "\x1b[K%d  " % target.pid in out and "burn" in out, out

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """perf --rotate: a series of recordings, of which the last ones are kept."""
+import contextlib
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -32,8 +35,24 @@ class Series:
     def part(self):
         return json.loads(self._process.stdout.readline())
 
+    def recorders(self):
+        """The pids of the processes that record the parts."""
+        pid = self._process.pid
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+
+    def samples(self):
+        """Waits until one waits for the time of its next sample."""
+        end = time.monotonic() + 60
+        while not self.recorders():
+            assert time.monotonic() < end
+        support.wait_for_sleep(self.recorders()[0], "hrtimer_nanosleep")
+
     def interrupt(self):
         self._process.send_signal(signal.SIGINT)
+
+    def kill(self):
+        self._process.kill()
 
     def end(self):
         out, err = self._process.communicate(timeout=120)
@@ -64,7 +83,7 @@ def test_its_end(busy, probing, tmp_path):
     assert code == OK and not err and len(parts) >= 2
     assert len(os.listdir(str(tmp_path))) == len(parts)
     series = Series(busy.pid, "--rotate", "300s", "--json", "-o", tmp_path / "b.profile")
-    support.wait_for_sleep(series._process.pid, "hrtimer_nanosleep")
+    series.samples()
     busy.kill()
     code, parts, err = series.end()
     assert code == OK and [part["ended"] for part in parts] == ["the process ended"], err
@@ -83,6 +102,30 @@ def test_another_file_of_the_name(busy, tmp_path):
     assert series.end()[0] == OK
     with open(first, "rb") as file:
         assert file.read() == b"mine"
+
+
+def test_killed(busy, tmp_path):
+    """What is being recorded then is made complete, and what was not begun leaves nothing."""
+    series = Series(busy.pid, "--rotate", "300s", "--json", "-o", tmp_path / "run.profile")
+    series.samples()
+    series.kill()
+    series.end()
+    end = time.monotonic() + 60
+    while len(os.listdir(str(tmp_path))) > 1:  # the file and its journal
+        assert time.monotonic() < end
+    name, = os.listdir(str(tmp_path))
+    with contextlib.closing(sqlite3.connect(str(tmp_path / name))) as database:
+        assert database.execute("SELECT ended FROM recording").fetchone() == ("interrupted",)
+    assert busy.alive()
+
+
+def test_a_recorder_that_is_killed(busy, tmp_path):
+    series = Series(busy.pid, "--rotate", "300s", "--json", "-o", tmp_path / "run.profile")
+    series.samples()
+    os.kill(series.recorders()[0], signal.SIGKILL)
+    code, parts, err = series.end()
+    assert code == FAILED and not parts and "was ended by signal 9" in err, err
+    assert busy.alive()
 
 
 @pytest.mark.parametrize("words, says", [

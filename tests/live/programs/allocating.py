@@ -2,7 +2,7 @@
 """Allocates as it is told: for each number on stdin so many rounds, which it reports. Of a round
 30,000 bytes are freed at once by one function, 10,000 by another one, and 4,000 stay. A line "trace"
 starts tracemalloc, "untrace" stops it, "fork" has a child do a round, "sub" another interpreter
-allocate 30 MB, as two threads do that are started by "threads". Runs on all versions of
+allocate 30 MB ("sub stays": and stay); with "threads" two threads allocate all the time. Runs on all versions of
 Python 3."""
 import os
 import sys
@@ -50,14 +50,15 @@ def in_child():
     return os.waitpid(pid, 0)[1]
 
 
-def in_another_interpreter():
+def in_another_interpreter(stays):
     try:
         import _interpreters as interpreters
     except ImportError:
         import _xxsubinterpreters as interpreters
     made = interpreters.create()
     interpreters.run_string(made, "for _ in range(1000): bytes(30000)")
-    interpreters.destroy(made)
+    if not stays:
+        interpreters.destroy(made)
 
 
 def main():
@@ -76,8 +77,8 @@ def main():
         elif word == "untrace":
             import tracemalloc
             tracemalloc.stop()
-        elif word == "sub":
-            in_another_interpreter()
+        elif word in ("sub", "sub stays"):
+            in_another_interpreter(word == "sub stays")
         elif word == "fork":
             word = in_child()
         else:

@@ -49,6 +49,24 @@ async def waited():
     await asyncio.shield(spawn(worker(0.002, *here, "[task]")))
 
 
+async def timed():
+    """wait_for() makes a coroutine a task up to 3.11."""
+    here = "[task]", "main", "[task timed]", "timed", "wait_for"
+    await asyncio.wait_for(spawn(worker(0.002, *here, "[task third]"), "third"), 600)
+    own = () if sys.version_info >= (3, 12) else ("[task]",)
+    await asyncio.wait_for(worker(0.002, *(here + own)), 600)
+
+
+async def grouped():
+    here = "[task]", "main", "[task grouped]", "grouped"
+    async with asyncio.TaskGroup() as group:
+        group.create_task(worker(0.003, *here, "[task fourth]"), name="fourth")
+        group.create_task(worker(0.001, *here, "[task]"))
+
+
+SHAPES = (direct, gathered, waited, timed) + ((grouped,) if hasattr(asyncio, "TaskGroup") else ())  # from 3.11 on
+
+
 def spawn(coroutine, name=None):
     task = asyncio.get_running_loop().create_task(coroutine)
     if name and NAMES:
@@ -59,7 +77,7 @@ def spawn(coroutine, name=None):
 async def main(seconds):
     end = clock() + seconds
     while clock() < end:
-        await asyncio.gather(*(spawn(each(), each.__name__) for each in (direct, gathered, waited)))
+        await asyncio.gather(*(spawn(each(), each.__name__) for each in SHAPES))
 
 
 def run(seconds):
