@@ -62,6 +62,8 @@ def true_shares(events, begin, end):
             continue
         reached[name] = start + length
         total[name] += length
+    if not steps:
+        raise SystemExit("training: no whole step lies in the recording: the machine is too busy")
     return {name: length / total["step"] for name, length in total.items()}
 
 

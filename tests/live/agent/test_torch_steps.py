@@ -25,7 +25,7 @@ class Training:
 
     def __enter__(self):
         self.program.__enter__()
-        assert self.program.line(timeout=100) == "ready"
+        assert self.program.line(timeout=400) == "ready"
         self.pid, self.since = self.program.pid, 0
         return self
 
@@ -437,7 +437,7 @@ def test_from_the_start_and_told(probing, tmp_path):
     program = support.Program([training.PYTHON, "-c", code, PROGRAMS / "training" / "steps.py", PACKAGE],
                               env=dict(os.environ, **variables))
     with program:
-        assert program.line(timeout=100) == "ready"
+        assert program.line(timeout=400) == "ready"
         program.send(b"told 6\n")
         json.loads(program.line(timeout=100))
         done = probing(program.pid, "query", "-f", "json", "SELECT step, kind FROM "

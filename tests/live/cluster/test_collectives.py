@@ -30,7 +30,7 @@ def ranks(request, tmp_path_factory):
             found.append(stack.enter_context(request.param.start(
                 "ddp.py", str(LATE), folder, env=env)))
         for rank in found:
-            assert rank.line(timeout=120) == "ready"
+            assert rank.line(timeout=400) == "ready"
         yield found
 
 
@@ -130,7 +130,8 @@ def test_flight_recorder(probing, ranks):
         assert probing(ranks[0].pid, "eval", "import torch; torch.__version__ < '2.8'").out == "True\n"
         return
     found = ask(probing, ranks, "SELECT rank, operation, seq, backend, state, created FROM "
-                "(SELECT *, _rank AS rank FROM torch.flight_recorder) WHERE operation = 'all_reduce'")
+                "(SELECT *, _rank AS rank FROM torch.flight_recorder) WHERE operation = 'all_reduce' "
+                "AND input_sizes = '[[1]]'")
     of = [{row["seq"] for row in found if row["rank"] == rank} for rank in range(WORLD)]
     assert of[0] and of == [of[0]] * WORLD
     assert {row["backend"] for row in found} == {"gloo"}

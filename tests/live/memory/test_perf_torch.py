@@ -14,7 +14,7 @@ import training
 @pytest.fixture(params=training.TORCHES, ids=repr)
 def program(request):
     with training.start(request.param) as process:
-        assert process.line(timeout=100) == "ready"
+        assert process.line(timeout=400) == "ready"
         yield process
 
 

@@ -16,7 +16,7 @@ from test_memory import census
 @pytest.fixture(scope="module", params=training.TORCHES, ids=repr)
 def resting(request):
     with training.start(request.param) as program:
-        assert program.line(timeout=100) == "ready"
+        assert program.line(timeout=400) == "ready"
         program.truth = training.rest(program)
         yield program
 
