@@ -191,8 +191,8 @@ static const char *ask_all(struct prba_connection *c)
 	/* dump_fr_trace_json(bool, bool, const std::string &), the same of fewer arguments, and
 	 * dump_nccl_trace_json(bool, bool). */
 	static const char *const names[] = {
-		"_ZN4c10d18dump_fr_trace_jsonEbbRKNSt7__cxx1112basic_stringIcSt11char_"
-		"traitsIcESaIcEEE",
+		("_ZN4c10d18dump_fr_trace_jsonEbbRKNSt7__cxx1112basic_stringIcSt11char_"
+		 "traitsIcESaIcEEE"),
 		"_ZN4c10d18dump_fr_trace_jsonB5cxx11Ebb",
 		"_ZN4c10d20dump_nccl_trace_jsonB5cxx11Ebb",
 	};
