@@ -115,7 +115,7 @@ static struct prb_error *prepare(const struct action *action, struct prb_cluster
 	}
 	if (!c->job)
 		return NULL;
-	if (action->own)
+	if (action->own && job)
 		prb_job_keep(c->job, atoi(job));
 	return c->paces ? prb_cluster_pace(c) : prb_cluster_look(c, action->looks);
 }
