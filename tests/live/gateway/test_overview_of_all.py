@@ -7,24 +7,11 @@ import subprocess
 import pytest
 
 import support
+from deadlock import deadlocked  # noqa: F401
 from gateway_client import Gateway, wait_until
 
 OK, FAILED = range(2)
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
-DEADLOCK = """
-import threading
-one, two, gate = threading.RLock(), threading.RLock(), threading.Barrier(3)
-def take(first, second):
-    with first:
-        gate.wait()
-        with second:
-            pass
-for pair in ((one, two), (two, one)):
-    threading.Thread(target=take, args=pair, daemon=True).start()
-gate.wait()
-print(flush=True)
-input()
-"""
 # Waits in one function after the other, each time for a line.
 MOVES = """
 import os, sys
@@ -70,16 +57,6 @@ def until(looks, condition):
         if condition(target):
             return target
     raise AssertionError("the looks have ended")
-
-
-@pytest.fixture(scope="module")
-def deadlocked():
-    with support.Program([NEWEST.exe, "-c", DEADLOCK]) as program:
-        program.line()
-        wait_until(lambda: len(support.dump(program.pid)["threads"]) == 3 and all(
-            "RLock" in (thread["waits_for"] or "") for thread in support.dump(program.pid)["threads"][1:]),
-            "its threads do not wait for each other")
-        yield program
 
 
 @pytest.fixture(scope="module")

@@ -6,25 +6,10 @@ import subprocess
 import pytest
 
 import support
-from gateway_client import wait_until
+from deadlock import deadlocked  # noqa: F401
 
 OK, FAILED, USAGE = range(3)
-NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 SKILLS = ["deadlock", "gil", "hang", "leak", "slow"]
-DEADLOCK = """
-import threading
-one, two, gate = threading.RLock(), threading.RLock(), threading.Barrier(3)
-def take(first, second):
-    with first:
-        gate.wait()
-        with second:
-            pass
-for pair in ((one, two), (two, one)):
-    threading.Thread(target=take, args=pair, daemon=True).start()
-gate.wait()
-print(flush=True)
-input()
-"""
 
 
 def skill(*words):
@@ -37,16 +22,6 @@ def test_list():
     code, out, err = skill("list")
     assert (code, err) == (OK, "") and [line.split()[0] for line in out.splitlines()] == SKILLS
     assert [item["name"] for item in json.loads(skill("--json")[1])] == SKILLS
-
-
-@pytest.fixture(scope="module")
-def deadlocked():
-    with support.Program([NEWEST.exe, "-c", DEADLOCK]) as program:
-        program.line()
-        wait_until(lambda: len(support.dump(program.pid)["threads"]) == 3 and all(
-            "RLock" in (thread["waits_for"] or "") for thread in support.dump(program.pid)["threads"][1:]),
-            "its threads do not wait for each other")
-        yield program
 
 
 @pytest.mark.parametrize("name", SKILLS)
