@@ -7,6 +7,9 @@ import tempfile
 
 import support
 
+# Of each run of pytest its own: others may have jobs at the same time.
+ADDRESS = "10.9.%d.%d" % (os.getpid() // 256 % 256, os.getpid() % 256)
+
 RANK = """
 import sys, time
 weight = int(sys.argv[1])
@@ -41,7 +44,7 @@ def ranks(python, count, users=(), source=RANK, **variables):
             program.write(source)
         started = []
         for rank in range(count):
-            env = dict(os.environ, MASTER_ADDR="10.9.8.7", MASTER_PORT="29500", RANK=str(rank),
+            env = dict(os.environ, MASTER_ADDR=ADDRESS, MASTER_PORT="29500", RANK=str(rank),
                        LOCAL_RANK=str(rank), WORLD_SIZE=str(count), HOME="/",
                        PYTHONDONTWRITEBYTECODE="1")
             env.update(variables)

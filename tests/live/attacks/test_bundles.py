@@ -22,7 +22,7 @@ def fixture_members(tmp_path_factory):
     """The members of a good bundle, by their names."""
     file = tmp_path_factory.mktemp("bundle") / "good.probing"
     with jobs.ranks("/usr/bin/python3", 2):
-        jobs.cluster("cluster", "hang", "10.9.8.7", "--save", file)
+        jobs.cluster("cluster", "hang", jobs.ADDRESS, "--save", file)
     with tarfile.open(file) as archive:
         return {each.name: archive.extractfile(each).read() for each in archive}
 
@@ -175,7 +175,7 @@ def test_root_saves_to_no_link_of_another_user(folder, chain):  # noqa: F811
     if chain:
         os.symlink("other", path)
     with jobs.ranks("/usr/bin/python3", 1):
-        done = jobs.cluster("cluster", "hang", "10.9.8.7", "--save", path)
+        done = jobs.cluster("cluster", "hang", jobs.ADDRESS, "--save", path)
     assert done.returncode == PERMISSION and "symbolic link of user" in done.stderr, done
     assert secret.read_bytes() == b"only root\n"
 

@@ -47,20 +47,20 @@ step(int(sys.argv[1]))
 
 def test_ranks_that_lie():
     with jobs.ranks(SYSTEM_PYTHON, 4, [ATTACKER] * 4, RANK):
-        done = jobs.cluster("cluster", "hang", "10.9.8.7")
+        done = jobs.cluster("cluster", "hang", jobs.ADDRESS)
         assert done.returncode in (12, 13, 15, 16), done
         assert "\x1b" not in done.stdout + done.stderr, done
         # One of the groups makes sense, and has a name that does not.
         assert "\\x1b[31mred of ranks 1,3)" in done.stdout, done
         assert "rank 3 " in done.stdout
-        found = jobs.cluster("cluster", "hang", "--json", "10.9.8.7")
+        found = jobs.cluster("cluster", "hang", "--json", jobs.ADDRESS)
         assert json.loads(found.stdout)["confidence"] in ("high", "medium", "low")
 
 
 def test_hosts_that_lie():
     """Calls as no process has them, in an answer that is well formed."""
     with jobs.ranks(SYSTEM_PYTHON, 2) as ranks, tempfile.TemporaryDirectory() as folder:
-        looks = json.loads(jobs.cluster("cluster", "look", "--interval", "10ms", "10.9.8.7").stdout)
+        looks = json.loads(jobs.cluster("cluster", "look", "--interval", "10ms", jobs.ADDRESS).stdout)
         frame = {"kind": 0, "func": "recv", "module": "torch.distributed.distributed_c10d", "line": 1}
         calls = [
             {"peer": 1 << 40, "group": "\x1b[2J", "members": "0-99999999999999999999", "known": True},

@@ -48,7 +48,7 @@ def own(probing):
     """The job of this test."""
     done = probing("list", "--job", "--json")
     assert done.code == OK, done
-    found = [job for job in json.loads(done.out) if job["job"] == "torch 10.9.8.7:" + PORT]
+    found = [job for job in json.loads(done.out) if job["job"] == "torch %s:%s" % (jobs.ADDRESS, PORT)]
     assert len(found) == 1, done.out
     return found[0]
 
@@ -70,8 +70,8 @@ def test_text(probing, ranks):
     assert done.code == OK, done
     lines = done.out.split("\n")
     assert lines[0].split()[:4] == ["PID", "PYTHON", "THREADS", "AGENT"]
-    at = lines.index("torch 10.9.8.7:%s · 3 of 3 ranks · uid %d · started by %d" % (
-        PORT, os.getuid(), os.getpid()))
+    at = lines.index("torch %s:%s · 3 of 3 ranks · uid %d · started by %d" % (
+        jobs.ADDRESS, PORT, os.getuid(), os.getpid()))
     assert [int(line.split()[0]) for line in lines[at + 1:at + 7:2]] == [rank.pid for rank in ranks]
     assert all("└─ " in line for line in lines[at + 2:at + 7:2])
 

@@ -34,7 +34,7 @@ def rows(*words):
 def test_all_is_there_when_the_job_is_gone(tmp_path):
     file = tmp_path / "hang.probing"
     with jobs.ranks(PYTHON, 3) as ranks:
-        done = jobs.cluster("cluster", "hang", "10.9.8.7", "--save", file)
+        done = jobs.cluster("cluster", "hang", jobs.ADDRESS, "--save", file)
         assert done.returncode == UNKNOWN, done
         assert "saved       %s: snapshots of 3 of 3 ranks" % file in done.stdout
         pids = [rank.pid for rank in ranks]
@@ -69,7 +69,7 @@ def test_all_is_there_when_the_job_is_gone(tmp_path):
 def test_redacted_and_refused(tmp_path):
     file = tmp_path / "hang.probing"
     with jobs.ranks(PYTHON, 1):
-        words = ("cluster", "hang", "10.9.8.7", "--redact")
+        words = ("cluster", "hang", jobs.ADDRESS, "--redact")
         assert jobs.cluster(*words).returncode == USAGE
         assert jobs.cluster(*words, "--save", "-").returncode == USAGE
         assert jobs.cluster("cluster", "dump", "--save", file).returncode == USAGE
@@ -97,7 +97,7 @@ def test_a_bundle_of_several_hosts(open_path):
                PROBING_REMOTE_PROGRAM=str(open_path / "probing"))
     file = open_path / "all.probing"
     with jobs.ranks(PYTHON, 3, USERS):
-        done = jobs.cluster("cluster", "hang", "10.9.8.7", "--hosts", "node2001,node2002,node2003,odd",
+        done = jobs.cluster("cluster", "hang", jobs.ADDRESS, "--hosts", "node2001,node2002,node2003,odd",
                             "--save", file, "--json", env=env)
     verdict = json.loads(done.stdout)
     assert (verdict["saved"], verdict["saved_ranks"]) == (str(file), 3), done
@@ -115,7 +115,7 @@ def test_no_space_is_an_error_and_leaves_no_file(tmp_path):
     with jobs.ranks(PYTHON, 1):
         done = subprocess.run(
             ["sh", "-c", "ulimit -f 1; trap '' XFSZ; exec \"$@\"", "sh", support.BINARY, "cluster",
-             "hang", "10.9.8.7", "--save", str(file)], capture_output=True, text=True, check=False)
+             "hang", jobs.ADDRESS, "--save", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == FAILED and "cannot write the bundle" in done.stderr, done
     assert "rank 0 is not saved: " in done.stderr
     assert not os.listdir(tmp_path)

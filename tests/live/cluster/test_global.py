@@ -26,7 +26,7 @@ def rows(*words, env=None):
 def test_ranks_of_this_machine():
     with jobs.ranks(PYTHON, 3, ROLE_NAME="trainer", GROUP_RANK="4") as ranks:
         found, receipt = rows("SELECT _host, _addr, _rank, _local_rank, _node_rank, _role, _pid, value "
-                              "FROM global.python.locals WHERE name = 'loss' ORDER BY _rank", "10.9.8.7")
+                              "FROM global.python.locals WHERE name = 'loss' ORDER BY _rank", jobs.ADDRESS)
         assert found == [
             {"_host": socket.gethostname(), "_addr": str(each.pid), "_rank": rank,
              "_local_rank": rank, "_node_rank": 4, "_role": "trainer", "_pid": each.pid,
@@ -40,13 +40,13 @@ def test_ranks_of_this_machine():
         found, _ = rows("""SELECT a._rank AS one, b._rank AS other, 'global.python.x' AS text
                            FROM global.python.backtrace a JOIN global.python.backtrace b
                            ON a.func = b.func AND a._rank < b._rank WHERE a.depth = 0
-                           ORDER BY 1, 2 -- global.python.y""", "10.9.8.7")
+                           ORDER BY 1, 2 -- global.python.y""", jobs.ADDRESS)
         assert [(row["one"], row["other"]) for row in found] == [(0, 1), (0, 2), (1, 2)]
         assert found[0]["text"] == "global.python.x"
         found, _ = rows("SELECT count(DISTINCT _rank) AS ranks, count(*) AS n FROM global.python.threads",
-                        "10.9.8.7")
+                        jobs.ADDRESS)
         assert found == [{"ranks": 3, "n": 3}]
-        none = jobs.cluster("cluster", "query", "SELECT 1 FROM global.python.nothing", "10.9.8.7")
+        none = jobs.cluster("cluster", "query", "SELECT 1 FROM global.python.nothing", jobs.ADDRESS)
         assert none.returncode == FAILED and "no process has a table python.nothing" in none.stderr
 
 
@@ -69,23 +69,23 @@ def test_what_the_ranks_do_by_themselves():
     with jobs.ranks(PYTHON, 3, ROLE_NAME="trainer"):
         for columns, rest, few, all_rows in SPLIT:
             sql = "SELECT %s FROM global.python.stacks %s" % (columns, rest)
-            split, receipt = rows(sql, "10.9.8.7")
+            split, receipt = rows(sql, jobs.ADDRESS)
             # A subquery is not split, conditions with constants apart.
             whole, slow = rows(sql.replace("global.python.stacks", "(SELECT * FROM global.python.stacks)"),
-                               "10.9.8.7")
+                               jobs.ADDRESS)
             assert split == whole, (sql, split, whole)
             assert " %d row" % few in receipt.replace("\n", " "), (sql, receipt)
             assert " %d row" % all_rows in slow.replace("\n", " "), (sql, slow)
-        found, receipt = rows("SELECT func FROM global.python.stacks LIMIT 2", "10.9.8.7")
+        found, receipt = rows("SELECT func FROM global.python.stacks LIMIT 2", jobs.ADDRESS)
         assert len(found) == 2 and "python.stacks LIMIT 2\n" in receipt
         # In a join, what is compared with a constant.
         found, receipt = rows("SELECT a.func FROM global.python.stacks a JOIN global.python.stacks b ON a.func = "
-                              "b.func WHERE a.depth = 0 AND b._rank = 1 AND a._rank >= 2", "10.9.8.7")
+                              "b.func WHERE a.depth = 0 AND b._rank = 1 AND a._rank >= 2", jobs.ADDRESS)
         assert found == [{"func": "step"}]
         assert sorted(line.split(" WHERE ")[1] for line in receipt.splitlines() if "each ran" in line) == [
             "\"_rank\" = 1", "\"depth\" = 0 AND \"_rank\" >= 2"], receipt
         # Errors are those of the statement as it was written.
-        wrong = jobs.cluster("cluster", "query", "SELECT count(nowhere) FROM global.python.stacks", "10.9.8.7")
+        wrong = jobs.cluster("cluster", "query", "SELECT count(nowhere) FROM global.python.stacks", jobs.ADDRESS)
         assert wrong.returncode in (FAILED, USAGE) and "no such column: nowhere" in wrong.stderr, wrong
 
 
@@ -104,20 +104,20 @@ def test_ranks_of_several_hosts():
                    PROBING_REMOTE_PROGRAM=str(folder / "probing"))
         sql = "SELECT _host, _rank, func FROM global.python.backtrace WHERE depth = 0 ORDER BY _rank"
         with jobs.ranks(PYTHON, 3, USERS) as ranks:
-            found, receipt = rows(sql, "10.9.8.7", "--hosts", "node2001,node2002,nowhere", env=env)
+            found, receipt = rows(sql, jobs.ADDRESS, "--hosts", "node2001,node2002,nowhere", env=env)
             assert [(row["_host"], row["_rank"], row["func"]) for row in found] == [
                 ("node2001", 0, "step"), ("node2001", 1, "step"), ("node2002", 2, "step")]
             assert "3 of 3 ranks answered: 0-2\n" in receipt
             assert "nowhere: ssh: Could not resolve hostname nowhere\n" in receipt
-            strict = jobs.cluster("cluster", "query", sql, "10.9.8.7", "--strict", "--hosts",
+            strict = jobs.cluster("cluster", "query", sql, jobs.ADDRESS, "--strict", "--hosts",
                                   "node2001,nowhere", env=env)
             assert strict.returncode == FAILED and "nowhere: ssh: Could not" in strict.stderr
             assert "step" not in strict.stdout
-            part = jobs.cluster("cluster", "query", sql, "10.9.8.7", "--strict", "--hosts", "node2001",
+            part = jobs.cluster("cluster", "query", sql, jobs.ADDRESS, "--strict", "--hosts", "node2001",
                                 env=env)
             assert part.returncode == FAILED and "2 of 3 ranks answered" in part.stderr
             # What a hostile host says are its own words.
-            found, _ = rows(sql.replace("WHERE depth = 0", ""), "10.9.8.7", "--hosts", "odd,node2002",
+            found, _ = rows(sql.replace("WHERE depth = 0", ""), jobs.ADDRESS, "--hosts", "odd,node2002",
                             env=env)
             assert {row["_host"] for row in found} == {"odd", "node2002"}
             assert next(row for row in found if row["_rank"] == 77)["func"] is None

@@ -67,7 +67,7 @@ def test_hosts_that_ask_others():
         env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=str(log), HOST="here",
                    PROBING_REMOTE_PROGRAM=str(support.BINARY))
         hosts = "a,b,dead1,c,d,e,lame,f,dead2"
-        done = jobs.cluster("cluster", "nodes", "--json", "--tree", "--hosts", hosts, "10.9.8.7", env=env)
+        done = jobs.cluster("cluster", "nodes", "--json", "--tree", "--hosts", hosts, jobs.ADDRESS, env=env)
         assert done.returncode == OK, done
         assert [rank["pid"] for rank in json.loads(done.stdout)[0]["ranks"]] == [rank.pid for rank in ranks]
         asked = sorted(tuple(line.split()[:2]) + (line.split()[5],) for line in log.read_text().splitlines())

@@ -67,7 +67,7 @@ def test_hosts_of_ras(ras):
         env = dict(os.environ, PATH="%s:%s" % (folder, os.environ["PATH"]), LOG=folder + "/log",
                    PROBING_REMOTE_PROGRAM=str(support.BINARY))
         option = start("SERVER PROTOCOL 2\nOK\n" + table + "\n")
-        done = jobs.cluster("cluster", "nodes", "--json", option, "10.9.8.7", env=env)
+        done = jobs.cluster("cluster", "nodes", "--json", option, jobs.ADDRESS, env=env)
         assert done.returncode == OK, done
         assert json.loads(done.stdout)[0]["ranks"][0]["pid"] == ranks[0].pid
         assert asked == ["CLIENT PROTOCOL 2\n", "SET FORMAT json\n", "VERBOSE STATUS\n"]
@@ -78,7 +78,7 @@ def test_hosts_of_ras(ras):
         os.unlink(folder + "/log")
         odd = answer([(0, "-oProxyCommand=x"), (1, "a b;c"), (2, "unknown"), (3, "")], []).replace(
             "127.0.0.2", "127.0.0.9")
-        jobs.cluster("cluster", "nodes", start("OK\n" + odd), "10.9.8.7", env=env)
+        jobs.cluster("cluster", "nodes", start("OK\n" + odd), jobs.ADDRESS, env=env)
         assert pathlib.Path(folder, "log").read_text().split() == ["127.0.0.9"]
 
 

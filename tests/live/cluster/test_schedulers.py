@@ -102,7 +102,7 @@ def test_pods(bin_path):
     """Only the words for kubectl and its answers are real here: the pods are this machine."""
     env = environment(bin_path, "kubectl", KUBECTL, PROBING_REMOTE_PROGRAM=str(support.BINARY))
     with jobs.ranks(PYTHON, 2) as ranks:
-        words = ("--kubernetes", "app=trainer", "--namespace", "ml", "--container", "main", "10.9.8.7")
+        words = ("--kubernetes", "app=trainer", "--namespace", "ml", "--container", "main", jobs.ADDRESS)
         found = read_ranks(env, *words)
         # Both pods are the same machine; the first that has a rank keeps it.
         assert [(each[0], each[2]) for each in found] == [
@@ -126,7 +126,7 @@ def test_a_copy_is_brought_and_removed(bin_path):
     """The far side has no probing: "sh" there gets one from its stdin."""
     env = environment(bin_path, "ssh", LOCAL_SSH, PROBING_REMOTE_PROGRAM="/nonexistent")
     with jobs.ranks(PYTHON, 2) as ranks:
-        words = ("--hosts", "a", "10.9.8.7")
+        words = ("--hosts", "a", jobs.ADDRESS)
         assert jobs.cluster("cluster", "nodes", *words, env=env).returncode == FAILED
         found = read_ranks(env, "--bring", support.BINARY, *words)
         assert [each[2] for each in found] == [each.pid for each in ranks]
@@ -147,7 +147,7 @@ def test_a_host_file(bin_path):
     file = bin_path / "hosts"
     file.write_text("# all nodes\n\nnode[1-2] slots=8\n  login:4\n")
     with jobs.ranks(PYTHON, 1):
-        done = jobs.cluster("cluster", "dump", "--host-file", file, "10.9.8.7", env=env)
+        done = jobs.cluster("cluster", "dump", "--host-file", file, jobs.ADDRESS, env=env)
         assert "1 rank on 3 hosts" in done.stdout, done
     file.write_text("-oProxyCommand=touch\n")
     refused = jobs.cluster("cluster", "dump", "--host-file", file, env=env)

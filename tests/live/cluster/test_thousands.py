@@ -13,7 +13,7 @@ LATE = 13
 def test_a_late_rank_of_a_thousand_with_dead_hosts(tmp_path):
     count = support.count(1024, 10000)
     with jobs.ranks(PYTHON, 2, source=simulated.RANK % 30):
-        looks = jobs.cluster("cluster", "look", "10.9.8.7").stdout
+        looks = jobs.cluster("cluster", "look", jobs.ADDRESS).stdout
     hosts, missing = simulated.write(str(tmp_path), looks, count, 8, late=count // 3, dead=20)
     env = simulated.environment(str(tmp_path))
     done = jobs.cluster("cluster", "hang", "--json", "--hosts", ",".join(hosts), env=env)

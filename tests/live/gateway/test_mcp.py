@@ -237,7 +237,8 @@ def test_the_session_of_the_page():
         return re.sub(r'(address\\?":)\d+', r"\1N", line)
 
     python = next(i for i in support.INTERPRETERS if i.exe.startswith("/usr/bin/"))
-    with support.Target(python, support.ROOT / "docs" / "demo.py") as demo:
+    with support.Program([python.exe, support.ROOT / "docs" / "demo.py"], env=python.env) as demo:
+        assert demo.line() == "ready"
         wait_until(lambda: any("held by" in (thread["waits_for"] or "")
                                for thread in support.dump(demo.pid)["threads"]), "it does not begin")
         with Assistant(demo.pid) as one:
