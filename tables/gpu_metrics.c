@@ -11,7 +11,8 @@ enum { TIMESTAMP, GPU, GPU_UTIL, MEMORY_UTIL, MEMORY_USED, TEMPERATURE, POWER, E
 enum { MOST_SAMPLES = 100000 };
 
 static const struct prb_column columns[] = {
-	[TIMESTAMP] = {"timestamp", PRB_COLUMN_REAL, "When it was measured, since the epoch", "s"},
+	[TIMESTAMP] = {"timestamp", PRB_COLUMN_REAL, "When it was measured, since the epoch", "s",
+		       PRB_COLUMN_TIME},
 	[GPU] = {"gpu", PRB_COLUMN_INTEGER, "Number of the GPU, as NVML counts, from 0"},
 	[GPU_UTIL] = {"gpu_util", PRB_COLUMN_REAL,
 		      "Share of the moments before in which a kernel ran", "%"},
