@@ -123,8 +123,9 @@ def simplify(frames):
     result = []
     for frame in frames:
         python = frame["kind"] == "python"
-        ours = python and (frame["file"] in (PROGRAM, "<string>")
-                           or frame["file"].endswith("native_imported.py"))
+        # Other lambdas of "<string>" make named tuples.
+        ours = python and (frame["file"] == PROGRAM or frame["file"].endswith("native_imported.py")
+                           or frame["file"] == "<string>" and frame["func"] != "<lambda>")
         if ours or frame["func"] in MARKERS:
             result.append(frame["func"])
         elif not python and result[-1:] != ["*"]:

@@ -46,7 +46,7 @@ def test_variables_are_of_the_instant_of_their_frames(target, interpreter):
                 if frame.func == "work" and "double" in found:
                     seen += 1
                     assert int(found["double"]) == 2 * int(found["n"]), found
-                    assert len(found["items"]) == 1
+                    assert "items" not in found or len(found["items"]) == 1
     assert seen and process.alive()
 
 
