@@ -54,7 +54,7 @@ struct prb_error *prb_cluster_slow(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_perf(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_query(struct prb_cluster *c) PRB_MUST_CHECK;
 struct prb_error *prb_cluster_rows(struct prb_cluster *c) PRB_MUST_CHECK;
-/** Until it is told to end. */
+/** Returns after a signal to end, or, with --once, when everything was sent. */
 struct prb_error *prb_cluster_ship(struct prb_cluster *c) PRB_MUST_CHECK;
 
 /** Runs the statement if it names global tables, over all ranks of @p job; *global: it does. */
@@ -85,6 +85,9 @@ struct prb_error *prb_cluster_gather(struct prb_cluster *c, const char *job) PRB
 /** Appends the words of a look as a host runs it: cluster ACTION, options, JOB. */
 struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *action,
 				    const char *job, struct prb_words *ret) PRB_MUST_CHECK;
+/** The hosts to ask go to c->hosts, what each is asked to *ret, which @p words owns. */
+struct prb_error *prb_cluster_begin_looks(struct prb_cluster *c, const char *job,
+					  struct prb_words *words, char ***ret) PRB_MUST_CHECK;
 
 /* Hosts that ask other hosts: cluster_tree.c. */
 

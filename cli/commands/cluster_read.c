@@ -172,15 +172,21 @@ struct prb_error *prb_cluster_words(const struct prb_cluster *c, const char *act
 	return job ? prb_words_add(ret, "%s", job) : NULL;
 }
 
+struct prb_error *prb_cluster_begin_looks(struct prb_cluster *c, const char *job,
+					  struct prb_words *words, char ***ret)
+{
+	PRB_TRY(prb_cluster_words(c, "look", job, words));
+	PRB_TRY(prb_words_end(words, ret));
+	return prb_reach_find(&c->reach, &c->hosts);
+}
+
 static struct prb_error *ask(struct prb_cluster *c, const char *job, struct prb_answers *answers)
 {
 	prb_auto_words struct prb_words words = {};
 	char *const *host;
 	char **list;
 
-	PRB_TRY(prb_cluster_words(c, "look", job, &words));
-	PRB_TRY(prb_words_end(&words, &list));
-	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	PRB_TRY(prb_cluster_begin_looks(c, job, &words, &list));
 	prb_vec_each (host, &c->hosts.list) {
 		struct prb_answer *answer = prb_answers_add(answers, *host);
 

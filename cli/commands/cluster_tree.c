@@ -53,9 +53,7 @@ struct prb_error *prb_cluster_relay(struct prb_cluster *c)
 	char *const *host;
 	char **list;
 
-	PRB_TRY(prb_cluster_words(c, "look", job, &words));
-	PRB_TRY(prb_words_end(&words, &list));
-	PRB_TRY(prb_reach_find(&c->reach, &c->hosts));
+	PRB_TRY(prb_cluster_begin_looks(c, job, &words, &list));
 	prb_vec_each (host, &c->hosts.list) {
 		struct prb_answer *answer = prb_answers_add(&answers, *host);
 
