@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file What torch's flight recorder has, as JSON, by c10d's exported functions of C++.
+ * @file The content of torch's flight recorder as JSON, from C++ functions that c10d exports.
  *
- * They need no GIL, so that a process can be asked that hangs while a thread holds it. The recorder
- * has a mutex: if a thread keeps that, our worker waits for it for ever, and the client is told so
- * at its deadline.
+ * They need no GIL, so they work while the process hangs and a thread holds it. The recorder has a
+ * mutex. If a thread never releases it, our worker waits for ever, and the client gets an error at
+ * its deadline.
  *
  * Threading: the worker of the connection, without the GIL. Errors: an exception of C++ ends the
  * call and is reported; it never reaches the program.

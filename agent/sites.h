@@ -2,9 +2,10 @@
 /**
  * @file Sampled allocations of Python objects, for `probing memory --sites`.
  *
- * While it is on, the allocators of Python's domains "mem" and "obj" are ours: each counts bytes
- * and calls the one that was there. Of so many bytes on average (exponential gaps) one allocation
- * is written to a buffer (sites_format.h) with its Python stack, and its freeing too.
+ * While sampling is on, the allocators of Python's domains "mem" and "obj" are ours. Each counts
+ * bytes and calls the allocator that it replaced. Allocations are sampled at exponentially
+ * distributed distances in bytes, whose mean the client sets. A sample goes to a buffer
+ * (sites_format.h) with its Python stack; when the block is freed, that is recorded too.
  *
  * The allocators take no lock, allocate nothing and call nothing of Python but what reads the
  * current thread state, and counts references. Their context is that of the allocator below, so

@@ -154,7 +154,7 @@ static void remember(const void *block)
 	size_t at = place_of(memory->blocks, BLOCKS, key);
 	uint8_t *filter = &prba_sites_filter[prba_sites_hash(block)];
 
-	/* One that is there was freed by a way that we do not see. */
+	/* If it is there already, it was freed without a call of ours. */
 	if (memory->blocks[at])
 		return;
 	if (block_count >= BLOCKS / 2) {

@@ -9,9 +9,9 @@
  * interpreter's GIL write.
  *
  * An allocation is a word of its kind and sizes, the thread, the time, the address, the size, and
- * two words for each frame, innermost first: the code object and the raw position in it. A code
- * object of 0 is one that is not held any more, since there are too many; all others are kept alive
- * until the client has read them. A freed block is the first word, the time and the address.
+ * two words for each frame, innermost first: the code object and the raw position in it. Code
+ * objects are kept alive until the client has read them. If there are too many, further ones are
+ * not kept, and their word is 0. A freed block is the first word, the time and the address.
  */
 #ifndef PRB_AGENT_SITES_FORMAT_H
 #define PRB_AGENT_SITES_FORMAT_H

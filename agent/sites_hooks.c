@@ -21,9 +21,9 @@ struct allocator {
 };
 
 /**
- * Bytes to the next sample. One word for all threads: mostly those that hold the same GIL. From
- * 3.12 on interpreters may have GILs of their own, and then bytes may get lost, which does no other
- * harm.
+ * Bytes until the next sample, and the whole distance. All threads share them: usually only the
+ * thread that holds the GIL changes them. Since 3.12 interpreters may have separate GILs; then
+ * some bytes may be missing from the count, and nothing else goes wrong.
  */
 static int64_t left, gap;
 static struct allocator below[DOMAINS];

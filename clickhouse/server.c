@@ -16,7 +16,7 @@ enum {
 };
 
 static const double ASK_S = 30, INSERT_S = 120;
-/** How long a session lives without a request, for inserts; and one that is to end. */
+/** Seconds after which the server ends an unused session: one for inserts, and one to be ended. */
 static const char KEEP_S[] = "60", END_S[] = "1";
 
 struct prb_error *prb_clickhouse_open(const char *url, const char *password_file,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Sends the rows of rings to ClickHouse, from a process of ours, until it is told to end.
+ * @file Sends the rows of rings to ClickHouse, from a process of ours, until a signal ends it.
  *
  * **No row is lost or doubled**, whichever of the two is killed:
  *

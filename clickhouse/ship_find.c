@@ -381,7 +381,7 @@ static bool was_there(const struct prb_ship *ship, pid_t pid)
 	       bsearch(&pid, ship->pids.items, ship->pids.count, sizeof(pid), by_pid);
 }
 
-/** Lists all pids; *ret: there is one that was not there the last time. */
+/** Lists all pids. *ret is true if there is a new one since the last list. */
 static struct prb_error *find_pids(struct prb_ship *ship, bool *ret)
 {
 	prb_auto_closedir DIR *stream = opendir("/proc");

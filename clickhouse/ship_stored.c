@@ -128,7 +128,7 @@ static struct prb_error *is_over(const struct prb_ship *ship, const char *name, 
 	}
 	PRB_TRY(prb_ship_open_cold(ship->waiting, name, geteuid(), NULL, &ring, &end));
 	*ret = ring && end << ring->header.chunk_shift <= next;
-	/* It may be the one that is written to: the next chunk begins another one. */
+	/* If this file is still being written, it is closed: the next chunk begins a new file. */
 	if (*ret && source)
 		prb_close_guard(&source->cold.fd), source->cold.fd = -1;
 	return NULL;
@@ -168,7 +168,7 @@ struct prb_error *prb_ship_prune(struct prb_ship *ship)
 	return prb_cold_prune(ship->waiting, time(NULL) - KEEP_S, (uint64_t)most * MIB);
 }
 
-/** A ring of which only cold files are there any more; or more of them, of one that is known. */
+/** Follows a ring that only has cold files left, or another cold file of a known ring. */
 static struct prb_error *adopt(struct prb_ship *ship, const char *name)
 {
 	prb_auto_ring struct prb_ring *ring = NULL;

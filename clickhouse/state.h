@@ -3,10 +3,9 @@
  * @file What a daemon that ships rows has to know after it was killed: how far each ring was sent,
  * and the session of the server that its last insert went through.
  *
- * A small file in a folder of ours, of which one process holds the lock. It is replaced whole. How
- * far a ring was sent is told by the server itself (ship.h); the file has it for rings whose rows
- * are not there any more, and for what cannot be found out again: the job of a process that has
- * ended.
+ * A small file in a folder of ours, which one process locks. It is always replaced as a whole. The
+ * server's rows say how far a ring was sent (ship.h). The file says so too, for rings whose rows
+ * the server has dropped. It also has the job of processes that have ended.
  *
  * Threading: one thread at a time.
  */

@@ -57,7 +57,7 @@ static void put(struct translation *t, const char *text)
 	prb_str_printf(t->out, "%s ", text);
 }
 
-/** The parenthesis that closes the one that is token @p i; the count of tokens if there is none. */
+/** Index of the parenthesis that closes the one at @p i, or the count of tokens if none does. */
 static size_t partner(const struct translation *t, size_t i)
 {
 	size_t depth = 0;

@@ -193,7 +193,7 @@ static struct prb_error *supervise(struct part *parts, size_t count, const struc
 	}
 }
 
-/** Mistakes are told before anything is started. */
+/** Reports wrong settings before any part is started. */
 static struct prb_error *check(const struct node_settings *s)
 {
 	struct prb_clickhouse_url url;
