@@ -75,6 +75,8 @@ void prb_memory_deinit(struct prb_memory *m)
 		prb_error_destroy(i->error);
 	}
 	prb_vec_free(&m->interpreters);
+	prb_vec_free(&m->gpus);
+	prb_str_deinit(&m->no_gpu);
 	prb_pythons_deinit(&m->pythons);
 	prb_view_destroy(m->view);
 	prb_modules_destroy(m->modules);
