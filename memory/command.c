@@ -37,6 +37,7 @@ static struct prb_error *show_once(struct prb_target *target, const struct prb_m
 	prb_auto_memory struct prb_memory memory = {};
 
 	PRB_TRY(prb_memory_read(target, s, &memory));
+	PRB_TRY(prb_memory_read_gpus(&memory));
 	return s->json ? prb_memory_put_json(&memory, s->rows, out)
 		       : prb_memory_put_text(&memory, s->rows, out);
 }

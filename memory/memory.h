@@ -29,6 +29,13 @@ struct prb_memory_process {
 	bool told;	     /**< rss is known */
 };
 
+/** What the process holds of a GPU, in bytes; used and total -1: unknown. */
+struct prb_memory_gpu {
+	unsigned index;
+	char name[96];
+	int64_t own, used, total;
+};
+
 struct prb_memory_interpreter {
 	struct prb_python *py;
 	struct prb_interp state;
@@ -43,12 +50,17 @@ struct prb_memory {
 	struct prb_pythons pythons;
 	struct prb_memory_process process;
 	struct prb_malloc malloc;
+	PRB_VEC(struct prb_memory_gpu) gpus;
+	struct prb_str no_gpu; /**< why there are none, of a process that has loaded CUDA */
 	PRB_VEC(struct prb_memory_interpreter) interpreters;
 	struct prb_error *no_python; /**< why there are none */
 };
 
 /* process.c */
 void prb_memory_read_process(struct prb_target *target, struct prb_memory_process *ret);
+
+/* gpu.c */
+struct prb_error *prb_memory_read_gpus(struct prb_memory *memory) PRB_MUST_CHECK;
 
 /* read.c */
 /** Without the objects; for prb_memory_deinit() also after an error. */

@@ -78,6 +78,8 @@ void prb_memory_deinit(struct prb_memory *m)
 	}
 	prb_vec_free(&m->interpreters);
 	prb_malloc_deinit(&m->malloc);
+	prb_vec_free(&m->gpus);
+	prb_str_deinit(&m->no_gpu);
 	prb_pythons_deinit(&m->pythons);
 	prb_view_destroy(m->view);
 	prb_modules_destroy(m->modules);
