@@ -110,12 +110,33 @@ static void renew_reader(struct prb_census *c)
 	prb_repr_init(&c->classes, c->py, c->mem, NULL, NULL);
 }
 
+/**
+ * The type of types is its own type, and all metaclasses lead to it. Words in memory that is not an
+ * object may look like a type, but not like that. Some types of old versions have no metaclass.
+ */
+static bool leads_to_type(struct prb_census *c, uint64_t type)
+{
+	enum { METACLASSES = 16 };
+	const uint64_t offset = (uint64_t)c->py->layout.object_type;
+	uint64_t metaclass;
+
+	for (int i = 0; i < METACLASSES; i++) {
+		if (!prb_census_try(c, prb_mem_read_u64(c->mem, type + offset, &metaclass)))
+			return false;
+		if (metaclass == type || (!metaclass && !i))
+			return true;
+		type = metaclass;
+	}
+	return false;
+}
+
 static bool read_entry(struct prb_census *c, uint64_t address, struct prb_census_entry *ret)
 {
 	struct prb_type *type;
 
 	renew_reader(c);
-	if (!prb_census_try(c, prb_repr_type(&c->classes, address, &type)))
+	if (!prb_census_try(c, prb_repr_type(&c->classes, address, &type)) ||
+	    (!c->alone && !leads_to_type(c, address)))
 		return false;
 	*ret = (struct prb_census_entry){
 		.address = address,
