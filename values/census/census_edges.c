@@ -450,6 +450,16 @@ static void follow_weakref(struct prb_census *c, uint32_t index, uint64_t object
 	follow_fields(c, index, object, head + FIELDS * WORD, size);
 }
 
+/* Its dict; its state is C's, and what lies behind both may be a subclass's. */
+static void follow_module(struct prb_census *c, uint32_t index, uint64_t object, uint64_t size)
+{
+	enum { FIELDS = 5 }; /* dict, definition, state, weak references, name */
+	uint64_t head = (uint64_t)c->py->layout.object_size;
+
+	follow_fields(c, index, object, head, head + WORD);
+	follow_fields(c, index, object, head + FIELDS * WORD, size);
+}
+
 /* What is special about objects of a kind; fields and attributes are followed beside. */
 static void follow_kind(struct prb_census *c, uint32_t index, uint64_t object,
 			const struct prb_census_entry *type)
@@ -519,6 +529,11 @@ void prb_census_follow(struct prb_census *c, uint32_t index)
 	}
 	if (type.kind == PRB_CENSUS_WEAKREF) {
 		follow_weakref(c, index, object, size);
+		follow_managed(c, index, object, &type);
+		return;
+	}
+	if (type.kind == PRB_CENSUS_MODULE) {
+		follow_module(c, index, object, size);
 		follow_managed(c, index, object, &type);
 		return;
 	}

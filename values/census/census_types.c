@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "values/census/census_private.h"
 
 enum {
@@ -32,6 +33,7 @@ static const struct {
 	{"frozenset", PRB_CENSUS_SET},
 	{"generator", PRB_CENSUS_GENERATOR},
 	{"mmap.mmap", PRB_CENSUS_MMAP},
+	{"module", PRB_CENSUS_MODULE},
 	{"numpy.ndarray", PRB_CENSUS_NDARRAY},
 	{"set", PRB_CENSUS_SET},
 	{"torch._C.TensorBase", PRB_CENSUS_TENSOR},
@@ -110,24 +112,16 @@ static void renew_reader(struct prb_census *c)
 	prb_repr_init(&c->classes, c->py, c->mem, NULL, NULL);
 }
 
-/**
- * The type of types is its own type, and all metaclasses lead to it. Words in memory that is not an
- * object may look like a type, but not like that. Some types of old versions have no metaclass.
- */
-static bool leads_to_type(struct prb_census *c, uint64_t type)
+/* What is taken for a type, but is other memory, may have the flags of one, and hardly its name. */
+static bool is_name(const char *name)
 {
-	enum { METACLASSES = 16 };
-	const uint64_t offset = (uint64_t)c->py->layout.object_type;
-	uint64_t metaclass;
+	enum { WHOLE = 120 }; /* a longer one may have been cut within a character */
+	uint32_t code_point = 0;
 
-	for (int i = 0; i < METACLASSES; i++) {
-		if (!prb_census_try(c, prb_mem_read_u64(c->mem, type + offset, &metaclass)))
+	for (const char *at = name; *at; at += prb_text_decode(at, &code_point))
+		if (code_point == PRB_TEXT_INVALID && at - name < WHOLE)
 			return false;
-		if (metaclass == type || (!metaclass && !i))
-			return true;
-		type = metaclass;
-	}
-	return false;
+	return *name && code_point != PRB_TEXT_INVALID;
 }
 
 static bool read_entry(struct prb_census *c, uint64_t address, struct prb_census_entry *ret)
@@ -136,7 +130,7 @@ static bool read_entry(struct prb_census *c, uint64_t address, struct prb_census
 
 	renew_reader(c);
 	if (!prb_census_try(c, prb_repr_type(&c->classes, address, &type)) ||
-	    (!c->alone && !leads_to_type(c, address)))
+	    type->basicsize < c->py->layout.object_size || !is_name(type->name))
 		return false;
 	*ret = (struct prb_census_entry){
 		.address = address,
