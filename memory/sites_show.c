@@ -40,12 +40,12 @@ static void put_frame(const struct prb_tree *tree, uint32_t stack, struct prb_st
 	prb_auto_str struct prb_str place = {};
 
 	prb_text_escape(s, f->name);
-	if (!f->file)
+	if (!prb_function_file(f))
 		return;
 	prb_function_put_place(&place, f, line);
-	prb_str_puts(s, " (");
+	prb_str_puts(s, f->file ? " (" : " ");
 	prb_text_escape(s, prb_str_text(&place));
-	prb_str_putc(s, ')');
+	prb_str_puts(s, f->file ? ")" : "");
 	s->failed |= place.failed;
 }
 
@@ -198,6 +198,7 @@ static void put_json_frame(const struct prb_tree *tree, uint32_t stack, struct p
 
 	prb_json_text(json, "function", f->name);
 	prb_json_text(json, "file", f->file);
+	prb_json_text(json, "module", f->module);
 	if (line > 0)
 		prb_json_integer(json, "line", line);
 	else
@@ -256,6 +257,7 @@ struct prb_error *prb_memory_sites_json(const struct prb_memory *m,
 	prb_json_real(&json, "seconds", seconds_of(f), 3);
 	prb_json_integer(&json, "every", (int64_t)sites->mean);
 	prb_json_integer(&json, "samples", (int64_t)sites->samples.count);
+	prb_json_bool(&json, "native", sites->native);
 	prb_json_integer(&json, "bytes", (int64_t)f->bytes);
 	prb_json_integer(&json, "other_bytes", (int64_t)f->other_bytes);
 	prb_json_integer(&json, "lost_bytes", (int64_t)f->lost);

@@ -138,8 +138,8 @@ static void put_row(const struct prb_tree *tree, const struct prb_memory_site *s
 
 	prb_text_escape(s, f->name);
 	prb_str_putc(s, '\t');
-	if (f->file)
-		prb_text_escape(s, f->file);
+	if (prb_function_file(f))
+		prb_text_escape(s, prb_function_file(f));
 	prb_str_putc(s, '\t');
 	if (line > 0)
 		prb_str_printf(s, "%d", line);

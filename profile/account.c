@@ -75,12 +75,12 @@ struct prb_error *prb_account_sample(struct prb_recording *recording, struct prb
 }
 
 struct prb_error *prb_account_same(struct prb_recording *recording, struct prb_subject *subject,
-				   int64_t now)
+				   uint32_t samples, int64_t now)
 {
 	struct prb_run *run;
 
 	PRB_TRY(find_run(recording, subject, subject->stack, subject->state, &run));
-	run->samples++;
+	run->samples += samples;
 	run->wall += now - subject->seen;
 	subject->seen = now;
 	return NULL;

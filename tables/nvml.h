@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
  * @file NVIDIA's management library, as far as tables need it. It comes with the driver and is
- * loaded when a table of GPUs is read; nothing of it is needed to build.
+ * loaded when GPUs are asked for; nothing of it is needed to build.
  *
  * Threading: one thread at a time.
  */
@@ -91,8 +91,8 @@ struct prb_nvml {
 	int (*processes)(prb_nvml_gpu gpu, unsigned *count, struct prb_nvml_process *list);
 };
 
-/** Loads and starts the library. False, with a note that says why, if there are no GPUs to see. */
-bool prb_nvml_open(struct prb_scan *scan, struct prb_nvml *ret);
+/** Loads and starts the library. False, with the reason in @p why, if there are no GPUs to see. */
+bool prb_nvml_open(struct prb_nvml *ret, struct prb_str *why);
 void prb_nvml_close(struct prb_nvml *nvml);
 
 /**

@@ -124,10 +124,15 @@ static struct prb_error *find_part(struct prb_search *s, const struct prb_type *
 	return NULL;
 }
 
-/* Of frames and series of pandas. */
-static struct prb_error *find_of_pandas(struct prb_search *s, const struct prb_type *owner,
+/* Of frames and series of pandas and polars. */
+static struct prb_error *find_of_frames(struct prb_search *s, const struct prb_type *owner,
 					const char *name, bool *ret)
 {
+	static const struct {
+		const char *name;
+		struct prb_error *(*part)(struct prb_repr *r, uint64_t object, const char *name,
+					  uint64_t *part, const char **type);
+	} packages[] = {{"pandas", prb_repr_pandas_part}, {"polars", prb_repr_polars_part}};
 	prb_auto_str struct prb_str text = {};
 	struct prb_str *out = s->r->out;
 	struct prb_error *err;
@@ -137,10 +142,13 @@ static struct prb_error *find_of_pandas(struct prb_search *s, const struct prb_t
 		return NULL;
 	s->r->out = &text;
 	err = prb_repr_put_module(s->r, owner);
-	if (!err && !strncmp(prb_str_text(&text), "pandas", strlen("pandas"))) {
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(packages) && !err; i++) {
+		if (strncmp(prb_str_text(&text), packages[i].name, strlen(packages[i].name)) != 0)
+			continue;
 		prb_str_truncate(&text, 0);
-		err = prb_repr_pandas_part(s->r, s->object, name, &object, &s->type);
+		err = packages[i].part(s->r, s->object, name, &object, &s->type);
 		*ret = !err;
+		break;
 	}
 	s->r->out = out;
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))
@@ -208,7 +216,7 @@ struct prb_error *prb_known_field(struct prb_search *s, const struct prb_type *t
 	PRB_TRY(find_field(s, owner, name, ret));
 	if (!*ret)
 		PRB_TRY(find_part(s, owner, name, ret));
-	return *ret ? NULL : find_of_pandas(s, owner, name, ret);
+	return *ret ? NULL : find_of_frames(s, owner, name, ret);
 }
 
 /* Whether it is the function of that module with that qualified name. */
@@ -238,7 +246,7 @@ struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool 
 	struct prb_error *err;
 	struct prb_type *type;
 	uint64_t method;
-	bool known;
+	bool known, polars = false;
 
 	*ret = false;
 	PRB_TRY(prb_repr_type_of(s->r, s->object, &type));
@@ -250,10 +258,14 @@ struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool 
 	PRB_TRY(err);
 	PRB_TRY(is_function(s, method, "pandas.core.frame", "DataFrame.__getitem__", &known));
 	if (!known)
+		PRB_TRY(is_function(s, method, "polars.dataframe.frame", "DataFrame.__getitem__",
+				    &polars));
+	if (!known && !polars)
 		return NULL;
 	s->r->out = &text;
 	s->r->start = 0;
-	err = prb_repr_pandas_column(s->r, s->object, name);
+	err = polars ? prb_repr_polars_column(s->r, s->object, name)
+		     : prb_repr_pandas_column(s->r, s->object, name);
 	s->r->out = out;
 	s->r->start = start;
 	if (prb_error_catch(&err, PRB_ERROR_NOT_FOUND) || prb_error_catch(&err, PRB_ERROR_BAD_DATA))

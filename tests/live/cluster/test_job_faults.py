@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import hung_mount
 import support
 from environment import wait_until
 from rank_job import ABSENT, LATE, MISMATCH, MOVES, UNKNOWN, Job
@@ -85,6 +86,14 @@ def test_what_keeps_a_rank(job):
     job.do("meet", 1, 2)
     job.hang(LATE, "never entered barrier", "called by save ranks.py:", "go.fifo0", ranks=[0])
     drain(job, 0)
+    job.done()
+
+
+def test_a_file_system_that_hangs(job):
+    with hung_mount.mounted(job.file + ".mount"):
+        job.do("save_far", 1)
+        job.do("meet", 0, 2)
+        job.hang(LATE, "never entered barrier", "it is at save_far ranks.py:", ".mount/checkpoint", ranks=[1])
     job.done()
 
 

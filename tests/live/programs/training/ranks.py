@@ -120,6 +120,16 @@ def save():
     dist.barrier()
 
 
+def save_far():
+    """A checkpoint on a file system that may hang."""
+    try:
+        with open(sys.argv[1] + ".mount/checkpoint", "wb") as file:
+            torch.save({"weight": tensor}, file)
+    except OSError:
+        pass
+    dist.barrier()
+
+
 def meet():
     dist.barrier()
 
