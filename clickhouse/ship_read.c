@@ -199,8 +199,9 @@ static bool end_chunk(struct prb_ship_source *source)
 
 /** Rows of the open chunk; *blocked: a slot is waited for. */
 static void take_rows(struct prb_ship *ship, struct prb_ship_source *source,
-		      const struct prb_row_place *place, bool *blocked)
+		      struct prb_row_place *place, bool *blocked)
 {
+	prb_auto_str struct prb_str job = {};
 	struct prb_ring_item row;
 
 	*blocked = false;
@@ -211,15 +212,19 @@ static void take_rows(struct prb_ship *ship, struct prb_ship_source *source,
 			*blocked = !pass(source);
 		if (*blocked) {
 			source->sent = PRB_MAX(source->sent, source->limit);
-			return;
+			break;
 		}
+		if (source->kind == PRB_SHIP_METRICS)
+			prb_ship_place_metric(&row, &job, place);
 		prb_table_put_row(&ship->tables.items[source->table].there, &source->places, place,
-				  source->open, &row, &ship->batch);
+				  source->open->columns, source->open->header.column_count, &row,
+				  &ship->batch);
 		source->sent = row.number + 1;
 		ship->batch_rows++;
 	}
-	if (!prb_ship_is_full(ship))
+	if (!*blocked && !prb_ship_is_full(ship))
 		*blocked = !end_chunk(source);
+	ship->batch.failed |= job.failed;
 }
 
 /** What is read to its end has no other slots: the file was cut. Those that a ring has dropped
@@ -249,6 +254,8 @@ struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *s
 					      .ring = source->id,
 					      .day = day};
 
+		if (source->kind == PRB_SHIP_RECORDING)
+			return prb_ship_read_recording(ship, source, &place);
 		if (!source->open) {
 			PRB_TRY(open_next(ship, source));
 			if (!source->open)

@@ -46,7 +46,7 @@ static struct prb_error *fence(struct prb_ship *ship)
 	return NULL;
 }
 
-/** The file has the name of a session before an insert uses it. */
+/** The name of a session is noted before an insert uses it. */
 static struct prb_error *begin_session(struct prb_ship *ship)
 {
 	uint64_t random[2];
@@ -57,8 +57,7 @@ static struct prb_error *begin_session(struct prb_ship *ship)
 		return prb_error_os(errno, "no random number");
 	snprintf(ship->state.session, sizeof(ship->state.session), "%016" PRIx64 "%016" PRIx64,
 		 random[0], random[1]);
-	ship->state.changed = true;
-	PRB_TRY(prb_ship_state_save(&ship->state));
+	PRB_TRY(prb_ship_state_note_session(&ship->state));
 	return prb_clickhouse_begin(&ship->server, ship->state.session);
 }
 
@@ -84,10 +83,11 @@ static struct prb_error *prepare(struct prb_ship *ship, struct prb_ship_source *
 {
 	char name[PRB_TABLE_NAME];
 
-	PRB_TRY(prb_table_name(&source->header, name));
+	PRB_TRY(prb_table_name(&source->header, source->kind != PRB_SHIP_RING, name));
 	PRB_TRY(find_table(ship, name, &source->table));
 	return prb_table_prepare(&ship->server, &ship->tables.items[source->table].there,
-				 &source->header, source->columns, &source->places);
+				 &source->header, source->columns, source->kind == PRB_SHIP_METRICS,
+				 &source->places);
 }
 
 /** One that the server or its own names forbid is left out. */
