@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,6 +95,22 @@ static struct prb_error *open_waiting(struct prb_ship *ship)
 		       : NULL;
 }
 
+/** Each ring that is followed is an open file. */
+static void raise_limit(struct prb_ship *ship)
+{
+	struct rlimit limit = {.rlim_cur = 1024};
+
+	ship->most_sources = PRB_SHIP_SOURCES;
+	ship->crowded_by = (uid_t)-1;
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	ship->most_sources =
+		(size_t)PRB_MIN((rlim_t)PRB_SHIP_SOURCES, limit.rlim_cur - limit.rlim_cur / 4);
+}
+
 static struct prb_error *start(struct prb_ship *ship, sigset_t *before)
 {
 	const char *host = ship->options->host;
@@ -102,6 +119,7 @@ static struct prb_error *start(struct prb_ship *ship, sigset_t *before)
 		snprintf(ship->host, sizeof(ship->host), "%s", host);
 	else if (gethostname(ship->host, sizeof(ship->host) - 1))
 		return prb_error_os(errno, "cannot read the name of this machine");
+	raise_limit(ship);
 	PRB_TRY(prb_clickhouse_open(ship->options->to, ship->options->password_file,
 				    &ship->server));
 	PRB_TRY(prb_ship_state_open(ship->options->state, &ship->server.url, &ship->state));
@@ -140,6 +158,14 @@ static void end(struct prb_ship *ship)
 	prb_clickhouse_close(&ship->server);
 }
 
+/** One that is refused is known as long as its file is there, so that it is said once. */
+static bool is_gone(const struct prb_ship_source *source)
+{
+	struct stat st;
+
+	return source->fd >= 0 && !fstat(source->fd, &st) && !st.st_nlink;
+}
+
 /** Forgets rings that have ended, of which everything has arrived. */
 static void drop_ended(struct prb_ship *ship)
 {
@@ -153,7 +179,7 @@ static void drop_ended(struct prb_ship *ship)
 		ship->sums.lost += source->lost;
 		ship->sums.unfinished += source->unfinished;
 		source->lost = source->unfinished = 0;
-		if (!source->ended || !over || source->refused)
+		if (!source->ended || (source->refused ? !is_gone(source) : !over))
 			continue;
 		prb_ship_remove_metrics(ship, source);
 		prb_ship_source_destroy(source);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -24,6 +25,9 @@
 #include "target/recorded/recorded.h"
 #include "target/spec/target_spec.h"
 #include "target/target.h"
+
+/** Twice what an agent makes at most. */
+static const uint64_t MOST_BYTES = UINT64_C(2) << 30;
 
 /* Seconds. A process makes its first ring when it first has a row, so new ones are looked at often
  * and old ones seldom: a memory map takes milliseconds. */
@@ -74,6 +78,39 @@ static uint64_t identify(const struct prb_ship *ship, const struct prb_ring_head
 	return prb_siphash(2, 4, key, prb_str_text(&text), text.length);
 }
 
+bool prb_ship_has_room(struct prb_ship *ship, uid_t uid)
+{
+	const size_t most =
+		uid == geteuid() ? ship->most_sources : ship->most_sources / PRB_SHIP_SHARE;
+	prb_auto_str struct prb_str text = {};
+	size_t count = 0;
+
+	if (ship->sources.count >= ship->most_sources)
+		return false;
+	for (size_t i = 0; i < ship->sources.count; i++)
+		count += ship->sources.items[i]->uid == uid;
+	if (count < most)
+		return true;
+	if (ship->crowded_by != uid) {
+		prb_str_printf(&text, "user %u has over %zu rings: the others are not sent",
+			       (unsigned)uid, most);
+		prb_warn(prb_str_text(&text));
+	}
+	ship->crowded_by = uid;
+	return false;
+}
+
+/** What no agent makes would take memory, or time, that is for the rings of others. */
+static struct prb_error *check_size(const struct prb_ring *ring, const struct stat *st)
+{
+	const struct prb_ring_header *h = &ring->header;
+
+	if ((uint64_t)st->st_size > MOST_BYTES ||
+	    (uint64_t)h->slot_size << h->chunk_shift > PRB_COLD_CHUNK_BYTES)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "it is larger than any");
+	return NULL;
+}
+
 struct prb_ship_source *prb_ship_find_source(const struct prb_ship *ship, const struct stat *st)
 {
 	for (size_t i = 0; i < ship->sources.count; i++)
@@ -110,6 +147,7 @@ struct prb_error *prb_ship_describe(struct prb_ship *ship, const char *path, int
 	PRB_TRY(prb_ring_open(copy, path, &ring));
 	if (ring->cold)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%s is a cold file", path);
+	PRB_TRY(check_size(ring, st));
 	PRB_TRY(prb_table_name(&ring->header, source->kind != PRB_SHIP_RING, name));
 	source->header = ring->header;
 	memcpy(source->columns, ring->columns, sizeof(source->columns));
@@ -184,7 +222,7 @@ static struct prb_error *add_source(struct prb_ship *ship, struct prb_ring_file 
 	struct prb_ship_source *source;
 	struct prb_error *err;
 
-	if (ship->sources.count == PRB_SHIP_SOURCES)
+	if (!prb_ship_has_room(ship, st->st_uid))
 		return NULL;
 	source = prb_ship_new_source();
 	if (!source)
@@ -194,6 +232,7 @@ static struct prb_error *add_source(struct prb_ship *ship, struct prb_ring_file 
 		err = prb_ship_refuse(ship, source, err, file->path);
 	source->device = st->st_dev;
 	source->inode = st->st_ino;
+	source->uid = st->st_uid;
 	if (!err)
 		err = note_job(ship, job, source);
 	if (!err && pid)

@@ -21,6 +21,7 @@ enum {
 	PRB_SHIP_BYTES = 24 << 20,  /**< the same, about */
 	PRB_SHIP_TABLES = 512,	    /**< more are refused: a process could make any number */
 	PRB_SHIP_SOURCES = 1 << 14, /**< rings that are followed at once */
+	PRB_SHIP_SHARE = 4,	    /**< no other user has more than such a part of these */
 	PRB_SHIP_JOB = 256,	    /**< bytes of a job's name: what is behind is cut off */
 };
 
@@ -82,6 +83,7 @@ struct prb_ship_metrics {
 /** A table that rows go into. */
 struct prb_ship_table {
 	struct prb_clickhouse_table there;
+	uid_t uid; /**< whose ring came first */
 	double last_insert;
 	double next_try, wait; /**< the server refused it */
 };
@@ -104,6 +106,9 @@ struct prb_ship {
 	struct prb_ship_state state;
 	char host[256];
 	PRB_VEC(struct prb_ship_source *) sources;
+	size_t most_sources; /**< as many as may be open */
+	uid_t crowded_by;    /**< the last user who had too many, and that was said; or -1 */
+	bool cut_short;	     /**< a ring had its time in this round */
 	PRB_VEC(struct prb_ship_process) processes;
 	PRB_VEC(pid_t) pids; /**< of all processes, when they were listed last; in order */
 	PRB_VEC(struct prb_ship_table) tables;
@@ -159,6 +164,8 @@ struct prb_error *prb_ship_open_cold(int folder, const char *name, uid_t owner,
 struct prb_error *prb_ship_add(struct prb_ship *ship,
 			       struct prb_ship_source *source) PRB_MUST_CHECK;
 struct prb_ship_source *prb_ship_new_source(void);
+/** False if the user's rings, or all, are too many; says so. */
+bool prb_ship_has_room(struct prb_ship *ship, uid_t uid);
 struct prb_ship_source *prb_ship_find_source(const struct prb_ship *ship, const struct stat *st);
 struct prb_ship_process *prb_ship_find_process(const struct prb_ship *ship, pid_t pid);
 /** Everything that is known of a ring before its rows are read. */

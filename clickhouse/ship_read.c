@@ -14,6 +14,8 @@
 #include "base/own_file.h"
 #include "clickhouse/ship_private.h"
 
+/** So long a ring is read in a round: the others, and signals, have their turn. */
+static const double TURN_S = 0.2;
 /** A slot that its writer does not finish for so long is given up: the writer was killed in it. */
 static const double GIVE_UP_S = 10;
 
@@ -244,6 +246,7 @@ static void skip_missing(struct prb_ship_source *source)
 
 struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *source, uint16_t day)
 {
+	const double limit = prb_clock_seconds() + TURN_S;
 	bool more = true, blocked;
 
 	while (!prb_ship_is_full(ship)) {
@@ -281,6 +284,12 @@ struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *s
 		if (prb_ship_is_full(ship))
 			return NULL;
 		source->blocked = 0;
+		if (prb_clock_seconds() > limit) {
+			/* The next round begins here. */
+			ship->cut_short = true;
+			end_reading(source);
+			return NULL;
+		}
 		PRB_TRY(next_chunk(source, &more));
 	}
 	return NULL;

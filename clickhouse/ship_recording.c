@@ -228,7 +228,7 @@ struct prb_error *prb_ship_add_recording(struct prb_ship *ship, const char *path
 
 	if (stat(path, &st))
 		return prb_error_os(errno, "cannot read %s", path);
-	if (prb_ship_find_source(ship, &st) || ship->sources.count == PRB_SHIP_SOURCES)
+	if (prb_ship_find_source(ship, &st) || !prb_ship_has_room(ship, st.st_uid))
 		return NULL;
 	source = prb_ship_new_source();
 	if (!source)

@@ -212,7 +212,7 @@ static struct prb_error *adopt(struct prb_ship *ship, const char *name)
 		return NULL;
 	}
 	entry = prb_ship_state_find(&ship->state, id);
-	if ((entry && entry->next >= end) || ship->sources.count == PRB_SHIP_SOURCES)
+	if ((entry && entry->next >= end) || !prb_ship_has_room(ship, uid))
 		return NULL;
 	source = prb_ship_new_source();
 	if (!source)
