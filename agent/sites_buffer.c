@@ -202,7 +202,7 @@ void prba_sites_allocated(const void *block, size_t size, const void *thread)
 {
 	static struct prba_sites_stack stack; /* under the GIL, and not on a stack that may end */
 	static uint64_t record[PRB_SITES_RECORD];
-	uint64_t registers[PRB_SITES_REGISTERS], at = memory ? memory->header.head : 0;
+	uint64_t registers[PRB_SITES_REGISTERS] = {}, at = memory ? memory->header.head : 0;
 	int error = errno;
 
 	if (!memory)

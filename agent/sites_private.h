@@ -19,13 +19,13 @@ struct prba_sites_stack {
 
 /**
  * The registers of the calling function, which are its caller's but for pc and stack pointer, or
- * lie on the stack from there on: pc, stack pointer, those that functions preserve.
+ * lie on the stack from there on: pc, stack pointer, those that functions preserve. What a machine
+ * has fewer of stays as it was.
  */
 static inline __attribute__((always_inline)) void prba_sites_registers(
 	uint64_t ret[PRB_SITES_REGISTERS])
 {
 #if defined(__x86_64__)
-	ret[8] = ret[9] = ret[10] = ret[11] = ret[12] = ret[13] = 0;
 	__asm__ volatile("leaq 0(%%rip), %%rax\n\t"
 			 "movq %%rax, 0(%0)\n\t"
 			 "movq %%rsp, 8(%0)\n\t"

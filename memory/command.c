@@ -161,10 +161,10 @@ const struct prb_command prb_command_memory = {
 	.summary = "Show what takes the memory of a process, and what holds it",
 	.description =
 		"Prints the kernel's figures of the process and the limit of its control group, "
-		"the "
-		"Python objects by type with the buffers that they own, Python's allocator, and "
-		"the tensors of torch with the variable or module that holds them. All is read "
-		"from outside: nothing is loaded into the process, and it is never stopped.\n\n"
+		"the Python objects by type with the buffers that they own, Python's allocator, "
+		"the tensors of torch with the variable or module that holds them, and what "
+		"malloc() has handed out. All is read from outside: nothing is loaded into the "
+		"process, and it is never stopped.\n\n"
 		"--growth reads twice and shows which types grew between, and which objects hold "
 		"what is new; --diff does so with two snapshots.\n\n"
 		"--sites loads the agent. It samples the memory that Python allocates, and shows "
