@@ -142,6 +142,7 @@ struct prb_error *prb_memory_put_json(const struct prb_memory *m, int rows, stru
 	prb_json_open(&json, NULL, '{');
 	prb_json_integer(&json, "pid", m->target->pid);
 	put_process(&m->process, &json);
+	prb_memory_put_malloc_json(&m->malloc, rows, &json);
 	put_gpus(m, &json);
 	prb_json_text(&json, "error", m->no_python ? m->no_python->message : NULL);
 	prb_json_open(&json, "interpreters", '[');

@@ -349,6 +349,7 @@ struct prb_error *prb_memory_put_text(const struct prb_memory *m, int rows, stru
 	}
 	prb_vec_each (i, &m->interpreters)
 		PRB_TRY(put_interpreter(m, i, rows, s));
+	prb_memory_put_malloc(&m->malloc, s);
 	put_rest(m, s);
 	return s->failed ? prb_error_nomem() : NULL;
 }

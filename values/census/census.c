@@ -325,6 +325,7 @@ struct prb_error *prb_census_create(struct prb_python *py, struct prb_mem *mem, 
 	PRB_TRY(prb_blocks_create(mem, &c->blocks));
 	c->mem = prb_blocks_mem(c->blocks);
 	prb_repr_init(&c->repr, py, c->mem, NULL, NULL);
+	prb_repr_init(&c->fresh, py, c->base, NULL, NULL);
 	prb_repr_init(&c->classes, py, c->mem, NULL, NULL);
 	PRB_TRY(walk(c));
 	c->seconds = prb_clock_seconds() - start;
@@ -349,6 +350,7 @@ void prb_census_destroy(struct prb_census *c)
 	}
 	if (c->mem) {
 		prb_repr_deinit(&c->repr);
+		prb_repr_deinit(&c->fresh);
 		prb_repr_deinit(&c->classes);
 	}
 	prb_blocks_destroy(c->blocks);
