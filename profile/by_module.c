@@ -16,6 +16,8 @@ struct made {
 	uint32_t stack; /* of the new one; UNMADE */
 	enum prb_step_part part;
 	bool unknown; /* a method that runs modules, of what is none */
+	bool module;  /* a module is in it */
+	bool works;   /* a module, or a node of autograd */
 };
 
 struct maker {
@@ -163,17 +165,22 @@ static enum prb_step_part find_part(const struct maker *m, bool *unknown)
 	return PRB_STEP_OTHER;
 }
 
-/* "AddmmBackward0" of "torch::autograd::generated::AddmmBackward0::apply(…)". */
+/* The end of "AddmmBackward0" in "torch::autograd::generated::AddmmBackward0::apply(…)"; NULL. */
+static const char *end_of_node(const struct prb_tree_function *f)
+{
+	static const char prefix[] = "torch::autograd::", suffix[] = "::apply(";
+
+	return f->kind == PRB_FUNCTION_NATIVE && !strncmp(f->name, prefix, sizeof(prefix) - 1)
+		       ? strstr(f->name, suffix)
+		       : NULL;
+}
+
 static struct prb_error *push_node(struct maker *m, const struct prb_tree_function *f,
 				   uint32_t *stack, bool *pushed)
 {
-	static const char prefix[] = "torch::autograd::", suffix[] = "::apply(";
 	prb_auto_str struct prb_str text = {};
-	const char *end, *begin;
+	const char *end = end_of_node(f), *begin;
 
-	if (f->kind != PRB_FUNCTION_NATIVE || strncmp(f->name, prefix, sizeof(prefix) - 1) != 0)
-		return NULL;
-	end = strstr(f->name, suffix);
 	if (!end)
 		return NULL;
 	for (begin = end; begin[-1] != ':'; begin--)
@@ -208,6 +215,8 @@ static struct prb_error *make(struct maker *m, uint32_t stack, bool worker, stru
 		const struct prb_tree_function *f = function_of(m, frame);
 		const struct prb_module_name *name = f->subject ? find(m, f->subject) : NULL;
 
+		ret->module |= name != NULL;
+		ret->works |= name || end_of_node(f);
 		if (name && f->subject != last) {
 			last = f->subject;
 			PRB_TRY(push_module(m, name, &ret->stack));
@@ -244,6 +253,9 @@ static struct prb_error *add_workers(struct maker *m)
 		if (!m->is_worker[run->thread] || run->wall <= 0)
 			continue;
 		PRB_TRY(made_of(m, run, &made));
+		/* It waits for something to do. */
+		if (!made->works)
+			continue;
 		copy = prb_vec_push(&m->workers.runs);
 		if (!copy)
 			return prb_error_nomem();
@@ -297,11 +309,12 @@ static struct prb_error *copy_threads(struct maker *m, const bool *chosen, uint3
 }
 
 static struct prb_error *copy_run(struct maker *m, const struct prb_run *run,
-				  enum prb_step_part part)
+				  const struct made *made)
 {
 	struct prb_run *copy;
 
-	if (part == PRB_STEP_BACKWARD && m->workers.runs.count && run->wall > 0)
+	if (made->part == PRB_STEP_BACKWARD && !made->module && m->workers.runs.count &&
+	    run->wall > 0)
 		return prb_workers_split(&m->workers, run, m->to);
 	copy = prb_vec_push(&m->to->runs);
 	if (!copy)
@@ -330,7 +343,7 @@ static struct prb_error *copy_runs(struct maker *m, const bool *chosen, const ui
 		/* What threads wait for is not a matter of modules. */
 		copy.wait = 0;
 		copy.wait_kind = PRB_WAIT_NONE;
-		PRB_TRY(copy_run(m, &copy, made->part));
+		PRB_TRY(copy_run(m, &copy, made));
 		ret->unknown += made->unknown ? run->wall : 0;
 		ret->steps += made->part == PRB_STEP_OPTIMIZER && !steps[run->thread];
 		steps[run->thread] = made->part == PRB_STEP_OPTIMIZER;

@@ -3,7 +3,8 @@
 
 The program names the calls of its modules for torch.profiler (tests/bench/training_models.py). Of the
 shares, those steps count that lie in the recording. Durations of --exact are compared with those of
-steps just before and after, since each tool would time the other's hooks, too: medians, by module.
+steps just before and after, since each tool would time the other's hooks, too; and with those of hooks
+that only look at the clock: torch.profiler itself takes time for each operation.
 
 Usage: training.py --probing PROGRAM [--python PYTHON] [--samples N] [--model NAME …]
 """
@@ -21,6 +22,7 @@ MODELS = ("transformer", "resnet", "rnn", "shared", "checkpointing")
 RATE = 500
 FEWEST = 20  # calls of a module that are compared
 ROUNDS, SECONDS = 3, 2
+DETAILS = os.environ.get("DETAILS")
 SHORTEST = 200  # µs: of shorter calls, what a tool adds itself is more than what is asked
 
 
@@ -42,13 +44,13 @@ class Program:
         self.process.kill()
         self.process.wait()
 
-    def during(self, command):
-        """What the command prints, and the ranges of torch.profiler meanwhile."""
-        self.process.stdin.write("begin\n")
+    def during(self, command, by="begin"):
+        """What the command prints, and the ranges of torch.profiler meanwhile, or of a mere clock."""
+        self.process.stdin.write(by + "\n")
         self.expect("begun")
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         self.process.stdin.write("end\n")
-        return json.loads(done.stdout), json.loads(self.process.stdout.readline())
+        return json.loads(done.stdout or "null"), json.loads(self.process.stdout.readline())
 
 
 def true_shares(events, begin, end):
@@ -81,12 +83,20 @@ def compare_shares(probing, program, samples):
     return found, len(truth) - 1, worst
 
 
+def middle(lengths):
+    """The mean without the extremes: a module may be called in several ways."""
+    lengths = sorted(lengths)
+    cut = len(lengths) // 20
+    return statistics.mean(lengths[cut:len(lengths) - cut])
+
+
 def compare_calls(probing, program):
-    of = collections.defaultdict(list), collections.defaultdict(list)
+    of = [collections.defaultdict(list) for _ in range(3)]
     for _ in range(ROUNDS):
-        _, events = program.during(["sleep", str(SECONDS)])
-        for name, _, length in events:
-            of[0][name].append(length)
+        for by, lengths in (("begin", of[0]), ("clock", of[2])):
+            _, events = program.during(["sleep", str(SECONDS)], by)
+            for name, _, length in events:
+                lengths[name].append(length)
         subprocess.run([probing, "-p", program.pid, "perf", "--torch", "--exact", "--json", "--steps",
                         "30"], stdout=subprocess.DEVNULL, check=True)
     done = subprocess.run(
@@ -95,12 +105,14 @@ def compare_calls(probing, program):
         stdout=subprocess.PIPE, check=True)
     for row in json.loads(done.stdout):
         of[1][row["module"]].append(row["duration"] * 1e3)
-    theirs, ours = ({name: statistics.median(each) for name, each in one.items() if len(each) >= FEWEST}
-                    for one in of)
-    ratios = {name: ours[name] / length for name, length in theirs.items()
-              if name in ours and length > SHORTEST}
-    worst = max((abs(ratio - 1), name) for name, ratio in ratios.items())
-    return sum(map(len, of[1].values())), len(ratios), worst
+    theirs, ours, clock = ({name: middle(each) for name, each in one.items() if len(each) >= FEWEST}
+                           for one in of)
+    names = [name for name, length in theirs.items() if name in ours and length > SHORTEST]
+    for name in names if DETAILS else ():
+        print("%-28s %9.1f µs, torch.profiler %+5.1f %%, a clock %+5.1f %%" % (
+            name, ours[name], 100 * (theirs[name] / ours[name] - 1), 100 * (clock[name] / ours[name] - 1)))
+    worst = [max((abs(ours[name] / other[name] - 1), name) for name in names) for other in (theirs, clock)]
+    return sum(map(len, of[1].values())), len(names), worst
 
 
 def main():
@@ -112,15 +124,15 @@ def main():
     options = parser.parse_args()
     probing = os.path.abspath(options.probing)
     print("| model | samples | parts and modules | largest difference of a share | calls timed | modules "
-          "| largest difference of a duration |")
-    print("|---|---|---|---|---|---|---|")
+          "| largest difference of a duration | the same, to a clock |")
+    print("|---|---|---|---|---|---|---|---|")
     for model in options.model or MODELS:
         with Program(options.python, model) as program:
             found, count, (points, name) = compare_shares(probing, program, options.samples)
-            calls, modules, (part, slowest) = compare_calls(probing, program)
-        print("| %s | %d (%d independent) | %d | %.1f points (%s) | %d | %d | %.1f %% (%s) |" % (
-            model, found["samples"], found["independent_samples"], count, 100 * points, name, calls,
-            modules, 100 * part, slowest), flush=True)
+            calls, modules, worst = compare_calls(probing, program)
+        print("| %s | %d (%d independent) | %d | %.1f points (%s) | %d | %d | %.1f %% (%s) | %.1f %% (%s) |" % (
+            model, found["samples"], found["independent_samples"], count, 100 * points, name, calls, modules,
+            100 * worst[0][0], worst[0][1], 100 * worst[1][0], worst[1][1]), flush=True)
 
 
 if __name__ == "__main__":

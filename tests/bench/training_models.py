@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trains one of some small models; torch.profiler times its modules meanwhile, when it is told to.
 
-Usage: training_models.py MODEL. Lines of stdin: "begin" starts torch.profiler at the next step, "end"
-ends it and prints a list of [name, begin in µs since the epoch, duration in µs]: of "step", "backward",
+Usage: training_models.py MODEL. Lines of stdin: "begin" starts torch.profiler at the next step, "clock"
+only looks at the clock when modules are called and return, "end" ends either and prints a list of [name, begin in µs since the epoch, duration in µs]: of "step", "backward",
 "optimizer" and the paths of modules.
 """
 import json
 import select
 import sys
+import time
 
 sys.path = [path for path in sys.path[1:]]  # Files beside this one have names of modules.
 import torch  # noqa: E402
@@ -141,7 +142,7 @@ class Ranges:
     def __init__(self, model):
         self.names = {module: "model." + name if name else "model"
                       for name, module in model.named_modules()}
-        self.open, self.handles = [], []
+        self.open, self.handles, self.events = [], [], None
 
     def add(self):
         for module in self.names:
@@ -153,10 +154,17 @@ class Ranges:
             self.handles.pop().remove()
 
     def enter(self, module, _):
+        if self.events is not None:
+            self.open.append(time.perf_counter())
+            return
         self.open.append(record_function("## " + self.names[module]))
         self.open[-1].__enter__()
 
-    def leave(self, *_):
+    def leave(self, module, *_):
+        if self.events is not None:
+            begin = self.open.pop()
+            self.events.append([self.names[module], begin * 1e6, (time.perf_counter() - begin) * 1e6])
+            return
         self.open.pop().__exit__(None, None, None)
 
 
@@ -198,6 +206,14 @@ def main():
             profiler = profile(activities=[ProfilerActivity.CPU])
             profiler.__enter__()
             print("begun", flush=True)
+        elif word == "clock":
+            ranges.events = []
+            ranges.add()
+            print("begun", flush=True)
+        elif word == "end" and ranges.events is not None:
+            ranges.remove()
+            print(json.dumps(ranges.events), flush=True)
+            ranges.events = None
         elif word == "end":
             profiler.__exit__(None, None, None)
             ranges.remove()

@@ -65,12 +65,36 @@ static void add_frame(struct prb_census *c, const struct prb_py_frame *frame)
 	prb_py_code_deinit(&code);
 }
 
+/*
+ * A thread that runs changes its frames meanwhile, so that a chain may break off before the
+ * outermost ones, whose variables name what the others have. Then it is read again, and not from
+ * what was kept.
+ */
+static void read_frames(struct prb_census *c, const struct prb_py_thread *thread,
+			struct prb_py_frames *ret)
+{
+	enum { TRIES = 100 };
+	bool whole = false;
+
+	for (unsigned i = 0; i < TRIES && !whole && !c->fatal; i++) {
+		struct prb_py_frames frames = {}, other = *ret;
+		struct prb_error *err = prb_python_frames(c->py, c->base, thread->address, &frames);
+
+		whole = !err;
+		if (whole || frames.list.count > ret->list.count)
+			*ret = frames;
+		else
+			other = frames;
+		prb_py_frames_deinit(&other);
+		prb_census_try(c, err);
+	}
+}
+
 static void add_thread(struct prb_census *c, const struct prb_py_thread *thread)
 {
 	struct prb_py_frames frames = {};
 
-	/* A chain that breaks off has what was read of it. */
-	prb_census_try(c, prb_python_frames(c->py, c->mem, thread->address, &frames));
+	read_frames(c, thread, &frames);
 	/* Outermost first: what a caller has as "model" is "self" in what it calls. */
 	for (size_t i = PRB_MIN(frames.list.count, (size_t)FRAMES_MAX); i-- > 0;)
 		if (!frames.list.items[i].hidden)

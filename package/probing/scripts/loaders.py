@@ -11,6 +11,7 @@ import probing
 
 p = probing.current()
 MODULE = "torch.utils.data.dataloader."
+PID = [row["pid"] for row in p.query("SELECT pid FROM process.info")] or [0]  # a core has none
 
 
 def doing(pid):
@@ -26,7 +27,7 @@ def unread(queue):
     """Bytes in the pipe of a queue of multiprocessing, -1 if it cannot be told. Nothing is read of it."""
     found, opened = array.array("i", [-1]), []
     try:
-        opened.append(os.open("/proc/%d/fd/%d" % (p.pid, int(queue._reader._handle)), os.O_PATH))
+        opened.append(os.open("/proc/%d/fd/%d" % (PID[0], int(queue._reader._handle)), os.O_PATH))
         # The program's user chooses what its descriptors are: only a pipe is opened.
         if stat.S_ISFIFO(os.fstat(opened[0]).st_mode):
             opened.append(os.open("/proc/self/fd/%d" % opened[0], os.O_RDONLY | os.O_NONBLOCK))

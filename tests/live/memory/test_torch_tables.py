@@ -121,7 +121,8 @@ def test_referrers_of_nothing(resting):
 TYPES = """
 import json, sys, torch
 kept = []
-for dtype in sorted({each for each in vars(torch).values() if isinstance(each, torch.dtype)}, key=str):
+for dtype in sorted({each for each in vars(torch).values() if isinstance(each, torch.dtype)
+                     and not str(each).startswith("torch.quint")}, key=str):
     try:
         kept.append(torch.empty(4, dtype=dtype))
     except (RuntimeError, NotImplementedError, TypeError):
