@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cluster/groups.h"
+#include "cluster/why.h"
 #include "dump/dump.h"
 
 /** Of a tensor only the beginning is needed, of other variables nothing. */
@@ -85,9 +86,9 @@ static struct prb_error *read_variables(const struct prb_dump_frame *frame, stru
 	return NULL;
 }
 
-/** The frame of the function of torch.distributed, with its variables. */
-static struct prb_error *read_frame(struct prb_target *target, struct prb_call *call,
-				    uint64_t *group, bool *all)
+/** The frame of the function of torch.distributed, with its variables, if it is still that call. */
+static struct prb_error *read_frame(struct prb_target *target, const struct prb_seen *seen,
+				    struct prb_call *call, uint64_t *group, bool *all)
 {
 	const struct prb_dump_options options = {.locals = true,
 						 .main_only = true,
@@ -100,7 +101,10 @@ static struct prb_error *read_frame(struct prb_target *target, struct prb_call *
 	if (!again.dump->threads.count)
 		return NULL;
 	prb_seen_find(&again);
-	return again.called ? read_variables(again.called, call, group, all) : NULL;
+	if (!again.called || strcmp(again.collective, seen->collective) != 0 ||
+	    !prb_why_same_place(&again, seen))
+		return prb_error_create(PRB_ERROR_BAD_DATA, "the rank has gone on");
+	return read_variables(again.called, call, group, all);
 }
 
 /** Finds the group of the call: that object, or the only one that there is. */
@@ -131,7 +135,7 @@ static struct prb_error *read_call(struct prb_target *target, const struct prb_s
 	bool all = false;
 
 	if (seen->called)
-		PRB_TRY(read_frame(target, call, &group, &all));
+		PRB_TRY(read_frame(target, seen, call, &group, &all));
 	struct prb_error *err = all ? NULL : prb_groups_read(target, &groups);
 	if (!err)
 		err = find_group(&groups, group, all, call);

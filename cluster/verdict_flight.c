@@ -250,6 +250,8 @@ static struct prb_error *judge_late(const struct flights *f, const struct togeth
 		late = late ? late : seen;
 		PRB_TRY(blame(v, seen->rank->rank));
 	}
+	if (!late)
+		return prb_error_create(PRB_ERROR_FAILED, "no rank is late");
 	v->kind = PRB_VERDICT_LATE;
 	v->confidence = late->movement == PRB_STILL ? "high" : "medium";
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);

@@ -55,6 +55,9 @@ def test_ranks_of_this_machine():
 SPLIT = [
     ("count(*), sum(lineno), min(func), max(depth), avg(lineno), total(depth)", "", 3, 9),
     ("func, count(*) AS n, avg(depth)", "WHERE func LIKE '%t%' GROUP BY func HAVING n > 1 ORDER BY 1 LIMIT 1", 6, 9),
+    ("approx_count_distinct(func || _rank), approx_quantile(lineno, 0.9) + 1 AS high", "WHERE depth < 2", 3, 9),
+    ("depth, approx_quantile(_rank, 0.5)", "GROUP BY depth ORDER BY 1", 9, 9),
+    ("approx_quantile(lineno, 0.5), approx_quantile(lineno, depth)", "", 9, 9),
     ("_role, max(_rank), count(DISTINCT func)", "GROUP BY _role", 9, 9),
     ("_rank, count(*) + 1", "WHERE depth = 7 GROUP BY 1", 0, 0),
     ("count(*), sum(depth)", "WHERE depth = 7", 0, 0),

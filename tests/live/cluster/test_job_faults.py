@@ -148,3 +148,23 @@ if support.LONG:
                     wait_until(lambda path=worker: path.exists() and path.read_text().endswith("\n"), 200)
                     os.kill(int(worker.read_text()), signal.SIGKILL)
                 job.hang(ABSENT, text, ranks=[2])
+
+    def test_sixteen_ranks(tmp_path):
+        with contextlib.ExitStack() as stack:
+            job = Job(stack, str(tmp_path / "go"), world=16)
+            others = [rank for rank in range(16) if rank != 11]
+            job.do("gather", *others)
+            job.hang(LATE, "rank 11 (pid %d) never entered all_reduce" % job.pids()[11], ranks=[11])
+            job.do("gather", 11)
+            job.done()
+            job.do("sharded")
+            job.hang(LATE, "never entered all_reduce; it is at stall ranks.py:", ranks=[2])
+            job.release()
+            job.do("pipeline")
+            job.hang(LATE, "what rank", "it is at stall ranks.py:", ranks=[1])
+            job.release()
+            job.do("gather", *others)
+            os.kill(job.pids()[11], signal.SIGSTOP)
+            job.hang(ABSENT, "is stopped by a signal", ranks=[11])
+            os.kill(job.pids()[11], signal.SIGKILL)
+            job.hang(ABSENT, "no process")
