@@ -234,6 +234,11 @@ struct prb_error *prb_performance_text(const struct prb_recording *recording,
 		PRB_TRY(prb_wall_parts_make(recording, choice, &parts));
 	}
 	put_rows(recording, report, choice->lines, &parts, s);
+	if (!report->rows.count)
+		prb_str_printf(s, "\n(%s%s)\n", prb_weight_words[choice->weight].none,
+			       choice->weight == PRB_WEIGHT_WALL
+				       ? ""
+				       : "; --mode wall shows where threads wait");
 	prb_wall_parts_deinit(&parts);
 	PRB_TRY(prb_performance_waits_text(recording, choice, s));
 	prb_str_putc(s, '\n');

@@ -189,6 +189,8 @@ struct prb_error *prb_top_put_functions(const struct prb_top *top, size_t most_r
 	PRB_TRY(make_trend(&t, &r));
 	sort(&t, r.tree);
 	prb_str_puts(s, "    self  trend       total  function\n");
+	if (!t.report.rows.count)
+		prb_str_printf(s, "         (%s)\n", prb_weight_words[top->weight].none);
 	put_rows(&t, &r, most_rows, s);
 	return NULL;
 }

@@ -234,6 +234,18 @@ def test_dead_functions_are_never_named(probing, tmp_path, interpreter):
     assert seen > 10
 
 
+def test_nothing_to_weigh(probing):
+    """An empty table says why it is empty."""
+    with started(NEWEST) as target:
+        assert target.line() == "ready"
+        support.wait_for_sleep(target.pid, "pipe_read")
+        perf = probing(target.pid, "perf", "-d", "200ms")
+        top = probing(target.pid, "top", "-b", "-n", 1, "-i", "200ms")
+    assert perf.code == top.code == OK
+    assert "\n(no thread used a processor; --mode wall shows where threads wait)\n" in perf.out, perf
+    assert "(no thread used a processor)\n" in top.out, top
+
+
 def test_unknown_ending(probing, tmp_path):
     result = probing("1", "perf", "-o", tmp_path / "run.jpeg")
     assert result.code == USAGE and ".speedscope.json" in result.err

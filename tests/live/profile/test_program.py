@@ -19,6 +19,8 @@ def work(seconds):
     while used() < end:
         sum(range(500))
 """
+# Python is looked for again and again while a program starts, at most 0.3 s apart: what comes is longer.
+LONG = 2.5
 PYTHON = "/usr/bin/python3"
 USAGE, PERMISSION, NOT_RUNNABLE, NOT_FOUND = 2, 4, 126, 127
 
@@ -40,7 +42,7 @@ def shares(recording):
 
 @pytest.mark.parametrize("interpreter", support.one_per_version((3, 6)), ids=repr)
 def test_from_its_start_to_its_end(interpreter):
-    result = perf(interpreter.exe, "-c", WORK + "print(input()); work(1); sys.exit(7)",
+    result = perf(interpreter.exe, "-c", WORK + "print(input()); work(%g); sys.exit(7)" % LONG,
                   input=b"passed through\n", env=interpreter.env)
     assert result.returncode == 7, result.stderr
     assert result.stdout == b"passed through\n"
@@ -64,7 +66,7 @@ def test_signal_ends_both():
 
 def test_another_program(tmp_path):
     path = str(tmp_path / "run.profile")
-    result = perf("sh", "-c", 'x=1; exec "$0" -c "$1"', PYTHON, WORK + "work(0.5)",
+    result = perf("sh", "-c", 'x=1; exec "$0" -c "$1"', PYTHON, WORK + "work(%g)" % LONG,
                   options=("-o", path))
     assert result.returncode == 0 and result.stdout == b"", result.stderr
     again = subprocess.run([support.BINARY, path, "perf", "--json"], capture_output=True,
@@ -76,7 +78,7 @@ def test_another_program(tmp_path):
 
 def test_native_across_programs():
     result = perf("sh", "-c", 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; '
-                  'exec "$0" -c "$1"', PYTHON, WORK + "work(0.5)", options=("--json", "--cc"))
+                  'exec "$0" -c "$1"', PYTHON, WORK + "work(%g)" % LONG, options=("--json", "--cc"))
     assert result.returncode == 0, result.stderr
     kinds = {row["kind"] for row in recorded(result)["functions"]}
     assert {"python", "native"} <= kinds
