@@ -85,6 +85,16 @@ static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, str
 	return err;
 }
 
+/* Not object.__repr__(), which shows no more than an address. */
+static bool own_repr(struct prb_repr *r, const struct prb_type *type)
+{
+	struct prb_type *owner;
+	uint64_t found = 0;
+	prb_auto_error struct prb_error *err = prb_repr_lookup(r, type, "__repr__", &found, &owner);
+
+	return !err && prb_repr_is(r, found, "function");
+}
+
 /* What an object of a class that is derived from a plain type is by that: its class only has
  * another repr(). */
 static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct prb_type *type,
@@ -104,7 +114,7 @@ static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct p
 	for (size_t i = 0; base != type && i < PRB_ARRAY_SIZE(plain); i++)
 		if (prb_type_is(base, plain[i]))
 			handler = prb_repr_c_handler(plain[i]);
-	if (!handler)
+	if (!handler || !own_repr(r, type))
 		return NULL;
 	prb_str_putc(r->out, ' ');
 	err = handler(r, object, type);
