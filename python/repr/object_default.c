@@ -85,19 +85,62 @@ static struct prb_error *put_attributes(struct prb_repr *r, uint64_t object, str
 	return err;
 }
 
+/* Not object.__repr__(), which shows no more than an address. */
+static bool own_repr(struct prb_repr *r, const struct prb_type *type)
+{
+	struct prb_type *owner;
+	uint64_t found = 0;
+	prb_auto_error struct prb_error *err = prb_repr_lookup(r, type, "__repr__", &found, &owner);
+
+	return !err && prb_repr_is(r, found, "function");
+}
+
+/* What an object of a class that is derived from a plain type is by that: its class only has
+ * another repr(). */
+static struct prb_error *put_plain(struct prb_repr *r, uint64_t object, struct prb_type *type,
+				   bool *ret)
+{
+	static const char *const plain[] = {"dict", "list",  "tuple", "str",	  "bytes",
+					    "int",  "float", "set",   "frozenset"};
+	struct prb_type *base = type;
+	prb_repr_handler *handler = NULL;
+	size_t start = r->out->length;
+	unsigned depth = r->depth;
+	struct prb_error *err;
+
+	*ret = false;
+	for (int i = 0; i < PRB_MRO_MAX && base->flags & PRB_PY_HEAP_TYPE && base->base; i++)
+		PRB_TRY(prb_repr_type(r, base->base, &base));
+	for (size_t i = 0; base != type && i < PRB_ARRAY_SIZE(plain); i++)
+		if (prb_type_is(base, plain[i]))
+			handler = prb_repr_c_handler(plain[i]);
+	if (!handler || !own_repr(r, type))
+		return NULL;
+	prb_str_putc(r->out, ' ');
+	err = handler(r, object, type);
+	*ret = !err;
+	if (prb_error_catch(&err, PRB_ERROR_FAULT) || prb_error_catch(&err, PRB_ERROR_BAD_DATA)) {
+		prb_str_truncate(r->out, start);
+		r->depth = depth;
+	}
+	return err;
+}
+
 struct prb_error *prb_repr_handle_default(struct prb_repr *r, uint64_t object,
 					  struct prb_type *type)
 {
 	struct list list = {.r = r, .chosen = prb_repr_chosen(r, type)};
+	bool plain;
 
 	prb_str_putc(r->out, '<');
 	PRB_TRY(prb_repr_put_module(r, type));
 	PRB_TRY(prb_repr_put_qualname(r, type));
+	PRB_TRY(put_plain(r, object, type, &plain));
 	if (r->depth < r->max.max_objects && prb_repr_enter(r, object, NULL)) {
 		PRB_TRY(put_attributes(r, object, &list));
 		prb_repr_leave(r);
 	}
-	if (!list.shown)
+	if (!list.shown && !plain)
 		prb_str_printf(r->out, " object at %#llx", (unsigned long long)object);
 	if (list.more)
 		prb_str_printf(r->out, " …+%u", list.more);

@@ -78,6 +78,9 @@ bool prb_numpy_put_moment(struct prb_str *out, int64_t value, struct prb_numpy_u
 	}
 	if (unit.base < 0 || unit.base >= UNIT_GENERIC || !names[unit.base] || unit.multiple < 1)
 		return false;
+	/* What numpy cannot count itself. */
+	if (units < INT64_MIN || units > INT64_MAX - 1970)
+		return false;
 	switch (unit.base) {
 	case UNIT_YEAR:
 		prb_str_printf(out, "%04lld", (long long)(units + 1970));

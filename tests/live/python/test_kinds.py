@@ -118,3 +118,40 @@ def test_a_generator_goes_on(newest, tmp_path):
             process.send(b"next\n")
             assert process.line() == "ready"
             support.wait_for_sleep(process.pid, "pipe_read")
+
+
+DERIVED = """
+import collections, json, sys
+plain = {"dict": {"a": [1]}, "list": [1, 2], "tuple": (1,), "str": u"text", "bytes": b"a", "int": 7, "float": 0.5,
+         "set": {1}}
+def show(**values):
+    sys.stdout.write("ready\\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+found = {}
+for name, value in plain.items():
+    made = type("Own", (type(value),), {"__repr__": lambda self: sys.exit("code of the program runs")})
+    found["own_" + name] = type("Inner", (made,), {"__module__": "inner"})(value)
+found["own_dict"].extra = 5
+found["own_list"].append(found["own_list"])
+show(**found)
+"""
+
+
+def test_plain_types_with_a_repr_of_their_own(interpreter, tmp_path):
+    """What they have as the plain type is shown, and what else; a list in itself ends."""
+    program = tmp_path / "derived.py"
+    program.write_text(DERIVED)
+    with support.Target(interpreter, program) as process:
+        assert process.line() == "ready"
+        support.wait_for_sleep(process.pid, "pipe_read")
+
+        def shown(name):
+            out = subprocess.check_output([support.BINARY, "-t", str(process.pid), "print", "values['own_%s']" % name])
+            return out.decode().rstrip("\n")
+
+        assert shown("dict") == "<inner.Inner {'a': [1]} extra=5>"
+        assert re.fullmatch(r"<inner\.Inner \[1, 2, <inner\.Inner (\[\.\.\.\]|object at 0x\w+)>\]>", shown("list"))
+        assert [shown(name) for name in ("tuple", "str", "bytes", "int", "float")] == [
+            "<inner.Inner %s>" % text for text in ("(1,)", "'text'", "b'a'", "7", "0.5")]
+        assert shown("set") == "<inner.Inner Inner({1})>"
