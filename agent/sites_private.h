@@ -86,13 +86,16 @@ void prba_sites_count(int64_t bytes, bool other);
 /** Writes the sums into the header. */
 void prba_sites_tell_count(void);
 
-/** By address: 0: such a block was not sampled. Neighbours are neighbours: caches like that. */
-enum { PRBA_SITES_FILTER = 1 << 15 };
+/**
+ * By address: 0: no such block was sampled. Each free() looks, so what counts is how much of it
+ * comes into the caches: neighbours are neighbours, and one byte is of 64.
+ */
+enum { PRBA_SITES_FILTER = 1 << 17, PRBA_SITES_GRAIN = 6 };
 extern uint8_t prba_sites_filter[PRBA_SITES_FILTER] __attribute__((visibility("hidden")));
 
 static inline size_t prba_sites_hash(const void *block)
 {
-	return (uintptr_t)block >> 4 & (PRBA_SITES_FILTER - 1);
+	return (uintptr_t)block >> PRBA_SITES_GRAIN & (PRBA_SITES_FILTER - 1);
 }
 
 /* sites_hooks.c */

@@ -43,10 +43,12 @@ static bool is_name(const char *text)
 	return !*text;
 }
 
-struct prb_error *prb_table_name(const struct prb_ring_header *header, char ret[PRB_TABLE_NAME])
+struct prb_error *prb_table_name(const struct prb_ring_header *header, bool ours,
+				 char ret[PRB_TABLE_NAME])
 {
 	static const char *const schemas[] = {"user", "python", "main"};
-	bool known = false;
+	bool known =
+		ours && (!strcmp(header->schema, "probing") || !strcmp(header->schema, "profile"));
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(schemas); i++)
 		known |= !strcmp(schemas[i], header->schema);
@@ -58,12 +60,18 @@ struct prb_error *prb_table_name(const struct prb_ring_header *header, char ret[
 	return NULL;
 }
 
-static bool is_lead(const char *name)
+/** Number of the column that each table has, or -1. */
+static int lead_of(const char *name)
 {
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(lead); i++)
 		if (!strcasecmp(lead[i].name, name))
-			return true;
-	return false;
+			return (int)i;
+	return -1;
+}
+
+static bool is_lead(const char *name)
+{
+	return lead_of(name) >= 0;
 }
 
 static struct prb_table_column *find(const struct prb_clickhouse_table *table, const char *name)
@@ -108,7 +116,7 @@ static void put_codec(const struct prb_clickhouse *server, const char *codec, st
 
 static struct prb_error *make(struct prb_clickhouse *server,
 			      const struct prb_clickhouse_table *table,
-			      const struct prb_ring_column *columns, uint32_t count)
+			      const struct prb_ring_column *columns, uint32_t count, bool ours)
 {
 	prb_auto_str struct prb_str sql = {};
 	bool steps = false;
@@ -122,6 +130,8 @@ static struct prb_error *make(struct prb_clickhouse *server,
 	for (uint32_t i = 0; i < count; i++) {
 		struct prb_table_column column;
 
+		if (ours && is_lead(columns[i].name))
+			continue;
 		PRB_TRY(choose(table, &columns[i], &column));
 		prb_str_printf(&sql, ", `%s` %s", column.name, types[column.type].type);
 		steps |= !strcmp(column.name, "step") && column.type == PRB_RING_INTEGER;
@@ -134,6 +144,26 @@ static struct prb_error *make(struct prb_clickhouse *server,
 			  : prb_clickhouse_ask(server, prb_str_text(&sql), NULL);
 }
 
+/** A column that each table has: bytes of another type would be read as something else. */
+static struct prb_error *take_lead(struct prb_clickhouse_table *table, int number, const char *type,
+				   size_t length)
+{
+	prb_auto_str struct prb_str wanted = {}, said = {};
+
+	prb_str_printf(&wanted, "LowCardinality(%s)", lead[number].type);
+	prb_str_append(&said, type, PRB_MIN(length, (size_t)100));
+	if (wanted.failed || said.failed)
+		return prb_error_nomem();
+	table->lead |= 1u << number;
+	/* The same in RowBinary. */
+	if (!strcmp(prb_str_text(&said), lead[number].type) ||
+	    !strcmp(prb_str_text(&said), prb_str_text(&wanted)))
+		return NULL;
+	return prb_error_create(PRB_ERROR_BAD_DATA,
+				"the column %s of %s has to be %s, and is another type",
+				lead[number].name, table->name, lead[number].type);
+}
+
 /** A line "NAME\tTYPE" of system.columns. */
 static struct prb_error *take_column(struct prb_clickhouse_table *table, const char *line,
 				     size_t length)
@@ -141,9 +171,14 @@ static struct prb_error *take_column(struct prb_clickhouse_table *table, const c
 	const char *tab = memchr(line, '\t', length);
 	struct prb_table_column *column;
 	size_t name = tab ? (size_t)(tab - line) : 0, type = length - name - 1;
+	char text[PRB_TABLE_COLUMN];
 
 	if (!tab || !name || name >= PRB_TABLE_COLUMN)
 		return NULL;
+	memcpy(text, line, name);
+	text[name] = '\0';
+	if (is_lead(text))
+		return take_lead(table, lead_of(text), tab + 1, type);
 	for (enum prb_ring_type t = 0; t < PRB_RING_TYPES; t++) {
 		if (strlen(types[t].type) != type || memcmp(types[t].type, tab + 1, type) != 0)
 			continue;
@@ -155,7 +190,7 @@ static struct prb_error *take_column(struct prb_clickhouse_table *table, const c
 			return prb_error_nomem();
 		memcpy(column->name, line, name);
 		column->type = t;
-		if (!is_name(column->name) || is_lead(column->name))
+		if (!is_name(column->name))
 			table->columns.count--;
 	}
 	return NULL;
@@ -173,6 +208,7 @@ static struct prb_error *read_columns(struct prb_clickhouse *server,
 		return prb_error_nomem();
 	PRB_TRY(prb_clickhouse_ask(server, sql, &text));
 	table->columns.count = 0;
+	table->lead = 0;
 	for (const char *at = prb_str_text(&text); *at;) {
 		size_t length = strcspn(at, "\n");
 
@@ -184,13 +220,12 @@ static struct prb_error *read_columns(struct prb_clickhouse *server,
 }
 
 static struct prb_error *add_column(struct prb_clickhouse *server,
-				    const struct prb_clickhouse_table *table,
-				    const struct prb_table_column *column)
+				    const struct prb_clickhouse_table *table, const char *name,
+				    const char *type)
 {
 	const int duplicate = 44; /* another daemon was faster */
-	prb_auto_free char *sql =
-		prb_format("ALTER TABLE `%s`.`%s` ADD COLUMN `%s` %s", server->url.database,
-			   table->name, column->name, types[column->type].type);
+	prb_auto_free char *sql = prb_format("ALTER TABLE `%s`.`%s` ADD COLUMN `%s` %s",
+					     server->url.database, table->name, name, type);
 	struct prb_error *err = sql ? prb_clickhouse_ask(server, sql, NULL) : prb_error_nomem();
 
 	if (err && server->code == duplicate) {
@@ -200,16 +235,34 @@ static struct prb_error *add_column(struct prb_clickhouse *server,
 	return err;
 }
 
+/** Adds what an older version of probing had not in each table. */
+static struct prb_error *complete(struct prb_clickhouse *server, struct prb_clickhouse_table *table)
+{
+	const uint32_t all = (1u << PRB_ARRAY_SIZE(lead)) - 1;
+	const uint32_t before = table->lead;
+
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(lead); i++)
+		if (!(before >> i & 1))
+			PRB_TRY(add_column(server, table, lead[i].name, lead[i].type));
+	if (before != all)
+		PRB_TRY(read_columns(server, table));
+	return NULL;
+}
+
 /** False if a column is missing. */
 static struct prb_error *find_places(const struct prb_clickhouse_table *table,
 				     const struct prb_ring_column *columns, uint32_t count,
-				     struct prb_table_places *ret, struct prb_table_column *missing)
+				     bool ours, struct prb_table_places *ret,
+				     struct prb_table_column *missing)
 {
 	*missing->name = '\0';
 	for (uint32_t i = 0; i < count; i++) {
 		struct prb_table_column column;
 		const struct prb_table_column *known;
 
+		ret->of[i] = PRB_TABLE_NOT_THERE;
+		if (ours && is_lead(columns[i].name))
+			continue;
 		PRB_TRY(choose(table, &columns[i], &column));
 		known = find(table, column.name);
 		if (!known) {
@@ -224,7 +277,7 @@ static struct prb_error *find_places(const struct prb_clickhouse_table *table,
 struct prb_error *prb_table_prepare(struct prb_clickhouse *server,
 				    struct prb_clickhouse_table *table,
 				    const struct prb_ring_header *header,
-				    const struct prb_ring_column *columns,
+				    const struct prb_ring_column *columns, bool ours,
 				    struct prb_table_places *places)
 {
 	struct prb_table_column missing;
@@ -233,15 +286,16 @@ struct prb_error *prb_table_prepare(struct prb_clickhouse *server,
 		PRB_TRY(read_columns(server, table));
 		table->made = !table->known;
 		if (table->made) {
-			PRB_TRY(make(server, table, columns, header->column_count));
+			PRB_TRY(make(server, table, columns, header->column_count, ours));
 			PRB_TRY(read_columns(server, table));
 		}
 	}
+	PRB_TRY(complete(server, table));
 	for (unsigned tries = 0; tries <= PRB_RING_COLUMNS; tries++) {
-		PRB_TRY(find_places(table, columns, header->column_count, places, &missing));
+		PRB_TRY(find_places(table, columns, header->column_count, ours, places, &missing));
 		if (!*missing.name)
 			return NULL;
-		PRB_TRY(add_column(server, table, &missing));
+		PRB_TRY(add_column(server, table, missing.name, types[missing.type].type));
 		PRB_TRY(read_columns(server, table));
 	}
 	return prb_error_create(PRB_ERROR_BAD_DATA,
@@ -340,14 +394,15 @@ static void put_lead(const struct prb_row_place *place, const struct prb_ring_it
 
 void prb_table_put_row(const struct prb_clickhouse_table *table,
 		       const struct prb_table_places *places, const struct prb_row_place *place,
-		       const struct prb_ring *ring, const struct prb_ring_item *row,
-		       struct prb_str *s)
+		       const struct prb_ring_column *columns, uint32_t count,
+		       const struct prb_ring_item *row, struct prb_str *s)
 {
 	uint8_t from[PRB_TABLE_COLUMNS];
 
 	memset(from, PRB_TABLE_NOT_THERE, table->columns.count);
-	for (uint32_t i = 0; i < ring->header.column_count; i++)
-		from[places->of[i]] = (uint8_t)i;
+	for (uint32_t i = 0; i < count; i++)
+		if (places->of[i] != PRB_TABLE_NOT_THERE)
+			from[places->of[i]] = (uint8_t)i;
 	put_lead(place, row, s);
 	for (size_t i = 0; i < table->columns.count; i++) {
 		bool null = from[i] == PRB_TABLE_NOT_THERE || row->nulls >> from[i] & 1;
@@ -355,7 +410,7 @@ void prb_table_put_row(const struct prb_clickhouse_table *table,
 		prb_str_putc(s, null);
 		if (null)
 			continue;
-		if (ring->columns[from[i]].type == PRB_RING_TEXT)
+		if (columns[from[i]].type == PRB_RING_TEXT)
 			put_text(s, row->texts[from[i]], row->lengths[from[i]]);
 		else
 			prb_str_append(s, &row->cells[from[i]], sizeof(uint64_t));

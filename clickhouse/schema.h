@@ -2,7 +2,8 @@
 /**
  * @file The tables of a database that rows of rings go into: SCHEMA.NAME is SCHEMA_NAME there.
  *
- * A table is made when its first ring comes, and gets the columns that later rings have more. A
+ * A table is made when its first ring comes, and gets the columns that later rings have more, and
+ * those that a later version of probing has in each table. A
  * column that is there with another type stays as it is: that ring's is NAME__integer, NAME__real
  * or NAME__text. Nothing is ever dropped.
  *
@@ -37,24 +38,28 @@ struct prb_table_column {
 struct prb_clickhouse_table {
 	char name[PRB_TABLE_NAME];
 	PRB_VEC(struct prb_table_column) columns; /**< but for those that each table has */
+	uint32_t lead;				  /**< bit N: it has number N of those */
 	bool made;				  /**< by us, just now: it has no rows */
 	bool known;
 };
 
-/** For each column of a ring its place in the table, in the ring's order. */
+/** For each column of a ring its place in the table, in the ring's order; PRB_TABLE_NOT_THERE: it
+ * says what the table has for each row. */
 struct prb_table_places {
 	uint8_t of[PRB_RING_COLUMNS];
 };
 
-/** PRB_ERROR_UNSUPPORTED if the ring's names are none. */
-struct prb_error *prb_table_name(const struct prb_ring_header *header,
+/** PRB_ERROR_UNSUPPORTED if the ring's names are none. @p ours: the schemas of what we read
+ * ourselves of processes are allowed, too. */
+struct prb_error *prb_table_name(const struct prb_ring_header *header, bool ours,
 				 char ret[PRB_TABLE_NAME]) PRB_MUST_CHECK;
 
-/** Makes or extends the table for a ring, which is where @p places is of. */
+/** Makes or extends the table for a ring, which is where @p places is of. @p ours: columns with the
+ * names that each table has are those. */
 struct prb_error *prb_table_prepare(struct prb_clickhouse *server,
 				    struct prb_clickhouse_table *table,
 				    const struct prb_ring_header *header,
-				    const struct prb_ring_column *columns,
+				    const struct prb_ring_column *columns, bool ours,
 				    struct prb_table_places *places) PRB_MUST_CHECK;
 void prb_table_deinit(struct prb_clickhouse_table *table);
 
@@ -76,10 +81,10 @@ struct prb_row_place {
 	uint16_t day;  /**< on which it is sent, days since the epoch */
 };
 
-/** Appends a row, in RowBinary. */
+/** Appends a row of a ring with @p count columns, in RowBinary. */
 void prb_table_put_row(const struct prb_clickhouse_table *table,
 		       const struct prb_table_places *places, const struct prb_row_place *place,
-		       const struct prb_ring *ring, const struct prb_ring_item *row,
-		       struct prb_str *s);
+		       const struct prb_ring_column *columns, uint32_t count,
+		       const struct prb_ring_item *row, struct prb_str *s);
 
 #endif

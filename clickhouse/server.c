@@ -53,20 +53,51 @@ void prb_clickhouse_quote(struct prb_str *s, const char *text)
 	prb_str_putc(s, '\'');
 }
 
+/** A line without the names of exceptions; one that says the same as that before is left out. */
+static void put_line(struct prb_str *s, const char *line, size_t length)
+{
+	static const char mark[] = "Exception: ";
+	prb_auto_str struct prb_str text = {}, said = {};
+	const char *begin, *end;
+
+	prb_str_append(&text, line, length);
+	begin = strstr(prb_str_text(&text), mark);
+	begin = begin ? begin + strlen(mark) : prb_str_text(&text);
+	begin += strspn(begin, " ");
+	end = strstr(begin, ", e.what()");
+	if (!end)
+		end = strstr(begin, " (version ");
+	length = end ? (size_t)(end - begin) : strlen(begin);
+	while (length && begin[length - 1] == ' ')
+		length--;
+	prb_text_escape_bytes(&said, begin, length);
+	if (!said.length || said.failed || strstr(prb_str_text(s), prb_str_text(&said)))
+		return;
+	if (s->length)
+		prb_str_puts(s, s->data[s->length - 1] == ':' ? " " : "; ");
+	prb_str_puts(s, prb_str_text(&said));
+}
+
+/** On one line: which shard is dead is said on the fourth one. */
+static void put_said(struct prb_str *s, const char *text)
+{
+	for (const char *at = text; *at && s->length < MAX_SAID;) {
+		size_t line = strcspn(at, "\n");
+
+		put_line(s, at, PRB_MIN(line, (size_t)MAX_SAID));
+		at += line + (at[line] == '\n');
+	}
+}
+
 /** "Code: 60, e.displayText() = DB::Exception: Table …, e.what() = …", or as newer servers say. */
 static struct prb_error *refusal(struct prb_clickhouse *server, struct prb_http_outcome *outcome)
 {
-	static const char mark[] = "DB::Exception: ";
 	prb_auto_str struct prb_str said = {};
-	const char *text = prb_str_text(&outcome->error), *begin = strstr(text, mark), *end;
-	size_t length;
+	const char *text = prb_str_text(&outcome->error);
 
 	if (sscanf(text, "Code: %9d", &server->code) != 1)
 		server->code = 0;
-	begin = begin ? begin + strlen(mark) : text;
-	end = strstr(begin, ", e.what()");
-	length = end ? (size_t)(end - begin) : strcspn(begin, "\n");
-	prb_text_escape_bytes(&said, begin, PRB_MIN(length, (size_t)MAX_SAID));
+	put_said(&said, text);
 	if (outcome->status == 401 || outcome->status == 403 || server->code == 192 ||
 	    server->code == 193 || server->code == 516)
 		return prb_error_hint(

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +24,7 @@ enum { FOLDER_MODE = 0700 };
 
 /* Seconds. */
 static const double QUICK = 0.05, FIRST_RETRY = 1, MOST_RETRY = 30, SAVE_EVERY = 5,
-		    PRUNE_EVERY = 60, LAST_INSERT = 5;
+		    PRUNE_EVERY = 60, PRUNE_AWAY = 5, LAST_INSERT = 5;
 
 static bool is_told(struct prb_ship *ship)
 {
@@ -36,19 +38,23 @@ static bool is_told(struct prb_ship *ship)
 	return ship->stopping;
 }
 
-/** Chunks that a ring would drop while the server is away or slow. A full disk is said once. */
+/** A full disk is said once a minute; rows are sent as ever. */
+static struct prb_error *bear_disk(struct prb_ship *ship, struct prb_error *err)
+{
+	if (err && err->code == PRB_ERROR_NOMEM)
+		return err;
+	if (err && !ship->disk_failed)
+		prb_warn(err->message);
+	ship->disk_failed |= err != NULL;
+	prb_error_destroy(err);
+	return NULL;
+}
+
+/** Chunks that a ring would drop while the server is away or slow. */
 static struct prb_error *store_all(struct prb_ship *ship)
 {
-	for (size_t i = 0; i < ship->sources.count; i++) {
-		struct prb_error *err = prb_ship_store(ship, ship->sources.items[i]);
-
-		if (err && err->code == PRB_ERROR_NOMEM)
-			return err;
-		if (err && !ship->disk_failed)
-			prb_warn(err->message);
-		ship->disk_failed |= err != NULL;
-		prb_error_destroy(err);
-	}
+	for (size_t i = 0; i < ship->sources.count; i++)
+		PRB_TRY(bear_disk(ship, prb_ship_store(ship, ship->sources.items[i])));
 	return NULL;
 }
 
@@ -76,12 +82,33 @@ static struct prb_error *catch_signals(struct prb_ship *ship, sigset_t *before)
 
 static struct prb_error *open_waiting(struct prb_ship *ship)
 {
-	if (mkdirat(ship->state.folder_fd, "waiting", FOLDER_MODE) && errno != EEXIST)
-		return prb_error_os(errno, "cannot make %s/waiting", ship->state.folder);
-	ship->waiting = openat(ship->state.folder_fd, "waiting",
+	prb_auto_free char *name = prb_format("%s.waiting", strrchr(ship->state.path, '/') + 1);
+
+	if (!name)
+		return prb_error_nomem();
+	if (mkdirat(ship->state.folder_fd, name, FOLDER_MODE) && errno != EEXIST)
+		return prb_error_os(errno, "cannot make %s/%s", ship->state.folder, name);
+	ship->waiting = openat(ship->state.folder_fd, name,
 			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return ship->waiting < 0 ? prb_error_os(errno, "cannot open %s/waiting", ship->state.folder)
-				 : NULL;
+	return ship->waiting < 0
+		       ? prb_error_os(errno, "cannot open %s/%s", ship->state.folder, name)
+		       : NULL;
+}
+
+/** Each ring that is followed is an open file. */
+static void raise_limit(struct prb_ship *ship)
+{
+	struct rlimit limit = {.rlim_cur = 1024};
+
+	ship->most_sources = PRB_SHIP_SOURCES;
+	ship->crowded_by = (uid_t)-1;
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	ship->most_sources =
+		(size_t)PRB_MIN((rlim_t)PRB_SHIP_SOURCES, limit.rlim_cur - limit.rlim_cur / 4);
 }
 
 static struct prb_error *start(struct prb_ship *ship, sigset_t *before)
@@ -92,6 +119,7 @@ static struct prb_error *start(struct prb_ship *ship, sigset_t *before)
 		snprintf(ship->host, sizeof(ship->host), "%s", host);
 	else if (gethostname(ship->host, sizeof(ship->host) - 1))
 		return prb_error_os(errno, "cannot read the name of this machine");
+	raise_limit(ship);
 	PRB_TRY(prb_clickhouse_open(ship->options->to, ship->options->password_file,
 				    &ship->server));
 	PRB_TRY(prb_ship_state_open(ship->options->state, &ship->server.url, &ship->state));
@@ -107,8 +135,14 @@ static void end(struct prb_ship *ship)
 	struct prb_ship_process *process;
 	struct prb_ship_table *table;
 
-	for (size_t i = 0; i < ship->sources.count; i++)
+	prb_ship_end_metrics(ship);
+	for (size_t i = 0; i < ship->sources.count; i++) {
+		const struct prb_ship_source *source = ship->sources.items[i];
+
+		if (source->placed && source->next >= source->head)
+			prb_ship_remove_metrics(ship, source);
 		prb_ship_source_destroy(ship->sources.items[i]);
+	}
 	prb_vec_each (process, &ship->processes)
 		prb_ship_process_deinit(process);
 	prb_vec_each (table, &ship->tables)
@@ -124,6 +158,14 @@ static void end(struct prb_ship *ship)
 	prb_clickhouse_close(&ship->server);
 }
 
+/** One that is refused is known as long as its file is there, so that it is said once. */
+static bool is_gone(const struct prb_ship_source *source)
+{
+	struct stat st;
+
+	return source->fd >= 0 && !fstat(source->fd, &st) && !st.st_nlink;
+}
+
 /** Forgets rings that have ended, of which everything has arrived. */
 static void drop_ended(struct prb_ship *ship)
 {
@@ -137,8 +179,9 @@ static void drop_ended(struct prb_ship *ship)
 		ship->sums.lost += source->lost;
 		ship->sums.unfinished += source->unfinished;
 		source->lost = source->unfinished = 0;
-		if (!source->ended || !over || source->refused)
+		if (!source->ended || (source->refused ? !is_gone(source) : !over))
 			continue;
+		prb_ship_remove_metrics(ship, source);
 		prb_ship_source_destroy(source);
 		ship->sources.items[i--] = ship->sources.items[--ship->sources.count];
 	}
@@ -161,14 +204,19 @@ static bool is_busy(const struct prb_ship *ship)
 /** All that there is was sent; with --once, all that there was. */
 static bool is_done(const struct prb_ship *ship)
 {
-	bool done = ship->settled && ship->fenced;
+	const bool read = ship->options->metrics <= 0 || ship->metrics.readings;
+	bool done = ship->settled && ship->fenced && (read || !ship->options->once) &&
+		    !ship->metrics.child;
 
 	for (size_t i = 0; i < ship->sources.count; i++) {
 		const struct prb_ship_source *source = ship->sources.items[i];
 
+		/* A recorder writes the end of a recording after the process has ended. */
 		done &= source->refused ||
 			(source->placed &&
-			 source->next >= (ship->options->once ? source->goal : source->head));
+			 source->next >= (ship->options->once ? source->goal : source->head) &&
+			 (ship->options->once || source->ended ||
+			  source->kind != PRB_SHIP_RECORDING));
 	}
 	return done;
 }
@@ -185,7 +233,7 @@ static struct prb_error *rest(struct prb_ship *ship, double seconds)
 {
 	PRB_VEC(struct pollfd) polled = {};
 	struct pollfd *p =
-		prb_vec_reserve(&polled, ship->processes.count + 1) ? prb_vec_push(&polled) : NULL;
+		prb_vec_reserve(&polled, ship->processes.count + 2) ? prb_vec_push(&polled) : NULL;
 	struct prb_ship_process *process;
 
 	if (!p)
@@ -195,6 +243,8 @@ static struct prb_error *rest(struct prb_ship *ship, double seconds)
 		p = prb_vec_push(&polled);
 		*p = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
 	}
+	p = prb_vec_push(&polled);
+	*p = (struct pollfd){.fd = ship->metrics.from_child, .events = POLLIN};
 	poll(polled.items, polled.count, (int)(seconds * 1000) + 1);
 	for (size_t i = 0; i < ship->processes.count; i++)
 		ship->processes.items[i].ended |= (polled.items[i + 1].revents & POLLIN) != 0;
@@ -243,8 +293,22 @@ static struct prb_error *send_in_time(struct prb_ship *ship, struct timing *t, b
 	} else if (t->retry) {
 		fprintf(stderr, "probing: the server answers again\n");
 		t->retry = 0;
+		ship->bound_told = false;
 	}
 	return NULL;
+}
+
+/** A daemon that runs for good says it when it happens, not at its end only. */
+static void tell_lost(struct prb_ship *ship)
+{
+	prb_auto_str struct prb_str text = {};
+
+	if (ship->sums.lost == ship->lost_told)
+		return;
+	prb_str_printf(&text, "%" PRIu64 " slots of rings were dropped before they could be sent",
+		       ship->sums.lost - ship->lost_told);
+	prb_warn(prb_str_text(&text));
+	ship->lost_told = ship->sums.lost;
 }
 
 static struct prb_error *keep_house(struct prb_ship *ship, struct timing *t)
@@ -254,13 +318,15 @@ static struct prb_error *keep_house(struct prb_ship *ship, struct timing *t)
 	PRB_TRY(store_all(ship));
 	drop_ended(ship);
 	if (now >= t->next_save) {
-		PRB_TRY(prb_ship_state_save(&ship->state));
+		/* Without it, positions are asked of the server. */
+		PRB_TRY(bear_disk(ship, prb_ship_state_save(&ship->state)));
+		tell_lost(ship);
 		t->next_save = now + SAVE_EVERY;
 	}
 	if (now >= t->next_prune) {
 		ship->disk_failed = false;
 		PRB_TRY(prb_ship_prune(ship));
-		t->next_prune = now + PRUNE_EVERY;
+		t->next_prune = now + (t->retry > 0 ? PRUNE_AWAY : PRUNE_EVERY);
 	}
 	return NULL;
 }
@@ -273,9 +339,12 @@ static struct prb_error *run(struct prb_ship *ship)
 		bool more;
 
 		PRB_TRY(prb_ship_find(ship));
-		if (!ship->settled)
+		if (!ship->settled) {
+			PRB_TRY(prb_ship_adopt_metrics(ship));
 			PRB_TRY(prb_ship_adopt(ship));
+		}
 		ship->settled = true;
+		PRB_TRY(prb_ship_read_metrics(ship));
 		PRB_TRY(send_in_time(ship, &t, &more));
 		PRB_TRY(keep_house(ship, &t));
 		if ((ship->options->once && is_done(ship)) || is_over(ship))
@@ -291,11 +360,27 @@ static struct prb_error *run(struct prb_ship *ship)
 	return NULL;
 }
 
+/** At the end. */
+static struct prb_error *save(struct prb_ship *ship)
+{
+	struct prb_ship_state *state = &ship->state;
+
+	if (!state->path)
+		return NULL;
+	/* No insert is on its way: the next daemon need not wait for the session's end. */
+	if (ship->fenced && *state->session) {
+		memset(state->session, 0, sizeof(state->session));
+		PRB_TRY(prb_ship_state_note_session(state));
+	}
+	return prb_ship_state_save(state);
+}
+
 struct prb_error *prb_ship_run(const struct prb_ship_options *options, struct prb_ship_sums *ret)
 {
 	struct prb_ship ship = {.options = options,
 				.state = {.folder_fd = -1, .lock = -1},
 				.waiting = -1,
+				.metrics = {.from_child = -1, .ring = {.fd = -1}},
 				.signals = -1};
 	struct prb_error *err, *saving;
 	sigset_t before;
@@ -305,11 +390,7 @@ struct prb_error *prb_ship_run(const struct prb_ship_options *options, struct pr
 	if (!err)
 		err = run(&ship);
 	drop_ended(&ship);
-	/* No insert is on its way: the next daemon need not wait for the session's end. */
-	ship.state.changed |= ship.fenced && *ship.state.session;
-	if (ship.fenced)
-		*ship.state.session = '\0';
-	saving = ship.state.path ? prb_ship_state_save(&ship.state) : NULL;
+	saving = save(&ship);
 	if (err)
 		prb_error_destroy(saving);
 	else

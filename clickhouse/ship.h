@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file Sends the rows of rings to ClickHouse, from a process of ours, until a signal ends it.
+ * @file Sends the rows of rings and recordings to ClickHouse, from a process of ours, until a
+ * signal ends it.
  *
  * **No row is lost or doubled**, whichever of the two is killed:
  *
@@ -11,6 +12,9 @@
  *   server's highest `_row` says where to go on.
  * - That number is only believed if no insert is on its way any more. After an insert whose end is
  *   not known, ours or that of a process that was killed, its session is fenced first (server.h).
+ *
+ * The same holds for samples of recordings (.profile), whose `_row` is made of chunk and place, and
+ * for metrics, which are read into a ring of our own first.
  *
  * Rows that wait, because the server is away or slow, are stored in cold files (records/cold.h)
  * before their ring drops them, within a bound.
@@ -34,6 +38,7 @@ struct prb_ship_options {
 	const char *host;		 /**< what this machine is called; NULL: its name */
 	const char *job;		 /**< of all rows; NULL: that of each process */
 	double every;			 /**< seconds between inserts into a table; 0: 2 */
+	double metrics;			 /**< seconds between readings of metrics; 0: none */
 	int max_size;			 /**< MiB of cold files; 0: 1024 */
 	int keep_days;			 /**< rows that were sent earlier are removed; 0: never */
 	bool once;			 /**< ends when what there is was sent */

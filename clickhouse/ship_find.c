@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -24,6 +25,9 @@
 #include "target/recorded/recorded.h"
 #include "target/spec/target_spec.h"
 #include "target/target.h"
+
+/** Twice what an agent makes at most. */
+static const uint64_t MOST_BYTES = UINT64_C(2) << 30;
 
 /* Seconds. A process makes its first ring when it first has a row, so new ones are looked at often
  * and old ones seldom: a memory map takes milliseconds. */
@@ -74,7 +78,40 @@ static uint64_t identify(const struct prb_ship *ship, const struct prb_ring_head
 	return prb_siphash(2, 4, key, prb_str_text(&text), text.length);
 }
 
-static struct prb_ship_source *find_source(struct prb_ship *ship, const struct stat *st)
+bool prb_ship_has_room(struct prb_ship *ship, uid_t uid)
+{
+	const size_t most =
+		uid == geteuid() ? ship->most_sources : ship->most_sources / PRB_SHIP_SHARE;
+	prb_auto_str struct prb_str text = {};
+	size_t count = 0;
+
+	if (ship->sources.count >= ship->most_sources)
+		return false;
+	for (size_t i = 0; i < ship->sources.count; i++)
+		count += ship->sources.items[i]->uid == uid;
+	if (count < most)
+		return true;
+	if (ship->crowded_by != uid) {
+		prb_str_printf(&text, "user %u has over %zu rings: the others are not sent",
+			       (unsigned)uid, most);
+		prb_warn(prb_str_text(&text));
+	}
+	ship->crowded_by = uid;
+	return false;
+}
+
+/** What no agent makes would take memory, or time, that is for the rings of others. */
+static struct prb_error *check_size(const struct prb_ring *ring, const struct stat *st)
+{
+	const struct prb_ring_header *h = &ring->header;
+
+	if ((uint64_t)st->st_size > MOST_BYTES ||
+	    (uint64_t)h->slot_size << h->chunk_shift > PRB_COLD_CHUNK_BYTES)
+		return prb_error_create(PRB_ERROR_BAD_DATA, "it is larger than any");
+	return NULL;
+}
+
+struct prb_ship_source *prb_ship_find_source(const struct prb_ship *ship, const struct stat *st)
 {
 	for (size_t i = 0; i < ship->sources.count; i++)
 		if (ship->sources.items[i]->device == st->st_dev &&
@@ -98,10 +135,10 @@ static struct prb_error *hold(struct prb_ship_source *source, pid_t pid)
 	return NULL;
 }
 
-/** Everything that is known of a ring before its rows are read. */
-static struct prb_error *describe(struct prb_ship *ship, const char *path, int fd,
-				  const struct stat *st, struct prb_ship_source *source)
+struct prb_error *prb_ship_describe(struct prb_ship *ship, const char *path, int fd,
+				    const struct stat *st, struct prb_ship_source *source)
 {
+	char name[PRB_TABLE_NAME];
 	prb_auto_ring struct prb_ring *ring = NULL;
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
@@ -110,6 +147,8 @@ static struct prb_error *describe(struct prb_ship *ship, const char *path, int f
 	PRB_TRY(prb_ring_open(copy, path, &ring));
 	if (ring->cold)
 		return prb_error_create(PRB_ERROR_BAD_DATA, "%s is a cold file", path);
+	PRB_TRY(check_size(ring, st));
+	PRB_TRY(prb_table_name(&ring->header, source->kind != PRB_SHIP_RING, name));
 	source->header = ring->header;
 	memcpy(source->columns, ring->columns, sizeof(source->columns));
 	source->device = st->st_dev;
@@ -132,9 +171,8 @@ static struct prb_error *note_job(const struct prb_ship *ship, const char *job,
 	return prb_str_copy(job ? job : "", &source->job);
 }
 
-/** One that cannot be read is said once. */
-static struct prb_error *refuse(struct prb_ship *ship, struct prb_ship_source *source,
-				struct prb_error *err, const char *path)
+struct prb_error *prb_ship_refuse(struct prb_ship *ship, struct prb_ship_source *source,
+				  struct prb_error *err, const char *path)
 {
 	prb_auto_str struct prb_str text = {};
 
@@ -184,16 +222,17 @@ static struct prb_error *add_source(struct prb_ship *ship, struct prb_ring_file 
 	struct prb_ship_source *source;
 	struct prb_error *err;
 
-	if (ship->sources.count == PRB_SHIP_SOURCES)
+	if (!prb_ship_has_room(ship, st->st_uid))
 		return NULL;
 	source = prb_ship_new_source();
 	if (!source)
 		return prb_error_nomem();
-	err = describe(ship, file->path, file->fd, st, source);
+	err = prb_ship_describe(ship, file->path, file->fd, st, source);
 	if (err)
-		err = refuse(ship, source, err, file->path);
+		err = prb_ship_refuse(ship, source, err, file->path);
 	source->device = st->st_dev;
 	source->inode = st->st_ino;
+	source->uid = st->st_uid;
 	if (!err)
 		err = note_job(ship, job, source);
 	if (!err && pid)
@@ -237,7 +276,7 @@ static struct prb_error *add_rings(struct prb_ship *ship, struct prb_target *tar
 
 		if (err || !name || prb_cold_is_name(name) || fstat(file->fd, &st))
 			continue;
-		known = find_source(ship, &st);
+		known = prb_ship_find_source(ship, &st);
 		if (!known)
 			err = add_source(ship, file, &st, job, pid);
 		else if (pid)
@@ -247,7 +286,7 @@ static struct prb_error *add_rings(struct prb_ship *ship, struct prb_target *tar
 	return err;
 }
 
-static struct prb_error *find_job(struct prb_target *target, char **ret)
+struct prb_error *prb_ship_find_job(struct prb_target *target, char **ret, long *ret_rank)
 {
 	prb_auto_str struct prb_str environment = {};
 	prb_auto_error struct prb_error *err =
@@ -255,9 +294,13 @@ static struct prb_error *find_job(struct prb_target *target, char **ret)
 
 	free(*ret);
 	*ret = NULL;
-	if (err || prb_process_job(&environment).rank < 0)
+	*ret_rank = err ? -1 : prb_process_job(&environment).rank;
+	if (*ret_rank < 0)
 		return NULL;
 	*ret = prb_job_name(&environment);
+	/* It stands in each row, and a process may claim any. */
+	if (*ret && strlen(*ret) > PRB_SHIP_JOB)
+		(*ret)[PRB_SHIP_JOB] = '\0';
 	return *ret ? NULL : prb_error_nomem();
 }
 
@@ -300,9 +343,10 @@ static struct prb_error *look_at(struct prb_ship *ship, struct prb_ship_process 
 	prb_auto_target struct prb_target *target = NULL;
 	struct prb_error *err = prb_target_open_process(process->pid, &target);
 	const double now = prb_clock_seconds();
+	long rank;
 
 	if (!err && !process->job)
-		err = find_job(target, &process->job);
+		err = prb_ship_find_job(target, &process->job, &rank);
 	if (!err)
 		err = add_rings(ship, target, process->job, process->pid, &process->told);
 	if (!err)
@@ -315,7 +359,7 @@ static struct prb_error *look_at(struct prb_ship *ship, struct prb_ship_process 
 	return NULL;
 }
 
-static struct prb_ship_process *find_process(struct prb_ship *ship, pid_t pid)
+struct prb_ship_process *prb_ship_find_process(const struct prb_ship *ship, pid_t pid)
 {
 	struct prb_ship_process *process;
 
@@ -327,7 +371,7 @@ static struct prb_ship_process *find_process(struct prb_ship *ship, pid_t pid)
 
 static struct prb_error *add_process(struct prb_ship *ship, pid_t pid)
 {
-	struct prb_ship_process *process = find_process(ship, pid);
+	struct prb_ship_process *process = prb_ship_find_process(ship, pid);
 
 	if (!process) {
 		process = prb_vec_push(&ship->processes);
@@ -345,6 +389,8 @@ static void end_process(struct prb_ship *ship, pid_t pid)
 	for (size_t i = 0; i < ship->sources.count; i++) {
 		struct prb_ship_source *source = ship->sources.items[i];
 
+		if (source->kind != PRB_SHIP_RING)
+			continue;
 		for (size_t j = 0; j < source->holders.count; j++)
 			if (source->holders.items[j] == pid)
 				source->holders.items[j--] =
@@ -464,6 +510,8 @@ static struct prb_error *find_named(struct prb_ship *ship)
 		PRB_TRY(prb_spec_open(text, NULL, &target));
 		if (target->live && target->local)
 			PRB_TRY(add_process(ship, target->pid));
+		else if (prb_recorded_path(target))
+			PRB_TRY(prb_ship_add_recording(ship, prb_recorded_path(target)));
 		else
 			PRB_TRY(add_rings(ship, target, NULL, 0, &told));
 	}
@@ -523,5 +571,5 @@ struct prb_error *prb_ship_find(struct prb_ship *ship)
 		if (now >= ship->processes.items[i].next_look ||
 		    has_changed(&ship->processes.items[i]))
 			PRB_TRY(look_at(ship, &ship->processes.items[i]));
-	return NULL;
+	return prb_ship_find_recordings(ship);
 }

@@ -3,6 +3,7 @@
 #ifndef PRB_CLICKHOUSE_SHIP_PRIVATE_H
 #define PRB_CLICKHOUSE_SHIP_PRIVATE_H
 
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/vec.h"
@@ -12,16 +13,27 @@
 #include "clickhouse/state.h"
 #include "records/cold.h"
 #include "records/ring.h"
+#include "records/ring_make.h"
+#include "target/target.h"
 
 enum {
 	PRB_SHIP_ROWS = 250000,	    /**< of an insert at most */
 	PRB_SHIP_BYTES = 24 << 20,  /**< the same, about */
 	PRB_SHIP_TABLES = 512,	    /**< more are refused: a process could make any number */
 	PRB_SHIP_SOURCES = 1 << 14, /**< rings that are followed at once */
+	PRB_SHIP_SHARE = 4,	    /**< no other user has more than such a part of these */
+	PRB_SHIP_JOB = 256,	    /**< bytes of a job's name: what is behind is cut off */
 };
 
-/** A ring that is followed. */
+enum prb_ship_kind {
+	PRB_SHIP_RING,	    /**< of a process */
+	PRB_SHIP_METRICS,   /**< a ring of ours, with what we read of processes: ship_metrics.c */
+	PRB_SHIP_RECORDING, /**< a .profile: ship_recording.c */
+};
+
+/** A ring or a recording that is followed. */
 struct prb_ship_source {
+	enum prb_ship_kind kind;
 	uint64_t id; /**< `_ring` */
 	char *path;  /**< of the ring */
 	int fd;	     /**< -1: only its cold files are there any more */
@@ -50,11 +62,28 @@ struct prb_ship_source {
 	double blocked;	       /**< since when the slot `sent` is not finished; 0: it is */
 	struct prb_cold cold;  /**< where what waits is stored */
 	uint64_t lost, unfinished;
+
+	/* Of a recording, whose rows have the numbers CHUNK << 20 and up. */
+	double next_look;
+	struct timespec changed; /**< the file, when it was looked at last */
+};
+
+/** Reads metrics of processes from time to time. Starts with fds of -1. */
+struct prb_ship_metrics {
+	pid_t child;	/**< that reads them; 0: none */
+	int from_child; /**< what it prints, or -1 */
+	int64_t time;	/**< when it began, nanoseconds since the epoch */
+	double next, limit;
+	struct prb_str text;
+	struct prb_ring_maker ring;
+	uint64_t readings;
+	bool made, told;
 };
 
 /** A table that rows go into. */
 struct prb_ship_table {
 	struct prb_clickhouse_table there;
+	uid_t uid; /**< whose ring came first */
 	double last_insert;
 	double next_try, wait; /**< the server refused it */
 };
@@ -77,13 +106,18 @@ struct prb_ship {
 	struct prb_ship_state state;
 	char host[256];
 	PRB_VEC(struct prb_ship_source *) sources;
+	size_t most_sources; /**< as many as may be open */
+	uid_t crowded_by;    /**< the last user who had too many, and that was said; or -1 */
+	bool cut_short;	     /**< a ring had its time in this round */
 	PRB_VEC(struct prb_ship_process) processes;
 	PRB_VEC(pid_t) pids; /**< of all processes, when they were listed last; in order */
 	PRB_VEC(struct prb_ship_table) tables;
 	int waiting; /**< folder of the cold files of all rings */
 	int signals; /**< signalfd */
 	bool stopping;
-	bool disk_failed; /**< and it was said */
+	bool disk_failed;   /**< and it was said */
+	bool bound_told;    /**< that waiting rows were dropped */
+	uint64_t lost_told; /**< of sums.lost */
 	double stop_since;
 	bool fenced; /**< no insert of an earlier session is on its way */
 	double next_fence;
@@ -91,6 +125,8 @@ struct prb_ship {
 	bool settled; /**< all that there is was found once */
 	struct prb_str batch;
 	uint64_t batch_rows;
+	struct prb_ship_metrics metrics;
+	double next_recordings;
 	struct prb_ship_sums sums;
 };
 
@@ -128,6 +164,39 @@ struct prb_error *prb_ship_open_cold(int folder, const char *name, uid_t owner,
 struct prb_error *prb_ship_add(struct prb_ship *ship,
 			       struct prb_ship_source *source) PRB_MUST_CHECK;
 struct prb_ship_source *prb_ship_new_source(void);
+/** False if the user's rings, or all, are too many; says so. */
+bool prb_ship_has_room(struct prb_ship *ship, uid_t uid);
+struct prb_ship_source *prb_ship_find_source(const struct prb_ship *ship, const struct stat *st);
+struct prb_ship_process *prb_ship_find_process(const struct prb_ship *ship, pid_t pid);
+/** Everything that is known of a ring before its rows are read. */
+struct prb_error *prb_ship_describe(struct prb_ship *ship, const char *path, int fd,
+				    const struct stat *st,
+				    struct prb_ship_source *source) PRB_MUST_CHECK;
+/** What a process says of its job, NULL if it has none; and its rank, or -1. */
+struct prb_error *prb_ship_find_job(struct prb_target *target, char **ret,
+				    long *ret_rank) PRB_MUST_CHECK;
+/** Says once that it is not sent. */
+struct prb_error *prb_ship_refuse(struct prb_ship *ship, struct prb_ship_source *source,
+				  struct prb_error *err, const char *path) PRB_MUST_CHECK;
+
+/** Reads metrics if it is time to, and takes what was read. */
+struct prb_error *prb_ship_read_metrics(struct prb_ship *ship) PRB_MUST_CHECK;
+/** Follows rings of metrics that an earlier daemon has left. */
+struct prb_error *prb_ship_adopt_metrics(struct prb_ship *ship) PRB_MUST_CHECK;
+/** Ends the reading; the ring stays. */
+void prb_ship_end_metrics(struct prb_ship *ship);
+/** Removes a ring of metrics, all of which has arrived. */
+void prb_ship_remove_metrics(const struct prb_ship *ship, const struct prb_ship_source *source);
+/** The process that a row of metrics is of. Texts are the caller's @p job. */
+void prb_ship_place_metric(const struct prb_ring_item *row, struct prb_str *job,
+			   struct prb_row_place *place);
+
+/** Follows a recording; nothing if it is known. */
+struct prb_error *prb_ship_add_recording(struct prb_ship *ship, const char *path) PRB_MUST_CHECK;
+/** Finds recordings that are made in the background, and looks at those that are followed. */
+struct prb_error *prb_ship_find_recordings(struct prb_ship *ship) PRB_MUST_CHECK;
+struct prb_error *prb_ship_read_recording(struct prb_ship *ship, struct prb_ship_source *source,
+					  const struct prb_row_place *place) PRB_MUST_CHECK;
 
 /** Sends what there is, as far as it is time to; *more: there is more at once. ship_send.c. */
 struct prb_error *prb_ship_send(struct prb_ship *ship, bool *more) PRB_MUST_CHECK;

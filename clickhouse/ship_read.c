@@ -14,6 +14,8 @@
 #include "base/own_file.h"
 #include "clickhouse/ship_private.h"
 
+/** So long a ring is read in a round: the others, and signals, have their turn. */
+static const double TURN_S = 0.2;
 /** A slot that its writer does not finish for so long is given up: the writer was killed in it. */
 static const double GIVE_UP_S = 10;
 
@@ -199,8 +201,9 @@ static bool end_chunk(struct prb_ship_source *source)
 
 /** Rows of the open chunk; *blocked: a slot is waited for. */
 static void take_rows(struct prb_ship *ship, struct prb_ship_source *source,
-		      const struct prb_row_place *place, bool *blocked)
+		      struct prb_row_place *place, bool *blocked)
 {
+	prb_auto_str struct prb_str job = {};
 	struct prb_ring_item row;
 
 	*blocked = false;
@@ -211,15 +214,19 @@ static void take_rows(struct prb_ship *ship, struct prb_ship_source *source,
 			*blocked = !pass(source);
 		if (*blocked) {
 			source->sent = PRB_MAX(source->sent, source->limit);
-			return;
+			break;
 		}
+		if (source->kind == PRB_SHIP_METRICS)
+			prb_ship_place_metric(&row, &job, place);
 		prb_table_put_row(&ship->tables.items[source->table].there, &source->places, place,
-				  source->open, &row, &ship->batch);
+				  source->open->columns, source->open->header.column_count, &row,
+				  &ship->batch);
 		source->sent = row.number + 1;
 		ship->batch_rows++;
 	}
-	if (!prb_ship_is_full(ship))
+	if (!*blocked && !prb_ship_is_full(ship))
 		*blocked = !end_chunk(source);
+	ship->batch.failed |= job.failed;
 }
 
 /** What is read to its end has no other slots: the file was cut. Those that a ring has dropped
@@ -239,6 +246,7 @@ static void skip_missing(struct prb_ship_source *source)
 
 struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *source, uint16_t day)
 {
+	const double limit = prb_clock_seconds() + TURN_S;
 	bool more = true, blocked;
 
 	while (!prb_ship_is_full(ship)) {
@@ -249,6 +257,8 @@ struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *s
 					      .ring = source->id,
 					      .day = day};
 
+		if (source->kind == PRB_SHIP_RECORDING)
+			return prb_ship_read_recording(ship, source, &place);
 		if (!source->open) {
 			PRB_TRY(open_next(ship, source));
 			if (!source->open)
@@ -274,6 +284,12 @@ struct prb_error *prb_ship_read(struct prb_ship *ship, struct prb_ship_source *s
 		if (prb_ship_is_full(ship))
 			return NULL;
 		source->blocked = 0;
+		if (prb_clock_seconds() > limit) {
+			/* The next round begins here. */
+			ship->cut_short = true;
+			end_reading(source);
+			return NULL;
+		}
 		PRB_TRY(next_chunk(source, &more));
 	}
 	return NULL;

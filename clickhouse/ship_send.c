@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -46,7 +47,7 @@ static struct prb_error *fence(struct prb_ship *ship)
 	return NULL;
 }
 
-/** The file has the name of a session before an insert uses it. */
+/** The name of a session is noted before an insert uses it. */
 static struct prb_error *begin_session(struct prb_ship *ship)
 {
 	uint64_t random[2];
@@ -57,18 +58,23 @@ static struct prb_error *begin_session(struct prb_ship *ship)
 		return prb_error_os(errno, "no random number");
 	snprintf(ship->state.session, sizeof(ship->state.session), "%016" PRIx64 "%016" PRIx64,
 		 random[0], random[1]);
-	ship->state.changed = true;
-	PRB_TRY(prb_ship_state_save(&ship->state));
+	PRB_TRY(prb_ship_state_note_session(&ship->state));
 	return prb_clickhouse_begin(&ship->server, ship->state.session);
 }
 
-static struct prb_error *find_table(struct prb_ship *ship, const char *name, size_t *ret)
+static struct prb_error *find_table(struct prb_ship *ship, const char *name, uid_t uid, size_t *ret)
 {
 	struct prb_ship_table *table;
+	size_t count = 0;
 
 	for (*ret = 0; *ret < ship->tables.count; ++*ret)
 		if (!strcmp(ship->tables.items[*ret].there.name, name))
 			return NULL;
+	prb_vec_each (table, &ship->tables)
+		count += table->uid == uid;
+	if (uid != geteuid() && count >= PRB_SHIP_TABLES / PRB_SHIP_SHARE)
+		return prb_error_create(PRB_ERROR_UNSUPPORTED, "user %u has over %d tables",
+					(unsigned)uid, PRB_SHIP_TABLES / PRB_SHIP_SHARE);
 	if (ship->tables.count == PRB_SHIP_TABLES)
 		return prb_error_create(PRB_ERROR_UNSUPPORTED, "there are over %d tables",
 					PRB_SHIP_TABLES);
@@ -76,6 +82,7 @@ static struct prb_error *find_table(struct prb_ship *ship, const char *name, siz
 	if (!table)
 		return prb_error_nomem();
 	snprintf(table->there.name, sizeof(table->there.name), "%s", name);
+	table->uid = uid;
 	return NULL;
 }
 
@@ -84,10 +91,11 @@ static struct prb_error *prepare(struct prb_ship *ship, struct prb_ship_source *
 {
 	char name[PRB_TABLE_NAME];
 
-	PRB_TRY(prb_table_name(&source->header, name));
-	PRB_TRY(find_table(ship, name, &source->table));
+	PRB_TRY(prb_table_name(&source->header, source->kind != PRB_SHIP_RING, name));
+	PRB_TRY(find_table(ship, name, source->uid, &source->table));
 	return prb_table_prepare(&ship->server, &ship->tables.items[source->table].there,
-				 &source->header, source->columns, &source->places);
+				 &source->header, source->columns, source->kind == PRB_SHIP_METRICS,
+				 &source->places);
 }
 
 /** One that the server or its own names forbid is left out. */
@@ -227,6 +235,7 @@ static struct prb_error *fill(struct prb_ship *ship, size_t table)
 
 	prb_str_truncate(&ship->batch, 0);
 	ship->batch_rows = 0;
+	ship->cut_short = false;
 	for (size_t i = 0; i < ship->sources.count && !prb_ship_is_full(ship); i++) {
 		struct prb_ship_source *source = ship->sources.items[i];
 		struct prb_error *err;
@@ -304,7 +313,7 @@ static struct prb_error *send_table(struct prb_ship *ship, size_t index, bool *m
 		return NULL;
 	}
 	table->wait = table->next_try = 0;
-	*more |= prb_ship_is_full(ship);
+	*more |= prb_ship_is_full(ship) || ship->cut_short;
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What waits for the server: chunks in cold files, in the folder "waiting" beside the state. */
+/* What waits for the server: chunks in cold files, in the folder NAME.waiting beside the state. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,9 @@
 #include "base/cleanup.h"
 #include "base/own_file.h"
 #include "clickhouse/ship_private.h"
+#include "command/exit.h"
 
-enum { MIB = 1 << 20, DEFAULT_MIB = 1024, KEEP_S = 30 * 86400 };
+enum { MIB = 1 << 20, DEFAULT_MIB = 1024, FILES = 16, FILE_BYTES = 16 << 20, KEEP_S = 30 * 86400 };
 
 char *prb_ship_stem(const struct prb_ship_source *source)
 {
@@ -66,6 +67,11 @@ struct prb_error *prb_ship_open_cold(int folder, const char *name, uid_t owner,
 	return NULL;
 }
 
+static int max_size(const struct prb_ship *ship)
+{
+	return ship->options->max_size ? ship->options->max_size : DEFAULT_MIB;
+}
+
 struct prb_error *prb_ship_store(struct prb_ship *ship, struct prb_ship_source *source)
 {
 	const uint64_t slots = (uint64_t)source->header.chunks << source->header.chunk_shift;
@@ -76,6 +82,9 @@ struct prb_error *prb_ship_store(struct prb_ship *ship, struct prb_ship_source *
 		source->cold.stem = prb_ship_stem(source);
 		source->cold.folder = ship->waiting;
 		source->cold.begun = true;
+		/* What is dropped, if there is too much, are whole files. */
+		source->cold.file_bytes =
+			PRB_MIN((uint64_t)max_size(ship) * MIB / FILES, (uint64_t)FILE_BYTES);
 		if (!source->cold.stem)
 			return prb_error_nomem();
 		PRB_TRY(prb_cold_continue(&source->cold, &source->header));
@@ -143,7 +152,7 @@ static struct prb_error *each_file(struct prb_ship *ship,
 	struct dirent *entry;
 
 	if (!stream)
-		return prb_error_os(errno, "cannot list %s/waiting", ship->state.folder);
+		return prb_error_os(errno, "cannot list %s.waiting", ship->state.path);
 	while ((entry = readdir(stream)))
 		if (prb_cold_is_name(entry->d_name))
 			PRB_TRY(visit(ship, entry->d_name));
@@ -162,10 +171,22 @@ static struct prb_error *remove_if_over(struct prb_ship *ship, const char *name)
 
 struct prb_error *prb_ship_prune(struct prb_ship *ship)
 {
-	const int most = ship->options->max_size ? ship->options->max_size : DEFAULT_MIB;
+	const int most = max_size(ship);
+	prb_auto_str struct prb_str text = {};
+	uint64_t removed;
 
 	PRB_TRY(each_file(ship, remove_if_over));
-	return prb_cold_prune(ship->waiting, time(NULL) - KEEP_S, (uint64_t)most * MIB);
+	PRB_TRY(prb_cold_prune(ship->waiting, time(NULL) - KEEP_S, (uint64_t)most * MIB, &removed));
+	if (removed && !ship->bound_told) {
+		prb_str_printf(
+			&text,
+			"rows that wait for the server have reached %d MiB, which --max-size "
+			"says: the oldest are dropped",
+			most);
+		prb_warn(prb_str_text(&text));
+	}
+	ship->bound_told |= removed > 0;
+	return NULL;
 }
 
 /** Follows a ring that only has cold files left, or another cold file of a known ring. */
@@ -191,13 +212,15 @@ static struct prb_error *adopt(struct prb_ship *ship, const char *name)
 		return NULL;
 	}
 	entry = prb_ship_state_find(&ship->state, id);
-	if ((entry && entry->next >= end) || ship->sources.count == PRB_SHIP_SOURCES)
+	if ((entry && entry->next >= end) || !prb_ship_has_room(ship, uid))
 		return NULL;
 	source = prb_ship_new_source();
 	if (!source)
 		return prb_error_nomem();
 	source->id = id;
 	source->uid = uid;
+	/* Only ours are stored under that name. */
+	source->kind = strcmp(ring->header.schema, "probing") ? PRB_SHIP_RING : PRB_SHIP_METRICS;
 	source->ended = true;
 	source->header = ring->header;
 	memcpy(source->columns, ring->columns, sizeof(source->columns));

@@ -56,6 +56,29 @@ struct prb_error *prb_state_folder_open(const char *said, int *ret_fd, char **re
 	return NULL;
 }
 
+struct prb_error *prb_ship_state_note_session(struct prb_ship_state *state)
+{
+	/* In place: that needs no room on a disk that waiting rows have filled. */
+	if (pwrite(state->lock, state->session, sizeof(state->session), 0) !=
+		    sizeof(state->session) ||
+	    fdatasync(state->lock))
+		return prb_error_create(PRB_ERROR_FAILED, "cannot write %s.lock: %s", state->path,
+					strerror(errno));
+	return NULL;
+}
+
+/** Reads the session that an earlier daemon has noted. */
+static struct prb_error *take_session(struct prb_ship_state *state)
+{
+	const size_t size = sizeof(state->session);
+
+	if (pread(state->lock, state->session, size, 0) == (ssize_t)size &&
+	    strspn(state->session, "0123456789abcdef") == size - 1 && !state->session[size - 1])
+		return NULL;
+	memset(state->session, 0, size);
+	return prb_ship_state_note_session(state);
+}
+
 static struct prb_error *lock(struct prb_ship_state *state, const char *name)
 {
 	prb_auto_free char *other = prb_format("%s.lock", name);
@@ -67,7 +90,7 @@ static struct prb_error *lock(struct prb_ship_state *state, const char *name)
 	if (state->lock < 0)
 		return prb_error_os(errno, "cannot make %s/%s", state->folder, other);
 	if (!flock(state->lock, LOCK_EX | LOCK_NB))
-		return NULL;
+		return take_session(state);
 	if (errno != EWOULDBLOCK)
 		return prb_error_os(errno, "cannot lock %s/%s", state->folder, other);
 	return prb_error_hint(prb_error_create(PRB_ERROR_FAILED,
@@ -100,8 +123,6 @@ static struct prb_error *parse(struct prb_ship_state *state, char *text)
 		int64_t seen;
 		int end = 0;
 
-		if (sscanf(line, "session %32s", state->session) == 1)
-			continue;
 		if (sscanf(line, "ring %" SCNx64 " %" SCNu64 " %" SCNd64 "%n", &ring, &next, &seen,
 			   &end) != 3 ||
 		    line[end] != ' ' || state->list.count == MAX_ENTRIES)
@@ -204,8 +225,6 @@ static void put(const struct prb_ship_state *state, struct prb_str *s)
 	const struct prb_ship_entry *entry;
 
 	prb_str_printf(s, "%s\n", FIRST);
-	if (*state->session)
-		prb_str_printf(s, "session %s\n", state->session);
 	prb_vec_each (entry, &state->list) {
 		if (entry->seen < oldest)
 			continue;

@@ -3,9 +3,10 @@
  * @file What a daemon that ships rows has to know after it was killed: how far each ring was sent,
  * and the session of the server that its last insert went through.
  *
- * A small file in a folder of ours, which one process locks. It is always replaced as a whole. The
- * server's rows say how far a ring was sent (ship.h). The file says so too, for rings whose rows
- * the server has dropped. It also has the job of processes that have ended.
+ * A small file in a folder of ours, which is always replaced as a whole; and a lock file beside it,
+ * which one process holds, and which has the session, so that noting it needs no room on a disk.
+ * The server's rows say how far a ring was sent (ship.h). The file says so too, for rings whose
+ * rows the server has dropped. It also has the job of processes that have ended.
  *
  * Threading: one thread at a time.
  */
@@ -55,7 +56,11 @@ struct prb_ship_entry *prb_ship_state_find(const struct prb_ship_state *state, u
 struct prb_error *prb_ship_state_note(struct prb_ship_state *state, uint64_t ring, uint64_t next,
 				      const char *job) PRB_MUST_CHECK;
 
-/** Writes it if it has changed. Rings that nobody has seen for 60 days are forgotten. */
+/** Writes the session, before an insert uses it, or that there is none. PRB_ERROR_FAILED. */
+struct prb_error *prb_ship_state_note_session(struct prb_ship_state *state) PRB_MUST_CHECK;
+
+/** Writes the positions if they have changed. Rings that nobody has seen for 60 days are forgotten.
+ */
 struct prb_error *prb_ship_state_save(struct prb_ship_state *state) PRB_MUST_CHECK;
 
 #endif

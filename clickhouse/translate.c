@@ -13,7 +13,7 @@
 #include "sql/functions/functions_time.h"
 #include "sql/spec/collected.h"
 
-enum { MAX_DEPTH = 200 };
+enum { MAX_DEPTH = 200, MAX_LENGTH = 1 << 20 };
 
 struct translation {
 	const struct prb_clickhouse_url *url;
@@ -71,6 +71,14 @@ static size_t partner(const struct translation *t, size_t i)
 	return i;
 }
 
+/** "NAME AS (SELECT", behind WITH or a comma. */
+static bool is_common(const struct translation *t, size_t i)
+{
+	return i && is_name(t, i) && is(t, i + 1, "as") && is(t, i + 2, "(") &&
+	       (is(t, i + 3, "select") || is(t, i + 3, "with")) &&
+	       (is(t, i - 1, "with") || is(t, i - 1, ","));
+}
+
 static struct prb_error *write_all(struct translation *t, size_t from, size_t to);
 
 static struct prb_error *refuse(const char *what, const char *instead)
@@ -82,22 +90,24 @@ static struct prb_error *refuse(const char *what, const char *instead)
 			      "%s", instead);
 }
 
-/** Names that a statement gives to subqueries. */
-static bool is_common_table(const struct translation *t, size_t name)
+/** The subquery that a WITH before it gives this name: its opening parenthesis, or 0. */
+static size_t find_common_table(const struct translation *t, size_t name)
 {
 	prb_auto_str struct prb_str wanted = {};
 
 	value(t, name, &wanted);
-	for (size_t i = 0; i + 2 < t->tokens.count; i++) {
+	for (size_t i = name; i-- > 0;) {
 		prb_auto_str struct prb_str known = {};
 
-		if (!is_name(t, i) || !is(t, i + 1, "as") || !is(t, i + 2, "("))
+		if (!is_common(t, i))
 			continue;
 		value(t, i, &known);
-		if (!strcasecmp(prb_str_text(&known), prb_str_text(&wanted)))
-			return true;
+		/* Not within itself. */
+		if (!strcasecmp(prb_str_text(&known), prb_str_text(&wanted)) &&
+		    partner(t, i + 2) < name)
+			return i + 2;
 	}
-	return false;
+	return 0;
 }
 
 static void put_source(struct translation *t, const char *schema, const char *name)
@@ -165,10 +175,51 @@ static bool has_alias(const struct translation *t, size_t i)
 	return is_name(t, i);
 }
 
+/** A name of WITH behind FROM or JOIN: the subquery goes there, as 18.16 has no names for them. */
+static struct prb_error *write_common_table(struct translation *t, size_t i, size_t *ret)
+{
+	prb_auto_str struct prb_str name = {};
+	size_t open;
+
+	if (!is_name(t, i) || is(t, i + 1, ".") || is(t, i + 1, "("))
+		return NULL;
+	open = find_common_table(t, i);
+	if (!open)
+		return NULL;
+	PRB_TRY(write_all(t, open, partner(t, open) + 1));
+	value(t, i, &name);
+	if (!has_alias(t, i + 1))
+		prb_str_printf(t->out, "AS `%s` ", prb_str_text(&name));
+	*ret = 1;
+	return NULL;
+}
+
+/** WITH and its subqueries, which go to where their names are. */
+static struct prb_error *skip_with(const struct translation *t, size_t i, size_t *ret)
+{
+	size_t at = i + 1;
+
+	if (!is(t, i, "with"))
+		return NULL;
+	if (is(t, at, "recursive"))
+		return refuse("WITH RECURSIVE", "read the rows, and follow them elsewhere");
+	if (is_name(t, at) && is(t, at + 1, "("))
+		return refuse("names of columns behind WITH",
+			      "name them in the subquery: SELECT x AS name");
+	while (is_common(t, at)) {
+		at = partner(t, at + 2) + 1;
+		*ret = at - i;
+		if (!is(t, at, ","))
+			break;
+		at++;
+	}
+	return NULL;
+}
+
 /** A table behind FROM, JOIN, DESCRIBE: gives the tokens it takes, 0 if it is not one of ours. */
 static size_t write_table(struct translation *t, size_t i)
 {
-	static const char *const schemas[] = {"python", "user", "main"};
+	static const char *const schemas[] = {"python", "user", "main", "profile", "probing"};
 	prb_auto_str struct prb_str schema = {}, name = {};
 	const struct prb_collected *known;
 	const char *which = NULL;
@@ -182,7 +233,7 @@ static size_t write_table(struct translation *t, size_t i)
 		if (!strcasecmp(schemas[n], prb_str_text(&schema)))
 			which = schemas[n];
 	known = schema.length ? NULL : prb_collected_find("main", prb_str_text(&name));
-	if (known && !is_common_table(t, i))
+	if (known)
 		which = "main";
 	if (!which)
 		return 0;
@@ -235,7 +286,7 @@ static struct prb_error *write_interval(struct translation *t, size_t i, size_t 
 	return NULL;
 }
 
-/** Calls with other names there, whose argument is one of our times. */
+/** Calls with other names there; the argument of most is one of our times. */
 static const struct {
 	const char *name, *before, *after;
 } calls[] = {
@@ -245,6 +296,9 @@ static const struct {
 	{"hour", "toHour(toDateTime(", ", 'UTC'))"},
 	{"minute", "toMinute(toDateTime(", ", 'UTC'))"},
 	{"second", "toSecond(toDateTime(", ", 'UTC'))"},
+	{"iif", "if(", ")"},
+	{"instr", "position(", ")"},
+	{"total", "ifNull(toFloat64(sum(", ")), 0)"},
 };
 
 static const struct {
@@ -293,6 +347,48 @@ static struct prb_error *write_percentile(struct translation *t, size_t i, size_
 	return NULL;
 }
 
+/** count(*) FILTER (WHERE x): all versions have countIf(x). */
+static struct prb_error *write_filtered(struct translation *t, size_t i, size_t close, size_t *ret)
+{
+	const bool distinct = is(t, i + 2, "distinct"), all = is(t, i + 2, "*");
+	const size_t end = partner(t, close + 2);
+	prb_auto_str struct prb_str name = {};
+
+	if (end >= t->tokens.count)
+		return NULL;
+	value(t, i, &name);
+	if (distinct && !is(t, i, "count"))
+		return refuse("DISTINCT with FILTER but in count()",
+			      "FooIf(x, condition) is ClickHouse's");
+	prb_str_printf(t->out, "%sIf(", distinct ? "uniqExact" : prb_str_text(&name));
+	if (!all && close > i + 2) {
+		PRB_TRY(write_all(t, i + 2 + distinct, close));
+		prb_str_puts(t->out, ", ");
+	}
+	PRB_TRY(write_all(t, close + 4, end));
+	put(t, ")");
+	*ret = end + 1 - i;
+	return NULL;
+}
+
+/** group_concat(x), group_concat(DISTINCT x), group_concat(x, ' ') */
+static struct prb_error *write_concatenation(struct translation *t, size_t i, size_t close)
+{
+	const bool distinct = is(t, i + 2, "distinct");
+	const bool divided = is(t, close - 2, ",") && is_of(t, close - 1, PRB_TOKEN_STRING);
+
+	prb_str_printf(t->out, "arrayStringConcat(%s(toString(",
+		       distinct ? "groupUniqArray" : "groupArray");
+	PRB_TRY(write_all(t, i + 2 + distinct, divided ? close - 2 : close));
+	prb_str_puts(t->out, ")), ");
+	if (divided)
+		PRB_TRY(write_all(t, close - 1, close));
+	else
+		prb_str_puts(t->out, "','");
+	put(t, ")");
+	return NULL;
+}
+
 /** A call of a function that is called otherwise there; *ret: its tokens, 0 if it is another. */
 static struct prb_error *write_call(struct translation *t, size_t i, size_t *ret)
 {
@@ -307,6 +403,12 @@ static struct prb_error *write_call(struct translation *t, size_t i, size_t *ret
 		put(t, "toFloat64(now())");
 		*ret = 3;
 		return NULL;
+	}
+	if (is(t, close + 1, "filter") && is(t, close + 2, "(") && is(t, close + 3, "where"))
+		return write_filtered(t, i, close, ret);
+	if (is(t, i, "group_concat") && close > i + 2) {
+		*ret = close + 1 - i;
+		return write_concatenation(t, i, close);
 	}
 	for (size_t n = 0; n < PRB_ARRAY_SIZE(calls); n++) {
 		if (!is(t, i, calls[n].name))
@@ -347,7 +449,7 @@ static struct prb_error *check(const struct translation *t, size_t i)
 	if (is(t, i, "~") || is(t, i, "~*") || is(t, i, "!~") || is(t, i, "!~*") ||
 	    is(t, i, "regexp"))
 		return refuse("regular expressions", "match(text, 'pattern') is ClickHouse's");
-	if (is(t, i, "->") || is(t, i, "->>"))
+	if (is(t, i, "->") || is(t, i, "->>") || (is(t, i, "json_extract") && is(t, i + 1, "(")))
 		return refuse("operators of JSON",
 			      "visitParamExtractString(attributes, 'key') is ClickHouse's");
 	if (is(t, i, "::"))
@@ -369,7 +471,10 @@ static struct prb_error *write_one(struct translation *t, size_t i, size_t *ret)
 
 	*ret = 0;
 	PRB_TRY(check(t, i));
-	if (expects_table(t, i))
+	PRB_TRY(skip_with(t, i, ret));
+	if (!*ret && expects_table(t, i))
+		PRB_TRY(write_common_table(t, i, ret));
+	if (!*ret && expects_table(t, i))
 		*ret = write_table(t, i);
 	if (!*ret)
 		PRB_TRY(write_interval(t, i, ret));
@@ -402,8 +507,15 @@ static struct prb_error *write_all(struct translation *t, size_t from, size_t to
 {
 	if (t->depth++ == MAX_DEPTH)
 		return prb_error_create(PRB_ERROR_USAGE, "the statement is nested too deeply");
-	for (size_t i = from, taken; i < to; i += taken)
+	for (size_t i = from, taken; i < to; i += taken) {
 		PRB_TRY(write_one(t, i, &taken));
+		/* Subqueries of WITH, used twice by another one, and so on. */
+		if (t->out->length > MAX_LENGTH)
+			return prb_error_create(PRB_ERROR_USAGE,
+						"the statement is over %d MiB as ClickHouse is to "
+						"get it",
+						MAX_LENGTH >> 20);
+	}
 	t->depth--;
 	return NULL;
 }

@@ -136,11 +136,11 @@ static struct prb_error *read_members(const char *text, char **ret)
 /** "Float" is what torch's C++ calls float32. */
 static const char *type_name(const char *type)
 {
-	static const char *const names[][2] = {
-		{"Float", "float32"}, {"Half", "float16"}, {"Double", "float64"},
-		{"Long", "int64"},    {"Int", "int32"},	   {"Short", "int16"},
-		{"Char", "int8"},     {"Byte", "uint8"},   {"BFloat16", "bfloat16"},
-		{"Bool", "bool"}};
+	static const char *const names[][2] = {{"Float", "float32"},	 {"Half", "float16"},
+					       {"Double", "float64"},	 {"Long", "int64"},
+					       {"Int", "int32"},	 {"Short", "int16"},
+					       {"Char", "int8"},	 {"Byte", "uint8"},
+					       {"BFloat16", "bfloat16"}, {"Bool", "bool"}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(type, names[i][0]))
@@ -152,8 +152,8 @@ static const char *type_name(const char *type)
 static struct prb_error *read_data(const json_t *entry, char **ret)
 {
 	const json_t *sizes = json_array_get(json_object_get(entry, "input_sizes"), 0);
-	const char *type = json_string_value(
-		json_array_get(json_object_get(entry, "input_dtypes"), 0));
+	const char *type =
+		json_string_value(json_array_get(json_object_get(entry, "input_dtypes"), 0));
 	size_t count = json_array_size(sizes);
 	prb_auto_str struct prb_str s = {};
 
@@ -207,12 +207,24 @@ static const char *operation_of(const json_t *entry)
 static long finished_of(const json_t *dump, const json_t *entry)
 {
 	const json_t *id = json_object_get(entry, "pg_id");
-	prb_auto_free char *key = json_is_integer(id) ? prb_format("%lld", json_integer_value(id))
-						      : NULL;
+	prb_auto_free char *key =
+		json_is_integer(id) ? prb_format("%lld", json_integer_value(id)) : NULL;
 
 	return key ? seq_of(json_object_get(json_object_get(dump, "pg_status"), key),
 			    "last_completed_collective")
 		   : -1;
+}
+
+/** True if the collective has ended, or nobody waits for it any more. */
+static bool has_ended(const json_t *dump, const json_t *entry, long seq)
+{
+	const json_t *retired = json_object_get(entry, "retired");
+	const char *state = text_of(entry, "state");
+
+	if (state && !strcmp(state, "completed"))
+		return true;
+	/* gloo never says "completed", and its pg_status counts messages between two ranks too. */
+	return json_is_boolean(retired) ? json_is_true(retired) : seq <= finished_of(dump, entry);
 }
 
 /** Entries are in the order of their calls. */
@@ -221,7 +233,7 @@ static struct prb_error *read_entry(struct prb_flight *flight, const json_t *dum
 {
 	const json_t *names = json_object_get(entry, "process_group");
 	const char *name = json_string_value(json_array_get(names, 0));
-	const char *operation = operation_of(entry), *state = text_of(entry, "state");
+	const char *operation = operation_of(entry);
 	long seq = seq_of(entry, "collective_seq_id");
 	struct prb_flight_group *group;
 
@@ -235,10 +247,22 @@ static struct prb_error *read_entry(struct prb_flight *flight, const json_t *dum
 	if (!group || seq <= group->entered)
 		return NULL;
 	group->entered = seq;
-	if (group->open.count == MAX_OPEN || (state && !strcmp(state, "completed")) ||
-	    seq <= finished_of(dump, entry))
+	if (group->open.count == MAX_OPEN || has_ended(dump, entry, seq))
 		return NULL;
 	return add_call(group, seq, operation, entry);
+}
+
+struct prb_error *prb_flight_add_members(struct prb_flight *flight, const char *name,
+					 const char *members)
+{
+	struct prb_flight_group *group = find_group(flight, name);
+
+	if (!group)
+		PRB_TRY(add_group(flight, name, NULL, &group));
+	if (!group)
+		return NULL;
+	free(group->members);
+	return copy(members, MAX_MEMBERS_TEXT, &group->members);
 }
 
 /** Groups in which the rank has called nothing yet, and the members of all. */
@@ -251,6 +275,9 @@ static struct prb_error *read_config(struct prb_flight *flight, const json_t *co
 	{
 		struct prb_flight_group *group = find_group(flight, name);
 
+		/* gloo has one without a name, of nothing. */
+		if (!*name)
+			continue;
 		if (!group)
 			PRB_TRY(add_group(flight, name, text_of(value, "desc"), &group));
 		if (!group)
@@ -266,8 +293,7 @@ static struct prb_error *read_dump(struct prb_flight *flight, const json_t *dump
 	const json_t *entries = json_object_get(dump, "entries"), *entry;
 	size_t i;
 
-	json_array_foreach((json_t *)entries, i, entry)
-		PRB_TRY(read_entry(flight, dump, entry));
+	json_array_foreach((json_t *)entries, i, entry) PRB_TRY(read_entry(flight, dump, entry));
 	return read_config(flight, json_object_get(dump, "pg_config"));
 }
 

@@ -50,6 +50,10 @@ struct prb_error *prb_flight_read(struct prb_target *target, double seconds,
 struct prb_error *prb_flight_parse(const struct prb_str *json,
 				   struct prb_flight **ret) PRB_MUST_CHECK;
 
+/** Notes the members of a group, also of one in which the rank has called nothing. */
+struct prb_error *prb_flight_add_members(struct prb_flight *flight, const char *name,
+					 const char *members) PRB_MUST_CHECK;
+
 /** Appends it as a value of @p key, for prb_flight_take(). */
 void prb_flight_put(struct prb_json *json, const char *key, const struct prb_flight *flight);
 

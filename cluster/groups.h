@@ -23,7 +23,8 @@ struct prb_group {
 
 struct prb_groups {
 	PRB_VEC(struct prb_group) list; /**< in the order of their creation */
-	long rank, world_size; /**< of the process in the first one, which has all ranks; -1: unknown */
+	long rank, world_size; /**< of the process in the first one, which has all ranks; -1:
+				  unknown */
 };
 
 /** Reads the groups of @p target; none if it does not use torch.distributed. */

@@ -27,8 +27,8 @@ static struct prb_error *each_interpreter(struct prb_python *py, struct prb_mem 
 	PRB_TRY(prb_python_threads(py, mem, &threads));
 	for (size_t i = 0; i < threads.interps.count && !err; i++)
 		if (threads.interps.items[i].main)
-			err = read(context, &(struct prb_inside){
-						    py, mem, threads.interps.items[i].address});
+			err = read(context,
+				   &(struct prb_inside){py, mem, threads.interps.items[i].address});
 	prb_py_threads_deinit(&threads);
 	return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /**
- * @file The main interpreters of a process, for reading what Python modules have in their variables.
+ * @file The main interpreters of a process, for reading what Python modules have in their
+ * variables.
  *
  * Threading: one thread at a time.
  */

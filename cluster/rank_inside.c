@@ -30,10 +30,10 @@ struct variables {
 
 static bool is_wanted(const char *name)
 {
-	static const char *const names[] = {"RANK",	       "LOCAL_RANK",  "WORLD_SIZE",
-					    "LOCAL_WORLD_SIZE", "GROUP_RANK",  "MASTER_ADDR",
-					    "MASTER_PORT",     "ROLE_NAME",   "SLURM_JOB_ID",
-					    "SLURM_PROCID",    "SLURM_STEP_ID"};
+	static const char *const names[] = {
+		"RANK",		"LOCAL_RANK",	"WORLD_SIZE",	"LOCAL_WORLD_SIZE",
+		"GROUP_RANK",	"MASTER_ADDR",	"MASTER_PORT",	"ROLE_NAME",
+		"SLURM_JOB_ID", "SLURM_PROCID", "SLURM_STEP_ID"};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))

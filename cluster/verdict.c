@@ -400,7 +400,8 @@ static struct prb_error *tell_grounds(const struct prb_evidence *e)
 		prb_verdict_put_ranks(s, &with);
 	}
 	if (asked > with.list.count) {
-		prb_str_puts(s, with.list.count ? ", not of the others: " : "; no flight recorder: ");
+		prb_str_puts(s,
+			     with.list.count ? ", not of the others: " : "; no flight recorder: ");
 		prb_text_escape(s, why);
 	}
 	prb_vec_free(&with.list);
@@ -418,5 +419,7 @@ struct prb_error *prb_verdict_find(const struct prb_job *job, const struct prb_r
 	PRB_TRY(tell_others(&e));
 	PRB_TRY(tell_grounds(&e));
 	suggest(&e);
-	return ret->sentence.failed || ret->evidence.failed || ret->rests_on.failed ? prb_error_nomem() : NULL;
+	return ret->sentence.failed || ret->evidence.failed || ret->rests_on.failed
+		       ? prb_error_nomem()
+		       : NULL;
 }

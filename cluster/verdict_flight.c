@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cluster/flight.h"
+#include "cluster/thread_text.h"
 #include "cluster/verdict_private.h"
 #include "cluster/waiters.h"
 #include "cluster/why.h"
@@ -94,8 +95,7 @@ static bool is_stuck(const struct prb_seen *seen)
 }
 
 /** Ranks of the group, as far as they are known: by the index in the round. */
-static struct prb_error *find_members(const struct flights *f, const struct together *t,
-				      bool **ret)
+static struct prb_error *find_members(const struct flights *f, const struct together *t, bool **ret)
 {
 	size_t count = f->e->round->list.count;
 
@@ -103,8 +103,7 @@ static struct prb_error *find_members(const struct flights *f, const struct toge
 	if (!*ret)
 		return prb_error_nomem();
 	if (f->entries.items[t->from].group->members)
-		prb_waits_note_members(f->e->round, f->entries.items[t->from].group->members,
-				       *ret);
+		prb_waits_note_members(f->e->round, f->entries.items[t->from].group->members, *ret);
 	else
 		for (size_t i = t->from; i < t->to; i++)
 			(*ret)[f->entries.items[i].index] = true;
@@ -276,7 +275,10 @@ static void put_called(struct prb_str *s, const struct prb_seen *seen, const str
 		prb_str_puts(s, " of ");
 		prb_text_escape(s, call->data);
 	}
-	prb_why_put_caller(s, seen);
+	if (seen->collective && seen->caller) {
+		prb_str_puts(s, " at ");
+		prb_put_place(s, seen->caller);
+	}
 }
 
 /** Members that have called something else under the same number than most have. */
@@ -298,7 +300,8 @@ static struct prb_error *judge_mismatch(const struct flights *f, const struct to
 			if (call && !pass)
 				like[odd]++;
 			else if (call && odd)
-				PRB_TRY(blame(v, prb_evidence_seen(f->e, entry->index)->rank->rank));
+				PRB_TRY(blame(v,
+					      prb_evidence_seen(f->e, entry->index)->rank->rank));
 		}
 		if (!pass && like[1] > like[0]) {
 			most = t->other;
@@ -310,7 +313,7 @@ static struct prb_error *judge_mismatch(const struct flights *f, const struct to
 	prb_verdict_put_ranks(&v->sentence, &v->ranks);
 	prb_str_putc(&v->sentence, ' ');
 	put_called(&v->sentence, prb_evidence_seen(f->e, few->index), t, few->group);
-	prb_str_printf(&v->sentence, " as #%ld of group ", t->stuck);
+	prb_str_printf(&v->sentence, ", as #%ld of group ", t->stuck);
 	prb_text_escape(&v->sentence, few->group->about ? few->group->about : few->group->name);
 	prb_str_printf(&v->sentence, ", where rank %ld ",
 		       prb_evidence_seen(f->e, most->index)->rank->rank);
@@ -375,9 +378,7 @@ static enum finding find(const struct flights *f, const struct together *t)
 	if (t->other)
 		return OTHER_CALL;
 	if (t->late_count)
-		return !free_count			? NOTHING
-		       : free_count == t->late_count ? ALL_FREE
-						     : SOME_FREE;
+		return !free_count ? NOTHING : free_count == t->late_count ? ALL_FREE : SOME_FREE;
 	return t->complete ? ALL_CALLED : NOTHING;
 }
 
@@ -412,9 +413,8 @@ static struct prb_error *find_worst(const struct flights *f, struct together *wo
 		struct together t = {.from = from};
 		struct prb_error *err;
 
-		for (to = from + 1;
-		     to < f->entries.count &&
-		     same_group(&f->entries.items[from], &f->entries.items[to]);)
+		for (to = from + 1; to < f->entries.count &&
+				    same_group(&f->entries.items[from], &f->entries.items[to]);)
 			to++;
 		t.to = to;
 		err = judge_group(f, &t);

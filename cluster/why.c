@@ -74,18 +74,13 @@ static void put_arguments(struct prb_str *s, const struct prb_seen *seen)
 		prb_str_putc(s, ')');
 }
 
-void prb_why_put_caller(struct prb_str *s, const struct prb_seen *seen)
-{
-	if (!seen->collective || !seen->caller)
-		return;
-	prb_str_puts(s, ", called at ");
-	prb_put_place(s, seen->caller);
-}
-
 void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen)
 {
 	prb_why_put_operation(s, seen);
-	prb_why_put_caller(s, seen);
+	if (seen->caller) {
+		prb_str_puts(s, ", called at ");
+		prb_put_place(s, seen->caller);
+	}
 	put_arguments(s, seen);
 }
 

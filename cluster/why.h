@@ -21,9 +21,6 @@ bool prb_why_same_place(const struct prb_seen *a, const struct prb_seen *b);
 /** Appends "all_reduce", or what is known of an operation that only C++ functions show. */
 void prb_why_put_operation(struct prb_str *s, const struct prb_seen *seen);
 
-/** Appends ", called at train.py:41" if that is known. */
-void prb_why_put_caller(struct prb_str *s, const struct prb_seen *seen);
-
 /** Appends "all_reduce, called at train.py:41 ((4,) float32, group 2 of ranks 0-3)". */
 void prb_why_put_call(struct prb_str *s, const struct prb_seen *seen);
 

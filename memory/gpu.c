@@ -55,7 +55,7 @@ static struct prb_error *add(struct prb_memory *m, const struct prb_nvml *nvml, 
 	*added = (struct prb_memory_gpu){.index = index, .own = own, .used = -1, .total = -1};
 	if (nvml->name && nvml->name(gpu, added->name, sizeof(added->name)) != PRB_NVML_SUCCESS)
 		added->name[0] = 0;
-	if (nvml->memory && nvml->memory(gpu, &memory) == PRB_NVML_SUCCESS) {
+	if (prb_nvml_memory(nvml, gpu, &memory) == PRB_NVML_SUCCESS) {
 		added->used = (int64_t)memory.used;
 		added->total = (int64_t)memory.total;
 	}

@@ -76,9 +76,13 @@ static inline bool prb_site_is_shim(const uint64_t words[2])
 }
 
 /* sites_sum.c */
-/** By line of the innermost frames, the most bytes first. */
+/** By line of the innermost frames, and of the Python frames that called C; the most bytes first.
+ */
 struct prb_error *prb_memory_sites_lines(const struct prb_memory_sites *sites,
 					 struct prb_memory_site_list *ret) PRB_MUST_CHECK;
+/** The stack of the Python function that called the C function which @p stack ends in; 0: it ends
+ * in none, or none called it. */
+uint32_t prb_memory_python_caller(const struct prb_tree *tree, uint32_t stack);
 /** By stack; @p leaks: only of what leaks, the most bytes that are alive first. */
 struct prb_error *prb_memory_sites_stacks(const struct prb_memory_sites *sites, bool leaks,
 					  struct prb_memory_site_list *ret) PRB_MUST_CHECK;

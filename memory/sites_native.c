@@ -121,9 +121,11 @@ static bool is_left_out(const struct prb_site_natives *n, const struct prb_tree_
 
 	if (f->kind != PRB_FUNCTION_NATIVE || !f->module)
 		return false;
+	if (n->py->module->path && !strcmp(f->module, n->py->module->path))
+		return true;
 	name = prb_tree_short_path(f->module);
-	return (n->py->module->path && !strcmp(f->module, n->py->module->path)) ||
-	       (outermost && (!strncmp(name, "libc.", 5) || !strncmp(name, "libpthread", 10)));
+	return outermost && (!strncmp(name, "libc.", 5) || !strncmp(name, "libpthread", 10) ||
+			     !strcmp(f->name, "_start") || !strcmp(f->name, "main"));
 }
 
 /* The number of each stack without these frames. */

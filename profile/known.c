@@ -203,15 +203,16 @@ static int newest_first(const void *a, const void *b)
 static struct prb_error *find_in(int folder, pid_t pid, struct prb_known_list *ret)
 {
 	prb_auto_closedir DIR *dir = fdopendir(dup(folder));
-	uint64_t start = start_of(pid);
+	uint64_t start = pid ? start_of(pid) : 0;
 	struct dirent *entry;
 
 	for (unsigned n = 0; dir && n < MOST_ENTRIES && (entry = readdir(dir)); n++) {
 		struct prb_known_recording found = {}, *slot;
 		pid_t of;
 
-		if (!parse_name(entry->d_name, &of, &found.recorder) || of != pid)
+		if (!parse_name(entry->d_name, &of, &found.recorder) || (pid && of != pid))
 			continue;
+		found.pid = of;
 		if (!read_note(folder, entry->d_name, &found) ||
 		    (start && found.start_ticks != start)) {
 			recording_deinit(&found);

@@ -31,6 +31,7 @@ struct prb_known {
 
 /** A recording that is noted. */
 struct prb_known_recording {
+	pid_t pid; /**< of the recorded process */
 	pid_t recorder;
 	uint64_t start_ticks; /**< when the recorded process started; 0 if unknown */
 	bool background, running;
@@ -53,7 +54,7 @@ struct prb_error *prb_known_add(pid_t pid, const char *path, bool background,
 void prb_known_end(struct prb_known *known, const struct prb_error *err);
 
 /** All that our user's recorders have noted of the process @p pid, and that are of the process
- * which has this number now, if there is one. */
+ * which has this number now, if there is one; of all processes if @p pid is 0. */
 struct prb_error *prb_known_find(pid_t pid, struct prb_known_list *ret) PRB_MUST_CHECK;
 void prb_known_list_deinit(struct prb_known_list *list);
 

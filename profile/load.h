@@ -36,6 +36,15 @@ struct prb_error *prb_load_cursor_create(struct prb_load *load,
 					 struct prb_load_cursor **ret) PRB_MUST_CHECK;
 void prb_load_cursor_destroy(struct prb_load_cursor *cursor);
 
+/** Before the first chunk is read: begins with number @p chunk, or the next one that is there. */
+void prb_load_cursor_skip(struct prb_load_cursor *cursor, int64_t chunk);
+/** Number of the chunk that was read last. */
+int64_t prb_load_cursor_chunk(const struct prb_load_cursor *cursor);
+
+/** Numbers of the first and behind the last chunk of the file; both 0 if it has none. */
+struct prb_error *prb_load_chunks(struct prb_load *load, int64_t *ret_first,
+				  int64_t *ret_end) PRB_MUST_CHECK;
+
 /**
  * The runs of the next chunk, valid until the next call; *ret_count is 0 after the last one. They
  * come in the order in which they began, within each thread.

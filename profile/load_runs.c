@@ -11,10 +11,13 @@
 #include "profile/load_row.h"
 #include "profile/range.h"
 
+static const int64_t MOST_CHUNKS = INT64_C(1) << 40;
+
 struct prb_load_cursor {
 	struct prb_load *load;
 	sqlite3_stmt *stmt;
 	size_t next;
+	bool skips;			      /**< it does not begin with the first chunk */
 	PRB_VEC(struct prb_run) runs, inside; /**< inside: the parts in windows */
 	int64_t wall, cpu, queue;	      /* of all runs so far */
 };
@@ -29,8 +32,10 @@ struct prb_error *prb_load_cursor_create(struct prb_load *load, struct prb_load_
 	cursor->load = load;
 	err = prb_load_file_prepare(load->file.db,
 				    "SELECT chunk, begin_ns, unit_ns, runs, data FROM chunks "
-				    "NOT INDEXED ORDER BY chunk",
+				    "NOT INDEXED WHERE chunk >= ? ORDER BY chunk",
 				    &cursor->stmt);
+	if (!err)
+		sqlite3_bind_int64(cursor->stmt, 1, INT64_MIN);
 	if (err)
 		prb_load_cursor_destroy(cursor);
 	else
@@ -46,6 +51,49 @@ void prb_load_cursor_destroy(struct prb_load_cursor *cursor)
 	prb_vec_free(&cursor->runs);
 	prb_vec_free(&cursor->inside);
 	free(cursor);
+}
+
+void prb_load_cursor_skip(struct prb_load_cursor *cursor, int64_t chunk)
+{
+	sqlite3_bind_int64(cursor->stmt, 1, chunk);
+	cursor->skips = true;
+}
+
+int64_t prb_load_cursor_chunk(const struct prb_load_cursor *cursor)
+{
+	return (int64_t)cursor->next - 1;
+}
+
+/* Of the first or last row; -1 if there is none. */
+static struct prb_error *number_of(struct prb_load *load, const char *sql, int64_t *ret)
+{
+	sqlite3_stmt *stmt = NULL;
+	struct prb_row row = {.table = "chunks"};
+	struct prb_error *err = prb_load_file_prepare(load->file.db, sql, &stmt);
+	bool more = false;
+
+	*ret = -1;
+	if (!err)
+		err = prb_load_file_step(stmt, &more);
+	row.stmt = stmt;
+	if (!err && more)
+		*ret = prb_row_integer(&row, 0, MOST_CHUNKS);
+	sqlite3_finalize(stmt);
+	return err ? err : row.err;
+}
+
+struct prb_error *prb_load_chunks(struct prb_load *load, int64_t *ret_first, int64_t *ret_end)
+{
+	struct prb_error *err = number_of(
+		load, "SELECT chunk FROM chunks NOT INDEXED ORDER BY chunk LIMIT 1", ret_first);
+
+	if (!err)
+		err = number_of(load,
+				"SELECT chunk FROM chunks NOT INDEXED ORDER BY chunk DESC LIMIT 1",
+				ret_end);
+	*ret_first = PRB_MAX(*ret_first, 0);
+	++*ret_end;
+	return prb_error_prefix(err, "%s", load->path);
 }
 
 /* All times together are a number, so that no sum of some of them overflows. */
@@ -120,7 +168,7 @@ static struct prb_error *read_chunk(struct prb_load_cursor *c)
 	};
 
 	/* Those of a ring begin with any number, and those outside of windows are gone. */
-	if ((first && about->ring) || about->condition)
+	if ((first && (about->ring || c->skips)) || about->condition)
 		c->next = (size_t)PRB_MAX(sqlite3_column_int64(c->stmt, 0), (sqlite3_int64)c->next);
 	prb_row_number(&row, c->next++);
 	chunk.begin = prb_row_integer(&row, 0, INT64_MAX);

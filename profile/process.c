@@ -63,8 +63,11 @@ static struct prb_error *sample_one(struct prb_sampled *p, size_t index)
 
 	if (subject->ended || (p->tid && subject->tid != p->tid))
 		return NULL;
-	if (subject->slept || (subject->asleep && prb_task_slept(&p->subjects.tasks, task, true)))
-		return prb_account_same(p->recording, subject, 1, prb_clock_ns());
+	now = prb_clock_ns();
+	if (subject->asleep && (subject->unmoved || prb_task_slept(&p->subjects.tasks, task, true)))
+		return prb_account_same(p->recording, subject, 1, now);
+	if (subject->held && subject->unmoved)
+		return prb_account_queued(p->recording, subject, now);
 	p->ran_any = true;
 	prb_task_note(&p->subjects.tasks, task);
 	if (!prb_task_has_ended(task))

@@ -52,8 +52,7 @@ static bool read_watched(struct prb_quiet *q, int64_t *ret)
 		bool known = prb_task_times_now(&q->subjects->tasks,
 						&q->subjects->tasks.list.items[*index], &now);
 
-		subject->slept =
-			known && subject->asleep && prb_task_times_equal(&now, &subject->times);
+		subject->unmoved = known && prb_task_times_equal(&now, &subject->times);
 		all &= known;
 		*ret += now.ran;
 	}
@@ -109,7 +108,7 @@ struct prb_error *prb_quiet_sort(struct prb_quiet *q, int64_t now)
 	prb_vec_each (subject, &q->subjects->list) {
 		size_t *slot;
 
-		subject->slept = false;
+		subject->unmoved = false;
 		subject->watched =
 			!subject->ended && (!subject->asleep || now < subject->watched_until);
 		slot = subject->watched ? prb_vec_push(&q->watched) : NULL;

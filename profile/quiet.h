@@ -44,7 +44,7 @@ void prb_quiet_begin(struct prb_quiet *quiet, struct prb_subjects *subjects, clo
 void prb_quiet_end(struct prb_quiet *quiet);
 
 /**
- * For a sample: looks at the watched ones, and notes in `slept` which of them have not run. True if
+ * For a sample: looks at the watched ones, and notes which are `unmoved`. True if
  * none of the others has used a processor.
  */
 bool prb_quiet_look(struct prb_quiet *quiet);

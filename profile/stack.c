@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proc/process.h"
 #include "target/task.h"
 #include "ptrace/stop.h"
 
@@ -463,6 +465,7 @@ static struct prb_error *read_stopped(struct reading *r, bool doubt, struct prb_
 		return err;
 
 	bool stopped = stop.stopped;
+	ret->held = stopped && !err;
 	prb_stop_end(&stop, &pause);
 	if (stopped && !err)
 		prb_pauses_add(r->reader->pauses, pause);
@@ -523,13 +526,32 @@ static struct prb_error *read_somehow(struct reading *r, struct prb_stack_sample
 	return NULL;
 }
 
+/* Another recording lets go of a thread soon, which may take its time on a busy machine. */
+static bool is_recorder(pid_t tracer)
+{
+	struct prb_process other, own;
+	prb_auto_error struct prb_error *err = prb_process_describe(tracer, &other);
+	bool same;
+
+	if (err)
+		return err->code == PRB_ERROR_NO_PROCESS;
+	err = prb_process_describe(getpid(), &own);
+	same = !err && other.comm && own.comm && !strcmp(other.comm, own.comm);
+	if (!err)
+		prb_process_deinit(&own);
+	prb_process_deinit(&other);
+	return same;
+}
+
 /* That nothing was stopped yet may be because others just did, and not one for all of the time. */
 static bool is_in_turn(const struct prb_stack_reader *reader)
 {
 	enum { PATIENCE_NS = 300 * 1000 * 1000 };
 
 	return reader->tracers ||
-	       (reader->tracer && reader->woke - reader->subjects->recording->begun < PATIENCE_NS);
+	       (reader->tracer &&
+		(reader->woke - reader->subjects->recording->begun < PATIENCE_NS ||
+		 is_recorder(reader->tracer)));
 }
 
 /* Somebody else may trace it for now; that nothing at all may be stopped ends the recording. */

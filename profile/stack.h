@@ -44,6 +44,7 @@ struct prb_stack_sample {
 	bool gil;      /**< it holds the GIL */
 	bool unreadable;
 	bool gone;   /**< the thread has ended: this is no sample */
+	bool held;   /**< it was stopped when the times were noted */
 	bool asleep; /**< it is certain that it had no processor when the times were noted */
 };
 

@@ -36,7 +36,8 @@ struct prb_subject {
 	unsigned reads;	       /**< through that view */
 	struct prb_native_thread native;
 	bool asleep;	       /**< it was, for certain, when its counters were noted */
-	bool slept;	       /**< and has not run until this sample, as is known already */
+	bool held;	       /**< it was stopped when its counters were noted */
+	bool unmoved;	       /**< they are still the same for this sample, as is known already */
 	bool watched;	       /**< its counters are looked at for each sample (quiet.h), */
 	int64_t watched_until; /**< for so long */
 	bool ended;
@@ -44,6 +45,7 @@ struct prb_subject {
 	struct prb_task_times times;
 	int64_t seen;	  /**< when it was sampled last */
 	int64_t unplaced; /**< time on a processor that no sample has yet */
+	int64_t queued;	  /**< time in the run queue that samples have, and counters had not yet */
 	size_t run;	  /**< its last run in the recording, plus one; 0: none */
 	uint32_t stack;	  /**< of its last sample; 0: there was none */
 	uint32_t wait;	  /**< what it waited for then */

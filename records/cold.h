@@ -36,16 +36,17 @@ enum { PRB_COLD_CHUNK_BYTES = 16 << 20 };
 
 /** Where the chunks of one ring go. */
 struct prb_cold {
-	char *stem;	  /**< name of the files without NUMBER and end */
-	int folder;	  /**< the caller's */
-	int fd;		  /**< of the present file, or -1 */
-	uint64_t written; /**< bytes of it */
-	bool begun;	  /**< the ring was seen */
-	uint64_t next;	  /**< number of the first chunk that was not stored */
-	uint64_t missed;  /**< chunks that were dropped before they were stored */
-	uint64_t strings; /**< bytes of strings that the present file has */
-	uint64_t chunks;  /**< stored */
-	uint64_t bytes;	  /**< stored, of all files */
+	char *stem;	     /**< name of the files without NUMBER and end */
+	int folder;	     /**< the caller's */
+	int fd;		     /**< of the present file, or -1 */
+	uint64_t written;    /**< bytes of it */
+	uint64_t file_bytes; /**< after so many another file begins; 0: 16 MiB */
+	bool begun;	     /**< the ring was seen */
+	uint64_t next;	     /**< number of the first chunk that was not stored */
+	uint64_t missed;     /**< chunks that were dropped before they were stored */
+	uint64_t strings;    /**< bytes of strings that the present file has */
+	uint64_t chunks;     /**< stored */
+	uint64_t bytes;	     /**< stored, of all files */
 };
 
 void prb_cold_deinit(struct prb_cold *cold);
@@ -63,8 +64,11 @@ struct prb_error *prb_cold_continue(struct prb_cold *cold,
 				    const struct prb_ring_header *ring) PRB_MUST_CHECK;
 
 /** Removes the files of @p folder that nobody has written to since @p oldest, seconds since the
- * epoch, and then the oldest ones until the others have @p most bytes at most. */
-struct prb_error *prb_cold_prune(int folder, int64_t oldest, uint64_t most) PRB_MUST_CHECK;
+ * epoch, and then the oldest ones until the others have @p most bytes at most. *ret_removed, unless
+ * it is NULL, is how many bytes were removed because there were more. Whoever writes to a file that
+ * was removed begins another one. */
+struct prb_error *prb_cold_prune(int folder, int64_t oldest, uint64_t most,
+				 uint64_t *ret_removed) PRB_MUST_CHECK;
 
 /** True for names that end in ".cold". */
 bool prb_cold_is_name(const char *name);

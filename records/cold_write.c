@@ -70,9 +70,11 @@ static struct prb_error *begin(struct prb_cold *cold, const struct prb_ring *rin
 	struct prb_ring_header header = ring->header;
 	prb_auto_free char *name =
 		prb_format("%s.%016llu" PRB_COLD_END, cold->stem, (unsigned long long)cold->next);
+	const uint64_t most = cold->file_bytes ? cold->file_bytes : FILE_BYTES;
 	struct prb_error *err;
+	struct stat st;
 
-	if (cold->fd >= 0 && cold->written < FILE_BYTES)
+	if (cold->fd >= 0 && cold->written < most && !fstat(cold->fd, &st) && st.st_nlink)
 		return NULL;
 	if (!name)
 		return prb_error_nomem();
@@ -241,7 +243,7 @@ static int by_time(const void *a, const void *b)
 				  : strcmp(x->name, y->name);
 }
 
-struct prb_error *prb_cold_prune(int folder, int64_t oldest, uint64_t most)
+struct prb_error *prb_cold_prune(int folder, int64_t oldest, uint64_t most, uint64_t *ret_removed)
 {
 	PRB_VEC(struct old) all = {};
 	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -267,9 +269,14 @@ struct prb_error *prb_cold_prune(int folder, int64_t oldest, uint64_t most)
 	}
 	if (!err && all.count)
 		qsort(all.items, all.count, sizeof(*all.items), by_time);
+	if (ret_removed)
+		*ret_removed = 0;
 	prb_vec_each (one, &all) {
-		if (!err && (one->time < oldest || sum > most) && !unlinkat(folder, one->name, 0))
+		if (!err && (one->time < oldest || sum > most) && !unlinkat(folder, one->name, 0)) {
+			if (ret_removed && one->time >= oldest)
+				*ret_removed += one->bytes;
 			sum -= one->bytes;
+		}
 		free(one->name);
 	}
 	prb_vec_free(&all);

@@ -27,7 +27,8 @@ static const struct {
 	{"nvmlDeviceGetPciInfo_v3", offsetof(struct prb_nvml, pci)},
 	{"nvmlDeviceGetMinorNumber", offsetof(struct prb_nvml, minor)},
 	{"nvmlDeviceGetCudaComputeCapability", offsetof(struct prb_nvml, capability)},
-	{"nvmlDeviceGetMemoryInfo", offsetof(struct prb_nvml, memory)},
+	{"nvmlDeviceGetMemoryInfo", offsetof(struct prb_nvml, memory_v1)},
+	{"nvmlDeviceGetMemoryInfo_v2", offsetof(struct prb_nvml, memory_v2)},
 	{"nvmlDeviceGetUtilizationRates", offsetof(struct prb_nvml, rates)},
 	{"nvmlDeviceGetTemperature", offsetof(struct prb_nvml, temperature)},
 	{"nvmlDeviceGetPowerUsage", offsetof(struct prb_nvml, power)},
@@ -71,6 +72,17 @@ void prb_nvml_close(struct prb_nvml *nvml)
 {
 	nvml->shutdown();
 	dlclose(nvml->library);
+}
+
+int prb_nvml_memory(const struct prb_nvml *nvml, prb_nvml_gpu gpu, struct prb_nvml_memory *ret)
+{
+	struct prb_nvml_memory_v2 memory = {.version = PRB_NVML_MEMORY_V2};
+
+	if (nvml->memory_v2 && nvml->memory_v2(gpu, &memory) == PRB_NVML_SUCCESS) {
+		*ret = (struct prb_nvml_memory){memory.total, memory.free, memory.used};
+		return PRB_NVML_SUCCESS;
+	}
+	return nvml->memory_v1 ? nvml->memory_v1(gpu, ret) : PRB_NVML_FUNCTION_NOT_FOUND;
 }
 
 bool prb_nvml_ok(const struct prb_nvml *nvml, int code, const char *what, struct prb_str *reasons)

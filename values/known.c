@@ -238,6 +238,60 @@ static struct prb_error *is_function(struct prb_search *s, uint64_t function, co
 	return prb_repr_text_is(s->r, text, qualname, ret);
 }
 
+/* The attribute that the object keeps in its __dict__. *ret is false if there is none. */
+static struct prb_error *take_own(struct prb_search *s, const char *name, bool *ret)
+{
+	struct prb_error *err = prb_repr_instance_get(s->r, s->object, name, &s->object);
+
+	*ret = !err;
+	prb_error_catch(&err, PRB_ERROR_NOT_FOUND);
+	return err;
+}
+
+/* Name and value of a member of an Enum. */
+static struct prb_error *find_of_enum(struct prb_search *s, const struct prb_type *owner,
+				      const char *name, bool *ret)
+{
+	prb_auto_str struct prb_str module = {};
+	struct prb_str *out = s->r->out;
+	bool value = !strcmp(name, "value");
+	struct prb_error *err;
+
+	if (strcmp(owner->name, "Enum") != 0 || (!value && strcmp(name, "name") != 0))
+		return NULL;
+	s->r->out = &module;
+	err = prb_repr_put_module(s->r, owner);
+	s->r->out = out;
+	PRB_TRY(err);
+	return strcmp(prb_str_text(&module), "enum.") == 0
+		       ? take_own(s, value ? "_value_" : "_name_", ret)
+		       : NULL;
+}
+
+struct prb_error *prb_known_descriptor(struct prb_search *s, uint64_t descriptor,
+				       const struct prb_type *owner, const char *name, bool *ret)
+{
+	uint64_t method, key;
+	struct prb_type *its;
+	bool known = false;
+
+	*ret = false;
+	PRB_TRY(find_of_enum(s, owner, name, ret));
+	if (*ret)
+		return NULL;
+	PRB_TRY(prb_repr_type_of(s->r, descriptor, &its));
+	PRB_TRY(prb_search_class(s, its, "__get__", &method, NULL));
+	if (method)
+		PRB_TRY(is_function(s, method, "sqlalchemy.orm.attributes",
+				    "InstrumentedAttribute.__get__", &known));
+	if (!known)
+		return NULL;
+	/* What has been loaded is in the __dict__ under its key; what has not, it would load. */
+	PRB_TRY(prb_repr_attribute(s->r, descriptor, "key", &key));
+	PRB_TRY(prb_repr_text_is(s->r, key, name, &known));
+	return known ? take_own(s, name, ret) : NULL;
+}
+
 struct prb_error *prb_known_column(struct prb_search *s, const char *name, bool *ret)
 {
 	prb_auto_str struct prb_str text = {};

@@ -70,10 +70,11 @@ static struct prb_error *check(const struct action *action, const struct prb_clu
 		return prb_error_create(PRB_ERROR_USAGE, "the verdict is for stdout: --save FILE");
 	if (s->output && action->run != prb_cluster_perf)
 		return prb_error_create(PRB_ERROR_USAGE, "--output is for 'perf'");
-	if ((s->to || s->state || s->password_file || s->once || s->every > 0) &&
+	if ((s->to || s->state || s->password_file || s->once || s->every > 0 || s->metrics > 0) &&
 	    action->run != prb_cluster_ship)
-		return prb_error_create(PRB_ERROR_USAGE, "--to, --password-file, --state, --every "
-							 "and --once are for 'ship'");
+		return prb_error_create(PRB_ERROR_USAGE, "--to, --password-file, --state, "
+							 "--every, --metrics and --once are "
+							 "for 'ship'");
 	if (s->tree && (!s->hosts || s->save || s->bring))
 		return prb_error_create(PRB_ERROR_USAGE,
 					"--tree is for --hosts, without --save and --bring");
@@ -126,6 +127,9 @@ static struct prb_error *run_action(const struct action *action, struct prb_clus
 	const char *job =
 		c->cli->argument_count > place ? c->cli->arguments[place] : c->cli->target;
 
+	if (action->run != prb_cluster_ship && c->cli->argument_count > action->words + 2)
+		return prb_error_create(PRB_ERROR_USAGE, "unexpected word '%s'",
+					c->cli->arguments[action->words + 2]);
 	if (c->cli->argument_count < action->words + 1)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "no statement given"),
 				      "probing cluster query \"SELECT …\" [JOB]");
@@ -283,6 +287,9 @@ const struct prb_command prb_command_cluster = {
 			{"every", 0, PRB_OPTION_SECONDS,
 			 "TIME", "'ship': send each table's new rows every TIME (default: 2s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, every)},
+			{"metrics", 0, PRB_OPTION_SECONDS,
+			 "TIME", "'ship': read and send the metrics of 'export' every TIME [never]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, metrics)},
 			{"once", 0, PRB_OPTION_FLAG, NULL, "'ship': end when all there is was sent",
 			 PRB_COMPLETE_NOTHING, offsetof(struct prb_cluster_settings, once)},
 			{"interval", 0, PRB_OPTION_SECONDS,
@@ -293,7 +300,7 @@ const struct prb_command prb_command_cluster = {
 	.settings_size = sizeof(struct prb_cluster_settings),
 	.target_use = PRB_TARGET_ANY,
 	.argument = "ACTION [SQL] [JOB]",
-	.max_arguments = 3,
+	.max_arguments = PRB_MAX_TEXTS,
 	.examples =
 		(const struct prb_example[]){
 			{"probing cluster nodes", "Jobs of this machine and their ranks"},

@@ -21,7 +21,7 @@ struct prb_cluster_settings {
 	double interval, timeout, duration;
 	const char *save, *output;
 	const char *to, *password_file, *state; /**< of 'ship' */
-	double every;
+	double every, metrics;
 	bool once;
 	const char *hosts, *host_file, *slurm, *kubernetes, *space, *container, *bring, *ras;
 };

@@ -71,6 +71,7 @@ struct prb_error *prb_cluster_ship(struct prb_cluster *c)
 						 .password_file = s->password_file,
 						 .state = s->state,
 						 .every = s->every,
+						 .metrics = s->metrics,
 						 .once = s->once,
 						 .targets = &targets};
 	struct prb_error *err;

@@ -25,7 +25,7 @@
 
 struct node_settings {
 	const char *to, *password_file, *state, *host, *job, *listen, *token_file;
-	double every;
+	double every, metrics;
 	int max_size, keep;
 	bool crashes;
 };
@@ -50,6 +50,7 @@ static int run_ship(const struct node_settings *s)
 						 .host = s->host,
 						 .job = s->job,
 						 .every = s->every,
+						 .metrics = s->metrics,
 						 .max_size = s->max_size,
 						 .keep_days = s->keep};
 	struct prb_ship_sums sums = {};
@@ -202,10 +203,11 @@ static struct prb_error *check(const struct node_settings *s)
 		return prb_error_hint(prb_error_create(PRB_ERROR_USAGE, "there is nothing to do"),
 				      "give --to, --listen or --crashes: probing node --to "
 				      "clickhouse://HOST/DATABASE");
-	if (!s->to && (s->every > 0 || s->password_file || s->host || s->job || s->keep))
+	if (!s->to &&
+	    (s->every > 0 || s->metrics > 0 || s->password_file || s->host || s->job || s->keep))
 		return prb_error_create(PRB_ERROR_USAGE,
-					"--every, --password-file, --host-name, --job-name and "
-					"--keep-days are for --to");
+					"--every, --metrics, --password-file, --host-name, "
+					"--job-name and --keep-days are for --to");
 	if (!s->to)
 		return NULL;
 	PRB_TRY(prb_clickhouse_url_parse(s->to, &url));
@@ -265,6 +267,9 @@ const struct prb_command prb_command_node = {
 			{"every", 0, PRB_OPTION_SECONDS, "TIME",
 			 "Send each table's new rows every TIME (default: 2s)",
 			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, every)},
+			{"metrics", 0, PRB_OPTION_SECONDS, "TIME",
+			 "Read and send the metrics of 'probing export' every TIME [never]",
+			 PRB_COMPLETE_NOTHING, offsetof(struct node_settings, metrics)},
 			{"host-name", 0, PRB_OPTION_TEXT, "NAME",
 			 "What the rows call this machine [its host name]", PRB_COMPLETE_NOTHING,
 			 offsetof(struct node_settings, host)},

@@ -278,8 +278,8 @@ static void prune(const struct record *r)
 	uint64_t most = (uint64_t)(s->max_size ? s->max_size : DEFAULT_MIB) * MIB;
 
 	for (size_t i = 0; i < r->places.count; i++) {
-		struct prb_error *err = prb_cold_prune(r->places.items[i].fd,
-						       (int64_t)((double)time(NULL) - keep), most);
+		struct prb_error *err = prb_cold_prune(
+			r->places.items[i].fd, (int64_t)((double)time(NULL) - keep), most, NULL);
 
 		if (err)
 			prb_warn(err->message);

@@ -401,8 +401,8 @@ static bool is_column(const struct splitter *s, size_t i)
 static bool translate(struct splitter *s, struct span span, bool aliases, struct prb_str *out)
 {
 	static const char *const aggregates[] = {
-		"count", "sum", "total", "min",
-		"max",	 "avg", "approx_count_distinct", "approx_quantile"};
+		"count",	  "sum", "total", "min", "max", "avg", "approx_count_distinct",
+		"approx_quantile"};
 
 	for (size_t i = span.from; i < span.to;) {
 		size_t k = 0;

@@ -34,7 +34,7 @@ struct distinct {
 	union {
 		uint64_t slots[SLOTS];
 		uint8_t registers[REGISTERS];
-	} * memory; /* SQLite's, so that what bounds a statement counts it */
+	} * memory;   /* SQLite's, so that what bounds a statement counts it */
 	size_t count; /* hashes */
 	bool dense;
 	bool failed;
@@ -107,9 +107,10 @@ static bool note(struct distinct *d, uint64_t hash)
 static uint64_t hash_of(sqlite3_value *value)
 {
 	/* No secret: sketches of different processes must agree. */
-	static const uint64_t keys[][2] = {
-		[SQLITE_INTEGER] = {1, 2}, [SQLITE_FLOAT] = {3, 4}, [SQLITE_TEXT] = {5, 6},
-		[SQLITE_BLOB] = {7, 8}};
+	static const uint64_t keys[][2] = {[SQLITE_INTEGER] = {1, 2},
+					   [SQLITE_FLOAT] = {3, 4},
+					   [SQLITE_TEXT] = {5, 6},
+					   [SQLITE_BLOB] = {7, 8}};
 	int type = sqlite3_value_type(value);
 	double real = type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
 	int64_t integer = type == SQLITE_INTEGER ? sqlite3_value_int64(value) : 0;
@@ -270,8 +271,8 @@ static int64_t estimate(const struct distinct *d)
 		sum = 0.5 * (sum + counts[rank]);
 	sum += REGISTERS * sigma(counts[0] / REGISTERS);
 	/* All registers are full: over 2^64 values. */
-	return sum > 0 ? (int64_t)llround(fmin((double)REGISTERS * REGISTERS / (2 * M_LN2 * sum),
-					       9e18))
+	return sum > 0 ? (int64_t)llround(
+				 fmin((double)REGISTERS * REGISTERS / (2 * M_LN2 * sum), 9e18))
 		       : INT64_MAX;
 }
 

@@ -20,8 +20,8 @@
 
 enum {
 	EXACT = 1024,
-	/* Keys of buckets: 0 for zero, and with the sign of the value, around MIDDLE: the logarithms of
-	 * doubles are within ± 74444 buckets. */
+	/* Keys of buckets: 0 for zero, and with the sign of the value, around MIDDLE: the
+	 * logarithms of doubles are within ± 74444 buckets. */
 	MIDDLE = 80000,
 	INFINITE = 2 * MIDDLE,
 };

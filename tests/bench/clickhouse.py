@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `cluster ship` sends in a second to a clickhouse-server of this machine; beside curl, which posts the
-same rows in as many parts, to show what the server takes. And what an idle `probing node` costs."""
+same rows in as many parts, to show what the server takes. What an idle `probing node` costs. And, with
+--shards, how long queries over several servers take, all of them on this machine."""
 import argparse
 import contextlib
 import os
@@ -124,19 +125,68 @@ def clickhouse_server_has(server, rows):
         return False
 
 
+SHARD = "<shard><replica><host>127.0.0.1</host><port>%d</port></replica></shard>"
+FILL = """INSERT INTO training.user_calls (job, host, uid, rank, pid, tid, timestamp, _ring, _row, _shipped, step, module,
+stage, duration, offset, allocated, cached) SELECT 'torch 10.1.2.3:29500', 'node%d', 1000, %d, 42, 42,
+1700000000 + number / 1000, %d, number + 10, today(), intDiv(number, 100), concat('model.layers.', toString(number %% 48)),
+'forward', number %% 1009 * 0.5, number * 0.25, number, number FROM system.numbers LIMIT %d"""
+ASKED = {
+    "by rank": "SELECT rank, count(*) AS n, avg(duration) AS mean FROM user.calls GROUP BY rank ORDER BY rank",
+    "some steps": "SELECT rank, max(duration) AS longest FROM user.calls WHERE job = 'torch 10.1.2.3:29500' AND "
+                  "step BETWEEN 50000 AND 50999 GROUP BY rank ORDER BY rank",
+    "by module": "SELECT module, percentile_cont(0.99) WITHIN GROUP (ORDER BY duration) AS p99 FROM user.calls "
+                 "GROUP BY module ORDER BY p99 DESC LIMIT 10",
+}
+
+
+def shards(probing, agent, count, rows, folder):
+    """Each server has @rows rows of a rank; the first one asks all."""
+    servers = [clickhouse_server.Server() for _ in range(count)]
+    known = "<remote_servers><all>%s</all></remote_servers>" % "".join(SHARD % each.tcp for each in servers)
+    try:
+        with writer(agent, folder / "shape", 10) as (_, left):
+            for number, server in enumerate(servers):
+                config = server.folder / "config.xml"
+                config.write_text(config.read_text().replace("</yandex>", known + "</yandex>"))
+                server.start()
+                subprocess.run([probing, "cluster", "ship", "--to", server.url("training"), "--once", left],
+                               check=True, stderr=subprocess.DEVNULL,
+                               env=clickhouse_server.environment(folder / str(number)))
+                server.ask(FILL % (number, number, number + 1, rows))
+        servers[0].ask("CREATE DATABASE whole")
+        servers[0].ask("CREATE TABLE whole.user_calls AS training.user_calls "
+                       "ENGINE = Distributed(all, training, user_calls)")
+        for name, sql in ASKED.items():
+            times = []
+            for _ in range(3):
+                start = time.monotonic()
+                subprocess.run([probing, servers[0].url("whole"), "query", sql], check=True,
+                               stdout=subprocess.DEVNULL, env=clickhouse_server.environment(folder))
+                times.append(time.monotonic() - start)
+            print("shards   %d of %d rows, %s: %.2f s" % (count, rows, name, min(times)), flush=True)
+    finally:
+        for server in servers:
+            server.stop()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--probing", required=True)
     parser.add_argument("--rows", type=int, default=2000000)
     parser.add_argument("--processes", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--shards", type=int, default=0)
+    parser.add_argument("--shard-rows", type=int, default=10000000)
     options = parser.parse_args()
     probing = str(Path(options.probing).resolve())
     agent = Path(probing).with_name("libprobing-agent.so")
     with tempfile.TemporaryDirectory() as folder:
-        rate(probing, agent, options.rows, Path(folder))
+        if options.rows:
+            rate(probing, agent, options.rows, Path(folder))
         if options.processes:
             idle(probing, agent, options.processes, options.seconds, Path(folder))
+        if options.shards:
+            shards(probing, agent, options.shards, options.shard_rows, Path(folder))
 
 
 main()

@@ -21,10 +21,10 @@ def mounted(folder):
     try:
         device = os.open("/dev/fuse", os.O_RDWR)
     except OSError as error:
-        pytest.skip("there is no FUSE: %s" % error)
+        pytest.skip("FUSE cannot be used here: %s" % error)
     try:
         if libc.mount(b"hung", folder, b"fuse", 0, b"fd=%d,rootmode=40000,user_id=0,group_id=0" % device):
-            pytest.skip("FUSE cannot be mounted: " + os.strerror(ctypes.get_errno()))
+            pytest.skip("FUSE cannot be used here: %s" % os.strerror(ctypes.get_errno()))
         try:
             request = os.read(device, 1 << 17)
             operation, unique = struct.unpack_from("<IQ", request, 4)

@@ -87,7 +87,8 @@ static void test_few_values_are_exact(void **state)
 	expect(*state, "SELECT approx_quantile(x, NULL) FROM n", "NULL");
 	expect(*state, "SELECT approx_quantile(x, 2) FROM n",
 	       "approx_quantile(): the fraction must be from 0 to 1");
-	expect(*state, "SELECT approx_quantile('a', 0.5)", "approx_quantile(): 'a' is not a number");
+	expect(*state, "SELECT approx_quantile('a', 0.5)",
+	       "approx_quantile(): 'a' is not a number");
 	expect(*state, "SELECT approx_quantile(9e999, 0.5), approx_quantile(0, 0.5)", "NULL|0.0");
 }
 
@@ -97,11 +98,12 @@ static void test_many_distinct(void **state)
 	static const long counts[] = {1025, 3000, 10000, 40000, 70000, 150000, 300000};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(counts); i++) {
-		prb_auto_free char *sql = prb_format(
-			"SELECT abs(approx_count_distinct(x) - %ld) <= 0.0324 * %ld, "
-			"abs(approx_count_distinct('word ' || x) - %ld) <= 0.0324 * %ld FROM n WHERE "
-			"i <= %ld",
-			counts[i], counts[i], counts[i], counts[i], counts[i]);
+		prb_auto_free char *sql =
+			prb_format("SELECT abs(approx_count_distinct(x) - %ld) <= 0.0324 * %ld, "
+				   "abs(approx_count_distinct('word ' || x) - %ld) <= 0.0324 * %ld "
+				   "FROM n WHERE "
+				   "i <= %ld",
+				   counts[i], counts[i], counts[i], counts[i], counts[i]);
 
 		expect(*state, sql, "1|1");
 	}
@@ -116,7 +118,8 @@ static void test_merged(void **state)
 		prb_auto_free char *sql = prb_format(
 			"WITH m AS (SELECT * FROM n WHERE i <= %ld), p AS (SELECT "
 			"approx_distinct_sketch(x) AS d, approx_quantile_sketch(x - 100) AS q FROM "
-			"m GROUP BY i %% 7 = 0, i > %ld / 3) SELECT (SELECT approx_distinct_merge(d) "
+			"m GROUP BY i %% 7 = 0, i > %ld / 3) SELECT (SELECT "
+			"approx_distinct_merge(d) "
 			"FROM p) = (SELECT approx_count_distinct(x) FROM m), (SELECT "
 			"approx_quantile_merge(q, 0.99) FROM p) = (SELECT approx_quantile(x - 100, "
 			"0.99) FROM m)",
@@ -129,16 +132,24 @@ static void test_merged(void **state)
 /** At most 0.5 % of the exact value, whatever the distribution is. */
 static void test_quantiles(void **state)
 {
-	static const char *const values[] = {
-		"x",	  "-x",		 "x - 150000",	      "1.0 / (x + 1)", "x % 3",
-		"x / 7.", "x * x * 1e9", "CAST('1e' || (x % 600 - 300) AS REAL)", "1700000000 + x", "i < 299000"};
+	static const char *const values[] = {"x",
+					     "-x",
+					     "x - 150000",
+					     "1.0 / (x + 1)",
+					     "x % 3",
+					     "x / 7.",
+					     "x * x * 1e9",
+					     "CAST('1e' || (x % 600 - 300) AS REAL)",
+					     "1700000000 + x",
+					     "i < 299000"};
 	static const char *const fractions[] = {"0", "0.01", "0.5", "0.9", "0.99", "0.9999", "1"};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(values); i++)
 		for (size_t k = 0; k < PRB_ARRAY_SIZE(fractions); k++) {
 			prb_auto_free char *sql = prb_format(
 				"SELECT abs(approx_quantile(v, %s) - percentile_disc(v, %s)) <= "
-				"0.00500001 * abs(percentile_disc(v, %s)) FROM (SELECT %s AS v FROM "
+				"0.00500001 * abs(percentile_disc(v, %s)) FROM (SELECT %s AS v "
+				"FROM "
 				"n LIMIT 20000)",
 				fractions[k], fractions[k], fractions[k], values[i]);
 
@@ -149,14 +160,31 @@ static void test_quantiles(void **state)
 /** Sketches come from other machines. */
 static void test_no_sketches(void **state)
 {
-	static const char *const distinct[] = {
-		"''",	"'x'",	"7",	"'habc'", "'hABCDEFGHIJKLMNOP'", "'d0'",
-		"'d' || replace(hex(zeroblob(8192)), '0', 'z')",
-		"'h' || replace(hex(zeroblob(9000)), '0', 'a')", "x'6400'"};
-	static const char *const quantile[] = {
-		"''",	   "'x'",      "7",	   "'v1 x'",	"'b1'",	  "'b1:'",
-		"'b1:0'", "'b1:-1'",  "'b2:1 1:1'", "'b1:1 1:1'", "'b999999:1'", "'b1:1:1'",
-		"'b1:99999999999999'", "'b1:1,2:1'", "'b-99999999999999999999:1'", "x'760031'"};
+	static const char *const distinct[] = {"''",
+					       "'x'",
+					       "7",
+					       "'habc'",
+					       "'hABCDEFGHIJKLMNOP'",
+					       "'d0'",
+					       "'d' || replace(hex(zeroblob(8192)), '0', 'z')",
+					       "'h' || replace(hex(zeroblob(9000)), '0', 'a')",
+					       "x'6400'"};
+	static const char *const quantile[] = {"''",
+					       "'x'",
+					       "7",
+					       "'v1 x'",
+					       "'b1'",
+					       "'b1:'",
+					       "'b1:0'",
+					       "'b1:-1'",
+					       "'b2:1 1:1'",
+					       "'b1:1 1:1'",
+					       "'b999999:1'",
+					       "'b1:1:1'",
+					       "'b1:99999999999999'",
+					       "'b1:1,2:1'",
+					       "'b-99999999999999999999:1'",
+					       "x'760031'"};
 
 	for (size_t i = 0; i < PRB_ARRAY_SIZE(distinct); i++) {
 		prb_auto_free char *sql =
@@ -170,9 +198,11 @@ static void test_no_sketches(void **state)
 
 		expect(*state, sql, "approx_quantile_merge(): this is no sketch");
 	}
-	expect(*state, "SELECT approx_distinct_merge('h'), approx_quantile_merge('v', 0.5)", "0|NULL");
-	expect(*state, "SELECT approx_quantile_merge('vnan 1 inf -inf', 0.5), "
-		       "approx_quantile_merge('b-160000:1 0:1 160000:1', 0.5)",
+	expect(*state, "SELECT approx_distinct_merge('h'), approx_quantile_merge('v', 0.5)",
+	       "0|NULL");
+	expect(*state,
+	       "SELECT approx_quantile_merge('vnan 1 inf -inf', 0.5), "
+	       "approx_quantile_merge('b-160000:1 0:1 160000:1', 0.5)",
 	       "1.0|0.0");
 }
 

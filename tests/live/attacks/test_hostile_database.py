@@ -109,10 +109,10 @@ def ring(folder):  # noqa: F811
     return give(made) / "user.mine.ring"
 
 
-def make_ring(schema, name, columns, head=2):
+def make_ring(schema, name, columns, head=2, shift=6):
     slot = 128
     header = bytearray(HEADER)
-    struct.pack_into("=8sIIIIIIII", header, 0, b"PRBRING\n", 1, HEADER, len(columns), slot, 6, 4, 0, 0)
+    struct.pack_into("=8sIIIIIIII", header, 0, b"PRBRING\n", 1, HEADER, len(columns), slot, shift, 4, 0, 0)
     struct.pack_into("=QqqqQII64s64s", header, 40, 0, 10 ** 18, 5, 5, 1, DEAD, 0, schema, name)
     struct.pack_into("=Q", header, 384, head)
     data = bytes(header) + b"".join(
@@ -123,6 +123,17 @@ def make_ring(schema, name, columns, head=2):
         row = struct.pack("=QqIIII", number << 3 | 2, 10 ** 18 + number, DEAD, 1, 0, 0)
         data += (row + struct.pack("=q", number) * len(columns)).ljust(slot, b"\0")
     return data + bytes(slot * (4 * 64 - 2))
+
+
+def other_ring(ring):
+    """The same ring of another user, in a folder of its own."""
+    folder = ring.parents[1] / "other" / ("%d-1" % DEAD)
+    folder.mkdir(mode=0o755, parents=True)
+    copy = folder / ring.name
+    copy.write_bytes(ring.read_bytes())
+    for path in (copy, folder):
+        os.chown(path, USER + 1, USER + 1)
+    return copy
 
 
 def ship(url, tmp_path, *words):
@@ -175,6 +186,9 @@ def test_rings_of_another_user(ring, tmp_path):
         "user.e.ring": make_ring(b"user", b"e", [(b"number", 0)])[:5000],
         "user.f.ring": make_ring(b"user", b"f", [(b"text", 2)]),
         "user.g.ring": b"PRBRING\n" + os.urandom(9000),
+        # Tables of what the daemon itself reads of processes.
+        "probing.metrics.ring": make_ring(b"probing", b"metrics", [(b"value", 1)]),
+        "profile.samples.ring": make_ring(b"profile", b"samples", [(b"cpu_ns", 0)]),
     }
     for name, content in rings.items():
         (folder / name).write_bytes(content)
@@ -196,19 +210,60 @@ def test_rings_of_another_user(ring, tmp_path):
 @needs_root
 def test_a_ring_that_says_it_is_another_users(ring, tmp_path):
     """What names a row has the owner of the file: a copied header hides no other user's rows."""
-    other = ring.parents[1] / "other"
-    other.mkdir(mode=0o700)
-    copy = other / ("%d-1" % DEAD)
-    copy.mkdir(mode=0o700)
-    (copy / ring.name).write_bytes(ring.read_bytes())
-    os.chown(copy / ring.name, USER + 1, USER + 1)
-    os.chown(copy, USER + 1, USER + 1)
+    copy = other_ring(ring)
     with clickhouse_server.running() as server:
-        for path in (ring.parent, copy):
+        for path in (ring.parent, copy.parent):
             done = ship(server.url("claims"), tmp_path, path)
             assert done.returncode == 0 and b"2 rows of 1 rings" in done.stderr, done
         assert server.rows("SELECT uid, count() AS n FROM claims.user_mine GROUP BY uid "
                            "ORDER BY uid") == [{"uid": USER, "n": 2}, {"uid": USER + 1, "n": 2}]
+
+
+@needs_clickhouse
+@needs_root
+def test_rings_that_are_to_keep_a_daemon_busy(ring, tmp_path):
+    """Files full of holes, chunks of gigabytes, and slots that nobody wrote: the rest is sent."""
+    folder = ring.parent  # noqa: F811
+    sparse = {"user.large.ring": (make_ring(b"user", b"large", [(b"number", 0)], 2 ** 40), 2 ** 41),
+              "user.chunks.ring": (make_ring(b"user", b"chunks", [(b"number", 0)], 2 ** 40, 16), 2 ** 30),
+              "user.holes.ring": (make_ring(b"user", b"holes", [(b"number", 0)], 2 ** 30), 2 ** 27)}
+    for name, (content, size) in sparse.items():
+        content = bytearray(content)
+        if "holes" in name:  # as many chunks as the file has room for
+            struct.pack_into("=I", content, 28, 2 ** 16)
+        if "chunks" in name:  # of a slot size that no agent has
+            struct.pack_into("=I", content, 20, 4096)
+        (folder / name).write_bytes(bytes(content))
+        os.truncate(folder / name, size)
+        give(folder / name)
+    copy = other_ring(ring)
+    with clickhouse_server.running() as server:
+        done = ship(server.url("busy"), tmp_path, folder, copy.parent)
+        assert done.returncode == 0 and done.stderr.count(b"it is larger than any") == 2, done
+        assert server.rows("SELECT count() AS n, uniqExact(uid) AS u FROM busy.user_mine") == \
+            [{"n": 4, "u": 2}]
+
+
+@needs_clickhouse
+@needs_root
+def test_a_user_with_many_rings_keeps_nobody_out(ring, tmp_path):
+    """Neither from the files that a daemon may open, nor from the tables that it makes."""
+    folder = ring.parent  # noqa: F811
+    for number in range(140):
+        path = folder / ("user.t%d.ring" % number)
+        path.write_bytes(make_ring(b"user", b"t%d" % number, [(b"number", 0)]))
+        give(path)
+    copy = other_ring(ring)
+    with clickhouse_server.running() as server:
+        for files, said in ((100, b"has over 18 rings"), (2000, b"user %d has over 128 tables" % USER)):
+            done = subprocess.run(
+                ["prlimit", "--nofile=%d" % files, support.BINARY, "cluster", "ship", "--to",
+                 server.url("many%d" % files), "--once", folder, copy.parent], capture_output=True,
+                timeout=100, check=False, stdin=subprocess.DEVNULL,
+                env=clickhouse_server.environment(tmp_path))
+            assert done.returncode == 0 and said in done.stderr, done
+            assert server.rows("SELECT count() AS n FROM many%d.user_mine WHERE uid = %d" %
+                               (files, USER + 1)) == [{"n": 2}]
 
 
 def test_nothing_of_the_password_is_seen(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import support
 from environment import OK, PROGRAMS
 from test_gpu import PYTHON, trains_here
+from test_ras import SSH
 
 pytestmark = pytest.mark.skipif(not trains_here(), reason="no NVIDIA GPU with torch here")
 RECORDED = 3
@@ -70,7 +71,7 @@ def test_flight_recorder(probing, rank):
     assert rank.line(timeout=60) == "done"
 
 
-def test_ras(probing, rank):
+def test_ras(probing, rank, tmp_path):
     """NCCL's service on this machine names the job's only host, and so does the command that asks it."""
     text = b""
     with socket.create_connection(("127.0.0.1", 28028), timeout=30) as client:
@@ -80,8 +81,14 @@ def test_ras(probing, rank):
             if not part:
                 break
             text += part
-    print(text.decode())
     assert b'"nccl_version"' in text and str(rank.pid).encode() in text
-    done = probing("cluster", "nodes", "--json", "--ras")
-    print(done)
+    # This machine has an address there, which is reached as others are.
+    ssh = tmp_path / "ssh"
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+    done = probing("cluster", "nodes", "--json", "--ras", env={
+        "PATH": "%s:%s" % (tmp_path, os.environ["PATH"]), "LOG": str(tmp_path / "log"),
+        "PROBING_REMOTE_PROGRAM": str(support.BINARY)})
     assert done.code == OK, done
+    node, = json.loads(done.out)
+    assert [each["pid"] for each in node["ranks"]] == [rank.pid], node

@@ -5,7 +5,6 @@ Run on machines that have an NVIDIA GPU and a Python with torch (this one, or $P
 """
 import json
 import os
-import statistics
 import subprocess
 
 import pytest
@@ -77,6 +76,7 @@ def test_from_outside(probing, going):
     assert found["steps_exact"] and found["steps"] >= 100 and not found["unknown_ns"]
     names = {(node["path"] or node["name"]).replace("trainer.", "") for node in found["nodes"]}
     assert {"forward", "backward", "optimizer", "model", "model.layers.0", "model.layers.1.mlp.0"} <= names
+    # These are run by a thread of autograd's own.
     assert any(name.startswith("AddmmBackward") for name in names), names
 
 
@@ -211,15 +211,17 @@ def test_metrics(going):
     """Over time, beside what nvidia-smi says of the same moments."""
     def busy():
         rows = ask(going.pid, "SELECT * FROM gpu_metrics WHERE gpu = 0 ORDER BY timestamp")
-        return len(rows) > 10 and statistics.median(
-            [row["gpu_util"] for row in rows[-10:] if row["gpu_util"] is not None]) > 50 and rows
+        return len(rows) > 10 and min(row["gpu_util"] for row in rows[-10:]) > 50 and rows
     rows = wait_until(busy, 60) or busy()
+    rows = ask(going.pid, "SELECT * FROM gpu_metrics WHERE gpu = 0 ORDER BY timestamp")
     said = subprocess.run(["nvidia-smi", "--query-gpu=utilization.gpu,memory.used,power.draw,temperature.gpu",
                            "--format=csv,noheader,nounits"], stdout=subprocess.PIPE, check=True)
     use, memory, power, temperature = map(float, said.stdout.decode().splitlines()[0].split(", "))
     last = rows[-1]
     print(last, use, memory, power, temperature)
-    assert abs(last["gpu_util"] - use) <= 30 and abs(last["memory_used"] / 2 ** 20 - memory) < 1024
+    # A share of the last moments, which are other ones; memory may have been freed meanwhile.
+    assert last["gpu_util"] > 30 and use > 30, (last, use)
+    assert abs(last["memory_used"] / 2 ** 20 - memory) < 512
     assert abs(last["temperature"] - temperature) < 15
     if last["power"] is not None:
         assert abs(last["power"] / power - 1) < 0.5

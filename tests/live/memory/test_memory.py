@@ -226,3 +226,27 @@ def test_gpu(probing, tmp_path):
             assert found["gpu_error"] == words and found["gpus"] == [], found
             assert "\n  GPU: not known: " + words in probing(
                 process.pid, "memory", env={**env, **changed}).out
+
+
+LOOKS_LIKE = """
+import ctypes
+class First:
+    pass
+class Second:
+    pass
+# Memory of C that begins with two types is no object of the second one.
+words = (ctypes.c_size_t * 8)(id(First), id(Second), 1)
+kept = ctypes.c_void_p(ctypes.addressof(words))
+print("ready", flush=True)
+input()
+"""
+
+
+def test_memory_that_looks_like_objects(probing, interpreter):
+    if not interpreter.has_ctypes:
+        pytest.skip("it has no ctypes")
+    with support.Program([interpreter.exe, "-c", LOOKS_LIKE], env=interpreter.env) as process:
+        assert process.line() == "ready"
+        found = types(census(probing, process))
+        assert "__main__.Second" not in found and "__main__.First" not in found
+        assert all(name.isprintable() and not name.startswith("<") for name in found), found

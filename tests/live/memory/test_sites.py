@@ -174,6 +174,8 @@ def test_c_frames(probing, target, interpreter):
     assert 0.5 < whole / (4000 * 4000) < 1.6, found["leaks"]
     for row in kept:
         check_c_callers(row["callers"])
+    native = [row for row in found["sites"] if row["module"]]
+    assert native and {row["python"]["function"] for row in native if "python" in row} & {"sort", "compare"}
     with open(kept[0]["file"], encoding="utf-8") as file:
         assert "bytes(4000)" in file.read().split("\n")[kept[0]["line"] - 1]
     assert do(process, 10) == "did 10"

@@ -13,7 +13,7 @@ from profiles import Recording
 NEWEST = support.one_per_version((3, 8), (3, 13))[-1]
 THREADS = 150
 PROGRAM = """
-import random, sys, threading, time
+import random, signal, sys, threading, time
 clock, chance = time.thread_time, random.Random(1)
 ready, done = threading.Semaphore(0), threading.Semaphore(0)
 orders = [threading.Semaphore(0) for _ in range(int(sys.argv[1]))]
@@ -42,7 +42,8 @@ for line in sys.stdin:
     count, rounds, seconds, born = (float(word) if "." in word else int(word) for word in line.split())
     for order in orders[:count]:
         order.release()
-    for _ in range(born):
+    for number in range(born):
+        signal.setitimer(signal.ITIMER_PROF, 1000 * (number % 2))
         thread = threading.Thread(target=burst, args=(0.001,))
         thread.start()
         thread.join()
@@ -111,7 +112,8 @@ def test_sums_of_short_bursts(probing, tmp_path, options):
 
 
 def test_threads_that_begin_and_end(probing, tmp_path):
-    """Beside threads that sleep others come and go, which changes the sums that tell who slept."""
+    """Beside threads that sleep others come and go, which changes the sums that tell who slept; so do
+    timers of the process's processor time, with which the kernel sums up in another way."""
     with recorded(tmp_path, b"150 4 0.001 200\n", "-r", 1000) as (database, file, used):
         check_sums(database, used)
     result = json.loads(probing(file, "perf", "--json").out)
