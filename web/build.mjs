@@ -2,7 +2,8 @@
 // Bundles the page into dist/: a few files, which the program has inside. The licences of what was
 // bundled come with it.
 import { build } from "esbuild";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 
 rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist");
@@ -29,4 +30,8 @@ const texts = [...used].sort().map((name) => {
 	return `${name}\n\n${readFileSync(file, "utf8")}`;
 });
 writeFileSync("dist/licences.txt", texts.join("\n----\n\n"));
-copyFileSync("src/index.html", "dist/index.html");
+// What the first view needs is asked for at once, not when the script that imports it has come.
+const [entry] = Object.values(metafile.outputs).filter(({ entryPoint }) => entryPoint === "src/main.tsx");
+const needed = entry.imports.filter(({ kind }) => kind === "import-statement")
+	.map(({ path }) => `<link rel="modulepreload" href="/${basename(path)}">\n`);
+writeFileSync("dist/index.html", readFileSync("src/index.html", "utf8").replace("</head>", `${needed.join("")}</head>`));

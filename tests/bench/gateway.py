@@ -71,6 +71,7 @@ def overviews(python, rounds, gateway_class):
             first = timed(lambda: gateway.ask("/v1/overview"))
             looks, answers, seen = {}, [], {}
             [command] = gateway.children()
+            first_cost = 1e3 * used(command)
             before = used(command)
             while len(looks) < max(4, rounds // 4):
                 answers.append(timed(lambda: seen.update(gateway.ask("/v1/overview").json)))
@@ -79,6 +80,7 @@ def overviews(python, rounds, gateway_class):
             assert len(seen["targets"]) >= PROCESSES, len(seen["targets"])
             cost = 1e3 * (used(command) - before) / (len(looks) - 1)
             rows.append("| %d processes %s: the first answer | %.1f | – | – |" % (PROCESSES, name, first))
+            rows.append("| its processor time | %.0f | – | – |" % first_cost)
             rows.append("| the next answers | %s |" % spread(answers))
             rows.append("| a look, every 2 s | %s |" % spread([1e3 * value for value in list(looks.values())[1:]]))
             rows.append("| its processor time, on average | %.0f | – | – |" % cost)

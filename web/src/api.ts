@@ -101,7 +101,7 @@ export const query = (id: string, sql: string, signal?: AbortSignal) =>
 	whole(client.POST("/v1/targets/{id}/query", { params: at(id), body: { sql }, signal: signal ?? null }));
 export const tables = () => value(client.GET("/v1/tables"));
 export const evaluated = (id: string, expression: string, frame: { tid?: number; frame?: number }) =>
-	value(client.GET("/v1/targets/{id}/value", { params: { ...at(id), query: { expression, ...frame } } }));
+	value(client.GET("/v1/targets/{id}/value", { params: { ...at(id), query: { expression, "max-items": 20, "max-value": 200, ...frame } } }));
 export const profiles = async () => (await value(client.GET("/v1/profiles"))).profiles;
 export const record = (id: string, options: { duration: number; mode: string; native: boolean }) =>
 	value(client.POST("/v1/targets/{id}/profiles", { params: at(id), body: options }));

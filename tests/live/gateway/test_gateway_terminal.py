@@ -83,15 +83,19 @@ def test_code_is_typed(gateway, program):
         # Blocks, completion, Ctrl-C, and what was typed before.
         terminal.type("for n in (1, 2):\r    n * 'ab'\r\r")
         terminal.until("'abab'")
-        terminal.type("while True: time.sle\t(0.01)\r\r")
+        terminal.type("print('run' + 'ning'); [time.sle\t(0.01) for _ in iter(int, 1)]\r")
         terminal.until("time.sleep(0.01)")
+        terminal.until("running")
         terminal.type("\x03")
         terminal.until("KeyboardInterrupt")
+        terminal.until(">>> ")
         terminal.type("\x1b[A\x1b[A\r")
         terminal.until(">>> ")
         # Its keys stop nothing: it answers on.
         terminal.type("\x1a\x1c'still ' + 'here'\r")
         terminal.until("'still here'")
+        # Before it reads again, that would be the end of another line.
+        terminal.until(">>> ")
         terminal.type("\x04")
         terminal.rest()
     wait_until(lambda: not gateway.children(), "the command is left")
@@ -188,9 +192,9 @@ def test_typing_has_bounds(gateway, program):
         assert terminal.type("", rows=0).status == 400
         assert terminal.type("x" * 70000).error["code"] == "usage"
         # What runs reads nothing of it: it is kept, up to a bound.
-        terminal.type("while True: time.sleep(0.01)\r\r")
-        terminal.until("sleep(0.01)")
-        answers = [terminal.type("y" * 30000).status for _ in range(5)]
+        terminal.type("print('run' + 'ning'); [time.sleep(0.01) for _ in iter(int, 1)]\r")
+        terminal.until("running")
+        answers = [terminal.type(300 * (99 * "y" + "\r")).status for _ in range(5)]
         assert answers[0] == 200 and answers[-1] == 400, answers
         terminal.type("\x03")
     wait_until(lambda: not gateway.children(), "the command is left")
